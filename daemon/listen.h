@@ -1,0 +1,26 @@
+/* Listening sockets: TCP and Unix.
+ *
+ * A stale Unix socket (nobody answers a connect) is unlinked and bound anew; one that
+ * answers is an error that says who. At the end only an inode of our own is unlinked.
+ * When descriptors run out, accepting pauses and resumes without spinning. */
+#ifndef REDLOCKD_LISTEN_H
+#define REDLOCKD_LISTEN_H
+
+#include <event2/event.h>
+#include <sys/socket.h>
+
+#include "daemon/conf.h"
+
+struct listeners;
+
+typedef void listen_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_t peer_len);
+
+/* Binds all addresses of conf->listen, without accepting yet. NULL: the reason was
+ * logged. A port of 0 takes a free one; listeners_port() tells it. */
+struct listeners *listeners_new(struct event_base *base, const struct conf *conf, listen_accepted *accepted, void *arg);
+void listeners_start(struct listeners *listeners); /* listen(2) and accept */
+void listeners_stop(struct listeners *listeners);  /* no new connections */
+void listeners_free(struct listeners *listeners);  /* also unlinks our Unix sockets */
+uint16_t listeners_port(const struct listeners *listeners, unsigned i); /* 0 for a Unix socket */
+
+#endif

@@ -1,0 +1,94 @@
+/* What the coordinator asks of masters and what they answer, as plain values.
+ *
+ * proto/resp.[ch] turns a command into RESP bytes (once, for all masters that
+ * get it) and a RESP reply into a vote. */
+#ifndef REDLOCKD_PROTO_COMMAND_H
+#define REDLOCKD_PROTO_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/message.h"
+
+enum {
+    RUN_ID_HEX = 40,
+    FENCE_BUCKETS = 16384, /* a fence counts for all names of a bucket */
+};
+
+/* A score is a double: above this its steps are larger than one. */
+#define FENCE_MAX ((UINT64_C(1) << 53) - 1)
+
+/* command          on the wire                                     vote
+ * CLIENT_ID        CLIENT ID                                       NUMBER
+ * INFO             INFO                                            INFO
+ * KILL             CLIENT KILL ID <number>                         NUMBER (0: it was gone)
+ * SET              SET <prefix><name> <token> NX PX <number>       YES, NO
+ * ZADD             ZADD <prefix>,fences GT CH <number> <bucket>    YES (higher than before), NO
+ * ZSCORE           ZSCORE <prefix>,fences <bucket>                 NUMBER (0: none)
+ * RELEASE          script: delete if the value is the token        YES, NO (not ours)
+ * EXTEND           script: PEXPIRE <number> if the value is the    NUMBER: the TTL that it has now,
+ *                  token, and only if that lengthens               in ms; NO (not ours)
+ * CHECK            script: PTTL if the value is the token          as EXTEND
+ * Any of them:     ERROR, and of the scripts NOT_RUN. */
+enum command_verb {
+    COMMAND_CLIENT_ID,
+    COMMAND_INFO,
+    COMMAND_KILL,
+    COMMAND_SET,
+    COMMAND_ZADD,
+    COMMAND_ZSCORE,
+    COMMAND_RELEASE,
+    COMMAND_EXTEND,
+    COMMAND_CHECK,
+};
+
+struct command {
+    enum command_verb verb;
+    uint32_t bucket;    /* ZADD, ZSCORE */
+    uint64_t ref;       /* comes back with each vote; never reused; 0: nobody waits for it */
+    uint64_t number;    /* see above: TTL in ms, score or client id */
+    struct name name;
+    struct token token;
+};
+
+enum vote_kind {
+    VOTE_YES,
+    VOTE_NO,
+    VOTE_NUMBER,
+    VOTE_INFO,
+    VOTE_NOT_RUN, /* NOSCRIPT: the script is being loaded; ask again if it is still wanted */
+    VOTE_ERROR,   /* the master refused: no vote */
+};
+
+enum vote_error {
+    ERROR_OTHER,
+    ERROR_OOM,
+    ERROR_READONLY,
+    ERROR_MISCONF,
+    ERROR_NOREPLICAS,
+    ERROR_LOADING,
+    ERROR_BUSY,
+    ERROR_NOPERM,
+    ERROR_NOAUTH,
+    ERROR_WRONGTYPE,
+};
+
+/* What INFO says of a server, as far as it decides whether it may vote. */
+struct master_info {
+    char run_id[RUN_ID_HEX]; /* new at every start of the server */
+    uint32_t version;        /* 7.0.15 is 0x07000f; Valkey tells its Redis-compatible number */
+    int64_t uptime_s;        /* by the server's wall clock: up to a second wrong either way */
+    bool replica;
+    bool cluster;
+    bool evicts;             /* its maxmemory policy may throw locks away */
+    bool loading;
+};
+
+struct vote {
+    enum vote_kind kind;
+    enum vote_error error;   /* VOTE_ERROR */
+    uint64_t number;         /* VOTE_NUMBER */
+    struct master_info info; /* VOTE_INFO */
+};
+
+#endif

@@ -1,0 +1,60 @@
+/* The client's line protocol: lines -> requests, replies -> lines.
+ *
+ * Pure text work over caller's memory: no allocation, no state, no I/O. Shared by
+ * the daemon and the client library. protocol.txt is the reference. */
+#ifndef REDLOCKD_PROTO_LINE_H
+#define REDLOCKD_PROTO_LINE_H
+
+#include <stddef.h>
+
+#include "proto/message.h"
+
+/* What was wrong with a line: the code and a text that says what to write instead.
+ * tagged: the line's tag could be read, and the refusal carries it. */
+struct refusal {
+    enum reply_code code;
+    struct tag tag;
+    char text[160];
+};
+
+/* Parses one line without its line end. An empty line (or one of spaces) gives
+ * LINE_EMPTY; LINE_REFUSED fills *refusal and leaves *request undefined. */
+enum line_result { LINE_REQUEST, LINE_EMPTY, LINE_REFUSED };
+enum line_result line_parse(const char *line, size_t len, struct request *request, struct refusal *refusal);
+
+/* Each writes one line with its LF (at most SERVER_LINE_BYTES, not terminated by NUL)
+ * and returns its length. out must have room for SERVER_LINE_BYTES. tag may have len 0. */
+size_t line_format_reply(char *out, const struct tag *tag, const struct reply *reply);
+size_t line_format_notice(char *out, const struct notice *notice);
+size_t line_format_refusal(char *out, const struct refusal *refusal);
+size_t line_format_hello(char *out, const struct tag *tag, const char *version, uint64_t session, int64_t now_ms);
+size_t line_format_end(char *out, const struct tag *tag, uint64_t rows);
+
+/* A row of key=value words under construction: line_row_begin() writes "* " with the
+ * tag, line_row_*() append " key=value", line_row_end() closes it. Bytes outside
+ * 0x21-0x7e in a value become '?'. A value that does not fit is cut, never the line. */
+struct row {
+    char *out;
+    size_t len;
+    bool any;
+};
+void line_row_begin(struct row *row, char *out, const struct tag *tag);
+void line_row_text(struct row *row, const char *key, const char *value, size_t len);
+void line_row_string(struct row *row, const char *key, const char *value);
+void line_row_signed(struct row *row, const char *key, int64_t value);
+void line_row_unsigned(struct row *row, const char *key, uint64_t value);
+size_t line_row_end(struct row *row);
+
+/* HELP: row i of them; NULL after the last. */
+const char *line_help(unsigned i);
+
+/* A token as 40 lower-case hex; out has room for TOKEN_HEX bytes, no NUL is written. */
+void line_token_hex(char *out, const struct token *token);
+
+/* The first bytes of a connection that speaks HTTP or TLS rather than this protocol. */
+bool line_is_foreign(const char *bytes, size_t len);
+
+/* A duration ("250", "250ms", "10s", "5m", "1h") in ms; -1: not one, or above 30 days. */
+int64_t line_duration_ms(const char *text, size_t len);
+
+#endif

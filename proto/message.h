@@ -1,0 +1,195 @@
+/* What a client asks and what it is told, as plain values.
+ *
+ * These are the two ends of a request's way through the daemon:
+ *
+ *     line -> request -> coordinator -> commands -> votes -> reply -> line
+ *
+ * proto/line.[ch] turns lines into requests and replies into lines; the
+ * coordinator sees only the values. No pointers, so that a value can be
+ * queued, copied and printed. All times are milliseconds on CLOCK_BOOTTIME
+ * unless a name says otherwise. */
+#ifndef REDLOCKD_PROTO_MESSAGE_H
+#define REDLOCKD_PROTO_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    NAME_BYTES = 200,          /* longest lock name */
+    WORD_BYTES = 64,           /* longest note or client word */
+    TAG_BYTES = 16,            /* longest tag */
+    TOKEN_BYTES = 20,          /* a token is 20 random bytes, written as 40 hex */
+    TOKEN_HEX = 2 * TOKEN_BYTES,
+    LINE_BYTES = 1024,         /* longest client line, its end included */
+    SERVER_LINE_BYTES = 2048,  /* longest server line, its end included */
+    MASTERS = 15,              /* most masters that can be configured */
+};
+
+#define DURATION_MAX_MS (30LL * 24 * 3600 * 1000) /* 30 days */
+
+/* Not terminated by NUL: len says where they end. len = 0: not given. */
+struct name {
+    uint8_t len;
+    char text[NAME_BYTES];
+};
+struct word {
+    uint8_t len;
+    char text[WORD_BYTES];
+};
+struct tag {
+    uint8_t len;
+    char text[TAG_BYTES];
+};
+struct token {
+    uint8_t bytes[TOKEN_BYTES];
+};
+
+enum verb {
+    VERB_LOCK,
+    VERB_UNLOCK,
+    VERB_EXTEND,
+    VERB_CHECK,
+    VERB_RESUME,
+    VERB_CANCEL,
+    VERB_HELLO,
+    VERB_AUTH,
+    VERB_PING,
+    VERB_HELP,
+    VERB_QUIT,
+    VERB_SHOW,
+};
+
+enum hold {
+    HOLD_SESSION, /* belongs to the connection; renewed while it lives */
+    HOLD_LEASE,   /* lives for its TTL; belongs to whoever shows the token */
+};
+
+enum show {
+    SHOW_LOCKS,
+    SHOW_WAITERS,
+    SHOW_CLIENTS,
+    SHOW_NODES,
+    SHOW_STATS,
+    SHOW_CONFIG,
+    SHOW_VERSION,
+};
+
+struct request {
+    enum verb verb;
+    enum hold hold;
+    enum show show;      /* SHOW */
+    struct tag tag;      /* len 0: untagged */
+    struct tag target;   /* CANCEL <tag>; len 0: the untagged LOCK */
+    struct name name;
+    struct word note;
+    struct word client;  /* HELLO */
+    struct token token;
+    bool has_token;
+    bool events_renewed; /* HELLO events=renewed */
+    int64_t ttl_ms;      /* -1: not given */
+    int64_t wait_ms;     /* 0: answer now */
+    int64_t max_ms;      /* -1: not given */
+};
+
+/* The order is that of protocol.txt; the ones up to REPLY_BYE are "+". */
+enum reply_code {
+    REPLY_LOCKED,
+    REPLY_UNLOCKED,
+    REPLY_EXTENDED,
+    REPLY_HELD,
+    REPLY_OK,
+    REPLY_HELLO,
+    REPLY_PONG,
+    REPLY_BYE,
+    REPLY_BUSY,
+    REPLY_TIMEOUT,
+    REPLY_NOQUORUM,
+    REPLY_NOTHELD,
+    REPLY_CANCELLED,
+    REPLY_MODE,
+    REPLY_LIMIT,
+    REPLY_DRAINING,
+    REPLY_DENIED,
+    REPLY_AUTH,
+    REPLY_BADVERB,
+    REPLY_BADARG,
+    REPLY_BADLINE,
+    REPLY_BADTAG,
+    REPLY_TOOLONG,
+    REPLY_UNSUPPORTED,
+};
+
+enum limit {
+    LIMIT_NONE,
+    LIMIT_MAX_LOCKS,
+    LIMIT_MAX_WAITERS,
+    LIMIT_MAX_LOCKS_PER_CLIENT,
+    LIMIT_MAX_WAITS_PER_CLIENT,
+    LIMIT_MAX_CLIENTS,
+    LIMIT_MAX_ROUNDS,
+    LIMIT_FENCE,
+    LIMIT_DEPTH,
+};
+
+/* Why a reply is as it is, where its code alone does not say it. */
+enum text {
+    TEXT_NONE,
+    TEXT_LOST_BEFORE_RELEASE, /* UNLOCK of a lock that N-Q+1 masters no longer had */
+    TEXT_TTL_TOO_SHORT,       /* limit_ms: min_ttl */
+    TEXT_TTL_TOO_LONG,        /* limit_ms: max_ttl, which is also the quarantine */
+    TEXT_MAX_BELOW_TTL,       /* limit_ms: the TTL */
+    TEXT_EXPIRING,            /* the token is there, but no validity is left */
+    TEXT_NOT_BOUND,           /* re-entry with a token that is not this connection's */
+    TEXT_NOT_YOURS,           /* UNLOCK without token of a lock that this connection lacks */
+};
+
+/* One answer. Which fields count depends on the code; line_format_reply() knows. */
+struct reply {
+    enum reply_code code;
+    struct name name;       /* len 0: left out */
+    struct token token;     /* LOCKED */
+    uint64_t fence;         /* LOCKED */
+    int64_t valid_ms;       /* LOCKED, EXTENDED, HELD: what is left */
+    int64_t until_ms;       /* the same instant on CLOCK_BOOTTIME */
+    uint32_t depth;         /* LOCKED, UNLOCKED; 0: left out */
+    uint8_t confirmed;      /* UNLOCKED */
+    uint8_t masters;        /* N: UNLOCKED, NOQUORUM */
+    uint8_t votes;          /* NOQUORUM: how many of nodes[] are '+' */
+    char nodes[MASTERS];    /* NOQUORUM: one of + - ? ! ~ a master */
+    uint8_t quarantined;    /* NOQUORUM: masters in quarantine, when that is why */
+    bool split;             /* BUSY: nobody won */
+    int64_t retry_ms;       /* BUSY, NOQUORUM: -1: not known */
+    int64_t waited_ms;      /* TIMEOUT */
+    int64_t limit_ms;       /* BADARG with a TEXT_TTL_* or TEXT_MAX_* */
+    enum limit limit;       /* LIMIT */
+    enum text text;
+};
+
+enum notice_kind {
+    NOTICE_EXPIRING,
+    NOTICE_LOST,
+    NOTICE_RENEWED,
+    NOTICE_DRAIN,
+};
+
+enum lost_reason {
+    LOST_EXPIRED,  /* its deadline passed */
+    LOST_MAX,      /* max= is over */
+    LOST_GONE,     /* N-Q+1 masters say that it is not ours */
+    LOST_RELEASED, /* somebody showed its token */
+    LOST_MOVED,    /* RESUMEd elsewhere */
+    LOST_CLOSED,   /* the client closed its side */
+    LOST_DRAIN,    /* the daemon stops */
+};
+
+/* An event to the session that holds a lock: it answers no request. */
+struct notice {
+    enum notice_kind kind;
+    enum lost_reason reason; /* LOST */
+    struct name name;
+    struct token token;
+    int64_t valid_ms; /* EXPIRING, RENEWED */
+    int64_t until_ms; /* RENEWED */
+};
+
+#endif

@@ -1,0 +1,73 @@
+/* Commands to RESP bytes, RESP replies to votes.
+ *
+ * The protocol itself (framing, quoting) is hiredis': its formatter and its
+ * reader with reply functions of our own, which fill one fixed struct, so that a
+ * reply costs no allocation, and which refuse what no master of ours would send.
+ * Builds against hiredis 0.14 and 1.x. */
+#ifndef REDLOCKD_PROTO_RESP_H
+#define REDLOCKD_PROTO_RESP_H
+
+#include <stddef.h>
+
+#include "proto/command.h"
+
+/* ---- commands ---- */
+
+struct resp_format; /* the key prefix, made once */
+
+struct resp_format *resp_format_new(const char *key_prefix); /* NULL: no memory */
+void resp_format_free(struct resp_format *format);
+
+/* The bytes of one command; NULL: no memory. *len gets the length; free with
+ * resp_bytes_free(). The same bytes go to every master. */
+char *resp_command(const struct resp_format *format, const struct command *command, size_t *len);
+
+/* What the transport says on its own at the start of a connection. user may be NULL or
+ * empty: AUTH with the password alone. */
+char *resp_auth(const char *user, const char *password, size_t *len);
+char *resp_select(int db, size_t *len);
+
+/* The scripts that RELEASE, EXTEND and CHECK run by EVALSHA. */
+enum { RESP_SCRIPTS = 3 };
+char *resp_script_load(unsigned script, size_t *len);
+/* Which script a verb runs; -1: none. */
+int resp_script_of(enum command_verb verb);
+
+void resp_bytes_free(char *bytes);
+
+/* ---- replies ---- */
+
+enum resp_type { RESP_NIL, RESP_STATUS, RESP_ERROR, RESP_INTEGER, RESP_STRING, RESP_ARRAY };
+
+enum { RESP_TEXT_BYTES = 256, RESP_REPLY_BYTES = 64 * 1024, RESP_ARRAY_ELEMENTS = 256 };
+
+/* The last whole reply. Strings longer than text are cut (text_len is what was
+ * kept); an INFO reply is read into info as it arrives. */
+struct resp_reply {
+    enum resp_type type;
+    long long integer;
+    size_t text_len;
+    char text[RESP_TEXT_BYTES + 1]; /* terminated by NUL */
+    struct master_info info;
+};
+
+struct resp_reader;
+
+struct resp_reader *resp_reader_new(void); /* NULL: no memory */
+void resp_reader_free(struct resp_reader *reader);
+
+/* Feeds bytes. 0, or -1: no memory. */
+int resp_reader_feed(struct resp_reader *reader, const char *bytes, size_t len);
+
+/* The next whole reply: 1 and *reply (valid until the next call), 0 when more bytes
+ * are needed, -1 when the peer breaks the protocol or a limit: *why says how, and the
+ * connection must be closed. */
+int resp_reader_next(struct resp_reader *reader, const struct resp_reply **reply, const char **why);
+
+/* What a reply says to a command. A reply of a type that the command cannot have is
+ * VOTE_ERROR with ERROR_OTHER. */
+void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vote *vote);
+
+const char *resp_error_name(enum vote_error error); /* "OOM", ... */
+
+#endif
