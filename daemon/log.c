@@ -1,0 +1,123 @@
+#include "daemon/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOG_LINE_BYTES = 2048 };
+
+static enum log_level shown_up_to = LOG_LEVEL_INFO;
+
+void log_set_level(enum log_level level)
+{
+    shown_up_to = level;
+}
+
+enum log_level log_level(void)
+{
+    return shown_up_to;
+}
+
+/* One write(2) a line, so that lines of several processes on one pipe do not mix. A full or
+ * closed stderr loses the line: it must not stop the daemon. */
+static void __attribute__((format(printf, 3, 0)))
+log_line(enum log_level level, const char *event, const char *fmt, va_list args)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    static const int priorities[] = {3, 4, 6, 7}; /* sd-daemon(3) */
+    static int terminal = -1;
+    if (level > shown_up_to)
+        return;
+    int saved_errno = errno;
+    if (terminal < 0)
+        terminal = isatty(STDERR_FILENO);
+
+    char line[LOG_LINE_BYTES];
+    int len = 0;
+    if (!terminal)
+        len = snprintf(line, sizeof line, "<%d>", priorities[level]);
+    len += snprintf(line + len, sizeof line - (size_t)len, "level=%s event=%.64s ", names[level], event);
+    int more = vsnprintf(line + len, sizeof line - (size_t)len, fmt, args);
+    if (more < 0)
+        more = 0;
+    size_t end = (size_t)len + (size_t)more;
+    if (end > sizeof line - 1)
+        end = sizeof line - 1;
+    while (end > 0 && (line[end - 1] == ' ' || line[end - 1] == '\n'))
+        end--;
+    line[end++] = '\n';
+    if (write(STDERR_FILENO, line, end) < 0) {
+        /* nobody is left to tell */
+    }
+    errno = saved_errno;
+}
+
+void log_error(const char *event, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    log_line(LOG_LEVEL_ERROR, event, fmt, args);
+    va_end(args);
+}
+
+void log_warn(const char *event, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    log_line(LOG_LEVEL_WARN, event, fmt, args);
+    va_end(args);
+}
+
+void log_info(const char *event, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    log_line(LOG_LEVEL_INFO, event, fmt, args);
+    va_end(args);
+}
+
+void log_debug(const char *event, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    log_line(LOG_LEVEL_DEBUG, event, fmt, args);
+    va_end(args);
+}
+
+const char *log_escape(char *out, size_t size, const char *bytes, size_t len)
+{
+    static const char hex[] = "0123456789abcdef";
+    assert(size >= 8);
+    size_t n = 0;
+    out[n++] = '"';
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        bool printable = c >= 0x20 && c <= 0x7e;
+        bool quoted = c == '"' || c == '\\';
+        size_t need = !printable ? 4 : quoted ? 2 : 1;
+        /* "..." and the closing quote and NUL must still fit, unless this is the last byte. */
+        size_t tail = i + 1 < len ? 5 : 2;
+        if (n + need + tail > size) {
+            memcpy(out + n, "...", 3);
+            n += 3;
+            break;
+        }
+        if (!printable) {
+            out[n++] = '\\';
+            out[n++] = 'x';
+            out[n++] = hex[c >> 4];
+            out[n++] = hex[c & 15];
+            continue;
+        }
+        if (quoted)
+            out[n++] = '\\';
+        out[n++] = (char)c;
+    }
+    out[n++] = '"';
+    out[n] = 0;
+    return out;
+}
