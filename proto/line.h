@@ -35,7 +35,8 @@ enum line_result line_parse(const char *line, size_t len, struct request *reques
 size_t line_format_reply(char *out, const struct tag *tag, const struct reply *reply);
 size_t line_format_notice(char *out, const struct notice *notice);
 size_t line_format_refusal(char *out, const struct refusal *refusal);
-size_t line_format_hello(char *out, const struct tag *tag, const char *version, uint64_t session, int64_t now_ms);
+size_t line_format_hello(char *out, const struct tag *tag, const char *version, uint64_t session,
+                         int64_t now_ms);
 size_t line_format_end(char *out, const struct tag *tag, uint64_t rows);
 size_t line_format_help(char *out, const struct tag *tag, unsigned i); /* "* " and line_help(i); 0: no more */
 

@@ -1,0 +1,375 @@
+/* Lines -> requests. What each verb takes stands in line_rule.c. */
+#include "proto/line.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/line_rule.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { SHOWN_BYTES = 24 }; /* of a client's word in a refusal */
+
+/* ---- refusals ---- */
+
+struct parse {
+    const char *at;  /* what was not read yet ... */
+    const char *end; /* ... ends here */
+    struct request *request;
+    struct refusal *refusal;
+    const struct verb_rule *rule;
+    struct tag tag;
+    unsigned seen; /* bits of enum option */
+    bool named;    /* request->name was read */
+};
+
+/* A client's word as it is shown to people. */
+struct shown {
+    char text[2 * SHOWN_BYTES + sizeof "\"...\""];
+};
+
+static enum line_result refuse(struct parse *p, enum reply_code code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static enum line_result refuse(struct parse *p, enum reply_code code, const char *fmt, ...)
+{
+    struct refusal *refusal = p->refusal;
+
+    refusal->code = code;
+    refusal->tag = p->tag;
+    refusal->name.len = 0;
+    if (p->named)
+        refusal->name = p->request->name;
+    refusal->words[0] = '\0';
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(refusal->text, sizeof refusal->text, fmt, args);
+    va_end(args);
+    return LINE_REFUSED;
+}
+
+static struct shown show_piece(struct piece piece)
+{
+    struct shown shown;
+    char *out = shown.text;
+    size_t len = piece.len < SHOWN_BYTES ? piece.len : SHOWN_BYTES;
+
+    *out++ = '"';
+    for (size_t i = 0; i < len; i++) {
+        if (piece.text[i] == '"' || piece.text[i] == '\\')
+            *out++ = '\\';
+        *out++ = piece.text[i];
+    }
+    memcpy(out, "...\"", sizeof "...\"");
+    if (piece.len <= SHOWN_BYTES)
+        memcpy(out, "\"", sizeof "\"");
+    return shown;
+}
+
+/* ---- options ---- */
+
+static enum line_result bad_value(struct parse *p, enum option option, struct piece value,
+                                  const char *allowed)
+{
+    return refuse(p, REPLY_BADARG, "%s=%s is not allowed: %s", rule_option_key(option),
+                  show_piece(value).text, allowed);
+}
+
+static enum line_result set_duration(struct parse *p, enum option option, struct piece value, int64_t *ms)
+{
+    *ms = line_duration_ms(value.text, value.len);
+    if (*ms < 0)
+        return bad_value(p, option, value, "write 250ms, 10s, 5m or 1h; at most 30 days (720h)");
+    return LINE_REQUEST;
+}
+
+static enum line_result set_word(struct parse *p, enum option option, struct piece value, struct word *word)
+{
+    if (!piece_is_word(value, WORD_BYTES))
+        return bad_value(p, option, value, "1 to 64 visible characters except , \" = and no # or : first");
+    word->len = (uint8_t)value.len;
+    memcpy(word->text, value.text, value.len);
+    return LINE_REQUEST;
+}
+
+/* A token is as good as the lock: it is never echoed. */
+static enum line_result set_token(struct parse *p, struct piece value)
+{
+    if (!piece_token(value, &p->request->token))
+        return refuse(p, REPLY_BADARG, "token= takes the 40 hex digits of +LOCKED, not these %zu bytes",
+                      value.len);
+    p->request->has_token = true;
+    return LINE_REQUEST;
+}
+
+static enum line_result set_hold(struct parse *p, struct piece value)
+{
+    if (piece_is(value, "lease"))
+        p->request->hold = HOLD_LEASE;
+    else if (!piece_is(value, "session"))
+        return bad_value(p, OPTION_HOLD, value, "write session (ends with this connection) or lease");
+    return LINE_REQUEST;
+}
+
+static enum line_result set_mode(struct parse *p, struct piece value)
+{
+    if (piece_is(value, "shared"))
+        return refuse(p, REPLY_UNSUPPORTED, "mode=shared is not in this version: its locks are exclusive");
+    if (!piece_is(value, "exclusive"))
+        return bad_value(p, OPTION_MODE, value, "write exclusive, or leave it out");
+    return LINE_REQUEST;
+}
+
+static enum line_result set_events(struct parse *p, struct piece value)
+{
+    if (!piece_is(value, "renewed"))
+        return bad_value(p, OPTION_EVENTS, value, "write renewed; all other events come anyway");
+    p->request->events_renewed = true;
+    return LINE_REQUEST;
+}
+
+static enum line_result set_option(struct parse *p, enum option option, struct piece value)
+{
+    switch (option) {
+    case OPTION_TTL:
+        return set_duration(p, option, value, &p->request->ttl_ms);
+    case OPTION_WAIT:
+        return set_duration(p, option, value, &p->request->wait_ms);
+    case OPTION_MAX:
+        return set_duration(p, option, value, &p->request->max_ms);
+    case OPTION_NOTE:
+        return set_word(p, option, value, &p->request->note);
+    case OPTION_CLIENT:
+        return set_word(p, option, value, &p->request->client);
+    case OPTION_HOLD:
+        return set_hold(p, value);
+    case OPTION_TOKEN:
+        return set_token(p, value);
+    case OPTION_MODE:
+        return set_mode(p, value);
+    case OPTION_SLOTS:
+        return refuse(p, REPLY_UNSUPPORTED, "slots= is not in this version: LOCK job.0, job.1 ... instead");
+    case OPTION_EVENTS:
+        return set_events(p, value);
+    case OPTIONS:
+        break;
+    }
+    assert(0 && "an option without its case");
+    return LINE_REFUSED;
+}
+
+static enum line_result no_such_option(struct parse *p, struct piece key)
+{
+    char known[OPTIONS * sizeof " events="];
+    size_t len = 0;
+
+    if (!p->rule->takes)
+        return refuse(p, REPLY_BADARG, "%s has no options; write %s", p->rule->word, p->rule->example);
+    for (unsigned i = 0; i < OPTIONS; i++)
+        if (p->rule->takes & OPTION_BIT(i))
+            len += (size_t)snprintf(known + len, sizeof known - len, " %s=", rule_option_key((enum option)i));
+    return refuse(p, REPLY_BADARG, "%s has no option %s; it has%s", p->rule->word, show_piece(key).text,
+                  known);
+}
+
+static enum line_result read_option(struct parse *p, struct piece word)
+{
+    const char *equals = memchr(word.text, '=', word.len);
+
+    if (!equals)
+        return refuse(p, REPLY_BADARG, "%s is a word too many: write %s (options are key=value)",
+                      show_piece(word).text, p->rule->example);
+    struct piece key = {word.text, (size_t)(equals - word.text)};
+    struct piece value = {equals + 1, word.len - key.len - 1};
+    enum option option = rule_option(p->rule, key);
+    if (option == OPTIONS)
+        return no_such_option(p, key);
+    if (p->seen & OPTION_BIT(option))
+        return refuse(p, REPLY_BADARG, "%s= stands twice: write it once", rule_option_key(option));
+    p->seen |= OPTION_BIT(option);
+    return set_option(p, option, value);
+}
+
+/* ---- arguments ---- */
+
+static void take_name(struct parse *p, struct piece word)
+{
+    p->request->name.len = (uint8_t)word.len;
+    memcpy(p->request->name.text, word.text, word.len);
+    p->named = true;
+}
+
+static enum line_result read_name(struct parse *p)
+{
+    struct piece word = piece_next(&p->at, p->end);
+
+    if (!word.len)
+        return refuse(p, REPLY_BADARG, "%s needs a name; write %s", p->rule->word, p->rule->example);
+    if (p->rule->argument == ARGUMENT_NAMES && piece_is_names(word))
+        return refuse(p, REPLY_UNSUPPORTED,
+                      "several names at once are not in this version: LOCK one after the other, and "
+                      "everybody in the same order");
+    if (word.len > NAME_BYTES)
+        return refuse(p, REPLY_BADARG, "a name has at most %d bytes, this one has %zu", NAME_BYTES, word.len);
+    if (!piece_is_word(word, NAME_BYTES))
+        return refuse(p, REPLY_BADARG,
+                      "%s is not a name: 1 to 200 visible characters except , \" = and no # or : first; "
+                      "options follow it",
+                      show_piece(word).text);
+    take_name(p, word);
+    return LINE_REQUEST;
+}
+
+static enum line_result read_target(struct parse *p)
+{
+    struct piece word = piece_next(&p->at, p->end);
+
+    if (word.len && !piece_tag(word, &p->request->target))
+        return refuse(p, REPLY_BADARG, "%s is not a tag: 1 to 16 of A-Z a-z 0-9 . _ - (here without #)",
+                      show_piece(word).text);
+    return LINE_REQUEST;
+}
+
+static enum line_result read_protocol(struct parse *p)
+{
+    struct piece word = piece_next(&p->at, p->end);
+
+    if (piece_is(word, "1"))
+        return LINE_REQUEST;
+    if (!piece_is_digits(word))
+        return refuse(p, REPLY_BADARG, "HELLO needs the protocol's number first; write HELLO 1");
+    enum line_result result = refuse(p, REPLY_UNSUPPORTED, "%s", "");
+    (void)snprintf(p->refusal->words, sizeof p->refusal->words, "proto=1");
+    return result;
+}
+
+static const char *const shows[] = {
+    [SHOW_LOCKS] = "LOCKS", [SHOW_WAITERS] = "WAITERS", [SHOW_CLIENTS] = "CLIENTS", [SHOW_NODES] = "NODES",
+    [SHOW_STATS] = "STATS", [SHOW_CONFIG] = "CONFIG",   [SHOW_VERSION] = "VERSION",
+};
+
+static enum line_result read_show(struct parse *p)
+{
+    struct piece word = piece_next(&p->at, p->end);
+
+    for (unsigned i = 0; word.len && i < COUNT(shows); i++)
+        if (piece_is_ignoring_case(word, shows[i])) {
+            p->request->show = (enum show)i;
+            return LINE_REQUEST;
+        }
+    return refuse(p, REPLY_BADARG, "SHOW takes LOCKS, WAITERS, CLIENTS, NODES, STATS, CONFIG or VERSION");
+}
+
+static enum line_result read_argument(struct parse *p)
+{
+    switch (p->rule->argument) {
+    case ARGUMENT_NONE:
+        return LINE_REQUEST;
+    case ARGUMENT_NAME:
+    case ARGUMENT_NAMES:
+        return read_name(p);
+    case ARGUMENT_TAG:
+        return read_target(p);
+    case ARGUMENT_PROTOCOL:
+        return read_protocol(p);
+    case ARGUMENT_SHOW:
+        return read_show(p);
+    }
+    assert(0 && "an argument without its case");
+    return LINE_REFUSED;
+}
+
+/* ---- lines ---- */
+
+static bool is_bad(char c)
+{
+    return c < 0x20 || c > 0x7e;
+}
+
+static bool has_bad_bytes(const char *line, size_t len)
+{
+    bool bad = false;
+
+    for (size_t i = 0; i < len; i++) /* no early end: so it is done many bytes at a time */
+        bad |= is_bad(line[i]);
+    return bad;
+}
+
+static enum line_result refuse_bytes(struct parse *p)
+{
+    const char *line = p->at;
+    size_t bad = 0;
+    struct piece first = piece_next(&p->at, p->end);
+
+    if (first.text[0] == '#')
+        (void)piece_tag((struct piece){first.text + 1, first.len - 1}, &p->tag);
+    while (!is_bad(line[bad]))
+        bad++;
+    /* Above ASCII it may be a byte of a secret, which is not echoed. */
+    unsigned byte = (unsigned char)line[bad];
+    if (byte > 0x7f)
+        return refuse(p, REPLY_BADLINE, "byte %zu is not ASCII: a line has 0x20 to 0x7e, then LF or CR LF",
+                      bad + 1);
+    return refuse(p, REPLY_BADLINE, "byte %zu is 0x%02x: a line has 0x20 to 0x7e, then LF or CR LF", bad + 1,
+                  byte);
+}
+
+/* Nothing that follows is looked at but the name, and nothing else is echoed. */
+static enum line_result refuse_verb(struct parse *p)
+{
+    struct piece word = piece_next(&p->at, p->end);
+
+    if (p->rule->argument == ARGUMENT_NAME && piece_is_word(word, NAME_BYTES))
+        take_name(p, word);
+    return refuse(p, REPLY_UNSUPPORTED, "%s", p->rule->unsupported);
+}
+
+/* All that follows the verb. */
+static enum line_result read_rest(struct parse *p)
+{
+    const struct verb_rule *rule = p->rule;
+
+    *p->request = (struct request){.verb = rule->verb, .tag = p->tag, .ttl_ms = -1, .max_ms = -1};
+    if (rule->unsupported)
+        return refuse_verb(p);
+    enum line_result result = read_argument(p);
+    if (result != LINE_REQUEST)
+        return result;
+    for (struct piece word = piece_next(&p->at, p->end); word.len; word = piece_next(&p->at, p->end)) {
+        result = read_option(p, word);
+        if (result != LINE_REQUEST)
+            return result;
+    }
+    if (rule->needs & ~p->seen)
+        return refuse(p, REPLY_BADARG, "%s needs the lock's token; write %s", rule->word, rule->example);
+    if (rule->verb == VERB_LOCK && p->request->has_token && p->seen != OPTION_BIT(OPTION_TOKEN))
+        return refuse(p, REPLY_BADARG,
+                      "token= asks for a lock once more and stands alone: the options of its first LOCK go on");
+    return LINE_REQUEST;
+}
+
+enum line_result line_parse(const char *line, size_t len, struct request *request, struct refusal *refusal)
+{
+    struct parse p = {.at = line, .end = line + len, .request = request, .refusal = refusal};
+
+    if (len > LINE_BYTES - 1)
+        return refuse(&p, REPLY_TOOLONG, "a line has at most %d bytes with its end", LINE_BYTES);
+    if (has_bad_bytes(line, len))
+        return refuse_bytes(&p);
+    struct piece word = piece_next(&p.at, p.end);
+    if (!word.len)
+        return LINE_EMPTY;
+    if (word.text[0] == '#') {
+        if (!piece_tag((struct piece){word.text + 1, word.len - 1}, &p.tag))
+            return refuse(&p, REPLY_BADTAG, "a tag is # and 1 to 16 of A-Z a-z 0-9 . _ -");
+        word = piece_next(&p.at, p.end);
+    }
+    if (!word.len)
+        return refuse(&p, REPLY_BADVERB, "no verb after the tag; HELP lists them");
+    p.rule = rule_verb(word);
+    if (!p.rule)
+        return refuse(&p, REPLY_BADVERB, "%s is not a verb; HELP lists them", show_piece(word).text);
+    return read_rest(&p);
+}

@@ -1,0 +1,394 @@
+/* Replies, notices and rows -> lines.
+ *
+ * Each put_*() writes at a place and returns the place behind it; there is always room, since the
+ * longest line (a refusal with everything) is far below SERVER_LINE_BYTES. Only rows, whose values
+ * come from anywhere, count what they write. */
+#include <assert.h>
+#include <string.h>
+
+#include "proto/line.h"
+
+enum { DECIMAL_BYTES = 20 }; /* digits of UINT64_MAX, or INT64_MIN with its sign */
+
+/* ---- small pieces ---- */
+
+static inline char *put_bytes(char *out, const char *text, size_t len)
+{
+    memcpy(out, text, len);
+    return out + len;
+}
+
+static inline char *put(char *out, const char *text)
+{
+    return put_bytes(out, text, strlen(text));
+}
+
+static char *put_unsigned(char *out, uint64_t value)
+{
+    char digits[DECIMAL_BYTES];
+    char *first = digits + sizeof digits;
+
+    do {
+        *--first = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    return put_bytes(out, first, (size_t)(digits + sizeof digits - first));
+}
+
+static char *put_signed(char *out, int64_t value)
+{
+    if (value >= 0)
+        return put_unsigned(out, (uint64_t)value);
+    *out++ = '-';
+    return put_unsigned(out, 0 - (uint64_t)value);
+}
+
+/* At most limit bytes of a string from anywhere. */
+static char *put_printable(char *out, const char *text, size_t limit)
+{
+    for (size_t i = 0; i < limit && text[i]; i++)
+        *out++ = text[i] >= 0x20 && text[i] <= 0x7e ? text[i] : '?';
+    return out;
+}
+
+static char *put_tag(char *out, const struct tag *tag)
+{
+    if (!tag->len)
+        return out;
+    assert(tag->len <= TAG_BYTES);
+    *out++ = '#';
+    out = put_bytes(out, tag->text, tag->len);
+    *out++ = ' ';
+    return out;
+}
+
+static char *put_name(char *out, const struct name *name)
+{
+    if (!name->len)
+        return out;
+    assert(name->len <= NAME_BYTES);
+    *out++ = ' ';
+    return put_bytes(out, name->text, name->len);
+}
+
+static char *put_token(char *out, const struct token *token)
+{
+    out = put(out, " token=");
+    line_token_hex(out, token);
+    return out + TOKEN_HEX;
+}
+
+static char *put_until(char *out, int64_t valid_ms, int64_t until_ms)
+{
+    out = put_signed(put(out, " valid="), valid_ms);
+    return put_signed(put(out, " until="), until_ms);
+}
+
+/* As people write it: the largest unit that leaves nothing over. */
+static char *put_duration(char *out, int64_t ms)
+{
+    if (ms > 0 && ms % (3600 * 1000) == 0)
+        return put(put_signed(out, ms / (3600 * 1000)), "h");
+    if (ms > 0 && ms % (60 * 1000) == 0)
+        return put(put_signed(out, ms / (60 * 1000)), "m");
+    if (ms > 0 && ms % 1000 == 0)
+        return put(put_signed(out, ms / 1000), "s");
+    return put(put_signed(out, ms), "ms");
+}
+
+static size_t put_end(char *line, char *out)
+{
+    *out++ = '\n';
+    assert(out - line <= SERVER_LINE_BYTES);
+    return (size_t)(out - line);
+}
+
+void line_token_hex(char *out, const struct token *token)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < TOKEN_BYTES; i++) {
+        *out++ = hex[token->bytes[i] >> 4];
+        *out++ = hex[token->bytes[i] & 15];
+    }
+}
+
+/* ---- replies ---- */
+
+static const char *code_word(enum reply_code code)
+{
+    static const char *const words[] = {
+        [REPLY_LOCKED] = "+LOCKED",     [REPLY_UNLOCKED] = "+UNLOCKED",
+        [REPLY_EXTENDED] = "+EXTENDED", [REPLY_HELD] = "+HELD",
+        [REPLY_OK] = "+OK",             [REPLY_HELLO] = "+HELLO",
+        [REPLY_PONG] = "+PONG",         [REPLY_BYE] = "+BYE",
+        [REPLY_BUSY] = "-BUSY",         [REPLY_TIMEOUT] = "-TIMEOUT",
+        [REPLY_NOQUORUM] = "-NOQUORUM", [REPLY_NOTHELD] = "-NOTHELD",
+        [REPLY_CANCELLED] = "-CANCELLED", [REPLY_MODE] = "-MODE",
+        [REPLY_LIMIT] = "-LIMIT",       [REPLY_DRAINING] = "-DRAINING",
+        [REPLY_DENIED] = "-DENIED",     [REPLY_AUTH] = "-AUTH",
+        [REPLY_BADVERB] = "-BADVERB",   [REPLY_BADARG] = "-BADARG",
+        [REPLY_BADLINE] = "-BADLINE",   [REPLY_BADTAG] = "-BADTAG",
+        [REPLY_TOOLONG] = "-TOOLONG",   [REPLY_UNSUPPORTED] = "-UNSUPPORTED",
+    };
+
+    assert((size_t)code < sizeof words / sizeof words[0]);
+    return words[code];
+}
+
+/* The key of the configuration where there is one. */
+static const char *limit_word(enum limit limit)
+{
+    static const char *const words[] = {
+        [LIMIT_NONE] = "none",
+        [LIMIT_MAX_LOCKS] = "max_locks",
+        [LIMIT_MAX_WAITERS] = "max_waiters",
+        [LIMIT_MAX_LOCKS_PER_CLIENT] = "max_locks_per_client",
+        [LIMIT_MAX_WAITS_PER_CLIENT] = "max_waits_per_client",
+        [LIMIT_MAX_CLIENTS] = "max_clients",
+        [LIMIT_MAX_ROUNDS] = "max_rounds",
+        [LIMIT_FENCE] = "fence",
+        [LIMIT_DEPTH] = "depth",
+    };
+
+    assert((size_t)limit < sizeof words / sizeof words[0]);
+    return words[limit];
+}
+
+static char *put_quorum(char *out, const struct reply *reply)
+{
+    assert(reply->masters <= MASTERS);
+    out = put_unsigned(put(out, " votes="), reply->votes);
+    out = put_unsigned(put(out, "/"), reply->masters);
+    out = put(out, " nodes=");
+    for (unsigned i = 0; i < reply->masters; i++) {
+        assert(memchr("+-?!~", reply->nodes[i], 5));
+        *out++ = reply->nodes[i];
+    }
+    if (reply->retry_ms >= 0)
+        out = put_signed(put(out, " retry="), reply->retry_ms);
+    return out;
+}
+
+/* The words of each code. */
+static char *put_words(char *out, const struct reply *reply)
+{
+    switch (reply->code) {
+    case REPLY_LOCKED:
+        out = put_token(out, &reply->token);
+        out = put_unsigned(put(out, " fence="), reply->fence);
+        out = put_until(out, reply->valid_ms, reply->until_ms);
+        return reply->depth ? put_unsigned(put(out, " depth="), reply->depth) : out;
+    case REPLY_UNLOCKED:
+        out = put_unsigned(put(out, " confirmed="), reply->confirmed);
+        out = put_unsigned(put(out, "/"), reply->masters);
+        return reply->depth ? put_unsigned(put(out, " depth="), reply->depth) : out;
+    case REPLY_EXTENDED:
+    case REPLY_HELD:
+        return put_until(out, reply->valid_ms, reply->until_ms);
+    case REPLY_BUSY:
+        if (reply->retry_ms >= 0)
+            out = put_signed(put(out, " retry="), reply->retry_ms);
+        return reply->split ? put(out, " split=1") : out;
+    case REPLY_TIMEOUT:
+        return put_signed(put(out, " waited="), reply->waited_ms);
+    case REPLY_NOQUORUM:
+        return put_quorum(out, reply);
+    case REPLY_LIMIT:
+        return put(put(out, " limit="), limit_word(reply->limit));
+    default:
+        return out;
+    }
+}
+
+/* " : 3 of 5 masters are in quarantine for 41 s more (see restart_guard)" */
+static char *put_quarantine(char *out, const struct reply *reply)
+{
+    out = put_unsigned(put(out, " : "), reply->quarantined);
+    out = put_unsigned(put(out, " of "), reply->masters);
+    out = put(out, reply->quarantined == 1 ? " masters is in quarantine" : " masters are in quarantine");
+    if (reply->retry_ms >= 0) {
+        int64_t left_s = reply->retry_ms / 1000 + (reply->retry_ms % 1000 != 0);
+        out = put(put_signed(put(out, " for "), left_s), " s more");
+    }
+    return put(out, " (see restart_guard)");
+}
+
+static char *put_text(char *out, const struct reply *reply)
+{
+    switch (reply->text) {
+    case TEXT_NONE:
+        break;
+    case TEXT_LOST_BEFORE_RELEASE:
+        return put(out, " : it was lost before this release");
+    case TEXT_TTL_TOO_SHORT:
+        return put(put_duration(put(out, " : ttl is at least "), reply->limit_ms), " (min_ttl)");
+    case TEXT_TTL_TOO_LONG:
+        out = put_duration(put(out, " : ttl is at most "), reply->limit_ms);
+        return put(out, " (max_ttl, which is also the quarantine of restarted masters)");
+    case TEXT_MAX_BELOW_TTL:
+        return put_duration(put(out, " : max is at least the ttl, here "), reply->limit_ms);
+    case TEXT_EXPIRING:
+        return put(out, " : the token is still there, but no time is left");
+    case TEXT_NOT_BOUND:
+        return put(out, " : that token is of no session lock of this connection; to take the lock anew, leave "
+                        "token= out");
+    case TEXT_NOT_YOURS:
+        return put(out, " : this connection does not hold it; to release it from here, add its token=");
+    }
+    if (reply->code == REPLY_NOQUORUM && reply->quarantined)
+        return put_quarantine(out, reply);
+    if (reply->code == REPLY_BADTAG) /* only CANCEL is answered so */
+        return put(out, " : no LOCK waits there, or its grant was already written");
+    return out;
+}
+
+size_t line_format_reply(char *out, const struct tag *tag, const struct reply *reply)
+{
+    assert(reply->code != REPLY_HELLO);
+    char *at = put(put_tag(out, tag), code_word(reply->code));
+    at = put_name(at, &reply->name);
+    at = put_words(at, reply);
+    at = put_text(at, reply);
+    return put_end(out, at);
+}
+
+size_t line_format_refusal(char *out, const struct refusal *refusal)
+{
+    char *at = put(put_tag(out, &refusal->tag), code_word(refusal->code));
+
+    at = put_name(at, &refusal->name);
+    if (refusal->words[0])
+        at = put_printable(put(at, " "), refusal->words, sizeof refusal->words);
+    if (refusal->text[0])
+        at = put_printable(put(at, " : "), refusal->text, sizeof refusal->text);
+    return put_end(out, at);
+}
+
+size_t line_format_hello(char *out, const struct tag *tag, const char *version, uint64_t session,
+                         int64_t now_ms)
+{
+    enum { VERSION_BYTES = 64 };
+    char *at = put(put_tag(out, tag), "+HELLO proto=1 server=redlockd/");
+
+    at = put_printable(at, version, VERSION_BYTES);
+    at = put_unsigned(put(at, " session="), session);
+    at = put_signed(put(at, " now="), now_ms);
+    return put_end(out, at);
+}
+
+size_t line_format_end(char *out, const struct tag *tag, uint64_t rows)
+{
+    char *at = put(put_tag(out, tag), "+END ");
+
+    return put_end(out, put_unsigned(at, rows));
+}
+
+size_t line_format_help(char *out, const struct tag *tag, unsigned i)
+{
+    const char *text = line_help(i);
+
+    return text ? put_end(out, put(put(put_tag(out, tag), "* "), text)) : 0;
+}
+
+/* ---- notices ---- */
+
+static const char *lost_word(enum lost_reason reason)
+{
+    static const char *const words[] = {
+        [LOST_EXPIRED] = "expired",   [LOST_MAX] = "max",     [LOST_GONE] = "gone",
+        [LOST_RELEASED] = "released", [LOST_MOVED] = "moved", [LOST_CLOSED] = "closed",
+        [LOST_DRAIN] = "drain",
+    };
+
+    assert((size_t)reason < sizeof words / sizeof words[0]);
+    return words[reason];
+}
+
+size_t line_format_notice(char *out, const struct notice *notice)
+{
+    char *at = out;
+
+    switch (notice->kind) {
+    case NOTICE_EXPIRING:
+        at = put_token(put_name(put(at, "!EXPIRING"), &notice->name), &notice->token);
+        at = put_signed(put(at, " valid="), notice->valid_ms);
+        break;
+    case NOTICE_LOST:
+        at = put_token(put_name(put(at, "!LOST"), &notice->name), &notice->token);
+        at = put(put(at, " reason="), lost_word(notice->reason));
+        break;
+    case NOTICE_RENEWED:
+        at = put_token(put_name(put(at, "!RENEWED"), &notice->name), &notice->token);
+        at = put_until(at, notice->valid_ms, notice->until_ms);
+        break;
+    case NOTICE_DRAIN:
+        at = put(at, "!DRAIN");
+        break;
+    }
+    return put_end(out, at);
+}
+
+/* ---- rows ---- */
+
+void line_row_begin(struct row *row, char *out, const struct tag *tag)
+{
+    row->out = out;
+    row->len = (size_t)(put(put_tag(out, tag), "* ") - out);
+    row->any = false;
+}
+
+/* Writes " key=" if at least value_bytes more fit behind it; the LF always has its place. */
+static bool row_key(struct row *row, const char *key, size_t value_bytes)
+{
+    size_t key_len = strlen(key);
+    size_t space = row->any ? 1 : 0;
+
+    if (row->len + space + key_len + 1 + value_bytes > SERVER_LINE_BYTES - 1)
+        return false;
+    char *at = row->out + row->len;
+    if (row->any)
+        *at++ = ' ';
+    at = put(put_bytes(at, key, key_len), "=");
+    row->len = (size_t)(at - row->out);
+    row->any = true;
+    return true;
+}
+
+void line_row_text(struct row *row, const char *key, const char *value, size_t len)
+{
+    if (!row_key(row, key, len ? 1 : 0))
+        return;
+    for (size_t i = 0; i < len && row->len < SERVER_LINE_BYTES - 1; i++)
+        row->out[row->len++] = value[i] >= 0x21 && value[i] <= 0x7e ? value[i] : '?';
+}
+
+void line_row_string(struct row *row, const char *key, const char *value)
+{
+    line_row_text(row, key, value, strlen(value));
+}
+
+static void row_number(struct row *row, const char *key, const char *digits, size_t len)
+{
+    if (row_key(row, key, len))
+        row->len = (size_t)(put_bytes(row->out + row->len, digits, len) - row->out);
+}
+
+void line_row_signed(struct row *row, const char *key, int64_t value)
+{
+    char digits[DECIMAL_BYTES];
+
+    row_number(row, key, digits, (size_t)(put_signed(digits, value) - digits));
+}
+
+void line_row_unsigned(struct row *row, const char *key, uint64_t value)
+{
+    char digits[DECIMAL_BYTES];
+
+    row_number(row, key, digits, (size_t)(put_unsigned(digits, value) - digits));
+}
+
+size_t line_row_end(struct row *row)
+{
+    return put_end(row->out, row->out + row->len);
+}

@@ -1,0 +1,48 @@
+/* What each verb takes, said once. Private to line*.c. */
+#ifndef REDLOCKD_PROTO_LINE_RULE_H
+#define REDLOCKD_PROTO_LINE_RULE_H
+
+#include "proto/line_piece.h"
+
+enum argument {
+    ARGUMENT_NONE,
+    ARGUMENT_NAME,
+    ARGUMENT_NAMES, /* the protocol knows name,name here */
+    ARGUMENT_TAG,   /* may be left out */
+    ARGUMENT_PROTOCOL,
+    ARGUMENT_SHOW,
+};
+
+enum option {
+    OPTION_TTL,
+    OPTION_WAIT,
+    OPTION_MAX,
+    OPTION_HOLD,
+    OPTION_NOTE,
+    OPTION_TOKEN,
+    OPTION_MODE,
+    OPTION_SLOTS,
+    OPTION_CLIENT,
+    OPTION_EVENTS,
+    OPTIONS, /* how many */
+};
+
+#define OPTION_BIT(option) (1u << (option))
+
+struct verb_rule {
+    const char *word;
+    enum verb verb;
+    enum argument argument;
+    unsigned takes; /* bits of enum option */
+    unsigned needs;
+    const char *example;     /* for refusals */
+    const char *unsupported; /* in the protocol, not in this server: why, and what to do instead */
+    const char *help;
+};
+
+const struct verb_rule *rule_verb(struct piece word); /* NULL: there is no such verb */
+/* OPTIONS: the verb does not take it, or nobody does. */
+enum option rule_option(const struct verb_rule *rule, struct piece key);
+const char *rule_option_key(enum option option);
+
+#endif
