@@ -63,6 +63,9 @@ int conf_read(struct conf *conf, const char *path, FILE *errors);
 /* The same of text in memory, called name in messages: for tests. */
 int conf_parse(struct conf *conf, const char *name, const char *text, size_t len, FILE *errors);
 
+/* One, two and even numbers of masters: true, and a line that says how many failures they survive. */
+bool conf_masters_advice(unsigned masters, char *out, size_t size);
+
 /* Row i of the settings as "key" and "value" (secrets as ***, one row for each listener
  * and master); false after the last. For SHOW CONFIG and --print-config. */
 bool conf_row(const struct conf *conf, unsigned i, char *key, size_t key_size, char *value, size_t value_size);
