@@ -28,8 +28,10 @@ char *resp_auth(const char *user, const char *password, size_t *len);
 char *resp_select(int db, size_t *len);
 
 /* The scripts that RELEASE, EXTEND and CHECK run by EVALSHA. */
-enum { RESP_SCRIPTS = 3 };
+enum { RESP_SCRIPTS = 3, RESP_SHA1_HEX = 40 };
 char *resp_script_load(unsigned script, size_t *len);
+const char *resp_script_text(unsigned script);
+const char *resp_script_sha1(unsigned script); /* what SCRIPT LOAD must answer */
 /* Which script a verb runs; -1: none. */
 int resp_script_of(enum command_verb verb);
 
@@ -42,12 +44,14 @@ enum resp_type { RESP_NIL, RESP_STATUS, RESP_ERROR, RESP_INTEGER, RESP_STRING, R
 enum { RESP_TEXT_BYTES = 256, RESP_REPLY_BYTES = 64 * 1024, RESP_ARRAY_ELEMENTS = 256 };
 
 /* The last whole reply. Strings longer than text are cut (text_len is what was
- * kept); an INFO reply is read into info as it arrives. */
+ * kept); an INFO reply is read into info as it arrives. Of an array only the number of
+ * its elements is kept, in integer. */
 struct resp_reply {
     enum resp_type type;
     long long integer;
     size_t text_len;
     char text[RESP_TEXT_BYTES + 1]; /* terminated by NUL */
+    bool has_info;                  /* a string that told all that info holds */
     struct master_info info;
 };
 

@@ -1,0 +1,12 @@
+/* The text that a master answers to INFO. */
+#ifndef REDLOCKD_PROTO_INFO_H
+#define REDLOCKD_PROTO_INFO_H
+
+#include <stddef.h>
+
+#include "proto/command.h"
+
+/* false: something that decides whether the master may vote is missing or makes no sense. */
+bool info_parse(const char *text, size_t len, struct master_info *info);
+
+#endif

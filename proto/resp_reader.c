@@ -1,0 +1,194 @@
+/* RESP bytes -> replies, by hiredis' reader with reply functions of our own: they fill the one struct of the
+ * reader, so that a reply costs no allocation, and refuse what no master of ours would send. With its own
+ * functions hiredis believes a peer's "*2147483647" (0.14) and nests without end (1.x). */
+#include "proto/resp.h"
+
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/info.h"
+
+struct resp_reader {
+    redisReader *hiredis;
+    size_t unfinished_bytes; /* fed since the last whole reply */
+    const char *why;         /* what the peer did wrong; the reader is of no use then */
+    struct resp_reply reply;
+};
+
+/* hiredis wants an object from each function. Returning NULL refuses, which it calls "Out of memory". */
+static void *refuse(const redisReadTask *task, const char *why)
+{
+    struct resp_reader *reader = task->privdata;
+    reader->why = why;
+    return NULL;
+}
+
+/* An element of an array is counted, not kept. */
+static struct resp_reply *fill(const redisReadTask *task, enum resp_type type)
+{
+    struct resp_reader *reader = task->privdata;
+    struct resp_reply *reply = &reader->reply;
+    if (task->parent)
+        return NULL;
+    reply->type = type;
+    reply->integer = 0;
+    reply->text_len = 0;
+    reply->text[0] = '\0';
+    reply->has_info = false;
+    return reply;
+}
+
+static void *filled(const redisReadTask *task)
+{
+    struct resp_reader *reader = task->privdata;
+    return &reader->reply;
+}
+
+static const char not_resp2[] = "a reply of a type that RESP2 does not have";
+
+static void *on_string(const redisReadTask *task, char *text, size_t len)
+{
+    enum resp_type type = RESP_STRING;
+    if (task->type == REDIS_REPLY_STATUS)
+        type = RESP_STATUS;
+    else if (task->type == REDIS_REPLY_ERROR)
+        type = RESP_ERROR;
+    else if (task->type != REDIS_REPLY_STRING)
+        return refuse(task, not_resp2);
+    struct resp_reply *reply = fill(task, type);
+    if (reply) {
+        reply->text_len = len < RESP_TEXT_BYTES ? len : RESP_TEXT_BYTES;
+        memcpy(reply->text, text, reply->text_len);
+        reply->text[reply->text_len] = '\0';
+        /* hiredis moves its buffer, so a long text must be read now. INFO's holds at least a run_id. */
+        if (type == RESP_STRING && len > RUN_ID_HEX)
+            reply->has_info = info_parse(text, len, &reply->info);
+    }
+    return filled(task);
+}
+
+static void *on_integer(const redisReadTask *task, long long integer)
+{
+    struct resp_reply *reply = fill(task, RESP_INTEGER);
+    if (reply)
+        reply->integer = integer;
+    return filled(task);
+}
+
+static void *on_nil(const redisReadTask *task)
+{
+    if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_ARRAY)
+        return refuse(task, not_resp2);
+    fill(task, RESP_NIL);
+    return filled(task);
+}
+
+static void *on_elements(const redisReadTask *task, size_t elements)
+{
+    if (task->type != REDIS_REPLY_ARRAY)
+        return refuse(task, not_resp2);
+    if (task->parent)
+        return refuse(task, "an array within an array");
+    if (elements > RESP_ARRAY_ELEMENTS)
+        return refuse(task, "an array of more than 256 elements");
+    struct resp_reply *reply = fill(task, RESP_ARRAY);
+    reply->integer = (long long)elements;
+    return filled(task);
+}
+
+/* The reply is part of the reader. */
+static void on_free(void *reply)
+{
+    (void)reply;
+}
+
+/* All that differs between hiredis 0.14 and 1.x for a reader. What 1.x finds NULL it replaces by bogus objects. */
+#if HIREDIS_MAJOR >= 1
+typedef size_t elements_type;
+
+static void *on_double(const redisReadTask *task, double number, char *text, size_t len)
+{
+    (void)number, (void)text, (void)len;
+    return refuse(task, not_resp2);
+}
+
+static void *on_bool(const redisReadTask *task, int value)
+{
+    (void)value;
+    return refuse(task, not_resp2);
+}
+
+#define RESP3_FUNCTIONS .createDouble = on_double, .createBool = on_bool,
+#else
+typedef int elements_type;
+#define RESP3_FUNCTIONS
+#endif
+
+static void *on_array(const redisReadTask *task, elements_type elements)
+{
+    return on_elements(task, (size_t)elements);
+}
+
+static redisReplyObjectFunctions functions = {
+    .createString = on_string,
+    .createArray = on_array,
+    .createInteger = on_integer,
+    .createNil = on_nil,
+    RESP3_FUNCTIONS
+    .freeObject = on_free,
+};
+
+struct resp_reader *resp_reader_new(void)
+{
+    struct resp_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return NULL;
+    reader->hiredis = redisReaderCreateWithFunctions(&functions);
+    if (!reader->hiredis) {
+        free(reader);
+        return NULL;
+    }
+    reader->hiredis->privdata = reader;
+    /* Never give the emptied buffer back: else each busy read would allocate it anew. Our limits bound it. */
+    reader->hiredis->maxbuf = 0;
+    return reader;
+}
+
+void resp_reader_free(struct resp_reader *reader)
+{
+    if (!reader)
+        return;
+    redisReaderFree(reader->hiredis);
+    free(reader);
+}
+
+int resp_reader_feed(struct resp_reader *reader, const char *bytes, size_t len)
+{
+    if (reader->why)
+        return 0; /* resp_reader_next() tells */
+    reader->unfinished_bytes += len;
+    return redisReaderFeed(reader->hiredis, bytes, len) == REDIS_OK ? 0 : -1;
+}
+
+int resp_reader_next(struct resp_reader *reader, const struct resp_reply **reply, const char **why)
+{
+    redisReader *hiredis = reader->hiredis;
+    void *whole = NULL;
+    if (!reader->why && redisReaderGetReply(hiredis, &whole) != REDIS_OK && !reader->why)
+        reader->why = hiredis->errstr[0] ? hiredis->errstr : "out of memory";
+    if (!reader->why) {
+        size_t rest_bytes = whole ? hiredis->len - hiredis->pos : 0;
+        if (reader->unfinished_bytes - rest_bytes > RESP_REPLY_BYTES)
+            reader->why = "a reply of more than 64 KiB";
+        reader->unfinished_bytes = whole ? rest_bytes : reader->unfinished_bytes;
+    }
+    if (reader->why) {
+        *why = reader->why;
+        return -1;
+    }
+    if (!whole)
+        return 0;
+    *reply = &reader->reply;
+    return 1;
+}

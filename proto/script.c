@@ -1,0 +1,64 @@
+/* The Lua texts. Each reads by redis.pcall(), so that a key of another type is "not the token" for that key
+ * alone; any other refusal of the server comes back as that error. Writes go through pcall too: Redis 6.2 would
+ * hide the word that classes an error (READONLY, ...) behind "ERR Error running script".
+ * No "#!lua" header: with it a server that is out of memory refuses even the DEL. */
+#include "proto/resp.h"
+
+#include <assert.h>
+
+#define READ "local v=redis.pcall('GET',KEYS[1]) "
+#define OTHERWISE \
+    "if type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v end "
+
+static const struct {
+    const char *text;
+    const char *sha1; /* of text: EVALSHA's name for it */
+} scripts[RESP_SCRIPTS] = {
+    /* RELEASE: the Redlock page's compare and delete. 1: deleted, 0: not ours. */
+    {READ "if v==ARGV[1] then return redis.pcall('DEL',KEYS[1]) end " OTHERWISE "return 0",
+     "625bc60b5106bf750e1f70ef925d1c250ad103cb"},
+    /* EXTEND: PEXPIRE, never SET, and never to less than the key has: a late or short one must not cut what a
+     * holder was told. The TTL it has now; -2: not ours. */
+    {READ "if v==ARGV[1] then "
+          "local t=redis.call('PTTL',KEYS[1]) "
+          "if t>=tonumber(ARGV[2]) then return t end "
+          "local r=redis.pcall('PEXPIRE',KEYS[1],ARGV[2]) "
+          "if type(r)=='table' then return r end "
+          "return tonumber(ARGV[2]) end " OTHERWISE "return -2",
+     "597b350106054f61854faf4326629759dd6753d6"},
+    /* CHECK: the TTL that is left (0 for a key that has none); -2: not ours. */
+    {READ "if v==ARGV[1] then return math.max(0,redis.call('PTTL',KEYS[1])) end " OTHERWISE "return -2",
+     "1bfe6359abdbd1ab95fdfc2615a42c8c9852138c"},
+};
+
+const char *resp_script_text(unsigned script)
+{
+    assert(script < RESP_SCRIPTS);
+    return scripts[script].text;
+}
+
+const char *resp_script_sha1(unsigned script)
+{
+    assert(script < RESP_SCRIPTS);
+    return scripts[script].sha1;
+}
+
+int resp_script_of(enum command_verb verb)
+{
+    switch (verb) {
+    case COMMAND_RELEASE:
+        return 0;
+    case COMMAND_EXTEND:
+        return 1;
+    case COMMAND_CHECK:
+        return 2;
+    case COMMAND_CLIENT_ID:
+    case COMMAND_INFO:
+    case COMMAND_KILL:
+    case COMMAND_SET:
+    case COMMAND_ZADD:
+    case COMMAND_ZSCORE:
+        break;
+    }
+    return -1;
+}
