@@ -253,11 +253,11 @@ static int text_parse(struct conf_reader *r, const char *text, size_t len)
     conf_defaults(r->conf);
     if (len > FILE_BYTES) {
         fprintf(r->errors, "%s: larger than 1 MiB; is it a configuration?\n", r->name);
-        return 1;
+        return ++r->faults;
     }
     if (!yaml_parser_initialize(&parser)) {
         fprintf(r->errors, "%s: out of memory\n", r->name);
-        return 1;
+        return ++r->faults;
     }
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
     if (document_read(r, &parser, text, len))

@@ -1,0 +1,25 @@
+/* redlockd --dev: throw-away masters, so that a first try needs no server and no file.
+ *
+ *     redlockd ---- pipe ----> watcher ---- parent of ----> redis-server x N
+ *
+ * The watcher lives in a session of its own, so that ^C in the terminal ends the daemon
+ * first and the masters last. It takes masters and folder away as soon as the daemon's
+ * end of the pipe is closed: also when the daemon was killed with SIGKILL. */
+#ifndef REDLOCKD_DEV_H
+#define REDLOCKD_DEV_H
+
+#include "daemon/conf.h"
+
+struct dev;
+
+/* Starts the masters, waits until each answers, and fills *conf. NULL: the reason was
+ * printed to stderr, and nothing is left behind. */
+struct dev *dev_start(struct conf *conf, unsigned masters);
+
+/* The masters and addresses, one a line; port is where conf->listen[0] was bound. */
+void dev_print(const struct dev *dev, uint16_t port, FILE *out);
+
+/* Returns when masters and folder are gone. */
+void dev_stop(struct dev *dev);
+
+#endif

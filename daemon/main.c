@@ -1,0 +1,207 @@
+/* redlockd: options, signals, and the order of start and end. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "daemon/conf.h"
+#include "daemon/dev.h"
+#include "daemon/log.h"
+#include "daemon/loop.h"
+
+#define DEFAULT_FILE "/etc/redlockd/redlockd.yaml"
+
+enum { EXIT_USAGE = 2, DEV_MASTERS = 5, SPARE_DESCRIPTORS = 32, SIGNALS = 3 };
+
+static const char usage[] =
+    "usage: redlockd [-c FILE] [--check | --print-config]\n"
+    "       redlockd --dev[=N]\n"
+    "\n"
+    "  -c FILE         the configuration (" DEFAULT_FILE ")\n"
+    "  --check         report every error of the configuration, start nothing\n"
+    "  --print-config  print the configuration with all defaults, start nothing\n"
+    "  --dev[=N]       try it: N (5) throw-away Redis masters, no configuration; gone at the end\n"
+    "  --version       print the version\n"
+    "  --help          print this\n"
+    "\n"
+    "SIGTERM or SIGINT drains and stops; a second one stops at once. See redlockd(8).\n";
+
+struct options {
+    const char *file; /* NULL: not given */
+    bool check, print;
+    unsigned dev; /* masters; 0: no --dev */
+};
+
+struct daemon {
+    struct loop *loop;
+    struct dev *dev; /* NULL: real masters */
+    struct event *signals[SIGNALS];
+    bool draining;
+    bool terminal; /* stdin was one at the start */
+};
+
+static _Noreturn void usage_error(const char *what)
+{
+    fprintf(stderr, "%s%sredlockd --help lists the options\n", what, *what ? "; " : "");
+    exit(EXIT_USAGE);
+}
+
+static unsigned dev_masters(const char *text)
+{
+    if (!text)
+        return DEV_MASTERS;
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || n < 1 || n > MASTERS)
+        usage_error("redlockd: --dev takes 1 to 15 masters, as in --dev=3");
+    return (unsigned)n;
+}
+
+static struct options options_parse(int argc, char **argv)
+{
+    enum { OPT_CHECK = 256, OPT_DEV, OPT_PRINT, OPT_VERSION, OPT_HELP };
+    static const struct option known[] = {
+        {"check", no_argument, NULL, OPT_CHECK},        {"dev", optional_argument, NULL, OPT_DEV},
+        {"print-config", no_argument, NULL, OPT_PRINT}, {"version", no_argument, NULL, OPT_VERSION},
+        {"help", no_argument, NULL, OPT_HELP},          {0},
+    };
+    struct options o = {0};
+    for (int c; (c = getopt_long(argc, argv, "c:", known, NULL)) != -1;) {
+        switch (c) {
+        case 'c': o.file = optarg; break;
+        case OPT_CHECK: o.check = true; break;
+        case OPT_PRINT: o.print = true; break;
+        case OPT_DEV: o.dev = dev_masters(optarg); break;
+        case OPT_VERSION: puts("redlockd " REDLOCKD_VERSION); exit(EXIT_SUCCESS);
+        case OPT_HELP: fputs(usage, stdout); exit(EXIT_SUCCESS);
+        default: usage_error(""); /* getopt has said what */
+        }
+    }
+    if (optind < argc)
+        usage_error("redlockd: takes no words besides options (--dev=3, not --dev 3)");
+    if (o.dev && (o.file || o.check || o.print))
+        usage_error("redlockd: --dev has a configuration of its own and stands alone");
+    if (o.check && o.print)
+        usage_error("redlockd: --check or --print-config, not both");
+    return o;
+}
+
+/* Each client and master is a descriptor. Better to refuse the clients beyond a limit by name than to run out. */
+static bool descriptors_raise(struct conf *conf)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
+        log_error("no_limit", "why=\"getrlimit: %s\"", strerror(errno));
+        return false;
+    }
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        log_warn("descriptors", "why=\"setrlimit: %s\"", strerror(errno));
+    getrlimit(RLIMIT_NOFILE, &limit);
+    rlim_t others = conf->masters + SPARE_DESCRIPTORS;
+    if (limit.rlim_cur <= others) {
+        log_error("descriptors", "limit=%llu needed=%llu hint=\"raise ulimit -n or LimitNOFILE\"",
+                  (unsigned long long)limit.rlim_cur, (unsigned long long)others + 1);
+        return false;
+    }
+    if (limit.rlim_cur - others < (rlim_t)conf->max_clients) {
+        log_warn("descriptors", "limit=%llu max_clients=%lld lowered_to=%llu hint=\"raise ulimit -n or LimitNOFILE\"",
+                 (unsigned long long)limit.rlim_cur, (long long)conf->max_clients,
+                 (unsigned long long)(limit.rlim_cur - others));
+        conf->max_clients = (int64_t)(limit.rlim_cur - others);
+    }
+    return true;
+}
+
+static void stop_asked(evutil_socket_t number, short what, void *arg)
+{
+    struct daemon *d = arg;
+    (void)what;
+    log_info(d->draining ? "stop" : "drain", "signal=%d", (int)number);
+    if (d->draining)
+        loop_stop(d->loop);
+    else
+        loop_drain(d->loop);
+    d->draining = true;
+}
+
+static void reload_asked(evutil_socket_t number, short what, void *arg)
+{
+    struct daemon *d = arg;
+    if (d->dev && d->terminal && !isatty(STDIN_FILENO)) { /* its window was closed: nobody is left to end it */
+        stop_asked(number, what, arg);
+        return;
+    }
+    log_warn("reload", "why=\"the configuration is read at the start only; restart to change it\"");
+}
+
+static void ready(void *arg)
+{
+    struct daemon *d = arg;
+    if (d->dev)
+        dev_print(d->dev, loop_port(d->loop, 0), stdout);
+}
+
+static bool signals_watch(struct daemon *d)
+{
+    static const int numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+    for (unsigned i = 0; i < SIGNALS; i++) {
+        d->signals[i] = evsignal_new(loop_base(d->loop), numbers[i], numbers[i] == SIGHUP ? reload_asked : stop_asked, d);
+        if (!d->signals[i] || event_add(d->signals[i], NULL) < 0) {
+            log_error("no_memory", "what=signals");
+            return false;
+        }
+    }
+    return true;
+}
+
+static int daemon_run(struct daemon *d, struct conf *conf)
+{
+    log_set_level(conf->log_level);
+    if (!descriptors_raise(conf))
+        return EXIT_FAILURE;
+    d->loop = loop_new(conf, REDLOCKD_VERSION);
+    if (!d->loop)
+        return EXIT_FAILURE;
+    int status = EXIT_FAILURE;
+    if (signals_watch(d)) {
+        loop_on_ready(d->loop, ready, d);
+        status = loop_run(d->loop);
+    }
+    for (unsigned i = 0; i < SIGNALS; i++)
+        if (d->signals[i])
+            event_free(d->signals[i]);
+    loop_free(d->loop);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static struct conf conf; /* large, and borrowed by everything */
+    struct options o = options_parse(argc, argv);
+    struct daemon d = {.terminal = isatty(STDIN_FILENO)};
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN); /* until there is a loop that handles it */
+
+    if (o.dev) {
+        d.dev = dev_start(&conf, o.dev);
+        if (!d.dev)
+            return EXIT_FAILURE;
+    } else if (conf_read(&conf, o.file ? o.file : DEFAULT_FILE, stderr) > 0) {
+        return EXIT_FAILURE;
+    }
+    if (o.print)
+        conf_print(&conf, stdout);
+    if (o.check)
+        printf("%s: no errors\n", o.file ? o.file : DEFAULT_FILE);
+    if (o.print || o.check)
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+
+    int status = daemon_run(&d, &conf);
+    if (d.dev)
+        dev_stop(d.dev);
+    return status;
+}
