@@ -7,10 +7,10 @@
 #include "daemon/conf_parts.h"
 
 #define AT(field) offsetof(struct conf, field)
-#define S 1000
-#define H (3600 * S)
-#define K 1024
-#define M (1024 * K)
+#define S         1000
+#define H         (3600 * S)
+#define K         1024
+#define M         (1024 * K)
 
 const struct conf_setting conf_settings[CONF_KEYS] = {
     {"listen", &conf_kind_listen, 0, 0, 0},
@@ -114,7 +114,8 @@ void conf_print(const struct conf *conf, FILE *out)
         fprintf(out, list ? "%s:\n" : "%s:", setting->key);
         for (unsigned i = 0; setting->kind->show(conf, setting, i, value, sizeof value); i++) {
             if (setting->kind == &conf_kind_nodes)
-                conf_address_url(&conf->nodes[i], conf_node_has_own_user(conf, &conf->nodes[i]), value, sizeof value);
+                conf_address_url(&conf->nodes[i], conf_node_has_own_user(conf, &conf->nodes[i]), value,
+                                 sizeof value);
             if (list)
                 fputs("  -", out);
             print_scalar(out, setting, value);

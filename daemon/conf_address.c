@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define NODE_FORM "write redis://[user[:password]@]host:port[/db] or unix:/path[?db=n]"
+#define NODE_FORM   "write redis://[user[:password]@]host:port[/db] or unix:/path[?db=n]"
 #define LISTEN_FORM "write host:port, [v6]:port or unix:/path"
 
 enum { DB_MAX = 65535 }; /* far beyond any server's `databases` */
@@ -39,8 +39,9 @@ static const char *host_check(const char *host, bool bracketed)
     if (bracketed)
         return inet_pton(AF_INET6, host, parsed) == 1 ? NULL : "what stands in [ ] is not an IPv6 address";
     if (strspn(host, "0123456789.") == strlen(host))
-        return inet_pton(AF_INET, host, parsed) == 1 ? NULL
-                                                     : "the host is not an IPv4 address, which has four numbers";
+        return inet_pton(AF_INET, host, parsed) == 1
+                   ? NULL
+                   : "the host is not an IPv4 address, which has four numbers";
     for (const char *p = host; *p; p++)
         if (!isalnum((unsigned char)*p) && *p != '-' && *p != '.' && *p != '_')
             return *p == ':' ? "an IPv6 address stands in brackets: [::1]:port"

@@ -20,8 +20,8 @@ static const struct conf_place *pair_place(struct conf_reader *r, const char *ke
 }
 
 /* low <= high */
-static void check_order(struct conf_reader *r, const char *low, int64_t low_ms, const char *high, int64_t high_ms,
-                        const char *more)
+static void check_order(struct conf_reader *r, const char *low, int64_t low_ms, const char *high,
+                        int64_t high_ms, const char *more)
 {
     const struct conf_place *place = pair_place(r, low, high);
     if (!place || low_ms <= high_ms)
@@ -29,14 +29,15 @@ static void check_order(struct conf_reader *r, const char *low, int64_t low_ms, 
     char low_text[32], high_text[32];
     conf_show_duration(low_ms, low_text, sizeof low_text);
     conf_show_duration(high_ms, high_text, sizeof high_text);
-    conf_fault(r, place, low, "%s is more than %s, which is %s; allowed is %s <= %s%s%s", low_text, high, high_text,
-               low, high, *more ? " " : "", more);
+    conf_fault(r, place, low, "%s is more than %s, which is %s; allowed is %s <= %s%s%s", low_text, high,
+               high_text, low, high, *more ? " " : "", more);
 }
 
 static void check_ttls(struct conf_reader *r)
 {
     const struct conf *conf = r->conf;
-    check_order(r, "min_ttl", conf->min_ttl_ms, "default_ttl", conf->default_ttl_ms, "<= max_ttl " QUARANTINE);
+    check_order(r, "min_ttl", conf->min_ttl_ms, "default_ttl", conf->default_ttl_ms,
+                "<= max_ttl " QUARANTINE);
     check_order(r, "default_ttl", conf->default_ttl_ms, "max_ttl", conf->max_ttl_ms, QUARANTINE);
     check_order(r, "retry_min", conf->retry_min_ms, "retry_max", conf->retry_max_ms, "");
 
@@ -45,9 +46,11 @@ static void check_ttls(struct conf_reader *r)
     conf_show_duration(conf->min_ttl_ms, text, sizeof text);
     if (place && conf->min_ttl_ms < 2 * conf->node_timeout_ms) {
         conf_show_duration(2 * conf->node_timeout_ms, limit, sizeof limit);
-        conf_fault(r, place, "min_ttl",
-                   "%s is less than two round trips to a master; allowed is 2 x node_timeout = %s to default_ttl "
-                   "<= max_ttl " QUARANTINE, text, limit);
+        conf_fault(
+            r, place, "min_ttl",
+            "%s is less than two round trips to a master; allowed is 2 x node_timeout = %s to default_ttl "
+            "<= max_ttl " QUARANTINE,
+            text, limit);
     }
     /* What is left of a TTL after Redlock's allowance for clock drift (1 % + 2 ms) and the ms that a grant takes. */
     int64_t left_ms = conf->min_ttl_ms - (conf->min_ttl_ms + 99) / 100 - 2 - 1;
@@ -55,7 +58,8 @@ static void check_ttls(struct conf_reader *r)
     if (place && conf->min_validity_ms > left_ms) {
         conf_show_duration(left_ms, limit, sizeof limit);
         conf_fault(r, place, "min_validity",
-                   "a lock of min_ttl (%s) could never be granted; allowed is at most %s, what clock drift leaves of it",
+                   "a lock of min_ttl (%s) could never be granted; allowed is at most %s, what clock drift "
+                   "leaves of it",
                    text, limit);
     }
 }
@@ -93,9 +97,11 @@ static void check_listeners(struct conf_reader *r)
 {
     for (unsigned i = 0; i < r->conf->listeners; i++)
         if (!conf_address_loopback(&r->conf->listen[i]))
-            conf_warn(r, &r->listen_places[i], "listen",
-                      "%s can be reached from other machines, and there are no users: whoever reaches it can take "
-                      "and release locks", r->conf->listen[i].shown);
+            conf_warn(
+                r, &r->listen_places[i], "listen",
+                "%s can be reached from other machines, and there are no users: whoever reaches it can take "
+                "and release locks",
+                r->conf->listen[i].shown);
 }
 
 /* ---- secrets ---- */
@@ -140,8 +146,9 @@ static void check_own_secrets(struct conf_reader *r)
 {
     for (unsigned i = 0; i < r->conf->masters; i++) {
         if (r->conf->nodes[i].password[0] && (r->mode & S_IROTH)) {
-            conf_warn(r, &r->node_places[i], "nodes",
-                      "a password in a file that everybody can read: chmod o-r it, or use node_password_file");
+            conf_warn(
+                r, &r->node_places[i], "nodes",
+                "a password in a file that everybody can read: chmod o-r it, or use node_password_file");
             return;
         }
     }
@@ -160,7 +167,8 @@ static void check_secrets(struct conf_reader *r)
         if (wrong)
             conf_fault(r, file, "node_password_file", "%s: %s", conf->node_password_file, wrong);
         else if (mode & S_IROTH)
-            conf_warn(r, file, "node_password_file", "everybody can read %s: chmod o-r it", conf->node_password_file);
+            conf_warn(r, file, "node_password_file", "everybody can read %s: chmod o-r it",
+                      conf->node_password_file);
     } else if (conf->node_user[0] && !file->broken) {
         conf_fault(r, user, "node_user", "it needs node_password_file, the file with its password");
     }
@@ -168,8 +176,9 @@ static void check_secrets(struct conf_reader *r)
         struct conf_node *node = &conf->nodes[i];
         bool own = node->user[0] || node->password[0];
         if (own && !node->password[0] && !conf->node_password_file[0] && !file->broken)
-            conf_fault(r, &r->node_places[i], "nodes",
-                       "a user without a password: write redis://user:password@host:port, or node_password_file");
+            conf_fault(
+                r, &r->node_places[i], "nodes",
+                "a user without a password: write redis://user:password@host:port, or node_password_file");
         if (!own)
             memcpy(node->user, conf->node_user, sizeof node->user);
         if (!node->password[0])

@@ -19,8 +19,10 @@ struct conf_setting;
 /* A kind of value. set() returns false with the reason in why; show() writes the i-th value
  * and returns false when there is none (only lists have more than one). */
 struct conf_kind {
-    bool (*set)(struct conf *conf, const struct conf_setting *setting, const char *text, char why[CONF_WHY_BYTES]);
-    bool (*show)(const struct conf *conf, const struct conf_setting *setting, unsigned i, char *out, size_t size);
+    bool (*set)(struct conf *conf, const struct conf_setting *setting, const char *text,
+                char why[CONF_WHY_BYTES]);
+    bool (*show)(const struct conf *conf, const struct conf_setting *setting, unsigned i, char *out,
+                 size_t size);
     bool list;   /* set() appends one item */
     bool quoted; /* in YAML */
 };
@@ -34,8 +36,9 @@ struct conf_setting {
 
 extern const struct conf_setting conf_settings[CONF_KEYS];
 
-extern const struct conf_kind conf_kind_listen, conf_kind_nodes, conf_kind_duration, conf_kind_size, conf_kind_count,
-    conf_kind_switch, conf_kind_level, conf_kind_mode, conf_kind_prefix, conf_kind_user, conf_kind_path;
+extern const struct conf_kind conf_kind_listen, conf_kind_nodes, conf_kind_duration, conf_kind_size,
+    conf_kind_count, conf_kind_switch, conf_kind_level, conf_kind_mode, conf_kind_prefix, conf_kind_user,
+    conf_kind_path;
 
 void conf_show_duration(int64_t ms, char *out, size_t size);
 

@@ -12,8 +12,8 @@
 enum { FILE_BYTES = 1 << 20, KEY_BYTES = 64 };
 
 static void __attribute__((format(printf, 5, 0)))
-report(struct conf_reader *r, const struct conf_place *place, const char *key, const char *kind, const char *fmt,
-       va_list args)
+report(struct conf_reader *r, const struct conf_place *place, const char *key, const char *kind,
+       const char *fmt, va_list args)
 {
     fprintf(r->errors, "%s:%u:%u: %s: %s", r->name, place->line, place->column, key, kind);
     vfprintf(r->errors, fmt, args);
@@ -207,8 +207,8 @@ static struct conf_place error_place(const yaml_parser_t *parser, const char *te
     return place;
 }
 
-static bool document_load(struct conf_reader *r, yaml_parser_t *parser, yaml_document_t *document, const char *text,
-                          size_t len)
+static bool document_load(struct conf_reader *r, yaml_parser_t *parser, yaml_document_t *document,
+                          const char *text, size_t len)
 {
     if (yaml_parser_load(parser, document))
         return true;
@@ -303,7 +303,8 @@ int conf_read(struct conf *conf, const char *path, FILE *errors)
         text_parse(&r, text, (size_t)len);
     } else {
         conf_defaults(conf);
-        fprintf(errors, "%s: cannot be read: %s; name another file with -c, or try redlockd --dev without any\n",
+        fprintf(errors,
+                "%s: cannot be read: %s; name another file with -c, or try redlockd --dev without any\n",
                 path, strerror(errno));
         r.faults = 1;
     }

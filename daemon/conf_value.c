@@ -18,7 +18,8 @@ static const void *field_const(const struct conf *conf, const struct conf_settin
 static bool refuse(char why[CONF_WHY_BYTES], const char *text, const char *allowed)
 {
     char shown[80];
-    snprintf(why, CONF_WHY_BYTES, "%s is not %s", log_escape(shown, sizeof shown, text, strlen(text)), allowed);
+    snprintf(why, CONF_WHY_BYTES, "%s is not %s", log_escape(shown, sizeof shown, text, strlen(text)),
+             allowed);
     return false;
 }
 
@@ -80,19 +81,22 @@ static bool set_units(struct conf *conf, const struct conf_setting *setting, con
     return true;
 }
 
-static bool set_duration(struct conf *conf, const struct conf_setting *s, const char *text, char why[CONF_WHY_BYTES])
+static bool set_duration(struct conf *conf, const struct conf_setting *s, const char *text,
+                         char why[CONF_WHY_BYTES])
 {
     return set_units(conf, s, text, duration_units, DURATION_UNITS,
                      "a duration: a whole number with ms, s, m or h, as in 10s", why);
 }
 
-static bool set_size(struct conf *conf, const struct conf_setting *s, const char *text, char why[CONF_WHY_BYTES])
+static bool set_size(struct conf *conf, const struct conf_setting *s, const char *text,
+                     char why[CONF_WHY_BYTES])
 {
     return set_units(conf, s, text, size_units, SIZE_UNITS,
                      "a size: a whole number of bytes, or with k or m, as in 64k", why);
 }
 
-static bool set_count(struct conf *conf, const struct conf_setting *s, const char *text, char why[CONF_WHY_BYTES])
+static bool set_count(struct conf *conf, const struct conf_setting *s, const char *text,
+                      char why[CONF_WHY_BYTES])
 {
     return set_units(conf, s, text, count_units, COUNT_UNITS, "a whole number", why);
 }
@@ -102,19 +106,22 @@ void conf_show_duration(int64_t ms, char *out, size_t size)
     show_units(ms, duration_units, DURATION_UNITS, out, size);
 }
 
-static bool show_duration(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out, size_t size)
+static bool show_duration(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                          size_t size)
 {
     conf_show_duration(*(const int64_t *)field_const(conf, s), out, size);
     return i == 0;
 }
 
-static bool show_size(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out, size_t size)
+static bool show_size(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                      size_t size)
 {
     show_units(*(const int64_t *)field_const(conf, s), size_units, SIZE_UNITS, out, size);
     return i == 0;
 }
 
-static bool show_count(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out, size_t size)
+static bool show_count(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                       size_t size)
 {
     show_units(*(const int64_t *)field_const(conf, s), count_units, COUNT_UNITS, out, size);
     return i == 0;
@@ -127,7 +134,8 @@ const struct conf_kind conf_kind_count = {set_count, show_count, .list = false};
 /* ---- one of several words ---- */
 
 /* YAML 1.1's booleans, which is what people write. */
-static bool set_switch(struct conf *conf, const struct conf_setting *s, const char *text, char why[CONF_WHY_BYTES])
+static bool set_switch(struct conf *conf, const struct conf_setting *s, const char *text,
+                       char why[CONF_WHY_BYTES])
 {
     static const char *const words[] = {"off", "on", "false", "true", "no", "yes"};
     for (unsigned i = 0; i < 6; i++) {
@@ -139,7 +147,8 @@ static bool set_switch(struct conf *conf, const struct conf_setting *s, const ch
     return refuse(why, text, "on or off");
 }
 
-static bool show_switch(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out, size_t size)
+static bool show_switch(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                        size_t size)
 {
     snprintf(out, size, "%s", *(const bool *)field_const(conf, s) ? "on" : "off");
     return i == 0;
@@ -147,7 +156,8 @@ static bool show_switch(const struct conf *conf, const struct conf_setting *s, u
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
-static bool set_level(struct conf *conf, const struct conf_setting *s, const char *text, char why[CONF_WHY_BYTES])
+static bool set_level(struct conf *conf, const struct conf_setting *s, const char *text,
+                      char why[CONF_WHY_BYTES])
 {
     for (unsigned i = LOG_LEVEL_ERROR; i <= LOG_LEVEL_DEBUG; i++) {
         if (strcmp(text, level_names[i]) == 0) {
@@ -158,13 +168,15 @@ static bool set_level(struct conf *conf, const struct conf_setting *s, const cha
     return refuse(why, text, "error, warn, info or debug");
 }
 
-static bool show_level(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out, size_t size)
+static bool show_level(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                       size_t size)
 {
     snprintf(out, size, "%s", level_names[*(const enum log_level *)field_const(conf, s)]);
     return i == 0;
 }
 
-static bool set_mode(struct conf *conf, const struct conf_setting *s, const char *text, char why[CONF_WHY_BYTES])
+static bool set_mode(struct conf *conf, const struct conf_setting *s, const char *text,
+                     char why[CONF_WHY_BYTES])
 {
     static const char allowed[] = "a file mode in octal, \"0600\" to \"0777\"";
     size_t len = strlen(text);
@@ -179,7 +191,8 @@ static bool set_mode(struct conf *conf, const struct conf_setting *s, const char
     return true;
 }
 
-static bool show_mode(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out, size_t size)
+static bool show_mode(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                      size_t size)
 {
     snprintf(out, size, "%04o", (unsigned)*(const mode_t *)field_const(conf, s));
     return i == 0;
@@ -191,8 +204,8 @@ const struct conf_kind conf_kind_mode = {set_mode, show_mode, .quoted = true};
 
 /* ---- strings ---- */
 
-static bool set_string(struct conf *conf, const struct conf_setting *s, const char *text, size_t size, bool good,
-                       const char *allowed, char why[CONF_WHY_BYTES])
+static bool set_string(struct conf *conf, const struct conf_setting *s, const char *text, size_t size,
+                       bool good, const char *allowed, char why[CONF_WHY_BYTES])
 {
     size_t len = strlen(text);
     if (!good || len >= size)
@@ -209,19 +222,22 @@ static bool all_visible(const char *text)
 }
 
 /* The comma is kept free: keys of ours that are no lock have it right behind the prefix. */
-static bool set_prefix(struct conf *conf, const struct conf_setting *s, const char *text, char why[CONF_WHY_BYTES])
+static bool set_prefix(struct conf *conf, const struct conf_setting *s, const char *text,
+                       char why[CONF_WHY_BYTES])
 {
     return set_string(conf, s, text, CONF_PREFIX_BYTES + 1, all_visible(text) && !strchr(text, ','),
                       "a key prefix: at most 64 visible ASCII characters, no space and no comma", why);
 }
 
-static bool set_user(struct conf *conf, const struct conf_setting *s, const char *text, char why[CONF_WHY_BYTES])
+static bool set_user(struct conf *conf, const struct conf_setting *s, const char *text,
+                     char why[CONF_WHY_BYTES])
 {
     return set_string(conf, s, text, CONF_SECRET_BYTES, all_visible(text),
                       "a Redis user: at most 255 visible ASCII characters, no space", why);
 }
 
-static bool set_path(struct conf *conf, const struct conf_setting *s, const char *text, char why[CONF_WHY_BYTES])
+static bool set_path(struct conf *conf, const struct conf_setting *s, const char *text,
+                     char why[CONF_WHY_BYTES])
 {
     bool good = text[0] == '/' || text[0] == 0;
     for (const char *p = text; *p; p++)
@@ -230,7 +246,8 @@ static bool set_path(struct conf *conf, const struct conf_setting *s, const char
                       "an absolute path of at most 1023 bytes", why);
 }
 
-static bool show_string(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out, size_t size)
+static bool show_string(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                        size_t size)
 {
     snprintf(out, size, "%s", (const char *)field_const(conf, s));
     return i == 0;
@@ -242,7 +259,8 @@ const struct conf_kind conf_kind_path = {set_path, show_string, .quoted = true};
 
 /* ---- lists ---- */
 
-static bool set_listen(struct conf *conf, const struct conf_setting *s, const char *text, char why[CONF_WHY_BYTES])
+static bool set_listen(struct conf *conf, const struct conf_setting *s, const char *text,
+                       char why[CONF_WHY_BYTES])
 {
     (void)s;
     if (conf->listeners == CONF_LISTENERS) {
@@ -263,7 +281,8 @@ static bool set_listen(struct conf *conf, const struct conf_setting *s, const ch
     return true;
 }
 
-static bool set_nodes(struct conf *conf, const struct conf_setting *s, const char *text, char why[CONF_WHY_BYTES])
+static bool set_nodes(struct conf *conf, const struct conf_setting *s, const char *text,
+                      char why[CONF_WHY_BYTES])
 {
     (void)s;
     if (conf->masters == MASTERS) {
@@ -288,7 +307,8 @@ static bool set_nodes(struct conf *conf, const struct conf_setting *s, const cha
     return true;
 }
 
-static bool show_listen(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out, size_t size)
+static bool show_listen(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                        size_t size)
 {
     (void)s;
     if (i >= conf->listeners)
@@ -297,7 +317,8 @@ static bool show_listen(const struct conf *conf, const struct conf_setting *s, u
     return true;
 }
 
-static bool show_node(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out, size_t size)
+static bool show_node(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                      size_t size)
 {
     (void)s;
     if (i >= conf->masters)

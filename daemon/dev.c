@@ -64,9 +64,9 @@ static void master_exec(const char *folder, unsigned number, pid_t parent)
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
-    execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket_path, "--unixsocketperm", "700",
-           "--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", folder, "--logfile", log_path,
-           "--loglevel", "warning", (char *)NULL);
+    execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket_path, "--unixsocketperm",
+           "700", "--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", folder, "--logfile",
+           log_path, "--loglevel", "warning", (char *)NULL);
     _exit(1);
 }
 
@@ -152,7 +152,8 @@ static bool server_installed(void)
             return true;
     }
     fputs("redlockd: --dev needs redis-server, which is not in PATH; on Debian and Ubuntu: "
-          "apt-get install redis-server\n", stderr);
+          "apt-get install redis-server\n",
+          stderr);
     return false;
 }
 
@@ -226,8 +227,8 @@ static void master_complain(const struct dev *dev, unsigned number)
     if (log)
         fclose(log);
     last[strcspn(last, "\n")] = 0;
-    fprintf(stderr, "redlockd: --dev: redis-server %u did not answer within %d s; its last words: %s\n", number,
-            START_MS / 1000, last);
+    fprintf(stderr, "redlockd: --dev: redis-server %u did not answer within %d s; its last words: %s\n",
+            number, START_MS / 1000, last);
 }
 
 static bool masters_wait(const struct dev *dev, const struct conf *conf)

@@ -108,7 +108,8 @@ static bool descriptors_raise(struct conf *conf)
         return false;
     }
     if (limit.rlim_cur - others < (rlim_t)conf->max_clients) {
-        log_warn("descriptors", "limit=%llu max_clients=%lld lowered_to=%llu hint=\"raise ulimit -n or LimitNOFILE\"",
+        log_warn("descriptors",
+                 "limit=%llu max_clients=%lld lowered_to=%llu hint=\"raise ulimit -n or LimitNOFILE\"",
                  (unsigned long long)limit.rlim_cur, (long long)conf->max_clients,
                  (unsigned long long)(limit.rlim_cur - others));
         conf->max_clients = (int64_t)(limit.rlim_cur - others);
@@ -131,7 +132,8 @@ static void stop_asked(evutil_socket_t number, short what, void *arg)
 static void reload_asked(evutil_socket_t number, short what, void *arg)
 {
     struct daemon *d = arg;
-    if (d->dev && d->terminal && !isatty(STDIN_FILENO)) { /* its window was closed: nobody is left to end it */
+    if (d->dev && d->terminal &&
+        !isatty(STDIN_FILENO)) { /* its window was closed: nobody is left to end it */
         stop_asked(number, what, arg);
         return;
     }
@@ -149,7 +151,8 @@ static bool signals_watch(struct daemon *d)
 {
     static const int numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
     for (unsigned i = 0; i < SIGNALS; i++) {
-        d->signals[i] = evsignal_new(loop_base(d->loop), numbers[i], numbers[i] == SIGHUP ? reload_asked : stop_asked, d);
+        d->signals[i] =
+            evsignal_new(loop_base(d->loop), numbers[i], numbers[i] == SIGHUP ? reload_asked : stop_asked, d);
         if (!d->signals[i] || event_add(d->signals[i], NULL) < 0) {
             log_error("no_memory", "what=signals");
             return false;
