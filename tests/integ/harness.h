@@ -1,0 +1,173 @@
+/* Real masters, the real daemon and its clients, for tests.
+ *
+ *     test (forked by Check) --+-- redis-server x N   on a Unix socket, and on 127.0.0.1 if asked
+ *                              +-- redlockd           REDLOCKD, or build/redlockd
+ *                              +-- client             blocking sockets with a deadline
+ *
+ * Whatever a test starts dies with it, however it ends, and the folder in /tmp goes with the
+ * program. Everything fails the test by itself, naming the test's line. Nothing sleeps for a
+ * fixed time: things are polled until they are so, or until WAIT_MS is over. */
+#ifndef REDLOCKD_TESTS_HARNESS_H
+#define REDLOCKD_TESTS_HARNESS_H
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+    WAIT_MS = 15000, /* far beyond what anything here takes: only a bound */
+    SERVERS = 7,
+    FOLDER = 80,
+    PATH = 104, /* the name of a Unix socket has to fit */
+    TOKEN = 41,
+};
+
+/* Runs the suite, each test in a process of its own; the program's exit status. */
+int harness_main(Suite *suite);
+/* Adds one test case, so that each test has its own time limit. */
+void add_test(Suite *suite, const char *name, const TTest *test);
+#define ADD(suite, test) add_test(suite, #test, test)
+
+int64_t now_ms(void); /* CLOCK_BOOTTIME, as until= is */
+void nap(void);
+void fail_at(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn));
+
+/* For what is said about the processes under test: the daemon is several times larger under ASan. */
+bool under_sanitizer(void);
+
+#define eventually_within(condition, bound_ms)                                                        \
+    do {                                                                                              \
+        int64_t end_ms_ = now_ms() + (bound_ms);                                                      \
+        while (!(condition)) {                                                                        \
+            if (now_ms() > end_ms_)                                                                   \
+                fail_at(__FILE__, __LINE__, "not within %lld ms: %s", (long long)(bound_ms), #condition); \
+            nap();                                                                                    \
+        }                                                                                             \
+    } while (0)
+#define eventually(condition) eventually_within(condition, WAIT_MS)
+
+/* ---- masters ---- */
+
+struct server {
+    pid_t pid; /* 0: not running */
+    char folder[FOLDER];
+    char path[PATH];
+    uint16_t port; /* 0: Unix socket only */
+};
+
+struct cluster {
+    unsigned count;
+    struct server server[SERVERS];
+};
+
+enum transport { UNIX, TCP };
+
+void cluster_start(struct cluster *cluster, unsigned count, enum transport transport);
+void server_kill(struct server *server);
+void server_start(struct server *server); /* again: where it was, from its dump if there is one */
+void server_stop(struct server *server);  /* SIGSTOP, and sure that it stands */
+void server_cont(struct server *server);
+
+/* The answer to a command, as text: "OK", "(nil)", "42", "READONLY ...", array elements with a space
+ * between; "(down)" when there is no connection. Good until eight more were asked. */
+const char *redis(const struct server *server, const char *format, ...);
+/* On how many masters the command answers so. */
+unsigned cluster_answers(const struct cluster *cluster, const char *answer, const char *format, ...);
+/* On how many masters the lock's key holds this token. */
+unsigned cluster_holds(const struct cluster *cluster, const char *name, const char *token);
+
+/* ---- the daemon ---- */
+
+struct daemon {
+    pid_t pid; /* 0: not running */
+    char folder[FOLDER];
+    char config[PATH];
+    char log[PATH]; /* what it wrote to stdout and stderr */
+    char path[PATH];
+    uint16_t port;
+};
+
+/* Listens on a Unix socket and on 127.0.0.1, works on the cluster's masters. settings are lines of
+ * YAML that go before (and so replace) the harness' own: restart_guard: off, node_timeout: 250ms, min_ttl: 500ms. */
+void daemon_start(struct daemon *daemon, const struct cluster *cluster, const char *settings);
+void daemon_configure(struct daemon *daemon, const struct cluster *cluster, const char *settings); /* only writes the file */
+void daemon_run(struct daemon *daemon, const char *const argv[]); /* starts it without waiting; argv[0] is ours */
+void daemon_listens(struct daemon *daemon);                       /* waits for that */
+void daemon_signal(struct daemon *daemon, int signal);            /* SIGSTOP: and sure that it stands */
+int daemon_exit(struct daemon *daemon); /* waits for its end: the exit status, or -signal */
+bool daemon_logged(const struct daemon *daemon, const char *text);
+const char *daemon_binary(void);
+/* A line of /proc/<pid>/status, in kB. */
+long daemon_status_kb(const struct daemon *daemon, const char *key);
+long daemon_cpu_ms(const struct daemon *daemon);
+
+char *folder_new(const char *what); /* a fresh folder; never freed */
+uint16_t port_free(void);
+void file_write(const char *path, const char *text);
+char *file_read(const char *path); /* never freed: a test is short */
+/* Starts a program in the test's hands: dies with it, output (where not NULL) to that file. */
+pid_t program_start(const char *const argv[], const char *output);
+
+/* ---- clients ---- */
+
+struct client {
+    int fd;
+    size_t len;  /* bytes read ... */
+    size_t used; /* ... and given out as lines */
+    char buffer[1 << 16];
+    char line[4096];
+};
+
+void client_open(struct client *client, const struct daemon *daemon); /* the Unix socket */
+void client_open_tcp(struct client *client, const struct daemon *daemon);
+void client_send(struct client *client, const char *format, ...) __attribute__((format(printf, 2, 3))); /* adds the LF */
+void client_write(struct client *client, const void *bytes, size_t len);
+void client_half_close(struct client *client);
+void client_close(struct client *client);
+void client_reset(struct client *client); /* TCP: ends it with a RST */
+bool client_silent(struct client *client); /* nothing has come that was not taken */
+
+/* The next line, without its LF; NULL: the connection was closed. Good until the next call. */
+const char *client_line_at(struct client *client, const char *file, int line);
+/* The next line has to match (fnmatch: * ? [] \). */
+const char *client_expect_at(struct client *client, const char *pattern, const char *file, int line);
+/* Lines are skipped up to one that matches. */
+const char *client_await_at(struct client *client, const char *pattern, const char *file, int line);
+void client_closed_at(struct client *client, const char *file, int line);
+/* Rows up to +END, each with its LF; never freed. */
+char *client_rows_at(struct client *client, const char *file, int line);
+#define next_line(client) client_line_at(client, __FILE__, __LINE__)
+#define expect(client, pattern) client_expect_at(client, pattern, __FILE__, __LINE__)
+#define await(client, pattern) client_await_at(client, pattern, __FILE__, __LINE__)
+#define expect_closed(client) client_closed_at(client, __FILE__, __LINE__)
+/* Sends and expects: ask(&c, "+PONG", "PING"). */
+#define ask(client, pattern, ...) (client_send(client, __VA_ARGS__), client_expect_at(client, pattern, __FILE__, __LINE__))
+/* SHOW's rows, once: show(&c, "NODES"). */
+#define show(client, what) (client_send(client, "SHOW %s", what), client_rows_at(client, __FILE__, __LINE__))
+
+/* The value of key= in a line, "" without it; number() as a number, -1 without it. Good until
+ * sixteen more were asked. */
+const char *kv(const char *line, const char *key);
+int64_t number(const char *line, const char *key);
+/* The line of rows that holds this text; NULL: none. */
+const char *row_with(const char *rows, const char *text);
+/* How many lines of rows hold this text. */
+unsigned rows_with(const char *rows, const char *text);
+
+/* The master's row of SHOW NODES, and its state= there. */
+const char *node_row(struct client *client, const struct server *server);
+const char *node_state(struct client *client, const struct server *server);
+
+struct grant {
+    char token[TOKEN];
+    int64_t fence;
+    int64_t valid_ms;
+    int64_t until_ms;
+};
+
+/* Reads a +LOCKED line, and checks its form. */
+struct grant grant_of(const char *line);
+#define lock(client, ...) grant_of(ask(client, "+LOCKED *", "LOCK " __VA_ARGS__))
+
+#endif

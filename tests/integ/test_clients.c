@@ -1,0 +1,366 @@
+/* Clients that leave, stay silent, talk too much or not our language: the others must not notice. */
+#include "tests/integ/harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct cluster masters;
+static struct daemon redlockd;
+static struct client a, b, c;
+
+static void begin(const char *settings)
+{
+    cluster_start(&masters, 3, UNIX);
+    daemon_start(&redlockd, &masters, settings);
+    client_open(&a, &redlockd);
+}
+
+static bool key_is_free(const char *name)
+{
+    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
+}
+
+static unsigned rows_of(const char *what)
+{
+    return rows_with(show(&a, what), "");
+}
+
+/* ---- clients that leave ---- */
+
+START_TEST(gone_while_queued)
+{
+    begin("");
+    lock(&a, "queue");
+    client_open(&b, &redlockd);
+    client_open_tcp(&c, &redlockd);
+    static struct client last;
+    client_open(&last, &redlockd);
+    client_send(&b, "LOCK queue wait=30s");
+    eventually(rows_of("WAITERS") == 1);
+    client_send(&c, "LOCK queue wait=30s");
+    eventually(rows_of("WAITERS") == 2);
+    client_send(&last, "LOCK queue wait=30s");
+    eventually(rows_of("WAITERS") == 3);
+    client_close(&b);
+    client_reset(&c);
+    eventually(rows_of("WAITERS") == 1);
+    ask(&a, "+UNLOCKED queue *", "UNLOCK queue");
+    expect(&last, "+LOCKED queue *");
+}
+END_TEST
+
+START_TEST(gone_while_its_round_is_under_way)
+{
+    begin("");
+    server_stop(&masters.server[0]);
+    server_stop(&masters.server[1]);
+    client_open(&b, &redlockd);
+    client_send(&b, "LOCK round ttl=60s wait=30s");
+    eventually(strcmp(redis(&masters.server[2], "EXISTS redlock:round"), "1") == 0);
+    client_close(&b);
+    server_cont(&masters.server[0]);
+    server_cont(&masters.server[1]);
+    eventually(rows_of("WAITERS") == 0 && rows_of("LOCKS") == 0);
+    eventually(key_is_free("round"));
+    lock(&a, "round wait=5s");
+}
+END_TEST
+
+START_TEST(gone_at_the_grant)
+{
+    begin("");
+    for (int i = 0; i < 60; i++) {
+        (i % 2 ? client_open : client_open_tcp)(&b, &redlockd);
+        client_send(&b, "LOCK grant%d ttl=60s", i);
+        /* Sometimes before, sometimes while, sometimes after the reply is written. */
+        if (i % 3)
+            usleep((useconds_t)(i * 10));
+        client_close(&b);
+    }
+    eventually(rows_of("CLIENTS") == 1 && rows_of("LOCKS") == 0);
+    eventually(cluster_answers(&masters, "", "KEYS redlock:[^,]*") == 3);
+}
+END_TEST
+
+START_TEST(end_of_a_client_gives_back_at_once)
+{
+    begin("");
+    for (int i = 0; i < 3; i++) {
+        (i ? client_open_tcp : client_open)(&b, &redlockd);
+        struct grant grant = lock(&b, "end ttl=60s");
+        lock(&b, "lease%d hold=lease", i);
+        eventually(cluster_holds(&masters, "end", grant.token) == 3);
+        if (i == 2)
+            client_half_close(&b), expect(&b, "!LOST end token=* reason=closed");
+        client_close(&b);
+        eventually_within(key_is_free("end"), 5000);
+        lock(&a, "end");
+        ask(&a, "+UNLOCKED end *", "UNLOCK end");
+        ck_assert_uint_eq(cluster_answers(&masters, "1", "EXISTS redlock:lease%d", i), 3);
+    }
+}
+END_TEST
+
+/* No proof that the holder is dead: only its renewal stops. */
+START_TEST(reset_lets_the_lock_run_out)
+{
+    begin("");
+    client_open_tcp(&b, &redlockd);
+    struct grant grant = lock(&b, "reset ttl=1500ms");
+    eventually(cluster_holds(&masters, "reset", grant.token) == 3);
+    client_reset(&b);
+    eventually(rows_of("CLIENTS") == 1);
+    ck_assert_uint_eq(cluster_holds(&masters, "reset", grant.token), 3);
+    lock(&a, "reset wait=10s");
+    ck_assert_int_ge(now_ms(), grant.until_ms);
+    ck_assert_int_le(now_ms(), grant.until_ms + 1500); /* never renewed */
+}
+END_TEST
+
+/* ---- clients that talk badly ---- */
+
+START_TEST(half_a_line)
+{
+    begin("idle_line_timeout: 300ms\n");
+    client_open_tcp(&b, &redlockd);
+    client_open(&c, &redlockd);
+    struct grant grant = lock(&b, "half ttl=60s");
+    eventually(cluster_holds(&masters, "half", grant.token) == 3);
+    int64_t start_ms = now_ms();
+    client_write(&b, "PIN", 3);
+    expect_closed(&b);
+    ck_assert_int_ge(now_ms() - start_ms, 290);
+    ask(&c, "+PONG", "PING"); /* silent as long, but between lines */
+    client_write(&c, "PIN", 3);
+    client_write(&c, "G\n", 2);
+    expect(&c, "+PONG");
+    ck_assert_uint_eq(cluster_holds(&masters, "half", grant.token), 3); /* closed by us: it runs out */
+}
+END_TEST
+
+START_TEST(endless_line)
+{
+    begin("");
+    client_open(&b, &redlockd);
+    static char endless[1 << 16];
+    memset(endless, 'x', sizeof endless);
+    client_write(&b, "#t LOCK ", 8);
+    for (int i = 0; i < 32; i++) /* 2 MiB */
+        client_write(&b, endless, sizeof endless);
+    ask(&a, "+PONG", "PING");
+    client_write(&b, "\nPING\n", 6);
+    expect(&b, "-TOOLONG*");
+    expect(&b, "+PONG");
+    ck_assert(client_silent(&b));
+    if (!under_sanitizer())
+        ck_assert_int_lt(daemon_status_kb(&redlockd, "VmRSS:"), 64 * 1024);
+}
+END_TEST
+
+START_TEST(flood_is_answered_in_order)
+{
+    enum { REQUESTS = 20000 };
+    begin("");
+    client_open(&b, &redlockd);
+    pid_t writer = fork(); /* who reads in time is never too slow */
+    if (writer == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        FILE *out = fdopen(b.fd, "w");
+        for (int i = 0; i < REQUESTS; i++)
+            fprintf(out, i % 2 ? "PING\n" : "CHECK n%d token=%040d\n", i, i);
+        _exit(fflush(out) != 0);
+    }
+    for (int i = 0; i < REQUESTS; i += 2) {
+        char pattern[32];
+        snprintf(pattern, sizeof pattern, "-NOTHELD n%d*", i);
+        expect(&b, pattern);
+        expect(&b, "+PONG");
+        if (i % 5000 == 0)
+            ask(&a, "+PONG", "PING");
+    }
+    if (!under_sanitizer())
+        ck_assert_int_lt(daemon_status_kb(&redlockd, "VmRSS:"), 64 * 1024);
+}
+END_TEST
+
+/* Asks without ever reading. */
+static void never_read(struct client *client, const char *line)
+{
+    fcntl(client->fd, F_SETFL, O_NONBLOCK);
+    for (;;) {
+        ssize_t sent = send(client->fd, line, strlen(line), MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN)
+            return; /* closed on us */
+        if (sent < (ssize_t)strlen(line) && rows_of("CLIENTS") < 2)
+            return;
+    }
+}
+
+START_TEST(slow_reader_is_closed)
+{
+    begin("max_output: 4k\n");
+    client_open(&b, &redlockd);
+    struct grant grant = lock(&b, "slow ttl=60s");
+    ck_assert_uint_eq(rows_of("CLIENTS"), 2);
+    never_read(&b, "CHECK another token=0123456789012345678901234567890123456789\n");
+    eventually(rows_of("CLIENTS") == 1);
+    lock(&a, "others");
+    ck_assert_uint_ge(cluster_holds(&masters, "slow", grant.token), 2); /* closed by us: it runs out */
+}
+END_TEST
+
+START_TEST(foreign_languages)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+    } foreign[] = {
+        {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27},
+        {"POST /LOCK HTTP/1.0\r\n\r\nLOCK a\n", 30},
+        {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11},
+    };
+    begin("");
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        client_open_tcp(&b, &redlockd);
+        client_write(&b, foreign[i].bytes, foreign[i].len);
+        expect_closed(&b);
+    }
+    ck_assert_uint_eq(rows_of("LOCKS"), 0);
+}
+END_TEST
+
+/* ---- many clients ---- */
+
+START_TEST(thousand_idle_clients)
+{
+    enum { CLIENTS = 1000, SLACK_KB = 512 };
+    struct rlimit files;
+    static int fds[CLIENTS];
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    begin("");
+    for (int i = 0; i < 20; i++) { /* what is allocated once */
+        client_open(&b, &redlockd);
+        ask(&b, "+PONG", "PING");
+        client_close(&b);
+    }
+    eventually(rows_of("CLIENTS") == 1);
+    long before_kb = daemon_status_kb(&redlockd, "VmRSS:");
+    for (int i = 0; i < CLIENTS; i++) {
+        client_open(&b, &redlockd);
+        ask(&b, "+PONG", "PING");
+        fds[i] = b.fd;
+    }
+    long grown_kb = daemon_status_kb(&redlockd, "VmRSS:") - before_kb;
+    if (!under_sanitizer())
+        ck_assert_msg(grown_kb <= 2 * CLIENTS + SLACK_KB, "%ld kB for %d idle clients", grown_kb, CLIENTS);
+    ck_assert_uint_eq(rows_of("CLIENTS"), CLIENTS + 1);
+    lock(&a, "amidst");
+    for (int i = 0; i < CLIENTS; i++)
+        close(fds[i]);
+    eventually(rows_of("CLIENTS") == 1);
+}
+END_TEST
+
+START_TEST(max_clients)
+{
+    begin("max_clients: 2\n");
+    client_open(&b, &redlockd);
+    ask(&b, "+PONG", "PING");
+    client_open_tcp(&c, &redlockd);
+    expect(&c, "-LIMIT limit=max_clients*");
+    expect_closed(&c);
+    ask(&b, "+PONG", "PING");
+    client_close(&b);
+    eventually(rows_of("CLIENTS") == 1);
+    client_open(&b, &redlockd);
+    ask(&b, "+PONG", "PING");
+}
+END_TEST
+
+START_TEST(no_descriptors_left)
+{
+    static struct client more[8];
+    struct rlimit before, few = {.rlim_cur = 3};
+    begin("");
+    ask(&a, "+PONG", "PING");
+    ck_assert_int_eq(prlimit(redlockd.pid, RLIMIT_NOFILE, NULL, &before), 0);
+    few.rlim_max = before.rlim_max;
+    ck_assert_int_eq(prlimit(redlockd.pid, RLIMIT_NOFILE, &few, NULL), 0);
+    long cpu_ms = daemon_cpu_ms(&redlockd);
+    int64_t start_ms = now_ms();
+    for (unsigned i = 0; i < 8; i++) {
+        client_open(&more[i], &redlockd);
+        client_send(&more[i], "PING");
+    }
+    for (int i = 0; i < 50; i++)
+        lock(&a, "served%d", i);
+    eventually(now_ms() - start_ms > 700); /* long enough to tell a spin from a pause */
+    cpu_ms = daemon_cpu_ms(&redlockd) - cpu_ms;
+    ck_assert_msg(cpu_ms < 350, "%ld ms of processor time in %d ms without descriptors", cpu_ms, (int)(now_ms() - start_ms));
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert(client_silent(&more[i]));
+    ck_assert_int_eq(prlimit(redlockd.pid, RLIMIT_NOFILE, &before, NULL), 0);
+    for (unsigned i = 0; i < 8; i++)
+        expect(&more[i], "+PONG");
+}
+END_TEST
+
+START_TEST(limits_by_name)
+{
+    begin("max_locks_per_client: 2\nmax_waits_per_client: 1\nmax_locks: 4\nmax_waiters: 2\n");
+    client_open(&b, &redlockd);
+    client_open(&c, &redlockd);
+    lock(&a, "one");
+    lock(&a, "two");
+    ask(&a, "-LIMIT three limit=max_locks_per_client*", "LOCK three");
+    lock(&b, "three");
+    client_send(&b, "#1 LOCK one wait=30s");
+    eventually(rows_of("WAITERS") == 1);
+    ask(&b, "#2 -LIMIT two limit=max_waits_per_client*", "#2 LOCK two wait=30s");
+    ask(&a, "+UNLOCKED two *", "UNLOCK two");
+    lock(&c, "two");
+    lock(&c, "four");
+    static struct client d;
+    client_open(&d, &redlockd);
+    ask(&d, "-LIMIT five limit=max_locks*", "LOCK five");
+    client_close(&b);
+    eventually(rows_of("WAITERS") == 0);
+    lock(&d, "three wait=5s");
+}
+END_TEST
+
+static Suite *clients(void)
+{
+    Suite *suite = suite_create("clients");
+    ADD(suite, gone_while_queued);
+    ADD(suite, gone_while_its_round_is_under_way);
+    ADD(suite, gone_at_the_grant);
+    ADD(suite, end_of_a_client_gives_back_at_once);
+    ADD(suite, reset_lets_the_lock_run_out);
+    ADD(suite, half_a_line);
+    ADD(suite, endless_line);
+    ADD(suite, flood_is_answered_in_order);
+    ADD(suite, slow_reader_is_closed);
+    ADD(suite, foreign_languages);
+    ADD(suite, thousand_idle_clients);
+    ADD(suite, max_clients);
+    ADD(suite, no_descriptors_left);
+    ADD(suite, limits_by_name);
+    return suite;
+}
+
+int main(void)
+{
+    return harness_main(clients());
+}

@@ -1,0 +1,330 @@
+/* The daemon itself: paused, killed, drained, beside another one, started wrongly. */
+#include "tests/integ/harness.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct cluster masters;
+static struct daemon redlockd, other;
+static struct client a, b, c;
+
+static void begin(const char *settings)
+{
+    cluster_start(&masters, 3, UNIX);
+    daemon_start(&redlockd, &masters, settings);
+    client_open(&a, &redlockd);
+    client_open_tcp(&b, &redlockd);
+}
+
+static bool key_is_free(const char *name)
+{
+    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
+}
+
+/* ---- paused and killed ---- */
+
+START_TEST(paused_beyond_a_ttl)
+{
+    begin("");
+    struct grant grant = lock(&a, "paused ttl=600ms");
+    daemon_signal(&redlockd, SIGSTOP);
+    eventually(key_is_free("paused"));
+    ck_assert_uint_eq(cluster_answers(&masters, "OK", "SET redlock:paused next NX PX 60000"), 3);
+    daemon_signal(&redlockd, SIGCONT);
+    ck_assert_str_eq(kv(await(&a, "!LOST paused token=* reason=*"), "token"), grant.token);
+    ask(&a, "-NOTHELD paused*", "UNLOCK paused");
+    ask(&a, "-NOTHELD paused*", "UNLOCK paused token=%s", grant.token);
+    ask(&a, "-BUSY paused*", "LOCK paused");
+    ck_assert_uint_eq(cluster_answers(&masters, "next", "GET redlock:paused"), 3);
+}
+END_TEST
+
+START_TEST(nothing_is_granted_on_old_time)
+{
+    begin("");
+    server_stop(&masters.server[0]);
+    server_stop(&masters.server[1]);
+    client_send(&a, "LOCK old ttl=600ms");
+    eventually(strcmp(redis(&masters.server[2], "EXISTS redlock:old"), "1") == 0);
+    daemon_signal(&redlockd, SIGSTOP);
+    server_cont(&masters.server[0]);
+    server_cont(&masters.server[1]);
+    for (unsigned i = 0; i < 2; i++) /* granted, but nobody has read it yet */
+        eventually(strstr(redis(&masters.server[i], "INFO commandstats"), "cmdstat_set:") != NULL);
+    eventually(key_is_free("old"));
+    daemon_signal(&redlockd, SIGCONT);
+    expect(&a, "-NOQUORUM old *");
+    lock(&b, "old wait=10s");
+}
+END_TEST
+
+START_TEST(killed)
+{
+    begin("");
+    struct grant session = lock(&a, "session ttl=900ms");
+    struct grant lease = lock(&a, "lease hold=lease ttl=30s");
+    daemon_signal(&redlockd, SIGKILL);
+    ck_assert_int_eq(daemon_exit(&redlockd), -SIGKILL);
+    daemon_start(&other, &masters, "");
+    client_open(&c, &other);
+    struct grant next = lock(&c, "session wait=10s");
+    ck_assert_int_gt(next.fence, session.fence);
+    const char *line = ask(&c, "+EXTENDED lease *", "EXTEND lease token=%s ttl=50s", lease.token);
+    ck_assert_int_gt(number(line, "valid"), 40000);
+    ask(&c, "-BUSY lease*", "LOCK lease");
+    ask(&c, "+UNLOCKED lease *", "UNLOCK lease token=%s", lease.token);
+    next = lock(&c, "lease wait=1s");
+    ck_assert_int_gt(next.fence, lease.fence);
+
+    /* Its socket is still there, and nobody answers. */
+    ck_assert_int_eq(access(redlockd.path, F_OK), 0);
+    daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
+    daemon_listens(&redlockd);
+    client_open(&b, &redlockd);
+    ask(&b, "-BUSY lease*", "LOCK lease");
+}
+END_TEST
+
+/* ---- asked to stop ---- */
+
+START_TEST(drain)
+{
+    begin("drain_timeout: 60s\n");
+    struct grant grant = lock(&a, "held ttl=600ms");
+    lock(&b, "other hold=lease");
+    client_send(&b, "#w LOCK held wait=30s");
+    client_open(&c, &redlockd);
+    eventually(rows_with(show(&c, "WAITERS"), "") == 1);
+    daemon_signal(&redlockd, SIGTERM);
+    expect(&a, "!DRAIN");
+    expect(&c, "!DRAIN");
+    const char *line = next_line(&b);
+    const char *second = strcmp(line, "!DRAIN") == 0 ? "#w -DRAINING held*" : "!DRAIN";
+    expect(&b, second);
+    ask(&c, "-DRAINING new*", "LOCK new");
+    eventually(now_ms() > grant.until_ms); /* renewals go on */
+    ask(&a, "+HELD held *", "CHECK held token=%s", grant.token);
+    ask(&a, "+EXTENDED held *", "EXTEND held token=%s ttl=10s", grant.token);
+    ask(&a, "+UNLOCKED held *", "UNLOCK held");
+    ck_assert_int_eq(daemon_exit(&redlockd), 0);
+    expect_closed(&a);
+    ck_assert(key_is_free("held"));
+    ck_assert_uint_eq(cluster_answers(&masters, "1", "EXISTS redlock:other"), 3);
+    ck_assert_int_ne(access(redlockd.path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(drain_runs_out)
+{
+    begin("drain_timeout: 300ms\n");
+    struct grant grant = lock(&a, "held ttl=30s");
+    eventually(cluster_holds(&masters, "held", grant.token) == 3);
+    daemon_signal(&redlockd, SIGTERM);
+    expect(&a, "!DRAIN");
+    ck_assert_str_eq(kv(expect(&a, "!LOST held token=* reason=drain"), "token"), grant.token);
+    expect_closed(&a);
+    ck_assert_int_eq(daemon_exit(&redlockd), 0);
+    ck_assert_uint_eq(cluster_holds(&masters, "held", grant.token), 3); /* never given back: it expires */
+}
+END_TEST
+
+START_TEST(second_signal_ends_at_once)
+{
+    begin("drain_timeout: 60s\n");
+    lock(&a, "held ttl=30s");
+    daemon_signal(&redlockd, SIGINT);
+    expect(&a, "!DRAIN");
+    daemon_signal(&redlockd, SIGTERM);
+    ck_assert_int_eq(daemon_exit(&redlockd), 0);
+}
+END_TEST
+
+START_TEST(nothing_held_nothing_to_wait_for)
+{
+    begin("drain_timeout: 60s\n");
+    ask(&a, "+UNLOCKED done *", "UNLOCK done token=%s", lock(&a, "done").token);
+    daemon_signal(&redlockd, SIGTERM);
+    ck_assert_int_eq(daemon_exit(&redlockd), 0);
+}
+END_TEST
+
+/* ---- not alone ---- */
+
+START_TEST(two_daemons_want_one_name)
+{
+    begin("");
+    daemon_start(&other, &masters, "");
+    client_open(&c, &other);
+    for (int i = 0; i < 10; i++) {
+        client_send(&a, "LOCK one wait=20s");
+        client_send(&c, "LOCK one wait=20s");
+        eventually(!client_silent(&a) || !client_silent(&c));
+        struct client *first = client_silent(&a) ? &c : &a, *second = first == &a ? &c : &a;
+        struct grant grant = grant_of(expect(first, "+LOCKED one *"));
+        ck_assert(client_silent(second));
+        ask(first, "+UNLOCKED one *", "UNLOCK one");
+        struct grant next = grant_of(expect(second, "+LOCKED one *"));
+        ck_assert_int_gt(next.fence, grant.fence);
+        ask(second, "+UNLOCKED one *", "UNLOCK one");
+    }
+}
+END_TEST
+
+START_TEST(key_of_another_library)
+{
+    begin("");
+    for (unsigned i = 0; i < 2; i++)
+        redis(&masters.server[i], "SET redlock:theirs 8a7f NX PX 1200");
+    ask(&a, "-BUSY theirs*", "LOCK theirs");
+    ck_assert_uint_eq(cluster_answers(&masters, "8a7f", "GET redlock:theirs"), 2);
+    client_send(&a, "LOCK theirs wait=10s");
+    eventually(cluster_answers(&masters, "8a7f", "GET redlock:theirs") == 0);
+    struct grant grant = grant_of(expect(&a, "+LOCKED theirs *"));
+    /* And they are refused by ours. */
+    ck_assert_uint_ge(cluster_answers(&masters, "(nil)", "SET redlock:theirs 8a7f NX PX 1200"), 2);
+    ck_assert_uint_ge(cluster_holds(&masters, "theirs", grant.token), 2);
+}
+END_TEST
+
+/* ---- started wrongly ---- */
+
+static int run(const char *const argv[])
+{
+    daemon_run(&other, argv);
+    return daemon_exit(&other);
+}
+
+START_TEST(socket_of_a_living_daemon)
+{
+    begin("");
+    char settings[256];
+    snprintf(settings, sizeof settings, "listen:\n  - unix:%s\n", redlockd.path);
+    daemon_configure(&other, &masters, settings);
+    ck_assert_int_eq(run((const char *const[]){"-c", other.config, NULL}), 1);
+    ck_assert(daemon_logged(&other, redlockd.path));
+    snprintf(settings, sizeof settings, "listen:\n  - 127.0.0.1:%u\n", redlockd.port);
+    daemon_configure(&other, &masters, settings);
+    ck_assert_int_eq(run((const char *const[]){"-c", other.config, NULL}), 1);
+    client_open(&c, &redlockd);
+    ask(&c, "+PONG", "PING");
+}
+END_TEST
+
+START_TEST(check_names_every_error)
+{
+    daemon_configure(&other, NULL, "nodes:\n  - redis://127.0.0.1:1\n  - redis://127.0.0.1:1\nmin_ttl: never\ncolour: red\n");
+    ck_assert_int_eq(run((const char *const[]){"-c", other.config, "--check", NULL}), 1);
+    char place[PATH + 32];
+    const char *places[] = {":3:5:", ":4:10:", ":5:1:"};
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(place, sizeof place, "%s%s", other.config, places[i]);
+        ck_assert_msg(daemon_logged(&other, place), "no %s in\n%s", place, file_read(other.log));
+    }
+    ck_assert(daemon_logged(&other, "min_ttl") && daemon_logged(&other, "colour"));
+    ck_assert_int_eq(run((const char *const[]){"-c", other.config, NULL}), 1); /* and so it does not start */
+
+    daemon_configure(&other, NULL, "nodes:\n  - redis://127.0.0.1:1\n");
+    ck_assert_int_eq(run((const char *const[]){"-c", other.config, "--check", NULL}), 0);
+}
+END_TEST
+
+START_TEST(exit_codes)
+{
+    daemon_configure(&other, NULL, "");
+    ck_assert_int_eq(run((const char *const[]){"--version", NULL}), 0);
+    ck_assert_int_eq(run((const char *const[]){"--help", NULL}), 0);
+    ck_assert_int_eq(run((const char *const[]){"--frob", NULL}), 2);
+    ck_assert_int_eq(run((const char *const[]){"word", NULL}), 2);
+    ck_assert_int_eq(run((const char *const[]){"--dev=0", NULL}), 2);
+    ck_assert_int_eq(run((const char *const[]){"-c", "/nowhere/redlockd.yaml", NULL}), 1);
+    ck_assert(daemon_logged(&other, "/nowhere/redlockd.yaml"));
+    ck_assert_int_eq(run((const char *const[]){"-c", other.config, NULL}), 1); /* no nodes */
+}
+END_TEST
+
+/* ---- --dev ---- */
+
+static void dev_start(const char *option)
+{
+    memset(&other, 0, sizeof other);
+    snprintf(other.folder, sizeof other.folder, "%s", folder_new("dev"));
+    snprintf(other.log, sizeof other.log, "%s/log", other.folder);
+    setenv("TMPDIR", other.folder, 1);
+    daemon_run(&other, (const char *const[]){option, NULL});
+    unsetenv("TMPDIR");
+    eventually(daemon_logged(&other, "listening on unix:"));
+    char *path = strstr(file_read(other.log), "listening on unix:") + strlen("listening on unix:");
+    ck_assert_int_lt(snprintf(other.path, sizeof other.path, "%.*s", (int)strcspn(path, "\n"), path), PATH);
+    daemon_listens(&other);
+    client_open(&a, &other);
+}
+
+static void dev_ends(void)
+{
+    pid_t pids[3];
+    char folder[PATH];
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(other.path, '/') - other.path), other.path);
+    ck_assert_int_eq(access(folder, F_OK), 0);
+    char *log = file_read(other.log);
+    for (int i = 0; i < 3; i++) {
+        char master[16];
+        snprintf(master, sizeof master, "master %d pid=", i + 1);
+        char *at = strstr(log, master);
+        ck_assert_ptr_nonnull(at);
+        pids[i] = (pid_t)atoi(at + strlen(master));
+        ck_assert_int_eq(kill(pids[i], 0), 0);
+    }
+    daemon_exit(&other);
+    eventually(access(folder, F_OK) != 0);
+    for (int i = 0; i < 3; i++)
+        eventually(kill(pids[i], 0) != 0);
+}
+
+START_TEST(dev_takes_all_away)
+{
+    dev_start("--dev=3");
+    ck_assert_uint_eq(rows_with(show(&a, "NODES"), "state=up"), 3);
+    lock(&a, "first");
+    ask(&a, "+UNLOCKED first *", "UNLOCK first");
+    client_close(&a);
+    daemon_signal(&other, SIGTERM);
+    dev_ends();
+}
+END_TEST
+
+START_TEST(dev_takes_all_away_even_when_killed)
+{
+    dev_start("--dev=3");
+    lock(&a, "first");
+    daemon_signal(&other, SIGKILL);
+    dev_ends();
+}
+END_TEST
+
+static Suite *daemons(void)
+{
+    Suite *suite = suite_create("daemon");
+    ADD(suite, paused_beyond_a_ttl);
+    ADD(suite, nothing_is_granted_on_old_time);
+    ADD(suite, killed);
+    ADD(suite, drain);
+    ADD(suite, drain_runs_out);
+    ADD(suite, second_signal_ends_at_once);
+    ADD(suite, nothing_held_nothing_to_wait_for);
+    ADD(suite, two_daemons_want_one_name);
+    ADD(suite, key_of_another_library);
+    ADD(suite, socket_of_a_living_daemon);
+    ADD(suite, check_names_every_error);
+    ADD(suite, exit_codes);
+    ADD(suite, dev_takes_all_away);
+    ADD(suite, dev_takes_all_away_even_when_killed);
+    return suite;
+}
+
+int main(void)
+{
+    return harness_main(daemons());
+}

@@ -1,0 +1,138 @@
+/* Many clients of two daemons count together under one lock, while a master hangs in between: no
+ * update is lost, nobody is inside beside another, and every fence is higher than the one before. */
+#include "tests/integ/harness.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { CLIENTS = 64, LOAD_MS = 3000, HANG_MS = 1000, INSIDE_MS = 2 };
+
+enum step { ASKING, INSIDE, GIVING_BACK, DONE };
+
+struct worker {
+    struct client client;
+    enum step step;
+    int64_t leave_ms;  /* INSIDE: until then */
+    int64_t until_ms;  /* INSIDE: what it was promised */
+    long read;         /* INSIDE: the counter as it was */
+    unsigned sections;
+};
+
+static struct cluster masters;
+static struct daemon redlockd[2];
+static struct worker workers[CLIENTS];
+
+/* What the lock protects: written as read + 1 only when the section ends. */
+static long counter, sections;
+static int64_t last_fence;
+static const struct worker *inside;
+
+static void worker_ask(struct worker *worker, const char *name)
+{
+    client_send(&worker->client, "LOCK %s ttl=10s wait=30s", name);
+    worker->step = ASKING;
+}
+
+static void worker_enter(struct worker *worker, const char *line)
+{
+    struct grant grant = grant_of(line);
+    ck_assert_msg(!inside, "two clients are inside: %s", line);
+    ck_assert_msg(grant.fence > last_fence, "the fence fell from %lld: %s", (long long)last_fence, line);
+    last_fence = grant.fence;
+    inside = worker;
+    worker->read = counter;
+    worker->until_ms = grant.until_ms;
+    worker->leave_ms = now_ms() + rand() % (INSIDE_MS + 1);
+    worker->step = INSIDE;
+}
+
+static void worker_leave(struct worker *worker, const char *name)
+{
+    ck_assert_int_lt(now_ms(), worker->until_ms);
+    ck_assert_int_eq(counter, worker->read);
+    counter = worker->read + 1;
+    sections++;
+    worker->sections++;
+    inside = NULL;
+    client_send(&worker->client, "UNLOCK %s", name);
+    worker->step = GIVING_BACK;
+}
+
+static void worker_hears(struct worker *worker, const char *name, bool more)
+{
+    const char *line = next_line(&worker->client);
+    ck_assert_ptr_nonnull(line);
+    if (worker->step == ASKING) {
+        worker_enter(worker, line);
+        return;
+    }
+    ck_assert_msg(worker->step == GIVING_BACK && strncmp(line, "+UNLOCKED ", 10) == 0, "%s", line);
+    if (more)
+        worker_ask(worker, name);
+    else
+        worker->step = DONE;
+}
+
+static unsigned turn(const char *name, bool more)
+{
+    struct pollfd waiting[CLIENTS];
+    unsigned busy = 0;
+    for (unsigned i = 0; i < CLIENTS; i++)
+        waiting[i] = (struct pollfd){.fd = workers[i].client.fd, .events = POLLIN};
+    poll(waiting, CLIENTS, inside ? 1 : 100);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        struct worker *worker = &workers[i];
+        if (worker->step == INSIDE && now_ms() >= worker->leave_ms)
+            worker_leave(worker, name);
+        if (waiting[i].revents)
+            worker_hears(worker, name, more);
+        busy += worker->step != DONE;
+    }
+    return busy;
+}
+
+START_TEST(nothing_is_lost)
+{
+    cluster_start(&masters, 5, UNIX);
+    for (unsigned i = 0; i < 2; i++)
+        daemon_start(&redlockd[i], &masters, "");
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        (i % 4 < 2 ? client_open : client_open_tcp)(&workers[i].client, &redlockd[i % 2]);
+        worker_ask(&workers[i], "counter");
+    }
+    int64_t start_ms = now_ms(), ran_ms;
+    bool hangs = false;
+    long before = 0, during = 0;
+    while ((ran_ms = now_ms() - start_ms) < LOAD_MS) {
+        bool hang = ran_ms >= HANG_MS && ran_ms < 2 * HANG_MS;
+        if (hang != hangs) {
+            (hang ? server_stop : server_cont)(&masters.server[1]);
+            *(hang ? &before : &during) = sections;
+            hangs = hang;
+        }
+        turn("counter", true);
+    }
+    during -= before;
+    int64_t end_ms = now_ms() + WAIT_MS;
+    while (turn("counter", false) > 0)
+        ck_assert_msg(now_ms() < end_ms, "clients were never served");
+
+    ck_assert_int_eq(counter, sections);
+    ck_assert_msg(before > 50 && during > 50, "%ld sections, then %ld with a master hung", before, during);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        ck_assert_msg(workers[i].sections > 0, "client %u was never inside in %ld sections", i, sections);
+    eventually(cluster_answers(&masters, "(nil)", "GET redlock:counter") == 5);
+    if (getenv("VERBOSE"))
+        printf("%ld sections: %ld in the first second, %ld while a master hung\n", sections, before, during);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("load");
+    ADD(suite, nothing_is_lost);
+    return harness_main(suite);
+}

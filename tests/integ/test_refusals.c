@@ -1,0 +1,320 @@
+/* Masters that answer, but not as they should: they have no vote, and the daemon goes on. */
+#include "tests/integ/harness.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static struct cluster masters;
+static struct daemon redlockd;
+static struct client a, b;
+
+static void begin(unsigned count, const char *settings)
+{
+    cluster_start(&masters, count, TCP);
+    daemon_start(&redlockd, &masters, settings);
+    client_open(&a, &redlockd);
+    client_open(&b, &redlockd);
+}
+
+static bool key_is_free(const char *name)
+{
+    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
+}
+
+/* A save that fails, and the default not to take writes after one. */
+static void set_misconf(struct server *server)
+{
+    char path[PATH + 16];
+    snprintf(path, sizeof path, "%s/dump.rdb", server->folder);
+    mkdir(path, 0700); /* nothing can be renamed over a folder with something in it */
+    snprintf(path, sizeof path, "%s/dump.rdb/full", server->folder);
+    file_write(path, "");
+    redis(server, "CONFIG SET save %s", "3600 100000");
+    redis(server, "BGSAVE");
+    eventually(strstr(redis(server, "INFO persistence"), "rdb_last_bgsave_status:err") != NULL);
+}
+
+static void end_misconf(struct server *server)
+{
+    redis(server, "CONFIG SET stop-writes-on-bgsave-error no");
+}
+
+static void set_oom(struct server *server)
+{
+    redis(server, "CONFIG SET maxmemory 1");
+}
+
+static void end_oom(struct server *server)
+{
+    redis(server, "CONFIG SET maxmemory 0");
+}
+
+static void set_readonly(struct server *server)
+{
+    redis(server, "REPLICAOF 127.0.0.1 1");
+}
+
+static void end_readonly(struct server *server)
+{
+    redis(server, "REPLICAOF NO ONE");
+}
+
+static void set_noreplicas(struct server *server)
+{
+    redis(server, "CONFIG SET min-replicas-to-write 1");
+}
+
+static void end_noreplicas(struct server *server)
+{
+    redis(server, "CONFIG SET min-replicas-to-write 0");
+}
+
+static void set_noperm(struct server *server)
+{
+    redis(server, "ACL SETUSER default -set");
+}
+
+static void end_noperm(struct server *server)
+{
+    redis(server, "ACL SETUSER default +@all");
+}
+
+static const struct fault {
+    const char *error;
+    void (*begin)(struct server *server);
+    void (*end)(struct server *server);
+} faults[] = {
+    {"OOM", set_oom, end_oom},
+    {"READONLY", set_readonly, end_readonly},
+    {"MISCONF", set_misconf, end_misconf},
+    {"NOREPLICAS", set_noreplicas, end_noreplicas},
+    {"NOPERM", set_noperm, end_noperm},
+};
+
+START_TEST(master_that_refuses_has_no_vote)
+{
+    begin(3, "");
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        const struct fault *fault = &faults[i];
+        fault->begin(&masters.server[0]);
+        const char *error = redis(&masters.server[0], "SET probe x");
+        ck_assert_msg(strncmp(error, fault->error, strlen(fault->error)) == 0, "%s: %s", fault->error, error);
+        struct grant grant = lock(&a, "minority%s", fault->error);
+        ask(&a, "+UNLOCKED *", "UNLOCK minority%s token=%s", fault->error, grant.token);
+
+        fault->begin(&masters.server[1]);
+        const char *refusal = ask(&a, "-NOQUORUM majority* votes=* nodes=*", "LOCK majority%s", fault->error);
+        ck_assert_msg(strcmp(kv(refusal, "votes"), "1/3") == 0 && kv(refusal, "nodes")[2] == '+', "%s", refusal);
+        ask(&a, "-NOQUORUM majority*", "LOCK majority%s wait=100ms", fault->error);
+
+        fault->end(&masters.server[0]);
+        fault->end(&masters.server[1]);
+        lock(&a, "majority%s wait=10s", fault->error);
+        ask(&a, "+UNLOCKED majority*", "UNLOCK majority%s", fault->error);
+        eventually(cluster_answers(&masters, "0", "EXISTS redlock:majority%s", fault->error) == 3);
+        lock(&a, "minority%s wait=10s", fault->error);
+    }
+}
+END_TEST
+
+START_TEST(full_masters_renew_and_release)
+{
+    begin(3, "");
+    ask(&a, "+HELLO *", "HELLO 1 events=renewed");
+    struct grant held = lock(&a, "held ttl=600ms");
+    for (unsigned i = 0; i < 3; i++)
+        set_oom(&masters.server[i]);
+    ask(&b, "-NOQUORUM no votes=0/3 *", "LOCK no");
+    while (number(expect(&a, "!RENEWED held *"), "until") < held.until_ms + 600)
+        ;
+    client_send(&a, "UNLOCK held");
+    await(&a, "+UNLOCKED held confirmed=[23]/3");
+    eventually(key_is_free("held"));
+}
+END_TEST
+
+START_TEST(key_of_another_type_under_the_name)
+{
+    begin(3, "");
+    redis(&masters.server[0], "RPUSH redlock:list x");
+    struct grant grant = lock(&a, "list ttl=1s");
+    ask(&a, "+EXTENDED list *", "EXTEND list token=%s ttl=2s", grant.token);
+    ask(&a, "+UNLOCKED list *", "UNLOCK list");
+    redis(&masters.server[1], "RPUSH redlock:list x");
+    ask(&a, "-BUSY list*", "LOCK list");
+    ask(&a, "-NOTHELD list*", "UNLOCK list token=%s", grant.token);
+    ask(&a, "-NOTHELD list*", "CHECK list token=%s", grant.token);
+    ck_assert_uint_eq(cluster_answers(&masters, "list", "TYPE redlock:list"), 2);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_str_eq(node_state(&b, &masters.server[i]), "up");
+}
+END_TEST
+
+START_TEST(wrong_password)
+{
+    char settings[512];
+    cluster_start(&masters, 3, TCP);
+    for (unsigned i = 0; i < 3; i++)
+        redis(&masters.server[i], "CONFIG SET requirepass %s", i == 1 ? "other" : "right");
+    snprintf(settings, sizeof settings,
+             "nodes:\n  - redis://:right@127.0.0.1:%u\n  - redis://:right@127.0.0.1:%u\n  - redis://:right@127.0.0.1:%u\n",
+             masters.server[0].port, masters.server[1].port, masters.server[2].port);
+    daemon_start(&redlockd, &masters, settings);
+    client_open(&a, &redlockd);
+    lock(&a, "one");
+    ck_assert_str_ne(node_state(&a, &masters.server[1]), "up");
+    ck_assert_str_ne(kv(node_row(&a, &masters.server[1]), "why"), "");
+    ck_assert(daemon_logged(&redlockd, "WRONGPASS") || daemon_logged(&redlockd, "invalid"));
+    ck_assert(!daemon_logged(&redlockd, "right@") && !daemon_logged(&redlockd, ":right"));
+}
+END_TEST
+
+START_TEST(password_asked_of_a_daemon_that_has_none)
+{
+    cluster_start(&masters, 3, UNIX);
+    redis(&masters.server[0], "CONFIG SET requirepass unknown");
+    daemon_start(&redlockd, &masters, "");
+    client_open(&a, &redlockd);
+    lock(&a, "one");
+    const char *row = node_row(&a, &masters.server[0]);
+    ck_assert_str_ne(kv(row, "state"), "up");
+    ck_assert_str_ne(kv(row, "why"), "");
+}
+END_TEST
+
+/* The commands and keys of the manual, and not one more; and a password from a file. */
+START_TEST(least_rights_suffice)
+{
+    cluster_start(&masters, 3, TCP);
+    char secret[PATH + 16], settings[1024];
+    snprintf(secret, sizeof secret, "%s/redis.secret", folder_new("secret"));
+    file_write(secret, "s3cret\n");
+    chmod(secret, 0600);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_str_eq(redis(&masters.server[i],
+                               "ACL SETUSER locker on >s3cret resetkeys ~app:* resetchannels -@all +select +client|id "
+                               "+client|kill +info +time +script|load +evalsha +set +get +getex +exists +pexpire +pttl "
+                               "+del +zadd +zscore"),
+                         "OK");
+    snprintf(settings, sizeof settings,
+             "node_user: locker\nnode_password_file: %s\nkey_prefix: 'app:'\n"
+             "nodes:\n  - redis://127.0.0.1:%u/3\n  - redis://localhost:%u/3\n  - unix:%s?db=3\n",
+             secret, masters.server[0].port, masters.server[1].port, masters.server[2].path);
+    daemon_start(&redlockd, &masters, settings);
+    client_open(&a, &redlockd);
+    eventually(rows_with(show(&a, "NODES"), "state=up") == 3);
+    struct grant grant = lock(&a, "least");
+    ask(&a, "+EXTENDED least *", "EXTEND least token=%s ttl=20s", grant.token);
+    client_open(&b, &redlockd);
+    ask(&b, "+HELD least *", "CHECK least token=%s", grant.token);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_ptr_nonnull(strstr(redis(&masters.server[i], "INFO keyspace"), "db3:keys=2"));
+    ask(&a, "+UNLOCKED least confirmed=[23]/3", "UNLOCK least");
+    ck_assert(!daemon_logged(&redlockd, "s3cret"));
+    ck_assert_ptr_null(strstr(show(&a, "CONFIG"), "s3cret"));
+}
+END_TEST
+
+START_TEST(replicas_and_twins_are_not_used)
+{
+    cluster_start(&masters, 4, TCP);
+    char port[8], settings[512];
+    snprintf(port, sizeof port, "%u", masters.server[0].port);
+    redis(&masters.server[3], "REPLICAOF 127.0.0.1 %s", port);
+    /* The third is the second by its other address. */
+    snprintf(settings, sizeof settings,
+             "nodes:\n  - redis://127.0.0.1:%u\n  - redis://127.0.0.1:%u\n  - unix:%s\n  - redis://127.0.0.1:%u\n  - redis://127.0.0.1:%u\n",
+             masters.server[0].port, masters.server[1].port, masters.server[1].path, masters.server[2].port,
+             masters.server[3].port);
+    daemon_start(&redlockd, NULL, settings);
+    client_open(&a, &redlockd);
+    const char *row = NULL;
+    eventually(strcmp(kv(row = node_row(&a, &masters.server[3]), "state"), "refused") == 0);
+    ck_assert_str_eq(kv(row, "why"), "replica");
+    eventually(rows_with(show(&a, "NODES"), "why=twin") == 1);
+    const char *rows = show(&a, "NODES");
+    ck_assert_uint_eq(rows_with(rows, "state=refused"), 2);
+    ck_assert_uint_eq(rows_with(rows, "state=up"), 3);
+    lock(&a, "three"); /* of five, which is a quorum */
+
+    redis(&masters.server[3], "REPLICAOF NO ONE"); /* it is asked again */
+    eventually(strcmp(node_state(&a, &masters.server[3]), "up") == 0);
+}
+END_TEST
+
+/* A server that says the same to everybody. */
+static void babbler_start(struct server *server, const char *says, size_t len)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(server->folder, sizeof server->folder, "%s", folder_new("babbler"));
+    snprintf(server->path, sizeof server->path, "%s/sock", server->folder);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", server->path);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(fd, 16), 0);
+    server->pid = fork();
+    if (server->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) {
+            int client = accept(fd, NULL, NULL);
+            for (int i = 0; i < 10000 && send(client, says, len, MSG_NOSIGNAL) > 0; i++)
+                ;
+            close(client);
+        }
+    }
+    close(fd);
+}
+
+START_TEST(garbage_closes_only_that_connection)
+{
+    static const char *const garbage[] = {"HTTP/1.1 400 Bad Request\r\n\r\n", "*2147483647\r\n", "$500000000\r\nxxxxxxxxxxxxxxxx",
+                                          "*1\r\n*1\r\n*1\r\n", "%1\r\n+a\r\n+b\r\n", "+endless "};
+    cluster_start(&masters, 5, UNIX);
+    struct cluster mixed = masters;
+    for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++) {
+        struct client client;
+        for (unsigned j = 0; j < 2; j++)
+            babbler_start(&mixed.server[j], garbage[i], strlen(garbage[i]));
+        daemon_start(&redlockd, &mixed, "");
+        client_open(&client, &redlockd);
+        char name[16];
+        snprintf(name, sizeof name, "g%zu", i);
+        lock(&client, "%s", name);
+        eventually(number(node_row(&client, &mixed.server[0]), "errors") >= 3); /* dials again, and again */
+        lock(&client, "%sx", name);
+        ck_assert_str_ne(node_state(&client, &mixed.server[1]), "up");
+        if (!under_sanitizer())
+            ck_assert_int_lt(daemon_status_kb(&redlockd, "VmRSS:"), 64 * 1024);
+        client_close(&client);
+        daemon_signal(&redlockd, SIGTERM);
+        ck_assert_int_eq(daemon_exit(&redlockd), 0);
+        for (unsigned j = 0; j < 2; j++)
+            kill(mixed.server[j].pid, SIGKILL);
+    }
+}
+END_TEST
+
+static Suite *refusals(void)
+{
+    Suite *suite = suite_create("refusals");
+    ADD(suite, master_that_refuses_has_no_vote);
+    ADD(suite, full_masters_renew_and_release);
+    ADD(suite, key_of_another_type_under_the_name);
+    ADD(suite, wrong_password);
+    ADD(suite, password_asked_of_a_daemon_that_has_none);
+    ADD(suite, least_rights_suffice);
+    ADD(suite, replicas_and_twins_are_not_used);
+    ADD(suite, garbage_closes_only_that_connection);
+    return suite;
+}
+
+int main(void)
+{
+    return harness_main(refusals());
+}
