@@ -1,13 +1,18 @@
 /* Client connections: bytes -> requests, replies -> bytes.
  *
  *     read -> lines -> order (untagged one after the other, tagged at once)
- *          -> handler->request()  ...  conn_reply() -> output -> conns_flush()
+ *          -> handler->request()  ...  conns_reply() -> output -> conns_flush()
  *
  * HELLO, PING, HELP, QUIT, AUTH, SHOW and the order of replies are handled here; LOCK,
- * UNLOCK, EXTEND, CHECK and CANCEL go to the handler. Replies are collected and
- * written by conns_flush(), once for each connection and turn of the loop.
- * Connections are freed only in conns_flush() and conns_free(), so that every other function may be called
- * from within a handler. Not thread-safe: the loop's thread only. */
+ * UNLOCK, EXTEND, CHECK and CANCEL go to the handler. Replies are collected and written
+ * by conns_flush(), once for each connection and turn of the loop.
+ *
+ * The handler is called from the event loop's callbacks and from conns_flush() (where the
+ * next queued request starts, rows are made and failed writes are noticed), so flush the
+ * masters behind it. It is never called from conns_reply(), conns_notice(), conns_ended()
+ * or conns_drain(), which a handler may call at any time, for any session; conns_flush()
+ * it may not. Connections are freed only in conns_flush() and conns_free(). Not
+ * thread-safe: the loop's thread only. */
 #ifndef REDLOCKD_CONN_H
 #define REDLOCKD_CONN_H
 
@@ -20,15 +25,18 @@
 struct conns; /* all connections */
 
 enum conn_end {
-    CONN_RELEASED, /* FIN, QUIT, any end of a Unix connection that we did not cause: its locks are given back */
+    CONN_RELEASED, /* FIN, QUIT, any end of a Unix connection that we did not cause: locks are given back */
     CONN_DROPPED,  /* reset, time-out, or closed by us: no proof that the client is gone */
 };
 
+/* A session of which request() never told is not heard of by the other calls either. */
 struct conn_handler {
-    /* A request for the coordinator, answered later (or at once) by conns_reply(). target: for VERB_CANCEL, the id of the
-     * request that it names, 0 if there is none. what is borrowed for the call. */
-    void (*request)(void *arg, uint64_t session, uint64_t request, uint64_t target, const struct request *what);
-    /* The client asks nothing more (FIN or QUIT); requests under way are still to be answered. */
+    /* A request for the coordinator, answered later (or at once) by conns_reply(). target: for
+     * VERB_CANCEL, the id of the request that it names, 0 if there is none. what is borrowed for the call. */
+    void (*request)(void *arg, uint64_t session, uint64_t request, uint64_t target,
+                    const struct request *what);
+    /* The client asks nothing more than what it has sent (FIN or QUIT): what is under way is still to be
+     * answered, and what is queued still comes by request(). */
     void (*finish)(void *arg, uint64_t session);
     /* The session is over. After CONN_RELEASED the connection stays until conns_ended(), to be
      * told of its released locks; after CONN_DROPPED it is gone. Before it, undelivered() is called

@@ -17,10 +17,12 @@ typedef void listen_accepted(void *arg, int fd, const struct sockaddr *peer, soc
 
 /* Binds all addresses of conf->listen, without accepting yet. NULL: the reason was
  * logged. A port of 0 takes a free one; listeners_port() tells it. */
-struct listeners *listeners_new(struct event_base *base, const struct conf *conf, listen_accepted *accepted, void *arg);
-void listeners_start(struct listeners *listeners); /* listen(2) and accept */
-void listeners_stop(struct listeners *listeners);  /* no new connections */
-void listeners_free(struct listeners *listeners);  /* also unlinks our Unix sockets */
+struct listeners *listeners_new(struct event_base *base, const struct conf *conf, listen_accepted *accepted,
+                                void *arg);
+/* listen(2) and accept. -1: another program was faster, which was logged. */
+int listeners_start(struct listeners *listeners);
+void listeners_stop(struct listeners *listeners); /* for good: closes them and unlinks our Unix sockets */
+void listeners_free(struct listeners *listeners); /* also stops them */
 uint16_t listeners_port(const struct listeners *listeners, unsigned i); /* 0 for a Unix socket */
 
 #endif

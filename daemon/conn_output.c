@@ -1,0 +1,172 @@
+/* Replies -> bytes. They are collected and written once a turn of the loop; only a client
+ * that is about to exceed max_output is tried at once, since a thousand events of one
+ * turn are no sign of a slow reader. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/clock.h"
+#include "daemon/conn_private.h"
+#include "daemon/log.h"
+
+static bool output_open(const struct conn *c)
+{
+    return !c->muted && !c->doom && c->state != CONN_GONE;
+}
+
+char *output_line(struct conn *c)
+{
+    if (!output_open(c))
+        return c->all->scratch;
+    buffer_lend(c->all, &c->out);
+    char *line = buffer_reserve(&c->out, SERVER_LINE_BYTES);
+    if (line)
+        return line;
+    c->doom = "no_memory";
+    conn_ready(c);
+    return c->all->scratch;
+}
+
+/* What lists have ahead of the reader is not counted. */
+static bool output_exceeds(const struct conn *c)
+{
+    size_t most = (size_t)c->all->conf->max_output_bytes;
+
+    if (c->show_end > c->written)
+        most += SHOW_BYTES + SERVER_LINE_BYTES;
+    return buffer_len(&c->out) > most;
+}
+
+void output_done(struct conn *c, size_t len)
+{
+    if (!output_open(c))
+        return;
+    buffer_commit(&c->out, len);
+    c->appended += len;
+    conn_dirty(c);
+    if (!output_exceeds(c))
+        return;
+    output_push(c);
+    if (c->error || !output_exceeds(c))
+        return;
+    if (c->state == CONN_OPEN) {
+        c->doom = "slow_reader";
+        conn_ready(c);
+        return;
+    }
+    log_info("client_slow", "session=%llu why=max_output while=closing", (unsigned long long)c->session);
+    conn_mute(c);
+}
+
+void output_code(struct conn *c, const struct tag *tag, enum reply_code code, enum limit limit)
+{
+    struct reply reply = {.code = code, .limit = limit, .retry_ms = -1};
+
+    output_done(c, line_format_reply(output_line(c), tag, &reply));
+}
+
+/* A grant whose first byte is with the kernel counts as told. */
+static void output_delivered(struct conn *c)
+{
+    struct live *live;
+
+    while ((live = c->grants) && live->at < c->written) {
+        c->grants = live->next;
+        live_free(c->all, live);
+    }
+    if (!c->grants)
+        c->grants_tail = &c->grants;
+}
+
+void output_push(struct conn *c)
+{
+    if (c->muted || c->error || c->fd < 0 || !buffer_len(&c->out))
+        return;
+    long n = buffer_write(&c->out, c->fd);
+    if (n < 0) {
+        c->error = errno;
+        conn_dirty(c);
+        return;
+    }
+    c->written += (uint64_t)n;
+    if (n > 0 && c->is_timed && c->state != CONN_OPEN)
+        conn_timed(c, clock_boot_ms());
+    output_delivered(c);
+}
+
+void output_undelivered(struct conn *c)
+{
+    const struct conn_handler *handler = c->all->handler;
+    struct live *live;
+
+    while ((live = c->grants)) {
+        uint64_t request = live->id;
+        c->grants = live->next;
+        live_free(c->all, live);
+        handler->undelivered(handler->arg, c->session, request);
+    }
+    c->grants_tail = &c->grants;
+}
+
+void output_flush(struct conn *c)
+{
+    if (c->state == CONN_GONE || c->doom)
+        return;
+    show_produce(c);
+    output_push(c);
+    if (c->error) {
+        int err = c->error;
+        c->error = 0;
+        conn_break(c, err);
+        if (c->state == CONN_GONE)
+            return;
+    }
+    if (!buffer_len(&c->out)) {
+        buffer_return(c->all, &c->out);
+        if (c->state != CONN_OPEN)
+            conn_untimed(c);
+    } else if (c->state != CONN_OPEN && !c->is_timed) {
+        conn_timed(c, clock_boot_ms());
+    }
+    c->stuck = buffer_len(&c->out) || c->listings;
+    conn_watch(c, c->listings && !buffer_len(&c->out));
+    conn_settle(c);
+}
+
+void conns_reply(struct conns *all, uint64_t session, uint64_t request, const struct reply *reply)
+{
+    struct conn *c = table_find(all, session);
+    struct live *live = c ? live_find(c, request) : NULL;
+
+    if (!live)
+        return;
+    uint64_t at = c->appended;
+    size_t len = line_format_reply(output_line(c), &live->tag, reply);
+    live_unlink(c, live);
+    if (reply->code == REPLY_LOCKED) {
+        live->at = at;
+        *c->grants_tail = live;
+        c->grants_tail = &live->next;
+    } else {
+        live_free(all, live);
+    }
+    output_done(c, len);
+}
+
+void conns_notice(struct conns *all, uint64_t session, const struct notice *notice)
+{
+    struct conn *c = table_find(all, session);
+
+    if (!c || c->state == CONN_FLUSHING || (notice->kind == NOTICE_RENEWED && !c->renewed))
+        return;
+    output_done(c, line_format_notice(output_line(c), notice));
+}
+
+void conns_drain(struct conns *all)
+{
+    static const struct notice drain = {.kind = NOTICE_DRAIN};
+    struct conn *c;
+
+    for (uint64_t cursor = 0; (c = table_next(all, &cursor));)
+        conns_notice(all, c->session, &drain);
+}

@@ -1,0 +1,185 @@
+/* All connections together: accepting, one turn's flush, counting. */
+#include <assert.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/clock.h"
+#include "daemon/conn_private.h"
+#include "daemon/log.h"
+
+void conns_flush(struct conns *all)
+{
+    struct conn *c;
+
+    assert(!all->flushing);
+    all->flushing = true;
+    while (!STAILQ_EMPTY(&all->ready) || !STAILQ_EMPTY(&all->dirty)) {
+        while ((c = STAILQ_FIRST(&all->ready))) {
+            STAILQ_REMOVE_HEAD(&all->ready, ready);
+            c->is_ready = false;
+            if (c->state != CONN_GONE)
+                conn_go_on(c);
+        }
+        while ((c = STAILQ_FIRST(&all->dirty))) {
+            STAILQ_REMOVE_HEAD(&all->dirty, dirty);
+            c->is_dirty = false;
+            output_flush(c);
+        }
+    }
+    while ((c = STAILQ_FIRST(&all->gone))) {
+        STAILQ_REMOVE_HEAD(&all->gone, gone);
+        table_remove(c);
+    }
+    all->flushing = false;
+}
+
+static void refuse(struct conns *all, int fd)
+{
+    static const struct tag none;
+    static const struct reply reply = {.code = REPLY_LIMIT, .limit = LIMIT_MAX_CLIENTS};
+    int64_t now_ms = clock_boot_ms();
+
+    all->stats.refused++;
+    if (!all->full_ms || now_ms - all->full_ms > 10000)
+        log_warn("clients_full", "max_clients=%u: new clients are refused", all->capacity);
+    all->full_ms = now_ms;
+    size_t len = line_format_reply(all->scratch, &none, &reply);
+    if (send(fd, all->scratch, len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
+        /* What it wrote is taken off: left there, it would make the close a reset, which overtakes the line. */
+        shutdown(fd, SHUT_WR);
+        while (recv(fd, all->input, sizeof all->input, MSG_DONTWAIT) == (ssize_t)sizeof all->input)
+            ;
+    }
+    close(fd);
+}
+
+/* A host that lost its power is noticed after client_keepalive and three probes, or, with bytes under way,
+ * by the user time-out. Options are best effort: some are not there for every kind of socket. */
+static void set_options(struct conn *c)
+{
+    int keepalive_s = (int)((c->all->conf->client_keepalive_ms + 999) / 1000);
+    int on = 1, interval_s = 3, probes = 3;
+    unsigned timeout_ms = (unsigned)c->all->conf->client_keepalive_ms + 10000;
+
+    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(c->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_s, sizeof keepalive_s);
+    setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+}
+
+static void set_peer(struct conn *c, const struct sockaddr *peer)
+{
+    c->peer_family = peer->sa_family;
+    c->local = peer->sa_family == AF_UNIX;
+    if (c->local) {
+        struct ucred cred = {0};
+        socklen_t len = sizeof cred;
+        getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+        c->peer.pid = cred.pid;
+    } else if (peer->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)peer;
+        c->peer.v6 = v6->sin6_addr;
+        c->peer_port = ntohs(v6->sin6_port);
+    } else {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)peer;
+        c->peer.v4 = v4->sin_addr;
+        c->peer_port = ntohs(v4->sin_port);
+    }
+}
+
+void conns_accept(struct conns *all, int fd, const struct sockaddr *peer, socklen_t peer_len)
+{
+    struct conn *c = table_add(all);
+
+    (void)peer_len;
+    if (!c) {
+        refuse(all, fd);
+        return;
+    }
+    c->fd = fd;
+    c->first = true;
+    c->heard_ms = clock_boot_ms();
+    set_peer(c, peer);
+    if (!c->local)
+        set_options(c);
+    all->stats.accepted++;
+    conn_watch(c, false);
+}
+
+struct conns *conns_new(struct event_base *base, const struct conf *conf, const char *version,
+                        const struct conn_handler *handler)
+{
+    struct conns *all = calloc(1, sizeof *all);
+
+    if (!all)
+        return NULL;
+    all->base = base;
+    all->conf = conf;
+    all->version = version;
+    all->handler = handler;
+    STAILQ_INIT(&all->ready);
+    STAILQ_INIT(&all->dirty);
+    STAILQ_INIT(&all->gone);
+    TAILQ_INIT(&all->timed);
+    if (evtimer_assign(&all->timer, base, conn_on_timer, all) < 0 || table_new(all) < 0) {
+        free(all);
+        return NULL;
+    }
+    return all;
+}
+
+void conns_free(struct conns *all)
+{
+    if (!all)
+        return;
+    for (uint32_t i = 0; i < all->used; i++) {
+        struct conn *c = all->slots[i].conn;
+        if (!c)
+            continue;
+        if (c->watch != WATCH_NONE)
+            event_del(&c->event);
+        if (c->fd >= 0)
+            close(c->fd);
+        table_remove(c);
+    }
+    event_del(&all->timer);
+    table_free(all);
+    free(all);
+}
+
+bool conns_idle(const struct conns *all)
+{
+    const struct conn *c;
+
+    for (uint64_t cursor = 0; (c = table_next(all, &cursor));)
+        if (c->lives || c->queued || buffer_len(&c->out))
+            return false;
+    return true;
+}
+
+unsigned conns_count(const struct conns *all)
+{
+    const struct conn *c;
+    unsigned count = all->count;
+
+    STAILQ_FOREACH(c, &all->gone, gone)
+    count--;
+    return count;
+}
+
+const struct word *conns_client_word(const struct conns *all, uint64_t session)
+{
+    static const struct word none;
+    const struct conn *c = table_find(all, session);
+
+    return c && c->client ? c->client : &none;
+}
+
+void conns_stats(const struct conns *all, struct conns_stats *stats)
+{
+    *stats = all->stats;
+}
