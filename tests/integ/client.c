@@ -238,12 +238,14 @@ const char *node_state(struct client *client, const struct server *server)
 
 struct grant grant_of(const char *line)
 {
-    struct grant grant = {.fence = number(line, "fence"), .valid_ms = number(line, "valid"), .until_ms = number(line, "until")};
+    struct grant grant = {
+        .fence = number(line, "fence"), .valid_ms = number(line, "valid"), .until_ms = number(line, "until")};
     const char *token = kv(line, "token");
     ck_assert_msg(strlen(token) == 40 && strspn(token, "0123456789abcdef") == 40, "no token: %s", line);
     ck_assert_msg(grant.fence > 0 && grant.valid_ms > 0, "no fence or validity: %s", line);
     strcpy(grant.token, token);
     int64_t left_ms = grant.until_ms - now_ms();
-    ck_assert_msg(left_ms <= grant.valid_ms && left_ms > grant.valid_ms - WAIT_MS, "valid= and until= differ: %s", line);
+    ck_assert_msg(left_ms <= grant.valid_ms && left_ms > grant.valid_ms - WAIT_MS,
+                  "valid= and until= differ: %s", line);
     return grant;
 }

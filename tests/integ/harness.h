@@ -31,19 +31,20 @@ void add_test(Suite *suite, const char *name, const TTest *test);
 
 int64_t now_ms(void); /* CLOCK_BOOTTIME, as until= is */
 void nap(void);
-void fail_at(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn));
+void fail_at(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4), noreturn));
 
 /* For what is said about the processes under test: the daemon is several times larger under ASan. */
 bool under_sanitizer(void);
 
-#define eventually_within(condition, bound_ms)                                                        \
-    do {                                                                                              \
-        int64_t end_ms_ = now_ms() + (bound_ms);                                                      \
-        while (!(condition)) {                                                                        \
-            if (now_ms() > end_ms_)                                                                   \
+#define eventually_within(condition, bound_ms)                                                            \
+    do {                                                                                                  \
+        int64_t end_ms_ = now_ms() + (bound_ms);                                                          \
+        while (!(condition)) {                                                                            \
+            if (now_ms() > end_ms_)                                                                       \
                 fail_at(__FILE__, __LINE__, "not within %lld ms: %s", (long long)(bound_ms), #condition); \
-            nap();                                                                                    \
-        }                                                                                             \
+            nap();                                                                                        \
+        }                                                                                                 \
     } while (0)
 #define eventually(condition) eventually_within(condition, WAIT_MS)
 
@@ -88,14 +89,15 @@ struct daemon {
     uint16_t port;
 };
 
-/* Listens on a Unix socket and on 127.0.0.1, works on the cluster's masters. settings are lines of
- * YAML that go before (and so replace) the harness' own: restart_guard: off, node_timeout: 250ms, min_ttl: 500ms. */
+/* Listens on a Unix socket and on 127.0.0.1, works on the cluster's masters. settings are lines of YAML
+ * that take the place of the harness' own: restart_guard: off, node_timeout: 250ms, min_ttl: 500ms. */
 void daemon_start(struct daemon *daemon, const struct cluster *cluster, const char *settings);
-void daemon_configure(struct daemon *daemon, const struct cluster *cluster, const char *settings); /* only writes the file */
-void daemon_run(struct daemon *daemon, const char *const argv[]); /* starts it without waiting; argv[0] is ours */
-void daemon_listens(struct daemon *daemon);                       /* waits for that */
-void daemon_signal(struct daemon *daemon, int signal);            /* SIGSTOP: and sure that it stands */
-int daemon_exit(struct daemon *daemon); /* waits for its end: the exit status, or -signal */
+/* Only writes its file; only starts it, with these arguments; waits until it listens. */
+void daemon_configure(struct daemon *daemon, const struct cluster *cluster, const char *settings);
+void daemon_run(struct daemon *daemon, const char *const arguments[]);
+void daemon_listens(struct daemon *daemon);
+void daemon_signal(struct daemon *daemon, int signal); /* SIGSTOP: and sure that it stands */
+int daemon_exit(struct daemon *daemon);                /* waits for its end: the exit status, or -signal */
 bool daemon_logged(const struct daemon *daemon, const char *text);
 const char *daemon_binary(void);
 /* A line of /proc/<pid>/status, in kB. */
@@ -108,6 +110,7 @@ void file_write(const char *path, const char *text);
 char *file_read(const char *path); /* never freed: a test is short */
 /* Starts a program in the test's hands: dies with it, output (where not NULL) to that file. */
 pid_t program_start(const char *const argv[], const char *output);
+void process_stop(pid_t pid); /* SIGSTOP, and sure that it stands: kill(2) only queues it */
 
 /* ---- clients ---- */
 
@@ -121,11 +124,12 @@ struct client {
 
 void client_open(struct client *client, const struct daemon *daemon); /* the Unix socket */
 void client_open_tcp(struct client *client, const struct daemon *daemon);
-void client_send(struct client *client, const char *format, ...) __attribute__((format(printf, 2, 3))); /* adds the LF */
+void client_send(struct client *client, const char *format, ...)
+    __attribute__((format(printf, 2, 3))); /* adds the LF */
 void client_write(struct client *client, const void *bytes, size_t len);
 void client_half_close(struct client *client);
 void client_close(struct client *client);
-void client_reset(struct client *client); /* TCP: ends it with a RST */
+void client_reset(struct client *client);  /* TCP: ends it with a RST */
 bool client_silent(struct client *client); /* nothing has come that was not taken */
 
 /* The next line, without its LF; NULL: the connection was closed. Good until the next call. */
@@ -137,12 +141,13 @@ const char *client_await_at(struct client *client, const char *pattern, const ch
 void client_closed_at(struct client *client, const char *file, int line);
 /* Rows up to +END, each with its LF; never freed. */
 char *client_rows_at(struct client *client, const char *file, int line);
-#define next_line(client) client_line_at(client, __FILE__, __LINE__)
+#define next_line(client)       client_line_at(client, __FILE__, __LINE__)
 #define expect(client, pattern) client_expect_at(client, pattern, __FILE__, __LINE__)
-#define await(client, pattern) client_await_at(client, pattern, __FILE__, __LINE__)
-#define expect_closed(client) client_closed_at(client, __FILE__, __LINE__)
+#define await(client, pattern)  client_await_at(client, pattern, __FILE__, __LINE__)
+#define expect_closed(client)   client_closed_at(client, __FILE__, __LINE__)
 /* Sends and expects: ask(&c, "+PONG", "PING"). */
-#define ask(client, pattern, ...) (client_send(client, __VA_ARGS__), client_expect_at(client, pattern, __FILE__, __LINE__))
+#define ask(client, pattern, ...) \
+    (client_send(client, __VA_ARGS__), client_expect_at(client, pattern, __FILE__, __LINE__))
 /* SHOW's rows, once: show(&c, "NODES"). */
 #define show(client, what) (client_send(client, "SHOW %s", what), client_rows_at(client, __FILE__, __LINE__))
 

@@ -307,7 +307,8 @@ START_TEST(no_descriptors_left)
         lock(&a, "served%d", i);
     eventually(now_ms() - start_ms > 700); /* long enough to tell a spin from a pause */
     cpu_ms = daemon_cpu_ms(&redlockd) - cpu_ms;
-    ck_assert_msg(cpu_ms < 350, "%ld ms of processor time in %d ms without descriptors", cpu_ms, (int)(now_ms() - start_ms));
+    ck_assert_msg(cpu_ms < 350, "%ld ms of processor time in %d ms without descriptors", cpu_ms,
+                  (int)(now_ms() - start_ms));
     for (unsigned i = 0; i < 8; i++)
         ck_assert(client_silent(&more[i]));
     ck_assert_int_eq(prlimit(redlockd.pid, RLIMIT_NOFILE, &before, NULL), 0);

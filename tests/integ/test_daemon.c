@@ -215,7 +215,9 @@ END_TEST
 
 START_TEST(check_names_every_error)
 {
-    daemon_configure(&other, NULL, "nodes:\n  - redis://127.0.0.1:1\n  - redis://127.0.0.1:1\nmin_ttl: never\ncolour: red\n");
+    daemon_configure(
+        &other, NULL,
+        "nodes:\n  - redis://127.0.0.1:1\n  - redis://127.0.0.1:1\nmin_ttl: never\ncolour: red\n");
     ck_assert_int_eq(run((const char *const[]){"-c", other.config, "--check", NULL}), 1);
     char place[PATH + 32];
     const char *places[] = {":3:5:", ":4:10:", ":5:1:"};

@@ -15,9 +15,9 @@ enum step { ASKING, INSIDE, GIVING_BACK, DONE };
 struct worker {
     struct client client;
     enum step step;
-    int64_t leave_ms;  /* INSIDE: until then */
-    int64_t until_ms;  /* INSIDE: what it was promised */
-    long read;         /* INSIDE: the counter as it was */
+    int64_t leave_ms; /* INSIDE: until then */
+    int64_t until_ms; /* INSIDE: what it was promised */
+    long read;        /* INSIDE: the counter as it was */
     unsigned sections;
 };
 

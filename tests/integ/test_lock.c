@@ -102,7 +102,8 @@ START_TEST(wait_ends)
     int64_t waited_ms = number(ask(&b, "-TIMEOUT held waited=*", "LOCK held wait=300ms"), "waited");
     int64_t took_ms = now_ms() - start_ms;
     ck_assert_int_ge(took_ms, 299);
-    ck_assert_msg(waited_ms >= 299 && waited_ms <= took_ms + 1, "waited=%d of %d ms", (int)waited_ms, (int)took_ms);
+    ck_assert_msg(waited_ms >= 299 && waited_ms <= took_ms + 1, "waited=%d of %d ms", (int)waited_ms,
+                  (int)took_ms);
     ck_assert_uint_eq(rows_with(show(&a, "WAITERS"), ""), 0);
 }
 END_TEST
@@ -113,12 +114,14 @@ START_TEST(lease_survives_its_connection)
     struct grant grant = lock(&a, "lease hold=lease ttl=5s");
     client_close(&a);
     eventually(cluster_holds(&masters, "lease", grant.token) == 5);
-    int64_t valid_ms = number(ask(&b, "+HELD lease valid=* until=*", "CHECK lease token=%s", grant.token), "valid");
+    int64_t valid_ms =
+        number(ask(&b, "+HELD lease valid=* until=*", "CHECK lease token=%s", grant.token), "valid");
     ck_assert_msg(valid_ms > 0 && valid_ms < 5000, "valid=%d", (int)valid_ms);
     ask(&b, "-BUSY lease*", "LOCK lease");
     ask(&b, "-NOTHELD lease*", "UNLOCK lease"); /* it did not take it */
 
-    valid_ms = number(ask(&b, "+EXTENDED lease valid=* until=*", "EXTEND lease token=%s ttl=9s", grant.token), "valid");
+    valid_ms = number(ask(&b, "+EXTENDED lease valid=* until=*", "EXTEND lease token=%s ttl=9s", grant.token),
+                      "valid");
     ck_assert_msg(valid_ms > 5000 && valid_ms <= 9000 - 92, "valid=%d", (int)valid_ms);
     valid_ms = number(ask(&b, "+EXTENDED lease *", "EXTEND lease token=%s ttl=1s", grant.token), "valid");
     ck_assert_int_gt(valid_ms, 5000); /* only ever longer */

@@ -289,7 +289,8 @@ START_TEST(nobody_answers_an_unlock)
     begin(3, UNIX, "");
     struct grant lease = lock(&a, "lease hold=lease ttl=30s");
     lock(&a, "session ttl=30s");
-    eventually(cluster_holds(&masters, "session", lease.token) == 0 && cluster_holds(&masters, "lease", lease.token) == 3);
+    eventually(cluster_holds(&masters, "session", lease.token) == 0 &&
+               cluster_holds(&masters, "lease", lease.token) == 3);
     for (unsigned i = 0; i < 3; i++)
         server_stop(&masters.server[i]);
     ask(&a, "+UNLOCKED session confirmed=0/3", "UNLOCK session");

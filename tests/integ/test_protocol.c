@@ -172,7 +172,11 @@ START_TEST(many_requests_at_once_are_answered_in_order)
 {
     begin("");
     for (int i = 0; i < 300; i++)
-        client_send(&a, i % 3 == 0 ? "LOCK n%d" : i % 3 == 1 ? "CHECK n%d token=%040d" : "UNLOCK n%d", i / 3, 0);
+        client_send(&a,
+                    i % 3 == 0   ? "LOCK n%d"
+                    : i % 3 == 1 ? "CHECK n%d token=%040d"
+                                 : "UNLOCK n%d",
+                    i / 3, 0);
     for (int i = 0; i < 100; i++) {
         char pattern[64];
         snprintf(pattern, sizeof pattern, "+LOCKED n%d *", i);
@@ -241,7 +245,8 @@ START_TEST(show_nodes)
         ck_assert_str_eq(kv(row, "state"), "up");
         ck_assert_msg(strstr(redis(&masters.server[i], "INFO server"), kv(row, "run_id")) != NULL, "%s", row);
         ck_assert_uint_eq(strlen(kv(row, "run_id")), 8);
-        ck_assert_msg(strstr(redis(&masters.server[i], "INFO server"), kv(row, "version")) != NULL, "%s", row);
+        ck_assert_msg(strstr(redis(&masters.server[i], "INFO server"), kv(row, "version")) != NULL, "%s",
+                      row);
         ck_assert_int_ge(number(row, "rtt_us"), 0);
         ck_assert_int_ge(number(row, "pending"), 0);
         ck_assert_int_eq(number(row, "undo"), 0);
@@ -307,7 +312,8 @@ START_TEST(show_the_rest)
     cluster_start(&masters, 1, TCP);
     char settings[256];
     redis(&masters.server[0], "CONFIG SET requirepass geheimnis");
-    snprintf(settings, sizeof settings, "nodes:\n  - redis://:geheimnis@127.0.0.1:%u\n", masters.server[0].port);
+    snprintf(settings, sizeof settings, "nodes:\n  - redis://:geheimnis@127.0.0.1:%u\n",
+             masters.server[0].port);
     daemon_start(&redlockd, NULL, settings);
     client_open(&a, &redlockd);
     lock(&a, "one");
@@ -331,7 +337,8 @@ START_TEST(show_the_rest)
     char end[32];
     snprintf(end, sizeof end, "#v +END %u", rows);
     ck_assert_str_eq(a.line, end);
-    ck_assert_uint_gt(rows_with((client_send(&a, "HELP"), client_rows_at(&a, __FILE__, __LINE__)), "LOCK"), 0);
+    ck_assert_uint_gt(rows_with((client_send(&a, "HELP"), client_rows_at(&a, __FILE__, __LINE__)), "LOCK"),
+                      0);
 }
 END_TEST
 

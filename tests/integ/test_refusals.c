@@ -110,7 +110,8 @@ START_TEST(master_that_refuses_has_no_vote)
 
         fault->begin(&masters.server[1]);
         const char *refusal = ask(&a, "-NOQUORUM majority* votes=* nodes=*", "LOCK majority%s", fault->error);
-        ck_assert_msg(strcmp(kv(refusal, "votes"), "1/3") == 0 && kv(refusal, "nodes")[2] == '+', "%s", refusal);
+        ck_assert_msg(strcmp(kv(refusal, "votes"), "1/3") == 0 && kv(refusal, "nodes")[2] == '+', "%s",
+                      refusal);
         ask(&a, "-NOQUORUM majority*", "LOCK majority%s wait=100ms", fault->error);
 
         fault->end(&masters.server[0]);
@@ -163,7 +164,8 @@ START_TEST(wrong_password)
     for (unsigned i = 0; i < 3; i++)
         redis(&masters.server[i], "CONFIG SET requirepass %s", i == 1 ? "other" : "right");
     snprintf(settings, sizeof settings,
-             "nodes:\n  - redis://:right@127.0.0.1:%u\n  - redis://:right@127.0.0.1:%u\n  - redis://:right@127.0.0.1:%u\n",
+             "nodes:\n  - redis://:right@127.0.0.1:%u\n  - redis://:right@127.0.0.1:%u\n  - "
+             "redis://:right@127.0.0.1:%u\n",
              masters.server[0].port, masters.server[1].port, masters.server[2].port);
     daemon_start(&redlockd, &masters, settings);
     client_open(&a, &redlockd);
@@ -197,11 +199,12 @@ START_TEST(least_rights_suffice)
     file_write(secret, "s3cret\n");
     chmod(secret, 0600);
     for (unsigned i = 0; i < 3; i++)
-        ck_assert_str_eq(redis(&masters.server[i],
-                               "ACL SETUSER locker on >s3cret resetkeys ~app:* resetchannels -@all +select +client|id "
-                               "+client|kill +info +time +script|load +evalsha +set +get +getex +exists +pexpire +pttl "
-                               "+del +zadd +zscore"),
-                         "OK");
+        ck_assert_str_eq(
+            redis(&masters.server[i],
+                  "ACL SETUSER locker on >s3cret resetkeys ~app:* resetchannels -@all +select +client|id "
+                  "+client|kill +info +time +script|load +evalsha +set +get +getex +exists +pexpire +pttl "
+                  "+del +zadd +zscore"),
+            "OK");
     snprintf(settings, sizeof settings,
              "node_user: locker\nnode_password_file: %s\nkey_prefix: 'app:'\n"
              "nodes:\n  - redis://127.0.0.1:%u/3\n  - redis://localhost:%u/3\n  - unix:%s?db=3\n",
@@ -229,7 +232,8 @@ START_TEST(replicas_and_twins_are_not_used)
     redis(&masters.server[3], "REPLICAOF 127.0.0.1 %s", port);
     /* The third is the second by its other address. */
     snprintf(settings, sizeof settings,
-             "nodes:\n  - redis://127.0.0.1:%u\n  - redis://127.0.0.1:%u\n  - unix:%s\n  - redis://127.0.0.1:%u\n  - redis://127.0.0.1:%u\n",
+             "nodes:\n  - redis://127.0.0.1:%u\n  - redis://127.0.0.1:%u\n  - unix:%s\n  - "
+             "redis://127.0.0.1:%u\n  - redis://127.0.0.1:%u\n",
              masters.server[0].port, masters.server[1].port, masters.server[1].path, masters.server[2].port,
              masters.server[3].port);
     daemon_start(&redlockd, NULL, settings);
@@ -273,8 +277,12 @@ static void babbler_start(struct server *server, const char *says, size_t len)
 
 START_TEST(garbage_closes_only_that_connection)
 {
-    static const char *const garbage[] = {"HTTP/1.1 400 Bad Request\r\n\r\n", "*2147483647\r\n", "$500000000\r\nxxxxxxxxxxxxxxxx",
-                                          "*1\r\n*1\r\n*1\r\n", "%1\r\n+a\r\n+b\r\n", "+endless "};
+    static const char *const garbage[] = {"HTTP/1.1 400 Bad Request\r\n\r\n",
+                                          "*2147483647\r\n",
+                                          "$500000000\r\nxxxxxxxxxxxxxxxx",
+                                          "*1\r\n*1\r\n*1\r\n",
+                                          "%1\r\n+a\r\n+b\r\n",
+                                          "+endless "};
     cluster_start(&masters, 5, UNIX);
     struct cluster mixed = masters;
     for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++) {

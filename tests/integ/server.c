@@ -1,0 +1,147 @@
+/* Masters: real redis-servers, and what to do to them. */
+#include "tests/integ/harness.h"
+
+#include <hiredis/hiredis.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ANSWER_S = 2 };
+
+/* Asks without failing the test. One connection for each command: none is left in a bad state by
+ * what is done to the masters. */
+static redisReply *server_ask(const struct server *server, const char *format, va_list arguments)
+{
+    struct timeval bound = {.tv_sec = ANSWER_S};
+    redisContext *context = redisConnectUnixWithTimeout(server->path, bound);
+    redisReply *reply = NULL;
+    if (context && !context->err) {
+        redisSetTimeout(context, bound);
+        reply = redisvCommand(context, format, arguments);
+    }
+    if (context)
+        redisFree(context);
+    return reply;
+}
+
+static size_t reply_text(char *out, size_t size, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_NIL)
+        return (size_t)snprintf(out, size, "(nil)");
+    if (reply->type == REDIS_REPLY_INTEGER)
+        return (size_t)snprintf(out, size, "%lld", reply->integer);
+    if (reply->type != REDIS_REPLY_ARRAY)
+        return (size_t)snprintf(out, size, "%s", reply->str);
+    size_t len = 0;
+    for (size_t i = 0; i < reply->elements && len < size; i++) {
+        len += (size_t)snprintf(out + len, size - len, "%s", i ? " " : "");
+        if (len < size)
+            len += reply_text(out + len, size - len, reply->element[i]);
+    }
+    return len;
+}
+
+static const char *server_answer(const struct server *server, const char *format, va_list arguments)
+{
+    static char answers[8][8192];
+    static unsigned turn;
+    char *answer = answers[turn++ % 8];
+    redisReply *reply = server_ask(server, format, arguments);
+    snprintf(answer, sizeof answers[0], "(down)");
+    if (reply) {
+        answer[0] = '\0';
+        reply_text(answer, sizeof answers[0], reply);
+        freeReplyObject(reply);
+    }
+    return answer;
+}
+
+const char *redis(const struct server *server, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *answer = server_answer(server, format, arguments);
+    va_end(arguments);
+    return answer;
+}
+
+unsigned cluster_answers(const struct cluster *cluster, const char *answer, const char *format, ...)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < cluster->count; i++) {
+        va_list arguments;
+        va_start(arguments, format);
+        count += strcmp(server_answer(&cluster->server[i], format, arguments), answer) == 0;
+        va_end(arguments);
+    }
+    return count;
+}
+
+unsigned cluster_holds(const struct cluster *cluster, const char *name, const char *token)
+{
+    return cluster_answers(cluster, token, "GET redlock:%s", name);
+}
+
+static void server_launch(struct server *server)
+{
+    char port[8], log[PATH];
+    snprintf(port, sizeof port, "%u", server->port);
+    snprintf(log, sizeof log, "%s/log", server->folder);
+    const char *argv[] = {"redis-server", "--port",     port,           "--bind", "127.0.0.1", "--unixsocket",
+                          server->path,   "--dir",      server->folder, "--save", "",          "--appendonly",
+                          "no",           "--loglevel", "warning",      NULL};
+    server->pid = program_start(argv, log);
+}
+
+static void server_answers_ping(struct server *server)
+{
+    for (int64_t end_ms = now_ms() + WAIT_MS; strcmp(redis(server, "PING"), "PONG") != 0; nap()) {
+        ck_assert_msg(now_ms() < end_ms, "redis-server in %s does not answer", server->folder);
+        if (waitpid(server->pid, NULL, WNOHANG) == 0)
+            continue;
+        ck_assert_msg(server->port != 0, "redis-server in %s ended, see its log there", server->folder);
+        server->port = port_free(); /* somebody was faster */
+        server_launch(server);
+    }
+}
+
+void cluster_start(struct cluster *cluster, unsigned count, enum transport transport)
+{
+    *cluster = (struct cluster){.count = count};
+    for (unsigned i = 0; i < count; i++) {
+        struct server *server = &cluster->server[i];
+        snprintf(server->folder, sizeof server->folder, "%s", folder_new("redis"));
+        snprintf(server->path, sizeof server->path, "%s/sock", server->folder);
+        server->port = transport == TCP ? port_free() : 0;
+        server_launch(server);
+    }
+    for (unsigned i = 0; i < count; i++)
+        server_answers_ping(&cluster->server[i]);
+}
+
+void server_kill(struct server *server)
+{
+    ck_assert_int_eq(kill(server->pid, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(server->pid, NULL, 0), server->pid);
+    server->pid = 0;
+    unlink(server->path);
+}
+
+void server_start(struct server *server)
+{
+    server_launch(server);
+    server_answers_ping(server);
+}
+
+void server_stop(struct server *server)
+{
+    process_stop(server->pid);
+}
+
+void server_cont(struct server *server)
+{
+    ck_assert_int_eq(kill(server->pid, SIGCONT), 0);
+}
