@@ -346,7 +346,7 @@ static enum line_result read_rest(struct parse *p)
         return refuse(p, REPLY_BADARG, "%s needs the lock's token; write %s", rule->word, rule->example);
     if (rule->verb == VERB_LOCK && p->request->has_token && p->seen != OPTION_BIT(OPTION_TOKEN))
         return refuse(p, REPLY_BADARG,
-                      "token= asks for a lock once more and stands alone: the options of its first LOCK go on");
+                      "token= asks for a lock once more and stands alone: its first LOCK's options go on");
     return LINE_REQUEST;
 }
 

@@ -231,8 +231,8 @@ static char *put_text(char *out, const struct reply *reply)
     case TEXT_EXPIRING:
         return put(out, " : the token is still there, but no time is left");
     case TEXT_NOT_BOUND:
-        return put(out, " : that token is of no session lock of this connection; to take the lock anew, leave "
-                        "token= out");
+        return put(out, " : that token is of no session lock of this connection; to take the lock "
+                        "anew, leave token= out");
     case TEXT_NOT_YOURS:
         return put(out, " : this connection does not hold it; to release it from here, add its token=");
     }

@@ -84,8 +84,8 @@ static const struct verb_rule verbs[] = {
         .argument = ARGUMENT_PROTOCOL,
         .takes = CLIENT | EVENTS,
         .example = "HELLO 1 client=worker-3",
-        .help = "HELLO 1 [client=<word>] [events=renewed] : says who you are; tells this session's number and "
-                "the time",
+        .help = "HELLO 1 [client=<word>] [events=renewed] : says who you are; tells this session's "
+                "number and the time",
     },
     [VERB_AUTH] = {
         .verb = VERB_AUTH,

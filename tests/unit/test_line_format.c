@@ -1,0 +1,485 @@
+/* Lines out: each reply, event and row, byte for byte. */
+#include <check.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/line.h"
+
+#define HEX "0001020304050607ff090a0b0c0d0e0f10111213"
+
+static const struct tag untagged;
+static const struct tag seven = {1, "7"};
+
+static struct token a_token(void)
+{
+    struct token token;
+
+    for (unsigned i = 0; i < TOKEN_BYTES; i++)
+        token.bytes[i] = (uint8_t)i;
+    token.bytes[8] = 0xff;
+    return token;
+}
+
+static struct name a_name(const char *text)
+{
+    struct name name = {.len = (uint8_t)strlen(text)};
+
+    memcpy(name.text, text, name.len);
+    return name;
+}
+
+/* A reply with everything in it, so that what does not belong to its code would show. */
+static struct reply a_reply(enum reply_code code)
+{
+    struct reply reply = {
+        .code = code,
+        .name = a_name("job"),
+        .token = a_token(),
+        .fence = 1700000000000000,
+        .valid_ms = 9897,
+        .until_ms = 86409897,
+        .confirmed = 5,
+        .masters = 5,
+        .votes = 2,
+        .retry_ms = -1,
+        .waited_ms = 30001,
+        .limit = LIMIT_MAX_LOCKS,
+    };
+
+    memcpy(reply.nodes, "+-?!~", 5);
+    return reply;
+}
+
+/* out as a string without its LF, after a look at each byte. */
+static const char *as_text(char *out, size_t len)
+{
+    ck_assert_uint_ge(len, 1);
+    ck_assert_uint_le(len, SERVER_LINE_BYTES);
+    ck_assert_int_eq(out[len - 1], '\n');
+    for (size_t i = 0; i + 1 < len; i++)
+        ck_assert_msg(out[i] >= 0x20 && out[i] <= 0x7e, "byte %zu is 0x%02x", i, out[i] & 0xff);
+    out[len - 1] = '\0';
+    return out;
+}
+
+static void ck_reply(const struct reply *reply, const char *expected)
+{
+    char out[SERVER_LINE_BYTES];
+
+    ck_assert_str_eq(as_text(out, line_format_reply(out, &untagged, reply)), expected);
+}
+
+static void ck_code(enum reply_code code, const char *expected)
+{
+    struct reply reply = a_reply(code);
+
+    ck_reply(&reply, expected);
+}
+
+/* ---- replies ---- */
+
+START_TEST(done)
+{
+    struct reply reply = a_reply(REPLY_OK);
+
+    ck_code(REPLY_LOCKED, "+LOCKED job token=" HEX " fence=1700000000000000 valid=9897 until=86409897");
+    ck_code(REPLY_UNLOCKED, "+UNLOCKED job confirmed=5/5");
+    ck_code(REPLY_EXTENDED, "+EXTENDED job valid=9897 until=86409897");
+    ck_code(REPLY_HELD, "+HELD job valid=9897 until=86409897");
+    reply.name.len = 0;
+    ck_reply(&reply, "+OK");
+    reply.code = REPLY_PONG;
+    ck_reply(&reply, "+PONG");
+    reply.code = REPLY_BYE;
+    ck_reply(&reply, "+BYE");
+}
+END_TEST
+
+START_TEST(depth)
+{
+    struct reply reply = a_reply(REPLY_LOCKED);
+
+    reply.depth = 2;
+    ck_reply(&reply, "+LOCKED job token=" HEX " fence=1700000000000000 valid=9897 until=86409897 depth=2");
+    reply.code = REPLY_UNLOCKED;
+    reply.confirmed = 0;
+    reply.depth = 1;
+    ck_reply(&reply, "+UNLOCKED job confirmed=0/5 depth=1");
+}
+END_TEST
+
+START_TEST(numbers_to_their_ends)
+{
+    struct reply reply = a_reply(REPLY_LOCKED);
+
+    reply.fence = UINT64_MAX;
+    reply.valid_ms = INT64_MIN;
+    reply.until_ms = INT64_MAX;
+    ck_reply(&reply, "+LOCKED job token=" HEX
+                     " fence=18446744073709551615 valid=-9223372036854775808 until=9223372036854775807");
+    reply.fence = 0;
+    reply.valid_ms = -1;
+    reply.until_ms = 10;
+    ck_reply(&reply, "+LOCKED job token=" HEX " fence=0 valid=-1 until=10");
+}
+END_TEST
+
+START_TEST(tags)
+{
+    struct reply reply = a_reply(REPLY_HELD);
+    struct tag longest = {TAG_BYTES, "abcdefghijklmnop"};
+    char out[SERVER_LINE_BYTES];
+
+    ck_assert_str_eq(as_text(out, line_format_reply(out, &seven, &reply)),
+                     "#7 +HELD job valid=9897 until=86409897");
+    ck_assert_str_eq(as_text(out, line_format_end(out, &longest, 0)), "#abcdefghijklmnop +END 0");
+    ck_assert_str_eq(as_text(out, line_format_end(out, &untagged, 12345)), "+END 12345");
+}
+END_TEST
+
+START_TEST(not_done)
+{
+    struct reply reply = a_reply(REPLY_BUSY);
+
+    ck_reply(&reply, "-BUSY job");
+    reply.retry_ms = 0;
+    ck_reply(&reply, "-BUSY job retry=0");
+    reply.retry_ms = 4200;
+    reply.split = true;
+    ck_reply(&reply, "-BUSY job retry=4200 split=1");
+    ck_code(REPLY_TIMEOUT, "-TIMEOUT job waited=30001");
+    ck_code(REPLY_NOTHELD, "-NOTHELD job");
+    ck_code(REPLY_CANCELLED, "-CANCELLED job");
+    ck_code(REPLY_MODE, "-MODE job");
+    ck_code(REPLY_DRAINING, "-DRAINING job");
+    ck_code(REPLY_DENIED, "-DENIED job");
+    ck_code(REPLY_AUTH, "-AUTH job");
+    ck_code(REPLY_BADVERB, "-BADVERB job");
+    ck_code(REPLY_BADARG, "-BADARG job");
+    ck_code(REPLY_BADLINE, "-BADLINE job");
+    ck_code(REPLY_TOOLONG, "-TOOLONG job");
+    ck_code(REPLY_UNSUPPORTED, "-UNSUPPORTED job");
+}
+END_TEST
+
+START_TEST(cancel_of_nothing)
+{
+    struct reply reply = a_reply(REPLY_BADTAG);
+
+    reply.name.len = 0;
+    ck_reply(&reply, "-BADTAG : no LOCK waits there, or its grant was already written");
+}
+END_TEST
+
+START_TEST(no_quorum)
+{
+    struct reply reply = a_reply(REPLY_NOQUORUM);
+
+    ck_reply(&reply, "-NOQUORUM job votes=2/5 nodes=+-?!~");
+    reply.masters = 1;
+    reply.votes = 0;
+    reply.nodes[0] = '!';
+    ck_reply(&reply, "-NOQUORUM job votes=0/1 nodes=!");
+    reply.masters = MASTERS;
+    memcpy(reply.nodes, "+++++-----?????", MASTERS);
+    reply.votes = 5;
+    ck_reply(&reply, "-NOQUORUM job votes=5/15 nodes=+++++-----?????");
+}
+END_TEST
+
+START_TEST(no_quorum_for_quarantine)
+{
+    struct reply reply = a_reply(REPLY_NOQUORUM);
+
+    memcpy(reply.nodes, "++~~~", 5);
+    reply.quarantined = 3;
+    reply.retry_ms = 40001;
+    ck_reply(&reply,
+             "-NOQUORUM job votes=2/5 nodes=++~~~ retry=40001 : 3 of 5 masters are in quarantine for 41 s "
+             "more (see restart_guard)");
+    reply.retry_ms = 41000;
+    ck_reply(&reply,
+             "-NOQUORUM job votes=2/5 nodes=++~~~ retry=41000 : 3 of 5 masters are in quarantine for 41 s "
+             "more (see restart_guard)");
+    reply.retry_ms = -1;
+    reply.quarantined = 1;
+    ck_reply(&reply,
+             "-NOQUORUM job votes=2/5 nodes=++~~~ : 1 of 5 masters is in quarantine (see restart_guard)");
+}
+END_TEST
+
+START_TEST(limits)
+{
+    static const struct {
+        enum limit limit;
+        const char *line;
+    } rows[] = {
+        {LIMIT_MAX_LOCKS, "-LIMIT job limit=max_locks"},
+        {LIMIT_MAX_WAITERS, "-LIMIT job limit=max_waiters"},
+        {LIMIT_MAX_LOCKS_PER_CLIENT, "-LIMIT job limit=max_locks_per_client"},
+        {LIMIT_MAX_WAITS_PER_CLIENT, "-LIMIT job limit=max_waits_per_client"},
+        {LIMIT_MAX_ROUNDS, "-LIMIT job limit=max_rounds"},
+        {LIMIT_FENCE, "-LIMIT job limit=fence"},
+        {LIMIT_DEPTH, "-LIMIT job limit=depth"},
+    };
+    struct reply reply = a_reply(REPLY_LIMIT);
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        reply.limit = rows[i].limit;
+        ck_reply(&reply, rows[i].line);
+    }
+    reply.limit = LIMIT_MAX_CLIENTS;
+    reply.name.len = 0;
+    ck_reply(&reply, "-LIMIT limit=max_clients");
+}
+END_TEST
+
+START_TEST(texts)
+{
+    struct reply reply = a_reply(REPLY_BADARG);
+
+    reply.text = TEXT_TTL_TOO_SHORT;
+    reply.limit_ms = 100;
+    ck_reply(&reply, "-BADARG job : ttl is at least 100ms (min_ttl)");
+    reply.text = TEXT_TTL_TOO_LONG;
+    reply.limit_ms = 90000;
+    ck_reply(&reply,
+             "-BADARG job : ttl is at most 90s (max_ttl, which is also the quarantine of restarted masters)");
+    reply.limit_ms = 60000;
+    ck_reply(&reply,
+             "-BADARG job : ttl is at most 1m (max_ttl, which is also the quarantine of restarted masters)");
+    reply.text = TEXT_MAX_BELOW_TTL;
+    reply.limit_ms = 7200000;
+    ck_reply(&reply, "-BADARG job : max is at least the ttl, here 2h");
+    reply.limit_ms = 1500;
+    ck_reply(&reply, "-BADARG job : max is at least the ttl, here 1500ms");
+    reply.code = REPLY_NOTHELD;
+    reply.text = TEXT_LOST_BEFORE_RELEASE;
+    ck_reply(&reply, "-NOTHELD job : it was lost before this release");
+    reply.text = TEXT_EXPIRING;
+    ck_reply(&reply, "-NOTHELD job : the token is still there, but no time is left");
+    reply.text = TEXT_NOT_BOUND;
+    ck_reply(&reply,
+             "-NOTHELD job : that token is of no session lock of this connection; to take the lock anew, "
+             "leave token= out");
+    reply.text = TEXT_NOT_YOURS;
+    ck_reply(&reply,
+             "-NOTHELD job : this connection does not hold it; to release it from here, add its token=");
+}
+END_TEST
+
+START_TEST(hello)
+{
+    char out[SERVER_LINE_BYTES];
+
+    ck_assert_str_eq(as_text(out, line_format_hello(out, &untagged, "0.1.0", 42, 86400000)),
+                     "+HELLO proto=1 server=redlockd/0.1.0 session=42 now=86400000");
+    ck_assert_str_eq(as_text(out, line_format_hello(out, &seven, "0.1\n0", UINT64_MAX, 1)),
+                     "#7 +HELLO proto=1 server=redlockd/0.1?0 session=18446744073709551615 now=1");
+}
+END_TEST
+
+START_TEST(refusals_by_hand)
+{
+    struct refusal refusal = {.code = REPLY_BADTAG, .words = "tag=7"};
+    char out[SERVER_LINE_BYTES];
+
+    ck_assert_str_eq(as_text(out, line_format_refusal(out, &refusal)), "-BADTAG tag=7");
+    refusal = (struct refusal){.code = REPLY_BADARG,
+                               .tag = {1, "7"},
+                               .name = a_name("job"),
+                               .words = "a=1 b=2",
+                               .text = "so \x01 there\xff"};
+    ck_assert_str_eq(as_text(out, line_format_refusal(out, &refusal)),
+                     "#7 -BADARG job a=1 b=2 : so ? there?");
+    memset(refusal.words, 'w', sizeof refusal.words); /* not terminated */
+    memset(refusal.text, 't', sizeof refusal.text);
+    ck_assert_uint_eq(line_format_refusal(out, &refusal), strlen("#7 -BADARG job ") + sizeof refusal.words +
+                                                              strlen(" : ") + sizeof refusal.text + 1);
+}
+END_TEST
+
+START_TEST(the_longest_reply_fits)
+{
+    struct reply reply = a_reply(REPLY_LOCKED);
+    struct tag longest = {TAG_BYTES, "abcdefghijklmnop"};
+    char out[SERVER_LINE_BYTES];
+
+    reply.name.len = NAME_BYTES;
+    memset(reply.name.text, 'n', NAME_BYTES);
+    reply.depth = UINT32_MAX;
+    reply.fence = UINT64_MAX;
+    reply.valid_ms = reply.until_ms = INT64_MIN;
+    reply.text = TEXT_NOT_BOUND;
+    for (int code = REPLY_LOCKED; code <= REPLY_UNSUPPORTED; code++) {
+        if (code == REPLY_HELLO)
+            continue;
+        reply.code = (enum reply_code)code;
+        (void)as_text(out, line_format_reply(out, &longest, &reply));
+    }
+}
+END_TEST
+
+/* ---- events ---- */
+
+START_TEST(notices)
+{
+    static const char *const reasons[] = {"expired", "max", "gone", "released", "moved", "closed", "drain"};
+    struct notice notice = {.kind = NOTICE_EXPIRING, .valid_ms = 3000, .until_ms = 86403000};
+    char out[SERVER_LINE_BYTES];
+    char expected[256];
+
+    notice.name = a_name("job");
+    notice.token = a_token();
+    ck_assert_str_eq(as_text(out, line_format_notice(out, &notice)),
+                     "!EXPIRING job token=" HEX " valid=3000");
+    notice.kind = NOTICE_RENEWED;
+    ck_assert_str_eq(as_text(out, line_format_notice(out, &notice)),
+                     "!RENEWED job token=" HEX " valid=3000 until=86403000");
+    notice.kind = NOTICE_DRAIN;
+    ck_assert_str_eq(as_text(out, line_format_notice(out, &notice)), "!DRAIN");
+    notice.kind = NOTICE_LOST;
+    for (unsigned i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        notice.reason = (enum lost_reason)i;
+        (void)snprintf(expected, sizeof expected, "!LOST job token=%s reason=%s", HEX, reasons[i]);
+        ck_assert_str_eq(as_text(out, line_format_notice(out, &notice)), expected);
+    }
+}
+END_TEST
+
+/* ---- rows ---- */
+
+START_TEST(a_row)
+{
+    char out[SERVER_LINE_BYTES];
+    struct row row;
+
+    line_row_begin(&row, out, &seven);
+    line_row_string(&row, "node", "127.0.0.1:6379");
+    line_row_text(&row, "run_id", "1a2b3c4dXXXX", 8);
+    line_row_signed(&row, "rtt_us", -1);
+    line_row_unsigned(&row, "pending", UINT64_MAX);
+    line_row_string(&row, "why", "");
+    ck_assert_str_eq(as_text(out, line_row_end(&row)), "#7 * node=127.0.0.1:6379 run_id=1a2b3c4d rtt_us=-1 "
+                                                       "pending=18446744073709551615 why=");
+}
+END_TEST
+
+START_TEST(hostile_values_stay_one_word)
+{
+    char out[SERVER_LINE_BYTES];
+    struct row row;
+
+    line_row_begin(&row, out, &untagged);
+    line_row_text(&row, "note", "a b\n+LOCKED x\0y\r\x7f\xc3\xa9", 19);
+    line_row_string(&row, "k", "~!=,\"");
+    ck_assert_str_eq(as_text(out, line_row_end(&row)), "* note=a?b?+LOCKED?x?y???? k=~!=,\"");
+}
+END_TEST
+
+START_TEST(a_value_that_does_not_fit_is_cut)
+{
+    char out[SERVER_LINE_BYTES + 8];
+    char value[2 * SERVER_LINE_BYTES];
+    struct row row;
+
+    memset(out, 0x55, sizeof out);
+    memset(value, 'v', sizeof value);
+    line_row_begin(&row, out, &seven);
+    line_row_text(&row, "a", value, sizeof value);
+    line_row_string(&row, "more", "lost");
+    line_row_unsigned(&row, "n", 1);
+    ck_assert_uint_eq(line_row_end(&row), SERVER_LINE_BYTES);
+    ck_assert_int_eq(out[SERVER_LINE_BYTES - 2], 'v');
+    ck_assert_int_eq(out[SERVER_LINE_BYTES - 1], '\n');
+    for (size_t i = SERVER_LINE_BYTES; i < sizeof out; i++)
+        ck_assert_int_eq(out[i], 0x55);
+}
+END_TEST
+
+/* At every place near the end: numbers whole or not at all, a line never over its end. */
+START_TEST(a_number_that_does_not_fit_is_left_out)
+{
+    char out[SERVER_LINE_BYTES + 8];
+    char value[SERVER_LINE_BYTES];
+
+    memset(value, 'v', sizeof value);
+    for (size_t left = 0; left < 40; left++) {
+        size_t filled = SERVER_LINE_BYTES - 1 - left;
+        struct row row;
+        memset(out, 0x55, sizeof out);
+        line_row_begin(&row, out, &untagged);
+        line_row_text(&row, "a", value, filled - strlen("* a="));
+        ck_assert_uint_eq(row.len, filled);
+        line_row_signed(&row, "left", INT64_MIN);
+        size_t len = line_row_end(&row);
+        bool fits = left >= strlen(" left=-9223372036854775808");
+        ck_assert_uint_eq(len, filled + (fits ? strlen(" left=-9223372036854775808") : 0) + 1);
+        ck_assert_int_eq(out[len - 1], '\n');
+        ck_assert_int_eq(out[SERVER_LINE_BYTES], 0x55);
+    }
+}
+END_TEST
+
+START_TEST(help_has_a_row_for_each_verb)
+{
+    static const char *const verbs[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
+                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
+    enum { VERBS = sizeof verbs / sizeof verbs[0] };
+    char out[SERVER_LINE_BYTES];
+    char expected[SERVER_LINE_BYTES];
+
+    for (unsigned i = 0; i < VERBS; i++) {
+        ck_assert_ptr_nonnull(line_help(i));
+        ck_assert_msg(strncmp(line_help(i), verbs[i], strlen(verbs[i])) == 0, "row %u: %s", i, line_help(i));
+        ck_assert_ptr_nonnull(strstr(line_help(i), " : "));
+        (void)snprintf(expected, sizeof expected, "#7 * %s", line_help(i));
+        ck_assert_str_eq(as_text(out, line_format_help(out, &seven, i)), expected);
+    }
+    ck_assert_ptr_null(line_help(VERBS));
+    ck_assert_ptr_null(line_help(UINT_MAX));
+    ck_assert_uint_eq(line_format_help(out, &untagged, VERBS), 0);
+}
+END_TEST
+
+static Suite *format_suite(void)
+{
+    Suite *suite = suite_create("line_format");
+    TCase *replies = tcase_create("replies");
+    TCase *others = tcase_create("events and rows");
+
+    tcase_add_test(replies, done);
+    tcase_add_test(replies, depth);
+    tcase_add_test(replies, numbers_to_their_ends);
+    tcase_add_test(replies, tags);
+    tcase_add_test(replies, not_done);
+    tcase_add_test(replies, cancel_of_nothing);
+    tcase_add_test(replies, no_quorum);
+    tcase_add_test(replies, no_quorum_for_quarantine);
+    tcase_add_test(replies, limits);
+    tcase_add_test(replies, texts);
+    tcase_add_test(replies, hello);
+    tcase_add_test(replies, refusals_by_hand);
+    tcase_add_test(replies, the_longest_reply_fits);
+    tcase_add_test(others, notices);
+    tcase_add_test(others, a_row);
+    tcase_add_test(others, hostile_values_stay_one_word);
+    tcase_add_test(others, a_value_that_does_not_fit_is_cut);
+    tcase_add_test(others, a_number_that_does_not_fit_is_left_out);
+    tcase_add_test(others, help_has_a_row_for_each_verb);
+    suite_add_tcase(suite, replies);
+    suite_add_tcase(suite, others);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(format_suite());
+
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,129 @@
+/* Durations, and the first bytes of other protocols. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/line.h"
+
+/* ---- durations ---- */
+
+static int64_t duration(const char *text)
+{
+    return line_duration_ms(text, strlen(text));
+}
+
+START_TEST(durations)
+{
+    ck_assert_int_eq(duration("0"), 0);
+    ck_assert_int_eq(duration("250"), 250);
+    ck_assert_int_eq(duration("250ms"), 250);
+    ck_assert_int_eq(duration("10s"), 10000);
+    ck_assert_int_eq(duration("5m"), 300000);
+    ck_assert_int_eq(duration("1h"), 3600000);
+    ck_assert_int_eq(duration("720h"), DURATION_MAX_MS);
+    ck_assert_int_eq(duration("2592000000"), DURATION_MAX_MS);
+    ck_assert_int_eq(duration("0000000001"), 1);
+    ck_assert_int_eq(line_duration_ms("10sXX", 3), 10000);
+}
+END_TEST
+
+START_TEST(what_is_no_duration)
+{
+    static const char *const bad[] = {"",
+                                      "s",
+                                      "ms",
+                                      "-1",
+                                      "+1",
+                                      "1.5s",
+                                      " 1s",
+                                      "1 s",
+                                      "1d",
+                                      "1sec",
+                                      "1S",
+                                      "1mss",
+                                      "721h",
+                                      "2592000001",
+                                      "2592001s",
+                                      "43201m",
+                                      "9999999999h",
+                                      "10x",
+                                      "00000000001",
+                                      "99999999999999999999",
+                                      "18446744073709551616",
+                                      "0x10"};
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        ck_assert_msg(duration(bad[i]) == -1, "%s is taken for a duration", bad[i]);
+    ck_assert_int_eq(line_duration_ms("1\0s", 3), -1);
+}
+END_TEST
+
+/* ---- other protocols ---- */
+
+#define ck_foreign(bytes) ck_assert_msg(line_is_foreign(bytes, sizeof(bytes) - 1), "not seen: %s", bytes)
+#define ck_ours(bytes)                                                                                       \
+    ck_assert_msg(!line_is_foreign(bytes, sizeof(bytes) - 1), "taken for foreign: %s", bytes)
+
+START_TEST(http_and_tls_are_foreign)
+{
+    ck_foreign("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    ck_foreign("GET / HTTP/1.0");
+    ck_foreign("GET /\r\n");
+    ck_foreign("GET /a-path-that-does-not-end-yet");
+    ck_foreign("HEAD /x HTTP/1.1\n");
+    ck_foreign("POST /x HTTP/1.1\r\n");
+    ck_foreign("PUT /x HTTP/1.1\r\n");
+    ck_foreign("DELETE /x HTTP/1.1\r\n");
+    ck_foreign("OPTIONS * HTTP/1.1\r\n");
+    ck_foreign("TRACE /x HTTP/1.1\r\n");
+    ck_foreign("PATCH /x HTTP/1.1\r\n");
+    ck_foreign("CONNECT 127.0.0.1:7335 HTTP/1.1\r\n");
+    ck_foreign("GET http://127.0.0.1:7335/ HTTP/1.1\r\n");
+    ck_foreign("PROPFIND /dav HTTP/1.1\r\n");
+    ck_foreign("LOCK /dav/file HTTP/1.1\r\n"); /* RFC 4918 */
+    ck_foreign("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    ck_foreign("\x16\x03\x01\x02\x00\x01");
+    ck_foreign("\x16\x03\x03");
+}
+END_TEST
+
+START_TEST(our_own_lines_are_not_foreign)
+{
+    ck_ours("LOCK job\n");
+    ck_ours("LOCK /dav/file\r\n");
+    ck_ours("#1 LOCK HTTP/1.1\n");
+    ck_ours("#1 LOCK GET\nGET / HTTP/1.1\n");
+    ck_ours("LOCK /path");
+    ck_ours("PING\r\n");
+    ck_ours("\r\n");
+    ck_ours("");
+    ck_ours("G");
+    ck_ours("GET");
+    ck_ours("GET job\n"); /* somebody from memcached: -BADVERB helps more than a closed connection */
+    ck_ours("\x16");
+    ck_ours("\x16\x02");
+}
+END_TEST
+
+static Suite *line_suite(void)
+{
+    Suite *suite = suite_create("line_piece");
+    TCase *tests = tcase_create("durations, other protocols");
+
+    tcase_add_test(tests, durations);
+    tcase_add_test(tests, what_is_no_duration);
+    tcase_add_test(tests, http_and_tls_are_foreign);
+    tcase_add_test(tests, our_own_lines_are_not_foreign);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(line_suite());
+
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
