@@ -12,13 +12,15 @@ static void check_refusal(const struct refusal *refusal)
     char out[SERVER_LINE_BYTES];
     size_t len = line_format_refusal(out, refusal);
 
-    ck_assert_ptr_nonnull(memchr(refusal->text, '\0', sizeof refusal->text));
-    ck_assert_ptr_nonnull(memchr(refusal->words, '\0', sizeof refusal->words));
-    ck_assert_msg(strlen(refusal->text) < sizeof refusal->text - 1, "cut: %s", refusal->text);
-    ck_assert_uint_le(len, SERVER_LINE_BYTES);
-    ck_assert_int_eq(out[len - 1], '\n');
+    bool odd = false;
+
     for (size_t i = 0; i + 1 < len; i++)
-        ck_assert_msg(out[i] >= 0x20 && out[i] <= 0x7e, "byte %zu is 0x%02x", i, (unsigned)out[i] & 0xff);
+        odd |= out[i] < 0x20 || out[i] > 0x7e;
+    /* One assertion for all: Check notes each in a file, which takes longer than the parsing. */
+    bool sound = !odd && len <= SERVER_LINE_BYTES && out[len - 1] == '\n' &&
+                 strnlen(refusal->words, sizeof refusal->words) < sizeof refusal->words &&
+                 strnlen(refusal->text, sizeof refusal->text) < sizeof refusal->text - 1;
+    ck_assert_msg(sound, "%.*s", (int)len, out);
 }
 
 static uint64_t chance_state = 0x9e3779b97f4a7c15;
@@ -33,15 +35,13 @@ static unsigned chance(unsigned below)
 
 static void check_request(const struct request *r)
 {
-    ck_assert_int_eq(r->verb <= VERB_RESUME, r->name.len > 0);
-    ck_assert_uint_le(r->name.len, NAME_BYTES);
-    ck_assert_uint_le(r->tag.len, TAG_BYTES);
-    ck_assert_uint_le(r->target.len, TAG_BYTES);
-    ck_assert_uint_le(r->note.len, WORD_BYTES);
-    ck_assert_uint_le(r->client.len, WORD_BYTES);
-    ck_assert(r->ttl_ms >= -1 && r->ttl_ms <= DURATION_MAX_MS);
-    ck_assert(r->wait_ms >= 0 && r->wait_ms <= DURATION_MAX_MS);
-    ck_assert(r->max_ms >= -1 && r->max_ms <= DURATION_MAX_MS);
+    bool words = (r->verb <= VERB_RESUME) == (r->name.len > 0) && r->name.len <= NAME_BYTES &&
+                 r->tag.len <= TAG_BYTES && r->target.len <= TAG_BYTES && r->note.len <= WORD_BYTES &&
+                 r->client.len <= WORD_BYTES;
+    bool times = r->ttl_ms >= -1 && r->ttl_ms <= DURATION_MAX_MS && r->wait_ms >= 0 &&
+                 r->wait_ms <= DURATION_MAX_MS && r->max_ms >= -1 && r->max_ms <= DURATION_MAX_MS;
+
+    ck_assert_msg(words && times, "a request out of its limits: verb %d", (int)r->verb);
 }
 
 /* The line lies at the end of its own memory, so that ASan sees a read beyond it. */
@@ -51,7 +51,8 @@ static enum line_result try_bytes(const char *bytes, size_t len)
     struct request r;
     struct refusal refusal;
 
-    ck_assert_ptr_nonnull(line);
+    if (!line)
+        ck_abort_msg("no memory");
     memcpy(line, bytes, len);
     memset(&r, 0xaa, sizeof r);
     memset(&refusal, 0xaa, sizeof refusal);
