@@ -39,6 +39,7 @@ struct coordinator_config {
     uint32_t max_locks;
     uint32_t max_waiters;
     uint32_t max_undo;       /* releases that masters still owe us; 0: 65,536 */
+    uint64_t hash_seed;      /* any number that clients cannot guess */
     uint32_t max_locks_per_client;
     uint32_t max_waits_per_client;
 };
@@ -155,6 +156,7 @@ enum master_why {
     WHY_VERSION,   /* below 6.2 */
     WHY_TWIN,      /* same run_id as another configured master */
     WHY_NOPERM,    /* the handshake was not allowed */
+    WHY_LOADING,   /* reading its data from disk */
     WHY_RESTART,   /* quarantine: restarted less than full ago */
     WHY_DEMOTED,   /* quarantine: it was a replica in between */
     WHY_SILENT,    /* closed: see close_why */

@@ -1,0 +1,117 @@
+/* Actions of the step under way, and the chance that came with its event. */
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/coordinator/state.h"
+
+struct action *action_push(struct coordinator *c, enum action_kind kind) {
+    assert(c->actions->count < ACTIONS);
+    struct action *action = &c->actions->list[c->actions->count++];
+    action->kind = kind;
+    return action;
+}
+
+void name_copy(struct name *to, const struct name *from) {
+    to->len = from->len;
+    memcpy(to->text, from->text, from->len);
+}
+
+void action_send(struct coordinator *c, masters_t masters, const struct command *command) {
+    if (masters == 0)
+        return;
+    struct action *action = action_push(c, ACTION_SEND);
+    action->masters = masters;
+    struct command *copy = &action->u.command;
+    copy->verb = command->verb;
+    copy->bucket = command->bucket;
+    copy->ref = command->ref;
+    copy->number = command->number;
+    copy->token = command->token;
+    name_copy(&copy->name, &command->name);
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (masters & masters_bit(i))
+            c->masters[i].sent++;
+}
+
+struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t request, enum reply_code code,
+                           const struct name *name) {
+    struct action *action = action_push(c, ACTION_REPLY);
+    action->session = session;
+    action->request = request;
+    struct reply *reply = &action->u.reply;
+    reply->code = code;
+    name_copy(&reply->name, name);
+    memset((char *)reply + offsetof(struct reply, token), 0, sizeof *reply - offsetof(struct reply, token));
+    reply->retry_ms = -1;
+    return reply;
+}
+
+struct notice *action_notice(struct coordinator *c, uint64_t session, enum notice_kind kind,
+                             const struct name *name, const struct token *token) {
+    struct action *action = action_push(c, ACTION_NOTICE);
+    action->session = session;
+    struct notice *notice = &action->u.notice;
+    notice->kind = kind;
+    notice->reason = LOST_EXPIRED;
+    name_copy(&notice->name, name);
+    notice->token = *token;
+    notice->valid_ms = 0;
+    notice->until_ms = 0;
+    return notice;
+}
+
+static char node_sign(const struct coordinator *c, unsigned master, const struct tally *tally) {
+    masters_t bit = masters_bit(master);
+    if (tally->granted & bit)
+        return '+';
+    if (tally->refused & bit)
+        return '-';
+    if (c->masters[master].state == MASTER_QUARANTINE)
+        return '~';
+    if ((tally->failed & bit) || !(c->releasers & bit))
+        return '!';
+    if ((tally->asked & bit) || c->masters[master].state == MASTER_SLOW)
+        return '?';
+    return tally->asked == 0 && (c->voters & bit) ? '+' : '!';
+}
+
+/* nodes=, votes= and, where quarantine keeps a quorum away, when that ends. tally NULL:
+ * nobody was asked. */
+void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally) {
+    static const struct tally nobody_asked;
+    if (tally == NULL)
+        tally = &nobody_asked;
+    reply->masters = (uint8_t)c->config.masters;
+    uint64_t left_ms[MASTERS];
+    masters_t quarantined = 0;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        reply->nodes[i] = node_sign(c, i, tally);
+        reply->votes = (uint8_t)(reply->votes + (reply->nodes[i] == '+'));
+        const struct master *master = &c->masters[i];
+        if (master->state != MASTER_QUARANTINE)
+            continue;
+        quarantined |= masters_bit(i);
+        left_ms[i] = master->quarantine_ms > c->now_ms ? (uint64_t)(master->quarantine_ms - c->now_ms) : 0;
+    }
+    unsigned voters = masters_count(c->voters), kept_out = masters_count(quarantined);
+    if (voters >= c->quorum || voters + kept_out < c->quorum)
+        return;
+    /* When so many of them are let in that there is a quorum. */
+    unsigned rank = kept_out - (c->quorum - voters) + 1;
+    reply->quarantined = (uint8_t)kept_out;
+    reply->retry_ms = (int64_t)quorum_nth_largest(left_ms, quarantined, rank);
+}
+
+void random_token(struct coordinator *c, struct token *token) {
+    assert(!c->token_drawn);
+    c->token_drawn = true;
+    memcpy(token->bytes, c->event->random, TOKEN_BYTES);
+    c->actions->random_used = true;
+}
+
+int64_t random_between(struct coordinator *c, int64_t low, int64_t high) {
+    uint64_t draw;
+    memcpy(&draw, c->event->random + TOKEN_BYTES, sizeof draw);
+    c->actions->random_used = true;
+    return high <= low ? low : low + (int64_t)(draw % (uint64_t)(high - low + 1));
+}

@@ -1,0 +1,154 @@
+/* Every invariant of the coordinator's own data, for tests and simulation. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/session.h"
+#include "daemon/coordinator/state.h"
+
+static void check_waits(const struct coordinator *c, const struct resource *resource) {
+    uint32_t waiters = 0, impatient = 0;
+    uint64_t ticket = 0;
+    const struct wait *prev = NULL;
+    for (const struct wait *wait = resource->head; wait != NULL; wait = wait->next) {
+        assert(pool_find(&c->waits, wait->id) == wait);
+        assert(wait->resource == resource && wait->prev == prev && wait->session != NULL);
+        assert(wait->ticket > ticket);
+        ticket = wait->ticket;
+        prev = wait;
+        waiters++;
+        impatient += !wait->patient;
+    }
+    assert(resource->tail == prev && resource->waiters == waiters && resource->impatient == impatient);
+}
+
+/* A live head is never forgotten: something will make it ask. */
+static void check_head(const struct resource *resource) {
+    bool kept = resource->lease != NULL && lease_is_kept(resource->lease);
+    if (resource->head != NULL)
+        assert(resource->round != NULL || resource->giving_back != NULL || kept || resource->item.place != 0);
+    else
+        assert(resource->round == NULL);
+    assert(resource->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
+           resource->item.place != 0);
+}
+
+static void check_resources(const struct coordinator *c) {
+    uint32_t used = 0, waits = 0, acquiring = 0;
+    for (uint32_t slot = 0; slot < c->resources.fresh; slot++) {
+        const struct resource *resource = pool_at(&c->resources, slot);
+        if (resource == NULL)
+            continue;
+        used++;
+        waits += resource->waiters;
+        acquiring += resource->round != NULL;
+        assert(resource_find(c, &resource->name) == resource);
+        assert(resource->round == NULL || resource->round->resource == resource);
+        assert(resource->lease == NULL || resource->lease->resource == resource);
+        assert(resource->giving_back == NULL || resource->giving_back->resource == resource);
+        check_waits(c, resource);
+        check_head(resource);
+    }
+    assert(used == c->resources.used && used == c->names.count);
+    assert(waits == c->waits.used && acquiring == c->acquiring);
+}
+
+static void check_sessions(const struct coordinator *c) {
+    uint32_t used = 0, waits = 0, bound = 0;
+    for (uint32_t slot = 0; slot < c->sessions.fresh; slot++) {
+        const struct session *session = pool_at(&c->sessions, slot);
+        uint32_t its_waits = 0, its_locks = 0;
+        if (session == NULL)
+            continue;
+        used++;
+        assert(session_find(c, session->key) == session);
+        for (const struct wait *wait = session->waiting; wait != NULL; wait = wait->session_next, its_waits++)
+            assert(wait->session == session);
+        for (const struct lease *lease = session->leases; lease != NULL; lease = lease->session_next, its_locks++) {
+            assert(lease->session == session);
+            bound += lease->hold == HOLD_SESSION;
+        }
+        assert(session->waits == its_waits && session->locks == its_locks);
+        assert(session->state < SESSION_RELEASING || session->item.place != 0);
+        waits += its_waits;
+    }
+    assert(used == c->sessions.used && used == c->session_keys.count);
+    assert(waits == c->waits.used && bound == c->bound);
+}
+
+static void check_leases(const struct coordinator *c) {
+    uint32_t used = 0;
+    for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
+        const struct lease *lease = pool_at(&c->leases, slot);
+        if (lease == NULL)
+            continue;
+        used++;
+        assert(lease->resource->lease == lease && lease->item.place != 0);
+        assert(lease->until_ms <= lease->ends_ms && lease->depth >= 1);
+        assert(masters_without(lease->granted, lease->may) == 0);
+        assert(lease->renewal == NULL || lease->renewal->lease == lease->id);
+        assert(masters_without(lease->may, masters_all(c->config.masters)) == 0);
+    }
+    assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
+}
+
+static void check_rounds(const struct coordinator *c, uint32_t *asking) {
+    uint32_t used = 0;
+    int64_t timeout_ms = 0;
+    const struct round *prev = NULL;
+    for (const struct round *round = c->rounds_live.first; round != NULL; round = round->next) {
+        used++;
+        *asking += round->request != 0;
+        assert(pool_find(&c->rounds, round->id) == round && round->prev == prev);
+        assert(round->timeout_ms >= timeout_ms);
+        assert(masters_count(round->tally.granted & round->tally.refused) == 0);
+        assert(masters_without(round->tally.granted | round->tally.refused | round->tally.failed,
+                               round->tally.asked) == 0);
+        assert(round->phase >= ROUND_CHECKING || round->resource->round == round);
+        timeout_ms = round->timeout_ms;
+        prev = round;
+    }
+    assert(used == c->rounds.used && c->rounds_live.last == prev);
+}
+
+static void check_release_list(const struct coordinator *c, const struct release_queue *queue, bool lingers,
+                               uint32_t *used, uint32_t *asking) {
+    const struct release *prev = NULL;
+    for (const struct release *release = queue->first; release != NULL; release = release->next) {
+        ++*used;
+        *asking += !release->answered;
+        assert(pool_find(&c->releases, release->id) == release && release->prev == prev);
+        assert(release->lingers == lingers);
+        assert(!lingers || (release->answered && release->resource == NULL));
+        assert(release->stale || release->owed != 0 || release->unanswered != 0 || !release->answered ||
+               release->resource != NULL);
+        prev = release;
+    }
+    assert(queue->last == prev);
+}
+
+static void check_masters(const struct coordinator *c) {
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *m = &c->masters[i];
+        masters_t bit = masters_bit(i);
+        assert(m->heard <= m->sent && m->watched <= m->sent && m->overdue <= m->sent);
+        assert(((c->voters & bit) != 0) <= (m->state == MASTER_UP || m->state == MASTER_QUARANTINE));
+        assert(m->state != MASTER_UP || m->quarantine_ms <= c->now_ms);
+        assert(m->state != MASTER_SLOW || m->heard < m->overdue);
+        assert(!(c->releasers & bit) || (m->carried && m->killing == 0));
+    }
+}
+
+void coordinator_check(const struct coordinator *c) {
+    uint32_t asking = 0, releases = 0;
+    heap_check(&c->deadlines);
+    check_resources(c);
+    check_sessions(c);
+    check_leases(c);
+    check_rounds(c, &asking);
+    check_release_list(c, &c->releases_live, false, &releases, &asking);
+    check_release_list(c, &c->releases_owed, true, &releases, &asking);
+    assert(releases == c->releases.used && asking == c->asking);
+    check_masters(c);
+}

@@ -1,0 +1,283 @@
+/* Life, time and the dispatch of events; what they mean is in the files beside. */
+#include "daemon/coordinator/coordinator.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/master.h"
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/release.h"
+#include "daemon/coordinator/request.h"
+#include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/round.h"
+#include "daemon/coordinator/session.h"
+#include "daemon/coordinator/state.h"
+
+#ifdef MUTANTS
+enum mutant mutant_active;
+#endif
+
+enum { UNDO = 65536, SPARE = 64, DRAIN_SLOTS = 64 /* looked at in one step */ };
+
+static uint32_t capacity(uint64_t wanted) {
+    return wanted < POOL_CAPACITY ? (uint32_t)wanted : POOL_CAPACITY;
+}
+
+static bool make_tables(struct coordinator *c) {
+    const struct coordinator_config *config = &c->config;
+    uint64_t names = (uint64_t)config->max_locks + config->max_waiters;
+    uint64_t undo = config->max_undo != 0 ? config->max_undo : UNDO;
+    /* Sessions that end stay a few steps while their clients' successors are there. */
+    uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
+    uint64_t items = (uint64_t)config->max_waiters + names + config->max_locks + sessions + undo + MASTERS + 1;
+    return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
+           pool_init(&c->resources, sizeof(struct resource), capacity(names)) &&
+           pool_init(&c->leases, sizeof(struct lease), capacity(config->max_locks)) &&
+           pool_init(&c->rounds, sizeof(struct round), capacity(2 * names + SPARE)) &&
+           pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
+           pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
+           table_init(&c->names, capacity(names)) && table_init(&c->session_keys, capacity(sessions)) &&
+           heap_init(&c->deadlines, (uint32_t)items);
+}
+
+struct coordinator *coordinator_new(const struct coordinator_config *config) {
+    assert(config->masters >= 1 && config->masters <= MASTERS);
+    struct coordinator *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    c->config = *config;
+    c->quorum = quorum_of(config->masters);
+    c->full_ms = config->max_ttl_ms + quorum_drift_ms(config->max_ttl_ms);
+    c->drain.kind = ITEM_DRAIN;
+    for (unsigned i = 0; i < config->masters; i++)
+        master_init(c, i);
+    if (!make_tables(c)) {
+        coordinator_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void coordinator_free(struct coordinator *c) {
+    if (c == NULL)
+        return;
+    pool_free(&c->waits);
+    pool_free(&c->resources);
+    pool_free(&c->leases);
+    pool_free(&c->rounds);
+    pool_free(&c->releases);
+    pool_free(&c->sessions);
+    table_free(&c->names);
+    table_free(&c->session_keys);
+    heap_free(&c->deadlines);
+    free(c);
+}
+
+/* ---- drain ---- */
+
+static void drain_begin(struct coordinator *c) {
+    if (c->draining)
+        return;
+    c->draining = true;
+    c->drain_ms = c->now_ms + c->config.drain_timeout_ms;
+    heap_set(&c->deadlines, &c->drain, c->now_ms);
+}
+
+/* Whoever waits is told; one a step, each may end an attempt. */
+static bool drain_wait(struct coordinator *c) {
+    for (unsigned i = 0; i < DRAIN_SLOTS && c->drain_cursor < c->waits.fresh; i++) {
+        struct wait *wait = pool_at(&c->waits, c->drain_cursor++);
+        if (wait == NULL)
+            continue;
+        wait_cancel(c, wait, REPLY_DRAINING);
+        break;
+    }
+    return c->drain_cursor < c->waits.fresh;
+}
+
+static bool drain_lease(struct coordinator *c) {
+    for (unsigned i = 0; i < DRAIN_SLOTS && c->drain_cursor < c->leases.fresh; i++) {
+        struct lease *lease = pool_at(&c->leases, c->drain_cursor++);
+        if (lease == NULL || !lease_is_kept(lease))
+            continue;
+        lease_lost(c, lease, LOST_DRAIN);
+        break;
+    }
+    return c->drain_cursor < c->leases.fresh;
+}
+
+static void drain_timer(struct coordinator *c) {
+    if (!c->ending && c->now_ms >= c->drain_ms) {
+        c->ending = true;
+        c->drain_cursor = 0;
+    }
+    bool more = c->ending ? drain_lease(c) : drain_wait(c);
+    int64_t next_ms = more ? c->now_ms : c->ending ? INT64_MAX : c->drain_ms;
+    heap_set(&c->deadlines, &c->drain, next_ms);
+}
+
+bool coordinator_drained(const struct coordinator *c) {
+    return c->draining && c->waits.used == 0 && c->bound == 0 && c->asking == 0 && c->releases_live.first == NULL;
+}
+
+/* ---- time ---- */
+
+static int64_t earlier(int64_t a_ms, int64_t b_ms) {
+    return a_ms < b_ms ? a_ms : b_ms;
+}
+
+int64_t coordinator_deadline(const struct coordinator *c) {
+    if (c->stale_rounds != NULL || c->stale_releases != NULL)
+        return c->now_ms;
+    int64_t at_ms = heap_next_ms(&c->deadlines);
+    if (c->rounds_live.first != NULL)
+        at_ms = earlier(at_ms, c->rounds_live.first->timeout_ms);
+    if (c->releases_live.first != NULL)
+        at_ms = earlier(at_ms, c->releases_live.first->timeout_ms);
+    return at_ms;
+}
+
+#define OWNER(type, member_item) ((struct type *)(void *)((char *)(member_item)-offsetof(struct type, item)))
+
+static void item_due(struct coordinator *c, struct heap_item *item) {
+    switch ((enum item_kind)item->kind) {
+    case ITEM_WAIT:
+        wait_timer(c, OWNER(wait, item));
+        break;
+    case ITEM_RESOURCE:
+        resource_timer(c, OWNER(resource, item));
+        break;
+    case ITEM_LEASE:
+        lease_timer(c, OWNER(lease, item));
+        break;
+    case ITEM_SESSION:
+        session_timer(c, OWNER(session, item));
+        break;
+    case ITEM_RELEASE:
+        release_timer(c, OWNER(release, item));
+        break;
+    case ITEM_MASTER:
+        master_timer(c, OWNER(master, item));
+        break;
+    case ITEM_DRAIN:
+        drain_timer(c);
+        break;
+    }
+}
+
+/* The one thing that is due first. What a lost connection left to be looked at comes
+ * before time-outs, so that these find nothing half done. */
+static void timer(struct coordinator *c) {
+    if (c->stale_rounds != NULL) {
+        round_look_stale(c);
+        return;
+    }
+    if (c->stale_releases != NULL) {
+        release_look_stale(c);
+        return;
+    }
+    int64_t at_ms = coordinator_deadline(c);
+    if (at_ms > c->now_ms)
+        return;
+    if (c->rounds_live.first != NULL && c->rounds_live.first->timeout_ms == at_ms)
+        round_timeout(c, c->rounds_live.first);
+    else if (c->releases_live.first != NULL && c->releases_live.first->timeout_ms == at_ms)
+        release_timeout(c, c->releases_live.first);
+    else
+        item_due(c, heap_top(&c->deadlines));
+}
+
+/* ---- events ---- */
+
+static void vote_on_lock(struct coordinator *c, const struct event *event) {
+    struct round *round = pool_find(&c->rounds, event->ref);
+    if (round == NULL && mutant(MUTANT_LATE_REPLY_MATCHES))
+        round = c->rounds_live.last;
+    if (round != NULL)
+        round_vote(c, round, event->master, event->verb, &event->vote);
+}
+
+static void vote(struct coordinator *c, const struct event *event) {
+    struct master *m = &c->masters[event->master];
+    if (m->state == MASTER_DOWN || m->connection != event->connection)
+        return;
+    if (event->verb == COMMAND_CLIENT_ID || event->verb == COMMAND_INFO || event->verb == COMMAND_KILL) {
+        master_heard(c, m);
+        master_told(c, m, event->verb, &event->vote);
+        return;
+    }
+    if (event->verb == COMMAND_RELEASE) {
+        struct release *release = pool_find(&c->releases, event->ref);
+        if (release != NULL)
+            release_vote(c, release, event->master, &event->vote);
+    } else {
+        vote_on_lock(c, event);
+    }
+    master_heard(c, m);
+    if (event->vote.kind == VOTE_ERROR)
+        master_refused(c, m, event->verb, event->vote.error);
+}
+
+static void undelivered(struct coordinator *c, const struct event *event) {
+    struct session *session = session_find(c, event->session);
+    struct lease *lease = session != NULL ? session_lease(session, event->request) : NULL;
+    if (lease != NULL)
+        lease_give_back(c, lease, 0, 0, true);
+}
+
+static void dispatch(struct coordinator *c, const struct event *event) {
+    struct master *m = &c->masters[event->master];
+    bool present = m->state != MASTER_DOWN && m->connection == event->connection;
+    switch (event->kind) {
+    case EVENT_TIMER:
+        timer(c);
+        break;
+    case EVENT_REQUEST:
+        request_begin(c, event);
+        break;
+    case EVENT_SESSION_FINISH:
+        session_finish(c, event->session);
+        break;
+    case EVENT_SESSION_RELEASE:
+        session_end(c, event->session, SESSION_RELEASING);
+        break;
+    case EVENT_SESSION_DROP:
+        session_end(c, event->session, SESSION_DROPPING);
+        break;
+    case EVENT_UNDELIVERED:
+        undelivered(c, event);
+        break;
+    case EVENT_MASTER_CONNECTED:
+        master_connected(c, m, event->connection);
+        break;
+    case EVENT_MASTER_VOTE:
+        vote(c, event);
+        break;
+    case EVENT_MASTER_LOST:
+        if (present || m->state == MASTER_DOWN)
+            master_lost(c, m);
+        break;
+    case EVENT_MASTER_BACKLOG:
+        if (present)
+            master_backlog(c, m);
+        break;
+    case EVENT_DRAIN:
+        drain_begin(c);
+        break;
+    }
+}
+
+void coordinator_step(struct coordinator *c, const struct event *event, struct actions *actions) {
+    assert(event->master < c->config.masters);
+    if (event->now_ms > c->now_ms)
+        c->now_ms = event->now_ms;
+    c->event = event;
+    c->actions = actions;
+    c->token_drawn = false;
+    actions->count = 0;
+    actions->random_used = false;
+    dispatch(c, event);
+    c->event = NULL;
+    c->actions = NULL;
+}

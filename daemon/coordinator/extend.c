@@ -1,0 +1,175 @@
+#include "daemon/coordinator/extend.h"
+
+#include <assert.h>
+
+#include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/round.h"
+
+static void ask(struct coordinator *c, struct round *round) {
+    bool checking = round->phase == ROUND_CHECKING;
+    round->votes = c->voters;
+    round->tally = (struct tally){.asked = c->extenders};
+    round_send(c, round, checking ? COMMAND_CHECK : COMMAND_EXTEND, c->extenders,
+               checking ? 0 : (uint64_t)round->ttl_ms);
+}
+
+static bool quorum_may_vote(const struct coordinator *c) {
+    return masters_count(c->voters) >= c->quorum;
+}
+
+void extend_renew(struct coordinator *c, struct lease *lease) {
+    struct round *round = NULL;
+    if (quorum_may_vote(c))
+        round = round_begin(c, ROUND_EXTENDING, &lease->resource->name, &lease->token, lease->ttl_ms);
+    if (round == NULL) {
+        lease_not_renewed(c, lease);
+        return;
+    }
+    c->stats.renewals++;
+    round->lease = lease->id;
+    lease->renewal = round;
+    ask(c, round);
+}
+
+/* ---- requests ---- */
+
+static struct round *request_begin(struct coordinator *c, uint64_t session, uint64_t request,
+                                   const struct request *what, enum round_phase phase, int64_t ttl_ms) {
+    if (!quorum_may_vote(c)) {
+        c->stats.refused_noquorum++;
+        action_noquorum(c, action_reply(c, session, request, REPLY_NOQUORUM, &what->name), NULL);
+        return NULL;
+    }
+    struct round *round = round_begin(c, phase, &what->name, &what->token, ttl_ms);
+    if (round == NULL) {
+        c->stats.refused_limit++;
+        action_reply(c, session, request, REPLY_LIMIT, &what->name)->limit = LIMIT_MAX_ROUNDS;
+        return NULL;
+    }
+    round->session = session;
+    round->request = request;
+    c->asking++;
+    return round;
+}
+
+/* Without a valid lease of it here, check first: polling a dead token must not keep its
+ * last key alive. */
+void extend_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
+                    struct lease *lease) {
+    int64_t known_ms = lease != NULL ? lease->ttl_ms : c->config.default_ttl_ms;
+    int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : known_ms;
+    enum round_phase phase = lease != NULL ? ROUND_EXTENDING : ROUND_CHECKING;
+    struct round *round = request_begin(c, session, request, what, phase, ttl_ms);
+    if (round == NULL)
+        return;
+    c->stats.extends++;
+    round->lease = lease != NULL ? lease->id : 0;
+    round->extend = true;
+    ask(c, round);
+}
+
+void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what) {
+    struct round *round = request_begin(c, session, request, what, ROUND_CHECKING, 0);
+    if (round == NULL)
+        return;
+    c->stats.checks++;
+    ask(c, round);
+}
+
+/* ---- ends ---- */
+
+static struct reply *answer(struct coordinator *c, struct round *round, enum reply_code code) {
+    struct reply *reply = action_reply(c, round->session, round->request, code, &round->name);
+    round->request = 0;
+    c->asking--;
+    return reply;
+}
+
+/* The lease that the round was about; NULL: there was none, or it is over. */
+static struct lease *lease_of(struct coordinator *c, struct round *round) {
+    struct lease *lease = pool_find(&c->leases, round->lease);
+    if (lease != NULL && lease->renewal == round)
+        lease->renewal = NULL;
+    return lease;
+}
+
+/* N-Q+1 masters say that it is not ours: no quorum can hold it. */
+static void end_gone(struct coordinator *c, struct round *round) {
+    struct lease *lease = lease_of(c, round);
+    if (round->request != 0)
+        answer(c, round, REPLY_NOTHELD);
+    round_decided(c, round);
+    if (lease != NULL)
+        lease_lost(c, lease, LOST_GONE);
+}
+
+static void end_unknown(struct coordinator *c, struct round *round) {
+    struct lease *lease = lease_of(c, round);
+    bool renewal = round->request == 0;
+    if (!renewal) {
+        c->stats.refused_noquorum++;
+        action_noquorum(c, answer(c, round, REPLY_NOQUORUM), &round->tally);
+    }
+    round_decided(c, round);
+    if (renewal && lease != NULL)
+        lease_not_renewed(c, lease);
+}
+
+static void end_held(struct coordinator *c, struct round *round, int64_t until_ms) {
+    struct lease *lease = lease_of(c, round);
+    bool extended = round->phase == ROUND_EXTENDING;
+    bool was_known = round->lease != 0;
+    if (lease != NULL && extended)
+        until_ms = lease_extended(c, lease, round, until_ms);
+    if (round->request != 0 && was_known && lease == NULL) {
+        answer(c, round, REPLY_NOTHELD); /* given back in the meantime */
+    } else if (round->request != 0) {
+        struct reply *reply = answer(c, round, extended ? REPLY_EXTENDED : REPLY_HELD);
+        reply->until_ms = until_ms;
+        reply->valid_ms = until_ms - c->now_ms;
+    }
+    round_decided(c, round);
+}
+
+/* They hold it, but hardly any time of it is left. */
+static void end_expiring(struct coordinator *c, struct round *round) {
+    if (round->request == 0) {
+        end_unknown(c, round);
+        return;
+    }
+    lease_of(c, round);
+    answer(c, round, REPLY_NOTHELD)->text = TEXT_EXPIRING;
+    round_decided(c, round);
+}
+
+static void quorum_holds(struct coordinator *c, struct round *round, masters_t yes) {
+    if (round->phase == ROUND_CHECKING && round->extend) {
+        round_move(c, round, ROUND_EXTENDING);
+        round->t0_ms = c->now_ms;
+        ask(c, round);
+        return;
+    }
+    uint64_t ttl_ms = quorum_nth_largest(round->numbers, yes, c->quorum);
+    if (ttl_ms > DURATION_MAX_MS)
+        ttl_ms = DURATION_MAX_MS;
+    int64_t until_ms = quorum_until_ms(round->t0_ms, (int64_t)ttl_ms);
+    if (until_ms - c->now_ms < c->config.min_validity_ms && !mutant(MUTANT_EXTEND_NO_VALIDITY))
+        end_expiring(c, round);
+    else
+        end_held(c, round, until_ms);
+}
+
+void extend_look(struct coordinator *c, struct round *round, bool late) {
+    masters_t yes = round->tally.granted & round->votes;
+    masters_t silent = round_silent(round);
+    unsigned refused = masters_count(round->tally.refused);
+    bool can_hold = masters_count(yes | (silent & round->votes)) >= c->quorum;
+    bool can_be_gone = refused + masters_count(silent) >= quorum_blocking(c->config.masters);
+    if (masters_count(yes) >= c->quorum)
+        quorum_holds(c, round, yes);
+    else if (refused >= quorum_blocking(c->config.masters))
+        end_gone(c, round);
+    else if (late || (!can_hold && !can_be_gone))
+        end_unknown(c, round);
+}

@@ -1,0 +1,190 @@
+#include "daemon/coordinator/lease.h"
+
+#include <assert.h>
+
+#include "daemon/coordinator/extend.h"
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/release.h"
+#include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/session.h"
+
+/*   granted --> kept --UNLOCK, FIN------------------> given back
+ *                |  \--deadline, max, gone, drain----> lost (told)
+ *                v
+ *             unbound (hold=lease, or its connection broke) --deadline--> forgotten
+ */
+enum { THIRD = 3, SOON = 30 /* of a TTL, after a renewal that failed */ };
+
+bool lease_is_kept(const struct lease *lease) {
+    return lease->session != NULL && lease->hold == HOLD_SESSION;
+}
+
+static int64_t warn_ms(const struct lease *lease) {
+    return lease->until_ms - lease->ttl_ms / THIRD;
+}
+
+static void rearm(struct coordinator *c, struct lease *lease) {
+    int64_t at_ms = lease->until_ms;
+    if (lease_is_kept(lease)) {
+        if (lease->renewal == NULL && lease->renew_ms < at_ms)
+            at_ms = lease->renew_ms;
+        if (!lease->warned && warn_ms(lease) < at_ms)
+            at_ms = warn_ms(lease);
+    }
+    heap_set(&c->deadlines, &lease->item, at_ms);
+}
+
+/* A third of the TTL after the last success, a tenth of that sooner or later, so that
+ * leases taken together do not stay together. None once max= is reached. */
+static void plan_renewal(struct coordinator *c, struct lease *lease) {
+    int64_t third_ms = lease->ttl_ms / THIRD;
+    lease->renew_ms = INT64_MAX;
+    if (lease_is_kept(lease) && lease->until_ms < lease->ends_ms)
+        lease->renew_ms = c->now_ms + random_between(c, third_ms - third_ms / 10, third_ms + third_ms / 10);
+    rearm(c, lease);
+}
+
+static void lease_free(struct coordinator *c, struct lease *lease) {
+    struct resource *resource = lease->resource;
+    if (lease->session != NULL)
+        session_unlink_lease(c, lease);
+    if (resource->lease == lease)
+        resource->lease = NULL;
+    heap_remove(&c->deadlines, &lease->item);
+    pool_give(&c->leases, lease);
+}
+
+#ifdef MUTANTS
+static void plant_undo(struct coordinator *c, const struct round *round, masters_t masters) {
+    struct release_order order = {.name = &round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
+    masters_t releasers = c->releasers;
+    c->releasers = 0; /* only an entry, nothing sent */
+    order.may = masters;
+    release_begin(c, &order);
+    c->releasers = releasers;
+}
+#endif
+
+uint64_t lease_grant(struct coordinator *c, struct resource *resource, const struct round *round, uint64_t fence,
+                     int64_t until_ms) {
+    struct wait *wait = resource->head;
+    if (resource->lease != NULL) { /* one that ran free, and was given up elsewhere */
+        assert(!lease_is_kept(resource->lease));
+        lease_free(c, resource->lease);
+    }
+    struct lease *lease = pool_take(&c->leases);
+    assert(lease != NULL);
+    lease->item.kind = ITEM_LEASE;
+    lease->resource = resource;
+    resource->lease = lease;
+    lease->request = wait->request;
+    lease->token = round->token;
+    lease->fence = fence;
+    lease->ttl_ms = round->ttl_ms;
+    lease->hold = wait->hold;
+    lease->note = wait->note;
+    lease->depth = 1;
+    lease->granted = round->tally.granted;
+    lease->may = masters_without(round->tally.asked, round->tally.refused);
+    lease->ends_ms = wait->max_ms >= 0 ? round->t0_ms + wait->max_ms : INT64_MAX;
+    lease->until_ms = until_ms < lease->ends_ms ? until_ms : lease->ends_ms;
+    session_link_lease(c, wait->session, lease);
+    plan_renewal(c, lease);
+#ifdef MUTANTS
+    if (mutant(MUTANT_UNDO_GRANTED))
+        plant_undo(c, round, masters_without(round->tally.asked, round->tally.granted));
+#endif
+    c->stats.grants++;
+    struct reply *reply = resource_answer_head(c, resource, REPLY_LOCKED);
+    reply->token = lease->token;
+    reply->fence = fence;
+    reply->until_ms = lease->until_ms;
+    reply->valid_ms = lease->until_ms - c->now_ms;
+    resource_granted(c, resource);
+    return lease->id;
+}
+
+void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request, bool bound) {
+    struct resource *resource = lease->resource;
+    struct token token = lease->token;
+    struct release_order order = {.name = &resource->name,
+                                  .token = &token,
+                                  .ttl_ms = lease->ttl_ms,
+                                  .may = lease->may,
+                                  .resource = resource,
+                                  .session = session,
+                                  .request = request,
+                                  .bound = bound};
+    /* The keys may live longer than the last TTL: an extend does not shorten. */
+    int64_t left_ms = lease->until_ms + quorum_drift_ms(lease->ttl_ms) - c->now_ms;
+    if (left_ms > order.ttl_ms)
+        order.ttl_ms = left_ms;
+    lease_free(c, lease);
+    release_begin(c, &order);
+}
+
+void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason reason) {
+    struct resource *resource = lease->resource;
+    if (lease_is_kept(lease)) {
+        c->stats.lost++;
+        action_notice(c, lease->session->key, NOTICE_LOST, &resource->name, &lease->token)->reason = reason;
+    }
+    if (mutant(MUTANT_DELETE_AT_DEADLINE)) {
+        lease_give_back(c, lease, 0, 0, true);
+        return;
+    }
+    lease_free(c, lease);
+    resource_pump(c, resource);
+}
+
+void lease_unbind(struct coordinator *c, struct lease *lease) {
+    struct resource *resource = lease->resource;
+    session_unlink_lease(c, lease);
+    rearm(c, lease);
+    resource_pump(c, resource);
+}
+
+int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round, int64_t until_ms) {
+    if (until_ms > lease->ends_ms)
+        until_ms = lease->ends_ms;
+    if (until_ms > lease->until_ms) {
+        lease->until_ms = until_ms;
+        lease->warned = false;
+    }
+    if (round->request != 0)
+        lease->ttl_ms = round->ttl_ms;
+    plan_renewal(c, lease);
+    if (lease_is_kept(lease)) {
+        struct notice *notice =
+            action_notice(c, lease->session->key, NOTICE_RENEWED, &lease->resource->name, &lease->token);
+        notice->until_ms = lease->until_ms;
+        notice->valid_ms = lease->until_ms - c->now_ms;
+    }
+    return lease->until_ms;
+}
+
+void lease_not_renewed(struct coordinator *c, struct lease *lease) {
+    c->stats.renewals_failed++;
+    int64_t pause_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+    lease->renew_ms = c->now_ms + pause_ms + lease->ttl_ms / SOON;
+    rearm(c, lease);
+}
+
+void lease_timer(struct coordinator *c, struct lease *lease) {
+    if (c->now_ms >= lease->until_ms) {
+        lease_lost(c, lease, c->now_ms >= lease->ends_ms ? LOST_MAX : LOST_EXPIRED);
+        return;
+    }
+    if (!lease_is_kept(lease)) {
+        rearm(c, lease);
+        return;
+    }
+    if (!lease->warned && c->now_ms >= warn_ms(lease)) {
+        lease->warned = true;
+        action_notice(c, lease->session->key, NOTICE_EXPIRING, &lease->resource->name, &lease->token)->valid_ms =
+            lease->until_ms - c->now_ms;
+    }
+    if (lease->renewal == NULL && c->now_ms >= lease->renew_ms)
+        extend_renew(c, lease);
+    rearm(c, lease);
+}

@@ -1,0 +1,236 @@
+#include "daemon/coordinator/release.h"
+
+#include <assert.h>
+
+#include "daemon/coordinator/master.h"
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/resource.h"
+
+/* ---- two lists: not decided yet in order of time-out, and only owed in order of age ---- */
+
+static struct release_queue *queue_of(struct coordinator *c, const struct release *release) {
+    return release->lingers ? &c->releases_owed : &c->releases_live;
+}
+
+static void enqueue(struct release_queue *queue, struct release *release) {
+    release->prev = queue->last;
+    release->next = NULL;
+    *(queue->last ? &queue->last->next : &queue->first) = release;
+    queue->last = release;
+}
+
+static void dequeue(struct release_queue *queue, struct release *release) {
+    *(release->prev ? &release->prev->next : &queue->first) = release->next;
+    *(release->next ? &release->next->prev : &queue->last) = release->prev;
+}
+
+static void release_free(struct coordinator *c, struct release *release) {
+    assert(release->answered && release->resource == NULL && !release->stale);
+    dequeue(queue_of(c, release), release);
+    heap_remove(&c->deadlines, &release->item);
+    pool_give(&c->releases, release);
+}
+
+/* Room for another: the oldest that is only owed makes place; its key expires by itself. */
+static struct release *release_take(struct coordinator *c) {
+    struct release *oldest = c->releases_owed.first;
+    if (c->releases.used == c->releases.capacity && oldest != NULL && !oldest->stale) {
+        c->stats.expired_undo++;
+        release_free(c, oldest);
+    }
+    return pool_take(&c->releases);
+}
+
+static void send(struct coordinator *c, const struct release *release, masters_t masters) {
+    struct command command = {.verb = COMMAND_RELEASE, .ref = release->id, .token = release->token};
+    name_copy(&command.name, &release->name);
+    action_send(c, masters, &command);
+}
+
+/* ---- the answer ---- */
+
+static void answer(struct coordinator *c, struct release *release, enum reply_code code) {
+    if (release->answered)
+        return;
+    release->answered = true;
+    c->asking--;
+    struct reply *reply = action_reply(c, release->session, release->request, code, &release->name);
+    if (code == REPLY_UNLOCKED) {
+        reply->confirmed = (uint8_t)masters_count(release->deleted | release->missing);
+        reply->masters = (uint8_t)c->config.masters;
+    }
+    if (code == REPLY_NOTHELD && release->bound)
+        reply->text = TEXT_LOST_BEFORE_RELEASE;
+    if (code == REPLY_NOQUORUM) {
+        struct tally tally = {release->asked, release->deleted, release->missing, 0};
+        tally.failed = masters_without(release->asked, release->unanswered | release->deleted | release->missing);
+        action_noquorum(c, reply, &tally);
+    }
+}
+
+/* The waiting head may ask: this name was given back. */
+static void let_go(struct coordinator *c, struct release *release) {
+    struct resource *resource = release->resource;
+    if (resource == NULL)
+        return;
+    release->resource = NULL;
+    resource->giving_back = NULL;
+    resource_released(c, resource);
+}
+
+static void linger(struct coordinator *c, struct release *release) {
+    dequeue(&c->releases_live, release);
+    release->lingers = true;
+    enqueue(&c->releases_owed, release);
+}
+
+/* Nothing but settled masters owe it: they have forgotten it by until_ms. */
+static void rearm(struct coordinator *c, struct release *release) {
+    bool settled = masters_without(release->owed, release->settled) == 0;
+    heap_set(&c->deadlines, &release->item, settled && release->lingers ? release->until_ms : INT64_MAX);
+}
+
+static bool decide(struct coordinator *c, struct release *release, bool late) {
+    unsigned deleted = masters_count(release->deleted), missing = masters_count(release->missing);
+    bool over = late || release->unanswered == 0;
+    if (missing >= quorum_blocking(c->config.masters))
+        answer(c, release, REPLY_NOTHELD);
+    else if (release->bound ? deleted + missing >= c->quorum || over : deleted >= c->quorum)
+        answer(c, release, REPLY_UNLOCKED);
+    else if (over)
+        answer(c, release, REPLY_NOQUORUM);
+    if (over || deleted + missing >= c->quorum)
+        let_go(c, release);
+    return release->answered && release->resource == NULL;
+}
+
+/* (One that is stale is looked at in its turn.) */
+static void look(struct coordinator *c, struct release *release, bool late) {
+    if (release->stale)
+        return;
+    bool decided = decide(c, release, late);
+    if (!decided)
+        return;
+    if (release->owed == 0 && release->unanswered == 0) {
+        release_free(c, release);
+        return;
+    }
+    if (!release->lingers && (late || release->unanswered == 0))
+        linger(c, release);
+    rearm(c, release);
+}
+
+/* ---- its life ---- */
+
+void release_begin(struct coordinator *c, const struct release_order *order) {
+    struct release *release = release_take(c);
+    c->stats.releases++;
+    if (release == NULL) {
+        /* No room even so: it still goes out, only nobody keeps count. */
+        struct command command = {.verb = COMMAND_RELEASE, .token = *order->token};
+        name_copy(&command.name, order->name);
+        action_send(c, c->releasers, &command);
+        if (order->request != 0)
+            action_reply(c, order->session, order->request, REPLY_LIMIT, order->name)->limit = LIMIT_MAX_ROUNDS;
+        if (order->resource != NULL)
+            resource_released(c, order->resource);
+        return;
+    }
+    release->item.kind = ITEM_RELEASE;
+    name_copy(&release->name, order->name);
+    release->token = *order->token;
+    release->ttl_ms = order->ttl_ms;
+    release->owed = order->may;
+    release->bound = order->bound;
+    release->session = order->session;
+    release->request = order->request;
+    release->answered = order->request == 0;
+    if (!release->answered)
+        c->asking++;
+    release->until_ms = mutant(MUTANT_UNDO_FROM_T0) ? c->now_ms + release->ttl_ms : c->now_ms;
+    if (mutant(MUTANT_UNDO_FROM_T0))
+        release->settled = release->owed;
+    release->asked = release->unanswered = c->releasers;
+    release->timeout_ms = c->now_ms + c->config.node_timeout_ms;
+    if (order->resource != NULL && order->resource->giving_back == NULL) {
+        release->resource = order->resource;
+        release->resource->giving_back = release;
+    }
+    enqueue(&c->releases_live, release);
+    send(c, release, release->asked);
+    if (release->asked == 0)
+        look(c, release, false);
+}
+
+/* The master ran all that we sent before: what it may still have is over in a TTL. */
+static void settle(struct release *release, masters_t bit, int64_t now_ms) {
+    release->settled |= bit;
+    if (now_ms + release->ttl_ms > release->until_ms)
+        release->until_ms = now_ms + release->ttl_ms;
+}
+
+void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote) {
+    masters_t bit = masters_bit(master);
+    if (!(release->unanswered & bit))
+        return;
+    if (vote->kind == VOTE_NOT_RUN) {
+        send(c, release, bit);
+        return;
+    }
+    release->unanswered = masters_without(release->unanswered, bit);
+    if (vote->kind == VOTE_YES)
+        release->deleted |= bit;
+    else if (vote->kind == VOTE_NO)
+        release->missing |= bit;
+    else
+        settle(release, bit, c->now_ms);
+    if (vote->kind != VOTE_ERROR)
+        release->owed = masters_without(release->owed, bit);
+    look(c, release, false);
+}
+
+void release_timeout(struct coordinator *c, struct release *release) {
+    assert(!release->stale && !release->lingers);
+    masters_overdue(c, release->unanswered);
+    look(c, release, true);
+}
+
+void release_timer(struct coordinator *c, struct release *release) {
+    assert(release->lingers && !release->stale);
+    c->stats.expired_undo += release->owed != 0;
+    release_free(c, release);
+}
+
+bool release_again(struct coordinator *c, struct release *release, unsigned master) {
+    masters_t bit = masters_bit(master);
+    if (!(release->owed & bit) || (release->unanswered & bit))
+        return false;
+    settle(release, bit, c->masters[master].fenced_ms);
+    release->asked |= bit;
+    release->unanswered |= bit;
+    send(c, release, bit);
+    rearm(c, release);
+    return true;
+}
+
+void releases_lost(struct coordinator *c, unsigned master) {
+    masters_t bit = masters_bit(master);
+    for (uint32_t slot = 0; slot < c->releases.fresh; slot++) {
+        struct release *release = pool_at(&c->releases, slot);
+        if (release == NULL || !(release->unanswered & bit))
+            continue;
+        release->unanswered = masters_without(release->unanswered, bit);
+        if (release->stale)
+            continue;
+        release->stale = true;
+        release->stale_next = c->stale_releases;
+        c->stale_releases = release;
+    }
+}
+
+void release_look_stale(struct coordinator *c) {
+    struct release *release = c->stale_releases;
+    c->stale_releases = release->stale_next;
+    release->stale = false;
+    look(c, release, false);
+}

@@ -1,0 +1,31 @@
+/* Taking a token back: UNLOCK, FIN, and the undoing of attempts that failed.
+ *
+ * A release goes to every connected master at once, behind what was sent there before.
+ * What a master owes us (it may have the key and did not acknowledge) is kept until it
+ * does, or until the key is over there for certain. */
+#ifndef REDLOCKD_RELEASE_H
+#define REDLOCKD_RELEASE_H
+
+#include "daemon/coordinator/state.h"
+
+struct release_order {
+    const struct name *name;
+    const struct token *token;
+    int64_t ttl_ms;            /* longest that a key of this token can live */
+    masters_t may;             /* masters that may have the key by us */
+    struct resource *resource; /* its head waits for Q answers; NULL: nobody does */
+    uint64_t session, request; /* UNLOCK's; request 0: nobody is told */
+    bool bound;                /* answered by the rule for a lock bound here */
+};
+
+void release_begin(struct coordinator *c, const struct release_order *order);
+void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote);
+void release_timer(struct coordinator *c, struct release *release);   /* its item */
+void release_timeout(struct coordinator *c, struct release *release); /* the oldest that is not decided */
+void release_look_stale(struct coordinator *c);
+
+/* A pass over the undo list: sends it again if that master owes it; says whether. */
+bool release_again(struct coordinator *c, struct release *release, unsigned master);
+void releases_lost(struct coordinator *c, unsigned master);
+
+#endif

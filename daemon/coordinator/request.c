@@ -1,0 +1,208 @@
+#include "daemon/coordinator/request.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/coordinator/extend.h"
+#include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/release.h"
+#include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/session.h"
+
+static struct reply *reply_to(struct coordinator *c, const struct event *event, enum reply_code code) {
+    return action_reply(c, event->session, event->request, code, &event->what.name);
+}
+
+static bool same_token(const struct token *a, const struct token *b) {
+    return memcmp(a->bytes, b->bytes, TOKEN_BYTES) == 0;
+}
+
+/* What is known here of a name and token; NULL: nothing. */
+static struct lease *known_lease(const struct coordinator *c, const struct request *what) {
+    const struct resource *resource = resource_find(c, &what->name);
+    if (resource == NULL || resource->lease == NULL || c->now_ms >= resource->lease->until_ms)
+        return NULL;
+    return same_token(&resource->lease->token, &what->token) ? resource->lease : NULL;
+}
+
+static bool is_bound_to(const struct lease *lease, uint64_t session) {
+    return lease->session != NULL && lease->session->key == session;
+}
+
+/* ---- LOCK ---- */
+
+static void relock(struct coordinator *c, const struct event *event) {
+    struct lease *lease = known_lease(c, &event->what);
+    if (lease == NULL || !lease_is_kept(lease) || !is_bound_to(lease, event->session)) {
+        reply_to(c, event, REPLY_NOTHELD)->text = TEXT_NOT_BOUND;
+        return;
+    }
+    if (lease->depth == UINT32_MAX) {
+        reply_to(c, event, REPLY_LIMIT)->limit = LIMIT_DEPTH;
+        return;
+    }
+    lease->depth++;
+    struct reply *reply = reply_to(c, event, REPLY_LOCKED);
+    reply->token = lease->token;
+    reply->fence = lease->fence;
+    reply->until_ms = lease->until_ms;
+    reply->valid_ms = lease->until_ms - c->now_ms;
+    reply->depth = lease->depth;
+}
+
+/* Says what is wrong with ttl= or max=; true: it was answered. */
+static bool bad_times(struct coordinator *c, const struct event *event) {
+    const struct request *what = &event->what;
+    int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
+    enum text text = TEXT_NONE;
+    int64_t limit_ms = 0;
+    if (ttl_ms < c->config.min_ttl_ms) {
+        text = TEXT_TTL_TOO_SHORT;
+        limit_ms = c->config.min_ttl_ms;
+    } else if (ttl_ms > c->config.max_ttl_ms) {
+        text = TEXT_TTL_TOO_LONG;
+        limit_ms = c->config.max_ttl_ms;
+    } else if (what->max_ms >= 0 && what->max_ms < ttl_ms) {
+        text = TEXT_MAX_BELOW_TTL;
+        limit_ms = ttl_ms;
+    }
+    if (text == TEXT_NONE)
+        return false;
+    struct reply *reply = reply_to(c, event, REPLY_BADARG);
+    reply->text = text;
+    reply->limit_ms = limit_ms;
+    return true;
+}
+
+static enum limit limit_reached(const struct coordinator *c, const struct session *session) {
+    if (session == NULL)
+        return LIMIT_MAX_CLIENTS;
+    if (session->waits >= c->config.max_waits_per_client)
+        return LIMIT_MAX_WAITS_PER_CLIENT;
+    if (session->locks + session->waits >= c->config.max_locks_per_client)
+        return LIMIT_MAX_LOCKS_PER_CLIENT;
+    return LIMIT_NONE;
+}
+
+static void lock(struct coordinator *c, const struct event *event) {
+    if (event->what.has_token) {
+        relock(c, event);
+        return;
+    }
+    if (c->draining) {
+        reply_to(c, event, REPLY_DRAINING);
+        return;
+    }
+    if (bad_times(c, event))
+        return;
+    struct session *session = session_find_or_make(c, event->session);
+    enum limit limit = limit_reached(c, session);
+    if (limit != LIMIT_NONE) {
+        c->stats.refused_limit++;
+        reply_to(c, event, REPLY_LIMIT)->limit = limit;
+        return;
+    }
+    assert(session->state < SESSION_RELEASING);
+    resource_ask(c, session, event->request, &event->what);
+}
+
+/* ---- UNLOCK ---- */
+
+static void unlock_own(struct coordinator *c, const struct event *event, struct lease *lease) {
+    if (lease->depth > 1) {
+        lease->depth--;
+        struct reply *reply = reply_to(c, event, REPLY_UNLOCKED);
+        reply->masters = (uint8_t)c->config.masters;
+        reply->depth = lease->depth;
+        return;
+    }
+    lease_give_back(c, lease, event->session, event->request, true);
+}
+
+/* Whoever shows the token is the holder: it works whatever the depth, and the session that
+ * had it is told. */
+static void unlock_by_token(struct coordinator *c, const struct event *event) {
+    const struct request *what = &event->what;
+    struct lease *lease = known_lease(c, what);
+    if (lease != NULL) {
+        if (lease_is_kept(lease))
+            action_notice(c, lease->session->key, NOTICE_LOST, &what->name, &what->token)->reason = LOST_RELEASED;
+        lease_give_back(c, lease, event->session, event->request, false);
+        return;
+    }
+    struct release_order order = {.name = &what->name,
+                                  .token = &what->token,
+                                  .ttl_ms = c->config.max_ttl_ms,
+                                  .resource = resource_find(c, &what->name),
+                                  .session = event->session,
+                                  .request = event->request};
+    if (order.resource != NULL && order.resource->lease != NULL && lease_is_kept(order.resource->lease))
+        order.resource = NULL; /* another token has it: nobody waits for this one */
+    release_begin(c, &order);
+}
+
+static void unlock(struct coordinator *c, const struct event *event) {
+    const struct request *what = &event->what;
+    const struct resource *resource = resource_find(c, &what->name);
+    struct lease *lease = resource != NULL ? resource->lease : NULL;
+    bool own = lease != NULL && is_bound_to(lease, event->session) &&
+               (!what->has_token || same_token(&lease->token, &what->token));
+    if (own)
+        unlock_own(c, event, lease);
+    else if (what->has_token)
+        unlock_by_token(c, event);
+    else
+        reply_to(c, event, REPLY_NOTHELD)->text = TEXT_NOT_YOURS;
+}
+
+/* ---- EXTEND, CHECK, CANCEL ---- */
+
+static void extend(struct coordinator *c, const struct event *event) {
+    if (event->what.ttl_ms >= 0 && bad_times(c, event))
+        return;
+    extend_request(c, event->session, event->request, &event->what, known_lease(c, &event->what));
+}
+
+static void check(struct coordinator *c, const struct event *event) {
+    const struct lease *lease = known_lease(c, &event->what);
+    if (lease == NULL || !lease_is_kept(lease)) {
+        check_request(c, event->session, event->request, &event->what);
+        return;
+    }
+    struct reply *reply = reply_to(c, event, REPLY_HELD);
+    reply->until_ms = lease->until_ms;
+    reply->valid_ms = lease->until_ms - c->now_ms;
+}
+
+static void cancel(struct coordinator *c, const struct event *event) {
+    struct session *session = session_find(c, event->session);
+    struct wait *wait = session != NULL ? session_wait(session, event->target) : NULL;
+    if (wait == NULL) {
+        reply_to(c, event, REPLY_BADTAG);
+        return;
+    }
+    wait_cancel(c, wait, REPLY_CANCELLED);
+    reply_to(c, event, REPLY_OK);
+}
+
+void request_begin(struct coordinator *c, const struct event *event) {
+    switch (event->what.verb) {
+    case VERB_LOCK:
+        lock(c, event);
+        break;
+    case VERB_UNLOCK:
+        unlock(c, event);
+        break;
+    case VERB_EXTEND:
+        extend(c, event);
+        break;
+    case VERB_CHECK:
+        check(c, event);
+        break;
+    case VERB_CANCEL:
+        cancel(c, event);
+        break;
+    default:
+        assert(!"the shell answers the other verbs itself");
+    }
+}

@@ -1,0 +1,178 @@
+#include "daemon/coordinator/round.h"
+
+#include <assert.h>
+
+#include "daemon/coordinator/acquire.h"
+#include "daemon/coordinator/extend.h"
+#include "daemon/coordinator/master.h"
+
+/* ---- all rounds in order of time-out: each waits for node_timeout, so appending keeps
+ * the order ---- */
+
+static void enqueue(struct round_queue *queue, struct round *round) {
+    round->prev = queue->last;
+    round->next = NULL;
+    *(queue->last ? &queue->last->next : &queue->first) = round;
+    queue->last = round;
+}
+
+static void dequeue(struct round_queue *queue, struct round *round) {
+    *(round->prev ? &round->prev->next : &queue->first) = round->next;
+    *(round->next ? &round->next->prev : &queue->last) = round->prev;
+}
+
+struct round *round_begin(struct coordinator *c, enum round_phase phase, const struct name *name,
+                          const struct token *token, int64_t ttl_ms) {
+    struct round *round = pool_take(&c->rounds);
+    if (round == NULL)
+        return NULL;
+    c->stats.rounds++;
+    round->phase = phase;
+    round->t0_ms = c->now_ms;
+    round->timeout_ms = c->now_ms + c->config.node_timeout_ms;
+    round->ttl_ms = ttl_ms;
+    round->token = *token;
+    name_copy(&round->name, name);
+    enqueue(&c->rounds_live, round);
+    return round;
+}
+
+static bool legal(enum round_phase from, enum round_phase to) {
+    static const unsigned moves[] = {
+        [ROUND_ASKING] = 1u << ROUND_FENCING | 1u << ROUND_READING | 1u << ROUND_DECIDED,
+        [ROUND_FENCING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
+        [ROUND_READING] = 1u << ROUND_RAISING,
+        [ROUND_RAISING] = 1u << ROUND_DECIDED,
+        [ROUND_CHECKING] = 1u << ROUND_EXTENDING | 1u << ROUND_DECIDED,
+        [ROUND_EXTENDING] = 1u << ROUND_DECIDED,
+        [ROUND_DECIDED] = 0,
+    };
+    return (moves[from] & (1u << to)) != 0;
+}
+
+void round_move(struct coordinator *c, struct round *round, enum round_phase to) {
+    assert(legal(round->phase, to));
+    round->phase = to;
+    if (to == ROUND_DECIDED)
+        return;
+    round->timeout_ms = c->now_ms + c->config.node_timeout_ms;
+    dequeue(&c->rounds_live, round);
+    enqueue(&c->rounds_live, round);
+}
+
+void round_free(struct coordinator *c, struct round *round) {
+    assert(round->resource == NULL && round->request == 0 && !round->stale);
+    dequeue(&c->rounds_live, round);
+    pool_give(&c->rounds, round);
+}
+
+void round_send(struct coordinator *c, const struct round *round, enum command_verb verb, masters_t masters,
+                uint64_t number) {
+    struct command command = {.verb = verb, .ref = round->id, .number = number, .token = round->token};
+    command.bucket = verb == COMMAND_ZADD || verb == COMMAND_ZSCORE ? quorum_bucket(&round->name) : 0;
+    name_copy(&command.name, &round->name);
+    action_send(c, masters, &command);
+}
+
+masters_t round_silent(const struct round *round) {
+    const struct tally *tally = &round->tally;
+    return masters_without(tally->asked, tally->granted | tally->refused | tally->failed);
+}
+
+masters_t round_unheard(const struct round *round) {
+    return round_silent(round) | round->fence_pending;
+}
+
+void round_decided(struct coordinator *c, struct round *round) {
+    round_move(c, round, ROUND_DECIDED);
+    if (round_unheard(round) == 0 && !round->stale)
+        round_free(c, round);
+}
+
+static void look(struct coordinator *c, struct round *round, bool late) {
+    if (round->stale)
+        return;
+    if (round->phase == ROUND_CHECKING || round->phase == ROUND_EXTENDING)
+        extend_look(c, round, late);
+    else if (round->phase != ROUND_DECIDED)
+        acquire_look(c, round, late);
+    else if (late || round_unheard(round) == 0)
+        round_free(c, round);
+}
+
+static bool is_fencing(enum command_verb verb) {
+    return verb == COMMAND_ZADD || verb == COMMAND_ZSCORE;
+}
+
+/* EXTEND and CHECK are two questions of one round: the first's late answers are none to
+ * the second. */
+static bool is_to_this_phase(const struct round *round, enum command_verb verb) {
+    return !(verb == COMMAND_CHECK && round->extend && round->phase != ROUND_CHECKING);
+}
+
+static void count(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote) {
+    masters_t bit = masters_bit(master);
+    bool yes = vote->kind == VOTE_YES || vote->kind == VOTE_NUMBER;
+    if (!(round_silent(round) & bit))
+        return;
+    if (yes)
+        round->tally.granted |= bit;
+    else if (vote->kind == VOTE_NO)
+        round->tally.refused |= bit;
+    else
+        round->tally.failed |= bit;
+    if (vote->kind == VOTE_NUMBER)
+        round->numbers[master] = vote->number;
+    struct lease *lease = pool_find(&c->leases, round->lease);
+    if (lease == NULL)
+        return;
+    lease->granted = yes ? lease->granted | bit : masters_without(lease->granted, bit);
+    if (yes)
+        lease->may |= bit;
+    else if (vote->kind == VOTE_NO)
+        lease->may = masters_without(lease->may, bit);
+}
+
+void round_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
+                const struct vote *vote) {
+    if (!is_to_this_phase(round, verb))
+        return;
+    if (vote->kind == VOTE_NOT_RUN) {
+        round_send(c, round, verb, masters_bit(master), verb == COMMAND_EXTEND ? (uint64_t)round->ttl_ms : 0);
+        return;
+    }
+    if (is_fencing(verb))
+        acquire_fence_vote(c, round, master, verb, vote);
+    else
+        count(c, round, master, vote);
+    look(c, round, false);
+}
+
+void round_timeout(struct coordinator *c, struct round *round) {
+    assert(!round->stale);
+    masters_overdue(c, round_unheard(round));
+    look(c, round, true);
+}
+
+void rounds_lost(struct coordinator *c, unsigned master) {
+    masters_t bit = masters_bit(master);
+    for (struct round *round = c->rounds_live.first; round != NULL; round = round->next) {
+        if (!(round_unheard(round) & bit))
+            continue;
+        if (round_silent(round) & bit)
+            round->tally.failed |= bit;
+        round->fence_pending = masters_without(round->fence_pending, bit);
+        if (round->stale)
+            continue;
+        round->stale = true;
+        round->stale_next = c->stale_rounds;
+        c->stale_rounds = round;
+    }
+}
+
+void round_look_stale(struct coordinator *c) {
+    struct round *round = c->stale_rounds;
+    c->stale_rounds = round->stale_next;
+    round->stale = false;
+    look(c, round, false);
+}

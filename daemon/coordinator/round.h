@@ -1,0 +1,29 @@
+/* A round: one question to several masters, and their votes, until it is decided.
+ * Here is what all rounds share; acquire.c and extend.c know what they ask. */
+#ifndef REDLOCKD_ROUND_H
+#define REDLOCKD_ROUND_H
+
+#include "daemon/coordinator/state.h"
+
+/* NULL: the table is full. It begins now, with nothing asked. */
+struct round *round_begin(struct coordinator *c, enum round_phase phase, const struct name *name,
+                          const struct token *token, int64_t ttl_ms);
+void round_move(struct coordinator *c, struct round *round, enum round_phase to); /* a new time-out begins */
+void round_free(struct coordinator *c, struct round *round);
+void round_send(struct coordinator *c, const struct round *round, enum command_verb verb, masters_t masters,
+                uint64_t number);
+
+masters_t round_silent(const struct round *round);  /* did not answer SET, EXTEND or CHECK yet */
+masters_t round_unheard(const struct round *round); /* did not answer something yet */
+
+/* Over for the client: it only waits for late votes, to learn who is slow and who has the
+ * key; gone when there are none to come. */
+void round_decided(struct coordinator *c, struct round *round);
+
+void round_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
+                const struct vote *vote);
+void round_timeout(struct coordinator *c, struct round *round); /* the oldest */
+void round_look_stale(struct coordinator *c);
+void rounds_lost(struct coordinator *c, unsigned master);
+
+#endif

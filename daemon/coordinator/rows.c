@@ -1,0 +1,129 @@
+/* What SHOW tells of the coordinator. Reads only. */
+#include <string.h>
+
+#include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/session.h"
+#include "daemon/coordinator/state.h"
+
+static char lock_sign(const struct coordinator *c, const struct lease *lease, unsigned master) {
+    masters_t bit = masters_bit(master);
+    if (!(c->releasers & bit))
+        return '!';
+    if (c->masters[master].state == MASTER_QUARANTINE)
+        return '~';
+    if (lease->granted & bit)
+        return '+';
+    return (lease->may & bit) ? '?' : '-';
+}
+
+bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                          struct lock_row *row) {
+    const struct lease *lease = NULL;
+    while (lease == NULL && cursor->slot < c->leases.fresh)
+        lease = pool_at(&c->leases, (uint32_t)cursor->slot++);
+    if (lease == NULL)
+        return false;
+    memset(row, 0, sizeof *row);
+    row->name = lease->resource->name;
+    row->hold = lease->hold;
+    row->session = lease->session != NULL ? lease->session->key : 0;
+    row->token = lease->token;
+    row->fence = lease->fence;
+    row->valid_ms = lease->until_ms > now_ms ? lease->until_ms - now_ms : 0;
+    row->depth = lease->depth;
+    row->waiters = lease->resource->waiters;
+    row->note = lease->note;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        row->nodes[i] = lock_sign(c, lease, i);
+    return true;
+}
+
+/* The one after the cursor's: the next in its FIFO while it is there, else the first of that
+ * name that came later. */
+static const struct wait *next_wait(const struct coordinator *c, struct cursor *cursor) {
+    const struct wait *last = pool_find(&c->waits, cursor->id);
+    if (last != NULL && last->resource->id == cursor->slot)
+        return last->next;
+    const struct resource *resource = pool_find(&c->resources, cursor->slot);
+    const struct wait *wait = resource != NULL ? resource->head : NULL;
+    while (wait != NULL && wait->ticket <= cursor->ticket)
+        wait = wait->next;
+    return wait;
+}
+
+static const struct resource *next_resource(const struct coordinator *c, const struct cursor *cursor) {
+    uint64_t mask = ((uint64_t)1 << POOL_SLOT_BITS) - 1;
+    uint32_t slot = cursor->slot == 0 ? 0 : (uint32_t)(cursor->slot & mask) + 1;
+    for (; slot < c->resources.fresh; slot++) {
+        const struct resource *resource = pool_at(&c->resources, slot);
+        if (resource != NULL && resource->head != NULL)
+            return resource;
+    }
+    return NULL;
+}
+
+/* cursor: slot is the resource's id, id the wait's, position where it stood. */
+bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                            struct waiter_row *row) {
+    const struct wait *wait = cursor->slot != 0 ? next_wait(c, cursor) : NULL;
+    if (wait == NULL) {
+        const struct resource *resource = next_resource(c, cursor);
+        if (resource == NULL)
+            return false;
+        wait = resource->head;
+        cursor->slot = resource->id;
+        cursor->position = 0;
+    }
+    cursor->id = wait->id;
+    cursor->ticket = wait->ticket;
+    memset(row, 0, sizeof *row);
+    row->name = wait->resource->name;
+    row->session = wait->session->key;
+    row->position = ++cursor->position;
+    row->waited_ms = now_ms > wait->asked_ms ? now_ms - wait->asked_ms : 0;
+    row->left_ms = wait->deadline_ms > now_ms ? wait->deadline_ms - now_ms : 0;
+    return true;
+}
+
+void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master, struct master_row *row) {
+    const struct master *m = &c->masters[master];
+    masters_t bit = masters_bit(master);
+    memset(row, 0, sizeof *row);
+    row->state = m->state;
+    row->why = m->why;
+    row->evicts = m->evicts;
+    row->for_ms = now_ms > m->since_ms ? now_ms - m->since_ms : 0;
+    if (m->state == MASTER_QUARANTINE && m->quarantine_ms > now_ms)
+        row->left_ms = m->quarantine_ms - now_ms;
+    row->version = m->version;
+    memcpy(row->run_id, m->run_id, RUN_ID_HEX);
+    for (const struct release *release = c->releases_owed.first; release != NULL; release = release->next)
+        row->undo += (release->owed & bit) != 0;
+}
+
+void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats) {
+    *stats = c->stats;
+    stats->locks = c->leases.used;
+    stats->waiters = c->waits.used;
+    stats->sessions = c->sessions.used;
+    stats->resources = c->resources.used;
+    stats->rounds_live = c->rounds.used;
+    stats->undo_live = c->releases.used;
+}
+
+void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks, uint32_t *waits) {
+    const struct session *found = session_find(c, session);
+    *locks = found != NULL ? found->locks : 0;
+    *waits = found != NULL ? found->waits : 0;
+}
+
+unsigned coordinator_voters(const struct coordinator *c) {
+    return masters_count(c->voters);
+}
+
+unsigned coordinator_settled(const struct coordinator *c) {
+    unsigned settled = 0;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        settled += c->masters[i].settled;
+    return settled;
+}

@@ -1,0 +1,273 @@
+/* What the coordinator knows: its objects and how they hang together. Private to
+ * daemon/coordinator/.
+ *
+ *     session --< wait >-- resource            a request that waits in the FIFO of its name
+ *        |                    | |
+ *        +------< lease >-----+ +-- round      the head's attempt; other rounds extend or check
+ *                   |           |
+ *                   +-- round   +-- release    the head waits until Q masters answered it
+ *
+ *     release: a token is being taken back, until every master that may have it answered;
+ *              what a master still owes of them is its undo list
+ *     master:  what one Redis server may be used for
+ *
+ * A borrowed pointer says (ref); the pools own everything. */
+#ifndef REDLOCKD_STATE_H
+#define REDLOCKD_STATE_H
+
+#include "daemon/coordinator/coordinator.h"
+#include "daemon/coordinator/heap.h"
+#include "daemon/coordinator/pool.h"
+#include "daemon/coordinator/quorum.h"
+#include "daemon/coordinator/table.h"
+
+/* What a deadline in the heap belongs to. */
+enum item_kind { ITEM_WAIT, ITEM_RESOURCE, ITEM_LEASE, ITEM_SESSION, ITEM_RELEASE, ITEM_MASTER, ITEM_DRAIN };
+
+struct wait {
+    uint64_t id;
+    struct heap_item item; /* its deadline; none for wait=0 */
+    struct wait *next, *prev; /* FIFO of the resource */
+    struct wait *session_next, *session_prev;
+    struct resource *resource; /* (ref) */
+    struct session *session;   /* (ref) */
+    uint64_t request;
+    uint64_t ticket; /* grows along the FIFO */
+    int64_t asked_ms;
+    int64_t deadline_ms;
+    int64_t ttl_ms;
+    int64_t max_ms; /* -1: none */
+    enum hold hold;
+    bool patient; /* wait > 0 */
+    bool tried;   /* its first attempt is over */
+    struct word note;
+};
+
+/* What became of a round's question to each master: for -NOQUORUM's nodes=. */
+struct tally {
+    masters_t asked, granted, refused, failed;
+};
+
+/* How the head's last attempt ended, for all that ask with wait=0 meanwhile. */
+struct verdict {
+    enum reply_code code; /* BUSY, NOQUORUM or LIMIT */
+    enum limit limit;
+    struct tally tally;
+};
+
+struct resource {
+    uint64_t id;
+    struct heap_item item; /* the head's retry, or a sweep */
+    uint32_t hash;
+    uint32_t waiters;
+    uint32_t impatient; /* of the waiters: those with wait=0 */
+    bool release_seen;  /* while the head's round was under way: it may ask again at once */
+    bool sweeping;      /* the impatient are being answered as the last head was */
+    struct verdict verdict;
+    struct wait *head, *tail;
+    struct round *round;         /* (ref) the head's attempt */
+    struct lease *lease;         /* (ref) the last one granted here, while its deadline is ahead */
+    struct release *giving_back; /* (ref) not answered by Q masters yet */
+    uint64_t next_ticket;
+    int64_t retry_ms; /* the head may not ask before */
+    struct name name;
+};
+
+struct lease {
+    uint64_t id;
+    struct heap_item item;     /* the next of: renewal, warning, deadline */
+    struct resource *resource; /* (ref) */
+    struct session *session;   /* (ref) NULL: bound to none */
+    struct lease *session_next, *session_prev;
+    struct round *renewal; /* (ref) under way */
+    uint64_t request;      /* that was granted it */
+    uint64_t fence;
+    int64_t ttl_ms;
+    int64_t until_ms; /* what the holder was told last; never beyond ends_ms */
+    int64_t ends_ms;  /* max=; INT64_MAX: none */
+    int64_t renew_ms; /* next renewal; INT64_MAX: none */
+    uint32_t depth;
+    masters_t granted; /* acknowledged the key */
+    masters_t may;     /* may have the key: all that were asked and did not refuse */
+    enum hold hold;
+    bool warned; /* !EXPIRING was said */
+    struct token token;
+    struct word note;
+};
+
+/*   acquire:  ASKING --Q granted, Q of them took the proposal------------> DECIDED
+ *               |   \--else Q granted---> READING --> RAISING -----------> DECIDED
+ *               |                          ^
+ *               +--a retry: Q granted --> FENCING --as after ASKING
+ *   extend:   EXTENDING, or CHECKING --Q hold it--> EXTENDING -----------> DECIDED
+ *   check:    CHECKING --------------------------------------------------> DECIDED
+ *
+ * DECIDED is over for the client and only waits for late votes. An acquire that fails
+ * becomes a release instead. */
+enum round_phase {
+    ROUND_ASKING,   /* SET, and on a request's first attempt ZADD behind it */
+    ROUND_FENCING,  /* ZADD of a fresh proposal on the granting masters */
+    ROUND_READING,  /* ZSCORE: what stands in the proposal's way */
+    ROUND_RAISING,  /* ZADD above that */
+    ROUND_CHECKING,
+    ROUND_EXTENDING,
+    ROUND_DECIDED,
+};
+
+struct round {
+    uint64_t id;
+    struct round *next, *prev; /* in order of timeout_ms */
+    struct round *stale_next;  /* a master was lost under it: to be looked at */
+    bool stale;
+    enum round_phase phase;
+    int64_t t0_ms; /* before the first byte of what validity counts from */
+    int64_t timeout_ms;
+    int64_t ttl_ms;
+    struct resource *resource; /* (ref) acquire, until it is decided */
+    uint64_t lease;            /* id: what it renews, extends or was granted; 0: none */
+    uint64_t session, request; /* of EXTEND and CHECK; request 0: a renewal */
+    bool extend;               /* CHECKING: go on to EXTENDING */
+    struct tally tally;        /* of SET, EXTEND or CHECK */
+    masters_t votes;           /* extend, check: masters that count (not those in quarantine) */
+    masters_t fencing;         /* acquire: got this phase's ZADD or ZSCORE ... */
+    masters_t fence_pending;   /* ... and did not answer yet */
+    masters_t answered;        /* answered a ZADD, 0 or 1 alike (RAISING: the raise's) */
+    masters_t accepted;        /* of those: 1, it stands where it is the highest */
+    masters_t scored;          /* numbers[] holds its score */
+    uint64_t proposal;
+    uint64_t numbers[MASTERS]; /* scores (acquire) or TTLs (extend, check) */
+    struct name name;
+    struct token token;
+};
+
+struct release {
+    uint64_t id;
+    struct heap_item item;       /* when nothing of it can be left anywhere */
+    struct release *next, *prev; /* in order of timeout_ms until decided, then by age */
+    struct release *stale_next;
+    bool stale;
+    bool lingers;   /* in the list of those that are only owed */
+    bool answered;  /* the client has its reply, or never wanted one */
+    bool bound;     /* +UNLOCKED by the rule for a lock bound here */
+    int64_t timeout_ms;
+    int64_t ttl_ms;
+    int64_t until_ms;      /* keys are gone by then on masters of settled */
+    masters_t asked;       /* got it on their present connection, at least once */
+    masters_t unanswered;  /* of those */
+    masters_t owed;        /* may have the key, and did not acknowledge */
+    masters_t settled;     /* of owed: nothing that we sent before can run there any more */
+    masters_t deleted, missing;
+    struct resource *resource; /* (ref) whose head waits for it; NULL: none */
+    uint64_t session, request; /* UNLOCK */
+    struct name name;
+    struct token token;
+};
+
+enum session_state {
+    SESSION_OPEN,
+    SESSION_FINISHING, /* asks nothing more; nothing may wait */
+    SESSION_RELEASING, /* its locks are being released, one a step */
+    SESSION_DROPPING,  /* its locks are being unbound, one a step */
+};
+
+struct session {
+    uint64_t id;
+    struct heap_item item; /* work to do now */
+    uint64_t key;          /* the shell's number */
+    enum session_state state;
+    uint32_t locks, waits;
+    struct lease *leases; /* bound to it */
+    struct wait *waiting;
+};
+
+struct master {
+    struct heap_item item; /* must be the first member */
+    unsigned index;
+    enum master_state state;
+    enum master_why why;
+    int64_t since_ms;
+    uint32_t connection;  /* 0: none yet */
+    uint64_t client_id;   /* of the present connection; 0: not known yet */
+    uint64_t killing;     /* client id of the connection before that carried lock commands; 0: none */
+    bool carried;         /* the present connection carried lock commands */
+    bool asked_info;      /* INFO is unanswered */
+    bool known;           /* run_id is that of a handshake that went well */
+    bool was_replica;
+    bool evicts;
+    bool settled;         /* a first handshake ended, well or not */
+    char run_id[RUN_ID_HEX];
+    uint32_t version;
+    int64_t quarantine_ms; /* its end; 0: none */
+    int64_t asked_ms;      /* handshake's question or next one */
+    uint64_t sent, heard;  /* commands and replies on this connection */
+    uint64_t overdue;      /* it is slow until heard reaches this */
+    uint64_t watched;      /* until heard reaches this, long silence closes the connection */
+    int64_t heard_ms;      /* last reply, or when watching began */
+    int64_t fenced_ms;     /* nothing sent before on earlier connections can run after this */
+    int64_t undo_again_ms; /* refused releases are tried again then; INT64_MAX: none */
+    bool undoing;          /* a pass over its undo list is under way ... */
+    uint32_t undo_cursor;  /* ... and has come to this slot */
+};
+
+struct round_queue {
+    struct round *first, *last;
+};
+struct release_queue {
+    struct release *first, *last;
+};
+
+struct coordinator {
+    struct coordinator_config config;
+    unsigned quorum;
+    int64_t full_ms; /* quarantine in full: max_ttl and its drift */
+    int64_t now_ms;
+    const struct event *event; /* (ref) the step's */
+    struct actions *actions;   /* (ref) the step's */
+    bool token_drawn;          /* in this step */
+
+    struct heap deadlines;
+    struct pool waits, resources, leases, rounds, releases, sessions;
+    struct table names, session_keys;
+    struct round_queue rounds_live;
+    struct release_queue releases_live, releases_owed;
+    struct round *stale_rounds;
+    struct release *stale_releases;
+
+    struct master masters[MASTERS];
+    masters_t voters;     /* MASTER_UP */
+    masters_t extenders;  /* those, and MASTER_QUARANTINE */
+    masters_t releasers;  /* those, MASTER_SLOW and MASTER_UNDOING */
+
+    uint64_t proposal; /* the last one made */
+    uint64_t lead_us;  /* ahead of our wall clock: how far the fastest daemon's is */
+    uint32_t acquiring;
+    uint32_t bound;     /* session locks bound to sessions */
+    uint32_t asking;    /* EXTEND, CHECK and UNLOCK requests that have no reply yet */
+
+    bool draining;
+    bool ending; /* drain_timeout is over: holders are told */
+    struct heap_item drain;
+    int64_t drain_ms;
+    uint32_t drain_cursor;
+
+    struct coordinator_stats stats;
+};
+
+/* ---- actions ---- */
+
+/* The next action, its kind set and the rest undefined but for what its kind needs. */
+struct action *action_push(struct coordinator *c, enum action_kind kind);
+void action_send(struct coordinator *c, masters_t masters, const struct command *command);
+/* A reply with every optional field left out; fill it in before the step ends. */
+struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t request, enum reply_code code,
+                           const struct name *name);
+struct notice *action_notice(struct coordinator *c, uint64_t session, enum notice_kind kind,
+                             const struct name *name, const struct token *token);
+void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally);
+void name_copy(struct name *to, const struct name *from);
+
+/* The step's 32 random bytes: 20 make a token, 4 a retry's jitter, 4 a renewal's. */
+void random_token(struct coordinator *c, struct token *token);
+int64_t random_between(struct coordinator *c, int64_t low, int64_t high);
+
+#endif

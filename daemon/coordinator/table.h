@@ -1,0 +1,36 @@
+/* A hash table from 32-bit hashes to slots of a pool: open addressing, fixed capacity,
+ * at most half full. Whoever asks compares the keys:
+ *
+ *     uint32_t place = table_first(t, hash), slot;
+ *     while (table_next(t, hash, &place, &slot))
+ *         if (objects[slot] is the one) ... */
+#ifndef REDLOCKD_TABLE_H
+#define REDLOCKD_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct table_entry {
+    uint32_t hash;
+    uint32_t value; /* slot + 1; 0: empty */
+};
+
+struct table {
+    struct table_entry *entries;
+    uint32_t mask;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+bool table_init(struct table *table, uint32_t capacity); /* false: no memory */
+void table_free(struct table *table);
+void table_add(struct table *table, uint32_t hash, uint32_t slot);
+void table_remove(struct table *table, uint32_t hash, uint32_t slot); /* it is there */
+uint32_t table_first(const struct table *table, uint32_t hash);
+bool table_next(const struct table *table, uint32_t hash, uint32_t *place, uint32_t *slot);
+
+/* Seeded, so that nobody who chooses names can make them collide. */
+uint32_t table_hash(uint64_t seed, const void *bytes, size_t len);
+
+#endif
