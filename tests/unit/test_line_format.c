@@ -291,9 +291,9 @@ START_TEST(refusals_by_hand)
                                .tag = {1, "7"},
                                .name = a_name("job"),
                                .words = "a=1 b=2",
-                               .text = "so \x01 there\xff"};
+                               .text = "so \x01 there\xff\x7f"};
     ck_assert_str_eq(as_text(out, line_format_refusal(out, &refusal)),
-                     "#7 -BADARG job a=1 b=2 : so ? there?");
+                     "#7 -BADARG job a=1 b=2 : so ? there??");
     memset(refusal.words, 'w', sizeof refusal.words); /* not terminated */
     memset(refusal.text, 't', sizeof refusal.text);
     ck_assert_uint_eq(line_format_refusal(out, &refusal), strlen("#7 -BADARG job ") + sizeof refusal.words +

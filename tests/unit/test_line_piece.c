@@ -81,6 +81,7 @@ START_TEST(http_and_tls_are_foreign)
     ck_foreign("GET http://127.0.0.1:7335/ HTTP/1.1\r\n");
     ck_foreign("PROPFIND /dav HTTP/1.1\r\n");
     ck_foreign("LOCK /dav/file HTTP/1.1\r\n"); /* RFC 4918 */
+    ck_foreign("OPTIONS * ");
     ck_foreign("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     ck_foreign("\x16\x03\x01\x02\x00\x01");
     ck_foreign("\x16\x03\x03");
