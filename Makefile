@@ -2,14 +2,13 @@
 VERSION := 0.1.0
 CC      ?= cc
 PREFIX  ?= /usr/local
-SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+SYSCONFDIR ?= /etc
 MANDIR  ?= $(PREFIX)/share/man
 UNITDIR ?= $(if $(filter /usr,$(PREFIX)),/lib/systemd/system,$(PREFIX)/lib/systemd/system)
 DESTDIR ?=
 # Another build beside the usual one: make BUILD=build/asan ASAN=1
 BUILD   ?= build
 
-PACKAGES := libevent hiredis libyaml
 LIBS     := -levent -lhiredis -lyaml
 CFLAGS   ?= -O2 -g
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2
@@ -33,6 +32,10 @@ INTEG_SRC  := $(sort $(wildcard tests/integ/test_*.c))
 INTEG      := $(INTEG_SRC:%.c=$(BUILD)/%)
 HARNESS    := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(INTEG_SRC),$(wildcard tests/integ/*.c)))
 C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/coordinator/*.[ch] tests/*/*.[ch])
+SCRIPTS    := .ci/deps .ci/run $(wildcard tests/*.sh)
+SBIN       := $(DESTDIR)$(PREFIX)/sbin
+DOC        := $(DESTDIR)$(PREFIX)/share/doc/redlockd
+ETC        := $(DESTDIR)$(SYSCONFDIR)/redlockd
 
 all: $(BUILD)/redlockd ## build the daemon (the default)
 
@@ -55,11 +58,58 @@ $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
 
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
 
+objects: $(OBJ) $(UNIT) $(INTEG)
+
+deps: ## install what building and testing need (Debian, Ubuntu; says what, elsewhere)
+	@.ci/deps
+
+run: all ## the daemon with five throw-away masters, for your own nc; ^C ends it
+	@$(BUILD)/redlockd --dev
+
+demo: deps ## a short session with nc: lock, refusal, waiting, a stopped master
+	@$(MAKE) --no-print-directory all
+	@tests/demo.sh $(BUILD)/redlockd
+
+check: deps ## every test
+	@$(MAKE) --no-print-directory all objects
+	@REDLOCKD=$(abspath $(BUILD))/redlockd tests/run.sh $(UNIT) $(INTEG)
+
+asan: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory check BUILD=build/asan ASAN=1
+
+lint: ## cppcheck, clang-tidy and shellcheck, where they are installed; silent when all is well
+	@tests/lint.sh $(VERSION) $(C_FILES) $(SCRIPTS)
+
+format: ## lay out the C files with clang-format 14
+	clang-format -i $(C_FILES)
+
+layers: ## who may include whom
+	@tests/layers.sh
+
+purity: $(CORE_OBJ) ## the coordinator does no I/O and reads no clock
+	@tests/purity.sh $(CORE_OBJ)
+
+install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is honoured
+	install -D -m 755 $(BUILD)/redlockd $(SBIN)/redlockd
+	install -D -m 644 daemon/redlockd.8 $(DESTDIR)$(MANDIR)/man8/redlockd.8
+	install -D -m 644 README.md $(DOC)/README.md
+	install -D -m 644 proto/protocol.txt $(DOC)/protocol.txt
+	install -d $(ETC) $(DESTDIR)$(UNITDIR)
+	install -m 644 conf/redlockd.yaml $(ETC)/redlockd.yaml$$(test ! -e $(ETC)/redlockd.yaml || echo .example)
+	sed 's|/usr/local/sbin/|$(PREFIX)/sbin/|; s|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|' systemd/redlockd.service \
+	    >$(DESTDIR)$(UNITDIR)/redlockd.service
+	chmod 644 $(DESTDIR)$(UNITDIR)/redlockd.service
+
+uninstall: ## all of it but SYSCONFDIR/redlockd/redlockd.yaml
+	rm -f $(SBIN)/redlockd $(DESTDIR)$(MANDIR)/man8/redlockd.8 $(DOC)/README.md $(DOC)/protocol.txt \
+	    $(ETC)/redlockd.yaml.example $(DESTDIR)$(UNITDIR)/redlockd.service
+	-rmdir $(DOC) $(ETC) 2>/dev/null
+
 clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
 
-.PHONY: all clean help
+.PHONY: all objects deps run demo check asan lint format layers purity install uninstall clean help
 .SECONDARY:

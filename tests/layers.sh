@@ -1,0 +1,61 @@
+#!/bin/bash
+# tests/layers.sh [FOLDER]: who may include whom. What keeps the parts apart is checked here, since a
+# single convenient #include is how such walls fall.
+set -euo pipefail
+shopt -s nullglob
+cd "${1:-.}"
+
+bad=0
+# Each include of the files as "<x>" or "x", with its place.
+includes() { grep -nHE '^[[:space:]]*#[[:space:]]*include' -- "$@" /dev/null || true; }
+refuse() { # reason; lines on stdin
+    local lines
+    lines=$(cat)
+    [ -z "$lines" ] && return
+    printf '%s\n' "$lines" | sed "s|\$|    <- $1|"
+    bad=1
+}
+# Lines of stdin whose header is none of the given (extended regular expression, whole name).
+except() { grep -vE "include[[:space:]]*[<\"]($1)[>\"]" || true; }
+only() { grep -E "include[[:space:]]*[<\"]($1)[>\"]" || true; }
+# Files of proto and daemon that are none of the given.
+others() {
+    local file
+    for file in proto/*.[ch] daemon/*.[ch] daemon/coordinator/*.[ch]; do
+        [[ $file =~ ^($1)$ ]] || printf '%s\n' "$file"
+    done
+}
+
+includes proto/*.[ch] daemon/*.[ch] daemon/coordinator/*.[ch] | { grep '"' || true; } | except '(proto|daemon)/.*' |
+    refuse 'headers of ours are included by their path from the top'
+
+pure='assert|inttypes|limits|stdalign|stdbool|stddef|stdint|stdlib|stdnoreturn|string|strings'
+includes daemon/coordinator/*.[ch] | except "daemon/coordinator/[a-z_]+\.h|proto/(message|command)\.h|($pure)\.h" |
+    refuse 'the coordinator has no I/O, no clock and knows only message.h and command.h'
+
+includes proto/line*.[ch] | only '(daemon|client|event2|hiredis)/.*|proto/.*|yaml\.h|sys/.*|unistd\.h|time\.h' |
+    except 'proto/(line[a-z_]*|message)\.h' |
+    refuse 'line is shared with the client: libc and message.h only'
+
+includes proto/*.[ch] | only 'daemon/.*' | refuse 'proto lies below daemon'
+
+includes daemon/node*.[ch] | only 'daemon/(conn|listen|loop|coordinator/)[^"]*' |
+    refuse 'a node knows neither clients nor the coordinator'
+includes daemon/conn*.[ch] daemon/listen*.[ch] | only 'daemon/(node|loop|coordinator/)[^"]*' |
+    refuse 'a connection knows neither masters nor the coordinator'
+
+mapfile -t files < <(others 'daemon/loop[a-z_]*\.[ch]|daemon/coordinator/.*|daemon/node[a-z_]*\.[ch]|daemon/conn[a-z_]*\.[ch]')
+includes "${files[@]}" | only 'daemon/(coordinator/|node|conn)[^"]*' | except 'daemon/conf[a-z_]*\.h' |
+    refuse 'only loop knows the coordinator, nodes and connections'
+
+mapfile -t files < <(others 'proto/resp[a-z_]*\.[ch]')
+includes "${files[@]}" | only 'hiredis/.*|hiredis\.h' | refuse 'only proto/resp includes hiredis'
+
+mapfile -t files < <(others 'daemon/conf[a-z_]*\.[ch]')
+includes "${files[@]}" | only 'yaml\.h' | refuse 'only conf includes libyaml'
+
+if [ $bad -ne 0 ]; then
+    echo "layers: broken" >&2
+    exit 1
+fi
+echo "layers: as they should be"

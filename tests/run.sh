@@ -1,0 +1,47 @@
+#!/bin/bash
+# tests/run.sh PROGRAM...: runs Check programs, two at a time, all of them whatever happens, shows
+# what the failing ones wrote, and counts their tests.
+set -uo pipefail
+
+jobs=${JOBS:-2}
+limit_s=${TEST_LIMIT_S:-300} # of one program: it hangs
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+
+run_one() {
+    local name=${1##*/} log=$out/${1//\//_}
+    local start=$SECONDS
+    timeout -k 5 "$limit_s" "$1" >"$log.log" 2>&1
+    local status=$?
+    # "100%: Checks: 12, Failures: 0, Errors: 0"
+    local counts
+    counts=$(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' "$log.log" | tail -n 1)
+    local checks=0 failures=0 errors=0
+    read -r checks failures errors <<<"${counts:-0 0 0}"
+    local bad=$((failures + errors))
+    # A program that fails without a failed test crashed, hung or leaked.
+    if [ $status -ne 0 ] && [ $bad -eq 0 ]; then bad=1; checks=$((checks + 1)); fi
+    if [ -z "$counts" ] && [ $status -eq 0 ]; then bad=1; checks=1; fi
+    printf '%s\n' "$((checks - bad)) $bad" >"$log.count"
+    if [ $bad -eq 0 ]; then
+        printf 'ok    %-24s %4d tests %4d s\n' "$name" "$checks" $((SECONDS - start))
+    else
+        # In one write, so that two programs' reports do not mix.
+        printf '%s\n' "$(printf 'FAIL  %-24s exit status %d\n' "$name" $status; sed 's/^/      /' "$log.log" | tail -n 200)"
+    fi
+}
+export -f run_one
+export out limit_s
+
+# shellcheck disable=SC2016
+[ $# -gt 0 ] && printf '%s\0' "$@" | xargs -0 -n 1 -P "$jobs" bash -c 'run_one "$1"' run
+passed=0 failed=0
+for program in "$@"; do
+    good=0 bad=1
+    count=$out/${program//\//_}.count
+    [ -s "$count" ] && read -r good bad <"$count"
+    passed=$((passed + good))
+    failed=$((failed + bad))
+done
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]
