@@ -210,7 +210,7 @@ static bool first_word_is(const struct resp_reply *reply, const char *word)
     return reply->text_len == len || reply->text[len] == ' ';
 }
 
-static enum vote_error error_class(const struct resp_reply *reply)
+enum vote_error resp_error(const struct resp_reply *reply)
 {
     for (unsigned error = ERROR_OTHER + 1; error < ERRORS; error++) {
         if (first_word_is(reply, error_names[error]))
@@ -293,7 +293,7 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
         if (resp_script_of(verb) >= 0 && first_word_is(reply, "NOSCRIPT"))
             vote->kind = VOTE_NOT_RUN;
         else
-            vote->error = error_class(reply);
+            vote->error = resp_error(reply);
         return;
     }
     switch (verb) {

@@ -72,6 +72,8 @@ int resp_reader_next(struct resp_reader *reader, const struct resp_reply **reply
  * VOTE_ERROR with ERROR_OTHER. */
 void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vote *vote);
 
+/* The class of an error reply. */
+enum vote_error resp_error(const struct resp_reply *reply);
 const char *resp_error_name(enum vote_error error); /* "OOM", ... */
 
 #endif
