@@ -294,7 +294,7 @@ void conn_settle(struct conn *c)
 
 void conns_ended(struct conns *all, uint64_t session)
 {
-    struct conn *c = table_find(all, session);
+    struct conn *c = conn_table_find(all, session);
 
     if (c && c->state == CONN_RELEASING)
         conn_farewell(c);

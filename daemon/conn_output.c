@@ -135,7 +135,7 @@ void output_flush(struct conn *c)
 
 void conns_reply(struct conns *all, uint64_t session, uint64_t request, const struct reply *reply)
 {
-    struct conn *c = table_find(all, session);
+    struct conn *c = conn_table_find(all, session);
     struct live *live = c ? live_find(c, request) : NULL;
 
     if (!live)
@@ -155,7 +155,7 @@ void conns_reply(struct conns *all, uint64_t session, uint64_t request, const st
 
 void conns_notice(struct conns *all, uint64_t session, const struct notice *notice)
 {
-    struct conn *c = table_find(all, session);
+    struct conn *c = conn_table_find(all, session);
 
     if (!c || c->state == CONN_FLUSHING || (notice->kind == NOTICE_RENEWED && !c->renewed))
         return;
@@ -167,6 +167,6 @@ void conns_drain(struct conns *all)
     static const struct notice drain = {.kind = NOTICE_DRAIN};
     struct conn *c;
 
-    for (uint64_t cursor = 0; (c = table_next(all, &cursor));)
+    for (uint64_t cursor = 0; (c = conn_table_next(all, &cursor));)
         conns_notice(all, c->session, &drain);
 }

@@ -200,12 +200,12 @@ void conn_go_on(struct conn *c);
 void conn_on_timer(evutil_socket_t fd, short what, void *arg); /* arg: struct conns */
 
 /* ---- conn_table.c ---- */
-int table_new(struct conns *all);
-void table_free(struct conns *all);
-struct conn *table_add(struct conns *all); /* zeroed, with its session; NULL: full or no memory */
-void table_remove(struct conn *c);         /* frees it and what it borrowed */
-struct conn *table_find(const struct conns *all, uint64_t session); /* NULL: gone */
-struct conn *table_next(const struct conns *all, uint64_t *cursor); /* from 0; NULL: no more */
+int conn_table_new(struct conns *all);
+void conn_table_free(struct conns *all);
+struct conn *conn_table_add(struct conns *all); /* zeroed, with its session; NULL: full or no memory */
+void conn_table_remove(struct conn *c);         /* frees it and what it borrowed */
+struct conn *conn_table_find(const struct conns *all, uint64_t session); /* NULL: gone */
+struct conn *conn_table_next(const struct conns *all, uint64_t *cursor); /* from 0; NULL: no more */
 struct live *live_new(struct conns *all);                           /* zeroed; NULL: no memory */
 void live_free(struct conns *all, struct live *live);
 /* Out of the list of unanswered requests, and the turn passes on if it had it. */

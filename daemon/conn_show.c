@@ -65,7 +65,7 @@ void show_abandon(struct conn *c)
 static size_t show_client(struct conns *all, struct listing *listing, char *out)
 {
     const struct conn_handler *handler = all->handler;
-    const struct conn *c = table_next(all, &listing->state[0]);
+    const struct conn *c = conn_table_next(all, &listing->state[0]);
     char address[ADDRESS_TEXT_BYTES];
     uint32_t locks = 0, waits = 0;
     struct row row;

@@ -10,7 +10,7 @@
 
 /* ---- sessions ---- */
 
-int table_new(struct conns *all)
+int conn_table_new(struct conns *all)
 {
     assert(all->conf->max_clients > 0 && all->conf->max_clients < UINT32_MAX);
     all->capacity = (uint32_t)all->conf->max_clients;
@@ -18,7 +18,7 @@ int table_new(struct conns *all)
     return all->slots ? 0 : -1;
 }
 
-void table_free(struct conns *all)
+void conn_table_free(struct conns *all)
 {
     struct live_chunk *chunk;
     struct listing *listing;
@@ -36,7 +36,7 @@ void table_free(struct conns *all)
     free(all->slots);
 }
 
-struct conn *table_add(struct conns *all)
+struct conn *conn_table_add(struct conns *all)
 {
     uint32_t index = all->free_slot ? all->free_slot - 1 : all->used;
     if (index >= all->capacity)
@@ -59,7 +59,7 @@ struct conn *table_add(struct conns *all)
     return c;
 }
 
-void table_remove(struct conn *c)
+void conn_table_remove(struct conn *c)
 {
     struct conns *all = c->all;
     uint32_t index = (uint32_t)((c->session - 1) % all->capacity);
@@ -92,7 +92,7 @@ void table_remove(struct conn *c)
     free(c);
 }
 
-struct conn *table_find(const struct conns *all, uint64_t session)
+struct conn *conn_table_find(const struct conns *all, uint64_t session)
 {
     if (!session)
         return NULL;
@@ -100,7 +100,7 @@ struct conn *table_find(const struct conns *all, uint64_t session)
     return c && c->session == session && c->state != CONN_GONE ? c : NULL;
 }
 
-struct conn *table_next(const struct conns *all, uint64_t *cursor)
+struct conn *conn_table_next(const struct conns *all, uint64_t *cursor)
 {
     while (*cursor < all->used) {
         struct conn *c = all->slots[(*cursor)++].conn;

@@ -30,7 +30,7 @@ void conns_flush(struct conns *all)
     }
     while ((c = STAILQ_FIRST(&all->gone))) {
         STAILQ_REMOVE_HEAD(&all->gone, gone);
-        table_remove(c);
+        conn_table_remove(c);
     }
     all->flushing = false;
 }
@@ -93,7 +93,7 @@ static void set_peer(struct conn *c, const struct sockaddr *peer)
 
 void conns_accept(struct conns *all, int fd, const struct sockaddr *peer, socklen_t peer_len)
 {
-    struct conn *c = table_add(all);
+    struct conn *c = conn_table_add(all);
 
     (void)peer_len;
     if (!c) {
@@ -125,7 +125,7 @@ struct conns *conns_new(struct event_base *base, const struct conf *conf, const 
     STAILQ_INIT(&all->dirty);
     STAILQ_INIT(&all->gone);
     TAILQ_INIT(&all->timed);
-    if (evtimer_assign(&all->timer, base, conn_on_timer, all) < 0 || table_new(all) < 0) {
+    if (evtimer_assign(&all->timer, base, conn_on_timer, all) < 0 || conn_table_new(all) < 0) {
         free(all);
         return NULL;
     }
@@ -144,10 +144,10 @@ void conns_free(struct conns *all)
             event_del(&c->event);
         if (c->fd >= 0)
             close(c->fd);
-        table_remove(c);
+        conn_table_remove(c);
     }
     event_del(&all->timer);
-    table_free(all);
+    conn_table_free(all);
     free(all);
 }
 
@@ -155,7 +155,7 @@ bool conns_idle(const struct conns *all)
 {
     const struct conn *c;
 
-    for (uint64_t cursor = 0; (c = table_next(all, &cursor));)
+    for (uint64_t cursor = 0; (c = conn_table_next(all, &cursor));)
         if (c->lives || c->queued || buffer_len(&c->out))
             return false;
     return true;
@@ -174,7 +174,7 @@ unsigned conns_count(const struct conns *all)
 const struct word *conns_client_word(const struct conns *all, uint64_t session)
 {
     static const struct word none;
-    const struct conn *c = table_find(all, session);
+    const struct conn *c = conn_table_find(all, session);
 
     return c && c->client ? c->client : &none;
 }

@@ -11,7 +11,8 @@
 /* ---- proposals: a hybrid clock, so that a fence of today is above one of yesterday even
  * where masters forgot it, and above the fastest daemon's where they did not ---- */
 
-static uint64_t propose(struct coordinator *c) {
+static uint64_t propose(struct coordinator *c)
+{
     uint64_t wall_us = c->event->wall_us > 0 ? (uint64_t)c->event->wall_us : 0;
     uint64_t proposal = wall_us + c->lead_us;
     if (proposal <= c->proposal)
@@ -23,7 +24,8 @@ static uint64_t propose(struct coordinator *c) {
 
 /* Follow the fastest clock, but not beyond half of max_ttl: proposals must stay ahead of
  * what a master can forget, which a lead without end would not. */
-static void follow(struct coordinator *c, uint64_t score) {
+static void follow(struct coordinator *c, uint64_t score)
+{
     uint64_t wall_us = c->event->wall_us > 0 ? (uint64_t)c->event->wall_us : 0;
     uint64_t most_us = (uint64_t)c->config.max_ttl_ms * 1000 / 2;
     if (score <= wall_us + c->lead_us)
@@ -37,7 +39,8 @@ static void follow(struct coordinator *c, uint64_t score) {
 
 /* ---- ends ---- */
 
-static struct resource *detach(struct coordinator *c, struct round *round) {
+static struct resource *detach(struct coordinator *c, struct round *round)
+{
     struct resource *resource = round->resource;
     round->resource = NULL;
     resource->round = NULL;
@@ -47,7 +50,8 @@ static struct resource *detach(struct coordinator *c, struct round *round) {
 
 /* To all masters that got the SET, also those that refused or did not answer: behind it on
  * the same connection this undoes a late one. */
-static void undo(struct coordinator *c, struct round *round) {
+static void undo(struct coordinator *c, struct round *round)
+{
     struct release_order order = {.name = &round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
     order.may = masters_without(round->tally.asked, round->tally.refused);
     if (mutant(MUTANT_RELEASE_ONLY_GRANTED))
@@ -57,20 +61,23 @@ static void undo(struct coordinator *c, struct round *round) {
     round_free(c, round);
 }
 
-static void fail(struct coordinator *c, struct round *round, enum reply_code code) {
+static void fail(struct coordinator *c, struct round *round, enum reply_code code)
+{
     struct resource *resource = detach(c, round);
     struct verdict verdict = {code, code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE, round->tally};
     undo(c, round);
     resource_refused(c, resource, &verdict);
 }
 
-void acquire_abandon(struct coordinator *c, struct resource *resource) {
+void acquire_abandon(struct coordinator *c, struct resource *resource)
+{
     struct round *round = resource->round;
     detach(c, round);
     undo(c, round);
 }
 
-static void grant(struct coordinator *c, struct round *round, uint64_t fence) {
+static void grant(struct coordinator *c, struct round *round, uint64_t fence)
+{
     int64_t until_ms = quorum_until_ms(round->t0_ms, round->ttl_ms);
     if (until_ms - c->now_ms < c->config.min_validity_ms && !mutant(MUTANT_NO_VALIDITY)) {
         fail(c, round, REPLY_NOQUORUM);
@@ -84,18 +91,21 @@ static void grant(struct coordinator *c, struct round *round, uint64_t fence) {
 /* ---- phases ---- */
 
 /* How many a quorum is here (for the planted bug only it is not). */
-static unsigned needed(const struct coordinator *c) {
+static unsigned needed(const struct coordinator *c)
+{
     return mutant(MUTANT_QUORUM_MINUS_ONE) ? c->quorum - 1 : c->quorum;
 }
 
-static void ask_fence(struct coordinator *c, struct round *round, masters_t masters, uint64_t proposal) {
+static void ask_fence(struct coordinator *c, struct round *round, masters_t masters, uint64_t proposal)
+{
     round->proposal = proposal;
     round->fencing = round->fence_pending = masters;
     round->answered = round->accepted = 0;
     round_send(c, round, COMMAND_ZADD, masters, proposal);
 }
 
-static bool above_fences(struct coordinator *c, struct round *round, uint64_t proposal) {
+static bool above_fences(struct coordinator *c, struct round *round, uint64_t proposal)
+{
     if (proposal <= FENCE_MAX)
         return false;
     fail(c, round, REPLY_LIMIT);
@@ -104,7 +114,8 @@ static bool above_fences(struct coordinator *c, struct round *round, uint64_t pr
 
 /* A request's first attempt sends the proposal behind the SET. Retries send the SET alone:
  * losers who poll write nothing and raise nothing. */
-void acquire_begin(struct coordinator *c, struct resource *resource) {
+void acquire_begin(struct coordinator *c, struct resource *resource)
+{
     const struct wait *wait = resource->head;
     assert(resource->round == NULL && wait != NULL);
     if (masters_count(c->voters) < needed(c)) {
@@ -143,7 +154,8 @@ void acquire_begin(struct coordinator *c, struct resource *resource) {
 /* The raise: the proposal was not the highest everywhere. What Q granting masters say is
  * the highest that any grant before can have been told, because every grant's fence stands
  * on Q masters; a maximum over fewer is not. */
-static void raise_begin(struct coordinator *c, struct round *round) {
+static void raise_begin(struct coordinator *c, struct round *round)
+{
     c->stats.raises++;
     masters_t all = round->tally.granted & round->answered;
     masters_t ask = masters_without(all, round->accepted);
@@ -154,7 +166,8 @@ static void raise_begin(struct coordinator *c, struct round *round) {
     round_send(c, round, COMMAND_ZSCORE, ask, 0);
 }
 
-static uint64_t highest_score(const struct round *round) {
+static uint64_t highest_score(const struct round *round)
+{
     uint64_t highest = round->proposal;
     for (unsigned i = 0; i < MASTERS; i++)
         if ((round->scored & masters_bit(i)) && round->numbers[i] > highest)
@@ -163,7 +176,8 @@ static uint64_t highest_score(const struct round *round) {
 }
 
 #ifdef MUTANTS
-static void incr_each(struct coordinator *c, struct round *round, masters_t masters) {
+static void incr_each(struct coordinator *c, struct round *round, masters_t masters)
+{
     uint64_t highest = 0;
     for (unsigned i = 0; i < MASTERS; i++) {
         masters_t bit = masters_bit(i);
@@ -179,7 +193,8 @@ static void incr_each(struct coordinator *c, struct round *round, masters_t mast
 }
 #endif
 
-static void raise_write(struct coordinator *c, struct round *round) {
+static void raise_write(struct coordinator *c, struct round *round)
+{
     uint64_t highest = highest_score(round);
     follow(c, highest);
     if (above_fences(c, round, highest + 1))
@@ -197,7 +212,8 @@ static void raise_write(struct coordinator *c, struct round *round) {
 }
 
 void acquire_fence_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
-                        const struct vote *vote) {
+                        const struct vote *vote)
+{
     (void)c;
     masters_t bit = masters_bit(master);
     bool reading = round->phase == ROUND_READING;
@@ -223,7 +239,8 @@ void acquire_fence_vote(struct coordinator *c, struct round *round, unsigned mas
 
 /* Not a quorum any more. Whether another has the lock is known when Q masters said so or
  * would have granted; until then, or until it is late, the rest may still tell. */
-static void look_refused(struct coordinator *c, struct round *round, bool late) {
+static void look_refused(struct coordinator *c, struct round *round, bool late)
+{
     const struct tally *tally = &round->tally;
     unsigned answered = masters_count(tally->granted | tally->refused);
     unsigned silent = masters_count(round_silent(round));
@@ -234,7 +251,8 @@ static void look_refused(struct coordinator *c, struct round *round, bool late) 
         fail(c, round, REPLY_NOQUORUM);
 }
 
-static void look_asking(struct coordinator *c, struct round *round, bool late) {
+static void look_asking(struct coordinator *c, struct round *round, bool late)
+{
     masters_t granted = round->tally.granted;
     masters_t can = granted | round_silent(round);
     if (round->fencing != 0)
@@ -257,7 +275,8 @@ static void look_asking(struct coordinator *c, struct round *round, bool late) {
         raise_begin(c, round);
 }
 
-static void look_fencing(struct coordinator *c, struct round *round, bool late) {
+static void look_fencing(struct coordinator *c, struct round *round, bool late)
+{
     masters_t answered = round->tally.granted & round->answered;
     masters_t can = round->tally.granted & (round->answered | round->fence_pending);
     if (masters_count(answered & round->accepted) >= needed(c))
@@ -268,7 +287,8 @@ static void look_fencing(struct coordinator *c, struct round *round, bool late) 
         fail(c, round, REPLY_NOQUORUM);
 }
 
-static void look_reading(struct coordinator *c, struct round *round, bool late) {
+static void look_reading(struct coordinator *c, struct round *round, bool late)
+{
     masters_t known = round->tally.granted & (round->accepted | round->scored);
     masters_t can = round->tally.granted & (known | round->fence_pending);
     unsigned enough = mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : needed(c);
@@ -278,7 +298,8 @@ static void look_reading(struct coordinator *c, struct round *round, bool late) 
         fail(c, round, REPLY_NOQUORUM);
 }
 
-static void look_raising(struct coordinator *c, struct round *round, bool late) {
+static void look_raising(struct coordinator *c, struct round *round, bool late)
+{
     masters_t answered = round->tally.granted & round->answered;
     masters_t can = round->tally.granted & (round->answered | round->fence_pending);
     unsigned enough = mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : needed(c);
@@ -288,7 +309,8 @@ static void look_raising(struct coordinator *c, struct round *round, bool late) 
         fail(c, round, REPLY_NOQUORUM);
 }
 
-void acquire_look(struct coordinator *c, struct round *round, bool late) {
+void acquire_look(struct coordinator *c, struct round *round, bool late)
+{
     if (round->phase == ROUND_ASKING)
         look_asking(c, round, late);
     else if (round->phase == ROUND_FENCING)

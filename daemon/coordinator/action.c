@@ -4,19 +4,22 @@
 
 #include "daemon/coordinator/state.h"
 
-struct action *action_push(struct coordinator *c, enum action_kind kind) {
+struct action *action_push(struct coordinator *c, enum action_kind kind)
+{
     assert(c->actions->count < ACTIONS);
     struct action *action = &c->actions->list[c->actions->count++];
     action->kind = kind;
     return action;
 }
 
-void name_copy(struct name *to, const struct name *from) {
+void name_copy(struct name *to, const struct name *from)
+{
     to->len = from->len;
     memcpy(to->text, from->text, from->len);
 }
 
-void action_send(struct coordinator *c, masters_t masters, const struct command *command) {
+void action_send(struct coordinator *c, masters_t masters, const struct command *command)
+{
     if (masters == 0)
         return;
     struct action *action = action_push(c, ACTION_SEND);
@@ -34,7 +37,8 @@ void action_send(struct coordinator *c, masters_t masters, const struct command 
 }
 
 struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t request, enum reply_code code,
-                           const struct name *name) {
+                           const struct name *name)
+{
     struct action *action = action_push(c, ACTION_REPLY);
     action->session = session;
     action->request = request;
@@ -47,7 +51,8 @@ struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t req
 }
 
 struct notice *action_notice(struct coordinator *c, uint64_t session, enum notice_kind kind,
-                             const struct name *name, const struct token *token) {
+                             const struct name *name, const struct token *token)
+{
     struct action *action = action_push(c, ACTION_NOTICE);
     action->session = session;
     struct notice *notice = &action->u.notice;
@@ -60,7 +65,8 @@ struct notice *action_notice(struct coordinator *c, uint64_t session, enum notic
     return notice;
 }
 
-static char node_sign(const struct coordinator *c, unsigned master, const struct tally *tally) {
+static char node_sign(const struct coordinator *c, unsigned master, const struct tally *tally)
+{
     masters_t bit = masters_bit(master);
     if (tally->granted & bit)
         return '+';
@@ -77,7 +83,8 @@ static char node_sign(const struct coordinator *c, unsigned master, const struct
 
 /* nodes=, votes= and, where quarantine keeps a quorum away, when that ends. tally NULL:
  * nobody was asked. */
-void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally) {
+void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally)
+{
     static const struct tally nobody_asked;
     if (tally == NULL)
         tally = &nobody_asked;
@@ -102,14 +109,16 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
     reply->retry_ms = (int64_t)quorum_nth_largest(left_ms, quarantined, rank);
 }
 
-void random_token(struct coordinator *c, struct token *token) {
+void random_token(struct coordinator *c, struct token *token)
+{
     assert(!c->token_drawn);
     c->token_drawn = true;
     memcpy(token->bytes, c->event->random, TOKEN_BYTES);
     c->actions->random_used = true;
 }
 
-int64_t random_between(struct coordinator *c, int64_t low, int64_t high) {
+int64_t random_between(struct coordinator *c, int64_t low, int64_t high)
+{
     uint64_t draw;
     memcpy(&draw, c->event->random + TOKEN_BYTES, sizeof draw);
     c->actions->random_used = true;

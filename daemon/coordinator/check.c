@@ -7,7 +7,8 @@
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/state.h"
 
-static void check_waits(const struct coordinator *c, const struct resource *resource) {
+static void check_waits(const struct coordinator *c, const struct resource *resource)
+{
     uint32_t waiters = 0, impatient = 0;
     uint64_t ticket = 0;
     const struct wait *prev = NULL;
@@ -24,7 +25,8 @@ static void check_waits(const struct coordinator *c, const struct resource *reso
 }
 
 /* A live head is never forgotten: something will make it ask. */
-static void check_head(const struct resource *resource) {
+static void check_head(const struct resource *resource)
+{
     bool kept = resource->lease != NULL && lease_is_kept(resource->lease);
     if (resource->head != NULL)
         assert(resource->round != NULL || resource->giving_back != NULL || kept || resource->item.place != 0);
@@ -34,7 +36,8 @@ static void check_head(const struct resource *resource) {
            resource->item.place != 0);
 }
 
-static void check_resources(const struct coordinator *c) {
+static void check_resources(const struct coordinator *c)
+{
     uint32_t used = 0, waits = 0, acquiring = 0;
     for (uint32_t slot = 0; slot < c->resources.fresh; slot++) {
         const struct resource *resource = pool_at(&c->resources, slot);
@@ -54,7 +57,8 @@ static void check_resources(const struct coordinator *c) {
     assert(waits == c->waits.used && acquiring == c->acquiring);
 }
 
-static void check_sessions(const struct coordinator *c) {
+static void check_sessions(const struct coordinator *c)
+{
     uint32_t used = 0, waits = 0, bound = 0;
     for (uint32_t slot = 0; slot < c->sessions.fresh; slot++) {
         const struct session *session = pool_at(&c->sessions, slot);
@@ -65,7 +69,8 @@ static void check_sessions(const struct coordinator *c) {
         assert(session_find(c, session->key) == session);
         for (const struct wait *wait = session->waiting; wait != NULL; wait = wait->session_next, its_waits++)
             assert(wait->session == session);
-        for (const struct lease *lease = session->leases; lease != NULL; lease = lease->session_next, its_locks++) {
+        for (const struct lease *lease = session->leases; lease != NULL;
+             lease = lease->session_next, its_locks++) {
             assert(lease->session == session);
             bound += lease->hold == HOLD_SESSION;
         }
@@ -77,7 +82,8 @@ static void check_sessions(const struct coordinator *c) {
     assert(waits == c->waits.used && bound == c->bound);
 }
 
-static void check_leases(const struct coordinator *c) {
+static void check_leases(const struct coordinator *c)
+{
     uint32_t used = 0;
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *lease = pool_at(&c->leases, slot);
@@ -93,7 +99,8 @@ static void check_leases(const struct coordinator *c) {
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
 }
 
-static void check_rounds(const struct coordinator *c, uint32_t *asking) {
+static void check_rounds(const struct coordinator *c, uint32_t *asking)
+{
     uint32_t used = 0;
     int64_t timeout_ms = 0;
     const struct round *prev = NULL;
@@ -113,7 +120,8 @@ static void check_rounds(const struct coordinator *c, uint32_t *asking) {
 }
 
 static void check_release_list(const struct coordinator *c, const struct release_queue *queue, bool lingers,
-                               uint32_t *used, uint32_t *asking) {
+                               uint32_t *used, uint32_t *asking)
+{
     const struct release *prev = NULL;
     for (const struct release *release = queue->first; release != NULL; release = release->next) {
         ++*used;
@@ -128,7 +136,8 @@ static void check_release_list(const struct coordinator *c, const struct release
     assert(queue->last == prev);
 }
 
-static void check_masters(const struct coordinator *c) {
+static void check_masters(const struct coordinator *c)
+{
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
         masters_t bit = masters_bit(i);
@@ -140,7 +149,8 @@ static void check_masters(const struct coordinator *c) {
     }
 }
 
-void coordinator_check(const struct coordinator *c) {
+void coordinator_check(const struct coordinator *c)
+{
     uint32_t asking = 0, releases = 0;
     heap_check(&c->deadlines);
     check_resources(c);

@@ -20,17 +20,20 @@ enum mutant mutant_active;
 
 enum { UNDO = 65536, SPARE = 64, DRAIN_SLOTS = 64 /* looked at in one step */ };
 
-static uint32_t capacity(uint64_t wanted) {
+static uint32_t capacity(uint64_t wanted)
+{
     return wanted < POOL_CAPACITY ? (uint32_t)wanted : POOL_CAPACITY;
 }
 
-static bool make_tables(struct coordinator *c) {
+static bool make_tables(struct coordinator *c)
+{
     const struct coordinator_config *config = &c->config;
     uint64_t names = (uint64_t)config->max_locks + config->max_waiters;
     uint64_t undo = config->max_undo != 0 ? config->max_undo : UNDO;
     /* Sessions that end stay a few steps while their clients' successors are there. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
-    uint64_t items = (uint64_t)config->max_waiters + names + config->max_locks + sessions + undo + MASTERS + 1;
+    uint64_t items =
+        (uint64_t)config->max_waiters + names + config->max_locks + sessions + undo + MASTERS + 1;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names)) &&
            pool_init(&c->leases, sizeof(struct lease), capacity(config->max_locks)) &&
@@ -41,7 +44,8 @@ static bool make_tables(struct coordinator *c) {
            heap_init(&c->deadlines, (uint32_t)items);
 }
 
-struct coordinator *coordinator_new(const struct coordinator_config *config) {
+struct coordinator *coordinator_new(const struct coordinator_config *config)
+{
     assert(config->masters >= 1 && config->masters <= MASTERS);
     struct coordinator *c = calloc(1, sizeof *c);
     if (c == NULL)
@@ -59,7 +63,8 @@ struct coordinator *coordinator_new(const struct coordinator_config *config) {
     return c;
 }
 
-void coordinator_free(struct coordinator *c) {
+void coordinator_free(struct coordinator *c)
+{
     if (c == NULL)
         return;
     pool_free(&c->waits);
@@ -76,7 +81,8 @@ void coordinator_free(struct coordinator *c) {
 
 /* ---- drain ---- */
 
-static void drain_begin(struct coordinator *c) {
+static void drain_begin(struct coordinator *c)
+{
     if (c->draining)
         return;
     c->draining = true;
@@ -85,7 +91,8 @@ static void drain_begin(struct coordinator *c) {
 }
 
 /* Whoever waits is told; one a step, each may end an attempt. */
-static bool drain_wait(struct coordinator *c) {
+static bool drain_wait(struct coordinator *c)
+{
     for (unsigned i = 0; i < DRAIN_SLOTS && c->drain_cursor < c->waits.fresh; i++) {
         struct wait *wait = pool_at(&c->waits, c->drain_cursor++);
         if (wait == NULL)
@@ -96,7 +103,8 @@ static bool drain_wait(struct coordinator *c) {
     return c->drain_cursor < c->waits.fresh;
 }
 
-static bool drain_lease(struct coordinator *c) {
+static bool drain_lease(struct coordinator *c)
+{
     for (unsigned i = 0; i < DRAIN_SLOTS && c->drain_cursor < c->leases.fresh; i++) {
         struct lease *lease = pool_at(&c->leases, c->drain_cursor++);
         if (lease == NULL || !lease_is_kept(lease))
@@ -107,7 +115,8 @@ static bool drain_lease(struct coordinator *c) {
     return c->drain_cursor < c->leases.fresh;
 }
 
-static void drain_timer(struct coordinator *c) {
+static void drain_timer(struct coordinator *c)
+{
     if (!c->ending && c->now_ms >= c->drain_ms) {
         c->ending = true;
         c->drain_cursor = 0;
@@ -117,17 +126,21 @@ static void drain_timer(struct coordinator *c) {
     heap_set(&c->deadlines, &c->drain, next_ms);
 }
 
-bool coordinator_drained(const struct coordinator *c) {
-    return c->draining && c->waits.used == 0 && c->bound == 0 && c->asking == 0 && c->releases_live.first == NULL;
+bool coordinator_drained(const struct coordinator *c)
+{
+    return c->draining && c->waits.used == 0 && c->bound == 0 && c->asking == 0 &&
+           c->releases_live.first == NULL;
 }
 
 /* ---- time ---- */
 
-static int64_t earlier(int64_t a_ms, int64_t b_ms) {
+static int64_t earlier(int64_t a_ms, int64_t b_ms)
+{
     return a_ms < b_ms ? a_ms : b_ms;
 }
 
-int64_t coordinator_deadline(const struct coordinator *c) {
+int64_t coordinator_deadline(const struct coordinator *c)
+{
     if (c->stale_rounds != NULL || c->stale_releases != NULL)
         return c->now_ms;
     int64_t at_ms = heap_next_ms(&c->deadlines);
@@ -140,35 +153,23 @@ int64_t coordinator_deadline(const struct coordinator *c) {
 
 #define OWNER(type, member_item) ((struct type *)(void *)((char *)(member_item)-offsetof(struct type, item)))
 
-static void item_due(struct coordinator *c, struct heap_item *item) {
+static void item_due(struct coordinator *c, struct heap_item *item)
+{
     switch ((enum item_kind)item->kind) {
-    case ITEM_WAIT:
-        wait_timer(c, OWNER(wait, item));
-        break;
-    case ITEM_RESOURCE:
-        resource_timer(c, OWNER(resource, item));
-        break;
-    case ITEM_LEASE:
-        lease_timer(c, OWNER(lease, item));
-        break;
-    case ITEM_SESSION:
-        session_timer(c, OWNER(session, item));
-        break;
-    case ITEM_RELEASE:
-        release_timer(c, OWNER(release, item));
-        break;
-    case ITEM_MASTER:
-        master_timer(c, OWNER(master, item));
-        break;
-    case ITEM_DRAIN:
-        drain_timer(c);
-        break;
+    case ITEM_WAIT: wait_timer(c, OWNER(wait, item)); break;
+    case ITEM_RESOURCE: resource_timer(c, OWNER(resource, item)); break;
+    case ITEM_LEASE: lease_timer(c, OWNER(lease, item)); break;
+    case ITEM_SESSION: session_timer(c, OWNER(session, item)); break;
+    case ITEM_RELEASE: release_timer(c, OWNER(release, item)); break;
+    case ITEM_MASTER: master_timer(c, OWNER(master, item)); break;
+    case ITEM_DRAIN: drain_timer(c); break;
     }
 }
 
 /* The one thing that is due first. What a lost connection left to be looked at comes
  * before time-outs, so that these find nothing half done. */
-static void timer(struct coordinator *c) {
+static void timer(struct coordinator *c)
+{
     if (c->stale_rounds != NULL) {
         round_look_stale(c);
         return;
@@ -190,7 +191,8 @@ static void timer(struct coordinator *c) {
 
 /* ---- events ---- */
 
-static void vote_on_lock(struct coordinator *c, const struct event *event) {
+static void vote_on_lock(struct coordinator *c, const struct core_event *event)
+{
     struct round *round = pool_find(&c->rounds, event->ref);
     if (round == NULL && mutant(MUTANT_LATE_REPLY_MATCHES))
         round = c->rounds_live.last;
@@ -198,7 +200,8 @@ static void vote_on_lock(struct coordinator *c, const struct event *event) {
         round_vote(c, round, event->master, event->verb, &event->vote);
 }
 
-static void vote(struct coordinator *c, const struct event *event) {
+static void vote(struct coordinator *c, const struct core_event *event)
+{
     struct master *m = &c->masters[event->master];
     if (m->state == MASTER_DOWN || m->connection != event->connection)
         return;
@@ -219,41 +222,27 @@ static void vote(struct coordinator *c, const struct event *event) {
         master_refused(c, m, event->verb, event->vote.error);
 }
 
-static void undelivered(struct coordinator *c, const struct event *event) {
+static void undelivered(struct coordinator *c, const struct core_event *event)
+{
     struct session *session = session_find(c, event->session);
     struct lease *lease = session != NULL ? session_lease(session, event->request) : NULL;
     if (lease != NULL)
         lease_give_back(c, lease, 0, 0, true);
 }
 
-static void dispatch(struct coordinator *c, const struct event *event) {
+static void dispatch(struct coordinator *c, const struct core_event *event)
+{
     struct master *m = &c->masters[event->master];
     bool present = m->state != MASTER_DOWN && m->connection == event->connection;
     switch (event->kind) {
-    case EVENT_TIMER:
-        timer(c);
-        break;
-    case EVENT_REQUEST:
-        request_begin(c, event);
-        break;
-    case EVENT_SESSION_FINISH:
-        session_finish(c, event->session);
-        break;
-    case EVENT_SESSION_RELEASE:
-        session_end(c, event->session, SESSION_RELEASING);
-        break;
-    case EVENT_SESSION_DROP:
-        session_end(c, event->session, SESSION_DROPPING);
-        break;
-    case EVENT_UNDELIVERED:
-        undelivered(c, event);
-        break;
-    case EVENT_MASTER_CONNECTED:
-        master_connected(c, m, event->connection);
-        break;
-    case EVENT_MASTER_VOTE:
-        vote(c, event);
-        break;
+    case EVENT_TIMER: timer(c); break;
+    case EVENT_REQUEST: request_begin(c, event); break;
+    case EVENT_SESSION_FINISH: session_finish(c, event->session); break;
+    case EVENT_SESSION_RELEASE: session_end(c, event->session, SESSION_RELEASING); break;
+    case EVENT_SESSION_DROP: session_end(c, event->session, SESSION_DROPPING); break;
+    case EVENT_UNDELIVERED: undelivered(c, event); break;
+    case EVENT_MASTER_CONNECTED: master_connected(c, m, event->connection); break;
+    case EVENT_MASTER_VOTE: vote(c, event); break;
     case EVENT_MASTER_LOST:
         if (present || m->state == MASTER_DOWN)
             master_lost(c, m);
@@ -262,13 +251,12 @@ static void dispatch(struct coordinator *c, const struct event *event) {
         if (present)
             master_backlog(c, m);
         break;
-    case EVENT_DRAIN:
-        drain_begin(c);
-        break;
+    case EVENT_DRAIN: drain_begin(c); break;
     }
 }
 
-void coordinator_step(struct coordinator *c, const struct event *event, struct actions *actions) {
+void coordinator_step(struct coordinator *c, const struct core_event *event, struct actions *actions)
+{
     assert(event->master < c->config.masters);
     if (event->now_ms > c->now_ms)
         c->now_ms = event->now_ms;

@@ -34,22 +34,22 @@ struct coordinator_config {
     int64_t retry_min_ms;
     int64_t retry_max_ms;
     int64_t drain_timeout_ms;
-    bool restart_guard;      /* false: a restarted master votes at once */
+    bool restart_guard; /* false: a restarted master votes at once */
     uint32_t max_sessions;
     uint32_t max_locks;
     uint32_t max_waiters;
-    uint32_t max_undo;       /* releases that masters still owe us; 0: 65,536 */
-    uint64_t hash_seed;      /* any number that clients cannot guess */
+    uint32_t max_undo;  /* releases that masters still owe us; 0: 65,536 */
+    uint64_t hash_seed; /* any number that clients cannot guess */
     uint32_t max_locks_per_client;
     uint32_t max_waits_per_client;
 };
 
-/* ---- events: what happened ---- */
+/* ---- events: what happened (core_ because libevent has a struct event too) ---- */
 
 enum event_kind {
-    EVENT_TIMER,            /* the time of coordinator_deadline() has come (early is harmless) */
-    EVENT_REQUEST,          /* LOCK, UNLOCK, EXTEND, CHECK or CANCEL; answered by one ACTION_REPLY */
-    EVENT_SESSION_FINISH,   /* the client asks nothing more (FIN, QUIT): what would have to wait is cancelled */
+    EVENT_TIMER,          /* the time of coordinator_deadline() has come (early is harmless) */
+    EVENT_REQUEST,        /* LOCK, UNLOCK, EXTEND, CHECK or CANCEL; answered by one ACTION_REPLY */
+    EVENT_SESSION_FINISH, /* the client asks nothing more (FIN, QUIT): what would have to wait is cancelled */
     EVENT_SESSION_RELEASE,  /* the session is over and its client gave its locks back: they are released */
     EVENT_SESSION_DROP,     /* the session broke: no proof that its client is gone; its locks run out */
     EVENT_UNDELIVERED,      /* no byte of this request's +LOCKED reached the kernel: the grant is undone */
@@ -60,7 +60,7 @@ enum event_kind {
     EVENT_DRAIN,            /* stop granting; end when nobody holds a session lock, or at the time-out */
 };
 
-struct event {
+struct core_event {
     enum event_kind kind;
     int64_t now_ms;     /* CLOCK_BOOTTIME, read for this event */
     int64_t wall_us;    /* CLOCK_REALTIME: only for fence proposals */
@@ -71,8 +71,8 @@ struct event {
     uint64_t target;  /* REQUEST with VERB_CANCEL: the request to cancel; 0: there is none */
     struct request what;
 
-    unsigned master;     /* MASTER_* */
-    uint32_t connection; /* MASTER_*: numbers this master's connections from 1 */
+    unsigned master;        /* MASTER_* */
+    uint32_t connection;    /* MASTER_*: numbers this master's connections from 1 */
     enum command_verb verb; /* MASTER_VOTE: the command that is answered ... */
     uint64_t ref;           /* ... and its ref */
     struct vote vote;
@@ -96,11 +96,11 @@ enum close_why {
 
 struct action {
     enum action_kind kind;
-    uint16_t masters;    /* SEND: bit i is master i */
-    uint8_t master;      /* CLOSE_MASTER */
-    enum close_why why;  /* CLOSE_MASTER */
-    uint64_t session;    /* REPLY, NOTICE, SESSION_ENDED */
-    uint64_t request;    /* REPLY */
+    uint16_t masters;   /* SEND: bit i is master i */
+    uint8_t master;     /* CLOSE_MASTER */
+    enum close_why why; /* CLOSE_MASTER */
+    uint64_t session;   /* REPLY, NOTICE, SESSION_ENDED */
+    uint64_t request;   /* REPLY */
     union {
         struct command command;
         struct reply reply;
@@ -128,7 +128,7 @@ int64_t coordinator_deadline(const struct coordinator *c);
 
 /* One event in, at most ACTIONS actions out. event->now_ms must not run backwards
  * (it is taken as the latest time seen if it does). */
-void coordinator_step(struct coordinator *c, const struct event *event, struct actions *actions);
+void coordinator_step(struct coordinator *c, const struct core_event *event, struct actions *actions);
 
 /* After EVENT_DRAIN: nothing is left to wait for. */
 bool coordinator_drained(const struct coordinator *c);
@@ -153,13 +153,13 @@ enum master_why {
     WHY_NONE,
     WHY_REPLICA,
     WHY_CLUSTER,
-    WHY_VERSION,   /* below 6.2 */
-    WHY_TWIN,      /* same run_id as another configured master */
-    WHY_NOPERM,    /* the handshake was not allowed */
-    WHY_LOADING,   /* reading its data from disk */
-    WHY_RESTART,   /* quarantine: restarted less than full ago */
-    WHY_DEMOTED,   /* quarantine: it was a replica in between */
-    WHY_SILENT,    /* closed: see close_why */
+    WHY_VERSION, /* below 6.2 */
+    WHY_TWIN,    /* same run_id as another configured master */
+    WHY_NOPERM,  /* the handshake was not allowed */
+    WHY_LOADING, /* reading its data from disk */
+    WHY_RESTART, /* quarantine: restarted less than full ago */
+    WHY_DEMOTED, /* quarantine: it was a replica in between */
+    WHY_SILENT,  /* closed: see close_why */
     WHY_BACKLOG,
     WHY_TIMEOUT,
 };
@@ -189,9 +189,9 @@ struct master_row {
     enum master_state state;
     enum master_why why;
     bool evicts;
-    int64_t for_ms;  /* in this state */
-    int64_t left_ms; /* of its quarantine; 0: none */
-    uint32_t undo;   /* releases that it owes us */
+    int64_t for_ms;          /* in this state */
+    int64_t left_ms;         /* of its quarantine; 0: none */
+    uint32_t undo;           /* releases that it owes us */
     char run_id[RUN_ID_HEX]; /* run_id[0] = 0: not known */
     uint32_t version;
 };
@@ -211,11 +211,16 @@ struct cursor {
     uint32_t position;
 };
 
-bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor, struct lock_row *row);
-bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor, struct waiter_row *row);
-void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master, struct master_row *row);
+bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                          struct lock_row *row);
+bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                            struct waiter_row *row);
+void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master,
+                            struct master_row *row);
 void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats);
-void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks, uint32_t *waits);
+void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks,
+                                uint32_t *waits);
+enum master_state coordinator_master_state(const struct coordinator *c, unsigned master);
 unsigned coordinator_voters(const struct coordinator *c);  /* masters that may vote now */
 unsigned coordinator_settled(const struct coordinator *c); /* masters whose handshake ended, well or not */
 

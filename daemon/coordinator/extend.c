@@ -6,7 +6,8 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
 
-static void ask(struct coordinator *c, struct round *round) {
+static void ask(struct coordinator *c, struct round *round)
+{
     bool checking = round->phase == ROUND_CHECKING;
     round->votes = c->voters;
     round->tally = (struct tally){.asked = c->extenders};
@@ -14,11 +15,13 @@ static void ask(struct coordinator *c, struct round *round) {
                checking ? 0 : (uint64_t)round->ttl_ms);
 }
 
-static bool quorum_may_vote(const struct coordinator *c) {
+static bool quorum_may_vote(const struct coordinator *c)
+{
     return masters_count(c->voters) >= c->quorum;
 }
 
-void extend_renew(struct coordinator *c, struct lease *lease) {
+void extend_renew(struct coordinator *c, struct lease *lease)
+{
     struct round *round = NULL;
     if (quorum_may_vote(c))
         round = round_begin(c, ROUND_EXTENDING, &lease->resource->name, &lease->token, lease->ttl_ms);
@@ -35,7 +38,8 @@ void extend_renew(struct coordinator *c, struct lease *lease) {
 /* ---- requests ---- */
 
 static struct round *request_begin(struct coordinator *c, uint64_t session, uint64_t request,
-                                   const struct request *what, enum round_phase phase, int64_t ttl_ms) {
+                                   const struct request *what, enum round_phase phase, int64_t ttl_ms)
+{
     if (!quorum_may_vote(c)) {
         c->stats.refused_noquorum++;
         action_noquorum(c, action_reply(c, session, request, REPLY_NOQUORUM, &what->name), NULL);
@@ -56,7 +60,8 @@ static struct round *request_begin(struct coordinator *c, uint64_t session, uint
 /* Without a valid lease of it here, check first: polling a dead token must not keep its
  * last key alive. */
 void extend_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
-                    struct lease *lease) {
+                    struct lease *lease)
+{
     int64_t known_ms = lease != NULL ? lease->ttl_ms : c->config.default_ttl_ms;
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : known_ms;
     enum round_phase phase = lease != NULL ? ROUND_EXTENDING : ROUND_CHECKING;
@@ -69,7 +74,8 @@ void extend_request(struct coordinator *c, uint64_t session, uint64_t request, c
     ask(c, round);
 }
 
-void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what) {
+void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what)
+{
     struct round *round = request_begin(c, session, request, what, ROUND_CHECKING, 0);
     if (round == NULL)
         return;
@@ -79,7 +85,8 @@ void check_request(struct coordinator *c, uint64_t session, uint64_t request, co
 
 /* ---- ends ---- */
 
-static struct reply *answer(struct coordinator *c, struct round *round, enum reply_code code) {
+static struct reply *answer(struct coordinator *c, struct round *round, enum reply_code code)
+{
     struct reply *reply = action_reply(c, round->session, round->request, code, &round->name);
     round->request = 0;
     c->asking--;
@@ -87,7 +94,8 @@ static struct reply *answer(struct coordinator *c, struct round *round, enum rep
 }
 
 /* The lease that the round was about; NULL: there was none, or it is over. */
-static struct lease *lease_of(struct coordinator *c, struct round *round) {
+static struct lease *lease_of(struct coordinator *c, struct round *round)
+{
     struct lease *lease = pool_find(&c->leases, round->lease);
     if (lease != NULL && lease->renewal == round)
         lease->renewal = NULL;
@@ -95,7 +103,8 @@ static struct lease *lease_of(struct coordinator *c, struct round *round) {
 }
 
 /* N-Q+1 masters say that it is not ours: no quorum can hold it. */
-static void end_gone(struct coordinator *c, struct round *round) {
+static void end_gone(struct coordinator *c, struct round *round)
+{
     struct lease *lease = lease_of(c, round);
     if (round->request != 0)
         answer(c, round, REPLY_NOTHELD);
@@ -104,7 +113,8 @@ static void end_gone(struct coordinator *c, struct round *round) {
         lease_lost(c, lease, LOST_GONE);
 }
 
-static void end_unknown(struct coordinator *c, struct round *round) {
+static void end_unknown(struct coordinator *c, struct round *round)
+{
     struct lease *lease = lease_of(c, round);
     bool renewal = round->request == 0;
     if (!renewal) {
@@ -116,7 +126,8 @@ static void end_unknown(struct coordinator *c, struct round *round) {
         lease_not_renewed(c, lease);
 }
 
-static void end_held(struct coordinator *c, struct round *round, int64_t until_ms) {
+static void end_held(struct coordinator *c, struct round *round, int64_t until_ms)
+{
     struct lease *lease = lease_of(c, round);
     bool extended = round->phase == ROUND_EXTENDING;
     bool was_known = round->lease != 0;
@@ -133,7 +144,8 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
 }
 
 /* They hold it, but hardly any time of it is left. */
-static void end_expiring(struct coordinator *c, struct round *round) {
+static void end_expiring(struct coordinator *c, struct round *round)
+{
     if (round->request == 0) {
         end_unknown(c, round);
         return;
@@ -143,7 +155,8 @@ static void end_expiring(struct coordinator *c, struct round *round) {
     round_decided(c, round);
 }
 
-static void quorum_holds(struct coordinator *c, struct round *round, masters_t yes) {
+static void quorum_holds(struct coordinator *c, struct round *round, masters_t yes)
+{
     if (round->phase == ROUND_CHECKING && round->extend) {
         round_move(c, round, ROUND_EXTENDING);
         round->t0_ms = c->now_ms;
@@ -160,7 +173,8 @@ static void quorum_holds(struct coordinator *c, struct round *round, masters_t y
         end_held(c, round, until_ms);
 }
 
-void extend_look(struct coordinator *c, struct round *round, bool late) {
+void extend_look(struct coordinator *c, struct round *round, bool late)
+{
     masters_t yes = round->tally.granted & round->votes;
     masters_t silent = round_silent(round);
     unsigned refused = masters_count(round->tally.refused);

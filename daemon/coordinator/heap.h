@@ -29,9 +29,9 @@ void heap_free(struct heap *heap);
 
 /* Inserts, or moves to another time; INT64_MAX takes it out. */
 void heap_set(struct heap *heap, struct heap_item *item, int64_t at_ms);
-void heap_remove(struct heap *heap, struct heap_item *item); /* no harm when it is not there */
-int64_t heap_next_ms(const struct heap *heap);               /* INT64_MAX: empty */
-struct heap_item *heap_top(const struct heap *heap);         /* NULL: empty */
+void heap_remove(struct heap *heap, struct heap_item *item);               /* no harm when it is not there */
+int64_t heap_next_ms(const struct heap *heap);                             /* INT64_MAX: empty */
+struct heap_item *heap_top(const struct heap *heap);                       /* NULL: empty */
 int64_t heap_at_ms(const struct heap *heap, const struct heap_item *item); /* INT64_MAX: not in it */
 void heap_check(const struct heap *heap);
 

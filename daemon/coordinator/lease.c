@@ -15,15 +15,18 @@
  */
 enum { THIRD = 3, SOON = 30 /* of a TTL, after a renewal that failed */ };
 
-bool lease_is_kept(const struct lease *lease) {
+bool lease_is_kept(const struct lease *lease)
+{
     return lease->session != NULL && lease->hold == HOLD_SESSION;
 }
 
-static int64_t warn_ms(const struct lease *lease) {
+static int64_t warn_ms(const struct lease *lease)
+{
     return lease->until_ms - lease->ttl_ms / THIRD;
 }
 
-static void rearm(struct coordinator *c, struct lease *lease) {
+static void rearm(struct coordinator *c, struct lease *lease)
+{
     int64_t at_ms = lease->until_ms;
     if (lease_is_kept(lease)) {
         if (lease->renewal == NULL && lease->renew_ms < at_ms)
@@ -36,7 +39,8 @@ static void rearm(struct coordinator *c, struct lease *lease) {
 
 /* A third of the TTL after the last success, a tenth of that sooner or later, so that
  * leases taken together do not stay together. None once max= is reached. */
-static void plan_renewal(struct coordinator *c, struct lease *lease) {
+static void plan_renewal(struct coordinator *c, struct lease *lease)
+{
     int64_t third_ms = lease->ttl_ms / THIRD;
     lease->renew_ms = INT64_MAX;
     if (lease_is_kept(lease) && lease->until_ms < lease->ends_ms)
@@ -44,7 +48,8 @@ static void plan_renewal(struct coordinator *c, struct lease *lease) {
     rearm(c, lease);
 }
 
-static void lease_free(struct coordinator *c, struct lease *lease) {
+static void lease_free(struct coordinator *c, struct lease *lease)
+{
     struct resource *resource = lease->resource;
     if (lease->session != NULL)
         session_unlink_lease(c, lease);
@@ -55,7 +60,8 @@ static void lease_free(struct coordinator *c, struct lease *lease) {
 }
 
 #ifdef MUTANTS
-static void plant_undo(struct coordinator *c, const struct round *round, masters_t masters) {
+static void plant_undo(struct coordinator *c, const struct round *round, masters_t masters)
+{
     struct release_order order = {.name = &round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
     masters_t releasers = c->releasers;
     c->releasers = 0; /* only an entry, nothing sent */
@@ -65,8 +71,9 @@ static void plant_undo(struct coordinator *c, const struct round *round, masters
 }
 #endif
 
-uint64_t lease_grant(struct coordinator *c, struct resource *resource, const struct round *round, uint64_t fence,
-                     int64_t until_ms) {
+uint64_t lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
+                     uint64_t fence, int64_t until_ms)
+{
     struct wait *wait = resource->head;
     if (resource->lease != NULL) { /* one that ran free, and was given up elsewhere */
         assert(!lease_is_kept(resource->lease));
@@ -104,7 +111,9 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     return lease->id;
 }
 
-void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request, bool bound) {
+void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
+                     bool bound)
+{
     struct resource *resource = lease->resource;
     struct token token = lease->token;
     struct release_order order = {.name = &resource->name,
@@ -123,7 +132,8 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     release_begin(c, &order);
 }
 
-void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason reason) {
+void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason reason)
+{
     struct resource *resource = lease->resource;
     if (lease_is_kept(lease)) {
         c->stats.lost++;
@@ -137,14 +147,17 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
     resource_pump(c, resource);
 }
 
-void lease_unbind(struct coordinator *c, struct lease *lease) {
+void lease_unbind(struct coordinator *c, struct lease *lease)
+{
     struct resource *resource = lease->resource;
     session_unlink_lease(c, lease);
     rearm(c, lease);
     resource_pump(c, resource);
 }
 
-int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round, int64_t until_ms) {
+int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round,
+                       int64_t until_ms)
+{
     if (until_ms > lease->ends_ms)
         until_ms = lease->ends_ms;
     if (until_ms > lease->until_ms) {
@@ -163,14 +176,16 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
     return lease->until_ms;
 }
 
-void lease_not_renewed(struct coordinator *c, struct lease *lease) {
+void lease_not_renewed(struct coordinator *c, struct lease *lease)
+{
     c->stats.renewals_failed++;
     int64_t pause_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
     lease->renew_ms = c->now_ms + pause_ms + lease->ttl_ms / SOON;
     rearm(c, lease);
 }
 
-void lease_timer(struct coordinator *c, struct lease *lease) {
+void lease_timer(struct coordinator *c, struct lease *lease)
+{
     if (c->now_ms >= lease->until_ms) {
         lease_lost(c, lease, c->now_ms >= lease->ends_ms ? LOST_MAX : LOST_EXPIRED);
         return;
@@ -181,8 +196,8 @@ void lease_timer(struct coordinator *c, struct lease *lease) {
     }
     if (!lease->warned && c->now_ms >= warn_ms(lease)) {
         lease->warned = true;
-        action_notice(c, lease->session->key, NOTICE_EXPIRING, &lease->resource->name, &lease->token)->valid_ms =
-            lease->until_ms - c->now_ms;
+        action_notice(c, lease->session->key, NOTICE_EXPIRING, &lease->resource->name, &lease->token)
+            ->valid_ms = lease->until_ms - c->now_ms;
     }
     if (lease->renewal == NULL && c->now_ms >= lease->renew_ms)
         extend_renew(c, lease);

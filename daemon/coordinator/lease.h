@@ -5,11 +5,12 @@
 #include "daemon/coordinator/state.h"
 
 /* The round's lock is granted to its waiter, who is told. Returns the lease's id. */
-uint64_t lease_grant(struct coordinator *c, struct resource *resource, const struct round *round, uint64_t fence,
-                     int64_t until_ms);
+uint64_t lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
+                     uint64_t fence, int64_t until_ms);
 
 /* Its holder, or somebody with its token, gives it back. */
-void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request, bool bound);
+void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
+                     bool bound);
 
 /* It is over without being given back: the session is told, and the keys expire by
  * themselves (somebody may have extended them through another daemon). */
@@ -19,7 +20,8 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
 void lease_unbind(struct coordinator *c, struct lease *lease);
 
 /* The masters hold it up to until_ms; returns what the holder is told, which max= cuts. */
-int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round, int64_t until_ms);
+int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round,
+                       int64_t until_ms);
 void lease_not_renewed(struct coordinator *c, struct lease *lease);
 
 void lease_timer(struct coordinator *c, struct lease *lease);

@@ -21,8 +21,8 @@ enum {
     ASK_AGAIN_MS = 1000,
     UPTIME_ERROR_MS = 2000, /* uptime_in_seconds is by the wall clock, and a second wrong either way */
     SILENT_TIMEOUTS = 20,
-    UNDO_SCAN = 256,  /* slots looked at in one step */
-    UNDO_SEND = 8,    /* releases sent in one step ... */
+    UNDO_SCAN = 256,   /* slots looked at in one step */
+    UNDO_SEND = 8,     /* releases sent in one step ... */
     UNDO_FLIGHT = 128, /* ... and without reply at most */
     VERSION_6_2 = 0x060200,
 };
@@ -40,15 +40,18 @@ static const unsigned legal_moves[] = {
     [MASTER_SLOW] = TO(DOWN) | TO(REFUSED) | TO(UP),
 };
 
-static void set_member(masters_t *set, masters_t bit, bool member) {
+static void set_member(masters_t *set, masters_t bit, bool member)
+{
     *set = member ? (masters_t)(*set | bit) : masters_without(*set, bit);
 }
 
-static bool votes_in(enum master_state state) {
+static bool votes_in(enum master_state state)
+{
     return state == MASTER_UP;
 }
 
-static void master_move(struct coordinator *c, struct master *m, enum master_state to, enum master_why why) {
+static void master_move(struct coordinator *c, struct master *m, enum master_state to, enum master_why why)
+{
     assert(legal_moves[m->state] & (1u << to));
     m->state = to;
     m->why = why;
@@ -57,12 +60,14 @@ static void master_move(struct coordinator *c, struct master *m, enum master_sta
     bool quarantine = to == MASTER_QUARANTINE;
     set_member(&c->voters, bit, votes_in(to) || (quarantine && mutant(MUTANT_QUARANTINED_VOTES)));
     set_member(&c->extenders, bit, to == MASTER_UP || quarantine);
-    set_member(&c->releasers, bit, to == MASTER_UP || quarantine || to == MASTER_SLOW || to == MASTER_UNDOING);
+    set_member(&c->releasers, bit,
+               to == MASTER_UP || quarantine || to == MASTER_SLOW || to == MASTER_UNDOING);
     if (to != MASTER_DOWN && to != MASTER_HANDSHAKE && to != MASTER_KILLING)
         m->settled = true;
 }
 
-static int64_t next_deadline(const struct coordinator *c, const struct master *m) {
+static int64_t next_deadline(const struct coordinator *c, const struct master *m)
+{
     int64_t at_ms = INT64_MAX;
     if (m->state == MASTER_HANDSHAKE || m->state == MASTER_KILLING)
         at_ms = m->asked_ms + HANDSHAKE_MS;
@@ -80,11 +85,13 @@ static int64_t next_deadline(const struct coordinator *c, const struct master *m
     return m->state == MASTER_DOWN ? INT64_MAX : at_ms;
 }
 
-static void rearm(struct coordinator *c, struct master *m) {
+static void rearm(struct coordinator *c, struct master *m)
+{
     heap_set(&c->deadlines, &m->item, next_deadline(c, m));
 }
 
-void master_init(struct coordinator *c, unsigned index) {
+void master_init(struct coordinator *c, unsigned index)
+{
     struct master *m = &c->masters[index];
     m->item.kind = ITEM_MASTER;
     m->index = index;
@@ -92,14 +99,16 @@ void master_init(struct coordinator *c, unsigned index) {
     m->undo_again_ms = INT64_MAX;
 }
 
-static void ask(struct coordinator *c, struct master *m, enum command_verb verb, uint64_t number) {
+static void ask(struct coordinator *c, struct master *m, enum command_verb verb, uint64_t number)
+{
     struct command command = {.verb = verb, .number = number};
     action_send(c, masters_bit(m->index), &command);
     m->asked_ms = c->now_ms;
 }
 
 /* Until all that was sent so far is answered, long silence closes the connection. */
-static void watch(struct coordinator *c, struct master *m) {
+static void watch(struct coordinator *c, struct master *m)
+{
     if (m->heard >= m->watched)
         m->heard_ms = c->now_ms;
     m->watched = m->sent;
@@ -107,7 +116,8 @@ static void watch(struct coordinator *c, struct master *m) {
 
 /* ---- the connection ---- */
 
-void master_connected(struct coordinator *c, struct master *m, uint32_t connection) {
+void master_connected(struct coordinator *c, struct master *m, uint32_t connection)
+{
     if (m->state != MASTER_DOWN)
         master_lost(c, m);
     m->connection = connection;
@@ -121,7 +131,8 @@ void master_connected(struct coordinator *c, struct master *m, uint32_t connecti
     rearm(c, m);
 }
 
-static void down(struct coordinator *c, struct master *m, enum master_why why) {
+static void down(struct coordinator *c, struct master *m, enum master_why why)
+{
     if (m->carried)
         m->killing = mutant(MUTANT_NO_KILL) ? 0 : m->client_id;
     m->carried = false;
@@ -134,20 +145,24 @@ static void down(struct coordinator *c, struct master *m, enum master_why why) {
     releases_lost(c, m->index);
 }
 
-void master_lost(struct coordinator *c, struct master *m) {
+void master_lost(struct coordinator *c, struct master *m)
+{
     if (m->state != MASTER_DOWN)
         down(c, m, WHY_NONE);
     m->settled = true;
 }
 
-static void close_connection(struct coordinator *c, struct master *m, enum close_why close, enum master_why why) {
+static void close_connection(struct coordinator *c, struct master *m, enum close_why close,
+                             enum master_why why)
+{
     struct action *action = action_push(c, ACTION_CLOSE_MASTER);
     action->master = (uint8_t)m->index;
     action->why = close;
     down(c, m, why);
 }
 
-void master_backlog(struct coordinator *c, struct master *m) {
+void master_backlog(struct coordinator *c, struct master *m)
+{
     if (m->state != MASTER_DOWN)
         close_connection(c, m, CLOSE_BACKLOG, WHY_BACKLOG);
 }
@@ -155,14 +170,16 @@ void master_backlog(struct coordinator *c, struct master *m) {
 /* ---- the undo list: before lock commands on a new connection, and again where a
  * master refused ---- */
 
-static void undo_begin(struct coordinator *c, struct master *m) {
+static void undo_begin(struct coordinator *c, struct master *m)
+{
     m->undoing = true;
     m->undo_cursor = 0;
     m->undo_again_ms = INT64_MAX;
     watch(c, m);
 }
 
-static void undo_step(struct coordinator *c, struct master *m) {
+static void undo_step(struct coordinator *c, struct master *m)
+{
     unsigned sent = 0;
     for (unsigned i = 0; i < UNDO_SCAN && m->undo_cursor < c->releases.fresh && sent < UNDO_SEND; i++) {
         struct release *release = pool_at(&c->releases, m->undo_cursor++);
@@ -173,7 +190,8 @@ static void undo_step(struct coordinator *c, struct master *m) {
         watch(c, m);
 }
 
-static void enter_service(struct coordinator *c, struct master *m) {
+static void enter_service(struct coordinator *c, struct master *m)
+{
     if (m->quarantine_ms > c->now_ms)
         master_move(c, m, MASTER_QUARANTINE, m->was_replica ? WHY_DEMOTED : WHY_RESTART);
     else
@@ -183,7 +201,8 @@ static void enter_service(struct coordinator *c, struct master *m) {
 
 /* The pass is over once each release of it was answered: a master that hangs in it
  * must not get lock commands. */
-static void undo_look(struct coordinator *c, struct master *m) {
+static void undo_look(struct coordinator *c, struct master *m)
+{
     if (m->undo_cursor < c->releases.fresh)
         return;
     if (m->state != MASTER_UNDOING)
@@ -194,7 +213,8 @@ static void undo_look(struct coordinator *c, struct master *m) {
     }
 }
 
-static void begin_service(struct coordinator *c, struct master *m) {
+static void begin_service(struct coordinator *c, struct master *m)
+{
     m->fenced_ms = c->now_ms;
     m->carried = true;
     master_move(c, m, MASTER_UNDOING, WHY_NONE);
@@ -204,10 +224,12 @@ static void begin_service(struct coordinator *c, struct master *m) {
 
 /* ---- the handshake ---- */
 
-static bool is_twin(const struct coordinator *c, const struct master *m, const struct master_info *info) {
+static bool is_twin(const struct coordinator *c, const struct master *m, const struct master_info *info)
+{
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *other = &c->masters[i];
-        if (other != m && other->known && (other->state == MASTER_KILLING || (c->releasers & masters_bit(i))) &&
+        if (other != m && other->known &&
+            (other->state == MASTER_KILLING || (c->releasers & masters_bit(i))) &&
             memcmp(other->run_id, info->run_id, RUN_ID_HEX) == 0)
             return true;
     }
@@ -215,7 +237,8 @@ static bool is_twin(const struct coordinator *c, const struct master *m, const s
 }
 
 static enum master_why why_refused(const struct coordinator *c, const struct master *m,
-                                   const struct master_info *info) {
+                                   const struct master_info *info)
+{
     if (info->replica)
         return WHY_REPLICA;
     if (info->cluster)
@@ -231,7 +254,8 @@ static enum master_why why_refused(const struct coordinator *c, const struct mas
  * lock that it may have forgotten is over. Nothing but a known run_id or a long uptime
  * proves its memory. */
 static int64_t quarantine_left_ms(const struct coordinator *c, const struct master *m,
-                                  const struct master_info *info) {
+                                  const struct master_info *info)
+{
     bool same = m->known && memcmp(m->run_id, info->run_id, RUN_ID_HEX) == 0;
     if (!c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
         return 0;
@@ -246,7 +270,8 @@ static int64_t quarantine_left_ms(const struct coordinator *c, const struct mast
     return left_ms > 0 ? left_ms : 0;
 }
 
-static void admit(struct coordinator *c, struct master *m, const struct master_info *info) {
+static void admit(struct coordinator *c, struct master *m, const struct master_info *info)
+{
     bool same = m->known && memcmp(m->run_id, info->run_id, RUN_ID_HEX) == 0;
     int64_t ends_ms = c->now_ms + quarantine_left_ms(c, m, info);
     if (ends_ms > m->quarantine_ms)
@@ -268,7 +293,8 @@ static void admit(struct coordinator *c, struct master *m, const struct master_i
         m->killing = 0;
 }
 
-static void told_info(struct coordinator *c, struct master *m, const struct master_info *info) {
+static void told_info(struct coordinator *c, struct master *m, const struct master_info *info)
+{
     m->asked_info = false;
     enum master_why why = why_refused(c, m, info);
     if (why == WHY_REPLICA)
@@ -283,7 +309,8 @@ static void told_info(struct coordinator *c, struct master *m, const struct mast
         master_move(c, m, MASTER_REFUSED, why);
 }
 
-void master_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote) {
+void master_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
+{
     if (vote->kind == VOTE_ERROR) {
         close_connection(c, m, CLOSE_HANDSHAKE, vote->error == ERROR_LOADING ? WHY_LOADING : WHY_NOPERM);
         return;
@@ -301,7 +328,8 @@ void master_told(struct coordinator *c, struct master *m, enum command_verb verb
 
 /* ---- service ---- */
 
-void master_heard(struct coordinator *c, struct master *m) {
+void master_heard(struct coordinator *c, struct master *m)
+{
     bool watched = m->heard < m->watched;
     m->heard++;
     m->heard_ms = c->now_ms;
@@ -315,7 +343,8 @@ void master_heard(struct coordinator *c, struct master *m) {
 
 /* -READONLY: it is a replica now. What it knew of our locks is its master's memory, so it
  * comes back through quarantine. A release that was refused is owed still. */
-void master_refused(struct coordinator *c, struct master *m, enum command_verb verb, enum vote_error error) {
+void master_refused(struct coordinator *c, struct master *m, enum command_verb verb, enum vote_error error)
+{
     if (error == ERROR_READONLY && (c->releasers & masters_bit(m->index))) {
         m->was_replica = true;
         m->undoing = false;
@@ -327,7 +356,8 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
     rearm(c, m);
 }
 
-void masters_overdue(struct coordinator *c, masters_t masters) {
+void masters_overdue(struct coordinator *c, masters_t masters)
+{
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *m = &c->masters[i];
         if (!(masters & masters_bit(i)) || m->state == MASTER_DOWN || m->heard == m->sent)
@@ -340,7 +370,8 @@ void masters_overdue(struct coordinator *c, masters_t masters) {
     }
 }
 
-void master_timer(struct coordinator *c, struct master *m) {
+void master_timer(struct coordinator *c, struct master *m)
+{
     int64_t silent_ms = m->heard_ms + SILENT_TIMEOUTS * c->config.node_timeout_ms;
     bool asked_in_vain = c->now_ms >= m->asked_ms + HANDSHAKE_MS;
     if (m->heard < m->watched && c->now_ms >= silent_ms) {

@@ -5,32 +5,35 @@
 
 /* Those marked * live in the simulator (a master's script, the host's clock), the
  * others are hooks in the coordinator:  if (mutant(MUTANT_NO_KILL)) ... */
-#define MUTANT_LIST(X)                                                                             \
-    X(QUORUM_MINUS_ONE, "quorum_minus_one", "a grant needs one vote less than a majority")         \
-    X(NO_VALIDITY, "no_validity", "a grant is told however little of its time is left")            \
-    X(FENCE_INCR_MAX, "fence_incr_max", "raise: one more than the scores of the granting masters, each for itself") \
-    X(RAISE_FEW_SCORES, "raise_few_scores", "raise: the maximum of fewer than Q scores")           \
-    X(RAISE_FEW_ACKS, "raise_few_acks", "raise: done when fewer than Q masters answered")          \
+#define MUTANT_LIST(X)                                                                                    \
+    X(QUORUM_MINUS_ONE, "quorum_minus_one", "a grant needs one vote less than a majority")                \
+    X(NO_VALIDITY, "no_validity", "a grant is told however little of its time is left")                   \
+    X(FENCE_INCR_MAX, "fence_incr_max",                                                                   \
+      "raise: one more than the scores of the granting masters, each for itself")                         \
+    X(RAISE_FEW_SCORES, "raise_few_scores", "raise: the maximum of fewer than Q scores")                  \
+    X(RAISE_FEW_ACKS, "raise_few_acks", "raise: done when fewer than Q masters answered")                 \
     X(RETRY_REUSES_PROPOSAL, "retry_reuses_proposal", "a retry counts the proposal of its first attempt") \
-    X(ZADD_ERROR_KEEPS_VOTE, "zadd_error_keeps_vote", "a master whose ZADD failed still counts")   \
-    X(MONOTONIC_CLOCK, "monotonic_clock", "* the clock stands still while the host sleeps")        \
-    X(PLAIN_DEL, "plain_del", "* release deletes without comparing the token")                     \
-    X(RELEASE_ONLY_GRANTED, "release_only_granted", "a failed attempt is released only where it was granted") \
-    X(DELETE_AT_DEADLINE, "delete_at_deadline", "a lease is deleted at its deadline, extended elsewhere or not") \
-    X(NO_KILL, "no_kill", "the old connection is not killed")                                      \
-    X(KILL_ONCE, "kill_once", "a kill that was not acknowledged is not repeated")                  \
-    X(UNDO_FROM_T0, "undo_from_t0", "an undo entry's time counts from the attempt's start")        \
-    X(UNDO_GRANTED, "undo_granted", "a granted attempt has an undo entry")                         \
-    X(EXTEND_NO_VALIDITY, "extend_no_validity", "an extend is told though its time is over")       \
-    X(EXTEND_NO_COMPARE, "extend_no_compare", "* extend does not compare the token")               \
-    X(EXTEND_SHORTENS, "extend_shortens", "* extend sets the TTL also where it was longer")        \
-    X(EXTEND_RESURRECTS, "extend_resurrects", "* extend sets a key that is gone")                  \
-    X(NO_RESTART_GUARD, "no_restart_guard", "a restarted master votes at once")                    \
-    X(UPTIME_WITHOUT_MARGIN, "uptime_without_margin", "uptime is taken as exact")                  \
-    X(QUARANTINED_VOTES, "quarantined_votes", "a master in quarantine votes in acquires")          \
-    X(QUARANTINED_FENCES, "quarantined_fences", "a master in quarantine counts for fences")        \
-    X(NO_LEAD_CAP, "no_lead_cap", "the lead of the hybrid clock grows without end")                \
-    X(DEAD_WAITER_NOT_SKIPPED, "dead_waiter_not_skipped", "a waiter that is gone keeps its place") \
+    X(ZADD_ERROR_KEEPS_VOTE, "zadd_error_keeps_vote", "a master whose ZADD failed still counts")          \
+    X(MONOTONIC_CLOCK, "monotonic_clock", "* the clock stands still while the host sleeps")               \
+    X(PLAIN_DEL, "plain_del", "* release deletes without comparing the token")                            \
+    X(RELEASE_ONLY_GRANTED, "release_only_granted",                                                       \
+      "a failed attempt is released only where it was granted")                                           \
+    X(DELETE_AT_DEADLINE, "delete_at_deadline",                                                           \
+      "a lease is deleted at its deadline, extended elsewhere or not")                                    \
+    X(NO_KILL, "no_kill", "the old connection is not killed")                                             \
+    X(KILL_ONCE, "kill_once", "a kill that was not acknowledged is not repeated")                         \
+    X(UNDO_FROM_T0, "undo_from_t0", "an undo entry's time counts from the attempt's start")               \
+    X(UNDO_GRANTED, "undo_granted", "a granted attempt has an undo entry")                                \
+    X(EXTEND_NO_VALIDITY, "extend_no_validity", "an extend is told though its time is over")              \
+    X(EXTEND_NO_COMPARE, "extend_no_compare", "* extend does not compare the token")                      \
+    X(EXTEND_SHORTENS, "extend_shortens", "* extend sets the TTL also where it was longer")               \
+    X(EXTEND_RESURRECTS, "extend_resurrects", "* extend sets a key that is gone")                         \
+    X(NO_RESTART_GUARD, "no_restart_guard", "a restarted master votes at once")                           \
+    X(UPTIME_WITHOUT_MARGIN, "uptime_without_margin", "uptime is taken as exact")                         \
+    X(QUARANTINED_VOTES, "quarantined_votes", "a master in quarantine votes in acquires")                 \
+    X(QUARANTINED_FENCES, "quarantined_fences", "a master in quarantine counts for fences")               \
+    X(NO_LEAD_CAP, "no_lead_cap", "the lead of the hybrid clock grows without end")                       \
+    X(DEAD_WAITER_NOT_SKIPPED, "dead_waiter_not_skipped", "a waiter that is gone keeps its place")        \
     X(LATE_REPLY_MATCHES, "late_reply_matches", "a late reply is taken for one to the present round")
 
 enum mutant {
@@ -38,7 +41,7 @@ enum mutant {
 #define MUTANT_ENUM(id, name, text) MUTANT_##id,
     MUTANT_LIST(MUTANT_ENUM)
 #undef MUTANT_ENUM
-    MUTANT_COUNT
+        MUTANT_COUNT
 };
 
 #ifdef MUTANTS

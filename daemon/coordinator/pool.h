@@ -27,8 +27,8 @@ void pool_free(struct pool *pool);
 
 void *pool_take(struct pool *pool); /* zeroed but for its id; NULL: full */
 void pool_give(struct pool *pool, void *object);
-void *pool_find(const struct pool *pool, uint64_t id);   /* NULL: gone */
-void *pool_at(const struct pool *pool, uint32_t slot);   /* NULL: free; slot < fresh */
+void *pool_find(const struct pool *pool, uint64_t id); /* NULL: gone */
+void *pool_at(const struct pool *pool, uint32_t slot); /* NULL: free; slot < fresh */
 uint32_t pool_slot(const struct pool *pool, const void *object);
 
 #endif

@@ -4,15 +4,18 @@
 
 #include "proto/command.h"
 
-int64_t quorum_drift_ms(int64_t ttl_ms) {
+int64_t quorum_drift_ms(int64_t ttl_ms)
+{
     return (ttl_ms + 99) / 100 + 2;
 }
 
-int64_t quorum_until_ms(int64_t t0_ms, int64_t ttl_ms) {
+int64_t quorum_until_ms(int64_t t0_ms, int64_t ttl_ms)
+{
     return t0_ms + ttl_ms - quorum_drift_ms(ttl_ms) - 1;
 }
 
-uint64_t quorum_nth_largest(const uint64_t *values, masters_t set, unsigned rank) {
+uint64_t quorum_nth_largest(const uint64_t *values, masters_t set, unsigned rank)
+{
     assert(rank >= 1 && masters_count(set) >= rank);
     for (unsigned i = 0; i < MASTERS; i++) {
         if (!(set & masters_bit(i)))
@@ -31,7 +34,8 @@ uint64_t quorum_nth_largest(const uint64_t *values, masters_t set, unsigned rank
     return 0;
 }
 
-uint32_t quorum_bucket(const struct name *name) {
+uint32_t quorum_bucket(const struct name *name)
+{
     uint32_t hash = 2166136261u;
     for (unsigned i = 0; i < name->len; i++)
         hash = (hash ^ (uint8_t)name->text[i]) * 16777619u;

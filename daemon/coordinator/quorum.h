@@ -12,28 +12,34 @@
 /* Bit i is master i. */
 typedef uint16_t masters_t;
 
-static inline unsigned quorum_of(unsigned masters) {
+static inline unsigned quorum_of(unsigned masters)
+{
     return masters / 2 + 1;
 }
 
 /* So many masters that say "not ours" leave fewer than a quorum that could say "ours". */
-static inline unsigned quorum_blocking(unsigned masters) {
+static inline unsigned quorum_blocking(unsigned masters)
+{
     return masters - quorum_of(masters) + 1;
 }
 
-static inline masters_t masters_bit(unsigned master) {
+static inline masters_t masters_bit(unsigned master)
+{
     return (masters_t)(1u << master);
 }
 
-static inline masters_t masters_all(unsigned masters) {
+static inline masters_t masters_all(unsigned masters)
+{
     return (masters_t)((1u << masters) - 1);
 }
 
-static inline unsigned masters_count(masters_t set) {
+static inline unsigned masters_count(masters_t set)
+{
     return (unsigned)__builtin_popcount(set);
 }
 
-static inline masters_t masters_without(masters_t set, masters_t out) {
+static inline masters_t masters_without(masters_t set, masters_t out)
+{
     return (masters_t)(set & ~out);
 }
 

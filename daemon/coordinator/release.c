@@ -8,23 +8,27 @@
 
 /* ---- two lists: not decided yet in order of time-out, and only owed in order of age ---- */
 
-static struct release_queue *queue_of(struct coordinator *c, const struct release *release) {
+static struct release_queue *queue_of(struct coordinator *c, const struct release *release)
+{
     return release->lingers ? &c->releases_owed : &c->releases_live;
 }
 
-static void enqueue(struct release_queue *queue, struct release *release) {
+static void enqueue(struct release_queue *queue, struct release *release)
+{
     release->prev = queue->last;
     release->next = NULL;
     *(queue->last ? &queue->last->next : &queue->first) = release;
     queue->last = release;
 }
 
-static void dequeue(struct release_queue *queue, struct release *release) {
+static void dequeue(struct release_queue *queue, struct release *release)
+{
     *(release->prev ? &release->prev->next : &queue->first) = release->next;
     *(release->next ? &release->next->prev : &queue->last) = release->prev;
 }
 
-static void release_free(struct coordinator *c, struct release *release) {
+static void release_free(struct coordinator *c, struct release *release)
+{
     assert(release->answered && release->resource == NULL && !release->stale);
     dequeue(queue_of(c, release), release);
     heap_remove(&c->deadlines, &release->item);
@@ -32,7 +36,8 @@ static void release_free(struct coordinator *c, struct release *release) {
 }
 
 /* Room for another: the oldest that is only owed makes place; its key expires by itself. */
-static struct release *release_take(struct coordinator *c) {
+static struct release *release_take(struct coordinator *c)
+{
     struct release *oldest = c->releases_owed.first;
     if (c->releases.used == c->releases.capacity && oldest != NULL && !oldest->stale) {
         c->stats.expired_undo++;
@@ -41,7 +46,8 @@ static struct release *release_take(struct coordinator *c) {
     return pool_take(&c->releases);
 }
 
-static void send(struct coordinator *c, const struct release *release, masters_t masters) {
+static void send(struct coordinator *c, const struct release *release, masters_t masters)
+{
     struct command command = {.verb = COMMAND_RELEASE, .ref = release->id, .token = release->token};
     name_copy(&command.name, &release->name);
     action_send(c, masters, &command);
@@ -49,7 +55,8 @@ static void send(struct coordinator *c, const struct release *release, masters_t
 
 /* ---- the answer ---- */
 
-static void answer(struct coordinator *c, struct release *release, enum reply_code code) {
+static void answer(struct coordinator *c, struct release *release, enum reply_code code)
+{
     if (release->answered)
         return;
     release->answered = true;
@@ -63,13 +70,15 @@ static void answer(struct coordinator *c, struct release *release, enum reply_co
         reply->text = TEXT_LOST_BEFORE_RELEASE;
     if (code == REPLY_NOQUORUM) {
         struct tally tally = {release->asked, release->deleted, release->missing, 0};
-        tally.failed = masters_without(release->asked, release->unanswered | release->deleted | release->missing);
+        tally.failed =
+            masters_without(release->asked, release->unanswered | release->deleted | release->missing);
         action_noquorum(c, reply, &tally);
     }
 }
 
 /* The waiting head may ask: this name was given back. */
-static void let_go(struct coordinator *c, struct release *release) {
+static void let_go(struct coordinator *c, struct release *release)
+{
     struct resource *resource = release->resource;
     if (resource == NULL)
         return;
@@ -78,19 +87,22 @@ static void let_go(struct coordinator *c, struct release *release) {
     resource_released(c, resource);
 }
 
-static void linger(struct coordinator *c, struct release *release) {
+static void linger(struct coordinator *c, struct release *release)
+{
     dequeue(&c->releases_live, release);
     release->lingers = true;
     enqueue(&c->releases_owed, release);
 }
 
 /* Nothing but settled masters owe it: they have forgotten it by until_ms. */
-static void rearm(struct coordinator *c, struct release *release) {
+static void rearm(struct coordinator *c, struct release *release)
+{
     bool settled = masters_without(release->owed, release->settled) == 0;
     heap_set(&c->deadlines, &release->item, settled && release->lingers ? release->until_ms : INT64_MAX);
 }
 
-static bool decide(struct coordinator *c, struct release *release, bool late) {
+static bool decide(struct coordinator *c, struct release *release, bool late)
+{
     unsigned deleted = masters_count(release->deleted), missing = masters_count(release->missing);
     bool over = late || release->unanswered == 0;
     if (missing >= quorum_blocking(c->config.masters))
@@ -105,7 +117,8 @@ static bool decide(struct coordinator *c, struct release *release, bool late) {
 }
 
 /* (One that is stale is looked at in its turn.) */
-static void look(struct coordinator *c, struct release *release, bool late) {
+static void look(struct coordinator *c, struct release *release, bool late)
+{
     if (release->stale)
         return;
     bool decided = decide(c, release, late);
@@ -122,7 +135,8 @@ static void look(struct coordinator *c, struct release *release, bool late) {
 
 /* ---- its life ---- */
 
-void release_begin(struct coordinator *c, const struct release_order *order) {
+void release_begin(struct coordinator *c, const struct release_order *order)
+{
     struct release *release = release_take(c);
     c->stats.releases++;
     if (release == NULL) {
@@ -131,7 +145,8 @@ void release_begin(struct coordinator *c, const struct release_order *order) {
         name_copy(&command.name, order->name);
         action_send(c, c->releasers, &command);
         if (order->request != 0)
-            action_reply(c, order->session, order->request, REPLY_LIMIT, order->name)->limit = LIMIT_MAX_ROUNDS;
+            action_reply(c, order->session, order->request, REPLY_LIMIT, order->name)->limit =
+                LIMIT_MAX_ROUNDS;
         if (order->resource != NULL)
             resource_released(c, order->resource);
         return;
@@ -163,13 +178,15 @@ void release_begin(struct coordinator *c, const struct release_order *order) {
 }
 
 /* The master ran all that we sent before: what it may still have is over in a TTL. */
-static void settle(struct release *release, masters_t bit, int64_t now_ms) {
+static void settle(struct release *release, masters_t bit, int64_t now_ms)
+{
     release->settled |= bit;
     if (now_ms + release->ttl_ms > release->until_ms)
         release->until_ms = now_ms + release->ttl_ms;
 }
 
-void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote) {
+void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote)
+{
     masters_t bit = masters_bit(master);
     if (!(release->unanswered & bit))
         return;
@@ -189,19 +206,22 @@ void release_vote(struct coordinator *c, struct release *release, unsigned maste
     look(c, release, false);
 }
 
-void release_timeout(struct coordinator *c, struct release *release) {
+void release_timeout(struct coordinator *c, struct release *release)
+{
     assert(!release->stale && !release->lingers);
     masters_overdue(c, release->unanswered);
     look(c, release, true);
 }
 
-void release_timer(struct coordinator *c, struct release *release) {
+void release_timer(struct coordinator *c, struct release *release)
+{
     assert(release->lingers && !release->stale);
     c->stats.expired_undo += release->owed != 0;
     release_free(c, release);
 }
 
-bool release_again(struct coordinator *c, struct release *release, unsigned master) {
+bool release_again(struct coordinator *c, struct release *release, unsigned master)
+{
     masters_t bit = masters_bit(master);
     if (!(release->owed & bit) || (release->unanswered & bit))
         return false;
@@ -213,7 +233,8 @@ bool release_again(struct coordinator *c, struct release *release, unsigned mast
     return true;
 }
 
-void releases_lost(struct coordinator *c, unsigned master) {
+void releases_lost(struct coordinator *c, unsigned master)
+{
     masters_t bit = masters_bit(master);
     for (uint32_t slot = 0; slot < c->releases.fresh; slot++) {
         struct release *release = pool_at(&c->releases, slot);
@@ -228,7 +249,8 @@ void releases_lost(struct coordinator *c, unsigned master) {
     }
 }
 
-void release_look_stale(struct coordinator *c) {
+void release_look_stale(struct coordinator *c)
+{
     struct release *release = c->stale_releases;
     c->stale_releases = release->stale_next;
     release->stale = false;

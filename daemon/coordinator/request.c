@@ -9,29 +9,34 @@
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/session.h"
 
-static struct reply *reply_to(struct coordinator *c, const struct event *event, enum reply_code code) {
+static struct reply *reply_to(struct coordinator *c, const struct core_event *event, enum reply_code code)
+{
     return action_reply(c, event->session, event->request, code, &event->what.name);
 }
 
-static bool same_token(const struct token *a, const struct token *b) {
+static bool same_token(const struct token *a, const struct token *b)
+{
     return memcmp(a->bytes, b->bytes, TOKEN_BYTES) == 0;
 }
 
 /* What is known here of a name and token; NULL: nothing. */
-static struct lease *known_lease(const struct coordinator *c, const struct request *what) {
+static struct lease *known_lease(const struct coordinator *c, const struct request *what)
+{
     const struct resource *resource = resource_find(c, &what->name);
     if (resource == NULL || resource->lease == NULL || c->now_ms >= resource->lease->until_ms)
         return NULL;
     return same_token(&resource->lease->token, &what->token) ? resource->lease : NULL;
 }
 
-static bool is_bound_to(const struct lease *lease, uint64_t session) {
+static bool is_bound_to(const struct lease *lease, uint64_t session)
+{
     return lease->session != NULL && lease->session->key == session;
 }
 
 /* ---- LOCK ---- */
 
-static void relock(struct coordinator *c, const struct event *event) {
+static void relock(struct coordinator *c, const struct core_event *event)
+{
     struct lease *lease = known_lease(c, &event->what);
     if (lease == NULL || !lease_is_kept(lease) || !is_bound_to(lease, event->session)) {
         reply_to(c, event, REPLY_NOTHELD)->text = TEXT_NOT_BOUND;
@@ -51,7 +56,8 @@ static void relock(struct coordinator *c, const struct event *event) {
 }
 
 /* Says what is wrong with ttl= or max=; true: it was answered. */
-static bool bad_times(struct coordinator *c, const struct event *event) {
+static bool bad_times(struct coordinator *c, const struct core_event *event)
+{
     const struct request *what = &event->what;
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     enum text text = TEXT_NONE;
@@ -74,7 +80,8 @@ static bool bad_times(struct coordinator *c, const struct event *event) {
     return true;
 }
 
-static enum limit limit_reached(const struct coordinator *c, const struct session *session) {
+static enum limit limit_reached(const struct coordinator *c, const struct session *session)
+{
     if (session == NULL)
         return LIMIT_MAX_CLIENTS;
     if (session->waits >= c->config.max_waits_per_client)
@@ -84,7 +91,8 @@ static enum limit limit_reached(const struct coordinator *c, const struct sessio
     return LIMIT_NONE;
 }
 
-static void lock(struct coordinator *c, const struct event *event) {
+static void lock(struct coordinator *c, const struct core_event *event)
+{
     if (event->what.has_token) {
         relock(c, event);
         return;
@@ -108,7 +116,8 @@ static void lock(struct coordinator *c, const struct event *event) {
 
 /* ---- UNLOCK ---- */
 
-static void unlock_own(struct coordinator *c, const struct event *event, struct lease *lease) {
+static void unlock_own(struct coordinator *c, const struct core_event *event, struct lease *lease)
+{
     if (lease->depth > 1) {
         lease->depth--;
         struct reply *reply = reply_to(c, event, REPLY_UNLOCKED);
@@ -121,12 +130,14 @@ static void unlock_own(struct coordinator *c, const struct event *event, struct 
 
 /* Whoever shows the token is the holder: it works whatever the depth, and the session that
  * had it is told. */
-static void unlock_by_token(struct coordinator *c, const struct event *event) {
+static void unlock_by_token(struct coordinator *c, const struct core_event *event)
+{
     const struct request *what = &event->what;
     struct lease *lease = known_lease(c, what);
     if (lease != NULL) {
         if (lease_is_kept(lease))
-            action_notice(c, lease->session->key, NOTICE_LOST, &what->name, &what->token)->reason = LOST_RELEASED;
+            action_notice(c, lease->session->key, NOTICE_LOST, &what->name, &what->token)->reason =
+                LOST_RELEASED;
         lease_give_back(c, lease, event->session, event->request, false);
         return;
     }
@@ -141,7 +152,8 @@ static void unlock_by_token(struct coordinator *c, const struct event *event) {
     release_begin(c, &order);
 }
 
-static void unlock(struct coordinator *c, const struct event *event) {
+static void unlock(struct coordinator *c, const struct core_event *event)
+{
     const struct request *what = &event->what;
     const struct resource *resource = resource_find(c, &what->name);
     struct lease *lease = resource != NULL ? resource->lease : NULL;
@@ -157,13 +169,15 @@ static void unlock(struct coordinator *c, const struct event *event) {
 
 /* ---- EXTEND, CHECK, CANCEL ---- */
 
-static void extend(struct coordinator *c, const struct event *event) {
+static void extend(struct coordinator *c, const struct core_event *event)
+{
     if (event->what.ttl_ms >= 0 && bad_times(c, event))
         return;
     extend_request(c, event->session, event->request, &event->what, known_lease(c, &event->what));
 }
 
-static void check(struct coordinator *c, const struct event *event) {
+static void check(struct coordinator *c, const struct core_event *event)
+{
     const struct lease *lease = known_lease(c, &event->what);
     if (lease == NULL || !lease_is_kept(lease)) {
         check_request(c, event->session, event->request, &event->what);
@@ -174,7 +188,8 @@ static void check(struct coordinator *c, const struct event *event) {
     reply->valid_ms = lease->until_ms - c->now_ms;
 }
 
-static void cancel(struct coordinator *c, const struct event *event) {
+static void cancel(struct coordinator *c, const struct core_event *event)
+{
     struct session *session = session_find(c, event->session);
     struct wait *wait = session != NULL ? session_wait(session, event->target) : NULL;
     if (wait == NULL) {
@@ -185,24 +200,14 @@ static void cancel(struct coordinator *c, const struct event *event) {
     reply_to(c, event, REPLY_OK);
 }
 
-void request_begin(struct coordinator *c, const struct event *event) {
+void request_begin(struct coordinator *c, const struct core_event *event)
+{
     switch (event->what.verb) {
-    case VERB_LOCK:
-        lock(c, event);
-        break;
-    case VERB_UNLOCK:
-        unlock(c, event);
-        break;
-    case VERB_EXTEND:
-        extend(c, event);
-        break;
-    case VERB_CHECK:
-        check(c, event);
-        break;
-    case VERB_CANCEL:
-        cancel(c, event);
-        break;
-    default:
-        assert(!"the shell answers the other verbs itself");
+    case VERB_LOCK: lock(c, event); break;
+    case VERB_UNLOCK: unlock(c, event); break;
+    case VERB_EXTEND: extend(c, event); break;
+    case VERB_CHECK: check(c, event); break;
+    case VERB_CANCEL: cancel(c, event); break;
+    default: assert(!"the shell answers the other verbs itself");
     }
 }

@@ -12,11 +12,13 @@ enum { SWEEP = 8 /* waiters answered in one step */ };
 
 /* ---- names ---- */
 
-static uint32_t hash_of(const struct coordinator *c, const struct name *name) {
+static uint32_t hash_of(const struct coordinator *c, const struct name *name)
+{
     return table_hash(c->config.hash_seed, name->text, name->len);
 }
 
-static struct resource *find(const struct coordinator *c, const struct name *name, uint32_t hash) {
+static struct resource *find(const struct coordinator *c, const struct name *name, uint32_t hash)
+{
     uint32_t place = table_first(&c->names, hash), slot;
     while (table_next(&c->names, hash, &place, &slot)) {
         struct resource *resource = pool_at(&c->resources, slot);
@@ -26,11 +28,13 @@ static struct resource *find(const struct coordinator *c, const struct name *nam
     return NULL;
 }
 
-struct resource *resource_find(const struct coordinator *c, const struct name *name) {
+struct resource *resource_find(const struct coordinator *c, const struct name *name)
+{
     return find(c, name, hash_of(c, name));
 }
 
-static struct resource *find_or_make(struct coordinator *c, const struct name *name) {
+static struct resource *find_or_make(struct coordinator *c, const struct name *name)
+{
     uint32_t hash = hash_of(c, name);
     struct resource *resource = find(c, name, hash);
     if (resource != NULL)
@@ -45,7 +49,8 @@ static struct resource *find_or_make(struct coordinator *c, const struct name *n
     return resource;
 }
 
-static void resource_free(struct coordinator *c, struct resource *resource) {
+static void resource_free(struct coordinator *c, struct resource *resource)
+{
     assert(resource->round == NULL && resource->lease == NULL && resource->giving_back == NULL);
     heap_remove(&c->deadlines, &resource->item);
     table_remove(&c->names, resource->hash, pool_slot(&c->resources, resource));
@@ -55,7 +60,8 @@ static void resource_free(struct coordinator *c, struct resource *resource) {
 /* ---- the FIFO ---- */
 
 static void wait_append(struct coordinator *c, struct resource *resource, struct session *session,
-                        struct wait *wait) {
+                        struct wait *wait)
+{
     wait->resource = resource;
     wait->ticket = ++resource->next_ticket;
     wait->prev = resource->tail;
@@ -66,7 +72,8 @@ static void wait_append(struct coordinator *c, struct resource *resource, struct
     session_link_wait(c, session, wait);
 }
 
-static void wait_remove(struct coordinator *c, struct wait *wait) {
+static void wait_remove(struct coordinator *c, struct wait *wait)
+{
     struct resource *resource = wait->resource;
     *(wait->prev ? &wait->prev->next : &resource->head) = wait->next;
     *(wait->next ? &wait->next->prev : &resource->tail) = wait->prev;
@@ -79,13 +86,15 @@ static void wait_remove(struct coordinator *c, struct wait *wait) {
     pool_give(&c->waits, wait);
 }
 
-bool wait_is_trying(const struct wait *wait) {
+bool wait_is_trying(const struct wait *wait)
+{
     const struct resource *resource = wait->resource;
     return !wait->tried && resource->head == wait && resource->round != NULL;
 }
 
 /* It leaves without the lock: an attempt of its own is undone, the next may ask. */
-static void wait_leave(struct coordinator *c, struct wait *wait) {
+static void wait_leave(struct coordinator *c, struct wait *wait)
+{
     struct resource *resource = wait->resource;
     if (resource->head == wait && resource->round != NULL)
         acquire_abandon(c, resource);
@@ -95,7 +104,8 @@ static void wait_leave(struct coordinator *c, struct wait *wait) {
 
 /* ---- refusals ---- */
 
-static struct reply *refuse(struct coordinator *c, struct wait *wait, enum reply_code code) {
+static struct reply *refuse(struct coordinator *c, struct wait *wait, enum reply_code code)
+{
     struct reply *reply = action_reply(c, wait->session->key, wait->request, code, &wait->resource->name);
     c->stats.refused_busy += code == REPLY_BUSY;
     c->stats.refused_timeout += code == REPLY_TIMEOUT;
@@ -106,21 +116,24 @@ static struct reply *refuse(struct coordinator *c, struct wait *wait, enum reply
     return reply;
 }
 
-static void refuse_timeout(struct coordinator *c, struct wait *wait) {
+static void refuse_timeout(struct coordinator *c, struct wait *wait)
+{
     if (masters_count(c->voters) >= c->quorum)
         refuse(c, wait, REPLY_TIMEOUT);
     else
         action_noquorum(c, refuse(c, wait, REPLY_NOQUORUM), NULL);
 }
 
-static void refuse_busy(struct coordinator *c, struct wait *wait) {
+static void refuse_busy(struct coordinator *c, struct wait *wait)
+{
     const struct lease *lease = wait->resource->lease;
     struct reply *reply = refuse(c, wait, REPLY_BUSY);
     if (lease != NULL && !lease_is_kept(lease))
         reply->retry_ms = lease->until_ms - c->now_ms;
 }
 
-static void refuse_verdict(struct coordinator *c, struct wait *wait, const struct verdict *verdict) {
+static void refuse_verdict(struct coordinator *c, struct wait *wait, const struct verdict *verdict)
+{
     if (verdict->code == REPLY_BUSY)
         refuse_busy(c, wait);
     else if (verdict->code == REPLY_NOQUORUM)
@@ -130,12 +143,14 @@ static void refuse_verdict(struct coordinator *c, struct wait *wait, const struc
 }
 
 /* The head was refused: may it try again? */
-static bool may_retry(const struct coordinator *c, const struct wait *wait, const struct verdict *verdict) {
+static bool may_retry(const struct coordinator *c, const struct wait *wait, const struct verdict *verdict)
+{
     return wait->patient && verdict->code != REPLY_LIMIT && c->now_ms < wait->deadline_ms &&
            wait->session->state == SESSION_OPEN;
 }
 
-static void refuse_for_good(struct coordinator *c, struct wait *wait, const struct verdict *verdict) {
+static void refuse_for_good(struct coordinator *c, struct wait *wait, const struct verdict *verdict)
+{
     if (!wait->patient || verdict->code == REPLY_LIMIT)
         refuse_verdict(c, wait, verdict);
     else if (c->now_ms >= wait->deadline_ms)
@@ -146,11 +161,13 @@ static void refuse_for_good(struct coordinator *c, struct wait *wait, const stru
 
 /* ---- the head ---- */
 
-static bool is_kept(const struct resource *resource) {
+static bool is_kept(const struct resource *resource)
+{
     return resource->lease != NULL && lease_is_kept(resource->lease);
 }
 
-void resource_pump(struct coordinator *c, struct resource *resource) {
+void resource_pump(struct coordinator *c, struct resource *resource)
+{
     if (resource->round != NULL || resource->giving_back != NULL || resource->sweeping)
         return;
     if (resource->head == NULL && resource->lease == NULL) {
@@ -169,7 +186,8 @@ void resource_pump(struct coordinator *c, struct resource *resource) {
     acquire_begin(c, resource);
 }
 
-void resource_released(struct coordinator *c, struct resource *resource) {
+void resource_released(struct coordinator *c, struct resource *resource)
+{
     resource->release_seen = true;
     resource->retry_ms = 0;
     resource_pump(c, resource);
@@ -177,7 +195,8 @@ void resource_released(struct coordinator *c, struct resource *resource) {
 
 /* What the masters just said to the head, they say to everybody: those who do not wait are
  * answered, a few in each step. */
-static void sweep_or(struct coordinator *c, struct resource *resource, int64_t retry_ms) {
+static void sweep_or(struct coordinator *c, struct resource *resource, int64_t retry_ms)
+{
     resource->retry_ms = retry_ms;
     resource->sweeping = resource->impatient > 0;
     if (resource->sweeping)
@@ -188,7 +207,8 @@ static void sweep_or(struct coordinator *c, struct resource *resource, int64_t r
         resource_pump(c, resource);
 }
 
-static int64_t next_retry_ms(struct coordinator *c, const struct resource *resource) {
+static int64_t next_retry_ms(struct coordinator *c, const struct resource *resource)
+{
     if (resource->head == NULL)
         return 0;
     if (resource->release_seen)
@@ -196,7 +216,8 @@ static int64_t next_retry_ms(struct coordinator *c, const struct resource *resou
     return c->now_ms + random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
 }
 
-void resource_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict) {
+void resource_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict)
+{
     struct wait *head = resource->head;
     head->tried = true;
     resource->verdict = *verdict;
@@ -207,20 +228,23 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
     sweep_or(c, resource, next_retry_ms(c, resource));
 }
 
-struct reply *resource_answer_head(struct coordinator *c, struct resource *resource, enum reply_code code) {
+struct reply *resource_answer_head(struct coordinator *c, struct resource *resource, enum reply_code code)
+{
     struct wait *head = resource->head;
     struct reply *reply = action_reply(c, head->session->key, head->request, code, &resource->name);
     wait_remove(c, head);
     return reply;
 }
 
-void resource_granted(struct coordinator *c, struct resource *resource) {
+void resource_granted(struct coordinator *c, struct resource *resource)
+{
     resource->verdict = (struct verdict){.code = REPLY_BUSY};
     resource->release_seen = false;
     sweep_or(c, resource, next_retry_ms(c, resource));
 }
 
-static void sweep(struct coordinator *c, struct resource *resource) {
+static void sweep(struct coordinator *c, struct resource *resource)
+{
     struct wait *next;
     unsigned answered = 0;
     for (struct wait *wait = resource->head; wait != NULL && answered < SWEEP; wait = next) {
@@ -234,7 +258,8 @@ static void sweep(struct coordinator *c, struct resource *resource) {
     resource->sweeping = resource->impatient > 0;
 }
 
-void resource_timer(struct coordinator *c, struct resource *resource) {
+void resource_timer(struct coordinator *c, struct resource *resource)
+{
     if (resource->sweeping)
         sweep(c, resource);
     if (resource->sweeping)
@@ -245,7 +270,8 @@ void resource_timer(struct coordinator *c, struct resource *resource) {
 
 /* ---- a request comes ---- */
 
-static struct wait *wait_new(struct coordinator *c, const struct request *what, uint64_t request) {
+static struct wait *wait_new(struct coordinator *c, const struct request *what, uint64_t request)
+{
     struct wait *wait = pool_take(&c->waits);
     if (wait == NULL)
         return NULL;
@@ -264,14 +290,16 @@ static struct wait *wait_new(struct coordinator *c, const struct request *what, 
 }
 
 static void refuse_limit(struct coordinator *c, const struct session *session, uint64_t request,
-                         const struct name *name, enum limit limit) {
+                         const struct name *name, enum limit limit)
+{
     c->stats.refused_limit++;
     action_reply(c, session->key, request, REPLY_LIMIT, name)->limit = limit;
 }
 
 /* The answer is known: the name is kept here, or the masters refused its head just now and
  * it waits before it asks again. */
-static bool answer_at_once(struct coordinator *c, struct wait *wait) {
+static bool answer_at_once(struct coordinator *c, struct wait *wait)
+{
     struct resource *resource = wait->resource;
     bool head_pauses = resource->head != wait && resource->round == NULL && resource->giving_back == NULL &&
                        !resource->sweeping;
@@ -289,7 +317,9 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait) {
     return true;
 }
 
-void resource_ask(struct coordinator *c, struct session *session, uint64_t request, const struct request *what) {
+void resource_ask(struct coordinator *c, struct session *session, uint64_t request,
+                  const struct request *what)
+{
     struct resource *resource = find_or_make(c, &what->name);
     if (resource == NULL) {
         refuse_limit(c, session, request, &what->name, LIMIT_MAX_LOCKS);
@@ -311,7 +341,8 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
 /* ---- a waiter leaves ---- */
 
 /* Its first attempt is seen through all the same: wait=1ms is no worse than wait=0. */
-void wait_timer(struct coordinator *c, struct wait *wait) {
+void wait_timer(struct coordinator *c, struct wait *wait)
+{
     heap_remove(&c->deadlines, &wait->item);
     if (wait_is_trying(wait))
         return;
@@ -320,11 +351,13 @@ void wait_timer(struct coordinator *c, struct wait *wait) {
         wait_leave(c, wait);
 }
 
-void wait_cancel(struct coordinator *c, struct wait *wait, enum reply_code code) {
+void wait_cancel(struct coordinator *c, struct wait *wait, enum reply_code code)
+{
     refuse(c, wait, code);
     wait_leave(c, wait);
 }
 
-void wait_drop(struct coordinator *c, struct wait *wait) {
+void wait_drop(struct coordinator *c, struct wait *wait)
+{
     wait_leave(c, wait);
 }

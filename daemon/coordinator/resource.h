@@ -7,12 +7,14 @@
 struct resource *resource_find(const struct coordinator *c, const struct name *name); /* NULL: not in use */
 
 /* A LOCK joins the FIFO of its name; limits were checked. */
-void resource_ask(struct coordinator *c, struct session *session, uint64_t request, const struct request *what);
+void resource_ask(struct coordinator *c, struct session *session, uint64_t request,
+                  const struct request *what);
 
 /* The head asks the masters if nothing stands before it. Frees the resource when nobody
  * uses it: it may be gone afterwards. */
 void resource_pump(struct coordinator *c, struct resource *resource);
-void resource_released(struct coordinator *c, struct resource *resource); /* the lock may be free: ask at once */
+void resource_released(struct coordinator *c,
+                       struct resource *resource); /* the lock may be free: ask at once */
 
 /* The head's attempt has ended. */
 struct reply *resource_answer_head(struct coordinator *c, struct resource *resource, enum reply_code code);

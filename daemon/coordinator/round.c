@@ -9,20 +9,23 @@
 /* ---- all rounds in order of time-out: each waits for node_timeout, so appending keeps
  * the order ---- */
 
-static void enqueue(struct round_queue *queue, struct round *round) {
+static void enqueue(struct round_queue *queue, struct round *round)
+{
     round->prev = queue->last;
     round->next = NULL;
     *(queue->last ? &queue->last->next : &queue->first) = round;
     queue->last = round;
 }
 
-static void dequeue(struct round_queue *queue, struct round *round) {
+static void dequeue(struct round_queue *queue, struct round *round)
+{
     *(round->prev ? &round->prev->next : &queue->first) = round->next;
     *(round->next ? &round->next->prev : &queue->last) = round->prev;
 }
 
 struct round *round_begin(struct coordinator *c, enum round_phase phase, const struct name *name,
-                          const struct token *token, int64_t ttl_ms) {
+                          const struct token *token, int64_t ttl_ms)
+{
     struct round *round = pool_take(&c->rounds);
     if (round == NULL)
         return NULL;
@@ -37,7 +40,8 @@ struct round *round_begin(struct coordinator *c, enum round_phase phase, const s
     return round;
 }
 
-static bool legal(enum round_phase from, enum round_phase to) {
+static bool legal(enum round_phase from, enum round_phase to)
+{
     static const unsigned moves[] = {
         [ROUND_ASKING] = 1u << ROUND_FENCING | 1u << ROUND_READING | 1u << ROUND_DECIDED,
         [ROUND_FENCING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
@@ -50,7 +54,8 @@ static bool legal(enum round_phase from, enum round_phase to) {
     return (moves[from] & (1u << to)) != 0;
 }
 
-void round_move(struct coordinator *c, struct round *round, enum round_phase to) {
+void round_move(struct coordinator *c, struct round *round, enum round_phase to)
+{
     assert(legal(round->phase, to));
     round->phase = to;
     if (to == ROUND_DECIDED)
@@ -60,36 +65,42 @@ void round_move(struct coordinator *c, struct round *round, enum round_phase to)
     enqueue(&c->rounds_live, round);
 }
 
-void round_free(struct coordinator *c, struct round *round) {
+void round_free(struct coordinator *c, struct round *round)
+{
     assert(round->resource == NULL && round->request == 0 && !round->stale);
     dequeue(&c->rounds_live, round);
     pool_give(&c->rounds, round);
 }
 
 void round_send(struct coordinator *c, const struct round *round, enum command_verb verb, masters_t masters,
-                uint64_t number) {
+                uint64_t number)
+{
     struct command command = {.verb = verb, .ref = round->id, .number = number, .token = round->token};
     command.bucket = verb == COMMAND_ZADD || verb == COMMAND_ZSCORE ? quorum_bucket(&round->name) : 0;
     name_copy(&command.name, &round->name);
     action_send(c, masters, &command);
 }
 
-masters_t round_silent(const struct round *round) {
+masters_t round_silent(const struct round *round)
+{
     const struct tally *tally = &round->tally;
     return masters_without(tally->asked, tally->granted | tally->refused | tally->failed);
 }
 
-masters_t round_unheard(const struct round *round) {
+masters_t round_unheard(const struct round *round)
+{
     return round_silent(round) | round->fence_pending;
 }
 
-void round_decided(struct coordinator *c, struct round *round) {
+void round_decided(struct coordinator *c, struct round *round)
+{
     round_move(c, round, ROUND_DECIDED);
     if (round_unheard(round) == 0 && !round->stale)
         round_free(c, round);
 }
 
-static void look(struct coordinator *c, struct round *round, bool late) {
+static void look(struct coordinator *c, struct round *round, bool late)
+{
     if (round->stale)
         return;
     if (round->phase == ROUND_CHECKING || round->phase == ROUND_EXTENDING)
@@ -100,17 +111,20 @@ static void look(struct coordinator *c, struct round *round, bool late) {
         round_free(c, round);
 }
 
-static bool is_fencing(enum command_verb verb) {
+static bool is_fencing(enum command_verb verb)
+{
     return verb == COMMAND_ZADD || verb == COMMAND_ZSCORE;
 }
 
 /* EXTEND and CHECK are two questions of one round: the first's late answers are none to
  * the second. */
-static bool is_to_this_phase(const struct round *round, enum command_verb verb) {
+static bool is_to_this_phase(const struct round *round, enum command_verb verb)
+{
     return !(verb == COMMAND_CHECK && round->extend && round->phase != ROUND_CHECKING);
 }
 
-static void count(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote) {
+static void count(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote)
+{
     masters_t bit = masters_bit(master);
     bool yes = vote->kind == VOTE_YES || vote->kind == VOTE_NUMBER;
     if (!(round_silent(round) & bit))
@@ -134,7 +148,8 @@ static void count(struct coordinator *c, struct round *round, unsigned master, c
 }
 
 void round_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
-                const struct vote *vote) {
+                const struct vote *vote)
+{
     if (!is_to_this_phase(round, verb))
         return;
     if (vote->kind == VOTE_NOT_RUN) {
@@ -148,13 +163,15 @@ void round_vote(struct coordinator *c, struct round *round, unsigned master, enu
     look(c, round, false);
 }
 
-void round_timeout(struct coordinator *c, struct round *round) {
+void round_timeout(struct coordinator *c, struct round *round)
+{
     assert(!round->stale);
     masters_overdue(c, round_unheard(round));
     look(c, round, true);
 }
 
-void rounds_lost(struct coordinator *c, unsigned master) {
+void rounds_lost(struct coordinator *c, unsigned master)
+{
     masters_t bit = masters_bit(master);
     for (struct round *round = c->rounds_live.first; round != NULL; round = round->next) {
         if (!(round_unheard(round) & bit))
@@ -170,7 +187,8 @@ void rounds_lost(struct coordinator *c, unsigned master) {
     }
 }
 
-void round_look_stale(struct coordinator *c) {
+void round_look_stale(struct coordinator *c)
+{
     struct round *round = c->stale_rounds;
     c->stale_rounds = round->stale_next;
     round->stale = false;

@@ -5,7 +5,8 @@
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/state.h"
 
-static char lock_sign(const struct coordinator *c, const struct lease *lease, unsigned master) {
+static char lock_sign(const struct coordinator *c, const struct lease *lease, unsigned master)
+{
     masters_t bit = masters_bit(master);
     if (!(c->releasers & bit))
         return '!';
@@ -17,7 +18,8 @@ static char lock_sign(const struct coordinator *c, const struct lease *lease, un
 }
 
 bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
-                          struct lock_row *row) {
+                          struct lock_row *row)
+{
     const struct lease *lease = NULL;
     while (lease == NULL && cursor->slot < c->leases.fresh)
         lease = pool_at(&c->leases, (uint32_t)cursor->slot++);
@@ -40,7 +42,8 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
 
 /* The one after the cursor's: the next in its FIFO while it is there, else the first of that
  * name that came later. */
-static const struct wait *next_wait(const struct coordinator *c, struct cursor *cursor) {
+static const struct wait *next_wait(const struct coordinator *c, struct cursor *cursor)
+{
     const struct wait *last = pool_find(&c->waits, cursor->id);
     if (last != NULL && last->resource->id == cursor->slot)
         return last->next;
@@ -51,7 +54,8 @@ static const struct wait *next_wait(const struct coordinator *c, struct cursor *
     return wait;
 }
 
-static const struct resource *next_resource(const struct coordinator *c, const struct cursor *cursor) {
+static const struct resource *next_resource(const struct coordinator *c, const struct cursor *cursor)
+{
     uint64_t mask = ((uint64_t)1 << POOL_SLOT_BITS) - 1;
     uint32_t slot = cursor->slot == 0 ? 0 : (uint32_t)(cursor->slot & mask) + 1;
     for (; slot < c->resources.fresh; slot++) {
@@ -64,7 +68,8 @@ static const struct resource *next_resource(const struct coordinator *c, const s
 
 /* cursor: slot is the resource's id, id the wait's, position where it stood. */
 bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
-                            struct waiter_row *row) {
+                            struct waiter_row *row)
+{
     const struct wait *wait = cursor->slot != 0 ? next_wait(c, cursor) : NULL;
     if (wait == NULL) {
         const struct resource *resource = next_resource(c, cursor);
@@ -85,7 +90,9 @@ bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct 
     return true;
 }
 
-void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master, struct master_row *row) {
+void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master,
+                            struct master_row *row)
+{
     const struct master *m = &c->masters[master];
     masters_t bit = masters_bit(master);
     memset(row, 0, sizeof *row);
@@ -101,7 +108,8 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
         row->undo += (release->owed & bit) != 0;
 }
 
-void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats) {
+void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats)
+{
     *stats = c->stats;
     stats->locks = c->leases.used;
     stats->waiters = c->waits.used;
@@ -111,17 +119,26 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
     stats->undo_live = c->releases.used;
 }
 
-void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks, uint32_t *waits) {
+void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks,
+                                uint32_t *waits)
+{
     const struct session *found = session_find(c, session);
     *locks = found != NULL ? found->locks : 0;
     *waits = found != NULL ? found->waits : 0;
 }
 
-unsigned coordinator_voters(const struct coordinator *c) {
+enum master_state coordinator_master_state(const struct coordinator *c, unsigned master)
+{
+    return c->masters[master].state;
+}
+
+unsigned coordinator_voters(const struct coordinator *c)
+{
     return masters_count(c->voters);
 }
 
-unsigned coordinator_settled(const struct coordinator *c) {
+unsigned coordinator_settled(const struct coordinator *c)
+{
     unsigned settled = 0;
     for (unsigned i = 0; i < c->config.masters; i++)
         settled += c->masters[i].settled;

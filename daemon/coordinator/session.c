@@ -7,11 +7,13 @@
 
 enum { CANCELLED_A_STEP = 3 /* each may undo an attempt and begin another */ };
 
-static uint32_t hash_of(const struct coordinator *c, uint64_t key) {
+static uint32_t hash_of(const struct coordinator *c, uint64_t key)
+{
     return table_hash(c->config.hash_seed, &key, sizeof key);
 }
 
-struct session *session_find(const struct coordinator *c, uint64_t key) {
+struct session *session_find(const struct coordinator *c, uint64_t key)
+{
     uint32_t hash = hash_of(c, key), place = table_first(&c->session_keys, hash), slot;
     while (table_next(&c->session_keys, hash, &place, &slot)) {
         struct session *session = pool_at(&c->sessions, slot);
@@ -21,7 +23,8 @@ struct session *session_find(const struct coordinator *c, uint64_t key) {
     return NULL;
 }
 
-struct session *session_find_or_make(struct coordinator *c, uint64_t key) {
+struct session *session_find_or_make(struct coordinator *c, uint64_t key)
+{
     struct session *session = session_find(c, key);
     if (session != NULL)
         return session;
@@ -36,7 +39,8 @@ struct session *session_find_or_make(struct coordinator *c, uint64_t key) {
 
 /* ---- what is bound to it ---- */
 
-void session_link_wait(struct coordinator *c, struct session *session, struct wait *wait) {
+void session_link_wait(struct coordinator *c, struct session *session, struct wait *wait)
+{
     (void)c;
     wait->session = session;
     wait->session_prev = NULL;
@@ -47,7 +51,8 @@ void session_link_wait(struct coordinator *c, struct session *session, struct wa
     session->waits++;
 }
 
-void session_unlink_wait(struct coordinator *c, struct wait *wait) {
+void session_unlink_wait(struct coordinator *c, struct wait *wait)
+{
     (void)c;
     struct session *session = wait->session;
     *(wait->session_prev ? &wait->session_prev->session_next : &session->waiting) = wait->session_next;
@@ -56,7 +61,8 @@ void session_unlink_wait(struct coordinator *c, struct wait *wait) {
     session->waits--;
 }
 
-void session_link_lease(struct coordinator *c, struct session *session, struct lease *lease) {
+void session_link_lease(struct coordinator *c, struct session *session, struct lease *lease)
+{
     lease->session = session;
     lease->session_prev = NULL;
     lease->session_next = session->leases;
@@ -67,7 +73,8 @@ void session_link_lease(struct coordinator *c, struct session *session, struct l
     c->bound += lease->hold == HOLD_SESSION;
 }
 
-void session_unlink_lease(struct coordinator *c, struct lease *lease) {
+void session_unlink_lease(struct coordinator *c, struct lease *lease)
+{
     struct session *session = lease->session;
     *(lease->session_prev ? &lease->session_prev->session_next : &session->leases) = lease->session_next;
     if (lease->session_next != NULL)
@@ -77,14 +84,16 @@ void session_unlink_lease(struct coordinator *c, struct lease *lease) {
     c->bound -= lease->hold == HOLD_SESSION;
 }
 
-struct wait *session_wait(const struct session *session, uint64_t request) {
+struct wait *session_wait(const struct session *session, uint64_t request)
+{
     struct wait *wait = session->waiting;
     while (wait != NULL && wait->request != request)
         wait = wait->session_next;
     return wait;
 }
 
-struct lease *session_lease(const struct session *session, uint64_t request) {
+struct lease *session_lease(const struct session *session, uint64_t request)
+{
     struct lease *lease = session->leases;
     while (lease != NULL && lease->request != request)
         lease = lease->session_next;
@@ -94,19 +103,22 @@ struct lease *session_lease(const struct session *session, uint64_t request) {
 /* ---- its end, a little in each step ---- */
 
 /*   OPEN --FIN, QUIT--> FINISHING --> RELEASING or DROPPING --> gone (ACTION_SESSION_ENDED) */
-static void session_move(struct coordinator *c, struct session *session, enum session_state to) {
+static void session_move(struct coordinator *c, struct session *session, enum session_state to)
+{
     assert(to > session->state && session->state < SESSION_RELEASING);
     session->state = to;
     heap_set(&c->deadlines, &session->item, c->now_ms);
 }
 
-void session_finish(struct coordinator *c, uint64_t key) {
+void session_finish(struct coordinator *c, uint64_t key)
+{
     struct session *session = session_find_or_make(c, key);
     if (session != NULL && session->state == SESSION_OPEN)
         session_move(c, session, SESSION_FINISHING);
 }
 
-void session_end(struct coordinator *c, uint64_t key, enum session_state how) {
+void session_end(struct coordinator *c, uint64_t key, enum session_state how)
+{
     struct session *session = session_find(c, key);
     if (session == NULL)
         action_push(c, ACTION_SESSION_ENDED)->session = key;
@@ -116,14 +128,16 @@ void session_end(struct coordinator *c, uint64_t key, enum session_state how) {
 
 /* The next that would have to wait; what does not wait, or tries for the first time, is
  * still answered. */
-static struct wait *to_cancel(const struct session *session) {
+static struct wait *to_cancel(const struct session *session)
+{
     struct wait *wait = session->waiting;
     while (wait != NULL && (!wait->patient || wait_is_trying(wait)))
         wait = wait->session_next;
     return wait;
 }
 
-static void finish_some(struct coordinator *c, struct session *session) {
+static void finish_some(struct coordinator *c, struct session *session)
+{
     struct wait *wait = to_cancel(session);
     for (unsigned i = 0; wait != NULL && i < CANCELLED_A_STEP; i++) {
         wait_cancel(c, wait, REPLY_CANCELLED);
@@ -132,7 +146,8 @@ static void finish_some(struct coordinator *c, struct session *session) {
     heap_set(&c->deadlines, &session->item, wait != NULL ? c->now_ms : INT64_MAX);
 }
 
-static void end_lease(struct coordinator *c, struct session *session, struct lease *lease) {
+static void end_lease(struct coordinator *c, struct session *session, struct lease *lease)
+{
     if (session->state == SESSION_DROPPING || lease->hold == HOLD_LEASE) {
         lease_unbind(c, lease);
         return;
@@ -141,7 +156,8 @@ static void end_lease(struct coordinator *c, struct session *session, struct lea
     lease_give_back(c, lease, 0, 0, true);
 }
 
-void session_timer(struct coordinator *c, struct session *session) {
+void session_timer(struct coordinator *c, struct session *session)
+{
     if (session->state == SESSION_FINISHING) {
         finish_some(c, session);
         return;

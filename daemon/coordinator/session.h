@@ -12,8 +12,9 @@ void session_unlink_wait(struct coordinator *c, struct wait *wait);
 void session_link_lease(struct coordinator *c, struct session *session, struct lease *lease);
 void session_unlink_lease(struct coordinator *c, struct lease *lease);
 
-struct wait *session_wait(const struct session *session, uint64_t request);   /* NULL: none */
-struct lease *session_lease(const struct session *session, uint64_t request); /* granted to that request; NULL: none */
+struct wait *session_wait(const struct session *session, uint64_t request); /* NULL: none */
+struct lease *session_lease(const struct session *session,
+                            uint64_t request); /* granted to that request; NULL: none */
 
 void session_finish(struct coordinator *c, uint64_t key);
 void session_end(struct coordinator *c, uint64_t key, enum session_state how); /* RELEASING or DROPPING */

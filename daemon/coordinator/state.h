@@ -26,7 +26,7 @@ enum item_kind { ITEM_WAIT, ITEM_RESOURCE, ITEM_LEASE, ITEM_SESSION, ITEM_RELEAS
 
 struct wait {
     uint64_t id;
-    struct heap_item item; /* its deadline; none for wait=0 */
+    struct heap_item item;    /* its deadline; none for wait=0 */
     struct wait *next, *prev; /* FIFO of the resource */
     struct wait *session_next, *session_prev;
     struct resource *resource; /* (ref) */
@@ -105,10 +105,10 @@ struct lease {
  * DECIDED is over for the client and only waits for late votes. An acquire that fails
  * becomes a release instead. */
 enum round_phase {
-    ROUND_ASKING,   /* SET, and on a request's first attempt ZADD behind it */
-    ROUND_FENCING,  /* ZADD of a fresh proposal on the granting masters */
-    ROUND_READING,  /* ZSCORE: what stands in the proposal's way */
-    ROUND_RAISING,  /* ZADD above that */
+    ROUND_ASKING,  /* SET, and on a request's first attempt ZADD behind it */
+    ROUND_FENCING, /* ZADD of a fresh proposal on the granting masters */
+    ROUND_READING, /* ZSCORE: what stands in the proposal's way */
+    ROUND_RAISING, /* ZADD above that */
     ROUND_CHECKING,
     ROUND_EXTENDING,
     ROUND_DECIDED,
@@ -146,16 +146,16 @@ struct release {
     struct release *next, *prev; /* in order of timeout_ms until decided, then by age */
     struct release *stale_next;
     bool stale;
-    bool lingers;   /* in the list of those that are only owed */
-    bool answered;  /* the client has its reply, or never wanted one */
-    bool bound;     /* +UNLOCKED by the rule for a lock bound here */
+    bool lingers;  /* in the list of those that are only owed */
+    bool answered; /* the client has its reply, or never wanted one */
+    bool bound;    /* +UNLOCKED by the rule for a lock bound here */
     int64_t timeout_ms;
     int64_t ttl_ms;
-    int64_t until_ms;      /* keys are gone by then on masters of settled */
-    masters_t asked;       /* got it on their present connection, at least once */
-    masters_t unanswered;  /* of those */
-    masters_t owed;        /* may have the key, and did not acknowledge */
-    masters_t settled;     /* of owed: nothing that we sent before can run there any more */
+    int64_t until_ms;     /* keys are gone by then on masters of settled */
+    masters_t asked;      /* got it on their present connection, at least once */
+    masters_t unanswered; /* of those */
+    masters_t owed;       /* may have the key, and did not acknowledge */
+    masters_t settled;    /* of owed: nothing that we sent before can run there any more */
     masters_t deleted, missing;
     struct resource *resource; /* (ref) whose head waits for it; NULL: none */
     uint64_t session, request; /* UNLOCK */
@@ -186,15 +186,15 @@ struct master {
     enum master_state state;
     enum master_why why;
     int64_t since_ms;
-    uint32_t connection;  /* 0: none yet */
-    uint64_t client_id;   /* of the present connection; 0: not known yet */
-    uint64_t killing;     /* client id of the connection before that carried lock commands; 0: none */
-    bool carried;         /* the present connection carried lock commands */
-    bool asked_info;      /* INFO is unanswered */
-    bool known;           /* run_id is that of a handshake that went well */
+    uint32_t connection; /* 0: none yet */
+    uint64_t client_id;  /* of the present connection; 0: not known yet */
+    uint64_t killing;    /* client id of the connection before that carried lock commands; 0: none */
+    bool carried;        /* the present connection carried lock commands */
+    bool asked_info;     /* INFO is unanswered */
+    bool known;          /* run_id is that of a handshake that went well */
     bool was_replica;
     bool evicts;
-    bool settled;         /* a first handshake ended, well or not */
+    bool settled; /* a first handshake ended, well or not */
     char run_id[RUN_ID_HEX];
     uint32_t version;
     int64_t quarantine_ms; /* its end; 0: none */
@@ -221,9 +221,9 @@ struct coordinator {
     unsigned quorum;
     int64_t full_ms; /* quarantine in full: max_ttl and its drift */
     int64_t now_ms;
-    const struct event *event; /* (ref) the step's */
-    struct actions *actions;   /* (ref) the step's */
-    bool token_drawn;          /* in this step */
+    const struct core_event *event; /* (ref) the step's */
+    struct actions *actions;        /* (ref) the step's */
+    bool token_drawn;               /* in this step */
 
     struct heap deadlines;
     struct pool waits, resources, leases, rounds, releases, sessions;
@@ -234,15 +234,15 @@ struct coordinator {
     struct release *stale_releases;
 
     struct master masters[MASTERS];
-    masters_t voters;     /* MASTER_UP */
-    masters_t extenders;  /* those, and MASTER_QUARANTINE */
-    masters_t releasers;  /* those, MASTER_SLOW and MASTER_UNDOING */
+    masters_t voters;    /* MASTER_UP */
+    masters_t extenders; /* those, and MASTER_QUARANTINE */
+    masters_t releasers; /* those, MASTER_SLOW and MASTER_UNDOING */
 
     uint64_t proposal; /* the last one made */
     uint64_t lead_us;  /* ahead of our wall clock: how far the fastest daemon's is */
     uint32_t acquiring;
-    uint32_t bound;     /* session locks bound to sessions */
-    uint32_t asking;    /* EXTEND, CHECK and UNLOCK requests that have no reply yet */
+    uint32_t bound;  /* session locks bound to sessions */
+    uint32_t asking; /* EXTEND, CHECK and UNLOCK requests that have no reply yet */
 
     bool draining;
     bool ending; /* drain_timeout is over: holders are told */

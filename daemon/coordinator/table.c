@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool table_init(struct table *table, uint32_t capacity) {
+bool table_init(struct table *table, uint32_t capacity)
+{
     uint32_t size = 16;
     while (size < 2 * (uint64_t)capacity)
         size *= 2;
@@ -15,11 +16,13 @@ bool table_init(struct table *table, uint32_t capacity) {
     return table->entries != NULL;
 }
 
-void table_free(struct table *table) {
+void table_free(struct table *table)
+{
     free(table->entries);
 }
 
-void table_add(struct table *table, uint32_t hash, uint32_t slot) {
+void table_add(struct table *table, uint32_t hash, uint32_t slot)
+{
     assert(table->count < table->capacity);
     uint32_t place = hash & table->mask;
     while (table->entries[place].value != 0)
@@ -30,7 +33,8 @@ void table_add(struct table *table, uint32_t hash, uint32_t slot) {
 
 /* Moves later entries of the run back into the gap (Knuth 6.4, algorithm R), so that
  * there are no tombstones to step over. */
-void table_remove(struct table *table, uint32_t hash, uint32_t slot) {
+void table_remove(struct table *table, uint32_t hash, uint32_t slot)
+{
     uint32_t gap = hash & table->mask;
     while (table->entries[gap].value != slot + 1) {
         assert(table->entries[gap].value != 0);
@@ -49,11 +53,13 @@ void table_remove(struct table *table, uint32_t hash, uint32_t slot) {
     table->count--;
 }
 
-uint32_t table_first(const struct table *table, uint32_t hash) {
+uint32_t table_first(const struct table *table, uint32_t hash)
+{
     return hash & table->mask;
 }
 
-bool table_next(const struct table *table, uint32_t hash, uint32_t *place, uint32_t *slot) {
+bool table_next(const struct table *table, uint32_t hash, uint32_t *place, uint32_t *slot)
+{
     for (;; *place = (*place + 1) & table->mask) {
         const struct table_entry *entry = &table->entries[*place];
         if (entry->value == 0)
@@ -66,7 +72,8 @@ bool table_next(const struct table *table, uint32_t hash, uint32_t *place, uint3
     }
 }
 
-uint32_t table_hash(uint64_t seed, const void *bytes, size_t len) {
+uint32_t table_hash(uint64_t seed, const void *bytes, size_t len)
+{
     uint64_t hash = seed ^ UINT64_C(14695981039346656037);
     const uint8_t *p = bytes;
     for (; len >= 8; p += 8, len -= 8) {
