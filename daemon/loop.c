@@ -101,7 +101,8 @@ static void step(struct loop *loop, enum event_kind kind)
 
 /* ---- callbacks become events ---- */
 
-static void on_request(void *arg, uint64_t session, uint64_t request, uint64_t target, const struct request *what)
+static void on_request(void *arg, uint64_t session, uint64_t request, uint64_t target,
+                       const struct request *what)
 {
     struct loop *loop = arg;
     loop->event.session = session;
@@ -371,7 +372,8 @@ static bool make_dns(struct loop *loop)
     if (loop->dns == NULL)
         return false;
     if (evdns_base_resolv_conf_parse(loop->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf") != 0)
-        log_warn("resolv_conf", "why=\"/etc/resolv.conf cannot be used: names of masters resolve by hosts only\"");
+        log_warn("resolv_conf",
+                 "why=\"/etc/resolv.conf cannot be used: names of masters resolve by hosts only\"");
     if (evdns_base_load_hosts(loop->dns, "/etc/hosts") != 0)
         log_warn("hosts", "why=\"/etc/hosts cannot be read\"");
     return true;
@@ -434,8 +436,8 @@ struct loop *loop_new(const struct conf *conf, const char *version)
         loop_free(loop);
         return NULL;
     }
-    loop->view = (struct loop_view){conf,        version,     loop->coordinator,
-                                    loop->conns, loop->nodes, clock_boot_ms()};
+    loop->view =
+        (struct loop_view){conf, version, loop->coordinator, loop->conns, loop->nodes, clock_boot_ms()};
     return loop;
 }
 
