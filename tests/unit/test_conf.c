@@ -1,0 +1,392 @@
+/* The configuration: every key, files, warnings, and printing. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/conf_said.h"
+
+static void parse_file(const char *path)
+{
+    size_t said_len;
+    free(said);
+    FILE *errors = open_memstream(&said, &said_len);
+    ck_assert_ptr_nonnull(errors);
+    memset(&conf, 0xa5, sizeof conf);
+    faults = conf_read(&conf, path, errors);
+    fclose(errors);
+}
+
+static void file_write(char path[32], const void *text, size_t len, mode_t mode)
+{
+    memcpy(path, "/tmp/redlockd-test-XXXXXX", sizeof "/tmp/redlockd-test-XXXXXX");
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, len), (ssize_t)len);
+    ck_assert_int_eq(fchmod(fd, mode), 0);
+    close(fd);
+}
+
+/* ---- what is right ---- */
+
+START_TEST(defaults)
+{
+    parse(NODES);
+    assert_clean();
+    ck_assert_uint_eq(conf.listeners, 1);
+    ck_assert_str_eq(conf.listen[0].shown, "127.0.0.1:7335");
+    ck_assert_uint_eq(conf.masters, 3);
+    ck_assert_str_eq(conf.key_prefix, "redlock:");
+    ck_assert_int_eq(conf.default_ttl_ms, 10000);
+    ck_assert_int_eq(conf.min_ttl_ms, 100);
+    ck_assert_int_eq(conf.max_ttl_ms, 60000);
+    ck_assert_int_eq(conf.node_timeout_ms, 50);
+    ck_assert_int_eq(conf.min_validity_ms, 1);
+    ck_assert_int_eq(conf.node_backlog_bytes, 1 << 20);
+    ck_assert_int_eq(conf.max_output_bytes, 65536);
+    ck_assert_int_eq(conf.max_locks, 100000);
+    ck_assert(conf.restart_guard);
+    ck_assert_int_eq(conf.log_level, LOG_LEVEL_INFO);
+    ck_assert_uint_eq(conf.unix_mode, 0660);
+}
+END_TEST
+
+START_TEST(every_key)
+{
+    char secret[32], text[2048];
+    file_write(secret, "s3cret\n", 7, 0600);
+    snprintf(text, sizeof text,
+             "listen: [\"[::1]:7000\", \"unix:///run/x.sock\", localhost:0]\n"
+             "unix_mode: 0600\n"
+             "nodes:\n  - redis://10.0.0.1:6379\n  - redis://me:p%%40%%2fs@[::2]:6380/7\n"
+             "  - unix:/run/r.sock?db=3\n"
+             "node_user: all\nnode_password_file: %s\nkey_prefix: \"\"\n"
+             "default_ttl: 5s\nmin_ttl: 500\nmax_ttl: 1m\nnode_timeout: 250ms\nmin_validity: 2ms\n"
+             "client_keepalive: 1m\nnode_backlog: 2m\nretry_min: 1ms\nretry_max: 1s\nrestart_guard: No\n"
+             "drain_timeout: 0\nmax_clients: 1\nmax_locks: 500000\nmax_waiters: 2\n"
+             "max_locks_per_client: 3\nmax_waits_per_client: 4\nmax_output: 8192\nidle_line_timeout: 1h\n"
+             "log_level: debug\n",
+             secret);
+    parse(text);
+    assert_clean();
+    ck_assert_uint_eq(conf.listeners, 3);
+    ck_assert_str_eq(conf.listen[0].host, "::1");
+    ck_assert_str_eq(conf.listen[0].shown, "[::1]:7000");
+    ck_assert_str_eq(conf.listen[1].path, "/run/x.sock");
+    ck_assert_str_eq(conf.listen[1].shown, "unix:/run/x.sock");
+    ck_assert_uint_eq(conf.listen[2].port, 0);
+    ck_assert_uint_eq(conf.unix_mode, 0600);
+    ck_assert_str_eq(conf.nodes[0].user, "all");
+    ck_assert_str_eq(conf.nodes[0].password, "s3cret");
+    ck_assert_int_eq(conf.nodes[0].db, 0);
+    ck_assert_str_eq(conf.nodes[1].user, "me");
+    ck_assert_str_eq(conf.nodes[1].password, "p@/s");
+    ck_assert_str_eq(conf.nodes[1].address.shown, "[::2]:6380");
+    ck_assert_uint_eq(conf.nodes[1].address.port, 6380);
+    ck_assert_int_eq(conf.nodes[1].db, 7);
+    ck_assert_str_eq(conf.nodes[2].address.path, "/run/r.sock");
+    ck_assert_str_eq(conf.nodes[2].password, "s3cret");
+    ck_assert_int_eq(conf.nodes[2].db, 3);
+    ck_assert_str_eq(conf.key_prefix, "");
+    ck_assert_int_eq(conf.default_ttl_ms, 5000);
+    ck_assert_int_eq(conf.min_ttl_ms, 500);
+    ck_assert_int_eq(conf.max_ttl_ms, 60000);
+    ck_assert_int_eq(conf.node_timeout_ms, 250);
+    ck_assert_int_eq(conf.min_validity_ms, 2);
+    ck_assert_int_eq(conf.client_keepalive_ms, 60000);
+    ck_assert_int_eq(conf.node_backlog_bytes, 2 << 20);
+    ck_assert_int_eq(conf.retry_min_ms, 1);
+    ck_assert_int_eq(conf.retry_max_ms, 1000);
+    ck_assert(!conf.restart_guard);
+    ck_assert_int_eq(conf.drain_timeout_ms, 0);
+    ck_assert_int_eq(conf.max_clients, 1);
+    ck_assert_int_eq(conf.max_locks, 500000);
+    ck_assert_int_eq(conf.max_waiters, 2);
+    ck_assert_int_eq(conf.max_locks_per_client, 3);
+    ck_assert_int_eq(conf.max_waits_per_client, 4);
+    ck_assert_int_eq(conf.max_output_bytes, 8192);
+    ck_assert_int_eq(conf.idle_line_timeout_ms, 3600000);
+    ck_assert_int_eq(conf.log_level, LOG_LEVEL_DEBUG);
+    unlink(secret);
+}
+END_TEST
+
+START_TEST(switch_words)
+{
+    static const char *const on[] = {"on", "true", "yes", "ON", "True"}, *const off[] = {"off", "false", "no",
+                                                                                         "OFF"};
+    char text[64];
+    for (unsigned i = 0; i < 5; i++) {
+        snprintf(text, sizeof text, "restart_guard: %s\n", on[i]);
+        parse_more(text);
+        ck_assert(faults == 0 && conf.restart_guard);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(text, sizeof text, "restart_guard: %s\n", off[i]);
+        parse_more(text);
+        ck_assert(faults == 0 && !conf.restart_guard);
+    }
+}
+END_TEST
+
+START_TEST(urls_that_are_right)
+{
+    parse("nodes: ['redis://:pw@h:1', 'redis://u%3A:p%3a@H.x-y_z:65535/', unix:/a.sock]\n");
+    assert_clean();
+    ck_assert_str_eq(conf.nodes[0].user, "");
+    ck_assert_str_eq(conf.nodes[0].password, "pw");
+    ck_assert_str_eq(conf.nodes[1].user, "u:");
+    ck_assert_str_eq(conf.nodes[1].password, "p:");
+    ck_assert_uint_eq(conf.nodes[1].address.port, 65535);
+    ck_assert_str_eq(conf.nodes[2].address.shown, "unix:/a.sock");
+}
+END_TEST
+
+/* A mapping by anchor and alias is YAML too. */
+START_TEST(yaml_forms)
+{
+    parse("# comment\n{nodes: [\"redis://a:1\", 'redis://b:1', redis://c:1],\n max_ttl: &t \"30s\", "
+          "default_ttl: *t}\n");
+    assert_clean();
+    ck_assert_int_eq(conf.default_ttl_ms, 30000);
+}
+END_TEST
+
+/* ---- files ---- */
+
+START_TEST(files)
+{
+    char path[32];
+    parse_file("/nonexistent/redlockd.yaml");
+    ck_assert_int_eq(faults, 1);
+    assert_said("/nonexistent/redlockd.yaml: cannot be read: No such file or directory");
+    parse_file("/tmp");
+    ck_assert_int_eq(faults, 1);
+    assert_said("/tmp: cannot be read: Is a directory");
+
+    size_t big = (1 << 20) + 1;
+    char *text = malloc(big);
+    ck_assert_ptr_nonnull(text);
+    memset(text, '\n', big);
+    memcpy(text, NODES, strlen(NODES));
+    file_write(path, text, big, 0600);
+    parse_file(path);
+    ck_assert_int_eq(faults, 1);
+    assert_said("larger than 1 MiB");
+    ck_assert_int_eq(truncate(path, (off_t)big - 1), 0);
+    parse_file(path);
+    assert_clean();
+    ck_assert_uint_eq(conf.masters, 3);
+    unlink(path);
+    free(text);
+}
+END_TEST
+
+static void secret_parse(const char *bytes, size_t len, mode_t mode)
+{
+    char path[32], text[128];
+    file_write(path, bytes, len, mode);
+    snprintf(text, sizeof text, "node_password_file: %s\n", path);
+    parse_more(text);
+    unlink(path);
+}
+
+START_TEST(secrets)
+{
+    char text[512];
+    secret_parse("", 0, 0600);
+    assert_fault("it is empty; write the password into it");
+    secret_parse("\n", 1, 0600);
+    assert_fault("it is empty");
+    secret_parse("a\nb\n", 4, 0600);
+    assert_fault("more than one line");
+    secret_parse("a\0b", 3, 0600);
+    assert_fault("more than one line");
+    memset(text, 'x', sizeof text);
+    secret_parse(text, 256, 0600);
+    assert_fault("at most 255 bytes");
+    secret_parse(text, sizeof text, 0600);
+    assert_fault("at most 255 bytes");
+    text[255] = '\n';
+    secret_parse(text, 256, 0600);
+    assert_clean();
+    ck_assert_uint_eq(strlen(conf.nodes[2].password), 255);
+    secret_parse("pw\r\n", 4, 0600);
+    assert_clean();
+    ck_assert_str_eq(conf.nodes[0].password, "pw");
+    ck_assert_str_eq(conf.nodes[0].user, "");
+    secret_parse("pw", 2, 0604);
+    ck_assert_int_eq(faults, 0);
+    assert_said("node_password_file: warning: everybody can read /tmp/redlockd-test-");
+}
+END_TEST
+
+/* ---- warnings ---- */
+
+START_TEST(warn_password_in_file)
+{
+    static const char text[] = "nodes: ['redis://a:1', 'redis://:pw@b:1', 'redis://c:1']\n";
+    char path[32], expected[128];
+    file_write(path, text, strlen(text), 0644);
+    parse_file(path);
+    ck_assert_int_eq(faults, 0);
+    ck_assert_uint_eq(lines_said(), 1);
+    snprintf(expected, sizeof expected,
+             "%s:1:24: nodes: warning: a password in a file that everybody can read", path);
+    assert_said(expected);
+    ck_assert_int_eq(chmod(path, 0640), 0);
+    parse_file(path);
+    assert_clean();
+    unlink(path);
+}
+END_TEST
+
+START_TEST(warn_listeners)
+{
+    parse_more("listen: ['127.0.0.2:1', '[::1]:1', 'localhost:1', 'unix:/a']\n");
+    assert_clean();
+    parse_more("listen:\n  - 127.0.0.1:1\n  - 0.0.0.0:1\n  - '[::]:1'\n  - example.org:1\n");
+    ck_assert_int_eq(faults, 0);
+    ck_assert_uint_eq(lines_said(), 3);
+    assert_said("f:4:5: listen: warning: 0.0.0.0:1 can be reached from other machines");
+    assert_said("f:5:5: listen: warning: [::]:1 can");
+    assert_said("f:6:5: listen: warning: example.org:1 can");
+}
+END_TEST
+
+START_TEST(warn_masters)
+{
+    static const char *const said_of[] = {
+        "",
+        "1 master survives the failure of 0",
+        "2 masters survive the failure of 0",
+        "",
+        "4 masters survive the failure of 1, as three do",
+        "",
+        "6 masters survive the failure of 2, as one fewer would",
+    };
+    for (int n = 1; n <= 6; n++) {
+        char text[256] = "nodes:\n";
+        for (int i = 1; i <= n; i++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "  - redis://n:%d\n", i);
+        parse(text);
+        ck_assert_int_eq(faults, 0);
+        ck_assert_uint_eq(lines_said(), said_of[n][0] ? 1 : 0);
+        assert_said(said_of[n]);
+    }
+}
+END_TEST
+
+/* ---- printing ---- */
+
+static char *print(void)
+{
+    char *text;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    ck_assert_ptr_nonnull(out);
+    conf_print(&conf, out);
+    fclose(out);
+    return text;
+}
+
+START_TEST(round_trip)
+{
+    parse("nodes: ['redis://me:SECRET@a:1/2', 'redis://:SECRET@[::1]:1', 'unix:/x?db=1', "
+          "'redis://u%3a%25:SECRET@b:1']\n"
+          "listen: ['unix:/a\"\\b', '[::1]:7']\nkey_prefix: 'a\\\"b'\nnode_backlog: 65537\nmax_ttl: 90s\n"
+          "default_ttl: 1500\nunix_mode: 0777\nrestart_guard: off\nlog_level: error\n");
+    ck_assert_int_eq(faults, 0);
+    char *first = print();
+    ck_assert_ptr_null(strstr(first, "SECRET"));
+    ck_assert_ptr_nonnull(strstr(first, "redis://me:***@a:1/2"));
+    parse(first);
+    ck_assert_msg(faults == 0, "%s", said);
+    char *second = print();
+    ck_assert_str_eq(first, second);
+    ck_assert_str_eq(conf.key_prefix, "a\\\"b");
+    ck_assert_str_eq(conf.nodes[3].user, "u:%");
+    ck_assert_int_eq(conf.node_backlog_bytes, 65537);
+    ck_assert_int_eq(conf.max_ttl_ms, 90000);
+    ck_assert_uint_eq(conf.unix_mode, 0777);
+    free(first);
+    free(second);
+}
+END_TEST
+
+START_TEST(show_rows)
+{
+    char key[64], value[2048];
+    unsigned rows = 0, nodes = 0;
+    parse("nodes: ['redis://me:SECRET@a:1/2', 'redis://b:1', 'unix:/x?db=1']\n");
+    for (; conf_row(&conf, rows, key, sizeof key, value, sizeof value); rows++) {
+        ck_assert_ptr_null(strstr(value, "SECRET"));
+        ck_assert_ptr_null(strchr(value, '@'));
+        nodes += strcmp(key, "nodes") == 0;
+    }
+    ck_assert_uint_eq(nodes, 3);
+    ck_assert_uint_eq(rows, CONF_KEYS + 2); /* one listener, two more masters */
+    ck_assert(conf_row(&conf, 0, key, sizeof key, value, sizeof value));
+    ck_assert_str_eq(key, "listen");
+    ck_assert_str_eq(value, "127.0.0.1:7335");
+    ck_assert(conf_row(&conf, 2, key, sizeof key, value, sizeof value));
+    ck_assert_str_eq(value, "redis://a:1/2");
+    ck_assert(conf_row(&conf, rows - 1, key, sizeof key, value, sizeof value));
+    ck_assert_str_eq(key, "log_level");
+    ck_assert_str_eq(value, "info");
+}
+END_TEST
+
+/* The example that is installed: right as it is, and its comments say the true defaults. */
+START_TEST(example)
+{
+    char *text = NULL, line[512];
+    size_t len;
+    parse_file("conf/redlockd.yaml");
+    ck_assert_msg(faults == 0, "%s", said);
+    FILE *in = fopen("conf/redlockd.yaml", "r"), *out = open_memstream(&text, &len);
+    ck_assert(in && out);
+    while (fgets(line, sizeof line, in)) { /* "#key: value" and "#  - item" are defaults, "# text" is not */
+        bool is_default = line[0] == '#' && (line[1] != ' ' || strncmp(line, "#  - ", 5) == 0);
+        fputs(line + is_default, out);
+    }
+    fclose(in);
+    fclose(out);
+    char *expected = print();
+    parse(text);
+    ck_assert_msg(faults == 0, "%s", said);
+    char *got = print();
+    ck_assert_str_eq(got, expected);
+    for (unsigned k = 0; k < CONF_KEYS; k++) {
+        snprintf(line, sizeof line, "\n%s:", conf_settings[k].key);
+        ck_assert_msg(strstr(text, line) != NULL, "%s is not in the example", conf_settings[k].key);
+    }
+    free(text);
+    free(expected);
+    free(got);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conf");
+    TCase *one = tcase_create("conf");
+    suite_add_tcase(suite, one);
+    tcase_add_test(one, defaults);
+    tcase_add_test(one, every_key);
+    tcase_add_test(one, switch_words);
+    tcase_add_test(one, urls_that_are_right);
+    tcase_add_test(one, yaml_forms);
+    tcase_add_test(one, files);
+    tcase_add_test(one, secrets);
+    tcase_add_test(one, warn_password_in_file);
+    tcase_add_test(one, warn_listeners);
+    tcase_add_test(one, warn_masters);
+    tcase_add_test(one, round_trip);
+    tcase_add_test(one, show_rows);
+    tcase_add_test(one, example);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    free(said);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,269 @@
+/* The configuration: every error, with its place. */
+#include "tests/unit/conf_said.h"
+
+/* ---- what is wrong: one fault each, at its place ---- */
+
+static const struct {
+    const char *text, *fault;
+} wrong[] = {
+    /* keys */
+    {"max_tttl: 1s", "f:2:1: \"max_tttl\": unknown key; did you mean max_ttl?"},
+    {"node-user: x", "f:2:1: \"node-user\": unknown key; did you mean node_user?"},
+    {"wibble: 1", "f:2:1: \"wibble\": unknown key; the keys are listen, unix_mode, nodes"},
+    {"\"a\\nb\\\"\": 1", "f:2:1: \"a\\x0ab\\\"\": unknown key"},
+    {"\"max_ttl\\0\": 3s", "unknown key"},
+    {"? [a]\n: 3", "f:2:3: ?: a key is one word"},
+    {"max_ttl: 30s\nmax_ttl: 30s", "f:3:1: max_ttl: this key stands in line 2 already"},
+    /* types */
+    {"max_ttl: [30s]", "f:2:10: max_ttl: wrong type: a list where one value belongs"},
+    {"max_ttl: {a: b}", "f:2:10: max_ttl: wrong type: a mapping"},
+    {"max_ttl:", "f:2:1: max_ttl: there is no value"},
+    {"max_ttl: ~", "f:2:1: max_ttl: there is no value"},
+    {"node_user: null", "f:2:1: node_user: there is no value"},
+    {"key_prefix: \"a\\0b\"", "f:2:13: key_prefix: there is a NUL byte"},
+    {"listen: 127.0.0.1:1", "f:2:9: listen: wrong type: not a list; write one address a line"},
+    {"listen: []", "f:2:9: listen: the list is empty"},
+    {"listen:", "f:2:1: listen: the list is empty"},
+    {"listen: [[a]]", "f:2:10: listen: wrong type"},
+    /* numbers */
+    {"max_ttl: 1.5s", "f:2:10: max_ttl: \"1.5s\" is not a duration"},
+    {"max_ttl: -3s", "is not a duration"},
+    {"max_ttl: 3 s", "is not a duration"},
+    {"max_ttl: 3S", "is not a duration"},
+    {"max_ttl: s", "is not a duration"},
+    {"max_ttl: \"\"", "is not a duration"},
+    {"max_ttl: 12345678901s", "is not a duration"},
+    {"max_ttl: 9999999999h", "is out of range; allowed is 2s to 24h"},
+    {"max_ttl: 1999ms", "1999ms is out of range; allowed is 2s to 24h"},
+    {"max_ttl: 25h", "allowed is 2s to 24h"},
+    {"default_ttl: 9ms", "allowed is 10ms to 24h"},
+    {"min_ttl: 2h", "allowed is 10ms to 1h"},
+    {"node_timeout: 0", "allowed is 1ms to 10s"},
+    {"min_validity: 0ms", "allowed is 1ms to 10s"},
+    {"client_keepalive: 999ms", "allowed is 1s to 2h"},
+    {"retry_min: 0", "allowed is 1ms to 10s"},
+    {"retry_max: 2m", "allowed is 1ms to 1m"},
+    {"drain_timeout: 61m", "allowed is 0ms to 1h"},
+    {"idle_line_timeout: 99", "allowed is 100ms to 1h"},
+    {"node_backlog: 1g", "f:2:15: node_backlog: \"1g\" is not a size"},
+    {"node_backlog: 65m", "allowed is 64k to 64m"},
+    {"node_backlog: 63k", "allowed is 64k to 64m"},
+    {"max_output: 100", "allowed is 4k to 16m"},
+    {"max_clients: 0", "f:2:14: max_clients: 0 is out of range; allowed is 1 to 100000"},
+    {"max_clients: 1k", "\"1k\" is not a whole number"},
+    {"max_clients: 100001", "allowed is 1 to 100000"},
+    {"max_locks: 500001", "allowed is 1 to 500000"},
+    {"max_waiters: 250001", "allowed is 1 to 250000"},
+    {"max_locks_per_client: 500001", "allowed is 1 to 500000"},
+    {"max_waits_per_client: 250001", "allowed is 1 to 250000"},
+    /* words */
+    {"restart_guard: maybe", "f:2:16: restart_guard: \"maybe\" is not on or off"},
+    {"log_level: loud", "\"loud\" is not error, warn, info or debug"},
+    {"unix_mode: 0888", "\"0888\" is not a file mode in octal"},
+    {"unix_mode: \"1777\"", "is not a file mode"},
+    {"unix_mode: \"0460\"", "is not a file mode"},
+    {"unix_mode: 66", "is not a file mode"},
+    {"key_prefix: a,b", "is not a key prefix"},
+    {"key_prefix: a b", "is not a key prefix"},
+    {"key_prefix: \"\\xe9\"", "is not a key prefix"},
+    {"key_prefix: 12345678901234567890123456789012345678901234567890123456789012345", "at most 64"},
+    {"node_user: a b", "is not a Redis user"},
+    {"node_user: a", "f:2:1: node_user: it needs node_password_file"},
+    {"node_password_file: rel", "is not an absolute path"},
+    {"node_password_file: \"/a\\nb\"", "is not an absolute path"},
+    {"node_password_file: /nonexistent/x", "/nonexistent/x: No such file"},
+    {"node_password_file: /tmp", "/tmp: not a file"},
+    /* listeners */
+    {"listen: [127.0.0.1]", "f:2:10: listen: \"127.0.0.1\": the port is missing"},
+    {"listen: ['127.0.0.1:65536']", "the port is not a number"},
+    {"listen: ['127.0.0.1:']", "the port is not a number"},
+    {"listen: ['127.0.0.1:1x']", "the port is not a number"},
+    {"listen: ['127.0.0.300:1']", "the host is not an IPv4 address"},
+    {"listen: ['10.1:1']", "the host is not an IPv4 address"},
+    {"listen: [':1']", "for every interface write 0.0.0.0"},
+    {"listen: ['*:1']", "for every interface write 0.0.0.0"},
+    {"listen: ['::1:1']", "for every interface"},
+    {"listen: ['fe80::1:1']", "stands in brackets"},
+    {"listen: ['[::g]:1']", "not an IPv6 address"},
+    {"listen: ['[::1:1']", "the ']' after"},
+    {"listen: ['[::1]']", "the port is missing"},
+    {"listen: ['[]:1']", "the host before the port is missing"},
+    {"listen: ['a b:1']", "a host name has only"},
+    {"listen: ['unix:x']", "absolute path"},
+    {"listen: ['unix:']", "absolute path"},
+    {"listen: ['unix://x']", "absolute path"},
+    {"listen: ['unix:/a b']", "only visible ASCII"},
+    {"listen: ['127.0.0.1:1', '127.0.0.1:1']",
+     "f:2:25: listen: \"127.0.0.1:1\": this address stands here twice"},
+    {"listen: ['unix:/a', 'unix:///a']", "stands here twice"},
+    /* between keys */
+    {"retry_min: 300ms", "f:2:1: retry_min: 300ms is more than retry_max, which is 200ms"},
+    {"retry_max: 10ms", "f:2:1: retry_min: 20ms is more than retry_max, which is 10ms"},
+    {"min_ttl: 11s",
+     "f:2:1: min_ttl: 11s is more than default_ttl, which is 10s; allowed is min_ttl <= default_ttl "
+     "<= max_ttl (max_ttl is also how long a restarted master is kept out)"},
+    {"default_ttl: 2m", "f:2:1: default_ttl: 2m is more than max_ttl, which is 1m"},
+    {"max_ttl: 9s", "f:2:1: default_ttl: 10s is more than max_ttl, which is 9s"},
+    {"min_ttl: 99ms",
+     "f:2:1: min_ttl: 99ms is less than two round trips to a master; allowed is 2 x node_timeout = 100ms"},
+    {"node_timeout: 51ms", "2 x node_timeout = 102ms"},
+    {"min_validity: 97ms",
+     "f:2:1: min_validity: a lock of min_ttl (100ms) could never be granted; allowed is at most 96ms"},
+    /* YAML */
+    {"max_ttl: [1", "f:3:1: YAML: did not find expected"},
+    {"max_ttl: 5s\n\tlog_level: info", "f:3:1: YAML: found a tab character"},
+    {"--- {a: b}", "f:2:5: YAML: a second document begins here"},
+};
+
+START_TEST(wrong_values)
+{
+    parse_more(wrong[_i].text);
+    assert_fault(wrong[_i].fault);
+}
+END_TEST
+
+static const struct {
+    const char *url, *fault;
+} wrong_urls[] = {
+    {"10.0.0.1:6379", "not an address of a Redis master; write redis://"},
+    {"http://a:1", "not an address of a Redis master"},
+    {"rediss://u:SECRET@a:1", "rediss:// needs TLS"},
+    {"REDISS://a:1", "rediss:// needs TLS"},
+    {"redis://a", "the port is missing; write redis://[user[:password]@]host:port[/db]"},
+    {"redis://u:SECRET", "the port is not a number"},
+    {"redis://u:SECRET@a", "the port is missing"},
+    {"redis://u:SE/CRET@a:1", "'/' in a user or password as %2F"},
+    {"redis://u:SECRET%@a:1", "begins a byte in hex"},
+    {"redis://u:SECRET%4@a:1", "begins a byte in hex"},
+    {"redis://u:SECRET%zz@a:1", "begins a byte in hex"},
+    {"redis://u:SECRET%00@a:1", "%00 is refused"},
+    {"redis://@a:1", "no user and no password before the '@'"},
+    {"redis://:@a:1", "no user and no password before the '@'"},
+    {"redis://u@a:1", "a user without a password"},
+    {"redis://a:0", "a master's port is 1 to 65535"},
+    {"redis://a:99999", "the port is not a number"},
+    {"redis://:1", "the host before the port is missing"},
+    {"redis://a:1/x", "the database is not a number"},
+    {"redis://a:1/65536", "the database is not a number"},
+    {"redis://a:1/1/2", "the database is not a number"},
+    {"redis://a:1?db=1", "nothing may follow the database"},
+    {"redis://[::1]:1#x", "nothing may follow the database"},
+    {"redis://::1:1", "stands in brackets"},
+    {"unix:a.sock", "absolute path"},
+    {"unix:/a?x=1", "only db=<number>"},
+    {"unix:/a?db=x", "the database is not a number"},
+};
+
+/* Whatever is wrong with a URL, no message repeats its password. */
+START_TEST(wrong_url)
+{
+    char text[512];
+    snprintf(text, sizeof text, "nodes:\n  - redis://x:1\n  - redis://y:1\n\n  - \"%s\"\n",
+             wrong_urls[_i].url);
+    parse(text);
+    ck_assert_int_eq(faults, 1);
+    assert_said(wrong_urls[_i].fault);
+    assert_said("f:5:5: nodes: ");
+    ck_assert_ptr_null(strstr(said, "SECRET"));
+    ck_assert_ptr_null(strstr(said, "CRET"));
+}
+END_TEST
+
+START_TEST(nodes_missing)
+{
+    static const char *const texts[] = {"", "# nothing\n", "max_ttl: 30s\n", "---\n"};
+    for (unsigned i = 0; i < 4; i++) {
+        parse(texts[i]);
+        assert_fault("f:1:1: nodes: missing; list your independent Redis masters");
+        assert_said("nodes: [redis://10.0.0.1:6379,");
+    }
+    parse("nodes:\n");
+    assert_fault(
+        "f:1:1: nodes: the list is empty; write one address a line, as in \"- redis://10.0.0.1:6379\"");
+}
+END_TEST
+
+START_TEST(nodes_equal)
+{
+    parse("nodes: ['redis://A:1', 'redis://b:1', 'redis://u:SECRET@a:1/2']\n");
+    assert_fault("f:1:39: nodes: a:1 stands here twice");
+    parse("nodes: ['unix:/a', 'unix:/b', 'unix:/a?db=2']\n");
+    assert_fault("unix:/a stands here twice");
+}
+END_TEST
+
+START_TEST(too_many)
+{
+    char text[2048] = "nodes:\n";
+    for (int i = 1; i <= 16; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "  - redis://n:%d\n", i);
+    parse(text);
+    assert_fault("f:17:5: nodes: too many: at most 15 masters");
+    memcpy(text, "nodes: [redis://a:1, redis://b:1, redis://c:1]\nlisten:\n", 56);
+    text[55] = 0;
+    for (int i = 1; i <= 17; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "  - 127.0.0.1:%d\n", i);
+    parse(text);
+    assert_fault("f:19:5: listen: too many: at most 16 addresses");
+}
+END_TEST
+
+START_TEST(all_errors_are_told)
+{
+    parse("max_tl: 3s\nmin_ttl: x\nlog_level: y\nnodes: [redis://a, redis://b:1]\nretry_min: 5s\n");
+    ck_assert_int_eq(faults, 5);
+    assert_said("f:1:1: \"max_tl\": unknown key");
+    assert_said("f:2:10: min_ttl: \"x\" is not");
+    assert_said("f:3:12: log_level: \"y\" is not");
+    assert_said("f:4:9: nodes: the port is missing");
+    assert_said("f:5:1: retry_min: 5s is more than retry_max");
+}
+END_TEST
+
+/* From a refused value nothing follows about the others. */
+START_TEST(no_error_of_an_error)
+{
+    parse_more("max_ttl: 9x\ndefault_ttl: 5m\n");
+    assert_fault("f:2:10: max_ttl: \"9x\" is not a duration");
+    parse_more("min_ttl: 9x\nnode_timeout: 5s\nmin_validity: 9s\n");
+    assert_fault("f:2:10: min_ttl: \"9x\" is not a duration");
+    parse_more("node_user: u\nnode_password_file: x\n");
+    assert_fault("f:3:21: node_password_file: \"x\" is not");
+}
+END_TEST
+
+START_TEST(yaml_broken)
+{
+    parse_len("nodes: \xff", 8);
+    assert_fault("f:1:8: YAML: invalid leading UTF-8 octet");
+    parse_len("nodes:\n a\x01", 10);
+    assert_fault("YAML: control characters are not allowed");
+    parse("- a\n");
+    assert_fault("f:1:1: YAML: the file is a list of \"key: value\" lines");
+    parse("word\n");
+    assert_fault("f:1:1: YAML: the file is a list of");
+    parse("a: *b\n");
+    assert_fault("f:1:4: YAML: found undefined alias");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conf_faults");
+    TCase *one = tcase_create("conf_faults");
+    suite_add_tcase(suite, one);
+    tcase_add_loop_test(one, wrong_values, 0, sizeof wrong / sizeof wrong[0]);
+    tcase_add_loop_test(one, wrong_url, 0, sizeof wrong_urls / sizeof wrong_urls[0]);
+    tcase_add_test(one, nodes_missing);
+    tcase_add_test(one, nodes_equal);
+    tcase_add_test(one, too_many);
+    tcase_add_test(one, all_errors_are_told);
+    tcase_add_test(one, no_error_of_an_error);
+    tcase_add_test(one, yaml_broken);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    free(said);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
