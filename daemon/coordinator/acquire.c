@@ -76,10 +76,18 @@ void acquire_abandon(struct coordinator *c, struct resource *resource)
     undo(c, round);
 }
 
+/* The client left, or its time ran out, while the masters were asked. */
+static bool is_too_late(const struct coordinator *c, const struct wait *wait)
+{
+    return wait->session->state >= SESSION_RELEASING ||
+           (wait->patient && wait->tried && c->now_ms >= wait->deadline_ms);
+}
+
 static void grant(struct coordinator *c, struct round *round, uint64_t fence)
 {
     int64_t until_ms = quorum_until_ms(round->t0_ms, round->ttl_ms);
-    if (until_ms - c->now_ms < c->config.min_validity_ms && !mutant(MUTANT_NO_VALIDITY)) {
+    bool valid = until_ms - c->now_ms >= c->config.min_validity_ms || mutant(MUTANT_NO_VALIDITY);
+    if (!valid || is_too_late(c, round->resource->head)) {
         fail(c, round, REPLY_NOQUORUM);
         return;
     }

@@ -25,11 +25,12 @@ static void check_waits(const struct coordinator *c, const struct resource *reso
 }
 
 /* A live head is never forgotten: something will make it ask. */
-static void check_head(const struct resource *resource)
+static void check_head(const struct coordinator *c, const struct resource *resource)
 {
     bool kept = resource->lease != NULL && lease_is_kept(resource->lease);
     if (resource->head != NULL)
-        assert(resource->round != NULL || resource->giving_back != NULL || kept || resource->item.place != 0);
+        assert(resource->round != NULL || resource->giving_back != NULL || kept || c->draining ||
+               resource->item.place != 0);
     else
         assert(resource->round == NULL);
     assert(resource->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
@@ -51,7 +52,7 @@ static void check_resources(const struct coordinator *c)
         assert(resource->lease == NULL || resource->lease->resource == resource);
         assert(resource->giving_back == NULL || resource->giving_back->resource == resource);
         check_waits(c, resource);
-        check_head(resource);
+        check_head(c, resource);
     }
     assert(used == c->resources.used && used == c->names.count);
     assert(waits == c->waits.used && acquiring == c->acquiring);

@@ -174,7 +174,7 @@ void resource_pump(struct coordinator *c, struct resource *resource)
         resource_free(c, resource);
         return;
     }
-    if (resource->head == NULL || is_kept(resource)) {
+    if (resource->head == NULL || is_kept(resource) || c->draining) {
         heap_remove(&c->deadlines, &resource->item);
         return;
     }
@@ -221,7 +221,9 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
     struct wait *head = resource->head;
     head->tried = true;
     resource->verdict = *verdict;
-    if (!may_retry(c, head, verdict)) {
+    if (head->session->state >= SESSION_RELEASING) {
+        wait_remove(c, head); /* nobody is there to be told */
+    } else if (!may_retry(c, head, verdict)) {
         refuse_for_good(c, head, verdict);
         wait_remove(c, head);
     }
