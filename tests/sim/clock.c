@@ -1,0 +1,23 @@
+/* Clocks that run a little fast or slow. */
+#include "tests/sim/sim.h"
+
+int64_t clock_us(const struct clock *clock, int64_t true_us)
+{
+    return clock->offset_us + true_us + true_us * clock->ppm / 1000000 - clock->stopped_us;
+}
+
+int64_t clock_ms(const struct clock *clock, int64_t true_us)
+{
+    return clock_us(clock, true_us) / 1000;
+}
+
+int64_t clock_when(const struct clock *clock, int64_t local_us)
+{
+    int64_t base = local_us - clock->offset_us + clock->stopped_us;
+    int64_t guess = base - base * clock->ppm / 1000000;
+    while (clock_us(clock, guess) < local_us)
+        guess++;
+    while (clock_us(clock, guess - 1) >= local_us)
+        guess--;
+    return guess;
+}

@@ -1,0 +1,156 @@
+/* The second phase: all faults are over, so everybody must get what he asks for, and in
+ * the end nothing may be left: invariants 5, 6 and 11. */
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+enum { TICK_US = 20000 };
+
+enum { HEAL_NOT_YET, HEAL_SETTLING, HEAL_ASKING, HEAL_LEAVING };
+
+static int64_t heal_settled_us(const struct world *w)
+{
+    /* Reconnected, and every quarantine over: also one that began with the last fault. */
+    return w->plan->param[P_HEAL] * 1000 + w->full_us + 2 * w->plan->param[P_TAIL] + 4000000;
+}
+
+static int64_t heal_bound_us(const struct world *w)
+{
+    const int64_t *param = w->plan->param;
+    return w->full_us + (10 * param[P_RETRY_MAX] + 20 * param[P_NODE_TIMEOUT] + 1000) * 1000;
+}
+
+void oracle_waiters(struct world *w)
+{
+    struct oracle *o = &w->oracle;
+    uint32_t waits[SIM_NAMES] = {0};
+    for (unsigned d = 0; d < w->daemons; d++) {
+        for (unsigned i = 0; i < o->outstandings[d]; i++) {
+            const struct asked *a = &o->asked[o->outstanding[d][i]];
+            if (a->wait_ms > 0 && !a->cancelled && o->session[a->session].state == SESSION_OPEN)
+                waits[a->name] = o->outstanding[d][i];
+        }
+    }
+    for (unsigned name = 0; name < w->names; name++) {
+        if (waits[name] == 0 || oracle_held(w, name) || o->served_us[name] < heal_settled_us(w))
+            o->served_us[name] = w->now_us;
+        if (w->now_us - o->served_us[name] > heal_bound_us(w))
+            violation(w, 5, "n%u is free and request %u waits for it in d%u, but nobody got it for %.3f s", name,
+                      waits[name], o->asked[waits[name]].daemon,
+                      (double)(w->now_us - o->served_us[name]) / 1e6);
+    }
+}
+
+static void quiet_daemon(struct world *w, const struct sim_daemon *d)
+{
+    struct coordinator_stats s;
+    if (!d->running)
+        violation(w, 11, "d%u does not run at the end", d->index);
+    coordinator_check(d->core);
+    coordinator_stats(d->core, &s);
+    if (s.locks + s.waiters + s.sessions + s.resources + s.rounds_live + s.undo_live != 0)
+        violation(w, 11, "d%u: all is quiet, but locks=%u waiters=%u sessions=%u resources=%u rounds=%u undo=%u",
+                  d->index, s.locks, s.waiters, s.sessions, s.resources, s.rounds_live, s.undo_live);
+    if (coordinator_deadline(d->core) != INT64_MAX)
+        violation(w, 11, "d%u: all is quiet, but it has a deadline", d->index);
+    if (coordinator_voters(d->core) != w->masters)
+        violation(w, 11, "d%u: all is well, but only %u of %u masters may vote", d->index,
+                  coordinator_voters(d->core), w->masters);
+}
+
+void oracle_quiet(struct world *w)
+{
+    struct oracle *o = &w->oracle;
+    for (unsigned i = 0; i < w->daemons; i++)
+        quiet_daemon(w, &w->daemon[i]);
+    for (uint32_t i = 1; i < o->asks; i++) {
+        const struct asked *a = &o->asked[i];
+        const struct session *s = &o->session[a->session];
+        if (!a->answered && !s->client_gone && s->state != SESSION_ENDED)
+            violation(w, 6, "request %u was never answered by d%u", i, a->daemon);
+    }
+    for (uint32_t i = 1; i < o->sessions; i++) {
+        const struct session *s = &o->session[i];
+        if (s->state != SESSION_ENDED && s->hello_now_ms != 0)
+            violation(w, 6, "session %u of d%u never ended (state %u)", i, s->daemon, s->state);
+    }
+    for (unsigned i = 0; i < w->masters; i++) {
+        const struct sim_master *m = &w->master[i];
+        for (unsigned name = 0; name < w->names; name++) {
+            if (store_has(&m->store, clock_ms(&m->clock, w->now_us), name))
+                violation(w, 7, "all is quiet, but m%u has T%u's key of n%u", i, m->store.key[name].tok, name);
+        }
+    }
+}
+
+static bool clients_done(const struct world *w)
+{
+    for (unsigned i = 0; i < w->plan->clients; i++) {
+        if (w->client[i].state != CLIENT_DONE)
+            return false;
+    }
+    return true;
+}
+
+static void heal_next(struct world *w)
+{
+    w->heal_phase++;
+    w->heal_us = w->now_us;
+}
+
+/* One client of each daemon asks for every name. */
+static void heal_ask(struct world *w)
+{
+    bool asked[SIM_DAEMONS] = {false};
+    for (unsigned i = 0; i < w->plan->clients; i++) {
+        struct sim_client *c = &w->client[i];
+        if (!asked[c->home])
+            client_fresh(w, c);
+        asked[c->home] = true;
+    }
+    heal_next(w);
+}
+
+void heal_begin(struct world *w)
+{
+    w->healing = true;
+    trace_add(w, TRACE_HEAL, 0, 0, 0, 0, 0, 0, 0);
+    for (unsigned i = 0; i < w->masters; i++)
+        w->master[i].scripts = true;
+    heal_next(w);
+}
+
+void heal_tick(struct world *w)
+{
+    const int64_t *param = w->plan->param;
+    int64_t since_us = w->now_us - w->heal_us;
+    if (w->heal_phase == HEAL_SETTLING || w->heal_phase == HEAL_ASKING)
+        oracle_waiters(w);
+    switch (w->heal_phase) {
+    case HEAL_NOT_YET:
+        heal_begin(w);
+        break;
+    case HEAL_SETTLING:
+        if (since_us > w->full_us * 30 + 60000000)
+            violation(w, 6, "a client is not done long after all faults are over");
+        if (clients_done(w) && w->now_us > heal_settled_us(w))
+            heal_ask(w);
+        break;
+    case HEAL_ASKING:
+        if (since_us > 120000000)
+            violation(w, 5, "somebody waits for two minutes though all is well");
+        if (!clients_done(w))
+            break;
+        for (unsigned i = 0; i < w->plan->clients; i++)
+            client_leave(w, &w->client[i]);
+        heal_next(w);
+        break;
+    default:
+        if (since_us < w->full_us + param[P_TAIL] + 2500000)
+            break;
+        oracle_quiet(w);
+        w->invariant = -1;
+        return;
+    }
+    queue_push(w, w->now_us + TICK_US, ITEM_TICK, 0, 0, 0);
+}

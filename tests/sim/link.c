@@ -1,0 +1,182 @@
+/* What travels between a daemon and a master. In one connection bytes stay in order and
+ * none is lost but at its end; between an old connection and a new one anything goes. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "tests/sim/sim.h"
+
+struct conn *conn_new(struct world *w, unsigned daemon, unsigned master, uint32_t *index)
+{
+    if (w->conns == w->conn_capacity) {
+        w->conn_capacity = w->conn_capacity == 0 ? 256 : 2 * w->conn_capacity;
+        w->conn = realloc(w->conn, w->conn_capacity * sizeof(*w->conn));
+        assert(w->conn != NULL);
+    }
+    struct conn *conn = &w->conn[w->conns];
+    *conn = (struct conn){.daemon = (uint8_t)daemon, .master = (uint8_t)master, .open_daemon = true,
+                          .incarnation = w->daemon[daemon].incarnation, .epoch = w->master[master].epoch};
+    *index = w->conns++;
+    return conn;
+}
+
+static uint32_t msg_new(struct world *w)
+{
+    if (w->msg_free != 0) {
+        uint32_t index = w->msg_free - 1;
+        w->msg_free = w->msg[index].conn;
+        return index;
+    }
+    if (w->msgs == w->msg_capacity) {
+        w->msg_capacity = w->msg_capacity == 0 ? 1024 : 2 * w->msg_capacity;
+        w->msg = realloc(w->msg, w->msg_capacity * sizeof(*w->msg));
+        assert(w->msg != NULL);
+    }
+    return w->msgs++;
+}
+
+static void msg_free(struct world *w, uint32_t index)
+{
+    w->msg[index].conn = w->msg_free;
+    w->msg_free = index + 1;
+}
+
+static int64_t link_delay_us(const struct world *w, unsigned daemon, unsigned master, int direction)
+{
+    const int64_t *param = w->plan->param;
+    const struct link *link = &w->link[daemon][master];
+    uint64_t who = 1000 + (daemon * SIM_MASTERS + master) * 2 + (unsigned)direction;
+    uint64_t now = (uint64_t)w->now_us;
+    int64_t delay_us = param[P_DELAY] + chance_below(w->seed, who, now, CHANCE_DELAY, param[P_JITTER]);
+    if (w->healing)
+        return delay_us;
+    if (param[P_TAIL_PPM] > chance_below(w->seed, who, now, CHANCE_TAIL, 1000000))
+        delay_us += chance_below(w->seed, who, now + 1, CHANCE_TAIL, param[P_TAIL]);
+    if (w->now_us < link->slow_until_us[direction])
+        delay_us += link->slow_us[direction];
+    return delay_us;
+}
+
+void link_send(struct world *w, uint32_t index, int direction, const struct msg *msg)
+{
+    struct conn *conn = &w->conn[index];
+    int64_t at_us = w->now_us + link_delay_us(w, conn->daemon, conn->master, direction);
+    if (msg->kind == MSG_LOGIN) /* SYN and its answer come before */
+        at_us += 2 * w->plan->param[P_DELAY];
+    /* Even, while what is held up goes on at odd times: no tie can change the order. */
+    at_us &= ~INT64_C(1);
+    if (at_us < conn->last_us[direction])
+        at_us = conn->last_us[direction];
+    conn->last_us[direction] = at_us;
+    uint32_t copy = msg_new(w);
+    w->msg[copy] = *msg;
+    w->msg[copy].conn = index;
+    queue_push(w, at_us, direction == UP ? ITEM_UP : ITEM_DOWN, 0, copy, 0);
+}
+
+/* Bytes of a connection that its daemon closed: most arrive, some late, some never. */
+static bool link_strays(struct world *w, uint32_t index, int64_t *later_us)
+{
+    struct msg *msg = &w->msg[index];
+    const struct conn *conn = &w->conn[msg->conn];
+    if (msg->kind != MSG_GONE && w->now_us > conn->stray_until_us)
+        return false;
+    *later_us = msg->strayed ? 0 : conn->stray_later_us;
+    msg->strayed = true;
+    return true;
+}
+
+static void link_arrive_up(struct world *w, uint32_t index)
+{
+    struct msg msg = w->msg[index];
+    struct conn *conn = &w->conn[msg.conn];
+    struct sim_master *m = &w->master[conn->master];
+    int64_t later_us = 0;
+    const struct link *link = &w->link[conn->daemon][conn->master];
+    if (w->now_us <= link->cut_until_us[UP]) {
+        queue_push(w, link->cut_until_us[UP] + 1, ITEM_UP, 0, index, 0);
+        return;
+    }
+    if (msg.kind != MSG_LOGIN && (!conn->open_master || conn->epoch != m->epoch)) {
+        msg_free(w, index);
+        return;
+    }
+    if (!conn->open_daemon && !link_strays(w, index, &later_us)) {
+        msg_free(w, index);
+        return;
+    }
+    int64_t at_us = w->now_us + later_us;
+    if (m->running && w->now_us <= m->hung_until_us) {
+        /* It wakes up and reads its connections in an order of its own. */
+        conn->not_before_us = m->hung_until_us + 1 + 2 * chance_below(w->seed, msg.conn, 0, CHANCE_WAKE, 150);
+    }
+    if (at_us < conn->not_before_us)
+        at_us = conn->not_before_us;
+    if (at_us > w->now_us) {
+        queue_push(w, at_us, ITEM_UP, 0, index, 0);
+        return;
+    }
+    msg_free(w, index);
+    master_receive(w, m, &msg);
+}
+
+static void link_arrive_down(struct world *w, uint32_t index)
+{
+    struct msg msg = w->msg[index];
+    const struct conn *conn = &w->conn[msg.conn];
+    struct sim_daemon *d = &w->daemon[conn->daemon];
+    const struct link *link = &w->link[conn->daemon][conn->master];
+    if (!conn->open_daemon) {
+        msg_free(w, index);
+        return;
+    }
+    if (w->now_us <= link->cut_until_us[DOWN]) {
+        queue_push(w, link->cut_until_us[DOWN] + 1, ITEM_DOWN, 0, index, 0);
+        return;
+    }
+    if (w->now_us <= d->paused_until_us) {
+        queue_push(w, d->paused_until_us + 1, ITEM_DOWN, 0, index, 0);
+        return;
+    }
+    msg_free(w, index);
+    node_receive(w, &msg);
+}
+
+void link_arrive(struct world *w, uint32_t msg, int direction)
+{
+    if (direction == UP)
+        link_arrive_up(w, msg);
+    else
+        link_arrive_down(w, msg);
+}
+
+/* The daemon's end is gone at once; the master's when the bytes before have arrived. */
+void link_close(struct world *w, uint32_t index)
+{
+    struct conn *conn = &w->conn[index];
+    if (!conn->open_daemon)
+        return;
+    conn->open_daemon = false;
+    int64_t stray_us = w->healing ? 0 : w->plan->param[P_STRAY];
+    switch (chance_below(w->seed, index, 0, CHANCE_STRAY, 4)) {
+    case 0: /* the reset throws away what the kernel had not sent */
+        conn->stray_until_us = w->now_us;
+        break;
+    case 1:
+        conn->stray_until_us = w->now_us + chance_below(w->seed, index, 1, CHANCE_STRAY, 2 * w->plan->param[P_DELAY]);
+        break;
+    case 2:
+        conn->stray_until_us = NEVER;
+        break;
+    default:
+        conn->stray_until_us = NEVER;
+        conn->stray_later_us = chance_below(w->seed, index, 2, CHANCE_STRAY, stray_us);
+    }
+    struct msg gone = {.kind = MSG_GONE};
+    link_send(w, index, UP, &gone);
+}
+
+bool link_healthy(const struct world *w, unsigned daemon, unsigned master)
+{
+    const struct link *link = &w->link[daemon][master];
+    return w->now_us > link->cut_until_us[UP] && w->now_us > link->cut_until_us[DOWN];
+}

@@ -1,0 +1,216 @@
+/* Who believes in what, in true time: invariants 1 and 2. */
+#include "tests/sim/oracle.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+static void *grow(void *list, uint32_t *capacity, uint32_t count, size_t size)
+{
+    if (count < *capacity)
+        return list;
+    *capacity = *capacity == 0 ? 1024 : 2 * *capacity;
+    void *grown = realloc(list, *capacity * size);
+    assert(grown != NULL);
+    return grown;
+}
+
+void oracle_begin(struct world *w)
+{
+    struct oracle *o = &w->oracle;
+    if (o->tok_table == NULL)
+        o->tok_table = malloc(TOK_TABLE * sizeof(*o->tok_table));
+    assert(o->tok_table != NULL);
+    memset(o->tok_table, 0, TOK_TABLE * sizeof(*o->tok_table));
+    o->toks = o->sessions = o->asks = 1; /* 0 is none */
+    o->tok = grow(o->tok, &o->tok_capacity, o->tok_capacity, sizeof(*o->tok));
+    o->session = grow(o->session, &o->session_capacity, o->session_capacity, sizeof(*o->session));
+    o->asked = grow(o->asked, &o->ask_capacity, o->ask_capacity, sizeof(*o->asked));
+    memset(o->holders, 0, sizeof(o->holders));
+    memset(o->fence, 0, sizeof(o->fence));
+    memset(o->fences, 0, sizeof(o->fences));
+    memset(o->fence_next, 0, sizeof(o->fence_next));
+    memset(o->outstandings, 0, sizeof(o->outstandings));
+    memset(o->served_us, 0, sizeof(o->served_us));
+}
+
+uint32_t oracle_tok(struct world *w, const struct token *token, unsigned name)
+{
+    struct oracle *o = &w->oracle;
+    uint64_t h;
+    memcpy(&h, token->bytes, sizeof(h));
+    for (uint32_t at = (uint32_t)h % TOK_TABLE;; at = (at + 1) % TOK_TABLE) {
+        uint32_t index = o->tok_table[at];
+        if (index != 0 && memcmp(&o->tok[index].token, token, sizeof(*token)) == 0)
+            return index;
+        if (index != 0)
+            continue;
+        assert(o->toks < TOK_TABLE / 2);
+        o->tok = grow(o->tok, &o->tok_capacity, o->toks, sizeof(*o->tok));
+        o->tok[o->toks] = (struct tok){.token = *token, .name = (uint8_t)name, .daemon = SIM_DAEMONS};
+        o->tok_table[at] = o->toks;
+        return o->toks++;
+    }
+}
+
+uint32_t session_new(struct world *w, unsigned client, unsigned daemon)
+{
+    struct oracle *o = &w->oracle;
+    o->session = grow(o->session, &o->session_capacity, o->sessions, sizeof(*o->session));
+    const struct sim_client *c = &w->client[client];
+    bool remote = c->remote || daemon != c->home;
+    const struct clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
+    o->session[o->sessions] = (struct session){.client = (uint8_t)client, .daemon = (uint8_t)daemon, .remote = remote,
+                                               .incarnation = w->daemon[daemon].incarnation,
+                                               .hello_sent_us = clock_us(clock, w->now_us)};
+    return o->sessions++;
+}
+
+uint32_t asked_new(struct world *w, uint32_t session, unsigned verb, unsigned name)
+{
+    struct oracle *o = &w->oracle;
+    o->asked = grow(o->asked, &o->ask_capacity, o->asks, sizeof(*o->asked));
+    o->asked[o->asks] = (struct asked){.verb = (uint8_t)verb, .name = (uint8_t)name, .session = session,
+                                       .daemon = o->session[session].daemon,
+                                       .incarnation = o->session[session].incarnation};
+    return o->asks++;
+}
+
+/* ---- holders ---- */
+
+static void holder_remove(struct world *w, uint32_t tok)
+{
+    struct oracle *o = &w->oracle;
+    unsigned name = o->tok[tok].name;
+    o->tok[tok].until_us = 0;
+    for (unsigned i = 0; i < o->holders[name]; i++) {
+        if (o->holder[name][i] == tok) {
+            o->holder[name][i] = o->holder[name][--o->holders[name]];
+            o->served_us[name] = w->now_us;
+            return;
+        }
+    }
+}
+
+/* Forgets those whose deadline has come. */
+static void holders_prune(struct world *w, unsigned name)
+{
+    struct oracle *o = &w->oracle;
+    for (unsigned i = 0; i < o->holders[name];) {
+        struct tok *t = &o->tok[o->holder[name][i]];
+        if (t->until_us > w->now_us) {
+            i++;
+            continue;
+        }
+        if (t->until_us > o->served_us[name])
+            o->served_us[name] = t->until_us;
+        o->holder[name][i] = o->holder[name][--o->holders[name]];
+    }
+}
+
+bool oracle_held(struct world *w, unsigned name)
+{
+    holders_prune(w, name);
+    return w->oracle.holders[name] > 0;
+}
+
+/* Until its deadline this master cannot grant the name to another. */
+static bool holder_covered(const struct world *w, const struct sim_master *m, uint32_t tok, int64_t until_us)
+{
+    if (m->memory_lost_until_us >= until_us)
+        return true;
+    const struct tok *t = &w->oracle.tok[tok];
+    const struct store_key *key = &m->store.key[t->name];
+    if (!key->there || key->tok != tok)
+        return false;
+    return clock_when(&m->clock, (key->expires_ms + 1) * 1000) >= until_us;
+}
+
+void oracle_covers(struct world *w, unsigned name)
+{
+    struct oracle *o = &w->oracle;
+    holders_prune(w, name);
+    for (unsigned i = 0; i < o->holders[name]; i++) {
+        uint32_t tok = o->holder[name][i];
+        unsigned open = 0;
+        for (unsigned m = 0; m < w->masters; m++)
+            open += !holder_covered(w, &w->master[m], tok, o->tok[tok].until_us);
+        if (open >= w->quorum)
+            violation(w, 2, "T%u of n%u (c%u) was told that it holds until %.6f, but before that %u of %u masters "
+                      "could grant the name to another", tok, name, o->tok[tok].believer,
+                      (double)o->tok[tok].until_us / 1e6, open, w->masters);
+    }
+}
+
+void oracle_memory(struct world *w)
+{
+    for (unsigned i = 0; i < w->names; i++)
+        oracle_covers(w, i);
+}
+
+static void holders_overlap(struct world *w, unsigned name, uint32_t tok)
+{
+    struct oracle *o = &w->oracle;
+    for (unsigned i = 0; i < o->holders[name]; i++) {
+        uint32_t other = o->holder[name][i];
+        if (other == tok)
+            continue;
+        violation(w, 1, "n%u is held twice: T%u (c%u, fence %llu) until %.6f and T%u (c%u, fence %llu) until %.6f",
+                  name, other, o->tok[other].believer, (unsigned long long)o->tok[other].fence,
+                  (double)o->tok[other].until_us / 1e6, tok, o->tok[tok].believer,
+                  (unsigned long long)o->tok[tok].fence, (double)o->tok[tok].until_us / 1e6);
+    }
+}
+
+void oracle_holds(struct world *w, unsigned client, uint32_t tok, int64_t until_us)
+{
+    struct oracle *o = &w->oracle;
+    struct tok *t = &o->tok[tok];
+    unsigned name = t->name;
+    holders_prune(w, name);
+    if (t->given_up || until_us <= w->now_us || until_us <= t->until_us)
+        return;
+    bool known = t->until_us > w->now_us;
+    t->until_us = until_us;
+    t->believer = client;
+    trace_add(w, TRACE_HOLD, client, tok, name, (uint64_t)until_us, 0, 0, 0);
+    if (!known) {
+        assert(o->holders[name] < ORACLE_HOLDERS);
+        o->holder[name][o->holders[name]++] = tok;
+    }
+    holders_overlap(w, name, tok);
+    oracle_covers(w, name);
+}
+
+void oracle_gives_up(struct world *w, unsigned client, uint32_t tok)
+{
+    trace_add(w, TRACE_GIVES, client, tok, 0, 0, 0, 0, 0);
+    w->oracle.tok[tok].given_up = true;
+    holder_remove(w, tok);
+}
+
+void oracle_hears_lost(struct world *w, unsigned client, uint32_t tok)
+{
+    (void)client;
+    holder_remove(w, tok);
+}
+
+/* Only where a planted bug stops the clock: what was told lasts longer by as much. */
+void oracle_slept(struct world *w, unsigned daemon, int64_t for_us)
+{
+    struct oracle *o = &w->oracle;
+    for (unsigned name = 0; name < w->names; name++) {
+        for (unsigned i = 0; i < o->holders[name]; i++) {
+            struct tok *t = &o->tok[o->holder[name][i]];
+            const struct sim_client *c = &w->client[t->believer];
+            if (c->home == daemon && !c->remote && t->until_us > w->now_us - for_us)
+                t->until_us += for_us;
+        }
+        holders_prune(w, name);
+        if (o->holders[name] > 1)
+            holders_overlap(w, name, o->holder[name][0]);
+        oracle_covers(w, name);
+    }
+}

@@ -1,0 +1,190 @@
+/* What coordinators send and masters do: invariants 7, 8 and part of 2 and 9. */
+#include "tests/sim/oracle.h"
+#include "tests/sim/sim.h"
+
+static uint16_t bit(unsigned i)
+{
+    return (uint16_t)(1u << i);
+}
+
+static bool ours(const struct tok *t, const struct sim_daemon *d)
+{
+    return t->daemon == d->index && t->incarnation == d->incarnation;
+}
+
+/* ---- what a daemon sends ---- */
+
+static void sends_set(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
+{
+    struct tok *t = &w->oracle.tok[tok];
+    t->daemon = (uint8_t)d->index;
+    t->incarnation = d->incarnation;
+    for (unsigned i = 0; i < w->masters; i++) {
+        if (!(action->masters & bit(i)) || d->node[i].conn == 0)
+            continue;
+        t->sent |= bit(i);
+        t->conn[i] = d->node[i].conn;
+    }
+}
+
+/* Where its SET went by a connection that is still there, the key must be gone as soon as
+ * all that was sent by now has arrived. */
+static void sends_release(struct world *w, struct sim_daemon *d, uint32_t tok)
+{
+    struct tok *t = &w->oracle.tok[tok];
+    if (t->granted && !t->given_up)
+        violation(w, 2, "d%u releases T%u of n%u, which was granted and which nobody gave up", d->index, tok,
+                  t->name);
+    if (!ours(t, d) || t->released)
+        return;
+    t->released = true;
+    t->released_us = w->now_us;
+    for (unsigned i = 0; i < w->masters; i++) {
+        if (!(t->sent & bit(i)) || d->node[i].conn != t->conn[i])
+            continue;
+        struct master_row row;
+        coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), i, &row);
+        if (row.state != MASTER_UP && row.state != MASTER_SLOW && row.state != MASTER_QUARANTINE)
+            continue;
+        struct msg mark = {.kind = MSG_MARK, .number = MARK_RELEASED, .tok = tok};
+        link_send(w, d->node[i].conn - 1, UP, &mark);
+    }
+}
+
+static void sends_zadd(struct world *w, struct sim_daemon *d, const struct command *command)
+{
+    struct oracle *o = &w->oracle;
+    struct fence_acks *acks = &o->fences[d->index][o->fence_next[d->index]++ % ORACLE_FENCES];
+    *acks = (struct fence_acks){.bucket = command->bucket, .number = command->number};
+}
+
+void oracle_send(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
+{
+    switch (action->u.command.verb) {
+    case COMMAND_SET:
+        sends_set(w, d, action, tok);
+        return;
+    case COMMAND_RELEASE:
+        sends_release(w, d, tok);
+        return;
+    case COMMAND_ZADD:
+        sends_zadd(w, d, &action->u.command);
+        return;
+    default:
+        return;
+    }
+}
+
+/* ---- what a master does ---- */
+
+void oracle_runs(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before)
+{
+    (void)before;
+    const struct conn *conn = &w->conn[msg->conn];
+    const struct sim_daemon *d = &w->daemon[conn->daemon];
+    const struct sim_node *node = &d->node[m->index];
+    if (conn->incarnation == d->incarnation && d->running && conn->number < node->settled_number)
+        violation(w, 7, "m%u runs a command for T%u of d%u's old connection #%u after its new one #%u was in use",
+                  m->index, msg->tok, d->index, conn->number, node->settled_number);
+}
+
+static void ran_release(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+                        const struct vote *vote)
+{
+    struct tok *t = &w->oracle.tok[msg->tok];
+    if (vote->kind == VOTE_NOT_RUN || vote->kind == VOTE_ERROR)
+        t->blocked |= bit(m->index);
+    if (vote->kind != VOTE_YES)
+        return;
+    if (before != msg->tok)
+        violation(w, 8, "a release of T%u deletes T%u's key of n%u on m%u", msg->tok, before, msg->name, m->index);
+    oracle_covers(w, msg->name);
+}
+
+static void ran_extend(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+                       const struct vote *vote)
+{
+    const struct tok *t = &w->oracle.tok[msg->tok];
+    if (vote->kind != VOTE_NUMBER)
+        return;
+    if (before != 0 && before != msg->tok)
+        violation(w, 8, "an extend of T%u touches T%u's key of n%u on m%u", msg->tok, before, msg->name, m->index);
+    if (before == 0 && t->given_up)
+        violation(w, 7, "an extend of T%u, which was given up, brings its key of n%u back on m%u", msg->tok,
+                  msg->name, m->index);
+    oracle_covers(w, msg->name);
+}
+
+void oracle_ran(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before, struct vote *vote)
+{
+    if (msg->verb == COMMAND_RELEASE)
+        ran_release(w, m, msg, before, vote);
+    if (msg->verb == COMMAND_EXTEND)
+        ran_extend(w, m, msg, before, vote);
+}
+
+/* The daemon's new connection is in use: of what it released before nothing may be left. */
+static void mark_settled(struct world *w, struct sim_master *m, const struct msg *msg)
+{
+    const struct conn *conn = &w->conn[msg->conn];
+    struct sim_daemon *d = &w->daemon[conn->daemon];
+    if (conn->incarnation != d->incarnation || !d->running)
+        return;
+    if (d->node[m->index].settled_number < conn->number)
+        d->node[m->index].settled_number = conn->number;
+    int64_t now_ms = clock_ms(&m->clock, w->now_us);
+    for (unsigned name = 0; name < w->names; name++) {
+        if (!store_has(&m->store, now_ms, name))
+            continue;
+        uint32_t tok = m->store.key[name].tok;
+        const struct tok *t = &w->oracle.tok[tok];
+        if (!ours(t, d) || !t->released || t->released_us > (int64_t)msg->ref || (t->blocked & bit(m->index)))
+            continue;
+        violation(w, 7, "m%u is in use by d%u again, but T%u's key of n%u is there, which was released at %.6f",
+                  m->index, d->index, tok, name, (double)t->released_us / 1e6);
+    }
+}
+
+void oracle_mark(struct world *w, struct sim_master *m, const struct msg *msg)
+{
+    if (msg->number == MARK_SETTLED) {
+        mark_settled(w, m, msg);
+        return;
+    }
+    const struct tok *t = &w->oracle.tok[msg->tok];
+    const struct store_key *key = &m->store.key[t->name];
+    if (!store_has(&m->store, clock_ms(&m->clock, w->now_us), t->name) || key->tok != msg->tok)
+        return;
+    if (!(t->blocked & bit(m->index)))
+        violation(w, 7, "T%u's key of n%u is on m%u still, though all that d%u sent at its release has arrived",
+                  msg->tok, t->name, m->index, t->daemon);
+}
+
+/* ---- what a daemon hears ---- */
+
+static void heard_zadd(struct world *w, struct sim_daemon *d, const struct msg *msg)
+{
+    unsigned master = w->conn[msg->conn].master;
+    for (unsigned i = 0; i < ORACLE_FENCES; i++) {
+        struct fence_acks *acks = &w->oracle.fences[d->index][i];
+        if (acks->bucket != msg->bucket || acks->number != msg->number)
+            continue;
+        acks->epoch[master] = msg->epoch;
+        if (msg->may_vote)
+            acks->valid |= bit(master);
+    }
+}
+
+void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg)
+{
+    unsigned master = w->conn[msg->conn].master;
+    if (msg->verb == COMMAND_ZADD && (msg->vote.kind == VOTE_YES || msg->vote.kind == VOTE_NO))
+        heard_zadd(w, d, msg);
+    if (msg->verb != COMMAND_SET || msg->vote.kind != VOTE_YES)
+        return;
+    struct tok *t = &w->oracle.tok[msg->tok];
+    t->yes |= bit(master);
+    t->epoch[master] = msg->epoch;
+    if (msg->may_vote)
+        t->valid |= bit(master);
+}

@@ -1,0 +1,175 @@
+/* Requests and their replies: invariants 3, 4, 6 and 9. */
+#include "tests/sim/oracle.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+static bool is_ask_alive(const struct world *w, const struct asked *a)
+{
+    return !a->cancelled && w->oracle.session[a->session].state == SESSION_OPEN;
+}
+
+void oracle_asked(struct world *w, struct sim_daemon *d, uint32_t request)
+{
+    struct oracle *o = &w->oracle;
+    const struct asked *a = &o->asked[request];
+    o->requests++;
+    trace_add(w, TRACE_REQUEST, d->index, a->session, request, a->verb, a->name, a->tok, (uint64_t)a->wait_ms);
+    if (a->verb != VERB_LOCK || a->reentry)
+        return;
+    assert(o->outstandings[d->index] < ORACLE_OUTSTANDING);
+    o->outstanding[d->index][o->outstandings[d->index]++] = request;
+}
+
+/* First come, first served; and it is outstanding no more. */
+static void outstanding_remove(struct world *w, struct sim_daemon *d, uint32_t request, bool granted)
+{
+    struct oracle *o = &w->oracle;
+    uint32_t *list = o->outstanding[d->index];
+    for (unsigned i = 0; i < o->outstandings[d->index]; i++) {
+        const struct asked *a = &o->asked[list[i]];
+        if (list[i] == request) {
+            o->outstandings[d->index]--;
+            memmove(list + i, list + i + 1, (o->outstandings[d->index] - i) * sizeof(*list));
+            return;
+        }
+        if (granted && a->name == o->asked[request].name && is_ask_alive(w, a))
+            violation(w, 4, "d%u grants n%u to request %u before request %u, which came first and waits", d->index,
+                      a->name, request, list[i]);
+    }
+}
+
+void oracle_daemon_gone(struct world *w, struct sim_daemon *d)
+{
+    w->oracle.outstandings[d->index] = 0;
+}
+
+void oracle_session_over(struct world *w, uint32_t session, bool given_up)
+{
+    struct oracle *o = &w->oracle;
+    for (uint32_t tok = o->session[session].toks; given_up && tok != 0; tok = o->tok[tok].session_next) {
+        if (!o->tok[tok].lease)
+            o->tok[tok].given_up = true;
+    }
+}
+
+/* ---- replies ---- */
+
+static void told(struct world *w, struct sim_daemon *d, uint32_t tok, int64_t valid_ms, int64_t until_ms,
+                 int64_t least_ms, const char *what)
+{
+    int64_t now_ms = clock_ms(&d->clock, w->now_us);
+    const struct tok *t = &w->oracle.tok[tok];
+    if (valid_ms < least_ms || until_ms - now_ms < least_ms)
+        violation(w, 2, "d%u says %s for T%u with only %lld ms left (until - now = %lld)", d->index, what, tok,
+                  (long long)valid_ms, (long long)(until_ms - now_ms));
+    if (until_ms - now_ms != valid_ms)
+        violation(w, 2, "d%u says %s for T%u: valid=%lld, but until - now = %lld", d->index, what, tok,
+                  (long long)valid_ms, (long long)(until_ms - now_ms));
+    if (t->ends_ms != 0 && t->daemon == d->index && until_ms > t->ends_ms)
+        violation(w, 2, "d%u says %s for T%u until %lld, beyond its max= at %lld", d->index, what, tok,
+                  (long long)until_ms, (long long)t->ends_ms);
+}
+
+static unsigned count(uint16_t set)
+{
+    return (unsigned)__builtin_popcount(set);
+}
+
+static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, uint64_t fence)
+{
+    struct oracle *o = &w->oracle;
+    const struct tok *t = &o->tok[tok];
+    if (fence <= o->fence[t->name])
+        violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", t->name, tok, (unsigned long long)fence,
+                  o->fence_tok[t->name], (unsigned long long)o->fence[t->name]);
+    o->fence[t->name] = fence;
+    o->fence_tok[t->name] = tok;
+    uint16_t stored = 0;
+    for (unsigned i = 0; i < ORACLE_FENCES; i++) {
+        const struct fence_acks *acks = &o->fences[d->index][i];
+        if (acks->number != fence)
+            continue;
+        for (unsigned m = 0; m < w->masters; m++) {
+            if ((acks->valid & t->valid & (1u << m)) && acks->epoch[m] == t->epoch[m])
+                stored |= (uint16_t)(1u << m);
+        }
+    }
+    if (count(stored) < w->quorum)
+        violation(w, 9, "T%u of n%u: fence %llu is told though only %u masters that granted and may vote stored it",
+                  tok, t->name, (unsigned long long)fence, count(stored));
+}
+
+static void granted(struct world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
+{
+    struct oracle *o = &w->oracle;
+    struct asked *a = &o->asked[request];
+    uint32_t tok = oracle_tok(w, &reply->token, a->name);
+    struct tok *t = &o->tok[tok];
+    if (t->granted || t->name != a->name)
+        violation(w, 6, "T%u is granted to request %u, but belongs to another", tok, request);
+    a->tok = tok;
+    t->granted = true;
+    t->lease = a->lease;
+    t->session = a->session;
+    t->session_next = o->session[a->session].toks;
+    o->session[a->session].toks = tok;
+    t->request = request;
+    t->fence = reply->fence;
+    if (o->session[a->session].state != SESSION_OPEN && !t->lease)
+        t->given_up = true; /* it has asked for the end before */
+    if (a->max_ms > 0)
+        t->ends_ms = clock_ms(&d->clock, w->now_us) + a->max_ms;
+    o->grants++;
+    o->served_us[a->name] = w->now_us;
+    told(w, d, tok, reply->valid_ms, reply->until_ms, w->plan->param[P_MIN_VALIDITY], "LOCKED");
+    if (count(t->valid) < w->quorum)
+        violation(w, 9, "T%u of n%u is granted by %u masters that may vote (%u said yes)", tok, t->name,
+                  count(t->valid), count(t->yes));
+    check_fence(w, d, tok, reply->fence);
+}
+
+void oracle_replied(struct world *w, struct sim_daemon *d, const struct action *action)
+{
+    struct oracle *o = &w->oracle;
+    uint32_t request = (uint32_t)action->request;
+    const struct reply *reply = &action->u.reply;
+    if (request == 0 || request >= o->asks || o->asked[request].session != action->session)
+        violation(w, 6, "d%u answers request %u of session %llu, which is not there", d->index, request,
+                  (unsigned long long)action->session);
+    struct asked *a = &o->asked[request];
+    struct session *s = &o->session[a->session];
+    uint32_t tok = reply->code == REPLY_LOCKED ? oracle_tok(w, &reply->token, a->name) : a->tok;
+    trace_add(w, TRACE_REPLY, d->index, a->session, request, reply->code, tok, reply->fence,
+              (uint64_t)reply->valid_ms);
+    if (a->answered)
+        violation(w, 6, "d%u answers request %u twice", d->index, request);
+    if (s->state == SESSION_ENDED || a->incarnation != d->incarnation || a->daemon != d->index)
+        violation(w, 6, "d%u answers request %u, whose session is over", d->index, request);
+    a->answered = true;
+    s->unanswered--;
+    bool lock = a->verb == VERB_LOCK && !a->reentry;
+    if (lock)
+        outstanding_remove(w, d, request, reply->code == REPLY_LOCKED);
+    if (lock && reply->code == REPLY_LOCKED)
+        granted(w, d, request, reply);
+    if (reply->code == REPLY_EXTENDED)
+        told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "EXTENDED");
+    if (reply->code == REPLY_HELD)
+        told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "HELD");
+}
+
+void oracle_noticed(struct world *w, struct sim_daemon *d, const struct action *action)
+{
+    const struct notice *notice = &action->u.notice;
+    uint32_t tok = notice->kind == NOTICE_DRAIN ? 0 : oracle_tok(w, &notice->token, 0);
+    trace_add(w, TRACE_NOTICE, d->index, action->session, notice->kind, notice->reason, tok,
+              (uint64_t)notice->valid_ms, 0);
+    if (notice->kind == NOTICE_RENEWED)
+        told(w, d, tok, notice->valid_ms, notice->until_ms, 1, "RENEWED");
+    if (notice->kind != NOTICE_DRAIN && w->oracle.tok[tok].session != action->session)
+        violation(w, 6, "d%u tells session %llu of T%u, which is not its lock", d->index,
+                  (unsigned long long)action->session, tok);
+}

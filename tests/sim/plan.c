@@ -1,0 +1,155 @@
+/* Plans as text: one line for each parameter, client, fault and op. */
+#include "tests/sim/plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLAN_NAME(id, name) name,
+static const char *const param_names[] = {PARAM_LIST(PLAN_NAME)};
+static const char *const fault_names[] = {FAULT_LIST(PLAN_NAME)};
+static const char *const client_names[] = {CLIENT_LIST(PLAN_NAME)};
+static const char *const op_names[] = {OP_LIST(PLAN_NAME)};
+static const char *const kind_names[] = {
+    "reset", "cut_up", "cut_down", "slow_up", "slow_down", "hang", "crash_keep", "crash_lose", "crash_old",
+    "flush_scripts", "error", "zadd_error", "replica", "pause", "sleep", "crash_daemon", "drain", "wall",
+    "pause_client",
+};
+
+#define MUTANT_NAME(id, name, text) name,
+static const char *const mutant_names[] = {"none", MUTANT_LIST(MUTANT_NAME)};
+#define MUTANT_TEXT(id, name, text) text,
+static const char *const mutant_texts[] = {"no bug", MUTANT_LIST(MUTANT_TEXT)};
+
+const char *mutant_name(enum mutant mutant)
+{
+    return mutant_names[mutant];
+}
+
+const char *mutant_text(enum mutant mutant)
+{
+    return mutant_texts[mutant];
+}
+
+enum mutant mutant_by_name(const char *name)
+{
+    unsigned i = 0;
+    while (i < MUTANT_COUNT && strcmp(mutant_names[i], name) != 0)
+        i++;
+    return (enum mutant)i;
+}
+
+const char *fault_kind_name(int64_t kind)
+{
+    return kind >= 0 && kind < FAULT_KINDS ? kind_names[kind] : "?";
+}
+
+/* ---- writing ---- */
+
+static void write_section(FILE *file, const char *section, const struct record *record, unsigned records,
+                          const char *const *names, unsigned fields)
+{
+    for (unsigned i = 0; i < records; i++) {
+        fprintf(file, "%s %" PRIu32, section, record[i].id);
+        for (unsigned k = 0; k < fields; k++) {
+            if (names == fault_names && k == F_KIND)
+                fprintf(file, " kind=%s", fault_kind_name(record[i].field[k]));
+            else
+                fprintf(file, " %s=%" PRId64, names[k], record[i].field[k]);
+        }
+        fputc('\n', file);
+    }
+}
+
+void plan_write(const struct plan *plan, FILE *file)
+{
+    fprintf(file, "seed %" PRIu64 "\nmutant %s\n", plan->seed, mutant_name(plan->mutant));
+    for (unsigned i = 0; i < P_COUNT; i++)
+        fprintf(file, "param %s %" PRId64 "\n", param_names[i], plan->param[i]);
+    write_section(file, "client", plan->client, plan->clients, client_names, C_COUNT);
+    write_section(file, "fault", plan->fault, plan->faults, fault_names, F_COUNT);
+    write_section(file, "op", plan->op, plan->ops, op_names, O_COUNT);
+}
+
+/* ---- reading ---- */
+
+static int find(const char *const *names, unsigned count, const char *name)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+static bool read_fields(struct record *record, const char *const *names, unsigned fields)
+{
+    char *word = strtok(NULL, " \n");
+    if (word == NULL)
+        return false;
+    record->id = (uint32_t)strtoul(word, NULL, 10);
+    while ((word = strtok(NULL, " \n")) != NULL) {
+        char *value = strchr(word, '=');
+        if (value == NULL)
+            return false;
+        *value++ = '\0';
+        int field = find(names, fields, word);
+        if (field < 0)
+            return false;
+        if (names == fault_names && field == F_KIND)
+            record->field[field] = find(kind_names, FAULT_KINDS, value);
+        else
+            record->field[field] = strtoll(value, NULL, 10);
+        if (names == fault_names && record->field[F_KIND] < 0)
+            return false;
+    }
+    return true;
+}
+
+static bool read_one(struct plan *plan, const char *word)
+{
+    if (strcmp(word, "seed") == 0 && (word = strtok(NULL, " \n")) != NULL) {
+        plan->seed = strtoull(word, NULL, 10);
+        return true;
+    }
+    if (strcmp(word, "mutant") == 0 && (word = strtok(NULL, " \n")) != NULL) {
+        plan->mutant = mutant_by_name(word);
+        return plan->mutant != MUTANT_COUNT;
+    }
+    if (strcmp(word, "param") == 0) {
+        char *name = strtok(NULL, " \n"), *value = strtok(NULL, " \n");
+        int param = name == NULL ? -1 : find(param_names, P_COUNT, name);
+        if (param < 0 || value == NULL)
+            return false;
+        plan->param[param] = strtoll(value, NULL, 10);
+        return true;
+    }
+    if (strcmp(word, "client") == 0 && plan->clients < SIM_CLIENTS)
+        return read_fields(&plan->client[plan->clients++], client_names, C_COUNT);
+    if (strcmp(word, "fault") == 0 && plan->faults < PLAN_FAULTS)
+        return read_fields(&plan->fault[plan->faults++], fault_names, F_COUNT);
+    if (strcmp(word, "op") == 0 && plan->ops < PLAN_OPS)
+        return read_fields(&plan->op[plan->ops++], op_names, O_COUNT);
+    return false;
+}
+
+bool plan_read(struct plan *plan, FILE *file, const char *path)
+{
+    char line[1024];
+    memset(plan, 0, sizeof(*plan));
+    for (unsigned number = 1; fgets(line, sizeof(line), file) != NULL; number++) {
+        char *word = strtok(line, " \n");
+        if (word == NULL || word[0] == '#')
+            continue;
+        if (!read_one(plan, word)) {
+            fprintf(stderr, "%s:%u: not a line of a plan (see tests/sim/plan.h)\n", path, number);
+            return false;
+        }
+    }
+    const int64_t *p = plan->param;
+    if (p[P_MASTERS] >= 1 && p[P_MASTERS] <= SIM_MASTERS && p[P_DAEMONS] >= 1 && p[P_DAEMONS] <= SIM_DAEMONS &&
+        p[P_NAMES] >= 1 && p[P_NAMES] <= SIM_NAMES)
+        return true;
+    fprintf(stderr, "%s: masters, daemons or names are missing or out of range\n", path);
+    return false;
+}

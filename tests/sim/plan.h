@@ -1,0 +1,127 @@
+/* A plan is all that happens to a run from outside: the parameters, the clients and what
+ * they do, the faults. It is drawn from a seed (profile.c), written and read as text, and
+ * made smaller by shrink.c. What is left to chance in a run (delays, tokens) comes from
+ * hashes of the seed and of who does what when, so that a plan with one fault less is
+ * the same run otherwise. */
+#ifndef SIM_PLAN_H
+#define SIM_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "daemon/coordinator/mutant.h"
+
+enum {
+    SIM_MASTERS = 7,
+    SIM_DAEMONS = 4,
+    SIM_CLIENTS = 24,
+    SIM_NAMES = 6,
+    PLAN_FAULTS = 2048,
+    PLAN_OPS = 8192,
+    PLAN_FIELDS = 16,
+};
+
+/* Each section is a table of named numbers, so that one reader and one writer do. */
+#define PARAM_LIST(X)                                                                                      \
+    X(MASTERS, "masters") X(DAEMONS, "daemons") X(NAMES, "names") X(HEAL, "heal_ms")                       \
+    X(MIN_TTL, "min_ttl_ms") X(MAX_TTL, "max_ttl_ms") X(NODE_TIMEOUT, "node_timeout_ms")                   \
+    X(MIN_VALIDITY, "min_validity_ms") X(RETRY_MIN, "retry_min_ms") X(RETRY_MAX, "retry_max_ms")           \
+    X(DRAIN_TIMEOUT, "drain_timeout_ms") X(BACKLOG, "backlog") X(MAX_LOCKS, "max_locks")                   \
+    X(MAX_WAITERS, "max_waiters") X(MAX_UNDO, "max_undo")                                                  \
+    X(DELAY, "delay_us") X(JITTER, "jitter_us") X(TAIL_PPM, "tail_ppm") X(TAIL, "tail_us")                 \
+    X(PPM, "ppm") X(WALL, "wall_spread_ms") X(UPTIME, "uptime_ms") X(STRAY, "stray_us")
+
+/* at and for in µs. target: master, daemon or client; other: the second one of a link. */
+#define FAULT_LIST(X) X(KIND, "kind") X(AT, "at_us") X(FOR, "for_us") X(TARGET, "target") X(OTHER, "other") X(ARG, "arg")
+
+#define CLIENT_LIST(X) X(DAEMON, "daemon") X(REMOTE, "remote")
+
+/* What a client does once: think, lock, keep, end. Times in ms; -1: not. */
+#define OP_LIST(X)                                                                                         \
+    X(CLIENT, "client") X(THINK, "think") X(NAME, "name") X(LEASE, "lease") X(TTL, "ttl") X(WAIT, "wait")  \
+    X(MAX, "max") X(KEEP, "keep") X(END, "end") X(VIA, "via") X(EXTENDS, "extends") X(EXTEND_TTL, "ettl")  \
+    X(CHECKS, "checks") X(REENTER, "reenter") X(GIVE_UP, "give_up") X(HOW, "how")
+
+#define PLAN_ENUM_P(id, name) P_##id,
+#define PLAN_ENUM_F(id, name) F_##id,
+#define PLAN_ENUM_C(id, name) C_##id,
+#define PLAN_ENUM_O(id, name) O_##id,
+enum param { PARAM_LIST(PLAN_ENUM_P) P_COUNT };
+enum fault_field { FAULT_LIST(PLAN_ENUM_F) F_COUNT };
+enum client_field { CLIENT_LIST(PLAN_ENUM_C) C_COUNT };
+enum op_field { OP_LIST(PLAN_ENUM_O) O_COUNT };
+
+enum fault_kind {
+    FAULT_RESET,        /* link: both ends see it */
+    FAULT_CUT_UP,       /* link: nothing arrives at the master */
+    FAULT_CUT_DOWN,     /* link: nothing arrives at the daemon */
+    FAULT_SLOW_UP,      /* link: arg µs more */
+    FAULT_SLOW_DOWN,
+    FAULT_HANG,         /* master: stopped; what is queued runs later */
+    FAULT_CRASH_KEEP,   /* master: down, back with all it knew */
+    FAULT_CRASH_LOSE,   /* master: down, back empty */
+    FAULT_CRASH_OLD,    /* master: down, back with what it knew arg µs ago */
+    FAULT_FLUSH_SCRIPTS,
+    FAULT_ERROR,        /* master: answers arg (enum vote_error) for a while */
+    FAULT_ZADD_ERROR,   /* master: only ZADD fails */
+    FAULT_REPLICA,      /* master: demoted for a while */
+    FAULT_PAUSE,        /* daemon: stopped */
+    FAULT_SLEEP,        /* daemon's host sleeps, with the clients on it */
+    FAULT_CRASH_DAEMON,
+    FAULT_DRAIN,        /* daemon: asked to stop; a new one comes afterwards */
+    FAULT_WALL,         /* daemon: wall clock set to arg ms beside the true time */
+    FAULT_PAUSE_CLIENT,
+    FAULT_KINDS
+};
+
+/* How an op ends, or how a waiting client gives up (field how, after give_up ms). */
+enum op_end {
+    END_UNLOCK,       /* by name, on its own connection */
+    END_UNLOCK_TOKEN, /* by token, on its own connection */
+    END_UNLOCK_VIA,   /* by token, through another daemon */
+    END_FIN,          /* closes the connection */
+    END_RESET,        /* the connection breaks, the client lives */
+    END_CRASH,        /* the process dies, its kernel closes the connection */
+    END_LEAVE,        /* nothing: it runs out */
+    END_CANCEL,       /* give up only: CANCEL */
+    END_UNDELIVERED,  /* the reply to LOCK never reaches the kernel: the connection broke before */
+    OP_ENDS
+};
+
+struct record {
+    uint32_t id;
+    int64_t field[PLAN_FIELDS];
+};
+
+struct plan {
+    uint64_t seed;
+    enum mutant mutant;
+    int64_t param[P_COUNT];
+    unsigned clients, faults, ops;
+    struct record client[SIM_CLIENTS];
+    struct record fault[PLAN_FAULTS];
+    struct record op[PLAN_OPS];
+};
+
+/* profile.c */
+void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant);
+enum mutant mutant_by_name(const char *name); /* MUTANT_COUNT: no such */
+const char *mutant_name(enum mutant mutant);
+const char *mutant_text(enum mutant mutant);
+/* How often each fault comes, in events per 1,000 s and target, and how long it lasts. */
+struct swarm {
+    int64_t rate[FAULT_KINDS];
+    int64_t longest_ms[FAULT_KINDS];
+    int64_t clients, think_ms, keep_ms;
+    int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct;
+};
+/* aim.c: turns the swarm towards what a planted bug needs. */
+void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant);
+
+/* plan.c */
+void plan_write(const struct plan *plan, FILE *file);
+bool plan_read(struct plan *plan, FILE *file, const char *path); /* false: said why */
+const char *fault_kind_name(int64_t kind);
+
+#endif

@@ -1,0 +1,228 @@
+/* From a seed to a plan: each seed draws its own mix of faults and habits (a swarm), so
+ * that no fault hides another. */
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+struct draw {
+    uint64_t seed, who, next;
+};
+
+static int64_t between(struct draw *draw, int64_t low, int64_t high)
+{
+    return low + chance_below(draw->seed, draw->who, draw->next++, CHANCE_PLAN, high - low + 1);
+}
+
+static bool percent(struct draw *draw, int64_t pct)
+{
+    return between(draw, 0, 99) < pct;
+}
+
+static void draw_params(struct plan *plan, struct draw *draw, int64_t seconds)
+{
+    static const int64_t masters[] = {1, 3, 3, 3, 5, 5, 5, 7};
+    static const int64_t max_ttl[] = {2000, 2000, 2500, 3000, 5000};
+    static const int64_t timeout[] = {10, 20, 50};
+    static const int64_t tail_ppm[] = {0, 0, 1000, 10000, 50000};
+    int64_t *p = plan->param;
+    p[P_MASTERS] = masters[between(draw, 0, 7)];
+    p[P_DAEMONS] = between(draw, 1, 4);
+    p[P_NAMES] = between(draw, 1, 4);
+    p[P_HEAL] = seconds * 1000;
+    p[P_MAX_TTL] = max_ttl[between(draw, 0, 4)];
+    p[P_NODE_TIMEOUT] = timeout[between(draw, 0, 2)];
+    p[P_MIN_TTL] = between(draw, 2 * p[P_NODE_TIMEOUT], 1000);
+    p[P_MIN_VALIDITY] = percent(draw, 80) ? 1 : between(draw, 1, 50);
+    p[P_RETRY_MIN] = between(draw, 5, 40);
+    p[P_RETRY_MAX] = p[P_RETRY_MIN] + between(draw, 10, 200);
+    p[P_DRAIN_TIMEOUT] = between(draw, 200, 3000);
+    p[P_BACKLOG] = percent(draw, 70) ? 10000 : between(draw, 30, 300);
+    p[P_MAX_LOCKS] = percent(draw, 85) ? 64 : between(draw, 1, 4);
+    p[P_MAX_WAITERS] = percent(draw, 85) ? 128 : between(draw, 2, 8);
+    p[P_MAX_UNDO] = 16384;
+    p[P_DELAY] = between(draw, 50, 1500);
+    p[P_JITTER] = between(draw, 10, 3000);
+    p[P_TAIL_PPM] = tail_ppm[between(draw, 0, 4)];
+    p[P_TAIL] = between(draw, 5, 3 * p[P_MAX_TTL] / 2) * 1000;
+    p[P_PPM] = percent(draw, 70) ? 100 : 0;
+    p[P_WALL] = percent(draw, 70) ? between(draw, 0, p[P_MAX_TTL] / 2 - 100) : 0;
+    p[P_UPTIME] = percent(draw, 80) ? 1000000 : between(draw, 0, p[P_MAX_TTL] + 5000);
+    p[P_STRAY] = percent(draw, 50) ? 0 : between(draw, 1, 3 * p[P_MAX_TTL] / 2) * 1000;
+}
+
+/* {probability that a seed has it, events per 1,000 s and target, longest in ms; 0: 4 TTL} */
+static const struct {
+    int64_t pct, low, high, longest_ms;
+} MIX[FAULT_KINDS] = {
+    [FAULT_RESET] = {50, 20, 600, 1},
+    [FAULT_CUT_UP] = {35, 10, 200, 0},
+    [FAULT_CUT_DOWN] = {35, 10, 200, 0},
+    [FAULT_SLOW_UP] = {35, 10, 200, 0},
+    [FAULT_SLOW_DOWN] = {35, 10, 200, 0},
+    [FAULT_HANG] = {40, 10, 200, 0},
+    [FAULT_CRASH_KEEP] = {25, 5, 100, 0},
+    [FAULT_CRASH_LOSE] = {35, 5, 100, 0},
+    [FAULT_CRASH_OLD] = {20, 5, 100, 0},
+    [FAULT_FLUSH_SCRIPTS] = {25, 10, 300, 1},
+    [FAULT_ERROR] = {25, 10, 200, 0},
+    [FAULT_ZADD_ERROR] = {15, 10, 200, 0},
+    [FAULT_REPLICA] = {15, 5, 50, 0},
+    [FAULT_PAUSE] = {40, 10, 300, 0},
+    [FAULT_SLEEP] = {15, 10, 200, 0},
+    [FAULT_CRASH_DAEMON] = {35, 10, 150, 2000},
+    [FAULT_DRAIN] = {15, 10, 100, 1},
+    [FAULT_WALL] = {35, 10, 500, 1},
+    [FAULT_PAUSE_CLIENT] = {40, 10, 300, 0},
+};
+
+static void draw_swarm(const struct plan *plan, struct draw *draw, struct swarm *swarm)
+{
+    for (unsigned i = 0; i < FAULT_KINDS; i++) {
+        bool on = percent(draw, MIX[i].pct);
+        int64_t rate = between(draw, MIX[i].low, MIX[i].high);
+        int64_t longest_ms = MIX[i].longest_ms > 0 ? MIX[i].longest_ms : between(draw, 2, 4 * plan->param[P_MAX_TTL]);
+        swarm->rate[i] = on ? rate : 0;
+        swarm->longest_ms[i] = longest_ms;
+    }
+    swarm->clients = between(draw, 1, 5);
+    swarm->think_ms = between(draw, 1, 400);
+    swarm->keep_ms = between(draw, 1, 300);
+    swarm->lease_pct = between(draw, 0, 100);
+    swarm->wait_pct = between(draw, 20, 100);
+    swarm->give_up_pct = percent(draw, 50) ? between(draw, 1, 20) : 0;
+    swarm->extend_pct = percent(draw, 60) ? between(draw, 10, 80) : 0;
+    swarm->via_pct = percent(draw, 60) ? between(draw, 10, 60) : 0;
+    swarm->long_keep_pct = percent(draw, 60) ? between(draw, 1, 30) : 0;
+    swarm->remote_pct = percent(draw, 40) ? 50 : 0;
+}
+
+/* ---- faults ---- */
+
+static void draw_fault(struct plan *plan, struct draw *draw, const struct swarm *swarm, enum fault_kind kind,
+                       int64_t at_us)
+{
+    static const int64_t errors[] = {ERROR_OTHER, ERROR_OOM, ERROR_MISCONF, ERROR_NOREPLICAS, ERROR_LOADING,
+                                     ERROR_BUSY};
+    const int64_t *p = plan->param;
+    struct record *fault = &plan->fault[plan->faults];
+    int64_t longest_ms = percent(draw, 50) ? swarm->longest_ms[kind] : swarm->longest_ms[kind] / 8 + 1;
+    int64_t for_us = between(draw, 1, longest_ms) * 1000;
+    if (at_us + for_us >= p[P_HEAL] * 1000)
+        return;
+    fault->id = plan->faults++;
+    fault->field[F_KIND] = kind;
+    fault->field[F_AT] = at_us & ~INT64_C(1);
+    fault->field[F_FOR] = for_us;
+    bool link = kind <= FAULT_SLOW_DOWN;
+    int64_t targets = link || (kind >= FAULT_PAUSE && kind <= FAULT_WALL) ? p[P_DAEMONS] : p[P_MASTERS];
+    if (kind == FAULT_PAUSE_CLIENT)
+        targets = plan->clients;
+    fault->field[F_TARGET] = between(draw, 0, targets - 1);
+    fault->field[F_OTHER] = link ? between(draw, 0, p[P_MASTERS] - 1) : 0;
+    fault->field[F_ARG] = 0;
+    if (kind == FAULT_SLOW_UP || kind == FAULT_SLOW_DOWN)
+        fault->field[F_ARG] = between(draw, 1, 3 * p[P_MAX_TTL] / 2) * 1000;
+    if (kind == FAULT_CRASH_OLD)
+        fault->field[F_ARG] = between(draw, 0, 4000000);
+    if (kind == FAULT_ERROR)
+        fault->field[F_ARG] = errors[between(draw, 0, 5)];
+    if (kind == FAULT_WALL)
+        fault->field[F_ARG] = between(draw, 0, p[P_WALL]) - p[P_WALL] / 2;
+}
+
+static void draw_faults(struct plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    const int64_t *p = plan->param;
+    for (unsigned kind = 0; kind < FAULT_KINDS; kind++) {
+        struct draw draw = {.seed = seed, .who = 100 + kind};
+        int64_t targets = kind <= FAULT_SLOW_DOWN ? p[P_DAEMONS] * p[P_MASTERS] : p[P_MASTERS];
+        if (kind >= FAULT_PAUSE)
+            targets = kind == FAULT_PAUSE_CLIENT ? plan->clients : p[P_DAEMONS];
+        int64_t per_1000_s = swarm->rate[kind] * targets;
+        if (per_1000_s == 0)
+            continue;
+        int64_t mean_us = INT64_C(1000000000) / per_1000_s;
+        int64_t at_us = 0;
+        for (;;) {
+            at_us += between(&draw, 1, 2 * mean_us);
+            if (at_us >= p[P_HEAL] * 1000 || plan->faults == PLAN_FAULTS)
+                break;
+            draw_fault(plan, &draw, swarm, (enum fault_kind)kind, at_us);
+        }
+    }
+}
+
+/* ---- clients ---- */
+
+static int64_t draw_end(struct draw *draw, bool lease, bool via)
+{
+    static const int64_t ends[] = {END_UNLOCK, END_UNLOCK, END_UNLOCK, END_UNLOCK, END_UNLOCK_TOKEN, END_FIN,
+                                   END_RESET, END_CRASH, END_LEAVE};
+    if (via && percent(draw, 50))
+        return END_UNLOCK_VIA;
+    return lease && percent(draw, 20) ? END_LEAVE : ends[between(draw, 0, 8)];
+}
+
+static int64_t draw_op(const struct plan *plan, struct draw *draw, const struct swarm *swarm, int64_t *field)
+{
+    const int64_t *p = plan->param;
+    static const int64_t hows[] = {END_CANCEL, END_CANCEL, END_FIN, END_RESET, END_CRASH, END_UNDELIVERED};
+    bool lease = percent(draw, swarm->lease_pct);
+    bool via = percent(draw, swarm->via_pct) && p[P_DAEMONS] > 1;
+    field[O_THINK] = between(draw, 0, swarm->think_ms);
+    field[O_NAME] = between(draw, 0, p[P_NAMES] - 1);
+    field[O_LEASE] = lease;
+    field[O_TTL] = between(draw, p[P_MIN_TTL], p[P_MAX_TTL]);
+    field[O_WAIT] = percent(draw, swarm->wait_pct) ? between(draw, 1, 2 * p[P_MAX_TTL]) : 0;
+    field[O_MAX] = !lease && percent(draw, 15) ? field[O_TTL] + between(draw, 0, p[P_MAX_TTL]) : -1;
+    field[O_KEEP] = between(draw, 0, swarm->keep_ms);
+    if (percent(draw, swarm->long_keep_pct))
+        field[O_KEEP] = between(draw, 0, percent(draw, 30) ? 4 * field[O_TTL] : field[O_TTL]);
+    field[O_VIA] = via ? between(draw, 1, p[P_DAEMONS] - 1) : 0;
+    field[O_END] = draw_end(draw, lease, via);
+    bool extends = percent(draw, swarm->extend_pct);
+    field[O_EXTENDS] = extends ? between(draw, 1, 4) : 0;
+    field[O_EXTEND_TTL] = percent(draw, 40) ? -1 : between(draw, p[P_MIN_TTL], p[P_MAX_TTL]);
+    field[O_CHECKS] = extends && percent(draw, 30) ? between(draw, 1, 2) : 0;
+    field[O_REENTER] = !lease && percent(draw, 10) ? between(draw, 1, 2) : 0;
+    bool gives_up = percent(draw, swarm->give_up_pct);
+    field[O_GIVE_UP] = gives_up ? between(draw, 0, percent(draw, 50) ? 5 : field[O_WAIT] + 5) : -1;
+    field[O_HOW] = hows[between(draw, 0, 5)];
+    return field[O_THINK] + field[O_KEEP];
+}
+
+static void draw_clients(struct plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    const int64_t *p = plan->param;
+    plan->clients = (unsigned)(swarm->clients * p[P_DAEMONS]);
+    for (unsigned i = 0; i < plan->clients; i++) {
+        struct draw draw = {.seed = seed, .who = 1000 + i};
+        plan->client[i].id = i;
+        plan->client[i].field[C_DAEMON] = (int64_t)i % p[P_DAEMONS];
+        plan->client[i].field[C_REMOTE] = percent(&draw, swarm->remote_pct);
+        int64_t busy_ms = 0;
+        unsigned most = PLAN_OPS / plan->clients;
+        for (unsigned k = 0; k < most && busy_ms < p[P_HEAL]; k++) {
+            struct record *op = &plan->op[plan->ops];
+            op->id = plan->ops++;
+            op->field[O_CLIENT] = i;
+            busy_ms += draw_op(plan, &draw, swarm, op->field) + 2;
+        }
+    }
+}
+
+void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant)
+{
+    struct swarm swarm;
+    struct draw params = {.seed = seed, .who = 1};
+    struct draw habits = {.seed = seed, .who = 2};
+    memset(plan, 0, sizeof(*plan));
+    memset(&swarm, 0, sizeof(swarm));
+    plan->seed = seed;
+    plan->mutant = mutant;
+    draw_params(plan, &params, seconds);
+    draw_swarm(plan, &habits, &swarm);
+    swarm_aim(plan, &swarm, mutant);
+    draw_clients(plan, seed, &swarm);
+    draw_faults(plan, seed, &swarm);
+}

@@ -1,0 +1,101 @@
+/* Makes a failing plan small: leaves out faults, ops and clients as long as the same
+ * invariant is still broken. Big pieces first, then one by one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+struct shrinking {
+    struct world *w;
+    struct plan *best, *trial;
+    int invariant;
+    unsigned runs;
+};
+
+enum { SHRINK_RUNS = 4000 };
+
+static bool still_fails(struct shrinking *s)
+{
+    if (s->runs++ > SHRINK_RUNS || run_plan(s->w, s->trial) != s->invariant)
+        return false;
+    *s->best = *s->trial;
+    return true;
+}
+
+static bool without(struct shrinking *s, struct record *list, unsigned *count, unsigned from, unsigned length)
+{
+    /* list and count lie in the trial */
+    memmove(list + from, list + from + length, (*count - from - length) * sizeof(*list));
+    *count -= length;
+    return still_fails(s);
+}
+
+static void shrink_list(struct shrinking *s, struct record *list, unsigned *count)
+{
+    unsigned before = 0;
+    while (before != *count) {
+        before = *count;
+        for (unsigned length = *count; length > 0; length /= 2) {
+            for (unsigned from = 0; from + length <= *count;) {
+                *s->trial = *s->best;
+                if (!without(s, list, count, from, length)) {
+                    *s->trial = *s->best;
+                    from += length;
+                }
+            }
+        }
+    }
+}
+
+static void shrink_fields(struct shrinking *s, struct record *list, const unsigned *count, unsigned field,
+                          int64_t value)
+{
+    for (unsigned i = 0; i < *count; i++) {
+        *s->trial = *s->best;
+        if (list[i].field[field] == value)
+            continue;
+        list[i].field[field] = value;
+        still_fails(s);
+    }
+    *s->trial = *s->best;
+}
+
+static void shrink_param(struct shrinking *s, enum param param, int64_t value)
+{
+    *s->trial = *s->best;
+    if (s->trial->param[param] == value)
+        return;
+    s->trial->param[param] = value;
+    still_fails(s);
+    *s->trial = *s->best;
+}
+
+void shrink(struct world *w, struct plan *plan)
+{
+    struct shrinking s = {.w = w, .best = plan};
+    s.trial = malloc(sizeof(*s.trial));
+    if (s.trial == NULL)
+        return;
+    *s.trial = *plan;
+    s.invariant = run_plan(w, plan);
+    if (s.invariant != 0) {
+        int64_t end_ms = w->now_us / 1000 + 1;
+        if (end_ms < plan->param[P_HEAL])
+            shrink_param(&s, P_HEAL, end_ms);
+        shrink_list(&s, s.trial->fault, &s.trial->faults);
+        shrink_list(&s, s.trial->op, &s.trial->ops);
+        shrink_param(&s, P_TAIL_PPM, 0);
+        shrink_param(&s, P_STRAY, 0);
+        shrink_param(&s, P_PPM, 0);
+        shrink_param(&s, P_WALL, 0);
+        shrink_fields(&s, s.trial->op, &s.trial->ops, O_GIVE_UP, -1);
+        shrink_fields(&s, s.trial->op, &s.trial->ops, O_EXTENDS, 0);
+        shrink_fields(&s, s.trial->op, &s.trial->ops, O_CHECKS, 0);
+        shrink_fields(&s, s.trial->op, &s.trial->ops, O_REENTER, 0);
+        shrink_fields(&s, s.trial->op, &s.trial->ops, O_END, END_UNLOCK);
+        shrink_list(&s, s.trial->fault, &s.trial->faults);
+        shrink_list(&s, s.trial->op, &s.trial->ops);
+        fprintf(stderr, "shrunk in %u runs to %u faults and %u ops\n", s.runs, plan->faults, plan->ops);
+    }
+    free(s.trial);
+}

@@ -1,0 +1,292 @@
+/* The simulator: the real coordinators, with simulated masters, links, clocks and clients,
+ * in one process and in virtual time.
+ *
+ *     sim_client --line--> sim_daemon --event--> coordinator_step() --action--> sim_node
+ *         ^                    |                                                   |
+ *         +------reply---------+                 sim_master <-----link (TCP)-------+
+ *
+ * True time is in µs from the start of the run; nobody but the oracle knows it. Everybody
+ * else has a clock. One queue of items, ordered by time and then by birth, drives all. */
+#ifndef SIM_H
+#define SIM_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/coordinator/coordinator.h"
+#include "tests/sim/oracle.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/store.h"
+#include "tests/sim/trace.h"
+
+#define NEVER INT64_MAX
+
+/* ---- rand.c: randomness without a stream ---- */
+
+enum chance {
+    CHANCE_PLAN, CHANCE_DELAY, CHANCE_TAIL, CHANCE_STRAY, CHANCE_STRAY_LATER, CHANCE_WAKE, CHANCE_RANDOM,
+    CHANCE_BACKOFF, CHANCE_CLOCK, CHANCE_CLIENT, CHANCE_LATE, CHANCE_RUN_ID, CHANCE_DOWN,
+};
+uint64_t chance(uint64_t seed, uint64_t who, uint64_t operation, enum chance what);
+int64_t chance_below(uint64_t seed, uint64_t who, uint64_t operation, enum chance what, int64_t below);
+
+/* ---- clock.c ---- */
+
+struct clock {
+    int64_t offset_us;
+    int64_t ppm;
+    int64_t stopped_us; /* how long it stood still (only as a planted bug) */
+};
+int64_t clock_us(const struct clock *clock, int64_t true_us);
+int64_t clock_ms(const struct clock *clock, int64_t true_us);
+int64_t clock_when(const struct clock *clock, int64_t local_us); /* first true µs at which it shows that */
+
+/* ---- world.c: the queue ---- */
+
+enum item_kind {
+    ITEM_UP,           /* msg arrives at its master */
+    ITEM_DOWN,         /* msg arrives at its daemon */
+    ITEM_DIAL,         /* daemon a dials master b; c: generation */
+    ITEM_DIAL_TIMEOUT, /* of connection a */
+    ITEM_TIMER,        /* of daemon a */
+    ITEM_INTERNAL,     /* daemon a: what its own shell has to tell the coordinator: message b */
+    ITEM_LINE,         /* message b from a client arrives at its daemon */
+    ITEM_TELL,         /* message b from a daemon arrives at its client */
+    ITEM_CLIENT,       /* timer of client a; c: generation */
+    ITEM_FAULT,        /* fault a begins */
+    ITEM_MASTER_BACK,  /* master a starts again; c: epoch */
+    ITEM_DAEMON_BACK,  /* daemon a starts again; c: incarnation */
+    ITEM_SNAPSHOT,     /* every now and then masters save what they know */
+    ITEM_TICK,         /* the second phase looks around */
+};
+
+struct item {
+    int64_t at_us;
+    uint64_t birth;
+    uint16_t kind;
+    uint16_t a;
+    uint32_t b;
+    uint32_t c;
+};
+
+struct queue {
+    struct item *items;
+    uint32_t count, capacity;
+};
+
+/* ---- link.c: what travels between a daemon and a master ---- */
+
+enum { UP, DOWN };
+
+enum msg_kind {
+    MSG_LOGIN,     /* up: the first bytes of a connection, SCRIPT LOAD among them */
+    MSG_LOAD,      /* up: SCRIPT LOAD */
+    MSG_COMMAND,   /* up */
+    MSG_GONE,      /* up: the connection's end */
+    MSG_MARK,      /* up: no bytes; the oracle looks at the master when it arrives. number: enum mark */
+    MSG_LOGGED_IN, /* down */
+    MSG_REFUSED,   /* down: nobody listens there */
+    MSG_REPLY,     /* down */
+    MSG_CLOSED,    /* down: the master's end was closed */
+};
+
+struct msg {
+    uint8_t kind;
+    uint8_t verb;
+    uint8_t name;
+    bool strayed;
+    uint32_t conn;
+    uint32_t bucket;
+    uint32_t tok;
+    uint64_t ref;
+    uint64_t number;
+    struct vote vote;
+    /* of a reply: what the oracle knows of its execution */
+    bool may_vote; /* the master's memory was old enough */
+    uint32_t epoch;
+};
+
+struct conn {
+    uint8_t daemon, master;
+    bool open_daemon, open_master; /* each end */
+    bool connected;                /* logged in, as the daemon knows */
+    uint32_t incarnation, number, epoch;
+    uint64_t client_id;
+    int64_t last_us[2];     /* arrival of the last bytes each way */
+    int64_t not_before_us;  /* the woken master reads it then */
+    int64_t stray_until_us; /* closed: what would arrive later is lost */
+    int64_t stray_later_us; /* closed: what is on its way takes so much longer */
+    uint32_t unanswered;
+    bool backlog_told;
+};
+
+struct link {
+    int64_t cut_until_us[2];
+    int64_t slow_until_us[2];
+    int64_t slow_us[2];
+};
+
+/* ---- sim_master.c ---- */
+
+enum { SNAPSHOTS = 8 };
+
+struct sim_master {
+    unsigned index;
+    bool running;
+    struct clock clock;
+    struct store store;
+    struct store saved[SNAPSHOTS]; /* ring, one a second */
+    unsigned saves;
+    uint32_t epoch;      /* grows with every start */
+    int64_t started_us;  /* true time; may lie before the run */
+    int64_t hung_until_us, replica_until_us, error_until_us, zadd_error_until_us;
+    enum vote_error error;
+    bool scripts;
+    uint64_t next_client;
+    int64_t memory_lost_until_us; /* true: before it its memory is too young to vote */
+    enum fault_kind crash;
+    int64_t crash_arg_us;
+};
+
+/* ---- sim_node.c and sim_daemon.c ---- */
+
+struct sim_node {
+    uint32_t conn;    /* index + 1; 0: none */
+    uint32_t numbers; /* connections so far */
+    uint32_t dials;   /* generation of ITEM_DIAL */
+    int64_t backoff_us;
+    bool settled;     /* its handshake is over: lock commands flow */
+    uint32_t settled_number; /* connection for which the master saw that */
+};
+
+struct sim_daemon {
+    unsigned index;
+    bool running;
+    struct coordinator *core;
+    uint32_t incarnation;
+    struct clock clock;
+    int64_t wall_us; /* beside the true time */
+    int64_t paused_until_us;
+    int64_t timer_at_us; /* of the ITEM_TIMER that counts */
+    uint64_t steps, randoms;
+    int64_t spin_us;  /* many steps at one time are a loop without end */
+    uint32_t spins;
+    uint8_t random[32];
+    bool random_used, draining;
+    struct sim_node node[SIM_MASTERS];
+};
+
+/* ---- sim_client.c ---- */
+
+enum line_kind { LINE_REQUEST, LINE_FIN, LINE_RESET, LINE_RELEASE, LINE_UNDELIVERED, LINE_BACKLOG };
+enum tell_kind { TELL_REPLY, TELL_NOTICE, TELL_CLOSED };
+
+struct message { /* between clients and daemons */
+    uint8_t kind;
+    uint32_t session, request, target, next_free;
+    struct request what;
+    struct reply reply;
+    struct notice notice;
+};
+
+enum client_state { CLIENT_DONE, CLIENT_THINKING, CLIENT_ASKING, CLIENT_HOLDING, CLIENT_ENDING };
+
+struct sim_client {
+    unsigned index, home;
+    bool remote;
+    struct clock clock; /* used when it is on a host of its own */
+    int64_t paused_until_us;
+    uint32_t session[SIM_DAEMONS]; /* 0: none */
+    uint32_t op;                   /* index + 1 in the plan */
+    uint32_t timer;                /* generation */
+    enum client_state state;
+    uint32_t request; /* the LOCK under way, or the UNLOCK */
+    uint32_t tok;
+    unsigned acts, depth; /* while it holds */
+    bool fresh;           /* second phase: asks for each name once, whatever its plan says */
+    struct record fresh_op;
+};
+
+/* ---- the world ---- */
+
+struct world {
+    const struct plan *plan;
+    uint64_t seed;
+    int64_t now_us;
+    uint64_t births, items;
+    struct queue queue;
+    unsigned masters, daemons, names, quorum;
+    int64_t full_us;
+    bool healing; /* second phase */
+    unsigned heal_phase;
+    int64_t heal_us; /* its present part began */
+    struct sim_master master[SIM_MASTERS];
+    struct sim_daemon daemon[SIM_DAEMONS];
+    struct link link[SIM_DAEMONS][SIM_MASTERS];
+    struct sim_client client[SIM_CLIENTS];
+    struct conn *conn;
+    uint32_t conns, conn_capacity;
+    struct msg *msg;
+    uint32_t msgs, msg_capacity, msg_free;
+    struct message *message;
+    uint32_t messages, message_capacity, message_free;
+    struct oracle oracle;
+    struct trace trace;
+    sigjmp_buf out; /* a violation leaves the run here */
+    int invariant;
+    char why[512];
+};
+
+void world_run(struct world *w, const struct plan *plan); /* w is zeroed, or was run before */
+void world_free(struct world *w);
+void queue_push(struct world *w, int64_t at_us, enum item_kind kind, unsigned a, uint32_t b, uint32_t c);
+bool queue_pop(struct world *w, struct item *item);
+_Noreturn void violation(struct world *w, int invariant, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+uint32_t message_new(struct world *w);
+void message_free(struct world *w, uint32_t index);
+
+struct conn *conn_new(struct world *w, unsigned daemon, unsigned master, uint32_t *index);
+void link_send(struct world *w, uint32_t conn, int direction, const struct msg *msg);
+void link_arrive(struct world *w, uint32_t msg, int direction); /* ITEM_UP, ITEM_DOWN */
+void link_close(struct world *w, uint32_t conn);                /* by the daemon, or by both */
+bool link_healthy(const struct world *w, unsigned daemon, unsigned master);
+
+void master_start(struct world *w, struct sim_master *m);
+void master_crash(struct world *w, struct sim_master *m, const struct record *fault);
+void master_receive(struct world *w, struct sim_master *m, const struct msg *msg);
+void master_save(struct world *w, struct sim_master *m);
+bool master_may_vote(const struct world *w, const struct sim_master *m); /* in truth */
+
+void daemon_start(struct world *w, struct sim_daemon *d);
+void daemon_stop(struct world *w, struct sim_daemon *d);
+void daemon_step(struct world *w, struct sim_daemon *d, struct core_event *event);
+void daemon_drained(struct world *w, struct sim_daemon *d);
+void daemon_timer(struct world *w, struct sim_daemon *d);
+void daemon_line(struct world *w, uint32_t message);
+void node_start(struct world *w, struct sim_daemon *d);
+void node_dial(struct world *w, struct sim_daemon *d, unsigned master);
+void node_dial_timeout(struct world *w, uint32_t conn);
+void node_close(struct world *w, struct sim_daemon *d, unsigned master);
+void node_send(struct world *w, struct sim_daemon *d, const struct action *action);
+void node_reset(struct world *w, struct sim_daemon *d, unsigned master); /* by the network */
+void node_receive(struct world *w, const struct msg *msg);
+
+void client_start(struct world *w, struct sim_client *c);
+void client_timer(struct world *w, struct sim_client *c);
+void client_tell(struct world *w, uint32_t message);
+void client_fresh(struct world *w, struct sim_client *c);
+void client_leave(struct world *w, struct sim_client *c); /* closes its connections */
+int64_t client_deadline(const struct world *w, uint32_t session, int64_t until_ms); /* true time */
+
+void fault_begin(struct world *w, const struct record *fault);
+void heal_begin(struct world *w);
+void heal_tick(struct world *w);
+
+/* runs a plan; 0: nothing found; else the invariant that was broken (99: an assertion) */
+int run_plan(struct world *w, const struct plan *plan);
+void shrink(struct world *w, struct plan *plan);
+
+#endif

@@ -1,0 +1,410 @@
+/* Clients: each does one op of its plan after the other: think, lock, keep, end.
+ *
+ *     THINKING -> ASKING -> HOLDING -> ENDING -> THINKING ... DONE
+ *
+ * A client believes that it holds from the arrival of +LOCKED until it sends the release,
+ * hears !LOST, or the deadline that it was told has come on its clock. */
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+static const struct record *client_op(const struct world *w, const struct sim_client *c)
+{
+    return c->fresh ? &c->fresh_op : &w->plan->op[c->op - 1];
+}
+
+static void client_next(struct world *w, struct sim_client *c);
+
+static void client_after(struct world *w, struct sim_client *c, int64_t ms)
+{
+    c->timer++;
+    queue_push(w, w->now_us + ms * 1000, ITEM_CLIENT, c->index, 0, c->timer);
+}
+
+/* ---- sessions ---- */
+
+static unsigned client_via(const struct world *w, const struct sim_client *c)
+{
+    return (c->home + (unsigned)client_op(w, c)->field[O_VIA]) % w->daemons;
+}
+
+static void client_line(struct world *w, uint32_t session, uint32_t index)
+{
+    struct session *s = &w->oracle.session[session];
+    int64_t at_us = w->now_us + 20 + chance_below(w->seed, session, (uint64_t)w->now_us, CHANCE_CLIENT,
+                                                 s->remote ? 3000 : 100);
+    at_us &= ~INT64_C(1);
+    if (at_us < s->last_us[UP])
+        at_us = s->last_us[UP];
+    s->last_us[UP] = at_us;
+    queue_push(w, at_us, ITEM_LINE, 0, index, 0);
+}
+
+/* Closes its end of a session: the daemon hears a FIN, or a reset. */
+static void client_close(struct world *w, struct sim_client *c, unsigned daemon, enum line_kind how)
+{
+    uint32_t session = c->session[daemon];
+    if (session == 0)
+        return;
+    c->session[daemon] = 0;
+    w->oracle.session[session].client_gone = true;
+    uint32_t index = message_new(w);
+    w->message[index] = (struct message){.kind = (uint8_t)how, .session = session};
+    client_line(w, session, index);
+}
+
+static uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemon, const struct request *what,
+                           uint32_t target, uint32_t tok)
+{
+    if (!w->daemon[daemon].running)
+        return 0; /* connection refused */
+    if (c->session[daemon] == 0)
+        c->session[daemon] = session_new(w, c->index, daemon);
+    uint32_t session = c->session[daemon];
+    uint32_t request = asked_new(w, session, what->verb, (unsigned)client_op(w, c)->field[O_NAME]);
+    struct asked *asked = &w->oracle.asked[request];
+    asked->wait_ms = what->wait_ms;
+    asked->max_ms = what->max_ms;
+    asked->tok = tok;
+    asked->reentry = what->verb == VERB_LOCK && what->has_token;
+    asked->lease = what->hold == HOLD_LEASE;
+    uint32_t index = message_new(w);
+    w->message[index] = (struct message){.kind = LINE_REQUEST, .session = session, .request = request,
+                                         .target = target, .what = *what};
+    client_line(w, session, index);
+    return request;
+}
+
+static void request_begin(const struct world *w, const struct sim_client *c, struct request *what, enum verb verb,
+                          uint32_t tok)
+{
+    *what = (struct request){.verb = verb, .ttl_ms = -1, .max_ms = -1};
+    what->name.len = 2;
+    what->name.text[0] = 'n';
+    what->name.text[1] = (char)('0' + client_op(w, c)->field[O_NAME]);
+    if (tok != 0) {
+        what->has_token = true;
+        what->token = w->oracle.tok[tok].token;
+    }
+}
+
+/* ---- an op ---- */
+
+void client_start(struct world *w, struct sim_client *c)
+{
+    const struct record *plan = &w->plan->client[c->index];
+    c->home = (unsigned)plan->field[C_DAEMON] % w->daemons;
+    c->remote = plan->field[C_REMOTE] != 0;
+    c->paused_until_us = -1;
+    client_next(w, c);
+}
+
+static void client_next(struct world *w, struct sim_client *c)
+{
+    c->tok = 0;
+    c->request = 0;
+    c->acts = 0;
+    c->depth = 1;
+    c->timer++;
+    c->state = CLIENT_DONE;
+    if (c->fresh) {
+        if (++c->fresh_op.field[O_NAME] >= (int64_t)w->names)
+            return;
+    } else {
+        do {
+            c->op++;
+            if (c->op > w->plan->ops || w->healing)
+                return;
+        } while (client_op(w, c)->field[O_CLIENT] != (int64_t)c->index);
+    }
+    c->state = CLIENT_THINKING;
+    client_after(w, c, client_op(w, c)->field[O_THINK]);
+}
+
+/* The second phase: every name once, and it must be granted. */
+void client_fresh(struct world *w, struct sim_client *c)
+{
+    c->fresh = true;
+    c->fresh_op = (struct record){.field = {[O_NAME] = -1, [O_TTL] = w->plan->param[P_MAX_TTL], [O_WAIT] = 60000,
+                                            [O_MAX] = -1, [O_KEEP] = 2, [O_GIVE_UP] = -1}};
+    client_next(w, c);
+}
+
+void client_leave(struct world *w, struct sim_client *c)
+{
+    for (unsigned i = 0; i < w->daemons; i++)
+        client_close(w, c, i, LINE_FIN);
+}
+
+static void client_lock(struct world *w, struct sim_client *c)
+{
+    const struct record *op = client_op(w, c);
+    struct request what;
+    request_begin(w, c, &what, VERB_LOCK, 0);
+    what.hold = op->field[O_LEASE] ? HOLD_LEASE : HOLD_SESSION;
+    what.ttl_ms = op->field[O_TTL];
+    what.wait_ms = op->field[O_WAIT];
+    what.max_ms = what.hold == HOLD_SESSION ? op->field[O_MAX] : -1;
+    c->request = client_ask(w, c, c->home, &what, 0, 0);
+    if (c->request == 0) {
+        client_after(w, c, 50);
+        return;
+    }
+    c->state = CLIENT_ASKING;
+    c->timer++;
+    if (op->field[O_GIVE_UP] < 0)
+        return;
+    if (op->field[O_HOW] == END_UNDELIVERED)
+        w->oracle.asked[c->request].undelivered = true;
+    else
+        client_after(w, c, op->field[O_GIVE_UP]);
+}
+
+static void client_give_up(struct world *w, struct sim_client *c)
+{
+    struct request what;
+    switch ((enum op_end)client_op(w, c)->field[O_HOW]) {
+    case END_CANCEL:
+        request_begin(w, c, &what, VERB_CANCEL, 0);
+        what.name.len = 0;
+        w->oracle.asked[c->request].cancelled = true;
+        client_ask(w, c, c->home, &what, c->request, 0);
+        return; /* the LOCK is answered either way */
+    case END_RESET:
+        client_close(w, c, c->home, LINE_RESET);
+        break;
+    default:
+        client_close(w, c, c->home, LINE_FIN);
+    }
+    client_next(w, c);
+}
+
+/* What it does while it holds, evenly spread over the time that it keeps the lock. */
+static void client_act(struct world *w, struct sim_client *c)
+{
+    const int64_t *op = client_op(w, c)->field;
+    int64_t act = c->acts++;
+    int64_t spread_ms = op[O_KEEP] / (op[O_EXTENDS] + op[O_CHECKS] + op[O_REENTER] + 1);
+    unsigned daemon = act % 2 == 1 ? client_via(w, c) : c->home;
+    struct request what;
+    if (act < op[O_EXTENDS]) {
+        request_begin(w, c, &what, VERB_EXTEND, c->tok);
+        what.ttl_ms = op[O_EXTEND_TTL];
+        client_ask(w, c, daemon, &what, 0, c->tok);
+    } else if (act < op[O_EXTENDS] + op[O_CHECKS]) {
+        request_begin(w, c, &what, VERB_CHECK, c->tok);
+        client_ask(w, c, daemon, &what, 0, c->tok);
+    } else if (c->session[c->home] != 0) {
+        request_begin(w, c, &what, VERB_LOCK, c->tok);
+        client_ask(w, c, c->home, &what, 0, c->tok);
+    }
+    client_after(w, c, spread_ms);
+}
+
+static void client_unlock(struct world *w, struct sim_client *c, unsigned daemon, bool by_token)
+{
+    struct request what;
+    bool bound = c->session[daemon] != 0 && w->oracle.tok[c->tok].session == c->session[daemon];
+    by_token = by_token || !bound;
+    request_begin(w, c, &what, VERB_UNLOCK, by_token ? c->tok : 0);
+    if (by_token || c->depth == 1)
+        oracle_gives_up(w, c->index, c->tok);
+    c->depth = by_token ? 1 : c->depth;
+    c->request = client_ask(w, c, daemon, &what, 0, c->tok);
+    c->state = CLIENT_ENDING;
+    c->timer++;
+    if (c->request == 0)
+        client_after(w, c, 100); /* gives up giving back */
+}
+
+/* Its connection goes, with all session locks on it. */
+static void client_hang_up(struct world *w, struct sim_client *c, enum line_kind how, bool dies)
+{
+    bool session = w->oracle.tok[c->tok].session == c->session[c->home] && !client_op(w, c)->field[O_LEASE];
+    if (how == LINE_FIN && session && c->session[c->home] != 0)
+        oracle_gives_up(w, c->index, c->tok);
+    else if (dies)
+        oracle_hears_lost(w, c->index, c->tok);
+    client_close(w, c, c->home, how);
+    client_next(w, c);
+}
+
+static void client_end(struct world *w, struct sim_client *c)
+{
+    const int64_t *op = client_op(w, c)->field;
+    switch ((enum op_end)op[O_END]) {
+    case END_UNLOCK:
+        client_unlock(w, c, c->home, false);
+        return;
+    case END_UNLOCK_TOKEN:
+        client_unlock(w, c, c->home, true);
+        return;
+    case END_UNLOCK_VIA:
+        client_unlock(w, c, client_via(w, c), true);
+        return;
+    case END_FIN:
+        client_hang_up(w, c, LINE_FIN, false);
+        return;
+    case END_CRASH:
+        client_hang_up(w, c, LINE_FIN, true);
+        return;
+    case END_RESET:
+        client_hang_up(w, c, LINE_RESET, false);
+        return;
+    default:
+        if (op[O_LEASE])
+            client_next(w, c);
+        else
+            client_hang_up(w, c, LINE_RESET, false);
+    }
+}
+
+void client_timer(struct world *w, struct sim_client *c)
+{
+    if (w->now_us <= c->paused_until_us) {
+        queue_push(w, c->paused_until_us + 1, ITEM_CLIENT, c->index, 0, c->timer);
+        return;
+    }
+    const int64_t *op = c->state == CLIENT_DONE ? NULL : client_op(w, c)->field;
+    switch (c->state) {
+    case CLIENT_THINKING:
+        client_lock(w, c);
+        return;
+    case CLIENT_ASKING:
+        client_give_up(w, c);
+        return;
+    case CLIENT_HOLDING:
+        if (c->acts < op[O_EXTENDS] + op[O_CHECKS] + op[O_REENTER])
+            client_act(w, c);
+        else
+            client_end(w, c);
+        return;
+    case CLIENT_ENDING: /* could not even ask: the connection's end must do */
+        client_close(w, c, c->home, LINE_FIN);
+        client_next(w, c);
+        return;
+    case CLIENT_DONE:
+        return;
+    }
+}
+
+/* ---- what it hears ---- */
+
+int64_t client_deadline(const struct world *w, uint32_t session, int64_t until_ms)
+{
+    const struct session *s = &w->oracle.session[session];
+    if (!s->remote)
+        return clock_when(&w->daemon[s->daemon].clock, until_ms * 1000);
+    /* Another machine: counted from when HELLO was sent, less 0.1 % of the time since. */
+    int64_t since_us = (until_ms - s->hello_now_ms) * 1000;
+    const struct sim_client *c = &w->client[s->client];
+    const struct clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
+    return clock_when(clock, s->hello_sent_us + since_us - since_us / 1000);
+}
+
+static void client_told(struct world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms)
+{
+    oracle_holds(w, c->index, tok, client_deadline(w, session, until_ms));
+}
+
+static void client_locked(struct world *w, struct sim_client *c, const struct message *message)
+{
+    const int64_t *op = client_op(w, c)->field;
+    uint32_t tok = w->oracle.asked[message->request].tok;
+    c->tok = tok;
+    c->state = CLIENT_HOLDING;
+    client_told(w, c, message->session, tok, message->reply.until_ms);
+    client_after(w, c, op[O_KEEP] / (op[O_EXTENDS] + op[O_CHECKS] + op[O_REENTER] + 1));
+}
+
+static void client_unlocked(struct world *w, struct sim_client *c, const struct reply *reply)
+{
+    if (reply->code == REPLY_UNLOCKED && c->depth > 1) {
+        c->depth--;
+        client_unlock(w, c, c->home, false);
+        return;
+    }
+    if (reply->code != REPLY_UNLOCKED && reply->code != REPLY_NOTHELD)
+        client_close(w, c, c->home, LINE_FIN);
+    client_next(w, c);
+}
+
+static void client_reply(struct world *w, struct sim_client *c, const struct message *message)
+{
+    const struct asked *asked = &w->oracle.asked[message->request];
+    const struct reply *reply = &message->reply;
+    bool mine = message->request == c->request;
+    switch (asked->verb) {
+    case VERB_LOCK:
+        if (asked->reentry && reply->code == REPLY_LOCKED) {
+            client_told(w, c, message->session, asked->tok, reply->until_ms);
+            c->depth = c->tok == asked->tok && c->state == CLIENT_HOLDING ? reply->depth : c->depth;
+        } else if (mine && c->state == CLIENT_ASKING && reply->code == REPLY_LOCKED) {
+            client_locked(w, c, message);
+        } else if (mine && c->state == CLIENT_ASKING) {
+            if (c->fresh)
+                violation(w, 5, "c%u: LOCK of n%u is refused (code %d) though all is well", c->index, asked->name,
+                          reply->code);
+            client_next(w, c);
+        }
+        return;
+    case VERB_EXTEND:
+    case VERB_CHECK:
+        if (reply->code == REPLY_EXTENDED || reply->code == REPLY_HELD)
+            client_told(w, c, message->session, asked->tok, reply->until_ms);
+        return;
+    case VERB_UNLOCK:
+        if (mine && c->state == CLIENT_ENDING)
+            client_unlocked(w, c, reply);
+        return;
+    default:
+        return;
+    }
+}
+
+static void client_notice(struct world *w, struct sim_client *c, const struct message *message)
+{
+    const struct notice *notice = &message->notice;
+    uint32_t tok = notice->kind == NOTICE_DRAIN ? 0 : oracle_tok(w, &notice->token, 0);
+    if (notice->kind == NOTICE_RENEWED)
+        client_told(w, c, message->session, tok, notice->until_ms);
+    if (notice->kind != NOTICE_LOST)
+        return;
+    oracle_hears_lost(w, c->index, tok);
+    if (c->tok == tok && c->state == CLIENT_HOLDING)
+        client_next(w, c);
+}
+
+static void client_closed(struct world *w, struct sim_client *c, uint32_t session)
+{
+    for (unsigned i = 0; i < w->daemons; i++) {
+        if (c->session[i] == session)
+            c->session[i] = 0;
+    }
+    if ((c->state == CLIENT_ASKING || c->state == CLIENT_ENDING) && c->request != 0 &&
+        w->oracle.asked[c->request].session == session) {
+        if (c->fresh)
+            violation(w, 6, "c%u: its session %u was closed though all is well", c->index, session);
+        client_next(w, c);
+    }
+}
+
+void client_tell(struct world *w, uint32_t index)
+{
+    struct message message = w->message[index];
+    struct session *s = &w->oracle.session[message.session];
+    struct sim_client *c = &w->client[s->client];
+    if (w->now_us <= c->paused_until_us) {
+        queue_push(w, c->paused_until_us + 1, ITEM_TELL, 0, index, 0);
+        return;
+    }
+    message_free(w, index);
+    if (s->client_gone)
+        return;
+    if (message.kind == TELL_REPLY)
+        client_reply(w, c, &message);
+    else if (message.kind == TELL_NOTICE)
+        client_notice(w, c, &message);
+    else
+        client_closed(w, c, message.session);
+}

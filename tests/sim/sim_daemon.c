@@ -1,0 +1,334 @@
+/* One daemon: a real coordinator, and around it what daemon/loop.c and conn.c do. */
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+enum { CHECK_EVERY = 64, SPINS = 20000 };
+
+static const int64_t WALL_ZERO_US = INT64_C(1700000000000000);
+
+/* ---- start and end ---- */
+
+void daemon_start(struct world *w, struct sim_daemon *d)
+{
+    const int64_t *param = w->plan->param;
+    struct coordinator_config config = {
+        .masters = w->masters,
+        .default_ttl_ms = param[P_MAX_TTL],
+        .min_ttl_ms = param[P_MIN_TTL],
+        .max_ttl_ms = param[P_MAX_TTL],
+        .node_timeout_ms = param[P_NODE_TIMEOUT],
+        .min_validity_ms = param[P_MIN_VALIDITY],
+        .retry_min_ms = param[P_RETRY_MIN],
+        .retry_max_ms = param[P_RETRY_MAX],
+        .drain_timeout_ms = param[P_DRAIN_TIMEOUT],
+        .restart_guard = true,
+        .max_sessions = 128,
+        .max_locks = (uint32_t)param[P_MAX_LOCKS],
+        .max_waiters = (uint32_t)param[P_MAX_WAITERS],
+        .max_undo = (uint32_t)param[P_MAX_UNDO],
+        .max_locks_per_client = 64,
+        .max_waits_per_client = 64,
+    };
+    d->core = coordinator_new(&config);
+    d->incarnation++;
+    d->running = true;
+    d->draining = false;
+    d->random_used = true;
+    d->timer_at_us = NEVER;
+    d->paused_until_us = -1;
+    trace_add(w, TRACE_DAEMON, d->index, d->incarnation, 1, 0, 0, 0, 0);
+    node_start(w, d);
+}
+
+/* ---- towards clients ---- */
+
+static void tell(struct world *w, uint32_t session, enum tell_kind kind, const struct action *action)
+{
+    struct session *s = &w->oracle.session[session];
+    uint32_t index = message_new(w);
+    struct message *message = &w->message[index];
+    *message = (struct message){.kind = (uint8_t)kind, .session = session};
+    if (kind == TELL_REPLY) {
+        message->request = (uint32_t)action->request;
+        message->reply = action->u.reply;
+    }
+    if (kind == TELL_NOTICE)
+        message->notice = action->u.notice;
+    int64_t at_us = w->now_us + 20 + chance_below(w->seed, session, (uint64_t)w->now_us, CHANCE_DOWN,
+                                                 s->remote ? 3000 : 100);
+    at_us &= ~INT64_C(1);
+    if (at_us < s->last_us[DOWN])
+        at_us = s->last_us[DOWN];
+    s->last_us[DOWN] = at_us;
+    queue_push(w, at_us, ITEM_TELL, 0, index, 0);
+}
+
+void daemon_stop(struct world *w, struct sim_daemon *d)
+{
+    trace_add(w, TRACE_DAEMON, d->index, d->incarnation, 0, 0, 0, 0, 0);
+    for (unsigned i = 0; i < w->masters; i++) {
+        if (d->node[i].conn != 0)
+            link_close(w, d->node[i].conn - 1);
+        d->node[i].conn = 0;
+        d->node[i].settled = false;
+        d->node[i].settled_number = 0;
+    }
+    d->running = false;
+    d->timer_at_us = NEVER;
+    coordinator_free(d->core);
+    d->core = NULL;
+    oracle_daemon_gone(w, d);
+    for (uint32_t i = 1; i < w->oracle.sessions; i++) {
+        struct session *s = &w->oracle.session[i];
+        if (s->daemon != d->index || s->incarnation != d->incarnation || s->state == SESSION_ENDED)
+            continue;
+        s->state = SESSION_ENDED;
+        tell(w, i, TELL_CLOSED, NULL);
+    }
+}
+
+static void internal(struct world *w, struct sim_daemon *d, enum line_kind kind, uint32_t session, uint32_t request)
+{
+    uint32_t index = message_new(w);
+    w->message[index] = (struct message){.kind = (uint8_t)kind, .session = session, .request = request};
+    queue_push(w, w->now_us, ITEM_INTERNAL, d->index, index, 0);
+}
+
+static void replied(struct world *w, struct sim_daemon *d, const struct action *action)
+{
+    uint32_t session = (uint32_t)action->session;
+    uint32_t request = (uint32_t)action->request;
+    oracle_replied(w, d, action);
+    struct session *s = &w->oracle.session[session];
+    if (s->unanswered == 0 && s->state == SESSION_FINISHING)
+        internal(w, d, LINE_RELEASE, session, 0);
+    if (s->state >= SESSION_OVER)
+        return;
+    if (action->u.reply.code == REPLY_LOCKED && w->oracle.asked[request].undelivered) {
+        internal(w, d, LINE_UNDELIVERED, session, request);
+        return;
+    }
+    tell(w, session, TELL_REPLY, action);
+}
+
+static void ended(struct world *w, struct sim_daemon *d, const struct action *action)
+{
+    uint32_t session = (uint32_t)action->session;
+    trace_add(w, TRACE_ENDED, d->index, session, 0, 0, 0, 0, 0);
+    struct session *s = &w->oracle.session[session];
+    if (s->state != SESSION_OVER)
+        violation(w, 6, "d%u: session %u ended though it did not end", d->index, session);
+    s->state = SESSION_ENDED;
+    tell(w, session, TELL_CLOSED, action);
+}
+
+/* ---- a step ---- */
+
+static void daemon_act(struct world *w, struct sim_daemon *d, const struct action *action)
+{
+    switch (action->kind) {
+    case ACTION_SEND:
+        node_send(w, d, action);
+        return;
+    case ACTION_CLOSE_MASTER:
+        trace_add(w, TRACE_CLOSE, d->index, action->master, action->why, 0, 0, 0, 0);
+        node_close(w, d, action->master);
+        return;
+    case ACTION_REPLY:
+        replied(w, d, action);
+        return;
+    case ACTION_NOTICE:
+        oracle_noticed(w, d, action);
+        if (w->oracle.session[action->session].state <= SESSION_OVER)
+            tell(w, (uint32_t)action->session, TELL_NOTICE, action);
+        return;
+    case ACTION_SESSION_ENDED:
+        ended(w, d, action);
+        return;
+    }
+}
+
+static void daemon_arm(struct world *w, struct sim_daemon *d)
+{
+    int64_t deadline_ms = coordinator_deadline(d->core);
+    if (deadline_ms == INT64_MAX)
+        return;
+    int64_t now_ms = clock_ms(&d->clock, w->now_us);
+    int64_t at_us = w->now_us + 1;
+    if (deadline_ms > now_ms) {
+        at_us = clock_when(&d->clock, deadline_ms * 1000);
+        at_us += chance_below(w->seed, d->index, d->steps, CHANCE_LATE, 900);
+    }
+    if (d->timer_at_us > w->now_us && d->timer_at_us <= at_us)
+        return;
+    d->timer_at_us = at_us;
+    queue_push(w, at_us, ITEM_TIMER, d->index, 0, 0);
+}
+
+/* Lock commands flow from now on: our keys of before must be gone there. */
+static void daemon_settle(struct world *w, struct sim_daemon *d, unsigned master)
+{
+    struct sim_node *node = &d->node[master];
+    if (node->conn == 0)
+        return;
+    struct master_row row;
+    coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), master, &row);
+    bool serves = row.state == MASTER_UP || row.state == MASTER_QUARANTINE || row.state == MASTER_SLOW;
+    if (serves == node->settled)
+        return;
+    node->settled = serves; /* it may be refused later, and come back on the same connection */
+    if (!serves)
+        return;
+    struct msg mark = {.kind = MSG_MARK, .number = MARK_SETTLED, .ref = (uint64_t)w->now_us};
+    link_send(w, node->conn - 1, UP, &mark);
+}
+
+void daemon_step(struct world *w, struct sim_daemon *d, struct core_event *event)
+{
+    struct actions actions;
+    if (d->random_used) {
+        uint64_t who = d->index * 1000 + d->incarnation;
+        for (unsigned i = 0; i < 4; i++) {
+            uint64_t x = chance(w->seed, who, d->randoms * 4 + i, CHANCE_RANDOM);
+            memcpy(d->random + 8 * i, &x, 8);
+        }
+        d->randoms++;
+    }
+    event->now_ms = clock_ms(&d->clock, w->now_us);
+    event->wall_us = WALL_ZERO_US + w->now_us + d->wall_us;
+    memcpy(event->random, d->random, sizeof(d->random));
+    coordinator_step(d->core, event, &actions);
+    d->random_used = actions.random_used;
+    if (++d->steps % CHECK_EVERY == 0)
+        coordinator_check(d->core);
+    if (d->spin_us / 1000 != w->now_us / 1000) {
+        d->spin_us = w->now_us;
+        d->spins = 0;
+    }
+    if (++d->spins > SPINS)
+        violation(w, 11, "d%u: %d steps within a millisecond", d->index, SPINS);
+    for (unsigned i = 0; i < actions.count; i++)
+        daemon_act(w, d, &actions.list[i]);
+    if (event->kind == EVENT_MASTER_VOTE || event->kind == EVENT_TIMER) {
+        for (unsigned i = 0; i < w->masters; i++)
+            daemon_settle(w, d, i);
+    }
+    daemon_arm(w, d);
+}
+
+/* Asked to stop, and nothing is left to wait for: the next one is started. */
+void daemon_drained(struct world *w, struct sim_daemon *d)
+{
+    if (!d->running || !d->draining || !coordinator_drained(d->core))
+        return;
+    daemon_stop(w, d);
+    queue_push(w, w->now_us + 50000, ITEM_DAEMON_BACK, d->index, 0, d->incarnation);
+}
+
+void daemon_timer(struct world *w, struct sim_daemon *d)
+{
+    if (w->now_us != d->timer_at_us || !d->running)
+        return;
+    if (w->now_us <= d->paused_until_us) {
+        d->timer_at_us = d->paused_until_us + 1;
+        queue_push(w, d->timer_at_us, ITEM_TIMER, d->index, 0, 0);
+        return;
+    }
+    d->timer_at_us = NEVER;
+    if (coordinator_deadline(d->core) > clock_ms(&d->clock, w->now_us)) {
+        daemon_arm(w, d);
+        return;
+    }
+    struct core_event event = {.kind = EVENT_TIMER};
+    daemon_step(w, d, &event);
+    daemon_drained(w, d);
+}
+
+/* ---- from clients ---- */
+
+static void session_event(struct world *w, struct sim_daemon *d, uint32_t session, enum event_kind kind,
+                          uint32_t request)
+{
+    trace_add(w, TRACE_SESSION, d->index, session, kind, request, 0, 0, 0);
+    struct core_event event = {.kind = kind, .session = session, .request = request};
+    daemon_step(w, d, &event);
+}
+
+static void daemon_request(struct world *w, struct sim_daemon *d, const struct message *message)
+{
+    struct core_event event = {.kind = EVENT_REQUEST, .session = message->session, .request = message->request,
+                          .target = message->target, .what = message->what};
+    w->oracle.session[message->session].unanswered++;
+    oracle_asked(w, d, message->request);
+    daemon_step(w, d, &event);
+}
+
+static void daemon_hears(struct world *w, struct sim_daemon *d, const struct message *message)
+{
+    struct session *s = &w->oracle.session[message->session];
+    uint32_t session = message->session;
+    if (s->state >= SESSION_OVER || (s->state == SESSION_FINISHING && message->kind == LINE_FIN))
+        return;
+    if (s->hello_now_ms == 0)
+        s->hello_now_ms = clock_ms(&d->clock, w->now_us);
+    switch ((enum line_kind)message->kind) {
+    case LINE_REQUEST:
+        daemon_request(w, d, message);
+        return;
+    case LINE_FIN:
+        s->state = SESSION_FINISHING;
+        oracle_session_over(w, session, true);
+        session_event(w, d, session, EVENT_SESSION_FINISH, 0);
+        s = &w->oracle.session[session];
+        if (s->unanswered == 0)
+            internal(w, d, LINE_RELEASE, session, 0);
+        return;
+    case LINE_RELEASE:
+        s->state = SESSION_OVER;
+        oracle_session_over(w, session, true);
+        session_event(w, d, session, EVENT_SESSION_RELEASE, 0);
+        return;
+    case LINE_UNDELIVERED:
+        w->oracle.tok[w->oracle.asked[message->request].tok].given_up = true;
+        session_event(w, d, session, EVENT_UNDELIVERED, message->request);
+        /* fall through */
+    case LINE_RESET:
+        s = &w->oracle.session[session];
+        s->state = SESSION_OVER;
+        oracle_session_over(w, session, false);
+        session_event(w, d, session, EVENT_SESSION_DROP, 0);
+        return;
+    case LINE_BACKLOG:
+        return;
+    }
+}
+
+static void daemon_backlog(struct world *w, struct sim_daemon *d, uint32_t index)
+{
+    const struct conn *conn = &w->conn[index];
+    if (!conn->open_daemon || !conn->connected)
+        return;
+    struct core_event event = {.kind = EVENT_MASTER_BACKLOG, .master = conn->master, .connection = conn->number};
+    daemon_step(w, d, &event);
+}
+
+void daemon_line(struct world *w, uint32_t index)
+{
+    struct message message = w->message[index];
+    bool backlog = message.kind == LINE_BACKLOG;
+    unsigned at = backlog ? w->conn[message.session].daemon : w->oracle.session[message.session].daemon;
+    struct sim_daemon *d = &w->daemon[at];
+    if (d->running && w->now_us <= d->paused_until_us) {
+        queue_push(w, d->paused_until_us + 1, ITEM_LINE, 0, index, 0);
+        return;
+    }
+    message_free(w, index);
+    if (!d->running)
+        return;
+    if (backlog)
+        daemon_backlog(w, d, message.session);
+    else if (w->oracle.session[message.session].incarnation == d->incarnation)
+        daemon_hears(w, d, &message);
+    daemon_drained(w, d);
+}

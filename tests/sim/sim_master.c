@@ -1,0 +1,206 @@
+/* One master: a process that may hang, crash, lose its memory or refuse, around a store. */
+#include <assert.h>
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+bool master_may_vote(const struct world *w, const struct sim_master *m)
+{
+    return w->now_us >= m->memory_lost_until_us;
+}
+
+void master_save(struct world *w, struct sim_master *m)
+{
+    (void)w;
+    if (m->running)
+        m->saved[m->saves++ % SNAPSHOTS] = m->store;
+}
+
+/* Empty, whole or old: what the disk had. */
+static void master_load(struct world *w, struct sim_master *m)
+{
+    (void)w;
+    if (m->crash == FAULT_CRASH_KEEP)
+        return;
+    unsigned back = (unsigned)(m->crash_arg_us / 1000000);
+    if (m->crash == FAULT_CRASH_OLD && back < SNAPSHOTS && back < m->saves)
+        m->store = m->saved[(m->saves - 1 - back) % SNAPSHOTS];
+    else
+        memset(&m->store, 0, sizeof(m->store));
+}
+
+void master_start(struct world *w, struct sim_master *m)
+{
+    master_load(w, m);
+    m->running = true;
+    m->started_us = w->now_us;
+    m->next_client = 1;
+    m->scripts = false;
+    m->memory_lost_until_us = w->now_us + w->full_us;
+    trace_add(w, TRACE_MASTER, m->index, m->epoch, m->crash == FAULT_CRASH_KEEP, 0, 0, 0, 0);
+    oracle_memory(w);
+}
+
+void master_crash(struct world *w, struct sim_master *m, const struct record *fault)
+{
+    if (!m->running)
+        return;
+    m->running = false;
+    m->crash = (enum fault_kind)fault->field[F_KIND];
+    m->crash_arg_us = fault->field[F_ARG];
+    m->epoch++;
+    m->hung_until_us = 0;
+    m->memory_lost_until_us = NEVER; /* until it is known when it starts again */
+    for (uint32_t i = 0; i < w->conns; i++) {
+        struct conn *conn = &w->conn[i];
+        if (conn->master != m->index || !conn->open_master)
+            continue;
+        conn->open_master = false;
+        struct msg closed = {.kind = MSG_CLOSED};
+        link_send(w, i, DOWN, &closed);
+    }
+    queue_push(w, w->now_us + fault->field[F_FOR], ITEM_MASTER_BACK, m->index, 0, m->epoch);
+}
+
+static void master_kill(struct world *w, struct sim_master *m, uint64_t client_id, uint32_t caller, struct vote *vote)
+{
+    *vote = (struct vote){.kind = VOTE_NUMBER, .number = 0};
+    for (uint32_t i = 0; i < w->conns; i++) {
+        struct conn *conn = &w->conn[i];
+        if (conn->master != m->index || !conn->open_master || conn->client_id != client_id || i == caller)
+            continue;
+        conn->open_master = false;
+        struct msg closed = {.kind = MSG_CLOSED};
+        link_send(w, i, DOWN, &closed);
+        vote->number = 1;
+        return;
+    }
+}
+
+static void master_info(struct world *w, const struct sim_master *m, struct vote *vote)
+{
+    /* Whole seconds of its own clock, as Redis counts them. */
+    int64_t now_s = clock_us(&m->clock, w->now_us) / 1000000;
+    int64_t start_s = clock_us(&m->clock, m->started_us) / 1000000;
+    *vote = (struct vote){.kind = VOTE_INFO};
+    vote->info.version = 0x07000f;
+    vote->info.uptime_s = now_s - start_s;
+    vote->info.replica = w->now_us < m->replica_until_us;
+    vote->info.loading = w->now_us < m->error_until_us && m->error == ERROR_LOADING;
+    for (unsigned i = 0; i < RUN_ID_HEX; i++) {
+        uint64_t h = chance(w->seed, m->index * 1000 + m->epoch, i, CHANCE_RUN_ID);
+        vote->info.run_id[i] = "0123456789abcdef"[h & 15];
+    }
+}
+
+static bool is_script(unsigned verb)
+{
+    return verb == COMMAND_RELEASE || verb == COMMAND_EXTEND || verb == COMMAND_CHECK;
+}
+
+/* What keeps a lock command from being run; false: nothing. */
+static bool master_refuses(struct world *w, const struct sim_master *m, unsigned verb, struct vote *vote)
+{
+    enum vote_error error = ERROR_OTHER;
+    bool writes = verb != COMMAND_ZSCORE && verb != COMMAND_CHECK;
+    bool refused = false;
+    if (w->now_us < m->zadd_error_until_us && verb == COMMAND_ZADD) {
+        error = ERROR_WRONGTYPE;
+        refused = true;
+    }
+    if (w->now_us < m->error_until_us) {
+        error = m->error;
+        switch (m->error) {
+        case ERROR_OOM:
+            refused = verb == COMMAND_SET || verb == COMMAND_ZADD;
+            break;
+        case ERROR_MISCONF:
+        case ERROR_NOREPLICAS:
+            refused = writes;
+            break;
+        default:
+            refused = true;
+        }
+    }
+    if (w->now_us < m->replica_until_us && writes) {
+        error = ERROR_READONLY;
+        refused = true;
+    }
+    if (refused)
+        *vote = (struct vote){.kind = VOTE_ERROR, .error = error};
+    return refused;
+}
+
+static void master_command(struct world *w, struct sim_master *m, struct msg *msg)
+{
+    struct vote *vote = &msg->vote;
+    const struct conn *conn = &w->conn[msg->conn];
+    msg->may_vote = master_may_vote(w, m);
+    msg->epoch = m->epoch;
+    if (msg->verb == COMMAND_CLIENT_ID) {
+        *vote = (struct vote){.kind = VOTE_NUMBER, .number = conn->client_id};
+        return;
+    }
+    if (msg->verb == COMMAND_INFO) {
+        master_info(w, m, vote);
+        return;
+    }
+    if (msg->verb == COMMAND_KILL) {
+        master_kill(w, m, msg->number, msg->conn, vote);
+        return;
+    }
+    int64_t now_ms = clock_ms(&m->clock, w->now_us);
+    uint32_t before = store_has(&m->store, now_ms, msg->name) ? m->store.key[msg->name].tok : 0;
+    oracle_runs(w, m, msg, before);
+    if (!master_refuses(w, m, msg->verb, vote)) {
+        if (is_script(msg->verb) && !m->scripts) {
+            *vote = (struct vote){.kind = VOTE_NOT_RUN};
+        } else {
+            struct store_command command = {.verb = msg->verb, .name = msg->name, .tok = msg->tok,
+                                            .bucket = msg->bucket, .number = msg->number};
+            store_run(&m->store, now_ms, &command, vote);
+        }
+    }
+    oracle_ran(w, m, msg, before, vote);
+}
+
+static void master_login(struct world *w, struct sim_master *m, uint32_t index)
+{
+    struct conn *conn = &w->conn[index];
+    struct msg answer = {.kind = MSG_LOGGED_IN};
+    if (!m->running) {
+        answer.kind = MSG_REFUSED;
+        link_send(w, index, DOWN, &answer);
+        return;
+    }
+    conn->open_master = true;
+    conn->epoch = m->epoch;
+    conn->client_id = m->next_client++;
+    m->scripts = m->scripts || w->now_us >= m->error_until_us;
+    link_send(w, index, DOWN, &answer);
+}
+
+void master_receive(struct world *w, struct sim_master *m, const struct msg *msg)
+{
+    struct msg answer = *msg;
+    switch ((enum msg_kind)msg->kind) {
+    case MSG_LOGIN:
+        master_login(w, m, msg->conn);
+        return;
+    case MSG_LOAD:
+        m->scripts = m->scripts || w->now_us >= m->error_until_us;
+        return;
+    case MSG_GONE:
+        w->conn[msg->conn].open_master = false;
+        return;
+    case MSG_MARK:
+        oracle_mark(w, m, msg);
+        return;
+    default:
+        master_command(w, m, &answer);
+        trace_add(w, TRACE_RUN, w->conn[msg->conn].daemon, m->index, msg->verb, msg->tok, msg->number,
+                  answer.vote.kind, msg->name);
+        answer.kind = MSG_REPLY;
+        link_send(w, msg->conn, DOWN, &answer);
+    }
+}

@@ -1,0 +1,164 @@
+/* The transport to masters, as daemon/node.c does it: dials, logs in, loads scripts, dials
+ * again with jittered back-off. */
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+enum { DIAL_TIMEOUT_US = 1000000, BACKOFF_US = 50000, BACKOFF_MOST_US = 1000000 };
+
+static void node_again(struct world *w, struct sim_daemon *d, unsigned master)
+{
+    struct sim_node *node = &d->node[master];
+    if (node->backoff_us == 0)
+        node->backoff_us = BACKOFF_US;
+    node->dials++;
+    int64_t jitter_us = chance_below(w->seed, d->index * SIM_MASTERS + master, node->dials, CHANCE_BACKOFF,
+                                     node->backoff_us);
+    queue_push(w, w->now_us + node->backoff_us / 2 + jitter_us, ITEM_DIAL, d->index, master, node->dials);
+    node->backoff_us = 2 * node->backoff_us < BACKOFF_MOST_US ? 2 * node->backoff_us : BACKOFF_MOST_US;
+}
+
+void node_start(struct world *w, struct sim_daemon *d)
+{
+    memset(d->node, 0, sizeof(d->node));
+    for (unsigned i = 0; i < w->masters; i++) {
+        d->node[i].dials = d->incarnation * 100000;
+        node_dial(w, d, i);
+    }
+}
+
+void node_dial(struct world *w, struct sim_daemon *d, unsigned master)
+{
+    struct sim_node *node = &d->node[master];
+    if (!d->running || node->conn != 0)
+        return;
+    uint32_t index;
+    struct conn *conn = conn_new(w, d->index, master, &index);
+    conn->number = ++node->numbers;
+    node->conn = index + 1;
+    node->settled = false;
+    struct msg login = {.kind = MSG_LOGIN};
+    link_send(w, index, UP, &login);
+    queue_push(w, w->now_us + DIAL_TIMEOUT_US, ITEM_DIAL_TIMEOUT, 0, index, 0);
+}
+
+/* The daemon's end is gone: tells the coordinator where it knew of the connection. */
+static void node_down(struct world *w, struct sim_daemon *d, unsigned master, bool tell)
+{
+    struct sim_node *node = &d->node[master];
+    uint32_t index = node->conn - 1;
+    bool known = w->conn[index].connected;
+    link_close(w, index);
+    node->conn = 0;
+    node->settled = false;
+    node_again(w, d, master);
+    if (!known)
+        return;
+    const struct conn *conn = &w->conn[index];
+    trace_add(w, TRACE_LOST, d->index, master, conn->number, conn->client_id, 0, 0, 0);
+    if (!tell)
+        return;
+    struct core_event event = {.kind = EVENT_MASTER_LOST, .master = master, .connection = conn->number};
+    daemon_step(w, d, &event);
+}
+
+void node_dial_timeout(struct world *w, uint32_t index)
+{
+    struct conn *conn = &w->conn[index];
+    struct sim_daemon *d = &w->daemon[conn->daemon];
+    if (!conn->open_daemon || conn->connected)
+        return;
+    if (w->now_us <= d->paused_until_us)
+        queue_push(w, d->paused_until_us + 1, ITEM_DIAL_TIMEOUT, 0, index, 0);
+    else
+        node_down(w, d, conn->master, false);
+}
+
+void node_close(struct world *w, struct sim_daemon *d, unsigned master)
+{
+    if (d->node[master].conn != 0)
+        node_down(w, d, master, false);
+}
+
+void node_reset(struct world *w, struct sim_daemon *d, unsigned master)
+{
+    if (d->node[master].conn != 0)
+        node_down(w, d, master, true);
+}
+
+static unsigned name_index(const struct name *name)
+{
+    return name->len >= 2 ? (unsigned)(name->text[1] - '0') : 0;
+}
+
+void node_send(struct world *w, struct sim_daemon *d, const struct action *action)
+{
+    const struct command *command = &action->u.command;
+    bool locks = command->verb == COMMAND_SET || command->verb == COMMAND_RELEASE ||
+                 command->verb == COMMAND_EXTEND || command->verb == COMMAND_CHECK;
+    unsigned name = name_index(&command->name);
+    uint32_t tok = locks ? oracle_tok(w, &command->token, name) : 0;
+    struct msg msg = {.kind = MSG_COMMAND, .verb = (uint8_t)command->verb, .name = (uint8_t)name,
+                      .bucket = command->bucket, .tok = tok, .ref = command->ref, .number = command->number};
+    trace_add(w, TRACE_SEND, d->index, action->masters, command->verb, tok, command->number, 0, 0);
+    for (unsigned i = 0; i < w->masters; i++) {
+        if (!(action->masters >> i & 1) || d->node[i].conn == 0 || !w->conn[d->node[i].conn - 1].connected)
+            continue;
+        w->conn[d->node[i].conn - 1].unanswered++;
+        link_send(w, d->node[i].conn - 1, UP, &msg);
+    }
+    oracle_send(w, d, action, tok);
+    for (unsigned i = 0; i < w->masters; i++) {
+        struct conn *conn = d->node[i].conn == 0 ? NULL : &w->conn[d->node[i].conn - 1];
+        if (conn == NULL || conn->backlog_told || conn->unanswered <= w->plan->param[P_BACKLOG])
+            continue;
+        conn->backlog_told = true;
+        uint32_t index = message_new(w);
+        w->message[index] = (struct message){.kind = LINE_BACKLOG, .session = d->node[i].conn - 1};
+        queue_push(w, w->now_us, ITEM_INTERNAL, d->index, index, 0);
+    }
+}
+
+static void node_connected(struct world *w, struct sim_daemon *d, uint32_t index)
+{
+    struct conn *conn = &w->conn[index];
+    unsigned master = conn->master;
+    conn->connected = true;
+    d->node[master].backoff_us = 0;
+    trace_add(w, TRACE_CONNECTED, d->index, master, conn->number, conn->client_id, 0, 0, 0);
+    struct core_event event = {.kind = EVENT_MASTER_CONNECTED, .master = master, .connection = conn->number};
+    daemon_step(w, d, &event);
+}
+
+static void node_voted(struct world *w, struct sim_daemon *d, const struct msg *msg)
+{
+    struct conn *conn = &w->conn[msg->conn];
+    unsigned master = conn->master;
+    conn->unanswered--;
+    if (msg->vote.kind == VOTE_NOT_RUN) {
+        struct msg load = {.kind = MSG_LOAD};
+        link_send(w, msg->conn, UP, &load);
+    }
+    trace_add(w, TRACE_VOTE, d->index, master, msg->verb, msg->tok,
+              msg->vote.kind == VOTE_NUMBER ? msg->vote.number : msg->number, msg->vote.kind, 0);
+    oracle_heard(w, d, msg);
+    struct core_event event = {.kind = EVENT_MASTER_VOTE, .master = master, .connection = conn->number,
+                          .verb = msg->verb, .ref = msg->ref, .vote = msg->vote};
+    daemon_step(w, d, &event);
+}
+
+void node_receive(struct world *w, const struct msg *msg)
+{
+    struct conn *conn = &w->conn[msg->conn];
+    struct sim_daemon *d = &w->daemon[conn->daemon];
+    switch ((enum msg_kind)msg->kind) {
+    case MSG_LOGGED_IN:
+        node_connected(w, d, msg->conn);
+        return;
+    case MSG_REPLY:
+        node_voted(w, d, msg);
+        return;
+    default:
+        node_down(w, d, conn->master, true);
+    }
+}

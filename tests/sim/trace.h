@@ -1,0 +1,50 @@
+/* The trace: what happened, as small records in a ring; text is made only when somebody
+ * wants to read it. Its hash tells whether two runs were the same. */
+#ifndef SIM_TRACE_H
+#define SIM_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { TRACE_LINES = 1 << 14 };
+
+enum trace_kind {
+    TRACE_SEND,      /* daemon a to masters b (mask): verb c, tok d, number e */
+    TRACE_RUN,       /* master b runs for daemon a: verb c, tok d, number e, vote f, name or bucket g */
+    TRACE_VOTE,      /* daemon a hears from master b: verb c, tok d, number e, vote f */
+    TRACE_CONNECTED, /* daemon a, master b, number c, client id d */
+    TRACE_LOST,      /* the same */
+    TRACE_CLOSE,     /* daemon a closes its connection to master b, why c */
+    TRACE_REQUEST,   /* daemon a: session b, request c, verb d, name e, tok f, wait g */
+    TRACE_REPLY,     /* daemon a: session b, request c, code d, tok e, fence f, until g */
+    TRACE_NOTICE,    /* daemon a: session b, kind c, reason d, tok e, until f */
+    TRACE_SESSION,   /* daemon a: session b, what c (enum event_kind) */
+    TRACE_ENDED,     /* daemon a: session b */
+    TRACE_FAULT,     /* fault id a, kind b, target c, other d, for e, arg f */
+    TRACE_HOLD,      /* client a believes in tok b of name c until d */
+    TRACE_GIVES,     /* client a gives tok b up */
+    TRACE_MASTER,    /* master a starts: epoch b, kept c */
+    TRACE_DAEMON,    /* daemon a: incarnation b starts (c = 1) or stops (0) */
+    TRACE_HEAL,
+};
+
+struct trace_line {
+    int64_t at_us;
+    uint32_t kind;
+    uint32_t a;
+    uint64_t v[6]; /* b .. g */
+};
+
+struct trace {
+    struct trace_line *line; /* ring */
+    uint64_t lines, hash;
+    bool print;
+};
+
+struct world;
+void trace_add(struct world *w, enum trace_kind kind, uint32_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+               uint64_t f, uint64_t g);
+void trace_print_last(const struct world *w, FILE *file, unsigned lines);
+
+#endif

@@ -1,0 +1,257 @@
+/* The queue of items and the run itself. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+/* ---- the queue: a binary heap ---- */
+
+static bool item_before(const struct item *a, const struct item *b)
+{
+    return a->at_us != b->at_us ? a->at_us < b->at_us : a->birth < b->birth;
+}
+
+void queue_push(struct world *w, int64_t at_us, enum item_kind kind, unsigned a, uint32_t b, uint32_t c)
+{
+    struct queue *q = &w->queue;
+    if (q->count == q->capacity) {
+        q->capacity = q->capacity == 0 ? 4096 : 2 * q->capacity;
+        q->items = realloc(q->items, q->capacity * sizeof(*q->items));
+        assert(q->items != NULL);
+    }
+    struct item item = {.at_us = at_us < w->now_us ? w->now_us : at_us, .birth = w->births++,
+                        .kind = (uint16_t)kind, .a = (uint16_t)a, .b = b, .c = c};
+    uint32_t at = q->count++;
+    while (at > 0 && item_before(&item, &q->items[(at - 1) / 2])) {
+        q->items[at] = q->items[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    q->items[at] = item;
+}
+
+bool queue_pop(struct world *w, struct item *item)
+{
+    struct queue *q = &w->queue;
+    if (q->count == 0)
+        return false;
+    *item = q->items[0];
+    struct item last = q->items[--q->count];
+    uint32_t at = 0;
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= q->count)
+            break;
+        if (child + 1 < q->count && item_before(&q->items[child + 1], &q->items[child]))
+            child++;
+        if (!item_before(&q->items[child], &last))
+            break;
+        q->items[at] = q->items[child];
+        at = child;
+    }
+    q->items[at] = last;
+    return true;
+}
+
+/* ---- messages between clients and daemons ---- */
+
+uint32_t message_new(struct world *w)
+{
+    if (w->message_free != 0) {
+        uint32_t index = w->message_free - 1;
+        w->message_free = w->message[index].next_free;
+        return index;
+    }
+    if (w->messages == w->message_capacity) {
+        w->message_capacity = w->message_capacity == 0 ? 256 : 2 * w->message_capacity;
+        w->message = realloc(w->message, w->message_capacity * sizeof(*w->message));
+        assert(w->message != NULL);
+    }
+    return w->messages++;
+}
+
+void message_free(struct world *w, uint32_t index)
+{
+    w->message[index].next_free = w->message_free;
+    w->message_free = index + 1;
+}
+
+void violation(struct world *w, int invariant, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(w->why, sizeof(w->why), format, args);
+    va_end(args);
+    w->invariant = invariant;
+    siglongjmp(w->out, 1);
+}
+
+/* ---- a run ---- */
+
+static void world_item(struct world *w, const struct item *item)
+{
+    switch ((enum item_kind)item->kind) {
+    case ITEM_UP:
+        link_arrive(w, item->b, UP);
+        break;
+    case ITEM_DOWN:
+        link_arrive(w, item->b, DOWN);
+        break;
+    case ITEM_DIAL: {
+        struct sim_daemon *d = &w->daemon[item->a];
+        if (item->b >= w->masters || item->c != d->node[item->b].dials)
+            break;
+        if (w->now_us <= d->paused_until_us)
+            queue_push(w, d->paused_until_us + 1, ITEM_DIAL, item->a, item->b, item->c);
+        else
+            node_dial(w, d, item->b);
+        break;
+    }
+    case ITEM_DIAL_TIMEOUT:
+        node_dial_timeout(w, item->b);
+        break;
+    case ITEM_TIMER:
+        daemon_timer(w, &w->daemon[item->a]);
+        break;
+    case ITEM_INTERNAL:
+    case ITEM_LINE:
+        daemon_line(w, item->b);
+        break;
+    case ITEM_TELL:
+        client_tell(w, item->b);
+        break;
+    case ITEM_CLIENT:
+        if (item->c == w->client[item->a].timer)
+            client_timer(w, &w->client[item->a]);
+        break;
+    case ITEM_FAULT:
+        fault_begin(w, &w->plan->fault[item->b]);
+        break;
+    case ITEM_MASTER_BACK:
+        if (item->c == w->master[item->a].epoch && !w->master[item->a].running)
+            master_start(w, &w->master[item->a]);
+        break;
+    case ITEM_DAEMON_BACK:
+        if (item->c == w->daemon[item->a].incarnation && !w->daemon[item->a].running)
+            daemon_start(w, &w->daemon[item->a]);
+        break;
+    case ITEM_SNAPSHOT:
+        for (unsigned i = 0; i < w->masters; i++)
+            master_save(w, &w->master[i]);
+        queue_push(w, w->now_us + 1000000, ITEM_SNAPSHOT, 0, 0, 0);
+        break;
+    case ITEM_TICK:
+        heal_tick(w);
+        break;
+    }
+}
+
+static void world_clear(struct world *w)
+{
+    for (unsigned i = 0; i < SIM_DAEMONS; i++) {
+        coordinator_free(w->daemon[i].core);
+        w->daemon[i].core = NULL;
+    }
+    memset(w->master, 0, sizeof(w->master));
+    memset(w->daemon, 0, sizeof(w->daemon));
+    memset(w->link, 0, sizeof(w->link));
+    memset(w->client, 0, sizeof(w->client));
+    w->queue.count = 0;
+    w->conns = w->msgs = w->msg_free = w->messages = w->message_free = 0;
+    w->now_us = 0;
+    w->births = w->items = 0;
+    w->healing = false;
+    w->heal_phase = 0;
+    w->invariant = 0;
+    w->why[0] = '\0';
+}
+
+static void world_clocks(struct world *w)
+{
+    int64_t ppm = w->plan->param[P_PPM];
+    int64_t wall_us = w->plan->param[P_WALL] * 1000;
+    for (unsigned i = 0; i < SIM_DAEMONS; i++) {
+        struct sim_daemon *d = &w->daemon[i];
+        d->index = i;
+        d->clock.ppm = chance_below(w->seed, i, 0, CHANCE_CLOCK, 2 * ppm + 1) - ppm;
+        d->clock.offset_us = 1000000000 + chance_below(w->seed, i, 1, CHANCE_CLOCK, 1000000000);
+        d->wall_us = chance_below(w->seed, i, 2, CHANCE_CLOCK, wall_us + 1) - wall_us / 2;
+    }
+    for (unsigned i = 0; i < SIM_CLIENTS; i++) {
+        w->client[i].clock.ppm = chance_below(w->seed, 100 + i, 0, CHANCE_CLOCK, 2 * ppm + 1) - ppm;
+        w->client[i].clock.offset_us = 500000000 + chance_below(w->seed, 100 + i, 1, CHANCE_CLOCK, 1000000000);
+    }
+    for (unsigned i = 0; i < SIM_MASTERS; i++) {
+        struct sim_master *m = &w->master[i];
+        m->index = i;
+        m->clock.ppm = chance_below(w->seed, 200 + i, 0, CHANCE_CLOCK, 2 * ppm + 1) - ppm;
+        m->clock.offset_us = 2000000000 + chance_below(w->seed, 200 + i, 1, CHANCE_CLOCK, 1000000000);
+    }
+}
+
+static void world_begin(struct world *w)
+{
+    const int64_t *param = w->plan->param;
+    world_clear(w);
+    w->seed = w->plan->seed;
+    w->masters = (unsigned)param[P_MASTERS];
+    w->daemons = (unsigned)param[P_DAEMONS];
+    w->names = (unsigned)param[P_NAMES];
+    w->quorum = w->masters / 2 + 1;
+    /* max_ttl and its drift */
+    w->full_us = (param[P_MAX_TTL] + (param[P_MAX_TTL] + 99) / 100 + 2) * 1000;
+    oracle_begin(w);
+    w->trace.lines = 0;
+    w->trace.hash = w->seed;
+    world_clocks(w);
+    for (unsigned i = 0; i < w->masters; i++) {
+        struct sim_master *m = &w->master[i];
+        m->started_us = -param[P_UPTIME] * 1000 - chance_below(w->seed, 200 + i, 2, CHANCE_CLOCK, 1500000);
+        m->memory_lost_until_us = m->started_us + w->full_us;
+        m->running = true;
+        m->next_client = 1 + (uint64_t)chance_below(w->seed, 200 + i, 3, CHANCE_CLOCK, 5);
+        m->epoch = 1;
+    }
+    queue_push(w, 0, ITEM_SNAPSHOT, 0, 0, 0);
+    for (unsigned i = 0; i < w->daemons; i++)
+        daemon_start(w, &w->daemon[i]);
+    for (unsigned i = 0; i < w->plan->faults; i++)
+        queue_push(w, w->plan->fault[i].field[F_AT], ITEM_FAULT, 0, i, 0);
+    for (unsigned i = 0; i < w->plan->clients; i++) {
+        w->client[i].index = i;
+        client_start(w, &w->client[i]);
+    }
+    queue_push(w, param[P_HEAL] * 1000, ITEM_TICK, 0, 0, 0);
+}
+
+void world_run(struct world *w, const struct plan *plan)
+{
+    w->plan = plan;
+    world_begin(w);
+    struct item item;
+    while (queue_pop(w, &item)) {
+        w->now_us = item.at_us;
+        w->items++;
+        world_item(w, &item);
+        if (w->invariant < 0) /* heal_tick() says that all is done */
+            break;
+    }
+    w->invariant = 0;
+}
+
+void world_free(struct world *w)
+{
+    for (unsigned i = 0; i < SIM_DAEMONS; i++)
+        coordinator_free(w->daemon[i].core);
+    free(w->queue.items);
+    free(w->conn);
+    free(w->msg);
+    free(w->message);
+    free(w->oracle.tok);
+    free(w->oracle.tok_table);
+    free(w->oracle.session);
+    free(w->oracle.asked);
+    free(w->trace.line);
+    free(w);
+}
