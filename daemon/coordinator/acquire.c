@@ -126,6 +126,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
 {
     const struct wait *wait = resource->head;
     assert(resource->round == NULL && wait != NULL);
+    resource->release_seen = false; /* used up, also by an attempt that cannot begin */
     if (masters_count(c->voters) < needed(c)) {
         resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
         return;
@@ -145,7 +146,6 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     }
     round->resource = resource;
     resource->round = round;
-    resource->release_seen = false;
     c->acquiring++;
     round->votes = c->voters;
     round->tally.asked = mutant(MUTANT_QUARANTINED_FENCES) ? c->extenders : c->voters;
