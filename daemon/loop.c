@@ -65,9 +65,9 @@ static void carry_command(struct loop *loop, uint16_t masters, const struct comm
 static void carry_close(struct loop *loop, const struct action *action)
 {
     static const char *const words[] = {
-        [CLOSE_SILENT] = "silent for 20 x node_timeout",
-        [CLOSE_BACKLOG] = "node_backlog exceeded",
-        [CLOSE_HANDSHAKE] = "handshake failed",
+        [CLOSE_SILENT] = "silent",
+        [CLOSE_BACKLOG] = "backlog",
+        [CLOSE_HANDSHAKE] = "handshake",
     };
     node_close(loop->nodes[action->master], words[action->why]);
 }
