@@ -225,10 +225,11 @@ static void queued_work(struct loop *loop)
     }
 }
 
-/* Requests that conns_flush() starts, and losses that node_flush() finds, cause more of both. */
+/* Once in any case, for what connections answer by themselves. Requests that conns_flush() starts, and
+ * losses that node_flush() finds, cause more of both. */
 static void flush(struct loop *loop)
 {
-    for (unsigned n = 0; n < FLUSHES_A_TURN && loop->active; n++) {
+    for (unsigned n = 0; n == 0 || (n < FLUSHES_A_TURN && loop->active); n++) {
         loop->active = false;
         conns_flush(loop->conns);
         for (unsigned i = 0; i < loop->conf->masters; i++)
