@@ -20,9 +20,10 @@ bool lease_is_kept(const struct lease *lease)
     return lease->session != NULL && lease->hold == HOLD_SESSION;
 }
 
+/* When it is said that renewal fails; never where max= is what ends it. */
 static int64_t warn_ms(const struct lease *lease)
 {
-    return lease->until_ms - lease->ttl_ms / THIRD;
+    return lease->until_ms == lease->ends_ms ? INT64_MAX : lease->until_ms - lease->ttl_ms / THIRD;
 }
 
 static void rearm(struct coordinator *c, struct lease *lease)
