@@ -25,9 +25,9 @@ void oracle_begin(struct world *w)
     assert(o->tok_table != NULL);
     memset(o->tok_table, 0, TOK_TABLE * sizeof(*o->tok_table));
     o->toks = o->sessions = o->asks = 1; /* 0 is none */
-    o->tok = grow(o->tok, &o->tok_capacity, o->tok_capacity, sizeof(*o->tok));
-    o->session = grow(o->session, &o->session_capacity, o->session_capacity, sizeof(*o->session));
-    o->asked = grow(o->asked, &o->ask_capacity, o->ask_capacity, sizeof(*o->asked));
+    o->tok = grow(o->tok, &o->tok_capacity, 0, sizeof(*o->tok));
+    o->session = grow(o->session, &o->session_capacity, 0, sizeof(*o->session));
+    o->asked = grow(o->asked, &o->ask_capacity, 0, sizeof(*o->asked));
     memset(o->holders, 0, sizeof(o->holders));
     memset(o->fence, 0, sizeof(o->fence));
     memset(o->fences, 0, sizeof(o->fences));

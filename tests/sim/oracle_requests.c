@@ -146,7 +146,8 @@ void oracle_replied(struct world *w, struct sim_daemon *d, const struct action *
               (uint64_t)reply->valid_ms);
     if (a->answered)
         violation(w, 6, "d%u answers request %u twice", d->index, request);
-    if (s->state == SESSION_ENDED || a->incarnation != d->incarnation || a->daemon != d->index)
+    bool over = s->state == SESSION_ENDED && reply->code == REPLY_LOCKED;
+    if (over || a->incarnation != d->incarnation || a->daemon != d->index)
         violation(w, 6, "d%u answers request %u, whose session is over", d->index, request);
     a->answered = true;
     s->unanswered--;

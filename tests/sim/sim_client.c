@@ -207,9 +207,9 @@ static void client_unlock(struct world *w, struct sim_client *c, unsigned daemon
     bool bound = c->session[daemon] != 0 && w->oracle.tok[c->tok].session == c->session[daemon];
     by_token = by_token || !bound;
     request_begin(w, c, &what, VERB_UNLOCK, by_token ? c->tok : 0);
-    if (by_token || c->depth == 1)
+    c->depth = bound ? c->depth : 1; /* through another connection it is given up at once */
+    if (c->depth == 1)
         oracle_gives_up(w, c->index, c->tok);
-    c->depth = by_token ? 1 : c->depth;
     c->request = client_ask(w, c, daemon, &what, 0, c->tok);
     c->state = CLIENT_ENDING;
     c->timer++;
