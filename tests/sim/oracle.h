@@ -37,6 +37,7 @@ struct tok {
     uint16_t yes;   /* ... that said yes, as the daemon heard */
     uint16_t valid; /* ... and whose memory was old enough when they did */
     uint16_t blocked; /* ... where a release did not run */
+    uint16_t ran;     /* ... where one did */
     uint32_t incarnation, session, request;
     uint32_t conn[SIM_MASTERS];  /* that the SET went by: index + 1 */
     uint32_t epoch[SIM_MASTERS]; /* in which the yes was said */

@@ -94,6 +94,8 @@ static void ran_release(struct world *w, struct sim_master *m, const struct msg 
     struct tok *t = &w->oracle.tok[msg->tok];
     if (vote->kind == VOTE_NOT_RUN || vote->kind == VOTE_ERROR)
         t->blocked |= bit(m->index);
+    else
+        t->ran |= bit(m->index);
     if (vote->kind != VOTE_YES)
         return;
     if (before != msg->tok)
@@ -140,6 +142,8 @@ static void mark_settled(struct world *w, struct sim_master *m, const struct msg
         const struct tok *t = &w->oracle.tok[tok];
         if (!ours(t, d) || !t->released || t->released_us > (int64_t)msg->ref || (t->blocked & bit(m->index)))
             continue;
+        if ((t->ran & bit(m->index)) && m->crash == FAULT_CRASH_OLD)
+            continue; /* deleted once, and back from an old snapshot: it runs out */
         violation(w, 7, "m%u is in use by d%u again, but T%u's key of n%u is there, which was released at %.6f",
                   m->index, d->index, tok, name, (double)t->released_us / 1e6);
     }

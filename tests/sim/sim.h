@@ -203,7 +203,7 @@ struct sim_client {
     enum client_state state;
     uint32_t request; /* the LOCK under way, or the UNLOCK */
     uint32_t tok;
-    unsigned acts, depth; /* while it holds */
+    unsigned acts; /* while it holds */
     bool fresh;           /* second phase: asks for each name once, whatever its plan says */
     struct record fresh_op;
 };

@@ -104,7 +104,6 @@ static void client_next(struct world *w, struct sim_client *c)
     c->tok = 0;
     c->request = 0;
     c->acts = 0;
-    c->depth = 1;
     c->timer++;
     c->state = CLIENT_DONE;
     if (c->fresh) {
@@ -207,9 +206,7 @@ static void client_unlock(struct world *w, struct sim_client *c, unsigned daemon
     bool bound = c->session[daemon] != 0 && w->oracle.tok[c->tok].session == c->session[daemon];
     by_token = by_token || !bound;
     request_begin(w, c, &what, VERB_UNLOCK, by_token ? c->tok : 0);
-    c->depth = bound ? c->depth : 1; /* through another connection it is given up at once */
-    if (c->depth == 1)
-        oracle_gives_up(w, c->index, c->tok);
+    oracle_gives_up(w, c->index, c->tok);
     c->request = client_ask(w, c, daemon, &what, 0, c->tok);
     c->state = CLIENT_ENDING;
     c->timer++;
@@ -319,8 +316,7 @@ static void client_locked(struct world *w, struct sim_client *c, const struct me
 
 static void client_unlocked(struct world *w, struct sim_client *c, const struct reply *reply)
 {
-    if (reply->code == REPLY_UNLOCKED && c->depth > 1) {
-        c->depth--;
+    if (reply->code == REPLY_UNLOCKED && reply->depth > 0) { /* it had taken it more than once */
         client_unlock(w, c, c->home, false);
         return;
     }
@@ -338,7 +334,6 @@ static void client_reply(struct world *w, struct sim_client *c, const struct mes
     case VERB_LOCK:
         if (asked->reentry && reply->code == REPLY_LOCKED) {
             client_told(w, c, message->session, asked->tok, reply->until_ms);
-            c->depth = c->tok == asked->tok && c->state == CLIENT_HOLDING ? reply->depth : c->depth;
         } else if (mine && c->state == CLIENT_ASKING && reply->code == REPLY_LOCKED) {
             client_locked(w, c, message);
         } else if (mine && c->state == CLIENT_ASKING) {
