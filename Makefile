@@ -58,6 +58,9 @@ $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
 
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
 
+# Two compilers at a time, unless make was told otherwise.
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j2)
+
 objects: $(OBJ) $(UNIT) $(INTEG)
 
 deps: ## install what building and testing need (Debian, Ubuntu; says what, elsewhere)
@@ -67,11 +70,11 @@ run: all ## the daemon with five throw-away masters, for your own nc; ^C ends it
 	@$(BUILD)/redlockd --dev
 
 demo: deps ## a short session with nc: lock, refusal, waiting, a stopped master
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/demo.sh $(BUILD)/redlockd
 
 check: deps ## every test
-	@$(MAKE) --no-print-directory all objects
+	@$(MAKE) --no-print-directory $(PARALLEL) all objects
 	@REDLOCKD=$(abspath $(BUILD))/redlockd tests/run.sh $(UNIT) $(INTEG)
 
 asan: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -103,7 +106,7 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 uninstall: ## all of it but SYSCONFDIR/redlockd/redlockd.yaml
 	rm -f $(SBIN)/redlockd $(DESTDIR)$(MANDIR)/man8/redlockd.8 $(DOC)/README.md $(DOC)/protocol.txt \
 	    $(ETC)/redlockd.yaml.example $(DESTDIR)$(UNITDIR)/redlockd.service
-	-rmdir $(DOC) $(ETC) 2>/dev/null
+	@rmdir $(DOC) $(ETC) 2>/dev/null || true
 
 clean: ## remove everything that was built
 	rm -rf build

@@ -2,7 +2,7 @@
 # tests/layers.sh [FOLDER]: who may include whom. What keeps the parts apart is checked here, since a
 # single convenient #include is how such walls fall.
 set -euo pipefail
-shopt -s nullglob
+shopt -s nullglob lastpipe # the last of a pipe runs in this shell: refuse() sets bad
 cd "${1:-.}"
 
 bad=0

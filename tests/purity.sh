@@ -7,8 +7,9 @@ set -euo pipefail
     echo "purity: there are no objects of the coordinator" >&2
     exit 1
 }
-# The last four are what compilers put in: checked copies (_FORTIFY_SOURCE), the stack's guard, the linker's table.
-allowed='mem[a-z]+|bcmp|str[a-z]+|malloc|calloc|free|__assert_fail|__(mem|str)[a-z]+_chk|__chk_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_'
+# Behind assert is what compilers put in: checked copies (_FORTIFY_SOURCE), the stack's guard, counting bits
+# where the processor may not (libgcc), the linker's table.
+allowed='mem[a-z]+|bcmp|str[a-z]+|malloc|calloc|free|__assert_fail|__(mem|str)[a-z]+_chk|__chk_fail|__stack_chk_fail|__popcount[sd]i2|_GLOBAL_OFFSET_TABLE_'
 defined=$(nm --defined-only --extern-only -- "$@" | awk 'NF == 3 { print $3 }')
 foreign=$(nm -u -A -- "$@" | awk '{ sub(/:$/, "", $1); print $NF, $1 }' | sort -u |
     awk -v allowed="^($allowed)$" -v defined="$defined" '

@@ -4,7 +4,7 @@
 set -uo pipefail
 
 jobs=${JOBS:-2}
-limit_s=${TEST_LIMIT_S:-300} # of one program: it hangs
+limit_s=${TEST_LIMIT_S:-180} # of one program: it hangs
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 
