@@ -17,9 +17,9 @@ size_t buffer_len(const struct buffer *b)
 char *buffer_reserve(struct buffer *b, size_t len)
 {
     size_t used = buffer_len(b);
-    if (b->capacity - b->end >= len && b->bytes)
+    if (b->bytes && b->capacity - b->end >= len)
         return b->bytes + b->end;
-    if (b->start && b->capacity - used >= len && used <= b->start) {
+    if (b->bytes && b->start && b->capacity - used >= len && used <= b->start) {
         /* Half or more of it was written: move the rest to the front rather than grow. */
         memcpy(b->bytes, b->bytes + b->start, used);
         b->start = 0;
@@ -34,7 +34,7 @@ char *buffer_reserve(struct buffer *b, size_t len)
     char *bytes = malloc(capacity);
     if (!bytes)
         return NULL;
-    if (used)
+    if (b->bytes)
         memcpy(bytes, b->bytes + b->start, used);
     free(b->bytes);
     *b = (struct buffer){.bytes = bytes, .start = 0, .end = used, .capacity = capacity};

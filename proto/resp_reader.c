@@ -103,7 +103,7 @@ static void on_free(void *reply)
     (void)reply;
 }
 
-/* All that differs between hiredis 0.14 and 1.x for a reader; 1.x makes bogus objects where these are NULL. */
+/* What differs between hiredis 0.14 and 1.x for a reader; 1.x makes bogus objects where these are NULL. */
 #if HIREDIS_MAJOR >= 1
 typedef size_t elements_type;
 

@@ -62,7 +62,7 @@ static inline int server_connect(const struct server *s)
 static inline void server_folder(struct server *s)
 {
     memset(s, 0, sizeof *s);
-    snprintf(s->folder, sizeof s->folder, "/tmp/redlockd-test-XXXXXX");
+    snprintf(s->folder, sizeof s->folder, "/tmp/redlockd-unit-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(s->folder));
     snprintf(s->path, sizeof s->path, "%s/s", s->folder);
 }

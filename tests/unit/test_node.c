@@ -425,7 +425,8 @@ START_TEST(a_server_that_comes_later)
     char shown[256];
     server_kill(&server);
     dial_unix(server.path);
-    UNTIL(dials() == 4); /* 50, 100, 200 ms, jittered */
+    long long start_ms = test_now_ms();
+    UNTIL(dials() >= 5 && test_now_ms() - start_ms > 1200);
     ck_assert_uint_eq(told.failed, 1);
     ck_assert_uint_eq(log_count("event=node_unreachable"), 1);
     snprintf(shown, sizeof shown, "node=unix:%s why=connect detail=\"No such file", server.path);
@@ -449,6 +450,18 @@ START_TEST(a_server_that_comes_later)
 }
 END_TEST
 
+START_TEST(a_server_that_goes_away)
+{
+    dial_unix(server.path);
+    UNTIL(told.connected);
+    server_kill(&server);
+    UNTIL(told.lost);
+    UNTIL(dials() == 4);
+    ck_assert_uint_eq(told.failed, 0); /* that is of the start alone */
+    ck_assert_uint_eq(told.lost, 1);
+}
+END_TEST
+
 START_TEST(a_port_where_nobody_listens)
 {
     int port = server_free_port();
@@ -459,16 +472,18 @@ START_TEST(a_port_where_nobody_listens)
 }
 END_TEST
 
-/* Sends until the backlog is told of; a megabyte is far beyond what a socket takes. */
-static void fill_backlog(unsigned backlogs_and_losses)
+/* Sends until it is told of or the connection lost; how many commands that took. */
+static unsigned fill_backlog(void)
 {
-    for (unsigned i = 0; told.backlog + told.lost < backlogs_and_losses; i++) {
-        ck_assert_uint_lt(i, 100000);
-        for (unsigned j = 0; j < 100; j++)
-            send_command(COMMAND_SET, 10000, i * 100 + j + 1);
+    unsigned before = told.backlog + told.lost, sent = 0;
+    while (told.backlog + told.lost == before) {
+        ck_assert_uint_lt(sent, 1000000);
+        for (unsigned i = 0; i < 100; i++)
+            send_command(COMMAND_SET, 10000, ++sent);
         node_flush(node);
         ck_assert_uint_eq(told.votes, 0);
     }
+    return sent;
 }
 
 START_TEST(backlog_of_a_stopped_server)
@@ -479,9 +494,15 @@ START_TEST(backlog_of_a_stopped_server)
     dial_unix(server.path);
     UNTIL(told.connected);
     ck_assert_int_eq(kill(server.pid, SIGSTOP), 0);
-    fill_backlog(_i ? 2 : 1);
+    fill_backlog();
     ck_assert_uint_eq(told.backlog, 1);
-    ck_assert_uint_eq(told.lost, (unsigned)_i); /* who does not listen loses it at twice the limit */
+    ck_assert_uint_eq(told.lost, 0);
+    if (_i) {
+        /* Who does not listen loses it at twice the limit. */
+        ck_assert_uint_ge(fill_backlog(), (unsigned)conf.node_backlog_bytes / 200);
+        ck_assert_uint_eq(told.backlog, 1);
+        ck_assert_uint_eq(told.lost, 1);
+    }
     node_row(node, &row);
     ck_assert_uint_eq(row.pending, 0);
     ck_assert_str_eq(row.why, "backlog");
@@ -764,6 +785,18 @@ START_TEST(silence_at_login)
 }
 END_TEST
 
+START_TEST(what_was_not_sent_never_is)
+{
+    fake_connected();
+    send_command(COMMAND_SET, 10000, 1);
+    node_close(node, "test");
+    fake_login();
+    UNTIL(told.connected == 2);
+    ck_assert(!fake_has("PX"));
+    ck_assert_uint_eq(told.votes + told.lost, 0);
+}
+END_TEST
+
 /* A load that is refused is asked for again when the script is missed again. */
 START_TEST(a_script_that_cannot_be_loaded)
 {
@@ -874,6 +907,7 @@ static Suite *node_suite(void)
     tcase_add_checked_fixture(own, server_setup, server_teardown);
     tcase_add_test(own, users_and_passwords);
     tcase_add_test(own, a_server_that_comes_later);
+    tcase_add_test(own, a_server_that_goes_away);
     suite_add_tcase(suite, own);
 
     TCase *hostile = tcase_create("hostile server");
@@ -890,6 +924,7 @@ static Suite *node_suite(void)
     tcase_add_test(hostile, loading_at_login);
     tcase_add_test(hostile, another_script_at_login);
     tcase_add_test(hostile, silence_at_login);
+    tcase_add_test(hostile, what_was_not_sent_never_is);
     tcase_add_test(hostile, a_script_that_cannot_be_loaded);
     tcase_add_test(hostile, freed_in_every_state);
     suite_add_tcase(suite, hostile);
