@@ -81,11 +81,13 @@ struct core_event {
 /* ---- actions: what to do about it, in this order ---- */
 
 enum action_kind {
-    ACTION_SEND,          /* a command to each master of the mask, on its present connection */
-    ACTION_CLOSE_MASTER,  /* close that master's connection (no EVENT_MASTER_LOST for it), dial again later */
-    ACTION_REPLY,         /* the one answer to a request */
-    ACTION_NOTICE,        /* an event to a session */
-    ACTION_SESSION_ENDED, /* the last word on a session after SESSION_RELEASE or SESSION_DROP */
+    ACTION_SEND,         /* a command to each master of the mask, on its present connection */
+    ACTION_CLOSE_MASTER, /* close that master's connection (no EVENT_MASTER_LOST for it), dial again later */
+    ACTION_REPLY,        /* the one answer to a request */
+    ACTION_NOTICE,       /* an event to a session */
+    /* The last notice to a session after SESSION_RELEASE or SESSION_DROP. The answer to an EXTEND,
+     * CHECK or UNLOCK of it may still come, if it was left unanswered then. */
+    ACTION_SESSION_ENDED,
 };
 
 enum close_why {

@@ -330,14 +330,14 @@ void master_told(struct coordinator *c, struct master *m, enum command_verb verb
 
 void master_heard(struct coordinator *c, struct master *m)
 {
-    bool watched = m->heard < m->watched;
+    bool armed = m->heard < m->watched || m->undoing;
     m->heard++;
     m->heard_ms = c->now_ms;
     if (m->state == MASTER_SLOW && m->heard >= m->overdue)
         master_move(c, m, MASTER_UP, WHY_NONE);
     if (m->undoing)
         undo_look(c, m);
-    if (watched || m->undoing)
+    if (armed)
         rearm(c, m);
 }
 

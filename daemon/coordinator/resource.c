@@ -168,8 +168,12 @@ static bool is_kept(const struct resource *resource)
 
 void resource_pump(struct coordinator *c, struct resource *resource)
 {
-    if (resource->round != NULL || resource->giving_back != NULL || resource->sweeping)
+    if (resource->sweeping)
         return;
+    if (resource->round != NULL || resource->giving_back != NULL) { /* whose end comes back here */
+        heap_remove(&c->deadlines, &resource->item);
+        return;
+    }
     if (resource->head == NULL && resource->lease == NULL) {
         resource_free(c, resource);
         return;
