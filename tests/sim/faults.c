@@ -3,7 +3,6 @@
 
 static void later(int64_t *until_us, int64_t at_us)
 {
-    at_us &= ~INT64_C(1); /* what was held up goes on at odd times, see link_send() */
     if (at_us > *until_us)
         *until_us = at_us;
 }

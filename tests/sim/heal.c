@@ -53,9 +53,13 @@ static void quiet_daemon(struct world *w, const struct sim_daemon *d)
                   d->index, s.locks, s.waiters, s.sessions, s.resources, s.rounds_live, s.undo_live);
     if (coordinator_deadline(d->core) != INT64_MAX)
         violation(w, 11, "d%u: all is quiet, but it has a deadline", d->index);
-    if (coordinator_voters(d->core) != w->masters)
-        violation(w, 11, "d%u: all is well, but only %u of %u masters may vote", d->index,
-                  coordinator_voters(d->core), w->masters);
+    for (unsigned i = 0; i < w->masters; i++) {
+        struct master_row row;
+        coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), i, &row);
+        if (row.state != MASTER_UP)
+            violation(w, 11, "d%u: all is well, but m%u may not vote (state %d, why %d, for %lld ms)", d->index, i,
+                      row.state, row.why, (long long)row.for_ms);
+    }
 }
 
 void oracle_quiet(struct world *w)

@@ -23,7 +23,7 @@ static uint32_t msg_new(struct world *w)
 {
     if (w->msg_free != 0) {
         uint32_t index = w->msg_free - 1;
-        w->msg_free = w->msg[index].conn;
+        w->msg_free = w->msg[index].next;
         return index;
     }
     if (w->msgs == w->msg_capacity) {
@@ -36,7 +36,7 @@ static uint32_t msg_new(struct world *w)
 
 static void msg_free(struct world *w, uint32_t index)
 {
-    w->msg[index].conn = w->msg_free;
+    w->msg[index].next = w->msg_free;
     w->msg_free = index + 1;
 }
 
@@ -62,91 +62,82 @@ void link_send(struct world *w, uint32_t index, int direction, const struct msg 
     int64_t at_us = w->now_us + link_delay_us(w, conn->daemon, conn->master, direction);
     if (msg->kind == MSG_LOGIN) /* SYN and its answer come before */
         at_us += 2 * w->plan->param[P_DELAY];
-    /* Even, while what is held up goes on at odd times: no tie can change the order. */
-    at_us &= ~INT64_C(1);
-    if (at_us < conn->last_us[direction])
-        at_us = conn->last_us[direction];
-    conn->last_us[direction] = at_us;
     uint32_t copy = msg_new(w);
     w->msg[copy] = *msg;
     w->msg[copy].conn = index;
-    queue_push(w, at_us, direction == UP ? ITEM_UP : ITEM_DOWN, 0, copy, 0);
+    w->msg[copy].next = 0;
+    w->msg[copy].at_us = at_us;
+    if (conn->last[direction] != 0) {
+        w->msg[conn->last[direction] - 1].next = copy + 1;
+    } else {
+        conn->first[direction] = copy + 1;
+        queue_push(w, at_us, direction == UP ? ITEM_UP : ITEM_DOWN, 0, index, 0);
+    }
+    conn->last[direction] = copy + 1;
 }
 
-/* Bytes of a connection that its daemon closed: most arrive, some late, some never. */
-static bool link_strays(struct world *w, uint32_t index, int64_t *later_us)
+/* When the first msg can be read at the earliest; NEVER: it is lost. */
+static int64_t link_due_up(struct world *w, uint32_t index, const struct msg *msg)
 {
-    struct msg *msg = &w->msg[index];
-    const struct conn *conn = &w->conn[msg->conn];
-    if (msg->kind != MSG_GONE && w->now_us > conn->stray_until_us)
-        return false;
-    *later_us = msg->strayed ? 0 : conn->stray_later_us;
-    msg->strayed = true;
-    return true;
-}
-
-static void link_arrive_up(struct world *w, uint32_t index)
-{
-    struct msg msg = w->msg[index];
-    struct conn *conn = &w->conn[msg.conn];
-    struct sim_master *m = &w->master[conn->master];
-    int64_t later_us = 0;
+    struct conn *conn = &w->conn[index];
+    const struct sim_master *m = &w->master[conn->master];
     const struct link *link = &w->link[conn->daemon][conn->master];
-    if (w->now_us <= link->cut_until_us[UP]) {
-        queue_push(w, link->cut_until_us[UP] + 1, ITEM_UP, 0, index, 0);
-        return;
-    }
-    if (msg.kind != MSG_LOGIN && (!conn->open_master || conn->epoch != m->epoch)) {
-        msg_free(w, index);
-        return;
-    }
-    if (!conn->open_daemon && !link_strays(w, index, &later_us)) {
-        msg_free(w, index);
-        return;
-    }
-    int64_t at_us = w->now_us + later_us;
+    int64_t due_us = msg->at_us;
+    if (msg->kind != MSG_LOGIN && (!conn->open_master || conn->epoch != m->epoch))
+        return NEVER;
+    if (!conn->open_daemon && msg->kind != MSG_GONE && w->now_us > conn->stray_until_us)
+        return NEVER; /* the daemon closed it: of what was on its way not all arrives, or late */
+    if (!conn->open_daemon)
+        due_us += conn->stray_later_us;
+    if (w->now_us <= link->cut_until_us[UP] && due_us <= link->cut_until_us[UP])
+        due_us = link->cut_until_us[UP] + 1;
     if (m->running && w->now_us <= m->hung_until_us) {
         /* It wakes up and reads its connections in an order of its own. */
-        conn->not_before_us = m->hung_until_us + 1 + 2 * chance_below(w->seed, msg.conn, 0, CHANCE_WAKE, 150);
+        int64_t order_us = chance_below(w->seed, index, (uint64_t)m->hung_until_us, CHANCE_WAKE, 300);
+        conn->not_before_us = m->hung_until_us + 1 + order_us;
     }
-    if (at_us < conn->not_before_us)
-        at_us = conn->not_before_us;
-    if (at_us > w->now_us) {
-        queue_push(w, at_us, ITEM_UP, 0, index, 0);
-        return;
-    }
-    msg_free(w, index);
-    master_receive(w, m, &msg);
+    return due_us < conn->not_before_us ? conn->not_before_us : due_us;
 }
 
-static void link_arrive_down(struct world *w, uint32_t index)
+static int64_t link_due_down(const struct world *w, uint32_t index, const struct msg *msg)
 {
-    struct msg msg = w->msg[index];
-    const struct conn *conn = &w->conn[msg.conn];
-    struct sim_daemon *d = &w->daemon[conn->daemon];
+    const struct conn *conn = &w->conn[index];
+    const struct sim_daemon *d = &w->daemon[conn->daemon];
     const struct link *link = &w->link[conn->daemon][conn->master];
-    if (!conn->open_daemon) {
-        msg_free(w, index);
-        return;
-    }
-    if (w->now_us <= link->cut_until_us[DOWN]) {
-        queue_push(w, link->cut_until_us[DOWN] + 1, ITEM_DOWN, 0, index, 0);
-        return;
-    }
-    if (w->now_us <= d->paused_until_us) {
-        queue_push(w, d->paused_until_us + 1, ITEM_DOWN, 0, index, 0);
-        return;
-    }
-    msg_free(w, index);
-    node_receive(w, &msg);
+    int64_t due_us = msg->at_us;
+    if (!conn->open_daemon)
+        return NEVER;
+    if (w->now_us <= link->cut_until_us[DOWN] && due_us <= link->cut_until_us[DOWN])
+        due_us = link->cut_until_us[DOWN] + 1;
+    if (w->now_us <= d->paused_until_us && due_us <= d->paused_until_us)
+        due_us = d->paused_until_us + 1;
+    return due_us;
 }
 
-void link_arrive(struct world *w, uint32_t msg, int direction)
+void link_arrive(struct world *w, uint32_t index, int direction)
 {
-    if (direction == UP)
-        link_arrive_up(w, msg);
+    enum item_kind kind = direction == UP ? ITEM_UP : ITEM_DOWN;
+    struct conn *conn = &w->conn[index];
+    uint32_t first = conn->first[direction] - 1;
+    struct msg msg = w->msg[first];
+    int64_t due_us = direction == UP ? link_due_up(w, index, &msg) : link_due_down(w, index, &msg);
+    if (due_us > w->now_us && due_us != NEVER) {
+        queue_push(w, due_us, kind, 0, index, 0);
+        return;
+    }
+    /* Taken out first: what it leads to may send. */
+    conn->first[direction] = msg.next;
+    if (msg.next == 0)
+        conn->last[direction] = 0;
     else
-        link_arrive_down(w, msg);
+        queue_push(w, w->msg[msg.next - 1].at_us, kind, 0, index, 0);
+    msg_free(w, first);
+    if (due_us == NEVER)
+        return;
+    if (direction == UP)
+        master_receive(w, &w->master[conn->master], &msg);
+    else
+        node_receive(w, &msg);
 }
 
 /* The daemon's end is gone at once; the master's when the bytes before have arrived. */

@@ -67,7 +67,7 @@ struct session {
     uint32_t toks; /* its locks: chain of tokens */
     int64_t hello_sent_us; /* on the client's clock */
     int64_t hello_now_ms;  /* on the daemon's */
-    int64_t last_us[2];
+    uint32_t first[2], last[2]; /* messages on their way: index + 1 */
 };
 
 struct asked { /* a request */

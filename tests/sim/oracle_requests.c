@@ -68,7 +68,8 @@ static void told(struct world *w, struct sim_daemon *d, uint32_t tok, int64_t va
     if (until_ms - now_ms != valid_ms)
         violation(w, 2, "d%u says %s for T%u: valid=%lld, but until - now = %lld", d->index, what, tok,
                   (long long)valid_ms, (long long)(until_ms - now_ms));
-    if (t->ends_ms != 0 && t->daemon == d->index && until_ms > t->ends_ms)
+    bool known = t->daemon == d->index && t->incarnation == d->incarnation;
+    if (t->ends_ms != 0 && known && until_ms > t->ends_ms)
         violation(w, 2, "d%u says %s for T%u until %lld, beyond its max= at %lld", d->index, what, tok,
                   (long long)until_ms, (long long)t->ends_ms);
 }
@@ -170,6 +171,8 @@ void oracle_noticed(struct world *w, struct sim_daemon *d, const struct action *
               (uint64_t)notice->valid_ms, 0);
     if (notice->kind == NOTICE_RENEWED)
         told(w, d, tok, notice->valid_ms, notice->until_ms, 1, "RENEWED");
+    if (notice->kind == NOTICE_LOST)
+        w->oracle.tok[tok].ends_ms = 0; /* it has forgotten it */
     if (notice->kind != NOTICE_DRAIN && w->oracle.tok[tok].session != action->session)
         violation(w, 6, "d%u tells session %llu of T%u, which is not its lock", d->index,
                   (unsigned long long)action->session, tok);

@@ -45,14 +45,14 @@ int64_t clock_when(const struct clock *clock, int64_t local_us); /* first true Â
 /* ---- world.c: the queue ---- */
 
 enum item_kind {
-    ITEM_UP,           /* msg arrives at its master */
-    ITEM_DOWN,         /* msg arrives at its daemon */
+    ITEM_UP,           /* the first msg of connection b arrives at its master */
+    ITEM_DOWN,         /* ... at its daemon */
     ITEM_DIAL,         /* daemon a dials master b; c: generation */
     ITEM_DIAL_TIMEOUT, /* of connection a */
     ITEM_TIMER,        /* of daemon a */
     ITEM_INTERNAL,     /* daemon a: what its own shell has to tell the coordinator: message b */
-    ITEM_LINE,         /* message b from a client arrives at its daemon */
-    ITEM_TELL,         /* message b from a daemon arrives at its client */
+    ITEM_LINE,         /* the first message of session b arrives at its daemon */
+    ITEM_TELL,         /* ... at its client */
     ITEM_CLIENT,       /* timer of client a; c: generation */
     ITEM_FAULT,        /* fault a begins */
     ITEM_MASTER_BACK,  /* master a starts again; c: epoch */
@@ -86,7 +86,7 @@ enum msg_kind {
     MSG_GONE,      /* up: the connection's end */
     MSG_MARK,      /* up: no bytes; the oracle looks at the master when it arrives. number: enum mark */
     MSG_LOGGED_IN, /* down */
-    MSG_REFUSED,   /* down: nobody listens there */
+    MSG_REFUSED,   /* down: nobody listens there, or it does not load scripts */
     MSG_REPLY,     /* down */
     MSG_CLOSED,    /* down: the master's end was closed */
 };
@@ -95,8 +95,8 @@ struct msg {
     uint8_t kind;
     uint8_t verb;
     uint8_t name;
-    bool strayed;
-    uint32_t conn;
+    uint32_t conn, next;
+    int64_t at_us;
     uint32_t bucket;
     uint32_t tok;
     uint64_t ref;
@@ -113,7 +113,7 @@ struct conn {
     bool connected;                /* logged in, as the daemon knows */
     uint32_t incarnation, number, epoch;
     uint64_t client_id;
-    int64_t last_us[2];     /* arrival of the last bytes each way */
+    uint32_t first[2], last[2]; /* what is on its way, in order: index + 1 */
     int64_t not_before_us;  /* the woken master reads it then */
     int64_t stray_until_us; /* closed: what would arrive later is lost */
     int64_t stray_later_us; /* closed: what is on its way takes so much longer */
@@ -184,7 +184,8 @@ enum tell_kind { TELL_REPLY, TELL_NOTICE, TELL_CLOSED };
 
 struct message { /* between clients and daemons */
     uint8_t kind;
-    uint32_t session, request, target, next_free;
+    uint32_t session, request, target, next;
+    int64_t at_us;
     struct request what;
     struct reply reply;
     struct notice notice;
@@ -247,10 +248,13 @@ _Noreturn void violation(struct world *w, int invariant, const char *format, ...
 
 uint32_t message_new(struct world *w);
 void message_free(struct world *w, uint32_t index);
+/* In order, each way of a session. */
+void message_send(struct world *w, uint32_t session, int direction, uint32_t index);
+void message_arrive(struct world *w, uint32_t session, int direction); /* ITEM_LINE, ITEM_TELL */
 
 struct conn *conn_new(struct world *w, unsigned daemon, unsigned master, uint32_t *index);
 void link_send(struct world *w, uint32_t conn, int direction, const struct msg *msg);
-void link_arrive(struct world *w, uint32_t msg, int direction); /* ITEM_UP, ITEM_DOWN */
+void link_arrive(struct world *w, uint32_t conn, int direction); /* ITEM_UP, ITEM_DOWN */
 void link_close(struct world *w, uint32_t conn);                /* by the daemon, or by both */
 bool link_healthy(const struct world *w, unsigned daemon, unsigned master);
 

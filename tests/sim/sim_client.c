@@ -28,18 +28,6 @@ static unsigned client_via(const struct world *w, const struct sim_client *c)
     return (c->home + (unsigned)client_op(w, c)->field[O_VIA]) % w->daemons;
 }
 
-static void client_line(struct world *w, uint32_t session, uint32_t index)
-{
-    struct session *s = &w->oracle.session[session];
-    int64_t at_us = w->now_us + 20 + chance_below(w->seed, session, (uint64_t)w->now_us, CHANCE_CLIENT,
-                                                 s->remote ? 3000 : 100);
-    at_us &= ~INT64_C(1);
-    if (at_us < s->last_us[UP])
-        at_us = s->last_us[UP];
-    s->last_us[UP] = at_us;
-    queue_push(w, at_us, ITEM_LINE, 0, index, 0);
-}
-
 /* Closes its end of a session: the daemon hears a FIN, or a reset. */
 static void client_close(struct world *w, struct sim_client *c, unsigned daemon, enum line_kind how)
 {
@@ -50,7 +38,7 @@ static void client_close(struct world *w, struct sim_client *c, unsigned daemon,
     w->oracle.session[session].client_gone = true;
     uint32_t index = message_new(w);
     w->message[index] = (struct message){.kind = (uint8_t)how, .session = session};
-    client_line(w, session, index);
+    message_send(w, session, UP, index);
 }
 
 static uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemon, const struct request *what,
@@ -71,7 +59,7 @@ static uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemo
     uint32_t index = message_new(w);
     w->message[index] = (struct message){.kind = LINE_REQUEST, .session = session, .request = request,
                                          .target = target, .what = *what};
-    client_line(w, session, index);
+    message_send(w, session, UP, index);
     return request;
 }
 
@@ -380,6 +368,8 @@ static void client_closed(struct world *w, struct sim_client *c, uint32_t sessio
         w->oracle.asked[c->request].session == session) {
         if (c->fresh)
             violation(w, 6, "c%u: its session %u was closed though all is well", c->index, session);
+        if (c->state == CLIENT_ENDING)
+            client_close(w, c, c->home, LINE_FIN); /* nobody answered its release */
         client_next(w, c);
     }
 }
@@ -389,10 +379,6 @@ void client_tell(struct world *w, uint32_t index)
     struct message message = w->message[index];
     struct session *s = &w->oracle.session[message.session];
     struct sim_client *c = &w->client[s->client];
-    if (w->now_us <= c->paused_until_us) {
-        queue_push(w, c->paused_until_us + 1, ITEM_TELL, 0, index, 0);
-        return;
-    }
     message_free(w, index);
     if (s->client_gone)
         return;

@@ -45,7 +45,6 @@ void daemon_start(struct world *w, struct sim_daemon *d)
 
 static void tell(struct world *w, uint32_t session, enum tell_kind kind, const struct action *action)
 {
-    struct session *s = &w->oracle.session[session];
     uint32_t index = message_new(w);
     struct message *message = &w->message[index];
     *message = (struct message){.kind = (uint8_t)kind, .session = session};
@@ -55,13 +54,7 @@ static void tell(struct world *w, uint32_t session, enum tell_kind kind, const s
     }
     if (kind == TELL_NOTICE)
         message->notice = action->u.notice;
-    int64_t at_us = w->now_us + 20 + chance_below(w->seed, session, (uint64_t)w->now_us, CHANCE_DOWN,
-                                                 s->remote ? 3000 : 100);
-    at_us &= ~INT64_C(1);
-    if (at_us < s->last_us[DOWN])
-        at_us = s->last_us[DOWN];
-    s->last_us[DOWN] = at_us;
-    queue_push(w, at_us, ITEM_TELL, 0, index, 0);
+    message_send(w, session, DOWN, index);
 }
 
 void daemon_stop(struct world *w, struct sim_daemon *d)
@@ -319,10 +312,6 @@ void daemon_line(struct world *w, uint32_t index)
     bool backlog = message.kind == LINE_BACKLOG;
     unsigned at = backlog ? w->conn[message.session].daemon : w->oracle.session[message.session].daemon;
     struct sim_daemon *d = &w->daemon[at];
-    if (d->running && w->now_us <= d->paused_until_us) {
-        queue_push(w, d->paused_until_us + 1, ITEM_LINE, 0, index, 0);
-        return;
-    }
     message_free(w, index);
     if (!d->running)
         return;

@@ -164,6 +164,16 @@ static void master_command(struct world *w, struct sim_master *m, struct msg *ms
     oracle_ran(w, m, msg, before, vote);
 }
 
+/* SCRIPT LOAD; false: refused, whereupon the daemon closes the connection. */
+static bool master_load_scripts(const struct world *w, struct sim_master *m)
+{
+    bool refuses = m->error == ERROR_LOADING || m->error == ERROR_BUSY;
+    if (w->now_us < m->error_until_us && refuses)
+        return false;
+    m->scripts = true;
+    return true;
+}
+
 static void master_login(struct world *w, struct sim_master *m, uint32_t index)
 {
     struct conn *conn = &w->conn[index];
@@ -176,7 +186,8 @@ static void master_login(struct world *w, struct sim_master *m, uint32_t index)
     conn->open_master = true;
     conn->epoch = m->epoch;
     conn->client_id = m->next_client++;
-    m->scripts = m->scripts || w->now_us >= m->error_until_us;
+    if (!master_load_scripts(w, m))
+        answer.kind = MSG_REFUSED;
     link_send(w, index, DOWN, &answer);
 }
 
@@ -188,7 +199,9 @@ void master_receive(struct world *w, struct sim_master *m, const struct msg *msg
         master_login(w, m, msg->conn);
         return;
     case MSG_LOAD:
-        m->scripts = m->scripts || w->now_us >= m->error_until_us;
+        answer.kind = MSG_REFUSED;
+        if (!master_load_scripts(w, m))
+            link_send(w, msg->conn, DOWN, &answer);
         return;
     case MSG_GONE:
         w->conn[msg->conn].open_master = false;

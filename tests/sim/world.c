@@ -60,7 +60,7 @@ uint32_t message_new(struct world *w)
 {
     if (w->message_free != 0) {
         uint32_t index = w->message_free - 1;
-        w->message_free = w->message[index].next_free;
+        w->message_free = w->message[index].next;
         return index;
     }
     if (w->messages == w->message_capacity) {
@@ -73,8 +73,56 @@ uint32_t message_new(struct world *w)
 
 void message_free(struct world *w, uint32_t index)
 {
-    w->message[index].next_free = w->message_free;
+    w->message[index].next = w->message_free;
     w->message_free = index + 1;
+}
+
+void message_send(struct world *w, uint32_t session, int direction, uint32_t index)
+{
+    struct session *s = &w->oracle.session[session];
+    struct message *message = &w->message[index];
+    uint64_t who = 2 * session + (unsigned)direction;
+    message->session = session;
+    message->next = 0;
+    message->at_us = w->now_us + 20 + chance_below(w->seed, who, (uint64_t)w->now_us, CHANCE_CLIENT,
+                                                  s->remote ? 3000 : 100);
+    if (s->last[direction] != 0) {
+        w->message[s->last[direction] - 1].next = index + 1;
+    } else {
+        s->first[direction] = index + 1;
+        queue_push(w, message->at_us, direction == UP ? ITEM_LINE : ITEM_TELL, 0, session, 0);
+    }
+    s->last[direction] = index + 1;
+}
+
+/* Until then its reader does not run. */
+static int64_t message_held_us(const struct world *w, const struct session *s, int direction)
+{
+    return direction == UP ? w->daemon[s->daemon].paused_until_us : w->client[s->client].paused_until_us;
+}
+
+void message_arrive(struct world *w, uint32_t session, int direction)
+{
+    enum item_kind kind = direction == UP ? ITEM_LINE : ITEM_TELL;
+    struct session *s = &w->oracle.session[session];
+    uint32_t index = s->first[direction] - 1;
+    int64_t due_us = w->message[index].at_us;
+    if (w->now_us <= message_held_us(w, s, direction))
+        due_us = message_held_us(w, s, direction) + 1;
+    if (due_us > w->now_us) {
+        queue_push(w, due_us, kind, 0, session, 0);
+        return;
+    }
+    /* Taken out first: what it leads to may send. */
+    s->first[direction] = w->message[index].next;
+    if (s->first[direction] == 0)
+        s->last[direction] = 0;
+    else
+        queue_push(w, w->message[s->first[direction] - 1].at_us, kind, 0, session, 0);
+    if (direction == UP)
+        daemon_line(w, index);
+    else
+        client_tell(w, index);
 }
 
 void violation(struct world *w, int invariant, const char *format, ...)
@@ -115,11 +163,16 @@ static void world_item(struct world *w, const struct item *item)
         daemon_timer(w, &w->daemon[item->a]);
         break;
     case ITEM_INTERNAL:
+        if (w->now_us <= w->daemon[item->a].paused_until_us)
+            queue_push(w, w->daemon[item->a].paused_until_us + 1, ITEM_INTERNAL, item->a, item->b, 0);
+        else
+            daemon_line(w, item->b);
+        break;
     case ITEM_LINE:
-        daemon_line(w, item->b);
+        message_arrive(w, item->b, UP);
         break;
     case ITEM_TELL:
-        client_tell(w, item->b);
+        message_arrive(w, item->b, DOWN);
         break;
     case ITEM_CLIENT:
         if (item->c == w->client[item->a].timer)
