@@ -37,12 +37,19 @@ static bool output_exceeds(const struct conn *c)
     return buffer_len(&c->out) > most;
 }
 
-void output_done(struct conn *c, size_t len)
+void output_commit(struct conn *c, size_t len)
 {
     if (!output_open(c))
         return;
     buffer_commit(&c->out, len);
     c->appended += len;
+}
+
+void output_done(struct conn *c, size_t len)
+{
+    output_commit(c, len);
+    if (!output_open(c))
+        return;
     conn_dirty(c);
     if (!output_exceeds(c))
         return;
@@ -121,15 +128,15 @@ void output_flush(struct conn *c)
         if (c->state == CONN_GONE)
             return;
     }
-    if (!buffer_len(&c->out)) {
+    bool empty = !buffer_len(&c->out);
+    if (empty)
         buffer_return(c->all, &c->out);
-        if (c->state != CONN_OPEN)
-            conn_untimed(c);
-    } else if (c->state != CONN_OPEN && !c->is_timed) {
+    c->stuck = !empty || c->listings;
+    if (c->state != CONN_OPEN && !c->stuck)
+        conn_untimed(c);
+    else if (c->state != CONN_OPEN && !c->is_timed)
         conn_timed(c, clock_boot_ms());
-    }
-    c->stuck = buffer_len(&c->out) || c->listings;
-    conn_watch(c, c->listings && !buffer_len(&c->out));
+    conn_watch(c, empty && c->listings);
     conn_settle(c);
 }
 

@@ -206,7 +206,7 @@ struct conn *conn_table_add(struct conns *all); /* zeroed, with its session; NUL
 void conn_table_remove(struct conn *c);         /* frees it and what it borrowed */
 struct conn *conn_table_find(const struct conns *all, uint64_t session); /* NULL: gone */
 struct conn *conn_table_next(const struct conns *all, uint64_t *cursor); /* from 0; NULL: no more */
-struct live *live_new(struct conns *all);                           /* zeroed; NULL: no memory */
+struct live *live_new(struct conns *all);                                /* zeroed; NULL: no memory */
 void live_free(struct conns *all, struct live *live);
 /* Out of the list of unanswered requests, and the turn passes on if it had it. */
 void live_unlink(struct conn *c, struct live *live);
@@ -234,6 +234,8 @@ void request_refuse(struct conn *c, const struct refusal *refusal);
  * more goes nowhere. */
 char *output_line(struct conn *c);
 void output_done(struct conn *c, size_t len);
+/* The same of a row, while its connection is being flushed: no limit but SHOW_BYTES. */
+void output_commit(struct conn *c, size_t len);
 void output_code(struct conn *c, const struct tag *tag, enum reply_code code, enum limit limit);
 /* Writes what it can without calling the handler. */
 void output_push(struct conn *c);

@@ -109,9 +109,9 @@ void show_produce(struct conn *c)
         if (ended)
             len = line_format_end(line, &listing->live->tag, listing->rows);
         listing->rows++;
-        c->show_end = c->appended + len;
-        output_done(c, len);
-        if (ended && c->listings == listing)
+        output_commit(c, len);
+        c->show_end = c->appended;
+        if (ended)
             show_end(c);
     }
 }

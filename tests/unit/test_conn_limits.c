@@ -1,0 +1,496 @@
+/* Limits: what a client may cost, and who is closed for it. */
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include "tests/unit/conn_world.h"
+
+static struct world w;
+
+/* Counts what is asked of malloc, where no sanitizer has taken its place. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#define COUNTS_MALLOC 1
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+static unsigned long mallocs; /* Check's own assertions are among them */
+void *malloc(size_t size)
+{
+    mallocs++;
+    return __libc_malloc(size);
+}
+void *calloc(size_t count, size_t size)
+{
+    mallocs++;
+    return __libc_calloc(count, size);
+}
+void *realloc(void *old, size_t size)
+{
+    mallocs++;
+    return __libc_realloc(old, size);
+}
+#endif
+
+static void setup(void)
+{
+    world_new(&w);
+}
+
+static void teardown(void)
+{
+    world_free(&w);
+}
+
+/* Lines up to and with this one, which is to come; their number. */
+static unsigned read_lines(int fd, const char *last)
+{
+    static char bytes[1 << 20];
+    size_t len = 0, seen = 0;
+    unsigned lines = 0;
+    int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+
+    while (clock_boot_ms() < until_ms) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        turn(&w);
+        if (poll(&p, 1, 1) > 0) {
+            ssize_t n = recv(fd, bytes + len, sizeof bytes - len, MSG_DONTWAIT);
+            ck_assert_int_ne(n, 0);
+            len += n > 0 ? (size_t)n : 0;
+        }
+        char *lf;
+        while ((lf = memchr(bytes + seen, '\n', len - seen))) {
+            char *line = bytes + seen;
+            *lf = 0;
+            lines++;
+            seen = (size_t)(lf - bytes) + 1;
+            if (strcmp(line, last) == 0) {
+                ck_assert_uint_eq(seen, len);
+                return lines;
+            }
+        }
+        memmove(bytes, bytes + seen, len - seen);
+        len -= seen;
+        seen = 0;
+    }
+    ck_abort_msg("%s did not come", last);
+}
+
+/* ---- lines ---- */
+
+START_TEST(half_a_line_has_its_time)
+{
+    w.conf.idle_line_timeout_ms = 60;
+    world_start(&w);
+    int fd = client_tcp(&w), other = client_tcp(&w), endless = client_tcp(&w);
+    char line[2000];
+
+    say(fd, "LOCK now\nhalf");
+    say(other, "PING\n");
+    memset(line, 'x', sizeof line);
+    int64_t start_ms = clock_boot_ms();
+    expect(&w, fd, LOCKED("now"));
+    expect(&w, other, "+PONG\n");
+    say_bytes(endless, line, sizeof line);
+    for (int i = 0; i < 30; i++) { /* more bytes do not help */
+        send(fd, "x", 1, MSG_NOSIGNAL);
+        send(endless, "x", 1, MSG_NOSIGNAL);
+        turn(&w);
+        poll(NULL, 0, 1);
+    }
+    expect_heard(&w, "LOCK now\ndropped\n");
+    ck_assert_int_ge(clock_boot_ms() - start_ms, 60);
+    expect_count(&w, 1);
+    expect_end(&w, fd);
+    expect(&w, endless, "-TOOLONG : a line has at most 1024 bytes with its end\n");
+    expect_end(&w, endless);
+    say(other, "PI"); /* a whole line in time starts the clock anew */
+    for (int i = 0; i < 20; i++) {
+        turn(&w);
+        poll(NULL, 0, 10);
+        say(other, "NG\nPI");
+        expect(&w, other, "+PONG\n");
+    }
+    close(fd);
+    close(other);
+    close(endless);
+}
+END_TEST
+
+START_TEST(foreign_protocols_get_no_answer)
+{
+    static const char *const first[] = {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "\x16\x03\x01\x02",
+                                        "POST /x HTTP/1.0\n"};
+    world_start(&w);
+    int fd = client_tcp(&w);
+
+    for (const char *at = first[_i]; *at && _i != 1; at++) { /* in pieces */
+        if (send(fd, at, 1, MSG_NOSIGNAL) < 0)
+            break;
+        turn(&w);
+    }
+    if (_i == 1)
+        say(fd, first[1]);
+    expect_end(&w, fd);
+    expect_count(&w, 0);
+    ck_assert_str_eq(w.heard, "");
+    fd = client_tcp(&w); /* only the first line counts */
+    say(fd, "PING\n");
+    expect(&w, fd, "+PONG\n");
+    close(fd);
+}
+END_TEST
+
+/* ---- many requests ---- */
+
+START_TEST(a_flood_is_read_as_fast_as_it_is_answered)
+{
+    world_start(&w);
+    int fd = client_unix(&w);
+    static char flood[5 * 20000];
+
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    for (size_t i = 0; i < sizeof flood; i += 5)
+        memcpy(flood + i, "PING\n", 5);
+    say(fd, "LOCK wait1\n");
+    size_t sent = 0;
+    for (int i = 0; i < 1000; i++) { /* more than our kernel buffers take */
+        ssize_t n = send(fd, flood + sent % 5, sizeof flood - 5, MSG_NOSIGNAL);
+        sent += n > 0 ? (size_t)n : 0;
+        turn(&w);
+    }
+    ck_assert_uint_lt(sent, 1 << 20);
+    ck_assert_str_eq(w.heard, "LOCK wait1\n");
+    ck_assert_uint_lt(mallinfo2().uordblks, 1 << 20);
+    answer(&w, "wait1", REPLY_BUSY);
+    expect(&w, fd, "-BUSY wait1\n");
+    for (int i = 0; i < 100; i++)
+        expect(&w, fd, "+PONG\n");
+    close(fd);
+    expect_count(&w, 0);
+}
+END_TEST
+
+START_TEST(tagged_requests_are_bounded)
+{
+    char line[64];
+
+    w.conf.max_waits_per_client = 2;
+    world_start(&w);
+    int fd = client_unix(&w);
+    for (int i = 0; i < 66; i++) {
+        snprintf(line, sizeof line, "#%d LOCK wait%d\n", i, i);
+        say(fd, line);
+        turn(&w);
+    }
+    say(fd, "#more LOCK now\n");
+    expect(&w, fd, "#more -LIMIT limit=max_waits_per_client\n");
+    ck_assert(answer(&w, "wait0", REPLY_LOCKED));
+    say(fd, "#0 LOCK now\n");
+    expect(&w, fd, "#0 " LOCKED("wait0") "#0 " LOCKED("now"));
+    close(fd);
+}
+END_TEST
+
+START_TEST(max_clients_is_told)
+{
+    w.conf.max_clients = 2;
+    world_start(&w);
+    int a = client_tcp(&w), b = client_tcp(&w), c = client_tcp(&w);
+    struct conns_stats stats;
+
+    expect(&w, c, "-LIMIT limit=max_clients\n");
+    expect_end(&w, c);
+    close(a);
+    expect_count(&w, 1);
+    a = client_tcp(&w);
+    say(a, "PING\n");
+    expect(&w, a, "+PONG\n");
+    conns_stats(w.conns, &stats);
+    ck_assert_uint_eq(stats.accepted, 3);
+    ck_assert_uint_eq(stats.refused, 1);
+    ck_assert_uint_eq(stats.closed, 1);
+    ck_assert_uint_eq(stats.lines, 1);
+    close(a);
+    close(b);
+    close(c);
+}
+END_TEST
+
+/* ---- output ---- */
+
+START_TEST(a_slow_reader_is_closed)
+{
+    w.conf.max_output_bytes = 4096;
+    world_start(&w);
+    int fd = _i ? client_tcp(&w) : client_unix(&w);
+    struct notice notice = {.kind = NOTICE_EXPIRING, .name = world_name("a")};
+    int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+
+    say(fd, "LOCK now\n");
+    while (conns_count(w.conns) && clock_boot_ms() < until_ms) {
+        for (int i = 0; i < 20; i++)
+            conns_notice(w.conns, 1, &notice);
+        turn(&w);
+    }
+    ck_assert_str_eq(w.heard, "LOCK now\ndropped\n");
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_burst_is_no_slow_reader)
+{
+    w.conf.max_output_bytes = 4096;
+    world_start(&w);
+    int fd = client_tcp(&w);
+    struct notice notice = {.kind = NOTICE_EXPIRING, .name = world_name("a")};
+
+    say(fd, "LOCK now\n");
+    expect(&w, fd, LOCKED("now"));
+    for (int i = 0; i < 1000; i++)
+        conns_notice(w.conns, 1, &notice);
+    conns_drain(w.conns);
+    ck_assert_uint_eq(read_lines(fd, "!DRAIN"), 1001);
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_grant_behind_a_full_socket_is_undelivered)
+{
+    w.conf.max_output_bytes = 4096;
+    world_start(&w);
+    int fd = client_unix(&w);
+    struct notice notice = {.kind = NOTICE_EXPIRING, .name = world_name("a")};
+
+    say(fd, "LOCK now1\n");
+    expect_heard(&w, "LOCK now1\n");
+    do {
+        conns_notice(w.conns, 1, &notice);
+        turn(&w);
+    } while (conns_idle(w.conns)); /* until the kernel takes no more */
+    say(fd, "LOCK now2\n");
+    expect_heard(&w, "LOCK now1\nLOCK now2\n");
+    for (int i = 0; i < 4096 / 50; i++)
+        conns_notice(w.conns, 1, &notice);
+    expect_heard(&w, "LOCK now1\nLOCK now2\nundelivered\ndropped\n");
+    expect_count(&w, 0);
+    close(fd);
+}
+END_TEST
+
+/* ---- lists ---- */
+
+START_TEST(lists_are_made_as_the_client_reads)
+{
+    w.conf.max_output_bytes = 4096;
+    w.rows = 20000;
+    world_start(&w);
+    int fd = _i & 1 ? client_tcp(&w) : client_unix(&w);
+
+    say(fd, "SHOW LOCKS\nPING\n#t PING\n");
+    if (_i & 2)
+        shutdown(fd, SHUT_WR); /* then only edges tell that it goes on */
+    settle(&w);
+    uint64_t made = w.rows_made;
+    ck_assert_uint_lt(made, _i & 1 ? 20000 : 4000);
+    settle(&w);
+    if (!(_i & 1))
+        ck_assert_uint_eq(w.rows_made, made);
+    ck_assert_uint_eq(read_lines(fd, "+PONG"), 20003); /* with +END, #t +PONG and the last */
+    ck_assert_uint_eq(w.rows_made, 20000);
+    if (_i & 2)
+        expect_end(&w, fd);
+    close(fd);
+    expect_count(&w, 0);
+}
+END_TEST
+
+START_TEST(lists_come_one_after_the_other)
+{
+    char line[64];
+
+    w.rows = 2;
+    world_start(&w);
+    int fd = client_unix(&w);
+    say(fd, "#1 SHOW STATS\nSHOW LOCKS\n#2 SHOW NODES\n");
+    const char *dots = "........................................................................";
+    expectf(&w, fd,
+            "#1 * show=4 row=0 padding=%s\n#1 * show=4 row=1 padding=%s\n#1 +END 2\n"
+            "* show=0 row=0 padding=%s\n* show=0 row=1 padding=%s\n+END 2\n"
+            "#2 * show=3 row=0 padding=%s\n#2 * show=3 row=1 padding=%s\n#2 +END 2\n",
+            dots, dots, dots, dots, dots, dots);
+    w.rows = 1000000;
+    for (int i = 0; i < 17; i++) {
+        snprintf(line, sizeof line, "#%d SHOW LOCKS\n", i);
+        say(fd, line);
+    }
+    for (int i = 0; i < 100; i++)
+        turn(&w);
+    ck_assert_uint_lt(w.rows_made, 10000);
+    close(fd); /* in the middle of it */
+    expect_count(&w, 0);
+}
+END_TEST
+
+START_TEST(help_and_clients)
+{
+    char text[1024] = "", want[512];
+
+    world_start(&w);
+    int fd = client_unix(&w), other = client_tcp(&w);
+    struct sockaddr_in address;
+    socklen_t len = sizeof address;
+    ck_assert_int_eq(getsockname(other, (struct sockaddr *)&address, &len), 0);
+    unsigned rows = 0;
+    while (line_help(rows))
+        rows++;
+    say(fd, "HELP\nPING\n");
+    ck_assert_uint_eq(read_lines(fd, "+PONG"), rows + 2);
+
+    say(other, "HELLO 1 client=me\nLOCK now\n");
+    expect_heard(&w, "LOCK now\n");
+    say(fd, "#s SHOW CLIENTS\n");
+    while (!strstr(text, "+END 2\n")) {
+        size_t have = strlen(text);
+        turn(&w);
+        recv(fd, text + have, sizeof text - 1 - have, MSG_DONTWAIT);
+    }
+    snprintf(want, sizeof want,
+             "#s * session=1 address=unix:pid=%ld client= locks=0 waits=0 idle=", (long)getpid());
+    ck_assert_int_eq(strncmp(text, want, strlen(want)), 0);
+    ck_assert_ptr_nonnull(strstr(text, " out=0\n"));
+    snprintf(want, sizeof want, "\n#s * session=2 address=127.0.0.1:%u client=me locks=3 waits=4 idle=",
+             ntohs(address.sin_port));
+    ck_assert_ptr_nonnull(strstr(text, want));
+    close(fd);
+    close(other);
+}
+END_TEST
+
+/* A client that asks for much, closes its side and reads nothing. */
+START_TEST(a_closing_client_that_does_not_read_has_its_time)
+{
+    w.conf.idle_line_timeout_ms = 60;
+    w.rows = 1000000;
+    world_start(&w);
+    int fd = _i & 1 ? client_tcp(&w) : client_unix(&w);
+
+    say(fd, _i & 2 ? "LOCK now\n#1 SHOW LOCKS\nQUIT\n" : "LOCK now\n#1 SHOW LOCKS\n");
+    if (!(_i & 2))
+        shutdown(fd, SHUT_WR);
+    expect_heard(&w, "LOCK now\nfinish\nreleased\n");
+    expect_count(&w, 0);
+    close(fd);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+START_TEST(idle_clients_are_cheap)
+{
+    enum { CLIENTS = 1000 };
+    static int fds[CLIENTS];
+    struct rlimit limit;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    world_start(&w);
+    w.late_end = true;
+    close(client_unix(&w));
+    expect_count(&w, 0);
+    struct mallinfo2 before = mallinfo2();
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = client_unix(&w);
+        say(fds[i], "HELLO 1 client=idle\r\nLOCK now\nUNLOCK now\n");
+        turn(&w);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        say(fds[i], "PI");
+    turn(&w);
+    for (int i = 0; i < CLIENTS; i++)
+        say(fds[i], "NG\n");
+    settle(&w);
+    ck_assert_uint_eq(conns_count(w.conns), CLIENTS);
+    ck_assert_uint_eq(w.requests, 2 * CLIENTS);
+    struct mallinfo2 after = mallinfo2();
+    double each = (double)(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / CLIENTS;
+#ifdef COUNTS_MALLOC
+    printf("an idle client costs %.0f bytes\n", each);
+    ck_assert_double_gt(each, 100); /* or nothing was measured */
+    ck_assert_double_le(each, 2048);
+#else
+    (void)each;
+#endif
+    for (int i = 0; i < CLIENTS; i++)
+        close(fds[i]);
+}
+END_TEST
+
+static unsigned long mallocs_of_turn(void)
+{
+#ifdef COUNTS_MALLOC
+    unsigned long before = mallocs;
+    turn(&w);
+    return mallocs - before;
+#else
+    turn(&w);
+    return 0;
+#endif
+}
+
+START_TEST(requests_ask_malloc_for_nothing)
+{
+    world_start(&w);
+    int fd = client_unix(&w);
+    char bytes[4096];
+    unsigned long asked = 0;
+
+    for (int round = 0; round < 1100; round++) {
+        say(fd, "LOCK now\nUNLOCK now\n#1 LOCK wait1\nLOCK wait2\nPING\nLOCK now2\nSHOW STATS\nCAN");
+        unsigned long n = mallocs_of_turn();
+        say(fd, "CEL 1\n");
+        n += mallocs_of_turn();
+        answer(&w, "wait2", REPLY_LOCKED);
+        n += mallocs_of_turn();
+        ck_assert_int_gt(recv(fd, bytes, sizeof bytes, MSG_DONTWAIT), 250);
+        w.heard_len = 0;
+        if (round >= 100)
+            asked += n;
+    }
+    ck_assert_uint_eq(asked, 0);
+    ck_assert_uint_eq(w.requests, 6 * 1100);
+    close(fd);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conn_limits");
+    TCase *t = tcase_create("limits");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, half_a_line_has_its_time);
+    tcase_add_loop_test(t, foreign_protocols_get_no_answer, 0, 3);
+    tcase_add_test(t, a_flood_is_read_as_fast_as_it_is_answered);
+    tcase_add_test(t, tagged_requests_are_bounded);
+    tcase_add_test(t, max_clients_is_told);
+    tcase_add_loop_test(t, a_slow_reader_is_closed, 0, 2);
+    tcase_add_test(t, a_burst_is_no_slow_reader);
+    tcase_add_test(t, a_grant_behind_a_full_socket_is_undelivered);
+    tcase_add_loop_test(t, lists_are_made_as_the_client_reads, 0, 4);
+    tcase_add_test(t, lists_come_one_after_the_other);
+    tcase_add_test(t, help_and_clients);
+    tcase_add_loop_test(t, a_closing_client_that_does_not_read_has_its_time, 0, 4);
+    tcase_add_test(t, idle_clients_are_cheap);
+    tcase_add_test(t, requests_ask_malloc_for_nothing);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
