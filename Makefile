@@ -57,6 +57,7 @@ $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
+-include $(sort $(wildcard tests/*/*.mk))
 
 # Two compilers at a time, unless make was told otherwise.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j2)
@@ -112,7 +113,7 @@ clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile tests/*/*.mk | expand -t 14
 
 .PHONY: all objects deps run demo check asan lint format layers purity install uninstall clean help
 .SECONDARY:
