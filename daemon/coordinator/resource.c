@@ -116,12 +116,17 @@ static struct reply *refuse(struct coordinator *c, struct wait *wait, enum reply
     return reply;
 }
 
+/* Why it waited in vain: another had it, or there was no quorum to be had (too few may vote, or those
+ * that were asked would not). */
 static void refuse_timeout(struct coordinator *c, struct wait *wait)
 {
-    if (masters_count(c->voters) >= c->quorum)
+    const struct resource *resource = wait->resource;
+    bool few = masters_count(c->voters) < c->quorum;
+    bool in_vain = wait->tried && resource->head == wait && resource->verdict.code == REPLY_NOQUORUM;
+    if (!few && !in_vain)
         refuse(c, wait, REPLY_TIMEOUT);
     else
-        action_noquorum(c, refuse(c, wait, REPLY_NOQUORUM), NULL);
+        action_noquorum(c, refuse(c, wait, REPLY_NOQUORUM), in_vain ? &resource->verdict.tally : NULL);
 }
 
 static void refuse_busy(struct coordinator *c, struct wait *wait)
