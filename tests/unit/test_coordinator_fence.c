@@ -1,0 +1,237 @@
+/* Traces: how a grant gets a fence above every earlier one. */
+#include "proto/command.h"
+#include "tests/unit/trace.h"
+
+START_TEST(refused_proposal_is_raised_above_the_highest_score)
+{
+    start(3);
+    ask(1, "LOCK job ttl=10s");
+    forget();
+    vote("0-1", "SET YES, ZADD NO");
+    EXPECT("m0-1 ZSCORE job");
+    vote("0", "ZSCORE 1700000");
+    EXPECT_NOTHING();
+    at(1030);
+    vote("1", "ZSCORE 1500000");
+    EXPECT("m0-1 ZADD job 1700001");
+    at(1060); /* each phase has its own node_timeout; validity counts from the SET all the same */
+    vote("1", "ZADD YES");
+    EXPECT_NOTHING();
+    vote("0", "ZADD NO"); /* somebody was faster, and higher: it stands on a quorum all the same */
+    EXPECT("s1 #1 +LOCKED job token=T1 fence=1700001 valid=9837 until=10897");
+}
+END_TEST
+
+/* One that accepted counts as the proposal, and is not asked. */
+START_TEST(raise_reads_q_of_those_that_granted)
+{
+    start(5);
+    ask(1, "LOCK job");
+    forget();
+    vote("3", "SET NO, ZADD NO"); /* its score is none of a granting master's */
+    vote("0-1", "SET YES, ZADD YES");
+    vote("2", "SET YES, ZADD NO");
+    EXPECT("m2 ZSCORE job");
+    vote("2", "ZSCORE 1000009");
+    EXPECT("m0-2 ZADD job 1000010");
+    vote("4", "SET YES, ZADD YES"); /* an answer to the proposal, not to the raise */
+    vote("0-1", "ZADD YES");
+    EXPECT_NOTHING();
+    vote("2", "ZADD YES");
+    EXPECT("s1 #1 +LOCKED job token=T1 fence=1000010 *");
+}
+END_TEST
+
+START_TEST(raise_above_the_proposal_where_scores_are_gone)
+{
+    start(3);
+    ask(1, "LOCK job");
+    forget();
+    vote("0-1", "SET YES, ZADD NO");
+    vote("0-1", "ZSCORE 0"); /* none: expired or flushed in between */
+    EXPECT("m0-1 ZSCORE job", "m0-1 ZADD job 1000008");
+    vote("0-1", "ZADD YES");
+    EXPECT("s1 #1 +LOCKED job token=T1 fence=1000008 *");
+}
+END_TEST
+
+START_TEST(raise_that_fails_is_undone)
+{
+    start(3);
+    ask(1, "LOCK a");
+    ask(2, "LOCK b");
+    ask(3, "LOCK c");
+    vote("0-1", "SET YES, ZADD NO, SET YES, ZADD NO, SET YES, ZADD NO");
+    forget();
+    vote("0-1", "ZSCORE 1700000, ZSCORE 1700000");
+    EXPECT("m0-1 ZADD a 1700001", "m0-1 ZADD b 1700001");
+    vote("0", "ZSCORE OOM"); /* of c */
+    EXPECT("m0-2 RELEASE c T3", "s3 #3 -NOQUORUM c votes=1/3 nodes=!+?");
+    vote("0", "ZADD LOADING"); /* of a */
+    EXPECT("m0-2 RELEASE a T1", "s1 #1 -NOQUORUM a votes=1/3 nodes=!+?");
+    at(1050);
+    EXPECT("m0-2 RELEASE b T2", "s2 #2 -NOQUORUM b votes=2/3 nodes=++?");
+}
+END_TEST
+
+START_TEST(retry_sends_set_alone_and_then_a_fresh_proposal)
+{
+    start(5);
+    ask(1, "LOCK job wait=1m");
+    vote("0-4", "SET NO, ZADD YES");
+    vote("0-4", "RELEASE NO");
+    forget();
+    at(1020);
+    EXPECT("m0-4 SET job T2 10000"); /* losers who poll raise nothing */
+    vote("0-4", "SET NO");
+    vote("0-4", "RELEASE NO");
+    EXPECT("m0-4 RELEASE job T2");
+    at(1040);
+    vote("0", "SET NO");
+    vote("1-3", "SET YES");
+    EXPECT("m0-4 SET job T3 10000", "m1-3 ZADD job 1040007");
+    vote("4", "SET YES");
+    vote("1-2", "ZADD YES");
+    EXPECT_NOTHING();
+    vote("3", "ZADD YES");
+    EXPECT("s1 #1 +LOCKED job token=T3 fence=1040007 valid=9897 until=10937");
+}
+END_TEST
+
+START_TEST(retry_that_is_refused_its_fresh_proposal_is_raised)
+{
+    start(3);
+    ask(1, "LOCK job wait=1m");
+    vote("0-2", "SET NO, ZADD NO");
+    vote("0-2", "RELEASE NO");
+    at(1020);
+    vote("0-1", "SET YES");
+    forget();
+    vote("0-1", "ZADD NO");
+    EXPECT("m0-1 ZSCORE job");
+    vote("0-1", "ZSCORE 5000000");
+    vote("0-1", "ZADD YES");
+    EXPECT("m0-1 ZADD job 5000001", "s1 #1 +LOCKED job token=T2 fence=5000001 *");
+}
+END_TEST
+
+/* A hybrid clock: it follows the fastest daemon's, to half of max_ttl, and never goes back. */
+START_TEST(proposals_follow_the_fastest_clock)
+{
+    start(3);
+    ask(1, "LOCK a hold=lease");
+    vote("0-2", "SET YES, ZADD NO");
+    vote("0-1", "ZSCORE 6000007"); /* 5 s ahead of us */
+    vote("0-1", "ZADD YES");
+    forget();
+    ask(1, "LOCK b hold=lease");
+    EXPECT("m0-2 SET b T2 10000", "m0-2 ZADD b 6000009");
+    vote("0-2", "SET YES, ZADD YES");
+    forget();
+    at(2000);
+    ask(1, "LOCK c");
+    EXPECT("m0-2 SET c T3 10000", "m0-2 ZADD c 7000007");
+}
+END_TEST
+
+START_TEST(proposals_lead_by_half_of_max_ttl_at_most)
+{
+    start(3);
+    ask(1, "LOCK a hold=lease");
+    vote("0-2", "SET YES, ZADD NO");
+    vote("0-1", "ZSCORE 41000007"); /* 40 s ahead */
+    vote("0-1", "ZADD YES");
+    forget();
+    at(21000);
+    ask(1, "LOCK b");
+    EXPECT("m0-2 SET b T2 10000", "m0-2 ZADD b 51000007"); /* 30 s, not 40 */
+}
+END_TEST
+
+START_TEST(proposals_grow_when_the_wall_clock_is_set_back)
+{
+    start(3);
+    ask(1, "LOCK a");
+    EXPECT("m0-2 SET a T1 10000", "m0-2 ZADD a 1000007");
+    wall_offset_us = -900000;
+    ask(1, "LOCK b");
+    EXPECT("m0-2 SET b T2 10000", "m0-2 ZADD b 1000008");
+    wall_offset_us = -INT64_C(1000000000000); /* before 1970 */
+    ask(1, "LOCK c");
+    EXPECT("m0-2 SET c T3 10000", "m0-2 ZADD c 1000009");
+}
+END_TEST
+
+START_TEST(no_fence_above_what_a_score_can_tell_apart)
+{
+    start(3);
+    ask(1, "LOCK job");
+    forget();
+    vote("0-1", "SET YES, ZADD NO");
+    vote("0", "ZSCORE 9007199254740990");
+    vote("1", "ZSCORE 9007199254740991"); /* 2^53 - 1 */
+    EXPECT("m0-1 ZSCORE job", "m0-2 RELEASE job T1", "s1 #1 -LIMIT job limit=fence");
+    wall_offset_us = (int64_t)FENCE_MAX - now * 1000 - 7 - 30000000; /* what was read made us lead by 30 s */
+    ask(1, "LOCK other");
+    EXPECT("m0-2 SET other T2 10000", "m0-2 ZADD other 9007199254740991");
+    ask(1, "LOCK one-more");
+    EXPECT_LAST("s1 #3 -LIMIT one-more limit=fence");
+}
+END_TEST
+
+/* It granted, but can be asked nothing more. */
+START_TEST(raise_without_a_master_that_was_lost_meanwhile)
+{
+    start(5);
+    ask(1, "LOCK job");
+    forget();
+    vote("0-1", "SET YES, ZADD NO");
+    lose(0);
+    work();
+    vote("2", "SET YES, ZADD NO");
+    EXPECT_NOTHING(); /* two that can be asked */
+    vote("3", "SET YES, ZADD YES");
+    EXPECT("m1-2 ZSCORE job");
+    vote("1-2", "ZSCORE 1500000");
+    vote("1-3", "ZADD YES");
+    EXPECT("m1-3 ZADD job 1500001", "s1 #1 +LOCKED job token=T1 fence=1500001 *");
+}
+END_TEST
+
+/* A master in quarantine never counts for a fence. */
+START_TEST(raise_without_a_master_that_restarted_meanwhile)
+{
+    config.node_timeout_ms = 1000;
+    start(3);
+    ask(1, "LOCK job");
+    vote("0", "SET YES, ZADD NO");
+    restart(0, 0);
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(0, "quarantine restart left=60602");
+    work();
+    forget();
+    vote("1", "SET YES, ZADD NO");
+    EXPECT_NOTHING();
+    at(2000);
+    EXPECT("m0-2 RELEASE job T1", "s1 #1 -NOQUORUM job *");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {refused_proposal_is_raised_above_the_highest_score,
+                                  raise_reads_q_of_those_that_granted,
+                                  raise_above_the_proposal_where_scores_are_gone,
+                                  raise_that_fails_is_undone,
+                                  retry_sends_set_alone_and_then_a_fresh_proposal,
+                                  retry_that_is_refused_its_fresh_proposal_is_raised,
+                                  proposals_follow_the_fastest_clock,
+                                  proposals_lead_by_half_of_max_ttl_at_most,
+                                  proposals_grow_when_the_wall_clock_is_set_back,
+                                  no_fence_above_what_a_score_can_tell_apart,
+                                  raise_without_a_master_that_was_lost_meanwhile,
+                                  raise_without_a_master_that_restarted_meanwhile,
+                                  NULL};
+    return trace_run("coordinator: fence", tests);
+}

@@ -1,0 +1,264 @@
+/* Traces: who waits for a lock, in which order, and until when. */
+#include "tests/unit/trace.h"
+
+/* Session 9's request is the head of "job", which another daemon holds: refused once. */
+static void head_waits(const char *line)
+{
+    ask(9, line);
+    vote("0-2", "SET NO, ZADD NO");
+    vote("0-2", "RELEASE NO");
+    forget();
+}
+
+START_TEST(retry_after_a_random_delay)
+{
+    start(3);
+    ask(1, "LOCK job wait=1m");
+    vote("0-1", "SET NO, ZADD YES");
+    EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job 1000007", "m0-2 RELEASE job T1"); /* no answer yet */
+    EXPECT_DEADLINE(1020);                                                           /* retry_min */
+    vote("2", "SET NO, ZADD YES");
+    vote("0-2", "RELEASE NO");
+    chance(180);
+    at(1020);
+    vote("0-1", "SET NO");
+    EXPECT("m0-2 SET job T2 10000", "m0-2 RELEASE job T2");
+    vote("2", "SET NO");
+    vote("0-2", "RELEASE NO");
+    EXPECT_DEADLINE(1220); /* retry_max */
+    chance(181);
+    at(1220);
+    vote("0-2", "SET NO");
+    vote("0-2", "RELEASE NO");
+    EXPECT_DEADLINE(1240);
+    forget();
+}
+END_TEST
+
+START_TEST(retry_at_once_when_a_release_is_seen)
+{
+    start(3);
+    grant(1, "LOCK job hold=lease");
+    chance(180);
+    head_waits("LOCK job wait=1m");
+    ask(2, "UNLOCK job token=T1");
+    vote("0", "RELEASE YES");
+    EXPECT("m0-2 RELEASE job T1");
+    vote("1", "RELEASE YES");
+    EXPECT("s2 #3 +UNLOCKED job confirmed=2/3", "m0-2 SET job T3 10000");
+}
+END_TEST
+
+START_TEST(retry_at_once_when_a_release_was_seen_meanwhile)
+{
+    start(3);
+    grant(1, "LOCK job hold=lease");
+    chance(180);
+    ask(9, "LOCK job wait=1m");
+    forget();
+    ask(2, "UNLOCK job token=T1");
+    vote("0-1", "SET NO, ZADD YES");
+    EXPECT("m0-2 RELEASE job T1", "m0-2 RELEASE job T2");
+    vote("0-1", "RELEASE YES");
+    EXPECT("s2 #3 +UNLOCKED job confirmed=2/3", "m0-2 SET job T3 10000");
+}
+END_TEST
+
+START_TEST(first_come_first_served)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "LOCK job wait=1m");
+    ask(3, "LOCK job wait=30s ttl=1s");
+    ask(4, "LOCK job wait=1m");
+    EXPECT_NOTHING(); /* bound here: only its end is waited for */
+    ask(1, "UNLOCK job");
+    vote("0-1", "RELEASE YES");
+    vote("2", "RELEASE YES");
+    EXPECT("m0-2 RELEASE job T1", "s1 #5 +UNLOCKED job confirmed=2/3", "m0-2 SET job T2 10000",
+           "m0-2 ZADD *");
+    vote("0-2", "SET YES, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 *");
+    ask(2, "UNLOCK job token=T2");
+    vote("0-2", "RELEASE YES");
+    EXPECT("m0-2 RELEASE job T2", "s2 #6 +UNLOCKED *", "m0-2 SET job T3 1000", "m0-2 ZADD *");
+    vote("0-2", "SET YES, ZADD YES");
+    EXPECT("s3 #3 +LOCKED job token=T3 *");
+    ask(3, "UNLOCK job");
+    vote("0-2", "RELEASE YES");
+    vote("0-2", "SET YES, ZADD YES");
+    EXPECT_LAST("s4 #4 +LOCKED job token=T4 *");
+}
+END_TEST
+
+START_TEST(wait_0_behind_a_waiting_head)
+{
+    start(3);
+    head_waits("LOCK job wait=1m");
+    ask(2, "LOCK job"); /* what the masters just said to the head, they say to all */
+    EXPECT("s2 #2 -BUSY job");
+    at(1020);
+    ask(3, "LOCK job"); /* the head's attempt is under way */
+    EXPECT("m0-2 SET job T2 10000");
+    vote("0-2", "SET NO");
+    work();
+    EXPECT("m0-2 RELEASE job T2", "s3 #3 -BUSY job");
+    at(1040);
+    ask(4, "LOCK job");
+    vote("0-2", "RELEASE NO, SET YES");
+    vote("0-1", "ZADD YES");
+    work();
+    EXPECT("m0-2 SET job T3 10000", "m0-1 ZADD job 1040007", "s9 #1 +LOCKED *", "s4 #4 -BUSY job");
+    ask(5, "LOCK job"); /* held by a session here */
+    EXPECT("s5 #5 -BUSY job");
+}
+END_TEST
+
+START_TEST(wait_0_behind_a_head_without_quorum)
+{
+    start(3);
+    lose(0);
+    lose(1);
+    ask(1, "LOCK job wait=1m");
+    ask(2, "LOCK job");
+    EXPECT("s2 #2 -NOQUORUM job votes=1/3 nodes=!!+");
+}
+END_TEST
+
+START_TEST(timeout_when_the_masters_answer)
+{
+    start(3);
+    head_waits("LOCK job wait=30ms");
+    ask(2, "LOCK job wait=25ms");
+    at(1024);
+    EXPECT("m0-2 SET job T2 10000"); /* the head's retry of 1020 */
+    at(1025);
+    EXPECT("s2 #2 -TIMEOUT job waited=25");
+    at(1030);
+    EXPECT("s9 #1 -TIMEOUT job waited=30", "m0-2 RELEASE job T2");
+}
+END_TEST
+
+START_TEST(noquorum_at_the_end_of_a_wait_without_masters)
+{
+    start(3);
+    lose(0);
+    lose(2);
+    chance(80);
+    ask(1, "LOCK job wait=500ms");
+    ask(2, "LOCK job wait=1s");
+    at(1499);
+    EXPECT_NOTHING(); /* it goes on trying */
+    at(1500);
+    EXPECT("s1 #1 -NOQUORUM job votes=1/3 nodes=!+!");
+    dial(0);
+    shake(0);
+    vote("0", "KILL 0");
+    forget();
+    at(1600);
+    EXPECT("m0-1 SET job T1 10000", "m0-1 ZADD job *");
+}
+END_TEST
+
+START_TEST(wait_1ms_gets_its_first_attempt)
+{
+    start(3);
+    ask(1, "LOCK job wait=1ms");
+    ask(2, "LOCK other wait=1ms");
+    forget();
+    at(1020);
+    EXPECT_NOTHING();
+    vote("0-1", "SET YES, ZADD YES, SET NO, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job *", "m0-2 RELEASE other T2", "s2 #2 -TIMEOUT other waited=20");
+}
+END_TEST
+
+START_TEST(retry_that_is_granted_too_late)
+{
+    start(3);
+    head_waits("LOCK job wait=30ms");
+    at(1020);
+    vote("0-1", "SET YES");
+    vote("0", "ZADD YES");
+    forget();
+    at_without_work(1030); /* the votes are read before the clock is looked at */
+    vote("1", "ZADD YES");
+    EXPECT("m0-2 RELEASE job T2", "s9 #1 -TIMEOUT job waited=30");
+}
+END_TEST
+
+START_TEST(cancel_during_a_round)
+{
+    start(3);
+    ask(1, "LOCK job wait=1m");
+    ask(2, "LOCK job wait=1m");
+    vote("0", "SET YES, ZADD YES");
+    forget();
+    cancel(1, 1);
+    EXPECT("s1 #1 -CANCELLED job", "m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job 1000008",
+           "s1 #3 +OK");
+    vote("0", "RELEASE YES, SET YES, ZADD YES");
+    vote("1", "SET YES, ZADD YES, RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 fence=1000008 *");
+    cancel(1, 1); /* answered already */
+    cancel(1, 2); /* another session's */
+    cancel(2, 2); /* granted already */
+    cancel(7, 0); /* of a session that nobody knows */
+    EXPECT("s1 #4 -BADTAG *", "s1 #5 -BADTAG *", "s2 #6 -BADTAG *", "s7 #7 -BADTAG *");
+}
+END_TEST
+
+START_TEST(waiters_that_left_are_skipped)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "LOCK job wait=1m");
+    ask(3, "LOCK job wait=1m");
+    ask(4, "LOCK job wait=1m");
+    drop(2);
+    work();
+    cancel(3, 3);
+    EXPECT("s2 ended", "s3 #3 -CANCELLED job", "s3 #5 +OK");
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES");
+    forget();
+    vote("0-1", "SET YES, ZADD YES");
+    EXPECT("s4 #4 +LOCKED job *");
+}
+END_TEST
+
+/* Nothing happens meanwhile, and no step is taken in vain (at() would not come to rest). */
+START_TEST(no_step_in_vain)
+{
+    start(3);
+    grant(1, "LOCK job hold=lease");
+    head_waits("LOCK job wait=1m");
+    ask(2, "UNLOCK job token=T1");
+    EXPECT("m0-2 RELEASE job T1");
+    at(1049); /* the head's retry of 1020 waits for the release */
+    EXPECT_NOTHING();
+    lose(1);
+    lose(2);
+    at(1100); /* and then for masters */
+    EXPECT("s2 #3 -NOQUORUM job votes=0/3 nodes=?!!");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {retry_after_a_random_delay,
+                                  retry_at_once_when_a_release_is_seen,
+                                  retry_at_once_when_a_release_was_seen_meanwhile,
+                                  first_come_first_served,
+                                  wait_0_behind_a_waiting_head,
+                                  wait_0_behind_a_head_without_quorum,
+                                  timeout_when_the_masters_answer,
+                                  noquorum_at_the_end_of_a_wait_without_masters,
+                                  wait_1ms_gets_its_first_attempt,
+                                  retry_that_is_granted_too_late,
+                                  cancel_during_a_round,
+                                  waiters_that_left_are_skipped,
+                                  no_step_in_vain,
+                                  NULL};
+    return trace_run("coordinator: wait", tests);
+}

@@ -1,0 +1,290 @@
+/* What happens to the coordinator, as words of a test. See trace.h. */
+#ifndef REDLOCKD_TESTS_TRACE_EVENTS_H
+#define REDLOCKD_TESTS_TRACE_EVENTS_H
+
+#include "tests/unit/trace_steps.h"
+
+/* ---- masters ---- */
+
+static inline void dial(unsigned master)
+{
+    struct link *link = &links[master];
+    link->connection++;
+    link->connected = true;
+    link->first = link->count = 0;
+    log_event("master %u: connection %u", master, link->connection);
+    step_master(EVENT_MASTER_CONNECTED, master);
+}
+
+static inline void lose(unsigned master)
+{
+    log_event("master %u: connection lost", master);
+    links[master].connected = false;
+    step_master(EVENT_MASTER_LOST, master);
+}
+
+static inline void backlog(unsigned master)
+{
+    log_event("master %u: backlog", master);
+    step_master(EVENT_MASTER_BACKLOG, master);
+}
+
+static inline void restart(unsigned master, int64_t uptime_s)
+{
+    lose(master);
+    info[master].run_id[0]++;
+    info[master].uptime_s = uptime_s;
+}
+
+static inline struct vote vote_of(const char *word, unsigned master, enum command_verb verb)
+{
+    static const char *const errors[] = {"OTHER",   "OOM",  "READONLY", "MISCONF", "NOREPLICAS",
+                                         "LOADING", "BUSY", "NOPERM",   "NOAUTH",  "WRONGTYPE"};
+    struct vote value = {.kind = VOTE_ERROR};
+    if (strcmp(word, "YES") == 0)
+        return (struct vote){.kind = VOTE_YES};
+    if (strcmp(word, "NO") == 0)
+        return (struct vote){.kind = VOTE_NO};
+    if (strcmp(word, "NOT_RUN") == 0)
+        return (struct vote){.kind = VOTE_NOT_RUN};
+    if (strcmp(word, "OK") == 0 && verb == COMMAND_INFO)
+        return (struct vote){.kind = VOTE_INFO, .info = info[master]};
+    if (strcmp(word, "OK") == 0)
+        return (struct vote){.kind = VOTE_NUMBER, .number = 100 * (master + 1) + links[master].connection};
+    if (word[0] >= '0' && word[0] <= '9')
+        return (struct vote){.kind = VOTE_NUMBER, .number = strtoull(word, NULL, 10)};
+    while (strcmp(errors[value.error], word) != 0)
+        if (++value.error > ERROR_WRONGTYPE)
+            trace_fail("what kind of vote is %s?", word);
+    return value;
+}
+
+static inline void vote_one(unsigned master, const char *verb, const char *word)
+{
+    struct link *link = &links[master];
+    char line[LINE];
+    if (!link->connected || link->count == 0)
+        trace_fail("master %u has nothing to answer", master);
+    struct command command = link->pending[link->first];
+    command_text(line, &command);
+    if (strcmp(verbs[command.verb], verb) != 0)
+        trace_fail("master %u has to answer %s first, not %s", master, line, verb);
+    link->first = (link->first + 1) % PENDING;
+    link->count--;
+    log_event("master %u: %.200s: %s", master, line, word);
+    struct core_event event = {.kind = EVENT_MASTER_VOTE,
+                               .master = master,
+                               .connection = link->connection,
+                               .verb = command.verb,
+                               .ref = command.ref,
+                               .vote = vote_of(word, master, command.verb)};
+    step(&event);
+}
+
+static inline void vote(const char *masters, const char *votes)
+{
+    masters_t set = masters_of(masters);
+    for (unsigned i = 0; i < config.masters; i++) {
+        const char *at_word = votes;
+        char verb[16], word[24];
+        int len;
+        if (!(set & masters_bit(i)))
+            continue;
+        while (sscanf(at_word, " %15s %23[^, ]%n", verb, word, &len) == 2) {
+            vote_one(i, verb, word);
+            at_word += len;
+            at_word += *at_word == ',';
+        }
+    }
+}
+
+static inline unsigned unanswered(unsigned master)
+{
+    return links[master].count;
+}
+
+static inline void shake(unsigned master)
+{
+    char word[8];
+    snprintf(word, sizeof word, "%u", master);
+    vote(word, "CLIENT_ID OK, INFO OK");
+}
+
+/* ---- clients ---- */
+
+static inline void lengthen(char *out, const char *line)
+{
+    const char *token = strstr(line, "token=");
+    if (token == NULL) {
+        snprintf(out, LINE, "%s", line);
+        return;
+    }
+    token += strlen("token=");
+    unsigned number = *token == 'X' ? 0 : (unsigned)atoi(token + 1);
+    const struct token *value = number == 0 ? stranger() : &tokens[number];
+    char hex[TOKEN_HEX];
+    line_token_hex(hex, value);
+    snprintf(out, LINE, "%.*s%.*s%s", (int)(token - line), line, TOKEN_HEX, hex, token + strcspn(token, " "));
+}
+
+static inline uint64_t new_request(void)
+{
+    ck_assert_uint_lt(++last_request, REQUESTS);
+    return last_request;
+}
+
+static inline uint64_t ask(uint64_t session, const char *line)
+{
+    char longer[LINE];
+    struct refusal refusal;
+    struct core_event event = {.kind = EVENT_REQUEST, .session = session, .request = new_request()};
+    lengthen(longer, line);
+    if (line_parse(longer, strlen(longer), &event.what, &refusal) != LINE_REQUEST)
+        trace_fail("the test's line \"%s\" is refused: %s", line, refusal.text);
+    log_event("session %" PRIu64 " #%" PRIu64 ": %s", session, event.request, line);
+    step(&event);
+    return event.request;
+}
+
+static inline uint64_t cancel(uint64_t session, uint64_t request)
+{
+    struct core_event event = {
+        .kind = EVENT_REQUEST, .session = session, .request = new_request(), .target = request};
+    event.what.verb = VERB_CANCEL;
+    log_event("session %" PRIu64 " #%" PRIu64 ": CANCEL #%" PRIu64, session, event.request, request);
+    step(&event);
+    return event.request;
+}
+
+static inline void finish(uint64_t session)
+{
+    log_event("session %" PRIu64 " asks nothing more", session);
+    step_session(EVENT_SESSION_FINISH, session, 0);
+}
+
+static inline void release(uint64_t session)
+{
+    log_event("session %" PRIu64 " is over", session);
+    step_session(EVENT_SESSION_RELEASE, session, 0);
+}
+
+static inline void drop(uint64_t session)
+{
+    log_event("session %" PRIu64 " broke", session);
+    step_session(EVENT_SESSION_DROP, session, 0);
+}
+
+static inline void undelivered(uint64_t session, uint64_t request)
+{
+    log_event("session %" PRIu64 " got nothing of #%" PRIu64, session, request);
+    step_session(EVENT_UNDELIVERED, session, request);
+}
+
+static inline void drain(void)
+{
+    struct core_event event = {.kind = EVENT_DRAIN};
+    log_event("drain");
+    step(&event);
+}
+
+/* ---- start and end ---- */
+
+static inline void trace_setup(void)
+{
+    trace_lines = trace_actions = 0;
+    memset(links, 0, sizeof links);
+    memset(token_set, 0, sizeof token_set);
+    memset(answers, 0, sizeof answers);
+    memset(ended, 0, sizeof ended);
+    memset(fences, 0, sizeof fences);
+    token_count = 0;
+    last_request = drawn = chance_number = 0;
+    fresh_bytes = true;
+    now = 1000;
+    wall_offset_us = 0;
+    config = (struct coordinator_config){
+        .default_ttl_ms = 10000,
+        .min_ttl_ms = 100,
+        .max_ttl_ms = 60000,
+        .node_timeout_ms = 50,
+        .min_validity_ms = 1,
+        .retry_min_ms = 20,
+        .retry_max_ms = 200,
+        .drain_timeout_ms = 10000,
+        .restart_guard = true,
+        .max_sessions = 16,
+        .max_locks = 16,
+        .max_waiters = 16,
+        .max_locks_per_client = 8,
+        .max_waits_per_client = 8,
+    };
+    for (unsigned i = 0; i < MASTERS; i++) {
+        info[i] = (struct master_info){.version = 0x07000f, .uptime_s = 100000};
+        memset(info[i].run_id, (int)('a' + i), sizeof info[i].run_id);
+        info[i].run_id[0] = '0';
+    }
+    signal(SIGABRT, on_abort);
+}
+
+static inline void trace_teardown(void)
+{
+    if (trace_actions != 0)
+        trace_fail("the test ends with actions that it did not expect, \"%s\" the first", trace_action[0]);
+    coordinator_free(core);
+    core = NULL;
+}
+
+static inline int trace_run(const char *suite_name, const TTest *const *tests)
+{
+    Suite *suite = suite_create(suite_name);
+    TCase *tcase = tcase_create(suite_name);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, trace_setup, trace_teardown);
+    for (; *tests != NULL; tests++)
+        tcase_add_test(tcase, *tests);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
+
+static inline void start_alone(unsigned masters)
+{
+    config.masters = masters;
+    core = coordinator_new(&config);
+    ck_assert_ptr_nonnull(core);
+    coordinator_check(core);
+}
+
+static inline void start(unsigned masters)
+{
+    start_alone(masters);
+    for (unsigned i = 0; i < masters; i++) {
+        dial(i);
+        shake(i);
+    }
+    ck_assert_uint_eq(coordinator_voters(core), masters);
+    trace_lines = 0;
+    forget();
+}
+
+static inline void grant(uint64_t session, const char *line)
+{
+    char all[8];
+    snprintf(all, sizeof all, "0-%u", config.masters - 1);
+    uint64_t request = ask(session, line);
+    vote(all, "SET YES, ZADD YES");
+    for (unsigned i = 0; i < trace_actions; i++) {
+        char prefix[64];
+        snprintf(prefix, sizeof prefix, "s%" PRIu64 " #%" PRIu64 " +LOCKED ", session, request);
+        if (strncmp(trace_action[i], prefix, strlen(prefix)) == 0) {
+            forget();
+            return;
+        }
+    }
+    trace_fail("#%" PRIu64 " is not granted", request);
+}
+
+#endif
