@@ -6,6 +6,7 @@ static void calm(struct plan *plan, struct swarm *swarm)
     for (unsigned i = 0; i < FAULT_KINDS; i++)
         swarm->rate[i] = 0;
     swarm->give_up_pct = 0;
+    swarm->blackouts = 0;
     plan->param[P_TAIL_PPM] = 0;
     plan->param[P_MAX_LOCKS] = 64;
     plan->param[P_MAX_WAITERS] = 128;
@@ -22,6 +23,7 @@ static void crowd(struct plan *plan, struct swarm *swarm)
     swarm->keep_ms = 20;
     swarm->wait_pct = 90;
     swarm->long_keep_pct = 0;
+    swarm->abandon_pct = 0;
 }
 
 static void masters(struct plan *plan, int64_t count)
@@ -33,7 +35,7 @@ static void masters(struct plan *plan, int64_t count)
 static void strays(struct plan *plan, struct swarm *swarm)
 {
     masters(plan, 3);
-    plan->param[P_STRAY] = plan->param[P_MAX_TTL];
+    plan->param[P_STRAY] = plan->param[P_MAX_TTL] * 1000;
     swarm->rate[FAULT_RESET] = 800;
     swarm->rate[FAULT_HANG] = 60;
     swarm->longest_ms[FAULT_HANG] = 4000;
@@ -74,9 +76,7 @@ static void aim_fences(struct plan *plan, struct swarm *swarm, enum mutant mutan
     plan->param[P_TAIL_PPM] = 0;
     swarm->rate[FAULT_RESET] = 0;
     swarm->rate[FAULT_WALL] = 2000;
-    swarm->rate[FAULT_CRASH_DAEMON] = 150;
-    swarm->longest_ms[FAULT_CRASH_DAEMON] = 500;
-    restarts(swarm, 100);
+    swarm->blackouts = 120;
 }
 
 static void aim_extends(struct plan *plan, struct swarm *swarm, enum mutant mutant)
@@ -108,6 +108,7 @@ static void aim_releases(struct plan *plan, struct swarm *swarm, enum mutant mut
         break;
     case MUTANT_DELETE_AT_DEADLINE:
         leases(swarm);
+        swarm->abandon_pct = 30;
         swarm->via_pct = 60;
         break;
     case MUTANT_UNDO_FROM_T0:
@@ -116,8 +117,14 @@ static void aim_releases(struct plan *plan, struct swarm *swarm, enum mutant mut
         swarm->longest_ms[FAULT_HANG] = 8000;
         plan->param[P_MAX_TTL] = 2000;
         break;
-    default: /* kill, undo_granted */
+    case MUTANT_KILL_ONCE: /* the second connection must break while it kills the first */
         strays(plan, swarm);
+        plan->param[P_DELAY] = 15000;
+        plan->param[P_NODE_TIMEOUT] = 100;
+        plan->param[P_MIN_TTL] = 500;
+        swarm->rate[FAULT_RESET] = 4000;
+        break;
+    default: /* kill, undo_granted */ strays(plan, swarm);
     }
 }
 
@@ -142,23 +149,19 @@ static void aim_others(struct plan *plan, struct swarm *swarm, enum mutant mutan
         restarts(swarm, 100);
         swarm->long_keep_pct = 30;
         break;
-    case MUTANT_DEAD_WAITER_NOT_SKIPPED:
-        swarm->give_up_pct = 30;
-        break;
+    case MUTANT_DEAD_WAITER_NOT_SKIPPED: swarm->give_up_pct = 30; break;
     case MUTANT_LATE_REPLY_MATCHES:
         plan->param[P_TAIL_PPM] = 50000;
         plan->param[P_TAIL] = 300000;
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
 void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     switch (mutant) {
-    case MUTANT_NONE:
-        return;
+    case MUTANT_NONE: return;
     case MUTANT_FENCE_INCR_MAX:
     case MUTANT_RAISE_FEW_SCORES:
     case MUTANT_RAISE_FEW_ACKS:
@@ -166,25 +169,18 @@ void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_ZADD_ERROR_KEEPS_VOTE:
     case MUTANT_QUARANTINED_VOTES:
     case MUTANT_QUARANTINED_FENCES:
-    case MUTANT_NO_LEAD_CAP:
-        aim_fences(plan, swarm, mutant);
-        return;
+    case MUTANT_NO_LEAD_CAP: aim_fences(plan, swarm, mutant); return;
     case MUTANT_EXTEND_NO_VALIDITY:
     case MUTANT_EXTEND_NO_COMPARE:
     case MUTANT_EXTEND_SHORTENS:
-    case MUTANT_EXTEND_RESURRECTS:
-        aim_extends(plan, swarm, mutant);
-        return;
+    case MUTANT_EXTEND_RESURRECTS: aim_extends(plan, swarm, mutant); return;
     case MUTANT_PLAIN_DEL:
     case MUTANT_RELEASE_ONLY_GRANTED:
     case MUTANT_DELETE_AT_DEADLINE:
     case MUTANT_NO_KILL:
     case MUTANT_KILL_ONCE:
     case MUTANT_UNDO_FROM_T0:
-    case MUTANT_UNDO_GRANTED:
-        aim_releases(plan, swarm, mutant);
-        return;
-    default:
-        aim_others(plan, swarm, mutant);
+    case MUTANT_UNDO_GRANTED: aim_releases(plan, swarm, mutant); return;
+    default: aim_others(plan, swarm, mutant);
     }
 }

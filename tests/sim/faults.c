@@ -18,19 +18,13 @@ static void fault_link(struct world *w, const struct record *fault, int64_t end_
         if (d->running && w->now_us > d->paused_until_us)
             node_reset(w, d, master);
         break;
-    case FAULT_CUT_UP:
-        later(&link->cut_until_us[UP], end_us);
-        break;
-    case FAULT_CUT_DOWN:
-        later(&link->cut_until_us[DOWN], end_us);
-        break;
+    case FAULT_CUT_UP: later(&link->cut_until_us[UP], end_us); break;
+    case FAULT_CUT_DOWN: later(&link->cut_until_us[DOWN], end_us); break;
     case FAULT_SLOW_UP:
         link->slow_us[UP] = fault->field[F_ARG];
         later(&link->slow_until_us[UP], end_us);
         break;
-    default:
-        link->slow_us[DOWN] = fault->field[F_ARG];
-        later(&link->slow_until_us[DOWN], end_us);
+    default: link->slow_us[DOWN] = fault->field[F_ARG]; later(&link->slow_until_us[DOWN], end_us);
     }
 }
 
@@ -38,24 +32,15 @@ static void fault_master(struct world *w, const struct record *fault, int64_t en
 {
     struct sim_master *m = &w->master[(unsigned)fault->field[F_TARGET] % w->masters];
     switch ((enum fault_kind)fault->field[F_KIND]) {
-    case FAULT_HANG:
-        later(&m->hung_until_us, end_us);
-        break;
-    case FAULT_FLUSH_SCRIPTS:
-        m->scripts = false;
-        break;
+    case FAULT_HANG: later(&m->hung_until_us, end_us); break;
+    case FAULT_FLUSH_SCRIPTS: m->scripts = false; break;
     case FAULT_ERROR:
         m->error = (enum vote_error)fault->field[F_ARG];
         later(&m->error_until_us, end_us);
         break;
-    case FAULT_ZADD_ERROR:
-        later(&m->zadd_error_until_us, end_us);
-        break;
-    case FAULT_REPLICA:
-        later(&m->replica_until_us, end_us);
-        break;
-    default:
-        master_crash(w, m, fault);
+    case FAULT_ZADD_ERROR: later(&m->zadd_error_until_us, end_us); break;
+    case FAULT_REPLICA: later(&m->replica_until_us, end_us); break;
+    default: master_crash(w, m, fault);
     }
 }
 
@@ -79,9 +64,7 @@ static void fault_daemon(struct world *w, const struct record *fault, int64_t en
     bool awake = d->running && w->now_us > d->paused_until_us;
     struct core_event drain = {.kind = EVENT_DRAIN};
     switch ((enum fault_kind)fault->field[F_KIND]) {
-    case FAULT_PAUSE:
-        later(&d->paused_until_us, end_us);
-        return;
+    case FAULT_PAUSE: later(&d->paused_until_us, end_us); return;
     case FAULT_SLEEP:
         if (awake)
             fault_sleep(w, d, end_us);
@@ -99,8 +82,7 @@ static void fault_daemon(struct world *w, const struct record *fault, int64_t en
         daemon_step(w, d, &drain);
         daemon_drained(w, d);
         return;
-    default:
-        d->wall_us = fault->field[F_ARG] * 1000;
+    default: d->wall_us = fault->field[F_ARG] * 1000;
     }
 }
 
@@ -108,8 +90,8 @@ void fault_begin(struct world *w, const struct record *fault)
 {
     const int64_t *field = fault->field;
     int64_t end_us = w->now_us + field[F_FOR];
-    trace_add(w, TRACE_FAULT, fault->id, (uint64_t)field[F_KIND], (uint64_t)field[F_TARGET], (uint64_t)field[F_OTHER],
-              (uint64_t)field[F_FOR], (uint64_t)field[F_ARG], 0);
+    trace_add(w, TRACE_FAULT, fault->id, (uint64_t)field[F_KIND], (uint64_t)field[F_TARGET],
+              (uint64_t)field[F_OTHER], (uint64_t)field[F_FOR], (uint64_t)field[F_ARG], 0);
     if (field[F_KIND] <= FAULT_SLOW_DOWN)
         fault_link(w, fault, end_us);
     else if (field[F_KIND] <= FAULT_REPLICA)

@@ -35,8 +35,8 @@ void oracle_waiters(struct world *w)
         if (waits[name] == 0 || oracle_held(w, name) || o->served_us[name] < heal_settled_us(w))
             o->served_us[name] = w->now_us;
         if (w->now_us - o->served_us[name] > heal_bound_us(w))
-            violation(w, 5, "n%u is free and request %u waits for it in d%u, but nobody got it for %.3f s", name,
-                      waits[name], o->asked[waits[name]].daemon,
+            violation(w, 5, "n%u is free and request %u waits for it in d%u, but nobody got it for %.3f s",
+                      name, waits[name], o->asked[waits[name]].daemon,
                       (double)(w->now_us - o->served_us[name]) / 1e6);
     }
 }
@@ -49,7 +49,8 @@ static void quiet_daemon(struct world *w, const struct sim_daemon *d)
     coordinator_check(d->core);
     coordinator_stats(d->core, &s);
     if (s.locks + s.waiters + s.sessions + s.resources + s.rounds_live + s.undo_live != 0)
-        violation(w, 11, "d%u: all is quiet, but locks=%u waiters=%u sessions=%u resources=%u rounds=%u undo=%u",
+        violation(w, 11,
+                  "d%u: all is quiet, but locks=%u waiters=%u sessions=%u resources=%u rounds=%u undo=%u",
                   d->index, s.locks, s.waiters, s.sessions, s.resources, s.rounds_live, s.undo_live);
     if (coordinator_deadline(d->core) != INT64_MAX)
         violation(w, 11, "d%u: all is quiet, but it has a deadline", d->index);
@@ -57,8 +58,8 @@ static void quiet_daemon(struct world *w, const struct sim_daemon *d)
         struct master_row row;
         coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), i, &row);
         if (row.state != MASTER_UP)
-            violation(w, 11, "d%u: all is well, but m%u may not vote (state %d, why %d, for %lld ms)", d->index, i,
-                      row.state, row.why, (long long)row.for_ms);
+            violation(w, 11, "d%u: all is well, but m%u may not vote (state %d, why %d, for %lld ms)",
+                      d->index, i, row.state, row.why, (long long)row.for_ms);
     }
 }
 
@@ -82,7 +83,8 @@ void oracle_quiet(struct world *w)
         const struct sim_master *m = &w->master[i];
         for (unsigned name = 0; name < w->names; name++) {
             if (store_has(&m->store, clock_ms(&m->clock, w->now_us), name))
-                violation(w, 7, "all is quiet, but m%u has T%u's key of n%u", i, m->store.key[name].tok, name);
+                violation(w, 7, "all is quiet, but m%u has T%u's key of n%u", i, m->store.key[name].tok,
+                          name);
         }
     }
 }
@@ -131,9 +133,7 @@ void heal_tick(struct world *w)
     if (w->heal_phase == HEAL_SETTLING || w->heal_phase == HEAL_ASKING)
         oracle_waiters(w);
     switch (w->heal_phase) {
-    case HEAL_NOT_YET:
-        heal_begin(w);
-        break;
+    case HEAL_NOT_YET: heal_begin(w); break;
     case HEAL_SETTLING:
         if (since_us > w->full_us * 30 + 60000000)
             violation(w, 6, "a client is not done long after all faults are over");

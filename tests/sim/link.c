@@ -13,8 +13,11 @@ struct conn *conn_new(struct world *w, unsigned daemon, unsigned master, uint32_
         assert(w->conn != NULL);
     }
     struct conn *conn = &w->conn[w->conns];
-    *conn = (struct conn){.daemon = (uint8_t)daemon, .master = (uint8_t)master, .open_daemon = true,
-                          .incarnation = w->daemon[daemon].incarnation, .epoch = w->master[master].epoch};
+    *conn = (struct conn){.daemon = (uint8_t)daemon,
+                          .master = (uint8_t)master,
+                          .open_daemon = true,
+                          .incarnation = w->daemon[daemon].incarnation,
+                          .epoch = w->master[master].epoch};
     *index = w->conns++;
     return conn;
 }
@@ -149,15 +152,12 @@ void link_close(struct world *w, uint32_t index)
     conn->open_daemon = false;
     int64_t stray_us = w->healing ? 0 : w->plan->param[P_STRAY];
     switch (chance_below(w->seed, index, 0, CHANCE_STRAY, 4)) {
-    case 0: /* the reset throws away what the kernel had not sent */
-        conn->stray_until_us = w->now_us;
-        break;
+    case 0: /* the reset throws away what the kernel had not sent */ conn->stray_until_us = w->now_us; break;
     case 1:
-        conn->stray_until_us = w->now_us + chance_below(w->seed, index, 1, CHANCE_STRAY, 2 * w->plan->param[P_DELAY]);
+        conn->stray_until_us =
+            w->now_us + chance_below(w->seed, index, 1, CHANCE_STRAY, 2 * w->plan->param[P_DELAY]);
         break;
-    case 2:
-        conn->stray_until_us = NEVER;
-        break;
+    case 2: conn->stray_until_us = NEVER; break;
     default:
         conn->stray_until_us = NEVER;
         conn->stray_later_us = chance_below(w->seed, index, 2, CHANCE_STRAY, stray_us);

@@ -42,7 +42,7 @@ struct options {
     uint64_t seed, runs;
     int64_t seconds, time_s;
     unsigned jobs;
-    enum mutant mutant;
+    enum mutant mutant, aim;
     bool trace, shrink, mutants;
     const char *out;
 };
@@ -122,7 +122,8 @@ static int run_seeds(const struct options *options, uint64_t first, uint64_t ste
     for (uint64_t i = first; failed == 0; i += step) {
         if (options->time_s > 0 ? now_s() > end_s : i >= options->runs)
             break;
-        plan_draw(plan, options->seed + i, options->seconds, options->mutant);
+        plan_draw(plan, options->seed + i, options->seconds, options->aim);
+        plan->mutant = options->mutant;
         failed = run_plan(w, plan);
         tally->runs++;
         tally->items += w->items;
@@ -172,8 +173,9 @@ static int run_jobs(const struct options *options)
         failed |= status != 0;
     double took_s = now_s() - begin_s;
     printf("%" PRIu64 " runs, %.2f simulated hours, %" PRIu64 " requests, %" PRIu64 " grants, %" PRIu64
-           " happenings in %.1f s: %.0f x real time%s\n", all.runs, all.simulated_s / 3600, all.requests, all.grants,
-           all.items, took_s, all.simulated_s / took_s, failed ? "; FAILED" : ", nothing found");
+           " happenings in %.1f s: %.0f x real time%s\n",
+           all.runs, all.simulated_s / 3600, all.requests, all.grants, all.items, took_s,
+           all.simulated_s / took_s, failed ? "; FAILED" : ", nothing found");
     return failed;
 }
 
@@ -273,16 +275,19 @@ static const char usage[] =
     "usage: sim [--seed S] [--runs N | --time SECONDS] [--seconds T] [--jobs J] [--mutant NAME]\n"
     "           [--trace] [--shrink [--out FILE]] [PLAN ...]\n"
     "       sim --mutants | --list-mutants\n"
+    "  --mutant NAME plants a bug and draws the faults that show it; --aim NAME draws them only\n"
     "  --seconds T   faults last T simulated seconds of each run (30)\n"
     "  --shrink      make a failing plan small and write it to FILE (shrunk.plan)\n";
 
 static bool parse(struct options *options, int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"seed", 1, NULL, 's'}, {"runs", 1, NULL, 'n'},    {"seconds", 1, NULL, 't'},      {"time", 1, NULL, 'T'},
-        {"jobs", 1, NULL, 'j'}, {"mutant", 1, NULL, 'm'},  {"list-mutants", 0, NULL, 'l'}, {"mutants", 0, NULL, 'M'},
-        {"trace", 0, NULL, 'v'}, {"shrink", 0, NULL, 'S'}, {"plan", 1, NULL, 'p'},         {"out", 1, NULL, 'o'},
-        {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"seed", 1, NULL, 's'},    {"runs", 1, NULL, 'n'},
+                                          {"seconds", 1, NULL, 't'}, {"time", 1, NULL, 'T'},
+                                          {"jobs", 1, NULL, 'j'},    {"mutant", 1, NULL, 'm'},
+                                          {"aim", 1, NULL, 'a'},     {"list-mutants", 0, NULL, 'l'},
+                                          {"mutants", 0, NULL, 'M'}, {"trace", 0, NULL, 'v'},
+                                          {"shrink", 0, NULL, 'S'},  {"plan", 1, NULL, 'p'},
+                                          {"out", 1, NULL, 'o'},     {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (c) {
         case 's': options->seed = strtoull(optarg, NULL, 10); break;
@@ -290,7 +295,8 @@ static bool parse(struct options *options, int argc, char **argv)
         case 't': options->seconds = strtoll(optarg, NULL, 10); break;
         case 'T': options->time_s = strtoll(optarg, NULL, 10); break;
         case 'j': options->jobs = (unsigned)strtoul(optarg, NULL, 10); break;
-        case 'm': options->mutant = mutant_by_name(optarg); break;
+        case 'm': options->mutant = options->aim = mutant_by_name(optarg); break;
+        case 'a': options->aim = mutant_by_name(optarg); break;
         case 'M': options->mutants = true; break;
         case 'v': options->trace = true; break;
         case 'S': options->shrink = true; break;
@@ -303,7 +309,8 @@ static bool parse(struct options *options, int argc, char **argv)
         default: return false;
         }
     }
-    return options->jobs >= 1 && options->jobs <= 64 && options->seconds >= 1 && options->mutant != MUTANT_COUNT;
+    return options->jobs >= 1 && options->jobs <= 64 && options->seconds >= 1 &&
+           options->mutant != MUTANT_COUNT && options->aim != MUTANT_COUNT;
 }
 
 int main(int argc, char **argv)

@@ -62,7 +62,9 @@ uint32_t session_new(struct world *w, unsigned client, unsigned daemon)
     const struct sim_client *c = &w->client[client];
     bool remote = c->remote || daemon != c->home;
     const struct clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
-    o->session[o->sessions] = (struct session){.client = (uint8_t)client, .daemon = (uint8_t)daemon, .remote = remote,
+    o->session[o->sessions] = (struct session){.client = (uint8_t)client,
+                                               .daemon = (uint8_t)daemon,
+                                               .remote = remote,
                                                .incarnation = w->daemon[daemon].incarnation,
                                                .hello_sent_us = clock_us(clock, w->now_us)};
     return o->sessions++;
@@ -72,7 +74,9 @@ uint32_t asked_new(struct world *w, uint32_t session, unsigned verb, unsigned na
 {
     struct oracle *o = &w->oracle;
     o->asked = grow(o->asked, &o->ask_capacity, o->asks, sizeof(*o->asked));
-    o->asked[o->asks] = (struct asked){.verb = (uint8_t)verb, .name = (uint8_t)name, .session = session,
+    o->asked[o->asks] = (struct asked){.verb = (uint8_t)verb,
+                                       .name = (uint8_t)name,
+                                       .session = session,
                                        .daemon = o->session[session].daemon,
                                        .incarnation = o->session[session].incarnation};
     return o->asks++;
@@ -138,9 +142,10 @@ void oracle_covers(struct world *w, unsigned name)
         for (unsigned m = 0; m < w->masters; m++)
             open += !holder_covered(w, &w->master[m], tok, o->tok[tok].until_us);
         if (open >= w->quorum)
-            violation(w, 2, "T%u of n%u (c%u) was told that it holds until %.6f, but before that %u of %u masters "
-                      "could grant the name to another", tok, name, o->tok[tok].believer,
-                      (double)o->tok[tok].until_us / 1e6, open, w->masters);
+            violation(w, 2,
+                      "T%u of n%u (c%u) was told that it holds until %.6f, but before that %u of %u masters "
+                      "could grant the name to another",
+                      tok, name, o->tok[tok].believer, (double)o->tok[tok].until_us / 1e6, open, w->masters);
     }
 }
 
@@ -157,7 +162,8 @@ static void holders_overlap(struct world *w, unsigned name, uint32_t tok)
         uint32_t other = o->holder[name][i];
         if (other == tok)
             continue;
-        violation(w, 1, "n%u is held twice: T%u (c%u, fence %llu) until %.6f and T%u (c%u, fence %llu) until %.6f",
+        violation(w, 1,
+                  "n%u is held twice: T%u (c%u, fence %llu) until %.6f and T%u (c%u, fence %llu) until %.6f",
                   name, other, o->tok[other].believer, (unsigned long long)o->tok[other].fence,
                   (double)o->tok[other].until_us / 1e6, tok, o->tok[tok].believer,
                   (unsigned long long)o->tok[tok].fence, (double)o->tok[tok].until_us / 1e6);

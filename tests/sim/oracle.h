@@ -29,13 +29,13 @@ enum { ORACLE_HOLDERS = 16, ORACLE_FENCES = 128, TOK_TABLE = 1 << 17, ORACLE_OUT
 struct tok {
     struct token token;
     uint8_t name, daemon;
-    bool granted;   /* +LOCKED was said */
-    bool given_up;  /* somebody who may has asked for its release, or its session ended */
-    bool released;  /* its daemon sent a release */
+    bool granted;  /* +LOCKED was said */
+    bool given_up; /* somebody who may has asked for its release, or its session ended */
+    bool released; /* its daemon sent a release */
     bool lease;
-    uint16_t sent;  /* masters that its SET was sent to */
-    uint16_t yes;   /* ... that said yes, as the daemon heard */
-    uint16_t valid; /* ... and whose memory was old enough when they did */
+    uint16_t sent;    /* masters that its SET was sent to */
+    uint16_t yes;     /* ... that said yes, as the daemon heard */
+    uint16_t valid;   /* ... and whose memory was old enough when they did */
     uint16_t blocked; /* ... where a release did not run */
     uint16_t ran;     /* ... where one did */
     uint32_t incarnation, session, request;
@@ -64,9 +64,9 @@ struct session {
     bool remote;      /* its client reads another clock than its daemon */
     bool client_gone; /* the client closed its end */
     uint32_t incarnation, unanswered;
-    uint32_t toks; /* its locks: chain of tokens */
-    int64_t hello_sent_us; /* on the client's clock */
-    int64_t hello_now_ms;  /* on the daemon's */
+    uint32_t toks;              /* its locks: chain of tokens */
+    int64_t hello_sent_us;      /* on the client's clock */
+    int64_t hello_now_ms;       /* on the daemon's */
     uint32_t first[2], last[2]; /* messages on their way: index + 1 */
 };
 
@@ -114,8 +114,9 @@ uint32_t asked_new(struct world *w, uint32_t session, unsigned verb, unsigned na
 enum mark { MARK_RELEASED, MARK_SETTLED };
 void oracle_send(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
 void oracle_runs(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before);
-void oracle_ran(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before, struct vote *vote);
-void oracle_memory(struct world *w); /* a master's memory changed otherwise */
+void oracle_ran(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+                struct vote *vote);
+void oracle_memory(struct world *w);                /* a master's memory changed otherwise */
 void oracle_covers(struct world *w, unsigned name); /* invariant 2 of the holders of a name */
 void oracle_mark(struct world *w, struct sim_master *m, const struct msg *msg);
 void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg);

@@ -61,17 +61,10 @@ static void sends_zadd(struct world *w, struct sim_daemon *d, const struct comma
 void oracle_send(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
 {
     switch (action->u.command.verb) {
-    case COMMAND_SET:
-        sends_set(w, d, action, tok);
-        return;
-    case COMMAND_RELEASE:
-        sends_release(w, d, tok);
-        return;
-    case COMMAND_ZADD:
-        sends_zadd(w, d, &action->u.command);
-        return;
-    default:
-        return;
+    case COMMAND_SET: sends_set(w, d, action, tok); return;
+    case COMMAND_RELEASE: sends_release(w, d, tok); return;
+    case COMMAND_ZADD: sends_zadd(w, d, &action->u.command); return;
+    default: return;
     }
 }
 
@@ -84,7 +77,8 @@ void oracle_runs(struct world *w, struct sim_master *m, const struct msg *msg, u
     const struct sim_daemon *d = &w->daemon[conn->daemon];
     const struct sim_node *node = &d->node[m->index];
     if (conn->incarnation == d->incarnation && d->running && conn->number < node->settled_number)
-        violation(w, 7, "m%u runs a command for T%u of d%u's old connection #%u after its new one #%u was in use",
+        violation(w, 7,
+                  "m%u runs a command for T%u of d%u's old connection #%u after its new one #%u was in use",
                   m->index, msg->tok, d->index, conn->number, node->settled_number);
 }
 
@@ -99,7 +93,8 @@ static void ran_release(struct world *w, struct sim_master *m, const struct msg 
     if (vote->kind != VOTE_YES)
         return;
     if (before != msg->tok)
-        violation(w, 8, "a release of T%u deletes T%u's key of n%u on m%u", msg->tok, before, msg->name, m->index);
+        violation(w, 8, "a release of T%u deletes T%u's key of n%u on m%u", msg->tok, before, msg->name,
+                  m->index);
     oracle_covers(w, msg->name);
 }
 
@@ -110,14 +105,16 @@ static void ran_extend(struct world *w, struct sim_master *m, const struct msg *
     if (vote->kind != VOTE_NUMBER)
         return;
     if (before != 0 && before != msg->tok)
-        violation(w, 8, "an extend of T%u touches T%u's key of n%u on m%u", msg->tok, before, msg->name, m->index);
+        violation(w, 8, "an extend of T%u touches T%u's key of n%u on m%u", msg->tok, before, msg->name,
+                  m->index);
     if (before == 0 && t->given_up)
         violation(w, 7, "an extend of T%u, which was given up, brings its key of n%u back on m%u", msg->tok,
                   msg->name, m->index);
     oracle_covers(w, msg->name);
 }
 
-void oracle_ran(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before, struct vote *vote)
+void oracle_ran(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+                struct vote *vote)
 {
     if (msg->verb == COMMAND_RELEASE)
         ran_release(w, m, msg, before, vote);
@@ -144,7 +141,8 @@ static void mark_settled(struct world *w, struct sim_master *m, const struct msg
             continue;
         if ((t->ran & bit(m->index)) && m->crash == FAULT_CRASH_OLD)
             continue; /* deleted once, and back from an old snapshot: it runs out */
-        violation(w, 7, "m%u is in use by d%u again, but T%u's key of n%u is there, which was released at %.6f",
+        violation(w, 7,
+                  "m%u is in use by d%u again, but T%u's key of n%u is there, which was released at %.6f",
                   m->index, d->index, tok, name, (double)t->released_us / 1e6);
     }
 }
@@ -160,7 +158,8 @@ void oracle_mark(struct world *w, struct sim_master *m, const struct msg *msg)
     if (!store_has(&m->store, clock_ms(&m->clock, w->now_us), t->name) || key->tok != msg->tok)
         return;
     if (!(t->blocked & bit(m->index)))
-        violation(w, 7, "T%u's key of n%u is on m%u still, though all that d%u sent at its release has arrived",
+        violation(w, 7,
+                  "T%u's key of n%u is on m%u still, though all that d%u sent at its release has arrived",
                   msg->tok, t->name, m->index, t->daemon);
 }
 

@@ -16,7 +16,8 @@ void oracle_asked(struct world *w, struct sim_daemon *d, uint32_t request)
     struct oracle *o = &w->oracle;
     const struct asked *a = &o->asked[request];
     o->requests++;
-    trace_add(w, TRACE_REQUEST, d->index, a->session, request, a->verb, a->name, a->tok, (uint64_t)a->wait_ms);
+    trace_add(w, TRACE_REQUEST, d->index, a->session, request, a->verb, a->name, a->tok,
+              (uint64_t)a->wait_ms);
     if (a->verb != VERB_LOCK || a->reentry)
         return;
     assert(o->outstandings[d->index] < ORACLE_OUTSTANDING);
@@ -36,8 +37,8 @@ static void outstanding_remove(struct world *w, struct sim_daemon *d, uint32_t r
             return;
         }
         if (granted && a->name == o->asked[request].name && is_ask_alive(w, a))
-            violation(w, 4, "d%u grants n%u to request %u before request %u, which came first and waits", d->index,
-                      a->name, request, list[i]);
+            violation(w, 4, "d%u grants n%u to request %u before request %u, which came first and waits",
+                      d->index, a->name, request, list[i]);
     }
 }
 
@@ -63,8 +64,8 @@ static void told(struct world *w, struct sim_daemon *d, uint32_t tok, int64_t va
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     const struct tok *t = &w->oracle.tok[tok];
     if (valid_ms < least_ms || until_ms - now_ms < least_ms)
-        violation(w, 2, "d%u says %s for T%u with only %lld ms left (until - now = %lld)", d->index, what, tok,
-                  (long long)valid_ms, (long long)(until_ms - now_ms));
+        violation(w, 2, "d%u says %s for T%u with only %lld ms left (until - now = %lld)", d->index, what,
+                  tok, (long long)valid_ms, (long long)(until_ms - now_ms));
     if (until_ms - now_ms != valid_ms)
         violation(w, 2, "d%u says %s for T%u: valid=%lld, but until - now = %lld", d->index, what, tok,
                   (long long)valid_ms, (long long)(until_ms - now_ms));
@@ -84,8 +85,8 @@ static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, uin
     struct oracle *o = &w->oracle;
     const struct tok *t = &o->tok[tok];
     if (fence <= o->fence[t->name])
-        violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", t->name, tok, (unsigned long long)fence,
-                  o->fence_tok[t->name], (unsigned long long)o->fence[t->name]);
+        violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", t->name, tok,
+                  (unsigned long long)fence, o->fence_tok[t->name], (unsigned long long)o->fence[t->name]);
     o->fence[t->name] = fence;
     o->fence_tok[t->name] = tok;
     uint16_t stored = 0;
@@ -99,7 +100,8 @@ static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, uin
         }
     }
     if (count(stored) < w->quorum)
-        violation(w, 9, "T%u of n%u: fence %llu is told though only %u masters that granted and may vote stored it",
+        violation(w, 9,
+                  "T%u of n%u: fence %llu is told though only %u masters that granted and may vote stored it",
                   tok, t->name, (unsigned long long)fence, count(stored));
 }
 

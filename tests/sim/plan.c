@@ -11,9 +11,9 @@ static const char *const fault_names[] = {FAULT_LIST(PLAN_NAME)};
 static const char *const client_names[] = {CLIENT_LIST(PLAN_NAME)};
 static const char *const op_names[] = {OP_LIST(PLAN_NAME)};
 static const char *const kind_names[] = {
-    "reset", "cut_up", "cut_down", "slow_up", "slow_down", "hang", "crash_keep", "crash_lose", "crash_old",
-    "flush_scripts", "error", "zadd_error", "replica", "pause", "sleep", "crash_daemon", "drain", "wall",
-    "pause_client",
+    "reset",      "cut_up",       "cut_down",      "slow_up", "slow_down",    "hang",    "crash_keep",
+    "crash_lose", "crash_old",    "flush_scripts", "error",   "zadd_error",   "replica", "pause",
+    "sleep",      "crash_daemon", "drain",         "wall",    "pause_client",
 };
 
 #define MUTANT_NAME(id, name, text) name,
@@ -147,8 +147,8 @@ bool plan_read(struct plan *plan, FILE *file, const char *path)
         }
     }
     const int64_t *p = plan->param;
-    if (p[P_MASTERS] >= 1 && p[P_MASTERS] <= SIM_MASTERS && p[P_DAEMONS] >= 1 && p[P_DAEMONS] <= SIM_DAEMONS &&
-        p[P_NAMES] >= 1 && p[P_NAMES] <= SIM_NAMES)
+    if (p[P_MASTERS] >= 1 && p[P_MASTERS] <= SIM_MASTERS && p[P_DAEMONS] >= 1 &&
+        p[P_DAEMONS] <= SIM_DAEMONS && p[P_NAMES] >= 1 && p[P_NAMES] <= SIM_NAMES)
         return true;
     fprintf(stderr, "%s: masters, daemons or names are missing or out of range\n", path);
     return false;

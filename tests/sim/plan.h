@@ -113,8 +113,9 @@ const char *mutant_text(enum mutant mutant);
 struct swarm {
     int64_t rate[FAULT_KINDS];
     int64_t longest_ms[FAULT_KINDS];
+    int64_t blackouts; /* all masters and daemons at once, per 1,000 s */
     int64_t clients, think_ms, keep_ms;
-    int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct;
+    int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct, abandon_pct;
 };
 /* aim.c: turns the swarm towards what a planted bug needs. */
 void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant);

@@ -36,7 +36,7 @@ static void draw_params(struct plan *plan, struct draw *draw, int64_t seconds)
     p[P_RETRY_MIN] = between(draw, 5, 40);
     p[P_RETRY_MAX] = p[P_RETRY_MIN] + between(draw, 10, 200);
     p[P_DRAIN_TIMEOUT] = between(draw, 200, 3000);
-    p[P_BACKLOG] = percent(draw, 70) ? 10000 : between(draw, 30, 300);
+    p[P_BACKLOG] = percent(draw, 70) ? 10000 : between(draw, 300, 1000);
     p[P_MAX_LOCKS] = percent(draw, 85) ? 64 : between(draw, 1, 4);
     p[P_MAX_WAITERS] = percent(draw, 85) ? 128 : between(draw, 2, 8);
     p[P_MAX_UNDO] = 16384;
@@ -54,24 +54,15 @@ static void draw_params(struct plan *plan, struct draw *draw, int64_t seconds)
 static const struct {
     int64_t pct, low, high, longest_ms;
 } MIX[FAULT_KINDS] = {
-    [FAULT_RESET] = {50, 20, 600, 1},
-    [FAULT_CUT_UP] = {35, 10, 200, 0},
-    [FAULT_CUT_DOWN] = {35, 10, 200, 0},
-    [FAULT_SLOW_UP] = {35, 10, 200, 0},
-    [FAULT_SLOW_DOWN] = {35, 10, 200, 0},
-    [FAULT_HANG] = {40, 10, 200, 0},
-    [FAULT_CRASH_KEEP] = {25, 5, 100, 0},
-    [FAULT_CRASH_LOSE] = {35, 5, 100, 0},
-    [FAULT_CRASH_OLD] = {20, 5, 100, 0},
-    [FAULT_FLUSH_SCRIPTS] = {25, 10, 300, 1},
-    [FAULT_ERROR] = {25, 10, 200, 0},
-    [FAULT_ZADD_ERROR] = {15, 10, 200, 0},
-    [FAULT_REPLICA] = {15, 5, 50, 0},
-    [FAULT_PAUSE] = {40, 10, 300, 0},
-    [FAULT_SLEEP] = {15, 10, 200, 0},
-    [FAULT_CRASH_DAEMON] = {35, 10, 150, 2000},
-    [FAULT_DRAIN] = {15, 10, 100, 1},
-    [FAULT_WALL] = {35, 10, 500, 1},
+    [FAULT_RESET] = {50, 20, 600, 1},        [FAULT_CUT_UP] = {35, 10, 200, 0},
+    [FAULT_CUT_DOWN] = {35, 10, 200, 0},     [FAULT_SLOW_UP] = {35, 10, 200, 0},
+    [FAULT_SLOW_DOWN] = {35, 10, 200, 0},    [FAULT_HANG] = {40, 10, 200, 0},
+    [FAULT_CRASH_KEEP] = {25, 5, 100, 0},    [FAULT_CRASH_LOSE] = {35, 5, 100, 0},
+    [FAULT_CRASH_OLD] = {20, 5, 100, 0},     [FAULT_FLUSH_SCRIPTS] = {25, 10, 300, 1},
+    [FAULT_ERROR] = {25, 10, 200, 0},        [FAULT_ZADD_ERROR] = {15, 10, 200, 0},
+    [FAULT_REPLICA] = {15, 5, 50, 0},        [FAULT_PAUSE] = {40, 10, 300, 0},
+    [FAULT_SLEEP] = {15, 10, 200, 0},        [FAULT_CRASH_DAEMON] = {35, 10, 150, 2000},
+    [FAULT_DRAIN] = {15, 10, 100, 1},        [FAULT_WALL] = {35, 10, 500, 1},
     [FAULT_PAUSE_CLIENT] = {40, 10, 300, 0},
 };
 
@@ -80,10 +71,12 @@ static void draw_swarm(const struct plan *plan, struct draw *draw, struct swarm 
     for (unsigned i = 0; i < FAULT_KINDS; i++) {
         bool on = percent(draw, MIX[i].pct);
         int64_t rate = between(draw, MIX[i].low, MIX[i].high);
-        int64_t longest_ms = MIX[i].longest_ms > 0 ? MIX[i].longest_ms : between(draw, 2, 4 * plan->param[P_MAX_TTL]);
+        int64_t longest_ms =
+            MIX[i].longest_ms > 0 ? MIX[i].longest_ms : between(draw, 2, 4 * plan->param[P_MAX_TTL]);
         swarm->rate[i] = on ? rate : 0;
         swarm->longest_ms[i] = longest_ms;
     }
+    swarm->blackouts = percent(draw, 10) ? between(draw, 20, 200) : 0;
     swarm->clients = between(draw, 1, 5);
     swarm->think_ms = between(draw, 1, 400);
     swarm->keep_ms = between(draw, 1, 300);
@@ -94,6 +87,7 @@ static void draw_swarm(const struct plan *plan, struct draw *draw, struct swarm 
     swarm->via_pct = percent(draw, 60) ? between(draw, 10, 60) : 0;
     swarm->long_keep_pct = percent(draw, 60) ? between(draw, 1, 30) : 0;
     swarm->remote_pct = percent(draw, 40) ? 50 : 0;
+    swarm->abandon_pct = percent(draw, 70) ? between(draw, 1, 50) : 0;
 }
 
 /* ---- faults ---- */
@@ -101,8 +95,8 @@ static void draw_swarm(const struct plan *plan, struct draw *draw, struct swarm 
 static void draw_fault(struct plan *plan, struct draw *draw, const struct swarm *swarm, enum fault_kind kind,
                        int64_t at_us)
 {
-    static const int64_t errors[] = {ERROR_OTHER, ERROR_OOM, ERROR_MISCONF, ERROR_NOREPLICAS, ERROR_LOADING,
-                                     ERROR_BUSY};
+    static const int64_t errors[] = {ERROR_OTHER,      ERROR_OOM,     ERROR_MISCONF,
+                                     ERROR_NOREPLICAS, ERROR_LOADING, ERROR_BUSY};
     const int64_t *p = plan->param;
     struct record *fault = &plan->fault[plan->faults];
     int64_t longest_ms = percent(draw, 50) ? swarm->longest_ms[kind] : swarm->longest_ms[kind] / 8 + 1;
@@ -152,15 +146,46 @@ static void draw_faults(struct plan *plan, uint64_t seed, const struct swarm *sw
     }
 }
 
+static void draw_blackout(struct plan *plan, struct draw *draw, enum fault_kind kind, int64_t targets,
+                          int64_t at_us)
+{
+    for (int64_t i = 0; i < targets && plan->faults < PLAN_FAULTS; i++) {
+        struct record *fault = &plan->fault[plan->faults];
+        int64_t for_us = between(draw, 10000, 400000);
+        fault->id = plan->faults++;
+        fault->field[F_KIND] = kind;
+        fault->field[F_AT] = at_us + between(draw, 0, 20000);
+        fault->field[F_FOR] = for_us;
+        fault->field[F_TARGET] = i;
+    }
+}
+
+static void draw_blackouts(struct plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 200};
+    const int64_t *p = plan->param;
+    if (swarm->blackouts == 0)
+        return;
+    int64_t mean_us = INT64_C(1000000000) / swarm->blackouts;
+    for (int64_t at_us = between(&draw, 1, 2 * mean_us); at_us + 500000 < p[P_HEAL] * 1000;
+         at_us += between(&draw, 1, 2 * mean_us)) {
+        enum fault_kind kind = percent(&draw, 70) ? FAULT_CRASH_LOSE : FAULT_CRASH_KEEP;
+        draw_blackout(plan, &draw, kind, p[P_MASTERS], at_us);
+        draw_blackout(plan, &draw, FAULT_CRASH_DAEMON, p[P_DAEMONS], at_us);
+    }
+}
+
 /* ---- clients ---- */
 
-static int64_t draw_end(struct draw *draw, bool lease, bool via)
+static int64_t draw_end(struct draw *draw, const struct swarm *swarm, bool lease, bool via)
 {
-    static const int64_t ends[] = {END_UNLOCK, END_UNLOCK, END_UNLOCK, END_UNLOCK, END_UNLOCK_TOKEN, END_FIN,
-                                   END_RESET, END_CRASH, END_LEAVE};
+    static const int64_t abandons[] = {END_RESET, END_CRASH, END_LEAVE};
+    static const int64_t ends[] = {END_UNLOCK, END_UNLOCK, END_UNLOCK, END_UNLOCK_TOKEN, END_FIN};
     if (via && percent(draw, 50))
         return END_UNLOCK_VIA;
-    return lease && percent(draw, 20) ? END_LEAVE : ends[between(draw, 0, 8)];
+    if (percent(draw, swarm->abandon_pct))
+        return lease ? END_LEAVE : abandons[between(draw, 0, 2)];
+    return lease ? END_UNLOCK_TOKEN - (int64_t)percent(draw, 50) : ends[between(draw, 0, 4)];
 }
 
 static int64_t draw_op(const struct plan *plan, struct draw *draw, const struct swarm *swarm, int64_t *field)
@@ -179,7 +204,7 @@ static int64_t draw_op(const struct plan *plan, struct draw *draw, const struct 
     if (percent(draw, swarm->long_keep_pct))
         field[O_KEEP] = between(draw, 0, percent(draw, 30) ? 4 * field[O_TTL] : field[O_TTL]);
     field[O_VIA] = via ? between(draw, 1, p[P_DAEMONS] - 1) : 0;
-    field[O_END] = draw_end(draw, lease, via);
+    field[O_END] = draw_end(draw, swarm, lease, via);
     bool extends = percent(draw, swarm->extend_pct);
     field[O_EXTENDS] = extends ? between(draw, 1, 4) : 0;
     field[O_EXTEND_TTL] = percent(draw, 40) ? -1 : between(draw, p[P_MIN_TTL], p[P_MAX_TTL]);
@@ -225,4 +250,5 @@ void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mu
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);
     draw_faults(plan, seed, &swarm);
+    draw_blackouts(plan, seed, &swarm);
 }

@@ -25,8 +25,19 @@
 /* ---- rand.c: randomness without a stream ---- */
 
 enum chance {
-    CHANCE_PLAN, CHANCE_DELAY, CHANCE_TAIL, CHANCE_STRAY, CHANCE_STRAY_LATER, CHANCE_WAKE, CHANCE_RANDOM,
-    CHANCE_BACKOFF, CHANCE_CLOCK, CHANCE_CLIENT, CHANCE_LATE, CHANCE_RUN_ID, CHANCE_DOWN,
+    CHANCE_PLAN,
+    CHANCE_DELAY,
+    CHANCE_TAIL,
+    CHANCE_STRAY,
+    CHANCE_STRAY_LATER,
+    CHANCE_WAKE,
+    CHANCE_RANDOM,
+    CHANCE_BACKOFF,
+    CHANCE_CLOCK,
+    CHANCE_CLIENT,
+    CHANCE_LATE,
+    CHANCE_RUN_ID,
+    CHANCE_DOWN,
 };
 uint64_t chance(uint64_t seed, uint64_t who, uint64_t operation, enum chance what);
 int64_t chance_below(uint64_t seed, uint64_t who, uint64_t operation, enum chance what, int64_t below);
@@ -114,9 +125,9 @@ struct conn {
     uint32_t incarnation, number, epoch;
     uint64_t client_id;
     uint32_t first[2], last[2]; /* what is on its way, in order: index + 1 */
-    int64_t not_before_us;  /* the woken master reads it then */
-    int64_t stray_until_us; /* closed: what would arrive later is lost */
-    int64_t stray_later_us; /* closed: what is on its way takes so much longer */
+    int64_t not_before_us;      /* the woken master reads it then */
+    int64_t stray_until_us;     /* closed: what would arrive later is lost */
+    int64_t stray_later_us;     /* closed: what is on its way takes so much longer */
     uint32_t unanswered;
     bool backlog_told;
 };
@@ -138,8 +149,8 @@ struct sim_master {
     struct store store;
     struct store saved[SNAPSHOTS]; /* ring, one a second */
     unsigned saves;
-    uint32_t epoch;      /* grows with every start */
-    int64_t started_us;  /* true time; may lie before the run */
+    uint32_t epoch;     /* grows with every start */
+    int64_t started_us; /* true time; may lie before the run */
     int64_t hung_until_us, replica_until_us, error_until_us, zadd_error_until_us;
     enum vote_error error;
     bool scripts;
@@ -156,7 +167,7 @@ struct sim_node {
     uint32_t numbers; /* connections so far */
     uint32_t dials;   /* generation of ITEM_DIAL */
     int64_t backoff_us;
-    bool settled;     /* its handshake is over: lock commands flow */
+    bool settled;            /* its handshake is over: lock commands flow */
     uint32_t settled_number; /* connection for which the master saw that */
 };
 
@@ -170,7 +181,7 @@ struct sim_daemon {
     int64_t paused_until_us;
     int64_t timer_at_us; /* of the ITEM_TIMER that counts */
     uint64_t steps, randoms;
-    int64_t spin_us;  /* many steps at one time are a loop without end */
+    int64_t spin_us; /* many steps at one time are a loop without end */
     uint32_t spins;
     uint8_t random[32];
     bool random_used, draining;
@@ -205,7 +216,7 @@ struct sim_client {
     uint32_t request; /* the LOCK under way, or the UNLOCK */
     uint32_t tok;
     unsigned acts; /* while it holds */
-    bool fresh;           /* second phase: asks for each name once, whatever its plan says */
+    bool fresh;    /* second phase: asks for each name once, whatever its plan says */
     struct record fresh_op;
 };
 
@@ -255,7 +266,7 @@ void message_arrive(struct world *w, uint32_t session, int direction); /* ITEM_L
 struct conn *conn_new(struct world *w, unsigned daemon, unsigned master, uint32_t *index);
 void link_send(struct world *w, uint32_t conn, int direction, const struct msg *msg);
 void link_arrive(struct world *w, uint32_t conn, int direction); /* ITEM_UP, ITEM_DOWN */
-void link_close(struct world *w, uint32_t conn);                /* by the daemon, or by both */
+void link_close(struct world *w, uint32_t conn);                 /* by the daemon, or by both */
 bool link_healthy(const struct world *w, unsigned daemon, unsigned master);
 
 void master_start(struct world *w, struct sim_master *m);

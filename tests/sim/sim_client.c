@@ -57,14 +57,14 @@ static uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemo
     asked->reentry = what->verb == VERB_LOCK && what->has_token;
     asked->lease = what->hold == HOLD_LEASE;
     uint32_t index = message_new(w);
-    w->message[index] = (struct message){.kind = LINE_REQUEST, .session = session, .request = request,
-                                         .target = target, .what = *what};
+    w->message[index] = (struct message){
+        .kind = LINE_REQUEST, .session = session, .request = request, .target = target, .what = *what};
     message_send(w, session, UP, index);
     return request;
 }
 
-static void request_begin(const struct world *w, const struct sim_client *c, struct request *what, enum verb verb,
-                          uint32_t tok)
+static void request_begin(const struct world *w, const struct sim_client *c, struct request *what,
+                          enum verb verb, uint32_t tok)
 {
     *what = (struct request){.verb = verb, .ttl_ms = -1, .max_ms = -1};
     what->name.len = 2;
@@ -112,8 +112,12 @@ static void client_next(struct world *w, struct sim_client *c)
 void client_fresh(struct world *w, struct sim_client *c)
 {
     c->fresh = true;
-    c->fresh_op = (struct record){.field = {[O_NAME] = -1, [O_TTL] = w->plan->param[P_MAX_TTL], [O_WAIT] = 60000,
-                                            [O_MAX] = -1, [O_KEEP] = 2, [O_GIVE_UP] = -1}};
+    c->fresh_op = (struct record){.field = {[O_NAME] = -1,
+                                            [O_TTL] = w->plan->param[P_MAX_TTL],
+                                            [O_WAIT] = 60000,
+                                            [O_MAX] = -1,
+                                            [O_KEEP] = 2,
+                                            [O_GIVE_UP] = -1}};
     client_next(w, c);
 }
 
@@ -157,11 +161,8 @@ static void client_give_up(struct world *w, struct sim_client *c)
         w->oracle.asked[c->request].cancelled = true;
         client_ask(w, c, c->home, &what, c->request, 0);
         return; /* the LOCK is answered either way */
-    case END_RESET:
-        client_close(w, c, c->home, LINE_RESET);
-        break;
-    default:
-        client_close(w, c, c->home, LINE_FIN);
+    case END_RESET: client_close(w, c, c->home, LINE_RESET); break;
+    default: client_close(w, c, c->home, LINE_FIN);
     }
     client_next(w, c);
 }
@@ -218,24 +219,12 @@ static void client_end(struct world *w, struct sim_client *c)
 {
     const int64_t *op = client_op(w, c)->field;
     switch ((enum op_end)op[O_END]) {
-    case END_UNLOCK:
-        client_unlock(w, c, c->home, false);
-        return;
-    case END_UNLOCK_TOKEN:
-        client_unlock(w, c, c->home, true);
-        return;
-    case END_UNLOCK_VIA:
-        client_unlock(w, c, client_via(w, c), true);
-        return;
-    case END_FIN:
-        client_hang_up(w, c, LINE_FIN, false);
-        return;
-    case END_CRASH:
-        client_hang_up(w, c, LINE_FIN, true);
-        return;
-    case END_RESET:
-        client_hang_up(w, c, LINE_RESET, false);
-        return;
+    case END_UNLOCK: client_unlock(w, c, c->home, false); return;
+    case END_UNLOCK_TOKEN: client_unlock(w, c, c->home, true); return;
+    case END_UNLOCK_VIA: client_unlock(w, c, client_via(w, c), true); return;
+    case END_FIN: client_hang_up(w, c, LINE_FIN, false); return;
+    case END_CRASH: client_hang_up(w, c, LINE_FIN, true); return;
+    case END_RESET: client_hang_up(w, c, LINE_RESET, false); return;
     default:
         if (op[O_LEASE])
             client_next(w, c);
@@ -252,12 +241,8 @@ void client_timer(struct world *w, struct sim_client *c)
     }
     const int64_t *op = c->state == CLIENT_DONE ? NULL : client_op(w, c)->field;
     switch (c->state) {
-    case CLIENT_THINKING:
-        client_lock(w, c);
-        return;
-    case CLIENT_ASKING:
-        client_give_up(w, c);
-        return;
+    case CLIENT_THINKING: client_lock(w, c); return;
+    case CLIENT_ASKING: client_give_up(w, c); return;
     case CLIENT_HOLDING:
         if (c->acts < op[O_EXTENDS] + op[O_CHECKS] + op[O_REENTER])
             client_act(w, c);
@@ -268,8 +253,7 @@ void client_timer(struct world *w, struct sim_client *c)
         client_close(w, c, c->home, LINE_FIN);
         client_next(w, c);
         return;
-    case CLIENT_DONE:
-        return;
+    case CLIENT_DONE: return;
     }
 }
 
@@ -287,7 +271,8 @@ int64_t client_deadline(const struct world *w, uint32_t session, int64_t until_m
     return clock_when(clock, s->hello_sent_us + since_us - since_us / 1000);
 }
 
-static void client_told(struct world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms)
+static void client_told(struct world *w, struct sim_client *c, uint32_t session, uint32_t tok,
+                        int64_t until_ms)
 {
     oracle_holds(w, c->index, tok, client_deadline(w, session, until_ms));
 }
@@ -326,8 +311,8 @@ static void client_reply(struct world *w, struct sim_client *c, const struct mes
             client_locked(w, c, message);
         } else if (mine && c->state == CLIENT_ASKING) {
             if (c->fresh)
-                violation(w, 5, "c%u: LOCK of n%u is refused (code %d) though all is well", c->index, asked->name,
-                          reply->code);
+                violation(w, 5, "c%u: LOCK of n%u is refused (code %d) though all is well", c->index,
+                          asked->name, reply->code);
             client_next(w, c);
         }
         return;
@@ -340,8 +325,7 @@ static void client_reply(struct world *w, struct sim_client *c, const struct mes
         if (mine && c->state == CLIENT_ENDING)
             client_unlocked(w, c, reply);
         return;
-    default:
-        return;
+    default: return;
     }
 }
 

@@ -81,7 +81,8 @@ void daemon_stop(struct world *w, struct sim_daemon *d)
     }
 }
 
-static void internal(struct world *w, struct sim_daemon *d, enum line_kind kind, uint32_t session, uint32_t request)
+static void internal(struct world *w, struct sim_daemon *d, enum line_kind kind, uint32_t session,
+                     uint32_t request)
 {
     uint32_t index = message_new(w);
     w->message[index] = (struct message){.kind = (uint8_t)kind, .session = session, .request = request};
@@ -121,24 +122,18 @@ static void ended(struct world *w, struct sim_daemon *d, const struct action *ac
 static void daemon_act(struct world *w, struct sim_daemon *d, const struct action *action)
 {
     switch (action->kind) {
-    case ACTION_SEND:
-        node_send(w, d, action);
-        return;
+    case ACTION_SEND: node_send(w, d, action); return;
     case ACTION_CLOSE_MASTER:
         trace_add(w, TRACE_CLOSE, d->index, action->master, action->why, 0, 0, 0, 0);
         node_close(w, d, action->master);
         return;
-    case ACTION_REPLY:
-        replied(w, d, action);
-        return;
+    case ACTION_REPLY: replied(w, d, action); return;
     case ACTION_NOTICE:
         oracle_noticed(w, d, action);
         if (w->oracle.session[action->session].state <= SESSION_OVER)
             tell(w, (uint32_t)action->session, TELL_NOTICE, action);
         return;
-    case ACTION_SESSION_ENDED:
-        ended(w, d, action);
-        return;
+    case ACTION_SESSION_ENDED: ended(w, d, action); return;
     }
 }
 
@@ -250,8 +245,11 @@ static void session_event(struct world *w, struct sim_daemon *d, uint32_t sessio
 
 static void daemon_request(struct world *w, struct sim_daemon *d, const struct message *message)
 {
-    struct core_event event = {.kind = EVENT_REQUEST, .session = message->session, .request = message->request,
-                          .target = message->target, .what = message->what};
+    struct core_event event = {.kind = EVENT_REQUEST,
+                               .session = message->session,
+                               .request = message->request,
+                               .target = message->target,
+                               .what = message->what};
     w->oracle.session[message->session].unanswered++;
     oracle_asked(w, d, message->request);
     daemon_step(w, d, &event);
@@ -266,9 +264,7 @@ static void daemon_hears(struct world *w, struct sim_daemon *d, const struct mes
     if (s->hello_now_ms == 0)
         s->hello_now_ms = clock_ms(&d->clock, w->now_us);
     switch ((enum line_kind)message->kind) {
-    case LINE_REQUEST:
-        daemon_request(w, d, message);
-        return;
+    case LINE_REQUEST: daemon_request(w, d, message); return;
     case LINE_FIN:
         s->state = SESSION_FINISHING;
         oracle_session_over(w, session, true);
@@ -292,8 +288,7 @@ static void daemon_hears(struct world *w, struct sim_daemon *d, const struct mes
         oracle_session_over(w, session, false);
         session_event(w, d, session, EVENT_SESSION_DROP, 0);
         return;
-    case LINE_BACKLOG:
-        return;
+    case LINE_BACKLOG: return;
     }
 }
 
@@ -302,7 +297,8 @@ static void daemon_backlog(struct world *w, struct sim_daemon *d, uint32_t index
     const struct conn *conn = &w->conn[index];
     if (!conn->open_daemon || !conn->connected)
         return;
-    struct core_event event = {.kind = EVENT_MASTER_BACKLOG, .master = conn->master, .connection = conn->number};
+    struct core_event event = {
+        .kind = EVENT_MASTER_BACKLOG, .master = conn->master, .connection = conn->number};
     daemon_step(w, d, &event);
 }
 

@@ -62,7 +62,8 @@ void master_crash(struct world *w, struct sim_master *m, const struct record *fa
     queue_push(w, w->now_us + fault->field[F_FOR], ITEM_MASTER_BACK, m->index, 0, m->epoch);
 }
 
-static void master_kill(struct world *w, struct sim_master *m, uint64_t client_id, uint32_t caller, struct vote *vote)
+static void master_kill(struct world *w, struct sim_master *m, uint64_t client_id, uint32_t caller,
+                        struct vote *vote)
 {
     *vote = (struct vote){.kind = VOTE_NUMBER, .number = 0};
     for (uint32_t i = 0; i < w->conns; i++) {
@@ -111,15 +112,10 @@ static bool master_refuses(struct world *w, const struct sim_master *m, unsigned
     if (w->now_us < m->error_until_us) {
         error = m->error;
         switch (m->error) {
-        case ERROR_OOM:
-            refused = verb == COMMAND_SET || verb == COMMAND_ZADD;
-            break;
+        case ERROR_OOM: refused = verb == COMMAND_SET || verb == COMMAND_ZADD; break;
         case ERROR_MISCONF:
-        case ERROR_NOREPLICAS:
-            refused = writes;
-            break;
-        default:
-            refused = true;
+        case ERROR_NOREPLICAS: refused = writes; break;
+        default: refused = true;
         }
     }
     if (w->now_us < m->replica_until_us && writes) {
@@ -156,8 +152,11 @@ static void master_command(struct world *w, struct sim_master *m, struct msg *ms
         if (is_script(msg->verb) && !m->scripts) {
             *vote = (struct vote){.kind = VOTE_NOT_RUN};
         } else {
-            struct store_command command = {.verb = msg->verb, .name = msg->name, .tok = msg->tok,
-                                            .bucket = msg->bucket, .number = msg->number};
+            struct store_command command = {.verb = msg->verb,
+                                            .name = msg->name,
+                                            .tok = msg->tok,
+                                            .bucket = msg->bucket,
+                                            .number = msg->number};
             store_run(&m->store, now_ms, &command, vote);
         }
     }
@@ -195,20 +194,14 @@ void master_receive(struct world *w, struct sim_master *m, const struct msg *msg
 {
     struct msg answer = *msg;
     switch ((enum msg_kind)msg->kind) {
-    case MSG_LOGIN:
-        master_login(w, m, msg->conn);
-        return;
+    case MSG_LOGIN: master_login(w, m, msg->conn); return;
     case MSG_LOAD:
         answer.kind = MSG_REFUSED;
         if (!master_load_scripts(w, m))
             link_send(w, msg->conn, DOWN, &answer);
         return;
-    case MSG_GONE:
-        w->conn[msg->conn].open_master = false;
-        return;
-    case MSG_MARK:
-        oracle_mark(w, m, msg);
-        return;
+    case MSG_GONE: w->conn[msg->conn].open_master = false; return;
+    case MSG_MARK: oracle_mark(w, m, msg); return;
     default:
         master_command(w, m, &answer);
         trace_add(w, TRACE_RUN, w->conn[msg->conn].daemon, m->index, msg->verb, msg->tok, msg->number,

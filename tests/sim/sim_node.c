@@ -12,8 +12,8 @@ static void node_again(struct world *w, struct sim_daemon *d, unsigned master)
     if (node->backoff_us == 0)
         node->backoff_us = BACKOFF_US;
     node->dials++;
-    int64_t jitter_us = chance_below(w->seed, d->index * SIM_MASTERS + master, node->dials, CHANCE_BACKOFF,
-                                     node->backoff_us);
+    int64_t jitter_us =
+        chance_below(w->seed, d->index * SIM_MASTERS + master, node->dials, CHANCE_BACKOFF, node->backoff_us);
     queue_push(w, w->now_us + node->backoff_us / 2 + jitter_us, ITEM_DIAL, d->index, master, node->dials);
     node->backoff_us = 2 * node->backoff_us < BACKOFF_MOST_US ? 2 * node->backoff_us : BACKOFF_MOST_US;
 }
@@ -98,8 +98,13 @@ void node_send(struct world *w, struct sim_daemon *d, const struct action *actio
                  command->verb == COMMAND_EXTEND || command->verb == COMMAND_CHECK;
     unsigned name = name_index(&command->name);
     uint32_t tok = locks ? oracle_tok(w, &command->token, name) : 0;
-    struct msg msg = {.kind = MSG_COMMAND, .verb = (uint8_t)command->verb, .name = (uint8_t)name,
-                      .bucket = command->bucket, .tok = tok, .ref = command->ref, .number = command->number};
+    struct msg msg = {.kind = MSG_COMMAND,
+                      .verb = (uint8_t)command->verb,
+                      .name = (uint8_t)name,
+                      .bucket = command->bucket,
+                      .tok = tok,
+                      .ref = command->ref,
+                      .number = command->number};
     trace_add(w, TRACE_SEND, d->index, action->masters, command->verb, tok, command->number, 0, 0);
     for (unsigned i = 0; i < w->masters; i++) {
         if (!(action->masters >> i & 1) || d->node[i].conn == 0 || !w->conn[d->node[i].conn - 1].connected)
@@ -142,8 +147,12 @@ static void node_voted(struct world *w, struct sim_daemon *d, const struct msg *
     trace_add(w, TRACE_VOTE, d->index, master, msg->verb, msg->tok,
               msg->vote.kind == VOTE_NUMBER ? msg->vote.number : msg->number, msg->vote.kind, 0);
     oracle_heard(w, d, msg);
-    struct core_event event = {.kind = EVENT_MASTER_VOTE, .master = master, .connection = conn->number,
-                          .verb = msg->verb, .ref = msg->ref, .vote = msg->vote};
+    struct core_event event = {.kind = EVENT_MASTER_VOTE,
+                               .master = master,
+                               .connection = conn->number,
+                               .verb = msg->verb,
+                               .ref = msg->ref,
+                               .vote = msg->vote};
     daemon_step(w, d, &event);
 }
 
@@ -152,13 +161,8 @@ void node_receive(struct world *w, const struct msg *msg)
     struct conn *conn = &w->conn[msg->conn];
     struct sim_daemon *d = &w->daemon[conn->daemon];
     switch ((enum msg_kind)msg->kind) {
-    case MSG_LOGGED_IN:
-        node_connected(w, d, msg->conn);
-        return;
-    case MSG_REPLY:
-        node_voted(w, d, msg);
-        return;
-    default:
-        node_down(w, d, conn->master, true);
+    case MSG_LOGGED_IN: node_connected(w, d, msg->conn); return;
+    case MSG_REPLY: node_voted(w, d, msg); return;
+    default: node_down(w, d, conn->master, true);
     }
 }

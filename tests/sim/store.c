@@ -38,8 +38,8 @@ static void store_zadd(struct store *s, const struct store_command *command, str
     vote->kind = VOTE_YES;
 }
 
-static void store_extend(struct store_key *key, bool there, int64_t now_ms, const struct store_command *command,
-                         struct vote *vote)
+static void store_extend(struct store_key *key, bool there, int64_t now_ms,
+                         const struct store_command *command, struct vote *vote)
 {
     if (!there && store_mutant == MUTANT_EXTEND_RESURRECTS) {
         store_set(key, command->tok, now_ms + (int64_t)command->number);
@@ -66,9 +66,7 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
         store_set(key, command->tok, now_ms + (int64_t)command->number);
         vote->kind = VOTE_YES;
         return;
-    case COMMAND_ZADD:
-        store_zadd(s, command, vote);
-        return;
+    case COMMAND_ZADD: store_zadd(s, command, vote); return;
     case COMMAND_ZSCORE:
         vote->kind = VOTE_NUMBER;
         vote->number = s->score[store_bucket(s, command->bucket)];
@@ -79,16 +77,13 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
         key->there = false;
         vote->kind = VOTE_YES;
         return;
-    case COMMAND_EXTEND:
-        store_extend(key, there, now_ms, command, vote);
-        return;
+    case COMMAND_EXTEND: store_extend(key, there, now_ms, command, vote); return;
     case COMMAND_CHECK:
         if (!there || key->tok != command->tok)
             return;
         vote->kind = VOTE_NUMBER;
         vote->number = (uint64_t)(key->expires_ms - now_ms);
         return;
-    default:
-        assert(!"not a command for the store");
+    default: assert(!"not a command for the store");
     }
 }

@@ -8,12 +8,12 @@
 
 static const char *const VERBS[] = {"CLIENT_ID", "INFO",    "KILL",   "SET",  "ZADD",
                                     "ZSCORE",    "RELEASE", "EXTEND", "CHECK"};
-static const char *const REQUESTS[] = {"LOCK", "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
-                                       "HELLO", "AUTH", "PING", "HELP", "QUIT", "SHOW"};
-static const char *const REPLIES[] = {"LOCKED",   "UNLOCKED", "EXTENDED", "HELD",      "OK",     "HELLO",
-                                      "PONG",     "BYE",      "BUSY",     "TIMEOUT",   "NOQUORUM", "NOTHELD",
-                                      "CANCELLED", "MODE",    "LIMIT",    "DRAINING",  "DENIED", "AUTH",
-                                      "BADVERB",  "BADARG",   "BADLINE",  "BADTAG",    "TOOLONG", "UNSUPPORTED"};
+static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
+                                       "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
+static const char *const REPLIES[] = {
+    "LOCKED", "UNLOCKED", "EXTENDED", "HELD",    "OK",        "HELLO",  "PONG",    "BYE",
+    "BUSY",   "TIMEOUT",  "NOQUORUM", "NOTHELD", "CANCELLED", "MODE",   "LIMIT",   "DRAINING",
+    "DENIED", "AUTH",     "BADVERB",  "BADARG",  "BADLINE",   "BADTAG", "TOOLONG", "UNSUPPORTED"};
 static const char *const VOTES[] = {"YES", "NO", "NUMBER", "INFO", "NOT_RUN", "ERROR"};
 static const char *const NOTICES[] = {"EXPIRING", "LOST", "RENEWED", "DRAIN"};
 static const char *const LOST[] = {"expired", "max", "gone", "released", "moved", "closed", "drain"};
@@ -37,66 +37,62 @@ static void trace_print(const struct trace_line *line, FILE *f)
         break;
     }
     case TRACE_RUN:
-        fprintf(f, "    m%" PRIu64 " runs for d%" PRIu32 " %s T%" PRIu64 " %" PRIu64 ": %s n%" PRIu64 "\n", v[0], a,
-                WORD(VERBS, v[1]), v[2], v[3], WORD(VOTES, v[4]), v[5]);
+        fprintf(f, "    m%" PRIu64 " runs for d%" PRIu32 " %s T%" PRIu64 " %" PRIu64 ": %s n%" PRIu64 "\n",
+                v[0], a, WORD(VERBS, v[1]), v[2], v[3], WORD(VOTES, v[4]), v[5]);
         break;
     case TRACE_VOTE:
-        fprintf(f, "d%" PRIu32 " <- m%" PRIu64 " %s T%" PRIu64 ": %s %" PRIu64 "\n", a, v[0], WORD(VERBS, v[1]), v[2],
-                WORD(VOTES, v[4]), v[3]);
+        fprintf(f, "d%" PRIu32 " <- m%" PRIu64 " %s T%" PRIu64 ": %s %" PRIu64 "\n", a, v[0],
+                WORD(VERBS, v[1]), v[2], WORD(VOTES, v[4]), v[3]);
         break;
     case TRACE_CONNECTED:
-        fprintf(f, "d%" PRIu32 " connected to m%" PRIu64 " #%" PRIu64 " (client %" PRIu64 ")\n", a, v[0], v[1], v[2]);
+        fprintf(f, "d%" PRIu32 " connected to m%" PRIu64 " #%" PRIu64 " (client %" PRIu64 ")\n", a, v[0],
+                v[1], v[2]);
         break;
     case TRACE_LOST:
         fprintf(f, "d%" PRIu32 " lost m%" PRIu64 " #%" PRIu64 " (client %" PRIu64 ")\n", a, v[0], v[1], v[2]);
         break;
-    case TRACE_CLOSE:
-        fprintf(f, "d%" PRIu32 " closes m%" PRIu64 " why=%" PRIu64 "\n", a, v[0], v[1]);
-        break;
+    case TRACE_CLOSE: fprintf(f, "d%" PRIu32 " closes m%" PRIu64 " why=%" PRIu64 "\n", a, v[0], v[1]); break;
     case TRACE_REQUEST:
-        fprintf(f, "d%" PRIu32 " s%" PRIu64 " r%" PRIu64 " %s n%" PRIu64 " T%" PRIu64 " wait=%" PRId64 "\n", a, v[0],
-                v[1], WORD(REQUESTS, v[2]), v[3], v[4], (int64_t)v[5]);
+        fprintf(f, "d%" PRIu32 " s%" PRIu64 " r%" PRIu64 " %s n%" PRIu64 " T%" PRIu64 " wait=%" PRId64 "\n",
+                a, v[0], v[1], WORD(REQUESTS, v[2]), v[3], v[4], (int64_t)v[5]);
         break;
     case TRACE_REPLY:
-        fprintf(f, "d%" PRIu32 " s%" PRIu64 " r%" PRIu64 " = %s T%" PRIu64 " fence=%" PRIu64 " valid=%" PRId64 "\n", a,
-                v[0], v[1], WORD(REPLIES, v[2]), v[3], v[4], (int64_t)v[5]);
+        fprintf(f,
+                "d%" PRIu32 " s%" PRIu64 " r%" PRIu64 " = %s T%" PRIu64 " fence=%" PRIu64 " valid=%" PRId64
+                "\n",
+                a, v[0], v[1], WORD(REPLIES, v[2]), v[3], v[4], (int64_t)v[5]);
         break;
     case TRACE_NOTICE:
-        fprintf(f, "d%" PRIu32 " s%" PRIu64 " !%s %s T%" PRIu64 " valid=%" PRId64 "\n", a, v[0], WORD(NOTICES, v[1]),
-                v[1] == NOTICE_LOST ? WORD(LOST, v[2]) : "", v[3], (int64_t)v[4]);
+        fprintf(f, "d%" PRIu32 " s%" PRIu64 " !%s %s T%" PRIu64 " valid=%" PRId64 "\n", a, v[0],
+                WORD(NOTICES, v[1]), v[1] == NOTICE_LOST ? WORD(LOST, v[2]) : "", v[3], (int64_t)v[4]);
         break;
     case TRACE_SESSION:
         fprintf(f, "d%" PRIu32 " s%" PRIu64 " %s r%" PRIu64 "\n", a, v[0], WORD(EVENTS, v[1]), v[2]);
         break;
-    case TRACE_ENDED:
-        fprintf(f, "d%" PRIu32 " s%" PRIu64 " ended\n", a, v[0]);
-        break;
+    case TRACE_ENDED: fprintf(f, "d%" PRIu32 " s%" PRIu64 " ended\n", a, v[0]); break;
     case TRACE_FAULT:
-        fprintf(f, "*** fault %" PRIu32 " %s target=%" PRId64 " other=%" PRId64 " for=%.3f arg=%" PRId64 "\n", a,
-                fault_kind_name((int64_t)v[0]), (int64_t)v[1], (int64_t)v[2], (double)(int64_t)v[3] / 1e6,
+        fprintf(f, "*** fault %" PRIu32 " %s target=%" PRId64 " other=%" PRId64 " for=%.3f arg=%" PRId64 "\n",
+                a, fault_kind_name((int64_t)v[0]), (int64_t)v[1], (int64_t)v[2], (double)(int64_t)v[3] / 1e6,
                 (int64_t)v[4]);
         break;
     case TRACE_HOLD:
         fprintf(f, "        c%" PRIu32 " holds n%" PRIu64 " by T%" PRIu64 " until %.6f\n", a, v[1], v[0],
                 (double)(int64_t)v[2] / 1e6);
         break;
-    case TRACE_GIVES:
-        fprintf(f, "        c%" PRIu32 " gives T%" PRIu64 " up\n", a, v[0]);
-        break;
+    case TRACE_GIVES: fprintf(f, "        c%" PRIu32 " gives T%" PRIu64 " up\n", a, v[0]); break;
     case TRACE_MASTER:
-        fprintf(f, "*** m%" PRIu32 " starts, epoch %" PRIu64 "%s\n", a, v[0], v[1] ? ", memory kept" : ", empty or old");
+        fprintf(f, "*** m%" PRIu32 " starts, epoch %" PRIu64 "%s\n", a, v[0],
+                v[1] ? ", memory kept" : ", empty or old");
         break;
     case TRACE_DAEMON:
         fprintf(f, "*** d%" PRIu32 " incarnation %" PRIu64 " %s\n", a, v[0], v[1] ? "starts" : "stops");
         break;
-    case TRACE_HEAL:
-        fprintf(f, "*** all faults are over\n");
-        break;
+    case TRACE_HEAL: fprintf(f, "*** all faults are over\n"); break;
     }
 }
 
-void trace_add(struct world *w, enum trace_kind kind, uint32_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
-               uint64_t f, uint64_t g)
+void trace_add(struct world *w, enum trace_kind kind, uint32_t a, uint64_t b, uint64_t c, uint64_t d,
+               uint64_t e, uint64_t f, uint64_t g)
 {
     struct trace *t = &w->trace;
     if (t->line == NULL) {

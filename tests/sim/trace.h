@@ -43,8 +43,8 @@ struct trace {
 };
 
 struct world;
-void trace_add(struct world *w, enum trace_kind kind, uint32_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
-               uint64_t f, uint64_t g);
+void trace_add(struct world *w, enum trace_kind kind, uint32_t a, uint64_t b, uint64_t c, uint64_t d,
+               uint64_t e, uint64_t f, uint64_t g);
 void trace_print_last(const struct world *w, FILE *file, unsigned lines);
 
 #endif

@@ -21,8 +21,12 @@ void queue_push(struct world *w, int64_t at_us, enum item_kind kind, unsigned a,
         q->items = realloc(q->items, q->capacity * sizeof(*q->items));
         assert(q->items != NULL);
     }
-    struct item item = {.at_us = at_us < w->now_us ? w->now_us : at_us, .birth = w->births++,
-                        .kind = (uint16_t)kind, .a = (uint16_t)a, .b = b, .c = c};
+    struct item item = {.at_us = at_us < w->now_us ? w->now_us : at_us,
+                        .birth = w->births++,
+                        .kind = (uint16_t)kind,
+                        .a = (uint16_t)a,
+                        .b = b,
+                        .c = c};
     uint32_t at = q->count++;
     while (at > 0 && item_before(&item, &q->items[(at - 1) / 2])) {
         q->items[at] = q->items[(at - 1) / 2];
@@ -84,8 +88,8 @@ void message_send(struct world *w, uint32_t session, int direction, uint32_t ind
     uint64_t who = 2 * session + (unsigned)direction;
     message->session = session;
     message->next = 0;
-    message->at_us = w->now_us + 20 + chance_below(w->seed, who, (uint64_t)w->now_us, CHANCE_CLIENT,
-                                                  s->remote ? 3000 : 100);
+    message->at_us = w->now_us + 20 +
+                     chance_below(w->seed, who, (uint64_t)w->now_us, CHANCE_CLIENT, s->remote ? 3000 : 100);
     if (s->last[direction] != 0) {
         w->message[s->last[direction] - 1].next = index + 1;
     } else {
@@ -140,12 +144,8 @@ void violation(struct world *w, int invariant, const char *format, ...)
 static void world_item(struct world *w, const struct item *item)
 {
     switch ((enum item_kind)item->kind) {
-    case ITEM_UP:
-        link_arrive(w, item->b, UP);
-        break;
-    case ITEM_DOWN:
-        link_arrive(w, item->b, DOWN);
-        break;
+    case ITEM_UP: link_arrive(w, item->b, UP); break;
+    case ITEM_DOWN: link_arrive(w, item->b, DOWN); break;
     case ITEM_DIAL: {
         struct sim_daemon *d = &w->daemon[item->a];
         if (item->b >= w->masters || item->c != d->node[item->b].dials)
@@ -156,31 +156,21 @@ static void world_item(struct world *w, const struct item *item)
             node_dial(w, d, item->b);
         break;
     }
-    case ITEM_DIAL_TIMEOUT:
-        node_dial_timeout(w, item->b);
-        break;
-    case ITEM_TIMER:
-        daemon_timer(w, &w->daemon[item->a]);
-        break;
+    case ITEM_DIAL_TIMEOUT: node_dial_timeout(w, item->b); break;
+    case ITEM_TIMER: daemon_timer(w, &w->daemon[item->a]); break;
     case ITEM_INTERNAL:
         if (w->now_us <= w->daemon[item->a].paused_until_us)
             queue_push(w, w->daemon[item->a].paused_until_us + 1, ITEM_INTERNAL, item->a, item->b, 0);
         else
             daemon_line(w, item->b);
         break;
-    case ITEM_LINE:
-        message_arrive(w, item->b, UP);
-        break;
-    case ITEM_TELL:
-        message_arrive(w, item->b, DOWN);
-        break;
+    case ITEM_LINE: message_arrive(w, item->b, UP); break;
+    case ITEM_TELL: message_arrive(w, item->b, DOWN); break;
     case ITEM_CLIENT:
         if (item->c == w->client[item->a].timer)
             client_timer(w, &w->client[item->a]);
         break;
-    case ITEM_FAULT:
-        fault_begin(w, &w->plan->fault[item->b]);
-        break;
+    case ITEM_FAULT: fault_begin(w, &w->plan->fault[item->b]); break;
     case ITEM_MASTER_BACK:
         if (item->c == w->master[item->a].epoch && !w->master[item->a].running)
             master_start(w, &w->master[item->a]);
@@ -194,9 +184,7 @@ static void world_item(struct world *w, const struct item *item)
             master_save(w, &w->master[i]);
         queue_push(w, w->now_us + 1000000, ITEM_SNAPSHOT, 0, 0, 0);
         break;
-    case ITEM_TICK:
-        heal_tick(w);
-        break;
+    case ITEM_TICK: heal_tick(w); break;
     }
 }
 
@@ -233,7 +221,8 @@ static void world_clocks(struct world *w)
     }
     for (unsigned i = 0; i < SIM_CLIENTS; i++) {
         w->client[i].clock.ppm = chance_below(w->seed, 100 + i, 0, CHANCE_CLOCK, 2 * ppm + 1) - ppm;
-        w->client[i].clock.offset_us = 500000000 + chance_below(w->seed, 100 + i, 1, CHANCE_CLOCK, 1000000000);
+        w->client[i].clock.offset_us =
+            500000000 + chance_below(w->seed, 100 + i, 1, CHANCE_CLOCK, 1000000000);
     }
     for (unsigned i = 0; i < SIM_MASTERS; i++) {
         struct sim_master *m = &w->master[i];
