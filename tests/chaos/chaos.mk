@@ -1,0 +1,32 @@
+# make chaos T=60 [SEED=n] [KEEP=folder] [ONLY=fault,fault]: real processes under faults.
+# Needs CORE_OBJ's second build, with the planted bugs in it, from tests/sim/sim.mk.
+CHAOS_MUTANT_OBJ := $(BUILD)/tests/chaos/redlockd_mutant.o
+CHAOS_OBJ := $(filter-out $(CHAOS_MUTANT_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/chaos/*.c))))
+CHAOS     := $(BUILD)/tests/chaos/chaos
+CHAOS_MUTANT := $(BUILD)/tests/chaos/redlockd-mutant
+# Those that a few seconds of real time are enough for; the simulator finds the others.
+CHAOS_MUTANTS := quorum_minus_one no_restart_guard quarantined_votes fence_incr_max
+CHAOS_ARGS = --seconds $(or $(T),60) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP)) \
+             $(if $(ONLY),--only $(ONLY))
+
+$(CHAOS): $(CHAOS_OBJ)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lhiredis
+
+$(CHAOS_MUTANT_OBJ): ALL_CFLAGS += -DMUTANTS
+$(CHAOS_MUTANT): $(CHAOS_MUTANT_OBJ) $(filter-out $(CORE_OBJ),$(OBJ)) $(CORE_SRC:%.c=$(BUILD)/mutants/%.o)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+-include $(CHAOS_OBJ:.o=.d) $(CHAOS_MUTANT_OBJ:.o=.d)
+
+chaos: all $(CHAOS) ## real masters, daemons and clients under faults: T=60 SEED=n KEEP=folder
+	@$(CHAOS) --daemon $(BUILD)/redlockd $(CHAOS_ARGS)
+
+# A run fails where it should when the verdict names violations: not when nothing starts.
+chaos-mutants: $(CHAOS) $(CHAOS_MUTANT) ## show that chaos finds planted bugs
+	@for mutant in $(CHAOS_MUTANTS); do \
+	    printf '%-20s ' $$mutant; \
+	    REDLOCKD_MUTANT=$$mutant $(CHAOS) --daemon $(CHAOS_MUTANT) $(CHAOS_ARGS) 2>&1 | grep -m 1 VIOLATION || \
+	    { echo NOT FOUND; exit 1; }; \
+	done
+
+.PHONY: chaos chaos-mutants

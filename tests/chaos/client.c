@@ -1,0 +1,253 @@
+#include "tests/chaos/client.h"
+
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Far beyond the longest wait and the longest pause of a daemon. */
+enum { ANSWER_US = 25000000, MS = 1000 };
+
+uint64_t client_draw(struct client *c, uint64_t below)
+{
+    return draw(c->shared->seed, c->who, ++c->draws, 0) % below;
+}
+
+static bool one_in(struct client *c, uint64_t many)
+{
+    return client_draw(c, many) == 0;
+}
+
+static void client_nap(struct client *c, int64_t us)
+{
+    links_listen(c, now_us() + us, NULL);
+}
+
+/* ---- what lines mean ---- */
+
+/* A later deadline counts while the old one is ahead. After it, it does only where a daemon has
+ * renewed all the while: for a session lock, from its own daemon. */
+static void hold_until(struct client *c, const struct link *link, const char *line)
+{
+    int64_t until_us = line_number(line, "until=") * MS;
+    bool unbroken = client_believes(c) || (!c->hold.lease && link == &c->own);
+    if (!c->hold.granted || c->hold.given_up || !unbroken || until_us <= c->hold.until_us)
+        return;
+    c->hold.until_us = until_us;
+    client_record(c, RECORD_UNTIL, 0, "");
+}
+
+static bool is_about_hold(const struct client *c, const char *line)
+{
+    const char *token = strstr(line, " token=");
+    return c->hold.granted && token != NULL && strncmp(token + 7, c->hold.token, 40) == 0;
+}
+
+void client_notice(struct client *c, struct link *link, const char *line)
+{
+    char reason[RECORD_TEXT] = "";
+    const char *found = strstr(line, " reason=");
+    if (strncmp(line, "!DRAIN", 6) == 0)
+        link->draining = true;
+    if (strncmp(line, "!RENEWED ", 9) == 0 && is_about_hold(c, line))
+        hold_until(c, link, line);
+    if (strncmp(line, "!LOST ", 6) != 0 || found == NULL)
+        return;
+    sscanf(found + 8, "%27s", reason);
+    struct hold hold = c->hold;
+    if (!is_about_hold(c, line))
+        c->hold = (struct hold){.daemon = (uint8_t)link->daemon}; /* of an earlier lock, given up elsewhere */
+    client_record(c, RECORD_LOST, 0, reason);
+    if (is_about_hold(c, line))
+        hold.given_up = true;
+    c->hold = hold;
+}
+
+static void hold_begin(struct client *c, const char *line)
+{
+    struct hold *hold = &c->hold;
+    const char *token = strstr(line, " token=");
+    hold->fence = (uint64_t)line_number(line, "fence=");
+    hold->until_us = line_number(line, "until=") * MS;
+    if (token == NULL || hold->until_us <= 0 || sscanf(token, " token=%40s", hold->token) != 1)
+        client_wrong(c, "a +LOCKED without token, until");
+    hold->granted = true;
+    client_record(c, RECORD_GRANT, hold->fence, hold->token);
+}
+
+void client_answer(struct client *c, struct link *link, struct request *request)
+{
+    char code[RECORD_TEXT];
+    const char *line = request->line;
+    if (request->locks && strncmp(line, "+LOCKED ", 8) == 0) {
+        hold_begin(c, line);
+    } else if (request->locks) {
+        sscanf(line, "%27s", code);
+        client_record(c, RECORD_REFUSED, 0, code);
+    } else if (strncmp(line, "+EXTENDED ", 10) == 0 || strncmp(line, "+HELD ", 6) == 0) {
+        hold_until(c, link, line);
+    }
+}
+
+/* ---- steps ---- */
+
+/* False: the connection broke first. */
+static bool await(struct client *c, struct request *request)
+{
+    if (request == NULL)
+        return false;
+    links_listen(c, now_us() + ANSWER_US, request);
+    if (request->state == REQUEST_ASKED) {
+        client_wrong(c, "no answer for 25 s");
+        link_reset(&c->own);
+        link_reset(&c->other);
+    }
+    bool answered = request->state == REQUEST_ANSWERED;
+    request->state = REQUEST_FREE;
+    return answered;
+}
+
+static bool own_open(struct client *c)
+{
+    if (c->own.fd >= 0 && !c->own.draining)
+        return true;
+    link_finish(c, &c->own);
+    if (!link_open(c, &c->own, (unsigned)client_draw(c, DAEMONS), one_in(c, 2))) {
+        client_nap(c, 10 * MS + (int64_t)client_draw(c, 40 * MS));
+        return false;
+    }
+    return one_in(c, 2) || await(c, link_ask(c, &c->own, "HELLO 1 events=renewed"));
+}
+
+static struct link *other_open(struct client *c)
+{
+    if (c->other.fd >= 0 && !c->other.draining && !one_in(c, 20))
+        return &c->other;
+    link_finish(c, &c->other);
+    unsigned daemon = (c->own.daemon + 1 + (unsigned)client_draw(c, DAEMONS - 1)) % DAEMONS;
+    link_open(c, &c->other, daemon, one_in(c, 2));
+    return &c->other;
+}
+
+/* A reset of a TCP connection is no release: what was told still counts, for whoever broke it. */
+static void own_leave(struct client *c)
+{
+    static const char *const ways[] = {"FIN", "QUIT", "RST"};
+    uint64_t way = client_draw(c, 3);
+    if (way != 2 || !c->own.tcp) {
+        client_record(c, RECORD_END, 0, way == 2 ? "closes" : ways[way]);
+        c->hold.given_up = true;
+    }
+    if (way == 1)
+        link_ask(c, &c->own, "QUIT");
+    if (way == 2)
+        link_reset(&c->own);
+    else
+        link_finish(c, &c->own);
+}
+
+/* True: the lock was granted, and the connection may be broken since. */
+static bool lock_await(struct client *c, struct request *request)
+{
+    if (request != NULL && one_in(c, 16)) {
+        links_listen(c, now_us() + (int64_t)client_draw(c, 100 * MS), request);
+        if (request->state == REQUEST_ASKED && one_in(c, 2))
+            await(c, link_ask(c, &c->own, "CANCEL %" PRIu32, request->tag));
+        else if (request->state == REQUEST_ASKED)
+            own_leave(c);
+    }
+    await(c, request);
+    return c->hold.granted && !c->hold.given_up;
+}
+
+static bool lock_take(struct client *c)
+{
+    static const char *const kinds[] = {"session", "lease"};
+    bool lease = one_in(c, 4);
+    unsigned ttl_ms = 200 + (unsigned)(one_in(c, 2) ? client_draw(c, 400) : client_draw(c, 1801));
+    unsigned wait_ms = one_in(c, 3) ? 0 : 50 + (unsigned)client_draw(c, 2950);
+    c->hold = (struct hold){.ask = atomic_fetch_add(&c->shared->history.asks, 1) + 1,
+                            .name = (uint8_t)client_draw(c, CHAOS_NAMES),
+                            .daemon = (uint8_t)c->own.daemon,
+                            .lease = lease};
+    client_record(c, RECORD_ASK, wait_ms, "");
+    return lock_await(c, link_ask(c, &c->own, "LOCK n%u ttl=%u wait=%u hold=%s", c->hold.name, ttl_ms,
+                                  wait_ms, kinds[lease]));
+}
+
+/* Extends or checks, here or through another daemon. */
+static void lock_touch(struct client *c)
+{
+    struct link *link = one_in(c, 2) ? &c->own : other_open(c);
+    if (one_in(c, 2))
+        await(c, link_ask(c, link, "EXTEND n%u token=%s ttl=%u", c->hold.name, c->hold.token,
+                          200 + (unsigned)client_draw(c, 1801)));
+    else
+        await(c, link_ask(c, link, "CHECK n%u token=%s", c->hold.name, c->hold.token));
+}
+
+static void lock_release(struct client *c, struct link *link)
+{
+    if (link->fd < 0)
+        return;
+    client_record(c, RECORD_END, link->daemon, link == &c->own ? "UNLOCK" : "UNLOCK elsewhere");
+    c->hold.given_up = true;
+    if (link == &c->own && one_in(c, 2))
+        await(c, link_ask(c, link, "UNLOCK n%u", c->hold.name));
+    else
+        await(c, link_ask(c, link, "UNLOCK n%u token=%s", c->hold.name, c->hold.token));
+}
+
+static void lock_leave(struct client *c)
+{
+    uint64_t way = client_draw(c, 100);
+    if (c->hold.lease && way < 10)
+        link_reset(&c->own); /* a lease outlives its connection */
+    if (c->hold.lease && way >= 97)
+        return; /* runs out */
+    if (c->own.fd >= 0 && way < (c->hold.lease ? 60 : 84))
+        lock_release(c, &c->own);
+    else if (c->own.fd < 0 || c->hold.lease || way < 90)
+        lock_release(c, other_open(c));
+    /* A session lock whose release could not be sent is renewed as long as its connection lives. */
+    if (!c->hold.lease && !c->hold.given_up && c->own.fd >= 0)
+        own_leave(c);
+}
+
+static void client_turn(struct client *c)
+{
+    if (!lock_take(c))
+        return;
+    int64_t sleep_us = (int64_t)client_draw(c, 50 * MS);
+    if (one_in(c, 100))
+        sleep_us += (int64_t)client_draw(c, 2500 * MS); /* lives on renewals */
+    client_work(c, sleep_us);
+    if (one_in(c, 8)) {
+        lock_touch(c);
+        client_work(c, (int64_t)client_draw(c, 10 * MS));
+    }
+    lock_leave(c);
+}
+
+_Noreturn void client_run(struct shared *shared, uint32_t who)
+{
+    static struct client client;
+    struct client *c = &client;
+    *c = (struct client){.shared = shared, .who = who, .own = {.fd = -1}, .other = {.fd = -1}};
+    c->counter = redisConnectUnix(shared->counter_path);
+    if (c->counter == NULL || c->counter->err) {
+        fprintf(stderr, "client %" PRIu32 ": no connection to the counter's redis\n", who);
+        _exit(1);
+    }
+    while (!atomic_load(&shared->stop) && !history_full(&shared->history)) {
+        if (own_open(c))
+            client_turn(c);
+        c->hold = (struct hold){0};
+        if (one_in(c, 50))
+            link_finish(c, &c->own); /* the next one may lead to another daemon */
+    }
+    link_finish(c, &c->own);
+    link_finish(c, &c->other);
+    _exit(0);
+}

@@ -1,0 +1,101 @@
+/* A client: a process that takes locks through the daemons, one at a time, works under them, gives
+ * them back in every way there is, and records what it knew.
+ *
+ *     own    the connection that its session locks belong to; its way of closing is part of the test
+ *     other  to another daemon: leases and tokens are extended, checked and released there too */
+#ifndef CHAOS_CLIENT_H
+#define CHAOS_CLIENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tests/chaos/history.h"
+
+enum { DAEMONS = 3, LINE = 2100, LINK_REQUESTS = 4, SOCKET_PATH = 104, TOKEN_TEXT = 41 };
+
+/* What all processes share. */
+struct shared {
+    uint64_t seed;
+    atomic_bool stop;
+    uint16_t daemon_port[DAEMONS];
+    char daemon_path[DAEMONS][SOCKET_PATH];
+    char counter_path[SOCKET_PATH]; /* of the Redis that holds what the locks protect */
+    struct history history;
+};
+
+/*   FREE --asked--> ASKED --its reply--> ANSWERED --taken--> FREE
+ *                     \-----connection lost--> BROKEN ---------^     */
+enum request_state { REQUEST_FREE, REQUEST_ASKED, REQUEST_ANSWERED, REQUEST_BROKEN };
+
+struct request {
+    enum request_state state;
+    uint32_t tag;
+    bool locks;
+    char line[LINE]; /* the reply, behind its tag */
+};
+
+struct link {
+    int fd; /* -1: none */
+    unsigned daemon;
+    bool tcp;
+    bool draining;
+    size_t len;
+    struct request request[LINK_REQUESTS];
+    char buffer[2 * LINE];
+};
+
+/* The client's lock, as far as it knows. */
+struct hold {
+    uint32_t ask; /* 0: none */
+    uint8_t name, daemon;
+    bool lease, granted;
+    bool given_up; /* its release was sent, or it was told that it lost it */
+    uint64_t fence;
+    int64_t until_us;
+    char token[TOKEN_TEXT];
+};
+
+struct redisContext;
+
+struct client {
+    struct shared *shared;
+    uint32_t who;
+    uint64_t draws;
+    uint32_t tags;
+    struct link own, other;
+    struct hold hold;
+    struct redisContext *counter;
+};
+
+/* Runs until shared->stop; never returns. */
+_Noreturn void client_run(struct shared *shared, uint32_t who);
+
+/* ---- client_link.c: connections and lines ---- */
+
+bool link_open(struct client *c, struct link *link, unsigned daemon, bool tcp);
+/* NULL: the connection is gone, or has too many requests. */
+struct request *link_ask(struct client *c, struct link *link, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void link_finish(struct client *c, struct link *link); /* FIN, reads to the end, closes */
+void link_reset(struct link *link);                    /* RST where it is TCP */
+/* Hears what comes on both connections until that time, or until the request (NULL: none) has ended. */
+void links_listen(struct client *c, int64_t until_us, const struct request *request);
+/* The value behind key= (with its '='), as a number; -1: none. */
+int64_t line_number(const char *line, const char *key);
+
+/* ---- client.c: what lines mean ---- */
+
+void client_notice(struct client *c, struct link *link, const char *line);
+void client_answer(struct client *c, struct link *link, struct request *request);
+void client_wrong(struct client *c, const char *what);
+uint64_t client_draw(struct client *c, uint64_t below);
+
+/* ---- client_work.c: the counter under the lock ---- */
+
+bool client_believes(const struct client *c);
+void client_record(struct client *c, enum record_kind kind, uint64_t number, const char *text);
+/* Reads the counter, sleeps while it listens, writes it one higher. */
+void client_work(struct client *c, int64_t sleep_us);
+
+#endif

@@ -1,0 +1,51 @@
+/* Which faults, when: drawn from the seed beforehand, so that one seed is one plan. What comes of it
+ * is up to the scheduler of the kernel. */
+#ifndef CHAOS_PLAN_H
+#define CHAOS_PLAN_H
+
+#include <stdint.h>
+
+enum { MASTERS = 5, ALL_DAEMONS = 255, FAULTS_PLANNED = 1 << 14 };
+
+#define FAULT_LIST(X)                                                                               \
+    X(DELAY, "delay", 16)                                                                           \
+    X(CUT, "cut", 8)                                                                                \
+    X(CUT_REQUESTS, "cut-requests", 6)                                                              \
+    X(CUT_REPLIES, "cut-replies", 8)                                                                \
+    X(THROTTLE, "throttle", 6)                                                                      \
+    X(RESET, "reset", 8)                                                                            \
+    X(ORPHAN, "orphan", 8) /* requests held, the daemon's side reset, then they arrive after all */ \
+    X(MASTER_STOP, "master-stop", 10)                                                               \
+    X(MASTER_KILL, "master-kill", 3) /* comes back empty */                                         \
+    X(MAJORITY_KILL, "majority-kill", 1)                                                            \
+    X(DAEMON_STOP, "daemon-stop", 6)                                                                \
+    X(DAEMON_KILL, "daemon-kill", 3)                                                                \
+    X(DAEMON_TERM, "daemon-term", 1)                                                                \
+    X(CLIENT_STOP, "client-stop", 14)                                                               \
+    X(CLIENT_KILL, "client-kill", 10)
+
+enum fault_kind {
+#define FAULT_ENUM(id, name, weight) FAULT_##id,
+    FAULT_LIST(FAULT_ENUM)
+#undef FAULT_ENUM
+        FAULT_KINDS
+};
+
+struct fault {
+    int64_t at_us; /* from the start */
+    int64_t for_us;
+    int64_t value; /* DELAY, ORPHAN: µs; THROTTLE: bytes a second */
+    enum fault_kind kind;
+    unsigned master; /* links, masters */
+    unsigned daemon; /* links, daemons; links: or ALL_DAEMONS */
+    unsigned client;
+};
+
+const char *fault_name(enum fault_kind kind);
+/* The number of a name; FAULT_KINDS: there is none. */
+enum fault_kind fault_named(const char *name);
+/* Fills list in order of time, up to length_us; kinds: bit i allows kind i. The number of faults. */
+unsigned plan_make(struct fault *list, uint64_t seed, int64_t length_us, uint32_t kinds, unsigned daemons,
+                   unsigned clients);
+
+#endif

@@ -1,0 +1,55 @@
+/* Reads the history when all is over, in order of time, and says which promise was broken. */
+#ifndef CHAOS_VERDICT_H
+#define CHAOS_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tests/chaos/history.h"
+
+enum violation_kind {
+    VIOLATION_OVERLAP, /* two believed at once that they held one name */
+    VIOLATION_FENCE,   /* a later grant of a name had no higher fence */
+    VIOLATION_TOKEN,   /* two grants had one token */
+    VIOLATION_STARVED, /* after all was healed nobody got a name any more */
+    VIOLATION_SEEN,    /* a RECORD_WRONG */
+    VIOLATION_KINDS
+};
+
+enum { WORDS = 16, VIOLATIONS_KEPT = 4 };
+
+struct violation {
+    enum violation_kind kind;
+    int64_t at_us;
+    uint32_t ask[2]; /* the offenders; 0: none */
+    char text[160];
+};
+
+struct tally {
+    unsigned words;
+    struct {
+        char text[RECORD_TEXT];
+        unsigned count;
+    } word[WORDS];
+};
+
+struct verdict {
+    unsigned grants, handed_over, written[CHAOS_NAMES], writing[CHAOS_NAMES], fenced;
+    int64_t max_wait_us;
+    struct tally refused, lost, given_up;
+    unsigned violations[VIOLATION_KINDS];
+    unsigned kept;
+    struct violation violation[VIOLATIONS_KEPT];
+};
+
+/* Sorts the history by time; nobody may write to it any more. */
+void verdict_find(struct verdict *verdict, struct history *history);
+bool verdict_clean(const struct verdict *verdict);
+/* The offenders, and what happened around them. */
+void verdict_explain(FILE *out, const struct verdict *verdict, const struct history *history,
+                     int64_t start_us);
+
+/* Planted histories, each with one broken promise: whether the verdict sees it. Aborts if not. */
+void verdict_prove(void);
+
+#endif

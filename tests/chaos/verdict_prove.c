@@ -1,0 +1,124 @@
+/* A checker that has never been seen to find anything proves nothing. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/chaos/verdict.h"
+
+enum { MS = 1000, EVENTS = 12 };
+
+struct event {
+    enum record_kind kind;
+    int64_t at_ms;
+    uint32_t ask, who;
+    int64_t until_ms;
+    uint64_t number;
+    const char *text;
+};
+
+struct planted {
+    const char *name;
+    unsigned violations[VIOLATION_KINDS];
+    struct event event[EVENTS];
+};
+
+static const struct planted plants[] = {
+    {"one after the other",
+     {0},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 5, "a"},
+      {RECORD_ASK, 3, 2, 2, 0, 0, ""},
+      {RECORD_END, 4, 1, 1, 0, 0, "UNLOCK"},
+      {RECORD_GRANT, 5, 2, 2, 900, 6, "b"}}},
+    {"a second grant while the first is held",
+     {[VIOLATION_OVERLAP] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 5, "a"},
+      {RECORD_ASK, 1, 2, 2, 0, 0, ""},
+      {RECORD_GRANT, 5, 2, 2, 900, 6, "b"},
+      {RECORD_END, 6, 1, 1, 0, 0, "UNLOCK"}}},
+    {"a deadline that was told later",
+     {[VIOLATION_OVERLAP] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_GRANT, 2, 1, 1, 100, 5, "a"},
+      {RECORD_UNTIL, 50, 1, 1, 300, 0, ""},
+      {RECORD_ASK, 60, 2, 2, 0, 0, ""},
+      {RECORD_GRANT, 200, 2, 2, 900, 6, "b"}}},
+    {"a grant after the deadline, after !LOST, after the holder's death",
+     {0},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_GRANT, 2, 1, 1, 100, 5, "a"},
+      {RECORD_ASK, 3, 2, 2, 0, 0, ""},
+      {RECORD_GRANT, 101, 2, 2, 900, 6, "b"},
+      {RECORD_LOST, 120, 2, 2, 0, 0, "gone"},
+      {RECORD_ASK, 121, 3, 3, 0, 0, ""},
+      {RECORD_GRANT, 122, 3, 3, 900, 7, "c"},
+      {RECORD_KILL, 123, 0, 3, 0, 0, ""},
+      {RECORD_ASK, 124, 4, 4, 0, 0, ""},
+      {RECORD_GRANT, 125, 4, 4, 900, 8, "d"}}},
+    {"a grant that was read after its asker had left",
+     {0},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_END, 2, 1, 1, 0, 0, "FIN"},
+      {RECORD_GRANT, 3, 1, 1, 900, 5, "a"},
+      {RECORD_ASK, 4, 2, 2, 0, 0, ""},
+      {RECORD_GRANT, 5, 2, 2, 900, 6, "b"}}},
+    {"a fence that falls",
+     {[VIOLATION_FENCE] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_ASK, 1, 2, 2, 0, 0, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 5, "a"},
+      {RECORD_END, 3, 1, 1, 0, 0, "UNLOCK"},
+      {RECORD_GRANT, 5, 2, 2, 900, 4, "b"}}},
+    {"a fence that stays, of a grant that was read too late",
+     {[VIOLATION_FENCE] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_GRANT, 20, 1, 1, 10, 5, "a"},
+      {RECORD_ASK, 15, 2, 2, 0, 0, ""},
+      {RECORD_GRANT, 16, 2, 2, 900, 5, "b"}}},
+    {"one token for two",
+     {[VIOLATION_TOKEN] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 5, "a"},
+      {RECORD_END, 3, 1, 1, 0, 0, ""},
+      {RECORD_ASK, 4, 2, 2, 0, 0, ""},
+      {RECORD_GRANT, 5, 2, 2, 900, 6, "a"}}},
+    {"nobody is served after all was healed",
+     {[VIOLATION_STARVED] = CHAOS_NAMES - 1},
+     {{RECORD_CALM, 1, 0, 0, 0, 0, ""},
+      {RECORD_ASK, 2, 1, 1, 0, 0, ""},
+      {RECORD_GRANT, 3, 1, 1, 900, 5, "a"},
+      {RECORD_END, 9000, 1, 1, 0, 0, ""}}},
+    {"somebody saw it", {[VIOLATION_SEEN] = 1}, {{RECORD_WRONG, 1, 0, 1, 0, 0, "a reply to nothing"}}},
+};
+
+void verdict_prove(void)
+{
+    /* Most of it is never touched. */
+    struct history *history = mmap(NULL, sizeof *history, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (history == MAP_FAILED)
+        abort();
+    for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
+        const struct planted *planted = &plants[i];
+        atomic_store(&history->used, 0);
+        atomic_store(&history->asks, 9);
+        for (unsigned k = 0; k < EVENTS && planted->event[k].kind != RECORD_NONE; k++) {
+            const struct event *event = &planted->event[k];
+            struct record record = {.at_us = event->at_ms * MS,
+                                    .until_us = event->until_ms * MS,
+                                    .number = event->number,
+                                    .ask = event->ask,
+                                    .who = event->who};
+            snprintf(record.text, sizeof record.text, "%s", event->text);
+            history_add(history, &record, event->kind);
+        }
+        struct verdict verdict;
+        verdict_find(&verdict, history);
+        if (memcmp(verdict.violations, planted->violations, sizeof verdict.violations) == 0)
+            continue;
+        fprintf(stderr, "chaos: the checker is wrong about: %s\n", planted->name);
+        abort();
+    }
+    munmap(history, sizeof *history);
+}
