@@ -214,7 +214,7 @@ unsigned rows_with(const char *rows, const char *text)
 {
     unsigned count = 0;
     for (const char *row = rows; (row = row_with(row, text)) != NULL; count++)
-        row += strcspn(row, "\n");
+        row += strcspn(row, "\n") + 1; /* each row has one */
     return count;
 }
 

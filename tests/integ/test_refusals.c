@@ -110,9 +110,8 @@ START_TEST(master_that_refuses_has_no_vote)
 
         fault->begin(&masters.server[1]);
         const char *refusal = ask(&a, "-NOQUORUM majority* votes=* nodes=*", "LOCK majority%s", fault->error);
-        ck_assert_msg(strcmp(kv(refusal, "votes"), "1/3") == 0 && kv(refusal, "nodes")[2] == '+', "%s",
-                      refusal);
-        ask(&a, "-NOQUORUM majority*", "LOCK majority%s wait=100ms", fault->error);
+        ck_assert_msg(strncmp(kv(refusal, "nodes"), "!!", 2) == 0, "%s", refusal);
+        ask(&a, "-[NT]* majority*", "LOCK majority%s wait=100ms", fault->error); /* -NOQUORUM or -TIMEOUT */
 
         fault->end(&masters.server[0]);
         fault->end(&masters.server[1]);
