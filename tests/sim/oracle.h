@@ -33,6 +33,8 @@ struct tok {
     bool given_up; /* somebody who may has asked for its release, or its session ended */
     bool released; /* its daemon sent a release */
     bool lease;
+    bool forgotten; /* its daemon has no record of it: past its deadline, or said to be lost */
+    bool owed;      /* released while its daemon knew it: where that is not acknowledged, again later */
     uint16_t sent;    /* masters that its SET was sent to */
     uint16_t yes;     /* ... that said yes, as the daemon heard */
     uint16_t valid;   /* ... and whose memory was old enough when they did */
@@ -44,6 +46,7 @@ struct tok {
     uint32_t session_next;       /* next token of its session */
     uint64_t fence;
     int64_t released_us;
+    int64_t told_ms;   /* deadline, on its daemon's clock, as that said it last */
     int64_t ends_ms;   /* max=, on its daemon's clock; 0: none */
     int64_t until_us;  /* true time until which somebody believes; 0: nobody */
     uint32_t believer; /* client + 1 */

@@ -37,13 +37,15 @@ static void sends_release(struct world *w, struct sim_daemon *d, uint32_t tok)
                   t->name);
     if (!ours(t, d) || t->released)
         return;
+    int64_t now_ms = clock_ms(&d->clock, w->now_us);
+    t->owed = !t->granted || (!t->forgotten && now_ms < t->told_ms);
     t->released = true;
     t->released_us = w->now_us;
     for (unsigned i = 0; i < w->masters; i++) {
         if (!(t->sent & bit(i)) || d->node[i].conn != t->conn[i])
             continue;
         struct master_row row;
-        coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), i, &row);
+        coordinator_master_row(d->core, now_ms, i, &row);
         if (row.state != MASTER_UP && row.state != MASTER_SLOW && row.state != MASTER_QUARANTINE)
             continue;
         struct msg mark = {.kind = MSG_MARK, .number = MARK_RELEASED, .tok = tok};
@@ -137,7 +139,7 @@ static void mark_settled(struct world *w, struct sim_master *m, const struct msg
             continue;
         uint32_t tok = m->store.key[name].tok;
         const struct tok *t = &w->oracle.tok[tok];
-        if (!ours(t, d) || !t->released || t->released_us > (int64_t)msg->ref || (t->blocked & bit(m->index)))
+        if (!ours(t, d) || !t->owed || t->released_us > (int64_t)msg->ref || (t->blocked & bit(m->index)))
             continue;
         if ((t->ran & bit(m->index)) && m->crash == FAULT_CRASH_OLD)
             continue; /* deleted once, and back from an old snapshot: it runs out */

@@ -62,14 +62,16 @@ static void told(struct world *w, struct sim_daemon *d, uint32_t tok, int64_t va
                  int64_t least_ms, const char *what)
 {
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
-    const struct tok *t = &w->oracle.tok[tok];
+    struct tok *t = &w->oracle.tok[tok];
     if (valid_ms < least_ms || until_ms - now_ms < least_ms)
         violation(w, 2, "d%u says %s for T%u with only %lld ms left (until - now = %lld)", d->index, what,
                   tok, (long long)valid_ms, (long long)(until_ms - now_ms));
     if (until_ms - now_ms != valid_ms)
         violation(w, 2, "d%u says %s for T%u: valid=%lld, but until - now = %lld", d->index, what, tok,
                   (long long)valid_ms, (long long)(until_ms - now_ms));
-    bool known = t->daemon == d->index && t->incarnation == d->incarnation;
+    bool known = t->daemon == d->index && t->incarnation == d->incarnation && !t->forgotten;
+    if (known && until_ms > t->told_ms)
+        t->told_ms = until_ms;
     if (t->ends_ms != 0 && known && until_ms > t->ends_ms)
         violation(w, 2, "d%u says %s for T%u until %lld, beyond its max= at %lld", d->index, what, tok,
                   (long long)until_ms, (long long)t->ends_ms);
@@ -174,7 +176,7 @@ void oracle_noticed(struct world *w, struct sim_daemon *d, const struct action *
     if (notice->kind == NOTICE_RENEWED)
         told(w, d, tok, notice->valid_ms, notice->until_ms, 1, "RENEWED");
     if (notice->kind == NOTICE_LOST)
-        w->oracle.tok[tok].ends_ms = 0; /* it has forgotten it */
+        w->oracle.tok[tok].forgotten = true;
     if (notice->kind != NOTICE_DRAIN && w->oracle.tok[tok].session != action->session)
         violation(w, 6, "d%u tells session %llu of T%u, which is not its lock", d->index,
                   (unsigned long long)action->session, tok);
