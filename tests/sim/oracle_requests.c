@@ -70,8 +70,9 @@ static void told(struct world *w, struct sim_daemon *d, uint32_t tok, int64_t va
         violation(w, 2, "d%u says %s for T%u: valid=%lld, but until - now = %lld", d->index, what, tok,
                   (long long)valid_ms, (long long)(until_ms - now_ms));
     bool known = t->daemon == d->index && t->incarnation == d->incarnation && !t->forgotten;
-    if (known && until_ms > t->told_ms)
-        t->told_ms = until_ms;
+    bool recorded = t->told_ms == 0 || now_ms < t->told_ms; /* once over, it is forgotten for good */
+    if (known && recorded && until_ms > t->told_ms && strcmp(what, "HELD") != 0)
+        t->told_ms = until_ms; /* (a CHECK changes no record) */
     if (t->ends_ms != 0 && known && until_ms > t->ends_ms)
         violation(w, 2, "d%u says %s for T%u until %lld, beyond its max= at %lld", d->index, what, tok,
                   (long long)until_ms, (long long)t->ends_ms);
