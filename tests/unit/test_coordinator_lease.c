@@ -1,0 +1,289 @@
+/* Traces: a lock that is held is renewed, extended, checked, and lost. */
+#include "tests/unit/trace.h"
+
+/* ---- renewal ---- */
+
+START_TEST(renewed_at_a_third_of_its_ttl)
+{
+    start(5);
+    grant(1, "LOCK job ttl=10s");
+    EXPECT_DEADLINE(4000); /* 3333 - 10 % */
+    at(3999);
+    EXPECT_NOTHING();
+    chance(666);
+    at(4000);
+    EXPECT("m0-4 EXTEND job T1 10000");
+    at(4002);
+    vote("0-1", "EXTEND 10000");
+    vote("2", "EXTEND NO");
+    EXPECT_NOTHING();
+    vote("3", "EXTEND 10000");
+    EXPECT("s1 !RENEWED job token=T1 valid=9895 until=13897");
+    vote("4", "EXTEND 10000");
+    EXPECT_DEADLINE(4002 + 3666); /* 3333 + 10 % after the success */
+}
+END_TEST
+
+START_TEST(renewal_fails_until_it_is_lost)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    lose(0);
+    lose(1);
+    at(4000);
+    EXPECT_DEADLINE(4000 + 20 + 333); /* again soon */
+    at(7563);
+    EXPECT_NOTHING();
+    at(7564);
+    EXPECT("s1 !EXPIRING job token=T1 valid=3333");
+    at(10896);
+    EXPECT_NOTHING();
+    at(10897);
+    EXPECT("s1 !LOST job token=T1 reason=expired"); /* and nothing is deleted, now or ... */
+    dial(0);
+    shake(0);
+    vote("0", "KILL 0");
+    work();
+    EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL 101");
+    EXPECT_MASTER(0, "up");
+    ask(2, "LOCK job"); /* ... as somebody else asks */
+    EXPECT("m0,2 SET job T2 10000", "m0,2 ZADD job *");
+}
+END_TEST
+
+START_TEST(renewal_comes_back)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    at(4000);
+    vote("0", "EXTEND 10000");
+    vote("1", "EXTEND MISCONF");
+    EXPECT("m0-2 EXTEND job T1 10000");
+    vote("2", "EXTEND LOADING");
+    at(4353);
+    EXPECT("m0-2 EXTEND job T1 10000");
+    at(4403); /* node_timeout: all are slow, and nobody can be asked */
+    at(7564);
+    EXPECT("close m* silent", "close m* silent", "close m* silent", "s1 !EXPIRING job token=T1 valid=3333");
+    for (unsigned i = 0; i < 2; i++) {
+        dial(i);
+        shake(i);
+    }
+    vote("0-1", "KILL 1");
+    forget();
+    at(7580);
+    EXPECT("m0-1 EXTEND job T1 10000");
+    vote("0-1", "EXTEND 10000");
+    EXPECT("s1 !RENEWED job token=T1 valid=9897 until=17477");
+    lose(0);
+    lose(1);
+    at(14144); /* it is said again when it fails again */
+    EXPECT("s1 !EXPIRING job token=T1 valid=3333");
+}
+END_TEST
+
+START_TEST(gone_before_its_deadline)
+{
+    start(5);
+    grant(1, "LOCK job ttl=10s");
+    ask(2, "LOCK job wait=1m");
+    at(4000);
+    vote("0-1", "EXTEND NO");
+    EXPECT("m0-4 EXTEND job T1 10000");
+    vote("2", "EXTEND 10000");
+    EXPECT_NOTHING();
+    vote("3", "EXTEND NO"); /* no quorum can have it: somebody showed its token elsewhere */
+    EXPECT("s1 !LOST job token=T1 reason=gone", "m0-4 SET job T2 10000", "m0-4 ZADD job 4000007");
+    at(4001);
+    vote("4", "EXTEND 10000, SET NO, ZADD YES");
+    EXPECT_NOTHING();
+}
+END_TEST
+
+START_TEST(max_ends_it)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s max=15s");
+    at(4000);
+    vote("0-2", "EXTEND 10000");
+    at(7000);
+    vote("0-2", "EXTEND 10000");
+    EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED job token=T1 valid=9897 until=13897",
+           "m0-2 EXTEND job T1 10000", "s1 !RENEWED job token=T1 valid=9000 until=16000");
+    EXPECT_DEADLINE(16000); /* no renewal any more, and no warning: nothing fails */
+    ask(1, "EXTEND job token=T1 ttl=20s");
+    vote("0-2", "EXTEND 20000");
+    EXPECT("m0-2 EXTEND job T1 20000", "s1 !RENEWED job token=T1 valid=9000 until=16000",
+           "s1 #2 +EXTENDED job valid=9000 until=16000");
+    at(16000);
+    EXPECT("s1 !LOST job token=T1 reason=max");
+}
+END_TEST
+
+START_TEST(masters_in_quarantine_do_not_count)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    restart(2, 0);
+    dial(2);
+    shake(2);
+    EXPECT_MASTER(2, "quarantine restart left=60602");
+    forget();
+    at(4000);
+    vote("0,2", "EXTEND 10000");
+    EXPECT("m0-2 EXTEND job T1 10000");
+    vote("1", "EXTEND 10000");
+    EXPECT("s1 !RENEWED *");
+}
+END_TEST
+
+/* The daemon slept: what it reads first does not bring back what is over. */
+START_TEST(renewal_that_is_answered_after_the_deadline)
+{
+    config.node_timeout_ms = 10000;
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    at(4000);
+    EXPECT("m0-2 EXTEND job T1 10000");
+    at_without_work(10897);
+    vote("0-2", "EXTEND 10000");
+    work();
+    EXPECT("s1 !LOST job token=T1 reason=expired");
+}
+END_TEST
+
+/* ---- EXTEND and CHECK ---- */
+
+START_TEST(extend_on_a_minority_fails_and_the_lock_stays)
+{
+    start(5);
+    grant(1, "LOCK job ttl=10s");
+    at(2000);
+    ask(1, "EXTEND job token=T1");
+    vote("0-1", "EXTEND 10000");
+    vote("2", "EXTEND NO");
+    EXPECT("m0-4 EXTEND job T1 10000");
+    at(2050);
+    EXPECT("s1 #2 -NOQUORUM job votes=2/5 nodes=++-??");
+    ask(2, "CHECK job token=T1"); /* bound here: no master is asked */
+    EXPECT("s2 #3 +HELD job valid=8847 until=10897");
+}
+END_TEST
+
+START_TEST(extend_sets_the_ttl_of_renewals)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    at(2000);
+    ask(2, "EXTEND job token=T1 ttl=30s");
+    vote("0-2", "EXTEND 30000");
+    EXPECT("m0-2 EXTEND job T1 30000", "s1 !RENEWED job token=T1 valid=29697 until=31697",
+           "s2 #2 +EXTENDED job valid=29697 until=31697");
+    at(11000); /* a third, less 10 % */
+    EXPECT("m0-2 EXTEND job T1 30000");
+    ask(1, "EXTEND job token=T1 ttl=61s");
+    ask(1, "EXTEND job token=T1 ttl=99ms");
+    EXPECT("s1 #3 -BADARG job : ttl is at most 1m *", "s1 #4 -BADARG job : ttl is at least 100ms *");
+}
+END_TEST
+
+START_TEST(extend_only_lengthens)
+{
+    start(3);
+    grant(1, "LOCK job ttl=20s hold=lease");
+    at(2000);
+    ask(2, "EXTEND job token=T1 ttl=1s");
+    vote("0-1", "EXTEND 19000"); /* what the keys had is more */
+    EXPECT("m0-2 EXTEND job T1 1000", "s2 #2 +EXTENDED job valid=18807 until=20807");
+    vote("2", "EXTEND 19000");
+    ask(2, "CHECK job token=T1"); /* a lease may have been released elsewhere: asked */
+    EXPECT("m0-2 CHECK job T1");
+    vote("0", "CHECK 18500");
+    vote("1", "CHECK 18900");
+    EXPECT("s2 #3 +HELD job valid=18312 until=20312"); /* the Q-th largest, less drift */
+}
+END_TEST
+
+START_TEST(extend_of_a_token_unknown_here_checks_first)
+{
+    start(5);
+    ask(1, "EXTEND job token=X ttl=5s");
+    EXPECT("m0-4 CHECK job X");
+    at(1010);
+    vote("0-2", "CHECK 1000");
+    EXPECT("m0-4 EXTEND job X 5000");
+    vote("3", "CHECK NO"); /* the first question's; no answer to the second */
+    at(1020);
+    vote("0", "EXTEND 9000");
+    vote("3", "EXTEND NO");
+    vote("1", "EXTEND 5000");
+    vote("4", "CHECK 900, EXTEND 7000");
+    EXPECT("s1 #1 +EXTENDED job valid=4937 until=5957"); /* 1010 + 5000 - drift - 1: of 9000, 7000, 5000 */
+    vote("2", "EXTEND 5000");
+    EXPECT_NOTHING();
+}
+END_TEST
+
+START_TEST(extend_and_check_of_a_token_that_nobody_holds)
+{
+    start(3);
+    ask(1, "EXTEND job token=X");
+    ask(1, "CHECK job token=X");
+    forget();
+    vote("0", "CHECK NO, CHECK 100");
+    vote("1", "CHECK NO, CHECK 3"); /* no time is left of it */
+    EXPECT("s1 #1 -NOTHELD job", "s1 #2 -NOTHELD job : *");
+    vote("2", "CHECK NO, CHECK NO");
+    lose(0);
+    lose(1);
+    ask(1, "CHECK job token=X");
+    ask(1, "EXTEND job token=X");
+    EXPECT("s1 #3 -NOQUORUM job votes=1/3 nodes=!!+", "s1 #4 -NOQUORUM job votes=1/3 nodes=!!+");
+}
+END_TEST
+
+/* ---- scripts that were not run ---- */
+
+START_TEST(not_run_is_repeated_while_it_is_wanted)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    at(4000);
+    vote("0", "EXTEND NOT_RUN");
+    EXPECT("m0-2 EXTEND job T1 10000", "m0 EXTEND job T1 10000");
+    vote("0", "EXTEND 10000");
+    vote("1", "EXTEND 10000");
+    EXPECT("s1 !RENEWED *");
+    ask(1, "UNLOCK job");
+    vote("2", "EXTEND NOT_RUN"); /* the lock is given back: nobody wants that any more */
+    EXPECT("m0-2 RELEASE job T1");
+    vote("0", "RELEASE NOT_RUN");
+    EXPECT("m0 RELEASE job T1");
+    vote("0-1", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED job confirmed=2/3");
+    ask(1, "CHECK job token=X");
+    vote("0-1", "CHECK NO");
+    EXPECT("m0-2 CHECK job X", "s1 #3 -NOTHELD job");
+    vote("2", "RELEASE YES, CHECK NOT_RUN"); /* answered without it */
+    EXPECT_NOTHING();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {renewed_at_a_third_of_its_ttl,
+                                  renewal_fails_until_it_is_lost,
+                                  renewal_comes_back,
+                                  gone_before_its_deadline,
+                                  max_ends_it,
+                                  masters_in_quarantine_do_not_count,
+                                  renewal_that_is_answered_after_the_deadline,
+                                  extend_on_a_minority_fails_and_the_lock_stays,
+                                  extend_sets_the_ttl_of_renewals,
+                                  extend_only_lengthens,
+                                  extend_of_a_token_unknown_here_checks_first,
+                                  extend_and_check_of_a_token_that_nobody_holds,
+                                  not_run_is_repeated_while_it_is_wanted,
+                                  NULL};
+    return trace_run("coordinator: lease", tests);
+}

@@ -1,0 +1,278 @@
+/* Traces: how a lock is given back, by whom, and what a master owes us of that. */
+#include "tests/unit/trace.h"
+
+/* ---- UNLOCK ---- */
+
+START_TEST(unlocked_when_q_confirmed)
+{
+    start(5);
+    grant(1, "LOCK job ttl=10s");
+    ask(1, "UNLOCK job");
+    EXPECT("m0-4 RELEASE job T1");
+    vote("0-1", "RELEASE YES");
+    EXPECT_NOTHING();
+    vote("2", "RELEASE NO"); /* not there: that confirms it too */
+    EXPECT("s1 #2 +UNLOCKED job confirmed=3/5");
+    vote("3-4", "RELEASE YES");
+    EXPECT_DEADLINE(INT64_MAX);
+    ask(1, "UNLOCK job");
+    EXPECT("s1 #3 -NOTHELD job : *");
+}
+END_TEST
+
+START_TEST(unlocked_at_node_timeout)
+{
+    start(5);
+    grant(1, "LOCK job ttl=10s");
+    lose(4);
+    ask(1, "UNLOCK job token=T1");
+    vote("0", "RELEASE YES");
+    vote("1", "RELEASE OOM");
+    forget();
+    at(1049);
+    EXPECT_NOTHING();
+    at(1050);
+    EXPECT("s1 #2 +UNLOCKED job confirmed=1/5");
+    EXPECT_MASTER(2, "slow silent undo=1");
+    EXPECT_MASTER(4, "down undo=1");
+    vote("2-3", "RELEASE YES");
+    EXPECT_MASTER(2, "up");
+}
+END_TEST
+
+START_TEST(unlock_of_a_lock_that_was_lost)
+{
+    start(4);
+    grant(1, "LOCK job ttl=10s");
+    ask(1, "UNLOCK job");
+    vote("0", "RELEASE YES");
+    vote("1", "RELEASE NO");
+    EXPECT("m0-3 RELEASE job T1");
+    vote("2", "RELEASE NO"); /* N - Q + 1 = 2: no quorum had it */
+    EXPECT("s1 #2 -NOTHELD job : it was lost before this release");
+    vote("3", "RELEASE YES");
+}
+END_TEST
+
+START_TEST(unlock_by_the_token_of_another_session)
+{
+    start(5);
+    grant(1, "LOCK job ttl=10s");
+    ask(1, "LOCK job token=T1");
+    EXPECT("s1 #2 +LOCKED job token=T1 fence=1000007 valid=9897 until=10897 depth=2");
+    ask(2, "UNLOCK job token=T1"); /* whoever shows the token is the holder, whatever the depth */
+    EXPECT("s1 !LOST job token=T1 reason=released", "m0-4 RELEASE job T1");
+    vote("0", "RELEASE NO");
+    vote("1-2", "RELEASE YES");
+    EXPECT_NOTHING();
+    vote("3", "RELEASE YES");
+    EXPECT("s2 #3 +UNLOCKED job confirmed=4/5");
+    vote("4", "RELEASE YES");
+    ask(1, "UNLOCK job");
+    EXPECT("s1 #4 -NOTHELD job : *");
+}
+END_TEST
+
+START_TEST(unlock_by_a_token_that_is_unknown_here)
+{
+    start(3);
+    ask(1, "UNLOCK a token=X");
+    ask(1, "UNLOCK b token=X");
+    ask(1, "UNLOCK c token=X");
+    EXPECT("m0-2 RELEASE a X", "m0-2 RELEASE b X", "m0-2 RELEASE c X");
+    vote("0", "RELEASE NO, RELEASE YES, RELEASE YES");
+    vote("1", "RELEASE NO");
+    EXPECT("s1 #1 -NOTHELD a");
+    vote("1", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED b confirmed=2/3");
+    at(1050);
+    EXPECT("s1 #3 -NOQUORUM c votes=1/3 nodes=+??");
+    lose(0);
+    lose(1);
+    lose(2);
+    ask(1, "UNLOCK d token=X");
+    EXPECT("s1 #4 -NOQUORUM d votes=0/3 nodes=!!!");
+}
+END_TEST
+
+START_TEST(unlock_without_a_token_is_for_what_this_session_took)
+{
+    start(3);
+    grant(1, "LOCK job hold=lease");
+    ask(2, "UNLOCK job");
+    EXPECT("s2 #2 -NOTHELD job : *");
+    ask(1, "UNLOCK job token=X"); /* the token counts where one is given */
+    vote("0-1", "RELEASE NO");
+    EXPECT("m0-2 RELEASE job X", "s1 #3 -NOTHELD job");
+    ask(1, "UNLOCK job");
+    vote("2", "RELEASE NO");
+    vote("0-2", "RELEASE YES");
+    EXPECT("m0-2 RELEASE job T1", "s1 #4 +UNLOCKED job confirmed=2/3");
+}
+END_TEST
+
+START_TEST(depth)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    at(2000);
+    ask(1, "LOCK job token=T1");
+    ask(1, "LOCK job token=T1");
+    EXPECT("s1 #2 +LOCKED job token=T1 fence=1000007 valid=8897 until=10897 depth=2",
+           "s1 #3 +LOCKED job token=T1 fence=1000007 valid=8897 until=10897 depth=3");
+    ask(1, "UNLOCK job");
+    ask(1, "UNLOCK job token=T1");
+    EXPECT("s1 #4 +UNLOCKED job confirmed=0/3 depth=2", "s1 #5 +UNLOCKED job confirmed=0/3 depth=1");
+    ask(2, "LOCK job token=T1");   /* another's, */
+    ask(1, "LOCK job token=X");    /* nobody's, */
+    ask(1, "LOCK other token=T1"); /* and none of that name */
+    EXPECT("s2 #6 -NOTHELD job : *", "s1 #7 -NOTHELD job : *", "s1 #8 -NOTHELD other : *");
+    ask(1, "UNLOCK job");
+    vote("0-1", "RELEASE YES");
+    EXPECT("m0-2 RELEASE job T1", "s1 #9 +UNLOCKED job confirmed=2/3");
+}
+END_TEST
+
+START_TEST(undelivered_grant_is_undone)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    ask(2, "LOCK job wait=1m");
+    undelivered(1, 7); /* of another request: nothing */
+    undelivered(3, 1);
+    EXPECT_NOTHING();
+    undelivered(1, 1);
+    vote("0-1", "RELEASE YES");
+    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job 1000008");
+}
+END_TEST
+
+/* ---- the undo list ---- */
+
+/* A lost link: behind the kill of the old connection, and for a TTL after that. */
+START_TEST(owed_until_a_ttl_after_the_kill)
+{
+    start(3);
+    ask(1, "LOCK job ttl=10s");
+    lose(0);
+    at(1050);
+    vote("1-2", "SET YES, ZADD YES, RELEASE YES");
+    EXPECT_LAST("s1 #1 -NOQUORUM job *");
+    at(20000); /* our SET may run on the old connection whenever that master wakes up */
+    EXPECT_MASTER(0, "down undo=1");
+    dial(0);
+    shake(0);
+    EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL 101");
+    at(20100);
+    vote("0", "KILL 1");
+    work();
+    EXPECT("m0 RELEASE job T1");
+    EXPECT_MASTER(0, "undoing undo=1");
+    lose(0);
+    at(30099);
+    EXPECT_MASTER(0, "down undo=1");
+    at(30100); /* a TTL after the kill: whatever ran before it has expired */
+    EXPECT_MASTER(0, "down");
+}
+END_TEST
+
+START_TEST(owed_where_it_was_refused)
+{
+    start(3);
+    grant(1, "LOCK job ttl=5s");
+    ask(1, "UNLOCK job");
+    vote("0", "RELEASE MISCONF"); /* not run */
+    vote("1-2", "RELEASE YES");
+    EXPECT_MASTER(0, "up undo=1");
+    forget();
+    at(1999);
+    EXPECT_NOTHING();
+    at(2000);
+    EXPECT("m0 RELEASE job T1");
+    vote("0", "RELEASE MISCONF");
+    at(3000);
+    EXPECT("m0 RELEASE job T1");
+    vote("0", "RELEASE YES");
+    EXPECT_MASTER(0, "up");
+    EXPECT_DEADLINE(INT64_MAX);
+}
+END_TEST
+
+START_TEST(owed_by_those_that_got_the_set_only)
+{
+    start(5);
+    lose(4);
+    ask(1, "LOCK job ttl=10s");
+    vote("0-2", "SET NO, ZADD NO");
+    EXPECT_LAST("s1 #1 -BUSY job");
+    lose(0);
+    lose(3);
+    work();
+    vote("1-2", "RELEASE NO");
+    EXPECT_MASTER(0, "down");        /* refused */
+    EXPECT_MASTER(3, "down undo=1"); /* silent */
+    EXPECT_MASTER(4, "down");        /* not asked */
+}
+END_TEST
+
+/* A granted attempt owes nothing: a late grant joins the lease. */
+START_TEST(nothing_owed_of_a_grant)
+{
+    start(3);
+    ask(1, "LOCK job ttl=10s");
+    vote("0-1", "SET YES, ZADD YES");
+    lose(2);
+    work();
+    EXPECT_LAST("s1 #1 +LOCKED *");
+    EXPECT_MASTER(2, "down");
+    ask(1, "UNLOCK job"); /* the release is owed: its key may be there */
+    vote("0-1", "RELEASE YES");
+    EXPECT_LAST("s1 #2 +UNLOCKED *");
+    EXPECT_MASTER(2, "down undo=1");
+}
+END_TEST
+
+START_TEST(oldest_makes_room_when_the_list_is_full)
+{
+    config.max_undo = 2;
+    start(3);
+    grant(1, "LOCK a");
+    grant(1, "LOCK b");
+    grant(1, "LOCK c");
+    lose(2);
+    ask(1, "UNLOCK a");
+    ask(1, "UNLOCK b");
+    vote("0-1", "RELEASE YES, RELEASE YES");
+    EXPECT_MASTER(2, "down undo=2");
+    ask(1, "UNLOCK c");
+    vote("0-1", "RELEASE YES");
+    EXPECT_MASTER(2, "down undo=2");
+    forget();
+    dial(2);
+    shake(2);
+    vote("2", "KILL 0");
+    work();
+    EXPECT("m2 CLIENT_ID", "m2 INFO", "m2 KILL 301", "m2 RELEASE * T*", "m2 RELEASE * T*");
+    vote("2", "RELEASE YES, RELEASE YES");
+    EXPECT_MASTER(2, "up");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {unlocked_when_q_confirmed,
+                                  unlocked_at_node_timeout,
+                                  unlock_of_a_lock_that_was_lost,
+                                  unlock_by_the_token_of_another_session,
+                                  unlock_by_a_token_that_is_unknown_here,
+                                  unlock_without_a_token_is_for_what_this_session_took,
+                                  depth,
+                                  undelivered_grant_is_undone,
+                                  owed_until_a_ttl_after_the_kill,
+                                  owed_where_it_was_refused,
+                                  owed_by_those_that_got_the_set_only,
+                                  nothing_owed_of_a_grant,
+                                  oldest_makes_room_when_the_list_is_full,
+                                  NULL};
+    return trace_run("coordinator: release", tests);
+}
