@@ -16,7 +16,7 @@ $(BUILD)/mutants/%.o: %.c Makefile
 $(SIM): $(SIM_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
-$(SIM_MODEL): $(BUILD)/tests/sim/test_model.o $(BUILD)/tests/sim/store.o $(BUILD)/tests/sim/rand.o $(BUILD)/proto/resp.o
+$(SIM_MODEL): $(addprefix $(BUILD)/,tests/sim/test_model.o tests/sim/store.o tests/sim/rand.o $(patsubst %.c,%.o,$(wildcard proto/*.c)))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread -lhiredis
 
 -include $(SIM_OBJ:.o=.d) $(SIM_MODEL).d
