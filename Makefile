@@ -76,7 +76,7 @@ demo: deps ## a short session with nc: lock, refusal, waiting, a stopped master
 
 check: deps ## every test
 	@$(MAKE) --no-print-directory $(PARALLEL) all objects
-	@REDLOCKD=$(abspath $(BUILD))/redlockd tests/run.sh $(UNIT) $(INTEG)
+	@REDLOCKD=$(abspath $(BUILD))/redlockd tests/run.sh $(UNIT) $(INTEG) $(CHECKS)
 
 asan: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory check BUILD=build/asan ASAN=1

@@ -1,0 +1,34 @@
+# make fuzz T=60: each fuzzer for T seconds, two at a time; what crashes one stays in build/fuzz/.
+# make check replays the seeds and what was found before, without libFuzzer.
+FUZZ        := line conn resp conf coordinator
+FUZZ_CC     ?= clang
+FUZZ_FLAGS  := -fsanitize=address,undefined -fno-sanitize-recover=all
+# The dictionaries do better than comparisons traced one by one, which halve the speed.
+FUZZ_CFLAGS := -std=c11 -D_GNU_SOURCE -DREDLOCKD_VERSION='"$(VERSION)"' -DFUZZING -I. $(WARNINGS) -O2 -g \
+               -fno-omit-frame-pointer -fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp $(FUZZ_FLAGS)
+FUZZ_DIR    := $(BUILD)/fuzz
+FUZZ_OBJ    := $(patsubst $(BUILD)/%,$(FUZZ_DIR)/obj/%,$(LIB_OBJ))
+# What several harnesses may share: all that is neither a harness nor the replay's main().
+FUZZ_HELP   := $(filter-out tests/fuzz/fuzz_% tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
+FUZZ_PROGS  := $(FUZZ:%=$(FUZZ_DIR)/fuzz_%)
+REPLAY      := $(BUILD)/tests/fuzz/replay
+REPLAY_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/fuzz/*.c)))
+
+CHECKS  += $(REPLAY)
+objects: $(REPLAY)
+
+$(REPLAY): $(REPLAY_OBJ) $(BUILD)/libdaemon.a
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(FUZZ_DIR)/obj/%.o: %.c Makefile tests/fuzz/fuzz.mk
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(FUZZ_PROGS): $(FUZZ_DIR)/fuzz_%: $(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJ) $(FUZZ_HELP:%.c=$(FUZZ_DIR)/obj/%.o)
+	$(FUZZ_CC) -fsanitize=fuzzer $(FUZZ_FLAGS) -o $@ $^ $(LIBS)
+
+fuzz: $(FUZZ_PROGS) ## T=60: hostile bytes against every parser and the coordinator, T seconds each
+	@tests/fuzz/run.sh $(FUZZ_DIR) $(or $(T),60) $(FUZZ)
+
+-include $(REPLAY_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(FUZZ_PROGS:$(FUZZ_DIR)/%=$(FUZZ_DIR)/obj/tests/fuzz/%.d)
+.PHONY: fuzz

@@ -1,0 +1,99 @@
+/* A configuration: what is refused is told with its place, one line an error, and what is taken
+ * is whole, consistent, and the same again when it is printed and read. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/conf.h"
+#include "tests/fuzz/fuzz.h"
+
+static const char name[] = "fuzz.yaml";
+
+/* "fuzz.yaml:3:5: key: what", or without a place where the file as a whole is wrong. */
+static bool is_warning(const char *line)
+{
+    int end = 0;
+    (void)sscanf(line, "fuzz.yaml:%*u:%*u: %*[a-z_]: warning:%n", &end);
+    return end > 0;
+}
+
+static void check_errors(const char *errors, size_t len, int faults)
+{
+    int seen = 0;
+    for (const char *at = errors; at < errors + len;) {
+        const char *end = memchr(at, '\n', (size_t)(errors + len - at));
+        size_t line = end ? (size_t)(end - at) : 0;
+        assert(end && line > sizeof name && memcmp(at, name, sizeof name - 1) == 0);
+        for (size_t i = 0; i < line; i++)
+            assert((unsigned char)at[i] >= 0x20 && at[i] != 0x7f);
+        seen += !is_warning(at);
+        at = end + 1;
+    }
+    assert(seen == faults);
+}
+
+static int parse(struct conf *conf, const char *text, size_t len)
+{
+    char *errors = NULL;
+    size_t errors_len = 0;
+    FILE *out = open_memstream(&errors, &errors_len);
+    assert(out);
+    int faults = conf_parse(conf, name, text, len, out);
+    fclose(out);
+    check_errors(errors, errors_len, faults);
+    free(errors);
+    return faults;
+}
+
+static char *print(const struct conf *conf, size_t *len)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, len);
+    assert(out);
+    conf_print(conf, out);
+    fclose(out);
+    return text;
+}
+
+static void check_whole(const struct conf *conf)
+{
+    char key[64], value[2048], advice[160];
+    assert(conf->masters >= 1 && conf->masters <= MASTERS);
+    assert(conf->listeners >= 1 && conf->listeners <= CONF_LISTENERS);
+    assert(conf->min_ttl_ms > 0 && conf->min_ttl_ms <= conf->default_ttl_ms);
+    assert(conf->default_ttl_ms <= conf->max_ttl_ms && conf->max_ttl_ms >= 2000);
+    assert(conf->node_timeout_ms > 0 && conf->min_ttl_ms >= 2 * conf->node_timeout_ms);
+    assert(conf->retry_min_ms > 0 && conf->retry_min_ms <= conf->retry_max_ms);
+    assert(conf->min_validity_ms > 0 && conf->min_validity_ms < conf->min_ttl_ms);
+    assert(memchr(conf->key_prefix, 0, sizeof conf->key_prefix) && !strchr(conf->key_prefix, ','));
+    assert(conf->max_clients >= 1 && conf->max_locks >= 1 && conf->max_waiters >= 1);
+    for (unsigned i = 0; i < conf->masters; i++)
+        assert(conf->nodes[i].address.path[0] || conf->nodes[i].address.port);
+    for (unsigned i = 0; conf_row(conf, i, key, sizeof key, value, sizeof value); i++)
+        assert(key[0] && strlen(value) < sizeof value);
+    (void)conf_masters_advice(conf->masters, advice, sizeof advice);
+}
+
+int HARNESS(fuzz_conf)(const uint8_t *data, size_t size)
+{
+    static struct conf conf, again;
+    char *exact = malloc(size + 1);
+    memcpy(exact + 1, data, size);
+    int faults = parse(&conf, exact + 1, size);
+    free(exact);
+    if (faults > 0)
+        return 0;
+    check_whole(&conf);
+    size_t len = 0, again_len = 0;
+    char *text = print(&conf, &len);
+    if (parse(&again, text, len) != 0) {
+        fwrite(text, 1, len, stderr);
+        abort();
+    }
+    check_whole(&again);
+    char *more = print(&again, &again_len);
+    assert(len == again_len && memcmp(text, more, len) == 0);
+    free(text);
+    free(more);
+    return 0;
+}

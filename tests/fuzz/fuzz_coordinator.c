@@ -1,0 +1,460 @@
+/* Bytes become events for the coordinator: requests, votes of masters that mostly tell the truth,
+ * lies, losses, timers, ends of sessions. Its own data is checked after each step, and from outside:
+ *
+ *     one answer to each request, and none to another
+ *     commands only to masters that are connected
+ *     a bounded amount of work at any one time
+ *     all quiet once everything is healed and everybody has gone
+ *     and, as long as no master lied: one holder of a name at a time, and fences that grow */
+#include <assert.h>
+#include <string.h>
+
+#include "tests/fuzz/world.h"
+
+enum {
+    SPIN = 4000,  /* timers due at one time */
+    HEAL = 50000, /* steps until all is quiet */
+    HEAL_MS = 5000,
+    QUIET_MS = 60000,
+};
+
+/* ---- events ---- */
+
+static void step(struct world *w, enum event_kind kind)
+{
+    struct core_event *event = &w->event;
+    if (w->actions.random_used)
+        for (unsigned i = 0; i < sizeof event->random; i++) {
+            w->random = w->random * 6364136223846793005u + 1442695040888963407u;
+            event->random[i] = (uint8_t)(w->random >> 56);
+        }
+    event->kind = kind;
+    event->now_ms = w->now_ms;
+    event->wall_us = 1700000000000000 + w->now_ms * 1000 + w->wall_ahead_us;
+    coordinator_step(w->c, event, &w->actions);
+    for (unsigned i = 0; i < w->actions.count; i++)
+        world_carry_out(w, &w->actions.list[i]);
+    coordinator_check(w->c);
+}
+
+static void master_step(struct world *w, enum event_kind kind, const struct fake_master *m)
+{
+    w->event.master = m->index;
+    w->event.connection = m->connection;
+    step(w, kind);
+}
+
+static void run_timers(struct world *w, unsigned most)
+{
+    for (unsigned i = 0; i < most && coordinator_deadline(w->c) <= w->now_ms; i++) {
+        assert(i + 1 < SPIN);
+        step(w, EVENT_TIMER);
+    }
+}
+
+/* The oldest command's answer: the truth, or what replace says (of its kind at least). */
+static void vote(struct world *w, struct fake_master *m, void (*replace)(struct world *, const struct sent *))
+{
+    if (!m->connected || m->count == 0)
+        return;
+    struct sent sent = master_next(m);
+    w->event.verb = sent.verb;
+    w->event.ref = sent.ref;
+    master_run(m, &sent, w->now_ms, &w->event.vote);
+    if (replace != NULL)
+        replace(w, &sent);
+    master_step(w, EVENT_MASTER_VOTE, m);
+}
+
+static void lie_number(struct world *w, const struct sent *sent)
+{
+    static const uint64_t limits[] = {0, 1, 5, 1000, FENCE_MAX - 1, FENCE_MAX, INT64_MAX - 1, INT64_MAX};
+    struct vote *v = &w->event.vote;
+    uint8_t choice = bytes_next(&w->in);
+    v->kind = VOTE_NUMBER;
+    v->number = choice < 128 ? limits[choice % 8] : bytes_number(&w->in, choice % 9) & INT64_MAX;
+    if (sent->verb == COMMAND_ZSCORE && v->number > FENCE_MAX)
+        v->number = FENCE_MAX;
+}
+
+static void lie_info(struct world *w)
+{
+    struct master_info *info = &w->event.vote.info;
+    uint8_t flags = bytes_next(&w->in), more = bytes_next(&w->in);
+    w->event.vote.kind = VOTE_INFO;
+    info->replica = flags & 1;
+    info->cluster = flags & 2;
+    info->loading = flags & 4;
+    info->evicts = flags & 8;
+    info->version = flags & 16 ? 0x060005 : 0x080002;
+    info->uptime_s = flags & 32 ? INT64_C(999999999999999999) : more;
+    if (flags & 64) /* perhaps another one's */
+        info->run_id[0] = (char)('a' + more % 8);
+}
+
+/* Whatever proto/resp could make of a reply to this command. */
+static void lie(struct world *w, const struct sent *sent)
+{
+    uint8_t choice = bytes_next(&w->in);
+    struct vote *v = &w->event.vote;
+    bool script = sent->verb >= COMMAND_RELEASE;
+    w->lied = true;
+    v->kind = VOTE_ERROR;
+    v->error = (enum vote_error)(choice / 8 % (ERROR_WRONGTYPE + 1));
+    if (choice % 8 < 2)
+        return;
+    switch (sent->verb) {
+    case COMMAND_INFO: lie_info(w); break;
+    case COMMAND_CLIENT_ID:
+    case COMMAND_KILL:
+    case COMMAND_ZSCORE: lie_number(w, sent); break;
+    case COMMAND_SET:
+    case COMMAND_ZADD:
+    case COMMAND_RELEASE: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
+    case COMMAND_EXTEND:
+    case COMMAND_CHECK:
+        v->kind = VOTE_NO;
+        if (choice & 8)
+            lie_number(w, sent);
+        break;
+    }
+    if (script && choice % 8 == 2)
+        v->kind = VOTE_NOT_RUN;
+}
+
+/* Another command of that verb, gone or not: as after an answer too many. */
+static void misdirect(struct world *w, const struct sent *sent)
+{
+    w->lied = true;
+    if (sent->verb >= COMMAND_SET)
+        w->event.ref = sent->ref ^ bytes_number(&w->in, 1 + bytes_next(&w->in) % 4);
+}
+
+static void lose(struct world *w, struct fake_master *m, unsigned ran)
+{
+    if (!m->connected)
+        return;
+    master_lose(m, ran, w->now_ms);
+    master_step(w, EVENT_MASTER_LOST, m);
+}
+
+static void connect_master(struct world *w, struct fake_master *m)
+{
+    if (m->connected)
+        return;
+    master_connect(m);
+    master_step(w, EVENT_MASTER_CONNECTED, m);
+}
+
+/* ---- clients ---- */
+
+static struct client *client_of(struct world *w, uint8_t which)
+{
+    struct client *client = &w->clients[which % CLIENTS];
+    if (client->session == 0)
+        client->session = ++w->last_session;
+    return client;
+}
+
+static struct token token_of(struct world *w, uint8_t which)
+{
+    struct token none = {{which}};
+    return which % 16 < TOKENS ? w->tokens[which % TOKENS] : none;
+}
+
+static int64_t duration_of(struct world *w)
+{
+    static const int64_t ms[] = {
+        -1, 0, 99, 100, 101, 200, 500, 1000, 2999, 3000, 3001, 5000, DURATION_MAX_MS};
+    return ms[bytes_next(&w->in) % (sizeof ms / sizeof ms[0])];
+}
+
+static void ask(struct world *w, enum verb verb)
+{
+    uint8_t who = bytes_next(&w->in), how = bytes_next(&w->in);
+    struct client *client = client_of(w, who);
+    struct request *what = &w->event.what;
+    unsigned place = 0, name = who / 4 % NAMES;
+    while (place < ASKED && w->asked[place].session != 0)
+        place++;
+    if (client->closed || place == ASKED)
+        return;
+    memset(what, 0, sizeof *what);
+    what->verb = verb;
+    what->name.len = 1;
+    what->name.text[0] = (char)('a' + name);
+    what->ttl_ms = what->max_ms = -1;
+    what->has_token = verb == VERB_EXTEND || verb == VERB_CHECK || (verb != VERB_CANCEL && (how & 3) == 3);
+    what->token = token_of(w, how >> 2);
+    if (verb == VERB_LOCK && !what->has_token) {
+        what->hold = how & 4 ? HOLD_LEASE : HOLD_SESSION;
+        what->wait_ms = how & 8 ? duration_of(w) : 0;
+        what->max_ms = how & 16 ? duration_of(w) : -1;
+        what->wait_ms = what->wait_ms < 0 ? 0 : what->wait_ms;
+    }
+    if (verb == VERB_EXTEND || (verb == VERB_LOCK && !what->has_token))
+        what->ttl_ms = how & 32 ? duration_of(w) : -1;
+    const struct asked *target = &w->asked[how % ASKED];
+    bool mine = target->session == client->session && target->verb == VERB_LOCK;
+    w->event.target = verb == VERB_CANCEL && mine ? target->request : 0;
+    if (verb == VERB_UNLOCK)
+        world_forget(w, name, what->has_token ? &what->token : NULL, client->session, 0);
+    w->event.session = client->session;
+    w->event.request = ++w->last_request;
+    w->asked[place] = (struct asked){client->session, w->last_request, verb, false};
+    step(w, EVENT_REQUEST);
+}
+
+static void finish(struct world *w, struct client *client)
+{
+    if (client->finished || client->closed)
+        return;
+    client->finished = true;
+    world_forget(w, NAMES, NULL, client->session, 0);
+    w->event.session = client->session;
+    step(w, EVENT_SESSION_FINISH);
+}
+
+static void close_session(struct world *w, struct client *client, bool released)
+{
+    uint64_t session = client->session;
+    if (client->closed || (released && (!client->finished || world_asked(w, session) > 0)))
+        return;
+    client->closed = true;
+    for (unsigned i = 0; i < ASKED; i++)
+        w->asked[i].optional |= w->asked[i].session == session;
+    w->event.session = session;
+    step(w, released ? EVENT_SESSION_RELEASE : EVENT_SESSION_DROP);
+}
+
+/* No byte of its last grant was written, then its connection ended. */
+static void undelivered(struct world *w, struct client *client)
+{
+    const struct belief *last = &w->holds[(w->next_hold + HOLDS - 1) % HOLDS];
+    if (client->closed || last->session != client->session)
+        return;
+    w->event.session = client->session;
+    w->event.request = last->request;
+    world_forget(w, NAMES, NULL, client->session, last->request);
+    step(w, EVENT_UNDELIVERED);
+    close_session(w, client, world_asked(w, client->session) == 0 && client->finished);
+}
+
+static void end_client(struct world *w)
+{
+    uint8_t how = bytes_next(&w->in);
+    struct client *client = client_of(w, how);
+    switch (how / CLIENTS % 4) {
+    case 0: finish(w, client); break;
+    case 1: close_session(w, client, true); break;
+    case 2: close_session(w, client, false); break;
+    default: undelivered(w, client); break;
+    }
+}
+
+/* ---- a run ---- */
+
+static void pass_time(struct world *w)
+{
+    static const int64_t ms[] = {1, 2, 5, 10, 20, 49, 50, 51, 100, 333, 500, 999, 1000, 1001, 3000, 10000};
+    uint8_t how = bytes_next(&w->in);
+    int64_t deadline_ms = coordinator_deadline(w->c);
+    if (how & 64 && deadline_ms != INT64_MAX && deadline_ms > w->now_ms)
+        w->now_ms = deadline_ms;
+    else
+        w->now_ms += ms[how % 16];
+    if (how & 128)
+        run_timers(w, 1u + (how >> 4 & 3u) * 8);
+}
+
+static void show(const struct world *w)
+{
+    struct cursor locks = {0}, waits = {0};
+    struct coordinator_stats stats;
+    struct lock_row lock;
+    struct waiter_row wait;
+    struct master_row master;
+    unsigned lock_rows = 0, wait_rows = 0;
+    while (coordinator_lock_row(w->c, w->now_ms, &locks, &lock))
+        lock_rows++;
+    while (coordinator_waiter_row(w->c, w->now_ms, &waits, &wait))
+        wait_rows++;
+    for (unsigned i = 0; i < w->config.masters; i++)
+        coordinator_master_row(w->c, w->now_ms, i, &master);
+    coordinator_stats(w->c, &stats);
+    assert(lock_rows == stats.locks && wait_rows == stats.waiters);
+}
+
+static void rare(struct world *w, struct fake_master *m)
+{
+    switch (bytes_next(&w->in) % 8) {
+    case 0:
+        if (m->connected)
+            master_step(w, EVENT_MASTER_BACKLOG, m);
+        break;
+    case 1: /* of a connection before the present one */
+        w->event.verb = (enum command_verb)(bytes_next(&w->in) % (COMMAND_CHECK + 1));
+        w->event.ref = bytes_number(&w->in, 4);
+        w->event.vote.kind = VOTE_NUMBER;
+        w->event.master = m->index;
+        w->event.connection = m->connection - 1;
+        step(w, (enum event_kind)(EVENT_MASTER_VOTE + bytes_next(&w->in) % 3));
+        break;
+    case 2: master_run_ghosts(m, w->now_ms); break;
+    case 3: w->wall_ahead_us = (int64_t)bytes_number(&w->in, 7) - (1LL << 54); break;
+    case 4:
+        w->draining |= bytes_next(&w->in) == 0xdd;
+        if (w->draining)
+            step(w, EVENT_DRAIN);
+        break;
+    case 5: show(w); break;
+    case 6:
+        lose(w, m, bytes_next(&w->in));
+        master_restart(m, w->now_ms);
+        w->forgot = true;
+        break;
+    default: step(w, EVENT_TIMER); break; /* early */
+    }
+}
+
+static void answer_all(struct world *w, unsigned rounds)
+{
+    for (unsigned n = 0; n < rounds; n++)
+        for (unsigned i = 0; i < w->config.masters; i++)
+            vote(w, &w->masters[i], NULL);
+}
+
+static void happen(struct world *w, uint8_t what)
+{
+    struct fake_master *m = &w->masters[(what >> 4) % w->config.masters];
+    switch (what & 15) {
+    case 0:
+    case 1: ask(w, VERB_LOCK); break;
+    case 2: ask(w, VERB_UNLOCK); break;
+    case 3: ask(w, VERB_EXTEND); break;
+    case 4: ask(w, VERB_CHECK); break;
+    case 5: ask(w, VERB_CANCEL); break;
+    case 6: vote(w, m, NULL); break;
+    case 7: answer_all(w, 1 + (what >> 4)); break;
+    case 8: vote(w, m, lie); break;
+    case 9: vote(w, m, misdirect); break;
+    case 10: connect_master(w, m); break;
+    case 11: lose(w, m, bytes_next(&w->in)); break;
+    case 12: pass_time(w); break;
+    case 13: run_timers(w, 1 + (what >> 4)); break;
+    case 14: end_client(w); break;
+    default: rare(w, m); break;
+    }
+    for (unsigned i = 0; i < w->config.masters; i++)
+        if (w->masters[i].connected && w->masters[i].full)
+            master_step(w, EVENT_MASTER_BACKLOG, &w->masters[i]);
+}
+
+/* Every master answers truly; time passes as the coordinator wants it. false: nothing is to be done
+ * before end_ms. */
+static bool heal_some(struct world *w, int64_t end_ms)
+{
+    bool answered = false;
+    for (unsigned i = 0; i < w->config.masters; i++) {
+        connect_master(w, &w->masters[i]);
+        answered |= w->masters[i].count > 0;
+        vote(w, &w->masters[i], NULL);
+    }
+    run_timers(w, SPIN);
+    if (answered)
+        return true;
+    int64_t deadline_ms = coordinator_deadline(w->c);
+    if (deadline_ms >= end_ms)
+        return false;
+    w->now_ms = deadline_ms > w->now_ms ? deadline_ms : w->now_ms + 1;
+    return true;
+}
+
+/* answered: only until nobody waits for an answer. */
+static void heal(struct world *w, int64_t for_ms, bool answered)
+{
+    int64_t end_ms = w->now_ms + for_ms;
+    for (unsigned i = 0; w->now_ms < end_ms && heal_some(w, end_ms); i++) {
+        assert(i < HEAL);
+        if (answered && world_asked(w, 0) == 0)
+            return;
+    }
+}
+
+static void wind_up(struct world *w)
+{
+    struct coordinator_stats stats;
+    w->in.at = w->in.end;
+    w->wall_ahead_us = 0;
+    for (unsigned i = 0; i < w->config.masters; i++)
+        lose(w, &w->masters[i], 0);
+    heal(w, HEAL_MS, false);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        if (w->clients[i].session != 0)
+            finish(w, &w->clients[i]);
+    heal(w, QUIET_MS, true);
+    assert(world_asked(w, 0) == 0);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        if (w->clients[i].session != 0)
+            close_session(w, &w->clients[i], true);
+    heal(w, HEAL_MS, false);
+    w->now_ms += QUIET_MS;
+    heal(w, HEAL_MS, false);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        assert(w->clients[i].session == 0);
+    coordinator_stats(w->c, &stats);
+    assert(stats.locks == 0 && stats.waiters == 0 && stats.sessions == 0 && stats.resources == 0);
+    assert(stats.rounds_live == 0 && stats.undo_live == 0);
+    assert(!w->draining || coordinator_drained(w->c));
+}
+
+static void world_start(struct world *w, const uint8_t *data, size_t size)
+{
+    memset(w, 0, sizeof *w);
+    w->in = (struct bytes){data, data + size};
+    uint8_t masters = bytes_next(&w->in), flags = bytes_next(&w->in);
+    w->config = (struct coordinator_config){
+        .masters = masters < 64    ? 3
+                   : masters < 128 ? 5
+                                   : 1 + masters % MASTERS,
+        .default_ttl_ms = 1000,
+        .min_ttl_ms = 100,
+        .max_ttl_ms = 3000,
+        .node_timeout_ms = 50,
+        .min_validity_ms = 1,
+        .retry_min_ms = 20,
+        .retry_max_ms = 100,
+        .drain_timeout_ms = 2000,
+        .restart_guard = !(flags & 1),
+        .max_sessions = CLIENTS,
+        .max_locks = flags & 2 ? 1 : 8,
+        .max_waiters = flags & 4 ? 2 : 64,
+        .max_undo = flags & 8 ? 2 : 64,
+        .max_locks_per_client = flags & 16 ? 1 : 8,
+        .max_waits_per_client = flags & 32 ? 1 : 32,
+        .hash_seed = 1,
+    };
+    w->now_ms = 1000000;
+    w->actions.random_used = true;
+    w->c = coordinator_new(&w->config);
+    assert(w->c != NULL);
+    for (unsigned i = 0; i < w->config.masters; i++) {
+        master_start(&w->masters[i], i, flags & 128 ? w->now_ms : 0);
+        if (!(flags & 64))
+            connect_master(w, &w->masters[i]);
+    }
+    if (!(flags & 64))
+        answer_all(w, 2);
+}
+
+int HARNESS(fuzz_coordinator)(const uint8_t *data, size_t size)
+{
+    static struct world world;
+    struct world *w = &world;
+    world_start(w, data, size);
+    while (w->in.at < w->in.end)
+        happen(w, bytes_next(&w->in));
+    wind_up(w);
+    coordinator_free(w->c);
+    return 0;
+}

@@ -1,0 +1,104 @@
+/* Every line is parsed; what is refused must be told in one good line, and what is taken must
+ * keep its limits and must not break out of the command that is made of it for masters. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/line.h"
+#include "proto/resp.h"
+#include "tests/fuzz/fuzz.h"
+
+static void check_text(const char *out, size_t len)
+{
+    assert(len >= 1 && len <= SERVER_LINE_BYTES && out[len - 1] == '\n');
+    for (size_t i = 0; i + 1 < len; i++)
+        assert(out[i] >= 0x20 && out[i] <= 0x7e);
+}
+
+static void check_refusal(const struct refusal *refusal)
+{
+    char out[SERVER_LINE_BYTES];
+    assert(refusal->code >= REPLY_BUSY && refusal->tag.len <= TAG_BYTES && refusal->name.len <= NAME_BYTES);
+    assert(memchr(refusal->words, 0, sizeof refusal->words) &&
+           memchr(refusal->text, 0, sizeof refusal->text));
+    size_t len = line_format_refusal(out, refusal);
+    check_text(out, len);
+    assert(out[0] == (refusal->tag.len ? '#' : '-'));
+}
+
+/* A name that ended an argument would be a command of the client's own on every master. */
+static void check_command(const struct request *request, enum command_verb verb, long long words)
+{
+    static struct resp_format *format;
+    struct command command = {.verb = verb, .name = request->name, .token = request->token, .number = 10000};
+    const struct resp_reply *reply;
+    const char *why;
+    size_t len;
+    if (!format)
+        format = resp_format_new("redlock:");
+    char *bytes = resp_command(format, &command, &len);
+    struct resp_reader *reader = resp_reader_new();
+    assert(bytes && reader && resp_reader_feed(reader, bytes, len) == 0);
+    assert(resp_reader_next(reader, &reply, &why) == 1);
+    assert(reply->type == RESP_ARRAY && reply->integer == words);
+    assert(resp_reader_next(reader, &reply, &why) == 0);
+    resp_reader_free(reader);
+    resp_bytes_free(bytes);
+}
+
+static void check_time(int64_t ms)
+{
+    assert(ms >= -1 && ms <= DURATION_MAX_MS);
+}
+
+static void check_request(const struct request *request)
+{
+    bool lock = request->verb <= VERB_CHECK;
+    assert(request->verb <= VERB_SHOW && request->tag.len <= TAG_BYTES && request->target.len <= TAG_BYTES);
+    assert(request->name.len <= NAME_BYTES && (!lock || request->name.len >= 1));
+    assert(request->note.len <= WORD_BYTES && request->client.len <= WORD_BYTES);
+    for (unsigned i = 0; lock && i < request->name.len; i++)
+        assert(request->name.text[i] > 0x20 && request->name.text[i] < 0x7f && request->name.text[i] != ',');
+    check_time(request->ttl_ms);
+    check_time(request->wait_ms);
+    check_time(request->max_ms);
+    assert(request->wait_ms >= 0);
+    if (lock) {
+        check_command(request, COMMAND_SET, 6);
+        check_command(request, COMMAND_RELEASE, 5);
+    }
+}
+
+static void run_line(const char *line, size_t len)
+{
+    struct request request;
+    struct refusal refusal;
+    enum line_result result = line_parse(line, len, &request, &refusal);
+    if (result == LINE_REFUSED)
+        check_refusal(&refusal);
+    else if (result == LINE_REQUEST)
+        check_request(&request);
+    int64_t ms = line_duration_ms(line, len);
+    check_time(ms);
+    if (len > 0 && result == LINE_REQUEST) /* what it begins with decides who is spoken to, not its length */
+        (void)line_is_foreign(line, len);
+}
+
+int HARNESS(fuzz_line)(const uint8_t *data, size_t size)
+{
+    size_t start = 0;
+    for (size_t i = 0; i <= size; i++) {
+        if (i < size && data[i] != '\n')
+            continue;
+        /* In memory of just this size, so that a byte read too many is seen. */
+        size_t len = i - start;
+        char *line = malloc(len + 1);
+        char *exact = line + 1;
+        memcpy(exact, data + start, len);
+        run_line(exact, len);
+        (void)line_is_foreign(exact, len);
+        free(line);
+        start = i + 1;
+    }
+    return 0;
+}

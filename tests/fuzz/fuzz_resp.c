@@ -1,0 +1,133 @@
+/* What a master answers, fed as it comes and fed in pieces: the same replies, and nothing but
+ * votes that its command can have. The first byte seeds the pieces' sizes; byte 1 with n and c
+ * stands for 256 n times c, so that small files reach the limits. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/info.h"
+#include "proto/resp.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { REPLIES = 4096, BYTES = 192 * 1024 };
+
+static const unsigned kinds[] = {
+    [COMMAND_CLIENT_ID] = 1u << VOTE_NUMBER,
+    [COMMAND_INFO] = 1u << VOTE_INFO,
+    [COMMAND_KILL] = 1u << VOTE_NUMBER,
+    [COMMAND_SET] = 1u << VOTE_YES | 1u << VOTE_NO,
+    [COMMAND_ZADD] = 1u << VOTE_YES | 1u << VOTE_NO,
+    [COMMAND_ZSCORE] = 1u << VOTE_NUMBER,
+    [COMMAND_RELEASE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_EXTEND] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_CHECK] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+};
+
+static void check_vote(enum command_verb verb, const struct resp_reply *reply)
+{
+    struct vote vote;
+    resp_vote(verb, reply, &vote);
+    if (vote.kind == VOTE_ERROR) {
+        assert(resp_error_name(vote.error) != NULL);
+        return;
+    }
+    assert(kinds[verb] & 1u << vote.kind);
+    assert((reply->type == RESP_ERROR) == (vote.kind == VOTE_NOT_RUN));
+    if (vote.kind == VOTE_NUMBER)
+        assert(vote.number <= (verb == COMMAND_ZSCORE ? FENCE_MAX : INT64_MAX));
+    if (vote.kind == VOTE_INFO)
+        assert(vote.info.uptime_s >= 0 && !memchr(vote.info.run_id, 0, RUN_ID_HEX));
+}
+
+static uint32_t digest(uint32_t sum, const void *bytes, size_t len)
+{
+    const uint8_t *at = bytes;
+    while (len-- > 0)
+        sum = (sum ^ *at++) * 16777619u; /* FNV-1a */
+    return sum;
+}
+
+static uint32_t check_reply(const struct resp_reply *reply)
+{
+    assert(reply->type <= RESP_ARRAY && reply->text_len <= RESP_TEXT_BYTES && !reply->text[reply->text_len]);
+    assert(reply->type != RESP_ARRAY || (reply->integer >= 0 && reply->integer <= RESP_ARRAY_ELEMENTS));
+    for (unsigned verb = COMMAND_CLIENT_ID; verb <= COMMAND_CHECK; verb++)
+        check_vote((enum command_verb)verb, reply);
+    uint32_t sum = digest(2166136261u, reply->text, reply->text_len);
+    sum = digest(sum, &reply->type, sizeof reply->type);
+    return digest(sum, &reply->integer, sizeof reply->integer);
+}
+
+/* seed 0: all at once. */
+static size_t next_piece(uint32_t *seed, size_t left)
+{
+    if (*seed == 0)
+        return left;
+    *seed = *seed * 1664525u + 1013904223u;
+    size_t limit = *seed >> 31 ? 8 : 4096;
+    size_t piece = 1 + (*seed >> 8) % limit;
+    return piece < left ? piece : left;
+}
+
+/* Returns how many replies there were, and their digests; *broken: the reader had enough. */
+static unsigned read_all(const char *bytes, size_t len, uint32_t seed, uint32_t sums[REPLIES], bool *broken)
+{
+    struct resp_reader *reader = resp_reader_new();
+    unsigned replies = 0;
+    int got = 0;
+    assert(reader);
+    for (size_t at = 0; at < len && got >= 0;) {
+        size_t piece = next_piece(&seed, len - at);
+        char *exact = malloc(piece);
+        memcpy(exact, bytes + at, piece);
+        assert(exact && resp_reader_feed(reader, exact, piece) == 0);
+        free(exact);
+        at += piece;
+        const struct resp_reply *reply;
+        const char *why = NULL;
+        while (replies < REPLIES && (got = resp_reader_next(reader, &reply, &why)) > 0)
+            sums[replies++] = check_reply(reply);
+        assert(got >= 0 || why != NULL);
+        if (got < 0) /* and it stays so */
+            assert(resp_reader_next(reader, &reply, &why) < 0);
+        if (replies == REPLIES)
+            break;
+    }
+    *broken = got < 0;
+    resp_reader_free(reader);
+    return replies;
+}
+
+static size_t expand(struct bytes in, char *out)
+{
+    size_t len = 0;
+    while (in.at < in.end && len < BYTES - 1) {
+        uint8_t c = *in.at++;
+        size_t times = 1;
+        if (c == 1) {
+            times = 256 * (size_t)bytes_next(&in);
+            c = bytes_next(&in);
+        }
+        for (; times > 0 && len < BYTES - 1; times--)
+            out[len++] = (char)c;
+    }
+    return len;
+}
+
+int HARNESS(fuzz_resp)(const uint8_t *data, size_t size)
+{
+    static char bytes[BYTES];
+    static uint32_t whole[REPLIES], pieces[REPLIES];
+    struct bytes in = {data, data + size};
+    struct master_info info;
+    bool whole_broken, pieces_broken;
+    uint32_t seed = bytes_next(&in) + 1u;
+    size_t len = expand(in, bytes);
+
+    (void)info_parse(bytes, len, &info);
+    unsigned n = read_all(bytes, len, seed, pieces, &pieces_broken);
+    unsigned m = read_all(bytes, len, 0, whole, &whole_broken);
+    assert(n == m && memcmp(whole, pieces, n * sizeof whole[0]) == 0);
+    assert(n == REPLIES || whole_broken == pieces_broken);
+    return 0;
+}

@@ -1,0 +1,158 @@
+#include "tests/fuzz/masters.h"
+
+#include <assert.h>
+#include <string.h>
+
+void master_start(struct fake_master *m, unsigned index, int64_t started_ms)
+{
+    memset(m, 0, sizeof *m);
+    m->index = index;
+    m->started_ms = started_ms;
+    m->next_client_id = 3;
+}
+
+void master_restart(struct fake_master *m, int64_t now_ms)
+{
+    assert(!m->connected);
+    memset(m->keys, 0, sizeof m->keys);
+    memset(m->scores, 0, sizeof m->scores);
+    m->ghost_count = 0;
+    m->run++;
+    m->started_ms = now_ms;
+    m->next_client_id = 3; /* the same ids again */
+}
+
+void master_connect(struct fake_master *m)
+{
+    assert(!m->connected);
+    m->connected = true;
+    m->full = false;
+    m->connection++;
+    m->client_id = m->next_client_id++;
+    m->first = m->count = 0;
+}
+
+void master_lose(struct fake_master *m, unsigned ran, int64_t now_ms)
+{
+    for (unsigned i = 0; m->count > 0; i++) {
+        struct sent sent = master_next(m);
+        struct vote vote;
+        if (i < ran)
+            master_run(m, &sent, now_ms, &vote);
+        else if (m->ghost_count < GHOSTS)
+            m->ghosts[m->ghost_count++] = sent;
+    }
+    m->connected = false;
+}
+
+void master_queue(struct fake_master *m, const struct command *command)
+{
+    m->full |= m->count == QUEUE;
+    if (m->full) /* a stream loses its end, never its middle */
+        return;
+    struct sent *sent = &m->queue[(m->first + m->count++) % QUEUE];
+    sent->verb = command->verb;
+    sent->ref = command->ref;
+    sent->number = command->number;
+    sent->client_id = m->client_id;
+    sent->token = command->token;
+    sent->name = command->name.len == 1 ? (unsigned)(command->name.text[0] - 'a') % NAMES : 0;
+}
+
+struct sent master_next(struct fake_master *m)
+{
+    assert(m->count > 0);
+    struct sent sent = m->queue[m->first];
+    m->first = (m->first + 1) % QUEUE;
+    m->count--;
+    return sent;
+}
+
+void master_run_ghosts(struct fake_master *m, int64_t now_ms)
+{
+    struct vote vote;
+    unsigned count = m->ghost_count;
+    m->ghost_count = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (m->ghosts[i].verb != COMMAND_KILL)
+            master_run(m, &m->ghosts[i], now_ms, &vote);
+}
+
+static void kill_ghosts(struct fake_master *m, uint64_t client_id)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < m->ghost_count; i++)
+        if (m->ghosts[i].client_id != client_id)
+            m->ghosts[kept++] = m->ghosts[i];
+    m->ghost_count = kept;
+}
+
+void master_info(const struct fake_master *m, int64_t now_ms, struct master_info *info)
+{
+    memset(info, 0, sizeof *info);
+    memset(info->run_id, '0', RUN_ID_HEX);
+    info->run_id[0] = (char)('a' + m->index % 16);
+    for (unsigned i = 0, run = m->run; i < 8; i++, run >>= 4)
+        info->run_id[8 - i] = "0123456789abcdef"[run & 15];
+    info->version = 0x07000f;
+    info->uptime_s = (now_ms - m->started_ms) / 1000;
+}
+
+static void vote_yes_no(struct vote *vote, bool yes)
+{
+    vote->kind = yes ? VOTE_YES : VOTE_NO;
+}
+
+static void vote_number(struct vote *vote, uint64_t number)
+{
+    vote->kind = VOTE_NUMBER;
+    vote->number = number;
+}
+
+void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote)
+{
+    struct key *key = &m->keys[sent->name];
+    uint64_t *score = &m->scores[sent->name];
+    bool there = key->ends_ms > now_ms;
+    bool ours = there && memcmp(&key->token, &sent->token, sizeof key->token) == 0;
+    int64_t ends_ms =
+        sent->verb == COMMAND_SET || sent->verb == COMMAND_EXTEND ? now_ms + (int64_t)sent->number : 0;
+
+    memset(vote, 0, sizeof *vote);
+    switch (sent->verb) {
+    case COMMAND_CLIENT_ID: vote_number(vote, sent->client_id); break;
+    case COMMAND_INFO:
+        vote->kind = VOTE_INFO;
+        master_info(m, now_ms, &vote->info);
+        break;
+    case COMMAND_KILL:
+        kill_ghosts(m, sent->number);
+        vote_number(vote, 1);
+        break;
+    case COMMAND_SET:
+        if (!there)
+            *key = (struct key){sent->token, ends_ms};
+        vote_yes_no(vote, !there);
+        break;
+    case COMMAND_ZADD:
+        vote_yes_no(vote, sent->number > *score);
+        if (sent->number > *score)
+            *score = sent->number;
+        break;
+    case COMMAND_ZSCORE: vote_number(vote, *score); break;
+    case COMMAND_RELEASE:
+        if (ours)
+            key->ends_ms = 0;
+        vote_yes_no(vote, ours);
+        break;
+    case COMMAND_EXTEND:
+        if (ours && ends_ms > key->ends_ms)
+            key->ends_ms = ends_ms;
+        /* fall through */
+    case COMMAND_CHECK:
+        vote->kind = VOTE_NO;
+        if (ours)
+            vote_number(vote, (uint64_t)(key->ends_ms - now_ms));
+        break;
+    }
+}

@@ -1,0 +1,51 @@
+/* Masters for fuzz_coordinator: each a queue of commands in the order in which they were sent, and
+ * what a Redis server would remember of them. A command runs when it is answered, or, after its
+ * connection was lost, at any time until that connection is killed, or never. */
+#ifndef REDLOCKD_TESTS_FUZZ_MASTERS_H
+#define REDLOCKD_TESTS_FUZZ_MASTERS_H
+
+#include "proto/command.h"
+
+enum { QUEUE = 512, GHOSTS = 64, NAMES = 3 };
+
+struct sent {
+    enum command_verb verb;
+    unsigned name; /* which, from 0 */
+    uint64_t ref, number;
+    uint64_t client_id; /* of the connection that it came by */
+    struct token token;
+};
+
+struct key {
+    struct token token;
+    int64_t ends_ms; /* 0: there is none */
+};
+
+struct fake_master {
+    unsigned index;
+    bool connected, full;
+    uint32_t connection;
+    uint64_t client_id, next_client_id;
+    struct sent queue[QUEUE];
+    unsigned first, count;
+    struct sent ghosts[GHOSTS]; /* of lost connections */
+    unsigned ghost_count;
+    unsigned run;
+    int64_t started_ms;
+    struct key keys[NAMES];
+    uint64_t scores[NAMES]; /* names are chosen from different buckets */
+};
+
+void master_start(struct fake_master *m, unsigned index, int64_t started_ms);
+void master_restart(struct fake_master *m, int64_t now_ms); /* empty */
+void master_connect(struct fake_master *m);                 /* it is not connected */
+/* The first `ran` commands without an answer run; some others may later. */
+void master_lose(struct fake_master *m, unsigned ran, int64_t now_ms);
+void master_queue(struct fake_master *m, const struct command *command);
+/* The oldest; there is one. */
+struct sent master_next(struct fake_master *m);
+void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote);
+void master_run_ghosts(struct fake_master *m, int64_t now_ms);
+void master_info(const struct fake_master *m, int64_t now_ms, struct master_info *info);
+
+#endif

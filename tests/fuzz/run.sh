@@ -1,0 +1,41 @@
+#!/bin/bash
+# tests/fuzz/run.sh FOLDER SECONDS NAME...: runs FOLDER/fuzz_NAME for so many seconds, two at a time.
+# What they learn is kept in FOLDER/corpus, what crashes them in FOLDER/NAME-crash-...
+set -uo pipefail
+
+folder=$1 seconds=$2
+shift 2
+
+run_one() {
+    local name=$1 log=$folder/$1.log
+    local args=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
+        -reload=0 -artifact_prefix="$folder/$name-")
+    [ -f "tests/fuzz/$name.dict" ] && args+=(-dict="tests/fuzz/$name.dict")
+    case $name in
+    line) args+=(-max_len=2200) ;;
+    coordinator) args+=(-max_len=2000) ;;
+    *) args+=(-max_len=8000) ;;
+    esac
+    mkdir -p "$folder/corpus/$name"
+    "$folder/fuzz_$name" "${args[@]}" "$folder/corpus/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1
+    local status=$?
+    local runs coverage
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
+    if [ $status -eq 0 ] && [ -n "$runs" ]; then
+        printf 'ok    fuzz_%-14s %10d runs, %5d edges covered\n' "$name" "$runs" "$coverage"
+        return 0
+    fi
+    printf '%s\n' "$(
+        printf 'FAIL  fuzz_%s: exit status %d; again: make %s/tests/fuzz/replay && %s/tests/fuzz/replay %s/%s-*\n' \
+            "$name" $status "${folder%/*}" "${folder%/*}" "$folder" "$name"
+        grep -v '^#' "$log" | tail -n 60 | sed 's/^/      /'
+    )"
+    return 1
+}
+export -f run_one
+export folder seconds
+
+mkdir -p "$folder"
+# shellcheck disable=SC2016
+printf '%s\0' "$@" | xargs -0 -n 1 -P "${JOBS:-2}" bash -c 'run_one "$1"' run

@@ -1,0 +1,135 @@
+/* What must hold of the coordinator's actions, whatever the events were. */
+#include "tests/fuzz/world.h"
+
+#include <assert.h>
+#include <string.h>
+
+static struct asked *asked_find(struct world *w, uint64_t request)
+{
+    for (unsigned i = 0; i < ASKED; i++)
+        if (w->asked[i].session != 0 && w->asked[i].request == request)
+            return &w->asked[i];
+    return NULL;
+}
+
+unsigned world_asked(const struct world *w, uint64_t session)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < ASKED; i++)
+        count += w->asked[i].session != 0 && !w->asked[i].optional &&
+                 (session == 0 || w->asked[i].session == session);
+    return count;
+}
+
+static bool same_token(const struct token *a, const struct token *b)
+{
+    return memcmp(a->bytes, b->bytes, TOKEN_BYTES) == 0;
+}
+
+static void hold_granted(struct world *w, const struct action *action)
+{
+    const struct reply *reply = &action->u.reply;
+    unsigned name = (unsigned)(reply->name.text[0] - 'a');
+    bool proves = !w->lied && (!w->forgot || w->config.restart_guard);
+    assert(name < NAMES && reply->until_ms - w->now_ms >= 0 && reply->fence <= FENCE_MAX);
+    for (unsigned i = 0; proves && i < HOLDS; i++) {
+        const struct belief *other = &w->holds[i];
+        assert(!other->held || other->name != name || other->until_ms <= w->now_ms);
+    }
+    assert(w->lied || w->forgot || reply->fence > w->fences[name]);
+    w->fences[name] = reply->fence;
+    w->holds[w->next_hold++ % HOLDS] = (struct belief){
+        .held = true,
+        .name = name,
+        .session = action->session,
+        .request = action->request,
+        .until_ms = reply->until_ms,
+        .token = reply->token,
+    };
+    w->tokens[w->next_token++ % TOKENS] = reply->token;
+}
+
+static void hold_longer(struct world *w, unsigned name, const struct token *token, int64_t until_ms)
+{
+    for (unsigned i = 0; i < HOLDS; i++) {
+        struct belief *hold = &w->holds[i];
+        if (hold->held && hold->name == name && hold->until_ms > w->now_ms && until_ms > hold->until_ms &&
+            same_token(&hold->token, token))
+            hold->until_ms = until_ms;
+    }
+}
+
+void world_forget(struct world *w, unsigned name, const struct token *token, uint64_t session,
+                  uint64_t request)
+{
+    for (unsigned i = 0; i < HOLDS; i++) {
+        struct belief *hold = &w->holds[i];
+        bool this_one = token != NULL
+                            ? hold->name == name && same_token(&hold->token, token)
+                            : hold->session == session && (request == 0 || hold->request == request) &&
+                                  (name == NAMES || hold->name == name);
+        if (this_one)
+            hold->held = false;
+    }
+}
+
+static void check_reply(struct world *w, const struct action *action)
+{
+    const struct reply *reply = &action->u.reply;
+    struct asked *asked = asked_find(w, action->request);
+    assert(asked != NULL && asked->session == action->session);
+    assert(reply->code != REPLY_HELLO && reply->code <= REPLY_BADTAG && reply->name.len <= 1);
+    if (reply->code == REPLY_LOCKED && asked->verb == VERB_LOCK && reply->depth <= 1)
+        hold_granted(w, action);
+    assert(reply->code != REPLY_NOQUORUM || reply->masters == w->config.masters);
+    asked->session = 0;
+}
+
+static void check_notice(struct world *w, const struct action *action)
+{
+    const struct notice *notice = &action->u.notice;
+    unsigned name = (unsigned)(notice->name.text[0] - 'a');
+    bool open = false;
+    for (unsigned i = 0; i < CLIENTS; i++)
+        open |= w->clients[i].session == action->session;
+    assert(open && notice->name.len == 1 && name < NAMES);
+    if (notice->kind == NOTICE_LOST)
+        world_forget(w, name, &notice->token, 0, 0);
+    if (notice->kind == NOTICE_RENEWED)
+        hold_longer(w, name, &notice->token, notice->until_ms);
+}
+
+static void check_ended(struct world *w, uint64_t session)
+{
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        struct client *client = &w->clients[i];
+        if (client->session != session)
+            continue;
+        assert(client->closed);
+        memset(client, 0, sizeof *client);
+        return;
+    }
+    assert(0 && "the end of a session that is not there");
+}
+
+void world_carry_out(struct world *w, const struct action *action)
+{
+    struct fake_master *m = &w->masters[action->master % MASTERS];
+    switch (action->kind) {
+    case ACTION_SEND:
+        for (unsigned i = 0; i < MASTERS; i++) {
+            if (!(action->masters & 1u << i))
+                continue;
+            assert(i < w->config.masters && w->masters[i].connected);
+            master_queue(&w->masters[i], &action->u.command);
+        }
+        break;
+    case ACTION_CLOSE_MASTER:
+        assert(action->master < w->config.masters && m->connected);
+        master_lose(m, bytes_next(&w->in) & 3, w->now_ms);
+        break;
+    case ACTION_REPLY: check_reply(w, action); break;
+    case ACTION_NOTICE: check_notice(w, action); break;
+    case ACTION_SESSION_ENDED: check_ended(w, action->session); break;
+    }
+}

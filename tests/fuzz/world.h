@@ -1,0 +1,68 @@
+/* What fuzz_coordinator knows of its world, and what it believes of each client. */
+#ifndef REDLOCKD_TESTS_FUZZ_WORLD_H
+#define REDLOCKD_TESTS_FUZZ_WORLD_H
+
+#include "daemon/coordinator/coordinator.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/masters.h"
+
+enum {
+    CLIENTS = 4,
+    ASKED = 64,
+    HOLDS = 64,
+    TOKENS = 8,
+};
+
+struct asked {
+    uint64_t session, request; /* session 0: a free place */
+    enum verb verb;
+    bool optional; /* its session was dropped: nobody reads the answer */
+};
+
+struct client {
+    uint64_t session; /* 0: none */
+    bool finished, closed;
+};
+
+/* What a client believes, from its grant to the end that it knows of. */
+struct belief {
+    bool held;
+    unsigned name;
+    uint64_t session, request;
+    int64_t until_ms;
+    struct token token;
+};
+
+struct world {
+    struct coordinator *c;
+    struct coordinator_config config;
+    struct core_event event;
+    struct actions actions;
+    struct bytes in;
+    int64_t now_ms, wall_ahead_us;
+    uint64_t random, last_session, last_request;
+    struct fake_master masters[MASTERS];
+    struct client clients[CLIENTS];
+    struct asked asked[ASKED];
+    struct belief holds[HOLDS];
+    unsigned next_hold;
+    struct token tokens[TOKENS]; /* that were granted */
+    unsigned next_token;
+    uint64_t fences[NAMES];
+    bool lied;   /* no vote proves anything any more */
+    bool forgot; /* a master restarted */
+    bool draining;
+};
+
+/* Checks one action of the step that was made and does what it says. */
+void world_carry_out(struct world *w, const struct action *action);
+
+/* Requests without an answer, of one session or (0) of all that somebody waits for. */
+unsigned world_asked(const struct world *w, uint64_t session);
+
+/* Nobody believes in it any more: the holds of that token, or (token NULL) of that session, of one of its
+ * requests (0: all) and of one name (NAMES: all). */
+void world_forget(struct world *w, unsigned name, const struct token *token, uint64_t session,
+                  uint64_t request);
+
+#endif
