@@ -88,7 +88,7 @@ static void grant(struct coordinator *c, struct round *round, uint64_t fence)
     int64_t until_ms = quorum_until_ms(round->t0_ms, round->ttl_ms);
     bool valid = until_ms - c->now_ms >= c->config.min_validity_ms || mutant(MUTANT_NO_VALIDITY);
     if (!valid || is_too_late(c, round->resource->head)) {
-        fail(c, round, REPLY_NOQUORUM);
+        fail(c, round, valid ? REPLY_BUSY : REPLY_NOQUORUM);
         return;
     }
     struct resource *resource = detach(c, round);
@@ -102,6 +102,12 @@ static void grant(struct coordinator *c, struct round *round, uint64_t fence)
 static unsigned needed(const struct coordinator *c)
 {
     return mutant(MUTANT_QUORUM_MINUS_ONE) ? c->quorum - 1 : c->quorum;
+}
+
+/* Granted, and may still be asked: not a master that became slow, or was lost, in between. */
+static masters_t granting(const struct coordinator *c, const struct round *round)
+{
+    return round->tally.granted & (mutant(MUTANT_QUARANTINED_FENCES) ? c->extenders : c->voters);
 }
 
 static void ask_fence(struct coordinator *c, struct round *round, masters_t masters, uint64_t proposal)
@@ -147,11 +153,11 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     round->resource = resource;
     resource->round = round;
     c->acquiring++;
-    round->votes = c->voters;
-    round->tally.asked = mutant(MUTANT_QUARANTINED_FENCES) ? c->extenders : c->voters;
     uint64_t proposal = wait->tried ? 0 : propose(c);
     if (above_fences(c, round, proposal))
         return;
+    round->votes = c->voters;
+    round->tally.asked = mutant(MUTANT_QUARANTINED_FENCES) ? c->extenders : c->voters;
     round_send(c, round, COMMAND_SET, round->tally.asked, (uint64_t)round->ttl_ms);
     if (!wait->tried)
         ask_fence(c, round, round->tally.asked, proposal);
@@ -165,7 +171,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
 static void raise_begin(struct coordinator *c, struct round *round)
 {
     c->stats.raises++;
-    masters_t all = round->tally.granted & round->answered;
+    masters_t all = granting(c, round) & round->answered;
     masters_t ask = masters_without(all, round->accepted);
     round->scored = 0;
     round->fencing = all;
@@ -212,11 +218,11 @@ static void raise_write(struct coordinator *c, struct round *round)
     round_move(c, round, ROUND_RAISING);
 #ifdef MUTANTS
     if (mutant(MUTANT_FENCE_INCR_MAX)) {
-        incr_each(c, round, round->fencing & round->tally.granted);
+        incr_each(c, round, round->fencing & granting(c, round));
         return;
     }
 #endif
-    ask_fence(c, round, round->fencing & round->tally.granted, highest + 1);
+    ask_fence(c, round, round->fencing & granting(c, round), highest + 1);
 }
 
 void acquire_fence_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
@@ -261,7 +267,7 @@ static void look_refused(struct coordinator *c, struct round *round, bool late)
 
 static void look_asking(struct coordinator *c, struct round *round, bool late)
 {
-    masters_t granted = round->tally.granted;
+    masters_t granted = granting(c, round);
     masters_t can = granted | round_silent(round);
     if (round->fencing != 0)
         can &= round->answered | round->fence_pending;
@@ -285,8 +291,8 @@ static void look_asking(struct coordinator *c, struct round *round, bool late)
 
 static void look_fencing(struct coordinator *c, struct round *round, bool late)
 {
-    masters_t answered = round->tally.granted & round->answered;
-    masters_t can = round->tally.granted & (round->answered | round->fence_pending);
+    masters_t answered = granting(c, round) & round->answered;
+    masters_t can = granting(c, round) & (round->answered | round->fence_pending);
     if (masters_count(answered & round->accepted) >= needed(c))
         grant(c, round, round->proposal);
     else if (masters_count(answered) >= needed(c))
@@ -297,8 +303,8 @@ static void look_fencing(struct coordinator *c, struct round *round, bool late)
 
 static void look_reading(struct coordinator *c, struct round *round, bool late)
 {
-    masters_t known = round->tally.granted & (round->accepted | round->scored);
-    masters_t can = round->tally.granted & (known | round->fence_pending);
+    masters_t known = granting(c, round) & (round->accepted | round->scored);
+    masters_t can = granting(c, round) & (known | round->fence_pending);
     unsigned enough = mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : needed(c);
     if (masters_count(known) >= enough)
         raise_write(c, round);
@@ -308,8 +314,8 @@ static void look_reading(struct coordinator *c, struct round *round, bool late)
 
 static void look_raising(struct coordinator *c, struct round *round, bool late)
 {
-    masters_t answered = round->tally.granted & round->answered;
-    masters_t can = round->tally.granted & (round->answered | round->fence_pending);
+    masters_t answered = granting(c, round) & round->answered;
+    masters_t can = granting(c, round) & (round->answered | round->fence_pending);
     unsigned enough = mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : needed(c);
     if (masters_count(answered) >= enough)
         grant(c, round, round->proposal);

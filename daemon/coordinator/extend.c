@@ -93,13 +93,16 @@ static struct reply *answer(struct coordinator *c, struct round *round, enum rep
     return reply;
 }
 
-/* The lease that the round was about; NULL: there was none, or it is over. */
+/* The lease that the round was about; NULL: there was none, or it is over. Past its deadline a lock that is
+ * kept is lost, however late its timer and whatever the masters say: others may have had it in between. */
 static struct lease *lease_of(struct coordinator *c, struct round *round)
 {
     struct lease *lease = pool_find(&c->leases, round->lease);
-    if (lease != NULL && lease->renewal == round)
+    if (lease == NULL)
+        return NULL;
+    if (lease->renewal == round)
         lease->renewal = NULL;
-    return lease;
+    return lease_is_kept(lease) && c->now_ms >= lease->until_ms ? NULL : lease;
 }
 
 /* N-Q+1 masters say that it is not ours: no quorum can hold it. */

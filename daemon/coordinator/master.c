@@ -350,6 +350,7 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
         m->undoing = false;
         m->asked_ms = c->now_ms;
         master_move(c, m, MASTER_REFUSED, WHY_REPLICA);
+        rounds_lost(c, m->index);
     } else if (verb == COMMAND_RELEASE && m->undo_again_ms == INT64_MAX) {
         m->undo_again_ms = c->now_ms + ASK_AGAIN_MS;
     }

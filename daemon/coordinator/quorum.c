@@ -30,7 +30,7 @@ uint64_t quorum_nth_largest(const uint64_t *values, masters_t set, unsigned rank
         if (larger < rank && rank <= larger + equal)
             return values[i];
     }
-    assert(!"one of them has that rank");
+    assert(0 && "one of them has that rank");
     return 0;
 }
 

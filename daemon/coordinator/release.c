@@ -27,9 +27,20 @@ static void dequeue(struct release_queue *queue, struct release *release)
     *(release->next ? &release->next->prev : &queue->last) = release->prev;
 }
 
+static void unstale(struct coordinator *c, struct release *release)
+{
+    struct release **link = &c->stale_releases;
+    while (*link != release)
+        link = &(*link)->stale_next;
+    *link = release->stale_next;
+    release->stale = false;
+}
+
 static void release_free(struct coordinator *c, struct release *release)
 {
-    assert(release->answered && release->resource == NULL && !release->stale);
+    assert(release->answered && release->resource == NULL);
+    if (release->stale)
+        unstale(c, release);
     dequeue(queue_of(c, release), release);
     heap_remove(&c->deadlines, &release->item);
     pool_give(&c->releases, release);
@@ -39,7 +50,7 @@ static void release_free(struct coordinator *c, struct release *release)
 static struct release *release_take(struct coordinator *c)
 {
     struct release *oldest = c->releases_owed.first;
-    if (c->releases.used == c->releases.capacity && oldest != NULL && !oldest->stale) {
+    if (c->releases.used == c->releases.capacity && oldest != NULL) {
         c->stats.expired_undo++;
         release_free(c, oldest);
     }
@@ -166,6 +177,8 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     if (mutant(MUTANT_UNDO_FROM_T0))
         release->settled = release->owed;
     release->asked = release->unanswered = c->releasers;
+    if (mutant(MUTANT_RELEASE_ONLY_GRANTED) && release->answered)
+        release->asked = release->unanswered = c->releasers & order->may;
     release->timeout_ms = c->now_ms + c->config.node_timeout_ms;
     if (order->resource != NULL && order->resource->giving_back == NULL) {
         release->resource = order->resource;
@@ -252,7 +265,6 @@ void releases_lost(struct coordinator *c, unsigned master)
 void release_look_stale(struct coordinator *c)
 {
     struct release *release = c->stale_releases;
-    c->stale_releases = release->stale_next;
-    release->stale = false;
+    unstale(c, release);
     look(c, release, false);
 }

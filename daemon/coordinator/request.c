@@ -208,6 +208,6 @@ void request_begin(struct coordinator *c, const struct core_event *event)
     case VERB_EXTEND: extend(c, event); break;
     case VERB_CHECK: check(c, event); break;
     case VERB_CANCEL: cancel(c, event); break;
-    default: assert(!"the shell answers the other verbs itself");
+    default: assert(0 && "the shell answers the other verbs itself");
     }
 }

@@ -65,9 +65,29 @@ void round_move(struct coordinator *c, struct round *round, enum round_phase to)
     enqueue(&c->rounds_live, round);
 }
 
+static void make_stale(struct coordinator *c, struct round *round)
+{
+    if (round->stale)
+        return;
+    round->stale = true;
+    round->stale_next = c->stale_rounds;
+    c->stale_rounds = round;
+}
+
+static void unstale(struct coordinator *c, struct round *round)
+{
+    struct round **link = &c->stale_rounds;
+    while (*link != round)
+        link = &(*link)->stale_next;
+    *link = round->stale_next;
+    round->stale = false;
+}
+
 void round_free(struct coordinator *c, struct round *round)
 {
-    assert(round->resource == NULL && round->request == 0 && !round->stale);
+    assert(round->resource == NULL && round->request == 0);
+    if (round->stale)
+        unstale(c, round);
     dequeue(&c->rounds_live, round);
     pool_give(&c->rounds, round);
 }
@@ -123,6 +143,13 @@ static bool is_to_this_phase(const struct round *round, enum command_verb verb)
     return !(verb == COMMAND_CHECK && round->extend && round->phase != ROUND_CHECKING);
 }
 
+/* A renewal of a lease that was given back is not, nor a question that was answered. */
+static bool is_wanted(const struct coordinator *c, const struct round *round)
+{
+    bool held = pool_find(&c->leases, round->lease) != NULL;
+    return held || (round->lease == 0 && round->phase != ROUND_DECIDED);
+}
+
 static void count(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote)
 {
     masters_t bit = masters_bit(master);
@@ -152,7 +179,7 @@ void round_vote(struct coordinator *c, struct round *round, unsigned master, enu
 {
     if (!is_to_this_phase(round, verb))
         return;
-    if (vote->kind == VOTE_NOT_RUN) {
+    if (vote->kind == VOTE_NOT_RUN && is_wanted(c, round)) {
         round_send(c, round, verb, masters_bit(master), verb == COMMAND_EXTEND ? (uint64_t)round->ttl_ms : 0);
         return;
     }
@@ -170,27 +197,27 @@ void round_timeout(struct coordinator *c, struct round *round)
     look(c, round, true);
 }
 
+/* An attempt needs the master again, for the fence, and it may come back without its memory: what it
+ * granted counts no more. */
 void rounds_lost(struct coordinator *c, unsigned master)
 {
     masters_t bit = masters_bit(master);
     for (struct round *round = c->rounds_live.first; round != NULL; round = round->next) {
-        if (!(round_unheard(round) & bit))
+        masters_t lost = round_unheard(round) | (round->resource != NULL ? round->tally.granted : 0);
+        if (!(lost & bit))
             continue;
+        if (round->resource != NULL)
+            round->tally.granted = masters_without(round->tally.granted, bit);
         if (round_silent(round) & bit)
             round->tally.failed |= bit;
         round->fence_pending = masters_without(round->fence_pending, bit);
-        if (round->stale)
-            continue;
-        round->stale = true;
-        round->stale_next = c->stale_rounds;
-        c->stale_rounds = round;
+        make_stale(c, round);
     }
 }
 
 void round_look_stale(struct coordinator *c)
 {
     struct round *round = c->stale_rounds;
-    c->stale_rounds = round->stale_next;
-    round->stale = false;
+    unstale(c, round);
     look(c, round, false);
 }

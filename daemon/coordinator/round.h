@@ -24,6 +24,6 @@ void round_vote(struct coordinator *c, struct round *round, unsigned master, enu
                 const struct vote *vote);
 void round_timeout(struct coordinator *c, struct round *round); /* the oldest */
 void round_look_stale(struct coordinator *c);
-void rounds_lost(struct coordinator *c, unsigned master);
+void rounds_lost(struct coordinator *c, unsigned master); /* its connection, or our trust in it */
 
 #endif
