@@ -1,0 +1,400 @@
+/* Traces: which master may be asked what, and since when. */
+#include "tests/unit/trace.h"
+
+#include <string.h>
+
+/* ---- handshake ---- */
+
+START_TEST(handshake_before_anything_else)
+{
+    start_alone(1);
+    ck_assert_uint_eq(coordinator_settled(core), 0);
+    ask(1, "LOCK job");
+    EXPECT("s1 #1 -NOQUORUM job votes=0/1 nodes=!");
+    dial(0);
+    EXPECT("m0 CLIENT_ID", "m0 INFO");
+    EXPECT_MASTER(0, "handshake");
+    ck_assert_uint_eq(coordinator_settled(core), 0);
+    ask(1, "LOCK job");
+    EXPECT("s1 #2 -NOQUORUM job votes=0/1 nodes=!");
+    shake(0);
+    EXPECT_MASTER(0, "up");
+    ck_assert_uint_eq(coordinator_settled(core), 1);
+    ask(1, "LOCK job");
+    EXPECT("m0 SET job T1 10000", "m0 ZADD job *");
+}
+END_TEST
+
+START_TEST(handshake_that_takes_too_long)
+{
+    start_alone(2);
+    lose(1); /* could not be reached */
+    dial(0);
+    vote("0", "CLIENT_ID OK");
+    forget();
+    at(1999);
+    EXPECT_NOTHING();
+    at(2000);
+    EXPECT("close m0 handshake");
+    EXPECT_MASTER(0, "down timeout");
+    ck_assert_uint_eq(coordinator_settled(core), 2);
+    dial(0);
+    shake(0);
+    EXPECT("m0 CLIENT_ID", "m0 INFO"); /* it carried nothing: nothing to kill */
+    EXPECT_MASTER(0, "up");
+}
+END_TEST
+
+START_TEST(handshake_that_is_not_allowed)
+{
+    start_alone(3);
+    dial(0);
+    dial(1);
+    dial(2);
+    vote("0", "CLIENT_ID NOPERM");
+    vote("1", "CLIENT_ID OK, INFO NOAUTH");
+    vote("2", "CLIENT_ID OK, INFO LOADING");
+    EXPECT_MASTER(0, "down noperm");
+    EXPECT_MASTER(1, "down noperm");
+    EXPECT_MASTER(2, "down loading");
+    EXPECT_LAST("close m2 handshake");
+}
+END_TEST
+
+START_TEST(refused_and_asked_again_each_second)
+{
+    start_alone(6);
+    info[0].replica = true;
+    info[1].cluster = true;
+    info[2].version = 0x060163; /* 6.1.99 */
+    info[3].version = 0x060200;
+    memcpy(info[4].run_id, info[3].run_id, RUN_ID_HEX); /* one server by two names */
+    info[5].loading = true;
+    for (unsigned i = 0; i < 6; i++) {
+        dial(i);
+        shake(i);
+    }
+    EXPECT_MASTER(0, "refused replica");
+    EXPECT_MASTER(1, "refused cluster");
+    EXPECT_MASTER(2, "refused version");
+    EXPECT_MASTER(3, "up");
+    EXPECT_MASTER(4, "refused twin");
+    EXPECT_MASTER(5, "refused loading");
+    ask(1, "LOCK job");
+    EXPECT_LAST("s1 #1 -NOQUORUM job votes=1/6 nodes=!!!+!!");
+    info[5].loading = false;
+    at(2000);
+    EXPECT("m* INFO", "m* INFO", "m* INFO", "m* INFO", "m* INFO");
+    vote("0-2,4-5", "INFO OK");
+    EXPECT_MASTER(0, "refused replica");
+    EXPECT_MASTER(4, "refused twin");
+    EXPECT_MASTER(5, "up");
+    at(3000);
+    at(4000); /* no answer to that within a second */
+    EXPECT_LAST("close m* handshake");
+}
+END_TEST
+
+/* ---- quarantine ---- */
+
+START_TEST(quarantine_by_uptime)
+{
+    static const struct {
+        int64_t uptime_s;
+        const char *is;
+    } rows[] = {
+        {-5, "quarantine restart left=60602"}, /* full: max_ttl and its drift */
+        {0, "quarantine restart left=60602"},  {2, "quarantine restart left=60602"}, /* it may be two seconds less */
+        {30, "quarantine restart left=32602"}, {62, "quarantine restart left=602"},  {63, "up"}};
+    start_alone(6);
+    for (unsigned i = 0; i < 6; i++) {
+        info[i].uptime_s = rows[i].uptime_s;
+        dial(i);
+        shake(i);
+        EXPECT_MASTER(i, rows[i].is);
+    }
+    forget();
+    ask(1, "LOCK job"); /* four of six are a quorum: when the third of the six is let in */
+    EXPECT("s1 #1 -NOQUORUM job votes=1/6 nodes=~~~~~+ retry=60602 : 5 of 6 masters are in quarantine *");
+    at(1601);
+    EXPECT_MASTER(4, "quarantine restart left=1");
+    at(1602);
+    EXPECT_MASTER(4, "up");
+    at(61602);
+    EXPECT_MASTER(0, "up");
+    ck_assert_uint_eq(coordinator_voters(core), 6);
+}
+END_TEST
+
+START_TEST(quarantine_by_another_run_id)
+{
+    start(3);
+    restart(2, 1000000); /* another server, however long it runs */
+    dial(2);
+    shake(2);
+    EXPECT("m2 CLIENT_ID", "m2 INFO"); /* a kill would hit a stranger */
+    EXPECT_MASTER(2, "quarantine restart left=60602");
+    at(30000);
+    lose(2); /* the same run: what was left is left */
+    dial(2);
+    shake(2);
+    vote("2", "KILL 1");
+    EXPECT("m2 CLIENT_ID", "m2 INFO", "m2 KILL 302");
+    EXPECT_MASTER(2, "quarantine restart left=31602");
+    ask(1, "LOCK job");
+    EXPECT("m0-1 SET job T1 10000", "m0-1 ZADD job *");
+    vote("0-1", "SET YES, ZADD YES");
+    ask(1, "UNLOCK job"); /* releases and extends it gets */
+    EXPECT("s1 #1 +LOCKED *", "m0-2 RELEASE job T1");
+}
+END_TEST
+
+START_TEST(quarantine_after_having_been_a_replica)
+{
+    start(3);
+    lose(1);
+    info[1].replica = true;
+    dial(1);
+    shake(1);
+    EXPECT_MASTER(1, "refused replica");
+    at(2000);
+    vote("1", "INFO OK");
+    EXPECT_MASTER(1, "refused replica");
+    info[1].replica = false; /* promoted, with another's memory */
+    at(3000);
+    vote("1", "INFO OK");
+    EXPECT_MASTER(1, "killing");
+    vote("1", "KILL 0");
+    EXPECT_MASTER(1, "quarantine demoted left=60602");
+    forget();
+}
+END_TEST
+
+START_TEST(quarantine_after_readonly)
+{
+    start(3);
+    ask(1, "LOCK job ttl=20s");
+    vote("1", "SET READONLY");
+    EXPECT_MASTER(1, "refused replica");
+    vote("1", "ZADD READONLY");
+    work();
+    vote("0,2", "SET YES, ZADD YES");
+    forget();
+    ask(1, "UNLOCK job");
+    EXPECT("m0,2 RELEASE job T1");
+    vote("0,2", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED job confirmed=2/3");
+    EXPECT_MASTER(1, "refused replica undo=1"); /* what did not run may yet, for all that we know */
+    at(2000);
+    vote("1", "INFO OK");
+    work();
+    EXPECT("m1 INFO", "m1 RELEASE job T1");
+    vote("1", "RELEASE READONLY");
+    EXPECT_MASTER(1, "refused replica undo=1");
+    at(3000);
+    vote("1", "INFO OK");
+    work();
+    vote("1", "RELEASE NO");
+    EXPECT("m1 INFO", "m1 RELEASE job T1");
+    EXPECT_MASTER(1, "quarantine demoted left=60602");
+}
+END_TEST
+
+START_TEST(restart_guard_off)
+{
+    config.restart_guard = false;
+    start(3);
+    restart(0, 0);
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(0, "up");
+    forget();
+}
+END_TEST
+
+/* ---- the old connection ---- */
+
+START_TEST(kill_is_repeated_until_acknowledged)
+{
+    start(3);
+    lose(0);
+    dial(0);
+    shake(0);
+    EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL 101");
+    EXPECT_MASTER(0, "killing");
+    lose(0);
+    dial(0); /* the second connection carried nothing: the first it is */
+    shake(0);
+    EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL 101");
+    at(2000); /* no answer within a second */
+    EXPECT("close m0 handshake");
+    dial(0);
+    shake(0);
+    EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL 101");
+    ask(1, "LOCK job");
+    EXPECT("m1-2 SET job *", "m1-2 ZADD job *");
+    vote("0", "KILL 0"); /* it was gone */
+    EXPECT_MASTER(0, "up");
+    lose(0);
+    dial(0);
+    shake(0);
+    EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL 104");
+}
+END_TEST
+
+START_TEST(undo_list_goes_before_lock_commands)
+{
+    start(3);
+    config.max_locks = 16;
+    for (unsigned i = 0; i < 10; i++) {
+        char line[32];
+        snprintf(line, sizeof line, "LOCK job%u", i);
+        grant(1 + i / 8, line);
+    }
+    lose(0);
+    release(1);
+    release(2);
+    work();
+    for (unsigned i = 0; i < 10; i++)
+        vote("1-2", "RELEASE YES");
+    dial(0);
+    shake(0);
+    EXPECT_LAST("m0 KILL 101");
+    vote("0", "KILL 1");
+    work_once(); /* some in each step */
+    ck_assert_uint_eq(unanswered(0), 8);
+    work();
+    ck_assert_uint_eq(unanswered(0), 10);
+    for (unsigned i = 0; i < 9; i++)
+        vote("0", "RELEASE YES");
+    EXPECT_MASTER(0, "undoing undo=1");
+    forget();
+    ask(3, "LOCK other");
+    EXPECT("m1-2 SET other *", "m1-2 ZADD other *");
+    vote("0", "RELEASE YES");
+    EXPECT_MASTER(0, "up");
+}
+END_TEST
+
+START_TEST(votes_of_an_old_connection_are_none)
+{
+    start(3);
+    ask(1, "LOCK job wait=1m");
+    vote("0", "SET YES, ZADD YES");
+    struct command set = links[1].pending[0];
+    lose(1);
+    dial(1);
+    shake(1);
+    vote("1", "KILL 1");
+    forget();
+    struct core_event event = {.kind = EVENT_MASTER_VOTE,
+                               .master = 1,
+                               .connection = 1,
+                               .verb = COMMAND_SET,
+                               .ref = set.ref,
+                               .vote = {.kind = VOTE_YES}};
+    step(&event);
+    event.verb = COMMAND_ZADD;
+    step(&event);
+    work();
+    EXPECT_NOTHING();
+    EXPECT_MASTER(1, "up");
+    vote("2", "SET YES, ZADD YES");
+    EXPECT("s1 #1 +LOCKED *");
+}
+END_TEST
+
+/* ---- silence ---- */
+
+START_TEST(slow_and_up_again)
+{
+    start(3);
+    grant(1, "LOCK held");
+    ask(1, "LOCK job ttl=10s");
+    vote("0-1", "SET YES, ZADD YES");
+    forget();
+    at(1049);
+    EXPECT_MASTER(2, "up");
+    at(1050); /* granted long ago, but that reply is overdue */
+    EXPECT_MASTER(2, "slow silent");
+    ask(1, "LOCK other");
+    EXPECT("m0-1 SET other *", "m0-1 ZADD other *");
+    ask(1, "UNLOCK held"); /* releases it gets */
+    EXPECT("m0-2 RELEASE held *");
+    vote("2", "SET YES");
+    EXPECT_MASTER(2, "slow silent");
+    vote("2", "ZADD YES"); /* all that was overdue */
+    EXPECT_MASTER(2, "up");
+    vote("2", "RELEASE YES");
+}
+END_TEST
+
+START_TEST(silent_and_closed)
+{
+    start(3);
+    ask(1, "LOCK job ttl=10s");
+    vote("0-1", "SET YES, ZADD YES");
+    forget();
+    at(2049); /* 20 x node_timeout since it was found slow */
+    EXPECT_NOTHING();
+    at(2050);
+    EXPECT("close m2 silent");
+    EXPECT_MASTER(2, "down silent");
+    at(3999);
+    EXPECT_NOTHING(); /* who owes nothing may be silent */
+}
+END_TEST
+
+START_TEST(each_answer_gives_a_slow_master_time)
+{
+    start(3);
+    ask(1, "LOCK job ttl=10s");
+    vote("0-1", "SET YES, ZADD YES");
+    forget();
+    at(2000);
+    vote("2", "SET YES");
+    at(2999);
+    EXPECT_NOTHING();
+    at(3000);
+    EXPECT("close m2 silent");
+}
+END_TEST
+
+START_TEST(backlog_closes)
+{
+    start(3);
+    ask(1, "LOCK job");
+    forget();
+    backlog(2);
+    EXPECT("close m2 backlog");
+    EXPECT_MASTER(2, "down backlog");
+    work();
+    vote("0-1", "SET YES, ZADD YES");
+    EXPECT("s1 #1 +LOCKED *");
+    dial(2);
+    shake(2);
+    EXPECT("m2 CLIENT_ID", "m2 INFO", "m2 KILL 301");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {handshake_before_anything_else,
+                                  handshake_that_takes_too_long,
+                                  handshake_that_is_not_allowed,
+                                  refused_and_asked_again_each_second,
+                                  quarantine_by_uptime,
+                                  quarantine_by_another_run_id,
+                                  quarantine_after_having_been_a_replica,
+                                  quarantine_after_readonly,
+                                  restart_guard_off,
+                                  kill_is_repeated_until_acknowledged,
+                                  undo_list_goes_before_lock_commands,
+                                  votes_of_an_old_connection_are_none,
+                                  slow_and_up_again,
+                                  silent_and_closed,
+                                  each_answer_gives_a_slow_master_time,
+                                  backlog_closes,
+                                  NULL};
+    return trace_run("coordinator: master", tests);
+}
