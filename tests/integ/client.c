@@ -161,7 +161,7 @@ char *client_rows_at(struct client *client, const char *file, int line)
         if (strncmp(got, "+END ", 5) == 0) {
             if (strtoul(got + 5, NULL, 10) != rows)
                 fail_at(file, line, "%u rows, but '%s'", rows, got);
-            return text;
+            return keep(text);
         }
         if (strncmp(got, "* ", 2) != 0)
             fail_at(file, line, "'%s' instead of a row", got);

@@ -45,13 +45,13 @@ int harness_main(Suite *suite)
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of a test come to us, not to an init that may not care */
     pid_t above = getpid();
+    SRunner *tests = srunner_create(suite);
     runner = fork();
     if (runner == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != above)
             _exit(EXIT_FAILURE);
         signal(SIGPIPE, SIG_IGN);
-        SRunner *tests = srunner_create(suite);
         srunner_run_all(tests, getenv("CK_VERBOSITY") ? CK_ENV : CK_NORMAL);
         int failed = srunner_ntests_failed(tests);
         srunner_free(tests);
@@ -67,6 +67,7 @@ int harness_main(Suite *suite)
     }
     while (waitpid(-1, NULL, WNOHANG) > 0)
         ;
+    srunner_free(tests);
     nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
@@ -109,11 +110,20 @@ void nap(void)
 
 /* ---- files and processes ---- */
 
+char *keep(char *text)
+{
+    static char **kept;
+    static size_t count;
+    kept = realloc(kept, (count + 1) * sizeof *kept);
+    ck_assert(kept && text);
+    kept[count++] = text;
+    return text;
+}
+
 char *folder_new(const char *what)
 {
     static unsigned made;
-    char *path = malloc(FOLDER);
-    ck_assert_ptr_nonnull(path);
+    char *path = keep(malloc(FOLDER));
     snprintf(path, FOLDER, "%s/%d.%s%u", root, (int)getpid(), what, made++);
     ck_assert_msg(mkdir(path, 0700) == 0, "mkdir %s: %s", path, strerror(errno));
     return path;

@@ -104,10 +104,12 @@ const char *daemon_binary(void);
 long daemon_status_kb(const struct daemon *daemon, const char *key);
 long daemon_cpu_ms(const struct daemon *daemon);
 
-char *folder_new(const char *what); /* a fresh folder; never freed */
+char *folder_new(const char *what); /* a fresh folder, kept */
 uint16_t port_free(void);
 void file_write(const char *path, const char *text);
-char *file_read(const char *path); /* never freed: a test is short */
+char *file_read(const char *path); /* to be freed; "" where there is none */
+/* What is handed out for the rest of the test; LeakSanitizer sees that it is not forgotten. */
+char *keep(char *text);
 /* Starts a program in the test's hands: dies with it, output (where not NULL) to that file. */
 pid_t program_start(const char *const argv[], const char *output);
 void process_stop(pid_t pid); /* SIGSTOP, and sure that it stands: kill(2) only queues it */
@@ -139,7 +141,7 @@ const char *client_expect_at(struct client *client, const char *pattern, const c
 /* Lines are skipped up to one that matches. */
 const char *client_await_at(struct client *client, const char *pattern, const char *file, int line);
 void client_closed_at(struct client *client, const char *file, int line);
-/* Rows up to +END, each with its LF; never freed. */
+/* Rows up to +END, each with its LF; kept. */
 char *client_rows_at(struct client *client, const char *file, int line);
 #define next_line(client)       client_line_at(client, __FILE__, __LINE__)
 #define expect(client, pattern) client_expect_at(client, pattern, __FILE__, __LINE__)

@@ -258,7 +258,7 @@ static void dev_start(const char *option)
     daemon_run(&other, (const char *const[]){option, NULL});
     unsetenv("TMPDIR");
     eventually(daemon_logged(&other, "listening on unix:"));
-    char *path = strstr(file_read(other.log), "listening on unix:") + strlen("listening on unix:");
+    char *path = strstr(keep(file_read(other.log)), "listening on unix:") + strlen("listening on unix:");
     ck_assert_int_lt(snprintf(other.path, sizeof other.path, "%.*s", (int)strcspn(path, "\n"), path), PATH);
     daemon_listens(&other);
     client_open(&a, &other);
@@ -270,7 +270,7 @@ static void dev_ends(void)
     char folder[PATH];
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(other.path, '/') - other.path), other.path);
     ck_assert_int_eq(access(folder, F_OK), 0);
-    char *log = file_read(other.log);
+    char *log = keep(file_read(other.log));
     for (int i = 0; i < 3; i++) {
         char master[16];
         snprintf(master, sizeof master, "master %d pid=", i + 1);
