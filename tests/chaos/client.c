@@ -217,8 +217,10 @@ static void lock_leave(struct client *c)
 
 static void client_turn(struct client *c)
 {
-    if (!lock_take(c))
+    if (!lock_take(c)) {
+        client_nap(c, (int64_t)client_draw(c, 10 * MS)); /* the daemon may drain, or masters be away */
         return;
+    }
     int64_t sleep_us = (int64_t)client_draw(c, 50 * MS);
     if (one_in(c, 100))
         sleep_us += (int64_t)client_draw(c, 2500 * MS); /* lives on renewals */

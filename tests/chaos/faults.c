@@ -174,8 +174,12 @@ static bool group_tick(struct world *world, struct process *list, unsigned count
         struct process *process = &list[i];
         int status;
         process_tick(process, at_us);
-        if (process->pid > 0 && waitpid(process->pid, &status, WNOHANG) == process->pid)
-            well = process_ended(process, status, what, i) && well;
+        if (process->pid > 0 && waitpid(process->pid, &status, WNOHANG) == process->pid &&
+            !process_ended(process, status, what, i)) {
+            well = false;
+            if (list == world->daemon)
+                world_log_tail(world, i);
+        }
         if (process->pid == 0 && process->due_us != 0 && process->due_us <= at_us)
             start(world, i);
         if (process->pid > 0 && process->end_us != 0 && process->end_us <= at_us && !process->killed) {

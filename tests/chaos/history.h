@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { CHAOS_NAMES = 14, RECORD_TEXT = 28, RECORDS = 8 << 20 };
+enum { CHAOS_NAMES = 20, RECORD_TEXT = 28, RECORDS = 8 << 20 };
 
 enum record_kind {
     RECORD_NONE,

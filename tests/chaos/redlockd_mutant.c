@@ -1,5 +1,9 @@
 /* Linked into a redlockd with planted bugs: REDLOCKD_MUTANT names the one that is active. Chaos must
  * find it, or it would not find the same mistake made by accident. */
+#ifndef MUTANTS
+#define MUTANTS
+#endif
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +11,7 @@
 #include "daemon/coordinator/mutant.h"
 
 static const char *const names[] = {
-#define MUTANT_NAME(id, name, text) [MUTANT_##id] = name,
+#define MUTANT_NAME(id, name, text) [MUTANT_##id] = (name),
     MUTANT_LIST(MUTANT_NAME)
 #undef MUTANT_NAME
 };

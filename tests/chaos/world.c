@@ -192,8 +192,10 @@ static bool daemons_start(struct world *world)
         world_start_daemon(world, i);
     }
     for (unsigned i = 0; i < DAEMONS; i++)
-        if (!daemon_listens(world, i))
+        if (!daemon_listens(world, i)) {
+            world_log_tail(world, i);
             return fail("a daemon does not listen");
+        }
     return true;
 }
 

@@ -60,6 +60,8 @@ bool world_tick(struct world *world);
 void world_calm(struct world *world); /* all faults are over now */
 /* Clients leave, then daemons drain; false: somebody did not. */
 bool world_settle(struct world *world);
+/* The last lines of what a daemon logged, to stderr: an assertion that failed is there. */
+void world_log_tail(const struct world *world, unsigned daemon);
 /* Copies what the daemons and masters logged. */
 void world_keep(const struct world *world, const char *folder);
 void world_end(struct world *world); /* kills what is left, waits for it, removes the folder */
