@@ -1,7 +1,8 @@
 # The simulator: included by the Makefile. The coordinator is compiled a second time here,
 # with the planted bugs in it; the shipped one has none.
 SIM_SRC := $(filter-out tests/sim/test_%.c,$(sort $(wildcard tests/sim/*.c)))
-SIM_OBJ := $(SIM_SRC:%.c=$(BUILD)/%.o) $(CORE_SRC:%.c=$(BUILD)/mutants/%.o)
+SIM_CORE ?= $(CORE_SRC:%.c=$(BUILD)/mutants/%.o)
+SIM_OBJ := $(SIM_SRC:%.c=$(BUILD)/%.o) $(filter $(BUILD)/mutants/%,$(SIM_CORE))
 SIM     := $(BUILD)/tests/sim/sim
 SIM_MODEL := $(BUILD)/tests/sim/test_model
 SIM_PLANS := $(sort $(wildcard tests/sim/regressions/*.plan))
@@ -13,7 +14,7 @@ $(BUILD)/mutants/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(SIM): $(SIM_OBJ)
+$(SIM): $(SIM_OBJ) $(SIM_CORE)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 $(SIM_MODEL): $(addprefix $(BUILD)/,tests/sim/test_model.o tests/sim/store.o tests/sim/rand.o $(patsubst %.c,%.o,$(wildcard proto/*.c)))

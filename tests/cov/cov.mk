@@ -1,0 +1,15 @@
+# make cov: what the tests reach of the coordinator and of proto/, by gcc's gcov. Assertions are left out
+# (-DNDEBUG), since a branch that must never be taken cannot be covered. The simulator drives the shipped
+# coordinator here, not the one with the planted bugs.
+COV      := build/cov
+COV_MAKE := $(MAKE) --no-print-directory BUILD=$(COV) CFLAGS="-O0 -g --coverage -DNDEBUG -Wno-unused -Wno-unused-parameter" \
+            LDFLAGS=--coverage SIM_CORE='$$(CORE_OBJ)'
+# Those that drive the code in this process; what the real daemon does is left to the others.
+COV_UNIT := $(filter $(BUILD)/tests/unit/test_line% $(BUILD)/tests/unit/test_resp $(BUILD)/tests/unit/test_quorum \
+            $(BUILD)/tests/unit/test_tables $(BUILD)/tests/unit/test_coordinator%,$(UNIT))
+
+cov: deps ## coverage of daemon/coordinator/ and proto/ by unit tests, traces, fuzz seeds and simulation
+	@$(COV_MAKE) $(PARALLEL) objects $(SIM:$(BUILD)/%=$(COV)/%)
+	@tests/cov/cov.sh $(COV) $(COV_UNIT:$(BUILD)/%=$(COV)/%) $(REPLAY:$(BUILD)/%=$(COV)/%)
+
+.PHONY: cov
