@@ -115,15 +115,16 @@ static bool drain_lease(struct coordinator *c)
     return c->drain_cursor < c->leases.fresh;
 }
 
+/* Who waits is told before anybody loses a lock, however short drain_timeout is. */
 static void drain_timer(struct coordinator *c)
 {
-    if (!c->ending && c->now_ms >= c->drain_ms) {
-        c->ending = true;
+    bool more = c->ending ? drain_lease(c) : drain_wait(c);
+    if (!more && !c->ending && c->now_ms >= c->drain_ms) {
+        c->ending = more = true;
         c->drain_cursor = 0;
     }
-    bool more = c->ending ? drain_lease(c) : drain_wait(c);
-    int64_t next_ms = more ? c->now_ms : c->ending ? INT64_MAX : c->drain_ms;
-    heap_set(&c->deadlines, &c->drain, next_ms);
+    int64_t next_ms = c->ending ? INT64_MAX : c->drain_ms;
+    heap_set(&c->deadlines, &c->drain, more ? c->now_ms : next_ms);
 }
 
 bool coordinator_drained(const struct coordinator *c)

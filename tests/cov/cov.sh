@@ -23,6 +23,7 @@ while read -r data; do
     (cd "$raw/$number" && gcov -b -c -o "${data%.gcda}.o" "$data" >/dev/null 2>&1) || true
 done <"$raw/list"
 
+# shellcheck disable=SC2016
 # Lines are "count:line:text" with branches below them; a line or branch is covered when any build ran it.
 find "$raw" -name '*.gcov' -print0 | xargs -0 awk -v least_lines="$least_lines" -v least_branches="$least_branches" '
     FNR == 1 { file = ""; line = 0 }
