@@ -6,7 +6,7 @@
 
 enum { TICK_US = 20000 };
 
-enum { HEAL_NOT_YET, HEAL_SETTLING, HEAL_ASKING, HEAL_LEAVING };
+enum { HEAL_NOT_YET, HEAL_SETTLING, HEAL_EXPIRING, HEAL_ASKING, HEAL_LEAVING };
 
 static int64_t heal_settled_us(const struct world *w)
 {
@@ -138,6 +138,10 @@ void heal_tick(struct world *w)
         if (since_us > w->full_us * 30 + 60000000)
             violation(w, 6, "a client is not done long after all faults are over");
         if (clients_done(w) && w->now_us > heal_settled_us(w))
+            heal_next(w);
+        break;
+    case HEAL_EXPIRING: /* what was left behind counts as a lock until its time is over */
+        if (since_us > w->full_us)
             heal_ask(w);
         break;
     case HEAL_ASKING:

@@ -33,8 +33,8 @@ struct tok {
     bool given_up; /* somebody who may has asked for its release, or its session ended */
     bool released; /* its daemon sent a release */
     bool lease;
-    bool forgotten; /* its daemon has no record of it: past its deadline, or said to be lost */
-    bool owed;      /* released while its daemon knew it: where that is not acknowledged, again later */
+    bool forgotten;   /* its daemon has no record of it: past its deadline, or said to be lost */
+    bool owed;        /* released while its daemon knew it: where that is not acknowledged, again later */
     uint16_t sent;    /* masters that its SET was sent to */
     uint16_t yes;     /* ... that said yes, as the daemon heard */
     uint16_t valid;   /* ... and whose memory was old enough when they did */

@@ -84,6 +84,6 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
         vote->kind = VOTE_NUMBER;
         vote->number = (uint64_t)(key->expires_ms - now_ms);
         return;
-    default: assert(!"not a command for the store");
+    default: assert(false && "not a command for the store");
     }
 }
