@@ -234,6 +234,21 @@ START_TEST(token_releases_through_another_daemon)
 }
 END_TEST
 
+START_TEST(lease_extended_through_another_daemon)
+{
+    begin("");
+    daemon_start(&other, &masters, "");
+    client_open(&c, &other);
+    struct grant grant = lock(&a, "moved hold=lease ttl=900ms");
+    eventually(cluster_holds(&masters, "moved", grant.token) == 5);
+    ask(&c, "+EXTENDED moved *", "EXTEND moved token=%s ttl=30s", grant.token);
+    eventually(now_ms() > grant.until_ms && rows_with(show(&a, "LOCKS"), "name=moved") == 0);
+    ask(&a, "-BUSY moved*", "LOCK moved"); /* forgotten here, but neither deleted nor free */
+    ck_assert_uint_eq(cluster_holds(&masters, "moved", grant.token), 5);
+    ask(&a, "+UNLOCKED moved *", "UNLOCK moved token=%s", grant.token);
+}
+END_TEST
+
 START_TEST(session_lock_is_renewed)
 {
     begin("");
@@ -304,6 +319,7 @@ static Suite *locks(void)
     ADD(suite, max_ends_it);
     ADD(suite, token_releases_what_another_session_holds);
     ADD(suite, token_releases_through_another_daemon);
+    ADD(suite, lease_extended_through_another_daemon);
     ADD(suite, session_lock_is_renewed);
     ADD(suite, extend_of_a_session_lock);
     ADD(suite, cancel);
