@@ -62,12 +62,13 @@ static bool parse_version(const char *text, size_t len, uint32_t *version)
     return true;
 }
 
-/* Redis counts it by the wall clock, so it may be negative: no time at all. */
+/* Redis counts it by the wall clock, so it may be negative: no time at all. Twelve digits are thirty thousand
+ * years, and still fit into 64 bits as milliseconds. */
 static bool parse_uptime(const char *text, size_t len, int64_t *uptime_s)
 {
     bool negative = len && text[0] == '-';
     size_t i = negative ? 1 : 0;
-    if (i == len || len > 18)
+    if (i == len || len > 12)
         return false;
     int64_t seconds = 0;
     for (; i < len; i++) {
