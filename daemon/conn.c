@@ -48,7 +48,8 @@ static void timer_set(struct conns *all, int64_t in_ms)
 {
     struct timeval tv = {.tv_sec = (time_t)(in_ms / 1000), .tv_usec = (suseconds_t)(in_ms % 1000 * 1000)};
 
-    event_add(&all->timer, &tv);
+    if (event_add(&all->timer, &tv) < 0) /* no memory: too early is looked at again, never is not */
+        event_active(&all->timer, EV_TIMEOUT, 0);
 }
 
 void conn_timed(struct conn *c, int64_t since_ms)
@@ -237,6 +238,7 @@ void conn_break(struct conn *c, int err)
     }
     log_debug("client_broken", "session=%llu error=\"%s\"", (unsigned long long)c->session, strerror(err));
     conn_mute(c);
+    shutdown(c->fd, SHUT_RDWR); /* where only we cannot write (ENOBUFS): the client must not wait in vain */
     conn_finish(c);
     conn_watch(c, false);
 }

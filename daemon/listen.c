@@ -47,11 +47,15 @@ struct listeners {
 
 /* ---- accepting ---- */
 
-static void watch_all(struct listeners *all)
+/* 0, or -1: some cannot be watched. */
+static int watch_all(struct listeners *all)
 {
+    int failed = 0;
+
     for (unsigned i = 0; i < all->count; i++)
-        if (all->list[i].fd >= 0)
-            event_add(&all->list[i].event, NULL);
+        if (all->list[i].fd >= 0 && event_add(&all->list[i].event, NULL) < 0)
+            failed = -1;
+    return failed;
 }
 
 static void unwatch_all(struct listeners *all)
@@ -61,21 +65,27 @@ static void unwatch_all(struct listeners *all)
             event_del(&all->list[i].event);
 }
 
+static void resume_later(struct listeners *all)
+{
+    struct timeval tv = {.tv_usec = PAUSE_MS * 1000};
+
+    if (event_add(&all->resume, &tv) < 0) /* no memory: at once rather than never */
+        event_active(&all->resume, EV_TIMEOUT, 0);
+}
+
 static void on_resume(evutil_socket_t fd, short what, void *arg)
 {
     struct listeners *all = arg;
     (void)fd;
     (void)what;
 
-    if (all->open)
-        watch_all(all);
+    if (all->open && watch_all(all) < 0)
+        resume_later(all);
 }
 
 /* The connection stays in the backlog, so the socket stays readable: watching on would spin. */
 static void pause_all(struct listeners *all, int err)
 {
-    struct timeval tv = {.tv_usec = PAUSE_MS * 1000};
-
     if (!all->paused)
         log_warn("accept_paused",
                  "error=\"%s\": new clients wait until a descriptor is free; "
@@ -83,7 +93,7 @@ static void pause_all(struct listeners *all, int err)
                  strerror(err));
     all->paused = true;
     unwatch_all(all);
-    event_add(&all->resume, &tv);
+    resume_later(all);
 }
 
 /* Errors of the one connection, which is gone: accept(2) passes on what the network said of it. */
@@ -356,8 +366,10 @@ int listeners_start(struct listeners *all)
         log_info("listening", "address=%s port=%u", listener->address->shown, listener->port);
     }
     all->open = true;
-    watch_all(all);
-    return 0;
+    if (watch_all(all) == 0)
+        return 0;
+    log_error("listen_failed", "error=\"%s\": the listening sockets cannot be watched", strerror(errno));
+    return -1;
 }
 
 /* Closed at once, so that who connects is refused and turns to another daemon. The path goes first: a

@@ -51,7 +51,9 @@ static void node_move(struct node *n, enum node_state to)
 static void node_timer(struct node *n, int64_t ms)
 {
     struct timeval after = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    event_add(n->timer, &after);
+    /* No memory: at once rather than never, which would leave this master away for good. */
+    if (event_add(n->timer, &after) < 0)
+        event_active(n->timer, EV_TIMEOUT, 0);
 }
 
 /* ---- the end of a connection, and the next one ---- */
