@@ -36,7 +36,8 @@ static void check_vote(enum command_verb verb, const struct resp_reply *reply)
     if (vote.kind == VOTE_NUMBER)
         assert(vote.number <= (verb == COMMAND_ZSCORE ? FENCE_MAX : INT64_MAX));
     if (vote.kind == VOTE_INFO)
-        assert(vote.info.uptime_s >= 0 && !memchr(vote.info.run_id, 0, RUN_ID_HEX));
+        assert(vote.info.uptime_s >= 0 && vote.info.uptime_s <= INT64_MAX / 1000 &&
+               !memchr(vote.info.run_id, 0, RUN_ID_HEX));
 }
 
 static uint32_t digest(uint32_t sum, const void *bytes, size_t len)
