@@ -134,8 +134,7 @@ static void input_end(struct conn *c)
 {
     c->eof = true;
     c->skipping = false;
-    if (!c->blocked)
-        buffer_return(c->all, &c->rest); /* half a line is no request */
+    buffer_return(c->all, &c->rest); /* half a line is no request */
     conn_finish(c);
     conn_ready(c);
     conn_watch(c, false);

@@ -396,6 +396,40 @@ static UNUSED void settle(struct world *w)
     }
 }
 
+/* Lines up to and with this one, which is to come; their number. */
+static UNUSED unsigned read_lines(struct world *w, int fd, const char *last)
+{
+    static char bytes[1 << 20];
+    size_t len = 0, seen = 0;
+    unsigned lines = 0;
+    int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+
+    while (clock_boot_ms() < until_ms) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        turn(w);
+        if (poll(&p, 1, 1) > 0) {
+            ssize_t n = recv(fd, bytes + len, sizeof bytes - len, MSG_DONTWAIT);
+            ck_assert_int_ne(n, 0);
+            len += n > 0 ? (size_t)n : 0;
+        }
+        char *lf;
+        while ((lf = memchr(bytes + seen, '\n', len - seen))) {
+            char *line = bytes + seen;
+            *lf = 0;
+            lines++;
+            seen = (size_t)(lf - bytes) + 1;
+            if (strcmp(line, last) == 0) {
+                ck_assert_uint_eq(seen, len);
+                return lines;
+            }
+        }
+        memmove(bytes, bytes + seen, len - seen);
+        len -= seen;
+        seen = 0;
+    }
+    ck_abort_msg("%s did not come", last);
+}
+
 #define LOCKED(name) \
     "+LOCKED " name " token=0000000000000000000000000000000000000000 fence=7 valid=1000 until=5000\n"
 #define UNLOCKED(name) "+UNLOCKED " name " confirmed=5/5\n"

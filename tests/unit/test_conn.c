@@ -71,6 +71,8 @@ START_TEST(cancel_overtakes)
 {
     say(fd, "LOCK wait1\nPING\nCANCEL\n");
     expect(&w, fd, "-CANCELLED wait1\n+OK\n+PONG\n");
+    say(fd, "LOCK wait1\nLOCK now\nCANCEL\nPING\n"); /* PING is still behind LOCK now */
+    expect(&w, fd, "-CANCELLED wait1\n+OK\n" LOCKED("now") "+PONG\n");
     say(fd,
         "#1 LOCK wait2\nLOCK wait3\nLOCK now\n#2 CANCEL 1\n#3 CANCEL 1\n#4 CANCEL 3\n#5 CANCEL\nCANCEL\n");
     expect(&w, fd,
@@ -188,7 +190,10 @@ START_TEST(a_line_has_1024_bytes_at_most)
     line[1024] = '\n';
     say_bytes(fd, line, 1025);
     expect(&w, fd, "-TOOLONG : a line has at most 1024 bytes with its end\n");
-    line[1024] = ' ';
+    line[1023] = '\r';
+    say_bytes(fd, line, 1025);
+    expect(&w, fd, "-TOOLONG : a line has at most 1024 bytes with its end\n");
+    line[1023] = line[1024] = ' ';
     line[3000] = '\n';
     for (size_t at = 0; at < sizeof line;) { /* answered once, whatever its pieces */
         size_t n = sizeof line - at < 700 ? sizeof line - at : 700;

@@ -1,0 +1,135 @@
+/* Lists, made as the client reads them. */
+#include "tests/unit/conn_world.h"
+
+static struct world w;
+
+static void setup(void)
+{
+    world_new(&w);
+}
+
+static void teardown(void)
+{
+    world_free(&w);
+}
+
+START_TEST(lists_are_made_as_the_client_reads)
+{
+    w.conf.max_output_bytes = 4096;
+    w.rows = 20000;
+    world_start(&w);
+    int fd = _i & 1 ? client_tcp(&w) : client_unix(&w);
+
+    say(fd, "SHOW LOCKS\nPING\n#t PING\n");
+    if (_i & 2)
+        shutdown(fd, SHUT_WR); /* then only edges tell that it goes on */
+    settle(&w);
+    uint64_t made = w.rows_made;
+    ck_assert_uint_lt(made, _i & 1 ? 20000 : 4000);
+    settle(&w);
+    if (!(_i & 1))
+        ck_assert_uint_eq(w.rows_made, made);
+    ck_assert_uint_eq(read_lines(&w, fd, "+PONG"), 20003); /* with +END, #t +PONG and the last */
+    ck_assert_uint_eq(w.rows_made, 20000);
+    if (_i & 2)
+        expect_end(&w, fd);
+    close(fd);
+    expect_count(&w, 0);
+}
+END_TEST
+
+START_TEST(lists_come_one_after_the_other)
+{
+    w.rows = 2;
+    world_start(&w);
+    int fd = client_unix(&w);
+    say(fd, "#1 SHOW STATS\nSHOW LOCKS\n#2 SHOW NODES\n");
+    const char *dots = "........................................................................";
+    expectf(&w, fd,
+            "#1 * show=4 row=0 padding=%s\n#1 * show=4 row=1 padding=%s\n#1 +END 2\n"
+            "* show=0 row=0 padding=%s\n* show=0 row=1 padding=%s\n+END 2\n"
+            "#2 * show=3 row=0 padding=%s\n#2 * show=3 row=1 padding=%s\n#2 +END 2\n",
+            dots, dots, dots, dots, dots, dots);
+    w.rows = 1000000;
+    char lines[17 * 16] = "";
+    for (int i = 0; i < 17; i++)
+        snprintf(lines + strlen(lines), 16, "#%c SHOW LOCKS\n", 'a' + i);
+    say(fd, lines);
+    expect(&w, fd, "#q -LIMIT limit=max_waits_per_client\n#a * show=0 row=0 ");
+    for (int i = 0; i < 100; i++)
+        turn(&w);
+    ck_assert_uint_lt(w.rows_made, 10000);
+    close(fd); /* in the middle of it */
+    expect_count(&w, 0);
+}
+END_TEST
+
+START_TEST(help_and_clients)
+{
+    char text[1024] = "", want[512];
+
+    world_start(&w);
+    int fd = client_unix(&w), other = client_tcp(&w);
+    struct sockaddr_in address;
+    socklen_t len = sizeof address;
+    ck_assert_int_eq(getsockname(other, (struct sockaddr *)&address, &len), 0);
+    unsigned rows = 0;
+    while (line_help(rows))
+        rows++;
+    say(fd, "HELP\nPING\n");
+    ck_assert_uint_eq(read_lines(&w, fd, "+PONG"), rows + 2);
+
+    say(other, "HELLO 1 client=me\nLOCK now\n");
+    expect_heard(&w, "LOCK now\n");
+    say(fd, "#s SHOW CLIENTS\n");
+    while (!strstr(text, "+END 2\n")) {
+        size_t have = strlen(text);
+        turn(&w);
+        recv(fd, text + have, sizeof text - 1 - have, MSG_DONTWAIT);
+    }
+    snprintf(want, sizeof want,
+             "#s * session=1 address=unix:pid=%ld client= locks=0 waits=0 idle=", (long)getpid());
+    ck_assert_int_eq(strncmp(text, want, strlen(want)), 0);
+    ck_assert_ptr_nonnull(strstr(text, " out=0\n"));
+    snprintf(want, sizeof want, "\n#s * session=2 address=127.0.0.1:%u client=me locks=3 waits=4 idle=",
+             ntohs(address.sin_port));
+    ck_assert_ptr_nonnull(strstr(text, want));
+    close(fd);
+    close(other);
+}
+END_TEST
+
+/* A client that asks for much, closes its side and reads nothing. */
+START_TEST(a_closing_client_that_does_not_read_has_its_time)
+{
+    w.conf.idle_line_timeout_ms = 60;
+    w.rows = 1000000;
+    world_start(&w);
+    int fd = _i & 1 ? client_tcp(&w) : client_unix(&w);
+
+    say(fd, _i & 2 ? "LOCK now\n#1 SHOW LOCKS\nQUIT\n" : "LOCK now\n#1 SHOW LOCKS\n");
+    if (!(_i & 2))
+        shutdown(fd, SHUT_WR);
+    expect_heard(&w, "LOCK now\nfinish\nreleased\n");
+    expect_count(&w, 0);
+    close(fd);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conn_show");
+    TCase *t = tcase_create("lists");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_loop_test(t, lists_are_made_as_the_client_reads, 0, 4);
+    tcase_add_test(t, lists_come_one_after_the_other);
+    tcase_add_test(t, help_and_clients);
+    tcase_add_loop_test(t, a_closing_client_that_does_not_read_has_its_time, 0, 4);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
