@@ -131,6 +131,23 @@ START_TEST(late_grant_is_undone_behind_it)
 }
 END_TEST
 
+/* Replies belong to their request, never to the next one. */
+START_TEST(late_votes_do_not_count_for_the_next_attempt)
+{
+    start(5);
+    ask(1, "LOCK job");
+    vote("0-2", "SET NO, ZADD YES");
+    EXPECT_LAST("s1 #1 -BUSY job");
+    ask(1, "LOCK job");
+    EXPECT("m0-4 SET job T2 10000", "m0-4 ZADD job 1000008");
+    vote("3-4", "SET YES, ZADD YES, RELEASE YES"); /* of T1 */
+    vote("0-1", "RELEASE NO, SET YES, ZADD YES");
+    EXPECT_NOTHING();
+    vote("3", "SET YES, ZADD YES");
+    EXPECT("s1 #2 +LOCKED job token=T2 *");
+}
+END_TEST
+
 START_TEST(validity_over_at_the_grant)
 {
     config.node_timeout_ms = 150;
@@ -223,6 +240,7 @@ int main(void)
                                   noquorum_at_once_when_too_few_may_vote,
                                   noquorum_after_node_timeout,
                                   late_grant_is_undone_behind_it,
+                                  late_votes_do_not_count_for_the_next_attempt,
                                   validity_over_at_the_grant,
                                   zadd_error_voids_the_vote,
                                   a_lost_connection_is_no_vote,

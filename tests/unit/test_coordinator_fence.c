@@ -218,6 +218,26 @@ START_TEST(raise_without_a_master_that_restarted_meanwhile)
 }
 END_TEST
 
+/* A slow master gets releases only. */
+START_TEST(raise_without_a_master_that_became_slow)
+{
+    start(5);
+    ask(1, "LOCK job");
+    at(1001);
+    ask(1, "LOCK other");
+    at(1040);
+    vote("0", "SET YES, ZADD YES");
+    vote("1-2", "SET YES, ZADD NO");
+    EXPECT_LAST("m1-2 ZSCORE job");
+    vote("1-2", "SET NO, ZADD NO");
+    at(1051); /* the other's node_timeout */
+    EXPECT_MASTER(0, "slow silent");
+    forget();
+    vote("1", "ZSCORE 1500000");
+    EXPECT("m0-4 RELEASE job T1", "s1 #1 -NOQUORUM job *");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {refused_proposal_is_raised_above_the_highest_score,
@@ -232,6 +252,7 @@ int main(void)
                                   no_fence_above_what_a_score_can_tell_apart,
                                   raise_without_a_master_that_was_lost_meanwhile,
                                   raise_without_a_master_that_restarted_meanwhile,
+                                  raise_without_a_master_that_became_slow,
                                   NULL};
     return trace_run("coordinator: fence", tests);
 }

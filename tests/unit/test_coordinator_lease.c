@@ -134,6 +134,10 @@ START_TEST(masters_in_quarantine_do_not_count)
     EXPECT("m0-2 EXTEND job T1 10000");
     vote("1", "EXTEND 10000");
     EXPECT("s1 !RENEWED *");
+    ask(1, "EXTEND job token=T1");
+    vote("0", "EXTEND 10000");
+    vote("1", "EXTEND LOADING"); /* the third's answer could not help: no need to wait for it */
+    EXPECT("m0-2 EXTEND job T1 10000", "s1 #2 -NOQUORUM job votes=1/3 nodes=+!~*");
 }
 END_TEST
 
@@ -201,6 +205,27 @@ START_TEST(extend_only_lengthens)
     vote("0", "CHECK 18500");
     vote("1", "CHECK 18900");
     EXPECT("s2 #3 +HELD job valid=18312 until=20312"); /* the Q-th largest, less drift */
+}
+END_TEST
+
+/* Whom it did not reach holds it no longer than before; those whom it did reach still do. */
+START_TEST(extend_takes_back_nothing_that_was_told)
+{
+    start(3);
+    grant(1, "LOCK job ttl=5s hold=lease");
+    ask(1, "EXTEND job token=T1 ttl=20s");
+    vote("0-1", "EXTEND 20000");
+    EXPECT("m0-2 EXTEND job T1 20000", "s1 #2 +EXTENDED job valid=19797 until=20797");
+    vote("2", "EXTEND LOADING");
+    at(2000);
+    ask(1, "EXTEND job token=T1 ttl=1s");
+    vote("1", "EXTEND 19000");
+    vote("2", "EXTEND 4000");
+    EXPECT("m0-2 EXTEND job T1 1000", "s1 #3 +EXTENDED job valid=18797 until=20797");
+    vote("0", "EXTEND 19000");
+    at(20797); /* then it is forgotten */
+    ask(1, "UNLOCK job");
+    EXPECT("s1 #4 -NOTHELD job : *");
 }
 END_TEST
 
@@ -281,6 +306,7 @@ int main(void)
                                   extend_on_a_minority_fails_and_the_lock_stays,
                                   extend_sets_the_ttl_of_renewals,
                                   extend_only_lengthens,
+                                  extend_takes_back_nothing_that_was_told,
                                   extend_of_a_token_unknown_here_checks_first,
                                   extend_and_check_of_a_token_that_nobody_holds,
                                   not_run_is_repeated_while_it_is_wanted,

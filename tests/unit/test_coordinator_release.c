@@ -176,6 +176,29 @@ START_TEST(owed_until_a_ttl_after_the_kill)
 }
 END_TEST
 
+/* A later EXTEND does not shorten what an earlier one gave. */
+START_TEST(owed_for_the_longest_that_its_key_can_live)
+{
+    start(3);
+    grant(1, "LOCK job ttl=20s hold=lease");
+    ask(1, "EXTEND job token=T1 ttl=1s");
+    vote("0-2", "EXTEND 20000");
+    lose(0);
+    ask(1, "UNLOCK job");
+    vote("1-2", "RELEASE YES");
+    dial(0);
+    shake(0);
+    vote("0", "KILL 0");
+    work();
+    lose(0);
+    EXPECT_LAST("m0 RELEASE job T1");
+    at(20990);
+    EXPECT_MASTER(0, "down undo=1");
+    at(22000);
+    EXPECT_MASTER(0, "down");
+}
+END_TEST
+
 START_TEST(owed_where_it_was_refused)
 {
     start(3);
@@ -195,6 +218,31 @@ START_TEST(owed_where_it_was_refused)
     vote("0", "RELEASE YES");
     EXPECT_MASTER(0, "up");
     EXPECT_DEADLINE(INT64_MAX);
+}
+END_TEST
+
+/* A release that is refused for ever is tried until the key has expired, and no longer. */
+START_TEST(owed_no_longer_than_the_key_can_live)
+{
+    start(3);
+    at(3000);
+    grant(1, "LOCK job ttl=5s");
+    ask(1, "UNLOCK job");
+    vote("0", "RELEASE MISCONF");
+    vote("1-2", "RELEASE YES");
+    for (unsigned i = 0; i < 4; i++) {
+        at(now + 1000);
+        vote("0", "RELEASE MISCONF");
+    }
+    EXPECT_MASTER(0, "up undo=1");
+    forget();
+    at(8001);
+    EXPECT_MASTER(0, "up");
+    forget();
+    if (unanswered(0) > 0)
+        vote("0", "RELEASE MISCONF");
+    at(20000);
+    EXPECT_NOTHING();
 }
 END_TEST
 
@@ -269,7 +317,9 @@ int main(void)
                                   depth,
                                   undelivered_grant_is_undone,
                                   owed_until_a_ttl_after_the_kill,
+                                  owed_for_the_longest_that_its_key_can_live,
                                   owed_where_it_was_refused,
+                                  owed_no_longer_than_the_key_can_live,
                                   owed_by_those_that_got_the_set_only,
                                   nothing_owed_of_a_grant,
                                   oldest_makes_room_when_the_list_is_full,

@@ -114,13 +114,14 @@ START_TEST(drain_refuses_who_waits_and_who_comes)
     grant(1, "LOCK job");
     ask(2, "LOCK job wait=1m");
     ask(2, "LOCK other");
+    ask(3, "LOCK other wait=1m");
     vote("0", "SET YES, ZADD YES");
     forget();
     drain();
-    work();
-    EXPECT("s2 #2 -DRAINING job", "s2 #3 -DRAINING other", "m0-2 RELEASE other T2");
+    work(); /* the next in line asks nobody any more */
+    EXPECT("s2 #2 -DRAINING job", "s2 #3 -DRAINING other", "m0-2 RELEASE other T2", "s3 #4 -DRAINING other");
     ask(3, "LOCK job");
-    EXPECT("s3 #4 -DRAINING job");
+    EXPECT("s3 #5 -DRAINING job");
     ck_assert(!coordinator_drained(core));
     vote("0", "RELEASE YES");
     vote("1-2", "SET YES, ZADD YES, RELEASE YES");
@@ -130,11 +131,11 @@ START_TEST(drain_refuses_who_waits_and_who_comes)
     ask(1, "CHECK job token=T1");
     ask(1, "EXTEND job token=T1");
     vote("0-2", "EXTEND 10000");
-    EXPECT("s1 #5 +HELD *", "m0-2 EXTEND job T1 10000", "s1 !RENEWED *", "s1 #6 +EXTENDED *");
+    EXPECT("s1 #6 +HELD *", "m0-2 EXTEND job T1 10000", "s1 !RENEWED *", "s1 #7 +EXTENDED *");
     ask(1, "UNLOCK job");
     ck_assert(!coordinator_drained(core)); /* a reply is due */
     vote("0-2", "RELEASE YES");
-    EXPECT("m0-2 RELEASE job T1", "s1 #7 +UNLOCKED job confirmed=2/3");
+    EXPECT("m0-2 RELEASE job T1", "s1 #8 +UNLOCKED job confirmed=2/3");
     ck_assert(coordinator_drained(core));
 }
 END_TEST
@@ -160,12 +161,16 @@ START_TEST(drain_ends_at_its_time_out)
 }
 END_TEST
 
-START_TEST(drain_of_nothing)
+START_TEST(drain_waits_for_replies_that_are_due)
 {
     start(3);
     ck_assert(!coordinator_drained(core));
+    ask(1, "CHECK job token=X");
     drain();
     work();
+    ck_assert(!coordinator_drained(core));
+    vote("0-1", "CHECK NO");
+    EXPECT("m0-2 CHECK job X", "s1 #1 -NOTHELD job");
     ck_assert(coordinator_drained(core));
 }
 END_TEST
@@ -249,7 +254,7 @@ int main(void)
                                   drop_undoes_a_round_under_way,
                                   drain_refuses_who_waits_and_who_comes,
                                   drain_ends_at_its_time_out,
-                                  drain_of_nothing,
+                                  drain_waits_for_replies_that_are_due,
                                   limit_of_locks,
                                   limit_of_waiters,
                                   limits_of_a_client,

@@ -51,16 +51,18 @@ END_TEST
 
 START_TEST(retry_at_once_when_a_release_was_seen_meanwhile)
 {
-    start(3);
+    start(5);
     grant(1, "LOCK job hold=lease");
     chance(180);
     ask(9, "LOCK job wait=1m");
-    forget();
     ask(2, "UNLOCK job token=T1");
-    vote("0-1", "SET NO, ZADD YES");
-    EXPECT("m0-2 RELEASE job T1", "m0-2 RELEASE job T2");
-    vote("0-1", "RELEASE YES");
-    EXPECT("s2 #3 +UNLOCKED job confirmed=2/3", "m0-2 SET job T3 10000");
+    forget();
+    vote("0-1", "SET NO, ZADD YES, RELEASE YES");
+    vote("2", "SET OOM, ZADD OOM, RELEASE YES");
+    EXPECT("s2 #3 +UNLOCKED job confirmed=3/5"); /* the head's attempt came a little too early */
+    vote("3", "SET NO");
+    work();
+    EXPECT("m0-4 RELEASE job T2", "m0-4 SET job T3 10000");
 }
 END_TEST
 
@@ -147,8 +149,11 @@ START_TEST(noquorum_at_the_end_of_a_wait_without_masters)
     chance(80);
     ask(1, "LOCK job wait=500ms");
     ask(2, "LOCK job wait=1s");
-    at(1499);
+    ask(3, "LOCK job wait=400ms");
+    at(1399);
     EXPECT_NOTHING(); /* it goes on trying */
+    at(1499);
+    EXPECT("s3 #3 -NOQUORUM job votes=1/3 nodes=!+!");
     at(1500);
     EXPECT("s1 #1 -NOQUORUM job votes=1/3 nodes=!+!");
     dial(0);
@@ -208,6 +213,24 @@ START_TEST(cancel_during_a_round)
 }
 END_TEST
 
+START_TEST(cancel_right_after_a_master_was_lost)
+{
+    start(3);
+    ask(1, "LOCK job");
+    ask(2, "LOCK job wait=1m");
+    vote("0", "SET YES, ZADD YES");
+    forget();
+    lose(0); /* the attempt is still to be looked at */
+    cancel(1, 1);
+    EXPECT("s1 #1 -CANCELLED job", "m1-2 RELEASE job T1", "m1-2 SET job T2 10000", "m1-2 ZADD job *",
+           "s1 #3 +OK");
+    lose(1);
+    drop(2);
+    work();
+    EXPECT("m2 RELEASE job T2", "s2 ended");
+}
+END_TEST
+
 START_TEST(waiters_that_left_are_skipped)
 {
     start(3);
@@ -257,6 +280,7 @@ int main(void)
                                   wait_1ms_gets_its_first_attempt,
                                   retry_that_is_granted_too_late,
                                   cancel_during_a_round,
+                                  cancel_right_after_a_master_was_lost,
                                   waiters_that_left_are_skipped,
                                   no_step_in_vain,
                                   NULL};
