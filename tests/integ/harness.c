@@ -51,6 +51,7 @@ int harness_main(Suite *suite)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != above)
             _exit(EXIT_FAILURE);
+        setpgid(0, 0); /* Check answers a signal by one to its whole group: make's and the shell's, else */
         signal(SIGPIPE, SIG_IGN);
         srunner_run_all(tests, getenv("CK_VERBOSITY") ? CK_ENV : CK_NORMAL);
         int failed = srunner_ntests_failed(tests);
