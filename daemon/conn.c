@@ -135,7 +135,7 @@ void conn_watch(struct conn *c, bool again)
     if (event_assign(&c->event, c->all->base, c->fd, flags[want], on_event, c) < 0 ||
         event_add(&c->event, NULL) < 0) {
         c->watch = WATCH_NONE;
-        c->doom = "no_memory";
+        c->doom = "no memory";
         conn_ready(c);
     }
 }
@@ -285,7 +285,7 @@ void conn_settle(struct conn *c)
 {
     bool answered = !c->lives && !c->queued && input_over(c);
 
-    /* A grant in our buffer may still reach the client: the session is over only when it was written or never can be. */
+    /* A grant in our buffer may still reach the client: the session is over when it was, or cannot be. */
     if (c->state == CONN_FINISHING && answered && (c->muted || !c->grants))
         conn_release(c);
     if (c->state == CONN_FLUSHING && !buffer_len(&c->out)) {

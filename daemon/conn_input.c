@@ -44,7 +44,7 @@ static void line_queue(struct conn *c, const char *line, size_t len)
     buffer_lend(c->all, &c->queue);
     char *at = buffer_reserve(&c->queue, sizeof head + text_bytes);
     if (!at) {
-        c->doom = "no_memory";
+        c->doom = "no memory";
         conn_ready(c);
         return;
     }
@@ -118,7 +118,7 @@ static void input_keep(struct conn *c, const char *bytes, size_t len, bool ended
     if (len) {
         buffer_lend(c->all, &c->rest);
         if (buffer_append(&c->rest, bytes, len) < 0) {
-            c->doom = "no_memory";
+            c->doom = "no memory";
             conn_ready(c);
         }
     }

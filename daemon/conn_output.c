@@ -22,7 +22,7 @@ char *output_line(struct conn *c)
     char *line = buffer_reserve(&c->out, SERVER_LINE_BYTES);
     if (line)
         return line;
-    c->doom = "no_memory";
+    c->doom = "no memory";
     conn_ready(c);
     return c->all->scratch;
 }
@@ -57,7 +57,7 @@ void output_done(struct conn *c, size_t len)
     if (c->error || !output_exceeds(c))
         return;
     if (c->state == CONN_OPEN) {
-        c->doom = "slow_reader";
+        c->doom = "reads too slowly: more than max_output waits";
         conn_ready(c);
         return;
     }

@@ -39,7 +39,7 @@ static void greet(struct conn *c, const struct request *what)
 {
     if (what->client.len) {
         if (!c->client && !(c->client = malloc(sizeof *c->client))) {
-            c->doom = "no_memory";
+            c->doom = "no memory";
             conn_ready(c);
             return;
         }
@@ -79,7 +79,7 @@ static void hand_over(struct conn *c, const struct request *what)
     }
     struct live *live = live_new(c->all);
     if (!live) {
-        c->doom = "no_memory";
+        c->doom = "no memory";
         conn_ready(c);
         return;
     }

@@ -20,7 +20,7 @@ void show_start(struct conn *c, const struct request *what)
     if (!listing) {
         if (live)
             live_free(c->all, live);
-        c->doom = "no_memory";
+        c->doom = "no memory";
         conn_ready(c);
         return;
     }

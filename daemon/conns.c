@@ -47,7 +47,7 @@ static void refuse(struct conns *all, int fd)
     all->full_ms = now_ms;
     size_t len = line_format_reply(all->scratch, &none, &reply);
     if (send(fd, all->scratch, len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
-        /* What it wrote is taken off: left there, it would make the close a reset, which overtakes the line. */
+        /* Bytes left unread would make the close a reset, which takes the line away. */
         shutdown(fd, SHUT_WR);
         while (recv(fd, all->input, sizeof all->input, MSG_DONTWAIT) == (ssize_t)sizeof all->input)
             ;
