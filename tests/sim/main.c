@@ -1,7 +1,6 @@
 /* sim: runs seeds, plans and planted bugs. */
 #include <getopt.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -10,29 +9,7 @@
 
 #include "tests/sim/sim.h"
 
-enum { INVARIANT_ASSERT = 99, LAST_LINES = 60, MUTANT_SEEDS = 200, TWICE_EVERY = 16 };
-
-/* For a coordinator without planted bugs, as the measuring of coverage links it. */
-enum mutant mutant_active __attribute__((weak));
-
-static struct world *running; /* for the handler of SIGABRT */
-
-static void aborted(int number)
-{
-    (void)number;
-    running->invariant = INVARIANT_ASSERT;
-    snprintf(running->why, sizeof(running->why), "an assertion failed, see above");
-    siglongjmp(running->out, 1);
-}
-
-int run_plan(struct world *w, const struct plan *plan)
-{
-    mutant_active = store_mutant = plan->mutant;
-    running = w;
-    if (sigsetjmp(w->out, 1) == 0)
-        world_run(w, plan);
-    return w->invariant;
-}
+enum { LAST_LINES = 60, MUTANT_SEEDS = 200, TWICE_EVERY = 16 };
 
 static double now_s(void)
 {
@@ -323,8 +300,6 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    struct sigaction action = {.sa_handler = aborted, .sa_flags = SA_NODEFER};
-    sigaction(SIGABRT, &action, NULL);
     if (options.mutants)
         return hunt_all(&options);
     int failed = 0;

@@ -108,12 +108,14 @@ static bool read_fields(struct record *record, const char *const *names, unsigne
 
 static bool read_one(struct plan *plan, const char *word)
 {
-    if (strcmp(word, "seed") == 0 && (word = strtok(NULL, " \n")) != NULL) {
-        plan->seed = strtoull(word, NULL, 10);
-        return true;
-    }
-    if (strcmp(word, "mutant") == 0 && (word = strtok(NULL, " \n")) != NULL) {
-        plan->mutant = mutant_by_name(word);
+    if (strcmp(word, "seed") == 0 || strcmp(word, "mutant") == 0) {
+        const char *value = strtok(NULL, " \n");
+        if (value == NULL)
+            return false;
+        if (word[0] == 's')
+            plan->seed = strtoull(value, NULL, 10);
+        else
+            plan->mutant = mutant_by_name(value);
         return plan->mutant != MUTANT_COUNT;
     }
     if (strcmp(word, "param") == 0) {

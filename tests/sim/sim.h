@@ -300,7 +300,8 @@ void fault_begin(struct world *w, const struct record *fault);
 void heal_begin(struct world *w);
 void heal_tick(struct world *w);
 
-/* runs a plan; 0: nothing found; else the invariant that was broken (99: an assertion) */
+/* Runs a plan; 0: nothing found; else the invariant that was broken. */
+enum { INVARIANT_ASSERT = 99 }; /* an assertion of the coordinator's */
 int run_plan(struct world *w, const struct plan *plan);
 void shrink(struct world *w, struct plan *plan);
 

@@ -1,0 +1,28 @@
+/* One run of a plan, out of which a violation or an assertion jumps. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+static struct world *running; /* for the handler of SIGABRT */
+
+static void aborted(int number)
+{
+    (void)number;
+    running->invariant = INVARIANT_ASSERT;
+    snprintf(running->why, sizeof(running->why), "an assertion failed, see above");
+    siglongjmp(running->out, 1);
+}
+
+int run_plan(struct world *w, const struct plan *plan)
+{
+    struct sigaction action = {.sa_handler = aborted, .sa_flags = SA_NODEFER}, before;
+    mutant_active = store_mutant = plan->mutant;
+    running = w;
+    sigaction(SIGABRT, &action, &before);
+    if (sigsetjmp(w->out, 1) == 0)
+        world_run(w, plan);
+    sigaction(SIGABRT, &before, NULL);
+    return w->invariant;
+}
