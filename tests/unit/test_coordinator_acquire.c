@@ -205,6 +205,27 @@ START_TEST(a_lost_connection_is_no_vote)
 }
 END_TEST
 
+/* It may come back without its memory, and here without quarantine. */
+START_TEST(a_grant_counts_no_more_when_its_connection_is_lost)
+{
+    config.node_timeout_ms = 1000;
+    config.restart_guard = false;
+    start(3);
+    ask(1, "LOCK job");
+    vote("0", "SET YES, ZADD YES");
+    restart(0, 0);
+    dial(0);
+    shake(0);
+    work();
+    EXPECT_MASTER(0, "up");
+    forget();
+    vote("1", "SET YES, ZADD YES");
+    EXPECT_NOTHING();
+    vote("2", "SET YES, ZADD YES");
+    EXPECT("s1 #1 +LOCKED *");
+}
+END_TEST
+
 /* One token a step, whoever asks: nothing tells it apart from another's but its bytes. */
 START_TEST(two_heads_in_one_step_get_two_tokens)
 {
@@ -244,6 +265,7 @@ int main(void)
                                   validity_over_at_the_grant,
                                   zadd_error_voids_the_vote,
                                   a_lost_connection_is_no_vote,
+                                  a_grant_counts_no_more_when_its_connection_is_lost,
                                   two_heads_in_one_step_get_two_tokens,
                                   NULL};
     return trace_run("coordinator: acquire", tests);
