@@ -268,7 +268,10 @@ static void open_listeners(struct loop *loop)
     if (loop->listening || coordinator_settled(loop->coordinator) < loop->conf->masters)
         return;
     loop->listening = true;
-    listeners_start(loop->listeners);
+    if (listeners_start(loop->listeners) < 0) { /* which said why */
+        loop->stopping = loop->failed = true;
+        return;
+    }
     log_info("ready", "voting=%u/%u", coordinator_voters(loop->coordinator), loop->conf->masters);
     if (loop->ready != NULL)
         loop->ready(loop->ready_arg);
@@ -306,7 +309,7 @@ int loop_run(struct loop *loop)
         }
         end_turn(loop);
     }
-    return 0;
+    return loop->failed;
 }
 
 /* ---- its life ---- */

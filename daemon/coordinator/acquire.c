@@ -22,8 +22,8 @@ static uint64_t propose(struct coordinator *c)
     return proposal;
 }
 
-/* Follow the fastest clock, but not beyond half of max_ttl: proposals must stay ahead of
- * what a master can forget, which a lead without end would not. */
+/* Follow the fastest clock, but not beyond half of max_ttl: proposals must stay ahead of what a master can
+ * forget, which a lead without end would not, nor one bucket's score carry all others along. */
 static void follow(struct coordinator *c, uint64_t score)
 {
     uint64_t wall_us = c->event->wall_us > 0 ? (uint64_t)c->event->wall_us : 0;
@@ -37,6 +37,42 @@ static void follow(struct coordinator *c, uint64_t score)
         c->lead_us = lead_us;
 }
 
+/* ---- who counts ---- */
+
+/* How many a quorum is here (for the planted bug only it is not). */
+static unsigned needed(const struct coordinator *c)
+{
+    return mutant(MUTANT_QUORUM_MINUS_ONE) ? c->quorum - 1 : c->quorum;
+}
+
+/* Granted it, took part in the fence without an error, and may still be asked: not a master that became slow,
+ * or was lost, in between. */
+static masters_t standing(const struct coordinator *c, const struct round *round)
+{
+    return masters_without(round->tally.granted, round->voided) & c->voters;
+}
+
+/* Those whose answers to the fence count: the ones that stand. */
+static masters_t fencing(const struct coordinator *c, const struct round *round)
+{
+    masters_t quarantined = masters_without(c->extenders, c->voters);
+    return standing(c, round) | (mutant(MUTANT_QUARANTINED_FENCES) ? quarantined : 0);
+}
+
+/* What -NOQUORUM shows: a master that granted and then said nothing of the fence is a silent one. */
+static struct tally shown(const struct round *round)
+{
+    const struct fence *fence = &round->fence;
+    struct tally tally = round->tally;
+    tally.failed |= round->voided;
+    tally.granted = masters_without(tally.granted, round->voided);
+    if (round->phase == ROUND_READING)
+        tally.granted &= fence->accepted | fence->scored;
+    else if (fence->asked != 0)
+        tally.granted &= fence->answered;
+    return tally;
+}
+
 /* ---- ends ---- */
 
 static struct resource *detach(struct coordinator *c, struct round *round)
@@ -48,8 +84,8 @@ static struct resource *detach(struct coordinator *c, struct round *round)
     return resource;
 }
 
-/* To all masters that got the SET, also those that refused or did not answer: behind it on
- * the same connection this undoes a late one. */
+/* To all masters that got the SET, also those that refused or did not answer: behind it on the same connection
+ * this undoes a late one. */
 static void undo(struct coordinator *c, struct round *round)
 {
     struct release_order order = {.name = &round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
@@ -64,7 +100,7 @@ static void undo(struct coordinator *c, struct round *round)
 static void fail(struct coordinator *c, struct round *round, enum reply_code code)
 {
     struct resource *resource = detach(c, round);
-    struct verdict verdict = {code, code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE, round->tally};
+    struct verdict verdict = {code, code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE, shown(round)};
     undo(c, round);
     resource_refused(c, resource, &verdict);
 }
@@ -76,46 +112,19 @@ void acquire_abandon(struct coordinator *c, struct resource *resource)
     undo(c, round);
 }
 
-/* The client left, or its time ran out, while the masters were asked. */
-static bool is_too_late(const struct coordinator *c, const struct wait *wait)
-{
-    return wait->session->state >= SESSION_RELEASING ||
-           (wait->patient && wait->tried && c->now_ms >= wait->deadline_ms);
-}
-
 static void grant(struct coordinator *c, struct round *round, uint64_t fence)
 {
     int64_t until_ms = quorum_until_ms(round->t0_ms, round->ttl_ms);
-    bool valid = until_ms - c->now_ms >= c->config.min_validity_ms || mutant(MUTANT_NO_VALIDITY);
-    if (!valid || is_too_late(c, round->resource->head)) {
-        fail(c, round, valid ? REPLY_BUSY : REPLY_NOQUORUM);
-        return;
+    struct resource *resource = round->resource;
+    if (until_ms - c->now_ms < c->config.min_validity_ms && !mutant(MUTANT_NO_VALIDITY)) {
+        fail(c, round, REPLY_NOQUORUM);
+    } else if (wait_is_over(c, resource->head)) {
+        resource_head_leaves(c, resource);
+    } else {
+        detach(c, round);
+        round->lease = lease_grant(c, resource, round, fence, until_ms);
+        round_decided(c, round);
     }
-    struct resource *resource = detach(c, round);
-    round->lease = lease_grant(c, resource, round, fence, until_ms);
-    round_decided(c, round);
-}
-
-/* ---- phases ---- */
-
-/* How many a quorum is here (for the planted bug only it is not). */
-static unsigned needed(const struct coordinator *c)
-{
-    return mutant(MUTANT_QUORUM_MINUS_ONE) ? c->quorum - 1 : c->quorum;
-}
-
-/* Granted, and may still be asked: not a master that became slow, or was lost, in between. */
-static masters_t granting(const struct coordinator *c, const struct round *round)
-{
-    return round->tally.granted & (mutant(MUTANT_QUARANTINED_FENCES) ? c->extenders : c->voters);
-}
-
-static void ask_fence(struct coordinator *c, struct round *round, masters_t masters, uint64_t proposal)
-{
-    round->proposal = proposal;
-    round->fencing = round->fence_pending = masters;
-    round->answered = round->accepted = 0;
-    round_send(c, round, COMMAND_ZADD, masters, proposal);
 }
 
 static bool above_fences(struct coordinator *c, struct round *round, uint64_t proposal)
@@ -126,13 +135,141 @@ static bool above_fences(struct coordinator *c, struct round *round, uint64_t pr
     return true;
 }
 
-/* A request's first attempt sends the proposal behind the SET. Retries send the SET alone:
- * losers who poll write nothing and raise nothing. */
+/* ---- the fence: a proposal, and where that is not the highest, the raise ---- */
+
+static void ask_fence(struct coordinator *c, struct round *round, masters_t masters)
+{
+    round->fence.asked |= masters;
+    round->fence.pending |= masters;
+    round_send(c, round, COMMAND_ZADD, masters, round->proposal);
+}
+
+/* A new proposal: what was said to the one before counts no more. A master that has not answered that yet is
+ * asked once it has. */
+static void ask_anew(struct coordinator *c, struct round *round, enum round_phase phase, uint64_t proposal)
+{
+    round_move(c, round, phase);
+    round->proposal = proposal;
+    round->fence.asked = round->fence.answered = round->fence.accepted = round->fence.scored = 0;
+    ask_fence(c, round, masters_without(fencing(c, round), round->fence.pending));
+}
+
+/* Those that granted late, or answered the proposal before late, join. */
+static void ask_late(struct coordinator *c, struct round *round)
+{
+    ask_fence(c, round, masters_without(fencing(c, round), round->fence.asked | round->fence.pending));
+}
+
+static void ask_scores(struct coordinator *c, struct round *round)
+{
+    struct fence *fence = &round->fence;
+    masters_t known = fence->accepted | fence->scored | fence->reading;
+    masters_t ask = masters_without(fencing(c, round) & fence->answered, known);
+    fence->reading |= ask;
+    round_send(c, round, COMMAND_ZSCORE, ask, 0);
+}
+
+/* What Q granting masters say is the highest that any grant before can have been told, because every grant's
+ * fence stands on Q masters; a maximum over fewer is not. */
+static void raise_begin(struct coordinator *c, struct round *round)
+{
+    c->stats.raises++;
+    round_move(c, round, ROUND_READING);
+    ask_scores(c, round);
+}
+
+static uint64_t highest_score(const struct round *round)
+{
+    uint64_t highest = round->proposal;
+    for (unsigned i = 0; i < MASTERS; i++)
+        if ((round->fence.scored & masters_bit(i)) && round->numbers[i] > highest)
+            highest = round->numbers[i];
+    return highest;
+}
+
+#ifdef MUTANTS
+static void incr_each(struct coordinator *c, struct round *round)
+{
+    masters_t scored = round->fence.scored;
+    uint64_t highest = 0, proposal = round->proposal;
+    round_move(c, round, ROUND_RAISING);
+    round->fence.asked = round->fence.answered = round->fence.accepted = round->fence.scored = 0;
+    for (unsigned i = 0; i < MASTERS; i++) {
+        masters_t bit = masters_bit(i);
+        if (!(masters_without(standing(c, round), round->fence.pending) & bit))
+            continue;
+        round->proposal = (scored & bit) ? round->numbers[i] + 1 : proposal;
+        ask_fence(c, round, bit);
+        highest = round->proposal > highest ? round->proposal : highest;
+    }
+    round->proposal = highest;
+}
+#endif
+
+static void raise_write(struct coordinator *c, struct round *round)
+{
+    uint64_t highest = highest_score(round);
+    follow(c, highest);
+#ifdef MUTANTS
+    if (mutant(MUTANT_FENCE_INCR_MAX)) {
+        incr_each(c, round);
+        return;
+    }
+#endif
+    if (!above_fences(c, round, highest + 1))
+        ask_anew(c, round, ROUND_RAISING, highest + 1);
+}
+
+static void score_vote(struct round *round, unsigned master, const struct vote *vote)
+{
+    masters_t bit = masters_bit(master);
+    if (!(round->fence.reading & bit))
+        return;
+    round->fence.reading = masters_without(round->fence.reading, bit);
+    if (round->phase != ROUND_READING)
+        return;
+    if (vote->kind == VOTE_ERROR)
+        round->voided |= bit;
+    else
+        round->fence.scored |= bit;
+    round->numbers[master] = vote->number;
+}
+
+static void proposal_vote(struct round *round, unsigned master, const struct vote *vote)
+{
+    masters_t bit = masters_bit(master);
+    if (!(round->fence.pending & bit))
+        return;
+    round->fence.pending = masters_without(round->fence.pending, bit);
+    if (!(round->fence.asked & bit))
+        return; /* to the proposal before */
+    if (vote->kind == VOTE_ERROR && !mutant(MUTANT_ZADD_ERROR_KEEPS_VOTE)) {
+        round->voided |= bit;
+        return;
+    }
+    round->fence.answered |= bit;
+    if (vote->kind != VOTE_NO)
+        round->fence.accepted |= bit;
+}
+
+void acquire_fence_vote(struct round *round, unsigned master, enum command_verb verb, const struct vote *vote)
+{
+    if (verb == COMMAND_ZSCORE)
+        score_vote(round, master, vote);
+    else
+        proposal_vote(round, master, vote);
+}
+
+/* ---- the head asks ---- */
+
+/* A request's first attempt sends the proposal behind the SET. Retries send the SET alone: losers who poll
+ * write nothing and raise nothing. */
 void acquire_begin(struct coordinator *c, struct resource *resource)
 {
     const struct wait *wait = resource->head;
     assert(resource->round == NULL && wait != NULL);
     resource->release_seen = false; /* used up, also by an attempt that cannot begin */
+    resource->asked_ticket = resource->next_ticket;
     if (masters_count(c->voters) < needed(c)) {
         resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
         return;
@@ -141,118 +278,31 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
         heap_set(&c->deadlines, &resource->item, c->now_ms);
         return;
     }
-    struct token token;
-    random_token(c, &token);
-    struct round *round = NULL;
-    if (c->leases.used + c->acquiring < c->config.max_locks)
-        round = round_begin(c, ROUND_ASKING, &resource->name, &token, wait->ttl_ms);
-    if (round == NULL) {
-        resource_refused(c, resource, &(struct verdict){.code = REPLY_LIMIT, .limit = LIMIT_MAX_LOCKS});
+    if (c->leases.used + c->acquiring >= c->config.max_locks || c->rounds.used == c->rounds.capacity) {
+        bool locks = c->rounds.used < c->rounds.capacity;
+        enum limit limit = locks ? LIMIT_MAX_LOCKS : LIMIT_MAX_ROUNDS;
+        resource_refused(c, resource, &(struct verdict){.code = REPLY_LIMIT, .limit = limit});
         return;
     }
+    struct token token;
+    random_token(c, &token);
+    struct round *round = round_begin(c, ROUND_ASKING, &resource->name, &token, wait->ttl_ms);
     round->resource = resource;
     resource->round = round;
     c->acquiring++;
-    uint64_t proposal = wait->tried ? 0 : propose(c);
-    if (above_fences(c, round, proposal))
+    round->proposal = wait->tried ? (mutant(MUTANT_RETRY_REUSES_PROPOSAL) ? c->proposal : 0) : propose(c);
+    if (above_fences(c, round, round->proposal))
         return;
-    round->votes = c->voters;
-    round->tally.asked = mutant(MUTANT_QUARANTINED_FENCES) ? c->extenders : c->voters;
-    round_send(c, round, COMMAND_SET, round->tally.asked, (uint64_t)round->ttl_ms);
+    round->tally.asked = c->voters;
+    round_send(c, round, COMMAND_SET, c->voters, (uint64_t)round->ttl_ms);
     if (!wait->tried)
-        ask_fence(c, round, round->tally.asked, proposal);
-    else if (mutant(MUTANT_RETRY_REUSES_PROPOSAL))
-        round->proposal = c->proposal;
-}
-
-/* The raise: the proposal was not the highest everywhere. What Q granting masters say is
- * the highest that any grant before can have been told, because every grant's fence stands
- * on Q masters; a maximum over fewer is not. */
-static void raise_begin(struct coordinator *c, struct round *round)
-{
-    c->stats.raises++;
-    masters_t all = granting(c, round) & round->answered;
-    masters_t ask = masters_without(all, round->accepted);
-    round->scored = 0;
-    round->fencing = all;
-    round->fence_pending = ask;
-    round_move(c, round, ROUND_READING);
-    round_send(c, round, COMMAND_ZSCORE, ask, 0);
-}
-
-static uint64_t highest_score(const struct round *round)
-{
-    uint64_t highest = round->proposal;
-    for (unsigned i = 0; i < MASTERS; i++)
-        if ((round->scored & masters_bit(i)) && round->numbers[i] > highest)
-            highest = round->numbers[i];
-    return highest;
-}
-
-#ifdef MUTANTS
-static void incr_each(struct coordinator *c, struct round *round, masters_t masters)
-{
-    uint64_t highest = 0;
-    for (unsigned i = 0; i < MASTERS; i++) {
-        masters_t bit = masters_bit(i);
-        uint64_t mine = (round->scored & bit) ? round->numbers[i] + 1 : round->proposal;
-        if (!(masters & bit))
-            continue;
-        round_send(c, round, COMMAND_ZADD, bit, mine);
-        highest = mine > highest ? mine : highest;
-    }
-    round->proposal = highest;
-    round->fencing = round->fence_pending = masters;
-    round->answered = round->accepted = 0;
-}
-#endif
-
-static void raise_write(struct coordinator *c, struct round *round)
-{
-    uint64_t highest = highest_score(round);
-    follow(c, highest);
-    if (above_fences(c, round, highest + 1))
-        return;
-    if (highest + 1 > c->proposal)
-        c->proposal = highest + 1;
-    round_move(c, round, ROUND_RAISING);
-#ifdef MUTANTS
-    if (mutant(MUTANT_FENCE_INCR_MAX)) {
-        incr_each(c, round, round->fencing & granting(c, round));
-        return;
-    }
-#endif
-    ask_fence(c, round, round->fencing & granting(c, round), highest + 1);
-}
-
-void acquire_fence_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
-                        const struct vote *vote)
-{
-    (void)c;
-    masters_t bit = masters_bit(master);
-    bool reading = round->phase == ROUND_READING;
-    if (reading != (verb == COMMAND_ZSCORE) || !(round->fence_pending & bit))
-        return;
-    round->fence_pending = masters_without(round->fence_pending, bit);
-    if (vote->kind == VOTE_ERROR && !mutant(MUTANT_ZADD_ERROR_KEEPS_VOTE)) {
-        /* No fence stands there: as if it had not granted. (Its key is taken back or kept
-         * with the others, since it was asked.) */
-        round->tally.granted = masters_without(round->tally.granted, bit);
-        round->tally.failed |= bit;
-    } else if (reading) {
-        round->scored |= bit;
-        round->numbers[master] = vote->number;
-    } else {
-        round->answered |= bit;
-        if (vote->kind != VOTE_NO)
-            round->accepted |= bit;
-    }
+        ask_fence(c, round, mutant(MUTANT_QUARANTINED_FENCES) ? c->extenders : c->voters);
 }
 
 /* ---- decisions ---- */
 
-/* Not a quorum any more. Whether another has the lock is known when Q masters said so or
- * would have granted; until then, or until it is late, the rest may still tell. */
+/* Not a quorum any more. Whether another has the lock is known when Q masters said so or would have granted;
+ * until then, or until it is late, the rest may still tell. */
 static void look_refused(struct coordinator *c, struct round *round, bool late)
 {
     const struct tally *tally = &round->tally;
@@ -265,61 +315,81 @@ static void look_refused(struct coordinator *c, struct round *round, bool late)
         fail(c, round, REPLY_NOQUORUM);
 }
 
+/* Q granted; the proposal is the fence where it was the highest on Q of them. */
+static bool look_fence(struct coordinator *c, struct round *round)
+{
+    if (masters_count(fencing(c, round) & round->fence.accepted) >= needed(c))
+        grant(c, round, round->proposal);
+    else if (masters_count(fencing(c, round) & round->fence.answered) >= needed(c))
+        raise_begin(c, round);
+    else
+        return false;
+    return true;
+}
+
 static void look_asking(struct coordinator *c, struct round *round, bool late)
 {
-    masters_t granted = granting(c, round);
-    masters_t can = granted | round_silent(round);
-    if (round->fencing != 0)
-        can &= round->answered | round->fence_pending;
-    if (masters_count(can & round->votes) < needed(c) || late)
+    const struct fence *fence = &round->fence;
+    masters_t stand = standing(c, round);
+    masters_t can = stand | round_silent(round);
+    if (fence->asked != 0)
+        can &= fence->answered | fence->pending;
+    if (late || masters_count(can) < needed(c))
         look_refused(c, round, late);
-    else if (masters_count(granted & round->votes) < needed(c))
+    else if (masters_count(stand) < needed(c))
         return;
-    else if (round->fencing == 0 && mutant(MUTANT_RETRY_REUSES_PROPOSAL))
+    else if (fence->asked != 0)
+        look_fence(c, round);
+    else if (mutant(MUTANT_RETRY_REUSES_PROPOSAL))
         grant(c, round, round->proposal);
-    else if (round->fencing == 0) {
+    else {
         uint64_t proposal = propose(c);
-        if (above_fences(c, round, proposal))
-            return;
-        round_move(c, round, ROUND_FENCING);
-        ask_fence(c, round, granted, proposal);
-    } else if (masters_count(granted & round->accepted) >= needed(c))
-        grant(c, round, round->proposal);
-    else if (masters_count(granted & round->answered) >= needed(c))
-        raise_begin(c, round);
+        if (!above_fences(c, round, proposal))
+            ask_anew(c, round, ROUND_FENCING, proposal);
+    }
+}
+
+/* Of the masters that can still stand, those whose answer of this phase is there or can come. */
+static bool is_hopeless(const struct coordinator *c, const struct round *round, masters_t known)
+{
+    masters_t coming = round->fence.pending | round->fence.reading;
+    masters_t can = (standing(c, round) & (known | coming)) | round_silent(round);
+    return masters_count(can) < needed(c);
 }
 
 static void look_fencing(struct coordinator *c, struct round *round, bool late)
 {
-    masters_t answered = granting(c, round) & round->answered;
-    masters_t can = granting(c, round) & (round->answered | round->fence_pending);
-    if (masters_count(answered & round->accepted) >= needed(c))
-        grant(c, round, round->proposal);
-    else if (masters_count(answered) >= needed(c))
-        raise_begin(c, round);
-    else if (late || masters_count(can) < needed(c))
+    if (look_fence(c, round))
+        return;
+    ask_late(c, round);
+    if (late || is_hopeless(c, round, round->fence.answered))
         fail(c, round, REPLY_NOQUORUM);
 }
 
 static void look_reading(struct coordinator *c, struct round *round, bool late)
 {
-    masters_t known = granting(c, round) & (round->accepted | round->scored);
-    masters_t can = granting(c, round) & (known | round->fence_pending);
-    unsigned enough = mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : needed(c);
-    if (masters_count(known) >= enough)
+    const struct fence *fence = &round->fence;
+    masters_t known = fencing(c, round) & (fence->accepted | fence->scored);
+    if (masters_count(fencing(c, round) & fence->accepted) >= needed(c))
+        grant(c, round, round->proposal); /* it was the highest after all */
+    else if (masters_count(known) >= (mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : needed(c)))
         raise_write(c, round);
-    else if (late || masters_count(can) < needed(c))
-        fail(c, round, REPLY_NOQUORUM);
+    else {
+        ask_scores(c, round);
+        if (late || is_hopeless(c, round, known))
+            fail(c, round, REPLY_NOQUORUM);
+    }
 }
 
 static void look_raising(struct coordinator *c, struct round *round, bool late)
 {
-    masters_t answered = granting(c, round) & round->answered;
-    masters_t can = granting(c, round) & (round->answered | round->fence_pending);
-    unsigned enough = mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : needed(c);
-    if (masters_count(answered) >= enough)
+    unsigned answered = masters_count(fencing(c, round) & round->fence.answered);
+    if (answered >= (mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : needed(c))) {
         grant(c, round, round->proposal);
-    else if (late || masters_count(can) < needed(c))
+        return;
+    }
+    ask_late(c, round);
+    if (late || is_hopeless(c, round, round->fence.answered))
         fail(c, round, REPLY_NOQUORUM);
 }
 

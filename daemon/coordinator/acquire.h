@@ -15,7 +15,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource);
 void acquire_abandon(struct coordinator *c, struct resource *resource);
 
 void acquire_look(struct coordinator *c, struct round *round, bool late);
-void acquire_fence_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
+void acquire_fence_vote(struct round *round, unsigned master, enum command_verb verb,
                         const struct vote *vote);
 
 #endif

@@ -33,6 +33,7 @@ static void check_head(const struct coordinator *c, const struct resource *resou
                resource->item.place != 0);
     else
         assert(resource->round == NULL);
+    assert(!kept || resource->impatient == 0 || resource->sweeping);
     assert(resource->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
            resource->item.place != 0);
 }

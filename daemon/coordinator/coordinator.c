@@ -211,6 +211,10 @@ static void vote(struct coordinator *c, const struct core_event *event)
         master_told(c, m, event->verb, &event->vote);
         return;
     }
+    /* The master first: what its answer sets off must not go to one that just said that it cannot. */
+    master_heard(c, m);
+    if (event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN)
+        master_refused(c, m, event->verb, event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
     if (event->verb == COMMAND_RELEASE) {
         struct release *release = pool_find(&c->releases, event->ref);
         if (release != NULL)
@@ -218,9 +222,6 @@ static void vote(struct coordinator *c, const struct core_event *event)
     } else {
         vote_on_lock(c, event);
     }
-    master_heard(c, m);
-    if (event->vote.kind == VOTE_ERROR)
-        master_refused(c, m, event->verb, event->vote.error);
 }
 
 static void undelivered(struct coordinator *c, const struct core_event *event)

@@ -11,6 +11,9 @@ static void ask(struct coordinator *c, struct round *round)
     bool checking = round->phase == ROUND_CHECKING;
     round->votes = c->voters;
     round->tally = (struct tally){.asked = c->extenders};
+    struct lease *lease = pool_find(&c->leases, round->lease);
+    if (lease != NULL && round->ttl_ms > lease->longest_ms)
+        lease->longest_ms = round->ttl_ms;
     round_send(c, round, checking ? COMMAND_CHECK : COMMAND_EXTEND, c->extenders,
                checking ? 0 : (uint64_t)round->ttl_ms);
 }
@@ -69,8 +72,11 @@ void extend_request(struct coordinator *c, uint64_t session, uint64_t request, c
     if (round == NULL)
         return;
     c->stats.extends++;
-    round->lease = lease != NULL ? lease->id : 0;
     round->extend = true;
+    if (lease != NULL) {
+        round->lease = lease->id;
+        lease->extending++;
+    }
     ask(c, round);
 }
 
@@ -102,6 +108,8 @@ static struct lease *lease_of(struct coordinator *c, struct round *round)
         return NULL;
     if (lease->renewal == round)
         lease->renewal = NULL;
+    else if (lease->extending > 0)
+        lease->extending--;
     return lease_is_kept(lease) && c->now_ms >= lease->until_ms ? NULL : lease;
 }
 
@@ -129,15 +137,33 @@ static void end_unknown(struct coordinator *c, struct round *round)
         lease_not_renewed(c, lease);
 }
 
+/* Whatever the masters said: its holder gave it back, or was told that it is lost. (A lease whose time ran out
+ * here, and that they extended all the same, is held.) */
+static bool is_over(const struct coordinator *c, const struct round *round)
+{
+    const struct lease *lease = pool_find(&c->leases, round->lease);
+    return round->over || (lease != NULL && lease_is_kept(lease) && c->now_ms >= lease->until_ms);
+}
+
+void extend_over(struct coordinator *c, struct lease *lease)
+{
+    for (struct round *round = c->rounds_live.first; round != NULL && lease->extending > 0;
+         round = round->next) {
+        if (round->lease != lease->id || round->request == 0)
+            continue;
+        round->over = true;
+        lease->extending--;
+    }
+}
+
 static void end_held(struct coordinator *c, struct round *round, int64_t until_ms)
 {
     struct lease *lease = lease_of(c, round);
     bool extended = round->phase == ROUND_EXTENDING;
-    bool was_known = round->lease != 0;
     if (lease != NULL && extended)
         until_ms = lease_extended(c, lease, round, until_ms);
-    if (round->request != 0 && was_known && lease == NULL) {
-        answer(c, round, REPLY_NOTHELD); /* given back in the meantime */
+    if (round->request != 0 && is_over(c, round)) {
+        answer(c, round, REPLY_NOTHELD);
     } else if (round->request != 0) {
         struct reply *reply = answer(c, round, extended ? REPLY_EXTENDED : REPLY_HELD);
         reply->until_ms = until_ms;

@@ -11,6 +11,9 @@ void extend_request(struct coordinator *c, uint64_t session, uint64_t request, c
                     struct lease *lease);
 void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what);
 
+/* The lease is given back or lost: EXTENDs of it under way are told so, whatever the masters answer. */
+void extend_over(struct coordinator *c, struct lease *lease);
+
 void extend_look(struct coordinator *c, struct round *round, bool late);
 
 #endif

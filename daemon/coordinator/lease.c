@@ -88,7 +88,7 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     lease->request = wait->request;
     lease->token = round->token;
     lease->fence = fence;
-    lease->ttl_ms = round->ttl_ms;
+    lease->ttl_ms = lease->longest_ms = round->ttl_ms;
     lease->hold = wait->hold;
     lease->note = wait->note;
     lease->depth = 1;
@@ -119,16 +119,14 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     struct token token = lease->token;
     struct release_order order = {.name = &resource->name,
                                   .token = &token,
-                                  .ttl_ms = lease->ttl_ms,
+                                  .ttl_ms = lease->longest_ms,
                                   .may = lease->may,
                                   .resource = resource,
                                   .session = session,
                                   .request = request,
-                                  .bound = bound};
-    /* The keys may live longer than the last TTL: an extend does not shorten. */
-    int64_t left_ms = lease->until_ms + quorum_drift_ms(lease->ttl_ms) - c->now_ms;
-    if (left_ms > order.ttl_ms)
-        order.ttl_ms = left_ms;
+                                  .bound = bound,
+                                  .known = true};
+    extend_over(c, lease);
     lease_free(c, lease);
     release_begin(c, &order);
 }
@@ -138,6 +136,7 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
     struct resource *resource = lease->resource;
     if (lease_is_kept(lease)) {
         c->stats.lost++;
+        extend_over(c, lease);
         action_notice(c, lease->session->key, NOTICE_LOST, &resource->name, &lease->token)->reason = reason;
     }
     if (mutant(MUTANT_DELETE_AT_DEADLINE)) {

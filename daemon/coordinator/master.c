@@ -175,6 +175,7 @@ static void undo_begin(struct coordinator *c, struct master *m)
     m->undoing = true;
     m->undo_cursor = 0;
     m->undo_again_ms = INT64_MAX;
+    m->undo_sent = m->sent;
     watch(c, m);
 }
 
@@ -186,8 +187,10 @@ static void undo_step(struct coordinator *c, struct master *m)
         if (release != NULL && release_again(c, release, m->index))
             sent++;
     }
-    if (sent > 0)
-        watch(c, m);
+    if (sent == 0)
+        return;
+    m->undo_sent = m->sent;
+    watch(c, m);
 }
 
 static void enter_service(struct coordinator *c, struct master *m)
@@ -207,7 +210,7 @@ static void undo_look(struct coordinator *c, struct master *m)
         return;
     if (m->state != MASTER_UNDOING)
         m->undoing = false;
-    else if (m->heard == m->sent) {
+    else if (m->heard >= m->undo_sent) {
         m->undoing = false;
         enter_service(c, m);
     }

@@ -87,7 +87,7 @@ static void answer(struct coordinator *c, struct release *release, enum reply_co
     }
 }
 
-/* The waiting head may ask: this name was given back. */
+/* The waiting head may ask: at once where the name was given back, not for a token that nobody had. */
 static void let_go(struct coordinator *c, struct release *release)
 {
     struct resource *resource = release->resource;
@@ -95,7 +95,10 @@ static void let_go(struct coordinator *c, struct release *release)
         return;
     release->resource = NULL;
     resource->giving_back = NULL;
-    resource_released(c, resource);
+    if (release->known || release->deleted != 0)
+        resource_released(c, resource);
+    else
+        resource_pump(c, resource);
 }
 
 static void linger(struct coordinator *c, struct release *release)
@@ -168,6 +171,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->ttl_ms = order->ttl_ms;
     release->owed = order->may;
     release->bound = order->bound;
+    release->known = order->known;
     release->session = order->session;
     release->request = order->request;
     release->answered = order->request == 0;
@@ -193,6 +197,8 @@ void release_begin(struct coordinator *c, const struct release_order *order)
 /* The master ran all that we sent before: what it may still have is over in a TTL. */
 static void settle(struct release *release, masters_t bit, int64_t now_ms)
 {
+    if (release->settled & bit)
+        return; /* since then only releases went there */
     release->settled |= bit;
     if (now_ms + release->ttl_ms > release->until_ms)
         release->until_ms = now_ms + release->ttl_ms;
@@ -203,7 +209,8 @@ void release_vote(struct coordinator *c, struct release *release, unsigned maste
     masters_t bit = masters_bit(master);
     if (!(release->unanswered & bit))
         return;
-    if (vote->kind == VOTE_NOT_RUN) {
+    if (vote->kind == VOTE_NOT_RUN && !(release->repeated & bit)) {
+        release->repeated |= bit;
         send(c, release, bit);
         return;
     }
@@ -214,7 +221,7 @@ void release_vote(struct coordinator *c, struct release *release, unsigned maste
         release->missing |= bit;
     else
         settle(release, bit, c->now_ms);
-    if (vote->kind != VOTE_ERROR)
+    if (vote->kind == VOTE_YES || vote->kind == VOTE_NO)
         release->owed = masters_without(release->owed, bit);
     look(c, release, false);
 }
@@ -241,17 +248,17 @@ bool release_again(struct coordinator *c, struct release *release, unsigned mast
     settle(release, bit, c->masters[master].fenced_ms);
     release->asked |= bit;
     release->unanswered |= bit;
+    release->repeated = masters_without(release->repeated, bit);
     send(c, release, bit);
     rearm(c, release);
     return true;
 }
 
-void releases_lost(struct coordinator *c, unsigned master)
+static void lose_each(struct coordinator *c, const struct release_queue *queue, masters_t bit)
 {
-    masters_t bit = masters_bit(master);
-    for (uint32_t slot = 0; slot < c->releases.fresh; slot++) {
-        struct release *release = pool_at(&c->releases, slot);
-        if (release == NULL || !(release->unanswered & bit))
+    for (struct release *release = queue->first; release != NULL; release = release->next) {
+        release->repeated = masters_without(release->repeated, bit);
+        if (!(release->unanswered & bit))
             continue;
         release->unanswered = masters_without(release->unanswered, bit);
         if (release->stale)
@@ -260,6 +267,12 @@ void releases_lost(struct coordinator *c, unsigned master)
         release->stale_next = c->stale_releases;
         c->stale_releases = release;
     }
+}
+
+void releases_lost(struct coordinator *c, unsigned master)
+{
+    lose_each(c, &c->releases_live, masters_bit(master));
+    lose_each(c, &c->releases_owed, masters_bit(master));
 }
 
 void release_look_stale(struct coordinator *c)

@@ -16,6 +16,7 @@ struct release_order {
     struct resource *resource; /* its head waits for Q answers; NULL: nobody does */
     uint64_t session, request; /* UNLOCK's; request 0: nobody is told */
     bool bound;                /* answered by the rule for a lock bound here */
+    bool known;                /* of a lock that was granted here */
 };
 
 void release_begin(struct coordinator *c, const struct release_order *order);

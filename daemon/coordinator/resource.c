@@ -86,10 +86,18 @@ static void wait_remove(struct coordinator *c, struct wait *wait)
     pool_give(&c->waits, wait);
 }
 
-bool wait_is_trying(const struct wait *wait)
+static bool is_kept(const struct resource *resource)
+{
+    return resource->lease != NULL && lease_is_kept(resource->lease);
+}
+
+bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
 {
     const struct resource *resource = wait->resource;
-    return !wait->tried && resource->head == wait && resource->round != NULL;
+    if (wait->tried || resource->head != wait || c->draining)
+        return false;
+    return resource->round != NULL || resource->giving_back != NULL ||
+           (!is_kept(resource) && c->now_ms >= resource->retry_ms);
 }
 
 /* It leaves without the lock: an attempt of its own is undone, the next may ask. */
@@ -133,7 +141,7 @@ static void refuse_busy(struct coordinator *c, struct wait *wait)
 {
     const struct lease *lease = wait->resource->lease;
     struct reply *reply = refuse(c, wait, REPLY_BUSY);
-    if (lease != NULL && !lease_is_kept(lease))
+    if (lease != NULL && !lease_is_kept(lease) && lease->until_ms > c->now_ms)
         reply->retry_ms = lease->until_ms - c->now_ms;
 }
 
@@ -147,29 +155,36 @@ static void refuse_verdict(struct coordinator *c, struct wait *wait, const struc
         refuse(c, wait, verdict->code)->limit = verdict->limit;
 }
 
-/* The head was refused: may it try again? */
-static bool may_retry(const struct coordinator *c, const struct wait *wait, const struct verdict *verdict)
+/* It waited, and now it must not wait any more. */
+static void refuse_waiting(struct coordinator *c, struct wait *wait)
 {
-    return wait->patient && verdict->code != REPLY_LIMIT && c->now_ms < wait->deadline_ms &&
-           wait->session->state == SESSION_OPEN;
-}
-
-static void refuse_for_good(struct coordinator *c, struct wait *wait, const struct verdict *verdict)
-{
-    if (!wait->patient || verdict->code == REPLY_LIMIT)
-        refuse_verdict(c, wait, verdict);
+    if (wait->session->state >= SESSION_RELEASING)
+        return; /* nobody is there to be told */
+    if (c->draining)
+        refuse(c, wait, REPLY_DRAINING);
     else if (c->now_ms >= wait->deadline_ms)
         refuse_timeout(c, wait);
     else
         refuse(c, wait, REPLY_CANCELLED);
 }
 
-/* ---- the head ---- */
-
-static bool is_kept(const struct resource *resource)
+/* The head was refused: may it try again? */
+static bool may_retry(const struct coordinator *c, const struct wait *wait, const struct verdict *verdict)
 {
-    return resource->lease != NULL && lease_is_kept(resource->lease);
+    return wait->patient && verdict->code != REPLY_LIMIT && c->now_ms < wait->deadline_ms &&
+           wait->session->state == SESSION_OPEN && !c->draining;
 }
+
+static void refuse_for_good(struct coordinator *c, struct wait *wait, const struct verdict *verdict)
+{
+    bool gone = wait->session->state >= SESSION_RELEASING;
+    if (!gone && !c->draining && (!wait->patient || verdict->code == REPLY_LIMIT))
+        refuse_verdict(c, wait, verdict);
+    else
+        refuse_waiting(c, wait);
+}
+
+/* ---- the head ---- */
 
 void resource_pump(struct coordinator *c, struct resource *resource)
 {
@@ -202,12 +217,25 @@ void resource_released(struct coordinator *c, struct resource *resource)
     resource_pump(c, resource);
 }
 
-/* What the masters just said to the head, they say to everybody: those who do not wait are
- * answered, a few in each step. */
+/* One who does not wait is answered as the head was: he was there when it asked, or it is before him and goes
+ * on asking, or it got the name and keeps it. Others ask for themselves. */
+static struct wait *to_sweep(const struct resource *resource)
+{
+    struct wait *wait = resource->head;
+    if (resource->impatient == 0)
+        return NULL;
+    if (!wait->patient)
+        return is_kept(resource) || wait->ticket <= resource->asked_ticket ? wait : NULL;
+    for (wait = resource->tail; wait->patient;)
+        wait = wait->prev; /* they came while it asked: near the tail, however many wait before them */
+    return wait;
+}
+
+/* A few in each step. */
 static void sweep_or(struct coordinator *c, struct resource *resource, int64_t retry_ms)
 {
     resource->retry_ms = retry_ms;
-    resource->sweeping = resource->impatient > 0;
+    resource->sweeping = to_sweep(resource) != NULL;
     if (resource->sweeping)
         heap_set(&c->deadlines, &resource->item, c->now_ms);
     else if (resource->head != NULL && !is_kept(resource))
@@ -230,13 +258,23 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
     struct wait *head = resource->head;
     head->tried = true;
     resource->verdict = *verdict;
-    if (head->session->state >= SESSION_RELEASING) {
-        wait_remove(c, head); /* nobody is there to be told */
-    } else if (!may_retry(c, head, verdict)) {
+    if (!may_retry(c, head, verdict)) {
         refuse_for_good(c, head, verdict);
         wait_remove(c, head);
     }
     sweep_or(c, resource, next_retry_ms(c, resource));
+}
+
+bool wait_is_over(const struct coordinator *c, const struct wait *wait)
+{
+    bool late = wait->patient && wait->tried && c->now_ms >= wait->deadline_ms;
+    return late || c->draining || wait->session->state >= SESSION_RELEASING;
+}
+
+void resource_head_leaves(struct coordinator *c, struct resource *resource)
+{
+    refuse_waiting(c, resource->head);
+    wait_leave(c, resource->head);
 }
 
 struct reply *resource_answer_head(struct coordinator *c, struct resource *resource, enum reply_code code)
@@ -256,17 +294,13 @@ void resource_granted(struct coordinator *c, struct resource *resource)
 
 static void sweep(struct coordinator *c, struct resource *resource)
 {
-    struct wait *next;
-    unsigned answered = 0;
-    for (struct wait *wait = resource->head; wait != NULL && answered < SWEEP; wait = next) {
-        next = wait->next;
-        if (wait->patient)
-            continue;
-        refuse_verdict(c, wait, &resource->verdict);
+    struct wait *wait = to_sweep(resource);
+    for (unsigned i = 0; i < SWEEP && wait != NULL; i++) {
+        refuse_for_good(c, wait, &resource->verdict);
         wait_remove(c, wait);
-        answered++;
+        wait = to_sweep(resource);
     }
-    resource->sweeping = resource->impatient > 0;
+    resource->sweeping = wait != NULL;
 }
 
 void resource_timer(struct coordinator *c, struct resource *resource)
@@ -307,23 +341,41 @@ static void refuse_limit(struct coordinator *c, const struct session *session, u
     action_reply(c, session->key, request, REPLY_LIMIT, name)->limit = limit;
 }
 
-/* The answer is known: the name is kept here, or the masters refused its head just now and
- * it waits before it asks again. */
+/* What the last attempt found when there was no quorum may be long over. */
+static void refuse_behind_head(struct coordinator *c, struct wait *wait)
+{
+    const struct verdict *verdict = &wait->resource->verdict;
+    bool busy = verdict->code != REPLY_NOQUORUM;
+    refuse_verdict(c, wait, busy ? verdict : &(struct verdict){.code = REPLY_NOQUORUM});
+}
+
+/* The answer is known, and nobody need be asked: the name is kept here, or somebody is before him, or nothing
+ * may wait any more. */
 static bool answer_at_once(struct coordinator *c, struct wait *wait)
 {
     struct resource *resource = wait->resource;
-    bool head_pauses = resource->head != wait && resource->round == NULL && resource->giving_back == NULL &&
-                       !resource->sweeping;
-    bool must_wait = wait->patient && resource->head != wait;
-    bool may_wait = wait->patient && wait->session->state == SESSION_OPEN;
-    if (may_wait || (!is_kept(resource) && !head_pauses && !must_wait))
+    bool is_head = resource->head == wait;
+    bool head_pauses = resource->round == NULL && resource->giving_back == NULL && !resource->sweeping;
+    if (wait->patient && wait->session->state == SESSION_OPEN)
         return false;
-    if (wait->patient)
+    if (wait->patient) {
+        if (is_head && !is_kept(resource))
+            return false; /* its first attempt */
         refuse(c, wait, REPLY_CANCELLED);
-    else if (is_kept(resource))
+    } else if (is_kept(resource)) {
         refuse_busy(c, wait);
-    else
-        refuse_verdict(c, wait, &resource->verdict);
+    } else {
+        bool quorum_is_back =
+            resource->verdict.code == REPLY_NOQUORUM && masters_count(c->voters) >= c->quorum;
+        if (is_head || !head_pauses)
+            return false; /* he asks, or is answered as the head is */
+        if (quorum_is_back) {
+            resource->retry_ms = 0;
+            resource_pump(c, resource);
+            return true;
+        }
+        refuse_behind_head(c, wait);
+    }
     wait_remove(c, wait);
     return true;
 }
@@ -351,11 +403,10 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
 
 /* ---- a waiter leaves ---- */
 
-/* Its first attempt is seen through all the same: wait=1ms is no worse than wait=0. */
 void wait_timer(struct coordinator *c, struct wait *wait)
 {
     heap_remove(&c->deadlines, &wait->item);
-    if (wait_is_trying(wait))
+    if (wait_is_trying(c, wait))
         return;
     refuse_timeout(c, wait);
     if (!mutant(MUTANT_DEAD_WAITER_NOT_SKIPPED))

@@ -21,13 +21,19 @@ struct reply *resource_answer_head(struct coordinator *c, struct resource *resou
 void resource_granted(struct coordinator *c, struct resource *resource);
 void resource_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict);
 
+/* The head does not want it any more, or may not have it: its client left, its time ran out, the daemon stops.
+ * It is told, its attempt is undone, and the next may ask. */
+bool wait_is_over(const struct coordinator *c, const struct wait *wait);
+void resource_head_leaves(struct coordinator *c, struct resource *resource);
+
 void resource_timer(struct coordinator *c, struct resource *resource);
 
 /* A waiter leaves: its time is over, it is told why, or nobody is there to be told. */
 void wait_timer(struct coordinator *c, struct wait *wait);
 void wait_cancel(struct coordinator *c, struct wait *wait, enum reply_code code);
 void wait_drop(struct coordinator *c, struct wait *wait);
-/* Its first attempt is under way: that is still answered when its session asks nothing more. */
-bool wait_is_trying(const struct wait *wait);
+/* Its first attempt is under way or comes next: that is seen through, when its session asks nothing more and
+ * when its time is over, so that wait=1ms is no worse than wait=0. */
+bool wait_is_trying(const struct coordinator *c, const struct wait *wait);
 
 #endif

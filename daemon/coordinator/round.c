@@ -45,7 +45,7 @@ static bool legal(enum round_phase from, enum round_phase to)
     static const unsigned moves[] = {
         [ROUND_ASKING] = 1u << ROUND_FENCING | 1u << ROUND_READING | 1u << ROUND_DECIDED,
         [ROUND_FENCING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
-        [ROUND_READING] = 1u << ROUND_RAISING,
+        [ROUND_READING] = 1u << ROUND_RAISING | 1u << ROUND_DECIDED,
         [ROUND_RAISING] = 1u << ROUND_DECIDED,
         [ROUND_CHECKING] = 1u << ROUND_EXTENDING | 1u << ROUND_DECIDED,
         [ROUND_EXTENDING] = 1u << ROUND_DECIDED,
@@ -109,7 +109,7 @@ masters_t round_silent(const struct round *round)
 
 masters_t round_unheard(const struct round *round)
 {
-    return round_silent(round) | round->fence_pending;
+    return round_silent(round) | round->fence.pending | round->fence.reading;
 }
 
 void round_decided(struct coordinator *c, struct round *round)
@@ -184,7 +184,7 @@ void round_vote(struct coordinator *c, struct round *round, unsigned master, enu
         return;
     }
     if (is_fencing(verb))
-        acquire_fence_vote(c, round, master, verb, vote);
+        acquire_fence_vote(round, master, verb, vote);
     else
         count(c, round, master, vote);
     look(c, round, false);
@@ -206,11 +206,11 @@ void rounds_lost(struct coordinator *c, unsigned master)
         masters_t lost = round_unheard(round) | (round->resource != NULL ? round->tally.granted : 0);
         if (!(lost & bit))
             continue;
-        if (round->resource != NULL)
-            round->tally.granted = masters_without(round->tally.granted, bit);
         if (round_silent(round) & bit)
             round->tally.failed |= bit;
-        round->fence_pending = masters_without(round->fence_pending, bit);
+        round->voided |= bit;
+        round->fence.pending = masters_without(round->fence.pending, bit);
+        round->fence.reading = masters_without(round->fence.reading, bit);
         make_stale(c, round);
     }
 }

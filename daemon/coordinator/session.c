@@ -128,20 +128,20 @@ void session_end(struct coordinator *c, uint64_t key, enum session_state how)
 
 /* The next that would have to wait; what does not wait, or tries for the first time, is
  * still answered. */
-static struct wait *to_cancel(const struct session *session)
+static struct wait *to_cancel(const struct coordinator *c, const struct session *session)
 {
     struct wait *wait = session->waiting;
-    while (wait != NULL && (!wait->patient || wait_is_trying(wait)))
+    while (wait != NULL && (!wait->patient || wait_is_trying(c, wait)))
         wait = wait->session_next;
     return wait;
 }
 
 static void finish_some(struct coordinator *c, struct session *session)
 {
-    struct wait *wait = to_cancel(session);
+    struct wait *wait = to_cancel(c, session);
     for (unsigned i = 0; wait != NULL && i < CANCELLED_A_STEP; i++) {
         wait_cancel(c, wait, REPLY_CANCELLED);
-        wait = to_cancel(session);
+        wait = to_cancel(c, session);
     }
     heap_set(&c->deadlines, &session->item, wait != NULL ? c->now_ms : INT64_MAX);
 }

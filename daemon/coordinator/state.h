@@ -69,7 +69,8 @@ struct resource {
     struct lease *lease;         /* (ref) the last one granted here, while its deadline is ahead */
     struct release *giving_back; /* (ref) not answered by Q masters yet */
     uint64_t next_ticket;
-    int64_t retry_ms; /* the head may not ask before */
+    uint64_t asked_ticket; /* up to here they were there when the last attempt began */
+    int64_t retry_ms;      /* the head may not ask before */
     struct name name;
 };
 
@@ -83,12 +84,14 @@ struct lease {
     uint64_t request;      /* that was granted it */
     uint64_t fence;
     int64_t ttl_ms;
-    int64_t until_ms; /* what the holder was told last; never beyond ends_ms */
-    int64_t ends_ms;  /* max=; INT64_MAX: none */
-    int64_t renew_ms; /* next renewal; INT64_MAX: none */
+    int64_t longest_ms; /* longest TTL that was sent for it */
+    int64_t until_ms;   /* what the holder was told last; never beyond ends_ms */
+    int64_t ends_ms;    /* max=; INT64_MAX: none */
+    int64_t renew_ms;   /* next renewal; INT64_MAX: none */
     uint32_t depth;
-    masters_t granted; /* acknowledged the key */
-    masters_t may;     /* may have the key: all that were asked and did not refuse */
+    uint32_t extending; /* EXTEND requests under way */
+    masters_t granted;  /* acknowledged the key */
+    masters_t may;      /* may have the key: all that were asked and did not refuse */
     enum hold hold;
     bool warned; /* !EXPIRING was said */
     struct token token;
@@ -99,6 +102,7 @@ struct lease {
  *               |   \--else Q granted---> READING --> RAISING -----------> DECIDED
  *               |                          ^
  *               +--a retry: Q granted --> FENCING --as after ASKING
+ *             (in READING, a late answer may still make the proposal the fence: DECIDED)
  *   extend:   EXTENDING, or CHECKING --Q hold it--> EXTENDING -----------> DECIDED
  *   check:    CHECKING --------------------------------------------------> DECIDED
  *
@@ -114,6 +118,16 @@ enum round_phase {
     ROUND_DECIDED,
 };
 
+/* An attempt's fence: who was asked to store the proposal of this phase, and what they said. */
+struct fence {
+    masters_t asked;    /* got this phase's ZADD */
+    masters_t pending;  /* did not answer one yet: this phase's, or where not asked the one before */
+    masters_t answered; /* this phase's, 0 or 1 alike */
+    masters_t accepted; /* of those: 1, it stands there and is the highest */
+    masters_t reading;  /* did not answer ZSCORE yet */
+    masters_t scored;   /* numbers[] holds its score */
+};
+
 struct round {
     uint64_t id;
     struct round *next, *prev; /* in order of timeout_ms */
@@ -125,15 +139,13 @@ struct round {
     int64_t ttl_ms;
     struct resource *resource; /* (ref) acquire, until it is decided */
     uint64_t lease;            /* id: what it renews, extends or was granted; 0: none */
-    uint64_t session, request; /* of EXTEND and CHECK; request 0: a renewal */
-    bool extend;               /* CHECKING: go on to EXTENDING */
+    uint64_t session, request; /* EXTEND and CHECK, until it is answered; request 0: a renewal */
+    bool extend;               /* EXTEND: what begins as CHECKING goes on to EXTENDING */
+    bool over;                 /* EXTEND: its lock was given back or lost in the meantime */
     struct tally tally;        /* of SET, EXTEND or CHECK */
     masters_t votes;           /* extend, check: masters that count (not those in quarantine) */
-    masters_t fencing;         /* acquire: got this phase's ZADD or ZSCORE ... */
-    masters_t fence_pending;   /* ... and did not answer yet */
-    masters_t answered;        /* answered a ZADD, 0 or 1 alike (RAISING: the raise's) */
-    masters_t accepted;        /* of those: 1, it stands where it is the highest */
-    masters_t scored;          /* numbers[] holds its score */
+    masters_t voided;          /* acquire: a grant that counts no more */
+    struct fence fence;
     uint64_t proposal;
     uint64_t numbers[MASTERS]; /* scores (acquire) or TTLs (extend, check) */
     struct name name;
@@ -149,6 +161,7 @@ struct release {
     bool lingers;  /* in the list of those that are only owed */
     bool answered; /* the client has its reply, or never wanted one */
     bool bound;    /* +UNLOCKED by the rule for a lock bound here */
+    bool known;    /* of a lock that was granted here */
     int64_t timeout_ms;
     int64_t ttl_ms;
     int64_t until_ms;     /* keys are gone by then on masters of settled */
@@ -157,6 +170,7 @@ struct release {
     masters_t owed;       /* may have the key, and did not acknowledge */
     masters_t settled;    /* of owed: nothing that we sent before can run there any more */
     masters_t deleted, missing;
+    masters_t repeated;        /* NOSCRIPT: sent a second time on this connection */
     struct resource *resource; /* (ref) whose head waits for it; NULL: none */
     uint64_t session, request; /* UNLOCK */
     struct name name;
@@ -207,6 +221,7 @@ struct master {
     int64_t undo_again_ms; /* refused releases are tried again then; INT64_MAX: none */
     bool undoing;          /* a pass over its undo list is under way ... */
     uint32_t undo_cursor;  /* ... and has come to this slot */
+    uint64_t undo_sent;    /* it is answered when heard reaches this */
 };
 
 struct round_queue {
@@ -266,7 +281,7 @@ struct notice *action_notice(struct coordinator *c, uint64_t session, enum notic
 void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally);
 void name_copy(struct name *to, const struct name *from);
 
-/* The step's 32 random bytes: 20 make a token, 4 a retry's jitter, 4 a renewal's. */
+/* The step's 32 random bytes: 20 make a token, 8 all jitter of the step. */
 void random_token(struct coordinator *c, struct token *token);
 int64_t random_between(struct coordinator *c, int64_t low, int64_t high);
 
