@@ -154,6 +154,7 @@ struct sim_master {
     int64_t hung_until_us, replica_until_us, error_until_us, zadd_error_until_us;
     enum vote_error error;
     bool scripts;
+    bool restored; /* once from an old snapshot: what was deleted may be back */
     uint64_t next_client;
     int64_t memory_lost_until_us; /* true: before it its memory is too young to vote */
     enum fault_kind crash;

@@ -22,6 +22,7 @@ static void master_load(struct world *w, struct sim_master *m)
     (void)w;
     if (m->crash == FAULT_CRASH_KEEP)
         return;
+    m->restored = m->restored || m->crash == FAULT_CRASH_OLD;
     unsigned back = (unsigned)(m->crash_arg_us / 1000000);
     if (m->crash == FAULT_CRASH_OLD && back < SNAPSHOTS && back < m->saves)
         m->store = m->saved[(m->saves - 1 - back) % SNAPSHOTS];
