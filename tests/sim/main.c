@@ -121,10 +121,18 @@ static int run_seeds(const struct options *options, uint64_t first, uint64_t ste
     return failed;
 }
 
-static int run_jobs(const struct options *options)
+static void tally_add(struct tally *all, const struct tally *one)
 {
-    double begin_s = now_s();
-    struct tally all = {0};
+    all->runs += one->runs;
+    all->items += one->items;
+    all->grants += one->grants;
+    all->requests += one->requests;
+    all->simulated_s += one->simulated_s;
+}
+
+/* (One job runs in this process, where debuggers and coverage see it.) */
+static int run_forked(const struct options *options, struct tally *all)
+{
     int failed = 0, pipes[2];
     if (pipe(pipes) != 0)
         return 1;
@@ -139,24 +147,26 @@ static int run_jobs(const struct options *options)
         _exit(status);
     }
     close(pipes[1]);
-    for (unsigned i = 0; i < options->jobs; i++) {
-        struct tally tally;
-        if (read(pipes[0], &tally, sizeof(tally)) != sizeof(tally))
-            break;
-        all.runs += tally.runs;
-        all.items += tally.items;
-        all.grants += tally.grants;
-        all.requests += tally.requests;
-        all.simulated_s += tally.simulated_s;
-    }
+    struct tally tally;
+    while (read(pipes[0], &tally, sizeof(tally)) == sizeof(tally))
+        tally_add(all, &tally);
     for (int status; wait(&status) > 0;)
         failed |= status != 0;
+    close(pipes[0]);
+    return failed;
+}
+
+static int run_jobs(const struct options *options)
+{
+    double begin_s = now_s();
+    struct tally all = {0};
+    int failed = options->jobs == 1 ? run_seeds(options, 0, 1, &all) : run_forked(options, &all);
     double took_s = now_s() - begin_s;
     printf("%" PRIu64 " runs, %.2f simulated hours, %" PRIu64 " requests, %" PRIu64 " grants, %" PRIu64
            " happenings in %.1f s: %.0f x real time%s\n",
            all.runs, all.simulated_s / 3600, all.requests, all.grants, all.items, took_s,
            all.simulated_s / took_s, failed ? "; FAILED" : ", nothing found");
-    return failed;
+    return failed != 0;
 }
 
 static int run_file(const struct options *options, const char *path)
