@@ -10,6 +10,7 @@ static void calm(struct plan *plan, struct swarm *swarm)
     plan->param[P_TAIL_PPM] = 0;
     plan->param[P_MAX_LOCKS] = 64;
     plan->param[P_MAX_WAITERS] = 128;
+    plan->param[P_MAX_UNDO] = 16384;
     plan->param[P_BACKLOG] = 10000;
     plan->param[P_UPTIME] = 1000000;
 }

@@ -36,10 +36,10 @@ static void draw_params(struct plan *plan, struct draw *draw, int64_t seconds)
     p[P_RETRY_MIN] = between(draw, 5, 40);
     p[P_RETRY_MAX] = p[P_RETRY_MIN] + between(draw, 10, 200);
     p[P_DRAIN_TIMEOUT] = between(draw, 200, 3000);
-    p[P_BACKLOG] = percent(draw, 70) ? 10000 : between(draw, 300, 1000);
+    p[P_BACKLOG] = percent(draw, 70) ? 10000 : between(draw, 150, 300);
     p[P_MAX_LOCKS] = percent(draw, 85) ? 64 : between(draw, 1, 4);
     p[P_MAX_WAITERS] = percent(draw, 85) ? 128 : between(draw, 2, 8);
-    p[P_MAX_UNDO] = 16384;
+    p[P_MAX_UNDO] = percent(draw, 90) ? 16384 : between(draw, 1, 40);
     p[P_DELAY] = between(draw, 50, 1500);
     p[P_JITTER] = between(draw, 10, 3000);
     p[P_TAIL_PPM] = tail_ppm[between(draw, 0, 4)];
@@ -193,7 +193,7 @@ static int64_t draw_op(const struct plan *plan, struct draw *draw, const struct 
     const int64_t *p = plan->param;
     static const int64_t hows[] = {END_CANCEL, END_CANCEL, END_FIN, END_RESET, END_CRASH, END_UNDELIVERED};
     bool lease = percent(draw, swarm->lease_pct);
-    bool via = percent(draw, swarm->via_pct) && p[P_DAEMONS] > 1;
+    bool via = percent(draw, swarm->via_pct);
     field[O_THINK] = between(draw, 0, swarm->think_ms);
     field[O_NAME] = between(draw, 0, p[P_NAMES] - 1);
     field[O_LEASE] = lease;
@@ -203,7 +203,7 @@ static int64_t draw_op(const struct plan *plan, struct draw *draw, const struct 
     field[O_KEEP] = between(draw, 0, swarm->keep_ms);
     if (percent(draw, swarm->long_keep_pct))
         field[O_KEEP] = between(draw, 0, percent(draw, 30) ? 4 * field[O_TTL] : field[O_TTL]);
-    field[O_VIA] = via ? between(draw, 1, p[P_DAEMONS] - 1) : 0;
+    field[O_VIA] = via ? between(draw, 0, p[P_DAEMONS] - 1) : 0;
     field[O_END] = draw_end(draw, swarm, lease, via);
     bool extends = percent(draw, swarm->extend_pct);
     field[O_EXTENDS] = extends ? between(draw, 1, 4) : 0;

@@ -36,6 +36,11 @@ static void client_close(struct world *w, struct sim_client *c, unsigned daemon,
         return;
     c->session[daemon] = 0;
     w->oracle.session[session].client_gone = true;
+    for (uint32_t tok = w->oracle.session[session].toks; how == LINE_FIN && tok != 0;
+         tok = w->oracle.tok[tok].session_next) {
+        if (!w->oracle.tok[tok].lease)
+            oracle_gives_up(w, c->index, tok);
+    }
     uint32_t index = message_new(w);
     w->message[index] = (struct message){.kind = (uint8_t)how, .session = session};
     message_send(w, session, UP, index);
@@ -100,8 +105,10 @@ static void client_next(struct world *w, struct sim_client *c)
     } else {
         do {
             c->op++;
-            if (c->op > w->plan->ops || w->healing)
+            if (c->op > w->plan->ops || w->healing) {
+                client_leave(w, c);
                 return;
+            }
         } while (client_op(w, c)->field[O_CLIENT] != (int64_t)c->index);
     }
     c->state = CLIENT_THINKING;
@@ -203,6 +210,22 @@ static void client_unlock(struct world *w, struct sim_client *c, unsigned daemon
         client_after(w, c, 100); /* gives up giving back */
 }
 
+/* By a connection of its own: a program that only has the token. */
+static void client_unlock_beside(struct world *w, struct sim_client *c)
+{
+    unsigned daemon = client_via(w, c);
+    uint32_t before = c->session[daemon];
+    c->session[daemon] = 0;
+    client_unlock(w, c, daemon, true);
+    uint32_t session = c->session[daemon];
+    c->session[daemon] = before;
+    if (session == 0)
+        return;
+    uint32_t index = message_new(w); /* nothing else is asked there */
+    w->message[index] = (struct message){.kind = LINE_FIN};
+    message_send(w, session, UP, index);
+}
+
 /* Its connection goes, with all session locks on it. */
 static void client_hang_up(struct world *w, struct sim_client *c, enum line_kind how, bool dies)
 {
@@ -221,15 +244,11 @@ static void client_end(struct world *w, struct sim_client *c)
     switch ((enum op_end)op[O_END]) {
     case END_UNLOCK: client_unlock(w, c, c->home, false); return;
     case END_UNLOCK_TOKEN: client_unlock(w, c, c->home, true); return;
-    case END_UNLOCK_VIA: client_unlock(w, c, client_via(w, c), true); return;
+    case END_UNLOCK_VIA: client_unlock_beside(w, c); return;
     case END_FIN: client_hang_up(w, c, LINE_FIN, false); return;
     case END_CRASH: client_hang_up(w, c, LINE_FIN, true); return;
     case END_RESET: client_hang_up(w, c, LINE_RESET, false); return;
-    default:
-        if (op[O_LEASE])
-            client_next(w, c);
-        else
-            client_hang_up(w, c, LINE_RESET, false);
+    default: client_next(w, c); /* a session lock stays with its session, whatever comes */
     }
 }
 
