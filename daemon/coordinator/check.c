@@ -105,37 +105,39 @@ static void check_rounds(const struct coordinator *c, uint32_t *asking)
 {
     uint32_t used = 0;
     int64_t timeout_ms = 0;
-    const struct round *prev = NULL;
-    for (const struct round *round = c->rounds_live.first; round != NULL; round = round->next) {
+    const struct flight *prev = NULL;
+    for (struct flight *flight = c->rounds_live.first; flight != NULL; flight = flight->next) {
+        const struct round *round = FLIGHT_OWNER(round, flight);
         used++;
         *asking += round->request != 0;
-        assert(pool_find(&c->rounds, round->id) == round && round->prev == prev);
-        assert(round->timeout_ms >= timeout_ms);
+        assert(pool_find(&c->rounds, round->id) == round && flight->prev == prev);
+        assert(flight->timeout_ms >= timeout_ms);
         assert(masters_count(round->tally.granted & round->tally.refused) == 0);
         assert(masters_without(round->tally.granted | round->tally.refused | round->tally.failed,
                                round->tally.asked) == 0);
         assert(round->phase >= ROUND_CHECKING || round->resource->round == round);
-        timeout_ms = round->timeout_ms;
-        prev = round;
+        timeout_ms = flight->timeout_ms;
+        prev = flight;
     }
     assert(used == c->rounds.used && c->rounds_live.last == prev);
 }
 
-static void check_release_list(const struct coordinator *c, const struct release_queue *queue, bool lingers,
+static void check_release_list(const struct coordinator *c, const struct flights *list, bool lingers,
                                uint32_t *used, uint32_t *asking)
 {
-    const struct release *prev = NULL;
-    for (const struct release *release = queue->first; release != NULL; release = release->next) {
+    const struct flight *prev = NULL;
+    for (struct flight *flight = list->first; flight != NULL; flight = flight->next) {
+        const struct release *release = FLIGHT_OWNER(release, flight);
         ++*used;
         *asking += !release->answered;
-        assert(pool_find(&c->releases, release->id) == release && release->prev == prev);
+        assert(pool_find(&c->releases, release->id) == release && flight->prev == prev);
         assert(release->lingers == lingers);
         assert(!lingers || (release->answered && release->resource == NULL));
-        assert(release->stale || release->owed != 0 || release->unanswered != 0 || !release->answered ||
+        assert(flight->stale || release->owed != 0 || release->unanswered != 0 || !release->answered ||
                release->resource != NULL);
-        prev = release;
+        prev = flight;
     }
-    assert(queue->last == prev);
+    assert(list->last == prev);
 }
 
 static void check_masters(const struct coordinator *c)

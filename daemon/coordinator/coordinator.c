@@ -140,16 +140,18 @@ static int64_t earlier(int64_t a_ms, int64_t b_ms)
     return a_ms < b_ms ? a_ms : b_ms;
 }
 
+static int64_t timeout_ms(const struct flights *flights)
+{
+    return flights->first != NULL ? flights->first->timeout_ms : INT64_MAX;
+}
+
 int64_t coordinator_deadline(const struct coordinator *c)
 {
-    if (c->stale_rounds != NULL || c->stale_releases != NULL)
+    if (c->rounds_live.stale != NULL || c->releases_live.stale != NULL || c->releases_owed.stale != NULL)
         return c->now_ms;
     int64_t at_ms = heap_next_ms(&c->deadlines);
-    if (c->rounds_live.first != NULL)
-        at_ms = earlier(at_ms, c->rounds_live.first->timeout_ms);
-    if (c->releases_live.first != NULL)
-        at_ms = earlier(at_ms, c->releases_live.first->timeout_ms);
-    return at_ms;
+    at_ms = earlier(at_ms, timeout_ms(&c->rounds_live));
+    return earlier(at_ms, timeout_ms(&c->releases_live));
 }
 
 #define OWNER(type, member_item) ((struct type *)(void *)((char *)(member_item)-offsetof(struct type, item)))
@@ -171,20 +173,14 @@ static void item_due(struct coordinator *c, struct heap_item *item)
  * before time-outs, so that these find nothing half done. */
 static void timer(struct coordinator *c)
 {
-    if (c->stale_rounds != NULL) {
-        round_look_stale(c);
+    if (round_look_stale(c) || release_look_stale(c))
         return;
-    }
-    if (c->stale_releases != NULL) {
-        release_look_stale(c);
-        return;
-    }
     int64_t at_ms = coordinator_deadline(c);
     if (at_ms > c->now_ms)
         return;
-    if (c->rounds_live.first != NULL && c->rounds_live.first->timeout_ms == at_ms)
+    if (timeout_ms(&c->rounds_live) == at_ms)
         round_timeout(c, c->rounds_live.first);
-    else if (c->releases_live.first != NULL && c->releases_live.first->timeout_ms == at_ms)
+    else if (timeout_ms(&c->releases_live) == at_ms)
         release_timeout(c, c->releases_live.first);
     else
         item_due(c, heap_top(&c->deadlines));
@@ -196,7 +192,7 @@ static void vote_on_lock(struct coordinator *c, const struct core_event *event)
 {
     struct round *round = pool_find(&c->rounds, event->ref);
     if (round == NULL && mutant(MUTANT_LATE_REPLY_MATCHES))
-        round = c->rounds_live.last;
+        round = c->rounds_live.last != NULL ? FLIGHT_OWNER(round, c->rounds_live.last) : NULL;
     if (round != NULL)
         round_vote(c, round, event->master, event->verb, &event->vote);
 }

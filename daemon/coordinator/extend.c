@@ -147,8 +147,9 @@ static bool is_over(const struct coordinator *c, const struct round *round)
 
 void extend_over(struct coordinator *c, struct lease *lease)
 {
-    for (struct round *round = c->rounds_live.first; round != NULL && lease->extending > 0;
-         round = round->next) {
+    for (struct flight *flight = c->rounds_live.first; flight != NULL && lease->extending > 0;
+         flight = flight->next) {
+        struct round *round = FLIGHT_OWNER(round, flight);
         if (round->lease != lease->id || round->request == 0)
             continue;
         round->over = true;

@@ -6,42 +6,15 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resource.h"
 
-/* ---- two lists: not decided yet in order of time-out, and only owed in order of age ---- */
-
-static struct release_queue *queue_of(struct coordinator *c, const struct release *release)
+static struct flights *list_of(struct coordinator *c, const struct release *release)
 {
     return release->lingers ? &c->releases_owed : &c->releases_live;
-}
-
-static void enqueue(struct release_queue *queue, struct release *release)
-{
-    release->prev = queue->last;
-    release->next = NULL;
-    *(queue->last ? &queue->last->next : &queue->first) = release;
-    queue->last = release;
-}
-
-static void dequeue(struct release_queue *queue, struct release *release)
-{
-    *(release->prev ? &release->prev->next : &queue->first) = release->next;
-    *(release->next ? &release->next->prev : &queue->last) = release->prev;
-}
-
-static void unstale(struct coordinator *c, struct release *release)
-{
-    struct release **link = &c->stale_releases;
-    while (*link != release)
-        link = &(*link)->stale_next;
-    *link = release->stale_next;
-    release->stale = false;
 }
 
 static void release_free(struct coordinator *c, struct release *release)
 {
     assert(release->answered && release->resource == NULL);
-    if (release->stale)
-        unstale(c, release);
-    dequeue(queue_of(c, release), release);
+    flight_remove(list_of(c, release), &release->flight);
     heap_remove(&c->deadlines, &release->item);
     pool_give(&c->releases, release);
 }
@@ -49,10 +22,10 @@ static void release_free(struct coordinator *c, struct release *release)
 /* Room for another: the oldest that is only owed makes place; its key expires by itself. */
 static struct release *release_take(struct coordinator *c)
 {
-    struct release *oldest = c->releases_owed.first;
+    struct flight *oldest = c->releases_owed.first;
     if (c->releases.used == c->releases.capacity && oldest != NULL) {
         c->stats.expired_undo++;
-        release_free(c, oldest);
+        release_free(c, FLIGHT_OWNER(release, oldest));
     }
     return pool_take(&c->releases);
 }
@@ -103,9 +76,9 @@ static void let_go(struct coordinator *c, struct release *release)
 
 static void linger(struct coordinator *c, struct release *release)
 {
-    dequeue(&c->releases_live, release);
+    flight_remove(&c->releases_live, &release->flight);
     release->lingers = true;
-    enqueue(&c->releases_owed, release);
+    flight_add(&c->releases_owed, &release->flight);
 }
 
 /* Nothing but settled masters owe it: they have forgotten it by until_ms. */
@@ -133,7 +106,7 @@ static bool decide(struct coordinator *c, struct release *release, bool late)
 /* (One that is stale is looked at in its turn.) */
 static void look(struct coordinator *c, struct release *release, bool late)
 {
-    if (release->stale)
+    if (release->flight.stale)
         return;
     bool decided = decide(c, release, late);
     if (!decided)
@@ -183,12 +156,12 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->asked = release->unanswered = c->releasers;
     if (mutant(MUTANT_RELEASE_ONLY_GRANTED) && release->answered)
         release->asked = release->unanswered = c->releasers & order->may;
-    release->timeout_ms = c->now_ms + c->config.node_timeout_ms;
+    release->flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
     if (order->resource != NULL && order->resource->giving_back == NULL) {
         release->resource = order->resource;
         release->resource->giving_back = release;
     }
-    enqueue(&c->releases_live, release);
+    flight_add(&c->releases_live, &release->flight);
     send(c, release, release->asked);
     if (release->asked == 0)
         look(c, release, false);
@@ -226,16 +199,17 @@ void release_vote(struct coordinator *c, struct release *release, unsigned maste
     look(c, release, false);
 }
 
-void release_timeout(struct coordinator *c, struct release *release)
+void release_timeout(struct coordinator *c, struct flight *flight)
 {
-    assert(!release->stale && !release->lingers);
+    struct release *release = FLIGHT_OWNER(release, flight);
+    assert(!flight->stale && !release->lingers);
     masters_overdue(c, release->unanswered);
     look(c, release, true);
 }
 
 void release_timer(struct coordinator *c, struct release *release)
 {
-    assert(release->lingers && !release->stale);
+    assert(release->lingers && !release->flight.stale);
     c->stats.expired_undo += release->owed != 0;
     release_free(c, release);
 }
@@ -254,30 +228,30 @@ bool release_again(struct coordinator *c, struct release *release, unsigned mast
     return true;
 }
 
-static void lose_each(struct coordinator *c, const struct release_queue *queue, masters_t bit)
+static void lose_each(struct flights *flights, masters_t bit)
 {
-    for (struct release *release = queue->first; release != NULL; release = release->next) {
+    for (struct flight *flight = flights->first; flight != NULL; flight = flight->next) {
+        struct release *release = FLIGHT_OWNER(release, flight);
         release->repeated = masters_without(release->repeated, bit);
         if (!(release->unanswered & bit))
             continue;
         release->unanswered = masters_without(release->unanswered, bit);
-        if (release->stale)
-            continue;
-        release->stale = true;
-        release->stale_next = c->stale_releases;
-        c->stale_releases = release;
+        flight_make_stale(flights, flight);
     }
 }
 
 void releases_lost(struct coordinator *c, unsigned master)
 {
-    lose_each(c, &c->releases_live, masters_bit(master));
-    lose_each(c, &c->releases_owed, masters_bit(master));
+    lose_each(&c->releases_live, masters_bit(master));
+    lose_each(&c->releases_owed, masters_bit(master));
 }
 
-void release_look_stale(struct coordinator *c)
+bool release_look_stale(struct coordinator *c)
 {
-    struct release *release = c->stale_releases;
-    unstale(c, release);
-    look(c, release, false);
+    struct flight *flight = flight_take_stale(&c->releases_live);
+    if (flight == NULL)
+        flight = flight_take_stale(&c->releases_owed);
+    if (flight != NULL)
+        look(c, FLIGHT_OWNER(release, flight), false);
+    return flight != NULL;
 }

@@ -6,21 +6,10 @@
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/master.h"
 
-/* ---- all rounds in order of time-out: each waits for node_timeout, so appending keeps
- * the order ---- */
-
-static void enqueue(struct round_queue *queue, struct round *round)
+static void fly(struct coordinator *c, struct round *round)
 {
-    round->prev = queue->last;
-    round->next = NULL;
-    *(queue->last ? &queue->last->next : &queue->first) = round;
-    queue->last = round;
-}
-
-static void dequeue(struct round_queue *queue, struct round *round)
-{
-    *(round->prev ? &round->prev->next : &queue->first) = round->next;
-    *(round->next ? &round->next->prev : &queue->last) = round->prev;
+    round->flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
+    flight_add(&c->rounds_live, &round->flight);
 }
 
 struct round *round_begin(struct coordinator *c, enum round_phase phase, const struct name *name,
@@ -32,11 +21,10 @@ struct round *round_begin(struct coordinator *c, enum round_phase phase, const s
     c->stats.rounds++;
     round->phase = phase;
     round->t0_ms = c->now_ms;
-    round->timeout_ms = c->now_ms + c->config.node_timeout_ms;
     round->ttl_ms = ttl_ms;
     round->token = *token;
     name_copy(&round->name, name);
-    enqueue(&c->rounds_live, round);
+    fly(c, round);
     return round;
 }
 
@@ -60,35 +48,14 @@ void round_move(struct coordinator *c, struct round *round, enum round_phase to)
     round->phase = to;
     if (to == ROUND_DECIDED)
         return;
-    round->timeout_ms = c->now_ms + c->config.node_timeout_ms;
-    dequeue(&c->rounds_live, round);
-    enqueue(&c->rounds_live, round);
-}
-
-static void make_stale(struct coordinator *c, struct round *round)
-{
-    if (round->stale)
-        return;
-    round->stale = true;
-    round->stale_next = c->stale_rounds;
-    c->stale_rounds = round;
-}
-
-static void unstale(struct coordinator *c, struct round *round)
-{
-    struct round **link = &c->stale_rounds;
-    while (*link != round)
-        link = &(*link)->stale_next;
-    *link = round->stale_next;
-    round->stale = false;
+    flight_remove(&c->rounds_live, &round->flight);
+    fly(c, round);
 }
 
 void round_free(struct coordinator *c, struct round *round)
 {
     assert(round->resource == NULL && round->request == 0);
-    if (round->stale)
-        unstale(c, round);
-    dequeue(&c->rounds_live, round);
+    flight_remove(&c->rounds_live, &round->flight);
     pool_give(&c->rounds, round);
 }
 
@@ -115,14 +82,14 @@ masters_t round_unheard(const struct round *round)
 void round_decided(struct coordinator *c, struct round *round)
 {
     round_move(c, round, ROUND_DECIDED);
-    if (round_unheard(round) == 0 && !round->stale)
+    if (round_unheard(round) == 0 && !round->flight.stale)
         round_free(c, round);
 }
 
 static void look(struct coordinator *c, struct round *round, bool late)
 {
-    if (round->stale)
-        return;
+    if (round->flight.stale)
+        return; /* in its turn */
     if (round->phase == ROUND_CHECKING || round->phase == ROUND_EXTENDING)
         extend_look(c, round, late);
     else if (round->phase != ROUND_DECIDED)
@@ -190,9 +157,10 @@ void round_vote(struct coordinator *c, struct round *round, unsigned master, enu
     look(c, round, false);
 }
 
-void round_timeout(struct coordinator *c, struct round *round)
+void round_timeout(struct coordinator *c, struct flight *flight)
 {
-    assert(!round->stale);
+    struct round *round = FLIGHT_OWNER(round, flight);
+    assert(!flight->stale);
     masters_overdue(c, round_unheard(round));
     look(c, round, true);
 }
@@ -202,7 +170,8 @@ void round_timeout(struct coordinator *c, struct round *round)
 void rounds_lost(struct coordinator *c, unsigned master)
 {
     masters_t bit = masters_bit(master);
-    for (struct round *round = c->rounds_live.first; round != NULL; round = round->next) {
+    for (struct flight *flight = c->rounds_live.first; flight != NULL; flight = flight->next) {
+        struct round *round = FLIGHT_OWNER(round, flight);
         masters_t lost = round_unheard(round) | (round->resource != NULL ? round->tally.granted : 0);
         if (!(lost & bit))
             continue;
@@ -211,13 +180,14 @@ void rounds_lost(struct coordinator *c, unsigned master)
         round->voided |= bit;
         round->fence.pending = masters_without(round->fence.pending, bit);
         round->fence.reading = masters_without(round->fence.reading, bit);
-        make_stale(c, round);
+        flight_make_stale(&c->rounds_live, flight);
     }
 }
 
-void round_look_stale(struct coordinator *c)
+bool round_look_stale(struct coordinator *c)
 {
-    struct round *round = c->stale_rounds;
-    unstale(c, round);
-    look(c, round, false);
+    struct flight *flight = flight_take_stale(&c->rounds_live);
+    if (flight != NULL)
+        look(c, FLIGHT_OWNER(round, flight), false);
+    return flight != NULL;
 }

@@ -22,8 +22,8 @@ void round_decided(struct coordinator *c, struct round *round);
 
 void round_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
                 const struct vote *vote);
-void round_timeout(struct coordinator *c, struct round *round); /* the oldest */
-void round_look_stale(struct coordinator *c);
+void round_timeout(struct coordinator *c, struct flight *flight); /* the oldest */
+bool round_look_stale(struct coordinator *c);             /* one that lost a master; false: there is none */
 void rounds_lost(struct coordinator *c, unsigned master); /* its connection, or our trust in it */
 
 #endif

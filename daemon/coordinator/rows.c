@@ -104,8 +104,8 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
         row->left_ms = m->quarantine_ms - now_ms;
     row->version = m->version;
     memcpy(row->run_id, m->run_id, RUN_ID_HEX);
-    for (const struct release *release = c->releases_owed.first; release != NULL; release = release->next)
-        row->undo += (release->owed & bit) != 0;
+    for (struct flight *flight = c->releases_owed.first; flight != NULL; flight = flight->next)
+        row->undo += (FLIGHT_OWNER(release, flight)->owed & bit) != 0;
 }
 
 void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats)

@@ -16,6 +16,7 @@
 #define REDLOCKD_STATE_H
 
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/coordinator/flight.h"
 #include "daemon/coordinator/heap.h"
 #include "daemon/coordinator/pool.h"
 #include "daemon/coordinator/quorum.h"
@@ -130,12 +131,9 @@ struct fence {
 
 struct round {
     uint64_t id;
-    struct round *next, *prev; /* in order of timeout_ms */
-    struct round *stale_next;  /* a master was lost under it: to be looked at */
-    bool stale;
+    struct flight flight; /* until the phase's time-out */
     enum round_phase phase;
     int64_t t0_ms; /* before the first byte of what validity counts from */
-    int64_t timeout_ms;
     int64_t ttl_ms;
     struct resource *resource; /* (ref) acquire, until it is decided */
     uint64_t lease;            /* id: what it renews, extends or was granted; 0: none */
@@ -154,15 +152,12 @@ struct round {
 
 struct release {
     uint64_t id;
-    struct heap_item item;       /* when nothing of it can be left anywhere */
-    struct release *next, *prev; /* in order of timeout_ms until decided, then by age */
-    struct release *stale_next;
-    bool stale;
+    struct heap_item item; /* when nothing of it can be left anywhere */
+    struct flight flight;
     bool lingers;  /* in the list of those that are only owed */
     bool answered; /* the client has its reply, or never wanted one */
     bool bound;    /* +UNLOCKED by the rule for a lock bound here */
     bool known;    /* of a lock that was granted here */
-    int64_t timeout_ms;
     int64_t ttl_ms;
     int64_t until_ms;     /* keys are gone by then on masters of settled */
     masters_t asked;      /* got it on their present connection, at least once */
@@ -224,13 +219,6 @@ struct master {
     uint64_t undo_sent;    /* it is answered when heard reaches this */
 };
 
-struct round_queue {
-    struct round *first, *last;
-};
-struct release_queue {
-    struct release *first, *last;
-};
-
 struct coordinator {
     struct coordinator_config config;
     unsigned quorum;
@@ -243,10 +231,9 @@ struct coordinator {
     struct heap deadlines;
     struct pool waits, resources, leases, rounds, releases, sessions;
     struct table names, session_keys;
-    struct round_queue rounds_live;
-    struct release_queue releases_live, releases_owed;
-    struct round *stale_rounds;
-    struct release *stale_releases;
+    struct flights rounds_live;
+    struct flights releases_live; /* not answered, and not late */
+    struct flights releases_owed; /* in order of age; they have no time-out */
 
     struct master masters[MASTERS];
     masters_t voters;    /* MASTER_UP */
