@@ -33,6 +33,7 @@ void extend_renew(struct coordinator *c, struct lease *lease)
         return;
     }
     c->stats.renewals++;
+    round->purpose = ROUND_RENEW;
     round->lease = lease->id;
     lease->renewal = round;
     ask(c, round);
@@ -54,6 +55,7 @@ static struct round *request_begin(struct coordinator *c, uint64_t session, uint
         action_reply(c, session, request, REPLY_LIMIT, &what->name)->limit = LIMIT_MAX_ROUNDS;
         return NULL;
     }
+    round->purpose = what->verb == VERB_EXTEND ? ROUND_EXTEND : ROUND_CHECK;
     round->session = session;
     round->request = request;
     c->asking++;
@@ -72,7 +74,6 @@ void extend_request(struct coordinator *c, uint64_t session, uint64_t request, c
     if (round == NULL)
         return;
     c->stats.extends++;
-    round->extend = true;
     if (lease != NULL) {
         round->lease = lease->id;
         lease->extending++;
@@ -117,7 +118,7 @@ static struct lease *lease_of(struct coordinator *c, struct round *round)
 static void end_gone(struct coordinator *c, struct round *round)
 {
     struct lease *lease = lease_of(c, round);
-    if (round->request != 0)
+    if (round->purpose != ROUND_RENEW)
         answer(c, round, REPLY_NOTHELD);
     round_decided(c, round);
     if (lease != NULL)
@@ -127,7 +128,7 @@ static void end_gone(struct coordinator *c, struct round *round)
 static void end_unknown(struct coordinator *c, struct round *round)
 {
     struct lease *lease = lease_of(c, round);
-    bool renewal = round->request == 0;
+    bool renewal = round->purpose == ROUND_RENEW;
     if (!renewal) {
         c->stats.refused_noquorum++;
         action_noquorum(c, answer(c, round, REPLY_NOQUORUM), &round->tally);
@@ -150,7 +151,7 @@ void extend_over(struct coordinator *c, struct lease *lease)
     for (struct flight *flight = c->rounds_live.first; flight != NULL && lease->extending > 0;
          flight = flight->next) {
         struct round *round = FLIGHT_OWNER(round, flight);
-        if (round->lease != lease->id || round->request == 0)
+        if (round->lease != lease->id || round->purpose != ROUND_EXTEND || round->request == 0)
             continue;
         round->over = true;
         lease->extending--;
@@ -163,9 +164,9 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
     bool extended = round->phase == ROUND_EXTENDING;
     if (lease != NULL && extended)
         until_ms = lease_extended(c, lease, round, until_ms);
-    if (round->request != 0 && is_over(c, round)) {
+    if (round->purpose != ROUND_RENEW && is_over(c, round)) {
         answer(c, round, REPLY_NOTHELD);
-    } else if (round->request != 0) {
+    } else if (round->purpose != ROUND_RENEW) {
         struct reply *reply = answer(c, round, extended ? REPLY_EXTENDED : REPLY_HELD);
         reply->until_ms = until_ms;
         reply->valid_ms = until_ms - c->now_ms;
@@ -176,7 +177,7 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
 /* They hold it, but hardly any time of it is left. */
 static void end_expiring(struct coordinator *c, struct round *round)
 {
-    if (round->request == 0) {
+    if (round->purpose == ROUND_RENEW) {
         end_unknown(c, round);
         return;
     }
@@ -187,7 +188,7 @@ static void end_expiring(struct coordinator *c, struct round *round)
 
 static void quorum_holds(struct coordinator *c, struct round *round, masters_t yes)
 {
-    if (round->phase == ROUND_CHECKING && round->extend) {
+    if (round->phase == ROUND_CHECKING && round->purpose == ROUND_EXTEND) {
         round_move(c, round, ROUND_EXTENDING);
         round->t0_ms = c->now_ms;
         ask(c, round);

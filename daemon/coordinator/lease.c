@@ -164,7 +164,7 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
         lease->until_ms = until_ms;
         lease->warned = false;
     }
-    if (round->request != 0)
+    if (round->purpose == ROUND_EXTEND)
         lease->ttl_ms = round->ttl_ms;
     plan_renewal(c, lease);
     if (lease_is_kept(lease)) {

@@ -107,7 +107,7 @@ static bool is_fencing(enum command_verb verb)
  * the second. */
 static bool is_to_this_phase(const struct round *round, enum command_verb verb)
 {
-    return !(verb == COMMAND_CHECK && round->extend && round->phase != ROUND_CHECKING);
+    return !(verb == COMMAND_CHECK && round->purpose == ROUND_EXTEND && round->phase != ROUND_CHECKING);
 }
 
 /* A renewal of a lease that was given back is not, nor a question that was answered. */

@@ -119,6 +119,8 @@ enum round_phase {
     ROUND_DECIDED,
 };
 
+enum round_purpose { ROUND_ACQUIRE, ROUND_RENEW, ROUND_EXTEND, ROUND_CHECK };
+
 /* An attempt's fence: who was asked to store the proposal of this phase, and what they said. */
 struct fence {
     masters_t asked;    /* got this phase's ZADD */
@@ -132,13 +134,13 @@ struct fence {
 struct round {
     uint64_t id;
     struct flight flight; /* until the phase's time-out */
+    enum round_purpose purpose;
     enum round_phase phase;
     int64_t t0_ms; /* before the first byte of what validity counts from */
     int64_t ttl_ms;
     struct resource *resource; /* (ref) acquire, until it is decided */
     uint64_t lease;            /* id: what it renews, extends or was granted; 0: none */
-    uint64_t session, request; /* EXTEND and CHECK, until it is answered; request 0: a renewal */
-    bool extend;               /* EXTEND: what begins as CHECKING goes on to EXTENDING */
+    uint64_t session, request; /* EXTEND and CHECK; request 0: answered */
     bool over;                 /* EXTEND: its lock was given back or lost in the meantime */
     struct tally tally;        /* of SET, EXTEND or CHECK */
     masters_t votes;           /* extend, check: masters that count (not those in quarantine) */
