@@ -205,6 +205,23 @@ START_TEST(a_lost_connection_is_no_vote)
 }
 END_TEST
 
+/* A replica: all that it was asked fails at once. */
+START_TEST(a_demoted_master_is_no_vote)
+{
+    start(3);
+    ask(1, "LOCK a");
+    ask(1, "LOCK b");
+    vote("2", "SET YES, ZADD YES, SET YES, ZADD YES");
+    vote("0", "SET YES, ZADD READONLY");
+    vote("1", "SET READONLY");
+    forget();
+    work();
+    EXPECT_MASTER(0, "refused replica");
+    EXPECT("m2 RELEASE * T*", "s1 #* -NOQUORUM * votes=1/3 nodes=!!+", "m2 RELEASE * T*",
+           "s1 #* -NOQUORUM * votes=1/3 nodes=!!+");
+}
+END_TEST
+
 /* It may come back without its memory, and here without quarantine. */
 START_TEST(a_grant_counts_no_more_when_its_connection_is_lost)
 {
@@ -266,6 +283,7 @@ int main(void)
                                   zadd_error_voids_the_vote,
                                   a_lost_connection_is_no_vote,
                                   a_grant_counts_no_more_when_its_connection_is_lost,
+                                  a_demoted_master_is_no_vote,
                                   two_heads_in_one_step_get_two_tokens,
                                   NULL};
     return trace_run("coordinator: acquire", tests);

@@ -229,6 +229,19 @@ START_TEST(extend_takes_back_nothing_that_was_told)
 }
 END_TEST
 
+/* A lease is told nothing at its deadline: that Q masters extended it is enough. */
+START_TEST(extend_of_a_lease_that_runs_out_meanwhile)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s hold=lease");
+    at(10890);
+    ask(1, "EXTEND job token=T1");
+    at(10900);
+    vote("0-1", "EXTEND 10000");
+    EXPECT("m0-2 EXTEND job T1 10000", "s1 #2 +EXTENDED job valid=9887 until=20787");
+}
+END_TEST
+
 START_TEST(extend_of_a_token_unknown_here_checks_first)
 {
     start(5);
@@ -307,6 +320,7 @@ int main(void)
                                   extend_sets_the_ttl_of_renewals,
                                   extend_only_lengthens,
                                   extend_takes_back_nothing_that_was_told,
+                                  extend_of_a_lease_that_runs_out_meanwhile,
                                   extend_of_a_token_unknown_here_checks_first,
                                   extend_and_check_of_a_token_that_nobody_holds,
                                   not_run_is_repeated_while_it_is_wanted,

@@ -246,6 +246,26 @@ START_TEST(owed_no_longer_than_the_key_can_live)
 }
 END_TEST
 
+/* A server that never knows the script is not asked at the speed of the wire. */
+START_TEST(not_run_is_repeated_once)
+{
+    start(3);
+    grant(1, "LOCK job ttl=5s");
+    ask(1, "UNLOCK job");
+    vote("0", "RELEASE NOT_RUN");
+    EXPECT("m0-2 RELEASE job T1", "m0 RELEASE job T1");
+    vote("0", "RELEASE NOT_RUN");
+    EXPECT_NOTHING();
+    vote("1-2", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED job confirmed=2/3");
+    EXPECT_MASTER(0, "up undo=1"); /* it did not run */
+    at(2000);                      /* the undo list's turn */
+    EXPECT("m0 RELEASE job T1");
+    vote("0", "RELEASE YES");
+    EXPECT_MASTER(0, "up");
+}
+END_TEST
+
 START_TEST(owed_by_those_that_got_the_set_only)
 {
     start(5);
@@ -320,6 +340,7 @@ int main(void)
                                   owed_for_the_longest_that_its_key_can_live,
                                   owed_where_it_was_refused,
                                   owed_no_longer_than_the_key_can_live,
+                                  not_run_is_repeated_once,
                                   owed_by_those_that_got_the_set_only,
                                   nothing_owed_of_a_grant,
                                   oldest_makes_room_when_the_list_is_full,

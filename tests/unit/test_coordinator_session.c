@@ -24,6 +24,23 @@ START_TEST(finish_answers_first_attempts_and_cancels_what_waits)
 }
 END_TEST
 
+/* What stands before a first attempt is a release that is under way: it is waited for. */
+START_TEST(finish_while_the_name_is_being_given_back)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(1, "UNLOCK job");
+    ask(2, "LOCK job wait=5ms");
+    finish(2);
+    at(1010); /* neither the end of its session nor that of its wait spoils it */
+    EXPECT("m0-2 RELEASE job T1");
+    vote("0-1", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED *", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
+    vote("0-1", "SET YES, ZADD YES");
+    EXPECT("s2 #3 +LOCKED job token=T2 *");
+}
+END_TEST
+
 START_TEST(release_of_a_session_one_lock_a_step)
 {
     start(3);
@@ -248,6 +265,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {finish_answers_first_attempts_and_cancels_what_waits,
+                                  finish_while_the_name_is_being_given_back,
                                   release_of_a_session_one_lock_a_step,
                                   release_while_a_round_is_under_way,
                                   drop_lets_locks_run_out,
