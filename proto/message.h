@@ -59,7 +59,7 @@ enum verb {
     VERB_SHOW,
 };
 
-enum hold {
+enum hold_kind {
     HOLD_SESSION, /* belongs to the connection; renewed while it lives */
     HOLD_LEASE,   /* lives for its TTL; belongs to whoever shows the token */
 };
@@ -76,7 +76,7 @@ enum show {
 
 struct request {
     enum verb verb;
-    enum hold hold;
+    enum hold_kind hold;
     enum show show;      /* SHOW */
     struct tag tag;      /* len 0: untagged */
     struct tag target;   /* CANCEL <tag>; len 0: the untagged LOCK */

@@ -71,10 +71,9 @@ static void check_sessions(const struct coordinator *c)
         assert(session_find(c, session->key) == session);
         for (const struct wait *wait = session->waiting; wait != NULL; wait = wait->session_next, its_waits++)
             assert(wait->session == session);
-        for (const struct lease *lease = session->leases; lease != NULL;
-             lease = lease->session_next, its_locks++) {
-            assert(lease->session == session);
-            bound += lease->hold == HOLD_SESSION;
+        for (const struct hold *hold = session->holds; hold != NULL; hold = hold->session_next, its_locks++) {
+            assert(hold->session == session);
+            bound += hold->kind == HOLD_SESSION;
         }
         assert(session->waits == its_waits && session->locks == its_locks);
         assert(session->state < SESSION_RELEASING || session->item.place != 0);
@@ -93,7 +92,7 @@ static void check_leases(const struct coordinator *c)
             continue;
         used++;
         assert(lease->resource->lease == lease && lease->item.place != 0);
-        assert(lease->until_ms <= lease->ends_ms && lease->depth >= 1);
+        assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
         assert(masters_without(lease->granted, lease->may) == 0);
         assert(lease->renewal == NULL || lease->renewal->lease == lease->id);
         assert(masters_without(lease->may, masters_all(c->config.masters)) == 0);

@@ -168,7 +168,7 @@ enum master_why {
 
 struct lock_row {
     struct name name;
-    enum hold hold;
+    enum hold_kind hold;
     uint64_t session; /* 0: bound to none */
     struct token token;
     uint64_t fence;

@@ -15,15 +15,20 @@
  */
 enum { THIRD = 3, SOON = 30 /* of a TTL, after a renewal that failed */ };
 
+struct lease *lease_of_hold(struct hold *hold)
+{
+    return (struct lease *)(void *)((char *)hold - offsetof(struct lease, hold));
+}
+
 bool lease_is_kept(const struct lease *lease)
 {
-    return lease->session != NULL && lease->hold == HOLD_SESSION;
+    return lease->hold.session != NULL && lease->hold.kind == HOLD_SESSION;
 }
 
 /* When it is said that renewal fails; never where max= is what ends it. */
 static int64_t warn_ms(const struct lease *lease)
 {
-    return lease->until_ms == lease->ends_ms ? INT64_MAX : lease->until_ms - lease->ttl_ms / THIRD;
+    return lease->until_ms == lease->hold.ends_ms ? INT64_MAX : lease->until_ms - lease->ttl_ms / THIRD;
 }
 
 static void rearm(struct coordinator *c, struct lease *lease)
@@ -32,7 +37,7 @@ static void rearm(struct coordinator *c, struct lease *lease)
     if (lease_is_kept(lease)) {
         if (lease->renewal == NULL && lease->renew_ms < at_ms)
             at_ms = lease->renew_ms;
-        if (!lease->warned && warn_ms(lease) < at_ms)
+        if (!lease->hold.warned && warn_ms(lease) < at_ms)
             at_ms = warn_ms(lease);
     }
     heap_set(&c->deadlines, &lease->item, at_ms);
@@ -44,7 +49,7 @@ static void plan_renewal(struct coordinator *c, struct lease *lease)
 {
     int64_t third_ms = lease->ttl_ms / THIRD;
     lease->renew_ms = INT64_MAX;
-    if (lease_is_kept(lease) && lease->until_ms < lease->ends_ms)
+    if (lease_is_kept(lease) && lease->until_ms < lease->hold.ends_ms)
         lease->renew_ms = c->now_ms + random_between(c, third_ms - third_ms / 10, third_ms + third_ms / 10);
     rearm(c, lease);
 }
@@ -52,8 +57,8 @@ static void plan_renewal(struct coordinator *c, struct lease *lease)
 static void lease_free(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
-    if (lease->session != NULL)
-        session_unlink_lease(c, lease);
+    if (lease->hold.session != NULL)
+        session_unlink_hold(c, &lease->hold);
     if (resource->lease == lease)
         resource->lease = NULL;
     heap_remove(&c->deadlines, &lease->item);
@@ -85,18 +90,18 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     lease->item.kind = ITEM_LEASE;
     lease->resource = resource;
     resource->lease = lease;
-    lease->request = wait->request;
+    lease->hold.request = wait->request;
     lease->token = round->token;
     lease->fence = fence;
     lease->ttl_ms = lease->longest_ms = round->ttl_ms;
-    lease->hold = wait->hold;
-    lease->note = wait->note;
-    lease->depth = 1;
+    lease->hold.kind = wait->hold;
+    lease->hold.note = wait->note;
+    lease->hold.depth = 1;
     lease->granted = round->tally.granted;
     lease->may = masters_without(round->tally.asked, round->tally.refused);
-    lease->ends_ms = wait->max_ms >= 0 ? round->t0_ms + wait->max_ms : INT64_MAX;
-    lease->until_ms = until_ms < lease->ends_ms ? until_ms : lease->ends_ms;
-    session_link_lease(c, wait->session, lease);
+    lease->hold.ends_ms = wait->max_ms >= 0 ? round->t0_ms + wait->max_ms : INT64_MAX;
+    lease->until_ms = until_ms < lease->hold.ends_ms ? until_ms : lease->hold.ends_ms;
+    session_link_hold(c, wait->session, &lease->hold);
     plan_renewal(c, lease);
 #ifdef MUTANTS
     if (mutant(MUTANT_UNDO_GRANTED))
@@ -137,7 +142,8 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
     if (lease_is_kept(lease)) {
         c->stats.lost++;
         extend_over(c, lease);
-        action_notice(c, lease->session->key, NOTICE_LOST, &resource->name, &lease->token)->reason = reason;
+        action_notice(c, lease->hold.session->key, NOTICE_LOST, &resource->name, &lease->token)->reason =
+            reason;
     }
     if (mutant(MUTANT_DELETE_AT_DEADLINE)) {
         lease_give_back(c, lease, 0, 0, true);
@@ -150,7 +156,7 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
 void lease_unbind(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
-    session_unlink_lease(c, lease);
+    session_unlink_hold(c, &lease->hold);
     rearm(c, lease);
     resource_pump(c, resource);
 }
@@ -158,18 +164,18 @@ void lease_unbind(struct coordinator *c, struct lease *lease)
 int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round,
                        int64_t until_ms)
 {
-    if (until_ms > lease->ends_ms)
-        until_ms = lease->ends_ms;
+    if (until_ms > lease->hold.ends_ms)
+        until_ms = lease->hold.ends_ms;
     if (until_ms > lease->until_ms) {
         lease->until_ms = until_ms;
-        lease->warned = false;
+        lease->hold.warned = false;
     }
     if (round->purpose == ROUND_EXTEND)
         lease->ttl_ms = round->ttl_ms;
     plan_renewal(c, lease);
     if (lease_is_kept(lease)) {
         struct notice *notice =
-            action_notice(c, lease->session->key, NOTICE_RENEWED, &lease->resource->name, &lease->token);
+            action_notice(c, lease->hold.session->key, NOTICE_RENEWED, &lease->resource->name, &lease->token);
         notice->until_ms = lease->until_ms;
         notice->valid_ms = lease->until_ms - c->now_ms;
     }
@@ -187,16 +193,16 @@ void lease_not_renewed(struct coordinator *c, struct lease *lease)
 void lease_timer(struct coordinator *c, struct lease *lease)
 {
     if (c->now_ms >= lease->until_ms) {
-        lease_lost(c, lease, c->now_ms >= lease->ends_ms ? LOST_MAX : LOST_EXPIRED);
+        lease_lost(c, lease, c->now_ms >= lease->hold.ends_ms ? LOST_MAX : LOST_EXPIRED);
         return;
     }
     if (!lease_is_kept(lease)) {
         rearm(c, lease);
         return;
     }
-    if (!lease->warned && c->now_ms >= warn_ms(lease)) {
-        lease->warned = true;
-        action_notice(c, lease->session->key, NOTICE_EXPIRING, &lease->resource->name, &lease->token)
+    if (!lease->hold.warned && c->now_ms >= warn_ms(lease)) {
+        lease->hold.warned = true;
+        action_notice(c, lease->hold.session->key, NOTICE_EXPIRING, &lease->resource->name, &lease->token)
             ->valid_ms = lease->until_ms - c->now_ms;
     }
     if (lease->renewal == NULL && c->now_ms >= lease->renew_ms)

@@ -30,7 +30,7 @@ static struct lease *known_lease(const struct coordinator *c, const struct reque
 
 static bool is_bound_to(const struct lease *lease, uint64_t session)
 {
-    return lease->session != NULL && lease->session->key == session;
+    return lease->hold.session != NULL && lease->hold.session->key == session;
 }
 
 /* ---- LOCK ---- */
@@ -42,17 +42,17 @@ static void relock(struct coordinator *c, const struct core_event *event)
         reply_to(c, event, REPLY_NOTHELD)->text = TEXT_NOT_BOUND;
         return;
     }
-    if (lease->depth == UINT32_MAX) {
+    if (lease->hold.depth == UINT32_MAX) {
         reply_to(c, event, REPLY_LIMIT)->limit = LIMIT_DEPTH;
         return;
     }
-    lease->depth++;
+    lease->hold.depth++;
     struct reply *reply = reply_to(c, event, REPLY_LOCKED);
     reply->token = lease->token;
     reply->fence = lease->fence;
     reply->until_ms = lease->until_ms;
     reply->valid_ms = lease->until_ms - c->now_ms;
-    reply->depth = lease->depth;
+    reply->depth = lease->hold.depth;
 }
 
 /* Says what is wrong with ttl= or max=; true: it was answered. */
@@ -118,11 +118,11 @@ static void lock(struct coordinator *c, const struct core_event *event)
 
 static void unlock_own(struct coordinator *c, const struct core_event *event, struct lease *lease)
 {
-    if (lease->depth > 1) {
-        lease->depth--;
+    if (lease->hold.depth > 1) {
+        lease->hold.depth--;
         struct reply *reply = reply_to(c, event, REPLY_UNLOCKED);
         reply->masters = (uint8_t)c->config.masters;
-        reply->depth = lease->depth;
+        reply->depth = lease->hold.depth;
         return;
     }
     lease_give_back(c, lease, event->session, event->request, true);
@@ -136,7 +136,7 @@ static void unlock_by_token(struct coordinator *c, const struct core_event *even
     struct lease *lease = known_lease(c, what);
     if (lease != NULL) {
         if (lease_is_kept(lease))
-            action_notice(c, lease->session->key, NOTICE_LOST, &what->name, &what->token)->reason =
+            action_notice(c, lease->hold.session->key, NOTICE_LOST, &what->name, &what->token)->reason =
                 LOST_RELEASED;
         lease_give_back(c, lease, event->session, event->request, false);
         return;

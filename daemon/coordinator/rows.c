@@ -27,14 +27,14 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
         return false;
     memset(row, 0, sizeof *row);
     row->name = lease->resource->name;
-    row->hold = lease->hold;
-    row->session = lease->session != NULL ? lease->session->key : 0;
+    row->hold = lease->hold.kind;
+    row->session = lease->hold.session != NULL ? lease->hold.session->key : 0;
     row->token = lease->token;
     row->fence = lease->fence;
     row->valid_ms = lease->until_ms > now_ms ? lease->until_ms - now_ms : 0;
-    row->depth = lease->depth;
+    row->depth = lease->hold.depth;
     row->waiters = lease->resource->waiters;
-    row->note = lease->note;
+    row->note = lease->hold.note;
     for (unsigned i = 0; i < c->config.masters; i++)
         row->nodes[i] = lock_sign(c, lease, i);
     return true;

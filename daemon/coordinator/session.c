@@ -61,27 +61,27 @@ void session_unlink_wait(struct coordinator *c, struct wait *wait)
     session->waits--;
 }
 
-void session_link_lease(struct coordinator *c, struct session *session, struct lease *lease)
+void session_link_hold(struct coordinator *c, struct session *session, struct hold *hold)
 {
-    lease->session = session;
-    lease->session_prev = NULL;
-    lease->session_next = session->leases;
-    if (session->leases != NULL)
-        session->leases->session_prev = lease;
-    session->leases = lease;
+    hold->session = session;
+    hold->session_prev = NULL;
+    hold->session_next = session->holds;
+    if (session->holds != NULL)
+        session->holds->session_prev = hold;
+    session->holds = hold;
     session->locks++;
-    c->bound += lease->hold == HOLD_SESSION;
+    c->bound += hold->kind == HOLD_SESSION;
 }
 
-void session_unlink_lease(struct coordinator *c, struct lease *lease)
+void session_unlink_hold(struct coordinator *c, struct hold *hold)
 {
-    struct session *session = lease->session;
-    *(lease->session_prev ? &lease->session_prev->session_next : &session->leases) = lease->session_next;
-    if (lease->session_next != NULL)
-        lease->session_next->session_prev = lease->session_prev;
-    lease->session = NULL;
+    struct session *session = hold->session;
+    *(hold->session_prev ? &hold->session_prev->session_next : &session->holds) = hold->session_next;
+    if (hold->session_next != NULL)
+        hold->session_next->session_prev = hold->session_prev;
+    hold->session = NULL;
     session->locks--;
-    c->bound -= lease->hold == HOLD_SESSION;
+    c->bound -= hold->kind == HOLD_SESSION;
 }
 
 struct wait *session_wait(const struct session *session, uint64_t request)
@@ -94,10 +94,10 @@ struct wait *session_wait(const struct session *session, uint64_t request)
 
 struct lease *session_lease(const struct session *session, uint64_t request)
 {
-    struct lease *lease = session->leases;
-    while (lease != NULL && lease->request != request)
-        lease = lease->session_next;
-    return lease;
+    struct hold *hold = session->holds;
+    while (hold != NULL && hold->request != request)
+        hold = hold->session_next;
+    return hold != NULL ? lease_of_hold(hold) : NULL;
 }
 
 /* ---- its end, a little in each step ---- */
@@ -148,7 +148,7 @@ static void finish_some(struct coordinator *c, struct session *session)
 
 static void end_lease(struct coordinator *c, struct session *session, struct lease *lease)
 {
-    if (session->state == SESSION_DROPPING || lease->hold == HOLD_LEASE) {
+    if (session->state == SESSION_DROPPING || lease->hold.kind == HOLD_LEASE) {
         lease_unbind(c, lease);
         return;
     }
@@ -164,10 +164,10 @@ void session_timer(struct coordinator *c, struct session *session)
     }
     if (session->waiting != NULL) {
         wait_drop(c, session->waiting);
-    } else if (session->leases != NULL) {
-        end_lease(c, session, session->leases);
+    } else if (session->holds != NULL) {
+        end_lease(c, session, lease_of_hold(session->holds));
     }
-    if (session->waiting != NULL || session->leases != NULL) {
+    if (session->waiting != NULL || session->holds != NULL) {
         heap_set(&c->deadlines, &session->item, c->now_ms);
         return;
     }

@@ -9,8 +9,8 @@ struct session *session_find_or_make(struct coordinator *c, uint64_t key); /* NU
 
 void session_link_wait(struct coordinator *c, struct session *session, struct wait *wait);
 void session_unlink_wait(struct coordinator *c, struct wait *wait);
-void session_link_lease(struct coordinator *c, struct session *session, struct lease *lease);
-void session_unlink_lease(struct coordinator *c, struct lease *lease);
+void session_link_hold(struct coordinator *c, struct session *session, struct hold *hold);
+void session_unlink_hold(struct coordinator *c, struct hold *hold);
 
 struct wait *session_wait(const struct session *session, uint64_t request); /* NULL: none */
 struct lease *session_lease(const struct session *session,

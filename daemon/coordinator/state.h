@@ -3,7 +3,7 @@
  *
  *     session --< wait >-- resource            a request that waits in the FIFO of its name
  *        |                    | |
- *        +------< lease >-----+ +-- round      the head's attempt; other rounds extend or check
+ *        +--< hold of lease >-+ +-- round      the head's attempt; other rounds extend or check
  *                   |           |
  *                   +-- round   +-- release    the head waits until Q masters answered it
  *
@@ -38,7 +38,7 @@ struct wait {
     int64_t deadline_ms;
     int64_t ttl_ms;
     int64_t max_ms; /* -1: none */
-    enum hold hold;
+    enum hold_kind hold;
     bool patient; /* wait > 0 */
     bool tried;   /* its first attempt is over */
     struct word note;
@@ -75,28 +75,35 @@ struct resource {
     struct name name;
 };
 
+/* Who has a lease: a session, or for hold=lease whoever shows the token. One a lease as yet; readers that share
+ * it, or a hand-over from one waiter here to the next, would bring several. */
+struct hold {
+    struct session *session; /* (ref) NULL: bound to none */
+    struct hold *session_next, *session_prev;
+    uint64_t request; /* that was granted it */
+    int64_t ends_ms;  /* max=; INT64_MAX: none */
+    uint32_t depth;
+    enum hold_kind kind;
+    bool warned; /* !EXPIRING was said */
+    struct word note;
+};
+
+/* What the masters keep for us. */
 struct lease {
     uint64_t id;
     struct heap_item item;     /* the next of: renewal, warning, deadline */
     struct resource *resource; /* (ref) */
-    struct session *session;   /* (ref) NULL: bound to none */
-    struct lease *session_next, *session_prev;
-    struct round *renewal; /* (ref) under way */
-    uint64_t request;      /* that was granted it */
+    struct round *renewal;     /* (ref) under way */
     uint64_t fence;
     int64_t ttl_ms;
     int64_t longest_ms; /* longest TTL that was sent for it */
-    int64_t until_ms;   /* what the holder was told last; never beyond ends_ms */
-    int64_t ends_ms;    /* max=; INT64_MAX: none */
+    int64_t until_ms;   /* what the holder was told last; never beyond the hold's end */
     int64_t renew_ms;   /* next renewal; INT64_MAX: none */
-    uint32_t depth;
     uint32_t extending; /* EXTEND requests under way */
     masters_t granted;  /* acknowledged the key */
     masters_t may;      /* may have the key: all that were asked and did not refuse */
-    enum hold hold;
-    bool warned; /* !EXPIRING was said */
     struct token token;
-    struct word note;
+    struct hold hold;
 };
 
 /*   acquire:  ASKING --Q granted, Q of them took the proposal------------> DECIDED
@@ -187,7 +194,7 @@ struct session {
     uint64_t key;          /* the shell's number */
     enum session_state state;
     uint32_t locks, waits;
-    struct lease *leases; /* bound to it */
+    struct hold *holds; /* bound to it */
     struct wait *waiting;
 };
 
