@@ -1,0 +1,132 @@
+/* What SHOW reads of the coordinator, also while locks and waiters come and go between two rows. */
+#include <string.h>
+
+#include "tests/unit/trace.h"
+
+static bool is_named(const struct name *name, const char *text)
+{
+    return name->len == strlen(text) && memcmp(name->text, text, name->len) == 0;
+}
+
+START_TEST(locks_as_they_are_held)
+{
+    struct lock_row row;
+    struct cursor cursor = {0};
+    start(5);
+    grant(1, "LOCK mine note=nightly-run");
+    lose(4);
+    ask(2, "LOCK mine wait=1m");
+    ask(2, "LOCK lease hold=lease ttl=5s");
+    vote("0-2", "SET YES, ZADD YES");
+    vote("3", "SET NO");
+    forget();
+    ck_assert(coordinator_lock_row(core, now, &cursor, &row));
+    ck_assert(is_named(&row.name, "mine") && row.hold == HOLD_SESSION && row.session == 1);
+    ck_assert(row.depth == 1 && row.waiters == 1 && row.fence == 1000007 && row.valid_ms == 9897);
+    ck_assert(row.note.len == 11 && memcmp(row.note.text, "nightly-run", 11) == 0);
+    ck_assert_int_eq(memcmp(row.nodes, "++++!", 5), 0);
+    ck_assert(coordinator_lock_row(core, now, &cursor, &row));
+    ck_assert(is_named(&row.name, "lease") && row.hold == HOLD_LEASE && row.session == 2);
+    ck_assert_int_eq(memcmp(row.nodes, "+++-!", 5), 0);
+    ck_assert(!coordinator_lock_row(core, now, &cursor, &row));
+}
+END_TEST
+
+static void expect_waiter(struct cursor *cursor, const char *name, uint64_t session, uint32_t position)
+{
+    struct waiter_row row;
+    ck_assert(coordinator_waiter_row(core, now, cursor, &row));
+    ck_assert_msg(is_named(&row.name, name), "%.*s instead of %s", row.name.len, row.name.text, name);
+    ck_assert_uint_eq(row.session, session);
+    ck_assert_uint_eq(row.position, position);
+    ck_assert_int_eq(row.waited_ms, now - 1000);
+    ck_assert_int_eq(row.left_ms, 61000 - now);
+}
+
+START_TEST(waiters_in_their_order)
+{
+    struct cursor cursor = {0};
+    struct waiter_row row;
+    start(3);
+    grant(1, "LOCK a");
+    grant(1, "LOCK b");
+    ask(2, "LOCK a wait=1m");
+    ask(3, "LOCK b wait=1m");
+    ask(4, "LOCK a wait=1m");
+    at(1500);
+    expect_waiter(&cursor, "a", 2, 1);
+    expect_waiter(&cursor, "a", 4, 2);
+    expect_waiter(&cursor, "b", 3, 1);
+    ck_assert(!coordinator_waiter_row(core, now, &cursor, &row));
+}
+END_TEST
+
+/* The row that was shown last is gone: it goes on behind where that stood, and shows none twice. */
+START_TEST(waiters_that_leave_between_two_rows)
+{
+    struct cursor cursor = {0};
+    struct waiter_row row;
+    start(3);
+    grant(1, "LOCK a");
+    uint64_t second = ask(2, "LOCK a wait=1m");
+    ask(3, "LOCK a wait=1m");
+    uint64_t fourth = ask(4, "LOCK a wait=1m");
+    expect_waiter(&cursor, "a", 2, 1);
+    cancel(2, second);
+    expect_waiter(&cursor, "a", 3, 2);
+    cancel(4, fourth);
+    ck_assert(!coordinator_waiter_row(core, now, &cursor, &row));
+    forget();
+}
+END_TEST
+
+START_TEST(a_name_that_is_gone_between_two_rows)
+{
+    struct cursor cursor = {0};
+    start(3);
+    grant(1, "LOCK a");
+    grant(1, "LOCK b");
+    uint64_t waits = ask(2, "LOCK a wait=1m");
+    ask(3, "LOCK b wait=1m");
+    expect_waiter(&cursor, "a", 2, 1);
+    cancel(2, waits);
+    ask(1, "UNLOCK a");
+    vote("0-2", "RELEASE YES");
+    expect_waiter(&cursor, "b", 3, 1);
+    forget();
+}
+END_TEST
+
+START_TEST(counts)
+{
+    uint32_t locks, waits;
+    struct coordinator_stats stats;
+    start(3);
+    grant(1, "LOCK a");
+    ask(1, "LOCK a wait=1m");
+    ask(2, "LOCK a");
+    coordinator_session_counts(core, 1, &locks, &waits);
+    ck_assert(locks == 1 && waits == 1);
+    coordinator_session_counts(core, 77, &locks, &waits);
+    ck_assert(locks == 0 && waits == 0);
+    coordinator_stats(core, &stats);
+    ck_assert(stats.grants == 1 && stats.refused_busy == 1 && stats.locks == 1 && stats.waiters == 1);
+    ck_assert_uint_eq(coordinator_voters(core), 3);
+    lose(0);
+    ck_assert_uint_eq(coordinator_voters(core), 2);
+    ck_assert_int_eq(coordinator_master_state(core, 0), MASTER_DOWN);
+    ck_assert_uint_eq(coordinator_settled(core), 3);
+    forget();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {locks_as_they_are_held,
+                                  waiters_in_their_order,
+                                  waiters_that_leave_between_two_rows,
+                                  a_name_that_is_gone_between_two_rows,
+                                  counts,
+                                  NULL};
+    return trace_run("coordinator: rows", tests);
+}
