@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#ifndef MUTANTS
+#define MUTANTS /* in the simulator they are always there */
+#endif
 #include "daemon/coordinator/mutant.h"
 
 enum {
@@ -33,7 +36,8 @@ enum {
     X(PPM, "ppm") X(WALL, "wall_spread_ms") X(UPTIME, "uptime_ms") X(STRAY, "stray_us")
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
-#define FAULT_LIST(X) X(KIND, "kind") X(AT, "at_us") X(FOR, "for_us") X(TARGET, "target") X(OTHER, "other") X(ARG, "arg")
+#define FAULT_LIST(X)                                                                                      \
+    X(KIND, "kind") X(AT, "at_us") X(FOR, "for_us") X(TARGET, "target") X(OTHER, "other") X(ARG, "arg")
 
 #define CLIENT_LIST(X) X(DAEMON, "daemon") X(REMOTE, "remote")
 

@@ -10,7 +10,7 @@ CHECKS    += $(SIM_TEST) $(SIM_MODEL)
 
 objects: $(SIM) $(SIM_TEST) $(SIM_MODEL)
 
-$(SIM_OBJ) $(SIM_TEST).o $(BUILD)/tests/sim/main.o: ALL_CFLAGS += -DMUTANTS
+$(CORE_SRC:%.c=$(BUILD)/mutants/%.o): ALL_CFLAGS += -DMUTANTS
 
 $(BUILD)/mutants/%.o: %.c Makefile
 	@mkdir -p $(@D)
