@@ -1,0 +1,59 @@
+/* A run: who is there, how long each measurement takes, and the workloads. */
+#ifndef REDLOCKD_BENCH_BENCH_H
+#define REDLOCKD_BENCH_BENCH_H
+
+#include "tests/bench/load.h"
+#include "tests/bench/record.h"
+#include "tests/bench/server.h"
+
+/* How much of everything: `make bench` or `make bench-quick`. */
+struct scale {
+    unsigned reps;
+    int64_t warm_ms, run_ms;
+    unsigned worker_counts[5]; /* of W1; 0 at the end */
+    int64_t contended_ms;      /* of W3 */
+    int64_t hang_ms;           /* of the long one in W4 */
+    unsigned renewed_locks;    /* W6 */
+    int64_t renewed_ttl_ms;
+    int64_t renewed_ms;
+    unsigned idle_clients;     /* W7 */
+    unsigned held_locks[3];    /* W9 */
+};
+
+struct bench {
+    struct places places;
+    struct scale scale;
+    struct masters masters;
+    struct server daemon, relay, echo;
+    uint64_t salt;
+};
+
+/* ---- measure.c ---- */
+
+/* A plan of the usual lengths against one server; NULL: against the masters. */
+struct load_plan plan_for(struct bench *bench, const struct server *server, bool use_unix, unsigned workers);
+/* Runs it in a process of its own and records what came of it. */
+void measure(struct bench *bench, struct what what, const struct load_plan *plan);
+/* The same without recording. */
+void measure_into(struct bench *bench, struct measurement *m, const struct load_plan *plan);
+
+/* ---- work_*.c ---- */
+
+void work_uncontended(struct bench *bench);  /* W1, W2 */
+void work_counted(struct bench *bench);      /* system calls and allocations of W1 */
+void work_contended(struct bench *bench);    /* W3 */
+void work_masters_away(struct bench *bench); /* W4, W5 */
+void work_held(struct bench *bench);         /* W6, W7, W9 */
+void work_short(struct bench *bench);        /* W8 */
+
+/* ---- peers.c ---- */
+
+void peers_uncontended(struct bench *bench, unsigned workers);
+void peers_contended(struct bench *bench, unsigned workers);
+
+/* ---- targets.c ---- */
+
+/* What the daemon should reach beside the others, and whether it did. */
+void targets_print(const struct scale *scale, FILE *out);
+
+#endif

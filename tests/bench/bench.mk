@@ -1,0 +1,34 @@
+# make bench: the daemon beside the ceiling, a relay and an echo, with masters of its own. See tests/bench/README.
+BENCH       := $(BUILD)/tests/bench/bench
+BENCH_COUNT := $(BUILD)/tests/bench/counting.so
+BENCH_ALONE := tests/bench/counting.c $(wildcard tests/bench/instr*.c)
+BENCH_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BENCH_ALONE),$(sort $(wildcard tests/bench/*.c))))
+BENCH_ARGS   = --daemon $(BUILD)/redlockd --counting $(abspath $(BENCH_COUNT)) $(if $(ONLY),--only $(ONLY))
+BENCH_NPM   := redlock@4.2.0 ioredis@5 @redis-kit/lock@0.1.0-3 redis@5
+
+$(BENCH): $(BENCH_OBJ) $(BUILD)/libdaemon.a
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lm
+
+# Without sanitizers: it stands before malloc.
+$(BENCH_COUNT): tests/bench/counting.c tests/bench/counting.h tests/bench/bench.mk
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) -O2 -g -fPIC -shared -o $@ $< -ldl
+
+-include $(BENCH_OBJ:.o=.d)
+
+bench: all $(BENCH) $(BENCH_COUNT) ## throughput, latency, CPU and memory beside others, ten minutes: ONLY=part,part
+	@$(BENCH) $(BENCH_ARGS)
+
+bench-quick: all $(BENCH) $(BENCH_COUNT) ## the same in a minute, with smaller numbers
+	@$(BENCH) --quick $(BENCH_ARGS)
+
+bench-peers: all $(BENCH) $(BENCH_COUNT) ## the same, beside packaged libraries where npm can install them
+	@mkdir -p $(BUILD)/peers
+	@if npm install --silent --no-audit --no-fund --prefix $(BUILD)/peers $(BENCH_NPM) >$(BUILD)/peers/log 2>&1; then \
+	    $(BENCH) $(BENCH_ARGS) --peers $(abspath $(BUILD))/peers $(if $(QUICK),--quick); \
+	else \
+	    echo 'skipped=peers why="npm cannot install them, see $(BUILD)/peers/log"'; \
+	    $(BENCH) $(BENCH_ARGS) $(if $(QUICK),--quick); \
+	fi
+
+.PHONY: bench bench-quick bench-peers

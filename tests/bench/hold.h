@@ -1,0 +1,31 @@
+/* Clients that only hold: connections that say nothing, or locks that are kept. */
+#ifndef REDLOCKD_BENCH_HOLD_H
+#define REDLOCKD_BENCH_HOLD_H
+
+#include "tests/bench/server.h"
+
+struct hold_plan {
+    const struct server *server;
+    unsigned connections;
+    unsigned locks;     /* in all; 0: each connection says PING and is silent then */
+    const char *options; /* of LOCK */
+    uint64_t salt;
+};
+
+/* What the holder tells; shared memory. */
+struct hold_state {
+    _Atomic unsigned held;    /* connections that were answered, or locks */
+    _Atomic unsigned refused; /* the first attempt, which is repeated */
+    _Atomic unsigned lost;
+};
+
+struct holder {
+    pid_t pid;
+    struct hold_state *state;
+};
+
+/* Returns when all is held; fails after two minutes. */
+void holder_start(struct holder *holder, const struct hold_plan *plan);
+void holder_stop(struct holder *holder); /* its connections close */
+
+#endif

@@ -1,0 +1,158 @@
+/* bench --daemon <file> [--counting <file>] [--peers <folder>] [--quick] [--only <word,word>]
+ *
+ * A guard process waits for the run, which is its child, and clears up behind it, whatever ended it. */
+#include <errno.h>
+#include <getopt.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/bench/bench.h"
+#include "tests/bench/process.h"
+
+static const struct scale full = {
+    .reps = 5,
+    .warm_ms = 150,
+    .run_ms = 800,
+    .worker_counts = {1, 16, 64, 256},
+    .contended_ms = 2000,
+    .hang_ms = 60000,
+    .renewed_locks = 100000,
+    .renewed_ttl_ms = 10000,
+    .renewed_ms = 4000,
+    .idle_clients = 10000,
+    .held_locks = {10, 1000, 100000},
+};
+
+static const struct scale quick = {
+    .reps = 5,
+    .warm_ms = 40,
+    .run_ms = 160,
+    .worker_counts = {1, 64},
+    .contended_ms = 300,
+    .hang_ms = 3000,
+    .renewed_locks = 10000,
+    .renewed_ttl_ms = 3000,
+    .renewed_ms = 1000,
+    .idle_clients = 2000,
+    .held_locks = {10, 1000, 10000},
+};
+
+static const struct part {
+    const char *word;
+    void (*work)(struct bench *bench);
+} parts[] = {
+    {"uncontended", work_uncontended}, {"counted", work_counted}, {"contended", work_contended},
+    {"away", work_masters_away},       {"short", work_short},     {"held", work_held},
+};
+
+struct options {
+    struct places places;
+    bool quick;
+    const char *only; /* words, or NULL: all */
+};
+
+static pid_t running;
+
+static void on_signal(int number)
+{
+    (void)number;
+    kill(running, SIGKILL);
+}
+
+/* ---- the run ---- */
+
+/* Ten thousand clients are as many descriptors, here and in the daemon. */
+static unsigned descriptors_raise(void)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    return (unsigned)limit.rlim_cur;
+}
+
+static bool is_wanted(const struct options *options, const char *word)
+{
+    return !options->only || strstr(options->only, word);
+}
+
+static void run(void *arg)
+{
+    const struct options *options = arg;
+    struct bench *bench = calloc(1, sizeof *bench);
+    if (!bench)
+        fail("no memory");
+    signal(SIGINT, SIG_IGN); /* the guard's matter */
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    bench->places = options->places;
+    bench->scale = options->quick ? quick : full;
+    bench->salt = (uint64_t)getpid() * 1000;
+    unsigned most = descriptors_raise() - 200;
+    if (bench->scale.idle_clients > most)
+        bench->scale.idle_clients = most;
+    masters_start(&bench->masters);
+    daemon_start(&bench->daemon, &bench->places, &bench->masters, NULL);
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (is_wanted(options, parts[i].word))
+            parts[i].work(bench);
+    server_stop(&bench->daemon);
+    masters_stop(&bench->masters);
+    record_table(stdout);
+    targets_print(&bench->scale, stdout);
+    free(bench);
+}
+
+/* ---- the guard ---- */
+
+static int file_remove(const char *path, const struct stat *stat, int kind, struct FTW *place)
+{
+    (void)stat, (void)kind, (void)place;
+    return remove(path);
+}
+
+static struct options options_parse(int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"daemon", required_argument, NULL, 'd'}, {"counting", required_argument, NULL, 'c'},
+        {"peers", required_argument, NULL, 'p'},  {"quick", no_argument, NULL, 'q'},
+        {"only", required_argument, NULL, 'o'},   {0},
+    };
+    struct options options = {.places = {.daemon = "build/redlockd"}};
+    for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        switch (c) {
+        case 'd': options.places.daemon = optarg; break;
+        case 'c': options.places.counting = optarg; break;
+        case 'p': options.places.peers = optarg; break;
+        case 'q': options.quick = true; break;
+        case 'o': options.only = optarg; break;
+        default:
+            fail("--only takes words of: uncontended,counted,contended,away,short,held");
+        }
+    }
+    return options;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = options_parse(argc, argv);
+    char folder[] = "/tmp/redlockd-bench-XXXXXX";
+    options.places.folder = mkdtemp(folder);
+    if (!options.places.folder)
+        fail("%s: %s", folder, strerror(errno));
+    running = process_fork("bench-run", run, &options);
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    int status = process_wait(running);
+    if (status != 0 && status != 255) {
+        fprintf(stderr, "bench: what it left lies in %s\n", folder);
+        return status;
+    }
+    nftw(folder, file_remove, 8, FTW_DEPTH | FTW_PHYS);
+    return status;
+}

@@ -1,0 +1,64 @@
+/* All measurements of a run. Each is printed as one line of key=value when it is made. */
+#ifndef REDLOCKD_BENCH_RECORD_H
+#define REDLOCKD_BENCH_RECORD_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum metric {
+    CYCLES_S,
+    HANDOVERS_S,
+    LOCK_P50_US,
+    LOCK_P99_US,
+    LOCK_P999_US,
+    LOCK_MAX_US,
+    MAX_OF_P50, /* longest wait, of the median one */
+    UNLOCK_P50_US,
+    UNLOCK_P99_US,
+    UNLOCK_P999_US,
+    SERVER_CPU_US, /* a cycle */
+    MASTERS_CPU_US,
+    LOAD_CPU_US,
+    SERVER_CPU_PERCENT, /* of a core */
+    SERVER_MEMORY_KB,
+    GROWN_KB,   /* how much memory the server took meanwhile */
+    BYTES_EACH, /* of the server's memory, for each lock or client */
+    JAIN,
+    REFUSED,
+    LOST,
+    SYSCALLS,    /* a cycle */
+    OUR_MALLOCS, /* a cycle, made by the program's own code */
+    LIB_MALLOCS, /* a cycle, made by libraries */
+    METRICS,
+};
+
+/* What was measured: the same in each repetition. */
+struct what {
+    const char *work;      /* "W1" ... */
+    const char *subject;   /* "daemon", "relay", ... */
+    const char *transport; /* "tcp", "unix" */
+    unsigned size;         /* workers, locks or clients */
+};
+
+struct measurement {
+    struct what what;
+    double value[METRICS]; /* NAN: not measured */
+};
+
+struct measurement measurement_of(struct what what);
+void record_add(const struct measurement *measurement);
+/* Reads "metric=value" words, as a peer prints them. */
+void measurement_read(struct measurement *measurement, const char *words);
+
+struct range {
+    double median, least, most; /* NAN: not measured */
+};
+struct range record_range(struct what what, enum metric metric);
+/* Repetition by repetition, since what is measured one after the other has the same noise. */
+struct range record_ratio(struct what what, struct what to, enum metric metric);
+struct range record_difference(struct what what, struct what to, enum metric metric);
+
+/* All that was measured, one row for each what. */
+void record_table(FILE *out);
+
+#endif

@@ -1,0 +1,40 @@
+/* What is measured: the daemon, and what it is compared with. */
+#ifndef REDLOCKD_BENCH_SERVER_H
+#define REDLOCKD_BENCH_SERVER_H
+
+#include "tests/bench/masters.h"
+
+struct server {
+    pid_t pid;
+    struct address address;
+};
+
+/* Where the programs and the files of a run lie. */
+struct places {
+    const char *daemon;   /* the binary */
+    const char *counting; /* counting.so; NULL: not there */
+    const char *peers;    /* a folder with node_modules; NULL: none */
+    const char *folder;   /* of this run */
+};
+
+/* Waits until it listens. what: for the message when it does not. */
+void server_wait(const struct server *server, const char *what);
+void server_stop(struct server *server);
+
+/* The daemon over these masters; counts: the file that counting.so writes to, or NULL. Returns when it listens. */
+void daemon_start(struct server *server, const struct places *places, const struct masters *masters,
+                  const char *counts);
+/* A listener that nobody else of this run has. */
+void server_address(struct address *address, const struct places *places, const char *name);
+
+/* Masters that vote, by SHOW NODES. */
+unsigned daemon_voting(const struct server *server);
+/* Waits until just so many vote; false: not within ten seconds. */
+bool daemon_wait_voting(const struct server *server, unsigned masters);
+
+/* The same work without locks: a line in, the same commands to all masters, a majority of replies, a line out. */
+void relay_start(struct server *server, const struct places *places, const struct masters *masters);
+/* A line in, a line out. */
+void echo_start(struct server *server, const struct places *places);
+
+#endif

@@ -1,0 +1,166 @@
+/* What the daemon should reach beside the others of the same run, and whether it did. */
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "tests/bench/bench.h"
+
+static FILE *out;
+
+static const char *const transports[] = {"tcp", "unix"};
+
+/* Few digits, and no more: they would be noise. */
+static void row(const char *verdict, struct range range, const char *bound, const char *format, va_list arguments)
+{
+    char text[160];
+    vsnprintf(text, sizeof text, format, arguments);
+    fprintf(out, "%-7s %-62s %9.4g  (%.4g to %.4g)  %s\n", verdict, text, range.median, range.least, range.most,
+            bound);
+}
+
+static void at_least(struct range range, double bound, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void at_most(struct range range, double bound, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void shown(struct range range, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void at_least(struct range range, double bound, const char *format, ...)
+{
+    char text[32];
+    va_list arguments;
+    if (isnan(range.median))
+        return;
+    snprintf(text, sizeof text, ">= %.4g", bound);
+    va_start(arguments, format);
+    row(range.median >= bound ? "met" : "MISSED", range, text, format, arguments);
+    va_end(arguments);
+}
+
+static void at_most(struct range range, double bound, const char *format, ...)
+{
+    char text[32];
+    va_list arguments;
+    if (isnan(range.median))
+        return;
+    snprintf(text, sizeof text, "<= %.4g", bound);
+    va_start(arguments, format);
+    row(range.median <= bound ? "met" : "MISSED", range, text, format, arguments);
+    va_end(arguments);
+}
+
+static void shown(struct range range, const char *format, ...)
+{
+    va_list arguments;
+    if (isnan(range.median))
+        return;
+    va_start(arguments, format);
+    row("", range, "", format, arguments);
+    va_end(arguments);
+}
+
+/* ---- ratios ---- */
+
+static void ratios(const struct scale *scale)
+{
+    static const char *const others[] = {"ceiling", "no-fence", "relay", "echo", "npm-redlock", "redis-kit"};
+    for (const unsigned *workers = scale->worker_counts; *workers; workers++)
+        for (unsigned t = 0; t < 2; t++) {
+            struct what daemon = {"W1", "daemon", transports[t], *workers};
+            for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
+                bool serves = strcmp(others[i], "relay") == 0 || strcmp(others[i], "echo") == 0;
+                struct what other = {"W1", others[i], serves ? transports[t] : "tcp", *workers};
+                shown(record_ratio(daemon, other, CYCLES_S), "W1 %u workers, %s: cycles/s, of the %s", *workers,
+                      transports[t], others[i]);
+            }
+            struct what relay = {"W1", "relay", transports[t], *workers};
+            shown(record_ratio(relay, (struct what){"W1", "ceiling", "tcp", *workers}, CYCLES_S),
+                  "W1 %u workers, %s: the relay's cycles/s, of the ceiling", *workers, transports[t]);
+            shown(record_difference(daemon, relay, SERVER_CPU_US),
+                  "W1 %u workers, %s: CPU us a cycle above the relay", *workers, transports[t]);
+        }
+    for (unsigned t = 0; t < 2; t++) {
+        struct what daemon = {"W8", "daemon", transports[t], 16};
+        shown(record_ratio(daemon, (struct what){"W8", "relay", transports[t], 16}, CYCLES_S),
+              "W8 connect to close, %s: cycles/s, of the relay", transports[t]);
+    }
+}
+
+/* ---- targets ---- */
+
+static void uncontended(void)
+{
+    static const struct what ceiling = {"W1", "ceiling", "tcp", 1}, tagged_ceiling = {"W1-tags", "ceiling", "tcp", 64};
+    for (unsigned t = 0; t < 2; t++) {
+        const char *via = transports[t];
+        struct what one = {"W1", "daemon", via, 1}, many = {"W1", "daemon", via, 64};
+        at_least(record_ratio(many, (struct what){"W1", "relay", via, 64}, CYCLES_S), 0.85,
+                 "W1 64 workers, %s: cycles/s, of the relay", via);
+        at_least(record_ratio(many, (struct what){"W1", "npm-redlock", "tcp", 64}, CYCLES_S), 5,
+                 "W1 64 workers, %s: cycles/s, of npm redlock", via);
+        at_least(record_ratio(many, (struct what){"W1", "redis-kit", "tcp", 64}, CYCLES_S), 2,
+                 "W1 64 workers, %s: cycles/s, of @redis-kit/lock", via);
+        at_least(record_ratio((struct what){"W1-tags", "daemon", via, 64}, tagged_ceiling, CYCLES_S), 0.75,
+                 "W1 64 tags over 4 connections, %s: cycles/s, of the ceiling", via);
+        at_most(record_difference(many, (struct what){"W1", "echo", via, 64}, SERVER_CPU_US), 8,
+                "W1 64 workers, %s: CPU us a cycle above the echo", via);
+        at_most(record_ratio(one, ceiling, LOCK_P50_US), 1.5, "W2 one worker, %s: lock p50, of the ceiling", via);
+    }
+    struct what each = {"counted", "daemon", "unix", 64}, tags = {"tags", "daemon", "unix", 64};
+    at_most(record_range(tags, SYSCALLS), 2, "W1 64 tags over 4 connections: system calls a cycle");
+    shown(record_range(each, SYSCALLS), "W1 64 workers: system calls a cycle");
+    at_most(record_range(each, OUR_MALLOCS), 0.001, "W1 64 workers: allocations of the daemon's own a cycle");
+    shown(record_range(each, LIB_MALLOCS), "W1 64 workers: allocations of its libraries a cycle");
+}
+
+static void contended(void)
+{
+    struct what one = {"W3", "daemon", "unix", 64}, three = {"W3", "3-daemons", "unix", 64};
+    at_least(record_range(one, HANDOVERS_S), 2500, "W3 64 workers on one name: hand-overs/s");
+    at_least(record_range(one, JAIN), 0.99, "W3: Jain's index");
+    at_most(record_range(one, MAX_OF_P50), 3, "W3: longest wait, of the median");
+    shown(record_range(three, HANDOVERS_S), "W3 through three daemons: hand-overs/s");
+    shown(record_range(three, JAIN), "W3 through three daemons: Jain's index");
+    shown(record_range(three, MAX_OF_P50), "W3 through three daemons: longest wait, of the median");
+}
+
+static void masters_away(void)
+{
+    struct what healthy4 = {"W4", "healthy", "unix", 16}, hangs = {"W4", "one-hangs", "unix", 16};
+    struct what healthy5 = {"W5", "healthy", "unix", 16}, dead = {"W5", "two-dead", "unix", 16};
+    at_least(record_ratio(hangs, healthy4, CYCLES_S), 0.95, "W4 one master hangs: cycles/s, of the healthy");
+    at_most(record_ratio(hangs, healthy4, LOCK_P99_US), 2, "W4 one master hangs: lock p99, of the healthy");
+    at_most(record_range((struct what){"W4-long", "one-hangs", "unix", 16}, GROWN_KB), 8192,
+            "W4 the daemon's memory grows by KiB");
+    at_least(record_ratio(dead, healthy5, CYCLES_S), 0.95, "W5 two masters dead: cycles/s, of the healthy");
+    at_most(record_ratio(dead, healthy5, LOCK_P99_US), 2, "W5 two masters dead: lock p99, of the healthy");
+}
+
+static void held(const struct scale *scale)
+{
+    struct what renewed = {"W6", "daemon", "unix", scale->renewed_locks};
+    struct what idle = {"W7", "daemon", "unix", scale->idle_clients};
+    struct what few = {"W9", "daemon", "unix", scale->held_locks[0]};
+    at_most(record_range(renewed, SERVER_CPU_PERCENT), 35, "W6 %u renewed locks: %% of a core",
+            scale->renewed_locks);
+    at_most(record_range(renewed, BYTES_EACH), 400, "W6 %u renewed locks: bytes of memory each",
+            scale->renewed_locks);
+    at_most(record_range(renewed, LOST), 0, "W6 %u renewed locks: lost", scale->renewed_locks);
+    at_most(record_range(idle, BYTES_EACH), 2048, "W7 %u idle clients: bytes of memory each", scale->idle_clients);
+    for (unsigned i = 1; i < 3; i++) {
+        struct what many = {"W9", "daemon", "unix", scale->held_locks[i]};
+        at_most(record_ratio(many, few, SERVER_CPU_US), 1.15, "W9 CPU a cycle beside %u held locks, of beside %u",
+                scale->held_locks[i], scale->held_locks[0]);
+    }
+}
+
+void targets_print(const struct scale *scale, FILE *to)
+{
+    out = to;
+    fputs("\nRatios and differences, by repetition: median (least to most).\n\n", out);
+    ratios(scale);
+    fputs("\nTargets.\n\n", out);
+    uncontended();
+    contended();
+    masters_away();
+    held(scale);
+}

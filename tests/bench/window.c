@@ -1,0 +1,67 @@
+#include "tests/bench/window.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/bench/process.h"
+
+/* Subtracted at the beginning and added at the end. */
+static void sample_cpu(struct window *window, int64_t sign)
+{
+    struct load_result *result = window->result;
+    for (unsigned i = 0; i < window->plan->servers; i++)
+        result->server_cpu_ns += sign * process_cpu_ns(window->plan->server_pid[i]);
+    result->masters_cpu_ns += sign * masters_cpu_ns(window->plan->masters);
+    result->load_cpu_ns += sign * process_cpu_ns(getpid());
+    result->run_ns += sign * now_ns();
+}
+
+void window_open(struct window *window, const struct load_plan *plan, struct load_result *result)
+{
+    int64_t begin_ns = now_ns() + plan->warm_ms * 1000000;
+    *window = (struct window){.plan = plan, .result = result, .begin_ns = begin_ns};
+    window->end_ns = begin_ns + plan->run_ms * 1000000;
+    memset(result, 0, sizeof *result);
+}
+
+bool window_goes_on(struct window *window)
+{
+    int64_t now = now_ns();
+    if (!window->measuring && now >= window->begin_ns) {
+        window->measuring = true;
+        sample_cpu(window, -1);
+    }
+    if (now < window->end_ns)
+        return true;
+    sample_cpu(window, 1);
+    return false;
+}
+
+void window_locked(struct window *window, unsigned worker, int64_t ns)
+{
+    struct load_result *result = window->result;
+    if (!window->measuring)
+        return;
+    hist_add(&result->lock, ns);
+    result->grants[worker]++;
+    result->handovers += window->last_granted != worker + 1;
+    window->last_granted = worker + 1;
+}
+
+void window_unlocked(struct window *window, int64_t ns)
+{
+    if (!window->measuring)
+        return;
+    hist_add(&window->result->unlock, ns);
+    window->result->cycles++;
+}
+
+void window_refused(struct window *window)
+{
+    window->result->refused += window->measuring;
+}
+
+void window_lost(struct window *window)
+{
+    window->result->lost += window->measuring;
+}

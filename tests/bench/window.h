@@ -1,0 +1,25 @@
+/* The time in which is measured: after a warm-up, and CPU times from its beginning to its end. */
+#ifndef REDLOCKD_BENCH_WINDOW_H
+#define REDLOCKD_BENCH_WINDOW_H
+
+#include "tests/bench/load.h"
+
+struct window {
+    const struct load_plan *plan;
+    struct load_result *result;
+    int64_t begin_ns, end_ns;
+    bool measuring;
+    unsigned last_granted; /* worker + 1 */
+};
+
+void window_open(struct window *window, const struct load_plan *plan, struct load_result *result);
+/* Call it at each wake-up, and at least every 50 ms; false: the time is over. */
+bool window_goes_on(struct window *window);
+enum { WINDOW_POLL_MS = 20 };
+
+void window_locked(struct window *window, unsigned worker, int64_t ns);
+void window_unlocked(struct window *window, int64_t ns);
+void window_refused(struct window *window);
+void window_lost(struct window *window);
+
+#endif
