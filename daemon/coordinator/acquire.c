@@ -286,7 +286,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     }
     struct token token;
     random_token(c, &token);
-    struct round *round = round_begin(c, ROUND_ASKING, &resource->name, &token, wait->ttl_ms);
+    struct round *round = round_begin(c, ROUND_ASKING, resource->name, &token, wait->ttl_ms);
     round->resource = resource;
     resource->round = round;
     c->acquiring++;

@@ -48,7 +48,7 @@ static void check_resources(const struct coordinator *c)
         used++;
         waits += resource->waiters;
         acquiring += resource->round != NULL;
-        assert(resource_find(c, &resource->name) == resource);
+        assert(resource_find(c, resource->name) == resource);
         assert(resource->round == NULL || resource->round->resource == resource);
         assert(resource->lease == NULL || resource->lease->resource == resource);
         assert(resource->giving_back == NULL || resource->giving_back->resource == resource);

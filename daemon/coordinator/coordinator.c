@@ -40,6 +40,7 @@ static bool make_tables(struct coordinator *c)
            pool_init(&c->rounds, sizeof(struct round), capacity(2 * names + SPARE)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
+           keep_init(&c->keep, capacity(names), config->max_locks) &&
            table_init(&c->names, capacity(names)) && table_init(&c->session_keys, capacity(sessions)) &&
            heap_init(&c->deadlines, (uint32_t)items);
 }
@@ -73,6 +74,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->rounds);
     pool_free(&c->releases);
     pool_free(&c->sessions);
+    keep_free(&c->keep);
     table_free(&c->names);
     table_free(&c->session_keys);
     heap_free(&c->deadlines);

@@ -27,7 +27,7 @@ void extend_renew(struct coordinator *c, struct lease *lease)
 {
     struct round *round = NULL;
     if (quorum_may_vote(c))
-        round = round_begin(c, ROUND_EXTENDING, &lease->resource->name, &lease->token, lease->ttl_ms);
+        round = round_begin(c, ROUND_EXTENDING, lease->resource->name, &lease->token, lease->ttl_ms);
     if (round == NULL) {
         lease_not_renewed(c, lease);
         return;

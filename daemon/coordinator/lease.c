@@ -62,6 +62,7 @@ static void lease_free(struct coordinator *c, struct lease *lease)
     if (resource->lease == lease)
         resource->lease = NULL;
     heap_remove(&c->deadlines, &lease->item);
+    keep_note_back(&c->keep, lease->hold.note);
     pool_give(&c->leases, lease);
 }
 
@@ -95,7 +96,7 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     lease->fence = fence;
     lease->ttl_ms = lease->longest_ms = round->ttl_ms;
     lease->hold.kind = wait->hold;
-    lease->hold.note = wait->note;
+    lease->hold.note = keep_note(&c->keep, &wait->note);
     lease->hold.depth = 1;
     lease->granted = round->tally.granted;
     lease->may = masters_without(round->tally.asked, round->tally.refused);
@@ -122,7 +123,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
 {
     struct resource *resource = lease->resource;
     struct token token = lease->token;
-    struct release_order order = {.name = &resource->name,
+    struct release_order order = {.name = resource->name,
                                   .token = &token,
                                   .ttl_ms = lease->longest_ms,
                                   .may = lease->may,
@@ -142,7 +143,7 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
     if (lease_is_kept(lease)) {
         c->stats.lost++;
         extend_over(c, lease);
-        action_notice(c, lease->hold.session->key, NOTICE_LOST, &resource->name, &lease->token)->reason =
+        action_notice(c, lease->hold.session->key, NOTICE_LOST, resource->name, &lease->token)->reason =
             reason;
     }
     if (mutant(MUTANT_DELETE_AT_DEADLINE)) {
@@ -175,7 +176,7 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
     plan_renewal(c, lease);
     if (lease_is_kept(lease)) {
         struct notice *notice =
-            action_notice(c, lease->hold.session->key, NOTICE_RENEWED, &lease->resource->name, &lease->token);
+            action_notice(c, lease->hold.session->key, NOTICE_RENEWED, lease->resource->name, &lease->token);
         notice->until_ms = lease->until_ms;
         notice->valid_ms = lease->until_ms - c->now_ms;
     }
@@ -202,7 +203,7 @@ void lease_timer(struct coordinator *c, struct lease *lease)
     }
     if (!lease->hold.warned && c->now_ms >= warn_ms(lease)) {
         lease->hold.warned = true;
-        action_notice(c, lease->hold.session->key, NOTICE_EXPIRING, &lease->resource->name, &lease->token)
+        action_notice(c, lease->hold.session->key, NOTICE_EXPIRING, lease->resource->name, &lease->token)
             ->valid_ms = lease->until_ms - c->now_ms;
     }
     if (lease->renewal == NULL && c->now_ms >= lease->renew_ms)

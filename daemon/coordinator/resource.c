@@ -22,7 +22,7 @@ static struct resource *find(const struct coordinator *c, const struct name *nam
     uint32_t place = table_first(&c->names, hash), slot;
     while (table_next(&c->names, hash, &place, &slot)) {
         struct resource *resource = pool_at(&c->resources, slot);
-        if (resource->name.len == name->len && memcmp(resource->name.text, name->text, name->len) == 0)
+        if (resource->name->len == name->len && memcmp(resource->name->text, name->text, name->len) == 0)
             return resource;
     }
     return NULL;
@@ -44,7 +44,7 @@ static struct resource *find_or_make(struct coordinator *c, const struct name *n
         return NULL;
     resource->item.kind = ITEM_RESOURCE;
     resource->hash = hash;
-    name_copy(&resource->name, name);
+    resource->name = keep_name(&c->keep, name);
     table_add(&c->names, hash, pool_slot(&c->resources, resource));
     return resource;
 }
@@ -54,6 +54,7 @@ static void resource_free(struct coordinator *c, struct resource *resource)
     assert(resource->round == NULL && resource->lease == NULL && resource->giving_back == NULL);
     heap_remove(&c->deadlines, &resource->item);
     table_remove(&c->names, resource->hash, pool_slot(&c->resources, resource));
+    keep_name_back(&c->keep, resource->name);
     pool_give(&c->resources, resource);
 }
 
@@ -114,7 +115,7 @@ static void wait_leave(struct coordinator *c, struct wait *wait)
 
 static struct reply *refuse(struct coordinator *c, struct wait *wait, enum reply_code code)
 {
-    struct reply *reply = action_reply(c, wait->session->key, wait->request, code, &wait->resource->name);
+    struct reply *reply = action_reply(c, wait->session->key, wait->request, code, wait->resource->name);
     c->stats.refused_busy += code == REPLY_BUSY;
     c->stats.refused_timeout += code == REPLY_TIMEOUT;
     c->stats.refused_noquorum += code == REPLY_NOQUORUM;
@@ -280,7 +281,7 @@ void resource_head_leaves(struct coordinator *c, struct resource *resource)
 struct reply *resource_answer_head(struct coordinator *c, struct resource *resource, enum reply_code code)
 {
     struct wait *head = resource->head;
-    struct reply *reply = action_reply(c, head->session->key, head->request, code, &resource->name);
+    struct reply *reply = action_reply(c, head->session->key, head->request, code, resource->name);
     wait_remove(c, head);
     return reply;
 }

@@ -26,7 +26,7 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
     if (lease == NULL)
         return false;
     memset(row, 0, sizeof *row);
-    row->name = lease->resource->name;
+    name_copy(&row->name, lease->resource->name);
     row->hold = lease->hold.kind;
     row->session = lease->hold.session != NULL ? lease->hold.session->key : 0;
     row->token = lease->token;
@@ -34,7 +34,8 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
     row->valid_ms = lease->until_ms > now_ms ? lease->until_ms - now_ms : 0;
     row->depth = lease->hold.depth;
     row->waiters = lease->resource->waiters;
-    row->note = lease->hold.note;
+    if (lease->hold.note != NULL)
+        row->note = *lease->hold.note;
     for (unsigned i = 0; i < c->config.masters; i++)
         row->nodes[i] = lock_sign(c, lease, i);
     return true;
@@ -82,7 +83,7 @@ bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct 
     cursor->id = wait->id;
     cursor->ticket = wait->ticket;
     memset(row, 0, sizeof *row);
-    row->name = wait->resource->name;
+    name_copy(&row->name, wait->resource->name);
     row->session = wait->session->key;
     row->position = ++cursor->position;
     row->waited_ms = now_ms > wait->asked_ms ? now_ms - wait->asked_ms : 0;

@@ -152,7 +152,7 @@ static void end_lease(struct coordinator *c, struct session *session, struct lea
         lease_unbind(c, lease);
         return;
     }
-    action_notice(c, session->key, NOTICE_LOST, &lease->resource->name, &lease->token)->reason = LOST_CLOSED;
+    action_notice(c, session->key, NOTICE_LOST, lease->resource->name, &lease->token)->reason = LOST_CLOSED;
     lease_give_back(c, lease, 0, 0, true);
 }
 

@@ -18,6 +18,7 @@
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/coordinator/flight.h"
 #include "daemon/coordinator/heap.h"
+#include "daemon/coordinator/keep.h"
 #include "daemon/coordinator/pool.h"
 #include "daemon/coordinator/quorum.h"
 #include "daemon/coordinator/table.h"
@@ -70,9 +71,9 @@ struct resource {
     struct lease *lease;         /* (ref) the last one granted here, while its deadline is ahead */
     struct release *giving_back; /* (ref) not answered by Q masters yet */
     uint64_t next_ticket;
-    uint64_t asked_ticket; /* up to here they were there when the last attempt began */
-    int64_t retry_ms;      /* the head may not ask before */
-    struct name name;
+    uint64_t asked_ticket;   /* up to here they were there when the last attempt began */
+    int64_t retry_ms;        /* the head may not ask before */
+    const struct name *name; /* kept */
 };
 
 /* Who has a lease: a session, or for hold=lease whoever shows the token. One a lease as yet; readers that share
@@ -84,8 +85,8 @@ struct hold {
     int64_t ends_ms;  /* max=; INT64_MAX: none */
     uint32_t depth;
     enum hold_kind kind;
-    bool warned; /* !EXPIRING was said */
-    struct word note;
+    bool warned;             /* !EXPIRING was said */
+    const struct word *note; /* kept; NULL: none */
 };
 
 /* What the masters keep for us. */
@@ -239,6 +240,7 @@ struct coordinator {
 
     struct heap deadlines;
     struct pool waits, resources, leases, rounds, releases, sessions;
+    struct keep keep;
     struct table names, session_keys;
     struct flights rounds_live;
     struct flights releases_live; /* not answered, and not late */
