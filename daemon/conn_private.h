@@ -116,6 +116,7 @@ struct conn {
     struct live *grants, **grants_tail;        /* +LOCKED of which no byte is written, oldest first */
     struct listing *listings, **listings_tail; /* rows are made for the first one */
     unsigned listing_count;
+    uint64_t show_turn; /* the flush that made rows last */
 
     struct word *client; /* HELLO client=; NULL: none */
     int64_t heard_ms;    /* last bytes read */
@@ -160,6 +161,7 @@ struct conns {
     TAILQ_HEAD(, conn) timed; /* by since_ms: all have the same time-out, so one timer does */
     struct event timer;
     bool flushing;
+    uint64_t turn; /* counts flushes */
     int64_t full_ms; /* when max_clients was logged last */
 
     struct live *free_live;

@@ -1,6 +1,7 @@
 /* Lists: SHOW and HELP. Their rows are made as the client reads: never more than SHOW_BYTES
  * ahead, so that a list of a hundred thousand locks costs a slow reader's connection no
- * more than a short one. One list of a client at a time; those behind it wait. */
+ * more than a short one. One list of a client at a time; those behind it wait, at least for
+ * the next turn: short lists asked for by the thousand would hold up everybody else. */
 #include <assert.h>
 #include <string.h>
 
@@ -99,12 +100,15 @@ static size_t show_row(struct conns *all, struct listing *listing, char *out)
 
 void show_produce(struct conn *c)
 {
-    while (c->listings && buffer_len(&c->out) < SHOW_BYTES && !c->muted && !c->doom) {
+    bool ended = c->show_turn == c->all->turn;
+
+    c->show_turn = c->all->turn;
+    while (!ended && c->listings && buffer_len(&c->out) < SHOW_BYTES && !c->muted && !c->doom) {
         struct listing *listing = c->listings;
         char *line = output_line(c);
         size_t len = show_row(c->all, listing, line);
-        bool ended = len == 0;
 
+        ended = len == 0;
         assert(len <= SERVER_LINE_BYTES);
         if (ended)
             len = line_format_end(line, &listing->live->tag, listing->rows);

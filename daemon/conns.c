@@ -15,6 +15,7 @@ void conns_flush(struct conns *all)
 
     assert(!all->flushing);
     all->flushing = true;
+    all->turn++;
     while (!STAILQ_EMPTY(&all->ready) || !STAILQ_EMPTY(&all->dirty)) {
         while ((c = STAILQ_FIRST(&all->ready))) {
             STAILQ_REMOVE_HEAD(&all->ready, ready);

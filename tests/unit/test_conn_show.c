@@ -64,6 +64,34 @@ START_TEST(lists_come_one_after_the_other)
 }
 END_TEST
 
+/* Each of them is little work, but thousands fit into one read. */
+START_TEST(many_short_lists_leave_turns_to_others)
+{
+    enum { LISTS = 300 };
+    char lines[LISTS * sizeof "#t SHOW LOCKS\n" + sizeof "PING\n"] = "";
+
+    w.rows = 1;
+    world_start(&w);
+    int fd = _i & 1 ? client_tcp(&w) : client_unix(&w);
+    for (int i = 0; i < LISTS; i++)
+        strcat(lines, i % 30 ? "SHOW LOCKS\n" : "#t SHOW LOCKS\n");
+    strcat(lines, "PING\n");
+    say(fd, lines);
+    if (_i & 2)
+        shutdown(fd, SHUT_WR); /* then only edges tell that it goes on */
+    for (int i = 0; i < 20; i++) {
+        uint64_t made = w.rows_made;
+        turn(&w);
+        ck_assert_uint_le(w.rows_made, made + 1);
+    }
+    ck_assert_uint_lt(w.rows_made, LISTS);
+    ck_assert_uint_gt(read_lines(&w, fd, "+PONG"), 2 * (LISTS - LISTS / 30));
+    ck_assert_uint_le(w.rows_made, LISTS);
+    close(fd);
+    expect_count(&w, 0);
+}
+END_TEST
+
 START_TEST(help_and_clients)
 {
     char text[1024] = "", want[512];
@@ -124,6 +152,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, lists_are_made_as_the_client_reads, 0, 4);
     tcase_add_test(t, lists_come_one_after_the_other);
+    tcase_add_loop_test(t, many_short_lists_leave_turns_to_others, 0, 4);
     tcase_add_test(t, help_and_clients);
     tcase_add_loop_test(t, a_closing_client_that_does_not_read_has_its_time, 0, 4);
     suite_add_tcase(suite, t);
