@@ -68,17 +68,23 @@ void conf_defaults(struct conf *conf)
     conf->log_level = LOG_LEVEL_INFO;
 }
 
+static unsigned setting_items(const struct conf *conf, const struct conf_setting *setting)
+{
+    if (setting->kind == &conf_kind_listen)
+        return conf->listeners;
+    return setting->kind == &conf_kind_nodes ? conf->masters : 1;
+}
+
 bool conf_row(const struct conf *conf, unsigned i, char *key, size_t key_size, char *value, size_t value_size)
 {
     for (unsigned k = 0; k < CONF_KEYS; k++) {
         const struct conf_setting *setting = &conf_settings[k];
-        unsigned item = 0;
-        for (; setting->kind->show(conf, setting, item, value, value_size); item++) {
-            if (i-- == 0) {
-                snprintf(key, key_size, "%s", setting->key);
-                return true;
-            }
+        unsigned items = setting_items(conf, setting);
+        if (i < items) {
+            snprintf(key, key_size, "%s", setting->key);
+            return setting->kind->show(conf, setting, i, value, value_size);
         }
+        i -= items;
     }
     return false;
 }
