@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,8 +11,10 @@
 #include <unistd.h>
 
 enum { LOG_LINE_BYTES = 2048 };
+_Static_assert(LOG_LINE_BYTES <= PIPE_BUF, "a line is written whole, or not at all");
 
 static enum log_level shown_up_to = LOG_LEVEL_INFO;
+static unsigned long lost; /* lines, since the last one that was written */
 
 void log_set_level(enum log_level level)
 {
@@ -22,8 +26,30 @@ enum log_level log_level(void)
     return shown_up_to;
 }
 
+/* stderr blocks, and cannot be made not to: whoever shares the pipe or terminal would get EAGAIN. A pipe
+ * that polls as writable has room for PIPE_BUF bytes (pipe(7)), which is more than a line. */
+static bool stderr_blocks(void)
+{
+    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 0;
+}
+
 /* One write(2) a line, so that lines of several processes on one pipe do not mix. A full or
  * closed stderr loses the line: it must not stop the daemon. */
+static void line_write(const char *line, size_t len)
+{
+    if (lost && !stderr_blocks()) {
+        unsigned long lines = lost;
+        lost = 0;
+        log_warn("log_lost", "lines=%lu why=\"stderr was full\"", lines);
+    }
+    if (stderr_blocks())
+        lost++;
+    else if (write(STDERR_FILENO, line, len) < 0) {
+        /* nobody is left to tell */
+    }
+}
+
 static void __attribute__((format(printf, 3, 0)))
 log_line(enum log_level level, const char *event, const char *fmt, va_list args)
 {
@@ -50,9 +76,7 @@ log_line(enum log_level level, const char *event, const char *fmt, va_list args)
     while (end > 0 && (line[end - 1] == ' ' || line[end - 1] == '\n'))
         end--;
     line[end++] = '\n';
-    if (write(STDERR_FILENO, line, end) < 0) {
-        /* nobody is left to tell */
-    }
+    line_write(line, end);
     errno = saved_errno;
 }
 
