@@ -353,6 +353,14 @@ struct listeners *listeners_new(struct event_base *base, const struct conf *conf
     return all;
 }
 
+static bool is_our_path(const struct listener *listener)
+{
+    struct stat st;
+
+    return lstat(listener->address->path, &st) == 0 && st.st_dev == listener->dev &&
+           st.st_ino == listener->ino;
+}
+
 int listeners_start(struct listeners *all)
 {
     if (all->open)
@@ -361,6 +369,13 @@ int listeners_start(struct listeners *all)
         struct listener *listener = &all->list[i];
         if (listen(listener->fd, BACKLOG) < 0) {
             log_error("listen_failed", "address=%s error=\"%s\"", listener->address->shown, strerror(errno));
+            return -1;
+        }
+        /* Until listen() ours looked as stale as one that was left behind. */
+        if (listener->bound_path && !is_our_path(listener)) {
+            log_error("listen_failed",
+                      "address=%s: another process put its socket in place of ours; stop it or change listen",
+                      listener->address->shown);
             return -1;
         }
         log_info("listening", "address=%s port=%u", listener->address->shown, listener->port);
@@ -381,9 +396,7 @@ void listeners_stop(struct listeners *all)
     unwatch_all(all);
     for (unsigned i = 0; i < all->count; i++) {
         struct listener *listener = &all->list[i];
-        struct stat st;
-        if (listener->bound_path && lstat(listener->address->path, &st) == 0 && st.st_dev == listener->dev &&
-            st.st_ino == listener->ino)
+        if (listener->bound_path && is_our_path(listener))
             unlink(listener->address->path);
         listener->bound_path = false;
         if (listener->fd >= 0)

@@ -292,6 +292,25 @@ START_TEST(a_live_socket_is_left_alone)
 }
 END_TEST
 
+/* Between bind() and listen() ours refuses connections, and so looks stale to another daemon. */
+START_TEST(a_path_taken_over_before_the_start_is_an_error)
+{
+    listen_on("", path);
+    struct listeners *slow = listeners_new(base, &conf, on_accepted, &conf);
+    struct listeners *fast = start();
+
+    ck_assert_ptr_nonnull(slow);
+    logged();
+    ck_assert_int_eq(listeners_start(slow), -1);
+    ck_assert_ptr_nonnull(strstr(logged(), "another process put its socket in place of ours"));
+    listeners_free(slow);
+    int fd = unix_connect(); /* still the fast one's */
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    listeners_free(fast);
+}
+END_TEST
+
 START_TEST(a_file_is_no_socket)
 {
     int fd = open(path, O_CREAT | O_WRONLY, 0600);
@@ -417,6 +436,7 @@ int main(void)
     tcase_add_test(t, unix_mode_is_kept);
     tcase_add_test(t, a_stale_socket_is_replaced);
     tcase_add_test(t, a_live_socket_is_left_alone);
+    tcase_add_test(t, a_path_taken_over_before_the_start_is_an_error);
     tcase_add_test(t, a_file_is_no_socket);
     tcase_add_test(t, a_folder_that_is_not_there_is_an_error);
     tcase_add_test(t, only_our_own_inode_is_unlinked);
