@@ -216,6 +216,9 @@ enum vote_error resp_error(const struct resp_reply *reply)
         if (first_word_is(reply, error_names[error]))
             return (enum vote_error)error;
     }
+    /* What a script was not allowed to do comes as a plain ERR. */
+    if (strstr(reply->text, "executing the script can't run") != NULL)
+        return ERROR_NOPERM;
     return first_word_is(reply, "WRONGPASS") ? ERROR_NOAUTH : ERROR_OTHER;
 }
 

@@ -258,6 +258,9 @@ static void dispatch(struct coordinator *c, const struct core_event *event)
 void coordinator_step(struct coordinator *c, const struct core_event *event, struct actions *actions)
 {
     assert(event->master < c->config.masters);
+    if (c->now_ms == 0)
+        for (unsigned i = 0; i < c->config.masters; i++)
+            c->masters[i].since_ms = event->now_ms;
     if (event->now_ms > c->now_ms)
         c->now_ms = event->now_ms;
     c->event = event;

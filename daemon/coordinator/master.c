@@ -10,15 +10,16 @@
 /*                 +--------------------------- any loss of the connection: DOWN
  *                 |
  *   DOWN -> HANDSHAKE -> KILLING -> UNDOING -> QUARANTINE -> UP <-> SLOW
- *                |   \--------------^  ^            \--------------^
- *                v                     |
- *             REFUSED -----------------+       (-READONLY leads back here)
+ *                |   \----|---------^  ^            \--------------^
+ *                v        v            |
+ *             REFUSED -----------------+       (-READONLY and -NOPERM lead back here)
  *
  * Lock commands flow only after KILLING: our old connection's may still run before it
  * (a hung server reads them when it wakes up), none after it. */
 enum {
     HANDSHAKE_MS = 1000,
     ASK_AGAIN_MS = 1000,
+    NOPERM_MS = 10000,      /* until a master that allows the handshake, but not the rest, is tried again */
     UPTIME_ERROR_MS = 2000, /* uptime_in_seconds is by the wall clock, and a second wrong either way */
     SILENT_TIMEOUTS = 20,
     UNDO_SCAN = 256,   /* slots looked at in one step */
@@ -33,7 +34,7 @@ static const unsigned legal_moves[] = {
     [MASTER_DOWN] = TO(HANDSHAKE),
     [MASTER_HANDSHAKE] = TO(DOWN) | TO(REFUSED) | TO(KILLING) | TO(UNDOING),
     [MASTER_REFUSED] = TO(DOWN) | TO(KILLING) | TO(UNDOING),
-    [MASTER_KILLING] = TO(DOWN) | TO(UNDOING),
+    [MASTER_KILLING] = TO(DOWN) | TO(REFUSED) | TO(UNDOING),
     [MASTER_UNDOING] = TO(DOWN) | TO(REFUSED) | TO(QUARANTINE) | TO(UP) | TO(SLOW),
     [MASTER_QUARANTINE] = TO(DOWN) | TO(REFUSED) | TO(UP) | TO(SLOW),
     [MASTER_UP] = TO(DOWN) | TO(REFUSED) | TO(SLOW),
@@ -242,6 +243,8 @@ static bool is_twin(const struct coordinator *c, const struct master *m, const s
 static enum master_why why_refused(const struct coordinator *c, const struct master *m,
                                    const struct master_info *info)
 {
+    if (m->client_id == 0) /* without it the connection could not be killed later */
+        return WHY_NOPERM;
     if (info->replica)
         return WHY_REPLICA;
     if (info->cluster)
@@ -296,33 +299,40 @@ static void admit(struct coordinator *c, struct master *m, const struct master_i
         m->killing = 0;
 }
 
-static void told_info(struct coordinator *c, struct master *m, const struct master_info *info)
+/* Not used; the connection stays, and it is asked again. */
+static void refuse(struct coordinator *c, struct master *m, enum master_why why)
 {
-    m->asked_info = false;
-    enum master_why why = why_refused(c, m, info);
-    if (why == WHY_REPLICA)
-        m->was_replica = true;
-    if (why == WHY_NONE) {
-        admit(c, m, info);
-        return;
-    }
+    m->undoing = false;
+    m->asked_ms = c->now_ms;
     if (m->state == MASTER_REFUSED)
         m->why = why;
     else
         master_move(c, m, MASTER_REFUSED, why);
 }
 
+static void told_info(struct coordinator *c, struct master *m, const struct master_info *info)
+{
+    enum master_why why = why_refused(c, m, info);
+    if (why == WHY_REPLICA)
+        m->was_replica = true;
+    if (why == WHY_NONE)
+        admit(c, m, info);
+    else
+        refuse(c, m, why);
+}
+
 void master_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
 {
-    if (vote->kind == VOTE_ERROR) {
-        close_connection(c, m, CLOSE_HANDSHAKE, vote->error == ERROR_LOADING ? WHY_LOADING : WHY_NOPERM);
-        return;
-    }
-    if (verb == COMMAND_CLIENT_ID)
+    bool error = vote->kind == VOTE_ERROR;
+    if (verb == COMMAND_INFO)
+        m->asked_info = false;
+    if (verb == COMMAND_CLIENT_ID && !error)
         m->client_id = vote->number;
-    if (verb == COMMAND_INFO && vote->kind == VOTE_INFO)
+    else if (error && verb != COMMAND_CLIENT_ID) /* INFO says it for both */
+        refuse(c, m, vote->error == ERROR_LOADING ? WHY_LOADING : WHY_NOPERM);
+    else if (verb == COMMAND_INFO && vote->kind == VOTE_INFO)
         told_info(c, m, &vote->info);
-    if (verb == COMMAND_KILL && m->state == MASTER_KILLING) {
+    else if (verb == COMMAND_KILL && m->state == MASTER_KILLING) {
         m->killing = 0;
         begin_service(c, m);
     }
@@ -348,11 +358,14 @@ void master_heard(struct coordinator *c, struct master *m)
  * comes back through quarantine. A release that was refused is owed still. */
 void master_refused(struct coordinator *c, struct master *m, enum command_verb verb, enum vote_error error)
 {
-    if (error == ERROR_READONLY && (c->releasers & masters_bit(m->index))) {
+    bool served = c->releasers & masters_bit(m->index);
+    if (served && error == ERROR_READONLY) {
         m->was_replica = true;
-        m->undoing = false;
-        m->asked_ms = c->now_ms;
-        master_move(c, m, MASTER_REFUSED, WHY_REPLICA);
+        refuse(c, m, WHY_REPLICA);
+        rounds_lost(c, m->index);
+    } else if (served && error == ERROR_NOPERM) {
+        refuse(c, m, WHY_NOPERM);
+        m->asked_ms += NOPERM_MS - ASK_AGAIN_MS;
         rounds_lost(c, m->index);
     } else if (verb == COMMAND_RELEASE && m->undo_again_ms == INT64_MAX) {
         m->undo_again_ms = c->now_ms + ASK_AGAIN_MS;
@@ -384,6 +397,8 @@ void master_timer(struct coordinator *c, struct master *m)
                                  (m->state == MASTER_REFUSED && m->asked_info))) {
         close_connection(c, m, CLOSE_HANDSHAKE, WHY_TIMEOUT);
     } else if (asked_in_vain && m->state == MASTER_REFUSED) {
+        if (m->client_id == 0)
+            ask(c, m, COMMAND_CLIENT_ID, 0);
         ask(c, m, COMMAND_INFO, 0);
         m->asked_info = true;
     } else if (m->state == MASTER_QUARANTINE && c->now_ms >= m->quarantine_ms) {

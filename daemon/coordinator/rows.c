@@ -91,6 +91,18 @@ bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct 
     return true;
 }
 
+/* What a master owes; of those that are still in time, only what is not on its way. */
+static uint32_t owed_in(const struct flights *flights, masters_t bit)
+{
+    uint32_t owed = 0;
+    for (struct flight *flight = flights->first; flight != NULL; flight = flight->next) {
+        const struct release *release = FLIGHT_OWNER(release, flight);
+        masters_t on_its_way = release->lingers ? 0 : release->unanswered;
+        owed += (masters_without(release->owed, on_its_way) & bit) != 0;
+    }
+    return owed;
+}
+
 void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master,
                             struct master_row *row)
 {
@@ -105,8 +117,7 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
         row->left_ms = m->quarantine_ms - now_ms;
     row->version = m->version;
     memcpy(row->run_id, m->run_id, RUN_ID_HEX);
-    for (struct flight *flight = c->releases_owed.first; flight != NULL; flight = flight->next)
-        row->undo += (FLIGHT_OWNER(release, flight)->owed & bit) != 0;
+    row->undo = owed_in(&c->releases_owed, bit) + owed_in(&c->releases_live, bit);
 }
 
 void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats)

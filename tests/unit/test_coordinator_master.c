@@ -10,13 +10,13 @@ START_TEST(handshake_before_anything_else)
     start_alone(1);
     ck_assert_uint_eq(coordinator_settled(core), 0);
     ask(1, "LOCK job");
-    EXPECT("s1 #1 -NOQUORUM job votes=0/1 nodes=!");
+    EXPECT("s1 #1 -NOQUORUM job votes=0/1 nodes=! *");
     dial(0);
     EXPECT("m0 CLIENT_ID", "m0 INFO");
     EXPECT_MASTER(0, "handshake");
     ck_assert_uint_eq(coordinator_settled(core), 0);
     ask(1, "LOCK job");
-    EXPECT("s1 #2 -NOQUORUM job votes=0/1 nodes=!");
+    EXPECT("s1 #2 -NOQUORUM job votes=0/1 nodes=! *");
     shake(0);
     EXPECT_MASTER(0, "up");
     ck_assert_uint_eq(coordinator_settled(core), 1);
@@ -51,13 +51,43 @@ START_TEST(handshake_that_is_not_allowed)
     dial(0);
     dial(1);
     dial(2);
-    vote("0", "CLIENT_ID NOPERM");
+    vote("0", "CLIENT_ID NOPERM, INFO OK"); /* a connection that could not be killed later */
     vote("1", "CLIENT_ID OK, INFO NOAUTH");
     vote("2", "CLIENT_ID OK, INFO LOADING");
-    EXPECT_MASTER(0, "down noperm");
-    EXPECT_MASTER(1, "down noperm");
-    EXPECT_MASTER(2, "down loading");
-    EXPECT_LAST("close m2 handshake");
+    EXPECT_MASTER(0, "refused noperm");
+    EXPECT_MASTER(1, "refused noperm");
+    EXPECT_MASTER(2, "refused loading");
+    forget();
+    at(2000); /* asked again on the same connection */
+    EXPECT("m0 CLIENT_ID", "m0 INFO", "m1 INFO", "m2 INFO");
+    vote("0", "CLIENT_ID OK, INFO OK");
+    vote("1-2", "INFO OK");
+    EXPECT_MASTER(0, "up");
+    EXPECT_MASTER(1, "up");
+    EXPECT_MASTER(2, "up");
+}
+END_TEST
+
+START_TEST(commands_that_are_not_allowed)
+{
+    start(3);
+    ask(1, "LOCK job");
+    forget();
+    vote("0", "SET NOPERM, ZADD NOPERM");
+    EXPECT_MASTER(0, "refused noperm");
+    vote("1-2", "SET YES, ZADD YES");
+    work();
+    EXPECT("s1 #1 +LOCKED job *");
+    ask(1, "LOCK other hold=lease");
+    EXPECT("m1-2 SET other *", "m1-2 ZADD other *");
+    vote("1-2", "SET YES, ZADD YES");
+    at(10999);
+    forget();
+    at(11000);
+    EXPECT_LAST("m0 INFO");
+    vote("0", "INFO OK");
+    EXPECT_MASTER(0, "up");
+    forget();
 }
 END_TEST
 
@@ -81,7 +111,7 @@ START_TEST(refused_and_asked_again_each_second)
     EXPECT_MASTER(4, "refused twin");
     EXPECT_MASTER(5, "refused loading");
     ask(1, "LOCK job");
-    EXPECT_LAST("s1 #1 -NOQUORUM job votes=1/6 nodes=!!!+!!");
+    EXPECT_LAST("s1 #1 -NOQUORUM job votes=1/6 nodes=!!!+!! *");
     info[5].loading = false;
     at(2000);
     EXPECT("m* INFO", "m* INFO", "m* INFO", "m* INFO", "m* INFO");
@@ -382,6 +412,7 @@ int main(void)
     const TTest *const tests[] = {handshake_before_anything_else,
                                   handshake_that_takes_too_long,
                                   handshake_that_is_not_allowed,
+                                  commands_that_are_not_allowed,
                                   refused_and_asked_again_each_second,
                                   quarantine_by_uptime,
                                   quarantine_by_another_run_id,
