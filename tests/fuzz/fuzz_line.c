@@ -58,7 +58,9 @@ static void check_request(const struct request *request)
     assert(request->name.len <= NAME_BYTES && (!lock || request->name.len >= 1));
     assert(request->note.len <= WORD_BYTES && request->client.len <= WORD_BYTES);
     for (unsigned i = 0; lock && i < request->name.len; i++)
-        assert(request->name.text[i] > 0x20 && request->name.text[i] < 0x7f && request->name.text[i] != ',');
+        assert(request->name.text[i] > 0x20 && request->name.text[i] < 0x7f &&
+               !strchr(",\"=", request->name.text[i]));
+    assert(!lock || !strchr("#:", request->name.text[0]));
     check_time(request->ttl_ms);
     check_time(request->wait_ms);
     check_time(request->max_ms);

@@ -1,0 +1,23 @@
+# make check lets some calls of the daemon fail, make fail each of them, also under the sanitizers.
+FAIL     := $(BUILD)/tests/fail/test_fail
+FAIL_LIB := $(BUILD)/tests/fail/failing.so
+
+CHECKS  += $(FAIL)
+objects: $(FAIL) $(FAIL_LIB)
+
+$(FAIL): $(FAIL).o $(FAIL_LIB)
+	$(CC) $(ALL_LDFLAGS) -o $@ $< -lcheck -lsubunit -lm -lrt -lpthread
+
+# Without sanitizers: it stands before them.
+$(FAIL_LIB): tests/fail/failing.c tests/fail/failing.h tests/fail/fail.mk
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) $(if $(WERROR),-Werror) -O1 -g -fPIC -shared -o $@ $< -ldl
+
+fail: ## each call that may fail does, in turn: the daemon must go on or say why not
+	@$(MAKE) --no-print-directory all $(FAIL)
+	FAIL_ALL=1 REDLOCKD=$(abspath $(BUILD))/redlockd $(FAIL)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan ASAN=1 all $(BUILD)/asan/tests/fail/test_fail
+	FAIL_ALL=1 REDLOCKD=$(abspath $(BUILD))/asan/redlockd $(BUILD)/asan/tests/fail/test_fail
+
+-include $(FAIL).d
+.PHONY: fail
