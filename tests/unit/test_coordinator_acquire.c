@@ -218,7 +218,7 @@ START_TEST(a_demoted_master_is_no_vote)
     vote("1", "SET READONLY");
     forget();
     work();
-    EXPECT_MASTER(0, "refused replica");
+    EXPECT_MASTER(0, "refused replica undo=2");
     EXPECT("m2 RELEASE * T*", "s1 #* -NOQUORUM * votes=1/3 nodes=!!+ *", "m2 RELEASE * T*",
            "s1 #* -NOQUORUM * votes=1/3 nodes=!!+ *");
 }
