@@ -201,9 +201,31 @@ static char *put_words(char *out, const struct reply *reply)
     }
 }
 
-/* " : 3 of 5 masters are in quarantine for 41 s more (see restart_guard)" */
+static unsigned nodes_count(const struct reply *reply, char sign)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < reply->masters; i++)
+        n += reply->nodes[i] == sign;
+    return n;
+}
+
+/* "; 2 masters are silent", or behind another of them ", 2 are silent". */
+static char *put_count(char *out, unsigned n, bool *first, const char *is, const char *are)
+{
+    if (!n)
+        return out;
+    out = put_unsigned(put(out, *first ? "; " : ", "), n);
+    if (*first)
+        out = put(out, n == 1 ? " master" : " masters");
+    *first = false;
+    return put(put(out, " "), n == 1 ? is : are);
+}
+
+/* " : 3 of 5 masters are in quarantine for 41 s more (see restart_guard), 1 is silent" */
 static char *put_quarantine(char *out, const struct reply *reply)
 {
+    bool first = false;
+
     out = put_unsigned(put(out, " : "), reply->quarantined);
     out = put_unsigned(put(out, " of "), reply->masters);
     out = put(out, reply->quarantined == 1 ? " masters is in quarantine" : " masters are in quarantine");
@@ -211,8 +233,28 @@ static char *put_quarantine(char *out, const struct reply *reply)
         int64_t left_s = reply->retry_ms / 1000 + (reply->retry_ms % 1000 != 0);
         out = put(put_signed(put(out, " for "), left_s), " s more");
     }
-    return put(out, " (see restart_guard)");
+    out = put(out, " (see restart_guard)");
+    out = put_count(out, nodes_count(reply, '!'), &first, "is not connected", "are not connected");
+    return put_count(out, nodes_count(reply, '?'), &first, "is silent", "are silent");
 }
+
+/* " : 3 votes are needed; 2 masters are not connected or refused, 1 is silent, 1 said no" */
+static char *put_needed(char *out, const struct reply *reply)
+{
+    unsigned needed = reply->masters / 2u + 1;
+    bool first = true;
+
+    out = put_unsigned(put(out, " : "), needed);
+    out = put(out, needed == 1 ? " vote is needed" : " votes are needed");
+    out = put_count(out, nodes_count(reply, '!'), &first, "is not connected or refused",
+                    "are not connected or refused");
+    out = put_count(out, nodes_count(reply, '?'), &first, "is silent", "are silent");
+    out = put_count(out, nodes_count(reply, '-'), &first, "said no", "said no");
+    return put_count(out, nodes_count(reply, '~'), &first, "is in quarantine", "are in quarantine");
+}
+
+/* ttl=10 is mostly meant as 10s. */
+#define BARE_NUMBER "; a number without a unit is ms"
 
 static char *put_text(char *out, const struct reply *reply)
 {
@@ -222,22 +264,24 @@ static char *put_text(char *out, const struct reply *reply)
     case TEXT_LOST_BEFORE_RELEASE:
         return put(out, " : it was lost before this release");
     case TEXT_TTL_TOO_SHORT:
-        return put(put_duration(put(out, " : ttl is at least "), reply->limit_ms), " (min_ttl)");
+        out = put_duration(put(out, " : ttl is at least "), reply->limit_ms);
+        return put(out, " (min_ttl)" BARE_NUMBER);
     case TEXT_TTL_TOO_LONG:
         out = put_duration(put(out, " : ttl is at most "), reply->limit_ms);
-        return put(out, " (max_ttl, which is also the quarantine of restarted masters)");
+        return put(out, " (max_ttl, which is also the quarantine of restarted masters)" BARE_NUMBER);
     case TEXT_MAX_BELOW_TTL:
-        return put_duration(put(out, " : max is at least the ttl, here "), reply->limit_ms);
+        return put(put_duration(put(out, " : max is at least the ttl, here "), reply->limit_ms), BARE_NUMBER);
     case TEXT_EXPIRING:
         return put(out, " : the token is still there, but no time is left");
     case TEXT_NOT_BOUND:
         return put(out, " : that token is of no session lock of this connection; to take the lock "
                         "anew, leave token= out");
     case TEXT_NOT_YOURS:
-        return put(out, " : this connection does not hold it; to release it from here, add its token=");
+        return put(out, " : this connection does not hold it, or not any more (was there a !LOST?); to release "
+                        "it by its token, add token=");
     }
-    if (reply->code == REPLY_NOQUORUM && reply->quarantined)
-        return put_quarantine(out, reply);
+    if (reply->code == REPLY_NOQUORUM)
+        return reply->quarantined ? put_quarantine(out, reply) : put_needed(out, reply);
     if (reply->code == REPLY_BADTAG) /* only CANCEL is answered so */
         return put(out, " : no LOCK waits there, or its grant was already written");
     return out;

@@ -68,11 +68,11 @@ START_TEST(raise_that_fails_is_undone)
     vote("0-1", "ZSCORE 1700000, ZSCORE 1700000");
     EXPECT("m0-1 ZADD a 1700001", "m0-1 ZADD b 1700001");
     vote("0", "ZSCORE OOM"); /* of c */
-    EXPECT("m0-2 RELEASE c T3", "s3 #3 -NOQUORUM c votes=0/3 nodes=!?-");
+    EXPECT("m0-2 RELEASE c T3", "s3 #3 -NOQUORUM c votes=0/3 nodes=!?- *");
     vote("0", "ZADD LOADING"); /* of a */
-    EXPECT("m0-2 RELEASE a T1", "s1 #1 -NOQUORUM a votes=0/3 nodes=!?-");
+    EXPECT("m0-2 RELEASE a T1", "s1 #1 -NOQUORUM a votes=0/3 nodes=!?- *");
     at(1050);
-    EXPECT("m0-2 RELEASE b T2", "s2 #2 -NOQUORUM b votes=0/3 nodes=?" "?-");
+    EXPECT("m0-2 RELEASE b T2", "s2 #2 -NOQUORUM b votes=0/3 nodes=?" "?- *");
 }
 END_TEST
 

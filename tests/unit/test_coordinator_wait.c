@@ -123,7 +123,7 @@ START_TEST(wait_0_behind_a_head_without_quorum)
     lose(1);
     ask(1, "LOCK job wait=1m");
     ask(2, "LOCK job");
-    EXPECT("s2 #2 -NOQUORUM job votes=1/3 nodes=!!+");
+    EXPECT("s2 #2 -NOQUORUM job votes=1/3 nodes=!!+ *");
 }
 END_TEST
 
@@ -153,9 +153,9 @@ START_TEST(noquorum_at_the_end_of_a_wait_without_masters)
     at(1399);
     EXPECT_NOTHING(); /* it goes on trying */
     at(1499);
-    EXPECT("s3 #3 -NOQUORUM job votes=1/3 nodes=!+!");
+    EXPECT("s3 #3 -NOQUORUM job votes=1/3 nodes=!+! *");
     at(1500);
-    EXPECT("s1 #1 -NOQUORUM job votes=1/3 nodes=!+!");
+    EXPECT("s1 #1 -NOQUORUM job votes=1/3 nodes=!+! *");
     dial(0);
     shake(0);
     vote("0", "KILL 0");
@@ -263,7 +263,7 @@ START_TEST(no_step_in_vain)
     lose(1);
     lose(2);
     at(1100); /* and then for masters */
-    EXPECT("s2 #3 -NOQUORUM job votes=0/3 nodes=?!!");
+    EXPECT("s2 #3 -NOQUORUM job votes=0/3 nodes=?!! *");
 }
 END_TEST
 

@@ -177,15 +177,25 @@ START_TEST(no_quorum)
 {
     struct reply reply = a_reply(REPLY_NOQUORUM);
 
-    ck_reply(&reply, "-NOQUORUM job votes=2/5 nodes=+-?!~");
+    ck_reply(&reply, "-NOQUORUM job votes=2/5 nodes=+-?!~ : 3 votes are needed; 1 master is not connected or refused, "
+             "1 is silent, 1 said no, 1 is in quarantine");
     reply.masters = 1;
     reply.votes = 0;
     reply.nodes[0] = '!';
-    ck_reply(&reply, "-NOQUORUM job votes=0/1 nodes=!");
+    ck_reply(&reply, "-NOQUORUM job votes=0/1 nodes=! : 1 vote is needed; 1 master is not connected or refused");
     reply.masters = MASTERS;
     memcpy(reply.nodes, "+++++-----?????", MASTERS);
     reply.votes = 5;
-    ck_reply(&reply, "-NOQUORUM job votes=5/15 nodes=+++++-----?????");
+    ck_reply(&reply, "-NOQUORUM job votes=5/15 nodes=+++++-----????? : 8 votes are needed; 5 masters are silent, "
+             "5 said no");
+    reply.masters = 3; /* a grant whose fence is not sure enough */
+    memcpy(reply.nodes, "+++", 3);
+    reply.votes = 3;
+    ck_reply(&reply, "-NOQUORUM job votes=3/3 nodes=+++ : 2 votes are needed");
+    memcpy(reply.nodes, "+!!", 3);
+    reply.votes = 1;
+    ck_reply(&reply, "-NOQUORUM job votes=1/3 nodes=+!! : 2 votes are needed; 2 masters are not connected or "
+                     "refused");
 }
 END_TEST
 
@@ -207,6 +217,10 @@ START_TEST(no_quorum_for_quarantine)
     reply.quarantined = 1;
     ck_reply(&reply,
              "-NOQUORUM job votes=2/5 nodes=++~~~ : 1 of 5 masters is in quarantine (see restart_guard)");
+    memcpy(reply.nodes, "+!~?!", 5);
+    reply.votes = 1;
+    ck_reply(&reply, "-NOQUORUM job votes=1/5 nodes=+!~?! : 1 of 5 masters is in quarantine (see restart_guard), "
+                     "2 are not connected, 1 is silent");
 }
 END_TEST
 
@@ -242,19 +256,21 @@ START_TEST(texts)
 
     reply.text = TEXT_TTL_TOO_SHORT;
     reply.limit_ms = 100;
-    ck_reply(&reply, "-BADARG job : ttl is at least 100ms (min_ttl)");
+    ck_reply(&reply, "-BADARG job : ttl is at least 100ms (min_ttl); a number without a unit is ms");
     reply.text = TEXT_TTL_TOO_LONG;
     reply.limit_ms = 90000;
     ck_reply(&reply,
-             "-BADARG job : ttl is at most 90s (max_ttl, which is also the quarantine of restarted masters)");
+             "-BADARG job : ttl is at most 90s (max_ttl, which is also the quarantine of restarted masters); "
+             "a number without a unit is ms");
     reply.limit_ms = 60000;
     ck_reply(&reply,
-             "-BADARG job : ttl is at most 1m (max_ttl, which is also the quarantine of restarted masters)");
+             "-BADARG job : ttl is at most 1m (max_ttl, which is also the quarantine of restarted masters); "
+             "a number without a unit is ms");
     reply.text = TEXT_MAX_BELOW_TTL;
     reply.limit_ms = 7200000;
-    ck_reply(&reply, "-BADARG job : max is at least the ttl, here 2h");
+    ck_reply(&reply, "-BADARG job : max is at least the ttl, here 2h; a number without a unit is ms");
     reply.limit_ms = 1500;
-    ck_reply(&reply, "-BADARG job : max is at least the ttl, here 1500ms");
+    ck_reply(&reply, "-BADARG job : max is at least the ttl, here 1500ms; a number without a unit is ms");
     reply.code = REPLY_NOTHELD;
     reply.text = TEXT_LOST_BEFORE_RELEASE;
     ck_reply(&reply, "-NOTHELD job : it was lost before this release");
@@ -266,7 +282,8 @@ START_TEST(texts)
              "leave token= out");
     reply.text = TEXT_NOT_YOURS;
     ck_reply(&reply,
-             "-NOTHELD job : this connection does not hold it; to release it from here, add its token=");
+             "-NOTHELD job : this connection does not hold it, or not any more (was there a !LOST?); to release "
+             "it by its token, add token=");
 }
 END_TEST
 
