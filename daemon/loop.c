@@ -11,6 +11,7 @@
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/listen.h"
 #include "daemon/log.h"
+#include "daemon/loop_log.h"
 #include "daemon/loop_show.h"
 #include "daemon/node.h"
 #include "proto/resp.h"
@@ -37,7 +38,7 @@ struct loop {
     struct event *timer;
     int64_t armed_ms;      /* when the timer fires; INT64_MAX: it does not */
     int64_t drained_by_ms; /* the latest end of a drain */
-    enum master_state logged[MASTERS];
+    struct loop_log log;
     bool listening, draining, stopping, failed;
     bool active; /* something is to be flushed */
     void (*ready)(void *arg);
@@ -78,7 +79,10 @@ static void carry_out(struct loop *loop, const struct action *action)
     case ACTION_SEND: carry_command(loop, action->masters, &action->u.command); break;
     case ACTION_CLOSE_MASTER: carry_close(loop, action); break;
     case ACTION_REPLY: conns_reply(loop->conns, action->session, action->request, &action->u.reply); break;
-    case ACTION_NOTICE: conns_notice(loop->conns, action->session, &action->u.notice); break;
+    case ACTION_NOTICE:
+        loop_log_lost(&loop->log, &action->u.notice);
+        conns_notice(loop->conns, action->session, &action->u.notice);
+        break;
     case ACTION_SESSION_ENDED: conns_ended(loop->conns, action->session); break;
     }
 }
@@ -196,25 +200,6 @@ static void on_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_
 
 /* ---- the end of a turn ---- */
 
-static void log_masters(struct loop *loop)
-{
-    for (unsigned i = 0; i < loop->conf->masters; i++) {
-        enum master_state state = coordinator_master_state(loop->coordinator, i);
-        if (state == loop->logged[i])
-            continue;
-        loop->logged[i] = state;
-        if (state == MASTER_HANDSHAKE || state == MASTER_KILLING || state == MASTER_UNDOING)
-            continue;
-        struct master_row row;
-        coordinator_master_row(loop->coordinator, clock_boot_ms(), i, &row);
-        void (*log)(const char *, const char *, ...) = state == MASTER_UP ? log_info : log_warn;
-        log("master", "node=%s state=%s why=%s run_id=%.8s left=%lld voting=%u/%u%s",
-            loop->conf->nodes[i].address.shown, loop_state_name(state), loop_why_name(row.why), row.run_id,
-            (long long)row.left_ms, coordinator_voters(loop->coordinator), loop->conf->masters,
-            row.evicts ? " warn=\"maxmemory-policy may evict locks: set noeviction\"" : "");
-    }
-}
-
 static void queued_work(struct loop *loop)
 {
     for (unsigned i = 0; i < STEPS_A_TURN; i++) {
@@ -273,6 +258,7 @@ static void open_listeners(struct loop *loop)
         return;
     }
     log_info("ready", "voting=%u/%u", coordinator_voters(loop->coordinator), loop->conf->masters);
+    loop_log_quorum(&loop->log, &loop->view);
     if (loop->ready != NULL)
         loop->ready(loop->ready_arg);
 }
@@ -291,14 +277,15 @@ static void end_turn(struct loop *loop)
 {
     queued_work(loop);
     flush(loop);
-    log_masters(loop);
+    loop_log_masters(&loop->log, &loop->view);
+    if (loop->listening)
+        loop_log_quorum(&loop->log, &loop->view);
     open_listeners(loop);
     arm_timer(loop);
 }
 
 int loop_run(struct loop *loop)
 {
-    log_masters(loop);
     for (unsigned i = 0; i < loop->conf->masters; i++)
         node_start(loop->nodes[i]);
     end_turn(loop);
@@ -309,6 +296,9 @@ int loop_run(struct loop *loop)
         }
         end_turn(loop);
     }
+    struct coordinator_stats stats;
+    coordinator_stats(loop->coordinator, &stats);
+    log_info("stopped", "locks=%u", stats.locks);
     return loop->failed;
 }
 
@@ -320,6 +310,10 @@ void loop_drain(struct loop *loop)
         return;
     loop->draining = true;
     loop->drained_by_ms = clock_boot_ms() + loop->conf->drain_timeout_ms + LAST_WORDS_MS;
+    struct coordinator_stats stats;
+    coordinator_stats(loop->coordinator, &stats);
+    log_info("drain", "locks=%u waiters=%u timeout=%lld", stats.locks, stats.waiters,
+             (long long)loop->conf->drain_timeout_ms);
     conns_drain(loop->conns);
     step(loop, EVENT_DRAIN);
     loop->active = true;

@@ -121,7 +121,7 @@ static void stop_asked(evutil_socket_t number, short what, void *arg)
 {
     struct daemon *d = arg;
     (void)what;
-    log_info(d->draining ? "stop" : "drain", "signal=%d", (int)number);
+    log_info("signal", "number=%d doing=%s", (int)number, d->draining ? "stop" : "drain");
     if (d->draining)
         loop_stop(d->loop);
     else

@@ -1,0 +1,73 @@
+#include "daemon/loop_log.h"
+
+#include "daemon/clock.h"
+#include "daemon/log.h"
+
+enum { LOST_A_SECOND = 10 };
+
+static void log_master(const struct loop_view *view, unsigned i, enum master_state state)
+{
+    struct master_row row;
+    struct node_row node;
+    coordinator_master_row(view->coordinator, clock_boot_ms(), i, &row);
+    node_row(view->nodes[i], &node);
+    const char *why = state == MASTER_DOWN && row.why == WHY_NONE ? node.why : loop_why_name(row.why);
+    bool good = state == MASTER_UP && !row.evicts;
+    void (*log)(const char *, const char *, ...) = good ? log_info : log_warn;
+    char left[32] = "";
+    if (row.left_ms > 0)
+        snprintf(left, sizeof left, " left=%lld", (long long)row.left_ms);
+    log("master", "node=%s state=%s%s%s%s%s%.8s voting=%u/%u%s", view->conf->nodes[i].address.shown,
+        loop_state_name(state), why[0] ? " why=" : "", why, left, row.run_id[0] ? " run_id=" : "", row.run_id,
+        coordinator_voters(view->coordinator), view->conf->masters,
+        row.evicts ? " warn=\"maxmemory-policy may evict locks: set noeviction\"" : "");
+}
+
+void loop_log_masters(struct loop_log *log, const struct loop_view *view)
+{
+    for (unsigned i = 0; i < view->conf->masters; i++) {
+        enum master_state state = coordinator_master_state(view->coordinator, i);
+        if (state == log->states[i])
+            continue;
+        log->states[i] = state;
+        if (state != MASTER_HANDSHAKE && state != MASTER_KILLING && state != MASTER_UNDOING)
+            log_master(view, i, state);
+    }
+}
+
+void loop_log_quorum(struct loop_log *log, const struct loop_view *view)
+{
+    unsigned voters = coordinator_voters(view->coordinator), needed = view->conf->masters / 2 + 1;
+    bool has_quorum = voters >= needed;
+    if (log->told_quorum && has_quorum == log->has_quorum)
+        return;
+    struct coordinator_stats stats;
+    coordinator_stats(view->coordinator, &stats);
+    if (has_quorum)
+        log_info("quorum", "voting=%u/%u needed=%u", voters, view->conf->masters, needed);
+    else
+        log_error("no_quorum",
+                  "voting=%u/%u needed=%u locks=%u waiters=%u why=\"no lock can be granted or renewed "
+                  "until more masters vote: see their state\"",
+                  voters, view->conf->masters, needed, stats.locks, stats.waiters);
+    log->has_quorum = has_quorum;
+    log->told_quorum = true;
+}
+
+/* Only what its holder did not bring about. */
+void loop_log_lost(struct loop_log *log, const struct notice *notice)
+{
+    if (notice->kind != NOTICE_LOST || (notice->reason != LOST_EXPIRED && notice->reason != LOST_GONE))
+        return;
+    int64_t second = clock_boot_ms() / 1000;
+    log->lost = second == log->second ? log->lost + 1 : 1;
+    log->second = second;
+    if (log->lost > LOST_A_SECOND)
+        return;
+    char name[256], token[TOKEN_HEX];
+    line_token_hex(token, &notice->token);
+    log_warn("lock_lost", "name=%s token=%.6s reason=%s%s",
+             log_escape(name, sizeof name, notice->name.text, notice->name.len), token,
+             notice->reason == LOST_GONE ? "gone" : "expired",
+             log->lost == LOST_A_SECOND ? " more=\"not logged in this second\"" : "");
+}
