@@ -40,6 +40,10 @@ extern const struct conf_kind conf_kind_listen, conf_kind_nodes, conf_kind_durat
     conf_kind_count, conf_kind_switch, conf_kind_level, conf_kind_mode, conf_kind_prefix, conf_kind_user,
     conf_kind_path;
 
+/* A text that was refused, quoted for its message. One with an '@' may be an address in the wrong place,
+ * and hold a password. */
+const char *conf_shown(char *out, size_t size, const char *text);
+
 void conf_show_duration(int64_t ms, char *out, size_t size);
 
 /* A master's own user and password, if it does not take node_user and node_password_file. */

@@ -81,7 +81,7 @@ static unsigned edit_distance(const char *a, const char *b)
 static void key_unknown(struct conf_reader *r, const struct conf_place *place, const char *key)
 {
     char shown[KEY_BYTES + 2];
-    log_escape(shown, sizeof shown, key, strlen(key));
+    conf_shown(shown, sizeof shown, key);
     unsigned nearest = 0, distance = KEY_BYTES;
     for (unsigned k = 0; k < CONF_KEYS && strlen(key) <= KEY_BYTES; k++) {
         unsigned d = edit_distance(key, conf_settings[k].key);

@@ -15,11 +15,17 @@ static const void *field_const(const struct conf *conf, const struct conf_settin
     return (const char *)conf + setting->offset;
 }
 
+const char *conf_shown(char *out, size_t size, const char *text)
+{
+    if (strchr(text, '@'))
+        text = "(hidden)";
+    return log_escape(out, size, text, strlen(text));
+}
+
 static bool refuse(char why[CONF_WHY_BYTES], const char *text, const char *allowed)
 {
     char shown[80];
-    snprintf(why, CONF_WHY_BYTES, "%s is not %s", log_escape(shown, sizeof shown, text, strlen(text)),
-             allowed);
+    snprintf(why, CONF_WHY_BYTES, "%s is not %s", conf_shown(shown, sizeof shown, text), allowed);
     return false;
 }
 
@@ -242,8 +248,12 @@ static bool set_path(struct conf *conf, const struct conf_setting *s, const char
     bool good = text[0] == '/' || text[0] == 0;
     for (const char *p = text; *p; p++)
         good = good && (unsigned char)*p >= 0x20 && *p != 0x7f;
-    return set_string(conf, s, text, sizeof conf->node_password_file, good,
-                      "an absolute path of at most 1023 bytes", why);
+    if (good && set_string(conf, s, text, sizeof conf->node_password_file, true, "", why))
+        return true;
+    /* Not repeated: it may be the password itself. */
+    snprintf(why, CONF_WHY_BYTES,
+             "it takes an absolute path of at most 1023 bytes: that of a file which holds the password");
+    return false;
 }
 
 static bool show_string(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
@@ -274,7 +284,7 @@ static bool set_listen(struct conf *conf, const struct conf_setting *s, const ch
         if (conf_address_equal(address, &conf->listen[i]) && (address->port || address->path[0]))
             wrong = "this address stands here twice";
     if (wrong) {
-        snprintf(why, CONF_WHY_BYTES, "%s: %s", log_escape(shown, sizeof shown, text, strlen(text)), wrong);
+        snprintf(why, CONF_WHY_BYTES, "%s: %s", conf_shown(shown, sizeof shown, text), wrong);
         return false;
     }
     conf->listeners++;

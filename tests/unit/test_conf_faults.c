@@ -69,8 +69,8 @@ static const struct {
     {"key_prefix: 12345678901234567890123456789012345678901234567890123456789012345", "at most 64"},
     {"node_user: a b", "is not a Redis user"},
     {"node_user: a", "f:2:1: node_user: it needs node_password_file"},
-    {"node_password_file: rel", "is not an absolute path"},
-    {"node_password_file: \"/a\\nb\"", "is not an absolute path"},
+    {"node_password_file: rel", "node_password_file: it takes an absolute path"},
+    {"node_password_file: \"/a\\nb\"", "node_password_file: it takes an absolute path"},
     {"node_password_file: /nonexistent/x", "/nonexistent/x: No such file"},
     {"node_password_file: /tmp", "/tmp: not a file"},
     /* listeners */
@@ -169,6 +169,22 @@ START_TEST(wrong_url)
 }
 END_TEST
 
+START_TEST(a_password_in_the_wrong_place_is_not_repeated)
+{
+    static const char *const texts[] = {
+        "node_password_file: hunter2\n",          "node_password_file: \"/hunter2\\n\"\n",
+        "listen: ['redis://u:hunter2@h:6379']\n", "node_user: 'redis://u: hunter2@h:6379'\n",
+        "redis://u:hunter2@h:6379: x\n",          "max_ttl: redis://u:hunter2@h:6379\n",
+    };
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        parse_more(texts[i]);
+        ck_assert_int_ge(faults, 1);
+        assert_said("f:2:");
+        ck_assert_msg(!strstr(said, "hunter2"), "%s", said);
+    }
+}
+END_TEST
+
 START_TEST(nodes_missing)
 {
     static const char *const texts[] = {"", "# nothing\n", "max_ttl: 30s\n", "---\n"};
@@ -228,7 +244,7 @@ START_TEST(no_error_of_an_error)
     parse_more("min_ttl: 9x\nnode_timeout: 5s\nmin_validity: 9s\n");
     assert_fault("f:2:10: min_ttl: \"9x\" is not a duration");
     parse_more("node_user: u\nnode_password_file: x\n");
-    assert_fault("f:3:21: node_password_file: \"x\" is not");
+    assert_fault("f:3:21: node_password_file: it takes");
 }
 END_TEST
 
@@ -254,6 +270,7 @@ int main(void)
     suite_add_tcase(suite, one);
     tcase_add_loop_test(one, wrong_values, 0, sizeof wrong / sizeof wrong[0]);
     tcase_add_loop_test(one, wrong_url, 0, sizeof wrong_urls / sizeof wrong_urls[0]);
+    tcase_add_test(one, a_password_in_the_wrong_place_is_not_repeated);
     tcase_add_test(one, nodes_missing);
     tcase_add_test(one, nodes_equal);
     tcase_add_test(one, too_many);
