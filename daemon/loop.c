@@ -232,12 +232,15 @@ static void arm_timer(struct loop *loop)
         at_ms = loop->drained_by_ms;
     if (at_ms > now_ms + TIMER_MAX_MS)
         at_ms = now_ms + TIMER_MAX_MS;
-    if (at_ms >= loop->armed_ms) /* it fires early and is armed again: cheaper than moving it each turn */
+    /* It fires early and is armed again: cheaper than moving it each turn. One that should have fired is not
+     * to be waited for: its clock stood still while the host slept. */
+    if (at_ms >= loop->armed_ms && loop->armed_ms > now_ms)
         return;
     int64_t left_ms = at_ms > now_ms ? at_ms - now_ms : 0;
     struct timeval left = {.tv_sec = left_ms / 1000, .tv_usec = left_ms % 1000 * 1000};
-    evtimer_add(loop->timer, &left);
     loop->armed_ms = at_ms;
+    if (evtimer_add(loop->timer, &left) < 0) /* no memory: at once rather than never */
+        event_active(loop->timer, EV_TIMEOUT, 0);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
