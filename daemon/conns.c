@@ -9,6 +9,8 @@
 #include "daemon/conn_private.h"
 #include "daemon/log.h"
 
+enum { REFUSED_READS = 16 }; /* of a client beyond max_clients, which may send without end */
+
 void conns_flush(struct conns *all)
 {
     struct conn *c;
@@ -50,8 +52,9 @@ static void refuse(struct conns *all, int fd)
     if (send(fd, all->scratch, len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
         /* Bytes left unread would make the close a reset, which takes the line away. */
         shutdown(fd, SHUT_WR);
-        while (recv(fd, all->input, sizeof all->input, MSG_DONTWAIT) == (ssize_t)sizeof all->input)
-            ;
+        for (unsigned reads = 0; reads < REFUSED_READS; reads++)
+            if (recv(fd, all->input, sizeof all->input, MSG_DONTWAIT) < (ssize_t)sizeof all->input)
+                break;
     }
     close(fd);
 }
