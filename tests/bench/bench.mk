@@ -1,4 +1,6 @@
-# make bench: the daemon beside the ceiling, a relay and an echo, with masters of its own. See tests/bench/README.
+# make bench: the daemon beside the ceiling, a relay and an echo, with masters of its own.
+# One line of key=value a measurement, then tables: tests/bench/bench.h leads on. On a busy machine only ratios
+# within one run say something; instructions a cycle (make instr) repeat anywhere.
 BENCH       := $(BUILD)/tests/bench/bench
 BENCH_COUNT := $(BUILD)/tests/bench/counting.so
 BENCH_ALONE := tests/bench/counting.c $(wildcard tests/bench/instr*.c)
@@ -32,3 +34,19 @@ bench-peers: all $(BENCH) $(BENCH_COUNT) ## the same, beside packaged libraries 
 	fi
 
 .PHONY: bench bench-quick bench-peers
+
+INSTR     := $(BUILD)/tests/bench/instr
+INSTR_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/instr*.c)))
+
+# instr_clock.o stands before the library's clock.o and so keeps it out.
+$(INSTR): $(INSTR_OBJ) $(BUILD)/libdaemon.a
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+-include $(INSTR_OBJ:.o=.d)
+
+instr: $(INSTR) ## instructions a cycle by callgrind, into tests/bench/instr.txt: a figure that repeats
+	@tests/bench/instr.sh $(INSTR) $(BUILD)/instr >$(BUILD)/instr.txt
+	@cp $(BUILD)/instr.txt tests/bench/instr.txt
+	@cat tests/bench/instr.txt
+
+.PHONY: instr

@@ -2,6 +2,7 @@
 #ifndef REDLOCKD_BENCH_LOAD_H
 #define REDLOCKD_BENCH_LOAD_H
 
+#include "tests/bench/counting.h"
 #include "tests/bench/hist.h"
 #include "tests/bench/masters.h"
 
@@ -20,6 +21,7 @@ struct load_plan {
     int64_t warm_ms, run_ms;
     const struct masters *masters;
     pid_t server_pid[LOAD_SERVERS]; /* whose CPU is measured */
+    const struct counts *counts;    /* of a server with counting.so; or NULL */
 };
 
 struct load_result {
@@ -30,6 +32,7 @@ struct load_result {
     uint64_t grants[LOAD_WORKERS];
     struct hist lock, unlock;
     int64_t run_ns, server_cpu_ns, masters_cpu_ns, load_cpu_ns; /* of the measured time alone */
+    struct counts counts;
 };
 
 /* In a process of its own. result is shared memory. */

@@ -2,8 +2,8 @@
  *
  * A guard process waits for the run, which is its child, and clears up behind it, whatever ended it. */
 #include <errno.h>
-#include <getopt.h>
 #include <ftw.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +46,8 @@ static const struct part {
     const char *word;
     void (*work)(struct bench *bench);
 } parts[] = {
-    {"uncontended", work_uncontended}, {"counted", work_counted}, {"contended", work_contended},
-    {"away", work_masters_away},       {"short", work_short},     {"held", work_held},
+    {"W1", work_uncontended},  {"counts", work_counted}, {"W3", work_contended},
+    {"W4", work_masters_away}, {"W8", work_short},       {"W6", work_held},
 };
 
 struct options {
@@ -132,7 +132,7 @@ static struct options options_parse(int argc, char **argv)
         case 'q': options.quick = true; break;
         case 'o': options.only = optarg; break;
         default:
-            fail("--only takes words of: uncontended,counted,contended,away,short,held");
+            fail("--only takes words of: W1 (and W2), counts, W3, W4 (and W5), W6 (and W7, W9), W8");
         }
     }
     return options;

@@ -68,6 +68,11 @@ static void fill(struct measurement *m, const struct load_plan *plan, const stru
         m->value[JAIN] = jain(r->grants, plan->workers);
         m->value[MAX_OF_P50] = m->value[LOCK_MAX_US] / m->value[LOCK_P50_US];
     }
+    if (plan->counts) {
+        m->value[SYSCALLS] = (double)r->counts.syscalls / cycles;
+        m->value[OUR_MALLOCS] = (double)r->counts.our_mallocs / cycles;
+        m->value[LIB_MALLOCS] = (double)r->counts.lib_mallocs / cycles;
+    }
     if (!plan->servers)
         return;
     m->value[SERVER_CPU_US] = (double)r->server_cpu_ns / 1000 / cycles;

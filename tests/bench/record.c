@@ -172,11 +172,12 @@ static void print_row(FILE *out, struct what what)
     static const enum metric columns[] = {LOCK_P50_US,   LOCK_P99_US,    LOCK_P999_US, UNLOCK_P50_US, UNLOCK_P99_US,
                                           UNLOCK_P999_US, SERVER_CPU_US, MASTERS_CPU_US, LOAD_CPU_US,
                                           SERVER_MEMORY_KB};
-    char range[48] = "-";
+    char range[48];
     struct range rate = record_range(what, CYCLES_S);
-    if (isfinite(rate.median))
-        snprintf(range, sizeof range, "%.0f (%.0f-%.0f)", rate.median, rate.least, rate.most);
-    fprintf(out, "%-9s %-12s %-5s %6u %22s", what.work, what.subject, what.transport, what.size, range);
+    if (isnan(rate.median))
+        return; /* it stands among the ratios */
+    snprintf(range, sizeof range, "%.0f (%.0f-%.0f)", rate.median, rate.least, rate.most);
+    fprintf(out, "%-11s %-12s %-5s %6u %22s", what.work, what.subject, what.transport, what.size, range);
     for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++)
         print_cell(out, 8, record_range(what, columns[i]).median);
     fputc('\n', out);
@@ -194,7 +195,7 @@ void record_table(FILE *out)
 {
     fputs("\nMedians; cycles a second with the least and the most; times in us; CPU in us a cycle; memory in KiB.\n\n",
           out);
-    fprintf(out, "%-9s %-12s %-5s %6s %22s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", "work", "subject", "via",
+    fprintf(out, "%-11s %-12s %-5s %6s %22s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", "work", "subject", "via",
             "size", "cycles/s", "lock50", "lock99", "lock999", "unl50", "unl99", "unl999", "server", "masters",
             "load", "memory");
     for (unsigned i = 0; i < count; i++)

@@ -105,7 +105,7 @@ static void uncontended(void)
                 "W1 64 workers, %s: CPU us a cycle above the echo", via);
         at_most(record_ratio(one, ceiling, LOCK_P50_US), 1.5, "W2 one worker, %s: lock p50, of the ceiling", via);
     }
-    struct what each = {"counted", "daemon", "unix", 64}, tags = {"tags", "daemon", "unix", 64};
+    struct what each = {"counts", "daemon", "unix", 64}, tags = {"counts-tags", "daemon", "unix", 64};
     at_most(record_range(tags, SYSCALLS), 2, "W1 64 tags over 4 connections: system calls a cycle");
     shown(record_range(each, SYSCALLS), "W1 64 workers: system calls a cycle");
     at_most(record_range(each, OUR_MALLOCS), 0.001, "W1 64 workers: allocations of the daemon's own a cycle");

@@ -16,6 +16,18 @@ static void sample_cpu(struct window *window, int64_t sign)
     result->run_ns += sign * now_ns();
 }
 
+/* Of another process, at work meanwhile: each number is whole, and off by a request or two. */
+static void sample_counts(struct window *window, bool end)
+{
+    const struct counts *now = window->plan->counts;
+    struct counts *sum = &window->result->counts;
+    if (!now)
+        return;
+    sum->syscalls = now->syscalls - (end ? sum->syscalls : 0);
+    sum->our_mallocs = now->our_mallocs - (end ? sum->our_mallocs : 0);
+    sum->lib_mallocs = now->lib_mallocs - (end ? sum->lib_mallocs : 0);
+}
+
 void window_open(struct window *window, const struct load_plan *plan, struct load_result *result)
 {
     int64_t begin_ns = now_ns() + plan->warm_ms * 1000000;
@@ -30,10 +42,12 @@ bool window_goes_on(struct window *window)
     if (!window->measuring && now >= window->begin_ns) {
         window->measuring = true;
         sample_cpu(window, -1);
+        sample_counts(window, false);
     }
     if (now < window->end_ns)
         return true;
     sample_cpu(window, 1);
+    sample_counts(window, true);
     return false;
 }
 

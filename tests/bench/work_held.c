@@ -54,8 +54,8 @@ static void renewed(struct bench *bench)
     double bytes = bytes_each(server.pid, before_kb, plan.locks);
     for (unsigned rep = 0; rep < bench->scale.reps; rep++)
         watch_renewal(bench, &server, holder.state, bytes);
-    server_stop(&server);
     holder_stop(&holder);
+    server_stop(&server);
     masters_flush(&bench->masters);
 }
 
@@ -73,8 +73,8 @@ static void idle(struct bench *bench)
     m.value[BYTES_EACH] = bytes_each(server.pid, before_kb, plan.connections);
     m.value[SERVER_MEMORY_KB] = (double)process_memory_kb(server.pid);
     record_add(&m);
-    server_stop(&server);
     holder_stop(&holder);
+    server_stop(&server);
 }
 
 /* ---- W9 ---- */
@@ -95,8 +95,8 @@ static void grown(struct bench *bench)
             measure(bench, (struct what){"W9", "daemon", "unix", held[i]}, &plan);
         }
     for (unsigned i = 0; i < HELD; i++) {
-        server_stop(&server[i]);
         holder_stop(&holder[i]);
+        server_stop(&server[i]);
     }
     masters_flush(&bench->masters);
 }

@@ -1,0 +1,160 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/resp.h"
+#include "tests/bench/instr.h"
+
+enum { READ_BYTES = 256 * 1024, WORDS = 8 };
+
+static struct master {
+    int listener, fd;
+    size_t kept;
+    char in[READ_BYTES];
+    size_t out_len;
+    char out[READ_BYTES];
+} all[INSTR_MASTERS];
+
+struct piece {
+    const char *text;
+    size_t len;
+};
+
+void instr_masters_listen(char paths[INSTR_MASTERS][INSTR_PATH], const char *folder)
+{
+    for (unsigned i = 0; i < INSTR_MASTERS; i++) {
+        struct sockaddr_un name = {.sun_family = AF_UNIX};
+        snprintf(paths[i], INSTR_PATH, "%s/m%u", folder, i);
+        memcpy(name.sun_path, paths[i], strlen(paths[i]) + 1);
+        all[i].fd = -1;
+        all[i].listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        if (bind(all[i].listener, (struct sockaddr *)&name, sizeof name) < 0 || listen(all[i].listener, 4) < 0)
+            instr_fail("bind");
+    }
+}
+
+/* ---- one command ---- */
+
+static bool is_word(struct piece word, const char *text)
+{
+    return word.len == strlen(text) && memcmp(word.text, text, word.len) == 0;
+}
+
+static void say(struct master *m, const char *text)
+{
+    size_t len = strlen(text);
+    if (m->out_len + len > sizeof m->out)
+        instr_fail("a master has too much to say");
+    memcpy(m->out + m->out_len, text, len);
+    m->out_len += len;
+}
+
+static void say_bulk(struct master *m, const char *text)
+{
+    char head[24];
+    snprintf(head, sizeof head, "$%zu\r\n", strlen(text));
+    say(m, head);
+    say(m, text);
+    say(m, "\r\n");
+}
+
+static void say_script(struct master *m, struct piece text)
+{
+    for (unsigned i = 0; i < RESP_SCRIPTS; i++)
+        if (is_word(text, resp_script_text(i))) {
+            char sha1[RESP_SHA1_HEX + 1] = "";
+            memcpy(sha1, resp_script_sha1(i), RESP_SHA1_HEX);
+            say_bulk(m, sha1);
+            return;
+        }
+    instr_fail("a script that a master does not know");
+}
+
+static void say_info(struct master *m)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "redis_version:7.0.15\r\nrun_id:%040u\r\nuptime_in_seconds:100000\r\nloading:0\r\n"
+             "maxmemory_policy:noeviction\r\nrole:master\r\ncluster_enabled:0\r\n",
+             (unsigned)(m - all) + 1);
+    say_bulk(m, text);
+}
+
+static void command_run(struct master *m, const struct piece *words)
+{
+    if (is_word(words[0], "SET"))
+        say(m, "+OK\r\n");
+    else if (is_word(words[0], "ZADD") || is_word(words[0], "EVALSHA"))
+        say(m, ":1\r\n");
+    else if (is_word(words[0], "SCRIPT"))
+        say_script(m, words[2]);
+    else if (is_word(words[0], "CLIENT"))
+        say(m, is_word(words[1], "ID") ? ":7\r\n" : ":0\r\n");
+    else if (is_word(words[0], "INFO"))
+        say_info(m);
+    else
+        instr_fail("a command that a master does not know");
+}
+
+/* ---- many ---- */
+
+/* The number behind the byte at *at, which moves behind its line; -1: the line is not whole. */
+static long number_read(const char **at, const char *end)
+{
+    const char *lf = memchr(*at, '\n', (size_t)(end - *at));
+    if (!lf)
+        return -1;
+    long number = strtol(*at + 1, NULL, 10);
+    *at = lf + 1;
+    return number;
+}
+
+/* Where the command ends; NULL: it is not whole. */
+static const char *command_read(const char *at, const char *end, struct piece words[WORDS])
+{
+    long count = number_read(&at, end);
+    for (long i = 0; i < count; i++) {
+        long len = number_read(&at, end);
+        if (len < 0 || end - at < len + 2)
+            return NULL;
+        if (i < WORDS)
+            words[i] = (struct piece){at, (size_t)len};
+        at += len + 2;
+    }
+    return count < 0 ? NULL : at;
+}
+
+static void master_serve(struct master *m)
+{
+    if (m->fd < 0)
+        m->fd = accept4(m->listener, NULL, NULL, SOCK_NONBLOCK);
+    if (m->fd < 0)
+        return;
+    ssize_t n = recv(m->fd, m->in + m->kept, sizeof m->in - m->kept, 0);
+    if (n <= 0) {
+        if (n == 0 || errno != EAGAIN)
+            instr_fail("the daemon closed a connection to a master");
+        return;
+    }
+    const char *at = m->in, *end = m->in + m->kept + n, *next;
+    struct piece words[WORDS] = {{0}};
+    while (at < end && (next = command_read(at, end, words))) {
+        command_run(m, words);
+        at = next;
+    }
+    m->kept = (size_t)(end - at);
+    memmove(m->in, at, m->kept);
+    if (send(m->fd, m->out, m->out_len, MSG_NOSIGNAL) != (ssize_t)m->out_len)
+        instr_fail("the daemon does not read what a master says");
+    m->out_len = 0;
+}
+
+void instr_masters_serve(void)
+{
+    for (unsigned i = 0; i < INSTR_MASTERS; i++)
+        master_serve(&all[i]);
+}
