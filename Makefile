@@ -99,6 +99,8 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 	install -D -m 644 README.md $(DOC)/README.md
 	install -D -m 644 proto/protocol.txt $(DOC)/protocol.txt
 	install -d $(ETC) $(DESTDIR)$(UNITDIR)
+	@if [ -e $(ETC)/redlockd.yaml ]; then \
+	    echo "$(ETC)/redlockd.yaml is there and was kept; the new one is redlockd.yaml.example beside it"; fi
 	install -m 644 conf/redlockd.yaml $(ETC)/redlockd.yaml$$(test ! -e $(ETC)/redlockd.yaml || echo .example)
 	sed 's|/usr/local/sbin/|$(PREFIX)/sbin/|; s|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|' systemd/redlockd.service \
 	    >$(DESTDIR)$(UNITDIR)/redlockd.service

@@ -25,7 +25,7 @@ static const char usage[] =
     "  --print-config  print the configuration with all defaults, start nothing\n"
     "  --dev[=N]       try it: N (5) throw-away Redis masters, no configuration; gone at the end\n"
     "  --version       print the version\n"
-    "  --help          print this\n"
+    "  -h, --help      print this\n"
     "\n"
     "SIGTERM or SIGINT drains and stops; a second one stops at once. See redlockd(8).\n";
 
@@ -69,19 +69,22 @@ static struct options options_parse(int argc, char **argv)
         {"help", no_argument, NULL, OPT_HELP},          {0},
     };
     struct options o = {0};
-    for (int c; (c = getopt_long(argc, argv, "c:", known, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, "c:h", known, NULL)) != -1;) {
         switch (c) {
         case 'c': o.file = optarg; break;
         case OPT_CHECK: o.check = true; break;
         case OPT_PRINT: o.print = true; break;
         case OPT_DEV: o.dev = dev_masters(optarg); break;
         case OPT_VERSION: puts("redlockd " REDLOCKD_VERSION); exit(EXIT_SUCCESS);
+        case 'h':
         case OPT_HELP: fputs(usage, stdout); exit(EXIT_SUCCESS);
         default: usage_error(""); /* getopt has said what */
         }
     }
-    if (optind < argc)
+    if (optind < argc && o.dev)
         usage_error("redlockd: takes no words besides options (--dev=3, not --dev 3)");
+    if (optind < argc)
+        usage_error("redlockd: takes no words besides options; a configuration is named by -c FILE");
     if (o.dev && (o.file || o.check || o.print))
         usage_error("redlockd: --dev has a configuration of its own and stands alone");
     if (o.check && o.print)
