@@ -15,16 +15,26 @@
 #include "daemon/conn_private.h"
 #include "daemon/log.h"
 
-enum { TOO_LONG = 0xffff }; /* in place of a length: the line was thrown away */
+/* In place of a length: the line was thrown away, or never got its end. */
+enum { TOO_LONG = 0xffff, HALF = 0xfffe };
+
+static size_t text_len(size_t len)
+{
+    return len == TOO_LONG || len == HALF ? 0 : len;
+}
 
 /* ---- one line ---- */
 
 static enum line_result line_read(struct conns *all, const char *line, size_t len)
 {
-    if (len != TOO_LONG)
+    if (len == TOO_LONG)
+        all->refusal =
+            (struct refusal){.code = REPLY_TOOLONG, .text = "a line has at most 1024 bytes with its end"};
+    else if (len == HALF) /* untagged: half a tag may be another's */
+        all->refusal =
+            (struct refusal){.code = REPLY_BADLINE, .text = "the last line has no LF; nothing was done"};
+    else
         return line_parse(line, len, &all->request, &all->refusal);
-    all->refusal =
-        (struct refusal){.code = REPLY_TOOLONG, .text = "a line has at most 1024 bytes with its end"};
     return LINE_REFUSED;
 }
 
@@ -38,7 +48,7 @@ static void line_start(struct conn *c, enum line_result result)
 
 static void line_queue(struct conn *c, const char *line, size_t len)
 {
-    size_t text_bytes = len == TOO_LONG ? 0 : len;
+    size_t text_bytes = text_len(len);
     unsigned char head[2] = {(unsigned char)(len >> 8), (unsigned char)(len & 0xff)};
 
     buffer_lend(c->all, &c->queue);
@@ -52,7 +62,7 @@ static void line_queue(struct conn *c, const char *line, size_t len)
     if (text_bytes)
         memcpy(at + sizeof head, line, text_bytes);
     buffer_commit(&c->queue, sizeof head + text_bytes);
-    if (++c->queued >= QUEUE_REQUESTS)
+    if (++c->queued >= QUEUE_REQUESTS && !c->eof)
         c->blocked = true;
 }
 
@@ -130,11 +140,22 @@ static void input_keep(struct conn *c, const char *bytes, size_t len, bool ended
         conn_timed(c, clock_boot_ms());
 }
 
+/* Half a line is no request: it may be cut anywhere, and mean another lock. */
+static void input_half(struct conn *c)
+{
+    size_t len = buffer_len(&c->rest);
+
+    c->eof = true;
+    if (len && !c->quits && !c->doom &&
+        line_read(c->all, c->rest.bytes + c->rest.start, len) != LINE_EMPTY)
+        line_take(c, NULL, HALF);
+}
+
 static void input_end(struct conn *c)
 {
     c->eof = true;
     c->skipping = false;
-    buffer_return(c->all, &c->rest); /* half a line is no request */
+    buffer_return(c->all, &c->rest);
     conn_finish(c);
     conn_ready(c);
     conn_watch(c, false);
@@ -164,6 +185,7 @@ void input_read(struct conn *c)
         return;
     }
     if (n == 0) {
+        input_half(c);
         input_end(c);
         return;
     }
@@ -190,7 +212,7 @@ static void queue_take(struct conn *c)
 {
     const unsigned char *head = (const unsigned char *)c->queue.bytes + c->queue.start;
     size_t len = (size_t)head[0] << 8 | head[1];
-    size_t text_bytes = len == TOO_LONG ? 0 : len;
+    size_t text_bytes = text_len(len);
     enum line_result result = line_read(c->all, (const char *)head + 2, len);
 
     assert(c->queued && result != LINE_EMPTY);

@@ -31,7 +31,8 @@ START_TEST(fin_lets_the_queue_have_its_first_attempt)
     shutdown(fd, SHUT_WR);
     expect(&w, fd,
            "-CANCELLED wait1\n#t -CANCELLED wait2\n" LOCKED("now")
-               UNLOCKED("now") "-CANCELLED wait3\n+PONG\n" LOST_HELD);
+               UNLOCKED("now") "-CANCELLED wait3\n+PONG\n"
+               "-BADLINE : the last line has no LF; nothing was done\n" LOST_HELD);
     expect_end(&w, fd);
     ck_assert_str_eq(w.heard, "LOCK wait1\nLOCK wait2\nfinish\nLOCK now\nUNLOCK now\nLOCK wait3\nreleased\n");
     expect_count(&w, 0);
@@ -45,10 +46,37 @@ START_TEST(a_client_that_asked_nothing_leaves_nothing)
 
     say(fd, "PING\nLOCK now"); /* half a line is no request */
     shutdown(fd, SHUT_WR);
-    expect(&w, fd, "+PONG\n");
+    expect(&w, fd, "+PONG\n-BADLINE : the last line has no LF; nothing was done\n");
     expect_end(&w, fd);
     expect_count(&w, 0);
     ck_assert_str_eq(w.heard, "");
+    close(fd);
+}
+END_TEST
+
+START_TEST(half_a_line_is_answered_in_its_turn)
+{
+    int fd = client(_i);
+
+    say(fd, "LOCK wait1\nPING\n#7 UNLOCK now");
+    shutdown(fd, SHUT_WR);
+    expect(&w, fd, "-CANCELLED wait1\n+PONG\n-BADLINE : the last line has no LF; nothing was done\n");
+    expect_end(&w, fd);
+    expect_count(&w, 0);
+    ck_assert_str_eq(w.heard, "LOCK wait1\nfinish\nreleased\n");
+    close(fd);
+}
+END_TEST
+
+START_TEST(an_empty_end_is_no_line)
+{
+    int fd = client(_i);
+
+    say(fd, "PING\n  ");
+    shutdown(fd, SHUT_WR);
+    expect(&w, fd, "+PONG\n");
+    expect_end(&w, fd);
+    expect_count(&w, 0);
     close(fd);
 }
 END_TEST
@@ -394,6 +422,8 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, fin_lets_the_queue_have_its_first_attempt, 0, 2);
     tcase_add_loop_test(t, a_client_that_asked_nothing_leaves_nothing, 0, 2);
+    tcase_add_loop_test(t, half_a_line_is_answered_in_its_turn, 0, 2);
+    tcase_add_loop_test(t, an_empty_end_is_no_line, 0, 2);
     tcase_add_loop_test(t, the_first_request_may_come_out_of_the_queue_behind_a_fin, 0, 2);
     tcase_add_test(t, a_reset_is_not_forgotten_before_the_flush);
     tcase_add_loop_test(t, close_is_a_release, 0, 2);
