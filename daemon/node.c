@@ -91,6 +91,10 @@ static void node_hangup(struct node *n)
 
 static void node_wait(struct node *n)
 {
+    /* One that did not last was a failure: else a server that accepts and then closes is dialled 20 times a
+     * second. */
+    if (n->state == NODE_READY && clock_boot_ms() - n->ready_ms >= BACKOFF_MAX_MS)
+        n->failures_in_a_row = 0;
     int64_t ms = (int64_t)BACKOFF_MIN_MS << n->failures_in_a_row;
     if (ms >= BACKOFF_MAX_MS)
         ms = BACKOFF_MAX_MS;
@@ -167,7 +171,7 @@ static void node_ready(struct node *n)
     node_move(n, NODE_READY);
     n->first_told = true;
     n->connection++;
-    n->failures_in_a_row = 0;
+    n->ready_ms = clock_boot_ms();
     n->failures_logged = 0;
     log_debug("node_connected", "node=%s connection=%u", n->address->address.shown, n->connection);
     n->handler->connected(n->handler->arg, n->index, n->connection);

@@ -55,6 +55,7 @@ struct node {
     struct dial_targets targets;
     unsigned next_target;
     unsigned failures_in_a_row;
+    int64_t ready_ms; /* when it came to be READY last */
     bool first_told; /* how the first dial ended: by connected() or failed() */
 
     struct resp_reader *reader;

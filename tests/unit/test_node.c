@@ -797,6 +797,22 @@ START_TEST(what_was_not_sent_never_is)
 }
 END_TEST
 
+/* Such a server answers the login and closes then: a proxy with nothing behind it, a crash at the first command. */
+START_TEST(a_connection_that_does_not_last_backs_off)
+{
+    long long start_ms = test_now_ms();
+    dial_unix(fake.path);
+    for (unsigned i = 1; i <= 6; i++) {
+        fake_login();
+        UNTIL(told.connected == i);
+        fake_close();
+        UNTIL(told.lost == i);
+    }
+    /* Half of 50, 100, 200, 400 and 800 ms, which jitter leaves at least. */
+    ck_assert_int_ge(test_now_ms() - start_ms, 775);
+}
+END_TEST
+
 /* A load that is refused is asked for again when the script is missed again. */
 START_TEST(a_script_that_cannot_be_loaded)
 {
@@ -924,6 +940,7 @@ static Suite *node_suite(void)
     tcase_add_test(hostile, loading_at_login);
     tcase_add_test(hostile, another_script_at_login);
     tcase_add_test(hostile, silence_at_login);
+    tcase_add_test(hostile, a_connection_that_does_not_last_backs_off);
     tcase_add_test(hostile, what_was_not_sent_never_is);
     tcase_add_test(hostile, a_script_that_cannot_be_loaded);
     tcase_add_test(hostile, freed_in_every_state);
