@@ -1,6 +1,7 @@
 /* Listening sockets: bound at the start, opened when the daemon can serve. */
 #include "daemon/listen.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <event2/event_struct.h>
@@ -88,8 +89,8 @@ static void pause_all(struct listeners *all, int err)
 {
     if (!all->paused)
         log_warn("accept_paused",
-                 "error=\"%s\": new clients wait until a descriptor is free; "
-                 "raise the limit of open files or lower max_clients",
+                 "error=\"%s\" why=\"new clients wait until a descriptor is free\" "
+                 "hint=\"raise the limit of open files or lower max_clients\"",
                  strerror(err));
     all->paused = true;
     unwatch_all(all);
@@ -160,18 +161,44 @@ static struct listener *listener_add(struct listeners *all, unsigned index,
     return listener;
 }
 
-static uint16_t bound_port(int fd)
+union tcp_address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static union tcp_address bound_address(int fd)
 {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } address = {.v6 = {.sin6_family = AF_UNSPEC}};
+    union tcp_address address = {.v6 = {.sin6_family = AF_UNSPEC}};
     socklen_t len = sizeof address;
 
     if (getsockname(fd, &address.any, &len) < 0)
-        return 0;
+        address.any.sa_family = AF_UNSPEC;
+    return address;
+}
+
+static uint16_t bound_port(int fd)
+{
+    union tcp_address address = bound_address(fd);
+
     return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+}
+
+/* Where clients can really connect: a name's address, and the port that port 0 became. */
+static void bound_text(const struct listener *listener, char *out, size_t size)
+{
+    char host[INET6_ADDRSTRLEN] = "";
+    union tcp_address address = bound_address(listener->fd);
+    bool v6 = address.any.sa_family == AF_INET6;
+
+    if (v6)
+        inet_ntop(AF_INET6, &address.v6.sin6_addr, host, sizeof host);
+    else if (address.any.sa_family == AF_INET)
+        inet_ntop(AF_INET, &address.v4.sin_addr, host, sizeof host);
+    if (host[0])
+        snprintf(out, size, v6 ? "[%s]:%u" : "%s:%u", host, listener->port);
+    else
+        snprintf(out, size, "%s", listener->address->shown);
 }
 
 /* A bound TCP socket; -1 with errno. */
@@ -202,6 +229,16 @@ static void set_port(struct addrinfo *info, uint16_t port)
         ((struct sockaddr_in *)(void *)info->ai_addr)->sin_port = htons(port);
 }
 
+static const char *bind_advice(int err)
+{
+    switch (err) {
+    case EADDRINUSE: return " hint=\"another program listens there; stop it or change listen\"";
+    case EADDRNOTAVAIL: return " hint=\"this host does not have that address; change listen\"";
+    case EACCES: return " hint=\"a port below 1024 needs CAP_NET_BIND_SERVICE; change listen\"";
+    default: return "";
+    }
+}
+
 static int bind_tcp(struct listeners *all, unsigned index, const struct conf_address *address)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
@@ -211,8 +248,8 @@ static int bind_tcp(struct listeners *all, unsigned index, const struct conf_add
     int err = getaddrinfo(address->host, NULL, &hints, &infos);
 
     if (err) {
-        log_error("listen_failed", "address=%s error=\"%s\": see listen in the configuration", address->shown,
-                  err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
+        log_error("listen_failed", "address=%s error=\"%s\" hint=\"see listen in the configuration\"",
+                  address->shown, err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
         return -1;
     }
     for (struct addrinfo *info = infos; info && bound < ADDRESSES; info = info->ai_next) {
@@ -225,7 +262,7 @@ static int bind_tcp(struct listeners *all, unsigned index, const struct conf_add
             continue;
         if (fd < 0) {
             log_error("listen_failed", "address=%s error=\"%s\"%s", address->shown, strerror(errno),
-                      errno == EADDRINUSE ? ": another program listens there; stop it or change listen" : "");
+                      bind_advice(errno));
             freeaddrinfo(infos);
             return -1;
         }
@@ -235,7 +272,8 @@ static int bind_tcp(struct listeners *all, unsigned index, const struct conf_add
     }
     freeaddrinfo(infos);
     if (!bound)
-        log_error("listen_failed", "address=%s: no address of this name can be bound here", address->shown);
+        log_error("listen_failed", "address=%s why=\"no address of this name can be bound here\"",
+                  address->shown);
     return bound ? 0 : -1;
 }
 
@@ -265,15 +303,16 @@ static int unix_probe(const struct conf_address *address)
         return 0;
     if (!err)
         log_error("listen_failed",
-                  "address=%s pid=%ld: that process listens there already; stop it or change listen",
+                  "address=%s pid=%ld why=\"that process listens there already; stop it or change listen\"",
                   address->shown, (long)cred.pid);
     else if (err == EAGAIN)
         log_error("listen_failed",
-                  "address=%s: another process listens there already; stop it or change listen",
+                  "address=%s why=\"another process listens there already; stop it or change listen\"",
                   address->shown);
     else
-        log_error("listen_failed", "address=%s error=\"%s\": it is there, and cannot be asked who listens",
-                  address->shown, strerror(err));
+        log_error("listen_failed",
+                  "address=%s error=\"%s\" why=\"it is there, and cannot be asked who listens\"", address->shown,
+                  strerror(err));
     return -1;
 }
 
@@ -284,17 +323,18 @@ static int unix_clear(const struct conf_address *address)
     if (lstat(address->path, &st) < 0)
         return 0; /* bind() tells what is wrong if it is more than that */
     if (!S_ISSOCK(st.st_mode)) {
-        log_error("listen_failed", "address=%s: it is there and is no socket; remove it or change listen",
+        log_error("listen_failed",
+                  "address=%s why=\"it is there and is no socket; remove it or change listen\"",
                   address->shown);
         return -1;
     }
     if (unix_probe(address) < 0)
         return -1;
-    log_info("stale_socket", "address=%s: nobody listens there; removed", address->shown);
+    log_info("stale_socket", "address=%s why=\"nobody listens there; removed\"", address->shown);
     if (unlink(address->path) == 0 || errno == ENOENT)
         return 0;
-    log_error("listen_failed", "address=%s error=\"%s\": the stale socket cannot be removed", address->shown,
-              strerror(errno));
+    log_error("listen_failed", "address=%s error=\"%s\" why=\"the stale socket cannot be removed\"",
+              address->shown, strerror(errno));
     return -1;
 }
 
@@ -311,7 +351,7 @@ static int bind_unix(struct listeners *all, unsigned index, const struct conf_ad
     umask(old);
     if (err) {
         log_error("listen_failed", "address=%s error=\"%s\"%s", address->shown, strerror(err),
-                  err == ENOENT ? ": its folder is not there" : "");
+                  err == ENOENT ? " hint=\"its folder is not there\"" : "");
         if (fd >= 0)
             close(fd);
         return -1;
@@ -378,12 +418,14 @@ int listeners_start(struct listeners *all)
                       listener->address->shown);
             return -1;
         }
-        log_info("listening", "address=%s port=%u", listener->address->shown, listener->port);
+        char text[sizeof listener->address->shown];
+        bound_text(listener, text, sizeof text);
+        log_info("listening", "address=%s", text);
     }
     all->open = true;
     if (watch_all(all) == 0)
         return 0;
-    log_error("listen_failed", "error=\"%s\": the listening sockets cannot be watched", strerror(errno));
+    log_error("listen_failed", "error=\"%s\" why=\"the listening sockets cannot be watched\"", strerror(errno));
     return -1;
 }
 

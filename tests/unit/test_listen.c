@@ -231,6 +231,31 @@ START_TEST(a_port_in_use_is_an_error)
 }
 END_TEST
 
+START_TEST(an_address_of_another_host_is_an_error)
+{
+    listen_on("192.0.2.1", ""); /* RFC 5737: nobody's */
+    ck_assert_ptr_null(listeners_new(base, &conf, on_accepted, &conf));
+    ck_assert_ptr_nonnull(strstr(logged(), "hint=\"this host does not have that address"));
+}
+END_TEST
+
+/* What is bound, not what was asked for: port 0 is some port, a name some address. */
+START_TEST(the_log_tells_where_to_connect)
+{
+    char expected[64];
+
+    listen_on("127.0.0.1", "");
+    listen_on("", path);
+    struct listeners *listeners = start();
+    const char *text = logged();
+    snprintf(expected, sizeof expected, "event=listening address=127.0.0.1:%u\n", listeners_port(listeners, 0));
+    ck_assert_ptr_nonnull(strstr(text, expected));
+    ck_assert_ptr_nonnull(strstr(text, "event=listening address=unix:/"));
+    ck_assert_ptr_null(strstr(text, "port="));
+    listeners_free(listeners);
+}
+END_TEST
+
 START_TEST(a_name_that_is_none_is_an_error)
 {
     char label[81]; /* longer than DNS allows, so that nobody is asked */
@@ -283,7 +308,7 @@ START_TEST(a_live_socket_is_left_alone)
     struct listeners *listeners = start();
     logged();
     ck_assert_ptr_null(listeners_new(base, &conf, on_accepted, &conf));
-    snprintf(pid, sizeof pid, " pid=%ld:", (long)getpid());
+    snprintf(pid, sizeof pid, " pid=%ld why=", (long)getpid());
     ck_assert_ptr_nonnull(strstr(logged(), pid));
     int fd = unix_connect(); /* still the first one's */
     ck_assert_int_ge(fd, 0);
@@ -432,6 +457,8 @@ int main(void)
     tcase_add_test(t, nobody_is_let_in_before_the_start);
     tcase_add_test(t, ipv6_and_names);
     tcase_add_test(t, a_port_in_use_is_an_error);
+    tcase_add_test(t, an_address_of_another_host_is_an_error);
+    tcase_add_test(t, the_log_tells_where_to_connect);
     tcase_add_test(t, a_name_that_is_none_is_an_error);
     tcase_add_test(t, unix_mode_is_kept);
     tcase_add_test(t, a_stale_socket_is_replaced);
