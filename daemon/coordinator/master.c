@@ -19,7 +19,7 @@
 enum {
     HANDSHAKE_MS = 1000,
     ASK_AGAIN_MS = 1000,
-    NOPERM_MS = 10000,      /* until a master that allows the handshake, but not the rest, is tried again */
+    NOPERM_MS = 10000,      /* longest pause of one that allows the handshake, but not the rest */
     UPTIME_ERROR_MS = 2000, /* uptime_in_seconds is by the wall clock, and a second wrong either way */
     SILENT_TIMEOUTS = 20,
     UNDO_SCAN = 256,   /* slots looked at in one step */
@@ -67,13 +67,19 @@ static void master_move(struct coordinator *c, struct master *m, enum master_sta
         m->settled = true;
 }
 
+/* Until a refused master is asked again. */
+static int64_t pause_ms(const struct master *m)
+{
+    return m->why == WHY_NOPERM && m->pause_ms > ASK_AGAIN_MS ? m->pause_ms : ASK_AGAIN_MS;
+}
+
 static int64_t next_deadline(const struct coordinator *c, const struct master *m)
 {
     int64_t at_ms = INT64_MAX;
     if (m->state == MASTER_HANDSHAKE || m->state == MASTER_KILLING)
         at_ms = m->asked_ms + HANDSHAKE_MS;
     if (m->state == MASTER_REFUSED)
-        at_ms = m->asked_ms + ASK_AGAIN_MS;
+        at_ms = m->asked_ms + (m->asked_info ? HANDSHAKE_MS : pause_ms(m));
     if (m->state == MASTER_QUARANTINE)
         at_ms = m->quarantine_ms;
     if (m->undoing && m->sent - m->heard < UNDO_FLIGHT && m->undo_cursor < c->releases.fresh)
@@ -354,6 +360,16 @@ void master_heard(struct coordinator *c, struct master *m)
         rearm(c, m);
 }
 
+/* The handshake does not show what is not allowed: each time that it comes back only to say so again, the pause
+ * doubles. */
+static void pause_longer(const struct coordinator *c, struct master *m)
+{
+    bool soon = c->now_ms - m->since_ms < NOPERM_MS;
+    m->pause_ms = soon && m->pause_ms != 0 ? 2 * m->pause_ms : ASK_AGAIN_MS;
+    if (m->pause_ms > NOPERM_MS)
+        m->pause_ms = NOPERM_MS;
+}
+
 /* -READONLY: it is a replica now. What it knew of our locks is its master's memory, so it
  * comes back through quarantine. A release that was refused is owed still. */
 void master_refused(struct coordinator *c, struct master *m, enum command_verb verb, enum vote_error error)
@@ -364,8 +380,8 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
         refuse(c, m, WHY_REPLICA);
         rounds_lost(c, m->index);
     } else if (served && error == ERROR_NOPERM) {
+        pause_longer(c, m);
         refuse(c, m, WHY_NOPERM);
-        m->asked_ms += NOPERM_MS - ASK_AGAIN_MS;
         rounds_lost(c, m->index);
     } else if (verb == COMMAND_RELEASE && m->undo_again_ms == INT64_MAX) {
         m->undo_again_ms = c->now_ms + ASK_AGAIN_MS;
@@ -396,7 +412,7 @@ void master_timer(struct coordinator *c, struct master *m)
     } else if (asked_in_vain && (m->state == MASTER_HANDSHAKE || m->state == MASTER_KILLING ||
                                  (m->state == MASTER_REFUSED && m->asked_info))) {
         close_connection(c, m, CLOSE_HANDSHAKE, WHY_TIMEOUT);
-    } else if (asked_in_vain && m->state == MASTER_REFUSED) {
+    } else if (m->state == MASTER_REFUSED && !m->asked_info && c->now_ms >= m->asked_ms + pause_ms(m)) {
         if (m->client_id == 0)
             ask(c, m, COMMAND_CLIENT_ID, 0);
         ask(c, m, COMMAND_INFO, 0);

@@ -218,6 +218,7 @@ struct master {
     uint32_t version;
     int64_t quarantine_ms; /* its end; 0: none */
     int64_t asked_ms;      /* handshake's question or next one */
+    int64_t pause_ms;      /* after -NOPERM */
     uint64_t sent, heard;  /* commands and replies on this connection */
     uint64_t overdue;      /* it is slow until heard reaches this */
     uint64_t watched;      /* until heard reaches this, long silence closes the connection */

@@ -81,12 +81,21 @@ START_TEST(commands_that_are_not_allowed)
     ask(1, "LOCK other hold=lease");
     EXPECT("m1-2 SET other *", "m1-2 ZADD other *");
     vote("1-2", "SET YES, ZADD YES");
-    at(10999);
+    at(1999);
     forget();
-    at(11000);
+    at(2000);
     EXPECT_LAST("m0 INFO");
     vote("0", "INFO OK");
     EXPECT_MASTER(0, "up");
+    ask(1, "LOCK third hold=lease");
+    vote("0", "SET NOPERM, ZADD NOPERM"); /* still: the pause doubles */
+    vote("1-2", "SET YES, ZADD YES");
+    at(3999);
+    EXPECT_MASTER(0, "refused noperm");
+    forget();
+    at(4000);
+    EXPECT_LAST("m0 INFO");
+    vote("0", "INFO OK");
     forget();
 }
 END_TEST
