@@ -93,6 +93,14 @@ bool conf_masters_advice(unsigned masters, char *out, size_t size)
     return true;
 }
 
+static void check_guard(struct conf_reader *r)
+{
+    const struct conf_place *place = conf_place(r, "restart_guard");
+    if (place->line && !place->broken && !r->conf->restart_guard)
+        conf_warn(r, place, "restart_guard",
+                  "off: after a restart of masters two clients may hold one lock");
+}
+
 static void check_listeners(struct conf_reader *r)
 {
     for (unsigned i = 0; i < r->conf->listeners; i++)
@@ -191,6 +199,7 @@ void conf_check(struct conf_reader *r)
 {
     check_ttls(r);
     check_masters(r);
+    check_guard(r);
     check_listeners(r);
     check_secrets(r);
 }

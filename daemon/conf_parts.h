@@ -61,6 +61,7 @@ struct conf_reader {
     FILE *errors;
     mode_t mode; /* of the file; 0: of text in memory */
     int faults;
+    bool listed; /* all keys, for one that is unknown: once is enough */
     struct conf_place places[CONF_KEYS];
     struct conf_place node_places[MASTERS];
     struct conf_place listen_places[CONF_LISTENERS];

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <yaml.h>
@@ -78,12 +79,29 @@ static unsigned edit_distance(const char *a, const char *b)
     return row[len];
 }
 
+/* What other daemons call it; NULL: nothing like it is known. */
+static const char *key_elsewhere(const char *key)
+{
+    static const char *const pairs[][2] = {
+        {"bind", "listen"},         {"port", "listen"},      {"address", "listen"},
+        {"socket", "listen"},       {"masters", "nodes"},    {"servers", "nodes"},
+        {"user", "node_user"},      {"username", "node_user"}, {"password", "node_password_file"},
+        {"node_password", "node_password_file"},             {"prefix", "key_prefix"},
+        {"ttl", "default_ttl"},
+    };
+    for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        if (strcasecmp(key, pairs[i][0]) == 0)
+            return pairs[i][1];
+    return NULL;
+}
+
 static void key_unknown(struct conf_reader *r, const struct conf_place *place, const char *key)
 {
     char shown[KEY_BYTES + 2];
     conf_shown(shown, sizeof shown, key);
-    unsigned nearest = 0, distance = KEY_BYTES;
-    for (unsigned k = 0; k < CONF_KEYS && strlen(key) <= KEY_BYTES; k++) {
+    const char *meant = key_elsewhere(key);
+    unsigned nearest = 0, distance = meant ? 0 : KEY_BYTES;
+    for (unsigned k = 0; !meant && k < CONF_KEYS && strlen(key) <= KEY_BYTES; k++) {
         unsigned d = edit_distance(key, conf_settings[k].key);
         if (d < distance) {
             nearest = k;
@@ -91,9 +109,15 @@ static void key_unknown(struct conf_reader *r, const struct conf_place *place, c
         }
     }
     if (distance <= 2 || distance * 3 <= strlen(key)) {
-        conf_fault(r, place, shown, "unknown key; did you mean %s?", conf_settings[nearest].key);
+        conf_fault(r, place, shown, "unknown key; did you mean %s?",
+                   meant ? meant : conf_settings[nearest].key);
         return;
     }
+    if (r->listed) {
+        conf_fault(r, place, shown, "unknown key");
+        return;
+    }
+    r->listed = true;
     char all[CONF_WHY_BYTES];
     size_t len = 0;
     for (unsigned k = 0; k < CONF_KEYS; k++)
@@ -207,14 +231,29 @@ static struct conf_place error_place(const yaml_parser_t *parser, const char *te
     return place;
 }
 
+/* A tab in a line that is wrong is mostly what is wrong, and not to be seen. */
+static bool line_has_tab(const char *text, size_t len, unsigned line)
+{
+    const char *at = text, *end = text + len;
+    for (; at && line > 1; line--) {
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : NULL;
+    }
+    if (!at)
+        return false;
+    const char *lf = memchr(at, '\n', (size_t)(end - at));
+    return memchr(at, '\t', (size_t)((lf ? lf : end) - at)) != NULL;
+}
+
 static bool document_load(struct conf_reader *r, yaml_parser_t *parser, yaml_document_t *document,
                           const char *text, size_t len)
 {
     if (yaml_parser_load(parser, document))
         return true;
     struct conf_place place = error_place(parser, text, len);
-    conf_fault(r, &place, "YAML", "%s%s%s", parser->problem ? parser->problem : "out of memory",
-               parser->context ? ", " : "", parser->context ? parser->context : "");
+    conf_fault(r, &place, "YAML", "%s%s%s%s", parser->problem ? parser->problem : "out of memory",
+               parser->context ? ", " : "", parser->context ? parser->context : "",
+               line_has_tab(text, len, place.line) ? " (a tab? indent with spaces)" : "");
     return false;
 }
 

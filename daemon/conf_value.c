@@ -80,7 +80,9 @@ static bool set_units(struct conf *conf, const struct conf_setting *setting, con
         char low[32], high[32];
         show_units(setting->min, units, count, low, sizeof low);
         show_units(setting->max, units, count, high, sizeof high);
-        snprintf(why, CONF_WHY_BYTES, "%.16s is out of range; allowed is %s to %s", text, low, high);
+        bool bare = units == duration_units && *suffix == 0;
+        snprintf(why, CONF_WHY_BYTES, "%.16s is out of range; allowed is %s to %s%s", text, low, high,
+                 bare ? "; a number without a unit is ms" : "");
         return false;
     }
     *(int64_t *)field(conf, setting) = value;
@@ -269,6 +271,18 @@ const struct conf_kind conf_kind_path = {set_path, show_string, .quoted = true};
 
 /* ---- lists ---- */
 
+/* "/run/x.sock" or "10.0.0.1:6379": an address but for what stands before it. A text with '@' is never tried,
+ * since it is not to be repeated. */
+static bool address_guess(const char *text, const char *tcp, char *guess, size_t size)
+{
+    struct conf_address address;
+    const char *prefix = text[0] == '/' ? "unix:" : tcp;
+    if (!*prefix || strchr(text, '@') || strlen(text) > CONF_HOST_BYTES)
+        return false;
+    snprintf(guess, size, "%s%s", prefix, text);
+    return strncmp(text, "unix:", 5) != 0 && !conf_address_listen(&address, text[0] == '/' ? guess : text);
+}
+
 static bool set_listen(struct conf *conf, const struct conf_setting *s, const char *text,
                        char why[CONF_WHY_BYTES])
 {
@@ -284,7 +298,12 @@ static bool set_listen(struct conf *conf, const struct conf_setting *s, const ch
         if (conf_address_equal(address, &conf->listen[i]) && (address->port || address->path[0]))
             wrong = "this address stands here twice";
     if (wrong) {
-        snprintf(why, CONF_WHY_BYTES, "%s: %s", conf_shown(shown, sizeof shown, text), wrong);
+        char guess[CONF_HOST_BYTES + 16];
+        conf_shown(shown, sizeof shown, text);
+        if (address_guess(text, "", guess, sizeof guess))
+            snprintf(why, CONF_WHY_BYTES, "%s: did you mean %s?", shown, guess);
+        else
+            snprintf(why, CONF_WHY_BYTES, "%s: %s", shown, wrong);
         return false;
     }
     conf->listeners++;
@@ -302,7 +321,12 @@ static bool set_nodes(struct conf *conf, const struct conf_setting *s, const cha
     struct conf_node *node = &conf->nodes[conf->masters];
     const char *wrong = conf_address_node(node, text);
     if (wrong) {
-        snprintf(why, CONF_WHY_BYTES, "%s", wrong);
+        char guess[CONF_HOST_BYTES + 16];
+        bool guessed = address_guess(text, "redis://", guess, sizeof guess);
+        if (guessed)
+            snprintf(why, CONF_WHY_BYTES, "not an address of a Redis master; did you mean %s?", guess);
+        else
+            snprintf(why, CONF_WHY_BYTES, "%s", wrong);
         return false;
     }
     /* Also with another database: two votes of one server would not be independent. */

@@ -9,6 +9,9 @@ static const struct {
     /* keys */
     {"max_tttl: 1s", "f:2:1: \"max_tttl\": unknown key; did you mean max_ttl?"},
     {"node-user: x", "f:2:1: \"node-user\": unknown key; did you mean node_user?"},
+    {"bind: 127.0.0.1", "f:2:1: \"bind\": unknown key; did you mean listen?"},
+    {"Port: 1", "\"Port\": unknown key; did you mean listen?"},
+    {"password: x", "\"password\": unknown key; did you mean node_password_file?"},
     {"wibble: 1", "f:2:1: \"wibble\": unknown key; the keys are listen, unix_mode, nodes"},
     {"\"a\\nb\\\"\": 1", "f:2:1: \"a\\x0ab\\\"\": unknown key"},
     {"\"max_ttl\\0\": 3s", "unknown key"},
@@ -38,6 +41,7 @@ static const struct {
     {"max_ttl: 25h", "allowed is 2s to 24h"},
     {"default_ttl: 9ms", "allowed is 10ms to 24h"},
     {"min_ttl: 2h", "allowed is 10ms to 1h"},
+    {"max_ttl: 60", "60 is out of range; allowed is 2s to 24h; a number without a unit is ms"},
     {"node_timeout: 0", "allowed is 1ms to 10s"},
     {"min_validity: 0ms", "allowed is 1ms to 10s"},
     {"client_keepalive: 999ms", "allowed is 1s to 2h"},
@@ -89,6 +93,7 @@ static const struct {
     {"listen: ['[::1]']", "the port is missing"},
     {"listen: ['[]:1']", "the host before the port is missing"},
     {"listen: ['a b:1']", "a host name has only"},
+    {"listen: [/run/x.sock]", "f:2:10: listen: \"/run/x.sock\": did you mean unix:/run/x.sock?"},
     {"listen: ['unix:x']", "absolute path"},
     {"listen: ['unix:']", "absolute path"},
     {"listen: ['unix://x']", "absolute path"},
@@ -112,6 +117,8 @@ static const struct {
     /* YAML */
     {"max_ttl: [1", "f:3:1: YAML: did not find expected"},
     {"max_ttl: 5s\n\tlog_level: info", "f:3:1: YAML: found a tab character"},
+    {"max_ttl: 5s\n\tlog_level: info", "(a tab? indent with spaces)"},
+    {"listen:\n\t- 127.0.0.1:1", "(a tab? indent with spaces)"},
     {"--- {a: b}", "f:2:5: YAML: a second document begins here"},
 };
 
@@ -125,7 +132,11 @@ END_TEST
 static const struct {
     const char *url, *fault;
 } wrong_urls[] = {
-    {"10.0.0.1:6379", "not an address of a Redis master; write redis://"},
+    {"10.0.0.1:6379", "not an address of a Redis master; did you mean redis://10.0.0.1:6379?"},
+    {"master-1:6379", "did you mean redis://master-1:6379?"},
+    {"/run/redis.sock", "did you mean unix:/run/redis.sock?"},
+    {"u:SECRET@a:1", "not an address of a Redis master; write redis://"},
+    {"10.0.0.1", "not an address of a Redis master; write redis://"},
     {"http://a:1", "not an address of a Redis master"},
     {"rediss://u:SECRET@a:1", "rediss:// needs TLS"},
     {"REDISS://a:1", "rediss:// needs TLS"},
@@ -228,11 +239,21 @@ START_TEST(all_errors_are_told)
 {
     parse("max_tl: 3s\nmin_ttl: x\nlog_level: y\nnodes: [redis://a, redis://b:1]\nretry_min: 5s\n");
     ck_assert_int_eq(faults, 5);
+    ck_assert_ptr_null(strstr(said, "a tab?"));
     assert_said("f:1:1: \"max_tl\": unknown key");
     assert_said("f:2:10: min_ttl: \"x\" is not");
     assert_said("f:3:12: log_level: \"y\" is not");
     assert_said("f:4:9: nodes: the port is missing");
     assert_said("f:5:1: retry_min: 5s is more than retry_max");
+}
+END_TEST
+
+START_TEST(all_keys_are_listed_once)
+{
+    parse_more("wibble: 1\nwobble: 2\n");
+    ck_assert_int_eq(faults, 2);
+    assert_said("f:2:1: \"wibble\": unknown key; the keys are listen");
+    assert_said("f:3:1: \"wobble\": unknown key\n");
 }
 END_TEST
 
@@ -275,6 +296,7 @@ int main(void)
     tcase_add_test(one, nodes_equal);
     tcase_add_test(one, too_many);
     tcase_add_test(one, all_errors_are_told);
+    tcase_add_test(one, all_keys_are_listed_once);
     tcase_add_test(one, no_error_of_an_error);
     tcase_add_test(one, yaml_broken);
     SRunner *runner = srunner_create(suite);
