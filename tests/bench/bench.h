@@ -16,8 +16,8 @@ struct scale {
     unsigned renewed_locks;    /* W6 */
     int64_t renewed_ttl_ms;
     int64_t renewed_ms;
-    unsigned idle_clients;     /* W7 */
-    unsigned held_locks[3];    /* W9 */
+    unsigned idle_clients;  /* W7 */
+    unsigned held_locks[3]; /* W9 */
 };
 
 struct bench {

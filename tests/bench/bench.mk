@@ -49,4 +49,7 @@ instr: $(INSTR) ## instructions a cycle by callgrind, into tests/bench/instr.txt
 	@cp $(BUILD)/instr.txt tests/bench/instr.txt
 	@cat tests/bench/instr.txt
 
+# Built with everything else, so that they do not rot.
+objects: $(BENCH) $(INSTR)
+
 .PHONY: instr

@@ -61,8 +61,8 @@ static void ask(struct ceiling *c, unsigned index)
     bool fence = c->plan->fence && !w->unlocking;
     size_t name_len = (size_t)snprintf(name, sizeof name, "job.%llu.%u.%u", (unsigned long long)c->plan->salt,
                                        index, w->turn % NAMES);
-    size_t len = w->unlocking ? commands_unlock(bytes, name, name_len)
-                              : commands_lock(bytes, name, name_len, fence);
+    size_t len =
+        w->unlocking ? commands_unlock(bytes, name, name_len) : commands_lock(bytes, name, name_len, fence);
     w->round++;
     w->answers = 0;
     w->asked_ns = now_ns();

@@ -1,4 +1,4 @@
-/* The commands of a lock and an unlock as bytes, for those that have no coordinator: the ceiling and the relay. */
+/* The commands of a lock and an unlock as bytes, for those that have no coordinator: ceiling and relay. */
 #ifndef REDLOCKD_BENCH_COMMANDS_H
 #define REDLOCKD_BENCH_COMMANDS_H
 

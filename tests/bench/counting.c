@@ -76,14 +76,14 @@ void *realloc(void *old, size_t size)
     return __libc_realloc(old, size);
 }
 
-#define COUNT(type, name, parameters, arguments)           \
-    type name parameters                                   \
-    {                                                      \
-        static type(*real) parameters;                     \
-        if (!real)                                         \
-            *(void **)&real = dlsym(RTLD_NEXT, #name);     \
-        counts->syscalls++;                                \
-        return real arguments;                             \
+#define COUNT(type, name, parameters, arguments)       \
+    type name parameters                               \
+    {                                                  \
+        static __typeof__(name) *real;                 \
+        if (!real)                                     \
+            *(void **)&real = dlsym(RTLD_NEXT, #name); \
+        counts->syscalls++;                            \
+        return real arguments;                         \
     }
 
 COUNT(ssize_t, read, (int fd, void *to, size_t len), (fd, to, len))

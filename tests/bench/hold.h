@@ -7,7 +7,7 @@
 struct hold_plan {
     const struct server *server;
     unsigned connections;
-    unsigned locks;     /* in all; 0: each connection says PING and is silent then */
+    unsigned locks;      /* in all; 0: each connection says PING and is silent then */
     const char *options; /* of LOCK */
     uint64_t salt;
 };

@@ -1,5 +1,5 @@
-/* instr <empty folder> <workers> <connections> <cycles>: under callgrind (--collect-atstart=no) what the daemon executes for so
- * many cycles of lock and unlock, system calls not counted. See instr.sh. */
+/* instr <empty folder> <workers> <connections> <cycles>: under callgrind (--collect-atstart=no) what
+ * the daemon executes for so many cycles of lock and unlock; system calls are not counted. See instr.sh. */
 #include "tests/bench/instr.h"
 
 #include <event2/event.h>
@@ -104,6 +104,8 @@ int main(int argc, char **argv)
     run.workers = (unsigned)strtoul(argv[2], NULL, 10);
     run.connections = (unsigned)strtoul(argv[3], NULL, 10);
     run.cycles = strtoull(argv[4], NULL, 10);
+    if (!run.workers || !run.connections || run.connections > run.workers)
+        instr_fail("at least one worker, and no more connections than workers");
     configure(&conf, argv[1]);
     log_set_level(LOG_LEVEL_WARN);
     run.loop = loop_new(&conf, REDLOCKD_VERSION);

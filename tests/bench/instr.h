@@ -1,9 +1,9 @@
 /* The daemon's own loop in one process with its masters and clients, so that a run is the same each time:
  *
- *     clients (instr_clients.c) <== socket pairs of a kind ==> the daemon's loop <==> masters (instr_masters.c)
+ *     clients (instr_clients.c) <== sockets ==> the daemon's loop <== sockets ==> masters (instr_masters.c)
  *
- * Masters and clients are served by a timer of the same loop, in which callgrind does not count. Time stands still
- * but for what they let pass (instr_clock.c). */
+ * Masters and clients are served by a timer of the same loop, in which callgrind does not count. Time stands
+ * still but for what they let pass (instr_clock.c). */
 #ifndef REDLOCKD_BENCH_INSTR_H
 #define REDLOCKD_BENCH_INSTR_H
 

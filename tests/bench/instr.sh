@@ -74,11 +74,11 @@ measure() { # title, workers, connections
     }
     rm -rf "$work"
     printf '\n%s: %s\n' "$1" "$(cat "$folder/said")"
-    local done
-    done=$(sed 's/cycles=\([0-9]*\).*/\1/' "$folder/said")
-    callgrind_annotate --threshold=100 --auto=no "$out" | sed -n '/file:function/,$p' | summary "$done"
+    local cycles_done
+    cycles_done=$(sed 's/cycles=\([0-9]*\).*/\1/' "$folder/said")
+    callgrind_annotate --threshold=100 --auto=no "$out" | sed -n '/file:function/,$p' | summary "$cycles_done"
     echo '  with what they call:'
-    callgrind_annotate --threshold=100 --auto=no --inclusive=yes "$out" | sed -n '/file:function/,$p' | inclusive "$done"
+    callgrind_annotate --threshold=100 --auto=no --inclusive=yes "$out" | sed -n '/file:function/,$p' | inclusive "$cycles_done"
 }
 
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo none)

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,8 @@ static void ask(unsigned index)
     char *out = l->out + l->out_len;
     size_t room = sizeof l->out - l->out_len;
     int len = workers > connections ? snprintf(out, room, "#%u ", index) : 0;
-    len += snprintf(out + len, room - (size_t)len, "%s job.1000000.%u.%u\n", w->unlocking ? "UNLOCK" : "LOCK", index,
-                    w->turn % NAMES);
+    len += snprintf(out + len, room - (size_t)len, "%s job.1000000.%u.%u\n", w->unlocking ? "UNLOCK" : "LOCK",
+                    index, w->turn % NAMES);
     l->out_len += (size_t)len;
 }
 
@@ -51,6 +52,7 @@ static void send_out(struct link *l)
 void instr_clients_dial(const char *path, unsigned worker_count, unsigned connection_count)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
+    assert(connection_count > 0);
     workers = worker_count;
     connections = connection_count;
     memcpy(name.sun_path, path, strlen(path) + 1);

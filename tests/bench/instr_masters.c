@@ -32,13 +32,15 @@ void instr_masters_listen(char paths[INSTR_MASTERS][INSTR_PATH], const char *fol
         memcpy(name.sun_path, paths[i], strlen(paths[i]) + 1);
         all[i].fd = -1;
         all[i].listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        if (bind(all[i].listener, (struct sockaddr *)&name, sizeof name) < 0 || listen(all[i].listener, 4) < 0)
+        if (bind(all[i].listener, (struct sockaddr *)&name, sizeof name) < 0 ||
+            listen(all[i].listener, 4) < 0)
             instr_fail("bind");
     }
 }
 
 /* ---- one command ---- */
 
+/* A word that is not there is empty. */
 static bool is_word(struct piece word, const char *text)
 {
     return word.len == strlen(text) && memcmp(word.text, text, word.len) == 0;
@@ -117,6 +119,8 @@ static long number_read(const char **at, const char *end)
 static const char *command_read(const char *at, const char *end, struct piece words[WORDS])
 {
     long count = number_read(&at, end);
+    for (unsigned i = 0; i < WORDS; i++)
+        words[i] = (struct piece){"", 0};
     for (long i = 0; i < count; i++) {
         long len = number_read(&at, end);
         if (len < 0 || end - at < len + 2)
@@ -141,7 +145,7 @@ static void master_serve(struct master *m)
         return;
     }
     const char *at = m->in, *end = m->in + m->kept + n, *next;
-    struct piece words[WORDS] = {{0}};
+    struct piece words[WORDS];
     while (at < end && (next = command_read(at, end, words))) {
         command_run(m, words);
         at = next;

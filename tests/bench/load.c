@@ -5,6 +5,7 @@
  */
 #include "tests/bench/load.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +66,8 @@ static void ask(struct load *load, struct worker *w)
     int len = is_tagged(load) ? snprintf(out, room, "#%u ", w->index) : 0;
     const char *verb = w->unlocking ? "UNLOCK" : "LOCK";
     if (plan->one_name)
-        len += snprintf(out + len, room - (size_t)len, "%s hot.%llu%s\n", verb, (unsigned long long)plan->salt,
-                        w->unlocking ? "" : " wait=60s");
+        len += snprintf(out + len, room - (size_t)len, "%s hot.%llu%s\n", verb,
+                        (unsigned long long)plan->salt, w->unlocking ? "" : " wait=60s");
     else
         len += snprintf(out + len, room - (size_t)len, "%s job.%llu.%u.%u\n", verb,
                         (unsigned long long)plan->salt, w->index, w->turn % NAMES);
@@ -163,6 +164,7 @@ static void link_read(struct load *load, struct link *link)
 static void load_begin(struct load *load)
 {
     const struct load_plan *plan = load->plan;
+    assert(plan->connections > 0);
     load->epoll = epoll_create1(EPOLL_CLOEXEC);
     for (unsigned i = 0; i < plan->connections; i++) {
         load->link[i].index = i;

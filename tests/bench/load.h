@@ -26,8 +26,8 @@ struct load_plan {
 
 struct load_result {
     uint64_t cycles;
-    uint64_t refused; /* answers other than the wished ones */
-    uint64_t lost;    /* !LOST */
+    uint64_t refused;   /* answers other than the wished ones */
+    uint64_t lost;      /* !LOST */
     uint64_t handovers; /* grants to another worker than the one before */
     uint64_t grants[LOAD_WORKERS];
     struct hist lock, unlock;

@@ -131,8 +131,7 @@ static struct options options_parse(int argc, char **argv)
         case 'p': options.places.peers = optarg; break;
         case 'q': options.quick = true; break;
         case 'o': options.only = optarg; break;
-        default:
-            fail("--only takes words of: W1 (and W2), counts, W3, W4 (and W5), W6 (and W7, W9), W8");
+        default: fail("--only takes words of: W1 (and W2), counts, W3, W4 (and W5), W6 (and W7, W9), W8");
         }
     }
     return options;

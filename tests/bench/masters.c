@@ -15,9 +15,9 @@ static void master_launch(struct masters *masters, unsigned i)
     if (!masters->address[i].port)
         masters->address[i].port = socket_port_free();
     snprintf(port, sizeof port, "%u", masters->address[i].port);
-    const char *argv[] = {"redis-server", "--port", port,  "--bind",      "127.0.0.1",   "--save",
-                          "",             "--dir",  "/",   "--appendonly", "no",         "--maxclients",
-                          "64",           "--loglevel", "warning", NULL};
+    const char *argv[] = {
+        "redis-server", "--port", port,           "--bind", "127.0.0.1",  "--save",  "",  "--dir", "/",
+        "--appendonly", "no",     "--maxclients", "64",     "--loglevel", "warning", NULL};
     masters->pid[i] = process_exec(argv, NULL, NULL);
 }
 

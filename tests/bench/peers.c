@@ -73,5 +73,6 @@ void peers_uncontended(struct bench *bench, unsigned workers)
 void peers_contended(struct bench *bench, unsigned workers)
 {
     for (unsigned i = 0; bench->places.peers && i < sizeof peers / sizeof peers[0]; i++)
-        peer_measure(bench, i, (struct what){"W3", peers[i], "tcp", workers}, true, bench->scale.contended_ms);
+        peer_measure(bench, i, (struct what){"W3", peers[i], "tcp", workers}, true,
+                     bench->scale.contended_ms);
 }

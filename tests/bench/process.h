@@ -13,7 +13,7 @@ _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)
 
 /* Runs role(arg) in a child. */
 pid_t process_fork(const char *name, void (*role)(void *arg), void *arg);
-/* Runs a program; its output goes to the file log (NULL: nowhere). environment: "NAME=value", NULL at the end. */
+/* Runs a program; its output goes to the file log (NULL: nowhere). environment: "NAME=value" and a NULL. */
 pid_t process_exec(const char *const argv[], const char *log, const char *const environment[]);
 void process_end(pid_t pid);  /* SIGKILL, and waits; 0: nothing */
 int process_wait(pid_t pid);  /* for its own end: its exit status, 255 after a signal */

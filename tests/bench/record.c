@@ -169,9 +169,9 @@ static void print_cell(FILE *out, int width, double value)
 
 static void print_row(FILE *out, struct what what)
 {
-    static const enum metric columns[] = {LOCK_P50_US,   LOCK_P99_US,    LOCK_P999_US, UNLOCK_P50_US, UNLOCK_P99_US,
-                                          UNLOCK_P999_US, SERVER_CPU_US, MASTERS_CPU_US, LOAD_CPU_US,
-                                          SERVER_MEMORY_KB};
+    static const enum metric columns[] = {LOCK_P50_US,   LOCK_P99_US,     LOCK_P999_US,  UNLOCK_P50_US,
+                                          UNLOCK_P99_US, UNLOCK_P999_US,  SERVER_CPU_US, MASTERS_CPU_US,
+                                          LOAD_CPU_US,   SERVER_MEMORY_KB};
     char range[48];
     struct range rate = record_range(what, CYCLES_S);
     if (isnan(rate.median))
@@ -193,11 +193,12 @@ static bool is_first(unsigned i)
 
 void record_table(FILE *out)
 {
-    fputs("\nMedians; cycles a second with the least and the most; times in us; CPU in us a cycle; memory in KiB.\n\n",
+    fputs("\nMedians; cycles a second with the least and the most; times in us; CPU in us a cycle; memory in "
+          "KiB.\n\n",
           out);
-    fprintf(out, "%-11s %-12s %-5s %6s %22s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", "work", "subject", "via",
-            "size", "cycles/s", "lock50", "lock99", "lock999", "unl50", "unl99", "unl999", "server", "masters",
-            "load", "memory");
+    fprintf(out, "%-11s %-12s %-5s %6s %22s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", "work", "subject",
+            "via", "size", "cycles/s", "lock50", "lock99", "lock999", "unl50", "unl99", "unl999", "server",
+            "masters", "load", "memory");
     for (unsigned i = 0; i < count; i++)
         if (is_first(i))
             print_row(out, all[i].what);

@@ -1,5 +1,5 @@
-/* A daemon without lock logic, over the same libraries (libevent, hiredis): what the daemon would cost if Redlock
- * itself cost nothing.
+/* A daemon without lock logic, over the same libraries (libevent, hiredis): what the daemon would cost if
+ * Redlock itself cost nothing.
  *
  *     a line --> relay_client --> the commands to all masters --> relay_master
  *     a line <-- a majority has answered <-- replies, counted, never looked at

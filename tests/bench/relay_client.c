@@ -1,4 +1,5 @@
 /* Lines in, lines out. */
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -45,13 +46,14 @@ static char *put(char *at, const char *text, size_t len)
 /* As long as the daemon's. */
 void relay_answer(struct relay_client *client, bool unlock, const char *tagged_name, size_t len)
 {
-    static const char unlocked[] = " confirmed=3/5\n", locked[] = " token=", rest[] = " fence=1790000000000000 valid=9897 until=86409890\n";
-    char *start = buffer_reserve(&client->out, ANSWER_BYTES), *at = start;
+    static const char unlocked[] = " confirmed=3/5\n",
+                      locked[] = " token=", rest[] = " fence=1790000000000000 valid=9897 until=86409890\n";
+    char *start = buffer_reserve(&client->out, ANSWER_BYTES);
     const char *space = tagged_name[0] == '#' ? memchr(tagged_name, ' ', len) : NULL;
     const char *name = space ? space + 1 : tagged_name;
     size_t name_len = (size_t)(tagged_name + len - name);
-    if (!start)
-        fail("relay: no memory");
+    assert(start != NULL);
+    char *at = start;
     at = put(at, tagged_name, (size_t)(name - tagged_name));
     at = unlock ? put(at, "+UNLOCKED ", 10) : put(at, "+LOCKED ", 8);
     at = put(at, name, name_len);

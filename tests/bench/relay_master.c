@@ -114,7 +114,8 @@ void relay_masters_ask(struct relay_client *client, bool unlock, const char *tag
     r->unlock = unlock;
     r->len = len;
     memcpy(r->tagged_name, tagged_name, len);
-    size_t bytes_len = unlock ? commands_unlock(bytes, name, name_len) : commands_lock(bytes, name, name_len, true);
+    size_t bytes_len =
+        unlock ? commands_unlock(bytes, name, name_len) : commands_lock(bytes, name, name_len, true);
     for (unsigned i = 0; i < BENCH_MASTERS; i++)
         node_append(&all.node[i], bytes, bytes_len, unlock ? 1 : 2, r->number);
 }

@@ -36,14 +36,15 @@ void server_stop(struct server *server)
     server->pid = 0;
 }
 
-/* restart_guard: the masters have just been started, and a minute's quarantine proves nothing here. What else is
- * not a default is there to let a hundred thousand locks and ten thousand clients in. */
+/* restart_guard: the masters have just been started, and a minute's quarantine proves nothing here. What else
+ * is not a default is there to let a hundred thousand locks and ten thousand clients in. */
 static void configure(const char *path, const struct server *server, const struct masters *masters)
 {
     FILE *file = fopen(path, "we");
     if (!file)
         fail("cannot write %s", path);
-    fprintf(file, "listen:\n  - 127.0.0.1:%u\n  - unix:%s\nnodes:\n", server->address.port, server->address.path);
+    fprintf(file, "listen:\n  - 127.0.0.1:%u\n  - unix:%s\nnodes:\n", server->address.port,
+            server->address.path);
     for (unsigned i = 0; i < BENCH_MASTERS; i++)
         fprintf(file, "  - redis://127.0.0.1:%u\n", masters->address[i].port);
     fputs("restart_guard: off\nmax_ttl: 30m\nmax_clients: 12000\nmax_locks: 250000\n"

@@ -21,7 +21,8 @@ struct places {
 void server_wait(const struct server *server, const char *what);
 void server_stop(struct server *server);
 
-/* The daemon over these masters; counts: the file that counting.so writes to, or NULL. Returns when it listens. */
+/* The daemon over these masters; counts: the file that counting.so writes to, or NULL. Returns when all of
+ * the masters vote. */
 void daemon_start(struct server *server, const struct places *places, const struct masters *masters,
                   const char *counts);
 /* A listener that nobody else of this run has. */
@@ -32,7 +33,8 @@ unsigned daemon_voting(const struct server *server);
 /* Waits until just so many vote; false: not within ten seconds. */
 bool daemon_wait_voting(const struct server *server, unsigned masters);
 
-/* The same work without locks: a line in, the same commands to all masters, a majority of replies, a line out. */
+/* The same work without locks: a line in, the same commands to all masters, a majority of replies, a line
+ * out. */
 void relay_start(struct server *server, const struct places *places, const struct masters *masters);
 /* A line in, a line out. */
 void echo_start(struct server *server, const struct places *places);

@@ -85,8 +85,9 @@ int socket_dial(const struct address *address, bool use_unix, int source)
 {
     int fd = dial(address, use_unix, source);
     if (fd < 0)
-        fail("cannot connect to %s%u: %s", use_unix ? address->path : "127.0.0.1:",
-             use_unix ? 0 : (unsigned)address->port, strerror(errno));
+        fail("cannot connect to %s%u: %s",
+             use_unix ? address->path : "127.0.0.1:", use_unix ? 0 : (unsigned)address->port,
+             strerror(errno));
     return fd;
 }
 

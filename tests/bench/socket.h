@@ -14,8 +14,8 @@ struct address {
 };
 
 uint16_t socket_port_free(void);
-/* Connected; blocking. A source spreads connections over 127.0.0.<2 + source>, since closed ones keep their port
- * for a minute; SOCKET_NO_SOURCE: the kernel chooses. */
+/* Connected; blocking. A source spreads connections over 127.0.0.<2 + source>, since closed ones keep their
+ * port for a minute; SOCKET_NO_SOURCE: the kernel chooses. */
 enum { SOCKET_NO_SOURCE = -1 };
 int socket_dial(const struct address *address, bool use_unix, int source);
 bool socket_answers(const struct address *address, bool use_unix);

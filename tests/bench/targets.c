@@ -9,13 +9,17 @@ static FILE *out;
 
 static const char *const transports[] = {"tcp", "unix"};
 
+static void row(const char *verdict, struct range range, const char *bound, const char *format,
+                va_list arguments) __attribute__((format(printf, 4, 0)));
+
 /* Few digits, and no more: they would be noise. */
-static void row(const char *verdict, struct range range, const char *bound, const char *format, va_list arguments)
+static void row(const char *verdict, struct range range, const char *bound, const char *format,
+                va_list arguments)
 {
     char text[160];
     vsnprintf(text, sizeof text, format, arguments);
-    fprintf(out, "%-7s %-62s %9.4g  (%.4g to %.4g)  %s\n", verdict, text, range.median, range.least, range.most,
-            bound);
+    fprintf(out, "%-7s %-62s %9.4g  (%.4g to %.4g)  %s\n", verdict, text, range.median, range.least,
+            range.most, bound);
 }
 
 static void at_least(struct range range, double bound, const char *format, ...)
@@ -69,8 +73,8 @@ static void ratios(const struct scale *scale)
             for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
                 bool serves = strcmp(others[i], "relay") == 0 || strcmp(others[i], "echo") == 0;
                 struct what other = {"W1", others[i], serves ? transports[t] : "tcp", *workers};
-                shown(record_ratio(daemon, other, CYCLES_S), "W1 %u workers, %s: cycles/s, of the %s", *workers,
-                      transports[t], others[i]);
+                shown(record_ratio(daemon, other, CYCLES_S), "W1 %u workers, %s: cycles/s, of the %s",
+                      *workers, transports[t], others[i]);
             }
             struct what relay = {"W1", "relay", transports[t], *workers};
             shown(record_ratio(relay, (struct what){"W1", "ceiling", "tcp", *workers}, CYCLES_S),
@@ -89,7 +93,8 @@ static void ratios(const struct scale *scale)
 
 static void uncontended(void)
 {
-    static const struct what ceiling = {"W1", "ceiling", "tcp", 1}, tagged_ceiling = {"W1-tags", "ceiling", "tcp", 64};
+    static const struct what ceiling = {"W1", "ceiling", "tcp", 1},
+                             tagged_ceiling = {"W1-tags", "ceiling", "tcp", 64};
     for (unsigned t = 0; t < 2; t++) {
         const char *via = transports[t];
         struct what one = {"W1", "daemon", via, 1}, many = {"W1", "daemon", via, 64};
@@ -103,7 +108,8 @@ static void uncontended(void)
                  "W1 64 tags over 4 connections, %s: cycles/s, of the ceiling", via);
         at_most(record_difference(many, (struct what){"W1", "echo", via, 64}, SERVER_CPU_US), 8,
                 "W1 64 workers, %s: CPU us a cycle above the echo", via);
-        at_most(record_ratio(one, ceiling, LOCK_P50_US), 1.5, "W2 one worker, %s: lock p50, of the ceiling", via);
+        at_most(record_ratio(one, ceiling, LOCK_P50_US), 1.5, "W2 one worker, %s: lock p50, of the ceiling",
+                via);
     }
     struct what each = {"counts", "daemon", "unix", 64}, tags = {"counts-tags", "daemon", "unix", 64};
     at_most(record_range(tags, SYSCALLS), 2, "W1 64 tags over 4 connections: system calls a cycle");
@@ -145,11 +151,13 @@ static void held(const struct scale *scale)
     at_most(record_range(renewed, BYTES_EACH), 400, "W6 %u renewed locks: bytes of memory each",
             scale->renewed_locks);
     at_most(record_range(renewed, LOST), 0, "W6 %u renewed locks: lost", scale->renewed_locks);
-    at_most(record_range(idle, BYTES_EACH), 2048, "W7 %u idle clients: bytes of memory each", scale->idle_clients);
+    at_most(record_range(idle, BYTES_EACH), 2048, "W7 %u idle clients: bytes of memory each",
+            scale->idle_clients);
     for (unsigned i = 1; i < 3; i++) {
         struct what many = {"W9", "daemon", "unix", scale->held_locks[i]};
-        at_most(record_ratio(many, few, SERVER_CPU_US), 1.15, "W9 CPU a cycle beside %u held locks, of beside %u",
-                scale->held_locks[i], scale->held_locks[0]);
+        at_most(record_ratio(many, few, SERVER_CPU_US), 1.15,
+                "W9 CPU a cycle beside %u held locks, of beside %u", scale->held_locks[i],
+                scale->held_locks[0]);
     }
 }
 

@@ -23,8 +23,8 @@ static struct counts *counts_map(const char *path)
     return counts;
 }
 
-static void count(struct bench *bench, const struct server *server, const struct counts *counts, const char *work,
-                  unsigned connections)
+static void count(struct bench *bench, const struct server *server, const struct counts *counts,
+                  const char *work, unsigned connections)
 {
     struct what what = {work, "daemon", "unix", WORKERS};
     struct measurement m = measurement_of(what), counted = measurement_of(what);

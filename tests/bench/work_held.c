@@ -1,12 +1,10 @@
-/* Much that is held: W6 session locks that are renewed, W7 clients that say nothing, W9 leases beside which the
- * usual work goes on. Each has a daemon of its own, whose memory begins small. */
+/* Much that is held: W6 session locks that are renewed, W7 clients that say nothing, W9 leases beside which
+ * the usual work goes on. Each has a daemon of its own, whose memory begins small. */
 #include <stdio.h>
 
 #include "tests/bench/bench.h"
 #include "tests/bench/hold.h"
 #include "tests/bench/process.h"
-
-
 
 enum { LOCKS_A_CONNECTION = 1000, WORKERS = 16, HELD = 3 };
 

@@ -1,5 +1,5 @@
-/* W1: distinct names, 1 to 256 workers, over TCP and Unix sockets; its lines with one worker are W2. All subjects
- * take turns within each repetition. */
+/* W1: distinct names, 1 to 256 workers, over TCP and Unix sockets; its lines with one worker are W2. All
+ * subjects take turns within each repetition. */
 #include "tests/bench/bench.h"
 
 enum { TAGGED_WORKERS = 64, TAGGED_CONNECTIONS = 4 };
