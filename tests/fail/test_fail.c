@@ -13,7 +13,7 @@
 
 enum {
     MASTERS = 3,
-    SAMPLE = 100,     /* of all calls, for make check */
+    SAMPLE = 50,      /* of all calls, for make check */
     SERVE_MS = 20000, /* until it must have served a client, or have ended */
     EXIT_MS = 5000,
     ANSWER_MS = 3000,
@@ -354,7 +354,7 @@ static void each_call(void (*scenario)(void), unsigned sample)
 
 START_TEST(reading_the_configuration)
 {
-    each_call(only_check, 200);
+    each_call(only_check, 60);
     each_call(only_print, 20);
 }
 END_TEST
