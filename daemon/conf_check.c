@@ -97,8 +97,7 @@ static void check_guard(struct conf_reader *r)
 {
     const struct conf_place *place = conf_place(r, "restart_guard");
     if (place->line && !place->broken && !r->conf->restart_guard)
-        conf_warn(r, place, "restart_guard",
-                  "off: after a restart of masters two clients may hold one lock");
+        conf_warn(r, place, "restart_guard", "off: after a restart of masters two clients may hold one lock");
 }
 
 static void check_listeners(struct conf_reader *r)

@@ -83,10 +83,17 @@ static unsigned edit_distance(const char *a, const char *b)
 static const char *key_elsewhere(const char *key)
 {
     static const char *const pairs[][2] = {
-        {"bind", "listen"},         {"port", "listen"},      {"address", "listen"},
-        {"socket", "listen"},       {"masters", "nodes"},    {"servers", "nodes"},
-        {"user", "node_user"},      {"username", "node_user"}, {"password", "node_password_file"},
-        {"node_password", "node_password_file"},             {"prefix", "key_prefix"},
+        {"bind", "listen"},
+        {"port", "listen"},
+        {"address", "listen"},
+        {"socket", "listen"},
+        {"masters", "nodes"},
+        {"servers", "nodes"},
+        {"user", "node_user"},
+        {"username", "node_user"},
+        {"password", "node_password_file"},
+        {"node_password", "node_password_file"},
+        {"prefix", "key_prefix"},
         {"ttl", "default_ttl"},
     };
     for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++)

@@ -146,8 +146,7 @@ static void input_half(struct conn *c)
     size_t len = buffer_len(&c->rest);
 
     c->eof = true;
-    if (len && !c->quits && !c->doom &&
-        line_read(c->all, c->rest.bytes + c->rest.start, len) != LINE_EMPTY)
+    if (len && !c->quits && !c->doom && line_read(c->all, c->rest.bytes + c->rest.start, len) != LINE_EMPTY)
         line_take(c, NULL, HALF);
 }
 

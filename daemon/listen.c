@@ -311,8 +311,8 @@ static int unix_probe(const struct conf_address *address)
                   address->shown);
     else
         log_error("listen_failed",
-                  "address=%s error=\"%s\" why=\"it is there, and cannot be asked who listens\"", address->shown,
-                  strerror(err));
+                  "address=%s error=\"%s\" why=\"it is there, and cannot be asked who listens\"",
+                  address->shown, strerror(err));
     return -1;
 }
 
@@ -425,7 +425,8 @@ int listeners_start(struct listeners *all)
     all->open = true;
     if (watch_all(all) == 0)
         return 0;
-    log_error("listen_failed", "error=\"%s\" why=\"the listening sockets cannot be watched\"", strerror(errno));
+    log_error("listen_failed", "error=\"%s\" why=\"the listening sockets cannot be watched\"",
+              strerror(errno));
     return -1;
 }
 

@@ -68,7 +68,8 @@ START_TEST(every_key)
     parse(text);
     ck_assert_int_eq(faults, 0);
     ck_assert_uint_eq(lines_said(), 1);
-    assert_said("f:19:1: restart_guard: warning: off: after a restart of masters two clients may hold one lock");
+    assert_said(
+        "f:19:1: restart_guard: warning: off: after a restart of masters two clients may hold one lock");
     ck_assert_uint_eq(conf.listeners, 3);
     ck_assert_str_eq(conf.listen[0].host, "::1");
     ck_assert_str_eq(conf.listen[0].shown, "[::1]:7000");

@@ -32,7 +32,7 @@ START_TEST(fin_lets_the_queue_have_its_first_attempt)
     expect(&w, fd,
            "-CANCELLED wait1\n#t -CANCELLED wait2\n" LOCKED("now")
                UNLOCKED("now") "-CANCELLED wait3\n+PONG\n"
-               "-BADLINE : the last line has no LF; nothing was done\n" LOST_HELD);
+                               "-BADLINE : the last line has no LF; nothing was done\n" LOST_HELD);
     expect_end(&w, fd);
     ck_assert_str_eq(w.heard, "LOCK wait1\nLOCK wait2\nfinish\nLOCK now\nUNLOCK now\nLOCK wait3\nreleased\n");
     expect_count(&w, 0);

@@ -177,16 +177,20 @@ START_TEST(no_quorum)
 {
     struct reply reply = a_reply(REPLY_NOQUORUM);
 
-    ck_reply(&reply, "-NOQUORUM job votes=2/5 nodes=+-?!~ : 3 votes are needed; 1 master is not connected or refused, "
-             "1 is silent, 1 said no, 1 is in quarantine");
+    ck_reply(
+        &reply,
+        "-NOQUORUM job votes=2/5 nodes=+-?!~ : 3 votes are needed; 1 master is not connected or refused, "
+        "1 is silent, 1 said no, 1 is in quarantine");
     reply.masters = 1;
     reply.votes = 0;
     reply.nodes[0] = '!';
-    ck_reply(&reply, "-NOQUORUM job votes=0/1 nodes=! : 1 vote is needed; 1 master is not connected or refused");
+    ck_reply(&reply,
+             "-NOQUORUM job votes=0/1 nodes=! : 1 vote is needed; 1 master is not connected or refused");
     reply.masters = MASTERS;
     memcpy(reply.nodes, "+++++-----?????", MASTERS);
     reply.votes = 5;
-    ck_reply(&reply, "-NOQUORUM job votes=5/15 nodes=+++++-----????? : 8 votes are needed; 5 masters are silent, "
+    ck_reply(&reply,
+             "-NOQUORUM job votes=5/15 nodes=+++++-----????? : 8 votes are needed; 5 masters are silent, "
              "5 said no");
     reply.masters = 3; /* a grant whose fence is not sure enough */
     memcpy(reply.nodes, "+++", 3);
@@ -219,8 +223,9 @@ START_TEST(no_quorum_for_quarantine)
              "-NOQUORUM job votes=2/5 nodes=++~~~ : 1 of 5 masters is in quarantine (see restart_guard)");
     memcpy(reply.nodes, "+!~?!", 5);
     reply.votes = 1;
-    ck_reply(&reply, "-NOQUORUM job votes=1/5 nodes=+!~?! : 1 of 5 masters is in quarantine (see restart_guard), "
-                     "2 are not connected, 1 is silent");
+    ck_reply(&reply,
+             "-NOQUORUM job votes=1/5 nodes=+!~?! : 1 of 5 masters is in quarantine (see restart_guard), "
+             "2 are not connected, 1 is silent");
 }
 END_TEST
 
@@ -281,9 +286,10 @@ START_TEST(texts)
              "-NOTHELD job : that token is of no session lock of this connection; to take the lock anew, "
              "leave token= out");
     reply.text = TEXT_NOT_YOURS;
-    ck_reply(&reply,
-             "-NOTHELD job : this connection does not hold it, or not any more (was there a !LOST?); to release "
-             "it by its token, add token=");
+    ck_reply(
+        &reply,
+        "-NOTHELD job : this connection does not hold it, or not any more (was there a !LOST?); to release "
+        "it by its token, add token=");
 }
 END_TEST
 

@@ -248,7 +248,8 @@ START_TEST(the_log_tells_where_to_connect)
     listen_on("", path);
     struct listeners *listeners = start();
     const char *text = logged();
-    snprintf(expected, sizeof expected, "event=listening address=127.0.0.1:%u\n", listeners_port(listeners, 0));
+    snprintf(expected, sizeof expected, "event=listening address=127.0.0.1:%u\n",
+             listeners_port(listeners, 0));
     ck_assert_ptr_nonnull(strstr(text, expected));
     ck_assert_ptr_nonnull(strstr(text, "event=listening address=unix:/"));
     ck_assert_ptr_null(strstr(text, "port="));
