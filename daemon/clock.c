@@ -49,7 +49,7 @@ static void pool_fill(void)
         } else if (errno != EINTR) {
             /* Without it tokens could be guessed or repeat: better no daemon than that. */
             log_error("no_random", "why=\"getrandom: %s\"", strerror(errno));
-            abort();
+            exit(EXIT_FAILURE);
         }
     }
     pool_used = 0;

@@ -55,7 +55,7 @@ static void carry_command(struct loop *loop, uint16_t masters, const struct comm
     char *bytes = resp_command(loop->format, command, &len);
     if (bytes == NULL) { /* never grant wrongly: a daemon without memory is no lock service */
         log_error("no_memory", "why=\"cannot format a command\"");
-        abort();
+        exit(EXIT_FAILURE);
     }
     for (unsigned i = 0; i < loop->conf->masters; i++)
         if (masters & (1u << i))

@@ -105,18 +105,8 @@ static bool daemon_wait(int *status)
     return false;
 }
 
-/* Its last line is an error of its own. (An assertion or a sanitizer would have had the last word.) */
-static bool says_why(void)
-{
-    const char *line = said(), *last = line;
-    for (; *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : line + strlen(line))
-        last = line;
-    return strstr(last, "level=error event=no_") != NULL;
-}
-
 /* 0, or 1 and the reason (which libevent gives where it ends the process itself), unless it is the very
- * line with it that could not be written. Without memory for a command, or without random bytes, it says
- * so and aborts. */
+ * line with it that could not be written. */
 static bool good_exit(int status)
 {
     char why[64];
@@ -126,8 +116,6 @@ static bool good_exit(int status)
                 strcmp(state->what, "write") == 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
         return told ? true : failed("exit status 1 without a reason");
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && says_why())
-        return true;
     if (WIFSIGNALED(status))
         snprintf(why, sizeof why, "killed by signal %d", WTERMSIG(status));
     else
