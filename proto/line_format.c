@@ -277,8 +277,8 @@ static char *put_text(char *out, const struct reply *reply)
         return put(out, " : that token is of no session lock of this connection; to take the lock "
                         "anew, leave token= out");
     case TEXT_NOT_YOURS:
-        return put(out, " : this connection does not hold it, or not any more (was there a !LOST?); to release "
-                        "it by its token, add token=");
+        return put(out, " : this connection does not hold it, or not any more (was there a !LOST?); to "
+                        "release it by its token, add token=");
     }
     if (reply->code == REPLY_NOQUORUM)
         return reply->quarantined ? put_quarantine(out, reply) : put_needed(out, reply);
