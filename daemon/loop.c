@@ -214,14 +214,15 @@ static void queued_work(struct loop *loop)
  * losses that node_flush() finds, cause more of both. */
 static void flush(struct loop *loop)
 {
-    for (unsigned n = 0; n == 0 || (n < FLUSHES_A_TURN && loop->active); n++) {
+    unsigned n = 0;
+    do {
         loop->active = false;
         conns_flush(loop->conns);
         for (unsigned i = 0; i < loop->conf->masters; i++)
             if (node_wants_flush(loop->nodes[i]))
                 node_flush(loop->nodes[i]);
         queued_work(loop);
-    }
+    } while (loop->active && ++n < FLUSHES_A_TURN);
 }
 
 static void arm_timer(struct loop *loop)
@@ -287,13 +288,24 @@ static void end_turn(struct loop *loop)
     arm_timer(loop);
 }
 
+/* After a pause (the host was busy, or we were stopped) time-outs are due, and replies may lie in the sockets:
+ * they are read first, so that no master is taken for slow because we were. Safe, because what a grant is worth
+ * counts from when it was asked. */
+static int wait_for_events(struct loop *loop)
+{
+    int failed = event_base_loop(loop->base, EVLOOP_ONCE);
+    if (failed >= 0 && coordinator_deadline(loop->coordinator) <= clock_boot_ms())
+        failed = event_base_loop(loop->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+    return failed;
+}
+
 int loop_run(struct loop *loop)
 {
     for (unsigned i = 0; i < loop->conf->masters; i++)
         node_start(loop->nodes[i]);
     end_turn(loop);
     while (!is_over(loop)) {
-        if (event_base_loop(loop->base, EVLOOP_ONCE) < 0) {
+        if (wait_for_events(loop) < 0) {
             log_error("loop", "why=\"event_base_loop: %s\"", strerror(errno));
             return 1;
         }
