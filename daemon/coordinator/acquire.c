@@ -55,8 +55,10 @@ static masters_t standing(const struct coordinator *c, const struct round *round
 /* Those whose answers to the fence count: the ones that stand. */
 static masters_t fencing(const struct coordinator *c, const struct round *round)
 {
-    masters_t quarantined = masters_without(c->extenders, c->voters);
-    return standing(c, round) | (mutant(MUTANT_QUARANTINED_FENCES) ? quarantined : 0);
+    masters_t set = standing(c, round);
+    if (mutant(MUTANT_QUARANTINED_FENCES))
+        set |= masters_without(c->extenders, c->voters);
+    return set;
 }
 
 /* What -NOQUORUM shows: a master that granted and then said nothing of the fence is a silent one. */
