@@ -5,7 +5,8 @@ BENCH       := $(BUILD)/tests/bench/bench
 BENCH_COUNT := $(BUILD)/tests/bench/counting.so
 BENCH_ALONE := tests/bench/counting.c $(wildcard tests/bench/instr*.c)
 BENCH_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BENCH_ALONE),$(sort $(wildcard tests/bench/*.c))))
-BENCH_ARGS   = --daemon $(BUILD)/redlockd --counting $(abspath $(BENCH_COUNT)) $(if $(ONLY),--only $(ONLY))
+BENCH_ARGS   = --daemon $(BUILD)/redlockd --counting $(abspath $(BENCH_COUNT)) $(if $(ONLY),--only $(ONLY)) \
+               $(if $(WORKERS),--workers $(WORKERS)) $(if $(RUN),--run $(RUN))
 BENCH_NPM   := redlock@4.2.0 ioredis@5 @redis-kit/lock@0.1.0-3 redis@5
 
 $(BENCH): $(BENCH_OBJ) $(BUILD)/libdaemon.a

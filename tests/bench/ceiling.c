@@ -13,7 +13,7 @@
 #include "tests/bench/process.h"
 #include "tests/bench/window.h"
 
-enum { READ_BYTES = 64 * 1024, OUT_BYTES = LOAD_WORKERS * COMMANDS_BYTES, OWED = 16384, NAMES = 1000 };
+enum { READ_BYTES = 64 * 1024, OUT_BYTES = LOAD_WORKERS * COMMANDS_BYTES, OWED = 1 << 20, NAMES = 1000 };
 
 struct worker {
     unsigned turn;

@@ -1,4 +1,5 @@
 /* bench --daemon <file> [--counting <file>] [--peers <folder>] [--quick] [--only <word,word>]
+ *       [--workers <n>] [--run <ms>]     for a closer look at W1: one number of workers, a longer time
  *
  * A guard process waits for the run, which is its child, and clears up behind it, whatever ended it. */
 #include <errno.h>
@@ -54,6 +55,8 @@ struct options {
     struct places places;
     bool quick;
     const char *only; /* words, or NULL: all */
+    unsigned workers; /* 0: those of the scale */
+    int64_t run_ms;
 };
 
 static pid_t running;
@@ -92,6 +95,12 @@ static void run(void *arg)
     signal(SIGPIPE, SIG_IGN);
     bench->places = options->places;
     bench->scale = options->quick ? quick : full;
+    if (options->workers) {
+        bench->scale.worker_counts[0] = options->workers;
+        bench->scale.worker_counts[1] = 0;
+    }
+    if (options->run_ms)
+        bench->scale.run_ms = options->run_ms;
     bench->salt = (uint64_t)getpid() * 1000;
     unsigned most = descriptors_raise() - 200;
     if (bench->scale.idle_clients > most)
@@ -121,7 +130,8 @@ static struct options options_parse(int argc, char **argv)
     static const struct option known[] = {
         {"daemon", required_argument, NULL, 'd'}, {"counting", required_argument, NULL, 'c'},
         {"peers", required_argument, NULL, 'p'},  {"quick", no_argument, NULL, 'q'},
-        {"only", required_argument, NULL, 'o'},   {0},
+        {"only", required_argument, NULL, 'o'},   {"workers", required_argument, NULL, 'w'},
+        {"run", required_argument, NULL, 'r'},    {0},
     };
     struct options options = {.places = {.daemon = "build/redlockd"}};
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
@@ -131,6 +141,8 @@ static struct options options_parse(int argc, char **argv)
         case 'p': options.places.peers = optarg; break;
         case 'q': options.quick = true; break;
         case 'o': options.only = optarg; break;
+        case 'w': options.workers = (unsigned)strtoul(optarg, NULL, 10); break;
+        case 'r': options.run_ms = strtoll(optarg, NULL, 10); break;
         default: fail("--only takes words of: W1 (and W2), counts, W3, W4 (and W5), W6 (and W7, W9), W8");
         }
     }

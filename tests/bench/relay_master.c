@@ -6,11 +6,12 @@
 #include <sys/socket.h>
 
 #include "daemon/buffer.h"
+#include "daemon/expected.h"
 #include "tests/bench/commands.h"
 #include "tests/bench/process.h"
 #include "tests/bench/relay.h"
 
-enum { READ_BYTES = 64 * 1024, REQUESTS = 4096, OWED = 32768 };
+enum { READ_BYTES = 64 * 1024, REQUESTS = 4096 };
 
 /* Slots are taken in turn: one that is asked for again is long answered. */
 struct request {
@@ -22,17 +23,12 @@ struct request {
     char tagged_name[RELAY_NAME];
 };
 
-struct owed {
-    uint64_t number; /* 0: a reply that does not count */
-};
-
 struct node {
     int fd;
     struct event *readable;
     redisReader *reader;
     struct buffer out;
-    uint64_t pushed, popped;
-    struct owed owed[OWED];
+    struct expected_ring owed; /* requests by their number; 0: a reply that does not count */
 };
 
 static struct {
@@ -63,21 +59,21 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     if (len <= 0 || redisReaderFeed(n->reader, bytes, (size_t)len) != REDIS_OK)
         fail("relay: a master closed the connection");
     for (;;) {
-        if (redisReaderGetReply(n->reader, &reply) != REDIS_OK || n->popped > n->pushed)
+        if (redisReaderGetReply(n->reader, &reply) != REDIS_OK)
             fail("relay: a reply that makes no sense");
         if (!reply)
             return;
-        answered(n->owed[n->popped++ % OWED].number);
+        answered(expected_pop(&n->owed).ref);
     }
 }
 
 static void node_append(struct node *n, const char *bytes, size_t len, unsigned replies, uint64_t number)
 {
-    if (buffer_append(&n->out, bytes, len) < 0 || n->pushed - n->popped > OWED - 2)
-        fail("relay: a master does not answer");
-    if (replies > 1)
-        n->owed[n->pushed++ % OWED].number = 0;
-    n->owed[n->pushed++ % OWED].number = number;
+    bool failed = buffer_append(&n->out, bytes, len) < 0;
+    for (; replies; replies--)
+        failed |= expected_push(&n->owed, EXPECTED_VOTE, 0, replies > 1 ? 0 : number) < 0;
+    if (failed)
+        fail("relay: no memory");
 }
 
 void relay_masters_dial(struct event_base *base, const struct masters *masters)
