@@ -16,7 +16,7 @@
 #include "proto/line.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { CLIENTS = 2, SESSIONS = 256, PENDING = 1024, TURNS = 200, ROWS = 300, FLOOD = 100 };
+enum { CLIENTS = 2, SESSIONS = 256, PENDING = 1024, TURNS = 20000, ROWS = 300, FLOOD = 100 };
 
 enum flag { FLAG_TCP = 1, FLAG_ONE_CLIENT = 2, FLAG_FEW_WAITS = 4, FLAG_LATE_END = 8, FLAG_MANY_ROWS = 16 };
 
@@ -362,6 +362,7 @@ static void run(struct world *w, struct bytes in)
     }
 }
 
+/* All ends, in a bounded number of turns: each line that is queued may need one. */
 static void wind_up(struct world *w)
 {
     turn(w);
