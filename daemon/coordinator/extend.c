@@ -195,8 +195,9 @@ static void quorum_holds(struct coordinator *c, struct round *round, masters_t y
         return;
     }
     uint64_t ttl_ms = quorum_nth_largest(round->numbers, yes, c->quorum);
-    if (ttl_ms > DURATION_MAX_MS)
-        ttl_ms = DURATION_MAX_MS;
+    /* More than any of us sends: somebody else's hand, or a lie. Nobody is told to rely on it. */
+    if (ttl_ms > (uint64_t)c->config.max_ttl_ms)
+        ttl_ms = (uint64_t)c->config.max_ttl_ms;
     int64_t until_ms = quorum_until_ms(round->t0_ms, (int64_t)ttl_ms);
     if (until_ms - c->now_ms < c->config.min_validity_ms && !mutant(MUTANT_EXTEND_NO_VALIDITY))
         end_expiring(c, round);
