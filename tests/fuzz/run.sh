@@ -1,6 +1,6 @@
 #!/bin/bash
 # tests/fuzz/run.sh FOLDER SECONDS NAME...: runs FOLDER/fuzz_NAME for so many seconds, two at a time.
-# What they learn is kept in FOLDER/corpus, what crashes them in FOLDER/NAME-crash-...
+# SEED=n repeats a run (0: by chance). What they learn is kept in FOLDER/corpus, what crashes them in FOLDER/NAME-crash-...
 set -uo pipefail
 
 folder=$1 seconds=$2
@@ -8,7 +8,7 @@ shift 2
 
 run_one() {
     local name=$1 log=$folder/$1.log
-    local args=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
+    local args=(-seed="${SEED:-0}" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
         -reload=0 -artifact_prefix="$folder/$name-")
     [ -f "tests/fuzz/$name.dict" ] && args+=(-dict="tests/fuzz/$name.dict")
     case $name in

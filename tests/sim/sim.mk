@@ -29,8 +29,8 @@ $(SIM_MODEL): $(addprefix $(BUILD)/,tests/sim/test_model.o tests/sim/store.o tes
 -include $(SIM_OBJ:.o=.d) $(BUILD)/tests/sim/main.d $(SIM_TEST).d $(SIM_MODEL).d
 
 .PHONY: sim mutants
-sim: $(SIM) ## simulate faults for SIM_TIME seconds (60), from a seed of its own
-	$(SIM) --seed $$(date +%s) --time $(SIM_TIME) --jobs 2
+sim: $(SIM) ## simulate faults for SIM_TIME=60 seconds [SEED=n], from a seed of its own
+	$(SIM) --seed $(or $(SEED),$$(date +%s)) --time $(SIM_TIME) --jobs 2
 
 mutants: $(SIM) ## show that the simulator finds every planted bug
 	$(SIM) --mutants --jobs 2
