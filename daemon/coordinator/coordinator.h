@@ -93,7 +93,7 @@ enum action_kind {
 enum close_why {
     CLOSE_SILENT,    /* nothing answered for 20 x node_timeout */
     CLOSE_BACKLOG,   /* node_backlog exceeded */
-    CLOSE_HANDSHAKE, /* no handshake within a second, or an answer to it that makes no sense */
+    CLOSE_HANDSHAKE, /* a question of the handshake went unanswered for a second */
 };
 
 struct action {
