@@ -264,7 +264,8 @@ static void dev_start(const char *option)
     client_open(&a, &other);
 }
 
-static void dev_ends(void)
+/* By what signal it may end: all that it started is gone with it. Looked at before, since the watcher is fast. */
+static void dev_ends_by(int signal)
 {
     pid_t pids[3];
     char folder[PATH];
@@ -279,6 +280,7 @@ static void dev_ends(void)
         pids[i] = (pid_t)atoi(at + strlen(master));
         ck_assert_int_eq(kill(pids[i], 0), 0);
     }
+    daemon_signal(&other, signal);
     daemon_exit(&other);
     eventually(access(folder, F_OK) != 0);
     for (int i = 0; i < 3; i++)
@@ -292,8 +294,7 @@ START_TEST(dev_takes_all_away)
     lock(&a, "first");
     ask(&a, "+UNLOCKED first *", "UNLOCK first");
     client_close(&a);
-    daemon_signal(&other, SIGTERM);
-    dev_ends();
+    dev_ends_by(SIGTERM);
 }
 END_TEST
 
@@ -301,8 +302,7 @@ START_TEST(dev_takes_all_away_even_when_killed)
 {
     dev_start("--dev=3");
     lock(&a, "first");
-    daemon_signal(&other, SIGKILL);
-    dev_ends();
+    dev_ends_by(SIGKILL);
 }
 END_TEST
 
