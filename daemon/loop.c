@@ -375,6 +375,7 @@ static struct coordinator *make_coordinator(const struct conf *conf, const uint8
         .max_waits_per_client = (uint32_t)conf->max_waits_per_client,
     };
     memcpy(&config.hash_seed, random, sizeof config.hash_seed);
+    memcpy(&config.self, random + sizeof config.hash_seed, sizeof config.self);
     return coordinator_new(&config);
 }
 

@@ -19,10 +19,26 @@ const char *loop_state_name(enum master_state state)
 const char *loop_why_name(enum master_why why)
 {
     static const char *const names[] = {
-        [WHY_NONE] = "",           [WHY_REPLICA] = "replica", [WHY_CLUSTER] = "cluster",
-        [WHY_VERSION] = "version", [WHY_TWIN] = "twin",       [WHY_NOPERM] = "noperm",
-        [WHY_LOADING] = "loading", [WHY_RESTART] = "restart", [WHY_DEMOTED] = "demoted",
-        [WHY_SILENT] = "silent",   [WHY_BACKLOG] = "backlog", [WHY_TIMEOUT] = "timeout",
+        [WHY_NONE] = "",
+        [WHY_REPLICA] = "replica",
+        [WHY_CLUSTER] = "cluster",
+        [WHY_VERSION] = "version",
+        [WHY_TWIN] = "twin",
+        [WHY_NOPERM] = "noperm",
+        [WHY_LOADING] = "loading",
+        [WHY_RESTART] = "restart",
+        [WHY_DEMOTED] = "demoted",
+        [WHY_SILENT] = "silent",
+        [WHY_BACKLOG] = "backlog",
+        [WHY_TIMEOUT] = "timeout",
+        [WHY_GROUP] = "group",
+        [WHY_UNREADABLE] = "unreadable",
+        [WHY_BUSY] = "busy",
+        [WHY_MISCONF] = "misconf",
+        [WHY_NOREPLICAS] = "noreplicas",
+        [WHY_PROMOTED] = "promoted",
+        [WHY_MEMORY] = "memory",
+        [WHY_CLOCK] = "clock",
     };
     return names[why];
 }

@@ -18,37 +18,69 @@ enum {
 /* A score is a double: above this its steps are larger than one. */
 #define FENCE_MAX ((UINT64_C(1) << 53) - 1)
 
+/* What a master keeps of the daemons' agreement, at <prefix>,group:
+ *     1 N=<masters> max_ttl=<ms> run=<run_id> from=<ms of the master's TIME from which it may vote> */
+struct group {
+    uint32_t masters;
+    int64_t max_ttl_ms;
+    int64_t from_ms;
+    char run_id[RUN_ID_HEX];
+};
+
 /* command          on the wire                                     vote
  * CLIENT_ID        CLIENT ID                                       NUMBER
  * INFO             INFO                                            INFO
  * KILL             CLIENT KILL ID <number>                         NUMBER (0: it was gone)
+ * TIME             TIME                                            NUMBER: its wall clock in ms
+ * GROUP            GET <prefix>,group                              GROUP, NO (absent), UNREADABLE
+ * PROBE            GETEX <prefix>,group PX <number>                as GROUP
+ * GROUP_SET        SET <prefix>,group <group> PX <number>          YES
+ * GROUP_NEW        SET <prefix>,group <group> NX PX <number>       YES, NO
  * SET              SET <prefix><name> <token> NX PX <number>       YES, NO
+ * HEAL             SET <prefix><name> <token> NX PXAT <number>     YES, NO
+ * GET              GET <prefix><name>                              TOKEN (whose it is), NO (nobody's)
  * ZADD             ZADD <prefix>,fences GT CH <number> <bucket>    YES (higher than before), NO
  * ZSCORE           ZSCORE <prefix>,fences <bucket>                 NUMBER (0: none)
- * RELEASE          script: delete if the value is the token        YES, NO (not ours)
+ * WANT             SET <prefix>,want:<name> <to> PX <number>       YES
+ * RELEASE          script: delete if the value is the token        YES, NO (not ours), and where to is
+ *                                                                  not zero WANTED: deleted, and a daemon
+ *                                                                  other than to has its WANT there
  * EXTEND           script: PEXPIRE <number> if the value is the    NUMBER: the TTL that it has now,
  *                  token, and only if that lengthens               in ms; NO (not ours)
  * CHECK            script: PTTL if the value is the token          as EXTEND
+ * MOVE             script: if the value is the token, set to in    YES, NO (not ours)
+ *                  its place and keep the TTL
  * Any of them:     ERROR, and of the scripts NOT_RUN. */
 enum command_verb {
     COMMAND_CLIENT_ID,
     COMMAND_INFO,
     COMMAND_KILL,
+    COMMAND_TIME,
+    COMMAND_GROUP,
+    COMMAND_PROBE,
+    COMMAND_GROUP_SET,
+    COMMAND_GROUP_NEW,
     COMMAND_SET,
+    COMMAND_HEAL,
+    COMMAND_GET,
     COMMAND_ZADD,
     COMMAND_ZSCORE,
+    COMMAND_WANT,
     COMMAND_RELEASE,
     COMMAND_EXTEND,
     COMMAND_CHECK,
+    COMMAND_MOVE,
 };
 
 struct command {
     enum command_verb verb;
     uint32_t bucket;    /* ZADD, ZSCORE */
     uint64_t ref;       /* comes back with each vote; never reused; 0: nobody waits for it */
-    uint64_t number;    /* see above: TTL in ms, score or client id */
+    uint64_t number;    /* see above: TTL or instant in ms, score or client id */
     struct name name;
     struct token token;
+    struct token to;    /* MOVE: the new one; WANT, RELEASE: this daemon */
+    struct group group; /* GROUP_SET, GROUP_NEW */
 };
 
 enum vote_kind {
@@ -56,6 +88,10 @@ enum vote_kind {
     VOTE_NO,
     VOTE_NUMBER,
     VOTE_INFO,
+    VOTE_GROUP,
+    VOTE_UNREADABLE, /* <prefix>,group is there, but nothing that we wrote */
+    VOTE_TOKEN,
+    VOTE_WANTED,
     VOTE_NOT_RUN, /* NOSCRIPT: the script is being loaded; ask again if it is still wanted */
     VOTE_ERROR,   /* the master refused: no vote */
 };
@@ -86,9 +122,13 @@ struct master_info {
 
 struct vote {
     enum vote_kind kind;
-    enum vote_error error;   /* VOTE_ERROR */
-    uint64_t number;         /* VOTE_NUMBER */
-    struct master_info info; /* VOTE_INFO */
+    enum vote_error error; /* VOTE_ERROR */
+    uint64_t number;       /* VOTE_NUMBER */
+    union {
+        struct master_info info; /* VOTE_INFO */
+        struct group group;      /* VOTE_GROUP */
+        struct token token;      /* VOTE_TOKEN; of a value that is no token of ours, one made of its bytes */
+    };
 };
 
 #endif

@@ -143,6 +143,16 @@ char *resp_command(const struct resp_format *format, const struct command *comma
         if (command->verb == COMMAND_EXTEND)
             words_number(&words, number, command->number);
         break;
+    case COMMAND_TIME:
+    case COMMAND_GROUP:
+    case COMMAND_PROBE:
+    case COMMAND_GROUP_SET:
+    case COMMAND_GROUP_NEW:
+    case COMMAND_HEAL:
+    case COMMAND_GET:
+    case COMMAND_WANT:
+    case COMMAND_MOVE:
+        break; /* not sent yet */
     }
     assert(words.count);
     return words_format(&words, len);
@@ -320,6 +330,16 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
     case COMMAND_EXTEND:
     case COMMAND_CHECK:
         vote_ttl(reply, vote);
+        break;
+    case COMMAND_TIME:
+    case COMMAND_GROUP:
+    case COMMAND_PROBE:
+    case COMMAND_GROUP_SET:
+    case COMMAND_GROUP_NEW:
+    case COMMAND_HEAL:
+    case COMMAND_GET:
+    case COMMAND_WANT:
+    case COMMAND_MOVE:
         break;
     }
 }

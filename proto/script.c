@@ -52,6 +52,15 @@ int resp_script_of(enum command_verb verb)
         return 1;
     case COMMAND_CHECK:
         return 2;
+    case COMMAND_TIME:
+    case COMMAND_GROUP:
+    case COMMAND_PROBE:
+    case COMMAND_GROUP_SET:
+    case COMMAND_GROUP_NEW:
+    case COMMAND_HEAL:
+    case COMMAND_GET:
+    case COMMAND_WANT:
+    case COMMAND_MOVE:
     case COMMAND_CLIENT_ID:
     case COMMAND_INFO:
     case COMMAND_KILL:

@@ -40,6 +40,7 @@ struct coordinator_config {
     uint32_t max_waiters;
     uint32_t max_undo;  /* releases that masters still owe us; 0: 65,536 */
     uint64_t hash_seed; /* any number that clients cannot guess */
+    struct token self;  /* this daemon, for the others: random, not all zero */
     uint32_t max_locks_per_client;
     uint32_t max_waits_per_client;
 };
@@ -159,8 +160,16 @@ enum master_why {
     WHY_TWIN,    /* same run_id as another configured master */
     WHY_NOPERM,  /* the handshake was not allowed */
     WHY_LOADING, /* reading its data from disk */
-    WHY_RESTART, /* quarantine: restarted less than full ago */
-    WHY_DEMOTED, /* quarantine: it was a replica in between */
+    WHY_GROUP,       /* its daemons have another N or max_ttl than this one: see their_* */
+    WHY_UNREADABLE,  /* <prefix>,group is there, but not as a daemon writes it */
+    WHY_BUSY,        /* a script runs without end */
+    WHY_MISCONF,     /* it refuses writes: it could not save to disk */
+    WHY_NOREPLICAS,  /* it refuses writes: too few replicas */
+    WHY_RESTART,     /* quarantine: restarted less than full ago */
+    WHY_PROMOTED,    /* quarantine: it was a replica when it started, or another server is behind the address */
+    WHY_DEMOTED,     /* quarantine: it was a replica in between */
+    WHY_MEMORY,      /* quarantine: what we kept there was gone */
+    WHY_CLOCK,       /* quarantine: its clock jumped forward */
     WHY_SILENT,  /* closed: see close_why */
     WHY_BACKLOG,
     WHY_TIMEOUT,

@@ -117,6 +117,16 @@ static void lie(struct world *w, const struct sent *sent)
         if (choice & 8)
             lie_number(w, sent);
         break;
+    case COMMAND_TIME:
+    case COMMAND_GROUP:
+    case COMMAND_PROBE:
+    case COMMAND_GROUP_SET:
+    case COMMAND_GROUP_NEW:
+    case COMMAND_HEAL:
+    case COMMAND_GET:
+    case COMMAND_WANT:
+    case COMMAND_MOVE:
+        break;
     }
     if (script && choice % 8 == 2)
         v->kind = VOTE_NOT_RUN;
@@ -432,6 +442,7 @@ static void world_start(struct world *w, const uint8_t *data, size_t size)
         .max_undo = flags & 8 ? 2 : 64,
         .max_locks_per_client = flags & 16 ? 1 : 8,
         .max_waits_per_client = flags & 32 ? 1 : 32,
+        .self = {{1}},
         .hash_seed = 1,
     };
     w->now_ms = 1000000;

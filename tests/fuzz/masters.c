@@ -154,5 +154,15 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         if (ours)
             vote_number(vote, (uint64_t)(key->ends_ms - now_ms));
         break;
+    case COMMAND_TIME:
+    case COMMAND_GROUP:
+    case COMMAND_PROBE:
+    case COMMAND_GROUP_SET:
+    case COMMAND_GROUP_NEW:
+    case COMMAND_HEAL:
+    case COMMAND_GET:
+    case COMMAND_WANT:
+    case COMMAND_MOVE:
+        break;
     }
 }

@@ -29,6 +29,7 @@ void daemon_start(struct world *w, struct sim_daemon *d)
         .max_undo = (uint32_t)param[P_MAX_UNDO],
         .max_locks_per_client = 64,
         .max_waits_per_client = 64,
+        .self = {{(uint8_t)(d->index + 1)}},
     };
     d->core = coordinator_new(&config);
     d->incarnation++;

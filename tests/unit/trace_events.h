@@ -217,6 +217,7 @@ static inline void trace_setup(void)
         .max_waiters = 16,
         .max_locks_per_client = 8,
         .max_waits_per_client = 8,
+        .self = {{0xda}},
     };
     for (unsigned i = 0; i < MASTERS; i++) {
         info[i] = (struct master_info){.version = 0x07000f, .uptime_s = 100000};

@@ -79,8 +79,26 @@ __attribute__((format(printf, 1, 2))) static inline void log_action(const char *
 
 /* ---- words ---- */
 
-static const char *const verbs[] = {"CLIENT_ID", "INFO",    "KILL",   "SET",  "ZADD",
-                                    "ZSCORE",    "RELEASE", "EXTEND", "CHECK"};
+static const char *const verbs[] = {
+    [COMMAND_CLIENT_ID] = "CLIENT_ID",
+    [COMMAND_INFO] = "INFO",
+    [COMMAND_KILL] = "KILL",
+    [COMMAND_TIME] = "TIME",
+    [COMMAND_GROUP] = "GROUP",
+    [COMMAND_PROBE] = "PROBE",
+    [COMMAND_GROUP_SET] = "GROUP_SET",
+    [COMMAND_GROUP_NEW] = "GROUP_NEW",
+    [COMMAND_SET] = "SET",
+    [COMMAND_HEAL] = "HEAL",
+    [COMMAND_GET] = "GET",
+    [COMMAND_ZADD] = "ZADD",
+    [COMMAND_ZSCORE] = "ZSCORE",
+    [COMMAND_WANT] = "WANT",
+    [COMMAND_RELEASE] = "RELEASE",
+    [COMMAND_EXTEND] = "EXTEND",
+    [COMMAND_CHECK] = "CHECK",
+    [COMMAND_MOVE] = "MOVE",
+};
 
 static inline unsigned token_number(const struct token *token)
 {
@@ -140,27 +158,52 @@ static inline masters_t masters_of(const char *word)
     return set;
 }
 
+static inline void group_text(char *out, const char *verb, const struct command *command)
+{
+    const struct group *group = &command->group;
+    snprintf(out, LINE, "%s N=%u max_ttl=%" PRId64 " run=%.1s from=%" PRId64, verb, group->masters,
+             group->max_ttl_ms, group->run_id, group->from_ms);
+}
+
+/* RELEASE ... ASK: it asks whether another daemon waits. */
 static inline void command_text(char *out, const struct command *command)
 {
-    char word[16];
-    bool with_token =
-        command->verb != COMMAND_ZADD && command->verb != COMMAND_ZSCORE && command->verb >= COMMAND_SET;
-    const char *token = with_token ? token_word(&command->token, word) : "";
-    const char *verb = verbs[command->verb];
+    static const struct token nobody;
+    char word[16], to_word[16];
+    const char *verb = verbs[command->verb], *token, *ask;
     int len = command->name.len;
     const char *name = command->name.text;
     switch (command->verb) {
     case COMMAND_CLIENT_ID:
+    case COMMAND_TIME:
+    case COMMAND_GROUP:
     case COMMAND_INFO: snprintf(out, LINE, "%s", verb); break;
+    case COMMAND_PROBE:
     case COMMAND_KILL: snprintf(out, LINE, "%s %" PRIu64, verb, command->number); break;
+    case COMMAND_GROUP_SET:
+    case COMMAND_GROUP_NEW: group_text(out, verb, command); break;
     case COMMAND_SET:
+    case COMMAND_HEAL:
     case COMMAND_EXTEND:
+        token = token_word(&command->token, word);
         snprintf(out, LINE, "%s %.*s %s %" PRIu64, verb, len, name, token, command->number);
         break;
+    case COMMAND_WANT:
     case COMMAND_ZADD: snprintf(out, LINE, "%s %.*s %" PRIu64, verb, len, name, command->number); break;
+    case COMMAND_GET:
     case COMMAND_ZSCORE: snprintf(out, LINE, "%s %.*s", verb, len, name); break;
     case COMMAND_RELEASE:
-    case COMMAND_CHECK: snprintf(out, LINE, "%s %.*s %s", verb, len, name, token); break;
+        token = token_word(&command->token, word);
+        ask = memcmp(&command->to, &nobody, sizeof nobody) != 0 ? " ASK" : "";
+        snprintf(out, LINE, "%s %.*s %s%s", verb, len, name, token, ask);
+        break;
+    case COMMAND_CHECK:
+        snprintf(out, LINE, "%s %.*s %s", verb, len, name, token_word(&command->token, word));
+        break;
+    case COMMAND_MOVE:
+        token = token_word(&command->token, word);
+        snprintf(out, LINE, "%s %.*s %s %s", verb, len, name, token, token_word(&command->to, to_word));
+        break;
     }
 }
 
@@ -231,9 +274,28 @@ static inline void trace_expect_master(const char *file, int line, unsigned mast
 {
     static const char *const states[] = {"down",    "handshake",  "refused", "killing",
                                          "undoing", "quarantine", "up",      "slow"};
-    static const char *const whys[] = {"",         " replica", " cluster", " version",
-                                       " twin",    " noperm",  " loading", " restart",
-                                       " demoted", " silent",  " backlog", " timeout"};
+    static const char *const whys[] = {
+        [WHY_NONE] = "",
+        [WHY_REPLICA] = " replica",
+        [WHY_CLUSTER] = " cluster",
+        [WHY_VERSION] = " version",
+        [WHY_TWIN] = " twin",
+        [WHY_NOPERM] = " noperm",
+        [WHY_LOADING] = " loading",
+        [WHY_GROUP] = " group",
+        [WHY_UNREADABLE] = " unreadable",
+        [WHY_BUSY] = " busy",
+        [WHY_MISCONF] = " misconf",
+        [WHY_NOREPLICAS] = " noreplicas",
+        [WHY_RESTART] = " restart",
+        [WHY_PROMOTED] = " promoted",
+        [WHY_DEMOTED] = " demoted",
+        [WHY_MEMORY] = " memory",
+        [WHY_CLOCK] = " clock",
+        [WHY_SILENT] = " silent",
+        [WHY_BACKLOG] = " backlog",
+        [WHY_TIMEOUT] = " timeout",
+    };
     struct master_row row;
     char is[LINE];
     coordinator_master_row(core, now, master, &row);
