@@ -34,7 +34,24 @@
     X(QUARANTINED_FENCES, "quarantined_fences", "a master in quarantine counts for fences")               \
     X(NO_LEAD_CAP, "no_lead_cap", "the lead of the hybrid clock grows without end")                       \
     X(DEAD_WAITER_NOT_SKIPPED, "dead_waiter_not_skipped", "a waiter that is gone keeps its place")        \
-    X(LATE_REPLY_MATCHES, "late_reply_matches", "a late reply is taken for one to the present round")
+    X(LATE_REPLY_MATCHES, "late_reply_matches", "a late reply is taken for one to the present round")     \
+    X(REASK_COUNTS_FIRST_ZADD, "reask_counts_first_zadd",                                                 \
+      "a grant by re-asking counts the proposal of before")                                               \
+    X(HEAL_RELEASED, "heal_released", "a master is healed after the lock's release was sent")             \
+    X(HEAL_ACKNOWLEDGED, "heal_acknowledged", "a master that had acknowledged the key is healed")         \
+    X(HEAL_BY_PX, "heal_by_px", "* a heal's time counts from when it runs")                               \
+    X(UNCONFIRMED_EXTENDS, "unconfirmed_extends", "in quarantine an extended counts at once")             \
+    X(RESUME_KEEPS_TOKEN, "resume_keeps_token", "RESUME extends under the old token")                     \
+    X(MOVE_NO_COMPARE, "move_no_compare", "* move does not compare the token")                            \
+    X(RESUME_BELOW_QUORUM, "resume_below_quorum", "RESUME is granted where fewer than Q moved")           \
+    X(RESUME_OLD_FENCE, "resume_old_fence", "RESUME takes no new fence")                                  \
+    X(RESUME_NO_SET_BACK, "resume_no_set_back", "a RESUME that failed is not set back")                   \
+    X(RESUME_SET_BACK_ANSWERED, "resume_set_back_answered",                                               \
+      "a RESUME that failed is set back only where an answer came")                                       \
+    X(RESUME_RELEASES, "resume_releases", "a RESUME that failed is released instead of set back")         \
+    X(FROM_IGNORED, "from_ignored", "from= of a marker that another daemon wrote is ignored")             \
+    X(ABSENT_MARKER_KNOWN, "absent_marker_known", "a master without a marker is taken for a known one")   \
+    X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
 
 enum mutant {
     MUTANT_NONE,

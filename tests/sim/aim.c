@@ -185,3 +185,9 @@ void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
     default: aim_others(plan, swarm, mutant);
     }
 }
+
+/* To become empty, and to go then. */
+bool mutant_awaited(enum mutant mutant)
+{
+    return mutant >= MUTANT_REASK_COUNTS_FIRST_ZADD && mutant <= MUTANT_DISAGREEMENT_EACH;
+}
