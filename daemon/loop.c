@@ -171,8 +171,12 @@ static void on_voted(void *arg, unsigned index, uint32_t connection, enum comman
     loop->event.vote.kind = vote->kind;
     loop->event.vote.error = vote->error;
     loop->event.vote.number = vote->number;
-    if (vote->kind == VOTE_INFO)
-        loop->event.vote.info = vote->info;
+    switch (vote->kind) { /* what each kind brings, and no byte more: most bring nothing */
+    case VOTE_INFO: loop->event.vote.info = vote->info; break;
+    case VOTE_GROUP: loop->event.vote.group = vote->group; break;
+    case VOTE_TOKEN: loop->event.vote.token = vote->token; break;
+    default: break;
+    }
     master_step(loop, EVENT_MASTER_VOTE, index, connection);
 }
 

@@ -1,49 +1,200 @@
-/* Commands -> RESP bytes, by hiredis' formatter, and replies -> votes. */
+/* Commands -> RESP bytes. */
 #include "proto/resp.h"
 
 #include <assert.h>
-#include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/group.h"
 #include "proto/line.h"
 
 enum {
     PREFIX_BYTES = 64,
-    ARGUMENTS = 8,      /* most words of a command */
-    DECIMAL_BYTES = 20, /* of 2^64 - 1 */
+    HEAD_BYTES = 1 + 20 + 2, /* "$" or "*", 64 bits in decimal, the line's end */
+    OWN_BYTES = 16,          /* ",fences", ",group", ",want:" */
+    PIECES = 8,
+    FIXED_BYTES = 256, /* what is the same in each command of a shape */
 };
 
-#define FENCES ",fences"
+/* Each command as it goes out. What follows a % is put in for each command:
+ *     %k key   %t token   %o to   %n number   %b bucket   %g group   %m the key of the name's mark
+ * and what is known beforehand is laid out once, when the prefix is known:
+ *     %G key of group   %F key of fences   %S the script's SHA1 */
+enum { SHAPE_ASKING = COMMAND_MOVE + 1, SHAPES };
+
+static const char *const shape_texts[SHAPES] = {
+    [COMMAND_CLIENT_ID] = "CLIENT ID",
+    [COMMAND_INFO] = "INFO",
+    [COMMAND_KILL] = "CLIENT KILL ID %n",
+    [COMMAND_TIME] = "TIME",
+    [COMMAND_GROUP] = "GET %G",
+    [COMMAND_PROBE] = "GETEX %G PX %n",
+    [COMMAND_GROUP_SET] = "SET %G %g PX %n",
+    [COMMAND_GROUP_NEW] = "SET %G %g NX PX %n",
+    [COMMAND_SET] = "SET %k %t NX PX %n",
+    [COMMAND_HEAL] = "SET %k %t NX PXAT %n",
+    [COMMAND_GET] = "GET %k",
+    [COMMAND_ZADD] = "ZADD %F GT CH %n %b",
+    [COMMAND_ZSCORE] = "ZSCORE %F %b",
+    [COMMAND_WANT] = "SET %m %o PX %n",
+    [COMMAND_RELEASE] = "EVALSHA %S 1 %k %t",
+    [SHAPE_ASKING] = "EVALSHA %S 2 %k %m %t %o",
+    [COMMAND_EXTEND] = "EVALSHA %S 1 %k %t %n",
+    [COMMAND_CHECK] = "EVALSHA %S 1 %k %t",
+    [COMMAND_MOVE] = "EVALSHA %S 1 %k %t %o",
+};
+
+/* Fixed bytes, and then the word that what says; 0: the end. */
+struct piece {
+    uint16_t at, len;
+    char what;
+};
+
+struct shape {
+    unsigned pieces;
+    struct piece piece[PIECES];
+    char fixed[FIXED_BYTES];
+};
+
+struct key {
+    size_t len;
+    char text[PREFIX_BYTES + OWN_BYTES];
+};
 
 struct resp_format {
-    size_t prefix_len;
-    size_t fences_len;
-    char prefix[PREFIX_BYTES];
-    char fences[PREFIX_BYTES + sizeof FENCES]; /* the key of the sorted set of fences */
+    struct key prefix, mark, fences, group;
+    struct shape shape[SHAPES];
 };
 
-/* The words of a command under construction; they point at static text or at memory of the caller. */
-struct words {
-    int count;
-    const char *text[ARGUMENTS];
-    size_t len[ARGUMENTS];
-};
+/* ---- words as bytes: each returns where the next one goes ---- */
 
-/* ---- commands ---- */
+static char *put(char *out, const char *bytes, size_t len)
+{
+    memcpy(out, bytes, len);
+    return out + len;
+}
+
+static unsigned digits_of(uint64_t number)
+{
+    unsigned digits = 1;
+    for (; number >= 10; number /= 10)
+        digits++;
+    return digits;
+}
+
+static char *put_digits(char *out, uint64_t number, unsigned digits)
+{
+    for (unsigned i = digits; i-- > 0; number /= 10)
+        out[i] = (char)('0' + number % 10);
+    return out + digits;
+}
+
+static char *put_end(char *out)
+{
+    return put(out, "\r\n", 2);
+}
+
+/* "$7\r\n", or "*7\r\n". */
+static char *put_head(char *out, char type, size_t count)
+{
+    *out++ = type;
+    return put_end(put_digits(out, count, digits_of(count)));
+}
+
+static char *put_word(char *out, const char *text, size_t len)
+{
+    return put_end(put(put_head(out, '$', len), text, len));
+}
+
+static char *put_number(char *out, uint64_t number)
+{
+    unsigned digits = digits_of(number);
+    return put_end(put_digits(put_head(out, '$', digits), number, digits));
+}
+
+static char *put_token(char *out, const struct token *token)
+{
+    out = put(out, "$40\r\n", 5);
+    line_token_hex(out, token);
+    return put_end(out + TOKEN_HEX);
+}
+
+static char *put_key(char *out, const struct key *before, const struct name *name)
+{
+    assert(name->len <= NAME_BYTES);
+    out = put_head(out, '$', before->len + name->len);
+    return put_end(put(put(out, before->text, before->len), name->text, name->len));
+}
+
+/* ---- shapes, laid out once ---- */
+
+static void key_set(struct key *key, const char *prefix, const char *own)
+{
+    size_t len = strlen(prefix), own_len = strlen(own);
+    assert(len <= PREFIX_BYTES && own_len <= OWN_BYTES);
+    memcpy(key->text, prefix, len);
+    memcpy(key->text + len, own, own_len);
+    key->len = len + own_len;
+}
+
+static unsigned words_of(const char *text)
+{
+    unsigned words = 1;
+    for (; *text; text++)
+        words += *text == ' ';
+    return words;
+}
+
+/* A word of a shape's text that is the same in each command. */
+static char *lay_word(const struct resp_format *format, unsigned verb, char *out, const char *word,
+                      size_t len)
+{
+    if (word[0] != '%')
+        return put_word(out, word, len);
+    switch (word[1]) {
+    case 'G': return put_word(out, format->group.text, format->group.len);
+    case 'F': return put_word(out, format->fences.text, format->fences.len);
+    case 'S': return put_word(out, resp_script_sha1((unsigned)resp_script_of(verb)), RESP_SHA1_HEX);
+    }
+    return NULL;
+}
+
+static void shape_piece(struct shape *shape, const char *from, const char *to, char what)
+{
+    assert(shape->pieces < PIECES && to <= shape->fixed + FIXED_BYTES);
+    shape->piece[shape->pieces++] =
+        (struct piece){(uint16_t)(from - shape->fixed), (uint16_t)(to - from), what};
+}
+
+static void shape_lay(const struct resp_format *format, struct shape *shape, unsigned verb, const char *text)
+{
+    char *from = shape->fixed, *out = put_head(from, '*', words_of(text));
+    for (const char *word = text; *word;) {
+        size_t len = strcspn(word, " ");
+        char *end = lay_word(format, verb, out, word, len);
+        if (end) {
+            out = end;
+        } else {
+            shape_piece(shape, from, out, word[1]);
+            from = out;
+        }
+        word += len;
+        word += *word == ' ';
+    }
+    shape_piece(shape, from, out, 0);
+}
 
 struct resp_format *resp_format_new(const char *key_prefix)
 {
-    size_t len = strlen(key_prefix);
-    assert(len <= PREFIX_BYTES);
     struct resp_format *format = calloc(1, sizeof *format);
     if (!format)
         return NULL;
-    memcpy(format->prefix, key_prefix, len);
-    format->prefix_len = len;
-    memcpy(format->fences, key_prefix, len);
-    memcpy(format->fences + len, FENCES, sizeof FENCES - 1);
-    format->fences_len = len + sizeof FENCES - 1;
+    key_set(&format->prefix, key_prefix, "");
+    key_set(&format->mark, key_prefix, ",want:");
+    key_set(&format->fences, key_prefix, ",fences");
+    key_set(&format->group, key_prefix, ",group");
+    for (unsigned i = 0; i < SHAPES; i++)
+        shape_lay(format, &format->shape[i], i == SHAPE_ASKING ? COMMAND_RELEASE : i, shape_texts[i]);
     return format;
 }
 
@@ -52,294 +203,98 @@ void resp_format_free(struct resp_format *format)
     free(format);
 }
 
-static void words_add(struct words *words, const char *text, size_t len)
+/* ---- commands ---- */
+
+static char *put_value(char *out, const struct resp_format *format, char what, const struct command *command)
 {
-    assert(words->count < ARGUMENTS);
-    words->text[words->count] = text;
-    words->len[words->count] = len;
-    words->count++;
+    char group[GROUP_BYTES];
+    switch (what) {
+    case 'k': return put_key(out, &format->prefix, &command->name);
+    case 'm': return put_key(out, &format->mark, &command->name);
+    case 't': return put_token(out, &command->token);
+    case 'o': return put_token(out, &command->to);
+    case 'n': return put_number(out, command->number);
+    case 'b': return put_number(out, command->bucket);
+    case 'g': return put_word(out, group, group_text(group, &command->group));
+    }
+    assert(what == 0);
+    return out;
 }
 
-static void words_string(struct words *words, const char *text)
+static bool is_zero(const struct token *token)
 {
-    words_add(words, text, strlen(text));
+    static const struct token zero;
+    return memcmp(token, &zero, sizeof zero) == 0;
 }
 
-/* scratch must live until the words are formatted. */
-static void words_number(struct words *words, char scratch[DECIMAL_BYTES], uint64_t number)
+/* RELEASE asks for the mark only where this daemon has waiters: it costs the master another GET. */
+static unsigned shape_of(const struct command *command)
 {
-    size_t at = DECIMAL_BYTES;
-    do {
-        scratch[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number);
-    words_add(words, scratch + at, DECIMAL_BYTES - at);
-}
-
-static char *words_format(struct words *words, size_t *len)
-{
-    char *bytes = NULL;
-    long long n = redisFormatCommandArgv(&bytes, words->count, words->text, words->len);
-    if (n < 0)
-        return NULL;
-    *len = (size_t)n;
-    return bytes;
+    assert((unsigned)command->verb < SHAPE_ASKING);
+    if (command->verb == COMMAND_RELEASE && !is_zero(&command->to))
+        return SHAPE_ASKING;
+    return command->verb;
 }
 
 char *resp_command(const struct resp_format *format, const struct command *command, size_t *len)
 {
-    struct words words = {0};
-    char key[PREFIX_BYTES + NAME_BYTES], token[TOKEN_HEX];
-    char number[DECIMAL_BYTES], bucket[DECIMAL_BYTES];
-    assert(command->name.len <= NAME_BYTES);
-    size_t key_len = format->prefix_len + command->name.len;
-    memcpy(key, format->prefix, format->prefix_len);
-    memcpy(key + format->prefix_len, command->name.text, command->name.len);
-    line_token_hex(token, &command->token);
-
-    switch (command->verb) {
-    case COMMAND_CLIENT_ID:
-        words_string(&words, "CLIENT");
-        words_string(&words, "ID");
-        break;
-    case COMMAND_INFO:
-        words_string(&words, "INFO");
-        break;
-    case COMMAND_KILL:
-        words_string(&words, "CLIENT");
-        words_string(&words, "KILL");
-        words_string(&words, "ID");
-        words_number(&words, number, command->number);
-        break;
-    case COMMAND_SET:
-        words_string(&words, "SET");
-        words_add(&words, key, key_len);
-        words_add(&words, token, TOKEN_HEX);
-        words_string(&words, "NX");
-        words_string(&words, "PX");
-        words_number(&words, number, command->number);
-        break;
-    case COMMAND_ZADD:
-        words_string(&words, "ZADD");
-        words_add(&words, format->fences, format->fences_len);
-        words_string(&words, "GT");
-        words_string(&words, "CH");
-        words_number(&words, number, command->number);
-        words_number(&words, bucket, command->bucket);
-        break;
-    case COMMAND_ZSCORE:
-        words_string(&words, "ZSCORE");
-        words_add(&words, format->fences, format->fences_len);
-        words_number(&words, bucket, command->bucket);
-        break;
-    case COMMAND_RELEASE:
-    case COMMAND_EXTEND:
-    case COMMAND_CHECK:
-        words_string(&words, "EVALSHA");
-        words_add(&words, resp_script_sha1((unsigned)resp_script_of(command->verb)), RESP_SHA1_HEX);
-        words_string(&words, "1");
-        words_add(&words, key, key_len);
-        words_add(&words, token, TOKEN_HEX);
-        if (command->verb == COMMAND_EXTEND)
-            words_number(&words, number, command->number);
-        break;
-    case COMMAND_TIME:
-    case COMMAND_GROUP:
-    case COMMAND_PROBE:
-    case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_NEW:
-    case COMMAND_HEAL:
-    case COMMAND_GET:
-    case COMMAND_WANT:
-    case COMMAND_MOVE:
-        break; /* not sent yet */
+    const struct shape *shape = &format->shape[shape_of(command)];
+    char bytes[RESP_COMMAND_BYTES], *out = bytes;
+    for (unsigned i = 0; i < shape->pieces; i++) {
+        const struct piece *piece = &shape->piece[i];
+        out = put(out, shape->fixed + piece->at, piece->len);
+        out = put_value(out, format, piece->what, command);
     }
-    assert(words.count);
-    return words_format(&words, len);
+    *len = (size_t)(out - bytes);
+    assert(*len <= sizeof bytes);
+    char *copy = malloc(*len);
+    if (copy)
+        memcpy(copy, bytes, *len);
+    return copy;
+}
+
+/* ---- what the transport says on its own: rarely, and of any length ---- */
+
+static char *words_bytes(const char *const words[], unsigned count, size_t *len)
+{
+    size_t most = HEAD_BYTES;
+    for (unsigned i = 0; i < count; i++)
+        most += HEAD_BYTES + strlen(words[i]) + 2;
+    char *bytes = malloc(most);
+    if (!bytes)
+        return NULL;
+    char *out = put_head(bytes, '*', count);
+    for (unsigned i = 0; i < count; i++)
+        out = put_word(out, words[i], strlen(words[i]));
+    *len = (size_t)(out - bytes);
+    return bytes;
 }
 
 char *resp_auth(const char *user, const char *password, size_t *len)
 {
-    struct words words = {0};
-    words_string(&words, "AUTH");
+    const char *words[] = {"AUTH", user, password};
     if (user && *user)
-        words_string(&words, user);
-    words_string(&words, password);
-    return words_format(&words, len);
+        return words_bytes(words, 3, len);
+    words[1] = password;
+    return words_bytes(words, 2, len);
 }
 
 char *resp_select(int db, size_t *len)
 {
     assert(db >= 0);
-    struct words words = {0};
-    char number[DECIMAL_BYTES];
-    words_string(&words, "SELECT");
-    words_number(&words, number, (uint64_t)db);
-    return words_format(&words, len);
+    char number[21] = "";
+    put_digits(number, (uint64_t)db, digits_of((uint64_t)db));
+    const char *words[] = {"SELECT", number};
+    return words_bytes(words, 2, len);
 }
 
 char *resp_script_load(unsigned script, size_t *len)
 {
-    struct words words = {0};
-    words_string(&words, "SCRIPT");
-    words_string(&words, "LOAD");
-    words_string(&words, resp_script_text(script));
-    return words_format(&words, len);
+    const char *words[] = {"SCRIPT", "LOAD", resp_script_text(script)};
+    return words_bytes(words, 3, len);
 }
 
 void resp_bytes_free(char *bytes)
 {
-    if (bytes)
-        redisFreeCommand(bytes);
-}
-
-/* ---- votes ---- */
-
-static const char *const error_names[] = {
-    [ERROR_OTHER] = "OTHER",           [ERROR_OOM] = "OOM",
-    [ERROR_READONLY] = "READONLY",     [ERROR_MISCONF] = "MISCONF",
-    [ERROR_NOREPLICAS] = "NOREPLICAS", [ERROR_LOADING] = "LOADING",
-    [ERROR_BUSY] = "BUSY",             [ERROR_NOPERM] = "NOPERM",
-    [ERROR_NOAUTH] = "NOAUTH",         [ERROR_WRONGTYPE] = "WRONGTYPE",
-};
-
-enum { ERRORS = sizeof error_names / sizeof error_names[0] };
-
-const char *resp_error_name(enum vote_error error)
-{
-    assert((unsigned)error < ERRORS);
-    return error_names[error];
-}
-
-/* Redis classes its errors by their first word. */
-static bool first_word_is(const struct resp_reply *reply, const char *word)
-{
-    size_t len = strlen(word);
-    if (reply->text_len < len || memcmp(reply->text, word, len) != 0)
-        return false;
-    return reply->text_len == len || reply->text[len] == ' ';
-}
-
-enum vote_error resp_error(const struct resp_reply *reply)
-{
-    for (unsigned error = ERROR_OTHER + 1; error < ERRORS; error++) {
-        if (first_word_is(reply, error_names[error]))
-            return (enum vote_error)error;
-    }
-    /* What a script was not allowed to do comes as a plain ERR. */
-    if (strstr(reply->text, "executing the script can't run") != NULL)
-        return ERROR_NOPERM;
-    return first_word_is(reply, "WRONGPASS") ? ERROR_NOAUTH : ERROR_OTHER;
-}
-
-static void vote_number(struct vote *vote, uint64_t number)
-{
-    vote->kind = VOTE_NUMBER;
-    vote->number = number;
-}
-
-static void vote_integer(const struct resp_reply *reply, struct vote *vote)
-{
-    if (reply->type == RESP_INTEGER && reply->integer >= 0)
-        vote_number(vote, (uint64_t)reply->integer);
-}
-
-/* ZADD and RELEASE: 1 or 0. */
-static void vote_yes_no(const struct resp_reply *reply, struct vote *vote)
-{
-    if (reply->type == RESP_INTEGER && (reply->integer == 0 || reply->integer == 1))
-        vote->kind = reply->integer ? VOTE_YES : VOTE_NO;
-}
-
-static void vote_set(const struct resp_reply *reply, struct vote *vote)
-{
-    if (reply->type == RESP_NIL)
-        vote->kind = VOTE_NO;
-    else if (reply->type == RESP_STATUS && first_word_is(reply, "OK"))
-        vote->kind = VOTE_YES;
-}
-
-/* A score is a double that arrives as text, "1732200000000000" or "1.7e+15". What was not written by us is
- * rounded up and clamped, so that a fence above it is above it. */
-static void vote_score(const struct resp_reply *reply, struct vote *vote)
-{
-    if (reply->type == RESP_NIL) {
-        vote_number(vote, 0);
-        return;
-    }
-    if (reply->type != RESP_STRING || !reply->text_len || strchr(" \t\r\n\v\f", reply->text[0]))
-        return;
-    char *end;
-    double score = strtod(reply->text, &end);
-    if (end != reply->text + reply->text_len || score != score)
-        return;
-    if (score <= 0) {
-        vote_number(vote, 0);
-    } else if (score >= (double)FENCE_MAX) {
-        vote_number(vote, FENCE_MAX);
-    } else {
-        uint64_t whole = (uint64_t)score;
-        vote_number(vote, (double)whole < score ? whole + 1 : whole);
-    }
-}
-
-static void vote_ttl(const struct resp_reply *reply, struct vote *vote)
-{
-    if (reply->type == RESP_INTEGER && reply->integer < 0)
-        vote->kind = VOTE_NO;
-    else
-        vote_integer(reply, vote);
-}
-
-static void vote_info(const struct resp_reply *reply, struct vote *vote)
-{
-    if (reply->type != RESP_STRING || !reply->has_info)
-        return;
-    vote->kind = VOTE_INFO;
-    vote->info = reply->info;
-}
-
-void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vote *vote)
-{
-    *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_OTHER};
-    if (reply->type == RESP_ERROR) {
-        if (resp_script_of(verb) >= 0 && first_word_is(reply, "NOSCRIPT"))
-            vote->kind = VOTE_NOT_RUN;
-        else
-            vote->error = resp_error(reply);
-        return;
-    }
-    switch (verb) {
-    case COMMAND_CLIENT_ID:
-    case COMMAND_KILL:
-        vote_integer(reply, vote);
-        break;
-    case COMMAND_INFO:
-        vote_info(reply, vote);
-        break;
-    case COMMAND_SET:
-        vote_set(reply, vote);
-        break;
-    case COMMAND_ZADD:
-    case COMMAND_RELEASE:
-        vote_yes_no(reply, vote);
-        break;
-    case COMMAND_ZSCORE:
-        vote_score(reply, vote);
-        break;
-    case COMMAND_EXTEND:
-    case COMMAND_CHECK:
-        vote_ttl(reply, vote);
-        break;
-    case COMMAND_TIME:
-    case COMMAND_GROUP:
-    case COMMAND_PROBE:
-    case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_NEW:
-    case COMMAND_HEAL:
-    case COMMAND_GET:
-    case COMMAND_WANT:
-    case COMMAND_MOVE:
-        break;
-    }
+    free(bytes);
 }

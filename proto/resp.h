@@ -1,9 +1,8 @@
 /* Commands to RESP bytes, RESP replies to votes.
  *
- * The protocol itself (framing, quoting) is hiredis': its formatter and its
- * reader with reply functions of our own, which fill one fixed struct, so that a
- * reply costs no allocation, and which refuse what no master of ours would send.
- * Builds against hiredis 0.14 and 1.x. */
+ * Replies are read by hiredis' reader with functions of our own, which fill one
+ * fixed struct, so that a reply costs no allocation, and which refuse what no
+ * master of ours would send. Builds against hiredis 0.14 and 1.x. */
 #ifndef REDLOCKD_PROTO_RESP_H
 #define REDLOCKD_PROTO_RESP_H
 
@@ -13,7 +12,9 @@
 
 /* ---- commands ---- */
 
-struct resp_format; /* the key prefix, made once */
+struct resp_format; /* the key prefix, and all that is the same in each command, made once */
+
+enum { RESP_COMMAND_BYTES = 1024 }; /* no command is longer */
 
 struct resp_format *resp_format_new(const char *key_prefix); /* NULL: no memory */
 void resp_format_free(struct resp_format *format);
@@ -27,8 +28,8 @@ char *resp_command(const struct resp_format *format, const struct command *comma
 char *resp_auth(const char *user, const char *password, size_t *len);
 char *resp_select(int db, size_t *len);
 
-/* The scripts that RELEASE, EXTEND and CHECK run by EVALSHA. */
-enum { RESP_SCRIPTS = 3, RESP_SHA1_HEX = 40 };
+/* The scripts that RELEASE, EXTEND, CHECK and MOVE run by EVALSHA. */
+enum { RESP_SCRIPTS = 4, RESP_SHA1_HEX = 40 };
 char *resp_script_load(unsigned script, size_t *len);
 const char *resp_script_text(unsigned script);
 const char *resp_script_sha1(unsigned script); /* what SCRIPT LOAD must answer */
@@ -45,10 +46,12 @@ enum { RESP_TEXT_BYTES = 256, RESP_REPLY_BYTES = 64 * 1024, RESP_ARRAY_ELEMENTS 
 
 /* The last whole reply. Strings longer than text are cut (text_len is what was
  * kept); an INFO reply is read into info as it arrives. Of an array only the number of
- * its elements is kept, in integer. */
+ * its elements is kept, in integer, and what the first two say if they are decimals. */
 struct resp_reply {
     enum resp_type type;
     long long integer;
+    int64_t decimal[2]; /* of an array: strings of 1 to 18 digits as numbers; -1: anything else */
+    size_t whole_len;   /* of a string as it came */
     size_t text_len;
     char text[RESP_TEXT_BYTES + 1]; /* terminated by NUL */
     bool has_info;                  /* a string that told all that info holds */

@@ -9,6 +9,8 @@
 
 #include "proto/info.h"
 
+enum { DECIMAL_DIGITS = 18 }; /* always fit into 64 bits */
+
 struct resp_reader {
     redisReader *hiredis;
     size_t unfinished_bytes; /* fed since the last whole reply */
@@ -24,7 +26,7 @@ static void *refuse(const redisReadTask *task, const char *why)
     return NULL;
 }
 
-/* An element of an array is counted, not kept. */
+/* NULL: an element of an array, which is not kept. */
 static struct resp_reply *fill(const redisReadTask *task, enum resp_type type)
 {
     struct resp_reader *reader = task->privdata;
@@ -33,7 +35,7 @@ static struct resp_reply *fill(const redisReadTask *task, enum resp_type type)
         return NULL;
     reply->type = type;
     reply->integer = 0;
-    reply->text_len = 0;
+    reply->whole_len = reply->text_len = 0;
     reply->text[0] = '\0';
     reply->has_info = false;
     return reply;
@@ -47,6 +49,27 @@ static void *filled(const redisReadTask *task)
 
 static const char not_resp2[] = "a reply of a type that RESP2 does not have";
 
+static int64_t decimal_of(const char *text, size_t len)
+{
+    int64_t number = 0;
+    if (len == 0 || len > DECIMAL_DIGITS)
+        return -1;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return -1;
+        number = number * 10 + (text[i] - '0');
+    }
+    return number;
+}
+
+/* TIME answers two strings: the only array whose elements anybody needs. */
+static void note_element(const redisReadTask *task, const char *text, size_t len)
+{
+    struct resp_reader *reader = task->privdata;
+    if (task->type == REDIS_REPLY_STRING && (unsigned)task->idx < 2)
+        reader->reply.decimal[task->idx] = decimal_of(text, len);
+}
+
 static void *on_string(const redisReadTask *task, char *text, size_t len)
 {
     enum resp_type type = RESP_STRING;
@@ -58,12 +81,15 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
         return refuse(task, not_resp2);
     struct resp_reply *reply = fill(task, type);
     if (reply) {
+        reply->whole_len = len;
         reply->text_len = len < RESP_TEXT_BYTES ? len : RESP_TEXT_BYTES;
         memcpy(reply->text, text, reply->text_len);
         reply->text[reply->text_len] = '\0';
         /* hiredis moves its buffer, so a long text must be read now. INFO's holds at least a run_id. */
         if (type == RESP_STRING && len > RUN_ID_HEX)
             reply->has_info = info_parse(text, len, &reply->info);
+    } else {
+        note_element(task, text, len);
     }
     return filled(task);
 }
@@ -94,6 +120,7 @@ static void *on_elements(const redisReadTask *task, size_t elements)
         return refuse(task, "an array of more than 256 elements");
     struct resp_reply *reply = fill(task, RESP_ARRAY);
     reply->integer = (long long)elements;
+    reply->decimal[0] = reply->decimal[1] = -1;
     return filled(task);
 }
 
@@ -135,8 +162,7 @@ static redisReplyObjectFunctions functions = {
     .createArray = on_array,
     .createInteger = on_integer,
     .createNil = on_nil,
-    RESP3_FUNCTIONS
-    .freeObject = on_free,
+    RESP3_FUNCTIONS.freeObject = on_free,
 };
 
 struct resp_reader *resp_reader_new(void)

@@ -6,17 +6,22 @@
 
 #include <assert.h>
 
-#define READ "local v=redis.pcall('GET',KEYS[1]) "
-#define OTHERWISE \
-    "if type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v end "
+#define READ      "local v=redis.pcall('GET',KEYS[1]) "
+#define OTHERWISE "if type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v end "
 
 static const struct {
     const char *text;
     const char *sha1; /* of text: EVALSHA's name for it */
 } scripts[RESP_SCRIPTS] = {
-    /* RELEASE: the Redlock page's compare and delete. 1: deleted, 0: not ours. */
-    {READ "if v==ARGV[1] then return redis.pcall('DEL',KEYS[1]) end " OTHERWISE "return 0",
-     "625bc60b5106bf750e1f70ef925d1c250ad103cb"},
+    /* RELEASE: the Redlock page's compare and delete. 1: deleted, 0: not ours. Asked with a second key, the mark
+     * that a daemon sets which waits for the name, 2: deleted, and another than ARGV[2] waits. */
+    {READ "if v==ARGV[1] then "
+          "local n=redis.pcall('DEL',KEYS[1]) "
+          "if n==1 and KEYS[2] then "
+          "local w=redis.pcall('GET',KEYS[2]) "
+          "if type(w)=='string' and w~=ARGV[2] then return 2 end end "
+          "return n end " OTHERWISE "return 0",
+     "8b3dbed48cc72340f86949176fb18bcf9cda7d75"},
     /* EXTEND: PEXPIRE, never SET, and never to less than the key has: a late or short one must not cut what a
      * holder was told. The TTL it has now; -2: not ours. */
     {READ "if v==ARGV[1] then "
@@ -29,6 +34,12 @@ static const struct {
     /* CHECK: the TTL that is left (0 for a key that has none); -2: not ours. */
     {READ "if v==ARGV[1] then return math.max(0,redis.call('PTTL',KEYS[1])) end " OTHERWISE "return -2",
      "1bfe6359abdbd1ab95fdfc2615a42c8c9852138c"},
+    /* MOVE: another token in the place of this one; the TTL stays as it is. 1: moved, 0: not ours. */
+    {READ "if v==ARGV[1] then "
+          "local r=redis.pcall('SET',KEYS[1],ARGV[2],'KEEPTTL') "
+          "if r.err then return r end "
+          "return 1 end " OTHERWISE "return 0",
+     "2da0b019ea56da9797c26b749601bbd42649bd99"},
 };
 
 const char *resp_script_text(unsigned script)
@@ -46,12 +57,10 @@ const char *resp_script_sha1(unsigned script)
 int resp_script_of(enum command_verb verb)
 {
     switch (verb) {
-    case COMMAND_RELEASE:
-        return 0;
-    case COMMAND_EXTEND:
-        return 1;
-    case COMMAND_CHECK:
-        return 2;
+    case COMMAND_RELEASE: return 0;
+    case COMMAND_EXTEND: return 1;
+    case COMMAND_CHECK: return 2;
+    case COMMAND_MOVE: return 3;
     case COMMAND_TIME:
     case COMMAND_GROUP:
     case COMMAND_PROBE:
@@ -60,14 +69,12 @@ int resp_script_of(enum command_verb verb)
     case COMMAND_HEAL:
     case COMMAND_GET:
     case COMMAND_WANT:
-    case COMMAND_MOVE:
     case COMMAND_CLIENT_ID:
     case COMMAND_INFO:
     case COMMAND_KILL:
     case COMMAND_SET:
     case COMMAND_ZADD:
-    case COMMAND_ZSCORE:
-        break;
+    case COMMAND_ZSCORE: break;
     }
     return -1;
 }

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/group.h"
 #include "proto/info.h"
+#include "proto/line.h"
 #include "proto/resp.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -15,13 +17,43 @@ static const unsigned kinds[] = {
     [COMMAND_CLIENT_ID] = 1u << VOTE_NUMBER,
     [COMMAND_INFO] = 1u << VOTE_INFO,
     [COMMAND_KILL] = 1u << VOTE_NUMBER,
+    [COMMAND_TIME] = 1u << VOTE_NUMBER,
+    [COMMAND_GROUP] = 1u << VOTE_GROUP | 1u << VOTE_NO | 1u << VOTE_UNREADABLE,
+    [COMMAND_PROBE] = 1u << VOTE_GROUP | 1u << VOTE_NO | 1u << VOTE_UNREADABLE,
+    [COMMAND_GROUP_SET] = 1u << VOTE_YES,
+    [COMMAND_GROUP_NEW] = 1u << VOTE_YES | 1u << VOTE_NO,
     [COMMAND_SET] = 1u << VOTE_YES | 1u << VOTE_NO,
+    [COMMAND_HEAL] = 1u << VOTE_YES | 1u << VOTE_NO,
+    [COMMAND_GET] = 1u << VOTE_TOKEN | 1u << VOTE_NO,
     [COMMAND_ZADD] = 1u << VOTE_YES | 1u << VOTE_NO,
     [COMMAND_ZSCORE] = 1u << VOTE_NUMBER,
-    [COMMAND_RELEASE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_WANT] = 1u << VOTE_YES,
+    [COMMAND_RELEASE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_WANTED | 1u << VOTE_NOT_RUN,
     [COMMAND_EXTEND] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_CHECK] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_MOVE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
 };
+
+/* What is read is written the same again, but for what was passed over. */
+static void check_group(const struct resp_reply *reply, const struct group *group)
+{
+    char text[GROUP_BYTES];
+    size_t len = group_text(text, group);
+    assert(reply->text_len >= len && memcmp(reply->text, text, len) == 0);
+    assert(reply->text_len == len || reply->text[len] == ' ');
+    assert(group->masters > 0 && group->max_ttl_ms > 0 && group->from_ms > 0);
+    assert(group->max_ttl_ms < INT64_MAX / 4 && group->from_ms < INT64_MAX / 4);
+}
+
+static void check_token(const struct resp_reply *reply, const struct token *token)
+{
+    static const struct token zero;
+    char text[TOKEN_HEX];
+    line_token_hex(text, token);
+    assert(memcmp(token, &zero, sizeof zero) != 0);
+    assert(reply->text_len != TOKEN_HEX || strspn(reply->text, "0123456789abcdef") != TOKEN_HEX ||
+           strspn(reply->text, "0") == TOKEN_HEX || memcmp(text, reply->text, TOKEN_HEX) == 0);
+}
 
 static void check_vote(enum command_verb verb, const struct resp_reply *reply)
 {
@@ -32,7 +64,12 @@ static void check_vote(enum command_verb verb, const struct resp_reply *reply)
         return;
     }
     assert(kinds[verb] & 1u << vote.kind);
-    assert((reply->type == RESP_ERROR) == (vote.kind == VOTE_NOT_RUN));
+    bool told = vote.kind == VOTE_UNREADABLE || vote.kind == VOTE_TOKEN; /* by WRONGTYPE too */
+    assert(told || (reply->type == RESP_ERROR) == (vote.kind == VOTE_NOT_RUN));
+    if (vote.kind == VOTE_GROUP)
+        check_group(reply, &vote.group);
+    if (vote.kind == VOTE_TOKEN)
+        check_token(reply, &vote.token);
     if (vote.kind == VOTE_NUMBER)
         assert(vote.number <= (verb == COMMAND_ZSCORE ? FENCE_MAX : INT64_MAX));
     if (vote.kind == VOTE_INFO)
@@ -52,9 +89,12 @@ static uint32_t check_reply(const struct resp_reply *reply)
 {
     assert(reply->type <= RESP_ARRAY && reply->text_len <= RESP_TEXT_BYTES && !reply->text[reply->text_len]);
     assert(reply->type != RESP_ARRAY || (reply->integer >= 0 && reply->integer <= RESP_ARRAY_ELEMENTS));
-    for (unsigned verb = COMMAND_CLIENT_ID; verb <= COMMAND_CHECK; verb++)
+    for (unsigned verb = COMMAND_CLIENT_ID; verb <= COMMAND_MOVE; verb++)
         check_vote((enum command_verb)verb, reply);
     uint32_t sum = digest(2166136261u, reply->text, reply->text_len);
+    sum = digest(sum, &reply->whole_len, sizeof reply->whole_len);
+    if (reply->type == RESP_ARRAY)
+        sum = digest(sum, reply->decimal, sizeof reply->decimal);
     sum = digest(sum, &reply->type, sizeof reply->type);
     return digest(sum, &reply->integer, sizeof reply->integer);
 }

@@ -362,14 +362,14 @@ START_TEST(scripts_flushed)
     ck_assert_uint_eq(told.vote[101].vote.number, 20000);
     ck_assert_int_eq(told.vote[102].vote.kind, VOTE_YES);
     server_ask(&server, "INFO commandstats", stats, sizeof stats);
-    ck_assert_ptr_nonnull(strstr(stats, "cmdstat_script|load:calls=5,"));
+    ck_assert_ptr_nonnull(strstr(stats, "cmdstat_script|load:calls=6,"));
     /* And once more: each is loaded whenever it is missing. */
     server_say(&server, "SCRIPT FLUSH");
     send_command(COMMAND_CHECK, 0, 104);
     node_flush(node);
     UNTIL(told.votes == 104);
     ck_assert_int_eq(told.vote[103].vote.kind, VOTE_NOT_RUN);
-    UNTIL((server_ask(&server, "INFO commandstats", stats, sizeof stats), strstr(stats, "load:calls=6,")));
+    UNTIL((server_ask(&server, "INFO commandstats", stats, sizeof stats), strstr(stats, "load:calls=7,")));
     ck_assert_uint_eq(told.lost, 0);
 }
 END_TEST
@@ -587,7 +587,7 @@ static void fake_say(const char *text)
 static void fake_login(void)
 {
     fake_accept();
-    UNTIL(fake_has(resp_script_text(2)));
+    UNTIL(fake_has(resp_script_text(RESP_SCRIPTS - 1)));
     for (unsigned i = 0; i < RESP_SCRIPTS; i++) {
         char reply[64];
         snprintf(reply, sizeof reply, "$40\r\n%s\r\n", resp_script_sha1(i));
@@ -751,7 +751,7 @@ START_TEST(loading_at_login)
     dial_unix(fake.path);
     for (unsigned i = 0; i < 3; i++) {
         fake_accept();
-        UNTIL(fake_has(resp_script_text(2)));
+        UNTIL(fake_has(resp_script_text(RESP_SCRIPTS - 1)));
         fake_say("-LOADING Redis is loading the dataset in memory\r\n");
         UNTIL(dials() == i + 1);
     }
@@ -768,7 +768,7 @@ START_TEST(another_script_at_login)
 {
     dial_unix(fake.path);
     fake_accept();
-    UNTIL(fake_has(resp_script_text(2)));
+    UNTIL(fake_has(resp_script_text(RESP_SCRIPTS - 1)));
     fake_say("$40\r\n0123456789012345678901234567890123456789\r\n");
     UNTIL(told.failed);
     ck_assert_str_eq(row_why(), "login_refused");
@@ -822,7 +822,7 @@ START_TEST(a_script_that_cannot_be_loaded)
         send_command(COMMAND_CHECK, 0, i);
         node_flush(node);
         fake_say("-NOSCRIPT No matching script.\r\n");
-        UNTIL(fake_has(resp_script_text(2)));
+        UNTIL(fake_has(resp_script_text((unsigned)resp_script_of(COMMAND_CHECK))));
         ck_assert_uint_eq(told.votes, i);
         fake_say("-OOM no\r\n");
         UNTIL(log_count("class=OOM") == 1);

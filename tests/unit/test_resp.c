@@ -5,9 +5,10 @@
 #include "proto/resp.h"
 #include "tests/unit/server.h"
 
-#define SHA_RELEASE "625bc60b5106bf750e1f70ef925d1c250ad103cb"
+#define SHA_RELEASE "8b3dbed48cc72340f86949176fb18bcf9cda7d75"
 #define SHA_EXTEND "597b350106054f61854faf4326629759dd6753d6"
 #define SHA_CHECK "1bfe6359abdbd1ab95fdfc2615a42c8c9852138c"
+#define SHA_MOVE "2da0b019ea56da9797c26b749601bbd42649bd99"
 #define TOKEN_TEXT "000102030405060708090a0b0c0d0e0f10111213"
 
 static struct command command_of(enum command_verb verb, const char *name, uint64_t number)

@@ -1,0 +1,90 @@
+#include "proto/group.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* 15 digits of milliseconds are thirty thousand years, and sums of them fit into 64 bits. */
+enum { MASTERS_DIGITS = 9, TTL_DIGITS = 15, FROM_DIGITS = 15 };
+
+struct rest {
+    const char *at, *end;
+};
+
+size_t group_text(char out[GROUP_BYTES], const struct group *group)
+{
+    assert(group->max_ttl_ms > 0 && group->from_ms > 0);
+    int len = snprintf(out, GROUP_BYTES, "1 N=%" PRIu32 " max_ttl=%" PRId64 " run=%.*s from=%" PRId64,
+                       group->masters, group->max_ttl_ms, RUN_ID_HEX, group->run_id, group->from_ms);
+    assert(len > 0 && len < GROUP_BYTES);
+    return (size_t)len;
+}
+
+static bool take_text(struct rest *rest, const char *text)
+{
+    size_t len = strlen(text);
+    if ((size_t)(rest->end - rest->at) < len || memcmp(rest->at, text, len) != 0)
+        return false;
+    rest->at += len;
+    return true;
+}
+
+static bool take_number(struct rest *rest, unsigned digits, int64_t *number)
+{
+    unsigned n = 0;
+    if (rest->at == rest->end || *rest->at == '0')
+        return false;
+    for (*number = 0; rest->at < rest->end && *rest->at >= '0' && *rest->at <= '9'; rest->at++, n++) {
+        if (n == digits)
+            return false;
+        *number = *number * 10 + (*rest->at - '0');
+    }
+    return n > 0;
+}
+
+static bool take_run_id(struct rest *rest, char run_id[RUN_ID_HEX])
+{
+    if (rest->end - rest->at < RUN_ID_HEX)
+        return false;
+    for (unsigned i = 0; i < RUN_ID_HEX; i++) {
+        if (!memchr("0123456789abcdefABCDEF", rest->at[i], 22))
+            return false;
+    }
+    memcpy(run_id, rest->at, RUN_ID_HEX);
+    rest->at += RUN_ID_HEX;
+    return true;
+}
+
+/* " key=value": at least a byte each, all of them printable. */
+static bool take_unknown(struct rest *rest)
+{
+    const char *equals = NULL;
+    if (*rest->at != ' ')
+        return false;
+    const char *key = ++rest->at;
+    for (; rest->at < rest->end && *rest->at != ' '; rest->at++) {
+        if (*rest->at < 0x21 || *rest->at > 0x7e)
+            return false;
+        if (*rest->at == '=' && equals == NULL)
+            equals = rest->at;
+    }
+    return equals != NULL && equals > key && equals + 1 < rest->at;
+}
+
+bool group_parse(const char *text, size_t len, struct group *group)
+{
+    struct rest rest = {text, text + len};
+    int64_t masters;
+    if (!take_text(&rest, "1 N=") || !take_number(&rest, MASTERS_DIGITS, &masters) ||
+        !take_text(&rest, " max_ttl=") || !take_number(&rest, TTL_DIGITS, &group->max_ttl_ms) ||
+        !take_text(&rest, " run=") || !take_run_id(&rest, group->run_id) || !take_text(&rest, " from=") ||
+        !take_number(&rest, FROM_DIGITS, &group->from_ms))
+        return false;
+    group->masters = (uint32_t)masters;
+    while (rest.at < rest.end) {
+        if (!take_unknown(&rest))
+            return false;
+    }
+    return true;
+}

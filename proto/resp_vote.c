@@ -1,0 +1,255 @@
+/* Replies -> votes. */
+#include "proto/resp.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/group.h"
+
+/* ---- votes ---- */
+
+static const char *const error_names[] = {
+    [ERROR_OTHER] = "OTHER",
+    [ERROR_OOM] = "OOM",
+    [ERROR_READONLY] = "READONLY",
+    [ERROR_MISCONF] = "MISCONF",
+    [ERROR_NOREPLICAS] = "NOREPLICAS",
+    [ERROR_LOADING] = "LOADING",
+    [ERROR_BUSY] = "BUSY",
+    [ERROR_NOPERM] = "NOPERM",
+    [ERROR_NOAUTH] = "NOAUTH",
+    [ERROR_WRONGTYPE] = "WRONGTYPE",
+};
+
+enum { ERRORS = sizeof error_names / sizeof error_names[0] };
+
+const char *resp_error_name(enum vote_error error)
+{
+    assert((unsigned)error < ERRORS);
+    return error_names[error];
+}
+
+/* Redis classes its errors by their first word. */
+static bool first_word_is(const char *text, size_t text_len, const char *word)
+{
+    size_t len = strlen(word);
+    if (text_len < len || memcmp(text, word, len) != 0)
+        return false;
+    return text_len == len || text[len] == ' ';
+}
+
+/* Redis 6.2 puts a script's place before the errors of its own checks: "@user_script: 1: -OOM command not ...". */
+static void past_script_place(const char **text, size_t *len)
+{
+    const char *place = memmem(*text, *len, ": -", 3);
+    if (*text[0] != '@' || place == NULL)
+        return;
+    *len -= (size_t)(place + 3 - *text);
+    *text = place + 3;
+}
+
+enum vote_error resp_error(const struct resp_reply *reply)
+{
+    const char *text = reply->text;
+    size_t len = reply->text_len;
+    past_script_place(&text, &len);
+    for (unsigned error = ERROR_OTHER + 1; error < ERRORS; error++) {
+        if (first_word_is(text, len, error_names[error]))
+            return (enum vote_error)error;
+    }
+    /* What a script was not allowed to do comes as a plain ERR. */
+    if (strstr(reply->text, "executing the script can't run") != NULL)
+        return ERROR_NOPERM;
+    return first_word_is(text, len, "WRONGPASS") ? ERROR_NOAUTH : ERROR_OTHER;
+}
+
+static void vote_number(struct vote *vote, uint64_t number)
+{
+    vote->kind = VOTE_NUMBER;
+    vote->number = number;
+}
+
+static void vote_integer(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_INTEGER && reply->integer >= 0)
+        vote_number(vote, (uint64_t)reply->integer);
+}
+
+/* ZADD and MOVE: 1 or 0. */
+static void vote_yes_no(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_INTEGER && (reply->integer == 0 || reply->integer == 1))
+        vote->kind = reply->integer ? VOTE_YES : VOTE_NO;
+}
+
+/* 2: deleted, and another daemon's mark was there. */
+static void vote_release(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_INTEGER && reply->integer == 2)
+        vote->kind = VOTE_WANTED;
+    else
+        vote_yes_no(reply, vote);
+}
+
+static void vote_ok(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_STATUS && first_word_is(reply->text, reply->text_len, "OK"))
+        vote->kind = VOTE_YES;
+}
+
+/* SET with NX. */
+static void vote_set(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_NIL)
+        vote->kind = VOTE_NO;
+    else
+        vote_ok(reply, vote);
+}
+
+/* A score is a double that arrives as text, "1732200000000000" or "1.7e+15". What was not written by us is
+ * rounded up and clamped, so that a fence above it is above it. */
+static void vote_score(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_NIL) {
+        vote_number(vote, 0);
+        return;
+    }
+    if (reply->type != RESP_STRING || !reply->text_len || strchr(" \t\r\n\v\f", reply->text[0]))
+        return;
+    char *end;
+    double score = strtod(reply->text, &end);
+    if (end != reply->text + reply->text_len || score != score)
+        return;
+    if (score <= 0) {
+        vote_number(vote, 0);
+    } else if (score >= (double)FENCE_MAX) {
+        vote_number(vote, FENCE_MAX);
+    } else {
+        uint64_t whole = (uint64_t)score;
+        vote_number(vote, (double)whole < score ? whole + 1 : whole);
+    }
+}
+
+static void vote_ttl(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_INTEGER && reply->integer < 0)
+        vote->kind = VOTE_NO;
+    else
+        vote_integer(reply, vote);
+}
+
+static void vote_info(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type != RESP_STRING || !reply->has_info)
+        return;
+    vote->kind = VOTE_INFO;
+    vote->info = reply->info;
+}
+
+/* Seconds, and microseconds within them. A clock that is not between 1970 and 5138 is none, and what is counted
+ * from it stays far from overflow. */
+static void vote_time(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type != RESP_ARRAY || reply->integer != 2)
+        return;
+    int64_t seconds = reply->decimal[0], us = reply->decimal[1];
+    if (seconds > 0 && seconds <= INT64_C(99999999999) && us >= 0 && us < 1000000)
+        vote_number(vote, (uint64_t)(seconds * 1000 + us / 1000));
+}
+
+static void vote_group(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_NIL)
+        vote->kind = VOTE_NO;
+    else if (reply->type == RESP_STRING)
+        vote->kind =
+            reply->whole_len == reply->text_len && group_parse(reply->text, reply->text_len, &vote->group)
+                ? VOTE_GROUP
+                : VOTE_UNREADABLE;
+}
+
+/* As we write it: lower case. The scripts compare bytes, so that other digits are another value. */
+static bool token_parse(const struct resp_reply *reply, struct token *token)
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned some = 0;
+    if (reply->whole_len != TOKEN_HEX)
+        return false;
+    for (unsigned i = 0; i < TOKEN_HEX; i++) {
+        const char *digit = memchr(hex, reply->text[i], 16);
+        if (digit == NULL)
+            return false;
+        unsigned value = (unsigned)(digit - hex);
+        some |= value;
+        token->bytes[i / 2] = (uint8_t)(i % 2 ? token->bytes[i / 2] << 4 | value : value);
+    }
+    return some != 0; /* all zero is no token */
+}
+
+/* FNV-1a, with another start for each word of the token. Of a long value its length and its beginning. */
+static void token_hash(const struct resp_reply *reply, struct token *token)
+{
+    for (unsigned word = 0; word < TOKEN_BYTES / 4; word++) {
+        uint64_t hash = UINT64_C(14695981039346656037) + word;
+        for (size_t i = 0; i < reply->text_len; i++)
+            hash = (hash ^ (uint8_t)reply->text[i]) * UINT64_C(1099511628211);
+        hash = (hash ^ reply->whole_len) * UINT64_C(1099511628211);
+        uint32_t high = (uint32_t)(hash >> 32);
+        memcpy(token->bytes + word * 4, &high, 4);
+    }
+}
+
+/* Whose the key is. Any value says that it is somebody's. */
+static void vote_token(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type == RESP_NIL) {
+        vote->kind = VOTE_NO;
+    } else if (reply->type == RESP_STRING) {
+        vote->kind = VOTE_TOKEN;
+        if (!token_parse(reply, &vote->token))
+            token_hash(reply, &vote->token);
+    }
+}
+
+static void vote_error(enum command_verb verb, const struct resp_reply *reply, struct vote *vote)
+{
+    vote->error = resp_error(reply);
+    if (resp_script_of(verb) >= 0 && first_word_is(reply->text, reply->text_len, "NOSCRIPT")) {
+        vote->kind = VOTE_NOT_RUN;
+    } else if (vote->error == ERROR_WRONGTYPE && (verb == COMMAND_GROUP || verb == COMMAND_PROBE)) {
+        vote->kind = VOTE_UNREADABLE;
+    } else if (vote->error == ERROR_WRONGTYPE && verb == COMMAND_GET) {
+        vote->kind = VOTE_TOKEN;
+        token_hash(reply, &vote->token);
+    }
+}
+
+void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vote *vote)
+{
+    *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_OTHER};
+    if (reply->type == RESP_ERROR) {
+        vote_error(verb, reply, vote);
+        return;
+    }
+    switch (verb) {
+    case COMMAND_CLIENT_ID:
+    case COMMAND_KILL: vote_integer(reply, vote); break;
+    case COMMAND_INFO: vote_info(reply, vote); break;
+    case COMMAND_TIME: vote_time(reply, vote); break;
+    case COMMAND_GROUP:
+    case COMMAND_PROBE: vote_group(reply, vote); break;
+    case COMMAND_GET: vote_token(reply, vote); break;
+    case COMMAND_GROUP_SET:
+    case COMMAND_WANT: vote_ok(reply, vote); break;
+    case COMMAND_GROUP_NEW:
+    case COMMAND_SET:
+    case COMMAND_HEAL: vote_set(reply, vote); break;
+    case COMMAND_ZADD:
+    case COMMAND_MOVE: vote_yes_no(reply, vote); break;
+    case COMMAND_RELEASE: vote_release(reply, vote); break;
+    case COMMAND_ZSCORE: vote_score(reply, vote); break;
+    case COMMAND_EXTEND:
+    case COMMAND_CHECK: vote_ttl(reply, vote); break;
+    }
+}
