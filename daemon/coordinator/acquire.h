@@ -15,7 +15,9 @@ void acquire_begin(struct coordinator *c, struct resource *resource);
 void acquire_abandon(struct coordinator *c, struct resource *resource);
 
 void acquire_look(struct coordinator *c, struct round *round, bool late);
-void acquire_fence_vote(struct round *round, unsigned master, enum command_verb verb,
-                        const struct vote *vote);
+
+/* The fence is there, or cannot be had. */
+void acquire_grant(struct coordinator *c, struct round *round);
+void acquire_fail(struct coordinator *c, struct round *round, enum reply_code code);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "daemon/coordinator/acquire.h"
 #include "daemon/coordinator/extend.h"
+#include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/master.h"
 
 static void fly(struct coordinator *c, struct round *round)
@@ -151,7 +152,7 @@ void round_vote(struct coordinator *c, struct round *round, unsigned master, enu
         return;
     }
     if (is_fencing(verb))
-        acquire_fence_vote(round, master, verb, vote);
+        fence_vote(round, master, verb, vote);
     else
         count(c, round, master, vote);
     look(c, round, false);
