@@ -63,6 +63,30 @@ int conf_read(struct conf *conf, const char *path, FILE *errors);
 /* The same of text in memory, called name in messages: for tests. */
 int conf_parse(struct conf *conf, const char *name, const char *text, size_t len, FILE *errors);
 
+/* The same while the daemon runs: only of a regular file, since a pipe might never end. */
+int conf_read_again(struct conf *conf, const char *path, FILE *errors);
+
+/* From when on a setting counts that was changed in a file which is read again. */
+enum conf_when {
+    CONF_AT_ONCE,
+    CONF_NEW_CLIENTS, /* for those who connect from now on */
+    CONF_NEXT_LOGIN,  /* at a master */
+    CONF_RESTART,     /* not before this daemon is started again ... */
+    CONF_ALL_RESTART, /* ... or every daemon that works on these masters */
+};
+
+struct conf_change {
+    const char *key; /* "password": no setting, but what node_password_file or a URL holds */
+    enum conf_when when;
+    const char *with;      /* it was not taken, because this other key was not; NULL: by itself */
+    const char *from, *to; /* as in SHOW CONFIG; NULL of lists and secrets. Good for the call */
+};
+
+/* Takes over from fresh (whole and consistent) what may change while the daemon runs, so that conf stays
+ * consistent. told() hears of each difference, also of those that were left. */
+void conf_update(struct conf *conf, const struct conf *fresh,
+                 void (*told)(void *arg, const struct conf_change *change), void *arg);
+
 /* One, two and even numbers of masters: true, and a line that says how many failures they survive. */
 bool conf_masters_advice(unsigned masters, char *out, size_t size);
 

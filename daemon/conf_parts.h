@@ -4,7 +4,8 @@
  *     conf_value.c    one value: text -> field, field -> text
  *     conf_address.c  addresses and URLs
  *     conf_read.c     YAML -> settings, every error with its place
- *     conf_check.c    what holds between settings; secrets; warnings */
+ *     conf_check.c    what holds between settings; secrets; warnings
+ *     conf_update.c   a file that was read again */
 #ifndef REDLOCKD_CONF_PARTS_H
 #define REDLOCKD_CONF_PARTS_H
 
@@ -31,7 +32,9 @@ struct conf_setting {
     const char *key;
     const struct conf_kind *kind;
     size_t offset;
-    int64_t min, max; /* numbers only */
+    int64_t min, max;    /* numbers only */
+    enum conf_when when; /* a change of it counts ... */
+    const char *with;    /* ... but only where that of this key does; NULL: by itself */
 };
 
 extern const struct conf_setting conf_settings[CONF_KEYS];

@@ -67,6 +67,9 @@ void conns_notice(struct conns *conns, uint64_t session, const struct notice *no
 void conns_ended(struct conns *conns, uint64_t session);
 void conns_drain(struct conns *conns); /* !DRAIN to everybody */
 
+/* conf was changed where conf_update() may: time-outs that run are counted anew. */
+void conns_reconfigure(struct conns *conns);
+
 /* Writes what was collected, closes what is to be closed. Once a turn. */
 void conns_flush(struct conns *conns);
 bool conns_idle(const struct conns *conns); /* no request unanswered, nothing left to write */

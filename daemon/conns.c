@@ -136,6 +136,11 @@ struct conns *conns_new(struct event_base *base, const struct conf *conf, const 
     return all;
 }
 
+void conns_reconfigure(struct conns *all)
+{
+    event_active(&all->timer, EV_TIMEOUT, 0);
+}
+
 void conns_free(struct conns *all)
 {
     if (!all)

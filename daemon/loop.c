@@ -323,6 +323,27 @@ int loop_run(struct loop *loop)
 
 /* ---- its life ---- */
 
+static struct coordinator_config configuration(const struct conf *conf)
+{
+    return (struct coordinator_config){
+        .masters = conf->masters,
+        .default_ttl_ms = conf->default_ttl_ms,
+        .min_ttl_ms = conf->min_ttl_ms,
+        .max_ttl_ms = conf->max_ttl_ms,
+        .node_timeout_ms = conf->node_timeout_ms,
+        .min_validity_ms = conf->min_validity_ms,
+        .retry_min_ms = conf->retry_min_ms,
+        .retry_max_ms = conf->retry_max_ms,
+        .drain_timeout_ms = conf->drain_timeout_ms,
+        .restart_guard = conf->restart_guard,
+        .max_sessions = (uint32_t)conf->max_clients,
+        .max_locks = (uint32_t)conf->max_locks,
+        .max_waiters = (uint32_t)conf->max_waiters,
+        .max_locks_per_client = (uint32_t)conf->max_locks_per_client,
+        .max_waits_per_client = (uint32_t)conf->max_waits_per_client,
+    };
+}
+
 void loop_drain(struct loop *loop)
 {
     if (loop->draining)
@@ -343,6 +364,14 @@ void loop_stop(struct loop *loop)
     loop->stopping = true;
 }
 
+void loop_reconfigure(struct loop *loop)
+{
+    struct coordinator_config config = configuration(loop->conf);
+    coordinator_configure(loop->coordinator, &config);
+    conns_reconfigure(loop->conns);
+    loop->active = true;
+}
+
 struct event_base *loop_base(struct loop *loop)
 {
     return loop->base;
@@ -361,23 +390,7 @@ uint16_t loop_port(const struct loop *loop, unsigned listener)
 
 static struct coordinator *make_coordinator(const struct conf *conf, const uint8_t random[32])
 {
-    struct coordinator_config config = {
-        .masters = conf->masters,
-        .default_ttl_ms = conf->default_ttl_ms,
-        .min_ttl_ms = conf->min_ttl_ms,
-        .max_ttl_ms = conf->max_ttl_ms,
-        .node_timeout_ms = conf->node_timeout_ms,
-        .min_validity_ms = conf->min_validity_ms,
-        .retry_min_ms = conf->retry_min_ms,
-        .retry_max_ms = conf->retry_max_ms,
-        .drain_timeout_ms = conf->drain_timeout_ms,
-        .restart_guard = conf->restart_guard,
-        .max_sessions = (uint32_t)conf->max_clients,
-        .max_locks = (uint32_t)conf->max_locks,
-        .max_waiters = (uint32_t)conf->max_waiters,
-        .max_locks_per_client = (uint32_t)conf->max_locks_per_client,
-        .max_waits_per_client = (uint32_t)conf->max_waits_per_client,
-    };
+    struct coordinator_config config = configuration(conf);
     memcpy(&config.hash_seed, random, sizeof config.hash_seed);
     memcpy(&config.self, random + sizeof config.hash_seed, sizeof config.self);
     return coordinator_new(&config);

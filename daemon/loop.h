@@ -24,6 +24,8 @@ int loop_run(struct loop *loop);
 /* From signal callbacks of loop_base(). */
 void loop_drain(struct loop *loop); /* say !DRAIN, wait for the holders, then stop */
 void loop_stop(struct loop *loop);  /* now */
+/* conf was changed where conf_update() may: from now on that counts. */
+void loop_reconfigure(struct loop *loop);
 struct event_base *loop_base(struct loop *loop);
 /* Called once when the listeners are open. */
 void loop_on_ready(struct loop *loop, void (*ready)(void *arg), void *arg);

@@ -11,6 +11,7 @@
 #include "daemon/dev.h"
 #include "daemon/log.h"
 #include "daemon/loop.h"
+#include "daemon/reload.h"
 
 #define DEFAULT_FILE "/etc/redlockd/redlockd.yaml"
 
@@ -37,7 +38,10 @@ struct options {
 
 struct daemon {
     struct loop *loop;
-    struct dev *dev; /* NULL: real masters */
+    struct conf *conf;
+    const char *file;         /* NULL: --dev */
+    int64_t read_max_clients; /* as the file has it */
+    struct dev *dev;          /* NULL: real masters */
     struct event *signals[SIGNALS];
     bool draining;
     bool terminal; /* stdin was one at the start */
@@ -140,7 +144,10 @@ static void reload_asked(evutil_socket_t number, short what, void *arg)
         stop_asked(number, what, arg);
         return;
     }
-    log_warn("reload", "why=\"the configuration is read at the start only; restart to change it\"");
+    if (!d->file)
+        log_warn("reload", "why=\"--dev has no configuration that could be read again\"");
+    else if (reload(d->conf, d->file, d->read_max_clients))
+        loop_reconfigure(d->loop);
 }
 
 static void ready(void *arg)
@@ -164,8 +171,9 @@ static bool signals_watch(struct daemon *d)
     return true;
 }
 
-static int daemon_run(struct daemon *d, struct conf *conf)
+static int daemon_run(struct daemon *d)
 {
+    struct conf *conf = d->conf;
     log_set_level(conf->log_level);
     if (!descriptors_raise(conf))
         return EXIT_FAILURE;
@@ -186,9 +194,9 @@ static int daemon_run(struct daemon *d, struct conf *conf)
 
 int main(int argc, char **argv)
 {
-    static struct conf conf; /* large, and borrowed by everything */
+    static struct conf conf; /* large, and borrowed by everything; changed by reload() alone */
     struct options o = options_parse(argc, argv);
-    struct daemon d = {.terminal = isatty(STDIN_FILENO)};
+    struct daemon d = {.conf = &conf, .terminal = isatty(STDIN_FILENO)};
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN); /* until there is a loop that handles it */
 
@@ -196,17 +204,20 @@ int main(int argc, char **argv)
         d.dev = dev_start(&conf, o.dev);
         if (!d.dev)
             return EXIT_FAILURE;
-    } else if (conf_read(&conf, o.file ? o.file : DEFAULT_FILE, stderr) > 0) {
-        return EXIT_FAILURE;
+    } else {
+        d.file = o.file ? o.file : DEFAULT_FILE;
+        if (conf_read(&conf, d.file, stderr) > 0)
+            return EXIT_FAILURE;
+        d.read_max_clients = conf.max_clients;
     }
     if (o.print)
         conf_print(&conf, stdout);
     if (o.check)
-        printf("%s: no errors\n", o.file ? o.file : DEFAULT_FILE);
+        printf("%s: no errors\n", d.file);
     if (o.print || o.check)
         return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 
-    int status = daemon_run(&d, &conf);
+    int status = daemon_run(&d);
     if (d.dev)
         dev_stop(d.dev);
     return status;

@@ -64,6 +64,23 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
     return c;
 }
 
+void coordinator_configure(struct coordinator *c, const struct coordinator_config *config)
+{
+    c->config.default_ttl_ms = config->default_ttl_ms;
+    c->config.min_ttl_ms = config->min_ttl_ms;
+    c->config.node_timeout_ms = config->node_timeout_ms;
+    c->config.min_validity_ms = config->min_validity_ms;
+    c->config.retry_min_ms = config->retry_min_ms;
+    c->config.retry_max_ms = config->retry_max_ms;
+    c->config.drain_timeout_ms = config->drain_timeout_ms;
+    c->config.max_locks_per_client = config->max_locks_per_client;
+    c->config.max_waits_per_client = config->max_waits_per_client;
+    /* What comes into these lists later must not have to go before what is there. */
+    flights_hasten(&c->rounds_live, c->now_ms + config->node_timeout_ms);
+    flights_hasten(&c->releases_live, c->now_ms + config->node_timeout_ms);
+    masters_reconfigured(c);
+}
+
 void coordinator_free(struct coordinator *c)
 {
     if (c == NULL)

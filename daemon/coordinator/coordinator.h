@@ -125,6 +125,10 @@ struct actions {
 struct coordinator *coordinator_new(const struct coordinator_config *config);
 void coordinator_free(struct coordinator *c);
 
+/* Between two steps: other time-outs, TTLs and limits of a client, from now on. Masters, max_ttl, restart_guard,
+ * the sizes of tables, hash_seed and self stay as they are, whatever config has. */
+void coordinator_configure(struct coordinator *c, const struct coordinator_config *config);
+
 /* When it wants an EVENT_TIMER next; INT64_MAX: never. May lie in the past: work is
  * queued, and each step does one unit of it. */
 int64_t coordinator_deadline(const struct coordinator *c);

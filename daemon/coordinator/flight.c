@@ -35,6 +35,14 @@ void flight_make_stale(struct flights *flights, struct flight *flight)
     flights->stale = flight;
 }
 
+/* What is cut stays in order: it is the tail of the list. */
+void flights_hasten(struct flights *flights, int64_t at_ms)
+{
+    for (struct flight *flight = flights->last; flight != NULL && flight->timeout_ms > at_ms;
+         flight = flight->prev)
+        flight->timeout_ms = at_ms;
+}
+
 struct flight *flight_take_stale(struct flights *flights)
 {
     struct flight *flight = flights->stale;

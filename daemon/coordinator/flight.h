@@ -25,6 +25,7 @@ struct flights {
 void flight_add(struct flights *flights, struct flight *flight);
 void flight_remove(struct flights *flights, struct flight *flight); /* also from the stale */
 void flight_make_stale(struct flights *flights, struct flight *flight);
+void flights_hasten(struct flights *flights, int64_t at_ms); /* none waits any longer than that */
 struct flight *flight_take_stale(struct flights *flights); /* stale no more; NULL: none is */
 
 /* The owner of type, which holds it as its member flight. */

@@ -389,6 +389,12 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
     rearm(c, m);
 }
 
+void masters_reconfigured(struct coordinator *c)
+{
+    for (unsigned i = 0; i < c->config.masters; i++)
+        rearm(c, &c->masters[i]);
+}
+
 void masters_overdue(struct coordinator *c, masters_t masters)
 {
     for (unsigned i = 0; i < c->config.masters; i++) {

@@ -20,5 +20,7 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
 
 /* These masters did not answer within node_timeout. */
 void masters_overdue(struct coordinator *c, masters_t masters);
+/* node_timeout is another one now. */
+void masters_reconfigured(struct coordinator *c);
 
 #endif

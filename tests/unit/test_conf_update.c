@@ -1,0 +1,251 @@
+/* A file that is read again: what of it is taken over while the daemon runs. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/conf_said.h"
+
+static struct conf running;
+static char changes[4096]; /* "key=when ", with "(other)" behind a key that waits for another */
+static const char *const when_names[] = {"once", "clients", "login", "restart", "all"};
+
+static void told(void *arg, const struct conf_change *change)
+{
+    (void)arg;
+    size_t len = strlen(changes);
+    snprintf(changes + len, sizeof changes - len, "%s%s%s%s=%s ", change->key, change->with ? "(" : "",
+             change->with ? change->with : "", change->with ? ")" : "", when_names[change->when]);
+}
+
+/* The daemon runs with before, the file then says after; both follow NODES. */
+static void update(const char *before, const char *after)
+{
+    parse_more(before);
+    assert_clean();
+    running = conf;
+    parse_more(after);
+    assert_clean();
+    changes[0] = 0;
+    conf_update(&running, &conf, told, NULL);
+}
+
+static const char *setting(const char *key)
+{
+    static char value[2048];
+    char name[64];
+    for (unsigned i = 0; conf_row(&running, i, name, sizeof name, value, sizeof value); i++)
+        if (strcmp(name, key) == 0)
+            return value;
+    ck_abort_msg("no %s", key);
+}
+
+START_TEST(the_same_again)
+{
+    update("max_ttl: 2m\n", "max_ttl: 120s\nlog_level: info\n");
+    ck_assert_str_eq(changes, "");
+}
+END_TEST
+
+/* Every key once, so that a new one must say here when it counts. */
+static const struct example {
+    const char *key, *value, *when;
+} examples[] = {
+    {"unix_mode", "\"0600\"", "restart"},
+    {"key_prefix", "app/", "all"},
+    {"default_ttl", "5s", "once"},
+    {"min_ttl", "200ms", "once"},
+    {"max_ttl", "2m", "all"},
+    {"node_timeout", "20ms", "once"},
+    {"min_validity", "5ms", "once"},
+    {"client_keepalive", "1m", "clients"},
+    {"node_backlog", "2m", "once"},
+    {"retry_min", "10ms", "once"},
+    {"retry_max", "1s", "once"},
+    {"drain_timeout", "1s", "once"},
+    {"max_clients", "7", "restart"},
+    {"max_locks", "7", "restart"},
+    {"max_waiters", "7", "restart"},
+    {"max_locks_per_client", "7", "once"},
+    {"max_waits_per_client", "7", "once"},
+    {"max_output", "1m", "once"},
+    {"idle_line_timeout", "1s", "once"},
+    {"log_level", "error", "once"},
+};
+
+START_TEST(each_key)
+{
+    const struct example *example = &examples[_i];
+    char text[128], expected[128], before[128];
+    update("", "");
+    snprintf(before, sizeof before, "%s", setting(example->key));
+    snprintf(text, sizeof text, "%s: %s\n", example->key, example->value);
+    update("", text);
+    snprintf(expected, sizeof expected, "%s=%s ", example->key, example->when);
+    ck_assert_str_eq(changes, expected);
+    bool taken = strcmp(example->when, "once") == 0 || strcmp(example->when, "clients") == 0;
+    const char *now = setting(example->key);
+    if (taken)
+        ck_assert_msg(strncmp(example->value, now, strlen(now)) == 0, "%s", now);
+    else
+        ck_assert_str_eq(now, before);
+}
+END_TEST
+
+START_TEST(every_key_is_here)
+{
+    /* What is left has a test of its own: listen, nodes, node_user, node_password_file, restart_guard. */
+    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 5, CONF_KEYS);
+}
+END_TEST
+
+START_TEST(lists)
+{
+    update("", "listen: [127.0.0.1:7335, 127.0.0.1:7336]\n");
+    ck_assert_str_eq(changes, "listen=restart ");
+    ck_assert_uint_eq(running.listeners, 1);
+
+    parse("nodes: [redis://a:1, redis://b:2, redis://c:3/1]\n");
+    assert_clean();
+    changes[0] = 0;
+    conf_update(&running, &conf, told, NULL);
+    ck_assert_str_eq(changes, "nodes=all ");
+    ck_assert_int_eq(running.nodes[2].db, 0);
+
+    parse("nodes: [redis://a:1, redis://b:2, redis://c:3, redis://d:4, redis://e:5]\n");
+    changes[0] = 0;
+    conf_update(&running, &conf, told, NULL);
+    ck_assert_str_eq(changes, "nodes=all ");
+    ck_assert_uint_eq(running.masters, 3);
+}
+END_TEST
+
+START_TEST(restart_guard)
+{
+    parse_more("");
+    running = conf;
+    parse_more("restart_guard: off\n");
+    changes[0] = 0;
+    conf_update(&running, &conf, told, NULL);
+    ck_assert_str_eq(changes, "restart_guard=restart ");
+    ck_assert(running.restart_guard);
+}
+END_TEST
+
+/* With the max_ttl of the running daemon they would contradict it. */
+START_TEST(ttls_wait_for_max_ttl)
+{
+    update("", "max_ttl: 2m\ndefault_ttl: 90s\nmin_ttl: 70s\nmin_validity: 2ms\n");
+    ck_assert_str_eq(changes,
+                     "default_ttl(max_ttl)=all min_ttl(max_ttl)=all max_ttl=all min_validity(max_ttl)=all ");
+    ck_assert_int_eq(running.default_ttl_ms, 10000);
+    ck_assert_int_eq(running.min_ttl_ms, 100);
+    ck_assert_int_eq(running.min_validity_ms, 1);
+
+    update("", "max_ttl: 2m\ndefault_ttl: 60s\nmin_ttl: 60s\n");
+    ck_assert_str_eq(changes, "default_ttl=once min_ttl=once max_ttl=all ");
+    ck_assert_int_eq(running.default_ttl_ms, 60000);
+    ck_assert_int_eq(running.max_ttl_ms, 60000);
+
+    /* A smaller one is no trouble: what fits below it fits here. */
+    update("", "max_ttl: 5s\ndefault_ttl: 5s\n");
+    ck_assert_str_eq(changes, "default_ttl=once max_ttl=all ");
+    ck_assert_int_eq(running.default_ttl_ms, 5000);
+}
+END_TEST
+
+static char path[64];
+
+static void secret(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+    chmod(path, 0600);
+}
+
+START_TEST(passwords)
+{
+    char text[256];
+    snprintf(path, sizeof path, "/tmp/redlockd-secret-%d", (int)getpid());
+    snprintf(text, sizeof text, NODES "node_password_file: %s\n", path);
+    secret("first");
+    parse(text);
+    running = conf;
+    ck_assert_str_eq(running.nodes[1].password, "first");
+    secret("second");
+    parse(text);
+    changes[0] = 0;
+    conf_update(&running, &conf, told, NULL);
+    ck_assert_str_eq(changes, "password=login ");
+    ck_assert_str_eq(running.nodes[1].password, "second");
+
+    snprintf(text, sizeof text, NODES "node_user: me\nnode_password_file: %s\n", path);
+    parse(text);
+    changes[0] = 0;
+    conf_update(&running, &conf, told, NULL);
+    ck_assert_str_eq(changes, "node_user=login "); /* said once */
+    ck_assert_str_eq(running.nodes[2].user, "me");
+    ck_assert_str_eq(running.node_user, "me");
+
+    parse("nodes: [redis://a:1, 'redis://u:p@b:2', redis://c:3]\n");
+    changes[0] = 0;
+    conf_update(&running, &conf, told, NULL);
+    ck_assert_str_eq(changes, "node_user=login node_password_file=login ");
+    ck_assert_str_eq(running.nodes[1].user, "u");
+    ck_assert_str_eq(running.nodes[1].password, "p");
+    ck_assert_str_eq(running.nodes[0].password, "");
+
+    /* Of other masters nothing is taken. */
+    snprintf(text, sizeof text, "nodes: [redis://a:1, redis://x:2, redis://c:3]\nnode_password_file: %s\n",
+             path);
+    parse(text);
+    changes[0] = 0;
+    conf_update(&running, &conf, told, NULL);
+    ck_assert_str_eq(changes, "nodes=all node_password_file(nodes)=all ");
+    ck_assert_str_eq(running.nodes[1].password, "p");
+    ck_assert_str_eq(running.node_password_file, "");
+    unlink(path);
+}
+END_TEST
+
+/* A pipe might never end, and who waits for it renews no lock. */
+START_TEST(only_a_regular_file_is_read_again)
+{
+    char *text;
+    size_t len;
+    snprintf(path, sizeof path, "/tmp/redlockd-fifo-%d", (int)getpid());
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    const char *const paths[] = {path, "/tmp", "/nowhere/file"};
+    for (unsigned i = 0; i < 3; i++) {
+        FILE *errors = open_memstream(&text, &len);
+        ck_assert_int_eq(conf_read_again(&conf, paths[i], errors), 1);
+        fclose(errors);
+        ck_assert_msg(strstr(text, paths[i]) == text, "%s", text);
+        ck_assert_msg(strstr(text, i < 2 ? "no regular file\n" : "No such file or directory\n") != NULL, "%s",
+                      text);
+        free(text);
+    }
+    unlink(path);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conf_update");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, the_same_again);
+    tcase_add_loop_test(tests, each_key, 0, sizeof examples / sizeof examples[0]);
+    tcase_add_test(tests, every_key_is_here);
+    tcase_add_test(tests, lists);
+    tcase_add_test(tests, restart_guard);
+    tcase_add_test(tests, ttls_wait_for_max_ttl);
+    tcase_add_test(tests, passwords);
+    tcase_add_test(tests, only_a_regular_file_is_read_again);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    free(said);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
