@@ -93,7 +93,7 @@ static void ran_release(struct world *w, struct sim_master *m, const struct msg 
         t->blocked |= bit(m->index);
     else
         t->ran |= bit(m->index);
-    if (vote->kind != VOTE_YES)
+    if (vote->kind != VOTE_YES && vote->kind != VOTE_WANTED)
         return;
     if (before != msg->tok)
         violation(w, 8, "a release of T%u deletes T%u's key of n%u on m%u", msg->tok, before, msg->name,

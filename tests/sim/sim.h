@@ -110,9 +110,10 @@ struct msg {
     int64_t at_us;
     uint32_t bucket;
     uint32_t tok;
+    uint32_t to; /* MOVE: a tok; WANT, RELEASE: a daemon */
     uint64_t ref;
     uint64_t number;
-    struct vote vote;
+    struct vote vote; /* up: its group is the command's */
     /* of a reply: what the oracle knows of its execution */
     bool may_vote; /* the master's memory was old enough */
     uint32_t epoch;

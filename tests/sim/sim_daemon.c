@@ -29,10 +29,9 @@ void daemon_start(struct world *w, struct sim_daemon *d)
         .max_undo = (uint32_t)param[P_MAX_UNDO],
         .max_locks_per_client = 64,
         .max_waits_per_client = 64,
-        .self = {{(uint8_t)(d->index + 1)}},
+        .self = {{(uint8_t)(d->index + 1), (uint8_t)++d->incarnation}},
     };
     d->core = coordinator_new(&config);
-    d->incarnation++;
     d->running = true;
     d->draining = false;
     d->random_used = true;

@@ -97,43 +97,54 @@ static void master_info(struct world *w, const struct sim_master *m, struct vote
 
 static bool is_script(unsigned verb)
 {
-    return verb == COMMAND_RELEASE || verb == COMMAND_EXTEND || verb == COMMAND_CHECK;
+    return verb == COMMAND_RELEASE || verb == COMMAND_EXTEND || verb == COMMAND_CHECK || verb == COMMAND_MOVE;
 }
 
-/* What keeps a lock command from being run; false: nothing. */
-static bool master_refuses(struct world *w, const struct sim_master *m, unsigned verb, struct vote *vote)
+/* What keeps a command from being run; false: nothing. */
+static bool master_refuses(const struct world *w, const struct sim_master *m, int64_t now_ms,
+                           const struct store_command *command, struct vote *vote)
 {
-    enum vote_error error = ERROR_OTHER;
-    bool writes = verb != COMMAND_ZSCORE && verb != COMMAND_CHECK;
-    bool refused = false;
-    if (w->now_us < m->zadd_error_until_us && verb == COMMAND_ZADD) {
-        error = ERROR_WRONGTYPE;
-        refused = true;
-    }
-    if (w->now_us < m->error_until_us) {
-        error = m->error;
-        switch (m->error) {
-        case ERROR_OOM: refused = verb == COMMAND_SET || verb == COMMAND_ZADD; break;
-        case ERROR_MISCONF:
-        case ERROR_NOREPLICAS: refused = writes; break;
-        default: refused = true;
-        }
-    }
-    if (w->now_us < m->replica_until_us && writes) {
-        error = ERROR_READONLY;
-        refused = true;
-    }
-    if (refused)
-        *vote = (struct vote){.kind = VOTE_ERROR, .error = error};
-    return refused;
+    *vote = (struct vote){.kind = VOTE_ERROR};
+    vote->error = ERROR_READONLY;
+    if (w->now_us < m->replica_until_us && store_refuses(&m->store, now_ms, command, vote->error))
+        return true;
+    vote->error = m->error;
+    if (w->now_us < m->error_until_us && store_refuses(&m->store, now_ms, command, vote->error))
+        return true;
+    vote->error = ERROR_WRONGTYPE;
+    return w->now_us < m->zadd_error_until_us && command->verb == COMMAND_ZADD;
+}
+
+/* SET and its like, as the store has them. */
+static void master_stores(struct world *w, struct sim_master *m, const struct msg *msg, struct vote *vote)
+{
+    int64_t now_ms = clock_ms(&m->clock, w->now_us);
+    struct store_command command = {.verb = msg->verb,
+                                    .name = msg->name,
+                                    .tok = msg->tok,
+                                    .to = msg->to,
+                                    .bucket = msg->bucket,
+                                    .number = msg->number,
+                                    .group = msg->vote.group};
+    if (is_script(msg->verb) && !m->scripts)
+        *vote = (struct vote){.kind = VOTE_NOT_RUN};
+    else if (!master_refuses(w, m, now_ms, &command, vote))
+        store_run(&m->store, now_ms, &command, vote);
+    if (vote->kind == VOTE_TOKEN)
+        vote->token = w->oracle.tok[vote->number].token;
 }
 
 static void master_command(struct world *w, struct sim_master *m, struct msg *msg)
 {
+    const struct msg asked = *msg;
     struct vote *vote = &msg->vote;
     const struct conn *conn = &w->conn[msg->conn];
     msg->may_vote = master_may_vote(w, m);
     msg->epoch = m->epoch;
+    if (msg->verb <= COMMAND_KILL && w->now_us < m->error_until_us && m->error == ERROR_BUSY) {
+        *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_BUSY};
+        return;
+    }
     if (msg->verb == COMMAND_CLIENT_ID) {
         *vote = (struct vote){.kind = VOTE_NUMBER, .number = conn->client_id};
         return;
@@ -149,18 +160,7 @@ static void master_command(struct world *w, struct sim_master *m, struct msg *ms
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
     uint32_t before = store_has(&m->store, now_ms, msg->name) ? m->store.key[msg->name].tok : 0;
     oracle_runs(w, m, msg, before);
-    if (!master_refuses(w, m, msg->verb, vote)) {
-        if (is_script(msg->verb) && !m->scripts) {
-            *vote = (struct vote){.kind = VOTE_NOT_RUN};
-        } else {
-            struct store_command command = {.verb = msg->verb,
-                                            .name = msg->name,
-                                            .tok = msg->tok,
-                                            .bucket = msg->bucket,
-                                            .number = msg->number};
-            store_run(&m->store, now_ms, &command, vote);
-        }
-    }
+    master_stores(w, m, &asked, vote);
     oracle_ran(w, m, msg, before, vote);
 }
 

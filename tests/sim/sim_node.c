@@ -86,6 +86,34 @@ void node_reset(struct world *w, struct sim_daemon *d, unsigned master)
         node_down(w, d, master, true);
 }
 
+/* Which daemon a command names, as the store knows it. */
+static uint32_t daemon_word(const struct token *self)
+{
+    return self->bytes[0] + 256u * self->bytes[1];
+}
+
+static bool has_token(enum command_verb verb)
+{
+    switch (verb) {
+    case COMMAND_SET:
+    case COMMAND_HEAL:
+    case COMMAND_RELEASE:
+    case COMMAND_EXTEND:
+    case COMMAND_CHECK:
+    case COMMAND_MOVE: return true;
+    default: return false;
+    }
+}
+
+/* Only the planted bug counts a heal's time from when it runs. */
+static uint64_t heal_number(const struct world *w, unsigned master, uint64_t number)
+{
+    int64_t left_ms = (int64_t)number - clock_ms(&w->master[master].clock, w->now_us);
+    if (store_mutant != MUTANT_HEAL_BY_PX)
+        return number;
+    return left_ms > 0 ? (uint64_t)left_ms : 1;
+}
+
 static unsigned name_index(const struct name *name)
 {
     return name->len >= 2 ? (unsigned)(name->text[1] - '0') : 0;
@@ -94,22 +122,28 @@ static unsigned name_index(const struct name *name)
 void node_send(struct world *w, struct sim_daemon *d, const struct action *action)
 {
     const struct command *command = &action->u.command;
-    bool locks = command->verb == COMMAND_SET || command->verb == COMMAND_RELEASE ||
-                 command->verb == COMMAND_EXTEND || command->verb == COMMAND_CHECK;
     unsigned name = name_index(&command->name);
-    uint32_t tok = locks ? oracle_tok(w, &command->token, name) : 0;
+    uint32_t tok = has_token(command->verb) ? oracle_tok(w, &command->token, name) : 0;
+    bool moves = command->verb == COMMAND_MOVE;
+    bool marks = command->verb == COMMAND_GROUP_SET || command->verb == COMMAND_GROUP_NEW;
     struct msg msg = {.kind = MSG_COMMAND,
                       .verb = (uint8_t)command->verb,
                       .name = (uint8_t)name,
                       .bucket = command->bucket,
                       .tok = tok,
+                      .to = moves ? oracle_tok(w, &command->to, name) : daemon_word(&command->to),
                       .ref = command->ref,
                       .number = command->number};
-    trace_add(w, TRACE_SEND, d->index, action->masters, command->verb, tok, command->number, 0, 0);
+    if (marks)
+        msg.vote.group = command->group;
+    trace_add(w, TRACE_SEND, d->index, action->masters, command->verb, tok,
+              marks ? (uint64_t)command->group.from_ms : command->number, msg.to, 0);
     for (unsigned i = 0; i < w->masters; i++) {
         if (!(action->masters >> i & 1) || d->node[i].conn == 0 || !w->conn[d->node[i].conn - 1].connected)
             continue;
         w->conn[d->node[i].conn - 1].unanswered++;
+        if (command->verb == COMMAND_HEAL)
+            msg.number = heal_number(w, i, command->number);
         link_send(w, d->node[i].conn - 1, UP, &msg);
     }
     oracle_send(w, d, action, tok);

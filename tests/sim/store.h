@@ -14,8 +14,18 @@ struct store_key {
     int64_t expires_ms; /* gone when the clock shows more */
 };
 
+enum store_group_kind { STORE_GROUP_NONE, STORE_GROUP_OURS, STORE_GROUP_RUBBISH };
+
+struct store_group {
+    enum store_group_kind kind;
+    int64_t expires_ms; /* INT64_MAX: never */
+    struct group group;
+};
+
 struct store {
     struct store_key key[SIM_NAMES];
+    struct store_key want[SIM_NAMES]; /* tok: of the daemon */
+    struct store_group group;
     unsigned buckets;
     uint32_t bucket[STORE_BUCKETS];
     uint64_t score[STORE_BUCKETS];
@@ -25,12 +35,17 @@ struct store_command {
     enum command_verb verb;
     unsigned name;
     uint32_t tok;
+    uint32_t to; /* MOVE: a token; WANT, RELEASE: a daemon */
     uint32_t bucket;
     uint64_t number;
+    struct group group; /* GROUP_SET, GROUP_NEW */
 };
 
-/* SET, ZADD, ZSCORE, RELEASE, EXTEND or CHECK */
+/* All but CLIENT_ID, INFO and KILL. Of VOTE_TOKEN, number is the tok. */
 void store_run(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote);
+/* Whether a server in that state answers so instead; a script is refused where it writes. */
+bool store_refuses(const struct store *s, int64_t now_ms, const struct store_command *command,
+                   enum vote_error error);
 bool store_has(const struct store *s, int64_t now_ms, unsigned name); /* a key that is not over */
 /* What a planted bug makes of the scripts. */
 extern enum mutant store_mutant;

@@ -1,195 +1,131 @@
 /* The simulated master is true: the same random commands go to it and to a real
  * redis-server, and both must vote alike. */
 #include <check.h>
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "proto/resp.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/model.h"
 
-enum {
-    SEQUENCES = 40,
-    COMMANDS = 60,
-    NAMES = 3,
-    TOKENS = 4,
-    NEAR_MS = 5, /* so close to its end whether a key is there depends on chance */
-    START_MS = 10000,
-};
+enum { SEQUENCES = 40, COMMANDS = 80, TOKENS = 4 };
 
-static char folder[] = "/tmp/redlockd-model-XXXXXX";
-static char path[sizeof(folder) + 16];
-static pid_t server;
-static int fd = -1;
-static struct resp_reader *reader;
-
-static int64_t now_ms(void)
+static void setup(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t); /* the server's own clock */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    server_folder(&model.server);
+    server_run(&model.server, 0, NULL, NULL);
 }
 
-static void nap(void)
+static void teardown(void)
 {
-    poll(NULL, 0, 1);
+    server_remove(&model.server);
 }
 
-/* ---- the real server ---- */
-
-static bool server_connect(void)
+static int64_t pick(uint64_t sequence, uint64_t step, uint64_t what, int64_t below)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_ge(fd, 0);
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
-        return true;
-    close(fd);
-    fd = -1;
-    return false;
+    return chance_below(sequence, 1, 16 * step + what, CHANCE_PLAN, below);
 }
 
-static void server_start(void)
+static void draw_group(uint64_t sequence, uint64_t step, struct group *group)
 {
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/redis.sock", folder);
-    server = fork();
-    ck_assert_int_ge(server, 0);
-    if (server == 0) {
-        execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir",
-               folder, "--logfile", "/dev/null", (char *)NULL);
-        _exit(127);
-    }
-    int64_t end_ms = now_ms() + START_MS;
-    while (!server_connect()) {
-        ck_assert_msg(now_ms() < end_ms, "redis-server does not answer on %s", path);
-        nap();
-    }
-    reader = resp_reader_new();
-    ck_assert_ptr_nonnull(reader);
+    group->masters = (uint32_t)pick(sequence, step, 8, 15) + 1;
+    group->max_ttl_ms = 1000 + pick(sequence, step, 9, 100000);
+    group->from_ms = 1 + pick(sequence, step, 10, INT64_C(2000000000000));
+    for (unsigned i = 0; i < RUN_ID_HEX; i++)
+        group->run_id[i] = "0123456789abcdef"[(step + i) % 16];
 }
-
-static void server_stop(void)
-{
-    close(fd);
-    kill(server, SIGKILL);
-    waitpid(server, NULL, 0);
-    unlink(path);
-    rmdir(folder);
-    resp_reader_free(reader);
-}
-
-static const struct resp_reply *ask_bytes(char *bytes, size_t len)
-{
-    ck_assert_ptr_nonnull(bytes);
-    for (size_t sent = 0; sent < len;) {
-        ssize_t n = write(fd, bytes + sent, len - sent);
-        ck_assert_int_gt(n, 0);
-        sent += (size_t)n;
-    }
-    resp_bytes_free(bytes);
-    const struct resp_reply *reply;
-    const char *why = "";
-    for (int got; (got = resp_reader_next(reader, &reply, &why)) != 1;) {
-        char in[4096];
-        ck_assert_msg(got == 0, "%s", why);
-        ssize_t n = read(fd, in, sizeof(in));
-        ck_assert_int_gt(n, 0);
-        ck_assert_int_eq(resp_reader_feed(reader, in, (size_t)n), 0);
-    }
-    return reply;
-}
-
-static void ask(struct resp_format *format, const struct store_command *what, struct vote *vote)
-{
-    struct command command = {.verb = what->verb, .bucket = what->bucket, .number = what->number, .ref = 1};
-    command.name.len = 2;
-    command.name.text[0] = 'n';
-    command.name.text[1] = (char)('0' + what->name);
-    memset(command.token.bytes, (int)what->tok, sizeof(command.token.bytes));
-    size_t len = 0;
-    char *bytes = resp_command(format, &command, &len);
-    resp_vote(what->verb, ask_bytes(bytes, len), vote);
-}
-
-/* ---- the same to both ---- */
 
 static void draw(uint64_t sequence, uint64_t step, struct store_command *command)
 {
     static const enum command_verb verbs[] = {
-        COMMAND_SET,     COMMAND_SET,    COMMAND_SET,    COMMAND_ZADD,  COMMAND_ZSCORE, COMMAND_RELEASE,
-        COMMAND_RELEASE, COMMAND_EXTEND, COMMAND_EXTEND, COMMAND_CHECK, COMMAND_CHECK};
-    uint64_t at = 16 * step;
+        COMMAND_TIME,      COMMAND_GROUP,   COMMAND_PROBE,   COMMAND_PROBE,  COMMAND_GROUP_SET,
+        COMMAND_GROUP_NEW, COMMAND_SET,     COMMAND_SET,     COMMAND_SET,    COMMAND_HEAL,
+        COMMAND_HEAL,      COMMAND_GET,     COMMAND_ZADD,    COMMAND_ZADD,   COMMAND_ZSCORE,
+        COMMAND_WANT,      COMMAND_WANT,    COMMAND_MOVE,    COMMAND_MOVE,   COMMAND_MOVE,
+        COMMAND_RELEASE,   COMMAND_RELEASE, COMMAND_RELEASE, COMMAND_EXTEND, COMMAND_CHECK};
+    int64_t many = sizeof(verbs) / sizeof(verbs[0]);
     *command = (struct store_command){
-        .verb = verbs[chance_below(sequence, 1, at, CHANCE_PLAN, 11)],
-        .name = (unsigned)chance_below(sequence, 1, at + 1, CHANCE_PLAN, NAMES),
-        .tok = 1 + (uint32_t)chance_below(sequence, 1, at + 2, CHANCE_PLAN, TOKENS),
-        .bucket = (uint32_t)chance_below(sequence, 1, at + 3, CHANCE_PLAN, 3),
-        .number = 1 + (uint64_t)chance_below(sequence, 1, at + 4, CHANCE_PLAN, 60),
+        .verb = verbs[pick(sequence, step, 0, many)],
+        .name = (unsigned)pick(sequence, step, 1, NAMES),
+        .tok = 1 + (uint32_t)pick(sequence, step, 2, TOKENS),
+        .to = 1 + (uint32_t)pick(sequence, step, 3, TOKENS),
+        .bucket = (uint32_t)pick(sequence, step, 4, 3),
+        .number = 1 + (uint64_t)pick(sequence, step, 5, 60),
     };
     if (command->verb == COMMAND_ZADD)
         command->number += UINT64_C(1700000000000000) + FENCE_MAX / 2 * (step % 3 == 0);
-    if (command->verb == COMMAND_SET || command->verb == COMMAND_EXTEND)
+    else
         command->number += 10;
+    if (command->verb == COMMAND_RELEASE && pick(sequence, step, 6, 2) == 0)
+        command->to = 0;
+    if (command->verb == COMMAND_GROUP_SET || command->verb == COMMAND_GROUP_NEW)
+        draw_group(sequence, step, &command->group);
+}
+
+/* An instant of the server's clock: what is drawn is how long that is from now, or was. */
+static void draw_instant(uint64_t sequence, uint64_t step, struct store_command *command)
+{
+    bool over = pick(sequence, step, 7, 4) == 0;
+    if (command->verb == COMMAND_HEAL)
+        command->number = (uint64_t)now_ms() + (over ? -command->number : command->number);
+}
+
+static bool is_near(int64_t expires_ms)
+{
+    int64_t left_ms = expires_ms - now_ms();
+    return left_ms >= -NEAR_MS && left_ms <= NEAR_MS;
 }
 
 /* Not where the answer hangs on a millisecond. */
 static void keep_off(const struct store *store, unsigned name)
 {
-    const struct store_key *key = &store->key[name];
-    while (key->there && now_ms() >= key->expires_ms - NEAR_MS && now_ms() <= key->expires_ms + NEAR_MS)
+    while (is_near(store->key[name].expires_ms) || is_near(store->want[name].expires_ms) ||
+           is_near(store->group.expires_ms))
         nap();
-}
-
-static bool same(enum command_verb verb, const struct vote *real, const struct vote *model)
-{
-    if (real->kind != model->kind)
-        return false;
-    if (real->kind != VOTE_NUMBER)
-        return true;
-    int64_t apart = (int64_t)real->number - (int64_t)model->number;
-    bool ttl = verb == COMMAND_EXTEND || verb == COMMAND_CHECK;
-    return ttl ? apart >= -NEAR_MS && apart <= NEAR_MS : apart == 0;
 }
 
 /* False: the machine was too slow to tell. */
 static bool compare(struct resp_format *format, struct store *store, uint64_t sequence, uint64_t step)
 {
+    char where[64];
     struct store_command command;
-    struct vote real, model;
+    struct vote real, modelled;
     draw(sequence, step, &command);
     keep_off(store, command.name);
+    draw_instant(sequence, step, &command);
     int64_t begin_ms = now_ms();
     ask(format, &command, &real);
     if (now_ms() - begin_ms > 2)
         return false;
-    store_run(store, begin_ms, &command, &model);
-    ck_assert_msg(same(command.verb, &real, &model),
-                  "sequence %llu step %llu: verb %d n%u token %u number %llu: the server says %d/%llu, the "
-                  "model %d/%llu",
-                  (unsigned long long)sequence, (unsigned long long)step, command.verb, command.name,
-                  command.tok, (unsigned long long)command.number, real.kind, (unsigned long long)real.number,
-                  model.kind, (unsigned long long)model.number);
+    store_run(store, begin_ms, &command, &modelled);
+    snprintf(where, sizeof(where), "sequence %llu step %llu", (unsigned long long)sequence,
+             (unsigned long long)step);
+    must_be_same(&command, &real, &modelled, where);
     return true;
+}
+
+/* What people do to a server. */
+static void by_hand(struct store *store, const char *prefix, uint64_t sequence, uint64_t step)
+{
+    static const char *const rubbish[] = {"rubbish", "1", "2 N=3 max_ttl=1000 run= from=1"};
+    switch (pick(sequence, step, 11, 30)) {
+    case 0:
+        ask_text("SET %s,group \"%s\"", prefix, rubbish[step % 3]);
+        store->group = (struct store_group){.kind = STORE_GROUP_RUBBISH, .expires_ms = INT64_MAX};
+        break;
+    case 1:
+        ask_text("DEL %s,group", prefix);
+        store->group.kind = STORE_GROUP_NONE;
+        break;
+    case 2:
+        ask_text("FLUSHALL");
+        memset(store, 0, sizeof(*store));
+        break;
+    default: break;
+    }
 }
 
 START_TEST(model_votes_as_a_real_server)
 {
     unsigned compared = 0;
-    size_t len = 0;
-    for (unsigned script = 0; script < RESP_SCRIPTS; script++) {
-        char *bytes = resp_script_load(script, &len);
-        ck_assert_int_eq(ask_bytes(bytes, len)->type, RESP_STRING);
-    }
+    scripts_load();
     for (uint64_t sequence = 0; sequence < SEQUENCES; sequence++) {
         char prefix[32];
         snprintf(prefix, sizeof(prefix), "model%llu:", (unsigned long long)sequence);
@@ -199,7 +135,8 @@ START_TEST(model_votes_as_a_real_server)
         ck_assert_ptr_nonnull(format);
         for (uint64_t step = 0; step < COMMANDS && compare(format, &store, sequence, step); step++) {
             compared++;
-            if (chance_below(sequence, 2, step, CHANCE_PLAN, 8) == 0)
+            by_hand(&store, prefix, sequence, step);
+            if (pick(sequence, step, 12, 8) == 0)
                 nap();
         }
         resp_format_free(format);
@@ -210,7 +147,8 @@ END_TEST
 
 START_TEST(a_lost_script_is_not_run)
 {
-    struct store_command command = {.verb = COMMAND_CHECK, .tok = 1};
+    static const enum command_verb verbs[] = {COMMAND_RELEASE, COMMAND_EXTEND, COMMAND_CHECK, COMMAND_MOVE};
+    struct store_command command = {.verb = verbs[_i], .tok = 1, .to = 2, .number = 1000};
     struct vote vote;
     struct resp_format *format = resp_format_new("fresh:");
     ask(format, &command, &vote);
@@ -223,10 +161,11 @@ int main(void)
 {
     Suite *suite = suite_create("model");
     TCase *tcase = tcase_create("model");
-    tcase_add_checked_fixture(tcase, server_start, server_stop);
+    tcase_add_unchecked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, model_connect, model_disconnect);
     tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 4);
     tcase_add_test(tcase, model_votes_as_a_real_server);
-    tcase_add_test(tcase, a_lost_script_is_not_run);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -6,15 +6,17 @@
 
 #include "tests/sim/sim.h"
 
-static const char *const VERBS[] = {"CLIENT_ID", "INFO",    "KILL",   "SET",  "ZADD",
-                                    "ZSCORE",    "RELEASE", "EXTEND", "CHECK"};
+static const char *const VERBS[] = {"CLIENT_ID", "INFO",      "KILL",    "TIME",   "GROUP", "PROBE",
+                                    "GROUP_SET", "GROUP_NEW", "SET",     "HEAL",   "GET",   "ZADD",
+                                    "ZSCORE",    "WANT",      "RELEASE", "EXTEND", "CHECK", "MOVE"};
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
 static const char *const REPLIES[] = {
     "LOCKED", "UNLOCKED", "EXTENDED", "HELD",    "OK",        "HELLO",  "PONG",    "BYE",
     "BUSY",   "TIMEOUT",  "NOQUORUM", "NOTHELD", "CANCELLED", "MODE",   "LIMIT",   "DRAINING",
     "DENIED", "AUTH",     "BADVERB",  "BADARG",  "BADLINE",   "BADTAG", "TOOLONG", "UNSUPPORTED"};
-static const char *const VOTES[] = {"YES", "NO", "NUMBER", "INFO", "NOT_RUN", "ERROR"};
+static const char *const VOTES[] = {"YES",        "NO",    "NUMBER", "INFO",    "GROUP",
+                                    "UNREADABLE", "TOKEN", "WANTED", "NOT_RUN", "ERROR"};
 static const char *const NOTICES[] = {"EXPIRING", "LOST", "RENEWED", "DRAIN"};
 static const char *const LOST[] = {"expired", "max", "gone", "released", "moved", "closed", "drain"};
 static const char *const EVENTS[] = {"timer", "request", "finish", "release", "drop", "undelivered"};
@@ -33,7 +35,10 @@ static void trace_print(const struct trace_line *line, FILE *f)
             if (v[0] >> i & 1)
                 fprintf(f, "m%u", i);
         }
-        fprintf(f, " %s T%" PRIu64 " %" PRIu64 "\n", WORD(VERBS, v[1]), v[2], v[3]);
+        fprintf(f, " %s T%" PRIu64 " %" PRIu64, WORD(VERBS, v[1]), v[2], v[3]);
+        if (v[1] == COMMAND_MOVE)
+            fprintf(f, " to T%" PRIu64, v[4]);
+        fputc('\n', f);
         break;
     }
     case TRACE_RUN:

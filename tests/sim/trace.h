@@ -10,7 +10,7 @@
 enum { TRACE_LINES = 1 << 14 };
 
 enum trace_kind {
-    TRACE_SEND,      /* daemon a to masters b (mask): verb c, tok d, number e */
+    TRACE_SEND,      /* daemon a to masters b (mask): verb c, tok d, number e (a group's from), to f */
     TRACE_RUN,       /* master b runs for daemon a: verb c, tok d, number e, vote f, name or bucket g */
     TRACE_VOTE,      /* daemon a hears from master b: verb c, tok d, number e, vote f */
     TRACE_CONNECTED, /* daemon a, master b, number c, client id d */

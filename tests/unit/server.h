@@ -77,8 +77,8 @@ static inline void server_kill(struct server *s)
     unlink(s->path);
 }
 
-/* In the folder that server_folder() made. option may be "--requirepass" or the like, with its value. */
-static inline void server_run(struct server *s, int port, const char *option, const char *value)
+/* In the folder that server_folder() made, with two options and their values; NULL: none. */
+static inline void server_run_with(struct server *s, int port, const char *const more[4])
 {
     char port_text[16];
     snprintf(port_text, sizeof port_text, "%d", port);
@@ -87,10 +87,11 @@ static inline void server_run(struct server *s, int port, const char *option, co
     ck_assert_int_ge(s->pid, 0);
     if (s->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        const char *args[] = {"redis-server", "--port",       port_text, "--bind", "127.0.0.1", "--unixsocket",
-                              s->path,        "--save",       "",        "--appendonly", "no",  "--dir",
-                              s->folder,      "--loglevel",   "warning", "--logfile",    "log", option,
-                              value,          NULL};
+        const char *args[] = {"redis-server", "--port", port_text, "--bind",     "127.0.0.1",
+                              "--unixsocket", s->path,  "--save",  "",           "--appendonly",
+                              "no",           "--dir",  s->folder, "--loglevel", "warning",
+                              "--logfile",    "log",    more[0],   more[1],      more[2],
+                              more[3],        NULL};
         execvp(args[0], (char *const *)(uintptr_t)args);
         _exit(127);
     }
@@ -103,6 +104,12 @@ static inline void server_run(struct server *s, int port, const char *option, co
         ck_assert_msg(waitpid(s->pid, NULL, WNOHANG) == 0, "redis-server did not start; see its log");
     }
     ck_abort_msg("redis-server does not answer");
+}
+
+/* option may be "--requirepass" or the like, with its value. */
+static inline void server_run(struct server *s, int port, const char *option, const char *value)
+{
+    server_run_with(s, port, (const char *const[4]){option, value, NULL, NULL});
 }
 
 static inline void server_remove(struct server *s)

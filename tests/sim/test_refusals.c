@@ -1,0 +1,173 @@
+/* A server that refuses refuses what the simulated master says that it does. */
+#include <check.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/sim/model.h"
+
+enum { LONG_MS = 100000, KEYS = 2000 };
+
+static void setup(void)
+{
+    server_folder(&model.server);
+    server_run(&model.server, 0, NULL, NULL);
+}
+
+static void dump_path(char *path, size_t size)
+{
+    snprintf(path, size, "%s/dump.rdb", model.server.folder);
+}
+
+static void teardown(void)
+{
+    char path[128];
+    dump_path(path, sizeof(path));
+    remove(path);
+    server_remove(&model.server);
+}
+
+static int busy = -1;
+
+static void make_oom(void)
+{
+    ask_text("CONFIG SET maxmemory 1");
+}
+
+static void make_readonly(void)
+{
+    ask_text("REPLICAOF 127.0.0.1 1");
+}
+
+static void make_noreplicas(void)
+{
+    ask_text("CONFIG SET min-replicas-to-write 1");
+}
+
+/* It cannot save: there is a folder where the file should be. */
+static void make_misconf(void)
+{
+    char path[128];
+    dump_path(path, sizeof(path));
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ask_text("CONFIG SET save \"3600 1\"");
+    ask_text("BGSAVE");
+    for (int64_t end_ms = now_ms() + SERVER_WAIT_MS; ask_text("DEL nothing")->type != RESP_ERROR; nap())
+        ck_assert_msg(now_ms() < end_ms, "the server writes on though it cannot save");
+}
+
+static void make_busy(void)
+{
+    static const char endless[] = "EVAL \"while true do end\" 0\r\n";
+    ask_text("CONFIG SET lua-time-limit 1");
+    busy = server_connect(&model.server);
+    server_write(busy, endless, sizeof(endless) - 1);
+    for (int64_t end_ms = now_ms() + SERVER_WAIT_MS; ask_text("PING")->type != RESP_ERROR; nap())
+        ck_assert_msg(now_ms() < end_ms, "the server answers though a script runs without end");
+}
+
+/* It is started again, and reads slowly: 10 s for all, and it answers after each key. */
+static void make_loading(void)
+{
+    static const char *const slowly[4] = {"--key-load-delay", "5000",
+                                          "--loading-process-events-interval-bytes", "1024"};
+    ask_text("CONFIG SET rdbcompression no");
+    for (unsigned i = 0; i < KEYS; i++)
+        ask_text("SETRANGE filling%u 1100 x", i);
+    ask_text("SAVE");
+    model_disconnect();
+    server_kill(&model.server);
+    server_run_with(&model.server, 0, slowly);
+    model_connect();
+}
+
+static const struct {
+    enum vote_error error;
+    void (*make)(void);
+} refusals[] = {
+    {ERROR_OOM, make_oom},         {ERROR_READONLY, make_readonly}, {ERROR_NOREPLICAS, make_noreplicas},
+    {ERROR_MISCONF, make_misconf}, {ERROR_BUSY, make_busy},         {ERROR_LOADING, make_loading},
+};
+
+static void compare_refusal(struct resp_format *format, struct store *store,
+                            const struct store_command *command, enum vote_error error)
+{
+    char where[32];
+    struct vote real, modelled = {.kind = VOTE_ERROR, .error = error};
+    ask(format, command, &real);
+    if (!store_refuses(store, now_ms(), command, error))
+        store_run(store, now_ms(), command, &modelled);
+    if (command->verb == COMMAND_TIME) /* while it loads, a server tells an old time */
+        modelled.number = real.number;
+    snprintf(where, sizeof(where), "refusal %d", error);
+    must_be_same(command, &real, &modelled, where);
+}
+
+/* n0 is held by token 1, and a daemon waits for it; n1 by token 2; n2 is free. */
+static void prepare(struct resp_format *format, struct store *store)
+{
+    const struct store_command list[] = {
+        {.verb = COMMAND_SET, .name = 0, .tok = 1, .number = LONG_MS},
+        {.verb = COMMAND_SET, .name = 1, .tok = 2, .number = LONG_MS},
+        {.verb = COMMAND_WANT, .name = 0, .to = 3, .number = LONG_MS},
+        {.verb = COMMAND_ZADD, .bucket = 1, .number = 100},
+        {.verb = COMMAND_GROUP_SET,
+         .number = LONG_MS,
+         .group = {.masters = 3, .max_ttl_ms = 2000, .from_ms = 1}},
+    };
+    for (unsigned i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        struct store_command command = list[i];
+        struct vote real, modelled;
+        memset(command.group.run_id, 'a', RUN_ID_HEX);
+        ask(format, &command, &real);
+        store_run(store, now_ms(), &command, &modelled);
+        must_be_same(&command, &real, &modelled, "preparing");
+    }
+}
+
+START_TEST(a_server_that_refuses_is_modelled)
+{
+    enum vote_error error = refusals[_i].error;
+    struct resp_format *format = resp_format_new("model:");
+    struct store store;
+    memset(&store, 0, sizeof(store));
+    scripts_load();
+    prepare(format, &store);
+    refusals[_i].make();
+    for (int verb = COMMAND_TIME; verb <= COMMAND_MOVE; verb++) {
+        for (unsigned i = 0; i < 2 * NAMES; i++) {
+            struct store_command command = {.verb = (enum command_verb)verb, .name = i / 2, .bucket = 1};
+            command.tok = 1; /* after a short EXTEND, which changes nothing, a long one */
+            command.to = 2;
+            command.number = i % 2 ? 2 * LONG_MS : LONG_MS / 2;
+            memset(command.group.run_id, 'b', RUN_ID_HEX);
+            command.group.masters = 5;
+            command.group.max_ttl_ms = command.group.from_ms = 1000;
+            if (verb == COMMAND_HEAL)
+                command.number += (uint64_t)now_ms();
+            compare_refusal(format, &store, &command, error);
+        }
+    }
+    resp_format_free(format);
+    if (busy >= 0)
+        close(busy);
+    busy = -1;
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("model");
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) { /* a server for each */
+        TCase *tcase = tcase_create("refusal");
+        tcase_add_unchecked_fixture(tcase, setup, teardown);
+        tcase_add_checked_fixture(tcase, model_connect, model_disconnect);
+        tcase_set_timeout(tcase, 60);
+        tcase_add_loop_test(tcase, a_server_that_refuses_is_modelled, (int)i, (int)i + 1);
+        suite_add_tcase(suite, tcase);
+    }
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
