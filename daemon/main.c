@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "daemon/acl.h"
 #include "daemon/conf.h"
 #include "daemon/dev.h"
 #include "daemon/log.h"
@@ -171,10 +172,20 @@ static bool signals_watch(struct daemon *d)
     return true;
 }
 
+static void acl_log(const struct conf *conf)
+{
+    char line[ACL_BYTES];
+    log_info("acl",
+             "what=\"the rights it needs: for redis-cli, on each master, with a password for the dots\" : %s",
+             acl_line(line, conf));
+}
+
 static int daemon_run(struct daemon *d)
 {
     struct conf *conf = d->conf;
     log_set_level(conf->log_level);
+    if (d->file)
+        acl_log(conf);
     if (!descriptors_raise(conf))
         return EXIT_FAILURE;
     d->loop = loop_new(conf, REDLOCKD_VERSION);

@@ -182,7 +182,8 @@ static bool token_parse(const struct resp_reply *reply, struct token *token)
             return false;
         unsigned value = (unsigned)(digit - hex);
         some |= value;
-        token->bytes[i / 2] = (uint8_t)(i % 2 ? token->bytes[i / 2] << 4 | value : value);
+        unsigned high = i % 2 ? token->bytes[i / 2] : 0u;
+        token->bytes[i / 2] = (uint8_t)(high << 4 | value);
     }
     return some != 0; /* all zero is no token */
 }

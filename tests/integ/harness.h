@@ -73,6 +73,8 @@ void server_cont(struct server *server);
 /* The answer to a command, as text: "OK", "(nil)", "42", "READONLY ...", array elements with a space
  * between; "(down)" when there is no connection. Good until eight more were asked. */
 const char *redis(const struct server *server, const char *format, ...);
+/* The same of one line as somebody types it into redis-cli: its words and quotes are taken apart by the server. */
+const char *redis_typed(const struct server *server, const char *line);
 /* On how many masters the command answers so. */
 unsigned cluster_answers(const struct cluster *cluster, const char *answer, const char *format, ...);
 /* On how many masters the lock's key holds this token. */

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +68,24 @@ const char *redis(const struct server *server, const char *format, ...)
     const char *answer = server_answer(server, format, arguments);
     va_end(arguments);
     return answer;
+}
+
+const char *redis_typed(const struct server *server, const char *line)
+{
+    static char answer[1024];
+    struct timeval bound = {.tv_sec = ANSWER_S};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, server->path, sizeof address.sun_path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(dprintf(fd, "%s\r\n", line), (int)strlen(line) + 2);
+    ssize_t len = recv(fd, answer, sizeof answer - 1, 0);
+    close(fd);
+    ck_assert_int_gt(len, 0);
+    answer[len] = '\0';
+    answer[strcspn(answer, "\r")] = '\0';
+    return answer + 1; /* behind its type */
 }
 
 unsigned cluster_answers(const struct cluster *cluster, const char *answer, const char *format, ...)

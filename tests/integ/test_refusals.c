@@ -190,40 +190,6 @@ START_TEST(password_asked_of_a_daemon_that_has_none)
 }
 END_TEST
 
-/* The commands and keys of the manual, and not one more; and a password from a file. */
-START_TEST(least_rights_suffice)
-{
-    cluster_start(&masters, 3, TCP);
-    char secret[PATH + 16], settings[1024];
-    snprintf(secret, sizeof secret, "%s/redis.secret", folder_new("secret"));
-    file_write(secret, "s3cret\n");
-    chmod(secret, 0600);
-    for (unsigned i = 0; i < 3; i++)
-        ck_assert_str_eq(
-            redis(&masters.server[i],
-                  "ACL SETUSER locker on >s3cret resetkeys ~app:* resetchannels -@all +select +client|id "
-                  "+client|kill +info +time +script|load +evalsha +set +get +getex +exists +pexpire +pttl "
-                  "+del +zadd +zscore"),
-            "OK");
-    snprintf(settings, sizeof settings,
-             "node_user: locker\nnode_password_file: %s\nkey_prefix: 'app:'\n"
-             "nodes:\n  - redis://127.0.0.1:%u/3\n  - redis://localhost:%u/3\n  - unix:%s?db=3\n",
-             secret, masters.server[0].port, masters.server[1].port, masters.server[2].path);
-    daemon_start(&redlockd, &masters, settings);
-    client_open(&a, &redlockd);
-    eventually(rows_with(show(&a, "NODES"), "state=up") == 3);
-    struct grant grant = lock(&a, "least");
-    ask(&a, "+EXTENDED least *", "EXTEND least token=%s ttl=20s", grant.token);
-    client_open(&b, &redlockd);
-    ask(&b, "+HELD least *", "CHECK least token=%s", grant.token);
-    for (unsigned i = 0; i < 3; i++)
-        ck_assert_ptr_nonnull(strstr(redis(&masters.server[i], "INFO keyspace"), "db3:keys=2"));
-    ask(&a, "+UNLOCKED least confirmed=[23]/3", "UNLOCK least");
-    ck_assert(!daemon_logged(&redlockd, "s3cret"));
-    ck_assert_ptr_null(strstr(show(&a, "CONFIG"), "s3cret"));
-}
-END_TEST
-
 START_TEST(replicas_and_twins_are_not_used)
 {
     cluster_start(&masters, 4, TCP);
@@ -316,7 +282,6 @@ static Suite *refusals(void)
     ADD(suite, key_of_another_type_under_the_name);
     ADD(suite, wrong_password);
     ADD(suite, password_asked_of_a_daemon_that_has_none);
-    ADD(suite, least_rights_suffice);
     ADD(suite, replicas_and_twins_are_not_used);
     ADD(suite, garbage_closes_only_that_connection);
     return suite;

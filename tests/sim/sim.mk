@@ -2,7 +2,7 @@
 # with the planted bugs in it; the shipped one has none.
 SIM       := $(BUILD)/tests/sim/sim
 SIM_TEST  := $(BUILD)/tests/sim/test_sim
-SIM_MODEL := $(BUILD)/tests/sim/test_model $(BUILD)/tests/sim/test_refusals
+SIM_MODEL := $(BUILD)/tests/sim/test_model $(BUILD)/tests/sim/test_model_refuses
 SIM_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/sim/test_%.c tests/sim/main.c,$(wildcard tests/sim/*.c))) \
              $(CORE_SRC:%.c=$(BUILD)/mutants/%.o)
 SIM_TIME  ?= 60

@@ -1,0 +1,56 @@
+#include "daemon/acl.h"
+
+#include <string.h>
+
+enum {
+    PATTERN_BYTES = 2 * CONF_PREFIX_BYTES + 3,
+    QUOTED_BYTES = 2 * CONF_SECRET_BYTES + 3,
+    OTHER_BYTES = 300
+};
+_Static_assert((int)PATTERN_BYTES <= (int)CONF_SECRET_BYTES, "whatever is quoted fits");
+_Static_assert(2 * (int)QUOTED_BYTES + (int)OTHER_BYTES <= (int)ACL_BYTES, "the line fits");
+
+/* Quotes begin anywhere in a word of redis-cli; a backslash means something only between them. */
+static const char *quoted(char out[QUOTED_BYTES], const char *word)
+{
+    size_t n = 0;
+    if (!strpbrk(word, "\"'")) {
+        snprintf(out, QUOTED_BYTES, "%s", word);
+        return out;
+    }
+    out[n++] = '"';
+    for (; *word; word++) {
+        if (*word == '"' || *word == '\\')
+            out[n++] = '\\';
+        out[n++] = *word;
+    }
+    out[n++] = '"';
+    out[n] = 0;
+    return out;
+}
+
+/* The keys that begin with prefix, as a pattern of Redis. */
+static const char *pattern(char out[PATTERN_BYTES], const char *prefix)
+{
+    size_t n = 0;
+    out[n++] = '~';
+    for (; *prefix; prefix++) {
+        if (strchr("*?[]\\", *prefix))
+            out[n++] = '\\';
+        out[n++] = *prefix;
+    }
+    out[n++] = '*';
+    out[n] = 0;
+    return out;
+}
+
+const char *acl_line(char out[ACL_BYTES], const struct conf *conf)
+{
+    char keys[PATTERN_BYTES], user[QUOTED_BYTES], keys_quoted[QUOTED_BYTES];
+    snprintf(out, ACL_BYTES,
+             "ACL SETUSER %s on >... resetkeys %s resetchannels -@all +select +client|id +client|kill +info "
+             "+time +script|load +evalsha +set +get +getex +exists +pexpire +pttl +del +zadd +zscore",
+             quoted(user, conf->node_user[0] ? conf->node_user : "redlockd"),
+             quoted(keys_quoted, pattern(keys, conf->key_prefix)));
+    return out;
+}

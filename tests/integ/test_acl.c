@@ -1,0 +1,161 @@
+/* A user of the masters that has the rights which the daemon asks for in its log, and not one more. */
+#include "tests/integ/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct cluster masters;
+static struct daemon redlockd, other;
+static struct client a, b;
+static char settings[1024], secret[PATH + 16];
+static const char *key_prefix;
+
+/* Also by a name, and one in another database. */
+static void configure(const char *user, const char *prefix)
+{
+    char quoted[128];
+    size_t len = 0;
+    key_prefix = prefix;
+    for (; *prefix; prefix++) { /* as YAML has it between single quotes */
+        len += (size_t)snprintf(quoted + len, sizeof quoted - len, *prefix == '\'' ? "''" : "%c", *prefix);
+    }
+    cluster_start(&masters, 3, TCP);
+    snprintf(secret, sizeof secret, "%s/redis.secret", folder_new("secret"));
+    file_write(secret, "s3cret\n");
+    chmod(secret, 0600);
+    snprintf(settings, sizeof settings,
+             "node_user: '%s'\nnode_password_file: %s\nkey_prefix: '%s'\nretry_max: 50ms\n"
+             "nodes:\n  - redis://127.0.0.1:%u\n  - redis://localhost:%u\n  - unix:%s?db=3\n",
+             user, secret, quoted, masters.server[0].port, masters.server[1].port, masters.server[2].path);
+}
+
+/* What is typed where the log has dots. */
+static void paste(const struct server *server)
+{
+    char line[2048];
+    const char *begin = strstr(keep(file_read(redlockd.log)), "ACL SETUSER ");
+    ck_assert_ptr_nonnull(begin);
+    const char *dots = strstr(begin, ">... ");
+    ck_assert_ptr_nonnull(dots);
+    snprintf(line, sizeof line, "%.*s>s3cret %.*s", (int)(dots - begin), begin, (int)strcspn(dots + 5, "\n"),
+             dots + 5);
+    ck_assert_str_eq(redis_typed(server, line), "OK");
+}
+
+static void start(const char *user, const char *prefix)
+{
+    configure(user, prefix);
+    daemon_start(&redlockd, NULL, settings);
+    ck_assert(daemon_logged(&redlockd, "why=login_refused"));
+    for (unsigned i = 0; i < 3; i++)
+        paste(&masters.server[i]);
+    daemon_start(&other, NULL, settings);
+    client_open(&a, &redlockd);
+    client_open(&b, &other);
+    eventually(rows_with(show(&a, "NODES"), "state=up") == 3);
+    eventually(rows_with(show(&b, "NODES"), "state=up") == 3);
+    ck_assert_uint_eq(cluster_answers(&masters, "OK", "ACL LOG RESET"), 3);
+}
+
+static unsigned ran(const char *command)
+{
+    unsigned masters_that_did = 0;
+    for (unsigned i = 0; i < 3; i++)
+        masters_that_did += strstr(redis(&masters.server[i], "INFO commandstats"), command) != NULL;
+    return masters_that_did;
+}
+
+/* The fence of another daemon, whose clock is a minute ahead: what the daemon proposes has to be raised. */
+static void raise_fence(const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (uint8_t)*name) * 16777619u;
+    char bucket[16];
+    snprintf(bucket, sizeof bucket, "%u", hash & 16383);
+    for (unsigned i = 0; i < 2; i++) {
+        long long seconds = 0;
+        sscanf(redis(&masters.server[i], "TIME"), "%lld", &seconds);
+        redis(&masters.server[i], "ZADD %s,fences %lld000000 %s", key_prefix, seconds + 60, bucket);
+    }
+}
+
+static void use_all(void)
+{
+    struct grant grant = lock(&a, "job");
+    ask(&b, "-BUSY job*", "LOCK job");
+    client_send(&b, "LOCK job wait=30s");
+    ask(&a, "+EXTENDED job *", "EXTEND job token=%s ttl=20s", grant.token);
+    ask(&a, "+HELD job *", "CHECK job token=%s", grant.token);
+    ask(&a, "+UNLOCKED job *", "UNLOCK job");
+    grant = grant_of(expect(&b, "+LOCKED job *"));
+    ask(&a, "+EXTENDED job *", "EXTEND job token=%s ttl=20s", grant.token);
+    ask(&a, "+HELD job *", "CHECK job token=%s", grant.token);
+    ask(&a, "+UNLOCKED job *", "UNLOCK job token=%s", grant.token);
+
+    raise_fence("raised");
+    lock(&a, "raised");
+    eventually(ran("cmdstat_zscore:") >= 1);
+    ask(&a, "+UNLOCKED raised *", "UNLOCK raised");
+
+    cluster_answers(&masters, "OK", "SCRIPT FLUSH");
+    lock(&a, "scripts");
+    ask(&a, "+UNLOCKED scripts *", "UNLOCK scripts");
+    for (unsigned i = 0; i < 3; i++) /* the next connection kills the one before */
+        redis(&masters.server[i], "CLIENT KILL TYPE normal SKIPME yes");
+    lock(&a, "again wait=10s");
+    ask(&a, "+UNLOCKED again *", "UNLOCK again");
+    eventually(ran("cmdstat_client|kill:") == 3);
+    eventually(rows_with(show(&a, "NODES"), "state=up") == 3);
+    eventually(rows_with(show(&b, "NODES"), "state=up") == 3);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_str_eq(redis(&masters.server[i], "ACL LOG"), ""); /* nothing was denied */
+}
+
+START_TEST(line_of_the_log_suffices)
+{
+    start("locker", "redlock:");
+    use_all();
+    ck_assert_str_eq(redis(&masters.server[0], "ACL DRYRUN locker SET redlock:job x"), "OK");
+    ck_assert_str_ne(redis(&masters.server[0], "ACL DRYRUN locker SET redlock x"), "OK");
+    ck_assert_str_ne(redis(&masters.server[0], "ACL DRYRUN locker FLUSHALL"), "OK");
+    ck_assert(!daemon_logged(&redlockd, "s3cret") && !daemon_logged(&other, "s3cret"));
+}
+END_TEST
+
+START_TEST(prefix_and_user_of_signs)
+{
+    const char *user = "lo\"ck\\er";
+    start(user, "a*b?[c]\\\"'d");
+    use_all();
+    ck_assert_str_eq(redis(&masters.server[0], "ACL DRYRUN %s SET %s x", user, "a*b?[c]\\\"'djob"), "OK");
+    ck_assert_str_ne(redis(&masters.server[0], "ACL DRYRUN %s SET %s x", user, "axb?[c]\\\"'djob"), "OK");
+    ck_assert_str_ne(redis(&masters.server[0], "ACL DRYRUN %s SET %s x", user, "a*bx[c]\\\"'djob"), "OK");
+    ck_assert_str_ne(redis(&masters.server[0], "ACL DRYRUN %s SET %s x", user, "a*b?c\\\"'djob"), "OK");
+}
+END_TEST
+
+START_TEST(said_once)
+{
+    cluster_start(&masters, 1, UNIX);
+    daemon_start(&redlockd, &masters, "");
+    ck_assert_uint_eq(rows_with(keep(file_read(redlockd.log)),
+                                " : ACL SETUSER redlockd on >... resetkeys ~redlock:* resetchannels"),
+                      1);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *all = suite_create("acl");
+    ADD(all, line_of_the_log_suffices);
+    ADD(all, prefix_and_user_of_signs);
+    ADD(all, said_once);
+    return all;
+}
+
+int main(void)
+{
+    return harness_main(suite());
+}

@@ -1,0 +1,179 @@
+/* Commands as bytes. */
+#include <stdio.h>
+
+#include "tests/unit/resp.h"
+
+static const struct {
+    enum command_verb verb;
+    uint64_t number;
+    const char *bytes;
+} golden[] = {
+    {COMMAND_CLIENT_ID, 0, "*2\r\n$6\r\nCLIENT\r\n$2\r\nID\r\n"},
+    {COMMAND_INFO, 0, "*1\r\n$4\r\nINFO\r\n"},
+    {COMMAND_KILL, 1234567, "*4\r\n$6\r\nCLIENT\r\n$4\r\nKILL\r\n$2\r\nID\r\n$7\r\n1234567\r\n"},
+    {COMMAND_SET, 10000,
+     "*6\r\n$3\r\nSET\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n10000\r\n"},
+    {COMMAND_TIME, 0, "*1\r\n$4\r\nTIME\r\n"},
+    {COMMAND_GROUP, 0, "*2\r\n$3\r\nGET\r\n$11\r\nlock:,group\r\n"},
+    {COMMAND_PROBE, 600000, "*4\r\n$5\r\nGETEX\r\n$11\r\nlock:,group\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
+    {COMMAND_GROUP_SET, 600000,
+     "*5\r\n$3\r\nSET\r\n$11\r\nlock:,group\r\n$83\r\n" GROUP_TEXT "\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
+    {COMMAND_GROUP_NEW, 600000,
+     "*6\r\n$3\r\nSET\r\n$11\r\nlock:,group\r\n$83\r\n" GROUP_TEXT
+     "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
+    {COMMAND_HEAL, 1732200000000,
+     "*6\r\n$3\r\nSET\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
+     "\r\n$2\r\nNX\r\n$4\r\nPXAT\r\n$13\r\n1732200000000\r\n"},
+    {COMMAND_GET, 0, "*2\r\n$3\r\nGET\r\n$8\r\nlock:job\r\n"},
+    {COMMAND_WANT, 600,
+     "*5\r\n$3\r\nSET\r\n$14\r\nlock:,want:job\r\n$40\r\n" TO_TEXT "\r\n$2\r\nPX\r\n$3\r\n600\r\n"},
+    {COMMAND_MOVE, 0,
+     "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_MOVE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
+     "\r\n$40\r\n" TO_TEXT "\r\n"},
+    {COMMAND_ZADD, FENCE_MAX,
+     "*6\r\n$4\r\nZADD\r\n$12\r\nlock:,fences\r\n$2\r\nGT\r\n$2\r\nCH\r\n$16\r\n9007199254740991\r\n$5\r\n16383\r\n"},
+    {COMMAND_ZSCORE, 0, "*3\r\n$6\r\nZSCORE\r\n$12\r\nlock:,fences\r\n$5\r\n16383\r\n"},
+    {COMMAND_RELEASE, 0,
+     "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n"},
+    {COMMAND_EXTEND, 0,
+     "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_EXTEND "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
+     "\r\n$1\r\n0\r\n"},
+    {COMMAND_CHECK, 0,
+     "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_CHECK "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n"},
+};
+
+static void is_bytes(char *bytes, size_t len, const char *expected)
+{
+    ck_assert_ptr_nonnull(bytes);
+    ck_assert_uint_eq(len, strlen(expected));
+    ck_assert_mem_eq(bytes, expected, len);
+    resp_bytes_free(bytes);
+}
+
+START_TEST(commands_as_bytes)
+{
+    struct resp_format *format = resp_format_new("lock:");
+    size_t len;
+    struct command command = command_of(golden[_i].verb, "job", golden[_i].number);
+    char *bytes = resp_command(format, &command, &len);
+    is_bytes(bytes, len, golden[_i].bytes);
+    resp_format_free(format);
+}
+END_TEST
+
+START_TEST(a_release_that_asks)
+{
+    struct resp_format *format = resp_format_new("lock:");
+    size_t len;
+    struct command command = command_of(COMMAND_RELEASE, "job", 0);
+    command_to(&command);
+    char *bytes = resp_command(format, &command, &len);
+    is_bytes(bytes, len,
+             "*7\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$14\r\nlock:,want:job\r\n"
+             "$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TO_TEXT "\r\n");
+    resp_format_free(format);
+}
+END_TEST
+
+static const char *take_length(const char *at, char type, size_t *length)
+{
+    char *end;
+    ck_assert_int_eq(*at, type);
+    ck_assert_msg(at[1] >= '1' && at[1] <= '9', "a length that is not plain: %.10s", at);
+    *length = strtoul(at + 1, &end, 10);
+    ck_assert_mem_eq(end, "\r\n", 2);
+    return end + 2;
+}
+
+static const size_t prefix_lens[] = {1, 2, 4, 9, 63, 64};
+
+/* Every command with a name of every length: as many words as its head says, each as long as it says. */
+START_TEST(lengths_are_true)
+{
+    char prefix[65] = "", name[NAME_BYTES + 1] = "", want[512];
+    memset(prefix, 'p', prefix_lens[_i]);
+    struct resp_format *format = resp_format_new(prefix);
+    memset(name, 'n', NAME_BYTES);
+    for (unsigned i = 0; i <= NAME_BYTES * (COMMAND_MOVE + 2u); i++) {
+        unsigned verb = i % (COMMAND_MOVE + 2u);
+        bool asking = verb > COMMAND_MOVE;
+        uint64_t number = UINT64_MAX >> i % 64;
+        struct command command = command_of(asking ? COMMAND_RELEASE : (enum command_verb)verb, name, number);
+        command.name.len = (uint8_t)(i / (COMMAND_MOVE + 2u));
+        if (asking)
+            command_to(&command);
+        size_t len, words, bytes_of_word;
+        char *bytes = resp_command(format, &command, &len);
+        ck_assert_uint_le(len, RESP_COMMAND_BYTES);
+        const char *at = take_length(bytes, '*', &words);
+        int key = snprintf(want, sizeof want, "%s%.*s", prefix, (int)command.name.len, name);
+        bool key_seen = resp_script_of(command.verb) < 0;
+        for (; words > 0; words--) {
+            at = take_length(at, '$', &bytes_of_word);
+            key_seen |= bytes_of_word == (size_t)key && memcmp(at, want, bytes_of_word) == 0;
+            at += bytes_of_word + 2;
+            ck_assert(at <= bytes + len);
+            ck_assert_mem_eq(at - 2, "\r\n", 2);
+        }
+        ck_assert_ptr_eq(at, bytes + len);
+        ck_assert(key_seen);
+        resp_bytes_free(bytes);
+    }
+    resp_format_free(format);
+}
+END_TEST
+
+START_TEST(commands_of_the_longest_words)
+{
+    char prefix[65] = "", name[NAME_BYTES + 1] = "";
+    memset(prefix, 'p', 64);
+    memset(name, 'n', NAME_BYTES);
+    struct resp_format *format = resp_format_new(prefix);
+    struct command command = command_of(COMMAND_SET, name, UINT64_MAX);
+    size_t len;
+    char *bytes = resp_command(format, &command, &len);
+    char expected[512];
+    snprintf(expected, sizeof expected,
+             "*6\r\n$3\r\nSET\r\n$264\r\n%s%s\r\n$40\r\n" TOKEN_TEXT
+             "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$20\r\n18446744073709551615\r\n",
+             prefix, name);
+    is_bytes(bytes, len, expected);
+    command = command_of(COMMAND_ZSCORE, name, 0);
+    bytes = resp_command(format, &command, &len);
+    snprintf(expected, sizeof expected, "*3\r\n$6\r\nZSCORE\r\n$71\r\n%s,fences\r\n$5\r\n16383\r\n", prefix);
+    is_bytes(bytes, len, expected);
+    resp_format_free(format);
+}
+END_TEST
+
+START_TEST(login_as_bytes)
+{
+    size_t len;
+    char *bytes = resp_auth("", "se cret", &len);
+    is_bytes(bytes, len, "*2\r\n$4\r\nAUTH\r\n$7\r\nse cret\r\n");
+    bytes = resp_auth(NULL, "x", &len);
+    is_bytes(bytes, len, "*2\r\n$4\r\nAUTH\r\n$1\r\nx\r\n");
+    bytes = resp_auth("me", "x", &len);
+    is_bytes(bytes, len, "*3\r\n$4\r\nAUTH\r\n$2\r\nme\r\n$1\r\nx\r\n");
+    bytes = resp_select(15, &len);
+    is_bytes(bytes, len, "*2\r\n$6\r\nSELECT\r\n$2\r\n15\r\n");
+}
+END_TEST
+
+static Suite *resp_bytes_suite(void)
+{
+    Suite *suite = suite_create("resp_bytes");
+    TCase *tcase = tcase_create("resp_bytes");
+    tcase_add_loop_test(tcase, commands_as_bytes, 0, sizeof golden / sizeof golden[0]);
+    tcase_add_test(tcase, a_release_that_asks);
+    tcase_add_loop_test(tcase, lengths_are_true, 0, 6);
+    tcase_add_test(tcase, commands_of_the_longest_words);
+    tcase_add_test(tcase, login_as_bytes);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int main(void)
+{
+    return resp_main(resp_bytes_suite());
+}

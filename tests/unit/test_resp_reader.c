@@ -1,0 +1,241 @@
+/* Bytes as replies, cut anywhere, and what no master of ours sends. */
+#include <stdio.h>
+
+#include "tests/unit/resp.h"
+
+START_TEST(long_strings_are_cut)
+{
+    char bytes[1024];
+    int head = snprintf(bytes, sizeof bytes, "-OOM ");
+    memset(bytes + head, 'x', 600);
+    memcpy(bytes + head + 600, "\r\n", 2);
+    struct resp_reply reply = reply_of(bytes, (size_t)head + 602);
+    ck_assert_int_eq(reply.type, RESP_ERROR);
+    ck_assert_uint_eq(reply.text_len, RESP_TEXT_BYTES);
+    ck_assert_uint_eq(strlen(reply.text), RESP_TEXT_BYTES);
+    reply = reply_of("$3\r\na\0b\r\n", 9);
+    ck_assert_uint_eq(reply.text_len, 3);
+    ck_assert_mem_eq(reply.text, "a\0b", 4);
+}
+END_TEST
+
+START_TEST(replies_byte_by_byte)
+{
+    static const char bytes[] = "+OK\r\n$-1\r\n:17\r\n-OOM no\r\n*3\r\n:1\r\n$2\r\nab\r\n$-1\r\n$4\r\n\r\n\r\n\r\n*-1\r\n";
+    static const enum resp_type types[] = {RESP_STATUS, RESP_NIL,   RESP_INTEGER, RESP_ERROR,
+                                           RESP_ARRAY,  RESP_STRING, RESP_NIL};
+    static const size_t ends[] = {5, 10, 15, 24, 45, 55, 60};
+    struct resp_reader *reader = resp_reader_new();
+    unsigned seen = 0;
+    for (size_t i = 0; i + 1 < sizeof bytes; i++) {
+        const struct resp_reply *reply;
+        const char *why = NULL;
+        ck_assert_int_eq(resp_reader_feed(reader, bytes + i, 1), 0);
+        int got = resp_reader_next(reader, &reply, &why);
+        ck_assert_int_eq(got, i + 1 == ends[seen]);
+        if (got) {
+            ck_assert_int_eq(reply->type, types[seen]);
+            if (reply->type == RESP_ARRAY)
+                ck_assert_int_eq(reply->integer, 3);
+            seen++;
+        }
+    }
+    ck_assert_uint_eq(seen, 7);
+    resp_reader_free(reader);
+}
+END_TEST
+
+/* Many replies in one read, and the next ones in the same memory. */
+START_TEST(replies_pipelined)
+{
+    struct resp_reader *reader = resp_reader_new();
+    char block[60000];
+    for (size_t i = 0; i < sizeof block; i += 5)
+        memcpy(block + i, "+OK\r\n", 5);
+    for (unsigned round = 0; round < 5; round++) {
+        const struct resp_reply *reply;
+        const char *why = "";
+        unsigned count = 0;
+        int got;
+        ck_assert_int_eq(resp_reader_feed(reader, block, sizeof block), 0);
+        while ((got = resp_reader_next(reader, &reply, &why)) == 1) {
+            ck_assert_str_eq(reply->text, "OK");
+            count++;
+        }
+        ck_assert_msg(got == 0, "%s", why);
+        ck_assert_uint_eq(count, sizeof block / 5);
+    }
+    resp_reader_free(reader);
+}
+END_TEST
+
+/* ---- what no master of ours sends ---- */
+
+static const char *const hostile[] = {
+    "*2147483647\r\n",
+    "*257\r\n",
+    "*4294967297\r\n",
+    "*9223372036854775807\r\n",
+    "*-2\r\n",
+    "*1\r\n*1\r\n:1\r\n",
+    "*1\r\n*0\r\n",
+    "*2\r\n:1\r\n*1\r\n:1\r\n",
+    "*x\r\n",
+    "$-2\r\n",
+    "$-9223372036854775808\r\n",
+    "$99999999999999999999\r\n",
+    "$abc\r\n",
+    ":12x\r\n",
+    ":\r\n",
+    ":99999999999999999999\r\n",
+    "HTTP/1.1 400 Bad Request\r\n\r\n",
+    "\r\n",
+    "\x16\x03\x01\x02",
+    /* RESP3 */
+    "%1\r\n+a\r\n+b\r\n",
+    "%0\r\n",
+    "~1\r\n:1\r\n",
+    "~0\r\n",
+    ">2\r\n+a\r\n+b\r\n",
+    "_\r\n",
+    "#t\r\n",
+    ",1.5\r\n",
+    "(12345678901234567890\r\n",
+    "=7\r\ntxt:abc\r\n",
+    "!5\r\nERR a\r\n",
+    "|1\r\n+a\r\n+b\r\n+OK\r\n",
+    "*1\r\n#t\r\n",
+    "*1\r\n_\r\n",
+};
+
+START_TEST(hostile_is_refused)
+{
+    struct resp_reader *reader = resp_reader_new();
+    const struct resp_reply *reply;
+    const char *why = NULL;
+    const char *bytes = hostile[_i];
+    ck_assert_int_eq(resp_reader_feed(reader, bytes, strlen(bytes)), 0);
+    ck_assert_msg(resp_reader_next(reader, &reply, &why) == -1, "taken: %s", bytes);
+    ck_assert_ptr_nonnull(why);
+    ck_assert_uint_gt(strlen(why), 5);
+    ck_assert_ptr_null(strstr(why, "emory"));
+    /* It stays refused, whatever comes. */
+    resp_reader_feed(reader, "+OK\r\n", 5);
+    ck_assert_int_eq(resp_reader_next(reader, &reply, &why), -1);
+    resp_reader_free(reader);
+}
+END_TEST
+
+START_TEST(the_largest_array_is_taken)
+{
+    char bytes[8 + 256 * 4] = "*256\r\n";
+    for (unsigned i = 0; i < 256; i++)
+        memcpy(bytes + 6 + i * 4, ":1\r\n", 4);
+    struct resp_reply reply = reply_of(bytes, 6 + 256 * 4);
+    ck_assert_int_eq(reply.type, RESP_ARRAY);
+    ck_assert_int_eq(reply.integer, 256);
+}
+END_TEST
+
+/* Of an array: its first two elements, where they are strings that are plain numbers. */
+START_TEST(elements_that_are_decimals)
+{
+    struct resp_reply reply = reply_of("*3\r\n$18\r\n999999999999999999\r\n$2\r\n07\r\n$1\r\n5\r\n", 44);
+    ck_assert_int_eq(reply.decimal[0], 999999999999999999);
+    ck_assert_int_eq(reply.decimal[1], 7);
+    reply = reply_of("*2\r\n$19\r\n1000000000000000000\r\n$1\r\nx\r\n", 37);
+    ck_assert_int_eq(reply.decimal[0], -1);
+    ck_assert_int_eq(reply.decimal[1], -1);
+    reply = reply_of("*1\r\n$1\r\n5\r\n", 11);
+    ck_assert_int_eq(reply.decimal[0], 5);
+    ck_assert_int_eq(reply.decimal[1], -1);
+    /* And nothing is left over from the reply before. */
+    struct resp_reader *reader = resp_reader_new();
+    const struct resp_reply *next;
+    const char *why;
+    ck_assert_int_eq(resp_reader_feed(reader, "*2\r\n$1\r\n5\r\n$1\r\n6\r\n*2\r\n:5\r\n:6\r\n", 30), 0);
+    ck_assert_int_eq(resp_reader_next(reader, &next, &why), 1);
+    ck_assert_int_eq(next->decimal[1], 6);
+    ck_assert_int_eq(resp_reader_next(reader, &next, &why), 1);
+    ck_assert(next->decimal[0] == -1 && next->decimal[1] == -1);
+    resp_reader_free(reader);
+}
+END_TEST
+
+/* Feeds head, then blocks of tail; how many bytes went in before the reader gave up. */
+static size_t endless(const char *head, const char *tail, size_t block)
+{
+    struct resp_reader *reader = resp_reader_new();
+    char bytes[4096];
+    size_t tail_len = strlen(tail), fed = strlen(head);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = tail[i % tail_len];
+    ck_assert_int_eq(resp_reader_feed(reader, head, fed), 0);
+    const struct resp_reply *reply;
+    const char *why = NULL;
+    int got;
+    while ((got = resp_reader_next(reader, &reply, &why)) == 0 && fed < 1000000) {
+        ck_assert_int_eq(resp_reader_feed(reader, bytes, block), 0);
+        fed += block;
+    }
+    ck_assert_int_eq(got, -1);
+    ck_assert_str_eq(why, "a reply of more than 64 KiB");
+    resp_reader_free(reader);
+    return fed;
+}
+
+START_TEST(endless_is_refused)
+{
+    static const char *const heads[] = {"+", "-ERR ", ":", "$60000000000\r\n", "$9223372036854775807\r\n", "$", "*"};
+    for (unsigned i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        size_t fed = endless(heads[i], "1", 1000);
+        ck_assert_uint_gt(fed, RESP_REPLY_BYTES);
+        ck_assert_uint_le(fed, RESP_REPLY_BYTES + 1000);
+    }
+    /* Elements that each end, in an array that does not. */
+    endless("*256\r\n$70000\r\n", "x", 1000);
+}
+END_TEST
+
+/* The limit does not depend on how the bytes were cut. */
+START_TEST(too_long_at_once_is_refused)
+{
+    for (size_t over = 0; over < 2; over++) {
+        size_t len = RESP_REPLY_BYTES + over;
+        char *bytes = malloc(len + 5);
+        memset(bytes, 'x', len);
+        bytes[0] = '+';
+        memcpy(bytes + len - 2, "\r\n+OK\r\n", 7);
+        struct resp_reader *reader = resp_reader_new();
+        const struct resp_reply *reply;
+        const char *why;
+        ck_assert_int_eq(resp_reader_feed(reader, bytes, len + 5), 0);
+        ck_assert_int_eq(resp_reader_next(reader, &reply, &why), over ? -1 : 1);
+        if (!over)
+            ck_assert_int_eq(resp_reader_next(reader, &reply, &why), 1);
+        resp_reader_free(reader);
+        free(bytes);
+    }
+}
+END_TEST
+
+static Suite *resp_reader_suite(void)
+{
+    Suite *suite = suite_create("resp_reader");
+    TCase *tcase = tcase_create("resp_reader");
+    tcase_add_test(tcase, long_strings_are_cut);
+    tcase_add_test(tcase, replies_byte_by_byte);
+    tcase_add_test(tcase, replies_pipelined);
+    tcase_add_loop_test(tcase, hostile_is_refused, 0, sizeof hostile / sizeof hostile[0]);
+    tcase_add_test(tcase, the_largest_array_is_taken);
+    tcase_add_test(tcase, elements_that_are_decimals);
+    tcase_add_test(tcase, endless_is_refused);
+    tcase_add_test(tcase, too_long_at_once_is_refused);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int main(void)
+{
+    return resp_main(resp_reader_suite());
+}
