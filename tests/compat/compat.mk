@@ -1,0 +1,6 @@
+# make compat ROOT=DIR: this tree, built and tested inside another Debian's, once for each kind of server in it.
+compat: ## ROOT=DIR: build and test inside that Debian tree, with Redis and with Valkey, as root
+	@tests/compat/compat.sh "$(ROOT)"
+
+SCRIPTS += tests/compat/compat.sh
+.PHONY: compat
