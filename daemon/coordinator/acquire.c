@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
@@ -36,7 +37,8 @@ static void undo(struct coordinator *c, struct round *round)
 void acquire_fail(struct coordinator *c, struct round *round, enum reply_code code)
 {
     struct resource *resource = detach(c, round);
-    struct verdict verdict = {code, code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE, fence_shown(round)};
+    enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
+    struct verdict verdict = {code, limit, fence_shown(round), round->split.in_vain};
     undo(c, round);
     resource_refused(c, resource, &verdict);
 }
@@ -113,8 +115,10 @@ static void look_refused(struct coordinator *c, struct round *round, bool late)
     unsigned answered = masters_count(tally->granted | tally->refused);
     unsigned silent = masters_count(round_silent(round));
     bool enough = masters_count(tally->granted) >= c->quorum; /* but no fence in time */
-    if (tally->refused != 0 && answered >= c->quorum && !enough)
-        acquire_fail(c, round, REPLY_BUSY);
+    if (tally->refused != 0 && answered >= c->quorum && !enough && !round->resource->head->patient)
+        acquire_split(c, round, late);
+    else if (tally->refused != 0 && answered >= c->quorum && !enough)
+        acquire_fail(c, round, REPLY_BUSY); /* it tries again, soon and by chance */
     else if (late || tally->refused == 0 || answered + silent < c->quorum)
         acquire_fail(c, round, REPLY_NOQUORUM);
 }
@@ -142,6 +146,8 @@ void acquire_look(struct coordinator *c, struct round *round, bool late)
 {
     if (round->phase == ROUND_ASKING)
         look_asking(c, round, late);
+    else if (round->phase == ROUND_REASKING)
+        acquire_split_look(c, round, late);
     else
         fence_look(c, round, late);
 }

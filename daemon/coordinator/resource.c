@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/acquire.h"
+#include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/session.h"
@@ -138,10 +139,11 @@ static void refuse_timeout(struct coordinator *c, struct wait *wait)
         action_noquorum(c, refuse(c, wait, REPLY_NOQUORUM), in_vain ? &resource->verdict.tally : NULL);
 }
 
-static void refuse_busy(struct coordinator *c, struct wait *wait)
+static void refuse_busy(struct coordinator *c, struct wait *wait, bool split)
 {
     const struct lease *lease = wait->resource->lease;
     struct reply *reply = refuse(c, wait, REPLY_BUSY);
+    reply->split = split;
     if (lease != NULL && !lease_is_kept(lease) && lease->until_ms > c->now_ms)
         reply->retry_ms = lease->until_ms - c->now_ms;
 }
@@ -149,7 +151,7 @@ static void refuse_busy(struct coordinator *c, struct wait *wait)
 static void refuse_verdict(struct coordinator *c, struct wait *wait, const struct verdict *verdict)
 {
     if (verdict->code == REPLY_BUSY)
-        refuse_busy(c, wait);
+        refuse_busy(c, wait, verdict->split);
     else if (verdict->code == REPLY_NOQUORUM)
         action_noquorum(c, refuse(c, wait, REPLY_NOQUORUM), &verdict->tally);
     else
@@ -189,9 +191,9 @@ static void refuse_for_good(struct coordinator *c, struct wait *wait, const stru
 
 void resource_pump(struct coordinator *c, struct resource *resource)
 {
-    if (resource->sweeping)
+    if (resource->sweeping || resource->round != NULL) /* whose end comes back here */
         return;
-    if (resource->round != NULL || resource->giving_back != NULL) { /* whose end comes back here */
+    if (resource->giving_back != NULL) { /* likewise */
         heap_remove(&c->deadlines, &resource->item);
         return;
     }
@@ -306,6 +308,10 @@ static void sweep(struct coordinator *c, struct resource *resource)
 
 void resource_timer(struct coordinator *c, struct resource *resource)
 {
+    if (resource->round != NULL) {
+        acquire_split_timer(c, resource);
+        return;
+    }
     if (resource->sweeping)
         sweep(c, resource);
     if (resource->sweeping)
@@ -342,12 +348,11 @@ static void refuse_limit(struct coordinator *c, const struct session *session, u
     action_reply(c, session->key, request, REPLY_LIMIT, name)->limit = limit;
 }
 
-/* What the last attempt found when there was no quorum may be long over. */
+/* What the last attempt found on the masters may be long over. */
 static void refuse_behind_head(struct coordinator *c, struct wait *wait)
 {
-    const struct verdict *verdict = &wait->resource->verdict;
-    bool busy = verdict->code != REPLY_NOQUORUM;
-    refuse_verdict(c, wait, busy ? verdict : &(struct verdict){.code = REPLY_NOQUORUM});
+    const struct verdict *last = &wait->resource->verdict;
+    refuse_verdict(c, wait, &(struct verdict){.code = last->code, .limit = last->limit});
 }
 
 /* The answer is known, and nobody need be asked: the name is kept here, or somebody is before him, or nothing
@@ -364,7 +369,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
             return false; /* its first attempt */
         refuse(c, wait, REPLY_CANCELLED);
     } else if (is_kept(resource)) {
-        refuse_busy(c, wait);
+        refuse_busy(c, wait, false);
     } else {
         bool quorum_is_back =
             resource->verdict.code == REPLY_NOQUORUM && masters_count(c->voters) >= c->quorum;

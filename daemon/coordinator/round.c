@@ -3,9 +3,11 @@
 #include <assert.h>
 
 #include "daemon/coordinator/acquire.h"
+#include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/master.h"
+#include "daemon/coordinator/mutant.h"
 
 static void fly(struct coordinator *c, struct round *round)
 {
@@ -32,7 +34,9 @@ struct round *round_begin(struct coordinator *c, enum round_phase phase, const s
 static bool legal(enum round_phase from, enum round_phase to)
 {
     static const unsigned moves[] = {
-        [ROUND_ASKING] = 1u << ROUND_FENCING | 1u << ROUND_READING | 1u << ROUND_DECIDED,
+        [ROUND_ASKING] =
+            1u << ROUND_REASKING | 1u << ROUND_FENCING | 1u << ROUND_READING | 1u << ROUND_DECIDED,
+        [ROUND_REASKING] = 1u << ROUND_REASKING | 1u << ROUND_FENCING,
         [ROUND_FENCING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
         [ROUND_READING] = 1u << ROUND_RAISING | 1u << ROUND_DECIDED,
         [ROUND_RAISING] = 1u << ROUND_DECIDED,
@@ -40,6 +44,8 @@ static bool legal(enum round_phase from, enum round_phase to)
         [ROUND_EXTENDING] = 1u << ROUND_DECIDED,
         [ROUND_DECIDED] = 0,
     };
+    if (mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) && from == ROUND_REASKING && to == ROUND_DECIDED)
+        return true;
     return (moves[from] & (1u << to)) != 0;
 }
 
@@ -77,7 +83,7 @@ masters_t round_silent(const struct round *round)
 
 masters_t round_unheard(const struct round *round)
 {
-    return round_silent(round) | round->fence.pending | round->fence.reading;
+    return round_silent(round) | round->fence.pending | round->fence.reading | round->split.getting;
 }
 
 void round_decided(struct coordinator *c, struct round *round)
@@ -153,6 +159,8 @@ void round_vote(struct coordinator *c, struct round *round, unsigned master, enu
     }
     if (is_fencing(verb))
         fence_vote(round, master, verb, vote);
+    else if (verb == COMMAND_GET)
+        acquire_split_vote(round, master, vote);
     else
         count(c, round, master, vote);
     look(c, round, false);
@@ -162,7 +170,7 @@ void round_timeout(struct coordinator *c, struct flight *flight)
 {
     struct round *round = FLIGHT_OWNER(round, flight);
     assert(!flight->stale);
-    masters_overdue(c, round_unheard(round));
+    masters_overdue(c, masters_without(round_unheard(round), round->split.fresh));
     look(c, round, true);
 }
 
@@ -181,6 +189,7 @@ void rounds_lost(struct coordinator *c, unsigned master)
         round->voided |= bit;
         round->fence.pending = masters_without(round->fence.pending, bit);
         round->fence.reading = masters_without(round->fence.reading, bit);
+        round->split.getting = masters_without(round->split.getting, bit);
         flight_make_stale(&c->rounds_live, flight);
     }
 }

@@ -55,6 +55,7 @@ struct verdict {
     enum reply_code code; /* BUSY, NOQUORUM or LIMIT */
     enum limit limit;
     struct tally tally;
+    bool split; /* BUSY: nobody won */
 };
 
 struct resource {
@@ -111,6 +112,8 @@ struct lease {
  *               |   \--else Q granted---> READING --> RAISING -----------> DECIDED
  *               |                          ^
  *               +--a retry: Q granted --> FENCING --as after ASKING
+ *               |                          ^
+ *               +--wait=0, split votes: REASKING, until Q granted
  *             (in READING, a late answer may still make the proposal the fence: DECIDED)
  *   extend:   EXTENDING, or CHECKING --Q hold it--> EXTENDING -----------> DECIDED
  *   check:    CHECKING --------------------------------------------------> DECIDED
@@ -118,10 +121,11 @@ struct lease {
  * DECIDED is over for the client and only waits for late votes. An acquire that fails
  * becomes a release instead. */
 enum round_phase {
-    ROUND_ASKING,  /* SET, and on a request's first attempt ZADD behind it */
-    ROUND_FENCING, /* ZADD of a fresh proposal on the granting masters */
-    ROUND_READING, /* ZSCORE: what stands in the proposal's way */
-    ROUND_RAISING, /* ZADD above that */
+    ROUND_ASKING,   /* SET, and on a request's first attempt ZADD behind it */
+    ROUND_REASKING, /* SET again and GET, where it was not granted */
+    ROUND_FENCING,  /* ZADD of a fresh proposal on the granting masters */
+    ROUND_READING,  /* ZSCORE: what stands in the proposal's way */
+    ROUND_RAISING,  /* ZADD above that */
     ROUND_CHECKING,
     ROUND_EXTENDING,
     ROUND_DECIDED,
@@ -139,6 +143,16 @@ struct fence {
     masters_t scored;   /* numbers[] holds its score */
 };
 
+/* An attempt whose votes were split: the master that decides gave it to us. */
+struct split {
+    masters_t decider;
+    masters_t getting; /* did not answer the last re-ask's GET yet */
+    masters_t fresh;   /* were asked again after the phase's time-out had begun: not late by it */
+    masters_t held;    /* numbers[] holds the beginning of the token that another has there */
+    unsigned reasks;   /* sent */
+    bool in_vain;      /* all of them: nobody won */
+};
+
 struct round {
     uint64_t id;
     struct flight flight; /* until the phase's time-out */
@@ -154,6 +168,7 @@ struct round {
     masters_t votes;           /* extend, check: masters that count (not those in quarantine) */
     masters_t voided;          /* acquire: a grant that counts no more */
     struct fence fence;
+    struct split split;
     uint64_t proposal;
     uint64_t numbers[MASTERS]; /* scores (acquire) or TTLs (extend, check) */
     struct name name;

@@ -109,8 +109,13 @@ static void lie(struct world *w, const struct sent *sent)
     case COMMAND_KILL:
     case COMMAND_ZSCORE: lie_number(w, sent); break;
     case COMMAND_SET:
-    case COMMAND_ZADD:
-    case COMMAND_RELEASE: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
+    case COMMAND_ZADD: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
+    case COMMAND_RELEASE: v->kind = choice & 8 ? VOTE_YES : choice & 16 ? VOTE_WANTED : VOTE_NO; break;
+    case COMMAND_GET:
+        v->kind = choice & 8 ? VOTE_TOKEN : VOTE_NO;
+        v->token = choice & 16 ? sent->token : w->tokens[choice % TOKENS];
+        break;
+    case COMMAND_WANT: v->kind = VOTE_YES; break;
     case COMMAND_EXTEND:
     case COMMAND_CHECK:
         v->kind = VOTE_NO;
@@ -123,10 +128,7 @@ static void lie(struct world *w, const struct sent *sent)
     case COMMAND_GROUP_SET:
     case COMMAND_GROUP_NEW:
     case COMMAND_HEAL:
-    case COMMAND_GET:
-    case COMMAND_WANT:
-    case COMMAND_MOVE:
-        break;
+    case COMMAND_MOVE: break;
     }
     if (script && choice % 8 == 2)
         v->kind = VOTE_NOT_RUN;

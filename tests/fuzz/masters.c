@@ -140,6 +140,11 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
             *score = sent->number;
         break;
     case COMMAND_ZSCORE: vote_number(vote, *score); break;
+    case COMMAND_GET:
+        vote->kind = there ? VOTE_TOKEN : VOTE_NO;
+        vote->token = key->token;
+        break;
+    case COMMAND_WANT: vote_yes_no(vote, true); break;
     case COMMAND_RELEASE:
         if (ours)
             key->ends_ms = 0;
@@ -160,9 +165,6 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
     case COMMAND_GROUP_SET:
     case COMMAND_GROUP_NEW:
     case COMMAND_HEAL:
-    case COMMAND_GET:
-    case COMMAND_WANT:
-    case COMMAND_MOVE:
-        break;
+    case COMMAND_MOVE: break;
     }
 }

@@ -66,6 +66,10 @@ static void aim_fences(struct plan *plan, struct swarm *swarm, enum mutant mutan
     plan->param[P_TAIL] = 20000;
     if (mutant == MUTANT_ZADD_ERROR_KEEPS_VOTE)
         swarm->rate[FAULT_ZADD_ERROR] = 200;
+    if (mutant == MUTANT_REASK_COUNTS_FIRST_ZADD) { /* votes are split only of those who do not wait */
+        swarm->wait_pct = 10;
+        swarm->clients = 6;
+    }
     if (mutant == MUTANT_QUARANTINED_FENCES || mutant == MUTANT_QUARANTINED_VOTES)
         restarts(swarm, 200);
     if (mutant != MUTANT_NO_LEAD_CAP)
@@ -168,6 +172,7 @@ void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_RAISE_FEW_ACKS:
     case MUTANT_RETRY_REUSES_PROPOSAL:
     case MUTANT_ZADD_ERROR_KEEPS_VOTE:
+    case MUTANT_REASK_COUNTS_FIRST_ZADD:
     case MUTANT_QUARANTINED_VOTES:
     case MUTANT_QUARANTINED_FENCES:
     case MUTANT_NO_LEAD_CAP: aim_fences(plan, swarm, mutant); return;
@@ -189,5 +194,5 @@ void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
 /* To become empty, and to go then. */
 bool mutant_awaited(enum mutant mutant)
 {
-    return mutant >= MUTANT_REASK_COUNTS_FIRST_ZADD && mutant <= MUTANT_DISAGREEMENT_EACH;
+    return mutant > MUTANT_REASK_COUNTS_FIRST_ZADD && mutant <= MUTANT_DISAGREEMENT_EACH;
 }

@@ -8,7 +8,7 @@
  *
  * Time stands still but for at(). Votes come in the order of the commands, as on a real
  * connection: to answer another command than a master's oldest fails. After each step the
- * coordinator's own invariants are checked, and: a token is set only once; lock commands go
+ * coordinator's own invariants are checked, and: a token is set by one attempt only; lock commands go
  * only to masters that may have them; a name's fence grows; one reply a request; nothing is
  * said to a session that has ended. A test that fails prints its whole trace.
  *
@@ -16,7 +16,8 @@
  *
  *     m0,2-4 SET <name> <token> <ttl>        m0-4 RELEASE|CHECK <name> <token>
  *     m0-4 ZADD <name> <score>               m0-4 EXTEND <name> <token> <ttl>
- *     m0-4 ZSCORE <name>                     m0 CLIENT_ID | INFO | KILL <id>
+ *     m0-4 ZSCORE|GET <name>                 m0-4 WANT <name> <ms>
+ *     m0-4 RELEASE <name> <token> ASK        m0 CLIENT_ID | INFO | KILL <id>
  *     s<session> #<request> <line>           s<session> <notice>
  *     s<session> ended                       close m0 silent|backlog|handshake */
 #ifndef REDLOCKD_TESTS_TRACE_H
@@ -49,7 +50,8 @@ static inline void backlog(unsigned master);
 static inline void restart(unsigned master, int64_t uptime_s); /* lose, and another run_id the next time */
 
 /* vote("0,2-4", "SET YES, ZADD NO"): each of these masters answers its oldest commands.
- * YES, NO, a number, OK (CLIENT_ID, INFO), NOT_RUN, or an error: OOM, READONLY, ... */
+ * YES, NO, WANTED, a number, OK (CLIENT_ID, INFO), Tn, X or Y (GET), NOT_RUN, or an error:
+ * OOM, READONLY, ... */
 static inline void vote(const char *masters, const char *votes);
 static inline unsigned unanswered(unsigned master);
 
@@ -62,7 +64,7 @@ static inline void work_once(void); /* one step of it */
 /* Drawn from now on: a delay of low to high becomes low + number % (high - low + 1). */
 static inline void chance(uint64_t number);
 
-/* token=Tn is one that was seen, token=X a stranger's. Returns the request's number. */
+/* token=Tn is one that was seen, token=X a stranger's, and Y another's. Returns the request's number. */
 static inline uint64_t ask(uint64_t session, const char *line);
 static inline uint64_t cancel(uint64_t session, uint64_t request);
 static inline void finish(uint64_t session);

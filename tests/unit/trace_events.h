@@ -45,6 +45,10 @@ static inline struct vote vote_of(const char *word, unsigned master, enum comman
         return (struct vote){.kind = VOTE_YES};
     if (strcmp(word, "NO") == 0)
         return (struct vote){.kind = VOTE_NO};
+    if (strcmp(word, "WANTED") == 0)
+        return (struct vote){.kind = VOTE_WANTED};
+    if (verb == COMMAND_GET && strchr("TXY", word[0]) != NULL)
+        return (struct vote){.kind = VOTE_TOKEN, .token = *token_of(word)};
     if (strcmp(word, "NOT_RUN") == 0)
         return (struct vote){.kind = VOTE_NOT_RUN};
     if (strcmp(word, "OK") == 0 && verb == COMMAND_INFO)
@@ -120,10 +124,8 @@ static inline void lengthen(char *out, const char *line)
         return;
     }
     token += strlen("token=");
-    unsigned number = *token == 'X' ? 0 : (unsigned)atoi(token + 1);
-    const struct token *value = number == 0 ? stranger() : &tokens[number];
     char hex[TOKEN_HEX];
-    line_token_hex(hex, value);
+    line_token_hex(hex, token_of(token));
     snprintf(out, LINE, "%.*s%.*s%s", (int)(token - line), line, TOKEN_HEX, hex, token + strcspn(token, " "));
 }
 

@@ -14,7 +14,7 @@ static struct link {
     struct command pending[PENDING];
 } links[MASTERS];
 
-static bool token_set[TOKENS];
+static uint64_t token_set[TOKENS];    /* by which attempt; 0: none */
 static uint64_t drawn, chance_number; /* of the random bytes: tokens so far, and what decides delays */
 static bool fresh_bytes;
 
@@ -52,9 +52,9 @@ static inline void send_command(masters_t masters, const struct command *command
     log_action("m%s %.250s", masters_word(masters, word), line);
     if (command->verb == COMMAND_SET) {
         unsigned token = token_number(&command->token);
-        if (token_set[token])
-            trace_fail("token T%u is set for the second time", token);
-        token_set[token] = true;
+        if (token_set[token] != 0 && token_set[token] != command->ref)
+            trace_fail("token T%u is set by a second attempt", token);
+        token_set[token] = command->ref;
     }
     for (unsigned i = 0; i < config.masters; i++) {
         if (!(masters & masters_bit(i)))

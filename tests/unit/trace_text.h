@@ -118,6 +118,16 @@ static inline const struct token *stranger(void)
     return &token;
 }
 
+/* Tn, X, or Y, which is another stranger's. */
+static inline const struct token *token_of(const char *word)
+{
+    static struct token other;
+    memset(other.bytes, 0xed, sizeof other.bytes);
+    if (*word == 'T')
+        return &tokens[atoi(word + 1)];
+    return *word == 'X' ? stranger() : &other;
+}
+
 static inline const char *token_word(const struct token *token, char word[16])
 {
     if (memcmp(token, stranger(), sizeof *token) == 0)

@@ -1,0 +1,200 @@
+#include "daemon/coordinator/acquire_split.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/coordinator/acquire.h"
+#include "daemon/coordinator/fence.h"
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/round.h"
+
+enum { REASKS = 8 };
+
+/* The losers' releases need about as long as the first master's word needed to come here. (Ours is a clock of
+ * milliseconds: 1 is the next tick, half of one away on average; with 0 the re-ask would race them.) */
+static const int64_t pauses_ms[REASKS] = {1, 1, 2, 4, 8, 16, 32, 64};
+
+/* ---- who decides ---- */
+
+/* Those that may have a say: up, asked, and without an error. */
+static masters_t in_service(const struct coordinator *c, const struct round *round)
+{
+    return masters_without(round->tally.asked & c->voters, round->voided);
+}
+
+/* The first of them; 0: there is none. */
+static masters_t first_of(const struct coordinator *c, masters_t set)
+{
+    const struct master *first = NULL;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *m = &c->masters[i];
+        if ((set & masters_bit(i)) && (first == NULL || memcmp(m->run_id, first->run_id, RUN_ID_HEX) < 0))
+            first = m;
+    }
+    return first != NULL ? masters_bit(first->index) : 0;
+}
+
+enum election { ELECTION_OPEN, ELECTION_WON, ELECTION_LOST };
+
+/* What the first master says to us; one that is silent for node_timeout, or answered an error, is passed over. */
+static enum election elect(const struct coordinator *c, struct round *round, bool late)
+{
+    masters_t passed_over = round->tally.failed | (late ? round_silent(round) : 0);
+    masters_t first = first_of(c, masters_without(in_service(c, round), passed_over));
+    if (first & round_silent(round))
+        return ELECTION_OPEN;
+    round->split.decider = first;
+    return (first & round->tally.granted) ? ELECTION_WON : ELECTION_LOST;
+}
+
+/* ---- asking again ---- */
+
+/* Where it may bring something, and nothing of ours is under way. */
+static masters_t to_ask(const struct coordinator *c, const struct round *round)
+{
+    masters_t busy = round->tally.granted | round_silent(round) | round->split.getting;
+    return masters_without(in_service(c, round), busy);
+}
+
+/* The item is that of the resource, whose head asks nothing else meanwhile. One slow master does not keep the
+ * others from being asked. */
+static void plan(struct coordinator *c, struct round *round)
+{
+    struct heap_item *item = &round->resource->item;
+    if (item->place == 0 && round->split.reasks < REASKS && to_ask(c, round) != 0)
+        heap_set(&c->deadlines, item, c->now_ms + pauses_ms[round->split.reasks]);
+}
+
+/* They may have the key all the same, and count again once they are up and were asked again. */
+static void give_up_silent(struct round *round)
+{
+    masters_t fresh = round->split.fresh;
+    round->tally.failed |= masters_without(round_silent(round), fresh);
+    round->fence.pending &= fresh;
+    round->split.getting &= fresh;
+    round->split.fresh = 0;
+}
+
+void acquire_split(struct coordinator *c, struct round *round, bool late)
+{
+    enum election election = elect(c, round, late);
+    if (election == ELECTION_LOST)
+        acquire_fail(c, round, REPLY_BUSY);
+    if (election != ELECTION_WON)
+        return;
+    if (late)
+        give_up_silent(round);
+    if (!mutant(MUTANT_REASK_COUNTS_FIRST_ZADD)) /* it came before our grant where that is still to come */
+        round->fence.asked = round->fence.answered = round->fence.accepted = 0;
+    round_move(c, round, ROUND_REASKING);
+    plan(c, round);
+}
+
+static void ask_again(struct coordinator *c, struct round *round, masters_t masters)
+{
+    if (round_unheard(round) == 0)
+        round_move(c, round, ROUND_REASKING); /* for a time-out of its own */
+    else
+        round->split.fresh |= masters;
+    round->split.reasks++;
+    round->split.getting |= masters;
+    round->split.held = masters_without(round->split.held, masters);
+    round->tally.refused = masters_without(round->tally.refused, masters);
+    round->tally.failed = masters_without(round->tally.failed, masters);
+    round_send(c, round, COMMAND_SET, masters, (uint64_t)round->ttl_ms);
+    round_send(c, round, COMMAND_GET, masters, 0);
+}
+
+static bool is_expired(const struct coordinator *c, const struct round *round)
+{
+    return quorum_until_ms(round->t0_ms, round->ttl_ms) - c->now_ms < c->config.min_validity_ms;
+}
+
+void acquire_split_timer(struct coordinator *c, struct resource *resource)
+{
+    struct round *round = resource->round;
+    assert(round->phase == ROUND_REASKING);
+    heap_remove(&c->deadlines, &resource->item);
+    masters_t masters = to_ask(c, round);
+    if (masters == 0 || is_expired(c, round))
+        acquire_split_look(c, round, false);
+    else
+        ask_again(c, round, masters);
+}
+
+static uint64_t beginning(const struct token *token)
+{
+    uint64_t bytes;
+    memcpy(&bytes, token->bytes, sizeof bytes);
+    return bytes;
+}
+
+/* Our own token: an earlier SET of this attempt was applied there, whose answer came too late. */
+void acquire_split_vote(struct round *round, unsigned master, const struct vote *vote)
+{
+    masters_t bit = masters_bit(master);
+    if (!(round->split.getting & bit))
+        return;
+    round->split.getting = masters_without(round->split.getting, bit);
+    if (vote->kind != VOTE_TOKEN || round->phase != ROUND_REASKING || !(round->tally.refused & bit))
+        return;
+    if (memcmp(vote->token.bytes, round->token.bytes, TOKEN_BYTES) == 0) {
+        round->tally.refused = masters_without(round->tally.refused, bit);
+        round->tally.granted |= bit;
+        return;
+    }
+    round->split.held |= bit;
+    round->numbers[master] = beginning(&vote->token);
+}
+
+/* ---- decisions ---- */
+
+static bool another_has_it(const struct coordinator *c, const struct round *round)
+{
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        unsigned same = 0;
+        for (unsigned k = 0; k < c->config.masters; k++)
+            same += (round->split.held & masters_bit(k)) && round->numbers[k] == round->numbers[i];
+        if ((round->split.held & masters_bit(i)) && same >= c->quorum)
+            return true;
+    }
+    return false;
+}
+
+static void win(struct coordinator *c, struct round *round)
+{
+    masters_t accepted = fence_standing(c, round) & round->fence.accepted;
+    heap_remove(&c->deadlines, &round->resource->item);
+    if (mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) && masters_count(accepted) >= fence_needed(c))
+        acquire_grant(c, round);
+    else
+        fence_begin(c, round);
+}
+
+static void end(struct coordinator *c, struct round *round)
+{
+    unsigned answered = masters_count(round->tally.granted | round->tally.refused);
+    round->split.in_vain = answered >= c->quorum;
+    acquire_fail(c, round, round->split.in_vain ? REPLY_BUSY : REPLY_NOQUORUM);
+}
+
+void acquire_split_look(struct coordinator *c, struct round *round, bool late)
+{
+    if (late) {
+        give_up_silent(round);
+        round_move(c, round, ROUND_REASKING);
+    }
+    masters_t stand = fence_standing(c, round);
+    bool decided = round->split.decider & stand; /* it may be lost, or slow, by now */
+    enum election election = decided ? ELECTION_WON : elect(c, round, false);
+    if (masters_count(stand) >= fence_needed(c))
+        win(c, round);
+    else if (masters_count(in_service(c, round)) < fence_needed(c) || is_expired(c, round))
+        acquire_fail(c, round, REPLY_NOQUORUM);
+    else if (election == ELECTION_LOST || another_has_it(c, round))
+        acquire_fail(c, round, REPLY_BUSY);
+    else if (round->split.reasks == REASKS && (round_silent(round) | round->split.getting) == 0)
+        end(c, round);
+    else
+        plan(c, round);
+}

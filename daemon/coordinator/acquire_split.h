@@ -1,0 +1,19 @@
+/* Split votes of wait=0: of ten daemons that ask for one free lock in the same moment each may get
+ * a few masters, and none Q. Then the first master in order of run_id, the same for all, decides:
+ * whom it granted the lock goes on asking the others, which the rest give back at once.
+ *
+ * A plain repeat could not tell this from a lock that Q masters hold while one is free. */
+#ifndef REDLOCKD_ACQUIRE_SPLIT_H
+#define REDLOCKD_ACQUIRE_SPLIT_H
+
+#include "daemon/coordinator/state.h"
+
+/* Q masters answered, and Q grants are out of reach: ends the attempt, or asks again, or waits for the
+ * word of the master that decides. */
+void acquire_split(struct coordinator *c, struct round *round, bool late);
+
+void acquire_split_look(struct coordinator *c, struct round *round, bool late);         /* in REASKING */
+void acquire_split_vote(struct round *round, unsigned master, const struct vote *vote); /* GET's */
+void acquire_split_timer(struct coordinator *c, struct resource *resource); /* its round is REASKING */
+
+#endif
