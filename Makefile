@@ -97,6 +97,7 @@ purity: $(CORE_OBJ) ## the coordinator does no I/O and reads no clock
 install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is honoured
 	install -D -m 755 $(BUILD)/redlockd $(SBIN)/redlockd
 	install -D -m 644 daemon/redlockd.8 $(DESTDIR)$(MANDIR)/man8/redlockd.8
+	install -D -m 644 conf/redlockd.yaml.5 $(DESTDIR)$(MANDIR)/man5/redlockd.yaml.5
 	install -D -m 644 README.md $(DOC)/README.md
 	install -D -m 644 proto/protocol.txt $(DOC)/protocol.txt
 	install -d $(ETC) $(DESTDIR)$(UNITDIR)
@@ -108,8 +109,8 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 	chmod 644 $(DESTDIR)$(UNITDIR)/redlockd.service
 
 uninstall: ## all of it but SYSCONFDIR/redlockd/redlockd.yaml
-	rm -f $(SBIN)/redlockd $(DESTDIR)$(MANDIR)/man8/redlockd.8 $(DOC)/README.md $(DOC)/protocol.txt \
-	    $(ETC)/redlockd.yaml.example $(DESTDIR)$(UNITDIR)/redlockd.service
+	rm -f $(SBIN)/redlockd $(DESTDIR)$(MANDIR)/man8/redlockd.8 $(DESTDIR)$(MANDIR)/man5/redlockd.yaml.5 \
+	    $(DOC)/README.md $(DOC)/protocol.txt $(ETC)/redlockd.yaml.example $(DESTDIR)$(UNITDIR)/redlockd.service
 	@rmdir $(DOC) $(ETC) 2>/dev/null || true
 
 clean: ## remove everything that was built
