@@ -230,6 +230,25 @@ START_TEST(extend_takes_back_nothing_that_was_told)
 END_TEST
 
 /* A lease is told nothing at its deadline: that Q masters extended it is enough. */
+/* Somebody's hand, or a lie: no daemon sends more than max_ttl. 59397 is what drift and the clock leave of it. */
+START_TEST(a_month_from_a_master_is_cut_to_max_ttl)
+{
+    start(3);
+    ask(1, "CHECK job token=X");
+    vote("0-1", "CHECK 2592000000");
+    EXPECT("m0-2 CHECK job X", "s1 #1 +HELD job valid=59397 until=60397");
+    vote("2", "CHECK 2592000000");
+    ask(1, "EXTEND job token=X ttl=10s");
+    vote("0-2", "CHECK 2592000000");
+    vote("0-2", "EXTEND 18446744073709551615");
+    EXPECT("m0-2 CHECK job X", "m0-2 EXTEND job X 10000", "s1 #2 +EXTENDED job valid=59397 until=60397");
+    grant(1, "LOCK held");
+    at(4000);
+    vote("0-2", "EXTEND 2592000000");
+    EXPECT("m0-2 EXTEND held T1 10000", "s1 !RENEWED held token=T1 valid=59397 until=63397");
+}
+END_TEST
+
 START_TEST(extend_of_a_lease_that_runs_out_meanwhile)
 {
     start(3);
@@ -320,6 +339,7 @@ int main(void)
                                   extend_sets_the_ttl_of_renewals,
                                   extend_only_lengthens,
                                   extend_takes_back_nothing_that_was_told,
+                                  a_month_from_a_master_is_cut_to_max_ttl,
                                   extend_of_a_lease_that_runs_out_meanwhile,
                                   extend_of_a_token_unknown_here_checks_first,
                                   extend_and_check_of_a_token_that_nobody_holds,

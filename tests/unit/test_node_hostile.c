@@ -1,0 +1,358 @@
+/* The transport to a master, against a server that does what no server should. */
+#include <fcntl.h>
+
+#include "tests/unit/node_world.h"
+
+static struct server fake; /* only its folder and path */
+static int fake_listener = -1, fake_fd = -1;
+static char fake_got[65536];
+static size_t fake_got_len;
+
+static void fake_listen(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    server_folder(&fake);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", fake.path);
+    fake_listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(fake_listener, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(fake_listener, 16), 0);
+}
+
+static void fake_close(void)
+{
+    if (fake_fd >= 0)
+        close(fake_fd);
+    fake_fd = -1;
+}
+
+static void fake_remove(void)
+{
+    fake_close();
+    close(fake_listener);
+    server_remove(&fake);
+}
+
+static void fake_accept(void)
+{
+    fake_close();
+    UNTIL((fake_fd = accept(fake_listener, NULL, NULL)) >= 0);
+    ck_assert_int_eq(fcntl(fake_fd, F_SETFL, O_NONBLOCK), 0);
+    fake_got_len = 0;
+}
+
+static bool fake_has(const char *text)
+{
+    ssize_t n = recv(fake_fd, fake_got + fake_got_len, sizeof fake_got - fake_got_len, 0);
+    if (n > 0)
+        fake_got_len += (size_t)n;
+    return memmem(fake_got, fake_got_len, text, strlen(text)) != NULL;
+}
+
+static void fake_say(const char *text)
+{
+    server_write(fake_fd, text, strlen(text));
+}
+
+static void fake_login(void)
+{
+    fake_accept();
+    UNTIL(fake_has(resp_script_text(RESP_SCRIPTS - 1)));
+    for (unsigned i = 0; i < RESP_SCRIPTS; i++) {
+        char reply[64];
+        snprintf(reply, sizeof reply, "$40\r\n%s\r\n", resp_script_sha1(i));
+        fake_say(reply);
+    }
+}
+
+static void fake_connected(void)
+{
+    dial_unix(fake.path);
+    fake_login();
+    UNTIL(told.connected);
+    fake_got_len = 0;
+}
+
+/* The connection is gone, and the next one is good. */
+static void is_lost_and_redialled(const char *why)
+{
+    unsigned votes = told.votes;
+    UNTIL(told.lost == 1);
+    ck_assert_str_eq(row_why(), why);
+    fake_login();
+    UNTIL(told.connected == 2);
+    ck_assert_uint_eq(told.votes, votes);
+    ck_assert_uint_eq(told.lost, 1);
+    ck_assert_uint_eq(log_count("event=node_lost"), 1);
+    ck_assert_uint_eq(told.failed, 0);
+}
+
+static const struct {
+    const char *reply; /* to a SET; NULL: unasked */
+    const char *why;
+} bad_replies[] = {
+    {"HTTP/1.1 400 Bad Request\r\n\r\n", "protocol"},
+    {"*2147483647\r\n", "protocol"},
+    {"*1\r\n*1\r\n*1\r\n", "protocol"},
+    {">2\r\n+message\r\n+x\r\n", "protocol"},
+    {"$-5\r\n", "protocol"},
+    {":5\r\n", "protocol"}, /* none that SET has: the order of replies is lost */
+    {"*1\r\n+OK\r\n", "protocol"},
+    {"+OK\r\n+OK\r\n", "unsolicited_reply"},
+};
+
+START_TEST(bad_reply)
+{
+    fake_connected();
+    send_command(COMMAND_SET, 10000, 1);
+    node_flush(node);
+    UNTIL(fake_has("PX"));
+    fake_say(bad_replies[_i].reply);
+    UNTIL(told.lost);
+    ck_assert_uint_eq(told.votes, _i == 7 ? 1 : 0);
+    is_lost_and_redialled(bad_replies[_i].why);
+}
+END_TEST
+
+START_TEST(a_reply_that_nobody_asked_for)
+{
+    fake_connected();
+    if (_i)
+        send_command(COMMAND_SET, 10000, 1); /* not written yet, so that it is no answer to this */
+    fake_say("+OK\r\n");
+    is_lost_and_redialled("unsolicited_reply");
+    ck_assert_uint_eq(told.votes, 0);
+}
+END_TEST
+
+START_TEST(a_reply_without_end)
+{
+    char block[1000];
+    memset(block, 'x', sizeof block);
+    fake_connected();
+    send_command(COMMAND_SET, 10000, 1);
+    node_flush(node);
+    fake_say("+");
+    for (unsigned sent = 0; !told.lost; sent++) {
+        ck_assert_uint_lt(sent, 1000);
+        send(fake_fd, block, sizeof block, MSG_NOSIGNAL);
+        turn();
+    }
+    is_lost_and_redialled("protocol");
+}
+END_TEST
+
+START_TEST(the_end_within_a_reply)
+{
+    fake_connected();
+    send_command(COMMAND_SET, 10000, 1);
+    node_flush(node);
+    UNTIL(fake_has("PX"));
+    fake_say("+O");
+    turn();
+    fake_close();
+    is_lost_and_redialled("closed_by_master");
+}
+END_TEST
+
+START_TEST(whole_replies_before_the_end_count)
+{
+    fake_connected();
+    send_command(COMMAND_SET, 10000, 1);
+    send_command(COMMAND_SET, 10000, 2);
+    node_flush(node);
+    UNTIL(fake_has("PX"));
+    fake_say("+OK\r\n$-1");
+    fake_close();
+    UNTIL(told.lost);
+    ck_assert_uint_eq(told.votes, 1);
+    ck_assert_uint_eq(told.vote[0].ref, 1);
+}
+END_TEST
+
+START_TEST(replies_in_pieces)
+{
+    static const char replies[] = "+OK\r\n$-1\r\n-OOM \x1b[31m\"no\r\n";
+    fake_connected();
+    for (unsigned i = 1; i <= 3; i++)
+        send_command(COMMAND_SET, 10000, i);
+    node_flush(node);
+    for (size_t i = 0; i + 1 < sizeof replies; i++) {
+        server_write(fake_fd, replies + i, 1);
+        turn();
+    }
+    UNTIL(told.votes == 3);
+    ck_assert_int_eq(told.vote[0].vote.kind, VOTE_YES);
+    ck_assert_int_eq(told.vote[1].vote.kind, VOTE_NO);
+    ck_assert_int_eq(told.vote[2].vote.error, ERROR_OOM);
+    ck_assert_uint_eq(log_count("error=\"OOM \\x1b[31m\\\"no\""), 1);
+}
+END_TEST
+
+/* Servers repeat the words of a command that they do not know. */
+START_TEST(no_secret_in_the_log)
+{
+    set_login("me", "hunter2");
+    dial_unix(fake.path);
+    fake_accept();
+    UNTIL(fake_has("hunter2"));
+    fake_say("-ERR unknown command 'AUTH', with args beginning with: 'me' 'hunter2' \r\n");
+    UNTIL(told.failed);
+    fake_accept();
+    UNTIL(fake_has("hunter2"));
+    fake_say("-LOADING hunter2 is no good\r\n");
+    UNTIL(log_count("why=loading") == 1);
+    ck_assert_uint_eq(log_count("unknown command 'AUTH'"), 1);
+    ck_assert_uint_eq(log_count("hunter2"), 0);
+    set_login("", "");
+    fake_login();
+    UNTIL(told.connected);
+    send_command(COMMAND_SET, 1000, 1);
+    node_flush(node);
+    fake_say("-ERR unknown command 'SET', with args beginning with: 't:job' '0000000000000000000'\r\n");
+    UNTIL(told.votes);
+    ck_assert_uint_eq(log_count("unknown command 'SET'"), 1);
+    ck_assert_uint_eq(log_count("00000000"), 0);
+}
+END_TEST
+
+START_TEST(loading_at_login)
+{
+    dial_unix(fake.path);
+    for (unsigned i = 0; i < 3; i++) {
+        fake_accept();
+        UNTIL(fake_has(resp_script_text(RESP_SCRIPTS - 1)));
+        fake_say("-LOADING Redis is loading the dataset in memory\r\n");
+        UNTIL(dials() == i + 1);
+    }
+    ck_assert_str_eq(row_why(), "loading");
+    ck_assert_uint_eq(log_count("why=loading"), 1);
+    fake_login();
+    UNTIL(told.connected);
+    ck_assert_uint_eq(told.failed, 1);
+    ck_assert_uint_eq(told.lost, 0);
+}
+END_TEST
+
+START_TEST(another_script_at_login)
+{
+    dial_unix(fake.path);
+    fake_accept();
+    UNTIL(fake_has(resp_script_text(RESP_SCRIPTS - 1)));
+    fake_say("$40\r\n0123456789012345678901234567890123456789\r\n");
+    UNTIL(told.failed);
+    ck_assert_str_eq(row_why(), "login_refused");
+}
+END_TEST
+
+START_TEST(silence_at_login)
+{
+    dial_unix(fake.path);
+    fake_accept();
+    UNTIL(told.failed);
+    ck_assert_str_eq(row_why(), "login_timeout");
+    ck_assert_uint_eq(told.connected, 0);
+}
+END_TEST
+
+START_TEST(what_was_not_sent_never_is)
+{
+    fake_connected();
+    send_command(COMMAND_SET, 10000, 1);
+    node_close(node, "test");
+    fake_login();
+    UNTIL(told.connected == 2);
+    ck_assert(!fake_has("PX"));
+    ck_assert_uint_eq(told.votes + told.lost, 0);
+}
+END_TEST
+
+/* Such a server answers the login and closes then: a proxy with nothing behind it, a crash at the first command. */
+START_TEST(a_connection_that_does_not_last_backs_off)
+{
+    long long start_ms = test_now_ms();
+    dial_unix(fake.path);
+    for (unsigned i = 1; i <= 6; i++) {
+        fake_login();
+        UNTIL(told.connected == i);
+        fake_close();
+        UNTIL(told.lost == i);
+    }
+    /* Half of 50, 100, 200, 400 and 800 ms, which jitter leaves at least. */
+    ck_assert_int_ge(test_now_ms() - start_ms, 775);
+}
+END_TEST
+
+/* A load that is refused is asked for again when the script is missed again. */
+START_TEST(a_script_that_cannot_be_loaded)
+{
+    fake_connected();
+    for (unsigned i = 1; i <= 2; i++) {
+        fake_got_len = 0;
+        send_command(COMMAND_CHECK, 0, i);
+        node_flush(node);
+        fake_say("-NOSCRIPT No matching script.\r\n");
+        UNTIL(fake_has(resp_script_text((unsigned)resp_script_of(COMMAND_CHECK))));
+        ck_assert_uint_eq(told.votes, i);
+        fake_say("-OOM no\r\n");
+        UNTIL(log_count("class=OOM") == 1);
+        struct node_row row;
+        UNTIL((node_row(node, &row), row.pending == 0));
+    }
+    ck_assert_uint_eq(told.lost, 0);
+}
+END_TEST
+
+START_TEST(freed_in_every_state)
+{
+    node = node_new(base, dns, &conf, 0, &handler);
+    node_free(node);
+    dial_unix(fake.path);
+    node_free(node);
+    dial_unix(fake.path);
+    fake_accept();
+    node_free(node);
+    fake_connected();
+    send_command(COMMAND_SET, 10000, 1);
+    node_free(node);
+    conf.nodes[0].address.path[0] = '\0';
+    dial_tcp("no-such-host.invalid", 1);
+    turn();
+    node_free(node);
+    node = NULL;
+    turn();
+}
+END_TEST
+
+static Suite *node_hostile_suite(void)
+{
+    Suite *suite = suite_create("node_hostile");
+    TCase *hostile = tcase_create("hostile server");
+    tcase_set_timeout(hostile, 60);
+    tcase_add_checked_fixture(hostile, bench_setup, bench_teardown);
+    tcase_add_checked_fixture(hostile, fake_listen, fake_remove);
+    tcase_add_loop_test(hostile, bad_reply, 0, sizeof bad_replies / sizeof bad_replies[0]);
+    tcase_add_loop_test(hostile, a_reply_that_nobody_asked_for, 0, 2);
+    tcase_add_test(hostile, a_reply_without_end);
+    tcase_add_test(hostile, the_end_within_a_reply);
+    tcase_add_test(hostile, whole_replies_before_the_end_count);
+    tcase_add_test(hostile, replies_in_pieces);
+    tcase_add_test(hostile, no_secret_in_the_log);
+    tcase_add_test(hostile, loading_at_login);
+    tcase_add_test(hostile, another_script_at_login);
+    tcase_add_test(hostile, silence_at_login);
+    tcase_add_test(hostile, a_connection_that_does_not_last_backs_off);
+    tcase_add_test(hostile, what_was_not_sent_never_is);
+    tcase_add_test(hostile, a_script_that_cannot_be_loaded);
+    tcase_add_test(hostile, freed_in_every_state);
+    suite_add_tcase(suite, hostile);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(node_hostile_suite());
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
