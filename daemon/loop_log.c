@@ -5,33 +5,68 @@
 
 enum { LOST_A_SECOND = 10 };
 
-static void log_master(const struct loop_view *view, unsigned i, enum master_state state)
+/* What keeps it from voting for us, where its operator has to act. */
+static void advice_of(const struct loop_view *view, const struct master_row *row, char out[320])
 {
-    struct master_row row;
+    out[0] = '\0';
+    if (row->why == WHY_UNREADABLE)
+        snprintf(out, 320, " warn=\"%s,group is not as a redlockd writes it: delete it there\"",
+                 view->conf->key_prefix);
+    if (row->why != WHY_GROUP)
+        return;
+    if (row->their_masters == 0)
+        snprintf(out, 320,
+                 " warn=\"while another master's daemons have another N or max_ttl, none votes here\"");
+    else
+        snprintf(
+            out, 320,
+            " n=%u max_ttl=%lld their_n=%u their_max_ttl=%lld warn=\"the other daemons of this master have "
+            "another N or max_ttl: to change them, stop all daemons, then delete %s,group on every master\"",
+            view->conf->masters, (long long)view->conf->max_ttl_ms, row->their_masters,
+            (long long)row->their_max_ttl_ms, view->conf->key_prefix);
+    if (row->evicts)
+        snprintf(out, 320, " warn=\"maxmemory-policy may evict locks: set noeviction\"");
+}
+
+static void log_master(const struct loop_view *view, unsigned i, const struct master_row *row)
+{
     struct node_row node;
-    coordinator_master_row(view->coordinator, clock_boot_ms(), i, &row);
+    char advice[320];
+    enum master_state state = row->state;
     node_row(view->nodes[i], &node);
-    const char *why = state == MASTER_DOWN && row.why == WHY_NONE ? node.why : loop_why_name(row.why);
-    bool good = state == MASTER_UP && !row.evicts;
+    advice_of(view, row, advice);
+    const char *why = state == MASTER_DOWN && row->why == WHY_NONE ? node.why : loop_why_name(row->why);
+    bool good = state == MASTER_UP && !row->evicts;
     void (*log)(const char *, const char *, ...) = good ? log_info : log_warn;
     char left[32] = "";
-    if (row.left_ms > 0)
-        snprintf(left, sizeof left, " left=%lld", (long long)row.left_ms);
+    if (row->left_ms > 0)
+        snprintf(left, sizeof left, " left=%lld", (long long)row->left_ms);
     log("master", "node=%s state=%s%s%s%s%s%.8s voting=%u/%u%s", view->conf->nodes[i].address.shown,
-        loop_state_name(state), why[0] ? " why=" : "", why, left, row.run_id[0] ? " run_id=" : "", row.run_id,
-        coordinator_voters(view->coordinator), view->conf->masters,
-        row.evicts ? " warn=\"maxmemory-policy may evict locks: set noeviction\"" : "");
+        loop_state_name(state), why[0] ? " why=" : "", why, left, row->run_id[0] ? " run_id=" : "",
+        row->run_id, coordinator_voters(view->coordinator), view->conf->masters, advice);
+}
+
+static void log_clock(const struct loop_view *view, unsigned i, const struct master_row *row)
+{
+    log_warn("clock",
+             "node=%s back=%lld warn=\"its clock jumped back: locks there end late; let it slew, not step\"",
+             view->conf->nodes[i].address.shown, (long long)row->clock_back_ms);
 }
 
 void loop_log_masters(struct loop_log *log, const struct loop_view *view)
 {
     for (unsigned i = 0; i < view->conf->masters; i++) {
-        enum master_state state = coordinator_master_state(view->coordinator, i);
-        if (state == log->states[i])
+        uint32_t changes = coordinator_master_changes(view->coordinator, i);
+        if (changes == log->changes[i])
             continue;
-        log->states[i] = state;
-        if (state != MASTER_HANDSHAKE && state != MASTER_KILLING && state != MASTER_UNDOING)
-            log_master(view, i, state);
+        struct master_row row;
+        coordinator_master_row(view->coordinator, clock_boot_ms(), i, &row);
+        log->changes[i] = changes;
+        if (row.clock_backs != log->clock_backs[i])
+            log_clock(view, i, &row);
+        else if (row.state != MASTER_HANDSHAKE && row.state != MASTER_KILLING && row.state != MASTER_UNDOING)
+            log_master(view, i, &row);
+        log->clock_backs[i] = row.clock_backs;
     }
 }
 

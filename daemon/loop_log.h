@@ -5,14 +5,14 @@
 #include "daemon/loop_show.h"
 
 struct loop_log {
-    enum master_state states[MASTERS]; /* as logged last */
+    uint32_t changes[MASTERS], clock_backs[MASTERS]; /* of masters, as logged last */
     bool has_quorum;                   /* as logged last */
     bool told_quorum;                  /* it was logged at all */
     int64_t second;                    /* lost locks are logged so many a second ... */
     unsigned lost;                     /* ... and these were in this one */
 };
 
-/* States that changed since the last call. Cheap when none did: once a turn. */
+/* What changed of them since the last call. Cheap when none did: once a turn. */
 void loop_log_masters(struct loop_log *log, const struct loop_view *view);
 /* Whether a quorum may vote: when that changed, and the first time. From the moment that clients come in. */
 void loop_log_quorum(struct loop_log *log, const struct loop_view *view);

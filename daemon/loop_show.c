@@ -39,6 +39,8 @@ const char *loop_why_name(enum master_why why)
         [WHY_PROMOTED] = "promoted",
         [WHY_MEMORY] = "memory",
         [WHY_CLOCK] = "clock",
+        [WHY_OOM] = "oom",
+        [WHY_DOUBTED] = "doubted",
     };
     return names[why];
 }
@@ -123,6 +125,10 @@ static bool node_row_of(const struct loop_view *view, uint64_t state[8], struct 
         line_row_signed(row, "left", master.left_ms);
     if (why[0] != '\0')
         line_row_string(row, "why", why);
+    if (master.their_masters != 0) {
+        line_row_unsigned(row, "their_n", master.their_masters);
+        line_row_signed(row, "their_max_ttl", master.their_max_ttl_ms);
+    }
     if (master.evicts)
         line_row_string(row, "warn", "evicts");
     return true;

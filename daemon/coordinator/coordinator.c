@@ -221,16 +221,13 @@ static void vote(struct coordinator *c, const struct core_event *event)
     struct master *m = &c->masters[event->master];
     if (m->state == MASTER_DOWN || m->connection != event->connection)
         return;
-    if (event->verb == COMMAND_CLIENT_ID || event->verb == COMMAND_INFO || event->verb == COMMAND_KILL) {
-        master_heard(c, m);
-        master_told(c, m, event->verb, &event->vote);
-        return;
-    }
     /* The master first: what its answer sets off must not go to one that just said that it cannot. */
     master_heard(c, m);
     if (event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN)
         master_refused(c, m, event->verb, event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
-    if (event->verb == COMMAND_RELEASE) {
+    if (event->verb <= COMMAND_GROUP_NEW) {
+        master_told(c, m, event->verb, &event->vote);
+    } else if (event->verb == COMMAND_RELEASE) {
         struct release *release = pool_find(&c->releases, event->ref);
         if (release != NULL)
             release_vote(c, release, event->master, &event->vote);

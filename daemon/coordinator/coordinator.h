@@ -160,21 +160,23 @@ enum master_why {
     WHY_NONE,
     WHY_REPLICA,
     WHY_CLUSTER,
-    WHY_VERSION, /* below 6.2 */
-    WHY_TWIN,    /* same run_id as another configured master */
-    WHY_NOPERM,  /* the handshake was not allowed */
-    WHY_LOADING, /* reading its data from disk */
-    WHY_GROUP,       /* its daemons have another N or max_ttl than this one: see their_* */
-    WHY_UNREADABLE,  /* <prefix>,group is there, but not as a daemon writes it */
-    WHY_BUSY,        /* a script runs without end */
-    WHY_MISCONF,     /* it refuses writes: it could not save to disk */
-    WHY_NOREPLICAS,  /* it refuses writes: too few replicas */
-    WHY_RESTART,     /* quarantine: restarted less than full ago */
-    WHY_PROMOTED,    /* quarantine: it was a replica when it started, or another server is behind the address */
-    WHY_DEMOTED,     /* quarantine: it was a replica in between */
-    WHY_MEMORY,      /* quarantine: what we kept there was gone */
-    WHY_CLOCK,       /* quarantine: its clock jumped forward */
-    WHY_SILENT,  /* closed: see close_why */
+    WHY_VERSION,    /* below 6.2 */
+    WHY_TWIN,       /* same run_id as another configured master */
+    WHY_NOPERM,     /* the handshake was not allowed */
+    WHY_LOADING,    /* reading its data from disk */
+    WHY_GROUP,      /* its daemons have another N or max_ttl than this one: see their_* */
+    WHY_UNREADABLE, /* <prefix>,group is there, but not as a daemon writes it */
+    WHY_BUSY,       /* a script runs without end */
+    WHY_OOM,        /* its memory is full: the group's key cannot be written */
+    WHY_MISCONF,    /* it refuses writes: it could not save to disk */
+    WHY_NOREPLICAS, /* it refuses writes: too few replicas */
+    WHY_RESTART,    /* quarantine: restarted less than full ago */
+    WHY_PROMOTED, /* quarantine: it was a replica when it started, or another server is behind the address */
+    WHY_DEMOTED,  /* quarantine: it was a replica in between */
+    WHY_MEMORY,   /* quarantine: what we kept there was gone */
+    WHY_CLOCK,    /* quarantine: its clock jumped forward */
+    WHY_DOUBTED,  /* quarantine: another daemon keeps it out */
+    WHY_SILENT,   /* closed: see close_why */
     WHY_BACKLOG,
     WHY_TIMEOUT,
 };
@@ -204,6 +206,11 @@ struct master_row {
     enum master_state state;
     enum master_why why;
     bool evicts;
+    uint32_t
+        their_masters; /* WHY_GROUP: N and max_ttl that the master's key shows; 0: another master's differ */
+    int64_t their_max_ttl_ms;
+    uint32_t clock_backs;    /* how often its clock jumped back: no danger, but a clock that needs a look */
+    int64_t clock_back_ms;   /* the last time, by so much */
     int64_t for_ms;          /* in this state */
     int64_t left_ms;         /* of its quarantine; 0: none */
     uint32_t undo;           /* releases that it owes us */
@@ -236,6 +243,8 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
 void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks,
                                 uint32_t *waits);
 enum master_state coordinator_master_state(const struct coordinator *c, unsigned master);
+uint32_t coordinator_master_changes(const struct coordinator *c,
+                                    unsigned master);      /* grows when its state, or why, is another */
 unsigned coordinator_voters(const struct coordinator *c);  /* masters that may vote now */
 unsigned coordinator_settled(const struct coordinator *c); /* masters whose handshake ended, well or not */
 

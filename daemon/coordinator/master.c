@@ -1,31 +1,26 @@
-#include "daemon/coordinator/master.h"
-
+/* One master's way through its states; what it is asked and what it may have forgotten is in the files beside. */
 #include <assert.h>
-#include <string.h>
 
+#include "daemon/coordinator/master_parts.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/round.h"
 
 /*                 +--------------------------- any loss of the connection: DOWN
  *                 |
- *   DOWN -> HANDSHAKE -> KILLING -> UNDOING -> QUARANTINE -> UP <-> SLOW
+ *   DOWN -> HANDSHAKE -> KILLING -> UNDOING -> QUARANTINE <-> UP <-> SLOW
  *                |   \----|---------^  ^            \--------------^
- *                v        v            |
- *             REFUSED -----------------+       (-READONLY and -NOPERM lead back here)
+ *                v        v            |               (a doubt about its memory leads back to QUARANTINE,
+ *             REFUSED -----------------+                a refusal to serve to REFUSED)
  *
  * Lock commands flow only after KILLING: our old connection's may still run before it
  * (a hung server reads them when it wakes up), none after it. */
 enum {
     HANDSHAKE_MS = 1000,
     ASK_AGAIN_MS = 1000,
-    NOPERM_MS = 10000,      /* longest pause of one that allows the handshake, but not the rest */
-    UPTIME_ERROR_MS = 2000, /* uptime_in_seconds is by the wall clock, and a second wrong either way */
+    PROBE_MS = 1000,
+    NOPERM_MS = 10000, /* longest pause of one that allows the handshake, but not the rest */
     SILENT_TIMEOUTS = 20,
-    UNDO_SCAN = 256,   /* slots looked at in one step */
-    UNDO_SEND = 8,     /* releases sent in one step ... */
-    UNDO_FLIGHT = 128, /* ... and without reply at most */
-    VERSION_6_2 = 0x060200,
 };
 
 #define TO(state) (1u << MASTER_##state)
@@ -37,8 +32,8 @@ static const unsigned legal_moves[] = {
     [MASTER_KILLING] = TO(DOWN) | TO(REFUSED) | TO(UNDOING),
     [MASTER_UNDOING] = TO(DOWN) | TO(REFUSED) | TO(QUARANTINE) | TO(UP) | TO(SLOW),
     [MASTER_QUARANTINE] = TO(DOWN) | TO(REFUSED) | TO(UP) | TO(SLOW),
-    [MASTER_UP] = TO(DOWN) | TO(REFUSED) | TO(SLOW),
-    [MASTER_SLOW] = TO(DOWN) | TO(REFUSED) | TO(UP),
+    [MASTER_UP] = TO(DOWN) | TO(REFUSED) | TO(SLOW) | TO(QUARANTINE),
+    [MASTER_SLOW] = TO(DOWN) | TO(REFUSED) | TO(UP) | TO(QUARANTINE),
 };
 
 static void set_member(masters_t *set, masters_t bit, bool member)
@@ -51,12 +46,13 @@ static bool votes_in(enum master_state state)
     return state == MASTER_UP;
 }
 
-static void master_move(struct coordinator *c, struct master *m, enum master_state to, enum master_why why)
+void master_move(struct coordinator *c, struct master *m, enum master_state to, enum master_why why)
 {
     assert(legal_moves[m->state] & (1u << to));
     m->state = to;
     m->why = why;
     m->since_ms = c->now_ms;
+    m->changes++;
     masters_t bit = masters_bit(m->index);
     bool quarantine = to == MASTER_QUARANTINE;
     set_member(&c->voters, bit, votes_in(to) || (quarantine && mutant(MUTANT_QUARANTINED_VOTES)));
@@ -73,28 +69,66 @@ static int64_t pause_ms(const struct master *m)
     return m->why == WHY_NOPERM && m->pause_ms > ASK_AGAIN_MS ? m->pause_ms : ASK_AGAIN_MS;
 }
 
-static int64_t next_deadline(const struct coordinator *c, const struct master *m)
+static bool is_served(const struct coordinator *c, const struct master *m)
 {
-    int64_t at_ms = INT64_MAX;
-    if (m->state == MASTER_HANDSHAKE || m->state == MASTER_KILLING)
-        at_ms = m->asked_ms + HANDSHAKE_MS;
-    if (m->state == MASTER_REFUSED)
-        at_ms = m->asked_ms + (m->asked_info ? HANDSHAKE_MS : pause_ms(m));
-    if (m->state == MASTER_QUARANTINE)
-        at_ms = m->quarantine_ms;
-    if (m->undoing && m->sent - m->heard < UNDO_FLIGHT && m->undo_cursor < c->releases.fresh)
-        at_ms = c->now_ms;
-    if (m->undo_again_ms < at_ms && (c->releasers & masters_bit(m->index)))
-        at_ms = m->undo_again_ms;
-    int64_t silent_ms = m->heard_ms + SILENT_TIMEOUTS * c->config.node_timeout_ms;
-    if (m->heard < m->watched && silent_ms < at_ms)
-        at_ms = silent_ms;
-    return m->state == MASTER_DOWN ? INT64_MAX : at_ms;
+    return c->releasers & masters_bit(m->index);
 }
 
-static void rearm(struct coordinator *c, struct master *m)
+static bool is_probe_late(const struct master *m)
+{
+    return m->probing && m->overdue < m->probe_sent;
+}
+
+static int64_t probe_deadline(const struct coordinator *c, const struct master *m)
+{
+    if (is_probe_late(m))
+        return m->probed_ms + c->config.node_timeout_ms;
+    return m->probing || !is_served(c, m) ? INT64_MAX : m->probed_ms + PROBE_MS;
+}
+
+static int64_t handshake_deadline(const struct coordinator *c, const struct master *m)
+{
+    if (m->waiting)
+        return memory_may_write(c) ? c->now_ms : INT64_MAX;
+    if (m->state == MASTER_HANDSHAKE || m->state == MASTER_KILLING)
+        return m->asked_ms + HANDSHAKE_MS;
+    if (m->state == MASTER_REFUSED && !m->probing)
+        return m->asked_ms + (m->asking ? HANDSHAKE_MS : pause_ms(m));
+    return INT64_MAX;
+}
+
+static int64_t earlier(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < b_ms ? a_ms : b_ms;
+}
+
+static int64_t next_deadline(const struct coordinator *c, const struct master *m)
+{
+    if (m->state == MASTER_DOWN)
+        return INT64_MAX;
+    int64_t at_ms = earlier(handshake_deadline(c, m), probe_deadline(c, m));
+    if (m->state == MASTER_QUARANTINE)
+        at_ms = earlier(at_ms, m->quarantine_ms);
+    if (m->undoing && m->sent - m->heard < UNDO_FLIGHT && m->undo_cursor < c->releases.fresh)
+        at_ms = c->now_ms;
+    if (is_served(c, m))
+        at_ms = earlier(at_ms, m->undo_again_ms);
+    if (m->heard < m->watched)
+        at_ms = earlier(at_ms, m->heard_ms + SILENT_TIMEOUTS * c->config.node_timeout_ms);
+    return at_ms;
+}
+
+void master_rearm(struct coordinator *c, struct master *m)
 {
     heap_set(&c->deadlines, &m->item, next_deadline(c, m));
+}
+
+/* What one says may be what others wait for. */
+static void rearm_waiting(struct coordinator *c)
+{
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (c->masters[i].waiting)
+            master_rearm(c, &c->masters[i]);
 }
 
 void master_init(struct coordinator *c, unsigned index)
@@ -106,15 +140,13 @@ void master_init(struct coordinator *c, unsigned index)
     m->undo_again_ms = INT64_MAX;
 }
 
-static void ask(struct coordinator *c, struct master *m, enum command_verb verb, uint64_t number)
+void master_ask(struct coordinator *c, struct master *m, const struct command *command)
 {
-    struct command command = {.verb = verb, .number = number};
-    action_send(c, masters_bit(m->index), &command);
+    action_send(c, masters_bit(m->index), command);
     m->asked_ms = c->now_ms;
 }
 
-/* Until all that was sent so far is answered, long silence closes the connection. */
-static void watch(struct coordinator *c, struct master *m)
+void master_watch(struct coordinator *c, struct master *m)
 {
     if (m->heard >= m->watched)
         m->heard_ms = c->now_ms;
@@ -132,10 +164,8 @@ void master_connected(struct coordinator *c, struct master *m, uint32_t connecti
     m->carried = false;
     m->sent = m->heard = m->overdue = m->watched = 0;
     master_move(c, m, MASTER_HANDSHAKE, WHY_NONE);
-    ask(c, m, COMMAND_CLIENT_ID, 0);
-    ask(c, m, COMMAND_INFO, 0);
-    m->asked_info = true;
-    rearm(c, m);
+    handshake_begin(c, m);
+    master_rearm(c, m);
 }
 
 static void down(struct coordinator *c, struct master *m, enum master_why why)
@@ -143,11 +173,11 @@ static void down(struct coordinator *c, struct master *m, enum master_why why)
     if (m->carried)
         m->killing = mutant(MUTANT_NO_KILL) ? 0 : m->client_id;
     m->carried = false;
-    m->undoing = false;
-    m->asked_info = false;
+    m->undoing = m->asking = m->probing = m->waiting = false;
     m->settled = true;
     master_move(c, m, MASTER_DOWN, why);
-    rearm(c, m);
+    master_rearm(c, m);
+    rearm_waiting(c);
     rounds_lost(c, m->index);
     releases_lost(c, m->index);
 }
@@ -157,6 +187,7 @@ void master_lost(struct coordinator *c, struct master *m)
     if (m->state != MASTER_DOWN)
         down(c, m, WHY_NONE);
     m->settled = true;
+    rearm_waiting(c);
 }
 
 static void close_connection(struct coordinator *c, struct master *m, enum close_why close,
@@ -174,175 +205,82 @@ void master_backlog(struct coordinator *c, struct master *m)
         close_connection(c, m, CLOSE_BACKLOG, WHY_BACKLOG);
 }
 
-/* ---- the undo list: before lock commands on a new connection, and again where a
- * master refused ---- */
+/* ---- into service, and out of it ---- */
 
-static void undo_begin(struct coordinator *c, struct master *m)
+static void serve(struct coordinator *c, struct master *m)
 {
-    m->undoing = true;
-    m->undo_cursor = 0;
-    m->undo_again_ms = INT64_MAX;
-    m->undo_sent = m->sent;
-    watch(c, m);
+    master_move(c, m, m->heard < m->overdue ? MASTER_SLOW : MASTER_UP, WHY_NONE);
 }
 
-static void undo_step(struct coordinator *c, struct master *m)
-{
-    unsigned sent = 0;
-    for (unsigned i = 0; i < UNDO_SCAN && m->undo_cursor < c->releases.fresh && sent < UNDO_SEND; i++) {
-        struct release *release = pool_at(&c->releases, m->undo_cursor++);
-        if (release != NULL && release_again(c, release, m->index))
-            sent++;
-    }
-    if (sent == 0)
-        return;
-    m->undo_sent = m->sent;
-    watch(c, m);
-}
-
-static void enter_service(struct coordinator *c, struct master *m)
+void master_enter_service(struct coordinator *c, struct master *m)
 {
     if (m->quarantine_ms > c->now_ms)
-        master_move(c, m, MASTER_QUARANTINE, m->was_replica ? WHY_DEMOTED : WHY_RESTART);
+        master_move(c, m, MASTER_QUARANTINE, m->quarantine_why);
     else
-        master_move(c, m, m->heard < m->overdue ? MASTER_SLOW : MASTER_UP, WHY_NONE);
-    m->was_replica = false;
+        serve(c, m);
 }
 
-/* The pass is over once each release of it was answered: a master that hangs in it
- * must not get lock commands. */
-static void undo_look(struct coordinator *c, struct master *m)
+void master_begin_service(struct coordinator *c, struct master *m)
 {
-    if (m->undo_cursor < c->releases.fresh)
+    if (c->differing != 0 && !mutant(MUTANT_DISAGREEMENT_EACH)) {
+        master_refuse(c, m, WHY_GROUP);
         return;
-    if (m->state != MASTER_UNDOING)
-        m->undoing = false;
-    else if (m->heard >= m->undo_sent) {
-        m->undoing = false;
-        enter_service(c, m);
     }
-}
-
-static void begin_service(struct coordinator *c, struct master *m)
-{
     m->fenced_ms = c->now_ms;
     m->carried = true;
     master_move(c, m, MASTER_UNDOING, WHY_NONE);
     undo_begin(c, m);
+    probe_send(c, m);
     undo_look(c, m);
 }
 
-/* ---- the handshake ---- */
-
-static bool is_twin(const struct coordinator *c, const struct master *m, const struct master_info *info)
+void master_say_why(struct master *m, enum master_why why)
 {
-    for (unsigned i = 0; i < c->config.masters; i++) {
-        const struct master *other = &c->masters[i];
-        if (other != m && other->known &&
-            (other->state == MASTER_KILLING || (c->releasers & masters_bit(i))) &&
-            memcmp(other->run_id, info->run_id, RUN_ID_HEX) == 0)
-            return true;
-    }
-    return false;
+    m->changes += m->why != why;
+    m->why = why;
 }
 
-static enum master_why why_refused(const struct coordinator *c, const struct master *m,
-                                   const struct master_info *info)
+void master_refuse(struct coordinator *c, struct master *m, enum master_why why)
 {
-    if (m->client_id == 0) /* without it the connection could not be killed later */
-        return WHY_NOPERM;
-    if (info->replica)
-        return WHY_REPLICA;
-    if (info->cluster)
-        return WHY_CLUSTER;
-    if (info->version < VERSION_6_2)
-        return WHY_VERSION;
-    if (info->loading)
-        return WHY_LOADING;
-    return is_twin(c, m, info) ? WHY_TWIN : WHY_NONE;
+    bool served = is_served(c, m);
+    m->undoing = m->waiting = false;
+    m->asked_ms = c->now_ms;
+    if (m->state != MASTER_REFUSED)
+        master_move(c, m, MASTER_REFUSED, why);
+    else
+        master_say_why(m, why);
+    if (served)
+        rounds_lost(c, m->index);
 }
 
-/* Redlock's delayed restart: a master that may have forgotten a lock votes only after every
- * lock that it may have forgotten is over. Nothing but a known run_id or a long uptime
- * proves its memory. */
-static int64_t quarantine_left_ms(const struct coordinator *c, const struct master *m,
-                                  const struct master_info *info)
+static void killed(struct coordinator *c, struct master *m, const struct vote *vote)
 {
-    bool same = m->known && memcmp(m->run_id, info->run_id, RUN_ID_HEX) == 0;
-    if (!c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
-        return 0;
-    if (m->was_replica || (m->known && !same))
-        return c->full_ms;
-    if (same)
-        return 0;
-    int64_t margin_ms = mutant(MUTANT_UPTIME_WITHOUT_MARGIN) ? 0 : UPTIME_ERROR_MS;
-    int64_t left_ms = c->full_ms + margin_ms - 1000 * (info->uptime_s > 0 ? info->uptime_s : 0);
-    if (left_ms > c->full_ms)
-        left_ms = c->full_ms;
-    return left_ms > 0 ? left_ms : 0;
-}
-
-static void admit(struct coordinator *c, struct master *m, const struct master_info *info)
-{
-    bool same = m->known && memcmp(m->run_id, info->run_id, RUN_ID_HEX) == 0;
-    int64_t ends_ms = c->now_ms + quarantine_left_ms(c, m, info);
-    if (ends_ms > m->quarantine_ms)
-        m->quarantine_ms = ends_ms;
-    /* Another run deals the same client ids again, and nothing of ours is left in it. */
-    if (!same)
-        m->killing = 0;
-    memcpy(m->run_id, info->run_id, RUN_ID_HEX);
-    m->known = true;
-    m->version = info->version;
-    m->evicts = info->evicts;
-    if (m->killing == 0) {
-        begin_service(c, m);
+    if (m->state != MASTER_KILLING)
+        return;
+    if (vote->kind == VOTE_ERROR) {
+        master_refuse(c, m, why_of_error(vote->error));
         return;
     }
-    master_move(c, m, MASTER_KILLING, WHY_NONE);
-    ask(c, m, COMMAND_KILL, m->killing);
-    if (mutant(MUTANT_KILL_ONCE))
-        m->killing = 0;
-}
-
-/* Not used; the connection stays, and it is asked again. */
-static void refuse(struct coordinator *c, struct master *m, enum master_why why)
-{
-    m->undoing = false;
-    m->asked_ms = c->now_ms;
-    if (m->state == MASTER_REFUSED)
-        m->why = why;
-    else
-        master_move(c, m, MASTER_REFUSED, why);
-}
-
-static void told_info(struct coordinator *c, struct master *m, const struct master_info *info)
-{
-    enum master_why why = why_refused(c, m, info);
-    if (why == WHY_REPLICA)
-        m->was_replica = true;
-    if (why == WHY_NONE)
-        admit(c, m, info);
-    else
-        refuse(c, m, why);
+    m->killing = 0;
+    master_begin_service(c, m);
 }
 
 void master_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
 {
-    bool error = vote->kind == VOTE_ERROR;
-    if (verb == COMMAND_INFO)
-        m->asked_info = false;
-    if (verb == COMMAND_CLIENT_ID && !error)
-        m->client_id = vote->number;
-    else if (error && verb != COMMAND_CLIENT_ID) /* INFO says it for both */
-        refuse(c, m, vote->error == ERROR_LOADING ? WHY_LOADING : WHY_NOPERM);
-    else if (verb == COMMAND_INFO && vote->kind == VOTE_INFO)
-        told_info(c, m, &vote->info);
-    else if (verb == COMMAND_KILL && m->state == MASTER_KILLING) {
-        m->killing = 0;
-        begin_service(c, m);
+    if (verb == COMMAND_KILL) {
+        killed(c, m, vote);
+    } else if (verb == COMMAND_GROUP_NEW) {
+        memory_told_new(c, m, vote);
+    } else if (m->probing) {
+        if (verb == COMMAND_TIME)
+            memory_told_time(c, m, vote);
+        else if (verb == COMMAND_PROBE)
+            probe_told(c, m, vote);
+    } else if (m->asking) {
+        handshake_told(c, m, verb, vote);
     }
-    rearm(c, m);
+    rearm_waiting(c);
+    master_rearm(c, m);
 }
 
 /* ---- service ---- */
@@ -357,7 +295,7 @@ void master_heard(struct coordinator *c, struct master *m)
     if (m->undoing)
         undo_look(c, m);
     if (armed)
-        rearm(c, m);
+        master_rearm(c, m);
 }
 
 /* The handshake does not show what is not allowed: each time that it comes back only to say so again, the pause
@@ -371,28 +309,31 @@ static void pause_longer(const struct coordinator *c, struct master *m)
 }
 
 /* -READONLY: it is a replica now. What it knew of our locks is its master's memory, so it
- * comes back through quarantine. A release that was refused is owed still. */
+ * comes back through quarantine. A release that was refused is owed still. The probe tells who refuses all writes; of
+ * one that refuses this command alone, others may be wanted. */
 void master_refused(struct coordinator *c, struct master *m, enum command_verb verb, enum vote_error error)
 {
-    bool served = c->releasers & masters_bit(m->index);
-    if (served && error == ERROR_READONLY) {
+    bool probe = verb == COMMAND_PROBE || verb == COMMAND_TIME;
+    bool all_writes =
+        error == ERROR_MISCONF || error == ERROR_NOREPLICAS || error == ERROR_LOADING || error == ERROR_BUSY;
+    if (is_served(c, m) && error == ERROR_READONLY) {
         m->was_replica = true;
-        refuse(c, m, WHY_REPLICA);
-        rounds_lost(c, m->index);
-    } else if (served && error == ERROR_NOPERM) {
+        master_refuse(c, m, WHY_REPLICA);
+    } else if (is_served(c, m) && error == ERROR_NOPERM) {
         pause_longer(c, m);
-        refuse(c, m, WHY_NOPERM);
-        rounds_lost(c, m->index);
+        master_refuse(c, m, WHY_NOPERM);
+    } else if (is_served(c, m) && probe && all_writes) {
+        master_refuse(c, m, why_of_error(error));
     } else if (verb == COMMAND_RELEASE && m->undo_again_ms == INT64_MAX) {
         m->undo_again_ms = c->now_ms + ASK_AGAIN_MS;
     }
-    rearm(c, m);
+    master_rearm(c, m);
 }
 
 void masters_reconfigured(struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++)
-        rearm(c, &c->masters[i]);
+        master_rearm(c, &c->masters[i]);
 }
 
 void masters_overdue(struct coordinator *c, masters_t masters)
@@ -401,37 +342,50 @@ void masters_overdue(struct coordinator *c, masters_t masters)
         struct master *m = &c->masters[i];
         if (!(masters & masters_bit(i)) || m->state == MASTER_DOWN || m->heard == m->sent)
             continue;
-        watch(c, m);
+        master_watch(c, m);
         m->overdue = m->sent;
         if (m->state == MASTER_UP)
             master_move(c, m, MASTER_SLOW, WHY_SILENT);
-        rearm(c, m);
+        master_rearm(c, m);
     }
+}
+
+static bool asked_in_vain(const struct coordinator *c, const struct master *m)
+{
+    bool asks = m->state == MASTER_HANDSHAKE || m->state == MASTER_KILLING ||
+                (m->state == MASTER_REFUSED && m->asking);
+    return asks && !m->waiting && c->now_ms >= m->asked_ms + HANDSHAKE_MS;
+}
+
+static void timer_in_service(struct coordinator *c, struct master *m)
+{
+    if (c->now_ms >= m->undo_again_ms)
+        undo_begin(c, m);
+    if (m->undoing) {
+        undo_step(c, m);
+        undo_look(c, m);
+    }
+    if (is_probe_late(m) && c->now_ms >= m->probed_ms + c->config.node_timeout_ms)
+        masters_overdue(c, masters_bit(m->index));
+    else if (is_served(c, m) && !m->probing && c->now_ms >= m->probed_ms + PROBE_MS)
+        probe_send(c, m);
 }
 
 void master_timer(struct coordinator *c, struct master *m)
 {
     int64_t silent_ms = m->heard_ms + SILENT_TIMEOUTS * c->config.node_timeout_ms;
-    bool asked_in_vain = c->now_ms >= m->asked_ms + HANDSHAKE_MS;
-    if (m->heard < m->watched && c->now_ms >= silent_ms) {
+    if (m->heard < m->watched && c->now_ms >= silent_ms)
         close_connection(c, m, CLOSE_SILENT, WHY_SILENT);
-    } else if (asked_in_vain && (m->state == MASTER_HANDSHAKE || m->state == MASTER_KILLING ||
-                                 (m->state == MASTER_REFUSED && m->asked_info))) {
+    else if (m->waiting)
+        memory_go_on(c, m);
+    else if (asked_in_vain(c, m))
         close_connection(c, m, CLOSE_HANDSHAKE, WHY_TIMEOUT);
-    } else if (m->state == MASTER_REFUSED && !m->asked_info && c->now_ms >= m->asked_ms + pause_ms(m)) {
-        if (m->client_id == 0)
-            ask(c, m, COMMAND_CLIENT_ID, 0);
-        ask(c, m, COMMAND_INFO, 0);
-        m->asked_info = true;
-    } else if (m->state == MASTER_QUARANTINE && c->now_ms >= m->quarantine_ms) {
-        master_move(c, m, m->heard < m->overdue ? MASTER_SLOW : MASTER_UP, WHY_NONE);
-    } else {
-        if (c->now_ms >= m->undo_again_ms)
-            undo_begin(c, m);
-        if (m->undoing) {
-            undo_step(c, m);
-            undo_look(c, m);
-        }
-    }
-    rearm(c, m);
+    else if (m->state == MASTER_REFUSED && !m->asking && !m->probing &&
+             c->now_ms >= m->asked_ms + pause_ms(m))
+        handshake_again(c, m);
+    else if (m->state == MASTER_QUARANTINE && c->now_ms >= m->quarantine_ms)
+        serve(c, m);
+    else
+        timer_in_service(c, m);
+    master_rearm(c, m);
 }

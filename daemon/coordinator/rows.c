@@ -112,6 +112,12 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
     row->state = m->state;
     row->why = m->why;
     row->evicts = m->evicts;
+    if (m->why == WHY_GROUP) {
+        row->their_masters = m->theirs.masters;
+        row->their_max_ttl_ms = m->theirs.max_ttl_ms;
+    }
+    row->clock_backs = m->clock_backs;
+    row->clock_back_ms = m->clock_back_ms;
     row->for_ms = now_ms > m->since_ms ? now_ms - m->since_ms : 0;
     if (m->state == MASTER_QUARANTINE && m->quarantine_ms > now_ms)
         row->left_ms = m->quarantine_ms - now_ms;
@@ -142,6 +148,11 @@ void coordinator_session_counts(const struct coordinator *c, uint64_t session, u
 enum master_state coordinator_master_state(const struct coordinator *c, unsigned master)
 {
     return c->masters[master].state;
+}
+
+uint32_t coordinator_master_changes(const struct coordinator *c, unsigned master)
+{
+    return c->masters[master].changes;
 }
 
 unsigned coordinator_voters(const struct coordinator *c)

@@ -220,20 +220,41 @@ struct master {
     enum master_state state;
     enum master_why why;
     int64_t since_ms;
+    uint32_t changes;    /* of state, why and clock_backs */
     uint32_t connection; /* 0: none yet */
     uint64_t client_id;  /* of the present connection; 0: not known yet */
     uint64_t killing;    /* client id of the connection before that carried lock commands; 0: none */
     bool carried;        /* the present connection carried lock commands */
-    bool asked_info;     /* INFO is unanswered */
+    bool asking;         /* the handshake's questions are under way ... */
+    bool has_info;       /* ... and INFO was answered by info ... */
+    bool waiting;        /* ... or they are answered, but first every other master must be heard */
+    bool heard_once;     /* its group's key was read */
+    bool probing;        /* TIME and PROBE are under way */
     bool known;          /* run_id is that of a handshake that went well */
     bool was_replica;
     bool evicts;
-    bool settled; /* a first handshake ended, well or not */
+    bool settled;            /* a first handshake ended, well or not */
+    enum master_why refusal; /* the first that was found in this handshake */
+    struct master_info info;
     char run_id[RUN_ID_HEX];
     uint32_t version;
-    int64_t quarantine_ms; /* its end; 0: none */
-    int64_t asked_ms;      /* handshake's question or next one */
-    int64_t pause_ms;      /* after -NOPERM */
+    uint32_t memory;       /* what it knew before c->memories was this, it may have forgotten */
+    struct group theirs;   /* WHY_GROUP: what was read there */
+    int64_t from_ms;       /* of its own clock: when it may vote, as far as we know; 0: not known */
+    int64_t quarantine_ms; /* the same by our clock; 0: none */
+    enum master_why quarantine_why;
+    int64_t asked_ms;        /* handshake's question or next one */
+    int64_t pause_ms;        /* after -NOPERM */
+    int64_t probed_ms;       /* when the last probe was sent ... */
+    uint64_t probe_sent;     /* ... which is answered when heard reaches this */
+    int64_t clock_ms;        /* its TIME, the last one; 0: none */
+    int64_t clock_before_ms; /* ... when it was asked ... */
+    int64_t clock_at_ms;     /* ... and answered */
+    int64_t clock_sent_ms;   /* when the one under way was asked */
+    int64_t good_ms;         /* its TIME when its memory was found good last; 0: never */
+    bool clock_jumped;       /* forward, since the TIME before */
+    uint32_t clock_backs;    /* how often it jumped backward, and how far last */
+    int64_t clock_back_ms;
     uint64_t sent, heard;  /* commands and replies on this connection */
     uint64_t overdue;      /* it is slow until heard reaches this */
     uint64_t watched;      /* until heard reaches this, long silence closes the connection */
@@ -266,6 +287,9 @@ struct coordinator {
     masters_t voters;    /* MASTER_UP */
     masters_t extenders; /* those, and MASTER_QUARANTINE */
     masters_t releasers; /* those, MASTER_SLOW and MASTER_UNDOING */
+    masters_t
+        differing; /* their group has another N or max_ttl, or cannot be read: while there is one, none votes */
+    uint32_t memories; /* how often a master's memory was new */
 
     uint64_t proposal; /* the last one made */
     uint64_t lead_us;  /* ahead of our wall clock: how far the fastest daemon's is */

@@ -92,6 +92,23 @@ static void lie_info(struct world *w)
         info->run_id[0] = (char)('a' + more % 8);
 }
 
+static void lie_group(struct world *w)
+{
+    struct vote *v = &w->event.vote;
+    uint8_t choice = bytes_next(&w->in);
+    struct master_info info;
+    master_info(&w->masters[w->event.master % w->config.masters], w->now_ms, &info);
+    v->kind = choice & 1 ? VOTE_GROUP : choice & 2 ? VOTE_NO : VOTE_UNREADABLE;
+    if (v->kind != VOTE_GROUP)
+        return;
+    v->group.masters = choice & 4 ? w->config.masters : choice;
+    v->group.max_ttl_ms = choice & 8 ? w->config.max_ttl_ms : 1;
+    v->group.from_ms = choice & 16 ? (int64_t)(bytes_number(&w->in, 8) & INT64_MAX) : 0;
+    memcpy(v->group.run_id, info.run_id, RUN_ID_HEX);
+    if (choice & 32)
+        v->group.run_id[0] = 'z';
+}
+
 /* Whatever proto/resp could make of a reply to this command. */
 static void lie(struct world *w, const struct sent *sent)
 {
@@ -111,24 +128,24 @@ static void lie(struct world *w, const struct sent *sent)
     case COMMAND_SET:
     case COMMAND_ZADD: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
     case COMMAND_RELEASE: v->kind = choice & 8 ? VOTE_YES : choice & 16 ? VOTE_WANTED : VOTE_NO; break;
-    case COMMAND_GET:
-        v->kind = choice & 8 ? VOTE_TOKEN : VOTE_NO;
-        v->token = choice & 16 ? sent->token : w->tokens[choice % TOKENS];
-        break;
-    case COMMAND_WANT: v->kind = VOTE_YES; break;
     case COMMAND_EXTEND:
     case COMMAND_CHECK:
         v->kind = VOTE_NO;
         if (choice & 8)
             lie_number(w, sent);
         break;
-    case COMMAND_TIME:
+    case COMMAND_TIME: lie_number(w, sent); break;
     case COMMAND_GROUP:
-    case COMMAND_PROBE:
-    case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_NEW:
+    case COMMAND_PROBE: lie_group(w); break;
+    case COMMAND_GET:
+        v->kind = choice & 8 ? VOTE_TOKEN : VOTE_NO;
+        v->token = choice & 16 ? sent->token : w->tokens[choice % TOKENS];
+        break;
     case COMMAND_HEAL:
-    case COMMAND_MOVE: break;
+    case COMMAND_MOVE:
+    case COMMAND_GROUP_NEW: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
+    case COMMAND_GROUP_SET:
+    case COMMAND_WANT: v->kind = VOTE_YES; break;
     }
     if (script && choice % 8 == 2)
         v->kind = VOTE_NOT_RUN;
@@ -305,7 +322,7 @@ static void rare(struct world *w, struct fake_master *m)
             master_step(w, EVENT_MASTER_BACKLOG, m);
         break;
     case 1: /* of a connection before the present one */
-        w->event.verb = (enum command_verb)(bytes_next(&w->in) % (COMMAND_CHECK + 1));
+        w->event.verb = (enum command_verb)(bytes_next(&w->in) % (COMMAND_MOVE + 1));
         w->event.ref = bytes_number(&w->in, 4);
         w->event.vote.kind = VOTE_NUMBER;
         w->event.master = m->index;
@@ -457,7 +474,7 @@ static void world_start(struct world *w, const uint8_t *data, size_t size)
             connect_master(w, &w->masters[i]);
     }
     if (!(flags & 64))
-        answer_all(w, 2);
+        answer_all(w, 8);
 }
 
 int HARNESS(fuzz_coordinator)(const uint8_t *data, size_t size)

@@ -15,7 +15,9 @@ void master_restart(struct fake_master *m, int64_t now_ms)
 {
     assert(!m->connected);
     memset(m->keys, 0, sizeof m->keys);
+    memset(m->wants, 0, sizeof m->wants);
     memset(m->scores, 0, sizeof m->scores);
+    m->group_ends_ms = 0;
     m->ghost_count = 0;
     m->run++;
     m->started_ms = now_ms;
@@ -56,6 +58,8 @@ void master_queue(struct fake_master *m, const struct command *command)
     sent->number = command->number;
     sent->client_id = m->client_id;
     sent->token = command->token;
+    sent->to = command->to;
+    sent->group = command->group;
     sent->name = command->name.len == 1 ? (unsigned)(command->name.text[0] - 'a') % NAMES : 0;
 }
 
@@ -109,6 +113,42 @@ static void vote_number(struct vote *vote, uint64_t number)
     vote->number = number;
 }
 
+/* Its clock is ahead of ours by this. */
+#define CLOCK_MS INT64_C(1700000000000)
+
+static void run_group(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote)
+{
+    bool there = m->group_ends_ms > now_ms;
+    int64_t ends_ms = now_ms + (int64_t)sent->number;
+    if (sent->verb == COMMAND_GROUP_NEW && there) {
+        vote->kind = VOTE_NO;
+    } else if (sent->verb == COMMAND_GROUP_NEW || sent->verb == COMMAND_GROUP_SET) {
+        m->group = sent->group;
+        m->group_ends_ms = ends_ms;
+        vote->kind = VOTE_YES;
+    } else {
+        vote->kind = there ? VOTE_GROUP : VOTE_NO;
+        vote->group = m->group;
+        if (there && sent->verb == COMMAND_PROBE)
+            m->group_ends_ms = ends_ms;
+    }
+}
+
+static void run_release(struct fake_master *m, const struct sent *sent, int64_t now_ms, bool ours,
+                        struct vote *vote)
+{
+    static const struct token nobody;
+    const struct key *want = &m->wants[sent->name];
+    bool asks = memcmp(&sent->to, &nobody, sizeof nobody) != 0;
+    bool wanted = want->ends_ms > now_ms && memcmp(&want->token, &sent->to, sizeof want->token) != 0;
+    vote_yes_no(vote, ours);
+    if (!ours)
+        return;
+    m->keys[sent->name].ends_ms = 0;
+    if (asks && wanted)
+        vote->kind = VOTE_WANTED;
+}
+
 void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote)
 {
     struct key *key = &m->keys[sent->name];
@@ -140,16 +180,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
             *score = sent->number;
         break;
     case COMMAND_ZSCORE: vote_number(vote, *score); break;
-    case COMMAND_GET:
-        vote->kind = there ? VOTE_TOKEN : VOTE_NO;
-        vote->token = key->token;
-        break;
-    case COMMAND_WANT: vote_yes_no(vote, true); break;
-    case COMMAND_RELEASE:
-        if (ours)
-            key->ends_ms = 0;
-        vote_yes_no(vote, ours);
-        break;
+    case COMMAND_RELEASE: run_release(m, sent, now_ms, ours, vote); break;
     case COMMAND_EXTEND:
         if (ours && ends_ms > key->ends_ms)
             key->ends_ms = ends_ms;
@@ -159,12 +190,28 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         if (ours)
             vote_number(vote, (uint64_t)(key->ends_ms - now_ms));
         break;
-    case COMMAND_TIME:
+    case COMMAND_TIME: vote_number(vote, (uint64_t)(CLOCK_MS + now_ms)); break;
     case COMMAND_GROUP:
     case COMMAND_PROBE:
     case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_NEW:
+    case COMMAND_GROUP_NEW: run_group(m, sent, now_ms, vote); break;
     case COMMAND_HEAL:
-    case COMMAND_MOVE: break;
+        if (!there)
+            *key = (struct key){sent->token, (int64_t)sent->number - CLOCK_MS};
+        vote_yes_no(vote, !there);
+        break;
+    case COMMAND_GET:
+        vote->kind = there ? VOTE_TOKEN : VOTE_NO;
+        vote->token = key->token;
+        break;
+    case COMMAND_WANT:
+        m->wants[sent->name] = (struct key){sent->to, now_ms + (int64_t)sent->number};
+        vote->kind = VOTE_YES;
+        break;
+    case COMMAND_MOVE:
+        if (ours)
+            key->token = sent->to;
+        vote_yes_no(vote, ours);
+        break;
     }
 }

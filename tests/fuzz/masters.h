@@ -13,7 +13,8 @@ struct sent {
     unsigned name; /* which, from 0 */
     uint64_t ref, number;
     uint64_t client_id; /* of the connection that it came by */
-    struct token token;
+    struct token token, to;
+    struct group group;
 };
 
 struct key {
@@ -33,6 +34,9 @@ struct fake_master {
     unsigned run;
     int64_t started_ms;
     struct key keys[NAMES];
+    struct key wants[NAMES];
+    struct group group; /* its key; there until: */
+    int64_t group_ends_ms;
     uint64_t scores[NAMES]; /* names are chosen from different buckets */
 };
 

@@ -215,7 +215,7 @@ END_TEST
 START_TEST(old_masters_are_trusted_but_not_a_demoted_one)
 {
     struct daemon later;
-    begin(1, UNIX, "");
+    begin(1, UNIX, "max_ttl: 2s\ndefault_ttl: 1s\n"); /* daemons must agree */
     lock(&a, "young"); /* the guard is off in this one */
     eventually(atoi(strstr(redis(&masters.server[0], "INFO server"), "uptime_in_seconds:") + 18) >= 5);
     daemon_start(&later, &masters, guarded);

@@ -194,5 +194,6 @@ void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
 /* To become empty, and to go then. */
 bool mutant_awaited(enum mutant mutant)
 {
-    return mutant > MUTANT_REASK_COUNTS_FIRST_ZADD && mutant <= MUTANT_DISAGREEMENT_EACH;
+    return mutant == MUTANT_UPTIME_WITHOUT_MARGIN /* its faults need another aim */ ||
+           (mutant > MUTANT_REASK_COUNTS_FIRST_ZADD && mutant <= MUTANT_DISAGREEMENT_EACH);
 }

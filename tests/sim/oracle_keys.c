@@ -79,7 +79,8 @@ void oracle_runs(struct world *w, struct sim_master *m, const struct msg *msg, u
     const struct conn *conn = &w->conn[msg->conn];
     const struct sim_daemon *d = &w->daemon[conn->daemon];
     const struct sim_node *node = &d->node[m->index];
-    if (conn->incarnation == d->incarnation && d->running && conn->number < node->settled_number)
+    bool locks = msg->verb >= COMMAND_SET;
+    if (locks && conn->incarnation == d->incarnation && d->running && conn->number < node->settled_number)
         violation(w, 7,
                   "m%u runs a command for T%u of d%u's old connection #%u after its new one #%u was in use",
                   m->index, msg->tok, d->index, conn->number, node->settled_number);

@@ -34,6 +34,15 @@ static int64_t now;                      /* ms; 1000 at the start; the wall cloc
 static int64_t wall_offset_us;           /* ... and this more */
 static struct master_info info[MASTERS]; /* what INFO will say: up for long, a run_id of its own */
 
+/* A master's clock and the group's key on it. Until show_probes is set, TIME, GROUP, PROBE and the key's writes are
+ * answered from here as soon as all before them is answered, and no EXPECT sees them. */
+static struct marker {
+    int64_t clock_ms; /* its TIME is now + this */
+    bool there;
+    struct group group;
+} markers[MASTERS];
+static bool show_probes;
+
 static inline void trace_setup(void); /* a checked fixture, both of them */
 static inline void trace_teardown(void);
 static inline int trace_run(const char *suite, const TTest *const *tests); /* main(); NULL ends the list */
@@ -44,10 +53,12 @@ static inline void start(unsigned masters); /* all of them connected and up */
 static inline void start_alone(unsigned masters);
 /* A new connection; its client id is 100 * (master + 1) + its number. */
 static inline void dial(unsigned master);
-static inline void shake(unsigned master); /* answers CLIENT_ID and INFO */
+static inline void shake(
+    unsigned master); /* answers the handshake; as OK does: CLIENT_ID, INFO, TIME, GROUP ... */
 static inline void lose(unsigned master);
 static inline void backlog(unsigned master);
-static inline void restart(unsigned master, int64_t uptime_s); /* lose, and another run_id the next time */
+static inline void restart(unsigned master,
+                           int64_t uptime_s); /* lose, and empty, with another run_id the next time */
 
 /* vote("0,2-4", "SET YES, ZADD NO"): each of these masters answers its oldest commands.
  * YES, NO, WANTED, a number, OK (CLIENT_ID, INFO), Tn, X or Y (GET), NOT_RUN, or an error:
@@ -90,6 +101,9 @@ static inline void trace_expect_last(const char *file, int line, const char *act
 /* "up", "quarantine restart left=60602 undo=1": state, why, and what is not 0. */
 #define EXPECT_MASTER(master, text) trace_expect_master(__FILE__, __LINE__, master, text)
 static inline void trace_expect_master(const char *file, int line, unsigned master, const char *text);
+
+/* Nothing is left to be done, but for the probes. */
+#define EXPECT_REST() (at(now + 3600000), trace_expect(__FILE__, __LINE__, (const char *const[]){NULL}))
 
 /* The coordinator's next deadline. */
 #define EXPECT_DEADLINE(ms) trace_expect_deadline(__FILE__, __LINE__, ms)

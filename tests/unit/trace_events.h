@@ -32,11 +32,12 @@ static inline void backlog(unsigned master)
 static inline void restart(unsigned master, int64_t uptime_s)
 {
     lose(master);
+    markers[master].there = false;
     info[master].run_id[0]++;
     info[master].uptime_s = uptime_s;
 }
 
-static inline struct vote vote_of(const char *word, unsigned master, enum command_verb verb)
+static inline struct vote vote_of(const char *word, unsigned master, const struct command *command)
 {
     static const char *const errors[] = {"OTHER",   "OOM",  "READONLY", "MISCONF", "NOREPLICAS",
                                          "LOADING", "BUSY", "NOPERM",   "NOAUTH",  "WRONGTYPE"};
@@ -47,12 +48,16 @@ static inline struct vote vote_of(const char *word, unsigned master, enum comman
         return (struct vote){.kind = VOTE_NO};
     if (strcmp(word, "WANTED") == 0)
         return (struct vote){.kind = VOTE_WANTED};
-    if (verb == COMMAND_GET && strchr("TXY", word[0]) != NULL)
+    if (command->verb == COMMAND_GET && strchr("TXY", word[0]) != NULL)
         return (struct vote){.kind = VOTE_TOKEN, .token = *token_of(word)};
     if (strcmp(word, "NOT_RUN") == 0)
         return (struct vote){.kind = VOTE_NOT_RUN};
-    if (strcmp(word, "OK") == 0 && verb == COMMAND_INFO)
+    if (strcmp(word, "OK") == 0 && command->verb == COMMAND_INFO)
         return (struct vote){.kind = VOTE_INFO, .info = info[master]};
+    if (strcmp(word, "OK") == 0 && command->verb != COMMAND_CLIENT_ID)
+        return marker_vote(master, command);
+    if (strcmp(word, "UNREADABLE") == 0)
+        return (struct vote){.kind = VOTE_UNREADABLE};
     if (strcmp(word, "OK") == 0)
         return (struct vote){.kind = VOTE_NUMBER, .number = 100 * (master + 1) + links[master].connection};
     if (word[0] >= '0' && word[0] <= '9')
@@ -81,7 +86,7 @@ static inline void vote_one(unsigned master, const char *verb, const char *word)
                                .connection = link->connection,
                                .verb = command.verb,
                                .ref = command.ref,
-                               .vote = vote_of(word, master, command.verb)};
+                               .vote = vote_of(word, master, &command)};
     step(&event);
 }
 
@@ -112,6 +117,8 @@ static inline void shake(unsigned master)
     char word[8];
     snprintf(word, sizeof word, "%u", master);
     vote(word, "CLIENT_ID OK, INFO OK");
+    if (show_probes)
+        vote(word, "TIME OK, GROUP OK");
 }
 
 /* ---- clients ---- */
@@ -195,6 +202,8 @@ static inline void trace_setup(void)
 {
     trace_lines = trace_actions = 0;
     memset(links, 0, sizeof links);
+    memset(markers, 0, sizeof markers);
+    show_probes = false;
     memset(token_set, 0, sizeof token_set);
     memset(answers, 0, sizeof answers);
     memset(ended, 0, sizeof ended);
@@ -225,6 +234,7 @@ static inline void trace_setup(void)
         info[i] = (struct master_info){.version = 0x07000f, .uptime_s = 100000};
         memset(info[i].run_id, (int)('a' + i), sizeof info[i].run_id);
         info[i].run_id[0] = '0';
+        markers[i].clock_ms = 1700000000000;
     }
     signal(SIGABRT, on_abort);
 }
@@ -268,6 +278,7 @@ static inline void start(unsigned masters)
         dial(i);
         shake(i);
     }
+    work(); /* no group's key is written before all were read */
     ck_assert_uint_eq(coordinator_voters(core), masters);
     trace_lines = 0;
     forget();

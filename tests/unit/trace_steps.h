@@ -31,7 +31,7 @@ static struct {
 static inline void check_send(unsigned master, const struct command *command)
 {
     enum master_state state = coordinator_master_state(core, master);
-    bool handshake = command->verb <= COMMAND_KILL;
+    bool handshake = command->verb <= COMMAND_GROUP_NEW;
     bool asks =
         command->verb == COMMAND_SET || command->verb == COMMAND_ZADD || command->verb == COMMAND_ZSCORE;
     if (!links[master].connected)
@@ -45,11 +45,17 @@ static inline void check_send(unsigned master, const struct command *command)
         trace_fail("another name's bucket");
 }
 
+static inline bool is_hidden(const struct command *command)
+{
+    return !show_probes && command->verb >= COMMAND_TIME && command->verb <= COMMAND_GROUP_NEW;
+}
+
 static inline void send_command(masters_t masters, const struct command *command)
 {
     char word[64], line[LINE];
     command_text(line, command);
-    log_action("m%s %.250s", masters_word(masters, word), line);
+    if (!is_hidden(command))
+        log_action("m%s %.250s", masters_word(masters, word), line);
     if (command->verb == COMMAND_SET) {
         unsigned token = token_number(&command->token);
         if (token_set[token] != 0 && token_set[token] != command->ref)
@@ -120,6 +126,45 @@ static inline void carry_out(const struct action *action)
 
 static struct actions actions;
 
+/* What a master answers that keeps the group's key as it should. */
+static inline struct vote marker_vote(unsigned master, const struct command *command)
+{
+    struct marker *marker = &markers[master];
+    bool writes =
+        command->verb == COMMAND_GROUP_SET || (command->verb == COMMAND_GROUP_NEW && !marker->there);
+    struct vote value = {.kind = writes ? VOTE_YES : VOTE_NO};
+    if (command->verb == COMMAND_TIME)
+        return (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)(now + marker->clock_ms)};
+    if ((command->verb == COMMAND_GROUP || command->verb == COMMAND_PROBE) && marker->there)
+        return (struct vote){.kind = VOTE_GROUP, .group = marker->group};
+    if (writes) {
+        marker->there = true;
+        marker->group = command->group;
+    }
+    return value;
+}
+
+static inline void step(struct core_event *event);
+
+static inline void answer_hidden(void)
+{
+    for (unsigned i = 0; i < config.masters; i++) {
+        struct link *link = &links[i];
+        while (link->connected && link->count > 0 && is_hidden(&link->pending[link->first])) {
+            struct command command = link->pending[link->first];
+            link->first = (link->first + 1) % PENDING;
+            link->count--;
+            struct core_event event = {.kind = EVENT_MASTER_VOTE,
+                                       .master = i,
+                                       .connection = link->connection,
+                                       .verb = command.verb,
+                                       .ref = command.ref,
+                                       .vote = marker_vote(i, &command)};
+            step(&event);
+        }
+    }
+}
+
 static inline void step(struct core_event *event)
 {
     if (fresh_bytes)
@@ -134,6 +179,7 @@ static inline void step(struct core_event *event)
     for (unsigned i = 0; i < actions.count; i++)
         carry_out(&actions.list[i]);
     coordinator_check(core);
+    answer_hidden();
 }
 
 static inline void step_master(enum event_kind kind, unsigned master)

@@ -302,6 +302,8 @@ static inline void trace_expect_master(const char *file, int line, unsigned mast
         [WHY_DEMOTED] = " demoted",
         [WHY_MEMORY] = " memory",
         [WHY_CLOCK] = " clock",
+        [WHY_OOM] = " oom",
+        [WHY_DOUBTED] = " doubted",
         [WHY_SILENT] = " silent",
         [WHY_BACKLOG] = " backlog",
         [WHY_TIMEOUT] = " timeout",

@@ -1,0 +1,121 @@
+/* Who is it, and may it be used at all? Asked on every new connection before anything else, and again of one that
+ * was refused:  CLIENT ID, INFO, TIME and the group's key, in one go; the last answer decides. */
+#include <string.h>
+
+#include "daemon/coordinator/master_parts.h"
+
+enum { VERSION_6_2 = 0x060200 };
+
+static void ask(struct coordinator *c, struct master *m, enum command_verb verb)
+{
+    master_ask(c, m, &(struct command){.verb = verb});
+}
+
+static void ask_all(struct coordinator *c, struct master *m)
+{
+    m->asking = true;
+    m->has_info = false;
+    m->waiting = false;
+    m->refusal = WHY_NONE;
+    if (m->client_id == 0)
+        ask(c, m, COMMAND_CLIENT_ID);
+    ask(c, m, COMMAND_INFO);
+    ask(c, m, COMMAND_TIME);
+    m->clock_sent_ms = c->now_ms;
+}
+
+void handshake_begin(struct coordinator *c, struct master *m)
+{
+    ask_all(c, m);
+    ask(c, m, COMMAND_GROUP);
+}
+
+/* Whether it takes writes again only a write tells; of others the key must not be kept alive: to let it run out is
+ * how N or max_ttl are changed. */
+void handshake_again(struct coordinator *c, struct master *m)
+{
+    bool refused_writes = m->why == WHY_MISCONF || m->why == WHY_NOREPLICAS;
+    ask_all(c, m);
+    if (refused_writes)
+        master_ask(c, m, &(struct command){.verb = COMMAND_PROBE, .number = (uint64_t)memory_px_ms(c)});
+    else
+        ask(c, m, COMMAND_GROUP);
+}
+
+enum master_why why_of_error(enum vote_error error)
+{
+    switch (error) {
+    case ERROR_LOADING: return WHY_LOADING;
+    case ERROR_BUSY: return WHY_BUSY;
+    case ERROR_MISCONF: return WHY_MISCONF;
+    case ERROR_NOREPLICAS: return WHY_NOREPLICAS;
+    case ERROR_READONLY: return WHY_REPLICA;
+    case ERROR_OOM: return WHY_OOM;
+    default: return WHY_NOPERM;
+    }
+}
+
+static bool is_twin(const struct coordinator *c, const struct master *m, const struct master_info *info)
+{
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *other = &c->masters[i];
+        bool in_use = other->state == MASTER_KILLING || (c->releasers & masters_bit(i)) || other->waiting;
+        if (other != m && other->known && in_use && memcmp(other->run_id, info->run_id, RUN_ID_HEX) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum master_why why_refused(const struct coordinator *c, const struct master *m,
+                                   const struct master_info *info)
+{
+    if (m->client_id == 0) /* without it the connection could not be killed later */
+        return WHY_NOPERM;
+    if (info->replica)
+        return WHY_REPLICA;
+    if (info->cluster)
+        return WHY_CLUSTER;
+    if (info->version < VERSION_6_2)
+        return WHY_VERSION;
+    if (info->loading)
+        return WHY_LOADING;
+    return is_twin(c, m, info) ? WHY_TWIN : WHY_NONE;
+}
+
+static void told_info(struct master *m, const struct vote *vote)
+{
+    m->has_info = vote->kind == VOTE_INFO;
+    if (m->has_info)
+        m->info = vote->info;
+}
+
+static void decide(struct coordinator *c, struct master *m, const struct vote *group)
+{
+    m->asking = false;
+    enum master_why why = m->refusal;
+    if (why == WHY_NONE && !m->has_info)
+        why = WHY_NOPERM;
+    if (why == WHY_NONE)
+        why = why_refused(c, m, &m->info);
+    if (why == WHY_REPLICA)
+        m->was_replica = true;
+    if (why == WHY_NONE)
+        memory_judge(c, m, group);
+    else
+        master_refuse(c, m, why);
+}
+
+void handshake_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
+{
+    bool error = vote->kind == VOTE_ERROR;
+    if (error && m->refusal == WHY_NONE && verb != COMMAND_CLIENT_ID) /* INFO says it for both */
+        m->refusal = why_of_error(vote->error);
+    if (verb == COMMAND_CLIENT_ID && vote->kind == VOTE_NUMBER)
+        m->client_id = vote->number;
+    else if (verb == COMMAND_INFO)
+        told_info(m, vote);
+    else if (verb == COMMAND_TIME)
+        memory_told_time(c, m, vote);
+    else if (verb == COMMAND_GROUP || verb == COMMAND_PROBE)
+        decide(c, m, vote);
+}

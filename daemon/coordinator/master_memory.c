@@ -1,0 +1,326 @@
+/* What a master may have forgotten.
+ *
+ * Redlock needs masters that remember: one that lost a lock would grant it again. So one that may have forgotten votes
+ * only when every lock that it may have forgotten is over (the Redlock page's delayed restart). All daemons keep it out
+ * for the same time, also those that start in the middle: the group's key on the master itself says from when on it may
+ * vote, and whoever doubts a master rewrites it.
+ *
+ * A master is doubted when its run_id changed (a restart, also from disk; another server), when the key is gone or
+ * another's (FLUSHALL, eviction, a promoted replica), when its clock jumped forward (keys ended early), and after it was
+ * a replica. Nothing but the key, a run_id that we know or a long uptime proves its memory.
+ *
+ * The key also holds N and max_ttl. Daemons that differ in them would have quorums without a master in common, so while
+ * any master's key differs from ours none votes for us. */
+#include <string.h>
+
+#include "daemon/coordinator/master_parts.h"
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/round.h"
+
+enum {
+    UPTIME_ERROR_MS = 2000, /* uptime_in_seconds is by the wall clock, and a second wrong either way */
+    KEEP_MS = 600000,       /* the group's key outlives daemons by so much at least */
+    KEEP_MARGIN_MS = 1000,
+    JUMP_MS = 50,     /* beyond what the round trips explain */
+    JUMP_PART = 1000, /* ... and a thousandth of the time between: clocks may be slewed */
+};
+
+int64_t memory_px_ms(const struct coordinator *c)
+{
+    int64_t twice_ms = 2 * c->config.max_ttl_ms;
+    return twice_ms > KEEP_MS ? twice_ms : KEEP_MS;
+}
+
+/* ---- its clock ---- */
+
+/* Two readings are apart by what passed here between asking for the first and having the second, at most. */
+static void compare_clock(const struct coordinator *c, struct master *m, int64_t clock_ms)
+{
+    int64_t most_ms = c->now_ms - m->clock_before_ms, least_ms = m->clock_sent_ms - m->clock_at_ms;
+    int64_t allowed_ms = JUMP_MS + most_ms / JUMP_PART, passed_ms = clock_ms - m->clock_ms;
+    if (most_ms >= memory_px_ms(c))
+        return; /* nothing of then is left to be forgotten */
+    if (passed_ms > most_ms + allowed_ms)
+        m->clock_jumped = true;
+    if (passed_ms < least_ms - allowed_ms) {
+        m->clock_backs++;
+        m->changes++;
+        m->clock_back_ms = least_ms - passed_ms;
+    }
+}
+
+static bool is_same_run(const struct master *m)
+{
+    return m->known && m->has_info && memcmp(m->run_id, m->info.run_id, RUN_ID_HEX) == 0;
+}
+
+void memory_told_time(struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    if (vote->kind != VOTE_NUMBER)
+        return;
+    int64_t clock_ms = (int64_t)vote->number;
+    if (m->clock_ms != 0 && is_same_run(m))
+        compare_clock(c, m, clock_ms);
+    m->clock_ms = clock_ms;
+    m->clock_before_ms = m->clock_sent_ms;
+    m->clock_at_ms = c->now_ms;
+}
+
+/* ---- the group's key ---- */
+
+static void write_group(struct coordinator *c, struct master *m, enum command_verb verb)
+{
+    struct command command = {.verb = verb, .number = (uint64_t)memory_px_ms(c)};
+    command.group.masters = c->config.masters;
+    command.group.max_ttl_ms = c->config.max_ttl_ms;
+    command.group.from_ms = m->from_ms;
+    memcpy(command.group.run_id, m->run_id, RUN_ID_HEX);
+    master_ask(c, m, &command);
+}
+
+/* None votes for us, nor do we write a key anywhere, until all agree: were each judged alone, a master that was
+ * restarted could be won by either side, and make a quorum without a master of the other's. */
+static void differ(struct coordinator *c, struct master *m, enum master_why why)
+{
+    c->differing |= masters_bit(m->index);
+    master_refuse(c, m, why);
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        struct master *other = &c->masters[i];
+        if (!(c->releasers & masters_bit(i)) || mutant(MUTANT_DISAGREEMENT_EACH))
+            continue;
+        master_refuse(c, other, WHY_GROUP);
+        master_rearm(c, other);
+    }
+}
+
+/* Says whether it agrees with us, and so do all others. */
+static bool agrees(struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    const struct group *group = &vote->group;
+    bool there = vote->kind == VOTE_GROUP;
+    m->heard_once = true;
+    memset(&m->theirs, 0, sizeof m->theirs);
+    if (vote->kind == VOTE_UNREADABLE) {
+        differ(c, m, WHY_UNREADABLE);
+        return false;
+    }
+    if (there && (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms)) {
+        m->theirs = *group;
+        differ(c, m, WHY_GROUP);
+        return false;
+    }
+    c->differing = masters_without(c->differing, masters_bit(m->index));
+    if (c->differing == 0 || mutant(MUTANT_DISAGREEMENT_EACH))
+        return true;
+    master_refuse(c, m, WHY_GROUP);
+    return false;
+}
+
+/* A key that is written before the others were read could be the first of a group that differs from theirs. */
+bool memory_may_write(const struct coordinator *c)
+{
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (!c->masters[i].heard_once && !c->masters[i].settled)
+            return false;
+    return true;
+}
+
+/* ---- from when on it may vote ---- */
+
+static void set_quarantine(struct coordinator *c, struct master *m, enum master_why why)
+{
+    int64_t left_ms = m->from_ms - m->clock_ms;
+    if (left_ms > c->full_ms)
+        left_ms = c->full_ms;
+    m->quarantine_why = why;
+    m->quarantine_ms = m->clock_at_ms + left_ms;
+    if (left_ms <= 0 || !c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
+        m->quarantine_ms = 0;
+}
+
+static void forget(struct coordinator *c, struct master *m)
+{
+    m->memory = ++c->memories;
+    m->clock_jumped = false;
+}
+
+/* In full from now. */
+static void doubt(struct coordinator *c, struct master *m, enum master_why why)
+{
+    forget(c, m);
+    m->from_ms = m->clock_ms + c->full_ms;
+    set_quarantine(c, m, why);
+}
+
+/* Its key is sound. The later of its time and ours is what all keep to. */
+static void take_from(struct coordinator *c, struct master *m, int64_t from_ms, enum master_why why)
+{
+    if (from_ms == m->from_ms)
+        return;
+    if (from_ms < m->from_ms && m->from_ms > m->clock_ms) {
+        write_group(c, m, COMMAND_GROUP_SET);
+        return;
+    }
+    m->from_ms = from_ms;
+    if (from_ms > m->clock_ms && !mutant(MUTANT_FROM_IGNORED))
+        set_quarantine(c, m, why);
+}
+
+static bool is_up_for_long(const struct coordinator *c, const struct master *m)
+{
+    int64_t margin_ms = mutant(MUTANT_UPTIME_WITHOUT_MARGIN) ? 0 : UPTIME_ERROR_MS;
+    return 1000 * m->info.uptime_s >= c->full_ms + margin_ms;
+}
+
+static enum master_why why_doubted(const struct coordinator *c, const struct master *m)
+{
+    if (m->was_replica)
+        return is_same_run(m) ? WHY_DEMOTED : WHY_PROMOTED;
+    return is_up_for_long(c, m) ? WHY_DOUBTED : WHY_RESTART;
+}
+
+/* We knew this master lately: what we kept there cannot have run out. */
+static bool is_remembered(const struct coordinator *c, const struct master *m)
+{
+    return m->known && m->good_ms != 0 && m->clock_ms - m->good_ms < memory_px_ms(c) - KEEP_MARGIN_MS;
+}
+
+/* WHY_NONE: what it holds is what it knew. */
+static enum master_why find_doubt(const struct coordinator *c, const struct master *m,
+                                  const struct vote *vote)
+{
+    bool same = is_same_run(m);
+    if (m->was_replica)
+        return why_doubted(c, m);
+    if (vote->kind == VOTE_GROUP) {
+        if (memcmp(vote->group.run_id, m->info.run_id, RUN_ID_HEX) != 0)
+            return is_up_for_long(c, m) ? WHY_PROMOTED : WHY_RESTART;
+        return same && m->clock_jumped ? WHY_CLOCK : WHY_NONE;
+    }
+    if (mutant(MUTANT_ABSENT_MARKER_KNOWN))
+        return WHY_NONE;
+    if (is_remembered(c, m))
+        return same ? WHY_MEMORY : WHY_RESTART;
+    return is_up_for_long(c, m) ? WHY_NONE : WHY_RESTART;
+}
+
+/* Who it is, is known now. Another run deals the same client ids again, and nothing of ours is left in it. */
+static void know(struct coordinator *c, struct master *m)
+{
+    if (!is_same_run(m)) {
+        m->killing = 0;
+        m->from_ms = 0;
+        m->quarantine_ms = 0;
+        forget(c, m);
+    }
+    memcpy(m->run_id, m->info.run_id, RUN_ID_HEX);
+    m->known = true;
+    m->was_replica = false;
+    m->version = m->info.version;
+    m->evicts = m->info.evicts;
+    m->good_ms = m->clock_ms;
+}
+
+/* Before lock commands flow, our old connection there must be gone. */
+static void admit(struct coordinator *c, struct master *m)
+{
+    if (m->killing == 0) {
+        master_begin_service(c, m);
+        return;
+    }
+    master_move(c, m, MASTER_KILLING, WHY_NONE);
+    master_ask(c, m, &(struct command){.verb = COMMAND_KILL, .number = m->killing});
+    if (mutant(MUTANT_KILL_ONCE))
+        m->killing = 0;
+}
+
+void memory_judge(struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    if (!agrees(c, m, vote))
+        return;
+    bool there = vote->kind == VOTE_GROUP;
+    m->waiting = !there && !memory_may_write(c);
+    if (m->waiting)
+        return;
+    enum master_why why = find_doubt(c, m, vote);
+    know(c, m);
+    if (why != WHY_NONE)
+        doubt(c, m, why);
+    if (!there) {
+        if (why == WHY_NONE) {
+            m->from_ms = m->clock_ms;
+            m->good_ms = 0; /* until the key is seen there */
+        }
+        write_group(c, m, COMMAND_GROUP_NEW);
+        return;
+    }
+    if (why != WHY_NONE)
+        write_group(c, m, COMMAND_GROUP_SET);
+    else
+        take_from(c, m, vote->group.from_ms, why_doubted(c, m));
+    admit(c, m);
+}
+
+/* Another daemon may have been first: what stands there now is read again. */
+void memory_told_new(struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    if (m->state != MASTER_HANDSHAKE && m->state != MASTER_REFUSED)
+        return;
+    if (vote->kind == VOTE_ERROR) {
+        master_refuse(c, m, why_of_error(vote->error));
+        return;
+    }
+    m->asking = true;
+    master_ask(c, m, &(struct command){.verb = COMMAND_GROUP});
+}
+
+void memory_go_on(struct coordinator *c, struct master *m)
+{
+    memory_judge(c, m, &(struct vote){.kind = VOTE_NO});
+}
+
+/* ---- the probe ---- */
+
+void probe_send(struct coordinator *c, struct master *m)
+{
+    struct command time = {.verb = COMMAND_TIME};
+    struct command probe = {.verb = COMMAND_PROBE, .number = (uint64_t)memory_px_ms(c)};
+    m->probing = true;
+    m->probed_ms = m->clock_sent_ms = c->now_ms;
+    master_ask(c, m, &time);
+    master_ask(c, m, &probe);
+    m->probe_sent = m->sent;
+}
+
+/* It goes on serving what it is allowed to, but has no vote. */
+static void keep_out(struct coordinator *c, struct master *m)
+{
+    bool serves = m->state == MASTER_UP || m->state == MASTER_SLOW || m->state == MASTER_QUARANTINE;
+    if (m->quarantine_ms <= c->now_ms || !serves)
+        return; /* ... or it comes there when its undo list was sent */
+    if (m->state != MASTER_QUARANTINE)
+        master_move(c, m, MASTER_QUARANTINE, m->quarantine_why);
+    else
+        master_say_why(m, m->quarantine_why);
+    rounds_lost(c, m->index);
+}
+
+void probe_told(struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    bool there = vote->kind == VOTE_GROUP;
+    m->probing = false;
+    if (vote->kind == VOTE_ERROR || !agrees(c, m, vote))
+        return;
+    if (!there || memcmp(vote->group.run_id, m->run_id, RUN_ID_HEX) != 0)
+        doubt(c, m, WHY_MEMORY);
+    else if (m->clock_jumped)
+        doubt(c, m, WHY_CLOCK);
+    else {
+        take_from(c, m, vote->group.from_ms, WHY_DOUBTED);
+        m->good_ms = m->clock_ms;
+        keep_out(c, m);
+        return;
+    }
+    write_group(c, m, COMMAND_GROUP_SET);
+    keep_out(c, m);
+}

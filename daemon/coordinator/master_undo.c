@@ -1,0 +1,43 @@
+/* What a master owes us: before lock commands on a new connection, and again where it refused. */
+#include "daemon/coordinator/master_parts.h"
+#include "daemon/coordinator/release.h"
+
+enum {
+    UNDO_SCAN = 256, /* slots looked at in one step */
+    UNDO_SEND = 8,   /* releases sent in one step */
+};
+
+void undo_begin(struct coordinator *c, struct master *m)
+{
+    m->undoing = true;
+    m->undo_cursor = 0;
+    m->undo_again_ms = INT64_MAX;
+    m->undo_sent = m->sent;
+    master_watch(c, m);
+}
+
+void undo_step(struct coordinator *c, struct master *m)
+{
+    unsigned sent = 0;
+    for (unsigned i = 0; i < UNDO_SCAN && m->undo_cursor < c->releases.fresh && sent < UNDO_SEND; i++) {
+        struct release *release = pool_at(&c->releases, m->undo_cursor++);
+        if (release != NULL && release_again(c, release, m->index))
+            sent++;
+    }
+    if (sent == 0)
+        return;
+    m->undo_sent = m->sent;
+    master_watch(c, m);
+}
+
+void undo_look(struct coordinator *c, struct master *m)
+{
+    if (m->undo_cursor < c->releases.fresh)
+        return;
+    if (m->state != MASTER_UNDOING)
+        m->undoing = false;
+    else if (m->heard >= m->undo_sent) {
+        m->undoing = false;
+        master_enter_service(c, m);
+    }
+}

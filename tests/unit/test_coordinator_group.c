@@ -1,0 +1,446 @@
+/* Traces: what a master may have forgotten, by the group's key, the probe and its clock. */
+#include "tests/unit/trace.h"
+
+#include <string.h>
+
+#define CLOCK 1700000000000 /* a master's TIME at 0 */
+#define FULL  60602         /* max_ttl and its drift */
+
+static void marker_set(unsigned master, unsigned masters, int64_t max_ttl_ms, int64_t from_ms)
+{
+    struct marker *marker = &markers[master];
+    marker->there = true;
+    marker->group = (struct group){.masters = masters, .max_ttl_ms = max_ttl_ms, .from_ms = from_ms};
+    memcpy(marker->group.run_id, info[master].run_id, RUN_ID_HEX);
+}
+
+static void shake_all(void)
+{
+    for (unsigned i = 0; i < config.masters; i++) {
+        dial(i);
+        shake(i);
+    }
+    work();
+}
+
+/* ---- the first daemon, and the next ---- */
+
+START_TEST(first_daemon_writes_the_key_and_reads_it_again)
+{
+    show_probes = true;
+    start_alone(1);
+    dial(0);
+    EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 TIME", "m0 GROUP");
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NO");
+    EXPECT("m0 GROUP_NEW N=1 max_ttl=60000 run=0 from=1700000001000");
+    EXPECT_MASTER(0, "handshake");
+    vote("0", "GROUP_NEW OK");
+    EXPECT("m0 GROUP");
+    vote("0", "GROUP OK");
+    EXPECT_MASTER(0, "up");
+    EXPECT("m0 TIME", "m0 PROBE 600000"); /* which is what keeps the key alive */
+    vote("0", "TIME OK, PROBE OK");
+    at(1999);
+    EXPECT_NOTHING();
+    at(2000);
+    EXPECT("m0 TIME", "m0 PROBE 600000");
+}
+END_TEST
+
+START_TEST(no_key_is_written_before_every_master_was_read)
+{
+    start_alone(3);
+    show_probes = true;
+    dial(0);
+    dial(1);
+    shake(0);
+    shake(1);
+    work();
+    EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 TIME", "m0 GROUP", "m1 CLIENT_ID", "m1 INFO", "m1 TIME",
+           "m1 GROUP");
+    ck_assert_uint_eq(coordinator_settled(core), 0);
+    at(5000); /* however long it takes */
+    EXPECT_NOTHING();
+    lose(2); /* it cannot be reached */
+    work();
+    EXPECT("m0 GROUP_NEW N=3 *", "m1 GROUP_NEW N=3 *");
+}
+END_TEST
+
+START_TEST(another_daemon_was_first)
+{
+    start_alone(1);
+    show_probes = true;
+    dial(0);
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NO");
+    marker_set(0, 1, 60000, CLOCK + now + 5000);
+    vote("0", "GROUP_NEW NO, GROUP OK");
+    EXPECT_MASTER(0, "quarantine doubted left=5000");
+    forget();
+    show_probes = false;
+    at(5999);
+    EXPECT_MASTER(0, "quarantine doubted left=1");
+    at(6000);
+    EXPECT_MASTER(0, "up");
+}
+END_TEST
+
+START_TEST(a_quarantine_that_began_before_this_daemon)
+{
+    start_alone(1);
+    info[0].uptime_s = 20;
+    marker_set(0, 1, 60000, CLOCK + now + 41000);
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(0, "quarantine restart left=41000");
+    forget();
+    lose(0); /* the same again on the next connection */
+    at(11000);
+    dial(0);
+    shake(0);
+    vote("0", "KILL 1");
+    EXPECT_MASTER(0, "quarantine restart left=31000");
+    forget();
+}
+END_TEST
+
+START_TEST(a_from_beyond_all_reason_counts_as_full)
+{
+    start_alone(1);
+    marker_set(0, 1, 60000, CLOCK + 3600000);
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(0, "quarantine doubted left=60602");
+    forget();
+}
+END_TEST
+
+/* ---- daemons that differ ---- */
+
+START_TEST(another_max_ttl_on_one_master_ends_all_votes)
+{
+    start(3);
+    grant(1, "LOCK held hold=lease");
+    marker_set(1, 3, 30000, CLOCK);
+    at(2000);
+    EXPECT_MASTER(1, "refused group");
+    EXPECT_MASTER(0, "refused group");
+    EXPECT_MASTER(2, "refused group");
+    struct master_row row;
+    coordinator_master_row(core, now, 1, &row);
+    ck_assert_uint_eq(row.their_masters, 3);
+    ck_assert_int_eq(row.their_max_ttl_ms, 30000);
+    coordinator_master_row(core, now, 0, &row);
+    ck_assert_uint_eq(row.their_masters, 0);
+    ask(1, "LOCK job");
+    EXPECT_LAST("s1 #2 -NOQUORUM job votes=0/3 nodes=!!! *");
+    at(3000);
+    vote("0-2", "INFO OK");
+    EXPECT_MASTER(0, "refused group");
+    marker_set(1, 3, 60000, CLOCK); /* the others were stopped, and the key is ours again */
+    at(4000);
+    vote("0-2", "INFO OK");
+    at(5000); /* those that were asked before it */
+    vote("0", "INFO OK");
+    EXPECT_MASTER(0, "up");
+    EXPECT_MASTER(1, "up");
+    EXPECT_MASTER(2, "up");
+    forget();
+}
+END_TEST
+
+START_TEST(another_n_keeps_a_new_daemon_from_writing)
+{
+    start_alone(3);
+    marker_set(2, 5, 60000, CLOCK);
+    show_probes = true;
+    shake_all();
+    ck_assert_uint_eq(coordinator_voters(core), 0);
+    EXPECT_MASTER(0, "refused group");
+    EXPECT_MASTER(1, "refused group");
+    EXPECT_MASTER(2, "refused group");
+    ck_assert(!markers[0].there && !markers[1].there);
+    ck_assert_uint_eq(markers[2].group.masters, 5);
+    lose(2); /* that one being away is no agreement */
+    forget();
+    at(2000);
+    vote("0-1", "INFO OK, TIME OK, GROUP OK");
+    EXPECT_MASTER(0, "refused group");
+    EXPECT("m* INFO", "m* TIME", "m* GROUP", "m* INFO", "m* TIME", "m* GROUP"); /* read, never touched */
+}
+END_TEST
+
+START_TEST(rubbish_is_refused_by_name_and_not_overwritten)
+{
+    start_alone(2);
+    show_probes = true;
+    dial(0);
+    dial(1);
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP UNREADABLE");
+    EXPECT_MASTER(0, "refused unreadable");
+    shake(1);
+    EXPECT_MASTER(1, "refused group");
+    forget();
+    at(2000);
+    vote("0", "INFO OK, TIME OK, GROUP UNREADABLE");
+    EXPECT_MASTER(0, "refused unreadable");
+    EXPECT("m0 INFO", "m0 TIME", "m0 GROUP", "m1 INFO", "m1 TIME", "m1 GROUP");
+}
+END_TEST
+
+/* ---- restarts ---- */
+
+START_TEST(restarted_from_disk)
+{
+    start(3);
+    struct group before = markers[2].group;
+    restart(2, 0);
+    markers[2] = (struct marker){.clock_ms = CLOCK, .there = true, .group = before};
+    dial(2);
+    shake(2);
+    EXPECT_MASTER(2, "quarantine restart left=60602");
+    ck_assert_int_eq(markers[2].group.from_ms, CLOCK + now + FULL);
+    ck_assert_int_eq(markers[2].group.run_id[0], info[2].run_id[0]);
+    forget();
+}
+END_TEST
+
+START_TEST(promoted_with_anothers_memory)
+{
+    start_alone(1);
+    marker_set(0, 1, 60000, CLOCK);
+    info[0].run_id[0] = 'f'; /* the key came from the master that it followed */
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(0, "quarantine promoted left=60602");
+    forget();
+}
+END_TEST
+
+START_TEST(another_daemon_saw_the_restart_first)
+{
+    start(3);
+    restart(2, 30);
+    marker_set(2, 3, 60000, CLOCK + now + 30602);
+    dial(2);
+    shake(2);
+    EXPECT_MASTER(2, "quarantine restart left=30602");
+    forget();
+}
+END_TEST
+
+START_TEST(we_doubt_more_than_what_stands_there)
+{
+    start(3);
+    markers[1].there = false; /* FLUSHALL */
+    at(2000);
+    EXPECT_MASTER(1, "quarantine memory left=60602");
+    int64_t from_ms = CLOCK + now + FULL;
+    ck_assert_int_eq(markers[1].group.from_ms, from_ms);
+    markers[1].group.from_ms = CLOCK + now + 10000; /* by a daemon that did not see it */
+    at(3000);
+    at(4000);
+    ck_assert_int_eq(markers[1].group.from_ms, from_ms);
+    EXPECT_MASTER(1, "quarantine memory left=58602");
+    forget();
+}
+END_TEST
+
+START_TEST(keys_that_ran_out_while_all_were_away_are_no_loss)
+{
+    start(3);
+    lose(1);
+    markers[1].there = false;
+    at(1000 + 599000);
+    dial(1);
+    shake(1);
+    vote("1", "KILL 1");
+    EXPECT_MASTER(1, "up");
+    forget();
+}
+END_TEST
+
+START_TEST(a_key_that_is_gone_sooner_is)
+{
+    start(3);
+    lose(1);
+    markers[1].there = false;
+    at(1000 + 598999);
+    dial(1);
+    shake(1);
+    vote("1", "KILL 1");
+    EXPECT_MASTER(1, "quarantine memory left=60602");
+    forget();
+}
+END_TEST
+
+/* ---- the probe ---- */
+
+START_TEST(doubt_ends_a_vote_that_was_given)
+{
+    start(3);
+    grant(1, "LOCK other");
+    show_probes = true;
+    at(2000);
+    ask(1, "LOCK job wait=1s");
+    forget();
+    vote("0", "TIME OK, PROBE OK, SET YES, ZADD YES");
+    vote("1", "TIME OK, PROBE NO"); /* gone, and with it every lock */
+    EXPECT_MASTER(1, "quarantine memory left=60602");
+    EXPECT("m1 GROUP_SET *");
+    vote("1", "SET YES, ZADD YES");
+    work();
+    EXPECT_NOTHING();
+    vote("2", "TIME OK, PROBE OK, SET YES, ZADD YES");
+    EXPECT("s1 #2 +LOCKED job *"); /* by 0 and 2 */
+}
+END_TEST
+
+START_TEST(doubt_of_a_slow_master)
+{
+    start(3);
+    ask(1, "LOCK job hold=lease");
+    vote("0-1", "SET YES, ZADD YES");
+    at(1050);
+    EXPECT_MASTER(2, "slow silent");
+    markers[2].there = false;
+    vote("2", "SET YES");
+    at(2000);
+    vote("2", "ZADD YES"); /* and with it the probe's answers */
+    EXPECT_MASTER(2, "quarantine memory left=60602");
+    forget();
+}
+END_TEST
+
+START_TEST(restart_guard_off_waits_for_nothing)
+{
+    config.restart_guard = false;
+    start(3);
+    markers[1].there = false;
+    at(2000);
+    EXPECT_MASTER(1, "up");
+    ck_assert_int_eq(markers[1].group.from_ms, CLOCK + now + FULL); /* for those that do wait */
+    forget();
+}
+END_TEST
+
+START_TEST(a_clock_that_jumped_forward)
+{
+    start(3);
+    markers[2].clock_ms += 51;
+    at(2000);
+    EXPECT_MASTER(2, "up"); /* 50 ms and a thousandth of the second: not more */
+    markers[2].clock_ms += 52;
+    at(3000);
+    EXPECT_MASTER(2, "quarantine clock left=60602");
+    ck_assert_int_eq(markers[2].group.from_ms, markers[2].clock_ms + now + FULL);
+    forget();
+}
+END_TEST
+
+START_TEST(a_clock_that_jumped_while_it_was_away)
+{
+    start(3);
+    lose(2);
+    at(11000);
+    markers[2].clock_ms += 100;
+    dial(2);
+    shake(2);
+    vote("2", "KILL 1");
+    EXPECT_MASTER(2, "quarantine clock left=60602");
+    forget();
+}
+END_TEST
+
+START_TEST(a_clock_that_jumped_back_is_told_only)
+{
+    start(3);
+    markers[2].clock_ms -= 5000;
+    at(2000);
+    EXPECT_MASTER(2, "up");
+    struct master_row row;
+    coordinator_master_row(core, now, 2, &row);
+    ck_assert_uint_eq(row.clock_backs, 1);
+    ck_assert_int_eq(row.clock_back_ms, 5000);
+    at(3000);
+    coordinator_master_row(core, now, 2, &row);
+    ck_assert_uint_eq(row.clock_backs, 1);
+    forget();
+}
+END_TEST
+
+START_TEST(writes_that_are_refused)
+{
+    static const char *const errors[] = {"MISCONF", "NOREPLICAS", "BUSY", "LOADING", "READONLY"};
+    static const char *const is[] = {"refused misconf", "refused noreplicas", "refused busy",
+                                     "refused loading", "refused replica"};
+    start(5);
+    show_probes = true;
+    at(2000);
+    for (unsigned i = 0; i < 5; i++) {
+        char word[8], votes[64];
+        snprintf(word, sizeof word, "%u", i);
+        snprintf(votes, sizeof votes, "TIME OK, PROBE %s", errors[i]);
+        vote(word, votes);
+        EXPECT_MASTER(i, is[i]);
+    }
+    forget();
+    at(3000); /* whether writes are taken again, only a write tells */
+    EXPECT("m* INFO", "m* TIME", "m* *", "m* INFO", "m* TIME", "m* *", "m* INFO", "m* TIME", "m* *",
+           "m* INFO", "m* TIME", "m* *", "m* INFO", "m* TIME", "m* *");
+    vote("0", "INFO OK, TIME OK, PROBE MISCONF");
+    vote("1", "INFO OK, TIME OK, PROBE OK");
+    vote("2", "INFO BUSY, TIME BUSY, GROUP BUSY");
+    vote("3", "INFO OK, TIME OK, GROUP OK");
+    EXPECT_MASTER(0, "refused misconf");
+    EXPECT_MASTER(1, "up");
+    EXPECT_MASTER(2, "refused busy");
+    EXPECT_MASTER(3, "up");
+    forget();
+}
+END_TEST
+
+START_TEST(an_idle_daemon_notices_a_master_that_hangs)
+{
+    start(3);
+    show_probes = true;
+    at(2000);
+    vote("0-1", "TIME OK, PROBE OK");
+    at(2050);
+    EXPECT_MASTER(2, "slow silent");
+    forget();
+    at(3049);
+    vote("0-1", "TIME OK, PROBE OK");
+    EXPECT("m* TIME", "m* PROBE *", "m* TIME", "m* PROBE *"); /* none to the one that owes an answer */
+    at(3050);
+    EXPECT("close m2 silent");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {first_daemon_writes_the_key_and_reads_it_again,
+                                  no_key_is_written_before_every_master_was_read,
+                                  another_daemon_was_first,
+                                  a_quarantine_that_began_before_this_daemon,
+                                  a_from_beyond_all_reason_counts_as_full,
+                                  another_max_ttl_on_one_master_ends_all_votes,
+                                  another_n_keeps_a_new_daemon_from_writing,
+                                  rubbish_is_refused_by_name_and_not_overwritten,
+                                  restarted_from_disk,
+                                  promoted_with_anothers_memory,
+                                  another_daemon_saw_the_restart_first,
+                                  we_doubt_more_than_what_stands_there,
+                                  keys_that_ran_out_while_all_were_away_are_no_loss,
+                                  a_key_that_is_gone_sooner_is,
+                                  doubt_ends_a_vote_that_was_given,
+                                  doubt_of_a_slow_master,
+                                  restart_guard_off_waits_for_nothing,
+                                  a_clock_that_jumped_forward,
+                                  a_clock_that_jumped_while_it_was_away,
+                                  a_clock_that_jumped_back_is_told_only,
+                                  writes_that_are_refused,
+                                  an_idle_daemon_notices_a_master_that_hangs,
+                                  NULL};
+    return trace_run("coordinator: group", tests);
+}
