@@ -31,13 +31,13 @@ UNIT       := $(UNIT_SRC:%.c=$(BUILD)/%)
 INTEG_SRC  := $(sort $(wildcard tests/integ/test_*.c))
 INTEG      := $(INTEG_SRC:%.c=$(BUILD)/%)
 HARNESS    := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(INTEG_SRC),$(wildcard tests/integ/*.c)))
-C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/coordinator/*.[ch] tests/*/*.[ch])
+C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/coordinator/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
 SCRIPTS    := .ci/deps .ci/run $(wildcard tests/*.sh)
 SBIN       := $(DESTDIR)$(PREFIX)/sbin
 DOC        := $(DESTDIR)$(PREFIX)/share/doc/redlockd
 ETC        := $(DESTDIR)$(SYSCONFDIR)/redlockd
 
-all: $(BUILD)/redlockd ## build the daemon (the default)
+all: $(BUILD)/redlockd ## build the daemon and the client library (the default)
 
 $(BUILD)/redlockd: $(OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -57,6 +57,7 @@ $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
+include $(sort $(wildcard client/*/*.mk))
 -include $(sort $(wildcard tests/*/*.mk))
 
 # Two compilers at a time, unless make was told otherwise.

@@ -51,6 +51,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define REDLOCK_DEFAULT_SOCKET "/run/redlockd/redlockd.sock"
 #define REDLOCK_DEFAULT_PORT   7335
@@ -134,8 +135,8 @@ enum redlock_error redlock_connect(struct redlock *redlock);
 const char *redlock_server(const struct redlock *redlock);
 const char *redlock_address(const struct redlock *redlock);
 
-/* Of the handle's last function that failed, or of the last result that its callback was given. The text
- * is never NULL: redlockd's line without its tag, or a sentence of the library. */
+/* How the last request of the handle ended, blocking or not, or why it was refused at once. The text is
+ * never NULL: "", redlockd's line without its tag, or a sentence of the library. */
 enum redlock_error redlock_error(const struct redlock *redlock);
 const char *redlock_error_text(const struct redlock *redlock);
 /* When asking again may help (retry= of -BUSY and -NOQUORUM), in ms; -1: not known. */
@@ -159,7 +160,9 @@ struct redlock_lock_options {
 };
 
 /* Takes a lock, waiting for it up to wait_ms. NULL: not taken. When the connection breaks meanwhile, the
- * request is made again on the next one with what is left of the wait. options may be NULL. */
+ * request is made again on the next one with what is left of the wait; but where redlockd has never
+ * answered on this handle, the first failing attempt to connect ends the requests with REDLOCK_CONNECT.
+ * options may be NULL. */
 struct redlock_lock *redlock_lock(struct redlock *redlock, const char *name,
                                   const struct redlock_lock_options *options);
 
@@ -312,6 +315,7 @@ enum redlock_error redlock_process(struct redlock *redlock);
 /* The version of the library, as "0.1.0". */
 const char *redlock_version(void);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

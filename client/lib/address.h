@@ -1,0 +1,24 @@
+/* Where redlockd listens, as a program says it. Pure. */
+#ifndef REDLOCK_LIB_ADDRESS_H
+#define REDLOCK_LIB_ADDRESS_H
+
+#include <stdbool.h>
+
+enum {
+    ADDRESS_PATH_BYTES = 108, /* with its NUL: unix(7) */
+    ADDRESS_HOST_BYTES = 256, /* with its NUL */
+    ADDRESS_BYTES = ADDRESS_HOST_BYTES + 16,
+};
+
+struct address {
+    char path[ADDRESS_PATH_BYTES]; /* "": TCP */
+    char host[ADDRESS_HOST_BYTES];
+    char port[6];
+};
+
+/* "unix:/path", "/path", "host:port", "[v6]:port", "host". False: it is none of them. */
+bool address_parse(const char *text, struct address *address);
+/* As "unix:/path", "host:port" or "[v6]:port". */
+void address_text(const struct address *address, char out[ADDRESS_BYTES]);
+
+#endif

@@ -1,0 +1,167 @@
+/* Blocking calls: a request, and the handle's turns until its result is there. The core ends each
+ * request in time, so that nothing here needs a deadline of its own. */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+
+#include "client/lib/handle.h"
+
+static void sleep_until_next(struct redlock *redlock, int64_t most_ms)
+{
+    struct pollfd poll_fd = {.fd = redlock->link.epoll, .events = POLLIN};
+    int64_t wait_ms = handle_wait_ms(redlock);
+
+    if (wait_ms > most_ms)
+        wait_ms = most_ms;
+    if (wait_ms > 0)
+        (void)poll(&poll_fd, 1, wait_ms < INT_MAX ? (int)wait_ms : INT_MAX);
+}
+
+/* REDLOCK_CANCELLED: a callback closed the handle, which is gone now. */
+static enum redlock_error await(struct redlock *redlock, struct awaited *awaited)
+{
+    struct awaited *outer = redlock->awaited;
+
+    handle_enter(redlock);
+    redlock->awaited = awaited;
+    for (;;) {
+        handle_turn(redlock);
+        if (awaited->over || redlock->closing)
+            break;
+        sleep_until_next(redlock, INT_MAX);
+    }
+    redlock->awaited = outer;
+    enum redlock_error error = awaited->over ? awaited->error : REDLOCK_CANCELLED;
+    if (redlock->closing)
+        error = REDLOCK_CANCELLED;
+    handle_leave(redlock);
+    return error;
+}
+
+static struct redlock_lock *await_lock(struct redlock *redlock, struct redlock_lock *lock)
+{
+    struct awaited awaited = {.lock = lock};
+
+    if (!lock)
+        return NULL;
+    return await(redlock, &awaited) == REDLOCK_OK ? lock : NULL;
+}
+
+struct redlock_lock *redlock_lock(struct redlock *redlock, const char *name,
+                                  const struct redlock_lock_options *options)
+{
+    if (handle_usable(redlock, true))
+        return NULL;
+    return await_lock(redlock, redlock_lock_begin(redlock, name, options));
+}
+
+struct redlock_lock *redlock_resume(struct redlock *redlock, const char *name, const char *token,
+                                    const struct redlock_lock_options *options)
+{
+    if (handle_usable(redlock, true))
+        return NULL;
+    return await_lock(redlock, redlock_resume_begin(redlock, name, token, options));
+}
+
+static enum redlock_error await_request(struct redlock *redlock, uint64_t request)
+{
+    struct awaited awaited = {.request = request};
+
+    return request ? await(redlock, &awaited) : redlock->error;
+}
+
+enum redlock_error redlock_unlock(struct redlock_lock *lock)
+{
+    struct redlock *redlock = redlock_of(lock);
+    enum redlock_error error = handle_usable(redlock, true);
+
+    return error ? error : await_request(redlock, redlock_unlock_begin(lock));
+}
+
+enum redlock_error redlock_extend(struct redlock_lock *lock, int64_t ttl_ms)
+{
+    struct redlock *redlock = redlock_of(lock);
+    enum redlock_error error = handle_usable(redlock, true);
+
+    return error ? error : await_request(redlock, redlock_extend_begin(lock, ttl_ms));
+}
+
+enum redlock_error redlock_check(struct redlock_lock *lock)
+{
+    struct redlock *redlock = redlock_of(lock);
+    enum redlock_error error = handle_usable(redlock, true);
+
+    return error ? error : await_request(redlock, redlock_check_begin(lock));
+}
+
+enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlock_row *row, void *user)
+{
+    enum redlock_error error = handle_usable(redlock, true);
+
+    if (error)
+        return error;
+    if (!row)
+        return handle_says(redlock, REDLOCK_ARGUMENT, "redlock_show() needs a function for its rows");
+    struct awaited awaited = {.row = row, .row_user = user};
+    awaited.request = redlock_show_begin(redlock, what);
+    return awaited.request ? await(redlock, &awaited) : redlock->error;
+}
+
+/* Ends with the first attempt that fails where redlockd has never answered, as requests do. */
+static bool is_hopeless(const struct core *core, uint64_t first)
+{
+    return core->state == CORE_DOWN && core->connection > first && !core->ever_up;
+}
+
+enum redlock_error redlock_connect(struct redlock *redlock)
+{
+    enum redlock_error error = handle_usable(redlock, true);
+
+    if (error)
+        return error;
+    struct core *core = redlock->core;
+    uint64_t first = core->state == CORE_DOWN ? core->connection : core->connection - 1;
+    int64_t end_ms = handle_now_ms() + core->timeout_ms;
+    handle_enter(redlock);
+    for (;;) {
+        handle_turn(redlock);
+        int64_t left_ms = end_ms - handle_now_ms();
+        if (redlock->closing || core->state == CORE_UP || is_hopeless(core, first) || left_ms <= 0)
+            break;
+        sleep_until_next(redlock, left_ms);
+    }
+    if (redlock->closing)
+        error = REDLOCK_CANCELLED;
+    else if (core->state == CORE_UP)
+        error = handle_says(redlock, REDLOCK_OK, "");
+    else
+        error = handle_says(redlock, core->why_error ? core->why_error : REDLOCK_CONNECT,
+                            core->why_error ? core->why : "no connection in time");
+    handle_leave(redlock);
+    return error;
+}
+
+static bool is_there(const struct core *core, const struct redlock_lock *lock)
+{
+    const struct redlock_lock *known;
+
+    TAILQ_FOREACH(known, &core->locks, link)
+    if (known == lock)
+        return true;
+    return false;
+}
+
+int64_t redlock_safe_ms(struct redlock_lock *lock)
+{
+    struct redlock *redlock = redlock_of(lock);
+
+    if (!lock || redlock->telling || handle_usable(redlock, true))
+        return redlock_valid_ms(lock);
+    handle_enter(redlock);
+    handle_turn(redlock);
+    /* A callback may have let go of it. */
+    bool gone = redlock->closing || (redlock->callback && !is_there(redlock->core, lock));
+    int64_t valid_ms = gone ? 0 : redlock_valid_ms(lock);
+    handle_leave(redlock);
+    return valid_ms;
+}

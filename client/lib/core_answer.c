@@ -1,0 +1,260 @@
+/* What redlockd says: answers to requests, and events. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/lib/core_private.h"
+
+static void confused(struct core *core)
+{
+    core_break(core, REDLOCK_PROTOCOL, "redlockd gave an answer that does not fit the request");
+}
+
+static const char *text_of(const struct answer *answer)
+{
+    return answer->rest.text; /* the line's end is the text's end */
+}
+
+static int64_t again_ms(struct core *core, const struct answer *answer)
+{
+    int64_t least_ms = answer->retry_ms > RESUME_AGAIN_MS ? answer->retry_ms : RESUME_AGAIN_MS;
+
+    return earlier_ms(least_ms, BACKOFF_MOST_MS) + core_jitter_ms(core, RESUME_AGAIN_MS);
+}
+
+/* ---- LOCK and RESUME ---- */
+
+static void granted(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
+{
+    struct core *core = lock->core;
+
+    if (!piece_is(answer->name, lock->name)) {
+        confused(core);
+        return;
+    }
+    ask_idle(core, &lock->own);
+    /* In time, or the hold may have been broken. */
+    if (lock->state == LOCK_RESUMING && !lock->give_back && lock_is_over(lock, now_ms))
+        lock_expire(lock, now_ms);
+    if ((lock->state == LOCK_ASKED || lock->state == LOCK_RESUMING) && !lock->give_back) {
+        lock_granted(lock, answer, now_ms);
+        return;
+    }
+    /* Nobody wants it any more. */
+    lock_retoken(lock, answer);
+    lock_give(lock, now_ms + core->timeout_ms);
+}
+
+/* A lock that was held on another connection: again, while there is time, or never. */
+static void not_resumed(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
+{
+    struct core *core = lock->core;
+
+    switch (answer->refusal) {
+    case REPLY_DRAINING: lock->own.not_on = core->connection; /* fall through */
+    case REPLY_NOQUORUM:
+    case REPLY_LIMIT:
+    case REPLY_BUSY:
+    case REPLY_TIMEOUT:
+    case REPLY_CANCELLED:
+        lock_move(lock, LOCK_DETACHED);
+        lock->retry_at_ms = now_ms + again_ms(core, answer);
+        core_wants_at(core, lock->retry_at_ms);
+        return;
+    case REPLY_NOTHELD: lock_lost(lock, "gone"); return;
+    default: lock_lost(lock, "refused"); return;
+    }
+}
+
+/* A wait goes on elsewhere when this redlockd ends. */
+static bool can_be_asked_again(const struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
+{
+    return answer->refusal == REPLY_DRAINING && !lock->own.cancelled && lock->own.verb == ASK_LOCK &&
+           lock->own.wait_until_ms > now_ms;
+}
+
+static void refused(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
+{
+    struct core *core = lock->core;
+
+    if (lock->state == LOCK_ASKED && can_be_asked_again(lock, answer, now_ms)) {
+        ask_requeue(core, &lock->own);
+        lock->own.not_on = core->connection;
+        return;
+    }
+    ask_idle(core, &lock->own);
+    if (lock->state == LOCK_ASKED) {
+        lock_taken(lock, core_error_of(answer->refusal), text_of(answer));
+        lock->result_retry_ms = answer->retry_ms;
+    } else if (lock->give_back) {
+        lock_move(lock, LOCK_GIVING);
+        lock_given(lock, answer->refusal == REPLY_NOTHELD ? REDLOCK_LOST : core_error_of(answer->refusal),
+                   text_of(answer));
+    } else if (lock->state == LOCK_RESUMING) {
+        not_resumed(lock, answer, now_ms);
+    } else if (lock->orphan) {
+        lock_free(lock);
+    }
+}
+
+/* ---- UNLOCK ---- */
+
+static void given(struct redlock_lock *lock, const struct answer *answer)
+{
+    struct core *core = lock->core;
+
+    ask_idle(core, &lock->own);
+    if (lock->state == LOCK_GIVING) {
+        bool refusal = answer->code == ANSWER_REFUSED;
+        int64_t retry_ms = answer->retry_ms;
+        lock->result_retry_ms = -1;
+        bool orphan = lock->orphan;
+        lock_given(lock, refusal ? core_error_of(answer->refusal) : REDLOCK_OK,
+                   refusal ? text_of(answer) : "");
+        if (!orphan)
+            lock->result_retry_ms = retry_ms;
+    } else if (lock->orphan) {
+        lock_free(lock);
+    }
+}
+
+static void answer_own(struct ask *ask, const struct answer *answer, int64_t now_ms)
+{
+    struct redlock_lock *lock = ask->lock;
+
+    if (ask->verb == ASK_UNLOCK && (answer->code == ANSWER_UNLOCKED || answer->code == ANSWER_REFUSED))
+        given(lock, answer);
+    else if (ask->verb != ASK_UNLOCK && answer->code == ANSWER_LOCKED)
+        granted(lock, answer, now_ms);
+    else if (ask->verb != ASK_UNLOCK && answer->code == ANSWER_REFUSED)
+        refused(lock, answer, now_ms);
+    else
+        confused(lock->core);
+}
+
+/* ---- EXTEND, CHECK, SHOW ---- */
+
+static void longer(struct ask *ask, const struct answer *answer, int64_t now_ms)
+{
+    struct redlock_lock *lock = ask->lock;
+
+    /* Late: somebody else may have had it in between. Of a session lock redlockd knows better. */
+    if (lock->state == LOCK_HELD && lock->hold == REDLOCK_LEASE && lock_is_over(lock, now_ms))
+        lock_expire(lock, now_ms);
+    bool alive = lock->state == LOCK_HELD; /* what was told LOST does not come back to life */
+
+    if (alive && ask->verb == ASK_EXTEND)
+        lock->ttl_ms = ask->ttl_ms;
+    if (alive)
+        lock_until(lock, answer->until_ms, now_ms);
+    ask_done(lock->core, ask, alive ? REDLOCK_OK : REDLOCK_LOST, alive ? "" : "the lock was lost before");
+}
+
+static void not_longer(struct core *core, struct ask *ask, const struct answer *answer)
+{
+    struct redlock_lock *lock = ask->lock;
+
+    bool gone = lock && answer->refusal == REPLY_NOTHELD && lock->state == LOCK_HELD;
+    bool believed = gone && atomic_load(&lock->deadline_ms) > 0;
+
+    if (believed)
+        lock_lost(lock, "gone");
+    else if (gone)
+        lock_vanish(lock);
+    ask->retry_ms = answer->retry_ms;
+    ask_done(core, ask, core_error_of(answer->refusal), text_of(answer));
+}
+
+static void answer_ask(struct core *core, struct ask *ask, const struct answer *answer, int64_t now_ms)
+{
+    enum answer_code code = answer->code;
+
+    if (code == ANSWER_REFUSED) {
+        not_longer(core, ask, answer);
+    } else if (ask->verb == ASK_SHOW && code == ANSWER_ROW) {
+        ask->told_rows = true;
+        core->row_of = ask;
+        core->row = text_of(answer);
+    } else if (ask->verb == ASK_SHOW && code == ANSWER_END) {
+        ask_done(core, ask, REDLOCK_OK, "");
+    } else if ((ask->verb == ASK_EXTEND && code == ANSWER_EXTENDED) ||
+               (ask->verb == ASK_CHECK && code == ANSWER_HELD)) {
+        longer(ask, answer, now_ms);
+    } else {
+        confused(core);
+    }
+}
+
+/* ---- events ---- */
+
+static const char *reason_of(const struct answer *answer)
+{
+    static const char *const reasons[] = {"expired", "max", "gone", "released", "moved", "closed", "drain"};
+
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (piece_is(answer->reason, reasons[i]))
+            return reasons[i];
+    return "unknown";
+}
+
+static void event(struct core *core, const struct answer *answer, int64_t now_ms)
+{
+    if (answer->code == ANSWER_DRAIN)
+        core->news_drain = true;
+    if (!answer->has_token)
+        return;
+    struct redlock_lock *lock = bucket_find(core, answer->name, &answer->token);
+    /* Of a lock that is being given back, or was resumed, the news are old. */
+    if (!lock || lock->state != LOCK_HELD)
+        return;
+    if (answer->code == ANSWER_RENEWED) {
+        lock_until(lock, answer->until_ms, now_ms);
+        lock_news(lock, NEWS_RENEWED);
+    } else if (answer->code == ANSWER_EXPIRING && !lock->warned) {
+        lock->warned = true;
+        lock_news(lock, NEWS_EXPIRING);
+    } else if (answer->code == ANSWER_LOST && piece_is(answer->reason, "drain")) {
+        /* Its keys are still there: the next redlockd can have it. */
+        lock_detach(lock);
+        lock->own.not_on = core->connection;
+    } else if (answer->code == ANSWER_LOST) {
+        lock_lost(lock, reason_of(answer));
+    }
+}
+
+/* ---- lines ---- */
+
+static bool is_event(const struct answer *answer)
+{
+    return answer->code >= ANSWER_EXPIRING;
+}
+
+static void answer_untagged(struct core *core, const struct answer *answer)
+{
+    enum redlock_error error = REDLOCK_PROTOCOL;
+
+    if (answer->code == ANSWER_REFUSED && answer->refusal == REPLY_LIMIT)
+        error = REDLOCK_CONNECT; /* max_clients: it closes now */
+    core_break(core, error, text_of(answer));
+}
+
+void core_answered(struct core *core, const struct answer *answer, int64_t now_ms)
+{
+    bool single = answer->tag.len == 1;
+
+    if (is_event(answer)) {
+        event(core, answer, now_ms);
+    } else if (!answer->tag.len) {
+        answer_untagged(core, answer);
+    } else if (single && answer->tag.text[0] == 'h') {
+        core_greeted(core, answer, now_ms);
+    } else {
+        struct ask *ask = core->state == CORE_UP ? slot_find(core, &answer->tag) : NULL;
+        if (!ask)
+            return; /* PONG, of CANCEL, or of what was given up */
+        if (ask_is_own(ask))
+            answer_own(ask, answer, now_ms);
+        else
+            answer_ask(core, ask, answer, now_ms);
+    }
+}

@@ -1,0 +1,304 @@
+/* The connection's life: when to make it, whether it is alive, what its end means. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/lib/core_private.h"
+
+enum redlock_error core_why(const struct core *core)
+{
+    if (core->state == CORE_UP)
+        return REDLOCK_NOANSWER;
+    return core->why_error ? core->why_error : REDLOCK_CONNECT;
+}
+
+const char *core_why_text(const struct core *core)
+{
+    if (core->state == CORE_UP)
+        return "no answer in time";
+    return core->why_error ? core->why : "no connection in time";
+}
+
+static void core_move(struct core *core, enum core_state to, int64_t now_ms)
+{
+    assert(to == CORE_DOWN || (unsigned)to == (unsigned)core->state + 1);
+    core->state = to;
+    core->since_ms = now_ms;
+    core->fresh = true;
+}
+
+static bool has_bound(const struct core *core)
+{
+    return core->sessions > 0;
+}
+
+void core_break(struct core *core, enum redlock_error error, const char *why)
+{
+    if (core->wish != WISH_NOTHING)
+        return;
+    core->wish = core->state == CORE_UP && has_bound(core) ? WISH_PARK : WISH_CLOSE;
+    core->why_error = error;
+    (void)snprintf(core->why, sizeof core->why, "%s", why);
+}
+
+/* ---- its beginning ---- */
+
+void core_connecting(struct core *core, int64_t now_ms)
+{
+    core->wish = WISH_NOTHING;
+    core->connection++;
+    core_move(core, CORE_CONNECTING, now_ms);
+}
+
+void core_connected(struct core *core, int64_t now_ms, bool local)
+{
+    core_move(core, CORE_GREETING, now_ms);
+    core->local = local;
+    core->heard_ms = now_ms;
+    core->pinged_ms = 0;
+    core->greet = true;
+}
+
+static bool take_hello(struct core *core, const struct answer *answer, int64_t now_ms)
+{
+    int64_t sent_ms = core->hello_sent_ms;
+    struct redlock_lock *lock;
+
+    core->hello_sent_ms = 0;
+    if (!sample_take(&core->sample, sent_ms, answer->now_ms, now_ms, core->local))
+        return false;
+    TAILQ_FOREACH(lock, &core->locks, link)
+    if (lock->until_of == core->connection && atomic_load(&lock->deadline_ms) > 0)
+        lock_recount(lock, now_ms);
+    return true;
+}
+
+void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms)
+{
+    if (answer->code == ANSWER_REFUSED) {
+        core_break(core, REDLOCK_PROTOCOL, answer->rest.text);
+        return;
+    }
+    if (answer->code != ANSWER_HELLO || answer->proto != 1 || !core->hello_sent_ms) {
+        core_break(core, REDLOCK_PROTOCOL, "what answers HELLO is no redlockd of protocol 1");
+        return;
+    }
+    (void)take_hello(core, answer, now_ms);
+    if (core->state == CORE_UP)
+        return;
+    size_t len = answer->server.len < WORD_BYTES ? answer->server.len : WORD_BYTES;
+    memcpy(core->server, answer->server.text ? answer->server.text : "", len);
+    core->server[len] = '\0';
+    core_move(core, CORE_UP, now_ms);
+    core->ever_up = core->news_up = true;
+}
+
+/* ---- its end ---- */
+
+static void ask_unanswered(struct core *core, struct ask *ask, int64_t now_ms)
+{
+    if (ask_is_own(ask))
+        lock_unanswered(ask->lock, now_ms);
+    else if (ask->told_rows)
+        ask_done(core, ask, REDLOCK_NOANSWER, "the connection ended between two rows");
+    else
+        ask_requeue(core, ask);
+}
+
+/* Nobody was ever there: waiting would only hide that. */
+static void fail_all(struct core *core)
+{
+    struct ask *next;
+
+    for (struct ask *ask = TAILQ_FIRST(&core->queued); ask; ask = next) {
+        next = TAILQ_NEXT(ask, link);
+        if (!ask_is_own(ask))
+            ask_done(core, ask, core_why(core), core->why);
+        else
+            lock_unreachable(ask->lock);
+    }
+}
+
+/* Doubled each time, and anything between the half and the whole. While locks wait to be resumed, a
+ * quarter of the time that the first of them has left must not be slept away. */
+static int64_t backoff_ms(struct core *core, int64_t now_ms)
+{
+    int64_t most_ms = BACKOFF_FIRST_MS;
+    struct redlock_lock *lock;
+
+    for (unsigned i = 1; i < core->failures && most_ms < BACKOFF_MOST_MS; i++)
+        most_ms *= 2;
+    most_ms = earlier_ms(most_ms, BACKOFF_MOST_MS);
+    TAILQ_FOREACH(lock, &core->locks, link)
+    {
+        if (lock->state != LOCK_DETACHED)
+            continue;
+        int64_t left_ms = atomic_load(&lock->deadline_ms) - now_ms;
+        most_ms = earlier_ms(most_ms, left_ms / 4 > BACKOFF_FIRST_MS ? left_ms / 4 : BACKOFF_FIRST_MS);
+    }
+    return most_ms / 2 + core_jitter_ms(core, most_ms / 2 + 1);
+}
+
+void core_disconnected(struct core *core, int64_t now_ms, enum redlock_error error, const char *why)
+{
+    bool was_up = core->state == CORE_UP;
+    struct redlock_lock *lock;
+    struct ask *ask, *previous;
+
+    if (core->state == CORE_DOWN)
+        return;
+    if (core->wish == WISH_NOTHING) { /* else core_break() has said why */
+        core->why_error = error;
+        (void)snprintf(core->why, sizeof core->why, "%s", why);
+    }
+    core->wish = WISH_NOTHING;
+    core->failures = was_up && now_ms - core->since_ms >= STABLE_MS ? 1 : core->failures + 1;
+    core_move(core, CORE_DOWN, now_ms);
+    core->server[0] = '\0';
+    core->sample = (struct sample){0};
+    core->in_len = core->in_used = core->out_len = core->out_used = 0;
+    core->greet = core->ping = false;
+    core->hello_sent_ms = core->pinged_ms = 0;
+    core->news_down = was_up || core->failures == 1;
+    core->news_up = core->news_drain = false;
+    for (ask = TAILQ_LAST(&core->sent, ask_list); ask; ask = previous) {
+        previous = TAILQ_PREV(ask, ask_list, link);
+        ask_unanswered(core, ask, now_ms);
+    }
+    TAILQ_FOREACH(lock, &core->locks, link)
+    if (lock->state == LOCK_HELD && lock->hold == REDLOCK_SESSION)
+        lock_detach(lock);
+    if (!core->ever_up)
+        fail_all(core);
+    core->retry_ms = now_ms + backoff_ms(core, now_ms);
+}
+
+bool core_binds(const struct core *core, uint64_t connection)
+{
+    const struct redlock_lock *lock;
+
+    TAILQ_FOREACH(lock, &core->locks, link)
+    if ((lock->state == LOCK_DETACHED || lock->state == LOCK_RESUMING) && lock->bound == connection)
+        return true;
+    return false;
+}
+
+/* ---- time ---- */
+
+static int64_t patience_ms(const struct core *core)
+{
+    int64_t patience_ms = earlier_ms(PATIENCE_MS, core->shortest_ms / 3);
+
+    return patience_ms < PATIENCE_LEAST_MS ? PATIENCE_LEAST_MS : patience_ms;
+}
+
+static bool expects_something(const struct core *core)
+{
+    return core->sessions > 0 || !TAILQ_EMPTY(&core->sent);
+}
+
+/* When the connection itself wants something, and what. */
+static int64_t link_deadline_ms(const struct core *core)
+{
+    switch (core->state) {
+    case CORE_DOWN: return core->retry_ms;
+    case CORE_CONNECTING:
+    case CORE_GREETING: return core->since_ms + CONNECT_MS;
+    case CORE_UP: break;
+    }
+    int64_t at_ms = INT64_MAX;
+    if (core->pinged_ms)
+        at_ms = core->pinged_ms + patience_ms(core);
+    else if (expects_something(core))
+        at_ms = core->heard_ms + patience_ms(core);
+    if (!core->sample.same && core->locks_count > 0 && !core->hello_sent_ms && !core->greet)
+        at_ms = earlier_ms(at_ms, core->hello_next_ms);
+    return at_ms;
+}
+
+static void tick_up(struct core *core, int64_t now_ms)
+{
+    if (core->pinged_ms && now_ms - core->pinged_ms >= patience_ms(core)) {
+        core_break(core, REDLOCK_CONNECT, "redlockd is silent: it does not answer PING");
+        return;
+    }
+    if (!core->pinged_ms && expects_something(core) && now_ms - core->heard_ms >= patience_ms(core)) {
+        core->ping = core->fresh = true;
+        core->pinged_ms = now_ms;
+    }
+    if (!core->sample.same && core->locks_count > 0 && !core->hello_sent_ms && now_ms >= core->hello_next_ms)
+        core->greet = core->fresh = true;
+}
+
+static void tick_link(struct core *core, int64_t now_ms)
+{
+    if (now_ms < link_deadline_ms(core))
+        return;
+    switch (core->state) {
+    case CORE_DOWN: core->wish = WISH_CONNECT; break;
+    case CORE_CONNECTING: core_break(core, REDLOCK_CONNECT, "connecting takes too long"); break;
+    case CORE_GREETING: core_break(core, REDLOCK_CONNECT, "connected, but HELLO is not answered"); break;
+    case CORE_UP: tick_up(core, now_ms); break;
+    }
+}
+
+static void tick_ask(struct core *core, struct ask *ask, int64_t now_ms)
+{
+    if (ask_is_own(ask))
+        return;
+    if (ask->lock && ask->lock->state == LOCK_LOST && ask->state == ASK_QUEUED)
+        ask_done(core, ask, REDLOCK_LOST, "the lock was lost before");
+    else if (ask->give_up_ms <= now_ms)
+        ask_done(core, ask, core_why(core), core_why_text(core));
+    else
+        core_wants_at(core, ask->give_up_ms);
+}
+
+static void tick_asks(struct core *core, struct ask_list *list, int64_t now_ms)
+{
+    struct ask *next;
+
+    for (struct ask *ask = TAILQ_FIRST(list); ask; ask = next) {
+        next = TAILQ_NEXT(ask, link);
+        tick_ask(core, ask, now_ms);
+    }
+}
+
+void core_tick(struct core *core, int64_t now_ms)
+{
+    struct redlock_lock *next;
+
+    if (core->wish == WISH_NOTHING)
+        tick_link(core, now_ms);
+    if (now_ms < core->next_ms)
+        return;
+    core->next_ms = core->shortest_ms = INT64_MAX;
+    tick_asks(core, &core->queued, now_ms);
+    tick_asks(core, &core->sent, now_ms);
+    for (struct redlock_lock *lock = TAILQ_FIRST(&core->locks); lock; lock = next) {
+        next = TAILQ_NEXT(lock, link);
+        if (lock->state == LOCK_HELD && lock->hold == REDLOCK_SESSION)
+            core->shortest_ms = earlier_ms(core->shortest_ms, lock->span_ms);
+        lock_tick(lock, now_ms);
+    }
+}
+
+int64_t core_deadline_ms(const struct core *core)
+{
+    if (core->wish != WISH_NOTHING || core->news_up || core->news_down || core->news_drain ||
+        !TAILQ_EMPTY(&core->news) || !TAILQ_EMPTY(&core->done) || core_has_line(core))
+        return 0;
+    return earlier_ms(link_deadline_ms(core), core->next_ms);
+}
+
+enum core_wish core_wish(const struct core *core)
+{
+    return core->wish;
+}
+
+bool core_has_output(const struct core *core)
+{
+    bool open = core->state == CORE_GREETING || core->state == CORE_UP;
+
+    return open && core->wish == WISH_NOTHING && (core->fresh || core->out_len > core->out_used);
+}

@@ -1,0 +1,201 @@
+/* What the program asks of its locks. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/lib/core_private.h"
+
+static int64_t later_ms(int64_t now_ms, int64_t span_ms)
+{
+    return now_ms + earlier_ms(span_ms < 0 ? DURATION_MAX_MS : span_ms, DURATION_MAX_MS);
+}
+
+static struct redlock_lock *lock_new(struct core *core, const char *name, const char *token,
+                                     enum redlock_error *error)
+{
+    if (core->locks_count >= REDLOCK_LOCKS_MAX) {
+        *error = REDLOCK_LIMIT;
+        return NULL;
+    }
+    struct redlock_lock *lock = calloc(1, sizeof *lock);
+    if (!lock) {
+        *error = REDLOCK_NOMEM;
+        return NULL;
+    }
+    lock->core = core;
+    lock->own.lock = lock;
+    if (!slot_take(core, &lock->own, error)) {
+        free(lock);
+        return NULL;
+    }
+    strncpy(lock->name, name, sizeof lock->name - 1);
+    if (token)
+        strncpy(lock->token_text, token, sizeof lock->token_text - 1);
+    TAILQ_INSERT_TAIL(&core->locks, lock, link);
+    core->locks_count++;
+    return lock;
+}
+
+struct redlock_lock *core_lock(struct core *core, int64_t now_ms, const char *name, const char *token,
+                               const struct redlock_lock_options *options, enum redlock_error *error)
+{
+    struct redlock_lock *lock = lock_new(core, name, token, error);
+
+    if (!lock)
+        return NULL;
+    lock->state = LOCK_ASKED;
+    lock->hold = token ? REDLOCK_SESSION : options->hold;
+    lock->ttl_ms = options->ttl_ms;
+    lock->max_ms = options->max_ms;
+    if (options->note)
+        strncpy(lock->note, options->note, sizeof lock->note - 1);
+    lock->own.verb = token ? ASK_RESUME : ASK_LOCK;
+    if (!token && options->wait_ms != 0)
+        lock->own.wait_until_ms = later_ms(now_ms, options->wait_ms);
+    int64_t wait_ms = lock->own.wait_until_ms ? lock->own.wait_until_ms - now_ms : 0;
+    ask_queue(core, &lock->own, now_ms + wait_ms + core->timeout_ms);
+    return lock;
+}
+
+struct redlock_lock *core_attach(struct core *core, const char *name, const char *token,
+                                 enum redlock_error *error)
+{
+    struct redlock_lock *lock = lock_new(core, name, token, error);
+
+    if (!lock)
+        return NULL;
+    lock->state = LOCK_HELD;
+    lock->hold = REDLOCK_LEASE;
+    lock->attached = true;
+    return lock;
+}
+
+/* ---- UNLOCK ---- */
+
+static uint64_t unlock(struct core *core, int64_t now_ms, struct redlock_lock *lock,
+                       enum redlock_error *error)
+{
+    switch (lock->state) {
+    case LOCK_HELD:
+    case LOCK_DETACHED: lock_give(lock, now_ms + core->timeout_ms); break;
+    case LOCK_RESUMING:
+        if (lock->give_back)
+            goto refused;
+        lock->give_back = true;
+        atomic_store(&lock->deadline_ms, 0);
+        lock->own.give_up_ms = now_ms + core->timeout_ms;
+        core_wants_at(core, lock->own.give_up_ms);
+        break;
+    case LOCK_LOST:
+        lock->own.id = ++core->last_id;
+        lock_given(lock, REDLOCK_LOST, lock->text);
+        return lock->own.id;
+    default: goto refused;
+    }
+    lock->own.id = ++core->last_id;
+    return lock->own.id;
+refused:
+    *error = REDLOCK_ARGUMENT;
+    return 0;
+}
+
+void core_forget(struct core *core, int64_t now_ms, struct redlock_lock *lock)
+{
+    if (lock->orphan || lock->give_back)
+        return;
+    switch (lock->state) {
+    case LOCK_ASKED:
+        core_cancel(core, now_ms, lock);
+        if (lock->state == LOCK_ASKED)
+            lock_move(lock, LOCK_OVER);
+        break;
+    case LOCK_HELD:
+        if (lock->hold == REDLOCK_LEASE)
+            break;
+        lock_give(lock, now_ms + core->timeout_ms);
+        break;
+    case LOCK_DETACHED: lock_give(lock, now_ms + core->timeout_ms); break;
+    case LOCK_RESUMING:
+        lock->give_back = true;
+        atomic_store(&lock->deadline_ms, 0);
+        break;
+    case LOCK_LOST: break;
+    case LOCK_GIVING:
+    case LOCK_OVER: return; /* it ends with its event */
+    }
+    lock_let_go(lock);
+}
+
+void core_cancel(struct core *core, int64_t now_ms, struct redlock_lock *lock)
+{
+    struct ask *ask = &lock->own;
+
+    if (lock->state != LOCK_ASKED || ask->cancelled)
+        return;
+    if (ask->state == ASK_QUEUED) {
+        ask_idle(core, ask);
+        lock_taken(lock, REDLOCK_CANCELLED, "cancelled before it was asked");
+        return;
+    }
+    ask->cancelled = ask->cancel = true;
+    core->cancels++;
+    core->fresh = true;
+    ask->give_up_ms = earlier_ms(ask->give_up_ms, now_ms + core->timeout_ms);
+    core_wants_at(core, ask->give_up_ms);
+}
+
+/* ---- EXTEND, CHECK, SHOW ---- */
+
+static struct ask *ask_new(struct core *core, enum ask_verb verb, struct redlock_lock *lock,
+                           enum redlock_error *error)
+{
+    struct ask *ask = calloc(1, sizeof *ask);
+
+    if (!ask) {
+        *error = REDLOCK_NOMEM;
+        return NULL;
+    }
+    if (!slot_take(core, ask, error)) {
+        free(ask);
+        return NULL;
+    }
+    ask->verb = verb;
+    ask->lock = lock;
+    if (lock)
+        lock->asks++;
+    ask->retry_ms = -1;
+    ask->id = ++core->last_id;
+    return ask;
+}
+
+uint64_t core_ask(struct core *core, int64_t now_ms, struct redlock_lock *lock, enum ask_verb verb,
+                  int64_t ttl_ms, enum redlock_error *error)
+{
+    if (verb == ASK_UNLOCK)
+        return unlock(core, now_ms, lock, error);
+    if (lock->state == LOCK_ASKED || lock->state == LOCK_GIVING || lock->state == LOCK_OVER ||
+        lock->give_back) {
+        *error = REDLOCK_ARGUMENT;
+        return 0;
+    }
+    struct ask *ask = ask_new(core, verb, lock, error);
+    if (!ask)
+        return 0;
+    ask->ttl_ms = ttl_ms > 0 ? ttl_ms : lock->ttl_ms;
+    if (lock->state == LOCK_LOST)
+        ask_done(core, ask, REDLOCK_LOST, "the lock was lost before");
+    else
+        ask_queue(core, ask, now_ms + core->timeout_ms);
+    return ask->id;
+}
+
+uint64_t core_show(struct core *core, int64_t now_ms, const char *what, enum redlock_error *error)
+{
+    struct ask *ask = ask_new(core, ASK_SHOW, NULL, error);
+
+    if (!ask)
+        return 0;
+    ask->what = what;
+    ask_queue(core, ask, now_ms + core->timeout_ms);
+    return ask->id;
+}

@@ -1,0 +1,382 @@
+#include "client/lib/handle.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    TIMEOUT_MS = 10000,
+    READ_MOST = 1 << 20, /* bytes in one turn: then others get theirs */
+    ROUNDS = 4,
+};
+
+int64_t handle_now_ms(void)
+{
+    struct timespec now;
+
+    if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+        return INT64_MAX; /* cannot be: then everything is over */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- its life ---- */
+
+static int64_t timeout_of(int64_t timeout_ms)
+{
+    if (timeout_ms <= 0)
+        return TIMEOUT_MS;
+    return timeout_ms < DURATION_MAX_MS ? timeout_ms : DURATION_MAX_MS;
+}
+
+static uint64_t seed_of(const void *address)
+{
+    uint64_t seed;
+
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == sizeof seed)
+        return seed;
+    return (uint64_t)(uintptr_t)address ^ (uint64_t)handle_now_ms() ^ (uint64_t)getpid() << 32;
+}
+
+struct redlock *redlock_open(const char *address, const struct redlock_options *options)
+{
+    static const struct redlock_options defaults;
+    const struct redlock_options *o = options ? options : &defaults;
+
+    if (o->client && !piece_is_word((struct piece){o->client, strlen(o->client)}, WORD_BYTES)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct redlock *redlock = calloc(1, sizeof *redlock);
+    if (!redlock)
+        return NULL;
+    int error = link_init(&redlock->link, address);
+    if (!error)
+        redlock->core = core_new(o->client, timeout_of(o->timeout_ms), seed_of(redlock));
+    if (!redlock->core) {
+        link_end(&redlock->link, false);
+        free(redlock);
+        errno = error ? error : ENOMEM;
+        return NULL;
+    }
+    redlock->pid = getpid();
+    redlock->retry_ms = -1;
+    return redlock;
+}
+
+static void handle_free(struct redlock *redlock)
+{
+    link_end(&redlock->link, redlock->pid == getpid());
+    core_free(redlock->core);
+    free(redlock);
+}
+
+void redlock_close(struct redlock *redlock)
+{
+    if (!redlock)
+        return;
+    redlock->closing = true;
+    if (!redlock->depth)
+        handle_free(redlock);
+}
+
+void handle_enter(struct redlock *redlock)
+{
+    redlock->depth++;
+}
+
+void handle_leave(struct redlock *redlock)
+{
+    if (--redlock->depth == 0 && redlock->closing)
+        handle_free(redlock);
+}
+
+void redlock_set_timeout(struct redlock *redlock, int64_t timeout_ms)
+{
+    if (redlock)
+        redlock->core->timeout_ms = timeout_of(timeout_ms);
+}
+
+void redlock_set_callback(struct redlock *redlock, redlock_callback *callback, void *user)
+{
+    if (!redlock)
+        return;
+    redlock->callback = callback;
+    redlock->user = user;
+}
+
+/* ---- what it says ---- */
+
+enum redlock_error handle_says(struct redlock *redlock, enum redlock_error error, const char *text)
+{
+    redlock->error = error;
+    redlock->retry_ms = -1;
+    (void)snprintf(redlock->text, sizeof redlock->text, "%s", text);
+    return error;
+}
+
+enum redlock_error handle_usable(struct redlock *redlock, bool blocking)
+{
+    if (!redlock)
+        return REDLOCK_ARGUMENT;
+    if (redlock->pid != getpid())
+        return handle_says(redlock, REDLOCK_MISUSE, "the handle belongs to the process that opened it");
+    if (redlock->closing)
+        return handle_says(redlock, REDLOCK_CANCELLED, "the handle is being closed");
+    if (blocking && redlock->telling)
+        return handle_says(redlock, REDLOCK_MISUSE, "a blocking call inside a callback");
+    return REDLOCK_OK;
+}
+
+enum redlock_error redlock_error(const struct redlock *redlock)
+{
+    return redlock ? redlock->error : REDLOCK_ARGUMENT;
+}
+
+const char *redlock_error_text(const struct redlock *redlock)
+{
+    return redlock ? redlock->text : "there is no handle";
+}
+
+int64_t redlock_error_retry_ms(const struct redlock *redlock)
+{
+    return redlock ? redlock->retry_ms : -1;
+}
+
+const char *redlock_server(const struct redlock *redlock)
+{
+    return redlock && redlock->core->server[0] ? redlock->core->server : NULL;
+}
+
+const char *redlock_address(const struct redlock *redlock)
+{
+    return redlock ? redlock->link.address : "";
+}
+
+/* ---- telling ---- */
+
+static bool is_awaited(const struct awaited *awaited, const struct redlock_event *event)
+{
+    if (!awaited || awaited->over)
+        return false;
+    if (event->kind == REDLOCK_ON_LOCK)
+        return awaited->lock && event->lock == awaited->lock;
+    return awaited->request && event->request == awaited->request;
+}
+
+static bool is_result(enum redlock_event_kind kind)
+{
+    return kind >= REDLOCK_ON_LOCK && kind <= REDLOCK_ON_SHOW;
+}
+
+static void tell(struct redlock *redlock, const struct redlock_event *event)
+{
+    struct awaited *awaited = redlock->awaited;
+    bool ours = is_awaited(awaited, event);
+
+    if (is_result(event->kind)) {
+        (void)handle_says(redlock, event->error, event->text);
+        redlock->retry_ms = event->retry_ms;
+    }
+    if (ours && event->kind != REDLOCK_ON_ROW) {
+        awaited->over = true;
+        awaited->error = event->error;
+        return;
+    }
+    redlock->telling = true;
+    if (ours)
+        awaited->row(event->text, awaited->row_user);
+    else if (redlock->callback)
+        redlock->callback(redlock, event, redlock->user);
+    redlock->telling = false;
+    if (redlock->pid != getpid()) /* the callback forked, and this is the child: hands off */
+        redlock->closing = true;
+}
+
+/* A blocking call returns at once with its result: what comes behind it may concern the lock that the
+ * program does not know yet. */
+static bool is_stopped(const struct redlock *redlock)
+{
+    return redlock->closing || (redlock->awaited && redlock->awaited->over);
+}
+
+static void tell_all(struct redlock *redlock)
+{
+    struct redlock_event event;
+
+    while (!is_stopped(redlock) && core_next(redlock->core, handle_now_ms(), &event))
+        tell(redlock, &event);
+}
+
+/* ---- the connection ---- */
+
+static void disconnected(struct redlock *redlock)
+{
+    char why[LINK_WHY_BYTES];
+
+    (void)snprintf(why, sizeof why, "%s", redlock->link.why);
+    link_close(&redlock->link, true);
+    core_disconnected(redlock->core, handle_now_ms(), REDLOCK_CONNECT, why);
+}
+
+static void look_at_connecting(struct redlock *redlock)
+{
+    struct link *link = &redlock->link;
+
+    if (redlock->core->state != CORE_CONNECTING)
+        return;
+    link_progress(link);
+    if (link->state == LINK_OPEN)
+        core_connected(redlock->core, handle_now_ms(), link->local);
+    else if (link->state == LINK_CLOSED)
+        disconnected(redlock);
+}
+
+static void read_all(struct redlock *redlock)
+{
+    size_t all = 0;
+
+    while (redlock->link.state == LINK_OPEN && !is_stopped(redlock) && all < READ_MOST) {
+        size_t room;
+        char *space = core_space(redlock->core, &room);
+        if (room == 0) /* the core has had enough */
+            return;
+        ssize_t len = link_read(&redlock->link, space, room);
+        if (len == 0)
+            return;
+        if (len < 0) {
+            disconnected(redlock);
+            tell_all(redlock);
+            return;
+        }
+        all += (size_t)len;
+        core_got(redlock->core, (size_t)len, handle_now_ms());
+        tell_all(redlock);
+    }
+}
+
+/* What cannot be written may have been answered all the same: "too many clients", and then the end. */
+static void write_all(struct redlock *redlock)
+{
+    struct link *link = &redlock->link;
+
+    while (link->state == LINK_OPEN) {
+        size_t len;
+        const char *bytes = core_output(redlock->core, handle_now_ms(), &len);
+        if (len == 0)
+            return;
+        ssize_t sent = link_write(link, bytes, len);
+        if (sent == 0)
+            return;
+        if (sent < 0) {
+            read_all(redlock);
+            if (link->state == LINK_OPEN)
+                disconnected(redlock);
+            return;
+        }
+        core_wrote(redlock->core, (size_t)sent);
+    }
+}
+
+static void grant_wish(struct redlock *redlock)
+{
+    struct core *core = redlock->core;
+    struct link *link = &redlock->link;
+
+    switch (core_wish(core)) {
+    case WISH_NOTHING: return;
+    case WISH_CONNECT:
+        core_connecting(core, handle_now_ms());
+        link_connect(link);
+        look_at_connecting(redlock);
+        return;
+    case WISH_PARK: link_park(link, core->connection); break;
+    case WISH_CLOSE: link_close(link, true); break;
+    }
+    core_disconnected(core, handle_now_ms(), REDLOCK_CONNECT, "");
+}
+
+static void unpark(struct redlock *redlock)
+{
+    for (unsigned i = 0; i < LINK_PARKED; i++)
+        if (redlock->link.parked[i].fd >= 0 && !core_binds(redlock->core, redlock->link.parked[i].connection))
+            link_unpark(&redlock->link, i);
+}
+
+void handle_turn(struct redlock *redlock)
+{
+    struct core *core = redlock->core;
+
+    for (unsigned i = 0; i < ROUNDS && !is_stopped(redlock); i++) {
+        look_at_connecting(redlock);
+        redlock->link.blocked = false;
+        tell_all(redlock);
+        read_all(redlock);
+        if (is_stopped(redlock))
+            break;
+        core_tick(core, handle_now_ms());
+        tell_all(redlock);
+        if (is_stopped(redlock))
+            break;
+        grant_wish(redlock);
+        write_all(redlock);
+        tell_all(redlock);
+        if (handle_wait_ms(redlock) > 0)
+            break;
+    }
+    if (redlock->closing)
+        return;
+    link_watch(&redlock->link);
+    unpark(redlock);
+}
+
+/* ---- in an event loop ---- */
+
+int64_t handle_wait_ms(const struct redlock *redlock)
+{
+    if (core_has_output(redlock->core) && !redlock->link.blocked)
+        return 0;
+    int64_t at_ms = core_deadline_ms(redlock->core);
+    int64_t now_ms = handle_now_ms();
+    if (at_ms == INT64_MAX)
+        return INT64_MAX;
+    return at_ms > now_ms ? at_ms - now_ms : 0;
+}
+
+int redlock_fd(const struct redlock *redlock)
+{
+    return redlock ? redlock->link.epoll : -1;
+}
+
+short redlock_events(const struct redlock *redlock)
+{
+    return redlock ? POLLIN : 0;
+}
+
+int redlock_timeout_ms(const struct redlock *redlock)
+{
+    if (!redlock || redlock->pid != getpid())
+        return -1;
+    int64_t wait_ms = handle_wait_ms(redlock);
+    if (wait_ms == INT64_MAX)
+        return -1;
+    return wait_ms < INT_MAX ? (int)wait_ms : INT_MAX;
+}
+
+enum redlock_error redlock_process(struct redlock *redlock)
+{
+    enum redlock_error error = handle_usable(redlock, true);
+
+    if (error)
+        return error;
+    handle_enter(redlock);
+    handle_turn(redlock);
+    handle_leave(redlock);
+    return REDLOCK_OK;
+}

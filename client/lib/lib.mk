@@ -1,0 +1,58 @@
+# libredlock, static and shared. Only redlock_* leaves it: by the version script in the shared one; the
+# static one is a single object whose other names were made local.
+LIB_ABI  := 0
+LIB_SRC  := $(sort $(wildcard client/lib/*.c)) proto/line_piece.c
+CLIENT_OBJ  := $(LIB_SRC:%.c=$(BUILD)/pic/%.o)
+LIB_A    := $(BUILD)/libredlock.a
+LIB_SO   := $(BUILD)/libredlock.so
+LIB_MAP  := client/lib/libredlock.map
+LIBDIR   ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+OBJCOPY  ?= objcopy
+
+all: $(LIB_A) $(LIB_SO)
+
+$(BUILD)/pic/%.o: %.c Makefile client/lib/lib.mk
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+$(LIB_A): $(CLIENT_OBJ)
+	@rm -f $@
+	$(CC) $(CFLAGS) -r -nostdlib -o $(BUILD)/pic/libredlock.o $^
+	$(OBJCOPY) --localize-hidden $(BUILD)/pic/libredlock.o
+	$(AR) rcs $@ $(BUILD)/pic/libredlock.o
+
+$(LIB_SO): $(CLIENT_OBJ) $(LIB_MAP)
+	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libredlock.so.$(LIB_ABI) -Wl,--version-script=$(LIB_MAP) -o $@ $(CLIENT_OBJ)
+	ln -sf libredlock.so $@.$(LIB_ABI)
+
+# For tests that look inside.
+$(BUILD)/pic/libclient.a: $(CLIENT_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+install-library: $(LIB_A) $(LIB_SO)
+	install -D -m 644 client/redlock.h $(DESTDIR)$(INCLUDEDIR)/redlock.h
+	install -D -m 644 $(LIB_A) $(DESTDIR)$(LIBDIR)/libredlock.a
+	install -D -m 755 $(LIB_SO) $(DESTDIR)$(LIBDIR)/libredlock.so.$(VERSION)
+	ln -sf libredlock.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libredlock.so.$(LIB_ABI)
+	ln -sf libredlock.so.$(LIB_ABI) $(DESTDIR)$(LIBDIR)/libredlock.so
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
+	    client/libredlock.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libredlock.pc
+	chmod 644 $(DESTDIR)$(LIBDIR)/pkgconfig/libredlock.pc
+
+uninstall-library:
+	rm -f $(DESTDIR)$(INCLUDEDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a $(DESTDIR)$(LIBDIR)/libredlock.so \
+	    $(DESTDIR)$(LIBDIR)/libredlock.so.$(LIB_ABI) $(DESTDIR)$(LIBDIR)/libredlock.so.$(VERSION) \
+	    $(DESTDIR)$(LIBDIR)/pkgconfig/libredlock.pc
+
+install: install-library
+uninstall: uninstall-library
+
+-include $(CLIENT_OBJ:.o=.d)
+.PHONY: install-library uninstall-library
+
+# Its tests: those of its parts see inside, the others see what a program sees.
+$(filter $(BUILD)/tests/unit/test_client%,$(UNIT)): $(BUILD)/pic/libclient.a
+$(filter $(BUILD)/tests/integ/test_library%,$(INTEG)): $(LIB_A)

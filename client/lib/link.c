@@ -1,0 +1,260 @@
+#include "client/lib/link.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "client/redlock.h"
+
+int link_init(struct link *link, const char *address)
+{
+    static const char *const usual[LINK_PLACES] = {"unix:" REDLOCK_DEFAULT_SOCKET, "127.0.0.1"};
+
+    *link = (struct link){.fd = -1, .epoll = -1};
+    for (unsigned i = 0; i < LINK_PARKED; i++)
+        link->parked[i].fd = -1;
+    if (!address)
+        address = secure_getenv("REDLOCK_ADDRESS");
+    if (address && *address) {
+        link->places = 1;
+        if (!address_parse(address, &link->where[0]))
+            return EINVAL;
+    } else {
+        link->places = LINK_PLACES;
+        for (unsigned i = 0; i < LINK_PLACES; i++)
+            (void)address_parse(usual[i], &link->where[i]);
+    }
+    address_text(&link->where[0], link->address);
+    link->epoll = epoll_create1(EPOLL_CLOEXEC);
+    return link->epoll < 0 ? errno : 0;
+}
+
+/* A FIN before the close: bytes that were not read would make a reset of it, which proves nothing to
+ * redlockd, and the locks would stay until their TTL is over. */
+static void end_socket(int fd, bool shut)
+{
+    if (shut)
+        (void)shutdown(fd, SHUT_RDWR);
+    (void)close(fd);
+}
+
+/* The close alone would not do it where a fork has the socket too. */
+static void unwatch(struct link *link)
+{
+    (void)epoll_ctl(link->epoll, EPOLL_CTL_DEL, link->fd, NULL);
+}
+
+void link_close(struct link *link, bool shut)
+{
+    if (link->fd >= 0 && shut)
+        unwatch(link);
+    if (link->fd >= 0)
+        end_socket(link->fd, shut);
+    link->fd = -1;
+    link->state = LINK_CLOSED;
+    link->blocked = link->waits_for_output = false;
+    if (link->found)
+        freeaddrinfo(link->found);
+    link->found = link->next = NULL;
+}
+
+void link_end(struct link *link, bool shut)
+{
+    link_close(link, shut);
+    for (unsigned i = 0; i < LINK_PARKED; i++)
+        if (link->parked[i].fd >= 0)
+            end_socket(link->parked[i].fd, shut);
+    if (link->epoll >= 0)
+        (void)close(link->epoll);
+}
+
+/* ---- connecting ---- */
+
+static void failed(struct link *link, const char *why)
+{
+    size_t len = strlen(link->why);
+
+    (void)snprintf(link->why + len, sizeof link->why - len, "%s%s: %s", len ? ", " : "cannot connect to ",
+                   link->address, why);
+}
+
+static void try_socket(struct link *link, int family, const struct sockaddr *address, socklen_t len)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT};
+    int one = 1;
+
+    link->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (link->fd < 0) {
+        failed(link, strerror(errno));
+        return;
+    }
+    link->local = family == AF_UNIX;
+    if (!link->local)
+        (void)setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    int error = connect(link->fd, address, len) == 0 ? 0 : errno;
+    if ((error == 0 || error == EINPROGRESS) && epoll_ctl(link->epoll, EPOLL_CTL_ADD, link->fd, &event) < 0)
+        error = errno;
+    if (error == 0 || error == EINPROGRESS) {
+        link->waits_for_output = true;
+        link->state = error ? LINK_CONNECTING : LINK_OPEN;
+        return;
+    }
+    failed(link, strerror(error));
+    (void)close(link->fd);
+    link->fd = -1;
+}
+
+static void try_unix(struct link *link, const struct address *where)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    memcpy(address.sun_path, where->path, sizeof address.sun_path);
+    try_socket(link, AF_UNIX, (const struct sockaddr *)&address, sizeof address);
+}
+
+static void look_up(struct link *link, const struct address *where)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    int error = getaddrinfo(where->host, where->port, &hints, &link->found);
+
+    if (error == EAI_NONAME) {
+        hints.ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG;
+        error = getaddrinfo(where->host, where->port, &hints, &link->found);
+    }
+    if (error) {
+        link->found = NULL;
+        failed(link, error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+    }
+    link->next = link->found;
+}
+
+/* The next place, or the next address of the one before, until one is worth waiting for. */
+static void try_next(struct link *link)
+{
+    while (link->state == LINK_CLOSED) {
+        if (link->next) {
+            const struct addrinfo *info = link->next;
+            link->next = info->ai_next;
+            try_socket(link, info->ai_family, info->ai_addr, info->ai_addrlen);
+            continue;
+        }
+        if (link->found)
+            freeaddrinfo(link->found);
+        link->found = NULL;
+        if (link->place == link->places)
+            return;
+        const struct address *where = &link->where[link->place++];
+        address_text(where, link->address);
+        if (where->path[0])
+            try_unix(link, where);
+        else
+            look_up(link, where);
+    }
+}
+
+void link_connect(struct link *link)
+{
+    link_close(link, false);
+    link->place = 0;
+    link->why[0] = '\0';
+    try_next(link);
+}
+
+void link_progress(struct link *link)
+{
+    struct pollfd poll_fd = {.fd = link->fd, .events = POLLOUT};
+    int error = 0;
+    socklen_t len = sizeof error;
+
+    if (link->state != LINK_CONNECTING || poll(&poll_fd, 1, 0) <= 0)
+        return;
+    if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+        error = errno;
+    if (!error) {
+        link->state = LINK_OPEN;
+        return;
+    }
+    failed(link, strerror(error));
+    unwatch(link);
+    (void)close(link->fd);
+    link->fd = -1;
+    link->state = LINK_CLOSED;
+    try_next(link);
+}
+
+/* ---- bytes ---- */
+
+static ssize_t ended(struct link *link, const char *why)
+{
+    (void)snprintf(link->why, sizeof link->why, "the connection to %s ended: %s", link->address, why);
+    return -1;
+}
+
+ssize_t link_read(struct link *link, char *out, size_t room)
+{
+    ssize_t len;
+
+    do
+        len = recv(link->fd, out, room, MSG_DONTWAIT);
+    while (len < 0 && errno == EINTR);
+    if (len == 0)
+        return ended(link, "redlockd closed it");
+    if (len < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        return 0;
+    return len < 0 ? ended(link, strerror(errno)) : len;
+}
+
+ssize_t link_write(struct link *link, const char *bytes, size_t len)
+{
+    ssize_t sent;
+
+    do
+        sent = send(link->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        link->blocked = true;
+        return 0;
+    }
+    return sent < 0 ? ended(link, strerror(errno)) : sent;
+}
+
+void link_watch(struct link *link)
+{
+    bool wanted = link->state == LINK_CONNECTING || link->blocked;
+    struct epoll_event event = {.events = EPOLLIN | (wanted ? (uint32_t)EPOLLOUT : 0)};
+
+    if (link->fd < 0 || wanted == link->waits_for_output)
+        return;
+    if (epoll_ctl(link->epoll, EPOLL_CTL_MOD, link->fd, &event) == 0)
+        link->waits_for_output = wanted;
+}
+
+/* ---- parking ---- */
+
+void link_park(struct link *link, unsigned long long connection)
+{
+    for (unsigned i = 0; i < LINK_PARKED; i++) {
+        if (link->parked[i].fd >= 0)
+            continue;
+        unwatch(link);
+        link->parked[i].fd = link->fd;
+        link->parked[i].connection = connection;
+        link->fd = -1;
+        break;
+    }
+    link_close(link, true);
+}
+
+void link_unpark(struct link *link, unsigned i)
+{
+    end_socket(link->parked[i].fd, true);
+    link->parked[i].fd = -1;
+}

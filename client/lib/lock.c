@@ -1,0 +1,247 @@
+/* Requests that do not block, and what a lock object knows. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "client/lib/handle.h"
+
+/* ---- what a program may give ---- */
+
+static bool is_name(const char *name)
+{
+    return name && piece_is_word((struct piece){name, strnlen(name, NAME_BYTES + 1)}, NAME_BYTES);
+}
+
+static bool is_token(const char *text)
+{
+    struct token token;
+
+    return text && piece_token((struct piece){text, strnlen(text, TOKEN_HEX + 1)}, &token);
+}
+
+static bool is_span(int64_t ms)
+{
+    return ms >= 0 && ms <= DURATION_MAX_MS;
+}
+
+static const char *wrong_with(const char *name, const struct redlock_lock_options *options)
+{
+    if (!is_name(name))
+        return "a name has 1 to 200 visible characters except , \" = and no # or : first";
+    if (!is_span(options->ttl_ms) || !is_span(options->max_ms))
+        return "ttl_ms and max_ms are 0 to 30 days";
+    if (options->wait_ms != REDLOCK_WAIT_LONGEST && !is_span(options->wait_ms))
+        return "wait_ms is 0 to 30 days, or REDLOCK_WAIT_LONGEST";
+    if (options->hold != REDLOCK_SESSION && options->hold != REDLOCK_LEASE)
+        return "hold is REDLOCK_SESSION or REDLOCK_LEASE";
+    if (options->note &&
+        !piece_is_word((struct piece){options->note, strnlen(options->note, WORD_BYTES + 1)}, WORD_BYTES))
+        return "a note has 1 to 64 visible characters except , \" = and no # or : first";
+    return NULL;
+}
+
+static void refused(struct redlock *redlock, enum redlock_error error)
+{
+    if (error == REDLOCK_NOMEM)
+        (void)handle_says(redlock, error, "out of memory");
+    else if (error == REDLOCK_LIMIT)
+        (void)handle_says(redlock, error, "too many locks or requests on one handle");
+    else
+        (void)handle_says(redlock, error, "the lock is not held: it is waited for, or being given back");
+}
+
+/* ---- requests ---- */
+
+static struct redlock_lock *begin(struct redlock *redlock, const char *name, const char *token,
+                                  const struct redlock_lock_options *options)
+{
+    static const struct redlock_lock_options defaults;
+    const struct redlock_lock_options *o = options ? options : &defaults;
+    enum redlock_error error = REDLOCK_OK;
+
+    if (handle_usable(redlock, false))
+        return NULL;
+    const char *wrong = wrong_with(name, o);
+    if (wrong) {
+        (void)handle_says(redlock, REDLOCK_ARGUMENT, wrong);
+        return NULL;
+    }
+    struct redlock_lock *lock = core_lock(redlock->core, handle_now_ms(), name, token, o, &error);
+    if (lock)
+        lock->owner = redlock;
+    else
+        refused(redlock, error);
+    return lock;
+}
+
+struct redlock_lock *redlock_lock_begin(struct redlock *redlock, const char *name,
+                                        const struct redlock_lock_options *options)
+{
+    return begin(redlock, name, NULL, options);
+}
+
+static bool wants_token(struct redlock *redlock, const char *token)
+{
+    if (handle_usable(redlock, false))
+        return false;
+    if (is_token(token))
+        return true;
+    (void)handle_says(redlock, REDLOCK_ARGUMENT, "a token is 40 hex digits");
+    return false;
+}
+
+struct redlock_lock *redlock_resume_begin(struct redlock *redlock, const char *name, const char *token,
+                                          const struct redlock_lock_options *options)
+{
+    return wants_token(redlock, token) ? begin(redlock, name, token, options) : NULL;
+}
+
+struct redlock_lock *redlock_attach(struct redlock *redlock, const char *name, const char *token)
+{
+    enum redlock_error error = REDLOCK_OK;
+
+    if (!wants_token(redlock, token))
+        return NULL;
+    if (!is_name(name)) {
+        (void)handle_says(redlock, REDLOCK_ARGUMENT, "that is not a name");
+        return NULL;
+    }
+    struct redlock_lock *lock = core_attach(redlock->core, name, token, &error);
+    if (lock)
+        lock->owner = redlock;
+    else
+        refused(redlock, error);
+    return lock;
+}
+
+static uint64_t ask(struct redlock_lock *lock, enum ask_verb verb, int64_t ttl_ms)
+{
+    struct redlock *redlock = redlock_of(lock);
+    enum redlock_error error = REDLOCK_OK;
+
+    if (handle_usable(redlock, false))
+        return 0;
+    if (!is_span(ttl_ms)) {
+        (void)handle_says(redlock, REDLOCK_ARGUMENT, "ttl_ms is 0 to 30 days");
+        return 0;
+    }
+    uint64_t request = core_ask(redlock->core, handle_now_ms(), lock, verb, ttl_ms, &error);
+    if (!request)
+        refused(redlock, error);
+    return request;
+}
+
+uint64_t redlock_unlock_begin(struct redlock_lock *lock)
+{
+    return ask(lock, ASK_UNLOCK, 0);
+}
+
+uint64_t redlock_extend_begin(struct redlock_lock *lock, int64_t ttl_ms)
+{
+    return ask(lock, ASK_EXTEND, ttl_ms);
+}
+
+uint64_t redlock_check_begin(struct redlock_lock *lock)
+{
+    return ask(lock, ASK_CHECK, 0);
+}
+
+uint64_t redlock_show_begin(struct redlock *redlock, const char *what)
+{
+    static const char *const known[] = {"LOCKS", "WAITERS", "CLIENTS", "NODES", "STATS", "CONFIG", "VERSION"};
+    enum redlock_error error = REDLOCK_OK;
+
+    if (handle_usable(redlock, false))
+        return 0;
+    for (size_t i = 0; what && i < sizeof known / sizeof known[0]; i++) {
+        if (strcasecmp(what, known[i]) != 0)
+            continue;
+        uint64_t request = core_show(redlock->core, handle_now_ms(), known[i], &error);
+        if (!request)
+            refused(redlock, error);
+        return request;
+    }
+    (void)handle_says(redlock, REDLOCK_ARGUMENT,
+                      "what to show is locks, waiters, clients, nodes, stats, config or version");
+    return 0;
+}
+
+void redlock_cancel(struct redlock_lock *lock)
+{
+    struct redlock *redlock = redlock_of(lock);
+
+    if (!handle_usable(redlock, false))
+        core_cancel(redlock->core, handle_now_ms(), lock);
+}
+
+void redlock_forget(struct redlock_lock *lock)
+{
+    struct redlock *redlock = redlock_of(lock);
+
+    if (!handle_usable(redlock, false))
+        core_forget(redlock->core, handle_now_ms(), lock);
+}
+
+/* ---- what a lock knows ---- */
+
+int64_t redlock_valid_ms(const struct redlock_lock *lock)
+{
+    if (!lock)
+        return 0;
+    int64_t deadline_ms = atomic_load(&lock->deadline_ms);
+    int64_t now_ms = handle_now_ms();
+    return deadline_ms > now_ms ? deadline_ms - now_ms : 0;
+}
+
+int64_t redlock_until_ms(const struct redlock_lock *lock)
+{
+    return lock ? atomic_load(&lock->deadline_ms) : 0;
+}
+
+uint64_t redlock_fence(const struct redlock_lock *lock)
+{
+    return lock ? atomic_load(&lock->fence) : 0;
+}
+
+const char *redlock_token(const struct redlock_lock *lock)
+{
+    return lock ? lock->token_text : "";
+}
+
+const char *redlock_name(const struct redlock_lock *lock)
+{
+    return lock ? lock->name : "";
+}
+
+struct redlock *redlock_of(const struct redlock_lock *lock)
+{
+    return lock ? lock->owner : NULL;
+}
+
+enum redlock_state redlock_state(const struct redlock_lock *lock)
+{
+    if (!lock)
+        return REDLOCK_STATE_NONE;
+    switch (lock->state) {
+    case LOCK_ASKED: return REDLOCK_STATE_WAITING;
+    case LOCK_HELD: return REDLOCK_STATE_HELD;
+    case LOCK_DETACHED:
+    case LOCK_RESUMING: return REDLOCK_STATE_DETACHED;
+    case LOCK_GIVING:
+    case LOCK_LOST:
+    case LOCK_OVER: break;
+    }
+    return REDLOCK_STATE_LOST;
+}
+
+void redlock_set_data(struct redlock_lock *lock, void *data)
+{
+    if (lock)
+        lock->data = data;
+}
+
+void *redlock_data(const struct redlock_lock *lock)
+{
+    return lock ? lock->data : NULL;
+}
