@@ -36,11 +36,11 @@ static masters_t first_of(const struct coordinator *c, masters_t set)
 
 enum election { ELECTION_OPEN, ELECTION_WON, ELECTION_LOST };
 
-/* What the first master says to us; one that is silent for node_timeout, or answered an error, is passed over. */
-static enum election elect(const struct coordinator *c, struct round *round, bool late)
+/* What the first master says to us. One that answered an error is passed over, as is one that is silent for
+ * node_timeout: it is slow then. */
+static enum election elect(const struct coordinator *c, struct round *round)
 {
-    masters_t passed_over = round->tally.failed | (late ? round_silent(round) : 0);
-    masters_t first = first_of(c, masters_without(in_service(c, round), passed_over));
+    masters_t first = first_of(c, masters_without(in_service(c, round), round->tally.failed));
     if (first & round_silent(round))
         return ELECTION_OPEN;
     round->split.decider = first;
@@ -77,15 +77,13 @@ static void give_up_silent(struct round *round)
 
 void acquire_split(struct coordinator *c, struct round *round, bool late)
 {
-    enum election election = elect(c, round, late);
+    enum election election = elect(c, round);
     if (election == ELECTION_LOST)
         acquire_fail(c, round, REPLY_BUSY);
     if (election != ELECTION_WON)
         return;
     if (late)
         give_up_silent(round);
-    if (!mutant(MUTANT_REASK_COUNTS_FIRST_ZADD)) /* it came before our grant where that is still to come */
-        round->fence.asked = round->fence.answered = round->fence.accepted = 0;
     round_move(c, round, ROUND_REASKING);
     plan(c, round);
 }
@@ -161,6 +159,7 @@ static bool another_has_it(const struct coordinator *c, const struct round *roun
     return false;
 }
 
+/* By a fresh proposal: the one of before was sent when others still had the key on some of these. */
 static void win(struct coordinator *c, struct round *round)
 {
     masters_t accepted = fence_standing(c, round) & round->fence.accepted;
@@ -186,7 +185,7 @@ void acquire_split_look(struct coordinator *c, struct round *round, bool late)
     }
     masters_t stand = fence_standing(c, round);
     bool decided = round->split.decider & stand; /* it may be lost, or slow, by now */
-    enum election election = decided ? ELECTION_WON : elect(c, round, false);
+    enum election election = decided ? ELECTION_WON : elect(c, round);
     if (masters_count(stand) >= fence_needed(c))
         win(c, round);
     else if (masters_count(in_service(c, round)) < fence_needed(c) || is_expired(c, round))

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/state.h"
@@ -29,7 +30,7 @@ static void check_head(const struct coordinator *c, const struct resource *resou
 {
     bool kept = resource->lease != NULL && lease_is_kept(resource->lease);
     if (resource->head != NULL)
-        assert(resource->round != NULL || resource->giving_back != NULL || kept || c->draining ||
+        assert(resource->round != NULL || release_is_awaited(resource) || kept || c->draining ||
                resource->item.place != 0);
     else
         assert(resource->round == NULL);

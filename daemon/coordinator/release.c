@@ -5,6 +5,7 @@
 #include "daemon/coordinator/master.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/turn.h"
 
 static struct flights *list_of(struct coordinator *c, const struct release *release)
 {
@@ -32,7 +33,10 @@ static struct release *release_take(struct coordinator *c)
 
 static void send(struct coordinator *c, const struct release *release, masters_t masters)
 {
+    const struct resource *resource = release->resource;
     struct command command = {.verb = COMMAND_RELEASE, .ref = release->id, .token = release->token};
+    if (resource != NULL && resource->head != NULL && !release->hands_over)
+        command.to = c->config.self; /* it asks who else waits */
     name_copy(&command.name, &release->name);
     action_send(c, masters, &command);
 }
@@ -60,7 +64,27 @@ static void answer(struct coordinator *c, struct release *release, enum reply_co
     }
 }
 
-/* The waiting head may ask: at once where the name was given back, not for a token that nobody had. */
+/* ---- the head comes next ---- */
+
+bool release_is_awaited(const struct resource *resource)
+{
+    return resource->giving_back != NULL && !resource->giving_back->hands_over;
+}
+
+/* In a young turn its SETs may follow at once: on each connection they find the key gone. */
+static void let_follow(struct coordinator *c, struct release *release, struct resource *resource)
+{
+    if (resource->giving_back != NULL && release_is_awaited(resource))
+        return;
+    if (resource->giving_back != NULL)
+        resource->giving_back->resource = NULL;
+    resource->giving_back = release;
+    release->resource = resource;
+    release->hands_over = release->known && turn_is_young(c, resource);
+}
+
+/* The waiting head may ask: at once where the name was given back, not for a token that nobody had. One that
+ * has asked behind a release that was not run (NOSCRIPT) was refused by the key. */
 static void let_go(struct coordinator *c, struct release *release)
 {
     struct resource *resource = release->resource;
@@ -68,7 +92,11 @@ static void let_go(struct coordinator *c, struct release *release)
         return;
     release->resource = NULL;
     resource->giving_back = NULL;
-    if (release->known || release->deleted != 0)
+    bool given_back = release->known || release->deleted != 0;
+    bool has_asked = release->hands_over && release->repeated == 0;
+    if (release->wanted)
+        resource_yield(c, resource);
+    else if (given_back && !has_asked)
         resource_released(c, resource);
     else
         resource_pump(c, resource);
@@ -157,14 +185,14 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     if (mutant(MUTANT_RELEASE_ONLY_GRANTED) && release->answered)
         release->asked = release->unanswered = c->releasers & order->may;
     release->flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
-    if (order->resource != NULL && order->resource->giving_back == NULL) {
-        release->resource = order->resource;
-        release->resource->giving_back = release;
-    }
+    if (order->resource != NULL)
+        let_follow(c, release, order->resource);
     flight_add(&c->releases_live, &release->flight);
     send(c, release, release->asked);
     if (release->asked == 0)
         look(c, release, false);
+    else if (release->hands_over)
+        resource_released(c, order->resource);
 }
 
 /* The master ran all that we sent before: what it may still have is over in a TTL. */
@@ -188,13 +216,14 @@ void release_vote(struct coordinator *c, struct release *release, unsigned maste
         return;
     }
     release->unanswered = masters_without(release->unanswered, bit);
-    if (vote->kind == VOTE_YES)
+    release->wanted |= vote->kind == VOTE_WANTED;
+    if (vote->kind == VOTE_YES || vote->kind == VOTE_WANTED)
         release->deleted |= bit;
     else if (vote->kind == VOTE_NO)
         release->missing |= bit;
     else
         settle(release, bit, c->now_ms);
-    if (vote->kind == VOTE_YES || vote->kind == VOTE_NO)
+    if ((release->deleted | release->missing) & bit)
         release->owed = masters_without(release->owed, bit);
     look(c, release, false);
 }

@@ -13,13 +13,14 @@ struct release_order {
     const struct token *token;
     int64_t ttl_ms;            /* longest that a key of this token can live */
     masters_t may;             /* masters that may have the key by us */
-    struct resource *resource; /* its head waits for Q answers; NULL: nobody does */
+    struct resource *resource; /* its head comes next; NULL: nobody does */
     uint64_t session, request; /* UNLOCK's; request 0: nobody is told */
     bool bound;                /* answered by the rule for a lock bound here */
     bool known;                /* of a lock that was granted here */
 };
 
 void release_begin(struct coordinator *c, const struct release_order *order);
+bool release_is_awaited(const struct resource *resource); /* before its head may ask */
 void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote);
 void release_timer(struct coordinator *c, struct release *release); /* its item */
 void release_timeout(struct coordinator *c, struct flight *flight); /* the oldest that is not late */

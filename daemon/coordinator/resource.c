@@ -7,7 +7,9 @@
 #include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/release.h"
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/turn.h"
 
 enum { SWEEP = 8 /* waiters answered in one step */ };
 
@@ -98,7 +100,7 @@ bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
     const struct resource *resource = wait->resource;
     if (wait->tried || resource->head != wait || c->draining)
         return false;
-    return resource->round != NULL || resource->giving_back != NULL ||
+    return resource->round != NULL || release_is_awaited(resource) ||
            (!is_kept(resource) && c->now_ms >= resource->retry_ms);
 }
 
@@ -193,11 +195,11 @@ void resource_pump(struct coordinator *c, struct resource *resource)
 {
     if (resource->sweeping || resource->round != NULL) /* whose end comes back here */
         return;
-    if (resource->giving_back != NULL) { /* likewise */
+    if (release_is_awaited(resource)) { /* likewise */
         heap_remove(&c->deadlines, &resource->item);
         return;
     }
-    if (resource->head == NULL && resource->lease == NULL) {
+    if (resource->head == NULL && resource->lease == NULL && resource->giving_back == NULL) {
         resource_free(c, resource);
         return;
     }
@@ -261,11 +263,27 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
     struct wait *head = resource->head;
     head->tried = true;
     resource->verdict = *verdict;
+    turn_refused(resource);
     if (!may_retry(c, head, verdict)) {
         refuse_for_good(c, head, verdict);
         wait_remove(c, head);
+    } else if (verdict->tally.refused != 0) {
+        turn_mark(c, resource);
     }
     sweep_or(c, resource, next_retry_ms(c, resource));
+}
+
+/* Only who waits can let others go first. */
+void resource_yield(struct coordinator *c, struct resource *resource)
+{
+    const struct wait *head = resource->head;
+    bool paused = resource->round == NULL && head != NULL && head->patient && !is_kept(resource);
+    if (!paused || resource->sweeping) {
+        resource_released(c, resource);
+        return;
+    }
+    resource->verdict = (struct verdict){.code = REPLY_BUSY};
+    sweep_or(c, resource, turn_yield(c, resource));
 }
 
 bool wait_is_over(const struct coordinator *c, const struct wait *wait)
@@ -292,6 +310,7 @@ void resource_granted(struct coordinator *c, struct resource *resource)
 {
     resource->verdict = (struct verdict){.code = REPLY_BUSY};
     resource->release_seen = false;
+    turn_granted(c, resource);
     sweep_or(c, resource, next_retry_ms(c, resource));
 }
 
@@ -361,7 +380,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
 {
     struct resource *resource = wait->resource;
     bool is_head = resource->head == wait;
-    bool head_pauses = resource->round == NULL && resource->giving_back == NULL && !resource->sweeping;
+    bool head_pauses = resource->round == NULL && !release_is_awaited(resource) && !resource->sweeping;
     if (wait->patient && wait->session->state == SESSION_OPEN)
         return false;
     if (wait->patient) {

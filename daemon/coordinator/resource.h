@@ -15,6 +15,8 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
 void resource_pump(struct coordinator *c, struct resource *resource);
 void resource_released(struct coordinator *c,
                        struct resource *resource); /* the lock may be free: ask at once */
+/* It is free, but other daemons wait for it: those who wait here go on a little later. */
+void resource_yield(struct coordinator *c, struct resource *resource);
 
 /* The head's attempt has ended. */
 struct reply *resource_answer_head(struct coordinator *c, struct resource *resource, enum reply_code code);

@@ -5,7 +5,7 @@
  *        |                    | |
  *        +--< hold of lease >-+ +-- round      the head's attempt; other rounds extend or check
  *                   |           |
- *                   +-- round   +-- release    the head waits until Q masters answered it
+ *                   +-- round   +-- release    the head follows at once, or waits until Q masters answered
  *
  *     release: a token is being taken back, until every master that may have it answered;
  *              what a master still owes of them is its undo list
@@ -74,6 +74,8 @@ struct resource {
     uint64_t next_ticket;
     uint64_t asked_ticket;   /* up to here they were there when the last attempt began */
     int64_t retry_ms;        /* the head may not ask before */
+    int64_t turn_ms;         /* when this daemon's turn began; 0: it has none */
+    int64_t marked_ms;       /* when it told the others last that it waits; 0: never */
     const struct name *name; /* kept */
 };
 
@@ -183,6 +185,8 @@ struct release {
     bool answered; /* the client has its reply, or never wanted one */
     bool bound;    /* +UNLOCKED by the rule for a lock bound here */
     bool known;    /* of a lock that was granted here */
+    bool hands_over; /* the head's SETs follow at once, before its answers */
+    bool wanted;     /* another daemon waits for the name */
     int64_t ttl_ms;
     int64_t until_ms;     /* keys are gone by then on masters of settled */
     masters_t asked;      /* got it on their present connection, at least once */
@@ -191,7 +195,7 @@ struct release {
     masters_t settled;    /* of owed: nothing that we sent before can run there any more */
     masters_t deleted, missing;
     masters_t repeated;        /* NOSCRIPT: sent a second time on this connection */
-    struct resource *resource; /* (ref) whose head waits for it; NULL: none */
+    struct resource *resource; /* (ref) until Q masters answered; NULL: none */
     uint64_t session, request; /* UNLOCK */
     struct name name;
     struct token token;

@@ -29,10 +29,11 @@ START_TEST(finish_while_the_name_is_being_given_back)
 {
     start(3);
     grant(1, "LOCK job");
+    at(1100); /* later in the turn of this daemon */
     ask(1, "UNLOCK job");
     ask(2, "LOCK job wait=5ms");
     finish(2);
-    at(1010); /* neither the end of its session nor that of its wait spoils it */
+    at(1110); /* neither the end of its session nor that of its wait spoils it */
     EXPECT("m0-2 RELEASE job T1");
     vote("0-1", "RELEASE YES");
     EXPECT("s1 #2 +UNLOCKED *", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
@@ -91,14 +92,14 @@ START_TEST(drop_lets_locks_run_out)
     work(); /* the waiter asks now: the holder may give it up elsewhere */
     EXPECT("m0-2 SET job T3 10000", "m0-2 ZADD job *", "s1 ended");
     vote("0-2", "SET NO, ZADD NO");
-    vote("0-2", "RELEASE NO");
-    EXPECT("m0-2 RELEASE job T3");
+    vote("0-2", "RELEASE NO, WANT YES");
+    EXPECT("m0-2 RELEASE job T3", "m0-2 WANT job 400");
     for (unsigned i = 0; i < 40; i++) { /* no renewal, nothing deleted */
         at(now + 200);
         EXPECT("m0-2 SET job *");
         vote("0-2", "SET NO");
-        vote("0-2", "RELEASE NO");
-        EXPECT("m0-2 RELEASE job *");
+        vote("0-2", "RELEASE NO, WANT YES");
+        EXPECT("m0-2 RELEASE job *", "m0-2 WANT job 400");
     }
     ck_assert_int_gt(now, 10897);
     struct coordinator_stats stats;

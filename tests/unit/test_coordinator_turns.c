@@ -1,0 +1,350 @@
+/* Traces: turns between daemons, and how a lock is handed on within one. */
+#include "tests/unit/trace.h"
+
+/* Session 1 has "job" since 1000, when the turn began; sessions 2, 3, ... wait for it. */
+static void held_and_waited_for(unsigned waiters)
+{
+    start(3);
+    grant(1, "LOCK job");
+    for (uint64_t session = 2; session < 2 + waiters; session++)
+        ask(session, "LOCK job wait=1m");
+    EXPECT_NOTHING();
+}
+
+/* ---- a young turn ---- */
+
+START_TEST(the_next_heads_sets_follow_the_release_at_once)
+{
+    held_and_waited_for(2);
+    at(1099);
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job 1099007");
+    vote("0", "RELEASE YES, SET YES, ZADD YES");
+    EXPECT_NOTHING();
+    vote("1", "RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s1 #4 +UNLOCKED job confirmed=2/3", "s2 #2 +LOCKED job token=T2 fence=1099007 *");
+    vote("2", "RELEASE YES, SET YES, ZADD YES");
+    EXPECT_NOTHING();
+}
+END_TEST
+
+START_TEST(who_comes_behind_the_release_follows_it_too)
+{
+    held_and_waited_for(0);
+    ask(1, "UNLOCK job");
+    ask(2, "LOCK job");
+    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
+    vote("0-1", "RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s1 #2 +UNLOCKED *", "s2 #3 +LOCKED job token=T2 *");
+}
+END_TEST
+
+START_TEST(all_ways_to_give_a_lock_back_hand_it_over)
+{
+    held_and_waited_for(4);
+    release(1);
+    work();
+    EXPECT("s1 !LOST job *", "m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job *", "s1 ended");
+    vote("0-2", "RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 *");
+    undelivered(2, 2);
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *");
+    vote("0-2", "RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s3 #3 +LOCKED job token=T3 *");
+    ask(9, "UNLOCK job token=T3");
+    EXPECT("s3 !LOST job token=T3 reason=released", "m0-2 RELEASE job T3", "m0-2 SET job T4 10000",
+           "m0-2 ZADD job *");
+    vote("0-2", "RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s9 #6 +UNLOCKED *", "s4 #4 +LOCKED job token=T4 *");
+    ask(4, "LOCK job token=T4");
+    ask(4, "UNLOCK job");
+    EXPECT("s4 #7 +LOCKED * depth=2", "s4 #8 +UNLOCKED job confirmed=0/3 depth=1"); /* not given back yet */
+}
+END_TEST
+
+/* Rubbish would make the head ask each time. */
+START_TEST(a_token_that_was_not_granted_here_hands_nothing_over)
+{
+    start(3);
+    ask(1, "LOCK job hold=lease");
+    ask(2, "LOCK job wait=1m");
+    vote("0-2", "SET YES, ZADD YES");
+    forget();
+    ask(9, "UNLOCK job token=X");
+    EXPECT("m0-2 RELEASE job X ASK");
+    vote("0-2", "RELEASE NO");
+    EXPECT("s9 #3 -NOTHELD job");
+    EXPECT_DEADLINE(1020); /* its retry */
+    ask(9, "UNLOCK job token=T1");
+    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(a_release_that_was_not_run_lets_the_head_ask_again_at_once)
+{
+    held_and_waited_for(1);
+    chance(180);
+    ask(1, "UNLOCK job");
+    forget();
+    vote("0-2", "RELEASE NOT_RUN");
+    EXPECT("m0 RELEASE job T1", "m1 RELEASE job T1", "m2 RELEASE job T1");
+    vote("0-2", "SET NO, ZADD NO");
+    EXPECT("m0-2 RELEASE job T2", "m0-2 WANT job 400");
+    vote("0-1", "RELEASE YES");
+    EXPECT("s1 #3 +UNLOCKED *", "m0-2 SET job T3 10000");
+    vote("0-1", "RELEASE NO, WANT YES, SET YES");
+    vote("0-1", "ZADD YES");
+    EXPECT("m0-1 ZADD job *", "s2 #2 +LOCKED job token=T3 *");
+}
+END_TEST
+
+START_TEST(a_release_that_is_not_answered_yet_does_not_hold_up_the_next)
+{
+    held_and_waited_for(2);
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE NOT_RUN");
+    forget();
+    vote("0-1", "SET YES, ZADD YES"); /* the key had gone by itself */
+    EXPECT("s2 #2 +LOCKED job token=T2 *");
+    ask(2, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *");
+    vote("0-1", "RELEASE NO, RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s1 #4 -NOTHELD job *", "s2 #5 +UNLOCKED *", "s3 #3 +LOCKED job token=T3 *");
+    vote("2", "SET YES, ZADD YES, RELEASE YES, RELEASE YES, SET YES, ZADD YES");
+}
+END_TEST
+
+START_TEST(a_head_that_leaves_is_undone_and_the_next_follows_that)
+{
+    held_and_waited_for(2);
+    ask(1, "UNLOCK job");
+    forget();
+    cancel(2, 2);
+    EXPECT("s2 #2 -CANCELLED job", "m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *",
+           "s2 #5 +OK");
+    vote("0-1", "RELEASE YES, SET YES, ZADD YES, RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s1 #4 +UNLOCKED *", "s3 #3 +LOCKED job token=T3 *");
+}
+END_TEST
+
+START_TEST(a_master_that_is_lost_gets_the_release_when_it_is_back)
+{
+    held_and_waited_for(1);
+    ask(1, "UNLOCK job");
+    forget();
+    lose(2);
+    work();
+    EXPECT_MASTER(2, "down undo=1");
+    vote("0-1", "RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s1 #3 +UNLOCKED job confirmed=2/3", "s2 #2 +LOCKED job token=T2 *");
+    dial(2);
+    shake(2);
+    EXPECT("m2 CLIENT_ID", "m2 INFO", "m2 KILL 301");
+    vote("2", "KILL 1");
+    work();
+    EXPECT("m2 RELEASE job T1");
+}
+END_TEST
+
+START_TEST(nothing_is_handed_over_while_the_daemon_stops)
+{
+    held_and_waited_for(1);
+    drain();
+    work();
+    EXPECT("s2 #2 -DRAINING job");
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T1");
+    vote("0-2", "RELEASE YES");
+    EXPECT("s1 #3 +UNLOCKED *");
+}
+END_TEST
+
+/* ---- later in a turn ---- */
+
+START_TEST(after_100_ms_the_release_asks_and_is_waited_for)
+{
+    held_and_waited_for(1);
+    at(1100);
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T1 ASK");
+    vote("0", "RELEASE YES");
+    EXPECT_NOTHING();
+    vote("1", "RELEASE YES");
+    EXPECT("s1 #3 +UNLOCKED *", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
+    vote("2", "RELEASE WANTED"); /* too late: it has asked */
+    vote("0-1", "SET YES, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 *");
+    ask(3, "LOCK job wait=1m");
+    ask(2, "UNLOCK job"); /* nobody waited: the turn goes on, and is old */
+    EXPECT("m0-2 RELEASE job T2 ASK");
+}
+END_TEST
+
+START_TEST(nobody_is_asked_about_when_nobody_waits_here)
+{
+    held_and_waited_for(0);
+    at(1100);
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T1");
+    vote("0-2", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED job confirmed=2/3");
+}
+END_TEST
+
+START_TEST(others_who_wait_get_their_turn)
+{
+    held_and_waited_for(2);
+    at(2000);
+    ask(1, "UNLOCK job");
+    vote("0", "RELEASE YES");
+    vote("1", "RELEASE WANTED"); /* on one of Q is enough */
+    EXPECT("m0-2 RELEASE job T1 ASK", "s1 #4 +UNLOCKED *");
+    vote("2", "RELEASE YES");
+    EXPECT_DEADLINE(2250); /* 1.25 x retry_max */
+    at(2249);
+    EXPECT_NOTHING();
+    at(2250);
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD job *");
+    vote("0-2", "SET YES, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 *");
+    at(2349); /* a new turn, since that grant */
+    ask(2, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *");
+}
+END_TEST
+
+START_TEST(a_refused_attempt_ends_the_turn)
+{
+    held_and_waited_for(2);
+    at(1090);
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES, SET NO, ZADD NO"); /* another daemon's SET came in between */
+    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *", "s1 #4 +UNLOCKED *",
+           "m0-2 RELEASE job T2", "m0-2 WANT job 400");
+    vote("0-2", "RELEASE NO, WANT YES");
+    at(1110);
+    EXPECT("m0-2 SET job T3 10000");
+    vote("0-2", "SET YES");
+    vote("0-2", "ZADD YES");
+    EXPECT("m0-1 ZADD *", "m2 ZADD *", "s2 #2 +LOCKED job token=T3 *");
+    at(1209); /* of the new one */
+    ask(2, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T3", "m0-2 SET job T4 10000", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(a_wait_may_end_while_others_have_their_turn)
+{
+    start(3);
+    grant(1, "LOCK job");
+    at(1900);
+    ask(2, "LOCK job wait=200ms");
+    ask(3, "LOCK job wait=10s");
+    at(2000);
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE WANTED");
+    EXPECT("m0-2 RELEASE job T1 ASK", "s1 #4 +UNLOCKED *");
+    at(2100);
+    EXPECT("s2 #2 -TIMEOUT job waited=200");
+    cancel(3, 3);
+    EXPECT("s3 #3 -CANCELLED job", "s3 #5 +OK");
+    EXPECT_REST();
+    ask(4, "LOCK job"); /* nobody waits here: he does not pause for others */
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
+}
+END_TEST
+
+/* Who does not wait is answered now, and does not give way either. */
+START_TEST(wait_0_while_others_have_their_turn)
+{
+    held_and_waited_for(1);
+    at(2000);
+    ask(1, "UNLOCK job");
+    ask(3, "LOCK job");
+    EXPECT("m0-2 RELEASE job T1 ASK");
+    vote("0-2", "RELEASE WANTED");
+    work();
+    EXPECT("s1 #3 +UNLOCKED *", "s3 #4 -BUSY job");
+    ask(4, "LOCK job");
+    EXPECT("s4 #5 -BUSY job");
+    at(2250);
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(wait_0_alone_does_not_give_way)
+{
+    start(3);
+    grant(1, "LOCK job hold=lease");
+    at(2000);
+    ask(1, "UNLOCK job");
+    ask(2, "LOCK job");
+    forget();
+    vote("0-1", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED *", "m0-2 SET job T2 10000", "m0-2 ZADD *");
+    ask(3, "LOCK job");
+    vote("2", "RELEASE YES");
+    vote("0-2", "SET NO, ZADD NO");
+    vote("0-2", "RELEASE NO");
+    EXPECT("m0-2 RELEASE job T2", "s2 #3 -BUSY job");
+    ask(1, "UNLOCK job token=X"); /* before he asks for himself */
+    vote("0-1", "RELEASE WANTED");
+    EXPECT("m0-2 RELEASE job X ASK", "s1 #5 +UNLOCKED *", "m0-2 SET job T3 10000", "m0-2 ZADD *");
+}
+END_TEST
+
+/* ---- marks ---- */
+
+START_TEST(a_head_that_is_refused_marks_the_name)
+{
+    start(3);
+    ask(1, "LOCK job wait=1m");
+    chance(179);
+    vote("0-2", "SET NO, ZADD NO");
+    EXPECT("m0-2 SET *", "m0-2 ZADD *", "m0-2 RELEASE job T1", "m0-2 WANT job 400");
+    vote("0-2", "RELEASE NO, WANT YES");
+    at(1199);
+    vote("0-2", "SET NO");
+    vote("0-2", "RELEASE NO");
+    EXPECT("m0-2 SET job T2 10000", "m0-2 RELEASE job T2"); /* it is there still */
+    at(1398);
+    vote("0-2", "SET NO");
+    EXPECT("m0-2 SET job T3 10000", "m0-2 RELEASE job T3", "m0-2 WANT job 400");
+}
+END_TEST
+
+START_TEST(who_does_not_wait_leaves_no_mark)
+{
+    start(3);
+    ask(1, "LOCK job");
+    vote("0-2", "SET NO, ZADD NO");
+    EXPECT("m0-2 SET *", "m0-2 ZADD *", "m0-2 RELEASE job T1", "s1 #1 -BUSY job");
+    ask(2, "LOCK other wait=1m");
+    vote("0-2", "RELEASE NO, SET OOM, ZADD OOM");
+    EXPECT("m0-2 SET other *", "m0-2 ZADD *", "m0-2 RELEASE other T2"); /* nobody is known to have it */
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {the_next_heads_sets_follow_the_release_at_once,
+                                  who_comes_behind_the_release_follows_it_too,
+                                  all_ways_to_give_a_lock_back_hand_it_over,
+                                  a_token_that_was_not_granted_here_hands_nothing_over,
+                                  a_release_that_was_not_run_lets_the_head_ask_again_at_once,
+                                  a_release_that_is_not_answered_yet_does_not_hold_up_the_next,
+                                  a_head_that_leaves_is_undone_and_the_next_follows_that,
+                                  a_master_that_is_lost_gets_the_release_when_it_is_back,
+                                  nothing_is_handed_over_while_the_daemon_stops,
+                                  after_100_ms_the_release_asks_and_is_waited_for,
+                                  nobody_is_asked_about_when_nobody_waits_here,
+                                  others_who_wait_get_their_turn,
+                                  a_refused_attempt_ends_the_turn,
+                                  a_wait_may_end_while_others_have_their_turn,
+                                  wait_0_while_others_have_their_turn,
+                                  wait_0_alone_does_not_give_way,
+                                  a_head_that_is_refused_marks_the_name,
+                                  who_does_not_wait_leaves_no_mark,
+                                  NULL};
+    return trace_run("coordinator: turns", tests);
+}
