@@ -51,16 +51,11 @@ struct loop {
 
 static void carry_command(struct loop *loop, uint16_t masters, const struct command *command)
 {
-    size_t len;
-    char *bytes = resp_command(loop->format, command, &len);
-    if (bytes == NULL) { /* never grant wrongly: a daemon without memory is no lock service */
-        log_error("no_memory", "why=\"cannot format a command\"");
-        exit(EXIT_FAILURE);
-    }
+    char bytes[RESP_COMMAND_BYTES];
+    size_t len = resp_command(bytes, loop->format, command);
     for (unsigned i = 0; i < loop->conf->masters; i++)
         if (masters & (1u << i))
             node_send(loop->nodes[i], bytes, len, command->verb, command->ref);
-    resp_bytes_free(bytes);
 }
 
 static void carry_close(struct loop *loop, const struct action *action)

@@ -10,8 +10,9 @@
 
 enum {
     PREFIX_BYTES = 64,
-    HEAD_BYTES = 1 + 20 + 2, /* "$" or "*", 64 bits in decimal, the line's end */
-    OWN_BYTES = 16,          /* ",fences", ",group", ",want:" */
+    DECIMAL_BYTES = 20,                 /* of 2^64 - 1 */
+    HEAD_BYTES = 1 + DECIMAL_BYTES + 2, /* "$" or "*", a number, the line's end */
+    OWN_BYTES = 16,                     /* ",fences", ",group", ",want:" */
     PIECES = 8,
     FIXED_BYTES = 256, /* what is the same in each command of a shape */
 };
@@ -74,19 +75,15 @@ static char *put(char *out, const char *bytes, size_t len)
     return out + len;
 }
 
-static unsigned digits_of(uint64_t number)
+/* The decimal digits of number end where out ends; returns where they begin. */
+static const char *digits_of(uint64_t number, char out[DECIMAL_BYTES])
 {
-    unsigned digits = 1;
-    for (; number >= 10; number /= 10)
-        digits++;
-    return digits;
-}
-
-static char *put_digits(char *out, uint64_t number, unsigned digits)
-{
-    for (unsigned i = digits; i-- > 0; number /= 10)
-        out[i] = (char)('0' + number % 10);
-    return out + digits;
+    char *at = out + DECIMAL_BYTES;
+    do {
+        *--at = (char)('0' + number % 10);
+        number /= 10;
+    } while (number);
+    return at;
 }
 
 static char *put_end(char *out)
@@ -97,8 +94,10 @@ static char *put_end(char *out)
 /* "$7\r\n", or "*7\r\n". */
 static char *put_head(char *out, char type, size_t count)
 {
+    char digits[DECIMAL_BYTES];
+    const char *first = digits_of(count, digits);
     *out++ = type;
-    return put_end(put_digits(out, count, digits_of(count)));
+    return put_end(put(out, first, (size_t)(digits + DECIMAL_BYTES - first)));
 }
 
 static char *put_word(char *out, const char *text, size_t len)
@@ -108,8 +107,9 @@ static char *put_word(char *out, const char *text, size_t len)
 
 static char *put_number(char *out, uint64_t number)
 {
-    unsigned digits = digits_of(number);
-    return put_end(put_digits(put_head(out, '$', digits), number, digits));
+    char digits[DECIMAL_BYTES];
+    const char *first = digits_of(number, digits);
+    return put_word(out, first, (size_t)(digits + DECIMAL_BYTES - first));
 }
 
 static char *put_token(char *out, const struct token *token)
@@ -236,21 +236,18 @@ static unsigned shape_of(const struct command *command)
     return command->verb;
 }
 
-char *resp_command(const struct resp_format *format, const struct command *command, size_t *len)
+size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *format,
+                    const struct command *command)
 {
     const struct shape *shape = &format->shape[shape_of(command)];
-    char bytes[RESP_COMMAND_BYTES], *out = bytes;
+    char *at = out;
     for (unsigned i = 0; i < shape->pieces; i++) {
         const struct piece *piece = &shape->piece[i];
-        out = put(out, shape->fixed + piece->at, piece->len);
-        out = put_value(out, format, piece->what, command);
+        at = put(at, shape->fixed + piece->at, piece->len);
+        at = put_value(at, format, piece->what, command);
     }
-    *len = (size_t)(out - bytes);
-    assert(*len <= sizeof bytes);
-    char *copy = malloc(*len);
-    if (copy)
-        memcpy(copy, bytes, *len);
-    return copy;
+    assert(at <= out + RESP_COMMAND_BYTES);
+    return (size_t)(at - out);
 }
 
 /* ---- what the transport says on its own: rarely, and of any length ---- */
@@ -282,9 +279,8 @@ char *resp_auth(const char *user, const char *password, size_t *len)
 char *resp_select(int db, size_t *len)
 {
     assert(db >= 0);
-    char number[21] = "";
-    put_digits(number, (uint64_t)db, digits_of((uint64_t)db));
-    const char *words[] = {"SELECT", number};
+    char number[DECIMAL_BYTES + 1] = "";
+    const char *words[] = {"SELECT", digits_of((uint64_t)db, number)};
     return words_bytes(words, 2, len);
 }
 

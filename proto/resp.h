@@ -19,12 +19,12 @@ enum { RESP_COMMAND_BYTES = 1024 }; /* no command is longer */
 struct resp_format *resp_format_new(const char *key_prefix); /* NULL: no memory */
 void resp_format_free(struct resp_format *format);
 
-/* The bytes of one command; NULL: no memory. *len gets the length; free with
- * resp_bytes_free(). The same bytes go to every master. */
-char *resp_command(const struct resp_format *format, const struct command *command, size_t *len);
+/* Writes the bytes of one command and returns how many they are. The same go to every master. */
+size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *format,
+                    const struct command *command);
 
-/* What the transport says on its own at the start of a connection. user may be NULL or
- * empty: AUTH with the password alone. */
+/* What the transport says on its own at the start of a connection; NULL: no memory. *len gets the length; free
+ * with resp_bytes_free(). user may be NULL or empty: AUTH with the password alone. */
 char *resp_auth(const char *user, const char *password, size_t *len);
 char *resp_select(int db, size_t *len);
 

@@ -33,17 +33,16 @@ static void check_command(const struct request *request, enum command_verb verb,
     struct command command = {.verb = verb, .name = request->name, .token = request->token, .number = 10000};
     const struct resp_reply *reply;
     const char *why;
-    size_t len;
+    char bytes[RESP_COMMAND_BYTES];
     if (!format)
         format = resp_format_new("redlock:");
-    char *bytes = resp_command(format, &command, &len);
+    size_t len = resp_command(bytes, format, &command);
     struct resp_reader *reader = resp_reader_new();
-    assert(bytes && reader && resp_reader_feed(reader, bytes, len) == 0);
+    assert(reader && resp_reader_feed(reader, bytes, len) == 0);
     assert(resp_reader_next(reader, &reply, &why) == 1);
     assert(reply->type == RESP_ARRAY && reply->integer == words);
     assert(resp_reader_next(reader, &reply, &why) == 0);
     resp_reader_free(reader);
-    resp_bytes_free(bytes);
 }
 
 static void check_time(int64_t ms)

@@ -108,11 +108,8 @@ static inline void ask(struct resp_format *format, const struct store_command *w
     command.name.text[1] = (char)('0' + what->name);
     token_fill(&command.token, what->tok);
     token_fill(&command.to, what->to);
-    size_t len = 0;
-    char *bytes = resp_command(format, &command, &len);
-    ck_assert_ptr_nonnull(bytes);
-    resp_vote(what->verb, ask_bytes(bytes, len), vote);
-    resp_bytes_free(bytes);
+    char bytes[RESP_COMMAND_BYTES];
+    resp_vote(what->verb, ask_bytes(bytes, resp_command(bytes, format, &command)), vote);
 }
 
 static inline bool same(enum command_verb verb, const struct vote *real, const struct vote *modelled)

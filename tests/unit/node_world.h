@@ -34,10 +34,8 @@ static bool send_when_connected;
 static inline void send_command(enum command_verb verb, uint64_t number, uint64_t ref)
 {
     struct command command = {.verb = verb, .number = number, .name = {.len = 3, .text = "job"}, .bucket = 1};
-    size_t len;
-    char *bytes = resp_command(format, &command, &len);
-    node_send(node, bytes, len, verb, ref);
-    resp_bytes_free(bytes);
+    char bytes[RESP_COMMAND_BYTES];
+    node_send(node, bytes, resp_command(bytes, format, &command), verb, ref);
 }
 
 static inline void on_connected(void *arg, unsigned index, uint32_t connection)

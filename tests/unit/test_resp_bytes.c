@@ -31,10 +31,12 @@ static const struct {
      "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_MOVE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$40\r\n" TO_TEXT "\r\n"},
     {COMMAND_ZADD, FENCE_MAX,
-     "*6\r\n$4\r\nZADD\r\n$12\r\nlock:,fences\r\n$2\r\nGT\r\n$2\r\nCH\r\n$16\r\n9007199254740991\r\n$5\r\n16383\r\n"},
+     "*6\r\n$4\r\nZADD\r\n$12\r\nlock:,fences\r\n$2\r\nGT\r\n$2\r\nCH\r\n$16\r\n9007199254740991\r\n$"
+     "5\r\n16383\r\n"},
     {COMMAND_ZSCORE, 0, "*3\r\n$6\r\nZSCORE\r\n$12\r\nlock:,fences\r\n$5\r\n16383\r\n"},
     {COMMAND_RELEASE, 0,
-     "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n"},
+     "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
+     "\r\n"},
     {COMMAND_EXTEND, 0,
      "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_EXTEND "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$1\r\n0\r\n"},
@@ -42,21 +44,24 @@ static const struct {
      "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_CHECK "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT "\r\n"},
 };
 
-static void is_bytes(char *bytes, size_t len, const char *expected)
+static void is_bytes(const char *bytes, size_t len, const char *expected)
 {
     ck_assert_ptr_nonnull(bytes);
     ck_assert_uint_eq(len, strlen(expected));
     ck_assert_mem_eq(bytes, expected, len);
-    resp_bytes_free(bytes);
+}
+
+static void is_command(const struct resp_format *format, const struct command *command, const char *expected)
+{
+    char bytes[RESP_COMMAND_BYTES];
+    is_bytes(bytes, resp_command(bytes, format, command), expected);
 }
 
 START_TEST(commands_as_bytes)
 {
     struct resp_format *format = resp_format_new("lock:");
-    size_t len;
     struct command command = command_of(golden[_i].verb, "job", golden[_i].number);
-    char *bytes = resp_command(format, &command, &len);
-    is_bytes(bytes, len, golden[_i].bytes);
+    is_command(format, &command, golden[_i].bytes);
     resp_format_free(format);
 }
 END_TEST
@@ -64,13 +69,12 @@ END_TEST
 START_TEST(a_release_that_asks)
 {
     struct resp_format *format = resp_format_new("lock:");
-    size_t len;
     struct command command = command_of(COMMAND_RELEASE, "job", 0);
     command_to(&command);
-    char *bytes = resp_command(format, &command, &len);
-    is_bytes(bytes, len,
-             "*7\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$14\r\nlock:,want:job\r\n"
-             "$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TO_TEXT "\r\n");
+    is_command(format, &command,
+               "*7\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE
+               "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$14\r\nlock:,want:job\r\n"
+               "$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TO_TEXT "\r\n");
     resp_format_free(format);
 }
 END_TEST
@@ -102,8 +106,8 @@ START_TEST(lengths_are_true)
         command.name.len = (uint8_t)(i / (COMMAND_MOVE + 2u));
         if (asking)
             command_to(&command);
-        size_t len, words, bytes_of_word;
-        char *bytes = resp_command(format, &command, &len);
+        char bytes[RESP_COMMAND_BYTES];
+        size_t words, bytes_of_word, len = resp_command(bytes, format, &command);
         ck_assert_uint_le(len, RESP_COMMAND_BYTES);
         const char *at = take_length(bytes, '*', &words);
         int key = snprintf(want, sizeof want, "%s%.*s", prefix, (int)command.name.len, name);
@@ -117,7 +121,6 @@ START_TEST(lengths_are_true)
         }
         ck_assert_ptr_eq(at, bytes + len);
         ck_assert(key_seen);
-        resp_bytes_free(bytes);
     }
     resp_format_free(format);
 }
@@ -130,18 +133,15 @@ START_TEST(commands_of_the_longest_words)
     memset(name, 'n', NAME_BYTES);
     struct resp_format *format = resp_format_new(prefix);
     struct command command = command_of(COMMAND_SET, name, UINT64_MAX);
-    size_t len;
-    char *bytes = resp_command(format, &command, &len);
     char expected[512];
     snprintf(expected, sizeof expected,
              "*6\r\n$3\r\nSET\r\n$264\r\n%s%s\r\n$40\r\n" TOKEN_TEXT
              "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$20\r\n18446744073709551615\r\n",
              prefix, name);
-    is_bytes(bytes, len, expected);
+    is_command(format, &command, expected);
     command = command_of(COMMAND_ZSCORE, name, 0);
-    bytes = resp_command(format, &command, &len);
     snprintf(expected, sizeof expected, "*3\r\n$6\r\nZSCORE\r\n$71\r\n%s,fences\r\n$5\r\n16383\r\n", prefix);
-    is_bytes(bytes, len, expected);
+    is_command(format, &command, expected);
     resp_format_free(format);
 }
 END_TEST
@@ -151,12 +151,16 @@ START_TEST(login_as_bytes)
     size_t len;
     char *bytes = resp_auth("", "se cret", &len);
     is_bytes(bytes, len, "*2\r\n$4\r\nAUTH\r\n$7\r\nse cret\r\n");
+    resp_bytes_free(bytes);
     bytes = resp_auth(NULL, "x", &len);
     is_bytes(bytes, len, "*2\r\n$4\r\nAUTH\r\n$1\r\nx\r\n");
+    resp_bytes_free(bytes);
     bytes = resp_auth("me", "x", &len);
     is_bytes(bytes, len, "*3\r\n$4\r\nAUTH\r\n$2\r\nme\r\n$1\r\nx\r\n");
+    resp_bytes_free(bytes);
     bytes = resp_select(15, &len);
     is_bytes(bytes, len, "*2\r\n$6\r\nSELECT\r\n$2\r\n15\r\n");
+    resp_bytes_free(bytes);
 }
 END_TEST
 

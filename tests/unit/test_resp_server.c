@@ -18,7 +18,7 @@ static void server_teardown(void)
     resp_format_free(format);
 }
 
-static struct resp_reply exchange(char *bytes, size_t len)
+static struct resp_reply exchange(const char *bytes, size_t len)
 {
     struct resp_reader *reader = resp_reader_new();
     const struct resp_reply *reply = NULL;
@@ -26,7 +26,6 @@ static struct resp_reply exchange(char *bytes, size_t len)
     int got, fd = server_connect(&server);
     ck_assert_int_ge(fd, 0);
     server_write(fd, bytes, len);
-    resp_bytes_free(bytes);
     while ((got = resp_reader_next(reader, &reply, &why)) == 0) {
         char in[4096];
         ssize_t n = recv(fd, in, sizeof in, 0);
@@ -42,9 +41,8 @@ static struct resp_reply exchange(char *bytes, size_t len)
 
 static struct vote run_command(const struct command *command)
 {
-    size_t len;
-    char *bytes = resp_command(format, command, &len);
-    struct resp_reply reply = exchange(bytes, len);
+    char bytes[RESP_COMMAND_BYTES];
+    struct resp_reply reply = exchange(bytes, resp_command(bytes, format, command));
     struct vote vote;
     resp_vote(command->verb, &reply, &vote);
     return vote;
@@ -85,6 +83,7 @@ static void load_scripts(void)
         size_t len;
         char *bytes = resp_script_load(i, &len);
         struct resp_reply reply = exchange(bytes, len);
+        resp_bytes_free(bytes);
         ck_assert_int_eq(reply.type, RESP_STRING);
         ck_assert_str_eq(reply.text, resp_script_sha1(i));
     }
