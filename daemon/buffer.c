@@ -1,6 +1,5 @@
 #include "daemon/buffer.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,16 +8,9 @@
 
 enum { BUFFER_MIN_BYTES = 1024 };
 
-size_t buffer_len(const struct buffer *b)
-{
-    return b->end - b->start;
-}
-
-char *buffer_reserve(struct buffer *b, size_t len)
+char *buffer_make_room(struct buffer *b, size_t len)
 {
     size_t used = buffer_len(b);
-    if (b->bytes && b->capacity - b->end >= len)
-        return b->bytes + b->end;
     if (b->bytes && b->start && b->capacity - used >= len && used <= b->start) {
         /* Half or more of it was written: move the rest to the front rather than grow. */
         memcpy(b->bytes, b->bytes + b->start, used);
@@ -39,12 +31,6 @@ char *buffer_reserve(struct buffer *b, size_t len)
     free(b->bytes);
     *b = (struct buffer){.bytes = bytes, .start = 0, .end = used, .capacity = capacity};
     return bytes + used;
-}
-
-void buffer_commit(struct buffer *b, size_t len)
-{
-    assert(b->capacity - b->end >= len);
-    b->end += len;
 }
 
 int buffer_append(struct buffer *b, const void *bytes, size_t len)

@@ -2,6 +2,7 @@
 #ifndef REDLOCKD_BUFFER_H
 #define REDLOCKD_BUFFER_H
 
+#include <assert.h>
 #include <stddef.h>
 
 struct buffer {
@@ -11,13 +12,31 @@ struct buffer {
     size_t capacity;
 };
 
+static inline size_t buffer_len(const struct buffer *b)
+{
+    return b->end - b->start;
+}
+
+/* Makes room for len more bytes at the end and returns it; NULL: no memory. */
+char *buffer_make_room(struct buffer *b, size_t len);
+
 /* Room for len more bytes at the end; NULL: no memory. */
-char *buffer_reserve(struct buffer *b, size_t len);
+static inline char *buffer_reserve(struct buffer *b, size_t len)
+{
+    if (b->bytes && b->capacity - b->end >= len)
+        return b->bytes + b->end;
+    return buffer_make_room(b, len);
+}
+
 /* len bytes of what buffer_reserve() gave have been filled. */
-void buffer_commit(struct buffer *b, size_t len);
+static inline void buffer_commit(struct buffer *b, size_t len)
+{
+    assert(b->capacity - b->end >= len);
+    b->end += len;
+}
+
 /* 0, or -1: no memory. */
 int buffer_append(struct buffer *b, const void *bytes, size_t len);
-size_t buffer_len(const struct buffer *b);
 
 /* Writes what it can to a non-blocking socket (MSG_NOSIGNAL): the number of bytes
  * written, which may be 0 on EAGAIN, or -1 with errno. */

@@ -2,11 +2,12 @@
 #ifndef REDLOCKD_EXPECTED_H
 #define REDLOCKD_EXPECTED_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum expected_kind {
-    EXPECTED_VOTE,   /* detail: enum command_verb */
+    EXPECTED_VOTE, /* detail: enum command_verb */
     EXPECTED_AUTH,
     EXPECTED_SELECT,
     EXPECTED_SCRIPT, /* SCRIPT LOAD; detail: which */
@@ -25,11 +26,34 @@ struct expected_ring {
     uint64_t popped;
 };
 
-size_t expected_count(const struct expected_ring *ring);
+static inline size_t expected_count(const struct expected_ring *ring)
+{
+    return (size_t)(ring->pushed - ring->popped);
+}
+
+/* Twice the room. 0, or -1: no memory. */
+int expected_grow(struct expected_ring *ring);
+
 /* 0, or -1: no memory. */
-int expected_push(struct expected_ring *ring, enum expected_kind kind, unsigned detail, uint64_t ref);
+static inline int expected_push(struct expected_ring *ring, enum expected_kind kind, unsigned detail,
+                                uint64_t ref)
+{
+    if (expected_count(ring) == ring->capacity && expected_grow(ring) < 0)
+        return -1;
+    struct expected *slot = &ring->list[ring->pushed++ & (ring->capacity - 1)];
+    slot->ref = ref;
+    slot->kind = (uint8_t)kind;
+    slot->detail = (uint8_t)detail;
+    return 0;
+}
+
 /* There must be one. */
-struct expected expected_pop(struct expected_ring *ring);
+static inline struct expected expected_pop(struct expected_ring *ring)
+{
+    assert(expected_count(ring));
+    return ring->list[ring->popped++ & (ring->capacity - 1)];
+}
+
 /* Forgets all and gives the memory back where it is much. */
 void expected_clear(struct expected_ring *ring);
 void expected_free(struct expected_ring *ring);

@@ -39,11 +39,13 @@ void node_append(struct node *n, const char *bytes, size_t len, enum expected_ki
 {
     if (n->broken)
         return;
-    if (!bytes || !buffer_reserve(&n->out, len) || expected_push(&n->expected, kind, detail, ref) < 0) {
+    char *room = bytes ? buffer_reserve(&n->out, len) : NULL;
+    if (!room || expected_push(&n->expected, kind, detail, ref) < 0) {
         n->broken = true;
         return;
     }
-    buffer_append(&n->out, bytes, len);
+    memcpy(room, bytes, len);
+    buffer_commit(&n->out, len);
 }
 
 void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail)

@@ -1,5 +1,6 @@
-/* What a master answers, fed as it comes and fed in pieces: the same replies, and nothing but
- * votes that its command can have. The first byte seeds the pieces' sizes; byte 1 with n and c
+/* What a master answers, fed as it comes, in pieces and byte by byte (where the reader's own way for short
+ * lines finds no whole one, and hiredis reads all): the same replies, and nothing but votes that its command can
+ * have. The first byte seeds the pieces' sizes; byte 1 with n and c
  * stands for 256 n times c, so that small files reach the limits. */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "proto/resp.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { REPLIES = 4096, BYTES = 192 * 1024 };
+enum { REPLIES = 4096, BYTES = 192 * 1024, ALONE_BYTES = 4096 };
 
 static const unsigned kinds[] = {
     [COMMAND_CLIENT_ID] = 1u << VOTE_NUMBER,
@@ -92,6 +93,7 @@ static uint32_t check_reply(const struct resp_reply *reply)
     for (unsigned verb = COMMAND_CLIENT_ID; verb <= COMMAND_MOVE; verb++)
         check_vote((enum command_verb)verb, reply);
     uint32_t sum = digest(2166136261u, reply->text, reply->text_len);
+    sum = digest(sum, &reply->has_info, sizeof reply->has_info);
     sum = digest(sum, &reply->whole_len, sizeof reply->whole_len);
     if (reply->type == RESP_ARRAY)
         sum = digest(sum, reply->decimal, sizeof reply->decimal);
@@ -99,11 +101,14 @@ static uint32_t check_reply(const struct resp_reply *reply)
     return digest(sum, &reply->integer, sizeof reply->integer);
 }
 
-/* seed 0: all at once. */
+enum { AT_ONCE = 0, BYTES_ALONE = 0xffffffff };
+
 static size_t next_piece(uint32_t *seed, size_t left)
 {
-    if (*seed == 0)
+    if (*seed == AT_ONCE)
         return left;
+    if (*seed == BYTES_ALONE)
+        return 1;
     *seed = *seed * 1664525u + 1013904223u;
     size_t limit = *seed >> 31 ? 8 : 4096;
     size_t piece = 1 + (*seed >> 8) % limit;
@@ -166,8 +171,13 @@ int HARNESS(fuzz_resp)(const uint8_t *data, size_t size)
     size_t len = expand(in, bytes);
 
     (void)info_parse(bytes, len, &info);
-    unsigned n = read_all(bytes, len, seed, pieces, &pieces_broken);
-    unsigned m = read_all(bytes, len, 0, whole, &whole_broken);
+    unsigned n = read_all(bytes, len, AT_ONCE, whole, &whole_broken);
+    unsigned m = read_all(bytes, len, seed, pieces, &pieces_broken);
+    assert(n == m && memcmp(whole, pieces, n * sizeof whole[0]) == 0);
+    assert(n == REPLIES || whole_broken == pieces_broken);
+    if (len > ALONE_BYTES)
+        return 0;
+    m = read_all(bytes, len, BYTES_ALONE, pieces, &pieces_broken);
     assert(n == m && memcmp(whole, pieces, n * sizeof whole[0]) == 0);
     assert(n == REPLIES || whole_broken == pieces_broken);
     return 0;
