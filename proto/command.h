@@ -120,6 +120,7 @@ struct master_info {
     bool loading;
 };
 
+/* What its kind does not name is undefined. */
 struct vote {
     enum vote_kind kind;
     enum vote_error error; /* VOTE_ERROR */

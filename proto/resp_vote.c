@@ -228,7 +228,9 @@ static void vote_error(enum command_verb verb, const struct resp_reply *reply, s
 
 void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vote *vote)
 {
-    *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_OTHER};
+    vote->kind = VOTE_ERROR;
+    vote->error = ERROR_OTHER;
+    vote->number = 0;
     if (reply->type == RESP_ERROR) {
         vote_error(verb, reply, vote);
         return;
