@@ -19,7 +19,8 @@
 enum {
     STEPS_A_TURN = 1024, /* of queued work, then I/O gets its turn */
     FLUSHES_A_TURN = 4,
-    TIMER_MAX_MS = 1000,  /* the timer does not count while the host sleeps: late by no more than this */
+    TIMER_MAX_MS = 1000, /* the timer does not count while the host sleeps: late by no more than this */
+    WALL_FRESH_US = 1000,
     LAST_WORDS_MS = 1000, /* for clients to read !LOST reason=drain */
 };
 
@@ -36,6 +37,9 @@ struct loop {
     struct conn_handler conn_handler;
     struct loop_view view;
     struct event *timer;
+    int64_t now_ms;        /* CLOCK_BOOTTIME as read last: in this turn */
+    int64_t wall_read_us;  /* on CLOCK_BOOTTIME ... */
+    int64_t wall_ahead_us; /* ... and how much more the wall clock showed then */
     int64_t armed_ms;      /* when the timer fires; INT64_MAX: it does not */
     int64_t drained_by_ms; /* the latest end of a drain */
     struct loop_log log;
@@ -82,6 +86,20 @@ static void carry_out(struct loop *loop, const struct action *action)
     }
 }
 
+/* CLOCK_BOOTTIME is read for each step: validity hangs on it. The wall clock, of which only fences are made, is
+ * taken to go along with it for a millisecond: also if we were stopped between the two readings, what is
+ * taken for the wall clock's time is not off by more. */
+static void read_clocks(struct loop *loop)
+{
+    int64_t boot_us = clock_boot_us();
+    if (boot_us - loop->wall_read_us >= WALL_FRESH_US) {
+        loop->wall_read_us = boot_us;
+        loop->wall_ahead_us = clock_wall_us() - boot_us;
+    }
+    loop->event.wall_us = boot_us + loop->wall_ahead_us;
+    loop->event.now_ms = loop->now_ms = boot_us / 1000;
+}
+
 /* Neither node_send() nor conns_reply() calls back, so steps never nest. */
 static void step(struct loop *loop, enum event_kind kind)
 {
@@ -90,8 +108,7 @@ static void step(struct loop *loop, enum event_kind kind)
     if (actions->random_used)
         clock_random(event->random);
     event->kind = kind;
-    event->now_ms = clock_boot_ms();
-    event->wall_us = clock_wall_us();
+    read_clocks(loop);
     coordinator_step(loop->coordinator, event, actions);
     loop->active |= actions->count > 0;
     for (unsigned i = 0; i < actions->count; i++)
@@ -199,11 +216,11 @@ static void on_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_
 
 /* ---- the end of a turn ---- */
 
+/* What came due since the clock was read last does so at the next turn, at once. */
 static void queued_work(struct loop *loop)
 {
     for (unsigned i = 0; i < STEPS_A_TURN; i++) {
-        int64_t deadline_ms = coordinator_deadline(loop->coordinator);
-        if (deadline_ms == INT64_MAX || deadline_ms > clock_boot_ms())
+        if (coordinator_deadline(loop->coordinator) > loop->now_ms)
             return;
         step(loop, EVENT_TIMER);
     }
@@ -226,17 +243,17 @@ static void flush(struct loop *loop)
 
 static void arm_timer(struct loop *loop)
 {
-    int64_t now_ms = clock_boot_ms();
-    int64_t at_ms = loop->active ? now_ms : coordinator_deadline(loop->coordinator);
+    int64_t at_ms = loop->active ? loop->now_ms : coordinator_deadline(loop->coordinator);
     if (loop->draining && loop->drained_by_ms < at_ms)
         at_ms = loop->drained_by_ms;
-    if (at_ms > now_ms + TIMER_MAX_MS)
-        at_ms = now_ms + TIMER_MAX_MS;
+    if (at_ms > loop->now_ms + TIMER_MAX_MS)
+        at_ms = loop->now_ms + TIMER_MAX_MS;
     /* It fires early and is armed again: cheaper than moving it each turn. One that should have fired is not
      * to be waited for: its clock stood still while the host slept. */
-    if (at_ms >= loop->armed_ms && loop->armed_ms > now_ms)
+    if (at_ms >= loop->armed_ms && loop->armed_ms > loop->now_ms)
         return;
-    int64_t left_ms = at_ms > now_ms ? at_ms - now_ms : 0;
+    loop->now_ms = clock_boot_ms();
+    int64_t left_ms = at_ms > loop->now_ms ? at_ms - loop->now_ms : 0;
     struct timeval left = {.tv_sec = left_ms / 1000, .tv_usec = left_ms % 1000 * 1000};
     loop->armed_ms = at_ms;
     if (evtimer_add(loop->timer, &left) < 0) /* no memory: at once rather than never */
@@ -293,7 +310,8 @@ static void end_turn(struct loop *loop)
 static int wait_for_events(struct loop *loop)
 {
     int failed = event_base_loop(loop->base, EVLOOP_ONCE);
-    if (failed >= 0 && coordinator_deadline(loop->coordinator) <= clock_boot_ms())
+    loop->now_ms = clock_boot_ms();
+    if (failed >= 0 && coordinator_deadline(loop->coordinator) <= loop->now_ms)
         failed = event_base_loop(loop->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
     return failed;
 }

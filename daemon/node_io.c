@@ -11,6 +11,7 @@ enum {
     READ_BYTES = 64 * 1024,
     READS = 4, /* most reads of a wake-up: others want their turn */
     RTT_WEIGHT = 8,
+    RTT_EVERY = 16, /* commands: between two samples, since each reads the clock twice */
 };
 
 /* ---- writing ---- */
@@ -58,7 +59,8 @@ void node_send(struct node *n, const char *bytes, size_t len, enum command_verb 
 {
     if (n->state != NODE_READY)
         return;
-    if (n->rtt_sent_us < 0) {
+    bool due = n->rtt_us < 0 || n->expected.pushed - n->rtt_sample >= RTT_EVERY;
+    if (n->rtt_sent_us < 0 && due) {
         n->rtt_sent_us = 0;
         n->rtt_sample = n->expected.pushed;
     }

@@ -1,5 +1,7 @@
 /* In place of daemon/clock.c: a time that is told, chance that repeats. */
 #include "daemon/clock.h"
+#include <string.h>
+
 #include "tests/bench/instr.h"
 
 static int64_t now_us = INT64_C(1000000000);
@@ -42,8 +44,10 @@ static uint64_t chance(void)
 
 void clock_random(uint8_t out[32])
 {
-    for (unsigned i = 0; i < 32; i++)
-        out[i] = (uint8_t)(chance() >> 32);
+    for (unsigned i = 0; i < 32; i += 8) {
+        uint64_t drawn = chance();
+        memcpy(out + i, &drawn, 8);
+    }
 }
 
 uint32_t clock_random_below(uint32_t n)
