@@ -33,9 +33,13 @@ static inline masters_t masters_all(unsigned masters)
     return (masters_t)((1u << masters) - 1);
 }
 
+/* In sums of 2, 4, 8 and 16 bits: the compiler's own is a call where the processor may lack the instruction. */
 static inline unsigned masters_count(masters_t set)
 {
-    return (unsigned)__builtin_popcount(set);
+    unsigned sums = set - ((set >> 1) & 0x5555u);
+    sums = (sums & 0x3333u) + ((sums >> 2) & 0x3333u);
+    sums = (sums + (sums >> 4)) & 0x0f0fu;
+    return (sums + (sums >> 8)) & 0x1fu;
 }
 
 static inline masters_t masters_without(masters_t set, masters_t out)

@@ -38,6 +38,12 @@ START_TEST(sets_of_masters)
     ck_assert_uint_eq(masters_bit(MASTERS - 1), 0x4000);
     for (unsigned n = 1; n <= MASTERS; n++)
         ck_assert_uint_eq(masters_count(masters_all(n)), n);
+    for (unsigned set = 0; set <= UINT16_MAX; set++) {
+        unsigned count = 0;
+        for (unsigned i = 0; i < 16; i++)
+            count += set >> i & 1u;
+        ck_assert_msg(masters_count((masters_t)set) == count, "%#x", set);
+    }
     ck_assert_uint_eq(masters_without(0x1f, 0x15), 0x0a);
     ck_assert_uint_eq(masters_without(0x05, 0x1f), 0);
     ck_assert_uint_eq(masters_without(0, 0x7fff), 0);
