@@ -235,6 +235,28 @@ START_TEST(bytes_outside_ascii_text_are_badline)
 }
 END_TEST
 
+/* Wherever it stands, and alone or beside another that undoes it. */
+START_TEST(bytes_outside_ascii_text_at_any_place)
+{
+    char line[40];
+    for (size_t len = 8; len < sizeof line; len += 7)
+        for (size_t at = 6; at < len; at++)
+            for (int byte = 0; byte < 256; byte++) {
+                memset(line, 'x', len);
+                memcpy(line, "LOCK ", 5);
+                line[at] = (char)byte;
+                bool bad = strncmp(answer_bytes(line, len), "-BADLINE", 8) == 0;
+                ck_assert_msg(bad == (byte < 0x20 || byte > 0x7e), "byte 0x%02x at %zu of %zu", (unsigned)byte, at,
+                              len);
+                if (at + 1 < len) {
+                    line[at + 1] = (char)(byte ^ 0xff);
+                    bad = strncmp(answer_bytes(line, len), "-BADLINE", 8) == 0;
+                    ck_assert_msg(bad, "bytes 0x%02x and its opposite at %zu of %zu", (unsigned)byte, at, len);
+                }
+            }
+}
+END_TEST
+
 START_TEST(a_line_is_too_long_from_1024_bytes_on)
 {
     char line[LINE_BYTES + 1];
@@ -459,6 +481,7 @@ static Suite *line_suite(void)
     tcase_add_test(words, show_takes_its_words_in_any_case);
     tcase_add_test(words, a_token_is_read_in_either_case);
     tcase_add_test(refusals, bytes_outside_ascii_text_are_badline);
+    tcase_add_test(refusals, bytes_outside_ascii_text_at_any_place);
     tcase_add_test(refusals, a_line_is_too_long_from_1024_bytes_on);
     tcase_add_test(refusals, a_tag_that_cannot_be_read_is_badtag);
     tcase_add_test(refusals, an_unknown_verb_is_named_and_help_offered);
