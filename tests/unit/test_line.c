@@ -238,21 +238,19 @@ END_TEST
 /* Wherever it stands, and alone or beside another that undoes it. */
 START_TEST(bytes_outside_ascii_text_at_any_place)
 {
+    static const unsigned char bytes[] = {0, 1, 0x1f, 0x20, 0x7e, 0x7f, 0x80, 0x9f, 0xa0, 0xfe, 0xff};
     char line[40];
     for (size_t len = 8; len < sizeof line; len += 7)
-        for (size_t at = 6; at < len; at++)
-            for (int byte = 0; byte < 256; byte++) {
+        for (size_t at = 6; at + 1 < len; at++)
+            for (size_t i = 0; i < sizeof bytes * sizeof bytes; i++) {
+                unsigned char one = bytes[i % sizeof bytes], two = bytes[i / sizeof bytes];
                 memset(line, 'x', len);
                 memcpy(line, "LOCK ", 5);
-                line[at] = (char)byte;
-                bool bad = strncmp(answer_bytes(line, len), "-BADLINE", 8) == 0;
-                ck_assert_msg(bad == (byte < 0x20 || byte > 0x7e), "byte 0x%02x at %zu of %zu", (unsigned)byte, at,
-                              len);
-                if (at + 1 < len) {
-                    line[at + 1] = (char)(byte ^ 0xff);
-                    bad = strncmp(answer_bytes(line, len), "-BADLINE", 8) == 0;
-                    ck_assert_msg(bad, "bytes 0x%02x and its opposite at %zu of %zu", (unsigned)byte, at, len);
-                }
+                line[at] = (char)one;
+                line[at + 1] = (char)two;
+                bool bad = one < 0x20 || one > 0x7e || two < 0x20 || two > 0x7e;
+                bool refused = strncmp(answer_bytes(line, len), "-BADLINE", 8) == 0;
+                ck_assert_msg(refused == bad, "bytes 0x%02x 0x%02x at %zu of %zu", one, two, at, len);
             }
 }
 END_TEST
