@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/master.h"
 #include "daemon/coordinator/mutant.h"
@@ -36,7 +37,8 @@ static bool make_tables(struct coordinator *c)
         (uint64_t)config->max_waiters + names + config->max_locks + sessions + undo + MASTERS + 1;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names)) &&
-           pool_init(&c->leases, sizeof(struct lease), capacity(config->max_locks)) &&
+           pool_init(&c->leases, sizeof(struct lease) + config->masters * sizeof(int64_t),
+                     capacity(config->max_locks)) &&
            pool_init(&c->rounds, sizeof(struct round), capacity(2 * names + SPARE)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
@@ -227,6 +229,10 @@ static void vote(struct coordinator *c, const struct core_event *event)
         master_refused(c, m, event->verb, event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
     if (event->verb <= COMMAND_GROUP_NEW) {
         master_told(c, m, event->verb, &event->vote);
+    } else if (event->verb == COMMAND_HEAL) {
+        struct lease *lease = pool_find(&c->leases, event->ref);
+        if (lease != NULL)
+            heal_done(c, lease, event->master, &event->vote);
     } else if (event->verb == COMMAND_RELEASE) {
         struct release *release = pool_find(&c->releases, event->ref);
         if (release != NULL)

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
@@ -9,24 +10,24 @@
 static void ask(struct coordinator *c, struct round *round)
 {
     bool checking = round->phase == ROUND_CHECKING;
-    round->votes = c->voters;
-    round->tally = (struct tally){.asked = c->extenders};
     struct lease *lease = pool_find(&c->leases, round->lease);
+    round->votes = heal_counted(c, lease);
+    round->tally = (struct tally){.asked = c->extenders};
     if (lease != NULL && round->ttl_ms > lease->longest_ms)
         lease->longest_ms = round->ttl_ms;
     round_send(c, round, checking ? COMMAND_CHECK : COMMAND_EXTEND, c->extenders,
                checking ? 0 : (uint64_t)round->ttl_ms);
 }
 
-static bool quorum_may_vote(const struct coordinator *c)
+static bool quorum_may_vote(struct coordinator *c, struct lease *lease)
 {
-    return masters_count(c->voters) >= c->quorum;
+    return masters_count(heal_counted(c, lease)) >= c->quorum;
 }
 
 void extend_renew(struct coordinator *c, struct lease *lease)
 {
     struct round *round = NULL;
-    if (quorum_may_vote(c))
+    if (quorum_may_vote(c, lease))
         round = round_begin(c, ROUND_EXTENDING, lease->resource->name, &lease->token, lease->ttl_ms);
     if (round == NULL) {
         lease_not_renewed(c, lease);
@@ -42,9 +43,10 @@ void extend_renew(struct coordinator *c, struct lease *lease)
 /* ---- requests ---- */
 
 static struct round *request_begin(struct coordinator *c, uint64_t session, uint64_t request,
-                                   const struct request *what, enum round_phase phase, int64_t ttl_ms)
+                                   const struct request *what, struct lease *lease, int64_t ttl_ms)
 {
-    if (!quorum_may_vote(c)) {
+    enum round_phase phase = lease != NULL ? ROUND_EXTENDING : ROUND_CHECKING;
+    if (!quorum_may_vote(c, lease)) {
         c->stats.refused_noquorum++;
         action_noquorum(c, action_reply(c, session, request, REPLY_NOQUORUM, &what->name), NULL);
         return NULL;
@@ -69,8 +71,7 @@ void extend_request(struct coordinator *c, uint64_t session, uint64_t request, c
 {
     int64_t known_ms = lease != NULL ? lease->ttl_ms : c->config.default_ttl_ms;
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : known_ms;
-    enum round_phase phase = lease != NULL ? ROUND_EXTENDING : ROUND_CHECKING;
-    struct round *round = request_begin(c, session, request, what, phase, ttl_ms);
+    struct round *round = request_begin(c, session, request, what, lease, ttl_ms);
     if (round == NULL)
         return;
     c->stats.extends++;
@@ -83,7 +84,7 @@ void extend_request(struct coordinator *c, uint64_t session, uint64_t request, c
 
 void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what)
 {
-    struct round *round = request_begin(c, session, request, what, ROUND_CHECKING, 0);
+    struct round *round = request_begin(c, session, request, what, NULL, 0);
     if (round == NULL)
         return;
     c->stats.checks++;
@@ -162,8 +163,10 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
 {
     struct lease *lease = lease_of(c, round);
     bool extended = round->phase == ROUND_EXTENDING;
-    if (lease != NULL && extended)
+    if (lease != NULL && extended) {
         until_ms = lease_extended(c, lease, round, until_ms);
+        heal_extended(c, lease, round);
+    }
     if (round->purpose != ROUND_RENEW && is_over(c, round)) {
         answer(c, round, REPLY_NOTHELD);
     } else if (round->purpose != ROUND_RENEW) {
@@ -209,12 +212,12 @@ void extend_look(struct coordinator *c, struct round *round, bool late)
 {
     masters_t yes = round->tally.granted & round->votes;
     masters_t silent = round_silent(round);
-    unsigned refused = masters_count(round->tally.refused);
+    unsigned missing = masters_count(heal_known_missing(round, pool_find(&c->leases, round->lease)));
     bool can_hold = masters_count(yes | (silent & round->votes)) >= c->quorum;
-    bool can_be_gone = refused + masters_count(silent) >= quorum_blocking(c->config.masters);
+    bool can_be_gone = missing + masters_count(silent) >= quorum_blocking(c->config.masters);
     if (masters_count(yes) >= c->quorum)
         quorum_holds(c, round, yes);
-    else if (refused >= quorum_blocking(c->config.masters))
+    else if (missing >= quorum_blocking(c->config.masters))
         end_gone(c, round);
     else if (late || (!can_hold && !can_be_gone))
         end_unknown(c, round);

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/extend.h"
+#include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
@@ -104,6 +105,7 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     lease->until_ms = until_ms < lease->hold.ends_ms ? until_ms : lease->hold.ends_ms;
     session_link_hold(c, wait->session, &lease->hold);
     plan_renewal(c, lease);
+    heal_granted(c, lease, round);
 #ifdef MUTANTS
     if (mutant(MUTANT_UNDO_GRANTED))
         plant_undo(c, round, masters_without(round->tally.asked, round->tally.granted));
@@ -132,9 +134,16 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
                                   .request = request,
                                   .bound = bound,
                                   .known = true};
+#ifdef MUTANTS
+    int64_t until_ms = lease->until_ms;
+#endif
     extend_over(c, lease);
     lease_free(c, lease);
     release_begin(c, &order);
+#ifdef MUTANTS
+    if (mutant(MUTANT_HEAL_RELEASED))
+        heal_plant(c, order.name, &token, until_ms);
+#endif
 }
 
 void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason reason)

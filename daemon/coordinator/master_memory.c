@@ -152,18 +152,20 @@ static void doubt(struct coordinator *c, struct master *m, enum master_why why)
     set_quarantine(c, m, why);
 }
 
-/* Its key is sound. The later of its time and ours is what all keep to. */
-static void take_from(struct coordinator *c, struct master *m, int64_t from_ms, enum master_why why)
+/* Its key is sound. The later of its time and ours is what all keep to; says whether that is news. */
+static bool take_from(struct coordinator *c, struct master *m, int64_t from_ms, enum master_why why)
 {
     if (from_ms == m->from_ms)
-        return;
+        return false;
     if (from_ms < m->from_ms && m->from_ms > m->clock_ms) {
         write_group(c, m, COMMAND_GROUP_SET);
-        return;
+        return false;
     }
     m->from_ms = from_ms;
-    if (from_ms > m->clock_ms && !mutant(MUTANT_FROM_IGNORED))
-        set_quarantine(c, m, why);
+    if (from_ms <= m->clock_ms || mutant(MUTANT_FROM_IGNORED))
+        return false;
+    set_quarantine(c, m, why);
+    return true;
 }
 
 static bool is_up_for_long(const struct coordinator *c, const struct master *m)
@@ -305,22 +307,28 @@ static void keep_out(struct coordinator *c, struct master *m)
     rounds_lost(c, m->index);
 }
 
+/* WHY_NONE: its memory is as it was. */
+static enum master_why probe_doubt(const struct master *m, const struct vote *vote)
+{
+    bool ours = vote->kind == VOTE_GROUP && memcmp(vote->group.run_id, m->run_id, RUN_ID_HEX) == 0;
+    if (!ours)
+        return WHY_MEMORY;
+    return m->clock_jumped ? WHY_CLOCK : WHY_NONE;
+}
+
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote)
 {
-    bool there = vote->kind == VOTE_GROUP;
     m->probing = false;
     if (vote->kind == VOTE_ERROR || !agrees(c, m, vote))
         return;
-    if (!there || memcmp(vote->group.run_id, m->run_id, RUN_ID_HEX) != 0)
-        doubt(c, m, WHY_MEMORY);
-    else if (m->clock_jumped)
-        doubt(c, m, WHY_CLOCK);
-    else {
-        take_from(c, m, vote->group.from_ms, WHY_DOUBTED);
-        m->good_ms = m->clock_ms;
+    enum master_why why = probe_doubt(m, vote);
+    if (why != WHY_NONE) {
+        doubt(c, m, why);
+        write_group(c, m, COMMAND_GROUP_SET);
         keep_out(c, m);
         return;
     }
-    write_group(c, m, COMMAND_GROUP_SET);
-    keep_out(c, m);
+    m->good_ms = m->clock_ms;
+    if (take_from(c, m, vote->group.from_ms, WHY_DOUBTED))
+        keep_out(c, m);
 }

@@ -6,6 +6,7 @@
 #include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/fence.h"
+#include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/master.h"
 #include "daemon/coordinator/mutant.h"
 
@@ -24,6 +25,7 @@ struct round *round_begin(struct coordinator *c, enum round_phase phase, const s
     c->stats.rounds++;
     round->phase = phase;
     round->t0_ms = c->now_ms;
+    round->memories = c->memories;
     round->ttl_ms = ttl_ms;
     round->token = *token;
     name_copy(&round->name, name);
@@ -145,7 +147,8 @@ static void count(struct coordinator *c, struct round *round, unsigned master, c
     if (yes)
         lease->may |= bit;
     else if (vote->kind == VOTE_NO)
-        lease->may = masters_without(lease->may, bit);
+        lease->may = masters_without(lease->may, masters_without(bit, lease->healing));
+    heal_told(c, lease, round, master, vote);
 }
 
 void round_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
@@ -181,7 +184,7 @@ void rounds_lost(struct coordinator *c, unsigned master)
     masters_t bit = masters_bit(master);
     for (struct flight *flight = c->rounds_live.first; flight != NULL; flight = flight->next) {
         struct round *round = FLIGHT_OWNER(round, flight);
-        masters_t lost = round_unheard(round) | (round->resource != NULL ? round->tally.granted : 0);
+        masters_t lost = round_unheard(round) | round->tally.granted;
         if (!(lost & bit))
             continue;
         if (round_silent(round) & bit)

@@ -100,14 +100,20 @@ struct lease {
     struct round *renewal;     /* (ref) under way */
     uint64_t fence;
     int64_t ttl_ms;
-    int64_t longest_ms; /* longest TTL that was sent for it */
-    int64_t until_ms;   /* what the holder was told last; never beyond the hold's end */
-    int64_t renew_ms;   /* next renewal; INT64_MAX: none */
-    uint32_t extending; /* EXTEND requests under way */
-    masters_t granted;  /* acknowledged the key */
-    masters_t may;      /* may have the key: all that were asked and did not refuse */
+    int64_t longest_ms;  /* longest TTL that was sent for it */
+    int64_t until_ms;    /* what the holder was told last; never beyond the hold's end */
+    int64_t renew_ms;    /* next renewal; INT64_MAX: none */
+    uint32_t extending;  /* EXTEND requests under way */
+    masters_t granted;   /* acknowledged the key */
+    masters_t may;       /* may have the key: all that were asked and did not refuse */
+    masters_t healing;   /* a heal is on its way, or was when its connection was lost */
+    masters_t confirmed; /* what it says counts though it is in quarantine */
+    masters_t robbed;    /* lost an acknowledged key before its time: somebody released it there */
+    uint32_t memories;   /* c->memories of which the masks above and acknowledged_ms[] tell */
+    int64_t healed_ms;   /* deadline of the last heals */
     struct token token;
     struct hold hold;
+    int64_t acknowledged_ms[]; /* of each master, in its present memory: end of the last TTL; 0: never */
 };
 
 /*   acquire:  ASKING --Q granted, Q of them took the proposal------------> DECIDED
@@ -166,9 +172,11 @@ struct round {
     uint64_t lease;            /* id: what it renews, extends or was granted; 0: none */
     uint64_t session, request; /* EXTEND and CHECK; request 0: answered */
     bool over;                 /* EXTEND: its lock was given back or lost in the meantime */
+    uint32_t memories;         /* c->memories when it began */
+    bool held;                 /* EXTEND, renewal: Q masters said so */
     struct tally tally;        /* of SET, EXTEND or CHECK */
-    masters_t votes;           /* extend, check: masters that count (not those in quarantine) */
-    masters_t voided;          /* acquire: a grant that counts no more */
+    masters_t votes;           /* extend, check: masters that count (of those in quarantine, the confirmed) */
+    masters_t voided;          /* lost or doubted since: a grant there counts no more */
     struct fence fence;
     struct split split;
     uint64_t proposal;

@@ -292,7 +292,7 @@ START_TEST(doubt_ends_a_vote_that_was_given)
     work();
     EXPECT_NOTHING();
     vote("2", "TIME OK, PROBE OK, SET YES, ZADD YES");
-    EXPECT("s1 #2 +LOCKED job *"); /* by 0 and 2 */
+    EXPECT("m1 HEAL job T2 1700000011897", "s1 #2 +LOCKED job *"); /* by 0 and 2 */
 }
 END_TEST
 

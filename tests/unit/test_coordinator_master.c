@@ -186,7 +186,7 @@ START_TEST(quarantine_by_another_run_id)
     EXPECT("m0-1 SET job T1 10000", "m0-1 ZADD job *");
     vote("0-1", "SET YES, ZADD YES");
     ask(1, "UNLOCK job"); /* releases and extends it gets */
-    EXPECT("s1 #1 +LOCKED *", "m0-2 RELEASE job T1");
+    EXPECT("m2 HEAL job T1 1700000039897", "s1 #1 +LOCKED *", "m0-2 RELEASE job T1");
 }
 END_TEST
 

@@ -1,0 +1,167 @@
+/* Healing: a lock that is held outlives masters that lose their memory, one after the other.
+ *
+ * Only the daemon that has the lease's record heals, and only a master that in its present memory never acknowledged
+ * this token, or whose last acknowledged TTL is over. One that loses an acknowledged key sooner was told by somebody else
+ * to release it: there it is never set again, or an UNLOCK through another daemon would be undone.
+ *
+ * The key is set to end at an instant of the master's clock (PXAT), the told deadline: a heal that is delayed beyond it
+ * sets nothing. In its own round it is no vote.
+ *
+ * What a master in quarantine says counts once it is confirmed: healed there, or extended there in a round that had its
+ * quorum without it. Else a dead token that came back from an old snapshot would count. */
+#include "daemon/coordinator/heal.h"
+
+#include "daemon/coordinator/mutant.h"
+
+enum { CLOCK_AGE_MS = 3000 /* a master's TIME is good for so long */ };
+
+/* What was noted of a memory that is gone counts no more. */
+static void refresh(struct coordinator *c, struct lease *lease)
+{
+    if (lease->memories == c->memories)
+        return;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        if (c->masters[i].memory <= lease->memories)
+            continue;
+        lease->acknowledged_ms[i] = 0;
+        lease->confirmed = masters_without(lease->confirmed, masters_bit(i));
+        lease->robbed = masters_without(lease->robbed, masters_bit(i));
+    }
+    lease->memories = c->memories;
+}
+
+static int64_t at_most(uint64_t told_ms, int64_t most_ms)
+{
+    return told_ms < (uint64_t)most_ms ? (int64_t)told_ms : most_ms;
+}
+
+static void acknowledge(struct lease *lease, unsigned master, int64_t until_ms)
+{
+    if (until_ms > lease->acknowledged_ms[master])
+        lease->acknowledged_ms[master] = until_ms;
+}
+
+/* On each master's own clock, which is no less ahead now than when it answered. */
+static masters_t send(struct coordinator *c, const struct name *name, const struct token *token,
+                      uint64_t lease, int64_t until_ms, masters_t masters)
+{
+    masters_t sent = 0;
+    struct command command = {.verb = COMMAND_HEAL, .ref = lease, .token = *token};
+    name_copy(&command.name, name);
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *m = &c->masters[i];
+        if (!(masters & masters_bit(i)) || c->now_ms - m->clock_at_ms > CLOCK_AGE_MS)
+            continue;
+        command.number = (uint64_t)(m->clock_ms + (until_ms - m->clock_at_ms));
+        action_send(c, masters_bit(i), &command);
+        sent |= masters_bit(i);
+    }
+    return sent;
+}
+
+static void set_again(struct coordinator *c, struct lease *lease, masters_t masters)
+{
+    masters_t sent = send(c, lease->resource->name, &lease->token, lease->id, lease->until_ms, masters);
+    lease->may |= sent;
+    lease->healing |= sent;
+    lease->healed_ms = lease->until_ms;
+}
+
+#ifdef MUTANTS
+void heal_plant(struct coordinator *c, const struct name *name, const struct token *token, int64_t until_ms)
+{
+    send(c, name, token, 0, until_ms, c->extenders);
+}
+#endif
+
+void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round)
+{
+    lease->memories = round->memories;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (lease->granted & masters_bit(i))
+            acknowledge(lease, i, round->t0_ms + round->ttl_ms);
+    refresh(c, lease);
+    set_again(c, lease, masters_without(c->extenders, c->voters));
+}
+
+static bool is_forgotten(const struct lease *lease, const struct round *round, unsigned master)
+{
+    if (mutant(MUTANT_HEAL_ACKNOWLEDGED))
+        return true;
+    return !(lease->robbed & masters_bit(master)) && lease->acknowledged_ms[master] <= round->t0_ms;
+}
+
+static void heal(struct coordinator *c, struct lease *lease, const struct round *round, masters_t masters)
+{
+    masters_t forgot = 0;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if ((masters & masters_bit(i)) && is_forgotten(lease, round, i))
+            forgot |= masters_bit(i);
+    if (c->now_ms < lease->until_ms)
+        set_again(c, lease, forgot & c->extenders);
+}
+
+/* Its last TTL must have been over, however fast its clock runs; else somebody took the key away. */
+static void missed(struct coordinator *c, struct lease *lease, unsigned master)
+{
+    int64_t drift_ms = quorum_drift_ms(lease->longest_ms);
+    lease->confirmed = masters_without(lease->confirmed, masters_bit(master));
+    if (c->now_ms < lease->acknowledged_ms[master] - drift_ms)
+        lease->robbed |= masters_bit(master);
+}
+
+void heal_told(struct coordinator *c, struct lease *lease, const struct round *round, unsigned master,
+               const struct vote *vote)
+{
+    masters_t bit = masters_bit(master);
+    bool unasked = !(round->votes & bit); /* in quarantine, and unconfirmed when it was asked */
+    bool extends = round->purpose != ROUND_ACQUIRE;
+    refresh(c, lease);
+    if (vote->kind == VOTE_YES)
+        acknowledge(lease, master, round->t0_ms + round->ttl_ms);
+    else if (vote->kind == VOTE_NUMBER)
+        acknowledge(lease, master, round->t0_ms + at_most(vote->number, c->config.max_ttl_ms));
+    else if (vote->kind == VOTE_NO && extends)
+        missed(c, lease, master);
+    if (!round->held)
+        return;
+    if (vote->kind == VOTE_NUMBER && unasked && !(round->voided & bit))
+        lease->confirmed |= bit;
+    else if (vote->kind == VOTE_NO)
+        heal(c, lease, round, bit);
+}
+
+void heal_extended(struct coordinator *c, struct lease *lease, struct round *round)
+{
+    refresh(c, lease);
+    round->held = true;
+    lease->confirmed |= masters_without(round->tally.granted, round->votes | round->voided);
+    heal(c, lease, round, round->tally.refused);
+}
+
+void heal_done(struct coordinator *c, struct lease *lease, unsigned master, const struct vote *vote)
+{
+    refresh(c, lease);
+    lease->healing = masters_without(lease->healing, masters_bit(master));
+    if (vote->kind != VOTE_YES)
+        return;
+    acknowledge(lease, master, lease->healed_ms);
+    lease->granted |= masters_bit(master);
+    lease->may |= masters_bit(master);
+    lease->confirmed |= masters_bit(master);
+}
+
+masters_t heal_counted(struct coordinator *c, struct lease *lease)
+{
+    if (lease == NULL)
+        return c->voters;
+    refresh(c, lease);
+    masters_t confirmed = mutant(MUTANT_UNCONFIRMED_EXTENDS) ? c->extenders : lease->confirmed;
+    return c->voters | (confirmed & c->extenders);
+}
+
+masters_t heal_known_missing(const struct round *round, const struct lease *lease)
+{
+    masters_t robbed = lease != NULL ? lease->robbed : 0;
+    return round->tally.refused & (round->votes | robbed);
+}

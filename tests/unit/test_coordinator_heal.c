@@ -1,0 +1,280 @@
+/* Traces: held locks outlive masters that lose their memory. */
+#include "tests/unit/trace.h"
+
+
+/* It comes back empty. */
+static void empty(unsigned master)
+{
+    restart(master, 0);
+    dial(master);
+    shake(master);
+    EXPECT_MASTER(master, "quarantine restart left=60602");
+    forget();
+}
+
+START_TEST(healed_by_the_next_renewal_and_counted_then)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    empty(2);
+    at(4000);
+    vote("0", "EXTEND 10000");
+    vote("2", "EXTEND NO");
+    EXPECT("m0-2 EXTEND job T1 10000");
+    vote("1", "EXTEND 10000");
+    /* Until the told deadline, by that master's clock. */
+    EXPECT("s1 !RENEWED job token=T1 valid=9897 until=13897", "m2 HEAL job T1 1700000013897");
+    vote("2", "HEAL YES");
+    lose(0); /* now it counts, in quarantine still */
+    ask(1, "EXTEND job token=T1");
+    vote("1-2", "EXTEND 10000");
+    EXPECT("m1-2 EXTEND job T1 10000", "s1 !RENEWED *", "s1 #2 +EXTENDED job *");
+}
+END_TEST
+
+START_TEST(a_late_no_is_healed_too)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    empty(2);
+    at(4000);
+    vote("0-1", "EXTEND 10000");
+    EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED *");
+    vote("2", "EXTEND NO");
+    EXPECT("m2 HEAL job T1 1700000013897");
+}
+END_TEST
+
+START_TEST(all_restarted_one_after_the_other)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    for (unsigned i = 0; i < 3; i++) {
+        char word[8];
+        empty(i);
+        at(now + 3000);
+        snprintf(word, sizeof word, "%u", i);
+        vote(word, "EXTEND NO");
+        snprintf(word, sizeof word, "%u,%u", (i + 1) % 3, (i + 2) % 3);
+        vote(word, "EXTEND 10000");
+        EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED *", "m* HEAL job T1 *");
+        snprintf(word, sizeof word, "%u", i);
+        vote(word, "HEAL YES");
+    }
+    ck_assert_uint_eq(coordinator_voters(core), 0);
+    ask(2, "LOCK other");
+    EXPECT("s2 #2 -NOQUORUM other votes=0/3 nodes=~~~ *");
+    at(now + 3000);
+    vote("0-1", "EXTEND 10000"); /* yet the lock lives on */
+    EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED *");
+    vote("2", "EXTEND 10000");
+}
+END_TEST
+
+START_TEST(an_old_token_that_came_back_counts_for_nothing)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    empty(1); /* from a snapshot that has the key */
+    empty(2);
+    at(4000); /* only one of them knows for certain */
+    EXPECT_NOTHING();
+    ask(1, "EXTEND job token=T1");
+    EXPECT("s1 #2 -NOQUORUM job votes=1/3 nodes=+~~ *");
+}
+END_TEST
+
+START_TEST(confirmed_by_an_extension_that_had_its_quorum_without_it)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    empty(2); /* from a snapshot that has the key */
+    at(4000);
+    vote("0-1", "EXTEND 10000");
+    vote("2", "EXTEND 10000"); /* late: that confirms it all the same */
+    EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED *");
+    lose(0);
+    ask(1, "EXTEND job token=T1");
+    vote("1-2", "EXTEND 10000");
+    EXPECT("m1-2 EXTEND job T1 10000", "s1 !RENEWED *", "s1 #2 +EXTENDED job *");
+}
+END_TEST
+
+START_TEST(confirmed_also_where_it_answered_first)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    empty(2);
+    at(4000);
+    vote("2", "EXTEND 10000");
+    vote("0-1", "EXTEND 10000");
+    EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED *");
+    lose(0);
+    ask(1, "EXTEND job token=T1");
+    vote("1-2", "EXTEND 10000");
+    EXPECT("m1-2 EXTEND job T1 10000", "s1 !RENEWED *", "s1 #2 +EXTENDED job *");
+}
+END_TEST
+
+START_TEST(a_confirmation_ends_with_the_memory)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    empty(2);
+    at(4000);
+    vote("2", "EXTEND NO");
+    vote("0-1", "EXTEND 10000");
+    vote("2", "HEAL YES");
+    lose(0);
+    empty(2); /* once more */
+    at(7000);
+    EXPECT_NOTHING(); /* no quorum of those that count: not asked */
+}
+END_TEST
+
+START_TEST(what_was_acknowledged_and_is_gone_is_never_set_again)
+{
+    start(5);
+    grant(1, "LOCK job ttl=10s");
+    at(4000);
+    vote("0-2", "EXTEND 10000");
+    vote("3", "EXTEND NO"); /* an UNLOCK through another daemon got there */
+    EXPECT("m0-4 EXTEND job T1 10000", "s1 !RENEWED *");
+    vote("4", "EXTEND 10000");
+    for (int64_t ms = 7000; ms <= 16000; ms += 3000) { /* nor when it would have run out there */
+        at(ms);
+        vote("0-2,4", "EXTEND 10000");
+        vote("3", "EXTEND NO");
+        EXPECT("m0-4 EXTEND job T1 10000", "s1 !RENEWED *");
+    }
+}
+END_TEST
+
+START_TEST(what_ran_out_is_set_again)
+{
+    start(3);
+    grant(1, "LOCK job ttl=2s");
+    lose(2);
+    for (int64_t ms = 1600; ms < 4000; ms += 600) {
+        at(ms);
+        vote("0-1", "EXTEND 2000");
+    }
+    dial(2);
+    shake(2);
+    vote("2", "KILL 1");
+    EXPECT_MASTER(2, "up");
+    at(4000);
+    forget();
+    vote("2", "EXTEND NO");
+    vote("0-1", "EXTEND 2000");
+    EXPECT("s1 !RENEWED job token=T1 valid=1977 until=5977", "m2 HEAL job T1 1700000005977");
+}
+END_TEST
+
+START_TEST(one_that_never_had_the_key_gets_it)
+{
+    start(3);
+    lose(2);
+    ask(1, "LOCK job ttl=2s");
+    vote("0-1", "SET YES, ZADD YES");
+    dial(2);
+    shake(2);
+    vote("2", "KILL 1");
+    at(1600);
+    forget();
+    vote("2", "EXTEND NO");
+    vote("0-1", "EXTEND 2000");
+    EXPECT("s1 !RENEWED *", "m2 HEAL job T1 *");
+}
+END_TEST
+
+START_TEST(no_heal_without_a_quorum)
+{
+    start(5);
+    grant(1, "LOCK job ttl=10s");
+    empty(4);
+    at(4000);
+    vote("0-1", "EXTEND 10000");
+    vote("4", "EXTEND NO");
+    vote("2-3", "EXTEND MISCONF");
+    EXPECT("m0-4 EXTEND job T1 10000");
+}
+END_TEST
+
+START_TEST(a_master_that_forgot_is_no_witness_that_it_is_gone)
+{
+    start(5);
+    lose(3);
+    lose(4);
+    ask(1, "LOCK job ttl=10s");
+    vote("0-2", "SET YES, ZADD YES");
+    dial(3);
+    dial(4);
+    shake(3);
+    shake(4);
+    vote("3-4", "KILL 1");
+    empty(2);
+    at(4000);
+    vote("0-1", "EXTEND 10000");
+    vote("2-4", "EXTEND NO"); /* two that never had it, and one that cannot know */
+    EXPECT("m0-4 EXTEND job T1 10000");
+    at(7564);
+    EXPECT_LAST("s1 !EXPIRING job token=T1 valid=3333");
+    forget();
+}
+END_TEST
+
+START_TEST(max_ends_a_heal_too)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s max=12s");
+    empty(2);
+    at(4000);
+    vote("0-1", "EXTEND 10000");
+    vote("2", "EXTEND NO");
+    EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED job token=T1 valid=9000 until=13000",
+           "m2 HEAL job T1 1700000013000");
+}
+END_TEST
+
+START_TEST(a_heal_is_released_like_any_key)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    empty(2);
+    at(4000);
+    vote("2", "EXTEND NO");
+    vote("0-1", "EXTEND 10000");
+    lose(2); /* whether the heal ran, nobody knows */
+    forget();
+    ask(1, "UNLOCK job");
+    vote("0-1", "RELEASE YES");
+    EXPECT("m0-1 RELEASE job T1", "s1 #2 +UNLOCKED job confirmed=2/3");
+    dial(2);
+    shake(2);
+    vote("2", "KILL 1");
+    work();
+    EXPECT_LAST("m2 RELEASE job T1");
+    forget();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {healed_by_the_next_renewal_and_counted_then,
+                                  a_late_no_is_healed_too,
+                                  all_restarted_one_after_the_other,
+                                  an_old_token_that_came_back_counts_for_nothing,
+                                  confirmed_by_an_extension_that_had_its_quorum_without_it,
+                                  confirmed_also_where_it_answered_first,
+                                  a_confirmation_ends_with_the_memory,
+                                  what_was_acknowledged_and_is_gone_is_never_set_again,
+                                  what_ran_out_is_set_again,
+                                  one_that_never_had_the_key_gets_it,
+                                  no_heal_without_a_quorum,
+                                  a_master_that_forgot_is_no_witness_that_it_is_gone,
+                                  max_ends_a_heal_too,
+                                  a_heal_is_released_like_any_key,
+                                  NULL};
+    return trace_run("coordinator: heal", tests);
+}
