@@ -6,11 +6,11 @@
 
 bool table_init(struct table *table, uint32_t capacity)
 {
-    uint32_t size = 16;
-    while (size < 2 * (uint64_t)capacity)
+    uint64_t size = 16;
+    while (size - size / 4 < capacity)
         size *= 2;
     table->entries = calloc(size, sizeof *table->entries);
-    table->mask = size - 1;
+    table->mask = (uint32_t)(size - 1);
     table->count = 0;
     table->capacity = capacity;
     return table->entries != NULL;

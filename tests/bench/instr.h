@@ -22,6 +22,7 @@ void instr_clients_serve(void);
 uint64_t instr_clients_cycles(void); /* that were completed */
 
 void instr_clock_pass(int64_t us);
+int64_t instr_clock_us(void); /* not counted */
 uint64_t instr_clock_reads(void); /* by the daemon */
 
 _Noreturn void instr_fail(const char *what);

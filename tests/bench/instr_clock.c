@@ -12,6 +12,11 @@ void instr_clock_pass(int64_t us)
     now_us += us;
 }
 
+int64_t instr_clock_us(void)
+{
+    return now_us;
+}
+
 uint64_t instr_clock_reads(void)
 {
     return reads;

@@ -9,10 +9,13 @@
 #include "proto/resp.h"
 #include "tests/bench/instr.h"
 
-enum { READ_BYTES = 256 * 1024, WORDS = 8 };
+enum { READ_BYTES = 256 * 1024, WORDS = 8, GROUP_BYTES = 256 };
+
+static const char group_key[] = ",group";
 
 static struct master {
     int listener, fd;
+    char group[GROUP_BYTES]; /* what the daemon keeps there; "": nothing yet */
     size_t kept;
     char in[READ_BYTES];
     size_t out_len;
@@ -86,10 +89,48 @@ static void say_info(struct master *m)
     say_bulk(m, text);
 }
 
+static bool is_group(struct piece key)
+{
+    size_t len = sizeof group_key - 1;
+    return key.len >= len && memcmp(key.text + key.len - len, group_key, len) == 0;
+}
+
+static void set_run(struct master *m, const struct piece *words)
+{
+    if (is_group(words[1]) && words[2].len < GROUP_BYTES) {
+        memcpy(m->group, words[2].text, words[2].len);
+        m->group[words[2].len] = '\0';
+    }
+    say(m, "+OK\r\n");
+}
+
+static void get_run(struct master *m, const struct piece *words)
+{
+    if (is_group(words[1]) && m->group[0])
+        say_bulk(m, m->group);
+    else
+        say(m, "$-1\r\n");
+}
+
+static void say_time(struct master *m)
+{
+    char text[24];
+    int64_t now_us = INT64_C(1700000000000000) + instr_clock_us();
+    say(m, "*2\r\n");
+    snprintf(text, sizeof text, "%lld", (long long)now_us / 1000000);
+    say_bulk(m, text);
+    snprintf(text, sizeof text, "%lld", (long long)now_us % 1000000);
+    say_bulk(m, text);
+}
+
 static void command_run(struct master *m, const struct piece *words)
 {
     if (is_word(words[0], "SET"))
-        say(m, "+OK\r\n");
+        set_run(m, words);
+    else if (is_word(words[0], "GET") || is_word(words[0], "GETEX"))
+        get_run(m, words);
+    else if (is_word(words[0], "TIME"))
+        say_time(m);
     else if (is_word(words[0], "ZADD") || is_word(words[0], "EVALSHA"))
         say(m, ":1\r\n");
     else if (is_word(words[0], "SCRIPT"))
