@@ -1,0 +1,345 @@
+/* Requests of the client library and their answers: tags, order, limits, time-outs. */
+#include "tests/unit/client_world.h"
+
+START_TEST(nothing_is_asked_before_hello_is_answered)
+{
+    struct world *w = world_new();
+
+    ask_lock(w, "job", 0);
+    dial(w, true);
+    expect_silence(w);
+    says(w, "#h +HELLO proto=1 server=redlockd/9 now=%lld", (long long)w->now_ms);
+    expect_told(w, "up ok : redlockd/9");
+    expect_nothing(w);
+    expect_line(w, "#*.* LOCK job ttl=9000");
+    expect_silence(w);
+}
+END_TEST
+
+START_TEST(all_options_of_lock)
+{
+    struct world *w = world_new();
+    struct redlock_lock_options options = {
+        .ttl_ms = 5000, .wait_ms = 2000, .max_ms = 60000, .hold = REDLOCK_LEASE, .note = "backup"};
+    enum redlock_error error;
+
+    comes_up(w);
+    ck_assert_ptr_nonnull(core_lock(w->core, w->now_ms, "job", NULL, &options, &error));
+    passes(w, 500);
+    expect_line(w, "#* LOCK job ttl=5000 wait=1500 max=60000 hold=lease note=backup");
+    options = (struct redlock_lock_options){.wait_ms = REDLOCK_WAIT_LONGEST};
+    ck_assert_ptr_nonnull(core_lock(w->core, w->now_ms, "job", NULL, &options, &error));
+    expect_line(w, "#* LOCK job wait=2592000000");
+    options = (struct redlock_lock_options){.note = "n", .max_ms = 9};
+    ck_assert_ptr_nonnull(core_lock(w->core, w->now_ms, "job", TOKEN_A, &options, &error));
+    expect_line(w, "#* RESUME job token=" TOKEN_A " max=9 note=n");
+}
+END_TEST
+
+START_TEST(answers_in_another_order)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *a = ask_lock(w, "a", 0), *b = ask_lock(w, "b", 5000), *c = ask_lock(w, "c", 0);
+    const char *tags[3];
+
+    for (int i = 0; i < 3; i++) {
+        expect_line(w, "#* LOCK *");
+        tags[i] = tag(w);
+    }
+    says(w, "%s -BUSY c retry=300", tags[2]);
+    says(w, "%s +LOCKED a token=" TOKEN_A " fence=1 valid=1 until=9000", tags[0]);
+    expect_told(w, "lock c busy : -BUSY c retry=300");
+    ck_assert_ptr_eq(w->event.lock, c);
+    ck_assert_int_eq(w->event.retry_ms, 300);
+    expect_told(w, "lock a ok");
+    ck_assert_ptr_eq(w->event.lock, a);
+    expect_nothing(w);
+    says(w, "%s -TIMEOUT b waited=5000", tags[1]);
+    expect_told(w, "lock b timeout : *");
+    ck_assert_ptr_eq(w->event.lock, b);
+    expect_nothing(w);
+}
+END_TEST
+
+START_TEST(each_refusal_has_its_error)
+{
+    static const struct {
+        const char *line, *error;
+    } known[] = {
+        {"-BUSY", "busy"},
+        {"-TIMEOUT", "timeout"},
+        {"-NOQUORUM", "noquorum"},
+        {"-NOTHELD", "notheld"},
+        {"-CANCELLED", "cancelled"},
+        {"-MODE", "mode"},
+        {"-LIMIT", "limit"},
+        {"-DRAINING", "draining"},
+        {"-DENIED", "denied"},
+        {"-AUTH", "auth"},
+        {"-BADARG", "badrequest"},
+        {"-BADVERB", "badrequest"},
+        {"-UNSUPPORTED", "unsupported"},
+        {"-LATER", "badrequest"},
+    };
+    struct world *w = world_new();
+    char pattern[64];
+
+    comes_up(w);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        ask_lock(w, "job", 0);
+        expect_line(w, "#* LOCK *");
+        says(w, "%s %s job x=1 : why", tag(w), known[i].line);
+        (void)snprintf(pattern, sizeof pattern, "lock job %s : %s job x=1 : why", known[i].error,
+                       known[i].line);
+        expect_told(w, pattern);
+        expect_nothing(w);
+    }
+}
+END_TEST
+
+START_TEST(rows)
+{
+    struct world *w = world_new();
+    enum redlock_error error;
+
+    comes_up(w);
+    uint64_t id = core_show(w->core, w->now_ms, "LOCKS", &error);
+    expect_line(w, "#* SHOW LOCKS");
+    says(w, "%s * name=a", tag(w));
+    says(w, "%s * name=b", tag(w));
+    says(w, "%s +END 2", tag(w));
+    expect_told(w, "row ok : name=a");
+    ck_assert_uint_eq(w->event.request, id);
+    expect_told(w, "row ok : name=b");
+    expect_told(w, "show ok");
+    ck_assert_uint_eq(w->event.request, id);
+    expect_nothing(w);
+}
+END_TEST
+
+START_TEST(extend_check_unlock)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+    enum redlock_error error;
+
+    uint64_t extend = core_ask(w->core, w->now_ms, lock, ASK_EXTEND, 20000, &error);
+    expect_line(w, "#* EXTEND job token=" TOKEN_A " ttl=20000");
+    says(w, "%s +EXTENDED job valid=1 until=21000", tag(w));
+    expect_told(w, "extend job ok");
+    ck_assert_uint_eq(w->event.request, extend);
+    ck_assert_int_eq(deadline(lock), 21000);
+    ask(w, lock, ASK_CHECK);
+    expect_line(w, "#* CHECK job token=" TOKEN_A);
+    says(w, "%s +HELD job valid=1 until=20500", tag(w));
+    expect_told(w, "check job ok");
+    ck_assert_int_eq(deadline(lock), 20500);
+    uint64_t unlock = ask(w, lock, ASK_UNLOCK);
+    ck_assert_int_eq(deadline(lock), 0); /* at once: the program gave it up */
+    ck_assert_uint_eq(ask(w, lock, ASK_UNLOCK), 0);
+    ck_assert_uint_eq(ask(w, lock, ASK_CHECK), 0);
+    expect_line(w, "#* UNLOCK job token=" TOKEN_A);
+    says(w, "%s +UNLOCKED job confirmed=2/3", tag(w));
+    expect_told(w, "unlock job ok");
+    ck_assert_uint_eq(w->event.request, unlock);
+    expect_nothing(w);
+    ck_assert_uint_eq(w->core->locks_count, 0);
+    ck_assert_uint_eq(w->core->slots_used, 0);
+}
+END_TEST
+
+/* 300 requests: no more of them are on their way than redlockd takes, and all are answered. */
+START_TEST(a_window_of_requests)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+    unsigned most = 0, answered = 0;
+
+    for (int i = 0; i < 300; i++)
+        ck_assert_uint_gt(ask(w, lock, ASK_CHECK), 0);
+    while (answered < 300) {
+        const char *tags[CORE_WINDOW + 1];
+        char kept[CORE_WINDOW + 1][TAG_BYTES + 2];
+        unsigned sent = 0;
+        while (*line_of(w)) {
+            ck_assert_uint_le(sent, CORE_WINDOW);
+            tags[sent] = strcpy(kept[sent], tag(w));
+            sent++;
+        }
+        ck_assert_uint_gt(sent, 0);
+        most = sent > most ? sent : most;
+        for (unsigned i = sent; i > 0; i--, answered++) {
+            says(w, "%s +HELD job valid=1 until=9000", tags[i - 1]);
+            expect_told(w, "check job ok");
+        }
+    }
+    ck_assert_uint_eq(most, CORE_WINDOW);
+    ask_lock(w, "a", 0);
+    expect_line(w, "#* LOCK a *");
+}
+END_TEST
+
+START_TEST(a_wait_takes_nobodys_place)
+{
+    struct world *w = world_new();
+
+    comes_up(w);
+    for (int i = 0; i < 2 * CORE_WINDOW; i++)
+        ask_lock(w, "job", 5000);
+    for (int i = 0; i < 2 * CORE_WINDOW; i++)
+        expect_line(w, "#* LOCK job ttl=9000 wait=5000");
+    ask_lock(w, "other", 0);
+    expect_line(w, "#* LOCK other ttl=9000");
+}
+END_TEST
+
+START_TEST(cancel)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = ask_lock(w, "job", 5000);
+    char want[64];
+
+    expect_line(w, "#* LOCK job *");
+    char mine[20];
+    (void)snprintf(mine, sizeof mine, "%s", tag(w));
+    core_cancel(w->core, w->now_ms, lock);
+    core_cancel(w->core, w->now_ms, lock);
+    (void)snprintf(want, sizeof want, "#c%s CANCEL %s", mine + 1, mine + 1);
+    expect_line(w, want);
+    expect_silence(w);
+    says(w, "%s -CANCELLED job", mine);
+    says(w, "%s +OK", tag(w));
+    expect_told(w, "lock job cancelled : -CANCELLED job");
+    expect_nothing(w);
+    ck_assert_uint_eq(w->core->locks_count, 0);
+}
+END_TEST
+
+START_TEST(cancel_before_it_was_asked_and_too_late)
+{
+    struct world *w = world_new();
+    struct redlock_lock *early = ask_lock(w, "early", 5000);
+
+    core_cancel(w->core, w->now_ms, early);
+    expect_told(w, "lock early cancelled : *");
+    comes_up(w);
+    struct redlock_lock *late = ask_lock(w, "late", 5000);
+    expect_line(w, "#* LOCK late *");
+    char mine[20];
+    (void)snprintf(mine, sizeof mine, "%s", tag(w));
+    core_cancel(w->core, w->now_ms, late);
+    expect_line(w, "#c* CANCEL *");
+    says(w, "%s +LOCKED late token=" TOKEN_A " fence=1 valid=1 until=9000", mine);
+    says(w, "%s -BADTAG : no LOCK waits there", tag(w));
+    expect_told(w, "lock late ok");
+    expect_nothing(w);
+    core_cancel(w->core, w->now_ms, late);
+    expect_silence(w);
+}
+END_TEST
+
+/* The program was told that there is no answer; what is granted after that is given back. */
+START_TEST(a_late_grant_is_given_back)
+{
+    struct world *w = world_new();
+
+    comes_up(w);
+    ask_lock(w, "job", 3000);
+    expect_line(w, "#* LOCK job *");
+    char mine[20];
+    (void)snprintf(mine, sizeof mine, "%s", tag(w));
+    passes(w, 12999);
+    expect_nothing(w);
+    w->core->heard_ms = w->now_ms; /* it is not silent otherwise */
+    w->core->pinged_ms = 0;
+    passes(w, 1);
+    expect_told(w, "lock job noanswer : *");
+    expect_nothing(w);
+    while (fnmatch("#c* CANCEL *", line_of(w), 0) != 0)
+        ck_assert_str_eq(w->line, "#p PING");
+    says(w, "%s +LOCKED job token=" TOKEN_B " fence=1 valid=1 until=99000", mine);
+    expect_nothing(w);
+    expect_line(w, "#* UNLOCK job token=" TOKEN_B);
+    says(w, "%s +UNLOCKED job confirmed=2/3", tag(w));
+    expect_nothing(w);
+    ck_assert_uint_eq(w->core->locks_count, 0);
+    ck_assert_uint_eq(w->core->slots_used, 0);
+}
+END_TEST
+
+START_TEST(other_requests_give_up_too)
+{
+    struct world *w = world_new();
+    enum redlock_error error;
+    comes_up(w);
+    struct redlock_lock *lease = ask_lease(w, "lease");
+    expect_line(w, "#* LOCK lease ttl=9000 hold=lease");
+    says(w, "%s +LOCKED lease token=" TOKEN_A " fence=1 valid=1 until=60000", tag(w));
+    expect_told(w, "lock lease ok");
+
+    core_show(w->core, w->now_ms, "NODES", &error);
+    ask(w, lease, ASK_CHECK);
+    ask(w, lease, ASK_UNLOCK);
+    expect_line(w, "#* SHOW NODES");
+    char show[20];
+    (void)snprintf(show, sizeof show, "%s", tag(w));
+    expect_line(w, "#* CHECK lease *");
+    expect_line(w, "#* UNLOCK lease *");
+    w->core->heard_ms = w->now_ms + 9000;
+    passes(w, 10000);
+    expect_told(w, "show noanswer : *");
+    expect_told(w, "check lease noanswer : *");
+    expect_told(w, "unlock lease noanswer : *");
+    expect_nothing(w);
+    says(w, "%s * node=a", show);
+    expect_nothing(w);
+    ck_assert_uint_eq(w->core->slots_used, 0);
+}
+END_TEST
+
+/* EXTEND and CHECK of a lock that goes away have their result all the same, one each. */
+START_TEST(requests_of_a_lock_that_is_let_go)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lease = core_attach(w->core, "lease", TOKEN_A, &(enum redlock_error){0});
+
+    uint64_t check = ask(w, lease, ASK_CHECK);
+    expect_line(w, "#* CHECK lease *");
+    char mine[20];
+    (void)snprintf(mine, sizeof mine, "%s", tag(w));
+    core_forget(w->core, w->now_ms, lease);
+    expect_told(w, "check cancelled : *");
+    ck_assert_uint_eq(w->event.request, check);
+    ck_assert_ptr_null(w->event.lock);
+    says(w, "%s +HELD lease valid=1 until=9000", mine);
+    expect_nothing(w);
+    expect_silence(w);
+    ck_assert_uint_eq(w->core->locks_count, 0);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        nothing_is_asked_before_hello_is_answered,
+        all_options_of_lock,
+        answers_in_another_order,
+        each_refusal_has_its_error,
+        rows,
+        extend_check_unlock,
+        a_window_of_requests,
+        a_wait_takes_nobodys_place,
+        cancel,
+        cancel_before_it_was_asked_and_too_late,
+        a_late_grant_is_given_back,
+        other_requests_give_up_too,
+        requests_of_a_lock_that_is_let_go,
+    };
+
+    return world_main("client_ask", tests, sizeof tests / sizeof tests[0]);
+}

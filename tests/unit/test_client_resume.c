@@ -1,0 +1,402 @@
+/* Locks whose connection is gone: resumed, or lost, or given back all the same. */
+#include "tests/unit/client_world.h"
+
+static struct redlock_lock *is_resuming(struct world *w)
+{
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+    goes_down(w);
+    expect_told(w, "down *");
+    comes_up(w);
+    expect_line(w, "#* RESUME job *");
+    return lock;
+}
+
+START_TEST(a_lock_is_resumed)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+
+    ask(w, lock, ASK_CHECK);
+    goes_down(w);
+    expect_told(w, "down *");
+    ck_assert_int_eq(lock->state, LOCK_DETACHED);
+    ck_assert_int_eq(deadline(lock), START_MS + TTL_MS); /* still ours */
+    comes_up(w);
+    expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
+    char mine[20];
+    (void)snprintf(mine, sizeof mine, "%s", tag(w));
+    expect_silence(w); /* CHECK needs the token to come */
+    says(w, "%s +LOCKED job token=" TOKEN_B " fence=8 valid=1 until=%lld", mine,
+         (long long)w->now_ms + TTL_MS);
+    expect_told(w, "resumed job ok");
+    ck_assert_str_eq(lock->token_text, TOKEN_B);
+    ck_assert_uint_eq(atomic_load(&lock->fence), 8);
+    ck_assert_int_eq(deadline(lock), w->now_ms + TTL_MS);
+    expect_line(w, "#* CHECK job token=" TOKEN_B);
+    says(w, "!RENEWED job token=" TOKEN_B " valid=1 until=%lld", (long long)w->now_ms + 20000);
+    expect_told(w, "renewed job ok");
+    expect_nothing(w);
+}
+END_TEST
+
+START_TEST(a_lease_needs_no_connection)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lease = ask_lease(w, "lease");
+    expect_line(w, "#* LOCK lease *");
+    grants(w, "lease", TOKEN_A, 3);
+    expect_told(w, "lock lease ok");
+
+    goes_down(w);
+    expect_told(w, "down *");
+    ck_assert_int_eq(lease->state, LOCK_HELD);
+    ask(w, lease, ASK_EXTEND);
+    comes_up(w);
+    expect_line(w, "#* EXTEND lease token=" TOKEN_A " ttl=9000");
+}
+END_TEST
+
+START_TEST(resume_with_what_is_left_of_max)
+{
+    struct world *w = world_new();
+    struct redlock_lock_options options = {.ttl_ms = TTL_MS, .max_ms = 12000, .note = "n"};
+    enum redlock_error error;
+
+    comes_up(w);
+    core_lock(w->core, w->now_ms, "job", NULL, &options, &error);
+    expect_line(w, "#* LOCK job ttl=9000 max=12000 note=n");
+    grants(w, "job", TOKEN_A, 7);
+    expect_told(w, "lock job ok");
+    passes(w, 2000);
+    goes_down(w);
+    expect_told(w, "down *");
+    time_is(w, START_MS + 2500);
+    core_connecting(w->core, w->now_ms);
+    core_connected(w->core, w->now_ms, true);
+    expect_line(w, "#h *");
+    says(w, "#h +HELLO proto=1 server=x now=%lld", (long long)w->now_ms);
+    expect_told(w, "up *");
+    expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000 max=9500 note=n");
+    goes_down(w);
+    expect_told(w, "down *");
+    time_is(w, START_MS + 5000);
+    core_connecting(w->core, w->now_ms);
+    core_connected(w->core, w->now_ms, true);
+    expect_line(w, "#h *");
+    says(w, "#h +HELLO proto=1 server=x now=%lld", (long long)w->now_ms);
+    expect_told(w, "up *");
+    expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=7000 max=7000 note=n"); /* max is at least the TTL */
+}
+END_TEST
+
+START_TEST(not_resumed)
+{
+    static const char *const answers[][2] = {
+        {"-NOTHELD job", "lost job lost : gone"},
+        {"-BADARG job : ttl", "lost job lost : refused"},
+        {"-UNSUPPORTED job", "lost job lost : refused"},
+        {"-DENIED", "lost job lost : refused"},
+    };
+
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        struct world *w = world_new();
+        struct redlock_lock *lock = is_resuming(w);
+        says(w, "%s %s", tag(w), answers[i][0]);
+        expect_told(w, answers[i][1]);
+        ck_assert_int_eq(deadline(lock), 0);
+        expect_nothing(w);
+        expect_silence(w);
+        core_free(w->core);
+    }
+}
+END_TEST
+
+START_TEST(resume_is_tried_again)
+{
+    struct world *w = world_new();
+    struct redlock_lock *lock = is_resuming(w);
+
+    says(w, "%s -NOQUORUM job votes=1/3 nodes=+!! : 2 votes are needed", tag(w));
+    expect_nothing(w);
+    ck_assert_int_eq(lock->state, LOCK_DETACHED);
+    expect_silence(w);
+    passes(w, RESUME_AGAIN_MS - 1);
+    expect_silence(w);
+    passes(w, RESUME_AGAIN_MS + 1);
+    expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
+    passes(w, 6000);
+    expect_told(w, "expiring job ok");
+    time_is(w, START_MS + TTL_MS); /* its time is over, and redlockd can say nothing that would help */
+    expect_told(w, "lost job lost : expired");
+    while (strcmp(line_of(w), "#p PING") == 0)
+        ;
+    ck_assert_str_eq(w->line, "");
+}
+END_TEST
+
+/* What is resumed behind the deadline may have been another's in between: given back. */
+START_TEST(resumed_too_late)
+{
+    struct world *w = world_new();
+    struct redlock_lock *lock = is_resuming(w);
+
+    w->now_ms = START_MS + TTL_MS;
+    says(w, "%s +LOCKED job token=" TOKEN_B " fence=8 valid=1 until=%lld", tag(w),
+         (long long)w->now_ms + TTL_MS);
+    expect_told(w, "lost job lost : expired");
+    ck_assert_int_eq(deadline(lock), 0);
+    expect_line(w, "#* UNLOCK job token=" TOKEN_B);
+    says(w, "%s +UNLOCKED job confirmed=2/3", tag(w));
+    expect_nothing(w);
+    core_forget(w->core, w->now_ms, lock);
+    ck_assert_uint_eq(w->core->slots_used, 0);
+}
+END_TEST
+
+/* ---- letting go meanwhile ---- */
+
+START_TEST(unlock_while_it_is_resumed)
+{
+    struct world *w = world_new();
+    struct redlock_lock *lock = is_resuming(w);
+    uint64_t id = ask(w, lock, ASK_UNLOCK);
+    char mine[20];
+
+    (void)snprintf(mine, sizeof mine, "%s", tag(w));
+    expect_silence(w);
+    says(w, "%s +LOCKED job token=" TOKEN_B " fence=8 valid=1 until=10000", mine);
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), 0);
+    expect_line(w, "#* UNLOCK job token=" TOKEN_B);
+    says(w, "%s +UNLOCKED job confirmed=2/3", tag(w));
+    expect_told(w, "unlock job ok");
+    ck_assert_uint_eq(w->event.request, id);
+    expect_nothing(w);
+    ck_assert_uint_eq(w->core->slots_used, 0);
+}
+END_TEST
+
+START_TEST(unlock_while_it_cannot_be_resumed)
+{
+    struct world *w = world_new();
+    struct redlock_lock *lock = is_resuming(w);
+
+    ask(w, lock, ASK_UNLOCK);
+    says(w, "%s -NOTHELD job", tag(w));
+    expect_told(w, "unlock job lost : -NOTHELD job");
+    expect_nothing(w);
+
+    core_free(w->core);
+    w = world_new();
+    lock = is_resuming(w);
+    ask(w, lock, ASK_UNLOCK);
+    goes_down(w);
+    expect_told(w, "down *");
+    comes_up(w);
+    expect_line(w, "#* UNLOCK job token=" TOKEN_A);
+    says(w, "%s +UNLOCKED job confirmed=2/3", tag(w));
+    expect_told(w, "unlock job ok");
+
+    core_free(w->core);
+    w = world_new();
+    lock = is_resuming(w);
+    char mine[20];
+    (void)snprintf(mine, sizeof mine, "%s", tag(w));
+    ask(w, lock, ASK_UNLOCK);
+    w->core->heard_ms = w->now_ms + 10000;
+    passes(w, 10000);
+    expect_told(w, "unlock job noanswer : *");
+    says(w, "%s +LOCKED job token=" TOKEN_B " fence=8 valid=1 until=99000",
+         mine); /* late: not ours any more */
+    expect_nothing(w);
+    while (strcmp(line_of(w), "#p PING") == 0)
+        ;
+    ck_assert_str_eq(w->line + strcspn(w->line, " "), " UNLOCK job token=" TOKEN_B);
+}
+END_TEST
+
+START_TEST(unlock_while_there_is_no_connection)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *a = has_lock(w, "a", TOKEN_A), *b = has_lock(w, "b", TOKEN_B);
+
+    goes_down(w);
+    expect_told(w, "down *");
+    ask(w, a, ASK_UNLOCK);
+    core_forget(w->core, w->now_ms, b);
+    comes_up(w);
+    expect_line(w, "#* UNLOCK a token=" TOKEN_A); /* not resumed for that */
+    says(w, "%s +UNLOCKED a confirmed=2/3", tag(w));
+    expect_told(w, "unlock a ok");
+    expect_line(w, "#* UNLOCK b token=" TOKEN_B);
+    says(w, "%s +UNLOCKED b confirmed=2/3", tag(w));
+    expect_nothing(w);
+    expect_silence(w);
+    ck_assert_uint_eq(w->core->locks_count, 0);
+}
+END_TEST
+
+START_TEST(lost_while_there_is_no_connection)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+
+    goes_down(w);
+    expect_told(w, "down *");
+    time_is(w, START_MS + 6000);
+    expect_told(w, "expiring job ok");
+    time_is(w, START_MS + TTL_MS - 1);
+    expect_nothing(w);
+    time_is(w, START_MS + TTL_MS); /* nobody to wait for */
+    expect_told(w, "lost job lost : expired");
+    expect_nothing(w);
+    ck_assert_int_eq(lock->state, LOCK_LOST);
+    core_connecting(w->core, w->now_ms);
+    core_connected(w->core, w->now_ms, true);
+    expect_line(w, "#h *");
+    says(w, "#h +HELLO proto=1 server=x now=%lld", (long long)w->now_ms);
+    expect_told(w, "up *");
+    expect_silence(w);
+}
+END_TEST
+
+/* ---- a redlockd that stops ---- */
+
+START_TEST(drain)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+    ask_lock(w, "wait", 5000);
+    ask_lock(w, "now", 0);
+    expect_line(w, "#* LOCK wait *");
+    char wait[20];
+    (void)snprintf(wait, sizeof wait, "%s", tag(w));
+    expect_line(w, "#* LOCK now *");
+
+    says(w, "!DRAIN");
+    expect_told(w, "drain ok");
+    says(w, "%s -DRAINING now", tag(w));
+    expect_told(w, "lock now draining : *");
+    says(w, "%s -DRAINING wait", wait); /* it has time: the next one may have it */
+    expect_nothing(w);
+    expect_silence(w);
+    says(w, "!LOST job token=" TOKEN_A " reason=drain");
+    expect_nothing(w); /* its keys are still there */
+    ck_assert_int_eq(lock->state, LOCK_DETACHED);
+    ck_assert_int_eq(deadline(lock), START_MS + TTL_MS);
+    expect_silence(w);
+    goes_down(w);
+    expect_told(w, "down *");
+    comes_up(w);
+    expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
+    expect_line(w, "#* LOCK wait *");
+}
+END_TEST
+
+START_TEST(resume_of_a_redlockd_that_drains)
+{
+    struct world *w = world_new();
+    struct redlock_lock *lock = is_resuming(w);
+
+    says(w, "%s -DRAINING job", tag(w));
+    expect_nothing(w);
+    passes(w, 500);
+    expect_silence(w); /* not again with this one */
+    ck_assert_int_eq(lock->state, LOCK_DETACHED);
+    goes_down(w);
+    expect_told(w, "down *");
+    comes_up(w);
+    expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
+}
+END_TEST
+
+/* ---- a redlockd that is given up ---- */
+
+/* The end of the old connection would give the lock back before it is resumed: it is kept until then. */
+START_TEST(a_silent_redlockd_is_parked)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+    uint64_t old = w->core->connection;
+
+    passes(w, TTL_MS / 3);
+    expect_line(w, "#p PING");
+    passes(w, TTL_MS / 3);
+    ck_assert_int_eq(core_wish(w->core), WISH_PARK);
+    goes_down(w);
+    expect_told(w, "down connect : redlockd is silent*");
+    expect_told(w, "expiring job ok");
+    ck_assert(core_binds(w->core, old));
+    comes_up(w);
+    expect_line(w, "#* RESUME job *");
+    ck_assert(core_binds(w->core, old));
+    says(w, "%s +LOCKED job token=" TOKEN_B " fence=8 valid=1 until=%lld", tag(w),
+         (long long)w->now_ms + TTL_MS);
+    expect_told(w, "resumed job ok");
+    ck_assert(!core_binds(w->core, old));
+    ck_assert(!core_binds(w->core, w->core->connection));
+    ck_assert_int_eq(lock->state, LOCK_HELD);
+}
+END_TEST
+
+START_TEST(parked_until_the_lock_is_lost_or_given_back)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+    uint64_t old = w->core->connection;
+
+    says(w, "what is this");
+    expect_nothing(w);
+    ck_assert_int_eq(core_wish(w->core), WISH_PARK);
+    goes_down(w);
+    expect_told(w, "down protocol : *");
+    ck_assert(core_binds(w->core, old));
+    core_forget(w->core, w->now_ms, lock);
+    ck_assert(!core_binds(w->core, old));
+    comes_up(w);
+    expect_line(w, "#* UNLOCK *");
+    says(w, "%s +UNLOCKED job confirmed=3/3", tag(w));
+    expect_nothing(w);
+
+    lock = has_lock(w, "job", TOKEN_A);
+    old = w->core->connection;
+    says(w, "what is this");
+    expect_nothing(w);
+    goes_down(w);
+    expect_told(w, "down *");
+    w->now_ms += TTL_MS;
+    core_tick(w->core, w->now_ms);
+    expect_told(w, "lost *");
+    ck_assert(!core_binds(w->core, old));
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        a_lock_is_resumed,
+        a_lease_needs_no_connection,
+        resume_with_what_is_left_of_max,
+        not_resumed,
+        resume_is_tried_again,
+        resumed_too_late,
+        unlock_while_it_is_resumed,
+        unlock_while_it_cannot_be_resumed,
+        unlock_while_there_is_no_connection,
+        lost_while_there_is_no_connection,
+        drain,
+        resume_of_a_redlockd_that_drains,
+        a_silent_redlockd_is_parked,
+        parked_until_the_lock_is_lost_or_given_back,
+    };
+
+    return world_main("client_resume", tests, sizeof tests / sizeof tests[0]);
+}
