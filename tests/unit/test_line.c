@@ -235,26 +235,6 @@ START_TEST(bytes_outside_ascii_text_are_badline)
 }
 END_TEST
 
-/* Wherever it stands, and alone or beside another that undoes it. */
-START_TEST(bytes_outside_ascii_text_at_any_place)
-{
-    static const unsigned char bytes[] = {0, 1, 0x1f, 0x20, 0x7e, 0x7f, 0x80, 0x9f, 0xa0, 0xfe, 0xff};
-    char line[40];
-    for (size_t len = 8; len < sizeof line; len += 7)
-        for (size_t at = 6; at + 1 < len; at++)
-            for (size_t i = 0; i < sizeof bytes * sizeof bytes; i++) {
-                unsigned char one = bytes[i % sizeof bytes], two = bytes[i / sizeof bytes];
-                memset(line, 'x', len);
-                memcpy(line, "LOCK ", 5);
-                line[at] = (char)one;
-                line[at + 1] = (char)two;
-                bool bad = one < 0x20 || one > 0x7e || two < 0x20 || two > 0x7e;
-                bool refused = strncmp(answer_bytes(line, len), "-BADLINE", 8) == 0;
-                ck_assert_msg(refused == bad, "bytes 0x%02x 0x%02x at %zu of %zu", one, two, at, len);
-            }
-}
-END_TEST
-
 START_TEST(a_line_is_too_long_from_1024_bytes_on)
 {
     char line[LINE_BYTES + 1];
@@ -479,7 +459,6 @@ static Suite *line_suite(void)
     tcase_add_test(words, show_takes_its_words_in_any_case);
     tcase_add_test(words, a_token_is_read_in_either_case);
     tcase_add_test(refusals, bytes_outside_ascii_text_are_badline);
-    tcase_add_test(refusals, bytes_outside_ascii_text_at_any_place);
     tcase_add_test(refusals, a_line_is_too_long_from_1024_bytes_on);
     tcase_add_test(refusals, a_tag_that_cannot_be_read_is_badtag);
     tcase_add_test(refusals, an_unknown_verb_is_named_and_help_offered);

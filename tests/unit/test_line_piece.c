@@ -1,5 +1,6 @@
-/* Durations, and the first bytes of other protocols. */
+/* Durations, bytes that no line has, tokens, and the first bytes of other protocols. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,6 +107,52 @@ START_TEST(our_own_lines_are_not_foreign)
 }
 END_TEST
 
+/* ---- bytes ---- */
+
+static enum reply_code code_of(const char *line, size_t len)
+{
+    static struct request request;
+    static struct refusal refusal;
+    return line_parse(line, len, &request, &refusal) == LINE_REFUSED ? refusal.code : REPLY_OK;
+}
+
+/* Wherever it stands, and alone or beside another that undoes it. */
+START_TEST(bytes_outside_ascii_text_at_any_place)
+{
+    static const unsigned char bytes[] = {0, 1, 0x1f, 0x20, 0x7e, 0x7f, 0x80, 0x9f, 0xa0, 0xfe, 0xff};
+    char line[40];
+    for (size_t len = 8; len < sizeof line; len += 7)
+        for (size_t at = 6; at + 1 < len; at++)
+            for (size_t i = 0; i < sizeof bytes * sizeof bytes; i++) {
+                unsigned char one = bytes[i % sizeof bytes], two = bytes[i / sizeof bytes];
+                memset(line, 'x', len);
+                memcpy(line, "LOCK ", 5);
+                line[at] = (char)one;
+                line[at + 1] = (char)two;
+                bool bad = one < 0x20 || one > 0x7e || two < 0x20 || two > 0x7e;
+                bool refused = code_of(line, len) == REPLY_BADLINE;
+                ck_assert_msg(refused == bad, "bytes 0x%02x 0x%02x at %zu of %zu", one, two, at, len);
+            }
+}
+END_TEST
+
+START_TEST(a_token_of_every_byte)
+{
+    for (unsigned at = 0; at < TOKEN_BYTES; at++)
+        for (unsigned byte = 0; byte < 256; byte++) {
+            struct token token;
+            char hex[TOKEN_HEX], expected[3];
+            memset(&token, 0x9a, sizeof token);
+            token.bytes[at] = (uint8_t)byte;
+            line_token_hex(hex, &token);
+            for (unsigned i = 0; i < TOKEN_BYTES; i++) {
+                snprintf(expected, sizeof expected, "%02x", token.bytes[i]);
+                ck_assert_mem_eq(hex + 2 * i, expected, 2);
+            }
+        }
+}
+END_TEST
+
 static Suite *line_suite(void)
 {
     Suite *suite = suite_create("line_piece");
@@ -115,6 +162,8 @@ static Suite *line_suite(void)
     tcase_add_test(tests, what_is_no_duration);
     tcase_add_test(tests, http_and_tls_are_foreign);
     tcase_add_test(tests, our_own_lines_are_not_foreign);
+    tcase_add_test(tests, bytes_outside_ascii_text_at_any_place);
+    tcase_add_test(tests, a_token_of_every_byte);
     suite_add_tcase(suite, tests);
     return suite;
 }
