@@ -1,0 +1,14 @@
+# make fair [T=10] [DAEMONS=3] [WAITERS=8] [HOLD=0]: who gets a lock that all want.
+FAIR := $(BUILD)/tests/fair/fair
+
+objects: $(FAIR)
+
+$(FAIR): $(FAIR).o $(HARNESS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
+
+fair: all $(FAIR) ## three daemons with eight waiters each on one name: T=10 DAEMONS=3 WAITERS=8 HOLD=ms
+	@FAIR_S=$(T) FAIR_DAEMONS=$(DAEMONS) FAIR_WAITERS=$(WAITERS) FAIR_HOLD_MS=$(HOLD) \
+	    REDLOCKD=$(abspath $(BUILD))/redlockd $(FAIR)
+
+-include $(FAIR).d
+.PHONY: fair
