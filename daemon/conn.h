@@ -4,7 +4,7 @@
  *          -> handler->request()  ...  conns_reply() -> output -> conns_flush()
  *
  * HELLO, PING, HELP, QUIT, AUTH, SHOW and the order of replies are handled here; LOCK,
- * UNLOCK, EXTEND, CHECK and CANCEL go to the handler. Replies are collected and written
+ * UNLOCK, EXTEND, CHECK, RESUME and CANCEL go to the handler. Replies are collected and written
  * by conns_flush(), once for each connection and turn of the loop.
  *
  * The handler is called from the event loop's callbacks and from conns_flush() (where the

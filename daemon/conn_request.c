@@ -111,12 +111,12 @@ void request_start(struct conn *c, const struct request *what)
     case VERB_QUIT: quit(c, what); return;
     case VERB_HELP:
     case VERB_SHOW: show_start(c, what); return;
-    case VERB_AUTH:
-    case VERB_RESUME: refuse_unsupported(c, what); return;
+    case VERB_AUTH: refuse_unsupported(c, what); return;
     case VERB_LOCK:
     case VERB_UNLOCK:
     case VERB_EXTEND:
     case VERB_CHECK:
+    case VERB_RESUME:
     case VERB_CANCEL: hand_over(c, what); return;
     }
 }

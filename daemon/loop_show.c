@@ -169,6 +169,8 @@ static unsigned figures(const struct loop_view *view, struct figure *f)
         {"releases", core.releases},
         {"extends", core.extends},
         {"checks", core.checks},
+        {"resumes", core.resumes},
+        {"resumed", core.resumed},
         {"renewals", core.renewals},
         {"renewals_failed", core.renewals_failed},
         {"lost", core.lost},

@@ -66,10 +66,8 @@ static const struct verb_rule verbs[] = {
         .takes = TOKEN | TTL | MAX | NOTE,
         .needs = TOKEN,
         .example = "RESUME job token=<40 hex>",
-        .unsupported = "RESUME is not in this version: a lock that outlives its connection is LOCK job "
-                       "hold=lease, then EXTEND with its token",
-        .help = "RESUME <name> token=<token> [ttl=10s] [max=5m] [note=<word>] : binds a lock to this "
-                "connection (not in this version)",
+        .help = "RESUME <name> token=<token> [ttl=10s] [max=5m] [note=<word>] : takes its lock over, bound to "
+                "this connection, with a new token",
     },
     [VERB_CANCEL] = {
         .verb = VERB_CANCEL,

@@ -36,7 +36,20 @@ static void check_head(const struct coordinator *c, const struct resource *resou
         assert(resource->round == NULL);
     assert(!kept || resource->impatient == 0 || resource->sweeping);
     assert(resource->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
-           resource->item.place != 0);
+           resource->resumes != NULL || resource->item.place != 0);
+}
+
+static uint32_t check_resumes(const struct coordinator *c, const struct resource *resource)
+{
+    uint32_t count = 0;
+    const struct round *prev = NULL;
+    for (const struct round *round = resource->resumes; round != NULL; round = round->resume.next, count++) {
+        assert(pool_find(&c->rounds, round->id) == round && round->resume.prev == prev);
+        assert(round->resource == resource && round->purpose == ROUND_RESUME && round->request != 0);
+        assert(masters_without(round->tally.granted, round->resume.may) == 0);
+        prev = round;
+    }
+    return count;
 }
 
 static void check_resources(const struct coordinator *c)
@@ -51,6 +64,7 @@ static void check_resources(const struct coordinator *c)
         acquiring += resource->round != NULL;
         assert(resource_find(c, resource->name) == resource);
         assert(resource->round == NULL || resource->round->resource == resource);
+        acquiring += check_resumes(c, resource);
         assert(resource->lease == NULL || resource->lease->resource == resource);
         assert(resource->giving_back == NULL || resource->giving_back->resource == resource);
         check_waits(c, resource);
@@ -115,7 +129,10 @@ static void check_rounds(const struct coordinator *c, uint32_t *asking)
         assert(masters_count(round->tally.granted & round->tally.refused) == 0);
         assert(masters_without(round->tally.granted | round->tally.refused | round->tally.failed,
                                round->tally.asked) == 0);
-        assert(round->phase >= ROUND_CHECKING || round->resource->round == round);
+        if (round->purpose == ROUND_RESUME)
+            assert((round->resource == NULL) == (round->phase == ROUND_DECIDED));
+        else
+            assert(round->phase >= ROUND_CHECKING || round->resource->round == round);
         timeout_ms = flight->timeout_ms;
         prev = flight;
     }

@@ -21,6 +21,9 @@ enum mutant mutant_active;
 
 enum { UNDO = 65536, SPARE = 64, DRAIN_SLOTS = 64 /* looked at in one step */ };
 
+/* No release's id is a round's: the answer to a MOVE is looked up in both. */
+static const uint64_t RELEASE_SERIALS = (uint64_t)1 << 42;
+
 static uint32_t capacity(uint64_t wanted)
 {
     return wanted < POOL_CAPACITY ? (uint32_t)wanted : POOL_CAPACITY;
@@ -63,6 +66,7 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
         coordinator_free(c);
         return NULL;
     }
+    c->releases.serial = RELEASE_SERIALS;
     return c;
 }
 
@@ -218,6 +222,13 @@ static void vote_on_lock(struct coordinator *c, const struct core_event *event)
         round_vote(c, round, event->master, event->verb, &event->vote);
 }
 
+static void vote_on_heal(struct coordinator *c, const struct core_event *event)
+{
+    struct lease *lease = pool_find(&c->leases, event->ref);
+    if (lease != NULL)
+        heal_done(c, lease, event->master, &event->vote);
+}
+
 static void vote(struct coordinator *c, const struct core_event *event)
 {
     struct master *m = &c->masters[event->master];
@@ -227,26 +238,24 @@ static void vote(struct coordinator *c, const struct core_event *event)
     master_heard(c, m);
     if (event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN)
         master_refused(c, m, event->verb, event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
-    if (event->verb <= COMMAND_GROUP_NEW) {
+    struct release *release = pool_find(&c->releases, event->ref);
+    if (event->verb <= COMMAND_GROUP_NEW)
         master_told(c, m, event->verb, &event->vote);
-    } else if (event->verb == COMMAND_HEAL) {
-        struct lease *lease = pool_find(&c->leases, event->ref);
-        if (lease != NULL)
-            heal_done(c, lease, event->master, &event->vote);
-    } else if (event->verb == COMMAND_RELEASE) {
-        struct release *release = pool_find(&c->releases, event->ref);
-        if (release != NULL)
-            release_vote(c, release, event->master, &event->vote);
-    } else {
+    else if (event->verb == COMMAND_HEAL)
+        vote_on_heal(c, event);
+    else if (release != NULL)
+        release_vote(c, release, event->master, &event->vote);
+    else if (event->verb != COMMAND_RELEASE)
         vote_on_lock(c, event);
-    }
 }
 
 static void undelivered(struct coordinator *c, const struct core_event *event)
 {
     struct session *session = session_find(c, event->session);
     struct lease *lease = session != NULL ? session_lease(session, event->request) : NULL;
-    if (lease != NULL)
+    if (lease != NULL && lease->resumed)
+        lease_set_back(c, lease);
+    else if (lease != NULL)
         lease_give_back(c, lease, 0, 0, true);
 }
 

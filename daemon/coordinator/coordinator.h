@@ -49,11 +49,12 @@ struct coordinator_config {
 
 enum event_kind {
     EVENT_TIMER,          /* the time of coordinator_deadline() has come (early is harmless) */
-    EVENT_REQUEST,        /* LOCK, UNLOCK, EXTEND, CHECK or CANCEL; answered by one ACTION_REPLY */
+    EVENT_REQUEST,        /* LOCK, UNLOCK, EXTEND, CHECK, RESUME or CANCEL; answered by one ACTION_REPLY */
     EVENT_SESSION_FINISH, /* the client asks nothing more (FIN, QUIT): what would have to wait is cancelled */
     EVENT_SESSION_RELEASE,  /* the session is over and its client gave its locks back: they are released */
     EVENT_SESSION_DROP,     /* the session broke: no proof that its client is gone; its locks run out */
-    EVENT_UNDELIVERED,      /* no byte of this request's +LOCKED reached the kernel: the grant is undone */
+    EVENT_UNDELIVERED,      /* no byte of this request's +LOCKED reached the kernel: the grant is undone; what
+                        * RESUME moved is set back */
     EVENT_MASTER_CONNECTED, /* a new connection: logged in, nothing sent on it yet */
     EVENT_MASTER_VOTE,      /* the reply to a command */
     EVENT_MASTER_LOST,      /* that connection is gone; what was not answered may run or not */
@@ -87,7 +88,7 @@ enum action_kind {
     ACTION_REPLY,        /* the one answer to a request */
     ACTION_NOTICE,       /* an event to a session */
     /* The last notice to a session after SESSION_RELEASE or SESSION_DROP. The answer to an EXTEND,
-     * CHECK or UNLOCK of it may still come, if it was left unanswered then. */
+     * CHECK, RESUME or UNLOCK of it may still come, if it was left unanswered then. */
     ACTION_SESSION_ENDED,
 };
 
@@ -220,7 +221,8 @@ struct master_row {
 
 struct coordinator_stats {
     uint64_t grants, refused_busy, refused_timeout, refused_noquorum, refused_limit;
-    uint64_t releases, extends, checks, renewals, renewals_failed, lost, raises, undone, rounds, expired_undo;
+    uint64_t releases, extends, checks, resumes, resumed, renewals, renewals_failed, lost, raises, undone,
+        rounds, expired_undo;
     uint32_t locks, waiters, sessions, resources, rounds_live, undo_live;
 };
 

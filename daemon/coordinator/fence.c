@@ -2,6 +2,7 @@
 
 #include "daemon/coordinator/acquire.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/round.h"
 
 /* ---- proposals: a hybrid clock, so that a fence of today is above one of yesterday even
@@ -41,6 +42,11 @@ unsigned fence_needed(const struct coordinator *c)
     return mutant(MUTANT_QUORUM_MINUS_ONE) ? c->quorum - 1 : c->quorum;
 }
 
+static unsigned needed(const struct coordinator *c, const struct round *round)
+{
+    return round->purpose == ROUND_RESUME ? resume_needed(c) : fence_needed(c);
+}
+
 masters_t fence_standing(const struct coordinator *c, const struct round *round)
 {
     return masters_without(round->tally.granted, round->voided) & c->voters;
@@ -72,12 +78,18 @@ struct tally fence_shown(const struct round *round)
 
 static void grant(struct coordinator *c, struct round *round)
 {
-    acquire_grant(c, round);
+    if (round->purpose == ROUND_RESUME)
+        resume_grant(c, round);
+    else
+        acquire_grant(c, round);
 }
 
 static void fail(struct coordinator *c, struct round *round, enum reply_code code)
 {
-    acquire_fail(c, round, code);
+    if (round->purpose == ROUND_RESUME)
+        resume_fail(c, round, code);
+    else
+        acquire_fail(c, round, code);
 }
 
 bool fence_is_beyond(struct coordinator *c, struct round *round, uint64_t proposal)
@@ -225,9 +237,9 @@ void fence_vote(struct round *round, unsigned master, enum command_verb verb, co
 /* Q granted; the proposal is the fence where it was the highest on Q of them. */
 bool fence_decide(struct coordinator *c, struct round *round)
 {
-    if (masters_count(fencing(c, round) & round->fence.accepted) >= fence_needed(c))
+    if (masters_count(fencing(c, round) & round->fence.accepted) >= needed(c, round))
         grant(c, round);
-    else if (masters_count(fencing(c, round) & round->fence.answered) >= fence_needed(c))
+    else if (masters_count(fencing(c, round) & round->fence.answered) >= needed(c, round))
         raise_begin(c, round);
     else
         return false;
@@ -238,8 +250,9 @@ bool fence_decide(struct coordinator *c, struct round *round)
 static bool is_hopeless(const struct coordinator *c, const struct round *round, masters_t known)
 {
     masters_t coming = round->fence.pending | round->fence.reading;
-    masters_t can = (fence_standing(c, round) & (known | coming)) | round_silent(round);
-    return masters_count(can) < fence_needed(c);
+    masters_t silent = masters_without(round_silent(round), round->voided);
+    masters_t can = (fence_standing(c, round) & (known | coming)) | silent;
+    return masters_count(can) < needed(c, round);
 }
 
 static void look_fencing(struct coordinator *c, struct round *round, bool late)
@@ -255,9 +268,9 @@ static void look_reading(struct coordinator *c, struct round *round, bool late)
 {
     const struct fence *fence = &round->fence;
     masters_t known = fencing(c, round) & (fence->accepted | fence->scored);
-    if (masters_count(fencing(c, round) & fence->accepted) >= fence_needed(c))
+    if (masters_count(fencing(c, round) & fence->accepted) >= needed(c, round))
         grant(c, round); /* it was the highest after all */
-    else if (masters_count(known) >= (mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : fence_needed(c)))
+    else if (masters_count(known) >= (mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : needed(c, round)))
         raise_write(c, round);
     else {
         ask_scores(c, round);
@@ -269,7 +282,7 @@ static void look_reading(struct coordinator *c, struct round *round, bool late)
 static void look_raising(struct coordinator *c, struct round *round, bool late)
 {
     unsigned answered = masters_count(fencing(c, round) & round->fence.answered);
-    if (answered >= (mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : fence_needed(c))) {
+    if (answered >= (mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : needed(c, round))) {
         grant(c, round);
         return;
     }

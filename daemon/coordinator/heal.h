@@ -4,7 +4,7 @@
 
 #include "daemon/coordinator/state.h"
 
-/* The lease was granted by this round: masters in quarantine get its key too. */
+/* The lease was granted by this round: masters in quarantine get its key too (after a RESUME some have it). */
 void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round);
 
 /* A master's answer to SET or EXTEND of this lease, in time or late. */

@@ -1,12 +1,14 @@
 #include "daemon/coordinator/lease.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/session.h"
 
 /*   granted --> kept --UNLOCK, FIN------------------> given back
@@ -55,6 +57,13 @@ static void plan_renewal(struct coordinator *c, struct lease *lease)
     rearm(c, lease);
 }
 
+static void renew_soon(struct coordinator *c, struct lease *lease)
+{
+    int64_t pause_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+    lease->renew_ms = c->now_ms + pause_ms + lease->ttl_ms / SOON;
+    rearm(c, lease);
+}
+
 static void lease_free(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
@@ -79,6 +88,35 @@ static void plant_undo(struct coordinator *c, const struct round *round, masters
 }
 #endif
 
+/* What a grant and a RESUME have in common. */
+static struct lease *lease_new(struct coordinator *c, struct resource *resource, const struct round *round,
+                               uint64_t request, int64_t max_ms)
+{
+    struct lease *lease = pool_take(&c->leases);
+    assert(lease != NULL && resource->lease == NULL);
+    lease->item.kind = ITEM_LEASE;
+    lease->resource = resource;
+    resource->lease = lease;
+    lease->token = round->token;
+    lease->fence = round->proposal;
+    lease->ttl_ms = lease->longest_ms = round->ttl_ms;
+    lease->granted = round->tally.granted;
+    lease->may = masters_without(round->tally.asked, round->tally.refused);
+    lease->hold.request = request;
+    lease->hold.depth = 1;
+    lease->hold.ends_ms = max_ms >= 0 ? round->t0_ms + max_ms : INT64_MAX;
+    return lease;
+}
+
+static void lease_bind(struct coordinator *c, struct lease *lease, const struct round *round,
+                       struct session *session, int64_t until_ms)
+{
+    lease->until_ms = until_ms < lease->hold.ends_ms ? until_ms : lease->hold.ends_ms;
+    session_link_hold(c, session, &lease->hold);
+    plan_renewal(c, lease);
+    heal_granted(c, lease, round);
+}
+
 uint64_t lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
                      uint64_t fence, int64_t until_ms)
 {
@@ -87,25 +125,11 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
         assert(!lease_is_kept(resource->lease));
         lease_free(c, resource->lease);
     }
-    struct lease *lease = pool_take(&c->leases);
-    assert(lease != NULL);
-    lease->item.kind = ITEM_LEASE;
-    lease->resource = resource;
-    resource->lease = lease;
-    lease->hold.request = wait->request;
-    lease->token = round->token;
+    struct lease *lease = lease_new(c, resource, round, wait->request, wait->max_ms);
     lease->fence = fence;
-    lease->ttl_ms = lease->longest_ms = round->ttl_ms;
     lease->hold.kind = wait->hold;
     lease->hold.note = keep_note(&c->keep, &wait->note);
-    lease->hold.depth = 1;
-    lease->granted = round->tally.granted;
-    lease->may = masters_without(round->tally.asked, round->tally.refused);
-    lease->hold.ends_ms = wait->max_ms >= 0 ? round->t0_ms + wait->max_ms : INT64_MAX;
-    lease->until_ms = until_ms < lease->hold.ends_ms ? until_ms : lease->hold.ends_ms;
-    session_link_hold(c, wait->session, &lease->hold);
-    plan_renewal(c, lease);
-    heal_granted(c, lease, round);
+    lease_bind(c, lease, round, wait->session, until_ms);
 #ifdef MUTANTS
     if (mutant(MUTANT_UNDO_GRANTED))
         plant_undo(c, round, masters_without(round->tally.asked, round->tally.granted));
@@ -118,6 +142,52 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     reply->valid_ms = lease->until_ms - c->now_ms;
     resource_granted(c, resource);
     return lease->id;
+}
+
+/* Another daemon may have given up, or lost, what is kept here under another token: Q masters no longer have it. */
+static void lease_replace(struct coordinator *c, struct lease *lease, const struct token *by_resume_of)
+{
+    bool moved = memcmp(lease->token.bytes, by_resume_of->bytes, TOKEN_BYTES) == 0;
+    extend_over(c, lease);
+    if (lease_is_kept(lease)) {
+        c->stats.lost++;
+        action_notice(c, lease->hold.session->key, NOTICE_LOST, lease->resource->name, &lease->token)
+            ->reason = moved ? LOST_MOVED : LOST_GONE;
+    }
+    lease_free(c, lease);
+}
+
+struct lease *lease_resume(struct coordinator *c, const struct round *round, struct session *session,
+                           int64_t until_ms)
+{
+    struct resource *resource = round->resource;
+    if (resource->lease != NULL)
+        lease_replace(c, resource->lease, &round->resume.old);
+    struct lease *lease = lease_new(c, resource, round, round->request, round->resume.max_ms);
+    lease->longest_ms = c->config.max_ttl_ms; /* a master that was not extended keeps the old token's TTL */
+    lease->may = round->resume.may;
+    lease->resumed = !round->resume.given_back;
+    lease->old = round->resume.old;
+    lease->hold.kind = HOLD_SESSION;
+    lease->hold.note = round->resume.note;
+    lease_bind(c, lease, round, session, until_ms);
+    return lease;
+}
+
+void lease_set_back(struct coordinator *c, struct lease *lease)
+{
+    struct resource *resource = lease->resource;
+    struct token token = lease->token, old = lease->old;
+    struct release_order order = {.name = resource->name,
+                                  .token = &token,
+                                  .back = &old,
+                                  .ttl_ms = lease->longest_ms,
+                                  .may = lease->may};
+    extend_over(c, lease);
+    lease_free(c, lease);
+    c->stats.undone++;
+    release_begin(c, &order);
+    resource_pump(c, resource);
 }
 
 void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
@@ -137,6 +207,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
 #ifdef MUTANTS
     int64_t until_ms = lease->until_ms;
 #endif
+    resume_given_back(resource, &token);
     extend_over(c, lease);
     lease_free(c, lease);
     release_begin(c, &order);
@@ -149,6 +220,10 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
 void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason reason)
 {
     struct resource *resource = lease->resource;
+    if (reason == LOST_GONE && resume_is_under_way(resource, &lease->token)) {
+        renew_soon(c, lease); /* moved, and perhaps set back */
+        return;
+    }
     if (lease_is_kept(lease)) {
         c->stats.lost++;
         extend_over(c, lease);
@@ -195,9 +270,7 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
 void lease_not_renewed(struct coordinator *c, struct lease *lease)
 {
     c->stats.renewals_failed++;
-    int64_t pause_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
-    lease->renew_ms = c->now_ms + pause_ms + lease->ttl_ms / SOON;
-    rearm(c, lease);
+    renew_soon(c, lease);
 }
 
 void lease_timer(struct coordinator *c, struct lease *lease)
@@ -215,7 +288,10 @@ void lease_timer(struct coordinator *c, struct lease *lease)
         action_notice(c, lease->hold.session->key, NOTICE_EXPIRING, lease->resource->name, &lease->token)
             ->valid_ms = lease->until_ms - c->now_ms;
     }
-    if (lease->renewal == NULL && c->now_ms >= lease->renew_ms)
+    bool due = lease->renewal == NULL && c->now_ms >= lease->renew_ms;
+    if (due && resume_is_under_way(lease->resource, &lease->token))
+        renew_soon(c, lease);
+    else if (due)
         extend_renew(c, lease);
     rearm(c, lease);
 }

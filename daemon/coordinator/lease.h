@@ -8,6 +8,13 @@
 uint64_t lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
                      uint64_t fence, int64_t until_ms);
 
+/* The same for a RESUME; who had it here before is told. */
+struct lease *lease_resume(struct coordinator *c, const struct round *round, struct session *session,
+                           int64_t until_ms);
+
+/* Nobody was told of the RESUME: the token before holds it again, until it runs out or is shown. */
+void lease_set_back(struct coordinator *c, struct lease *lease);
+
 /* Its holder, or somebody with its token, gives it back. */
 void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
                      bool bound);

@@ -324,7 +324,7 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
         master_refuse(c, m, WHY_NOPERM);
     } else if (is_served(c, m) && probe && all_writes) {
         master_refuse(c, m, why_of_error(error));
-    } else if (verb == COMMAND_RELEASE && m->undo_again_ms == INT64_MAX) {
+    } else if ((verb == COMMAND_RELEASE || verb == COMMAND_MOVE) && m->undo_again_ms == INT64_MAX) {
         m->undo_again_ms = c->now_ms + ASK_AGAIN_MS;
     }
     master_rearm(c, m);

@@ -34,7 +34,10 @@ static struct release *release_take(struct coordinator *c)
 static void send(struct coordinator *c, const struct release *release, masters_t masters)
 {
     const struct resource *resource = release->resource;
-    struct command command = {.verb = COMMAND_RELEASE, .ref = release->id, .token = release->token};
+    struct command command = {.verb = release->sets_back ? COMMAND_MOVE : COMMAND_RELEASE,
+                              .ref = release->id,
+                              .token = release->token,
+                              .to = release->to};
     if (resource != NULL && resource->head != NULL && !release->hands_over)
         command.to = c->config.self; /* it asks who else waits */
     name_copy(&command.name, &release->name);
@@ -157,6 +160,10 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     if (release == NULL) {
         /* No room even so: it still goes out, only nobody keeps count. */
         struct command command = {.verb = COMMAND_RELEASE, .token = *order->token};
+        if (order->back != NULL) {
+            command.verb = COMMAND_MOVE;
+            command.to = *order->back;
+        }
         name_copy(&command.name, order->name);
         action_send(c, c->releasers, &command);
         if (order->request != 0)
@@ -169,6 +176,9 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->item.kind = ITEM_RELEASE;
     name_copy(&release->name, order->name);
     release->token = *order->token;
+    release->sets_back = order->back != NULL;
+    if (release->sets_back)
+        release->to = *order->back;
     release->ttl_ms = order->ttl_ms;
     release->owed = order->may;
     release->bound = order->bound;
@@ -182,7 +192,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     if (mutant(MUTANT_UNDO_FROM_T0))
         release->settled = release->owed;
     release->asked = release->unanswered = c->releasers;
-    if (mutant(MUTANT_RELEASE_ONLY_GRANTED) && release->answered)
+    if (mutant(MUTANT_RELEASE_ONLY_GRANTED) && release->answered && !release->sets_back)
         release->asked = release->unanswered = c->releasers & order->may;
     release->flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
     if (order->resource != NULL)

@@ -1,4 +1,4 @@
-/* Taking a token back: UNLOCK, FIN, and the undoing of attempts that failed.
+/* Taking a token back: UNLOCK, FIN, and the undoing of attempts and RESUMEs that failed.
  *
  * A release goes to every connected master at once, behind what was sent there before.
  * What a master owes us (it may have the key and did not acknowledge) is kept until it
@@ -15,6 +15,7 @@ struct release_order {
     masters_t may;             /* masters that may have the key by us */
     struct resource *resource; /* its head comes next; NULL: nobody does */
     uint64_t session, request; /* UNLOCK's; request 0: nobody is told */
+    const struct token *back;  /* not deleted: set back to this one; NULL: deleted */
     bool bound;                /* answered by the rule for a lock bound here */
     bool known;                /* of a lock that was granted here */
 };

@@ -7,6 +7,7 @@
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/session.h"
 
 static struct reply *reply_to(struct coordinator *c, const struct core_event *event, enum reply_code code)
@@ -33,7 +34,7 @@ static bool is_bound_to(const struct lease *lease, uint64_t session)
     return lease->hold.session != NULL && lease->hold.session->key == session;
 }
 
-/* ---- LOCK ---- */
+/* ---- LOCK, RESUME ---- */
 
 static void relock(struct coordinator *c, const struct core_event *event)
 {
@@ -80,23 +81,20 @@ static bool bad_times(struct coordinator *c, const struct core_event *event)
     return true;
 }
 
-static enum limit limit_reached(const struct coordinator *c, const struct session *session)
+static enum limit limit_reached(const struct coordinator *c, const struct session *session, enum verb verb)
 {
     if (session == NULL)
         return LIMIT_MAX_CLIENTS;
-    if (session->waits >= c->config.max_waits_per_client)
+    if (verb == VERB_LOCK && session->waits >= c->config.max_waits_per_client)
         return LIMIT_MAX_WAITS_PER_CLIENT;
-    if (session->locks + session->waits >= c->config.max_locks_per_client)
+    if (session->locks + session->waits + session->resumes >= c->config.max_locks_per_client)
         return LIMIT_MAX_LOCKS_PER_CLIENT;
     return LIMIT_NONE;
 }
 
-static void lock(struct coordinator *c, const struct core_event *event)
+/* A lock that its connection does not have yet. */
+static void take(struct coordinator *c, const struct core_event *event)
 {
-    if (event->what.has_token) {
-        relock(c, event);
-        return;
-    }
     if (c->draining) {
         reply_to(c, event, REPLY_DRAINING);
         return;
@@ -104,14 +102,17 @@ static void lock(struct coordinator *c, const struct core_event *event)
     if (bad_times(c, event))
         return;
     struct session *session = session_find_or_make(c, event->session);
-    enum limit limit = limit_reached(c, session);
+    enum limit limit = limit_reached(c, session, event->what.verb);
     if (limit != LIMIT_NONE) {
         c->stats.refused_limit++;
         reply_to(c, event, REPLY_LIMIT)->limit = limit;
         return;
     }
     assert(session->state < SESSION_RELEASING);
-    resource_ask(c, session, event->request, &event->what);
+    if (event->what.verb == VERB_RESUME)
+        resume_request(c, session, event->request, &event->what);
+    else
+        resource_ask(c, session, event->request, &event->what);
 }
 
 /* ---- UNLOCK ---- */
@@ -147,6 +148,8 @@ static void unlock_by_token(struct coordinator *c, const struct core_event *even
                                   .resource = resource_find(c, &what->name),
                                   .session = event->session,
                                   .request = event->request};
+    if (order.resource != NULL)
+        resume_given_back(order.resource, &what->token);
     if (order.resource != NULL && order.resource->lease != NULL && lease_is_kept(order.resource->lease))
         order.resource = NULL; /* another token has it: nobody waits for this one */
     release_begin(c, &order);
@@ -203,7 +206,13 @@ static void cancel(struct coordinator *c, const struct core_event *event)
 void request_begin(struct coordinator *c, const struct core_event *event)
 {
     switch (event->what.verb) {
-    case VERB_LOCK: lock(c, event); break;
+    case VERB_LOCK:
+        if (event->what.has_token)
+            relock(c, event);
+        else
+            take(c, event);
+        break;
+    case VERB_RESUME: take(c, event); break;
     case VERB_UNLOCK: unlock(c, event); break;
     case VERB_EXTEND: extend(c, event); break;
     case VERB_CHECK: check(c, event); break;

@@ -36,7 +36,7 @@ struct resource *resource_find(const struct coordinator *c, const struct name *n
     return find(c, name, hash_of(c, name));
 }
 
-static struct resource *find_or_make(struct coordinator *c, const struct name *name)
+struct resource *resource_find_or_make(struct coordinator *c, const struct name *name)
 {
     uint32_t hash = hash_of(c, name);
     struct resource *resource = find(c, name, hash);
@@ -55,6 +55,7 @@ static struct resource *find_or_make(struct coordinator *c, const struct name *n
 static void resource_free(struct coordinator *c, struct resource *resource)
 {
     assert(resource->round == NULL && resource->lease == NULL && resource->giving_back == NULL);
+    assert(resource->resumes == NULL);
     heap_remove(&c->deadlines, &resource->item);
     table_remove(&c->names, resource->hash, pool_slot(&c->resources, resource));
     keep_name_back(&c->keep, resource->name);
@@ -199,7 +200,8 @@ void resource_pump(struct coordinator *c, struct resource *resource)
         heap_remove(&c->deadlines, &resource->item);
         return;
     }
-    if (resource->head == NULL && resource->lease == NULL && resource->giving_back == NULL) {
+    bool held = resource->lease != NULL || resource->giving_back != NULL || resource->resumes != NULL;
+    if (resource->head == NULL && !held) {
         resource_free(c, resource);
         return;
     }
@@ -408,7 +410,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
 void resource_ask(struct coordinator *c, struct session *session, uint64_t request,
                   const struct request *what)
 {
-    struct resource *resource = find_or_make(c, &what->name);
+    struct resource *resource = resource_find_or_make(c, &what->name);
     if (resource == NULL) {
         refuse_limit(c, session, request, &what->name, LIMIT_MAX_LOCKS);
         return;

@@ -4,7 +4,8 @@
 
 #include "daemon/coordinator/state.h"
 
-struct resource *resource_find(const struct coordinator *c, const struct name *name); /* NULL: not in use */
+struct resource *resource_find(const struct coordinator *c, const struct name *name);   /* NULL: not in use */
+struct resource *resource_find_or_make(struct coordinator *c, const struct name *name); /* NULL: full */
 
 /* A LOCK joins the FIFO of its name; limits were checked. */
 void resource_ask(struct coordinator *c, struct session *session, uint64_t request,

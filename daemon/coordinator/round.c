@@ -9,6 +9,7 @@
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/master.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/resume.h"
 
 static void fly(struct coordinator *c, struct round *round)
 {
@@ -44,6 +45,8 @@ static bool legal(enum round_phase from, enum round_phase to)
         [ROUND_RAISING] = 1u << ROUND_DECIDED,
         [ROUND_CHECKING] = 1u << ROUND_EXTENDING | 1u << ROUND_DECIDED,
         [ROUND_EXTENDING] = 1u << ROUND_DECIDED,
+        [ROUND_MOVING] = 1u << ROUND_RESUMING,
+        [ROUND_RESUMING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
         [ROUND_DECIDED] = 0,
     };
     if (mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) && from == ROUND_REASKING && to == ROUND_DECIDED)
@@ -72,6 +75,10 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
                 uint64_t number)
 {
     struct command command = {.verb = verb, .ref = round->id, .number = number, .token = round->token};
+    if (verb == COMMAND_MOVE) {
+        command.to = round->token;
+        command.token = round->resume.old;
+    }
     command.bucket = verb == COMMAND_ZADD || verb == COMMAND_ZSCORE ? quorum_bucket(&round->name) : 0;
     name_copy(&command.name, &round->name);
     action_send(c, masters, &command);
@@ -101,6 +108,8 @@ static void look(struct coordinator *c, struct round *round, bool late)
         return; /* in its turn */
     if (round->phase == ROUND_CHECKING || round->phase == ROUND_EXTENDING)
         extend_look(c, round, late);
+    else if (round->phase == ROUND_MOVING || round->phase == ROUND_RESUMING)
+        resume_look(c, round, late);
     else if (round->phase != ROUND_DECIDED)
         acquire_look(c, round, late);
     else if (late || round_unheard(round) == 0)
@@ -112,10 +121,12 @@ static bool is_fencing(enum command_verb verb)
     return verb == COMMAND_ZADD || verb == COMMAND_ZSCORE;
 }
 
-/* EXTEND and CHECK are two questions of one round: the first's late answers are none to
- * the second. */
+/* CHECK and EXTEND are two questions of one round, and MOVE and EXTEND: the first's late answers are none
+ * to the second. */
 static bool is_to_this_phase(const struct round *round, enum command_verb verb)
 {
+    if (verb == COMMAND_MOVE)
+        return round->phase == ROUND_MOVING;
     return !(verb == COMMAND_CHECK && round->purpose == ROUND_EXTEND && round->phase != ROUND_CHECKING);
 }
 
@@ -138,6 +149,8 @@ static void count(struct coordinator *c, struct round *round, unsigned master, c
         round->tally.refused |= bit;
     else
         round->tally.failed |= bit;
+    if (vote->kind == VOTE_NO)
+        round->resume.may = masters_without(round->resume.may, bit);
     if (vote->kind == VOTE_NUMBER)
         round->numbers[master] = vote->number;
     struct lease *lease = pool_find(&c->leases, round->lease);

@@ -3,12 +3,13 @@
  *
  *     session --< wait >-- resource            a request that waits in the FIFO of its name
  *        |                    | |
- *        +--< hold of lease >-+ +-- round      the head's attempt; other rounds extend or check
+ *        +--< hold of lease >-+ +-- round      the head's attempt; other rounds extend, check or RESUME
  *                   |           |
  *                   +-- round   +-- release    the head follows at once, or waits until Q masters answered
  *
- *     release: a token is being taken back, until every master that may have it answered;
- *              what a master still owes of them is its undo list
+ *     release: a token is being taken back, until every master that may have it answered (or, after
+ *              a RESUME that failed, set back to the one before); what a master still owes of them is
+ *              its undo list
  *     master:  what one Redis server may be used for
  *
  * A borrowed pointer says (ref); the pools own everything. */
@@ -69,6 +70,7 @@ struct resource {
     struct verdict verdict;
     struct wait *head, *tail;
     struct round *round;         /* (ref) the head's attempt */
+    struct round *resumes;       /* (ref) of this name's tokens */
     struct lease *lease;         /* (ref) the last one granted here, while its deadline is ahead */
     struct release *giving_back; /* (ref) not answered by Q masters yet */
     uint64_t next_ticket;
@@ -111,7 +113,8 @@ struct lease {
     masters_t robbed;    /* lost an acknowledged key before its time: somebody released it there */
     uint32_t memories;   /* c->memories of which the masks above and acknowledged_ms[] tell */
     int64_t healed_ms;   /* deadline of the last heals */
-    struct token token;
+    bool resumed;        /* goes back to the token old, if nobody is told of it */
+    struct token token, old;
     struct hold hold;
     int64_t acknowledged_ms[]; /* of each master, in its present memory: end of the last TTL; 0: never */
 };
@@ -125,8 +128,9 @@ struct lease {
  *             (in READING, a late answer may still make the proposal the fence: DECIDED)
  *   extend:   EXTENDING, or CHECKING --Q hold it--> EXTENDING -----------> DECIDED
  *   check:    CHECKING --------------------------------------------------> DECIDED
+ *   resume:   MOVING --Q moved--> RESUMING --as after ASKING-------------> DECIDED
  *
- * DECIDED is over for the client and only waits for late votes. An acquire that fails
+ * DECIDED is over for the client and only waits for late votes. An acquire or RESUME that fails
  * becomes a release instead. */
 enum round_phase {
     ROUND_ASKING,   /* SET, and on a request's first attempt ZADD behind it */
@@ -136,10 +140,12 @@ enum round_phase {
     ROUND_RAISING,  /* ZADD above that */
     ROUND_CHECKING,
     ROUND_EXTENDING,
+    ROUND_MOVING,   /* MOVE of the old token to the new one */
+    ROUND_RESUMING, /* EXTEND of the new one, and ZADD behind it */
     ROUND_DECIDED,
 };
 
-enum round_purpose { ROUND_ACQUIRE, ROUND_RENEW, ROUND_EXTEND, ROUND_CHECK };
+enum round_purpose { ROUND_ACQUIRE, ROUND_RENEW, ROUND_EXTEND, ROUND_CHECK, ROUND_RESUME };
 
 /* An attempt's fence: who was asked to store the proposal of this phase, and what they said. */
 struct fence {
@@ -168,31 +174,40 @@ struct round {
     enum round_phase phase;
     int64_t t0_ms; /* before the first byte of what validity counts from */
     int64_t ttl_ms;
-    struct resource *resource; /* (ref) acquire, until it is decided */
+    struct resource *resource; /* (ref) acquire, RESUME, until it is decided */
     uint64_t lease;            /* id: what it renews, extends or was granted; 0: none */
-    uint64_t session, request; /* EXTEND and CHECK; request 0: answered */
+    uint64_t session, request; /* EXTEND, CHECK and RESUME; request 0: answered */
     bool over;                 /* EXTEND: its lock was given back or lost in the meantime */
     uint32_t memories;         /* c->memories when it began */
     bool held;                 /* EXTEND, renewal: Q masters said so */
-    struct tally tally;        /* of SET, EXTEND or CHECK */
-    masters_t votes;           /* extend, check: masters that count (of those in quarantine, the confirmed) */
-    masters_t voided;          /* lost or doubted since: a grant there counts no more */
+    struct tally tally;        /* of SET, EXTEND, CHECK or MOVE */
+    masters_t votes;  /* extend, check, RESUME: masters that count (of those in quarantine, the confirmed) */
+    masters_t voided; /* lost or doubted since: a grant there counts no more */
     struct fence fence;
     struct split split;
     uint64_t proposal;
-    uint64_t numbers[MASTERS]; /* scores (acquire) or TTLs (extend, check) */
+    uint64_t numbers[MASTERS]; /* scores (acquire, RESUME) or TTLs (extend, check) */
     struct name name;
     struct token token;
+    struct {
+        struct round *next, *prev; /* of the resource's */
+        struct token old;
+        bool given_back;         /* ... its holder gave it back meanwhile */
+        masters_t may;           /* may have the new token */
+        int64_t max_ms;          /* -1: none */
+        const struct word *note; /* kept; NULL: none */
+    } resume;
 };
 
 struct release {
     uint64_t id;
     struct heap_item item; /* when nothing of it can be left anywhere */
     struct flight flight;
-    bool lingers;  /* in the list of those that are only owed */
-    bool answered; /* the client has its reply, or never wanted one */
-    bool bound;    /* +UNLOCKED by the rule for a lock bound here */
-    bool known;    /* of a lock that was granted here */
+    bool lingers;    /* in the list of those that are only owed */
+    bool answered;   /* the client has its reply, or never wanted one */
+    bool bound;      /* +UNLOCKED by the rule for a lock bound here */
+    bool known;      /* of a lock that was granted here */
+    bool sets_back;  /* of a RESUME that failed: the token becomes to again, instead of being deleted */
     bool hands_over; /* the head's SETs follow at once, before its answers */
     bool wanted;     /* another daemon waits for the name */
     int64_t ttl_ms;
@@ -206,7 +221,7 @@ struct release {
     struct resource *resource; /* (ref) until Q masters answered; NULL: none */
     uint64_t session, request; /* UNLOCK */
     struct name name;
-    struct token token;
+    struct token token, to;
 };
 
 enum session_state {
@@ -221,8 +236,8 @@ struct session {
     struct heap_item item; /* work to do now */
     uint64_t key;          /* the shell's number */
     enum session_state state;
-    uint32_t locks, waits;
-    struct hold *holds; /* bound to it */
+    uint32_t locks, waits, resumes; /* resumes: RESUMEs under way */
+    struct hold *holds;             /* bound to it */
     struct wait *waiting;
 };
 
@@ -303,11 +318,11 @@ struct coordinator {
         differing; /* their group has another N or max_ttl, or cannot be read: while there is one, none votes */
     uint32_t memories; /* how often a master's memory was new */
 
-    uint64_t proposal; /* the last one made */
-    uint64_t lead_us;  /* ahead of our wall clock: how far the fastest daemon's is */
-    uint32_t acquiring;
-    uint32_t bound;  /* session locks bound to sessions */
-    uint32_t asking; /* EXTEND, CHECK and UNLOCK requests that have no reply yet */
+    uint64_t proposal;  /* the last one made */
+    uint64_t lead_us;   /* ahead of our wall clock: how far the fastest daemon's is */
+    uint32_t acquiring; /* attempts and RESUMEs: each may become a lease */
+    uint32_t bound;     /* session locks bound to sessions */
+    uint32_t asking;    /* EXTEND, CHECK, RESUME and UNLOCK requests that have no reply yet */
 
     bool draining;
     bool ending; /* drain_timeout is over: holders are told */

@@ -213,7 +213,8 @@ static void ask(struct world *w, enum verb verb)
     what->name.len = 1;
     what->name.text[0] = (char)('a' + name);
     what->ttl_ms = what->max_ms = -1;
-    what->has_token = verb == VERB_EXTEND || verb == VERB_CHECK || (verb != VERB_CANCEL && (how & 3) == 3);
+    bool needs_token = verb == VERB_EXTEND || verb == VERB_CHECK || verb == VERB_RESUME;
+    what->has_token = needs_token || (verb != VERB_CANCEL && (how & 3) == 3);
     what->token = token_of(w, how >> 2);
     if (verb == VERB_LOCK && !what->has_token) {
         what->hold = how & 4 ? HOLD_LEASE : HOLD_SESSION;
@@ -221,7 +222,9 @@ static void ask(struct world *w, enum verb verb)
         what->max_ms = how & 16 ? duration_of(w) : -1;
         what->wait_ms = what->wait_ms < 0 ? 0 : what->wait_ms;
     }
-    if (verb == VERB_EXTEND || (verb == VERB_LOCK && !what->has_token))
+    if (verb == VERB_RESUME)
+        what->max_ms = how & 16 ? duration_of(w) : -1;
+    if (verb == VERB_EXTEND || verb == VERB_RESUME || (verb == VERB_LOCK && !what->has_token))
         what->ttl_ms = how & 32 ? duration_of(w) : -1;
     const struct asked *target = &w->asked[how % ASKED];
     bool mine = target->session == client->session && target->verb == VERB_LOCK;
@@ -230,7 +233,7 @@ static void ask(struct world *w, enum verb verb)
         world_forget(w, name, what->has_token ? &what->token : NULL, client->session, 0);
     w->event.session = client->session;
     w->event.request = ++w->last_request;
-    w->asked[place] = (struct asked){client->session, w->last_request, verb, false};
+    w->asked[place] = (struct asked){client->session, w->last_request, verb, false, what->token};
     step(w, EVENT_REQUEST);
 }
 
@@ -361,7 +364,7 @@ static void happen(struct world *w, uint8_t what)
     case 1: ask(w, VERB_LOCK); break;
     case 2: ask(w, VERB_UNLOCK); break;
     case 3: ask(w, VERB_EXTEND); break;
-    case 4: ask(w, VERB_CHECK); break;
+    case 4: ask(w, what & 16 ? VERB_RESUME : VERB_CHECK); break;
     case 5: ask(w, VERB_CANCEL); break;
     case 6: vote(w, m, NULL); break;
     case 7: answer_all(w, 1 + (what >> 4)); break;

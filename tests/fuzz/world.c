@@ -79,7 +79,10 @@ static void check_reply(struct world *w, const struct action *action)
     struct asked *asked = asked_find(w, action->request);
     assert(asked != NULL && asked->session == action->session);
     assert(reply->code != REPLY_HELLO && reply->code <= REPLY_BADTAG && reply->name.len <= 1);
-    if (reply->code == REPLY_LOCKED && asked->verb == VERB_LOCK && reply->depth <= 1)
+    bool resumed = asked->verb == VERB_RESUME;
+    if (reply->code == REPLY_LOCKED && resumed) /* whoever had the token before has it no longer */
+        world_forget(w, (unsigned)(reply->name.text[0] - 'a'), &asked->token, 0, 0);
+    if (reply->code == REPLY_LOCKED && (resumed || asked->verb == VERB_LOCK) && reply->depth <= 1)
         hold_granted(w, action);
     assert(reply->code != REPLY_NOQUORUM || reply->masters == w->config.masters);
     asked->session = 0;

@@ -17,6 +17,7 @@ struct asked {
     uint64_t session, request; /* session 0: a free place */
     enum verb verb;
     bool optional; /* its session was dropped: nobody reads the answer */
+    struct token token;
 };
 
 struct client {

@@ -63,7 +63,13 @@ static const char *const refused[][2] = {
     {"UNLOCK a,b", "-UNSUPPORTED*"},
     {"LOCK name mode=shared", "-UNSUPPORTED*"},
     {"LOCK name slots=3", "-UNSUPPORTED*"},
-    {"RESUME name token=%40", "-UNSUPPORTED*"},
+    {"RESUME name", "-BADARG*"},
+    {"RESUME name token=12", "-BADARG*"},
+    {"RESUME name token=%40 hold=lease", "-BADARG*"},
+    {"RESUME name token=%40 wait=1s", "-BADARG*"},
+    {"RESUME name token=%40 ttl=61s", "-BADARG*max_ttl*"},
+    {"RESUME name token=%40 ttl=2s max=1s", "-BADARG*"},
+    {"RESUME name token=%40", "-NOTHELD*"},
     {"AUTH user secret", "-UNSUPPORTED*"},
     {"PI\001NG", "-BADLINE*"},
     {"LOCK caf\303\251", "-BADLINE*"},
@@ -75,7 +81,8 @@ static const char *const refused[][2] = {
     {"CANCEL nobody", "-BADTAG*"},
     {"#t FROB", "#t -BADVERB*"},
     {"#t LOCK name ttl=9x", "#t -BADARG*"},
-    {"#t RESUME name token=%40", "#t -UNSUPPORTED*"},
+    {"#t RESUME name token=%40 ttl=9x", "#t -BADARG*"},
+    {"#t AUTH user secret", "#t -UNSUPPORTED*"},
 };
 
 static void spelled_out(char *out, const char *line)

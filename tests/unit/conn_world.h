@@ -1,7 +1,7 @@
 /* Connections with real sockets and a handler that plays the coordinator by script:
  *
  *     LOCK now...   granted at once          LOCK wait...  answered by answer(), CANCEL or finish()
- *     UNLOCK, EXTEND, CHECK                  at once, but for names that begin with "wait"
+ *     UNLOCK, EXTEND, CHECK, RESUME          at once, but for names that begin with "wait"
  *
  * Everything that the handler hears is appended to world.heard, one word list a line. */
 #ifndef REDLOCKD_TESTS_CONN_WORLD_H
@@ -133,14 +133,16 @@ static UNUSED void on_request(void *arg, uint64_t session, uint64_t request, uin
                                         [VERB_UNLOCK] = "UNLOCK",
                                         [VERB_EXTEND] = "EXTEND",
                                         [VERB_CHECK] = "CHECK",
+                                        [VERB_RESUME] = "RESUME",
                                         [VERB_CANCEL] = "CANCEL"};
     static const enum reply_code codes[] = {[VERB_LOCK] = REPLY_LOCKED,
                                             [VERB_UNLOCK] = REPLY_UNLOCKED,
                                             [VERB_EXTEND] = REPLY_EXTENDED,
-                                            [VERB_CHECK] = REPLY_HELD};
+                                            [VERB_CHECK] = REPLY_HELD,
+                                            [VERB_RESUME] = REPLY_LOCKED};
     struct world *w = arg;
 
-    assert(request && what->verb <= VERB_CANCEL && what->verb != VERB_RESUME);
+    assert(request && what->verb <= VERB_CANCEL);
     w->requests++;
     heard(w, "%s %.*s\n", verbs[what->verb], what->name.len, what->name.text);
     if (what->verb == VERB_CANCEL) {

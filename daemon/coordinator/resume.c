@@ -1,0 +1,282 @@
+#include "daemon/coordinator/resume.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/coordinator/acquire.h"
+#include "daemon/coordinator/fence.h"
+#include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/release.h"
+#include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/round.h"
+#include "daemon/coordinator/session.h"
+
+unsigned resume_needed(const struct coordinator *c)
+{
+    return mutant(MUTANT_RESUME_BELOW_QUORUM) ? c->quorum - 1 : c->quorum;
+}
+
+/* ---- of a name ---- */
+
+static bool is_of(const struct round *round, const struct token *token)
+{
+    return memcmp(round->resume.old.bytes, token->bytes, TOKEN_BYTES) == 0;
+}
+
+bool resume_is_under_way(const struct resource *resource, const struct token *token)
+{
+    const struct round *round = resource->resumes;
+    while (round != NULL && !is_of(round, token))
+        round = round->resume.next;
+    return round != NULL;
+}
+
+void resume_given_back(struct resource *resource, const struct token *token)
+{
+    for (struct round *round = resource->resumes; round != NULL; round = round->resume.next)
+        if (is_of(round, token))
+            round->resume.given_back = true;
+}
+
+static void attach(struct coordinator *c, struct round *round, struct resource *resource,
+                   struct session *session)
+{
+    round->resource = resource;
+    round->resume.next = resource->resumes;
+    if (resource->resumes != NULL)
+        resource->resumes->resume.prev = round;
+    resource->resumes = round;
+    session->resumes++;
+    c->acquiring++;
+    c->asking++;
+}
+
+static struct resource *detach(struct coordinator *c, struct round *round)
+{
+    struct resource *resource = round->resource;
+    struct session *session = session_find(c, round->session);
+    struct round *next = round->resume.next, *prev = round->resume.prev;
+    *(prev ? &prev->resume.next : &resource->resumes) = next;
+    if (next != NULL)
+        next->resume.prev = prev;
+    if (session != NULL)
+        session->resumes--;
+    round->resource = NULL;
+    round->request = 0;
+    c->acquiring--;
+    c->asking--;
+    return resource;
+}
+
+/* ---- it begins ---- */
+
+static struct reply *refuse(struct coordinator *c, const struct session *session, uint64_t request,
+                            const struct request *what, enum limit limit)
+{
+    c->stats.refused_noquorum += limit == LIMIT_NONE;
+    c->stats.refused_limit += limit != LIMIT_NONE;
+    enum reply_code code = limit == LIMIT_NONE ? REPLY_NOQUORUM : REPLY_LIMIT;
+    struct reply *reply = action_reply(c, session->key, request, code, &what->name);
+    reply->limit = limit;
+    return reply;
+}
+
+static void move(struct coordinator *c, struct round *round)
+{
+    round->tally.asked = round->resume.may = c->extenders;
+    round->votes = c->voters;
+    round->voided = masters_without(c->extenders, c->voters); /* in quarantine: moved, not counted */
+    round_send(c, round, COMMAND_MOVE, c->extenders, 0);
+}
+
+void resume_request(struct coordinator *c, struct session *session, uint64_t request,
+                    const struct request *what)
+{
+    if (masters_count(c->voters) < c->quorum) {
+        action_noquorum(c, refuse(c, session, request, what, LIMIT_NONE), NULL);
+        return;
+    }
+    if (c->rounds.used == c->rounds.capacity) {
+        refuse(c, session, request, what, LIMIT_MAX_ROUNDS);
+        return;
+    }
+    struct resource *resource = NULL;
+    if (c->leases.used + c->acquiring < c->config.max_locks)
+        resource = resource_find_or_make(c, &what->name);
+    if (resource == NULL) {
+        refuse(c, session, request, what, LIMIT_MAX_LOCKS);
+        return;
+    }
+    struct token token = what->token;
+    if (!mutant(MUTANT_RESUME_KEEPS_TOKEN))
+        random_token(c, &token);
+    int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
+    struct round *round = round_begin(c, ROUND_MOVING, &what->name, &token, ttl_ms);
+    c->stats.resumes++;
+    round->purpose = ROUND_RESUME;
+    round->session = session->key;
+    round->request = request;
+    round->resume.old = what->token;
+    round->resume.max_ms = what->max_ms;
+    round->resume.note = keep_note(&c->keep, &what->note);
+    attach(c, round, resource, session);
+    move(c, round);
+}
+
+/* ---- ends ---- */
+
+/* NULL: it is not there any more, or ends. */
+static struct session *session_of(const struct coordinator *c, const struct round *round)
+{
+    struct session *session = session_find(c, round->session);
+    return session != NULL && session->state < SESSION_RELEASING ? session : NULL;
+}
+
+static struct reply *answer(struct coordinator *c, const struct round *round, enum reply_code code)
+{
+    return action_reply(c, round->session, round->request, code, &round->name);
+}
+
+/* Two at once may take masters from each other, and both fail: they are to ask again, but not together. */
+static void answer_noquorum(struct coordinator *c, const struct round *round)
+{
+    struct tally tally = fence_shown(round);
+    bool moved = round->phase != ROUND_MOVING || round->tally.granted != 0;
+    struct reply *reply = answer(c, round, REPLY_NOQUORUM);
+    action_noquorum(c, reply, &tally);
+    if (moved && reply->retry_ms < 0)
+        reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+}
+
+/* A master that never moved it has nothing to set back; one that did not answer may move it yet. */
+static void set_back(struct coordinator *c, const struct round *round)
+{
+    struct release_order order = {.name = &round->name,
+                                  .token = &round->token,
+                                  .back = &round->resume.old,
+                                  .ttl_ms = c->config.max_ttl_ms, /* the old token's may have been any */
+                                  .may = round->resume.may};
+    if (round->resume.may == 0 || mutant(MUTANT_RESUME_NO_SET_BACK))
+        return;
+    if (round->resume.given_back) {
+        order.back = NULL;
+        order.resource = round->resource;
+        order.known = true;
+    }
+    if (mutant(MUTANT_RESUME_RELEASES))
+        order.back = NULL;
+    if (mutant(MUTANT_RESUME_SET_BACK_ANSWERED))
+        order.may = masters_without(order.may, round_silent(round) | round->tally.failed);
+    c->stats.undone++;
+    release_begin(c, &order);
+}
+
+void resume_fail(struct coordinator *c, struct round *round, enum reply_code code)
+{
+    bool gone = session_of(c, round) == NULL; /* nobody is there to be told */
+    c->stats.refused_noquorum += code == REPLY_NOQUORUM;
+    c->stats.refused_limit += code == REPLY_LIMIT;
+    set_back(c, round);
+    if (!gone && code == REPLY_NOQUORUM)
+        answer_noquorum(c, round);
+    else if (!gone)
+        answer(c, round, code)->limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
+    struct resource *resource = detach(c, round);
+    keep_note_back(&c->keep, round->resume.note);
+    round_free(c, round);
+    resource_pump(c, resource);
+}
+
+static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
+{
+    if (round->resource->round != NULL)
+        acquire_abandon(c, round->resource); /* the head waits on, or is refused */
+    struct lease *lease = lease_resume(c, round, session_of(c, round), until_ms);
+    struct reply *reply = answer(c, round, REPLY_LOCKED);
+    reply->token = lease->token;
+    reply->fence = lease->fence;
+    reply->until_ms = lease->until_ms;
+    reply->valid_ms = lease->until_ms - c->now_ms;
+    round->lease = lease->id;
+    c->stats.resumed++;
+    resource_granted(c, detach(c, round));
+    round_decided(c, round);
+}
+
+void resume_grant(struct coordinator *c, struct round *round)
+{
+    int64_t until_ms = quorum_until_ms(round->t0_ms, round->ttl_ms);
+    if (session_of(c, round) == NULL)
+        resume_fail(c, round, REPLY_CANCELLED);
+    else if (c->draining)
+        resume_fail(c, round, REPLY_DRAINING);
+    else if (until_ms - c->now_ms < c->config.min_validity_ms)
+        resume_fail(c, round, REPLY_NOQUORUM);
+    else
+        bind(c, round, until_ms);
+}
+
+/* ---- decisions ---- */
+
+/* On the same connections, behind what moved it. Those that said no, or refused, have nothing to extend. */
+static void extend(struct coordinator *c, struct round *round)
+{
+    struct tally *tally = &round->tally;
+    masters_t asked = c->extenders & (tally->granted | round_silent(round));
+    uint64_t proposal = fence_propose(c);
+    if (fence_is_beyond(c, round, proposal))
+        return;
+    round_move(c, round, ROUND_RESUMING);
+    round->t0_ms = c->now_ms;
+    round->proposal = proposal;
+    tally->asked = asked | tally->refused | tally->failed;
+    tally->granted = 0;
+    round_send(c, round, COMMAND_EXTEND, asked, (uint64_t)round->ttl_ms);
+    if (!mutant(MUTANT_RESUME_OLD_FENCE))
+        fence_ask(c, round, masters_without(asked & c->voters, round->voided));
+}
+
+/* A quorum cannot have the old token. But masters that another RESUME took first, while this one took others, say so
+ * too, and get it back: so all that can be heard are. */
+static void look_moving(struct coordinator *c, struct round *round, bool late)
+{
+    const struct tally *tally = &round->tally;
+    masters_t moved = fence_standing(c, round), silent = round_silent(round);
+    masters_t can_move = moved | (masters_without(silent, round->voided) & c->voters);
+    unsigned gone = masters_count(tally->refused & round->votes);
+    unsigned can_be_gone = gone + masters_count(silent & round->votes);
+    unsigned blocking = quorum_blocking(c->config.masters);
+    bool none_moved = tally->granted == 0;
+    if (masters_count(moved) >= resume_needed(c))
+        extend(c, round);
+    else if (none_moved && gone >= blocking && (late || silent == 0))
+        resume_fail(c, round, REPLY_NOTHELD);
+    else if (late || (masters_count(can_move) < resume_needed(c) && !(none_moved && can_be_gone >= blocking)))
+        resume_fail(c, round, REPLY_NOQUORUM);
+}
+
+static void look_resuming(struct coordinator *c, struct round *round, bool late)
+{
+    const struct fence *fence = &round->fence;
+    masters_t stand = fence_standing(c, round);
+    masters_t can = stand | (masters_without(round_silent(round), round->voided) & c->voters);
+    if (!mutant(MUTANT_RESUME_OLD_FENCE))
+        can &= fence->answered | fence->pending;
+    if (late || masters_count(can) < resume_needed(c))
+        resume_fail(c, round, REPLY_NOQUORUM);
+    else if (masters_count(stand) < resume_needed(c))
+        return;
+    else if (mutant(MUTANT_RESUME_OLD_FENCE))
+        resume_grant(c, round);
+    else
+        fence_decide(c, round);
+}
+
+void resume_look(struct coordinator *c, struct round *round, bool late)
+{
+    if (round->phase == ROUND_MOVING)
+        look_moving(c, round, late);
+    else
+        look_resuming(c, round, late);
+}

@@ -1,0 +1,30 @@
+/* RESUME: whoever shows a token takes its lock over, bound to another connection, with a new
+ * token and a fence of its own.
+ *
+ *   1  MOVE old -> new on all masters, the TTL kept
+ *   2  Q moved: EXTEND new, a fresh proposal behind it, and the raise as in an acquire;
+ *      validity counts from here
+ *
+ * In every other end it is set back: MOVE new -> old on all masters, also where nothing was heard
+ * (to release the new token would let others in while the holder of the old one may hold). */
+#ifndef REDLOCKD_RESUME_H
+#define REDLOCKD_RESUME_H
+
+#include "daemon/coordinator/state.h"
+
+/* The limits of its session were looked at. */
+void resume_request(struct coordinator *c, struct session *session, uint64_t request,
+                    const struct request *what);
+
+void resume_look(struct coordinator *c, struct round *round, bool late);
+/* The fence is there, or cannot be had. */
+void resume_grant(struct coordinator *c, struct round *round);
+void resume_fail(struct coordinator *c, struct round *round, enum reply_code code);
+unsigned resume_needed(const struct coordinator *c); /* Q */
+
+/* This token of the resource is being RESUMEd: what masters say of it until that is over tells nothing. */
+bool resume_is_under_way(const struct resource *resource, const struct token *token);
+/* It was given back meanwhile: a RESUME that fails releases the new one too. */
+void resume_given_back(struct resource *resource, const struct token *token);
+
+#endif

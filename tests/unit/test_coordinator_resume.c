@@ -1,0 +1,399 @@
+/* Traces: RESUME moves a lock to another connection. What becomes of one that fails: see
+ * test_coordinator_set_back.c. */
+#include "tests/unit/trace.h"
+
+/* ---- how it is granted ---- */
+
+/* X was granted through another daemon, or through this one before it was killed. */
+START_TEST(moves_then_extends_and_takes_a_fence)
+{
+    start(5);
+    ask(1, "RESUME job token=X ttl=5s max=1m note=again");
+    EXPECT("m0-4 MOVE job X T1");
+    at(1010);
+    vote("0-1", "MOVE YES");
+    EXPECT_NOTHING();
+    vote("2", "MOVE YES");
+    EXPECT("m0-4 EXTEND job T1 5000", "m0-4 ZADD job 1010007");
+    at(1020);
+    vote("0-1", "EXTEND 5000, ZADD YES");
+    EXPECT_NOTHING();
+    vote("2", "EXTEND 7000, ZADD YES"); /* it had more than was asked for */
+    /* Validity counts from the second round: 1010 + 5000 - 52 - 1. */
+    EXPECT("s1 #1 +LOCKED job token=T1 fence=1010007 valid=4937 until=5957");
+    vote("3-4", "MOVE YES, EXTEND 5000, ZADD YES");
+    struct lock_row row;
+    struct cursor cursor = {0};
+    ck_assert(coordinator_lock_row(core, now, &cursor, &row));
+    ck_assert_int_eq(row.hold, HOLD_SESSION);
+    ck_assert_uint_eq(row.session, 1);
+    ck_assert_uint_eq(row.depth, 1);
+    ck_assert_uint_eq(row.note.len, 5);
+    ck_assert_int_eq(memcmp(row.note.text, "again", 5), 0);
+    ck_assert_int_eq(memcmp(row.nodes, "+++++", 5), 0);
+}
+END_TEST
+
+START_TEST(its_fence_is_raised_as_a_grants)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    vote("0-2", "MOVE YES");
+    vote("0-1", "EXTEND 10000, ZADD NO");
+    forget();
+    vote("0", "ZSCORE 1700000");
+    vote("1", "ZSCORE 1500000");
+    EXPECT("m0-1 ZADD job 1700001");
+    vote("2", "EXTEND 10000, ZADD YES"); /* to the proposal before */
+    EXPECT("m2 ZADD job 1700001");
+    vote("0-1", "ZADD YES");
+    EXPECT("s1 #1 +LOCKED job token=T1 fence=1700001 valid=9897 until=10897");
+}
+END_TEST
+
+START_TEST(told_as_far_as_max_allows)
+{
+    start(1);
+    ask(1, "RESUME a token=X ttl=50ms");
+    ask(1, "RESUME a token=X ttl=61s");
+    ask(1, "RESUME a token=X ttl=20s max=19s");
+    ask(1, "RESUME a token=X max=9s"); /* the default TTL counts too */
+    EXPECT("s1 #1 -BADARG a : ttl is at least *", "s1 #2 -BADARG a : ttl is at most *",
+           "s1 #3 -BADARG a : max is at least the ttl, here 20s*", "s1 #4 -BADARG a : max is *10s*");
+    ask(1, "RESUME job token=X max=10s");
+    vote("0", "MOVE YES");
+    EXPECT("m0 MOVE job X T1", "m0 EXTEND job T1 10000", "m0 ZADD job 1000007");
+    at(1040);
+    vote("0", "EXTEND 10000, ZADD YES");
+    EXPECT("s1 #5 +LOCKED job token=T1 fence=1000007 valid=9857 until=10897");
+    at(4040);
+    EXPECT("m0 EXTEND job T1 10000");
+    vote("0", "EXTEND 10000");
+    EXPECT("s1 !RENEWED job token=T1 valid=6960 until=11000"); /* max= of the RESUME, from its second round */
+    at(11000);
+    EXPECT("s1 !LOST job token=T1 reason=max");
+}
+END_TEST
+
+START_TEST(a_master_that_says_no_or_refuses_is_not_asked_again)
+{
+    start(5);
+    ask(1, "RESUME job token=X");
+    vote("0", "MOVE NO");
+    vote("1", "MOVE OOM");
+    forget();
+    vote("2-4", "MOVE YES");
+    EXPECT("m2-4 EXTEND job T1 10000", "m2-4 ZADD job 1000007");
+    vote("2-4", "EXTEND 10000, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job *");
+    ask(1, "UNLOCK job");
+    lose(0); /* it never had the token */
+    lose(1); /* it may have: not every error proves that nothing was done */
+    EXPECT("m0-4 RELEASE job T1");
+    EXPECT_MASTER(0, "down");
+    EXPECT_MASTER(1, "down undo=1");
+    work();
+    vote("2-4", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED job *");
+}
+END_TEST
+
+START_TEST(a_script_that_is_not_loaded_is_asked_again)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    vote("0", "MOVE NOT_RUN");
+    EXPECT("m0-2 MOVE job X T1", "m0 MOVE job X T1");
+    vote("0-1", "MOVE YES");
+    EXPECT("m0-2 EXTEND job T1 10000", "m0-2 ZADD job 1000007");
+    vote("2", "MOVE NOT_RUN"); /* not wanted any more: what came behind it was answered for the old token */
+    EXPECT_NOTHING();
+    vote("2", "EXTEND NO, ZADD YES");
+    vote("0", "EXTEND NOT_RUN, ZADD YES");
+    EXPECT("m0 EXTEND job T1 10000");
+    vote("1", "EXTEND 10000, ZADD YES");
+    vote("0", "EXTEND 10000");
+    EXPECT("s1 #1 +LOCKED job *");
+}
+END_TEST
+
+/* Moved and extended there too, but it may remember a token that is over. */
+START_TEST(a_master_in_quarantine_is_moved_and_not_counted)
+{
+    start(3);
+    restart(2, 0);
+    dial(2);
+    shake(2);
+    EXPECT_MASTER(2, "quarantine restart left=60602");
+    forget();
+    ask(1, "RESUME job token=X");
+    EXPECT("m0-2 MOVE job X T1");
+    vote("0,2", "MOVE YES");
+    EXPECT_NOTHING();
+    vote("1", "MOVE YES");
+    EXPECT("m0-2 EXTEND job T1 10000", "m0-1 ZADD job 1000007");
+    vote("0", "EXTEND 10000, ZADD YES");
+    vote("2", "EXTEND 10000");
+    EXPECT_NOTHING();
+    vote("1", "EXTEND 10000, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job *");
+}
+END_TEST
+
+/* ---- who had it before ---- */
+
+START_TEST(extends_of_the_token_before_are_over)
+{
+    start(5);
+    grant(1, "LOCK job");
+    ask(1, "EXTEND job token=T1");
+    ask(2, "RESUME job token=T1 ttl=20s");
+    EXPECT("m0-4 EXTEND job T1 10000", "m0-4 MOVE job T1 T2");
+    vote("0-1", "EXTEND 10000, MOVE YES");
+    vote("2", "EXTEND NOT_RUN, MOVE YES"); /* again, and so behind the move */
+    EXPECT("m2 EXTEND job T1 10000", "m0-4 EXTEND job T2 20000", "m0-4 ZADD job 1000008");
+    vote("0-1", "EXTEND 20000, ZADD YES");
+    vote("2", "EXTEND NO, EXTEND 20000, ZADD YES");
+    EXPECT("s1 !LOST job token=T1 reason=moved", "s2 #3 +LOCKED job token=T2 *");
+    vote("3", "EXTEND 10000, MOVE NO"); /* whatever the masters say */
+    EXPECT("s1 #2 -NOTHELD job");
+    vote("3", "EXTEND NO, ZADD YES");
+    vote("4", "EXTEND 10000, MOVE YES, EXTEND 20000, ZADD YES");
+}
+END_TEST
+
+START_TEST(the_session_before_gives_nothing_back)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "RESUME job token=T1");
+    vote("0-2", "MOVE YES");
+    forget();
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("s1 !LOST job token=T1 reason=moved", "s2 #2 +LOCKED job token=T2 fence=1000008 *");
+    vote("2", "EXTEND 10000, ZADD YES");
+    ask(1, "UNLOCK job");
+    EXPECT("s1 #3 -NOTHELD job : *");
+    finish(1);
+    release(1);
+    work();
+    EXPECT("s1 ended");
+    at(4000);
+    EXPECT("m0-2 EXTEND job T2 10000"); /* and the new one is renewed */
+    vote("0-2", "EXTEND 10000");
+    EXPECT("s2 !RENEWED *");
+}
+END_TEST
+
+START_TEST(a_connection_may_resume_its_own)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(1, "LOCK job token=T1");
+    ask(1, "RESUME job token=T1");
+    vote("0-2", "MOVE YES");
+    forget();
+    vote("0-2", "EXTEND 10000, ZADD YES");
+    EXPECT("s1 !LOST job token=T1 reason=moved", "s1 #3 +LOCKED job token=T2 *");
+    ask(1, "LOCK job token=T1");
+    ask(1, "LOCK job token=T2");
+    EXPECT("s1 #4 -NOTHELD job : *", "s1 #5 +LOCKED job token=T2 * depth=2"); /* it was 1 again */
+    finish(1);
+    release(1);
+    work();
+    EXPECT("s1 !LOST job token=T2 reason=closed", "m0-2 RELEASE job T2", "s1 ended");
+    vote("0-2", "RELEASE YES");
+}
+END_TEST
+
+START_TEST(a_lease_becomes_a_session_lock)
+{
+    start(3);
+    grant(1, "LOCK job hold=lease note=old");
+    ask(2, "RESUME job token=T1");
+    vote("0-2", "MOVE YES");
+    forget();
+    vote("0-2", "EXTEND 10000, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 *"); /* the end of a lease sends no event */
+    at(4000);
+    EXPECT("m0-2 EXTEND job T2 10000");
+    vote("0-2", "EXTEND 10000");
+    forget();
+    release(2);
+    work();
+    EXPECT("s2 !LOST job token=T2 reason=closed", "m0-2 RELEASE job T2", "s2 ended");
+    vote("0-2", "RELEASE YES");
+}
+END_TEST
+
+/* Given up and taken anew through another daemon, before a renewal here saw it. */
+START_TEST(another_tokens_session_is_told_that_it_is_gone)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "RESUME job token=X");
+    vote("0-2", "MOVE YES");
+    forget();
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("s1 !LOST job token=T1 reason=gone", "s2 #2 +LOCKED job token=T2 *");
+    vote("2", "EXTEND 10000, ZADD YES");
+}
+END_TEST
+
+/* ---- what goes on beside it ---- */
+
+/* What masters say of the old token meanwhile tells nothing: it may be set back. */
+START_TEST(nothing_is_lost_while_it_is_moved)
+{
+    start(5);
+    grant(1, "LOCK job");
+    ask(2, "RESUME job token=T1");
+    ask(1, "EXTEND job token=T1");
+    EXPECT("m0-4 MOVE job T1 T2", "m0-4 EXTEND job T1 10000");
+    vote("0-1", "MOVE YES, EXTEND NO");
+    vote("2", "MOVE NO, EXTEND NO"); /* another daemon's RESUME took it there */
+    EXPECT("s1 #3 -NOTHELD job");
+    vote("3", "MOVE OOM, EXTEND 10000");
+    vote("4", "MOVE NO, EXTEND NO");
+    EXPECT("m0-4 MOVE job T2 T1", "s2 #2 -NOQUORUM job votes=2/5 nodes=++-!- retry=20 : *");
+    vote("0-1", "MOVE YES");
+    vote("2-4", "MOVE NO");
+    at(1353);
+    EXPECT("m0-4 EXTEND job T1 10000"); /* soon, since something was amiss */
+    vote("0-4", "EXTEND 10000");
+    EXPECT("s1 !RENEWED job token=T1 *");
+}
+END_TEST
+
+START_TEST(the_token_before_is_not_renewed_meanwhile)
+{
+    config.node_timeout_ms = 3000;
+    start(3);
+    grant(1, "LOCK job");
+    at(3900);
+    ask(2, "RESUME job token=T1");
+    vote("0", "MOVE YES");
+    forget();
+    at(5000); /* a renewal was due at 4000, and would find that it is gone */
+    EXPECT_NOTHING();
+    vote("1", "MOVE NO");
+    vote("2", "MOVE NO");
+    vote("0", "MOVE YES");
+    vote("1-2", "MOVE NO");
+    forget();
+    at(5500);
+    EXPECT("m0-2 EXTEND job T1 10000");
+    vote("0-2", "EXTEND 10000");
+    EXPECT("s1 !RENEWED *");
+}
+END_TEST
+
+/* Its holder is told at the deadline, whatever is under way; that somebody resumed it is no news then. */
+START_TEST(the_token_before_may_run_out_meanwhile)
+{
+    start(3);
+    grant(1, "LOCK job ttl=100ms");
+    at_without_work(1080);
+    ask(2, "RESUME job token=T1");
+    vote("0-1", "MOVE YES");
+    forget();
+    at(1100);
+    EXPECT_LAST("s1 !LOST job token=T1 reason=expired");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 *");
+    vote("2", "MOVE YES, EXTEND 10000, ZADD YES");
+}
+END_TEST
+
+START_TEST(waiters_of_the_name_stay_behind)
+{
+    start(3);
+    ask(1, "LOCK job wait=1m");
+    vote("0-2", "SET NO, ZADD NO");
+    vote("0-2", "RELEASE NO, WANT YES");
+    ask(2, "RESUME job token=X");
+    vote("0-2", "MOVE YES");
+    forget();
+    at(1020);
+    EXPECT("m0-2 SET job T3 10000"); /* nobody knows yet whether X is the lock's token */
+    ask(3, "LOCK job");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    work();
+    EXPECT("m0-2 RELEASE job T3", "s2 #2 +LOCKED job token=T2 *", "s3 #3 -BUSY job");
+    vote("0-1", "SET NO, RELEASE NO");
+    vote("2", "EXTEND 10000, ZADD YES, SET NO, RELEASE NO");
+    at(2000);
+    EXPECT_NOTHING(); /* the head waits for the session here that has it now */
+    ask(2, "UNLOCK job");
+    vote("0-2", "RELEASE YES");
+    EXPECT("m0-2 RELEASE job T2 ASK", "s2 #4 +UNLOCKED job *", "m0-2 SET job T4 10000");
+    vote("0-2", "SET YES");
+    vote("0-2", "ZADD YES");
+    EXPECT("m0-1 ZADD job *", "m2 ZADD job *", "s1 #1 +LOCKED job token=T4 *");
+}
+END_TEST
+
+/* Moved on some masters and granted on others it cannot be, but a master may have forgotten the token. */
+START_TEST(a_lock_attempt_that_is_granted_first)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    ask(2, "LOCK job");
+    EXPECT("m0-2 MOVE job X T1", "m0-2 SET job T2 10000", "m0-2 ZADD job 1000007");
+    vote("0-1", "MOVE NO, SET YES, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 *");
+    vote("2", "MOVE YES, SET NO, ZADD YES");
+    EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOQUORUM job votes=1/3 nodes=--+ retry=20 : *");
+    vote("0-1", "MOVE NO");
+    vote("2", "MOVE YES");
+}
+END_TEST
+
+/* What is asked of a master that hangs is undone in the end. */
+START_TEST(given_back_also_where_it_may_have_been_moved)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    vote("0-1", "MOVE YES");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    forget();
+    at(1050);
+    EXPECT_MASTER(2, "slow silent");
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T1");
+    vote("0-1", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED job confirmed=2/3");
+    lose(2);
+    EXPECT_MASTER(2, "down undo=1");
+    dial(2);
+    vote("2", "CLIENT_ID OK, INFO OK, KILL 1");
+    EXPECT("m2 CLIENT_ID", "m2 INFO", "m2 KILL 301");
+    work();
+    EXPECT("m2 RELEASE job T1");
+    vote("2", "RELEASE YES");
+    EXPECT_MASTER(2, "up");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {moves_then_extends_and_takes_a_fence,
+                                  its_fence_is_raised_as_a_grants,
+                                  told_as_far_as_max_allows,
+                                  a_master_that_says_no_or_refuses_is_not_asked_again,
+                                  a_script_that_is_not_loaded_is_asked_again,
+                                  a_master_in_quarantine_is_moved_and_not_counted,
+                                  extends_of_the_token_before_are_over,
+                                  the_session_before_gives_nothing_back,
+                                  a_connection_may_resume_its_own,
+                                  a_lease_becomes_a_session_lock,
+                                  another_tokens_session_is_told_that_it_is_gone,
+                                  nothing_is_lost_while_it_is_moved,
+                                  the_token_before_is_not_renewed_meanwhile,
+                                  the_token_before_may_run_out_meanwhile,
+                                  waiters_of_the_name_stay_behind,
+                                  a_lock_attempt_that_is_granted_first,
+                                  given_back_also_where_it_may_have_been_moved,
+                                  NULL};
+    return trace_run("coordinator: resume", tests);
+}

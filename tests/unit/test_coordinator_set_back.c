@@ -1,0 +1,557 @@
+/* Traces: a RESUME that is not granted is set back, everywhere. */
+#include "tests/unit/trace.h"
+
+static void nothing_is_left(void)
+{
+    struct coordinator_stats stats;
+    coordinator_stats(core, &stats);
+    ck_assert_uint_eq(stats.rounds_live + stats.undo_live + stats.resources + stats.locks, 0);
+}
+
+/* ---- below a quorum ---- */
+
+START_TEST(below_a_quorum_it_is_set_back_everywhere)
+{
+    config.masters = 5;
+    start(5);
+    ask(1, "RESUME job token=X");
+    vote("0", "MOVE YES");
+    vote("1", "MOVE NO");
+    vote("2", "MOVE LOADING");
+    lose(3);
+    EXPECT("m0-4 MOVE job X T1");
+    chance(100);
+    at(1050); /* 4 says nothing */
+    EXPECT("m0-2,4 MOVE job T1 X", "s1 #1 -NOQUORUM job votes=1/5 nodes=+-!!? retry=120 : *");
+    vote("0", "MOVE YES");
+    vote("1-2", "MOVE NO");
+    EXPECT_MASTER(0, "up");
+    EXPECT_MASTER(3, "down undo=1");
+    EXPECT_MASTER(4, "slow silent undo=1");
+    vote("4", "MOVE YES, MOVE YES"); /* late, but behind it */
+    EXPECT_MASTER(4, "up");
+    dial(3);
+    vote("3", "CLIENT_ID OK, INFO OK, KILL 1");
+    work();
+    EXPECT("m3 CLIENT_ID", "m3 INFO", "m3 KILL 401", "m3 MOVE job T1 X");
+    vote("3", "MOVE NO");
+    EXPECT_MASTER(3, "up");
+    at(2000);
+    EXPECT_NOTHING();
+    nothing_is_left();
+}
+END_TEST
+
+START_TEST(a_token_that_nobody_has)
+{
+    start(5);
+    ask(1, "RESUME job token=X");
+    vote("0-2", "MOVE NO"); /* N - Q + 1: but another RESUME may have taken them, while this one takes others */
+    EXPECT("m0-4 MOVE job X T1");
+    vote("3-4", "MOVE NO");
+    EXPECT("s1 #1 -NOTHELD job"); /* nothing was moved: nothing to set back */
+    nothing_is_left();
+}
+END_TEST
+
+START_TEST(a_token_that_nobody_has_while_a_master_hangs)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    vote("0-1", "MOVE NO");
+    forget();
+    at(1049);
+    EXPECT_NOTHING();
+    at(1050);
+    EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOTHELD job");
+    vote("0-1", "MOVE NO");
+    ask(1, "RESUME job token=X"); /* it is slow: not waited for again */
+    vote("0-1", "MOVE NO");
+    EXPECT("m0-1 MOVE job X T2", "s1 #2 -NOTHELD job");
+    vote("2", "MOVE NO, MOVE NO");
+}
+END_TEST
+
+START_TEST(too_few_answers)
+{
+    start(3);
+    ask(1, "RESUME a token=X");
+    vote("0", "MOVE NO");
+    at(1050);
+    EXPECT("m0-2 MOVE a X T1", "m0-2 MOVE a T1 X",
+           "s1 #1 -NOQUORUM a votes=0/3 nodes=-?" "? : *"); /* no retry=: who knows when */
+    ask(1, "RESUME b token=X");
+    EXPECT("s1 #2 -NOQUORUM b votes=1/3 nodes=+?" "? : *"); /* nobody needs to be asked for that */
+    vote("1-2", "MOVE NO, MOVE NO");
+    vote("0", "MOVE NO");
+    ask(1, "RESUME c token=X");
+    vote("0-1", "MOVE OOM");
+    EXPECT("m0-2 MOVE c X T2", "m0-2 MOVE c T2 X", "s1 #3 -NOQUORUM c votes=0/3 nodes=!!? : *");
+    vote("2", "MOVE YES, MOVE YES");
+    vote("0-1", "MOVE NO");
+}
+END_TEST
+
+/* A master that restarted with the disk of an hour ago has it, the others do not. */
+START_TEST(moved_in_quarantine_alone)
+{
+    start(3);
+    restart(2, 0);
+    dial(2);
+    shake(2);
+    forget();
+    ask(1, "RESUME job token=X");
+    vote("2", "MOVE YES");
+    forget();
+    vote("0", "MOVE NO");
+    EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOQUORUM job votes=0/3 nodes=-?~ retry=20 : *");
+    vote("0", "MOVE NO");
+    vote("1", "MOVE NO, MOVE NO");
+    vote("2", "MOVE YES");
+}
+END_TEST
+
+/* ---- later ---- */
+
+START_TEST(extended_below_a_quorum)
+{
+    start(3);
+    ask(1, "RESUME a token=X");
+    ask(1, "RESUME b token=X");
+    vote("0-1", "MOVE YES, MOVE YES");
+    forget();
+    vote("0", "EXTEND 10000, ZADD YES, EXTEND 10000, ZADD YES");
+    vote("1", "EXTEND NO, ZADD YES"); /* it ran out there in between */
+    EXPECT_NOTHING();
+    vote("2", "MOVE NO, MOVE NO, EXTEND NO, ZADD YES");
+    EXPECT("m0-2 MOVE a T1 X", "s1 #1 -NOQUORUM a votes=1/3 nodes=+-- retry=20 : *");
+    at(1050);
+    EXPECT("m0-2 MOVE b T2 X", "s1 #2 -NOQUORUM b votes=1/3 nodes=+?" "? retry=20 : *");
+    vote("0", "MOVE YES, MOVE YES");
+    vote("1", "EXTEND 10000, ZADD YES, MOVE NO, MOVE YES");
+    vote("2", "EXTEND 10000, ZADD YES, MOVE NO, MOVE YES");
+    nothing_is_left();
+}
+END_TEST
+
+START_TEST(a_raise_that_fails)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    vote("0-2", "MOVE YES");
+    vote("0-1", "EXTEND 10000, ZADD NO");
+    vote("2", "EXTEND 10000, ZADD OOM");
+    forget();
+    vote("0", "ZSCORE 1700000");
+    vote("1", "ZSCORE LOADING");
+    EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOQUORUM job votes=1/3 nodes=+!! retry=20 : *");
+    vote("0-2", "MOVE YES");
+}
+END_TEST
+
+START_TEST(no_fence_is_high_enough)
+{
+    start(1);
+    ask(1, "RESUME job token=X");
+    vote("0", "MOVE YES");
+    vote("0", "EXTEND 10000, ZADD NO");
+    forget();
+    vote("0", "ZSCORE 9007199254740991");
+    EXPECT("m0 MOVE job T1 X", "s1 #1 -LIMIT job limit=fence");
+    wall_offset_us = INT64_C(1) << 53;
+    vote("0", "MOVE YES");
+    ask(1, "RESUME job token=X");
+    vote("0", "MOVE YES");
+    EXPECT("m0 MOVE job X T2", "m0 MOVE job T2 X", "s1 #2 -LIMIT job limit=fence");
+    vote("0", "MOVE YES");
+}
+END_TEST
+
+START_TEST(its_time_is_over)
+{
+    start(3);
+    ask(1, "RESUME job token=X ttl=100ms");
+    vote("0-2", "MOVE YES");
+    vote("0", "EXTEND 100, ZADD YES");
+    forget();
+    at_without_work(1097); /* 1000 + 100 - 3 - 1 are over: the daemon slept */
+    vote("1", "EXTEND 100, ZADD YES");
+    EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOQUORUM job votes=2/3 nodes=++? retry=20 : *");
+    vote("0-1", "MOVE YES");
+    vote("2", "EXTEND 100, ZADD YES, MOVE YES");
+}
+END_TEST
+
+/* What a master granted before its connection was lost does not count after it. */
+START_TEST(a_master_that_is_lost_meanwhile)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    vote("0-1", "MOVE YES");
+    vote("2", "MOVE NO, EXTEND NO, ZADD YES");
+    forget();
+    vote("0", "EXTEND 10000, ZADD YES");
+    lose(0);
+    work();
+    EXPECT("m1-2 MOVE job T1 X", "s1 #1 -NOQUORUM job votes=0/3 nodes=!?- retry=20 : *");
+    vote("1", "EXTEND 10000, ZADD YES, MOVE YES");
+    vote("2", "MOVE NO");
+    EXPECT_MASTER(0, "down undo=1");
+    restart(0, 100000); /* with nothing that we sent; but its disk may bring it back */
+    dial(0);
+    shake(0);
+    work();
+    EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 MOVE job T1 X");
+    vote("0", "MOVE NO");
+}
+END_TEST
+
+/* ---- nobody is there to be told ---- */
+
+START_TEST(the_client_is_gone)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    drop(1);
+    work();
+    EXPECT("m0-2 MOVE job X T1", "s1 ended");
+    vote("0-2", "MOVE YES");
+    EXPECT("m0-2 EXTEND job T1 10000", "m0-2 ZADD job 1000007");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("m0-2 MOVE job T1 X");
+    vote("0-1", "MOVE YES");
+    vote("2", "EXTEND 10000, ZADD YES, MOVE YES");
+    ask(2, "RESUME job token=X");
+    vote("0", "MOVE YES");
+    drop(2);
+    work();
+    EXPECT("m0-2 MOVE job X T2", "s2 ended");
+    vote("1-2", "MOVE NO");
+    EXPECT("m0-2 MOVE job T2 X"); /* and no -NOQUORUM */
+    vote("0", "MOVE YES");
+    vote("1-2", "MOVE NO");
+    nothing_is_left();
+}
+END_TEST
+
+/* The client asks nothing more, but this it asked. */
+START_TEST(a_client_that_finishes_gets_its_answer)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    finish(1);
+    work();
+    vote("0-2", "MOVE YES");
+    forget();
+    vote("0-2", "EXTEND 10000, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job *");
+    release(1);
+    work();
+    EXPECT("s1 !LOST job token=T1 reason=closed", "m0-2 RELEASE job T1", "s1 ended");
+    vote("0-2", "RELEASE YES");
+}
+END_TEST
+
+START_TEST(no_byte_of_its_answer_was_written)
+{
+    start(3);
+    grant(1, "LOCK job");
+    uint64_t request = ask(2, "RESUME job token=T1");
+    vote("0-2", "MOVE YES");
+    vote("0-2", "EXTEND 10000, ZADD YES");
+    EXPECT("m0-2 MOVE job T1 T2", "m0-2 EXTEND job T2 10000", "m0-2 ZADD job 1000008",
+           "s1 !LOST job token=T1 reason=moved", "s2 #2 +LOCKED job token=T2 *");
+    lose(2);
+    undelivered(2, request);
+    drop(2);
+    work();
+    EXPECT("m0-1 MOVE job T2 T1", "s2 ended");
+    vote("0-1", "MOVE YES");
+    EXPECT_MASTER(2, "down undo=1");
+    ask(3, "RESUME job token=T1"); /* once more */
+    vote("0-1", "MOVE YES");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("m0-1 MOVE job T1 T3", "m0-1 EXTEND job T3 10000", "m0-1 ZADD job *",
+           "s3 #3 +LOCKED job token=T3 *");
+}
+END_TEST
+
+/* ---- given back meanwhile: success wins, failure releases both ---- */
+
+START_TEST(unlocked_meanwhile_and_granted)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "RESUME job token=T1");
+    vote("0-1", "MOVE YES");
+    forget();
+    ask(1, "UNLOCK job");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("m0-2 RELEASE job T1", "s2 #2 +LOCKED job token=T2 *"); /* to nobody's loss: it was given up */
+    vote("0-1", "RELEASE NO");
+    EXPECT("s1 #3 -NOTHELD job : it was lost before this release");
+    vote("2", "MOVE YES, EXTEND 10000, ZADD YES, RELEASE NO");
+}
+END_TEST
+
+START_TEST(unlocked_meanwhile_and_not_granted)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "LOCK job wait=1m");
+    at(1200); /* it would follow the release at once */
+    ask(3, "RESUME job token=T1");
+    vote("0", "MOVE YES");
+    vote("1", "MOVE OOM");
+    EXPECT("m0-2 MOVE job T1 T2");
+    ask(4, "UNLOCK job token=T1");
+    EXPECT("s1 !LOST job token=T1 reason=released", "m0-2 RELEASE job T1 ASK");
+    vote("2", "MOVE OOM");
+    EXPECT("m0-2 RELEASE job T2", "s3 #3 -NOQUORUM job * retry=20 : *");
+    vote("0", "RELEASE NO, RELEASE YES");
+    vote("1", "RELEASE YES, RELEASE NO");
+    vote("2", "RELEASE YES");
+    EXPECT("m0-2 SET job T3 10000", "m0-2 ZADD job *", "s4 #4 +UNLOCKED job *");
+    vote("2", "RELEASE NO, SET YES, ZADD YES");
+    vote("0", "SET YES, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T3 *");
+}
+END_TEST
+
+START_TEST(the_client_closed_meanwhile)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "RESUME job token=T1");
+    vote("0", "MOVE YES");
+    forget();
+    release(1);
+    work();
+    EXPECT("s1 !LOST job token=T1 reason=closed", "m0-2 RELEASE job T1", "s1 ended");
+    vote("0", "RELEASE NO");
+    vote("1-2", "MOVE NO, RELEASE NO"); /* another daemon's RESUME took them */
+    EXPECT("m0-2 RELEASE job T2", "s2 #2 -NOQUORUM job * retry=20 : *");
+    vote("0", "RELEASE YES");
+    vote("1-2", "RELEASE NO");
+    nothing_is_left();
+}
+END_TEST
+
+/* Its lock was granted elsewhere: nothing is known of it here but that it is being RESUMEd. */
+START_TEST(unlocked_meanwhile_by_a_token_that_is_unknown_here)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    vote("0", "MOVE YES");
+    ask(2, "UNLOCK job token=X");
+    EXPECT("m0-2 MOVE job X T1", "m0-2 RELEASE job X");
+    vote("1-2", "MOVE OOM");
+    EXPECT("m0-2 RELEASE job T1", "s1 #1 -NOQUORUM job *");
+    vote("1-2", "RELEASE YES, RELEASE NO");
+    EXPECT("s2 #2 +UNLOCKED job *");
+    vote("0", "RELEASE NO, RELEASE YES");
+    ask(1, "RESUME job token=X"); /* the next one starts afresh */
+    vote("0", "MOVE YES");
+    forget();
+    vote("1-2", "MOVE NO");
+    EXPECT("m0-2 MOVE job T2 X", "s1 #3 -NOQUORUM job *");
+    vote("0", "MOVE YES");
+    vote("1-2", "MOVE NO");
+}
+END_TEST
+
+/* Success wins, also where its answer is not delivered: then nobody holds either token. */
+START_TEST(unlocked_meanwhile_and_the_answer_not_written)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "RESUME job token=T1");
+    vote("0-2", "MOVE YES");
+    forget();
+    ask(1, "UNLOCK job");
+    vote("0-2", "EXTEND 10000, ZADD YES, RELEASE NO");
+    EXPECT("m0-2 RELEASE job T1", "s2 #2 +LOCKED job token=T2 *", "s1 #3 -NOTHELD *");
+    undelivered(2, 2);
+    EXPECT("m0-2 RELEASE job T2");
+    vote("0-2", "RELEASE YES");
+}
+END_TEST
+
+/* ---- two at once ---- */
+
+START_TEST(two_at_once_here)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    ask(2, "RESUME job token=X");
+    EXPECT("m0-2 MOVE job X T1", "m0-2 MOVE job X T2");
+    vote("0", "MOVE YES, MOVE NO");
+    vote("1", "MOVE YES, MOVE NO");
+    EXPECT("m0-2 EXTEND job T1 10000", "m0-2 ZADD job 1000007");
+    vote("2", "MOVE YES, MOVE NO");
+    EXPECT("s2 #2 -NOTHELD job");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job token=T1 *");
+    vote("2", "EXTEND 10000, ZADD YES");
+}
+END_TEST
+
+/* The other daemon's took 0, this one 1: both fail, both ask again after a while of their own. */
+START_TEST(two_at_once_through_two_daemons)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    lose(2);
+    vote("0", "MOVE NO");
+    forget();
+    vote("1", "MOVE YES");
+    work();
+    EXPECT("m0-1 MOVE job T1 X", "s1 #1 -NOQUORUM job votes=1/3 nodes=-+! retry=20 : *");
+    vote("0", "MOVE NO");
+    vote("1", "MOVE YES");
+    at(1020);
+    ask(1, "RESUME job token=X");
+    vote("0-1", "MOVE YES");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("m0-1 MOVE job X T2", "m0-1 EXTEND job T2 10000", "m0-1 ZADD job *", "s1 #2 +LOCKED job token=T2 *");
+}
+END_TEST
+
+/* ---- drain, limits, CANCEL ---- */
+
+START_TEST(drain_sets_back_what_is_under_way)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    drain();
+    work();
+    ask(2, "RESUME job token=X");
+    EXPECT("m0-2 MOVE job X T1", "s2 #2 -DRAINING job");
+    ck_assert(!coordinator_drained(core));
+    vote("0-2", "MOVE YES");
+    forget();
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("m0-2 MOVE job T1 X", "s1 #1 -DRAINING job");
+    ck_assert(!coordinator_drained(core)); /* it is to be set back before the daemon ends */
+    vote("0-1", "MOVE YES");
+    vote("2", "EXTEND 10000, ZADD YES, MOVE YES");
+    ck_assert(coordinator_drained(core));
+}
+END_TEST
+
+START_TEST(limits_count_what_is_under_way)
+{
+    config.max_locks = 2;
+    config.max_locks_per_client = 1;
+    config.max_waits_per_client = 1;
+    start(3);
+    ask(1, "RESUME a token=X note=one");
+    ask(1, "RESUME b token=X");
+    EXPECT("m0-2 MOVE a X T1", "s1 #2 -LIMIT b limit=max_locks_per_client");
+    ask(1, "LOCK b");
+    EXPECT("s1 #3 -LIMIT b limit=max_locks_per_client");
+    ask(2, "RESUME b token=X note=two");
+    ask(3, "RESUME c token=X note=three");
+    ask(3, "LOCK c");
+    EXPECT("m0-2 MOVE b X T2", "s3 #5 -LIMIT c limit=max_locks", "s3 #6 -LIMIT c limit=max_locks");
+    vote("0-1", "MOVE NO");
+    vote("2", "MOVE NO");
+    EXPECT("s1 #1 -NOTHELD a");
+    ask(3, "RESUME c token=X note=three"); /* its place is free, and the note's too */
+    EXPECT("m0-2 MOVE c X T3");
+    vote("0-2", "MOVE YES, MOVE YES");
+    vote("0-2", "EXTEND 10000, ZADD YES, EXTEND 10000, ZADD YES");
+    EXPECT("m0-2 EXTEND b T2 10000", "m0-2 ZADD b *", "m0-2 EXTEND c T3 10000", "m0-2 ZADD c *",
+           "s2 #4 +LOCKED b *", "s3 #7 +LOCKED c *");
+}
+END_TEST
+
+START_TEST(cancel_is_for_what_waits)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    cancel(1, 1);
+    EXPECT("m0-2 MOVE job X T1", "s1 #2 -BADTAG *");
+    vote("0-2", "MOVE NO");
+    EXPECT("s1 #1 -NOTHELD job");
+}
+END_TEST
+
+/* ---- what masters owe ---- */
+
+/* A set-back writes: a master that is out of memory refuses it, and is asked again. */
+START_TEST(a_set_back_that_is_refused_is_owed)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    vote("0", "MOVE YES");
+    vote("1-2", "MOVE NO");
+    forget();
+    vote("0", "MOVE OOM");
+    vote("1", "MOVE NOT_RUN");
+    EXPECT("m1 MOVE job T1 X");
+    vote("1-2", "MOVE NO");
+    EXPECT_MASTER(0, "up undo=1");
+    at(2000);
+    EXPECT("m0 MOVE job T1 X");
+    vote("0", "MOVE YES");
+    EXPECT_MASTER(0, "up");
+    nothing_is_left();
+}
+END_TEST
+
+/* A hung master may run the MOVE long after it was sent, and the old token may have any TTL. */
+START_TEST(a_set_back_is_owed_until_max_ttl_after_the_kill)
+{
+    start(3);
+    ask(1, "RESUME job token=X ttl=1s");
+    vote("0-1", "MOVE NO");
+    forget();
+    at(1050);
+    lose(2);
+    vote("0-1", "MOVE NO");
+    forget();
+    at(100000);
+    EXPECT_MASTER(2, "down undo=1");
+    dial(2);
+    vote("2", "CLIENT_ID OK, INFO OK, KILL 1");
+    work();
+    lose(2);
+    forget();
+    at(159999);
+    EXPECT_MASTER(2, "down undo=1");
+    at(160000);
+    EXPECT_MASTER(2, "down");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {below_a_quorum_it_is_set_back_everywhere,
+                                  a_token_that_nobody_has,
+                                  a_token_that_nobody_has_while_a_master_hangs,
+                                  too_few_answers,
+                                  moved_in_quarantine_alone,
+                                  extended_below_a_quorum,
+                                  a_raise_that_fails,
+                                  no_fence_is_high_enough,
+                                  its_time_is_over,
+                                  a_master_that_is_lost_meanwhile,
+                                  the_client_is_gone,
+                                  a_client_that_finishes_gets_its_answer,
+                                  no_byte_of_its_answer_was_written,
+                                  unlocked_meanwhile_and_granted,
+                                  unlocked_meanwhile_and_not_granted,
+                                  the_client_closed_meanwhile,
+                                  unlocked_meanwhile_by_a_token_that_is_unknown_here,
+                                  unlocked_meanwhile_and_the_answer_not_written,
+                                  two_at_once_here,
+                                  two_at_once_through_two_daemons,
+                                  drain_sets_back_what_is_under_way,
+                                  limits_count_what_is_under_way,
+                                  cancel_is_for_what_waits,
+                                  a_set_back_that_is_refused_is_owed,
+                                  a_set_back_is_owed_until_max_ttl_after_the_kill,
+                                  NULL};
+    return trace_run("coordinator: set back", tests);
+}
