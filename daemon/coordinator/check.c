@@ -100,12 +100,13 @@ static void check_sessions(const struct coordinator *c)
 
 static void check_leases(const struct coordinator *c)
 {
-    uint32_t used = 0;
+    uint32_t used = 0, notes = 0;
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *lease = pool_at(&c->leases, slot);
         if (lease == NULL)
             continue;
         used++;
+        notes += lease->hold.note != NULL;
         assert(lease->resource->lease == lease && lease->item.place != 0);
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
         assert(masters_without(lease->granted, lease->may) == 0);
@@ -113,6 +114,7 @@ static void check_leases(const struct coordinator *c)
         assert(masters_without(lease->may, masters_all(c->config.masters)) == 0);
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
+    assert(c->keep.used == c->resources.used + notes);
 }
 
 static void check_rounds(const struct coordinator *c, uint32_t *asking)

@@ -1,80 +1,85 @@
 #include "daemon/coordinator/keep.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* What a pool holds: its id, then the text. */
-struct short_name {
-    uint64_t id;
-    struct {
-        uint8_t len;
-        char text[KEEP_SHORT_BYTES];
-    } name;
-};
-struct long_name {
-    uint64_t id;
-    struct name name;
-};
-struct note {
-    uint64_t id;
-    struct word word;
-};
+/* A slot's bytes: the text's length and the text, or the number of the next free slot. */
+static const uint32_t slot_bytes[KEEP_SHELVES] = {16, 32, 64, 1 + NAME_BYTES};
 
-static_assert(offsetof(struct short_name, name) == offsetof(struct long_name, name) &&
-                  offsetof(struct note, word) == offsetof(struct long_name, name),
-              "an object is found from its text");
-
-static void *object_of(const void *text)
-{
-    return (char *)(uintptr_t)text - offsetof(struct long_name, name);
-}
+static_assert(offsetof(struct name, text) == 1 && offsetof(struct word, text) == 1 &&
+                  WORD_BYTES <= NAME_BYTES,
+              "a name and a note are both a length and its bytes");
 
 bool keep_init(struct keep *keep, uint32_t names, uint32_t notes)
 {
-    return pool_init(&keep->short_names, sizeof(struct short_name), names) &&
-           pool_init(&keep->long_names, sizeof(struct long_name), names) &&
-           pool_init(&keep->notes, sizeof(struct note), notes);
+    bool all = true;
+    memset(keep, 0, sizeof *keep);
+    keep->capacity = names + notes;
+    for (unsigned i = 0; i < KEEP_SHELVES; i++) {
+        keep->shelf[i].slots = calloc(keep->capacity ? keep->capacity : 1, slot_bytes[i]);
+        all &= keep->shelf[i].slots != NULL;
+    }
+    return all;
 }
 
 void keep_free(struct keep *keep)
 {
-    pool_free(&keep->short_names);
-    pool_free(&keep->long_names);
-    pool_free(&keep->notes);
+    for (unsigned i = 0; i < KEEP_SHELVES; i++)
+        free(keep->shelf[i].slots);
 }
 
-static struct pool *pool_of(struct keep *keep, const struct name *name)
+static unsigned shelf_of(size_t len)
 {
-    return name->len <= KEEP_SHORT_BYTES ? &keep->short_names : &keep->long_names;
+    unsigned i = 0;
+    while (slot_bytes[i] < 1 + len)
+        i++;
+    return i;
+}
+
+static const char *put(struct keep *keep, const char *text, uint8_t len)
+{
+    unsigned i = shelf_of(len);
+    struct shelf *shelf = &keep->shelf[i];
+    uint32_t slot = shelf->free != 0 ? shelf->free - 1 : shelf->fresh++;
+    assert(slot < keep->capacity);
+    char *kept = shelf->slots + (size_t)slot * slot_bytes[i];
+    if (shelf->free != 0)
+        memcpy(&shelf->free, kept, sizeof shelf->free);
+    kept[0] = (char)len;
+    memcpy(kept + 1, text, len);
+    keep->used++;
+    return kept;
+}
+
+static void put_back(struct keep *keep, const void *kept, uint8_t len)
+{
+    unsigned i = shelf_of(len);
+    struct shelf *shelf = &keep->shelf[i];
+    size_t at = (size_t)((const char *)kept - shelf->slots);
+    assert(at % slot_bytes[i] == 0 && at / slot_bytes[i] < shelf->fresh);
+    memcpy(shelf->slots + at, &shelf->free, sizeof shelf->free);
+    shelf->free = (uint32_t)(at / slot_bytes[i]) + 1;
+    keep->used--;
 }
 
 const struct name *keep_name(struct keep *keep, const struct name *name)
 {
-    char *object = pool_take(pool_of(keep, name));
-    assert(object != NULL);
-    char *text = object + offsetof(struct long_name, name);
-    text[0] = (char)name->len;
-    memcpy(text + offsetof(struct name, text), name->text, name->len);
-    return (const struct name *)text;
+    return (const struct name *)put(keep, name->text, name->len);
 }
 
 void keep_name_back(struct keep *keep, const struct name *name)
 {
-    pool_give(pool_of(keep, name), object_of(name));
+    put_back(keep, name, name->len);
 }
 
 const struct word *keep_note(struct keep *keep, const struct word *note)
 {
-    if (note->len == 0)
-        return NULL;
-    struct note *object = pool_take(&keep->notes);
-    assert(object != NULL);
-    object->word = *note;
-    return &object->word;
+    return note->len != 0 ? (const struct word *)put(keep, note->text, note->len) : NULL;
 }
 
 void keep_note_back(struct keep *keep, const struct word *note)
 {
     if (note != NULL)
-        pool_give(&keep->notes, object_of(note));
+        put_back(keep, note, note->len);
 }

@@ -1,15 +1,27 @@
-/* Names and notes that are kept for long: in pools of their length, since most are short and a
- * hundred thousand of them count. */
+/* Names and notes that are kept for long, each in a slot of about its length: most are short, and
+ * a hundred thousand of them count. */
 #ifndef REDLOCKD_KEEP_H
 #define REDLOCKD_KEEP_H
 
-#include "daemon/coordinator/pool.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "proto/message.h"
 
-enum { KEEP_SHORT_BYTES = 31 }; /* longest name of the small pool */
+enum { KEEP_SHELVES = 4 };
+
+/* Slots of one size, in memory taken once; those that were never used cost none. */
+struct shelf {
+    char *slots;
+    uint32_t fresh; /* slots from here on were never used */
+    uint32_t free;  /* 1 + the slot that came back last, which holds the one before it; 0: none */
+};
 
 struct keep {
-    struct pool short_names, long_names, notes;
+    uint32_t capacity; /* of each shelf */
+    uint32_t used;     /* of all */
+    struct shelf shelf[KEEP_SHELVES];
 };
 
 bool keep_init(struct keep *keep, uint32_t names, uint32_t notes); /* false: no memory */
@@ -20,7 +32,7 @@ void keep_free(struct keep *keep);
 const struct name *keep_name(struct keep *keep, const struct name *name);
 void keep_name_back(struct keep *keep, const struct name *name);
 
-/* NULL for a note that was not given. */
+/* The same of a note; NULL for one that was not given. */
 const struct word *keep_note(struct keep *keep, const struct word *note);
 void keep_note_back(struct keep *keep, const struct word *note); /* NULL is no harm */
 

@@ -34,8 +34,11 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
     row->valid_ms = lease->until_ms > now_ms ? lease->until_ms - now_ms : 0;
     row->depth = lease->hold.depth;
     row->waiters = lease->resource->waiters;
-    if (lease->hold.note != NULL)
-        row->note = *lease->hold.note;
+    const struct word *note = lease->hold.note;
+    if (note != NULL) {
+        row->note.len = note->len;
+        memcpy(row->note.text, note->text, note->len);
+    }
     for (unsigned i = 0; i < c->config.masters; i++)
         row->nodes[i] = lock_sign(c, lease, i);
     return true;
