@@ -141,7 +141,7 @@ static void mark_settled(struct world *w, struct sim_master *m, const struct msg
             continue;
         uint32_t tok = m->store.key[name].tok;
         const struct tok *t = &w->oracle.tok[tok];
-        if (!ours(t, d) || !t->owed || t->released_us > (int64_t)msg->ref || (t->blocked & bit(m->index)))
+        if (!ours(t, d) || !t->owed || t->released_us >= (int64_t)msg->ref || (t->blocked & bit(m->index)))
             continue;
         if ((t->ran & bit(m->index)) && m->restored)
             continue; /* deleted once, and back from an old snapshot: it runs out */
