@@ -6,6 +6,7 @@
  *     fuzz_resp         what a hostile master answers, in pieces of any size
  *     fuzz_conf         a configuration
  *     fuzz_coordinator  events of every kind, in any order that its shell could bring
+ *     fuzz_client       a hostile server and a restless program, against the client library's core
  *
  * Where corpus/ has a file that once failed, its name says of what it died. */
 #ifndef REDLOCKD_TESTS_FUZZ_H
@@ -24,6 +25,7 @@ int fuzz_conn(const uint8_t *data, size_t size);
 int fuzz_resp(const uint8_t *data, size_t size);
 int fuzz_conf(const uint8_t *data, size_t size);
 int fuzz_coordinator(const uint8_t *data, size_t size);
+int fuzz_client(const uint8_t *data, size_t size);
 #endif
 
 /* The input, read from the front; 0 when it is over. */

@@ -23,6 +23,7 @@ static const struct harness {
     {"resp", fuzz_resp},
     {"conf", fuzz_conf},
     {"coordinator", fuzz_coordinator},
+    {"client", fuzz_client},
 };
 
 enum { HARNESSES = sizeof harnesses / sizeof harnesses[0] };

@@ -1,0 +1,438 @@
+/* A hostile server, a clock and a restless program against the client library's core.
+ *
+ * Each byte of the input is something that happens, see happen(). Held to: each request has one result
+ * and no more, no event tells of a lock that was let go of, no deadline is further off than anything
+ * can be, a lock that was told LOST stays lost, and the core's own tables are right. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/lib/core_private.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { LOCKS = 24, REQUESTS = 256, EVENTS = 4096, TOKENS = 5, LINES = 64 };
+
+struct known {
+    struct redlock_lock *lock;
+    bool asked; /* ON_LOCK is to come */
+    bool lost;
+    uint64_t unlock; /* ON_UNLOCK is to come */
+};
+
+struct world {
+    struct core *core;
+    struct bytes in;
+    int64_t now_ms;
+    struct known locks[LOCKS];     /* .lock NULL: free */
+    uint64_t requests[REQUESTS];   /* EXTEND, CHECK, SHOW without result; 0: free */
+    char lines[LINES][LINE_BYTES]; /* what the client has said last */
+    unsigned said;
+};
+
+static const char *const names[] = {"a", "b", "job"};
+
+/* ---- the core's own tables ---- */
+
+static void check_asks(const struct core *core, const struct ask_list *list, enum ask_state state,
+                       unsigned *counted, unsigned *cancels)
+{
+    const struct ask *ask;
+
+    TAILQ_FOREACH(ask, list, link)
+    {
+        assert(ask->state == state);
+        assert(core->slots[ask->slot] == ask);
+        assert(!ask->lock || ask->lock->core == core);
+        assert(ask->lock || ask->verb == ASK_SHOW || state == ASK_DONE);
+        *counted += ask->counted;
+        *cancels += ask->cancel;
+    }
+}
+
+static void check(const struct world *w)
+{
+    const struct core *core = w->core;
+    unsigned counted = 0, cancels = 0, locks = 0, sessions = 0, used = 0;
+    const struct redlock_lock *lock;
+
+    check_asks(core, &core->queued, ASK_QUEUED, &counted, &cancels);
+    check_asks(core, &core->sent, ASK_SENT, &counted, &cancels);
+    check_asks(core, &core->done, ASK_DONE, &counted, &cancels);
+    assert(counted == core->short_sent && counted <= CORE_WINDOW);
+    assert(cancels == core->cancels);
+    TAILQ_FOREACH(lock, &core->locks, link)
+    {
+        int64_t deadline_ms = atomic_load(&lock->deadline_ms);
+        locks++;
+        sessions += lock->listed;
+        assert(deadline_ms >= 0 && deadline_ms <= w->now_ms + DURATION_MAX_MS);
+        bool held = lock->state == LOCK_HELD || lock->state == LOCK_DETACHED || lock->state == LOCK_RESUMING;
+        assert(held || deadline_ms == 0);
+        assert(!lock->listed || held);
+        assert(!lock->orphan || lock->own.state != ASK_IDLE);
+        assert(lock->state != LOCK_RESUMING || lock->own.state == ASK_SENT);
+        assert(lock->state != LOCK_GIVING || lock->own.state != ASK_IDLE);
+        assert(core->state == CORE_UP || lock->own.state != ASK_SENT);
+    }
+    assert(locks == core->locks_count && sessions == core->sessions);
+    for (uint32_t i = 0; i < core->slots_size; i++)
+        used += core->slots[i] != NULL;
+    assert(used == core->slots_used);
+    assert(core_deadline_ms(core) >= 0);
+    assert(!core_has_output(core) || core->state >= CORE_GREETING);
+    (void)core_binds(core, core->connection);
+}
+
+/* ---- what is told ---- */
+
+static struct known *known_of(struct world *w, const struct redlock_lock *lock)
+{
+    for (unsigned i = 0; lock && i < LOCKS; i++)
+        if (w->locks[i].lock == lock)
+            return &w->locks[i];
+    return NULL;
+}
+
+static void ended(struct world *w, uint64_t request)
+{
+    for (unsigned i = 0; i < REQUESTS; i++)
+        if (w->requests[i] == request) {
+            w->requests[i] = 0;
+            return;
+        }
+    assert(0 && "a result that was told before, or of no request");
+}
+
+static void told(struct world *w, const struct redlock_event *event)
+{
+    struct known *known = known_of(w, event->lock);
+
+    assert(event->text && strlen(event->text) < SERVER_LINE_BYTES);
+    assert(!event->lock || known);
+    switch (event->kind) {
+    case REDLOCK_ON_LOCK:
+        assert(known->asked);
+        known->asked = false;
+        if (event->error)
+            *known = (struct known){0};
+        break;
+    case REDLOCK_ON_UNLOCK:
+        assert(known->unlock && known->unlock == event->request);
+        *known = (struct known){0};
+        break;
+    case REDLOCK_ON_EXTEND:
+    case REDLOCK_ON_CHECK:
+    case REDLOCK_ON_SHOW: ended(w, event->request); break;
+    case REDLOCK_ON_LOST:
+        assert(!known->lost && !known->asked);
+        known->lost = true;
+        break;
+    case REDLOCK_ON_RENEWED:
+    case REDLOCK_ON_RESUMED:
+    case REDLOCK_ON_EXPIRING: assert(!known->lost && !known->asked); break;
+    case REDLOCK_ON_ROW:
+    case REDLOCK_ON_UP:
+    case REDLOCK_ON_DOWN:
+    case REDLOCK_ON_DRAIN: break;
+    }
+}
+
+static void tell_all(struct world *w)
+{
+    struct redlock_event event;
+
+    for (unsigned i = 0; i < EVENTS && core_next(w->core, w->now_ms, &event); i++)
+        told(w, &event);
+    for (unsigned i = 0; i < LOCKS; i++)
+        if (w->locks[i].lost)
+            assert(atomic_load(&w->locks[i].lock->deadline_ms) == 0);
+}
+
+/* ---- what the program does ---- */
+
+static void token_text(uint8_t number, char out[TOKEN_HEX + 1])
+{
+    memset(out, 'a' + number % TOKENS, TOKEN_HEX);
+    out[TOKEN_HEX] = '\0';
+}
+
+static void new_lock(struct world *w, unsigned kind)
+{
+    static const int64_t waits[] = {0, 500, 20000, REDLOCK_WAIT_LONGEST};
+    enum redlock_error error = REDLOCK_OK;
+    uint8_t shape = bytes_next(&w->in);
+    struct redlock_lock_options options = {
+        .ttl_ms = shape & 1 ? 900 : 0,
+        .max_ms = shape & 2 ? 5000 : 0,
+        .wait_ms = waits[shape >> 2 & 3],
+        .hold = kind == 1 ? REDLOCK_LEASE : REDLOCK_SESSION,
+        .note = shape & 16 ? "note" : NULL,
+    };
+    const char *name = names[(shape >> 5) % 3];
+    char token[TOKEN_HEX + 1];
+    struct known *free_one = NULL;
+
+    for (unsigned i = 0; i < LOCKS; i++)
+        if (!w->locks[i].lock)
+            free_one = &w->locks[i];
+    if (!free_one)
+        return;
+    token_text(shape, token);
+    if (kind == 3)
+        free_one->lock = core_attach(w->core, name, token, &error);
+    else
+        free_one->lock = core_lock(w->core, w->now_ms, name, kind == 2 ? token : NULL, &options, &error);
+    assert(free_one->lock);
+    free_one->asked = kind != 3;
+}
+
+static void remember(struct world *w, uint64_t request)
+{
+    for (unsigned i = 0; i < REQUESTS; i++)
+        if (!w->requests[i]) {
+            w->requests[i] = request;
+            return;
+        }
+    abort();
+}
+
+static bool has_room(const struct world *w)
+{
+    for (unsigned i = 0; i < REQUESTS; i++)
+        if (!w->requests[i])
+            return true;
+    return false;
+}
+
+static void use_lock(struct world *w, unsigned how)
+{
+    struct known *known = &w->locks[bytes_next(&w->in) % LOCKS];
+    enum redlock_error error = REDLOCK_OK;
+
+    if (!known->lock)
+        return;
+    if (how == 0) {
+        uint64_t request = core_ask(w->core, w->now_ms, known->lock, ASK_UNLOCK, 0, &error);
+        assert(!request || (!known->unlock && !known->asked));
+        known->unlock = request ? request : known->unlock;
+    } else if (how == 1 || how == 2) {
+        enum ask_verb verb = how == 1 ? ASK_EXTEND : ASK_CHECK;
+        uint64_t request = has_room(w) ? core_ask(w->core, w->now_ms, known->lock, verb, 700, &error) : 0;
+        if (request)
+            remember(w, request);
+    } else if (how == 3) {
+        core_cancel(w->core, w->now_ms, known->lock);
+    } else if (!known->unlock) { /* else it is the library's to free */
+        core_forget(w->core, w->now_ms, known->lock);
+        *known = (struct known){0};
+    }
+}
+
+static void show(struct world *w)
+{
+    enum redlock_error error = REDLOCK_OK;
+
+    if (has_room(w))
+        remember(w, core_show(w->core, w->now_ms, "LOCKS", &error));
+}
+
+/* ---- what the server does ---- */
+
+static void come(struct world *w, const char *bytes, size_t len)
+{
+    size_t room;
+    char *space = core_space(w->core, &room);
+
+    if (len > room || w->core->state < CORE_GREETING)
+        return;
+    memcpy(space, bytes, len);
+    core_got(w->core, len, w->now_ms);
+}
+
+/* An answer to one of the lines that the client said, as an honest server may write it or not. */
+static void answer(struct world *w)
+{
+    static const char *const codes[] = {
+        "+LOCKED %s token=%s fence=%d valid=1 until=%lld",
+        "+UNLOCKED %s confirmed=2/3",
+        "+EXTENDED %s valid=1 until=%4$lld",
+        "+HELD %s valid=1 until=%4$lld",
+        "+OK",
+        "* name=%s",
+        "+END 1",
+        "-BUSY %s retry=9",
+        "-NOTHELD %s",
+        "-NOQUORUM %s votes=1/3 nodes=+!!",
+        "-DRAINING %s",
+        "-CANCELLED %s",
+        "-BADARG %s : text",
+        "!LOST %s token=%s reason=gone",
+        "!LOST %s token=%s reason=drain",
+        "!RENEWED %s token=%s valid=1 until=%4$lld",
+        "!EXPIRING %s token=%s valid=1",
+        "!DRAIN",
+        "+HELLO proto=1 server=x now=%4$lld",
+        "+PONG",
+    };
+    char line[SERVER_LINE_BYTES], body[SERVER_LINE_BYTES], name[REDLOCK_NAME_BYTES + 1] = "a",
+                                                                                     token[TOKEN_HEX + 1];
+    const char *said = w->lines[bytes_next(&w->in) % LINES];
+    unsigned code = bytes_next(&w->in) % (sizeof codes / sizeof codes[0]);
+    uint8_t number = bytes_next(&w->in);
+    int64_t until_ms = w->now_ms + (int64_t)(int8_t)number * 64;
+
+    (void)sscanf(said, "%*s %*s %200s", name);
+    token_text(number, token);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    (void)snprintf(body, sizeof body - 64, codes[code], name, token, number, (long long)until_ms);
+#pragma GCC diagnostic pop
+    bool event = codes[code][0] == '!';
+    int len = snprintf(line, sizeof line, "%.*s%s%s\n", event ? 0 : (int)strcspn(said, " "), said,
+                       event ? "" : " ", body);
+    come(w, line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
+}
+
+static void raw(struct world *w)
+{
+    char bytes[256];
+    size_t len = bytes_next(&w->in);
+
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = (char)bytes_next(&w->in);
+    come(w, bytes, len);
+}
+
+/* The kernel takes some of what the client has to say; the harness remembers its lines. */
+static void take_output(struct world *w, size_t most)
+{
+    size_t len;
+    const char *bytes = core_output(w->core, w->now_ms, &len);
+    size_t part = len < most ? len : most;
+
+    for (size_t at = 0; at < part;) {
+        const char *lf = memchr(bytes + at, '\n', part - at);
+        if (!lf) {
+            part = at; /* whole lines are enough here */
+            break;
+        }
+        size_t line_len = (size_t)(lf - bytes) - at;
+        assert(line_len < LINE_BYTES);
+        char *line = w->lines[w->said++ % LINES];
+        memcpy(line, bytes + at, line_len);
+        line[line_len] = '\0';
+        at += line_len + 1;
+    }
+    core_wrote(w->core, part);
+}
+
+/* ---- what happens ---- */
+
+static void grant_wish(struct world *w, uint8_t how)
+{
+    switch (core_wish(w->core)) {
+    case WISH_NOTHING: return;
+    case WISH_CONNECT:
+        core_connecting(w->core, w->now_ms);
+        if (how & 1)
+            core_connected(w->core, w->now_ms, how & 2);
+        return;
+    case WISH_CLOSE:
+    case WISH_PARK: core_disconnected(w->core, w->now_ms, REDLOCK_CONNECT, "closed"); return;
+    }
+}
+
+/* Connected, greeted, and what was queued is sent. */
+static void come_up(struct world *w)
+{
+    char line[128];
+
+    if (w->core->state == CORE_DOWN) {
+        w->now_ms = core_deadline_ms(w->core) > w->now_ms ? core_deadline_ms(w->core) : w->now_ms;
+        core_tick(w->core, w->now_ms);
+        tell_all(w);
+        grant_wish(w, 3);
+    }
+    if (w->core->state == CORE_CONNECTING)
+        core_connected(w->core, w->now_ms, true);
+    take_output(w, SIZE_MAX);
+    int len = snprintf(line, sizeof line, "#h +HELLO proto=1 server=x now=%lld\n", (long long)w->now_ms);
+    come(w, line, (size_t)len);
+}
+
+static void happen(struct world *w)
+{
+    uint8_t what = bytes_next(&w->in);
+
+    switch (what % 20) {
+    case 0:
+    case 1:
+    case 2:
+    case 3: new_lock(w, what % 4); break;
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+    case 8: use_lock(w, what % 20 - 4u); break;
+    case 9: show(w); break;
+    case 10: w->now_ms += bytes_next(&w->in); break;
+    case 11: w->now_ms += 100 * (int64_t)bytes_next(&w->in); break;
+    case 12: grant_wish(w, what >> 5); break;
+    case 13:
+        if (core_wish(w->core) != WISH_CONNECT)
+            core_disconnected(w->core, w->now_ms, REDLOCK_CONNECT, "it happened");
+        break;
+    case 14: come_up(w); break;
+    case 15:
+    case 16: answer(w); break;
+    case 17: raw(w); break;
+    case 18: take_output(w, what >= 128 ? SIZE_MAX : 100); break;
+    default: core_tick(w->core, w->now_ms); break;
+    }
+}
+
+static void close_all(struct world *w)
+{
+    for (unsigned i = 0; i < LOCKS; i++) {
+        if (w->locks[i].lock)
+            core_forget(w->core, w->now_ms, w->locks[i].lock);
+        w->locks[i] = (struct known){0};
+    }
+}
+
+/* Whatever it was: when time goes on, everything ends. */
+static void end(struct world *w)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        w->now_ms += DURATION_MAX_MS + 1;
+        core_tick(w->core, w->now_ms);
+        tell_all(w);
+        core_disconnected(w->core, w->now_ms, REDLOCK_CONNECT, "the end");
+        tell_all(w);
+    }
+    for (unsigned i = 0; i < REQUESTS; i++)
+        assert(!w->requests[i]);
+    for (unsigned i = 0; i < LOCKS; i++)
+        assert(!w->locks[i].asked && !w->locks[i].unlock);
+    close_all(w);
+    tell_all(w);
+    check(w);
+}
+
+int HARNESS(fuzz_client)(const uint8_t *data, size_t size)
+{
+    static struct world w;
+
+    w = (struct world){.in = {data, data + size}, .now_ms = 1000000};
+    w.core = core_new("fuzz", 10000, bytes_next(&w.in));
+    assert(w.core);
+    while (w.in.at < w.in.end) {
+        happen(&w);
+        tell_all(&w);
+        check(&w);
+    }
+    end(&w);
+    core_free(w.core);
+    return 0;
+}
