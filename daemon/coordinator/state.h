@@ -53,8 +53,8 @@ struct tally {
 
 /* How the head's last attempt ended, for all that ask with wait=0 meanwhile. */
 struct verdict {
-    enum reply_code code; /* BUSY, NOQUORUM or LIMIT */
-    enum limit limit;
+    enum reply_code code : 8; /* BUSY, NOQUORUM or LIMIT */
+    enum limit limit : 8;
     struct tally tally;
     bool split; /* BUSY: nobody won */
 };
@@ -89,7 +89,7 @@ struct hold {
     uint64_t request; /* that was granted it */
     int64_t ends_ms;  /* max=; INT64_MAX: none */
     uint32_t depth;
-    enum hold_kind kind;
+    enum hold_kind kind : 8; /* with its neighbours in eight bytes: there are as many of these as locks */
     bool warned;             /* !EXPIRING was said */
     const struct word *note; /* kept; NULL: none */
 };
@@ -111,10 +111,10 @@ struct lease {
     masters_t healing;   /* a heal is on its way, or was when its connection was lost */
     masters_t confirmed; /* what it says counts though it is in quarantine */
     masters_t robbed;    /* lost an acknowledged key before its time: somebody released it there */
-    uint32_t memories;   /* c->memories of which the masks above and acknowledged_ms[] tell */
-    int64_t healed_ms;   /* deadline of the last heals */
     bool resumed;        /* goes back to the token old, if nobody is told of it */
+    uint32_t memories;   /* c->memories of which the masks above and acknowledged_ms[] tell */
     struct token token, old;
+    int64_t healed_ms; /* deadline of the last heals */
     struct hold hold;
     int64_t acknowledged_ms[]; /* of each master, in its present memory: end of the last TTL; 0: never */
 };
