@@ -98,9 +98,19 @@ static void check_sessions(const struct coordinator *c)
     assert(waits == c->waits.used && bound == c->bound);
 }
 
+static uint32_t notes_of_resumes(const struct coordinator *c)
+{
+    uint32_t notes = 0;
+    for (struct flight *flight = c->rounds_live.first; flight != NULL; flight = flight->next) {
+        const struct round *round = FLIGHT_OWNER(round, flight);
+        notes += round->purpose == ROUND_RESUME && round->phase != ROUND_DECIDED && round->resume.note != NULL;
+    }
+    return notes;
+}
+
 static void check_leases(const struct coordinator *c)
 {
-    uint32_t used = 0, notes = 0;
+    uint32_t used = 0, notes = notes_of_resumes(c);
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *lease = pool_at(&c->leases, slot);
         if (lease == NULL)
