@@ -38,7 +38,8 @@ static void send(struct coordinator *c, const struct release *release, masters_t
                               .ref = release->id,
                               .token = release->token,
                               .to = release->to};
-    if (resource != NULL && resource->head != NULL && !release->hands_over)
+    bool asks = resource != NULL && (resource->head != NULL || resource->turn_goes_on);
+    if (asks && !release->hands_over && !release->sets_back)
         command.to = c->config.self; /* it asks who else waits */
     name_copy(&command.name, &release->name);
     action_send(c, masters, &command);
@@ -97,6 +98,8 @@ static void let_go(struct coordinator *c, struct release *release)
     resource->giving_back = NULL;
     bool given_back = release->known || release->deleted != 0;
     bool has_asked = release->hands_over && release->repeated == 0;
+    if (!release->hands_over && !release->wanted)
+        turn_unwanted(c, resource);
     if (release->wanted)
         resource_yield(c, resource);
     else if (given_back && !has_asked)

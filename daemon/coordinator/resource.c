@@ -48,7 +48,9 @@ struct resource *resource_find_or_make(struct coordinator *c, const struct name 
     resource->item.kind = ITEM_RESOURCE;
     resource->hash = hash;
     resource->name = keep_name(&c->keep, name);
+    resource->verdict.code = REPLY_BUSY;
     table_add(&c->names, hash, pool_slot(&c->resources, resource));
+    turn_recall(c, resource);
     return resource;
 }
 
@@ -56,6 +58,7 @@ static void resource_free(struct coordinator *c, struct resource *resource)
 {
     assert(resource->round == NULL && resource->lease == NULL && resource->giving_back == NULL);
     assert(resource->resumes == NULL);
+    turn_remember(c, resource);
     heap_remove(&c->deadlines, &resource->item);
     table_remove(&c->names, resource->hash, pool_slot(&c->resources, resource));
     keep_name_back(&c->keep, resource->name);
@@ -275,12 +278,12 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
     sweep_or(c, resource, next_retry_ms(c, resource));
 }
 
-/* Only who waits can let others go first. */
+/* Only who waits can let others go first, or will wait. */
 void resource_yield(struct coordinator *c, struct resource *resource)
 {
     const struct wait *head = resource->head;
-    bool paused = resource->round == NULL && head != NULL && head->patient && !is_kept(resource);
-    if (!paused || resource->sweeping) {
+    bool impatient = head != NULL && !head->patient;
+    if (impatient || resource->round != NULL || is_kept(resource) || resource->sweeping) {
         resource_released(c, resource);
         return;
     }
@@ -421,6 +424,8 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
         resource_pump(c, resource);
         return;
     }
+    if (resource->head == NULL && !wait->patient)
+        resource->retry_ms = 0; /* who waits gives others their turn */
     wait_append(c, resource, session, wait);
     if (answer_at_once(c, wait))
         return;

@@ -59,6 +59,16 @@ struct verdict {
     bool split; /* BUSY: nobody won */
 };
 
+/* Of a name that was in use here a moment ago: see turn.h. */
+enum { TURNS = 1024 };
+
+struct turn {
+    uint32_t hash;
+    int64_t began_ms; /* 0: it gave way */
+    int64_t retry_ms;
+    int64_t forgotten_ms;
+};
+
 struct resource {
     uint64_t id;
     struct heap_item item; /* the head's retry, or a sweep */
@@ -78,6 +88,7 @@ struct resource {
     int64_t retry_ms;        /* the head may not ask before */
     int64_t turn_ms;         /* when this daemon's turn began; 0: it has none */
     int64_t marked_ms;       /* when it told the others last that it waits; 0: never */
+    bool turn_goes_on;       /* nobody waited here for a moment in between */
     const struct name *name; /* kept */
 };
 
@@ -317,6 +328,8 @@ struct coordinator {
     masters_t
         differing; /* their group has another N or max_ttl, or cannot be read: while there is one, none votes */
     uint32_t memories; /* how often a master's memory was new */
+
+    struct turn turns[TURNS]; /* by hash; the last one stays */
 
     uint64_t proposal;  /* the last one made */
     uint64_t lead_us;   /* ahead of our wall clock: how far the fastest daemon's is */

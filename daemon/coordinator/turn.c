@@ -11,11 +11,45 @@ void turn_granted(const struct coordinator *c, struct resource *resource)
 void turn_refused(struct resource *resource)
 {
     resource->turn_ms = 0;
+    resource->turn_goes_on = false;
 }
 
 bool turn_is_young(const struct coordinator *c, const struct resource *resource)
 {
     return resource->turn_ms != 0 && c->now_ms - resource->turn_ms < YOUNG_MS;
+}
+
+static struct turn *slot_of(struct coordinator *c, const struct resource *resource)
+{
+    return &c->turns[resource->hash % TURNS];
+}
+
+void turn_remember(struct coordinator *c, const struct resource *resource)
+{
+    if (resource->turn_ms == 0 && resource->retry_ms <= c->now_ms)
+        return;
+    int64_t forgotten_ms = c->now_ms + c->config.retry_max_ms;
+    if (resource->retry_ms > forgotten_ms)
+        forgotten_ms = resource->retry_ms;
+    *slot_of(c, resource) =
+        (struct turn){resource->hash, resource->turn_ms, resource->retry_ms, forgotten_ms};
+}
+
+void turn_recall(struct coordinator *c, struct resource *resource)
+{
+    struct turn *turn = slot_of(c, resource);
+    if (turn->hash != resource->hash || c->now_ms >= turn->forgotten_ms)
+        return;
+    resource->turn_ms = turn->began_ms;
+    resource->turn_goes_on = turn->began_ms != 0;
+    resource->retry_ms = turn->retry_ms;
+    turn->forgotten_ms = 0;
+}
+
+void turn_unwanted(const struct coordinator *c, struct resource *resource)
+{
+    if (resource->head == NULL && resource->turn_goes_on)
+        resource->turn_ms = c->now_ms;
 }
 
 void turn_mark(struct coordinator *c, struct resource *resource)
@@ -24,8 +58,7 @@ void turn_mark(struct coordinator *c, struct resource *resource)
     if (last_ms != 0 && c->now_ms - last_ms < every_ms)
         return;
     resource->marked_ms = c->now_ms;
-    struct command command = {
-        .verb = COMMAND_WANT, .number = 2 * (uint64_t)every_ms, .to = c->config.self};
+    struct command command = {.verb = COMMAND_WANT, .number = 2 * (uint64_t)every_ms, .to = c->config.self};
     name_copy(&command.name, resource->name);
     action_send(c, c->voters, &command);
 }
@@ -33,6 +66,6 @@ void turn_mark(struct coordinator *c, struct resource *resource)
 /* Longer than any of the others pauses between two attempts. */
 int64_t turn_yield(const struct coordinator *c, struct resource *resource)
 {
-    resource->turn_ms = 0;
+    turn_refused(resource);
     return c->now_ms + c->config.retry_max_ms + c->config.retry_max_ms / 4;
 }

@@ -17,6 +17,15 @@ void turn_granted(const struct coordinator *c, struct resource *resource);
 void turn_refused(struct resource *resource);
 bool turn_is_young(const struct coordinator *c, const struct resource *resource);
 
+/* Where each daemon has one client that gives the lock back and asks for it anew, no FIFO lasts long enough for
+ * this: so for as long as others pause at most, a name that is not in use any more is remembered, its turn or its
+ * pause goes on, and the release of a turn that went on asks for the mark even if nobody waits here. */
+void turn_remember(struct coordinator *c, const struct resource *resource);
+void turn_recall(struct coordinator *c, struct resource *resource);
+/* Nobody else waits, and nobody here: it begins anew, so that a name which one daemon alone uses is asked about
+ * now and then only. */
+void turn_unwanted(const struct coordinator *c, struct resource *resource);
+
 /* The head was refused and waits: others are told, unless they were lately. */
 void turn_mark(struct coordinator *c, struct resource *resource);
 

@@ -293,6 +293,98 @@ START_TEST(wait_0_alone_does_not_give_way)
 }
 END_TEST
 
+/* ---- a client that gives back and asks anew, again and again ---- */
+
+/* Granted at 1000, and given back, with nobody else there, at 1050. */
+static void used_a_moment_ago(void)
+{
+    held_and_waited_for(0);
+    at(1050);
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES");
+    EXPECT("m0-2 RELEASE job T1", "s1 #2 +UNLOCKED *");
+}
+
+START_TEST(it_gives_way_as_the_waiters_do)
+{
+    used_a_moment_ago();
+    at(1060);
+    grant(1, "LOCK job wait=1m");
+    at(1100); /* of the same turn */
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE WANTED");
+    EXPECT("m0-2 RELEASE job T2 ASK", "s1 #4 +UNLOCKED *");
+    at(1110);
+    ask(1, "LOCK job wait=1m");
+    at(1349);
+    ask(2, "LOCK job");
+    EXPECT("s2 #6 -BUSY job");
+    at(1350);
+    EXPECT("m0-2 SET job T3 10000", "m0-2 ZADD *");
+    vote("0-2", "SET YES, ZADD YES");
+    EXPECT("s1 #5 +LOCKED *");
+    at(1449);
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T3");
+}
+END_TEST
+
+START_TEST(but_not_when_it_does_not_wait)
+{
+    used_a_moment_ago();
+    grant(1, "LOCK job");
+    at(1100);
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE WANTED");
+    forget();
+    ask(1, "LOCK job");
+    EXPECT("m0-2 SET job T3 10000", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(alone_it_asks_about_others_now_and_then)
+{
+    used_a_moment_ago();
+    grant(1, "LOCK job wait=1m");
+    at(1100);
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES");
+    EXPECT("m0-2 RELEASE job T2 ASK", "s1 #4 +UNLOCKED *");
+    grant(1, "LOCK job wait=1m");
+    at(1199);
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES");
+    EXPECT("m0-2 RELEASE job T3", "s1 #6 +UNLOCKED *");
+    grant(1, "LOCK job wait=1m");
+    at(1200);
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T4 ASK");
+}
+END_TEST
+
+START_TEST(a_name_that_was_free_for_long_begins_anew)
+{
+    used_a_moment_ago();
+    at(1250); /* in retry_max any other has asked for it */
+    grant(1, "LOCK job wait=1m");
+    at(1349);
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T2");
+    vote("0-2", "RELEASE YES");
+    EXPECT("s1 #4 +UNLOCKED *");
+}
+END_TEST
+
+START_TEST(another_name_knows_nothing_of_it)
+{
+    used_a_moment_ago();
+    grant(1, "LOCK other wait=1m");
+    at(1149);
+    ask(1, "UNLOCK other");
+    EXPECT("m0-2 RELEASE other T2");
+}
+END_TEST
+
 /* ---- marks ---- */
 
 START_TEST(a_head_that_is_refused_marks_the_name)
@@ -343,6 +435,11 @@ int main(void)
                                   a_wait_may_end_while_others_have_their_turn,
                                   wait_0_while_others_have_their_turn,
                                   wait_0_alone_does_not_give_way,
+                                  it_gives_way_as_the_waiters_do,
+                                  but_not_when_it_does_not_wait,
+                                  alone_it_asks_about_others_now_and_then,
+                                  a_name_that_was_free_for_long_begins_anew,
+                                  another_name_knows_nothing_of_it,
                                   a_head_that_is_refused_marks_the_name,
                                   who_does_not_wait_leaves_no_mark,
                                   NULL};
