@@ -1,0 +1,316 @@
+/* libredlock and servers that are no redlockd, or a strange one: each is a child of the test that
+ * listens on a Unix socket and does one thing. The library must end its calls in time, say why, and
+ * raise no signal. */
+#include "tests/integ/library.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LINE = 4096, SHORT_MS = 1500 };
+
+#define HELLO   "#h +HELLO proto=1 server=redlockd/evil session=1 now=%lld\n"
+#define TOKEN_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define TOKEN_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static struct told told;
+static char path[PATH];
+
+/* ---- the servers ---- */
+
+static void say(int fd, const char *text)
+{
+    if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+        _exit(0);
+}
+
+/* The next line of the client, without its end; the child ends with the connection. */
+static const char *hear(int fd)
+{
+    static char line[LINE];
+    size_t len = 0;
+
+    while (len < sizeof line - 1 && recv(fd, line + len, 1, 0) == 1 && line[len] != '\n')
+        len++;
+    if (line[len] != '\n')
+        _exit(0);
+    line[len] = '\0';
+    return line;
+}
+
+static void greet(int fd)
+{
+    char line[LINE];
+
+    (void)hear(fd);
+    snprintf(line, sizeof line, HELLO, (long long)now_ms());
+    say(fd, line);
+}
+
+static void grant(int fd, const char *token, int fence)
+{
+    char line[LINE];
+    const char *asked = hear(fd);
+
+    while (strstr(asked, "PING"))
+        asked = hear(fd);
+    char name[64];
+    (void)sscanf(asked, "%*s %*s %60s", name);
+    snprintf(line, sizeof line, "%.*s +LOCKED %s token=%s fence=%d valid=1 until=%lld\n",
+             (int)strcspn(asked, " "), asked, name, token, fence, (long long)now_ms() + 20000);
+    say(fd, line);
+}
+
+static void says_garbage(int fd)
+{
+    (void)hear(fd);
+    say(fd, "HTTP/1.1 400 Bad Request\r\n\r\n");
+    pause();
+}
+
+static void says_nothing(int fd)
+{
+    (void)fd;
+    pause();
+}
+
+static void closes_at_once(int fd)
+{
+    close(fd);
+}
+
+static void resets(int fd)
+{
+    greet(fd);
+    struct linger now = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close(fd);
+}
+
+static void is_full(int fd)
+{
+    say(fd, "-LIMIT limit=max_clients\n");
+    close(fd);
+}
+
+static void greets_only(int fd)
+{
+    greet(fd);
+    for (;;)
+        (void)hear(fd);
+}
+
+static void floods(int fd)
+{
+    static char bytes[1 << 16];
+
+    greet(fd);
+    memset(bytes, 'x', sizeof bytes);
+    for (;;)
+        if (send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) < 0)
+            return;
+}
+
+/* Valid lines that answer nothing, without end. */
+static void chatters(int fd)
+{
+    static const char line[] = "!RENEWED other token=" TOKEN_A " valid=1 until=9\n";
+    static char bytes[100 * (sizeof line - 1)];
+
+    greet(fd);
+    for (size_t i = 0; i < sizeof bytes; i += sizeof line - 1)
+        memcpy(bytes + i, line, sizeof line - 1);
+    for (;;)
+        if (send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) < 0)
+            return;
+}
+
+static void answers_wrongly(int fd)
+{
+    char line[LINE];
+
+    greet(fd);
+    snprintf(line, sizeof line, "%.*s +HELD job valid=1 until=99999999999\n", 4, hear(fd));
+    say(fd, line);
+    pause();
+}
+
+/* Serves one connection after the other, each with the function. */
+static pid_t serve(void (*behave)(int fd))
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    signal(SIGPIPE, SIG_DFL);
+    snprintf(path, sizeof path, "%s/sock", folder_new("evil"));
+    memcpy(address.sun_path, path, sizeof path);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(listener, 16), 0);
+    pid_t child = fork();
+    if (child != 0) {
+        close(listener);
+        return child;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+        int fd = accept(listener, NULL, NULL);
+        if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            behave(fd);
+            _exit(0);
+        }
+        close(fd);
+    }
+}
+
+/* A blocking call ends, in time, and says why. */
+static void expect_error(void (*behave)(int fd), enum redlock_error error, const char *text)
+{
+    int64_t start_ms = now_ms();
+
+    serve(behave);
+    struct redlock *redlock = open_handle(path, &told);
+    redlock_set_timeout(redlock, SHORT_MS);
+    ck_assert_ptr_null(redlock_lock(redlock, "job", NULL));
+    ck_error(redlock, error);
+    ck_assert_msg(strstr(redlock_error_text(redlock), text) != NULL, "\"%s\" is not in \"%s\"", text,
+                  redlock_error_text(redlock));
+    ck_assert_int_lt(now_ms() - start_ms, SHORT_MS + WAIT_MS / 2);
+    redlock_close(redlock);
+}
+
+START_TEST(no_redlockd)
+{
+    expect_error(says_garbage, REDLOCK_PROTOCOL, "no redlockd");
+}
+END_TEST
+
+START_TEST(silence)
+{
+    expect_error(says_nothing, REDLOCK_CONNECT, "no connection in time");
+}
+END_TEST
+
+START_TEST(the_end_at_once)
+{
+    expect_error(closes_at_once, REDLOCK_CONNECT, "the connection to unix:");
+}
+END_TEST
+
+START_TEST(an_end_again_and_again)
+{
+    expect_error(resets, REDLOCK_CONNECT, "the connection to unix:");
+    ck_assert_uint_gt(told.count[REDLOCK_ON_DOWN], 1);
+    ck_assert_uint_lt(told.count[REDLOCK_ON_DOWN], 60); /* not as fast as it can */
+}
+END_TEST
+
+START_TEST(too_many_clients)
+{
+    expect_error(is_full, REDLOCK_CONNECT, "-LIMIT limit=max_clients");
+}
+END_TEST
+
+START_TEST(no_answer)
+{
+    expect_error(greets_only, REDLOCK_NOANSWER, "no answer in time");
+}
+END_TEST
+
+START_TEST(a_line_without_end)
+{
+    expect_error(floods, REDLOCK_PROTOCOL, "longer than 2,048");
+}
+END_TEST
+
+START_TEST(lines_without_end)
+{
+    expect_error(chatters, REDLOCK_NOANSWER, "no answer in time");
+}
+END_TEST
+
+START_TEST(another_answer)
+{
+    serve(answers_wrongly);
+    struct redlock *redlock = open_handle(path, &told);
+    redlock_set_timeout(redlock, SHORT_MS);
+    ck_assert_ptr_null(redlock_lock(redlock, "job", NULL));
+    ck_assert_ptr_nonnull(strstr(told.text[REDLOCK_ON_DOWN], "does not fit"));
+    redlock_close(redlock);
+}
+END_TEST
+
+/* ---- a connection that cannot go on, and holds a lock ---- */
+
+static int listener_new(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(path, sizeof path, "%s/sock", folder_new("evil"));
+    memcpy(address.sun_path, path, sizeof path);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(listener, 16), 0);
+    return listener;
+}
+
+/* Its end would be a FIN that releases the lock: it is kept until the lock is resumed on another, and
+ * closed then. The server checks that, and says so by its exit status. */
+START_TEST(parked_until_resumed)
+{
+    int listener = listener_new();
+    pid_t server = fork();
+
+    if (server == 0) {
+        int old = accept(listener, NULL, NULL);
+        greet(old);
+        grant(old, TOKEN_A, 7);
+        say(old, "this is no line of ours\n");
+        int fresh = accept(listener, NULL, NULL);
+        greet(fresh);
+        char byte;
+        bool open = recv(old, &byte, 1, MSG_DONTWAIT) < 0;
+        grant(fresh, TOKEN_B, 8);
+        bool closed = recv(old, &byte, 1, 0) == 0;
+        say(fresh, "!RENEWED job token=" TOKEN_B " valid=1 until=99\n");
+        _exit(open && closed ? 0 : 1);
+    }
+    close(listener);
+    struct redlock *redlock = open_handle(path, &told);
+    struct redlock_lock *lock = take(redlock, "job", 20000, 0);
+    run_until(redlock, told.count[REDLOCK_ON_RESUMED] == 1);
+    ck_assert_str_eq(redlock_token(lock), TOKEN_B);
+    ck_assert_uint_eq(redlock_fence(lock), 8);
+    int status = -1;
+    run_until(redlock, waitpid(server, &status, WNOHANG) == server);
+    ck_assert_int_eq(status, 0);
+    redlock_close(redlock);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("library_hostile");
+
+    ADD(suite, no_redlockd);
+    ADD(suite, silence);
+    ADD(suite, the_end_at_once);
+    ADD(suite, an_end_again_and_again);
+    ADD(suite, too_many_clients);
+    ADD(suite, no_answer);
+    ADD(suite, a_line_without_end);
+    ADD(suite, lines_without_end);
+    ADD(suite, another_answer);
+    ADD(suite, parked_until_resumed);
+    return suite;
+}
+
+int main(void)
+{
+    return harness_main(suite());
+}
