@@ -194,10 +194,13 @@ static enum master_why find_doubt(const struct coordinator *c, const struct mast
     bool same = is_same_run(m);
     if (m->was_replica)
         return why_doubted(c, m);
+    if (same &&
+        m->clock_jumped) /* far enough, it ended the key too, and shows us a time when it would be over */
+        return WHY_CLOCK;
     if (vote->kind == VOTE_GROUP) {
         if (memcmp(vote->group.run_id, m->info.run_id, RUN_ID_HEX) != 0)
             return is_up_for_long(c, m) ? WHY_PROMOTED : WHY_RESTART;
-        return same && m->clock_jumped ? WHY_CLOCK : WHY_NONE;
+        return WHY_NONE;
     }
     if (mutant(MUTANT_ABSENT_MARKER_KNOWN))
         return WHY_NONE;
@@ -311,9 +314,9 @@ static void keep_out(struct coordinator *c, struct master *m)
 static enum master_why probe_doubt(const struct master *m, const struct vote *vote)
 {
     bool ours = vote->kind == VOTE_GROUP && memcmp(vote->group.run_id, m->run_id, RUN_ID_HEX) == 0;
-    if (!ours)
-        return WHY_MEMORY;
-    return m->clock_jumped ? WHY_CLOCK : WHY_NONE;
+    if (m->clock_jumped)
+        return WHY_CLOCK;
+    return ours ? WHY_NONE : WHY_MEMORY;
 }
 
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote)

@@ -352,6 +352,28 @@ START_TEST(a_clock_that_jumped_while_it_was_away)
 }
 END_TEST
 
+/* So far that the group's key is over there, as it would be had no daemon been there for ten minutes. */
+START_TEST(a_clock_that_jumped_by_an_hour)
+{
+    start(3);
+    markers[1].clock_ms += 3600000;
+    markers[1].there = false;
+    at(2000);
+    EXPECT_MASTER(1, "quarantine clock left=60602");
+    ck_assert_int_eq(markers[1].group.from_ms, markers[1].clock_ms + now + FULL);
+    lose(2);
+    at(3000);
+    markers[2].clock_ms += 3600000;
+    markers[2].there = false;
+    dial(2);
+    shake(2);
+    vote("2", "KILL 1");
+    EXPECT_MASTER(2, "quarantine clock left=60602");
+    ck_assert_int_eq(markers[2].group.from_ms, markers[2].clock_ms + now + FULL);
+    forget();
+}
+END_TEST
+
 START_TEST(a_clock_that_jumped_back_is_told_only)
 {
     start(3);
@@ -438,6 +460,7 @@ int main(void)
                                   restart_guard_off_waits_for_nothing,
                                   a_clock_that_jumped_forward,
                                   a_clock_that_jumped_while_it_was_away,
+                                  a_clock_that_jumped_by_an_hour,
                                   a_clock_that_jumped_back_is_told_only,
                                   writes_that_are_refused,
                                   an_idle_daemon_notices_a_master_that_hangs,
