@@ -3,35 +3,34 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 
-enum { LOST_A_SECOND = 10 };
+enum { LOST_A_SECOND = 10, ADVICE_BYTES = 320 };
 
-/* What keeps it from voting for us, where its operator has to act. */
-static void advice_of(const struct loop_view *view, const struct master_row *row, char out[320])
+/* Where its operator has to act. */
+static void advice_of(const struct loop_view *view, const struct master_row *row, char out[ADVICE_BYTES])
 {
+    const struct conf *conf = view->conf;
     out[0] = '\0';
     if (row->why == WHY_UNREADABLE)
-        snprintf(out, 320, " warn=\"%s,group is not as a redlockd writes it: delete it there\"",
-                 view->conf->key_prefix);
-    if (row->why != WHY_GROUP)
-        return;
-    if (row->their_masters == 0)
-        snprintf(out, 320,
-                 " warn=\"while another master's daemons have another N or max_ttl, none votes here\"");
-    else
-        snprintf(
-            out, 320,
-            " n=%u max_ttl=%lld their_n=%u their_max_ttl=%lld warn=\"the other daemons of this master have "
-            "another N or max_ttl: to change them, stop all daemons, then delete %s,group on every master\"",
-            view->conf->masters, (long long)view->conf->max_ttl_ms, row->their_masters,
-            (long long)row->their_max_ttl_ms, view->conf->key_prefix);
-    if (row->evicts)
-        snprintf(out, 320, " warn=\"maxmemory-policy may evict locks: set noeviction\"");
+        snprintf(out, ADVICE_BYTES, " warn=\"%s,group is not as a redlockd writes it: delete it there\"",
+                 conf->key_prefix);
+    else if (row->why == WHY_GROUP && row->their_masters == 0)
+        snprintf(out, ADVICE_BYTES,
+                 " warn=\"none votes here while another master has other daemons, or is unreadable\"");
+    else if (row->why == WHY_GROUP)
+        snprintf(out, ADVICE_BYTES,
+                 " n=%u max_ttl=%lld their_n=%u their_max_ttl=%lld warn=\"this master's other daemons have "
+                 "another "
+                 "N or max_ttl; to change it see CHANGES in redlockd.yaml(5)\"",
+                 conf->masters, (long long)conf->max_ttl_ms, row->their_masters,
+                 (long long)row->their_max_ttl_ms);
+    else if (row->evicts)
+        snprintf(out, ADVICE_BYTES, " warn=\"maxmemory-policy may evict locks: set noeviction\"");
 }
 
 static void log_master(const struct loop_view *view, unsigned i, const struct master_row *row)
 {
     struct node_row node;
-    char advice[320];
+    char advice[ADVICE_BYTES];
     enum master_state state = row->state;
     node_row(view->nodes[i], &node);
     advice_of(view, row, advice);

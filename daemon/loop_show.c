@@ -126,6 +126,8 @@ static bool node_row_of(const struct loop_view *view, uint64_t state[8], struct 
     if (why[0] != '\0')
         line_row_string(row, "why", why);
     if (master.their_masters != 0) {
+        line_row_unsigned(row, "n", view->conf->masters);
+        line_row_signed(row, "max_ttl", view->conf->max_ttl_ms);
         line_row_unsigned(row, "their_n", master.their_masters);
         line_row_signed(row, "their_max_ttl", master.their_max_ttl_ms);
     }

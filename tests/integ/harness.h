@@ -54,7 +54,8 @@ struct server {
     pid_t pid; /* 0: not running */
     char folder[FOLDER];
     char path[PATH];
-    uint16_t port; /* 0: Unix socket only */
+    uint16_t port;    /* 0: Unix socket only */
+    int64_t *skew_us; /* how far its wall clock is off; NULL: it has the machine's */
 };
 
 struct cluster {
@@ -65,6 +66,10 @@ struct cluster {
 enum transport { UNIX, TCP };
 
 void cluster_start(struct cluster *cluster, unsigned count, enum transport transport);
+/* The same with wall clocks of their own, to be set while they run: server[0].skew_us[0] = 3000000. */
+void cluster_start_skewed(struct cluster *cluster, unsigned count, enum transport transport);
+/* As if daemons with this max_ttl had known them for long: one that starts need not keep them out. */
+void cluster_trust(const struct cluster *cluster, int64_t max_ttl_ms);
 void server_kill(struct server *server);
 void server_start(struct server *server); /* again: where it was, from its dump if there is one */
 void server_stop(struct server *server);  /* SIGSTOP, and sure that it stands */
@@ -73,6 +78,8 @@ void server_cont(struct server *server);
 /* The answer to a command, as text: "OK", "(nil)", "42", "READONLY ...", array elements with a space
  * between; "(down)" when there is no connection. Good until eight more were asked. */
 const char *redis(const struct server *server, const char *format, ...);
+/* From now on it refuses writes, until CONFIG SET stop-writes-on-bgsave-error no. */
+void server_misconf(struct server *server);
 /* The same of one line as somebody types it into redis-cli: its words and quotes are taken apart by the server. */
 const char *redis_typed(const struct server *server, const char *line);
 /* On how many masters the command answers so. */

@@ -1,12 +1,16 @@
 /* Masters: real redis-servers, and what to do to them. */
 #include "tests/integ/harness.h"
 
+#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,6 +92,19 @@ const char *redis_typed(const struct server *server, const char *line)
     return answer + 1; /* behind its type */
 }
 
+/* A save that fails, and the default not to take writes after one. */
+void server_misconf(struct server *server)
+{
+    char path[PATH + 16];
+    snprintf(path, sizeof path, "%s/dump.rdb", server->folder);
+    mkdir(path, 0700); /* nothing can be renamed over a folder with something in it */
+    snprintf(path, sizeof path, "%s/dump.rdb/full", server->folder);
+    file_write(path, "");
+    redis(server, "CONFIG SET save %s", "3600 100000");
+    redis(server, "BGSAVE");
+    eventually(strstr(redis(server, "INFO persistence"), "rdb_last_bgsave_status:err") != NULL);
+}
+
 unsigned cluster_answers(const struct cluster *cluster, const char *answer, const char *format, ...)
 {
     unsigned count = 0;
@@ -105,6 +122,35 @@ unsigned cluster_holds(const struct cluster *cluster, const char *name, const ch
     return cluster_answers(cluster, token, "GET redlock:%s", name);
 }
 
+static void skew_path(char path[PATH], const struct server *server)
+{
+    ck_assert_int_lt(snprintf(path, PATH, "%s/skew", server->folder), PATH);
+}
+
+/* skew.so lies beside this program's folder. */
+static void skew_preload(const struct server *server)
+{
+    char program[512] = "", library[600], path[PATH];
+    ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
+    *strrchr(program, '/') = '\0';
+    snprintf(library, sizeof library, "%s/../skew/skew.so", program);
+    ck_assert_msg(access(library, R_OK) == 0, "no %s: make objects", library);
+    skew_path(path, server);
+    setenv("SKEW_FILE", path, 1);
+    setenv("LD_PRELOAD", library, 1);
+}
+
+static void skew_make(struct server *server)
+{
+    char path[PATH];
+    skew_path(path, server);
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    ck_assert_int_eq(ftruncate(fd, sizeof *server->skew_us), 0);
+    server->skew_us = mmap(NULL, sizeof *server->skew_us, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(server->skew_us, MAP_FAILED);
+    close(fd);
+}
+
 static void server_launch(struct server *server)
 {
     char port[8], log[PATH];
@@ -113,7 +159,10 @@ static void server_launch(struct server *server)
     const char *argv[] = {"redis-server", "--port",     port,           "--bind", "127.0.0.1", "--unixsocket",
                           server->path,   "--dir",      server->folder, "--save", "",          "--appendonly",
                           "no",           "--loglevel", "warning",      NULL};
+    if (server->skew_us)
+        skew_preload(server);
     server->pid = program_start(argv, log);
+    unsetenv("LD_PRELOAD");
 }
 
 static void server_answers_ping(struct server *server)
@@ -128,7 +177,7 @@ static void server_answers_ping(struct server *server)
     }
 }
 
-void cluster_start(struct cluster *cluster, unsigned count, enum transport transport)
+static void start(struct cluster *cluster, unsigned count, enum transport transport, bool skewed)
 {
     *cluster = (struct cluster){.count = count};
     for (unsigned i = 0; i < count; i++) {
@@ -136,10 +185,35 @@ void cluster_start(struct cluster *cluster, unsigned count, enum transport trans
         snprintf(server->folder, sizeof server->folder, "%s", folder_new("redis"));
         snprintf(server->path, sizeof server->path, "%s/sock", server->folder);
         server->port = transport == TCP ? port_free() : 0;
+        if (skewed)
+            skew_make(server);
         server_launch(server);
     }
     for (unsigned i = 0; i < count; i++)
         server_answers_ping(&cluster->server[i]);
+}
+
+void cluster_start(struct cluster *cluster, unsigned count, enum transport transport)
+{
+    start(cluster, count, transport, false);
+}
+
+void cluster_start_skewed(struct cluster *cluster, unsigned count, enum transport transport)
+{
+    start(cluster, count, transport, true);
+}
+
+void cluster_trust(const struct cluster *cluster, int64_t max_ttl_ms)
+{
+    for (unsigned i = 0; i < cluster->count; i++) {
+        const struct server *server = &cluster->server[i];
+        const char *run = strstr(redis(server, "INFO server"), "run_id:");
+        char group[128];
+        ck_assert_ptr_nonnull(run);
+        snprintf(group, sizeof group, "1 N=%u max_ttl=%lld run=%.40s from=1", cluster->count,
+                 (long long)max_ttl_ms, run + strlen("run_id:"));
+        ck_assert_str_eq(redis(server, "SET redlock:,group %s PX 600000", group), "OK");
+    }
 }
 
 void server_kill(struct server *server)

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -25,19 +24,6 @@ static void begin(unsigned count, const char *settings)
 static bool key_is_free(const char *name)
 {
     return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
-}
-
-/* A save that fails, and the default not to take writes after one. */
-static void set_misconf(struct server *server)
-{
-    char path[PATH + 16];
-    snprintf(path, sizeof path, "%s/dump.rdb", server->folder);
-    mkdir(path, 0700); /* nothing can be renamed over a folder with something in it */
-    snprintf(path, sizeof path, "%s/dump.rdb/full", server->folder);
-    file_write(path, "");
-    redis(server, "CONFIG SET save %s", "3600 100000");
-    redis(server, "BGSAVE");
-    eventually(strstr(redis(server, "INFO persistence"), "rdb_last_bgsave_status:err") != NULL);
 }
 
 static void end_misconf(struct server *server)
@@ -92,7 +78,7 @@ static const struct fault {
 } faults[] = {
     {"OOM", set_oom, end_oom},
     {"READONLY", set_readonly, end_readonly},
-    {"MISCONF", set_misconf, end_misconf},
+    {"MISCONF", server_misconf, end_misconf},
     {"NOREPLICAS", set_noreplicas, end_noreplicas},
     {"NOPERM", set_noperm, end_noperm},
 };

@@ -1,0 +1,258 @@
+/* What the daemons of some masters agree on: the key <prefix>,group on each of them. */
+#include "tests/integ/harness.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char guarded[] = "restart_guard: on\nmax_ttl: 2s\ndefault_ttl: 1s\n";
+static const char guarded_long[] = "restart_guard: on\nmax_ttl: 30s\ndefault_ttl: 1s\n";
+static const char larger[] = "restart_guard: on\nmax_ttl: 3s\ndefault_ttl: 1s\n";
+enum { FULL_MS = 2000 + 22 };
+
+static struct cluster masters;
+static struct daemon redlockd, other;
+static struct client a, b;
+
+static void begin(unsigned count, const char *settings)
+{
+    cluster_start(&masters, count, UNIX);
+    cluster_trust(&masters, settings == guarded ? 2000 : 30000);
+    daemon_start(&redlockd, &masters, settings);
+    client_open(&a, &redlockd);
+    eventually(rows_with(show(&a, "NODES"), " state=up ") == count);
+}
+
+static void begin_other(const char *settings)
+{
+    daemon_start(&other, &masters, settings);
+    client_open(&b, &other);
+}
+
+static const char *group_of(unsigned master)
+{
+    return redis(&masters.server[master], "GET redlock:,group");
+}
+
+static long long time_of(unsigned master)
+{
+    long long s = 0, us = 0;
+    sscanf(redis(&masters.server[master], "TIME"), "%lld %lld", &s, &us);
+    return s * 1000 + us / 1000;
+}
+
+static bool state_is(struct client *client, unsigned master, const char *state, const char *why)
+{
+    const char *row = node_row(client, &masters.server[master]);
+    return strcmp(kv(row, "state"), state) == 0 && strcmp(kv(row, "why"), why) == 0;
+}
+
+static unsigned refused_for(struct client *client, const char *why)
+{
+    char text[64];
+    unsigned rows = 0;
+    const char *nodes = show(client, "NODES");
+    snprintf(text, sizeof text, " why=%s", why);
+    for (unsigned i = 0; i < masters.count; i++) {
+        const char *row = row_with(nodes, masters.server[i].path);
+        rows += strcmp(kv(row, "state"), "refused") == 0 && strcmp(kv(row, "why"), why) == 0;
+    }
+    return rows;
+}
+
+START_TEST(key_says_what_is_agreed)
+{
+    cluster_start(&masters, 3, UNIX);
+    daemon_start(&redlockd, &masters, guarded);
+    client_open(&a, &redlockd);
+    eventually(rows_with(keep(file_read(redlockd.log)), " state=quarantine why=restart ") ==
+               3); /* they are young */
+    eventually(rows_with(show(&a, "NODES"), " state=up ") == 3);
+    for (unsigned i = 0; i < 3; i++) {
+        char expected[128];
+        const char *run = strstr(redis(&masters.server[i], "INFO server"), "run_id:") + 7;
+        int len = snprintf(expected, sizeof expected, "1 N=3 max_ttl=2000 run=%.40s from=", run);
+        ck_assert_msg(strncmp(group_of(i), expected, (size_t)len) == 0, "%s not %s", group_of(i), expected);
+        ck_assert_int_le(atoll(group_of(i) + len), time_of(i)); /* it votes */
+        /* The probe keeps it alive. */
+        ck_assert_str_eq(redis(&masters.server[i], "PEXPIRE redlock:,group 60000"), "1");
+        eventually(atoi(redis(&masters.server[i], "PTTL redlock:,group")) > 500000);
+    }
+}
+END_TEST
+
+START_TEST(another_max_ttl_is_refused)
+{
+    begin(3, guarded);
+    begin_other(larger);
+    eventually(refused_for(&b, "group") == 3);
+    const char *row = node_row(&b, &masters.server[0]);
+    ck_assert_int_eq(number(row, "max_ttl"), 3000);
+    ck_assert_int_eq(number(row, "their_max_ttl"), 2000);
+    ck_assert(daemon_logged(&other, "why=group") &&
+              daemon_logged(&other, "max_ttl=3000 their_n=3 their_max_ttl=2000"));
+    ask(&b, "-NOQUORUM no votes=0/3 nodes=!!! *", "LOCK no");
+    lock(&a, "yes wait=10s");
+
+    /* Not even of masters that forgot what was agreed: one that remembers is enough. */
+    daemon_signal(&redlockd, SIGKILL);
+    daemon_exit(&redlockd);
+    for (unsigned i = 0; i < 2; i++) {
+        server_kill(&masters.server[i]);
+        server_start(&masters.server[i]);
+    }
+    eventually(state_is(&b, 0, "refused", "group") && state_is(&b, 1, "refused", "group"));
+    ask(&b, "-NOQUORUM no votes=0/3 *", "LOCK no");
+    ck_assert_str_eq(group_of(0), "(nil)");
+    ck_assert_str_eq(group_of(1), "(nil)");
+
+    /* When it is gone everywhere, the new one counts. */
+    redis(&masters.server[2], "DEL redlock:,group");
+    lock(&b, "changed wait=30s");
+    eventually(rows_with(show(&b, "NODES"), " state=up ") == 3);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_ptr_nonnull(strstr(group_of(i), "1 N=3 max_ttl=3000 "));
+}
+END_TEST
+
+START_TEST(another_number_of_masters_is_refused)
+{
+    begin(5, guarded);
+    masters.count = 3; /* the first three of them */
+    begin_other(guarded);
+    eventually(refused_for(&b, "group") == 3);
+    const char *row = node_row(&b, &masters.server[2]);
+    ck_assert_int_eq(number(row, "n"), 3);
+    ck_assert_int_eq(number(row, "their_n"), 5);
+    ck_assert(daemon_logged(&other, " n=3 max_ttl=2000 their_n=5 their_max_ttl=2000"));
+    ask(&b, "-NOQUORUM no votes=0/3 *", "LOCK no");
+    lock(&a, "yes wait=10s");
+}
+END_TEST
+
+/* The masters that are not of the larger list's daemons have no key, and get none. */
+START_TEST(more_masters_than_the_others_have)
+{
+    struct cluster all;
+    begin(3, guarded);
+    cluster_start(&all, 5, UNIX);
+    for (unsigned i = 0; i < 3; i++) {
+        server_kill(&all.server[i]);
+        all.server[i] = masters.server[i];
+    }
+    masters = all;
+    begin_other(guarded);
+    eventually(refused_for(&b, "group") == 5);
+    for (unsigned i = 0; i < 5; i++)
+        ck_assert_str_eq(kv(node_row(&b, &masters.server[i]), "their_n"), i < 3 ? "3" : "");
+    ck_assert_str_eq(group_of(3), "(nil)");
+    ck_assert_str_eq(group_of(4), "(nil)");
+    ask(&b, "-NOQUORUM no votes=0/5 nodes=!!!!! *", "LOCK no");
+    lock(&a, "yes wait=10s");
+}
+END_TEST
+
+START_TEST(rubbish_is_left_alone)
+{
+    static const char forged[] = "1 N=3 max_ttl=2000 run=? from=0";
+    begin(5, guarded);
+    redis(&masters.server[0], "DEL redlock:,group");
+    redis(&masters.server[0], "RPUSH redlock:,group x");
+    redis(&masters.server[1], "SET redlock:,group hello");
+    redis(&masters.server[2], "SET redlock:,group %s", forged);
+    eventually(refused_for(&a, "unreadable") == 3);
+    eventually(refused_for(&a, "group") == 2);
+    ck_assert(daemon_logged(&redlockd, "redlock:,group is not as a redlockd writes it: delete it there"));
+    ask(&a, "-NOQUORUM no votes=0/5 nodes=!!!!! *", "LOCK no");
+
+    /* A daemon that starts now does not overwrite it either. */
+    begin_other(guarded);
+    eventually(refused_for(&b, "unreadable") == 3);
+    ask(&b, "-NOQUORUM no votes=0/5 *", "LOCK no");
+    ck_assert_str_eq(redis(&masters.server[0], "TYPE redlock:,group"), "list");
+    ck_assert_str_eq(group_of(1), "hello");
+    ck_assert_str_eq(group_of(2), forged);
+
+    for (unsigned i = 0; i < 3; i++)
+        redis(&masters.server[i], "DEL redlock:,group");
+    lock(&a, "again wait=30s");
+    ask(&b, "-BUSY again*", "LOCK again");
+    eventually(rows_with(show(&a, "NODES"), " state=up ") == 5);
+    eventually(rows_with(show(&b, "NODES"), " state=up ") == 5);
+}
+END_TEST
+
+/* A daemon that starts in the middle of it keeps the master out for as long as the others. */
+START_TEST(quarantine_is_the_same_for_all)
+{
+    begin(3, guarded_long);
+    server_kill(&masters.server[0]);
+    server_start(&masters.server[0]);
+    eventually(state_is(&a, 0, "quarantine", "restart"));
+    eventually(number(node_row(&a, &masters.server[0]), "left") < 29000);
+    begin_other(guarded_long);
+    int64_t before = number(node_row(&a, &masters.server[0]), "left");
+    const char *row = node_row(&b, &masters.server[0]);
+    ck_assert_str_eq(kv(row, "state"), "quarantine");
+    int64_t there = number(row, "left");
+    int64_t after = number(node_row(&a, &masters.server[0]), "left");
+    /* It ends by the master's clock, which each daemon knows up to a round trip. */
+    ck_assert_msg(there <= before + 250 && there >= after - 250, "%d, %d, %d", (int)before, (int)there,
+                  (int)after);
+}
+END_TEST
+
+/* Nobody remembers this master, and it runs for long; but its key says that it is another's memory. */
+START_TEST(restarted_from_disk_while_no_daemon_ran)
+{
+    begin(3, guarded);
+    ck_assert_str_eq(redis(&masters.server[0], "SAVE"), "OK");
+    daemon_signal(&redlockd, SIGKILL);
+    daemon_exit(&redlockd);
+    server_kill(&masters.server[0]);
+    server_start(&masters.server[0]);
+    ck_assert_str_ne(group_of(0), "(nil)");
+    eventually(atoi(strstr(redis(&masters.server[0], "INFO server"), "uptime_in_seconds:") + 18) >= 5);
+    begin_other(guarded);
+    eventually(daemon_logged(&other, " state=quarantine why="));
+    eventually(rows_with(show(&b, "NODES"), " state=up ") >= 2);
+    const char *log = keep(file_read(other.log));
+    ck_assert_uint_eq(rows_with(log, " state=quarantine why="), 1);
+    ck_assert_ptr_nonnull(strstr(row_with(log, " state=quarantine why="), masters.server[0].path));
+}
+END_TEST
+
+START_TEST(without_the_guard_the_key_is_honest)
+{
+    begin(3, "restart_guard: off\nmax_ttl: 30s\ndefault_ttl: 1s\n");
+    ck_assert(daemon_logged(&redlockd, "restart_guard"));
+    lock(&a, "at_once");
+    redis(&masters.server[0], "FLUSHALL");
+    eventually(strcmp(group_of(0), "(nil)") != 0);
+    long long from_ms = atoll(strstr(group_of(0), "from=") + 5);
+    ck_assert_int_gt(from_ms, time_of(0));
+    begin_other(guarded_long);
+    ck_assert_str_eq(node_state(&b, &masters.server[0]), "quarantine");
+    ck_assert_str_eq(node_state(&a, &masters.server[0]), "up");
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *all = suite_create("group");
+    ADD(all, key_says_what_is_agreed);
+    ADD(all, another_max_ttl_is_refused);
+    ADD(all, another_number_of_masters_is_refused);
+    ADD(all, more_masters_than_the_others_have);
+    ADD(all, rubbish_is_left_alone);
+    ADD(all, quarantine_is_the_same_for_all);
+    ADD(all, restarted_from_disk_while_no_daemon_ran);
+    ADD(all, without_the_guard_the_key_is_honest);
+    return all;
+}
+
+int main(void)
+{
+    return harness_main(suite());
+}
