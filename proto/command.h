@@ -18,8 +18,13 @@ enum {
 /* A score is a double: above this its steps are larger than one. */
 #define FENCE_MAX ((UINT64_C(1) << 53) - 1)
 
+/* Masters' clocks are read from 1970 to 5138: what is counted from them stays far from overflow. */
+#define CLOCK_MAX_MS INT64_C(99999999999999)
+#define GROUP_MAX_MS INT64_C(999999999999999)
+
 /* What a master keeps of the daemons' agreement, at <prefix>,group:
- *     1 N=<masters> max_ttl=<ms> run=<run_id> from=<ms of the master's TIME from which it may vote> */
+ *     1 N=<masters> max_ttl=<ms> run=<run_id> from=<ms of the master's TIME from which it may vote>
+ * As it is read: each number above 0, and no time beyond GROUP_MAX_MS. */
 struct group {
     uint32_t masters;
     int64_t max_ttl_ms;
@@ -31,7 +36,7 @@ struct group {
  * CLIENT_ID        CLIENT ID                                       NUMBER
  * INFO             INFO                                            INFO
  * KILL             CLIENT KILL ID <number>                         NUMBER (0: it was gone)
- * TIME             TIME                                            NUMBER: its wall clock in ms
+ * TIME             TIME                                            NUMBER: its wall clock in ms, 1000 to CLOCK_MAX_MS
  * GROUP            GET <prefix>,group                              GROUP, NO (absent), UNREADABLE
  * PROBE            GETEX <prefix>,group PX <number>                as GROUP
  * GROUP_SET        SET <prefix>,group <group> PX <number>          YES

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* 15 digits of milliseconds are thirty thousand years, and sums of them fit into 64 bits. */
-enum { MASTERS_DIGITS = 9, TTL_DIGITS = 15, FROM_DIGITS = 15 };
+enum { MASTERS_DIGITS = 9, MS_DIGITS = 15 /* of GROUP_MAX_MS */ };
 
 struct rest {
     const char *at, *end;
@@ -77,9 +76,9 @@ bool group_parse(const char *text, size_t len, struct group *group)
     struct rest rest = {text, text + len};
     int64_t masters;
     if (!take_text(&rest, "1 N=") || !take_number(&rest, MASTERS_DIGITS, &masters) ||
-        !take_text(&rest, " max_ttl=") || !take_number(&rest, TTL_DIGITS, &group->max_ttl_ms) ||
+        !take_text(&rest, " max_ttl=") || !take_number(&rest, MS_DIGITS, &group->max_ttl_ms) ||
         !take_text(&rest, " run=") || !take_run_id(&rest, group->run_id) || !take_text(&rest, " from=") ||
-        !take_number(&rest, FROM_DIGITS, &group->from_ms))
+        !take_number(&rest, MS_DIGITS, &group->from_ms))
         return false;
     group->masters = (uint32_t)masters;
     while (rest.at < rest.end) {

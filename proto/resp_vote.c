@@ -147,14 +147,13 @@ static void vote_info(const struct resp_reply *reply, struct vote *vote)
     vote->info = reply->info;
 }
 
-/* Seconds, and microseconds within them. A clock that is not between 1970 and 5138 is none, and what is counted
- * from it stays far from overflow. */
+/* Seconds, and microseconds within them. */
 static void vote_time(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type != RESP_ARRAY || reply->integer != 2)
         return;
     int64_t seconds = reply->decimal[0], us = reply->decimal[1];
-    if (seconds > 0 && seconds <= INT64_C(99999999999) && us >= 0 && us < 1000000)
+    if (seconds > 0 && seconds <= CLOCK_MAX_MS / 1000 && us >= 0 && us < 1000000)
         vote_number(vote, (uint64_t)(seconds * 1000 + us / 1000));
 }
 

@@ -103,7 +103,7 @@ static void lie_group(struct world *w)
         return;
     v->group.masters = choice & 4 ? w->config.masters : choice;
     v->group.max_ttl_ms = choice & 8 ? w->config.max_ttl_ms : 1;
-    v->group.from_ms = choice & 16 ? (int64_t)(bytes_number(&w->in, 8) & INT64_MAX) : 0;
+    v->group.from_ms = choice & 16 ? 1 + (int64_t)(bytes_number(&w->in, 8) % GROUP_MAX_MS) : 1;
     memcpy(v->group.run_id, info.run_id, RUN_ID_HEX);
     if (choice & 32)
         v->group.run_id[0] = 'z';
@@ -134,7 +134,10 @@ static void lie(struct world *w, const struct sent *sent)
         if (choice & 8)
             lie_number(w, sent);
         break;
-    case COMMAND_TIME: lie_number(w, sent); break;
+    case COMMAND_TIME:
+        lie_number(w, sent);
+        v->number = 1000 + v->number % (CLOCK_MAX_MS - 999);
+        break;
     case COMMAND_GROUP:
     case COMMAND_PROBE: lie_group(w); break;
     case COMMAND_GET:

@@ -43,7 +43,7 @@ static void check_group(const struct resp_reply *reply, const struct group *grou
     assert(reply->text_len >= len && memcmp(reply->text, text, len) == 0);
     assert(reply->text_len == len || reply->text[len] == ' ');
     assert(group->masters > 0 && group->max_ttl_ms > 0 && group->from_ms > 0);
-    assert(group->max_ttl_ms < INT64_MAX / 4 && group->from_ms < INT64_MAX / 4);
+    assert(group->max_ttl_ms <= GROUP_MAX_MS && group->from_ms <= GROUP_MAX_MS);
 }
 
 static void check_token(const struct resp_reply *reply, const struct token *token)
@@ -73,6 +73,8 @@ static void check_vote(enum command_verb verb, const struct resp_reply *reply)
         check_token(reply, &vote.token);
     if (vote.kind == VOTE_NUMBER)
         assert(vote.number <= (verb == COMMAND_ZSCORE ? FENCE_MAX : INT64_MAX));
+    if (verb == COMMAND_TIME)
+        assert(vote.number >= 1000 && vote.number <= CLOCK_MAX_MS);
     if (vote.kind == VOTE_INFO)
         assert(vote.info.uptime_s >= 0 && vote.info.uptime_s <= INT64_MAX / 1000 &&
                !memchr(vote.info.run_id, 0, RUN_ID_HEX));
