@@ -182,11 +182,13 @@ void lease_set_back(struct coordinator *c, struct lease *lease)
                                   .token = &token,
                                   .back = &old,
                                   .ttl_ms = lease->longest_ms,
-                                  .may = lease->may};
+                                  .may =
+                                      mutant(MUTANT_RESUME_SET_BACK_ANSWERED) ? lease->granted : lease->may};
     extend_over(c, lease);
     lease_free(c, lease);
     c->stats.undone++;
-    release_begin(c, &order);
+    if (!mutant(MUTANT_RESUME_NO_SET_BACK))
+        release_begin(c, &order);
     resource_pump(c, resource);
 }
 

@@ -156,30 +156,42 @@ static void look(struct coordinator *c, struct release *release, bool late)
 
 /* ---- its life ---- */
 
+/* No room even so: it still goes out, only nobody keeps count. */
+static void release_uncounted(struct coordinator *c, const struct release_order *order)
+{
+    struct command command = {.verb = COMMAND_RELEASE, .token = *order->token};
+    if (order->back != NULL) {
+        command.verb = COMMAND_MOVE;
+        command.to = *order->back;
+    }
+    name_copy(&command.name, order->name);
+    action_send(c, c->releasers, &command);
+    if (order->request != 0)
+        action_reply(c, order->session, order->request, REPLY_LIMIT, order->name)->limit = LIMIT_MAX_ROUNDS;
+    if (order->resource != NULL)
+        resource_released(c, order->resource);
+}
+
+/* Those that get it at once: all but for planted bugs. */
+static masters_t at_once(const struct coordinator *c, const struct release *release, masters_t may)
+{
+    bool fewer = release->sets_back ? mutant(MUTANT_RESUME_SET_BACK_ANSWERED)
+                                    : mutant(MUTANT_RELEASE_ONLY_GRANTED) && release->answered;
+    return fewer ? c->releasers & may : c->releasers;
+}
+
 void release_begin(struct coordinator *c, const struct release_order *order)
 {
     struct release *release = release_take(c);
     c->stats.releases++;
     if (release == NULL) {
-        /* No room even so: it still goes out, only nobody keeps count. */
-        struct command command = {.verb = COMMAND_RELEASE, .token = *order->token};
-        if (order->back != NULL) {
-            command.verb = COMMAND_MOVE;
-            command.to = *order->back;
-        }
-        name_copy(&command.name, order->name);
-        action_send(c, c->releasers, &command);
-        if (order->request != 0)
-            action_reply(c, order->session, order->request, REPLY_LIMIT, order->name)->limit =
-                LIMIT_MAX_ROUNDS;
-        if (order->resource != NULL)
-            resource_released(c, order->resource);
+        release_uncounted(c, order);
         return;
     }
     release->item.kind = ITEM_RELEASE;
     name_copy(&release->name, order->name);
     release->token = *order->token;
-    release->sets_back = order->back != NULL;
+    release->sets_back = order->back != NULL && !mutant(MUTANT_RESUME_RELEASES);
     if (release->sets_back)
         release->to = *order->back;
     release->ttl_ms = order->ttl_ms;
@@ -194,9 +206,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->until_ms = mutant(MUTANT_UNDO_FROM_T0) ? c->now_ms + release->ttl_ms : c->now_ms;
     if (mutant(MUTANT_UNDO_FROM_T0))
         release->settled = release->owed;
-    release->asked = release->unanswered = c->releasers;
-    if (mutant(MUTANT_RELEASE_ONLY_GRANTED) && release->answered && !release->sets_back)
-        release->asked = release->unanswered = c->releasers & order->may;
+    release->asked = release->unanswered = at_once(c, release, order->may);
     release->flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
     if (order->resource != NULL)
         let_follow(c, release, order->resource);

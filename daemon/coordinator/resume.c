@@ -164,8 +164,6 @@ static void set_back(struct coordinator *c, const struct round *round)
         order.resource = round->resource;
         order.known = true;
     }
-    if (mutant(MUTANT_RESUME_RELEASES))
-        order.back = NULL;
     if (mutant(MUTANT_RESUME_SET_BACK_ANSWERED))
         order.may = masters_without(order.may, round_silent(round) | round->tally.failed);
     c->stats.undone++;
@@ -258,11 +256,8 @@ static void look_moving(struct coordinator *c, struct round *round, bool late)
 
 static void look_resuming(struct coordinator *c, struct round *round, bool late)
 {
-    const struct fence *fence = &round->fence;
     masters_t stand = fence_standing(c, round);
     masters_t can = stand | (masters_without(round_silent(round), round->voided) & c->voters);
-    if (!mutant(MUTANT_RESUME_OLD_FENCE))
-        can &= fence->answered | fence->pending;
     if (late || masters_count(can) < resume_needed(c))
         resume_fail(c, round, REPLY_NOQUORUM);
     else if (masters_count(stand) < resume_needed(c))

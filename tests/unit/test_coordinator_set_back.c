@@ -111,6 +111,24 @@ START_TEST(moved_in_quarantine_alone)
 }
 END_TEST
 
+/* That a master which may have forgotten it says no proves nothing. */
+START_TEST(not_there_in_quarantine)
+{
+    start(3);
+    restart(2, 0);
+    dial(2);
+    shake(2);
+    forget();
+    ask(1, "RESUME job token=X");
+    vote("0,2", "MOVE NO");
+    forget();
+    at(1050);
+    EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOQUORUM job votes=0/3 nodes=-?- *");
+    vote("0,2", "MOVE NO");
+    vote("1", "MOVE YES, MOVE YES");
+}
+END_TEST
+
 /* ---- later ---- */
 
 START_TEST(extended_below_a_quorum)
@@ -146,6 +164,25 @@ START_TEST(a_raise_that_fails)
     vote("1", "ZSCORE LOADING");
     EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOQUORUM job votes=1/3 nodes=+!! retry=20 : *");
     vote("0-2", "MOVE YES");
+}
+END_TEST
+
+/* One in quarantine, whose answer is still to come, could not help. */
+START_TEST(a_raise_that_fails_before_quarantine_answers)
+{
+    start(3);
+    restart(2, 0);
+    dial(2);
+    shake(2);
+    ask(1, "RESUME job token=X");
+    vote("0-1", "MOVE YES");
+    vote("0-1", "EXTEND 10000, ZADD NO");
+    forget();
+    vote("0", "ZSCORE LOADING");
+    EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOQUORUM job votes=0/3 nodes=!?~ *");
+    vote("0", "MOVE YES");
+    vote("1", "ZSCORE 5, MOVE YES");
+    vote("2", "MOVE YES, EXTEND 10000, MOVE YES");
 }
 END_TEST
 
@@ -231,6 +268,24 @@ START_TEST(the_client_is_gone)
     vote("0", "MOVE YES");
     vote("1-2", "MOVE NO");
     nothing_is_left();
+}
+END_TEST
+
+/* It has other locks, which are still being unbound. */
+START_TEST(the_client_is_going)
+{
+    start(3);
+    grant(1, "LOCK other");
+    ask(1, "RESUME job token=X");
+    vote("0-2", "MOVE YES");
+    forget();
+    drop(1);
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("m0-2 MOVE job T2 X");
+    work();
+    EXPECT("s1 ended");
+    vote("0-1", "MOVE YES");
+    vote("2", "EXTEND 10000, ZADD YES, MOVE YES");
 }
 END_TEST
 
@@ -466,6 +521,18 @@ START_TEST(limits_count_what_is_under_way)
 }
 END_TEST
 
+START_TEST(who_waits_as_often_as_he_may_may_still_resume)
+{
+    config.max_waits_per_client = 1;
+    start(3);
+    ask(1, "LOCK a wait=1m");
+    ask(1, "LOCK b wait=1m");
+    ask(1, "RESUME job token=X");
+    EXPECT("m0-2 SET a T1 10000", "m0-2 ZADD a *", "s1 #2 -LIMIT b limit=max_waits_per_client",
+           "m0-2 MOVE job X T2");
+}
+END_TEST
+
 START_TEST(cancel_is_for_what_waits)
 {
     start(3);
@@ -532,12 +599,15 @@ int main(void)
                                   a_token_that_nobody_has_while_a_master_hangs,
                                   too_few_answers,
                                   moved_in_quarantine_alone,
+                                  not_there_in_quarantine,
                                   extended_below_a_quorum,
                                   a_raise_that_fails,
+                                  a_raise_that_fails_before_quarantine_answers,
                                   no_fence_is_high_enough,
                                   its_time_is_over,
                                   a_master_that_is_lost_meanwhile,
                                   the_client_is_gone,
+                                  the_client_is_going,
                                   a_client_that_finishes_gets_its_answer,
                                   no_byte_of_its_answer_was_written,
                                   unlocked_meanwhile_and_granted,
@@ -549,6 +619,7 @@ int main(void)
                                   two_at_once_through_two_daemons,
                                   drain_sets_back_what_is_under_way,
                                   limits_count_what_is_under_way,
+                                  who_waits_as_often_as_he_may_may_still_resume,
                                   cancel_is_for_what_waits,
                                   a_set_back_that_is_refused_is_owed,
                                   a_set_back_is_owed_until_max_ttl_after_the_kill,
