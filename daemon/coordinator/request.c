@@ -29,6 +29,16 @@ static struct lease *known_lease(const struct coordinator *c, const struct reque
     return same_token(&resource->lease->token, &what->token) ? resource->lease : NULL;
 }
 
+/* A lock that is kept here, past its deadline, and not yet told that it is lost: whatever the masters say, and be it
+ * that they hold it beyond its max=. */
+static bool is_overdue(const struct coordinator *c, const struct request *what)
+{
+    const struct resource *resource = resource_find(c, &what->name);
+    const struct lease *lease = resource != NULL ? resource->lease : NULL;
+    return lease != NULL && lease_is_kept(lease) && same_token(&lease->token, &what->token) &&
+           c->now_ms >= lease->until_ms;
+}
+
 static bool is_bound_to(const struct lease *lease, uint64_t session)
 {
     return lease->hold.session != NULL && lease->hold.session->key == session;
@@ -176,12 +186,19 @@ static void extend(struct coordinator *c, const struct core_event *event)
 {
     if (event->what.ttl_ms >= 0 && bad_times(c, event))
         return;
-    extend_request(c, event->session, event->request, &event->what, known_lease(c, &event->what));
+    if (is_overdue(c, &event->what))
+        reply_to(c, event, REPLY_NOTHELD)->text = TEXT_EXPIRED;
+    else
+        extend_request(c, event->session, event->request, &event->what, known_lease(c, &event->what));
 }
 
 static void check(struct coordinator *c, const struct core_event *event)
 {
     const struct lease *lease = known_lease(c, &event->what);
+    if (is_overdue(c, &event->what)) {
+        reply_to(c, event, REPLY_NOTHELD)->text = TEXT_EXPIRED;
+        return;
+    }
     if (lease == NULL || !lease_is_kept(lease)) {
         check_request(c, event->session, event->request, &event->what);
         return;

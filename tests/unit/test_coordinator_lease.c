@@ -157,6 +157,23 @@ START_TEST(renewal_that_is_answered_after_the_deadline)
 }
 END_TEST
 
+/* The masters keep the key to the end of its TTL; the holder was promised no more than max=. */
+START_TEST(asked_past_its_deadline_before_its_loss_was_told)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s max=12s");
+    at(4000);
+    vote("0-2", "EXTEND 10000");
+    forget();
+    at_without_work(13000);
+    ask(1, "CHECK job token=T1");
+    ask(2, "EXTEND job token=T1");
+    EXPECT("s1 #2 -NOTHELD job : *", "s2 #3 -NOTHELD job : *");
+    work();
+    EXPECT("s1 !LOST job token=T1 reason=max");
+}
+END_TEST
+
 /* ---- EXTEND and CHECK ---- */
 
 START_TEST(extend_on_a_minority_fails_and_the_lock_stays)
@@ -336,6 +353,7 @@ int main(void)
                                   max_ends_it,
                                   masters_in_quarantine_do_not_count,
                                   renewal_that_is_answered_after_the_deadline,
+                                  asked_past_its_deadline_before_its_loss_was_told,
                                   extend_on_a_minority_fails_and_the_lock_stays,
                                   extend_sets_the_ttl_of_renewals,
                                   extend_only_lengthens,
