@@ -113,13 +113,13 @@ static double jain(const unsigned *shares, unsigned count)
 static uint64_t commands(void)
 {
     uint64_t all = 0;
-    for (unsigned i = 0; i < masters.count; i++) {
+    for (unsigned i = 0; i < MASTERS; i++) {
         const char *info = redis(&masters.server[i], "INFO stats");
         const char *row = strstr(info, "total_commands_processed:");
         ck_assert_ptr_nonnull(row);
         all += strtoull(strchr(row, ':') + 1, NULL, 10);
     }
-    return all / masters.count;
+    return all / MASTERS;
 }
 
 static void tell(double seconds, uint64_t commands_each)

@@ -75,13 +75,13 @@ END_TEST
 
 static struct client second, third;
 
-/* Who has the lock gives it back and asks anew. */
-static bool pass_on(struct client *one)
+/* Who has the lock gives it back and asks anew: how many did. */
+static unsigned pass_on(struct client *one)
 {
     if (client_silent(one) || strncmp(next_line(one), "+LOCKED job ", 12) != 0)
-        return false; /* (or it is +UNLOCKED) */
+        return 0; /* (or it is +UNLOCKED) */
     client_send(one, "UNLOCK job\nLOCK job wait=1m");
-    return true;
+    return 1;
 }
 
 /* Three clients of one daemon want it for ever; that of another daemon gets it all the same, again and again. */
@@ -97,10 +97,10 @@ START_TEST(a_waiter_of_another_daemon_gets_its_turn)
     int64_t end_ms = now_ms() + 4 * WAIT_MS;
     while (turns < 3) {
         ck_assert_int_lt(now_ms(), end_ms);
-        bool others = pass_on(&client[0]) | pass_on(&second) | pass_on(&third);
-        bool turn = pass_on(&client[1]);
+        unsigned others = pass_on(&client[0]) + pass_on(&second) + pass_on(&third);
+        unsigned turn = pass_on(&client[1]);
         turns += turn;
-        if (!others && !turn)
+        if (others + turn == 0)
             nap();
     }
 }
