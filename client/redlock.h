@@ -17,10 +17,11 @@
  *    redlock_events(), redlock_timeout_ms(), redlock_process() and one callback for all that happens.
  *
  * A lock of the default kind, REDLOCK_SESSION, is renewed by redlockd for as long as this program is
- * connected, and free at once when it ends, however it ends. The library learns of renewals, and
- * reconnects and resumes its locks when redlockd was restarted, only inside its functions: a program
- * that holds such a lock calls redlock_process() (or redlock_safe_ms(), which does) at least three
- * times in each TTL. One that cannot takes a REDLOCK_LEASE that is longer than its work.
+ * connected, and given back when it ends, however it ends; where its host dies or the network is cut, it
+ * runs out after its TTL. The library learns of renewals, and reconnects and resumes its locks when
+ * redlockd was restarted, only inside its functions: a program that holds such a lock calls
+ * redlock_process() (or redlock_safe_ms(), which does) at least three times in each TTL. One that cannot
+ * takes a REDLOCK_LEASE that is longer than its work.
  *
  * Units: every time is in milliseconds and says so (_ms). Instants are on CLOCK_BOOTTIME.
  *

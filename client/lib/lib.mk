@@ -41,11 +41,12 @@ install-library: $(LIB_A) $(LIB_SO)
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
 	    client/libredlock.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libredlock.pc
 	chmod 644 $(DESTDIR)$(LIBDIR)/pkgconfig/libredlock.pc
+	install -D -m 644 client/libredlock.3 $(DESTDIR)$(MANDIR)/man3/libredlock.3
 
 uninstall-library:
 	rm -f $(DESTDIR)$(INCLUDEDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a $(DESTDIR)$(LIBDIR)/libredlock.so \
 	    $(DESTDIR)$(LIBDIR)/libredlock.so.$(LIB_ABI) $(DESTDIR)$(LIBDIR)/libredlock.so.$(VERSION) \
-	    $(DESTDIR)$(LIBDIR)/pkgconfig/libredlock.pc
+	    $(DESTDIR)$(LIBDIR)/pkgconfig/libredlock.pc $(DESTDIR)$(MANDIR)/man3/libredlock.3
 
 install: install-library
 uninstall: uninstall-library
@@ -56,3 +57,4 @@ uninstall: uninstall-library
 # Its tests: those of its parts see inside, the others see what a program sees.
 $(filter $(BUILD)/tests/unit/test_client%,$(UNIT)): $(BUILD)/pic/libclient.a
 $(filter $(BUILD)/tests/integ/test_library%,$(INTEG)): $(LIB_A)
+CHECKS += ./tests/install.sh

@@ -1,0 +1,106 @@
+#!/bin/bash
+# tests/install.sh: make install into a folder of its own, then a program outside the tree that finds the
+# library by pkg-config alone: with C11 and C++, shared and static; then make uninstall. Prints what a
+# Check program does, for tests/run.sh. REDLOCKD names the daemon, and so the build.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+daemon=${REDLOCKD:-$PWD/build/redlockd}
+build=${daemon%/*}
+root=$(mktemp -d) || exit 1
+trap 'rm -rf "$root"' EXIT
+prefix=/opt/redlock
+lib=$root$prefix/lib
+flags=() make_flags=("BUILD=$build" "DESTDIR=$root" "PREFIX=$prefix" SYSCONFDIR=/opt/etc UNITDIR=/opt/units)
+case $build in
+*asan*)
+    flags=('-fsanitize=address,undefined')
+    make_flags+=(ASAN=1)
+    ;;
+esac
+# A make above may be one of several jobs; this is another make.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
+export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
+
+checks=0 failures=0
+check() { # title, then a command that succeeds when all is well
+    local title=$1 said
+    shift
+    checks=$((checks + 1))
+    said=$("$@" 2>&1) && return
+    failures=$((failures + 1))
+    printf '%s: %s\n%s\n' "$0" "$title" "$said"
+}
+
+installs() { make --no-print-directory "${make_flags[@]}" install; }
+
+laid_out() {
+    local file
+    for file in include/redlock.h lib/libredlock.a lib/libredlock.so lib/libredlock.so.0 \
+        lib/pkgconfig/libredlock.pc share/man/man3/libredlock.3 share/man/man8/redlockd.8 sbin/redlockd; do
+        [ -e "$root$prefix/$file" ] || { echo "no $file"; return 1; }
+    done
+}
+
+exports_only_ours() {
+    ! nm -D --defined-only "$lib/libredlock.so" | awk '$3 !~ /^(redlock_[a-z_]*@@REDLOCK_|REDLOCK_)/' | grep . &&
+        ! nm -g --defined-only "$lib/libredlock.a" | awk 'NF == 3 && $3 !~ /^redlock_/' | grep . &&
+        readelf -d "$lib/libredlock.so" | grep -q 'SONAME.*\[libredlock\.so\.0\]'
+}
+
+needs_libc_only() {
+    ! readelf -d "$lib/libredlock.so" | grep NEEDED | grep -E 'event|hiredis|yaml'
+}
+
+builds() { # compiler, output, what to link it with
+    local compiler=$1 output=$2 cflags
+    shift 2
+    cflags=$(pkg-config --cflags libredlock) || return 1
+    # shellcheck disable=SC2086
+    $compiler -pedantic -Wall -Wextra -Werror $cflags "${flags[@]}" -o "$root/$output" "$root/program.c" "$@"
+}
+
+says_its_version() {
+    [ "$("$@")" = "$(pkg-config --modversion libredlock): connect" ]
+}
+
+uninstalls() {
+    local left
+    make --no-print-directory "${make_flags[@]}" uninstall || return 1
+    left=$(find "$root$prefix" ! -type d)
+    [ -z "$left" ] || { echo "left: $left"; return 1; }
+}
+
+cat >"$root/program.c" <<'C'
+#include <redlock.h>
+#include <stdio.h>
+
+int main(void)
+{
+    struct redlock *redlock = redlock_open("unix:/nowhere", NULL);
+    struct redlock_lock *lock = redlock_lock(redlock, "job", NULL);
+    while (redlock_safe_ms(lock) > 0)
+        printf("%d\n", (int)redlock_fence(lock));
+    printf("%s: %s\n", redlock_version(), redlock_error_name(redlock_error(redlock)));
+    redlock_close(redlock);
+    return 0;
+}
+C
+
+check 'make install' installs
+check 'everything lies where it belongs' laid_out
+check 'only redlock_ leaves the library' exports_only_ours
+check 'the library needs libc only' needs_libc_only
+read -r -a libs <<<"$(pkg-config --libs libredlock)"
+check 'a C program' builds 'cc -std=c11' shared "${libs[@]}"
+check 'runs' says_its_version env "LD_LIBRARY_PATH=$lib" "$root/shared"
+check 'a static one' builds 'cc -std=c11' static "$lib/libredlock.a"
+check 'runs' says_its_version "$root/static"
+if command -v c++ >/dev/null; then
+    check 'a C++ program' builds 'c++ -std=c++11 -x c++' plus "${libs[@]}"
+    check 'runs' says_its_version env "LD_LIBRARY_PATH=$lib" "$root/plus"
+fi
+check 'make uninstall' uninstalls
+printf '%d%%: Checks: %d, Failures: %d, Errors: 0\n' $((100 * (checks - failures) / checks)) $checks $failures
+[ $failures -eq 0 ]
