@@ -81,7 +81,8 @@ void heal_granted(struct coordinator *c, struct lease *lease, const struct round
         if (lease->granted & masters_bit(i))
             acknowledge(lease, i, round->t0_ms + round->ttl_ms);
     refresh(c, lease);
-    set_again(c, lease, masters_without(c->extenders, c->voters | lease->granted));
+    /* Those that were in quarantine when it was asked for, though one may have left it since. */
+    set_again(c, lease, masters_without(c->extenders, (c->voters & round->tally.asked) | lease->granted));
 }
 
 static bool is_forgotten(const struct lease *lease, const struct round *round, unsigned master)

@@ -83,6 +83,7 @@ static void write_group(struct coordinator *c, struct master *m, enum command_ve
 static void differ(struct coordinator *c, struct master *m, enum master_why why)
 {
     c->differing |= masters_bit(m->index);
+    m->strange = true;
     master_refuse(c, m, why);
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *other = &c->masters[i];
@@ -130,10 +131,11 @@ bool memory_may_write(const struct coordinator *c)
 static void set_quarantine(struct coordinator *c, struct master *m, enum master_why why)
 {
     int64_t left_ms = m->from_ms - m->clock_ms;
-    if (left_ms > c->full_ms)
-        left_ms = c->full_ms;
     m->quarantine_why = why;
     m->quarantine_ms = m->clock_at_ms + left_ms;
+    if (m->quarantine_ms >
+        c->now_ms + c->full_ms) /* from now: its TIME may be that of a handshake that waited */
+        m->quarantine_ms = c->now_ms + c->full_ms;
     if (left_ms <= 0 || !c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
         m->quarantine_ms = 0;
 }
@@ -184,7 +186,18 @@ static enum master_why why_doubted(const struct coordinator *c, const struct mas
 /* We knew this master lately: what we kept there cannot have run out. */
 static bool is_remembered(const struct coordinator *c, const struct master *m)
 {
-    return m->known && m->good_ms != 0 && m->clock_ms - m->good_ms < memory_px_ms(c) - KEEP_MARGIN_MS;
+    return m->known && m->good_ms != 0 && c->now_ms - m->good_at_ms < memory_px_ms(c) - KEEP_MARGIN_MS;
+}
+
+/* The key says that it may vote, by a time or of a run that is news to us. A doubt of another daemon's would have shown
+ * while that time lay ahead, had we not been away for so long: so the key was gone, or another server answers, and a
+ * daemon that has just started, and cannot know that, wrote it anew. */
+static bool is_papered(const struct coordinator *c, const struct master *m, const struct group *group)
+{
+    bool over = m->from_ms <= m->clock_ms; /* else it may be one that we have not rewritten yet */
+    bool news = group->from_ms != m->from_ms && (over || group->from_ms > m->good_ms);
+    bool lately = m->good_ms != 0 && c->now_ms - m->good_at_ms < c->full_ms && !m->strange;
+    return lately && group->from_ms <= m->clock_ms && (news || !is_same_run(m));
 }
 
 /* WHY_NONE: what it holds is what it knew. */
@@ -200,6 +213,8 @@ static enum master_why find_doubt(const struct coordinator *c, const struct mast
     if (vote->kind == VOTE_GROUP) {
         if (memcmp(vote->group.run_id, m->info.run_id, RUN_ID_HEX) != 0)
             return is_up_for_long(c, m) ? WHY_PROMOTED : WHY_RESTART;
+        if (is_papered(c, m, &vote->group))
+            return same ? WHY_MEMORY : WHY_PROMOTED;
         return WHY_NONE;
     }
     if (mutant(MUTANT_ABSENT_MARKER_KNOWN))
@@ -220,10 +235,11 @@ static void know(struct coordinator *c, struct master *m)
     }
     memcpy(m->run_id, m->info.run_id, RUN_ID_HEX);
     m->known = true;
-    m->was_replica = false;
+    m->was_replica = m->strange = false;
     m->version = m->info.version;
     m->evicts = m->info.evicts;
     m->good_ms = m->clock_ms;
+    m->good_at_ms = c->now_ms;
 }
 
 /* Before lock commands flow, our old connection there must be gone. */
@@ -311,27 +327,34 @@ static void keep_out(struct coordinator *c, struct master *m)
 }
 
 /* WHY_NONE: its memory is as it was. */
-static enum master_why probe_doubt(const struct master *m, const struct vote *vote)
+static enum master_why probe_doubt(const struct coordinator *c, const struct master *m,
+                                   const struct vote *vote)
 {
+    bool refused = vote->kind == VOTE_ERROR; /* TIME was answered all the same */
     bool ours = vote->kind == VOTE_GROUP && memcmp(vote->group.run_id, m->run_id, RUN_ID_HEX) == 0;
     if (m->clock_jumped)
         return WHY_CLOCK;
-    return ours ? WHY_NONE : WHY_MEMORY;
+    if (refused)
+        return WHY_NONE;
+    return ours && !is_papered(c, m, &vote->group) ? WHY_NONE : WHY_MEMORY;
 }
 
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     m->probing = false;
-    if (vote->kind == VOTE_ERROR || !agrees(c, m, vote))
+    if (vote->kind != VOTE_ERROR && !agrees(c, m, vote))
         return;
-    enum master_why why = probe_doubt(m, vote);
+    enum master_why why = probe_doubt(c, m, vote);
     if (why != WHY_NONE) {
         doubt(c, m, why);
         write_group(c, m, COMMAND_GROUP_SET);
         keep_out(c, m);
         return;
     }
+    if (vote->kind == VOTE_ERROR)
+        return;
     m->good_ms = m->clock_ms;
+    m->good_at_ms = c->now_ms;
     if (take_from(c, m, vote->group.from_ms, WHY_DOUBTED))
         keep_out(c, m);
 }

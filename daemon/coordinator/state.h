@@ -266,7 +266,8 @@ struct master {
     bool asking;         /* the handshake's questions are under way ... */
     bool has_info;       /* ... and INFO was answered by info ... */
     bool waiting;        /* ... or they are answered, but first every other master must be heard */
-    bool heard_once;     /* its group's key was read */
+    bool heard_once;     /* its group's key was read ... */
+    bool strange;        /* ... and was not one of ours, last */
     bool probing;        /* TIME and PROBE are under way */
     bool known;          /* run_id is that of a handshake that went well */
     bool was_replica;
@@ -289,7 +290,8 @@ struct master {
     int64_t clock_before_ms; /* ... when it was asked ... */
     int64_t clock_at_ms;     /* ... and answered */
     int64_t clock_sent_ms;   /* when the one under way was asked */
-    int64_t good_ms;         /* its TIME when its memory was found good last; 0: never */
+    int64_t good_ms;         /* its TIME when its memory was found good last; 0: never ... */
+    int64_t good_at_ms;      /* ... and ours */
     bool clock_jumped;       /* forward, since the TIME before */
     uint32_t clock_backs;    /* how often it jumped backward, and how far last */
     int64_t clock_back_ms;

@@ -1,7 +1,7 @@
 /* For each planted bug the kind of world in which it shows. */
 #include "tests/sim/sim.h"
 
-static void calm(struct plan *plan, struct swarm *swarm)
+void swarm_calm(struct plan *plan, struct swarm *swarm)
 {
     for (unsigned i = 0; i < FAULT_KINDS; i++)
         swarm->rate[i] = 0;
@@ -15,7 +15,7 @@ static void calm(struct plan *plan, struct swarm *swarm)
     plan->param[P_UPTIME] = 1000000;
 }
 
-static void crowd(struct plan *plan, struct swarm *swarm)
+void swarm_crowd(struct plan *plan, struct swarm *swarm)
 {
     plan->param[P_NAMES] = 1;
     plan->param[P_DAEMONS] = 3;
@@ -57,8 +57,8 @@ static void leases(struct swarm *swarm)
 
 static void aim_fences(struct plan *plan, struct swarm *swarm, enum mutant mutant)
 {
-    calm(plan, swarm);
-    crowd(plan, swarm);
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
     plan->param[P_WALL] = plan->param[P_MAX_TTL] / 2 - 100;
     masters(plan, 5);
     swarm->rate[FAULT_RESET] = 300;
@@ -86,8 +86,8 @@ static void aim_fences(struct plan *plan, struct swarm *swarm, enum mutant mutan
 
 static void aim_extends(struct plan *plan, struct swarm *swarm, enum mutant mutant)
 {
-    calm(plan, swarm);
-    crowd(plan, swarm);
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
     leases(swarm);
     swarm->via_pct = 60;
     plan->param[P_TAIL_PPM] = 20000;
@@ -104,8 +104,8 @@ static void aim_extends(struct plan *plan, struct swarm *swarm, enum mutant muta
 
 static void aim_releases(struct plan *plan, struct swarm *swarm, enum mutant mutant)
 {
-    calm(plan, swarm);
-    crowd(plan, swarm);
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
     switch (mutant) {
     case MUTANT_RELEASE_ONLY_GRANTED:
         plan->param[P_TAIL_PPM] = 20000;
@@ -135,8 +135,8 @@ static void aim_releases(struct plan *plan, struct swarm *swarm, enum mutant mut
 
 static void aim_others(struct plan *plan, struct swarm *swarm, enum mutant mutant)
 {
-    calm(plan, swarm);
-    crowd(plan, swarm);
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
     switch (mutant) {
     case MUTANT_NO_VALIDITY:
     case MUTANT_MONOTONIC_CLOCK:

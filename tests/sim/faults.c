@@ -28,6 +28,35 @@ static void fault_link(struct world *w, const struct record *fault, int64_t end_
     }
 }
 
+/* Forward, it may have lost any key. */
+static void fault_jump(struct world *w, struct sim_master *m, int64_t by_ms)
+{
+    m->clock.offset_us += by_ms * 1000;
+    m->jumped_before_us = m->jumped_us;
+    m->jumped_us = w->now_us;
+    m->jumped_ms = by_ms;
+    m->jumps_ms += by_ms;
+    m->set_back = m->set_back || by_ms < 0;
+    if (by_ms > 0)
+        master_forgets(w, m);
+}
+
+static void fault_rubbish(struct world *w, struct sim_master *m, enum rubbish rubbish)
+{
+    struct store_group *group = &m->store.group;
+    int64_t now_ms = clock_ms(&m->clock, w->now_us);
+    group->expires_ms = INT64_MAX;
+    if (rubbish == RUBBISH_TEXT || group->kind != STORE_GROUP_OURS) {
+        group->kind = STORE_GROUP_RUBBISH;
+        return;
+    }
+    if (rubbish == RUBBISH_MASTERS)
+        group->group.masters += 2;
+    else
+        group->group.max_ttl_ms *= 2;
+    group->group.from_ms = now_ms;
+}
+
 static void fault_master(struct world *w, const struct record *fault, int64_t end_us)
 {
     struct sim_master *m = &w->master[(unsigned)fault->field[F_TARGET] % w->masters];
@@ -39,7 +68,19 @@ static void fault_master(struct world *w, const struct record *fault, int64_t en
         later(&m->error_until_us, end_us);
         break;
     case FAULT_ZADD_ERROR: later(&m->zadd_error_until_us, end_us); break;
-    case FAULT_REPLICA: later(&m->replica_until_us, end_us); break;
+    case FAULT_REPLICA:
+        later(&m->replica_until_us, end_us);
+        if (fault->field[F_ARG] == 0)
+            break;
+        master_restore(m, fault->field[F_ARG] == 1 ? SNAPSHOTS : (unsigned)fault->field[F_ARG] - 2);
+        master_forgets(w, m);
+        break;
+    case FAULT_FLUSH:
+        master_restore(m, SNAPSHOTS);
+        master_forgets(w, m);
+        break;
+    case FAULT_JUMP: fault_jump(w, m, fault->field[F_ARG]); break;
+    case FAULT_RUBBISH: fault_rubbish(w, m, (enum rubbish)fault->field[F_ARG]); break;
     default: master_crash(w, m, fault);
     }
 }
@@ -86,17 +127,36 @@ static void fault_daemon(struct world *w, const struct record *fault, int64_t en
     }
 }
 
-void fault_begin(struct world *w, const struct record *fault)
+/* Whoever wrote it takes it away again. */
+void rubbish_delete(const struct world *w, struct sim_master *m)
+{
+    struct store_group *group = &m->store.group;
+    const struct group *text = &group->group;
+    bool strange =
+        text->masters != w->plan->param[P_MASTERS] || text->max_ttl_ms != w->plan->param[P_MAX_TTL];
+    if (group->kind == STORE_GROUP_RUBBISH || (group->kind == STORE_GROUP_OURS && strange))
+        group->kind = STORE_GROUP_NONE;
+}
+
+void fault_end(struct world *w, const struct record *fault)
+{
+    rubbish_delete(w, &w->master[(unsigned)fault->field[F_TARGET] % w->masters]);
+}
+
+void fault_begin(struct world *w, const struct record *fault, uint32_t index)
 {
     const int64_t *field = fault->field;
     int64_t end_us = w->now_us + field[F_FOR];
+    enum fault_target target = fault_target((enum fault_kind)field[F_KIND]);
     trace_add(w, TRACE_FAULT, fault->id, (uint64_t)field[F_KIND], (uint64_t)field[F_TARGET],
               (uint64_t)field[F_OTHER], (uint64_t)field[F_FOR], (uint64_t)field[F_ARG], 0);
-    if (field[F_KIND] <= FAULT_SLOW_DOWN)
+    if (field[F_KIND] == FAULT_RUBBISH)
+        queue_push(w, end_us, ITEM_FAULT, 0, index, 1);
+    if (target == TARGET_LINK)
         fault_link(w, fault, end_us);
-    else if (field[F_KIND] <= FAULT_REPLICA)
+    else if (target == TARGET_MASTER)
         fault_master(w, fault, end_us);
-    else if (field[F_KIND] <= FAULT_WALL)
+    else if (target == TARGET_DAEMON)
         fault_daemon(w, fault, end_us);
     else if ((unsigned)field[F_TARGET] < w->plan->clients)
         later(&w->client[field[F_TARGET]].paused_until_us, end_us);

@@ -11,7 +11,7 @@ enum { HEAL_NOT_YET, HEAL_SETTLING, HEAL_EXPIRING, HEAL_ASKING, HEAL_LEAVING };
 static int64_t heal_settled_us(const struct world *w)
 {
     /* Reconnected, and every quarantine over: also one that began with the last fault. */
-    return w->plan->param[P_HEAL] * 1000 + w->full_us + 2 * w->plan->param[P_TAIL] + 4000000;
+    return w->plan->param[P_HEAL] * 1000 + w->full_us + w->jump_us + 2 * w->plan->param[P_TAIL] + 4000000;
 }
 
 static int64_t heal_bound_us(const struct world *w)
@@ -58,7 +58,7 @@ static void quiet_daemon(struct world *w, const struct sim_daemon *d)
     if (left_ms < 0 || left_ms > 1000)
         violation(w, 11, "d%u: all is quiet, but its next deadline is in %lld ms", d->index,
                   (long long)left_ms);
-    for (unsigned i = 0; i < w->masters; i++) {
+    for (unsigned i = 0; i < d->masters; i++) {
         struct master_row row;
         coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), i, &row);
         if (row.state != MASTER_UP)
@@ -112,6 +112,8 @@ static void heal_next(struct world *w)
 static void heal_ask(struct world *w)
 {
     bool asked[SIM_DAEMONS] = {false};
+    for (unsigned name = 0; name < w->names; name++)
+        w->oracle.served_us[name] = w->now_us;
     for (unsigned i = 0; i < w->plan->clients; i++) {
         struct sim_client *c = &w->client[i];
         if (!asked[c->home])
@@ -121,12 +123,32 @@ static void heal_ask(struct world *w)
     heal_next(w);
 }
 
+/* How N and max_ttl are changed: all daemons are stopped, somebody deletes the marker on every master, and they
+ * are started again. */
+static void heal_agree(struct world *w)
+{
+    w->odd_over = true;
+    for (unsigned i = 0; i < w->daemons; i++) {
+        struct sim_daemon *d = &w->daemon[i];
+        if (d->running)
+            daemon_stop(w, d);
+        queue_push(w, w->now_us + 50000, ITEM_DAEMON_BACK, i, 0, d->incarnation);
+    }
+    for (unsigned i = 0; i < w->masters; i++)
+        w->master[i].store.group.kind = STORE_GROUP_NONE;
+}
+
 void heal_begin(struct world *w)
 {
     w->healing = true;
     trace_add(w, TRACE_HEAL, 0, 0, 0, 0, 0, 0, 0);
-    for (unsigned i = 0; i < w->masters; i++)
+    for (unsigned i = 0; i < w->masters; i++) {
         w->master[i].scripts = true;
+        if (w->plan->param[P_CLASS] == CLASS_MEMORY) /* also what an old snapshot brought back */
+            rubbish_delete(w, &w->master[i]);
+    }
+    if (w->plan->param[P_CLASS] == CLASS_DISAGREE)
+        heal_agree(w);
     heal_next(w);
 }
 
@@ -145,7 +167,7 @@ void heal_tick(struct world *w)
             heal_next(w);
         break;
     case HEAL_EXPIRING: /* what was left behind counts as a lock until its time is over */
-        if (since_us > w->full_us)
+        if (since_us > w->full_us + w->jump_us)
             heal_ask(w);
         break;
     case HEAL_ASKING:
@@ -158,7 +180,7 @@ void heal_tick(struct world *w)
         heal_next(w);
         break;
     default:
-        if (since_us < w->full_us + param[P_TAIL] + 2500000)
+        if (since_us < w->full_us + w->jump_us + param[P_TAIL] + 2500000)
             break;
         oracle_quiet(w);
         w->invariant = -1;

@@ -17,7 +17,8 @@ struct conn *conn_new(struct world *w, unsigned daemon, unsigned master, uint32_
                           .master = (uint8_t)master,
                           .open_daemon = true,
                           .incarnation = w->daemon[daemon].incarnation,
-                          .epoch = w->master[master].epoch};
+                          .epoch = w->master[master].epoch,
+                          .born_us = w->now_us};
     *index = w->conns++;
     return conn;
 }

@@ -273,21 +273,21 @@ static int hunt_all(const struct options *options)
 
 static const char usage[] =
     "usage: sim [--seed S] [--runs N | --time SECONDS] [--seconds T] [--jobs J] [--mutant NAME]\n"
-    "           [--trace] [--shrink [--out FILE]] [PLAN ...]\n"
+    "           [--class NAME] [--trace] [--shrink [--out FILE]] [PLAN ...]\n"
     "       sim --mutants | --list-mutants\n"
     "  --mutant NAME plants a bug and draws the faults that show it; --aim NAME draws them only\n"
+    "  --class NAME  only worlds of that class: ordinary, memory, clock, rolling, disagree, turns, split\n"
     "  --seconds T   faults last T simulated seconds of each run (30)\n"
     "  --shrink      make a failing plan small and write it to FILE (shrunk.plan)\n";
 
 static bool parse(struct options *options, int argc, char **argv)
 {
-    static const struct option known[] = {{"seed", 1, NULL, 's'},    {"runs", 1, NULL, 'n'},
-                                          {"seconds", 1, NULL, 't'}, {"time", 1, NULL, 'T'},
-                                          {"jobs", 1, NULL, 'j'},    {"mutant", 1, NULL, 'm'},
-                                          {"aim", 1, NULL, 'a'},     {"list-mutants", 0, NULL, 'l'},
-                                          {"mutants", 0, NULL, 'M'}, {"trace", 0, NULL, 'v'},
-                                          {"shrink", 0, NULL, 'S'},  {"plan", 1, NULL, 'p'},
-                                          {"out", 1, NULL, 'o'},     {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"seed", 1, NULL, 's'},  {"runs", 1, NULL, 'n'},         {"seconds", 1, NULL, 't'},
+        {"time", 1, NULL, 'T'},  {"jobs", 1, NULL, 'j'},         {"mutant", 1, NULL, 'm'},
+        {"aim", 1, NULL, 'a'},   {"list-mutants", 0, NULL, 'l'}, {"mutants", 0, NULL, 'M'},
+        {"trace", 0, NULL, 'v'}, {"shrink", 0, NULL, 'S'},       {"plan", 1, NULL, 'p'},
+        {"out", 1, NULL, 'o'},   {"class", 1, NULL, 'c'},        {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (c) {
         case 's': options->seed = strtoull(optarg, NULL, 10); break;
@@ -301,6 +301,11 @@ static bool parse(struct options *options, int argc, char **argv)
         case 'v': options->trace = true; break;
         case 'S': options->shrink = true; break;
         case 'o': options->out = optarg; break;
+        case 'c':
+            plan_class_drawn = class_by_name(optarg);
+            if (plan_class_drawn == CLASSES)
+                return false;
+            break;
         case 'p': optind--; return true;
         case 'l':
             for (unsigned i = 1; i < MUTANT_COUNT; i++)

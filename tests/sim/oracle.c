@@ -34,6 +34,10 @@ void oracle_begin(struct world *w)
     memset(o->fence_next, 0, sizeof(o->fence_next));
     memset(o->outstandings, 0, sizeof(o->outstandings));
     memset(o->served_us, 0, sizeof(o->served_us));
+    memset(o->extending, 0, sizeof(o->extending));
+    memset(o->turn_us, 0, sizeof(o->turn_us));
+    o->crashed_us = 0;
+    memset(o->crowd, 0, sizeof(o->crowd));
 }
 
 uint32_t oracle_tok(struct world *w, const struct token *token, unsigned name)
@@ -120,16 +124,21 @@ bool oracle_held(struct world *w, unsigned name)
     return w->oracle.holders[name] > 0;
 }
 
-/* Until its deadline this master cannot grant the name to another. */
-static bool holder_covered(const struct world *w, const struct sim_master *m, uint32_t tok, int64_t until_us)
+/* COVERED: until its deadline this master cannot grant the name to another. EXCUSED: it can,
+ * since it forgot what it knew, and daemons may not know that yet. */
+enum cover { COVERED, EXCUSED, OPEN };
+
+static enum cover holder_covered(const struct world *w, const struct sim_daemon *d,
+                                 const struct sim_master *m, uint32_t tok, int64_t until_us)
 {
-    if (m->memory_lost_until_us >= until_us)
-        return true;
     const struct tok *t = &w->oracle.tok[tok];
     const struct store_key *key = &m->store.key[t->name];
-    if (!key->there || key->tok != tok)
-        return false;
-    return clock_when(&m->clock, (key->expires_ms + 1) * 1000) >= until_us;
+    if (key->there && oracle_family(w, key->tok) == oracle_family(w, tok) &&
+        clock_when(&m->clock, (key->expires_ms + 1) * 1000) >= until_us)
+        return COVERED;
+    if (master_young_us(m, d->full_us) < until_us)
+        return OPEN;
+    return m->unseen ? EXCUSED : COVERED;
 }
 
 void oracle_covers(struct world *w, unsigned name)
@@ -138,14 +147,17 @@ void oracle_covers(struct world *w, unsigned name)
     holders_prune(w, name);
     for (unsigned i = 0; i < o->holders[name]; i++) {
         uint32_t tok = o->holder[name][i];
-        unsigned open = 0;
-        for (unsigned m = 0; m < w->masters; m++)
-            open += !holder_covered(w, &w->master[m], tok, o->tok[tok].until_us);
-        if (open >= w->quorum)
+        struct tok *t = &o->tok[tok];
+        const struct sim_daemon *d = &w->daemon[t->daemon];
+        unsigned count[] = {[COVERED] = 0, [EXCUSED] = 0, [OPEN] = 0};
+        for (unsigned m = 0; m < d->masters; m++)
+            count[holder_covered(w, d, &w->master[m], tok, t->until_us)]++;
+        t->excused = t->excused || count[OPEN] + count[EXCUSED] >= d->quorum;
+        if (count[OPEN] >= d->quorum)
             violation(w, 2,
                       "T%u of n%u (c%u) was told that it holds until %.6f, but before that %u of %u masters "
                       "could grant the name to another",
-                      tok, name, o->tok[tok].believer, (double)o->tok[tok].until_us / 1e6, open, w->masters);
+                      tok, name, t->believer, (double)t->until_us / 1e6, count[OPEN], d->masters);
     }
 }
 
@@ -160,7 +172,7 @@ static void holders_overlap(struct world *w, unsigned name, uint32_t tok)
     struct oracle *o = &w->oracle;
     for (unsigned i = 0; i < o->holders[name]; i++) {
         uint32_t other = o->holder[name][i];
-        if (other == tok)
+        if (oracle_family(w, other) == oracle_family(w, tok) || o->tok[tok].excused || o->tok[other].excused)
             continue;
         violation(w, 1,
                   "n%u is held twice: T%u (c%u, fence %llu) until %.6f and T%u (c%u, fence %llu) until %.6f",
@@ -170,13 +182,29 @@ static void holders_overlap(struct world *w, unsigned name, uint32_t tok)
     }
 }
 
+/* Of a family the newest token counts. */
+static void family_leaves(struct world *w, uint32_t tok)
+{
+    struct oracle *o = &w->oracle;
+    unsigned name = o->tok[tok].name;
+    for (unsigned i = 0; i < o->holders[name];) {
+        uint32_t other = o->holder[name][i];
+        if (other != tok && oracle_family(w, other) == oracle_family(w, tok))
+            holder_remove(w, other);
+        else
+            i++;
+    }
+}
+
 void oracle_holds(struct world *w, unsigned client, uint32_t tok, int64_t until_us)
 {
     struct oracle *o = &w->oracle;
     struct tok *t = &o->tok[tok];
     unsigned name = t->name;
     holders_prune(w, name);
-    if (t->given_up || until_us <= w->now_us || until_us <= t->until_us)
+    if (t->parent != 0)
+        family_leaves(w, tok);
+    if (t->given_up || t->moved || until_us <= w->now_us || until_us <= t->until_us)
         return;
     bool known = t->until_us > w->now_us;
     t->until_us = until_us;
@@ -186,8 +214,8 @@ void oracle_holds(struct world *w, unsigned client, uint32_t tok, int64_t until_
         assert(o->holders[name] < ORACLE_HOLDERS);
         o->holder[name][o->holders[name]++] = tok;
     }
+    oracle_covers(w, name); /* first: it may excuse the overlap */
     holders_overlap(w, name, tok);
-    oracle_covers(w, name);
 }
 
 void oracle_gives_up(struct world *w, unsigned client, uint32_t tok)
@@ -195,6 +223,8 @@ void oracle_gives_up(struct world *w, unsigned client, uint32_t tok)
     trace_add(w, TRACE_GIVES, client, tok, 0, 0, 0, 0, 0);
     w->oracle.tok[tok].given_up = true;
     holder_remove(w, tok);
+    if (!w->oracle.tok[tok].moved)
+        family_leaves(w, tok);
 }
 
 void oracle_hears_lost(struct world *w, unsigned client, uint32_t tok)

@@ -13,6 +13,7 @@
  *   9  an acquire or a fence counts a master that may not vote, or fewer than Q
  *  11  something is left when all is quiet
  *  12  a seed gave two traces
+ *  13  a held lock is lost though masters were only restarted, one after the other
  * (10 belongs to locks of several names, which do not exist yet.) */
 #ifndef SIM_ORACLE_H
 #define SIM_ORACLE_H
@@ -23,33 +24,53 @@
 #include "proto/command.h"
 #include "tests/sim/plan.h"
 
-enum { ORACLE_HOLDERS = 16, ORACLE_FENCES = 128, TOK_TABLE = 1 << 17, ORACLE_OUTSTANDING = 256 };
+enum {
+    ORACLE_HOLDERS = 16,
+    ORACLE_FENCES = 128,
+    ORACLE_EXTENDS = 128,
+    TOK_TABLE = 1 << 17,
+    ORACLE_OUTSTANDING = 256
+};
 
-/* A token and all that is true of it. Index 0 is none. */
+/* What its daemon heard of a token from one master. */
+struct tok_master {
+    uint32_t conn;                   /* that its SET or MOVE went by: index + 1 */
+    uint32_t epoch;                  /* in which the yes to that was said */
+    int64_t acked_us, acked_ends_us; /* a yes came, and it is for so long */
+    int64_t acked_lost_us;           /* that was said by this memory of the master */
+    int64_t confirmed_lost_us;       /* "extended" counts from this memory, old enough or not */
+};
+
+/* A token and all that is true of it. Index 0 is none. RESUME makes a new one of the same family. */
 struct tok {
     struct token token;
     uint8_t name, daemon;
-    bool granted;  /* +LOCKED was said */
-    bool given_up; /* somebody who may has asked for its release, or its session ended */
-    bool released; /* its daemon sent a release */
+    uint32_t parent, root; /* RESUME: made from, and the family's first; 0: itself */
+    bool granted;          /* +LOCKED was said */
+    bool excused;          /* masters forgot it unseen: others may have it too */
+    bool given_up;         /* somebody who may has asked for its release, or its session ended */
+    bool released;         /* its daemon sent a release */
     bool lease;
     bool forgotten;   /* its daemon has no record of it: past its deadline, or said to be lost */
     bool owed;        /* released while its daemon knew it: where that is not acknowledged, again later */
+    bool moved;       /* a RESUME of it succeeded: its token holds nothing any more */
+    bool undelivered; /* RESUME: no byte of its grant reached the kernel */
     uint16_t sent;    /* masters that its SET was sent to */
     uint16_t yes;     /* ... that said yes, as the daemon heard */
-    uint16_t valid;   /* ... and whose memory was old enough when they did */
+    uint16_t valid; /* ... and whose memory was old enough when they did, as far as that daemon could know */
+    uint16_t blind; /* ... of those: where it could not know better */
     uint16_t blocked; /* ... where a release did not run */
     uint16_t ran;     /* ... where one did */
     uint32_t incarnation, session, request;
-    uint32_t conn[SIM_MASTERS];  /* that the SET went by: index + 1 */
-    uint32_t epoch[SIM_MASTERS]; /* in which the yes was said */
-    uint32_t session_next;       /* next token of its session */
+    struct tok_master at[SIM_MASTERS];
+    uint32_t session_next; /* next token of its session */
     uint64_t fence;
     int64_t released_us;
-    int64_t told_ms;   /* deadline, on its daemon's clock, as that said it last */
-    int64_t ends_ms;   /* max=, on its daemon's clock; 0: none */
-    int64_t until_us;  /* true time until which somebody believes; 0: nobody */
-    uint32_t believer; /* client + 1 */
+    int64_t renewed_us; /* for the first time; 0: not yet */
+    int64_t told_ms;    /* deadline, on its daemon's clock, as that said it last */
+    int64_t ends_ms;    /* max=, on its daemon's clock; 0: none */
+    int64_t until_us;   /* true time until which somebody believes; 0: nobody */
+    uint32_t believer;  /* client + 1 */
 };
 
 /* Which masters stored a fence that one daemon proposed. */
@@ -58,6 +79,14 @@ struct fence_acks {
     uint64_t number;
     uint16_t valid;
     uint32_t epoch[SIM_MASTERS];
+};
+
+/* One extend of one daemon's lock. */
+struct extending {
+    uint64_t ref;
+    uint32_t tok;
+    uint16_t yes, counts; /* of yes: the votes that count */
+    bool told;
 };
 
 enum { SESSION_OPEN, SESSION_FINISHING, SESSION_OVER, SESSION_ENDED };
@@ -77,7 +106,8 @@ struct asked { /* a request */
     uint8_t verb, daemon, name;
     bool reentry, answered, cancelled, undelivered, lease;
     uint32_t session, tok, incarnation;
-    int64_t wait_ms, max_ms;
+    uint32_t from; /* RESUME: the old token */
+    int64_t wait_ms, max_ms, at_us;
 };
 
 struct oracle {
@@ -94,12 +124,25 @@ struct oracle {
     uint32_t fence_tok[SIM_NAMES];
     struct fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
     unsigned fence_next[SIM_DAEMONS];
+    struct extending extending[SIM_DAEMONS][ORACLE_EXTENDS]; /* ring */
+    unsigned extending_next[SIM_DAEMONS];
     /* LOCKs without an answer, in order of arrival */
     uint32_t outstanding[SIM_DAEMONS][ORACLE_OUTSTANDING];
     unsigned outstandings[SIM_DAEMONS];
     int64_t served_us[SIM_NAMES]; /* last grant or last time that nobody waited, in the second phase */
+    int64_t turn_us[SIM_DAEMONS][SIM_NAMES]; /* last grant by a daemon */
+    struct {
+        unsigned asks, grants;
+        bool counts;    /* it was free */
+    } crowd[SIM_NAMES]; /* those who ask at once */
+    int64_t longest_turn_us;
+    int64_t crashed_us; /* the last master that crashed */
     uint64_t grants, requests;
 };
+
+/* By then a loss of memory must have been noticed, where all is well but for it: the probe's second, and what
+ * links and timers add. */
+enum { ORACLE_NOTICE_US = 1400000, ORPHAN_US = 1000 /* in it a set-back is sent */ };
 
 struct world;
 struct msg;
@@ -119,7 +162,12 @@ void oracle_send(struct world *w, struct sim_daemon *d, const struct action *act
 void oracle_runs(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before);
 void oracle_ran(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
                 struct vote *vote);
-void oracle_memory(struct world *w);                /* a master's memory changed otherwise */
+void oracle_memory(struct world *w); /* a master's memory changed otherwise */
+/* oracle_memory.c: what a daemon can know of masters' memories */
+void oracle_learns(struct world *w, struct sim_daemon *d, const struct msg *msg);
+bool oracle_may_vote(const struct world *w, const struct sim_daemon *d, const struct msg *msg);
+bool oracle_is_blind(const struct world *w, const struct sim_daemon *d, const struct msg *msg);
+void oracle_noticed_loss(struct world *w, const struct sim_master *m, uint32_t loss);
 void oracle_covers(struct world *w, unsigned name); /* invariant 2 of the holders of a name */
 void oracle_mark(struct world *w, struct sim_master *m, const struct msg *msg);
 void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg);
@@ -127,6 +175,25 @@ void oracle_asked(struct world *w, struct sim_daemon *d, uint32_t request);
 void oracle_replied(struct world *w, struct sim_daemon *d, const struct action *action);
 void oracle_noticed(struct world *w, struct sim_daemon *d, const struct action *action);
 void oracle_daemon_gone(struct world *w, struct sim_daemon *d);
+/* oracle_move.c: RESUME */
+uint32_t oracle_family(const struct world *w, uint32_t tok);
+void oracle_sends_move(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
+void oracle_ran_move(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+                     const struct vote *vote);
+void oracle_resumed(struct world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply);
+void oracle_orphans(struct world *w, struct sim_daemon *d, uint32_t tok);
+/* oracle_heal.c: healing, and which "extended" count */
+void oracle_sends_heal(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
+void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *msg, const struct vote *vote);
+void oracle_heard_extend(struct world *w, struct sim_daemon *d, const struct msg *msg);
+void oracle_told_extended(struct world *w, struct sim_daemon *d, uint32_t tok);
+/* oracle_turns.c: waiters of several daemons */
+void oracle_turn(struct world *w, const struct sim_daemon *d, unsigned name);
+void oracle_crowd_asks(struct world *w, unsigned name);
+void oracle_crowd_answered(struct world *w, unsigned name, bool granted);
+/* oracle_keys.c */
+void oracle_gives_back(struct world *w, struct sim_daemon *d, uint32_t tok);
+bool oracle_is_ours(const struct tok *t, const struct sim_daemon *d);
 void oracle_session_over(struct world *w, uint32_t session, bool given_up);
 
 /* what clients believe */

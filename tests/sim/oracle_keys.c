@@ -7,7 +7,7 @@ static uint16_t bit(unsigned i)
     return (uint16_t)(1u << i);
 }
 
-static bool ours(const struct tok *t, const struct sim_daemon *d)
+bool oracle_is_ours(const struct tok *t, const struct sim_daemon *d)
 {
     return t->daemon == d->index && t->incarnation == d->incarnation;
 }
@@ -19,31 +19,28 @@ static void sends_set(struct world *w, struct sim_daemon *d, const struct action
     struct tok *t = &w->oracle.tok[tok];
     t->daemon = (uint8_t)d->index;
     t->incarnation = d->incarnation;
-    for (unsigned i = 0; i < w->masters; i++) {
+    for (unsigned i = 0; i < d->masters; i++) {
         if (!(action->masters & bit(i)) || d->node[i].conn == 0)
             continue;
         t->sent |= bit(i);
-        t->conn[i] = d->node[i].conn;
+        t->at[i].conn = d->node[i].conn;
     }
 }
 
-/* Where its SET went by a connection that is still there, the key must be gone as soon as
- * all that was sent by now has arrived. */
-static void sends_release(struct world *w, struct sim_daemon *d, uint32_t tok)
+/* By a release or a set-back. Where its SET or MOVE went by a connection that is still there, the
+ * key must be gone as soon as all that was sent by now has arrived. */
+void oracle_gives_back(struct world *w, struct sim_daemon *d, uint32_t tok)
 {
     struct tok *t = &w->oracle.tok[tok];
-    if (t->granted && !t->given_up)
-        violation(w, 2, "d%u releases T%u of n%u, which was granted and which nobody gave up", d->index, tok,
-                  t->name);
-    if (!ours(t, d) || t->released)
+    if (!oracle_is_ours(t, d) || t->released)
         return;
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     bool room = w->plan->param[P_MAX_UNDO] > 1000; /* else its undo list may overflow */
     t->owed = room && (!t->granted || (!t->forgotten && now_ms < t->told_ms));
     t->released = true;
     t->released_us = w->now_us;
-    for (unsigned i = 0; i < w->masters; i++) {
-        if (!(t->sent & bit(i)) || d->node[i].conn != t->conn[i])
+    for (unsigned i = 0; i < d->masters; i++) {
+        if (!(t->sent & bit(i)) || d->node[i].conn != t->at[i].conn)
             continue;
         struct master_row row;
         coordinator_master_row(d->core, now_ms, i, &row);
@@ -52,6 +49,19 @@ static void sends_release(struct world *w, struct sim_daemon *d, uint32_t tok)
         struct msg mark = {.kind = MSG_MARK, .number = MARK_RELEASED, .tok = tok};
         link_send(w, d->node[i].conn - 1, UP, &mark);
     }
+}
+
+static void sends_release(struct world *w, struct sim_daemon *d, uint32_t tok)
+{
+    const struct tok *t = &w->oracle.tok[tok];
+    const struct tok *parent = &w->oracle.tok[t->parent];
+    if (t->granted && !t->given_up)
+        violation(w, 2, "d%u releases T%u of n%u, which was granted and which nobody gave up", d->index, tok,
+                  t->name);
+    if (t->parent != 0 && (!t->granted || t->undelivered) && !parent->given_up)
+        violation(w, 2, "d%u releases T%u, a RESUME's of T%u that failed: it is held still", d->index, tok,
+                  t->parent);
+    oracle_gives_back(w, d, tok);
 }
 
 static void sends_zadd(struct world *w, struct sim_daemon *d, const struct command *command)
@@ -67,6 +77,8 @@ void oracle_send(struct world *w, struct sim_daemon *d, const struct action *act
     case COMMAND_SET: sends_set(w, d, action, tok); return;
     case COMMAND_RELEASE: sends_release(w, d, tok); return;
     case COMMAND_ZADD: sends_zadd(w, d, &action->u.command); return;
+    case COMMAND_HEAL: oracle_sends_heal(w, d, action, tok); return;
+    case COMMAND_MOVE: oracle_sends_move(w, d, action, tok); return;
     default: return;
     }
 }
@@ -124,6 +136,10 @@ void oracle_ran(struct world *w, struct sim_master *m, const struct msg *msg, ui
         ran_release(w, m, msg, before, vote);
     if (msg->verb == COMMAND_EXTEND)
         ran_extend(w, m, msg, before, vote);
+    if (msg->verb == COMMAND_MOVE)
+        oracle_ran_move(w, m, msg, before, vote);
+    if (msg->verb == COMMAND_HEAL)
+        oracle_ran_heal(w, m, msg, vote);
 }
 
 /* The daemon's new connection is in use: of what it released before nothing may be left. */
@@ -141,10 +157,13 @@ static void mark_settled(struct world *w, struct sim_master *m, const struct msg
             continue;
         uint32_t tok = m->store.key[name].tok;
         const struct tok *t = &w->oracle.tok[tok];
-        if (!ours(t, d) || !t->owed || t->released_us >= (int64_t)msg->ref || (t->blocked & bit(m->index)))
+        if (!oracle_is_ours(t, d) || !t->owed || t->released_us >= (int64_t)msg->ref ||
+            (t->blocked & bit(m->index)))
             continue;
         if ((t->ran & bit(m->index)) && m->restored)
             continue; /* deleted once, and back from an old snapshot: it runs out */
+        if (m->set_back)
+            continue; /* it lives longer than anybody thinks */
         violation(w, 7,
                   "m%u is in use by d%u again, but T%u's key of n%u is there, which was released at %.6f",
                   m->index, d->index, tok, name, (double)t->released_us / 1e6);
@@ -177,7 +196,7 @@ static void heard_zadd(struct world *w, struct sim_daemon *d, const struct msg *
         if (acks->bucket != msg->bucket || acks->number != msg->number)
             continue;
         acks->epoch[master] = msg->epoch;
-        if (msg->may_vote)
+        if (oracle_may_vote(w, d, msg))
             acks->valid |= bit(master);
     }
 }
@@ -185,13 +204,18 @@ static void heard_zadd(struct world *w, struct sim_daemon *d, const struct msg *
 void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg)
 {
     unsigned master = w->conn[msg->conn].master;
+    oracle_learns(w, d, msg);
     if (msg->verb == COMMAND_ZADD && (msg->vote.kind == VOTE_YES || msg->vote.kind == VOTE_NO))
         heard_zadd(w, d, msg);
-    if (msg->verb != COMMAND_SET || msg->vote.kind != VOTE_YES)
+    oracle_heard_extend(w, d, msg);
+    bool takes = msg->verb == COMMAND_SET || msg->verb == COMMAND_MOVE;
+    struct tok *t = &w->oracle.tok[msg->verb == COMMAND_MOVE ? msg->to : msg->tok];
+    if (!takes || msg->vote.kind != VOTE_YES || !oracle_is_ours(t, d))
         return;
-    struct tok *t = &w->oracle.tok[msg->tok];
     t->yes |= bit(master);
-    t->epoch[master] = msg->epoch;
-    if (msg->may_vote)
+    t->at[master].epoch = msg->epoch;
+    if (oracle_may_vote(w, d, msg))
         t->valid |= bit(master);
+    if (oracle_is_blind(w, d, msg))
+        t->blind |= bit(master);
 }

@@ -14,14 +14,16 @@ static bool is_ask_alive(const struct world *w, const struct asked *a)
 void oracle_asked(struct world *w, struct sim_daemon *d, uint32_t request)
 {
     struct oracle *o = &w->oracle;
-    const struct asked *a = &o->asked[request];
+    struct asked *a = &o->asked[request];
     o->requests++;
+    a->at_us = w->now_us;
     trace_add(w, TRACE_REQUEST, d->index, a->session, request, a->verb, a->name, a->tok,
               (uint64_t)a->wait_ms);
     if (a->verb != VERB_LOCK || a->reentry)
         return;
     assert(o->outstandings[d->index] < ORACLE_OUTSTANDING);
     o->outstanding[d->index][o->outstandings[d->index]++] = request;
+    oracle_crowd_asks(w, a->name);
 }
 
 /* First come, first served; and it is outstanding no more. */
@@ -51,7 +53,7 @@ void oracle_session_over(struct world *w, uint32_t session, bool given_up)
 {
     struct oracle *o = &w->oracle;
     for (uint32_t tok = o->session[session].toks; given_up && tok != 0; tok = o->tok[tok].session_next) {
-        if (!o->tok[tok].lease)
+        if (!o->tok[tok].lease && !o->tok[tok].moved)
             o->tok[tok].given_up = true;
     }
 }
@@ -87,6 +89,8 @@ static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, uin
 {
     struct oracle *o = &w->oracle;
     const struct tok *t = &o->tok[tok];
+    if (fence <= o->fence[t->name] && t->blind != 0)
+        return; /* a master forgot the higher one, and nobody could know */
     if (fence <= o->fence[t->name])
         violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", t->name, tok,
                   (unsigned long long)fence, o->fence_tok[t->name], (unsigned long long)o->fence[t->name]);
@@ -97,12 +101,12 @@ static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, uin
         const struct fence_acks *acks = &o->fences[d->index][i];
         if (acks->number != fence)
             continue;
-        for (unsigned m = 0; m < w->masters; m++) {
-            if ((acks->valid & t->valid & (1u << m)) && acks->epoch[m] == t->epoch[m])
+        for (unsigned m = 0; m < d->masters; m++) {
+            if ((acks->valid & t->valid & (1u << m)) && acks->epoch[m] == t->at[m].epoch)
                 stored |= (uint16_t)(1u << m);
         }
     }
-    if (count(stored) < w->quorum)
+    if (count(stored) < d->quorum)
         violation(w, 9,
                   "T%u of n%u: fence %llu is told though only %u masters that granted and may vote stored it",
                   tok, t->name, (unsigned long long)fence, count(stored));
@@ -116,6 +120,8 @@ static void granted(struct world *w, struct sim_daemon *d, uint32_t request, con
     struct tok *t = &o->tok[tok];
     if (t->granted || t->name != a->name)
         violation(w, 6, "T%u is granted to request %u, but belongs to another", tok, request);
+    if (a->verb == VERB_RESUME)
+        oracle_resumed(w, d, request, reply);
     a->tok = tok;
     t->granted = true;
     t->lease = a->lease;
@@ -130,8 +136,9 @@ static void granted(struct world *w, struct sim_daemon *d, uint32_t request, con
         t->ends_ms = clock_ms(&d->clock, w->now_us) + a->max_ms;
     o->grants++;
     o->served_us[a->name] = w->now_us;
+    oracle_turn(w, d, a->name);
     told(w, d, tok, reply->valid_ms, reply->until_ms, w->plan->param[P_MIN_VALIDITY], "LOCKED");
-    if (count(t->valid) < w->quorum)
+    if (count(t->valid) < d->quorum)
         violation(w, 9, "T%u of n%u is granted by %u masters that may vote (%u said yes)", tok, t->name,
                   count(t->valid), count(t->yes));
     check_fence(w, d, tok, reply->fence);
@@ -158,14 +165,32 @@ void oracle_replied(struct world *w, struct sim_daemon *d, const struct action *
     a->answered = true;
     s->unanswered--;
     bool lock = a->verb == VERB_LOCK && !a->reentry;
-    if (lock)
-        outstanding_remove(w, d, request, reply->code == REPLY_LOCKED);
-    if (lock && reply->code == REPLY_LOCKED)
+    bool locked = reply->code == REPLY_LOCKED;
+    if (lock) {
+        outstanding_remove(w, d, request, locked);
+        oracle_crowd_answered(w, a->name, locked);
+    }
+    if (locked && (lock || a->verb == VERB_RESUME))
         granted(w, d, request, reply);
-    if (reply->code == REPLY_EXTENDED)
+    else if (a->verb == VERB_RESUME)
+        queue_push(w, w->now_us + ORPHAN_US, ITEM_ORPHANS, d->index, a->from, d->incarnation);
+    if (reply->code == REPLY_EXTENDED) {
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "EXTENDED");
+        oracle_told_extended(w, d, tok);
+    }
     if (reply->code == REPLY_HELD)
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "HELD");
+}
+
+/* Until its first renewal a lock is on Q masters, and may be on no more. */
+static void lost(struct world *w, const struct sim_daemon *d, uint32_t tok, enum lost_reason reason)
+{
+    const struct tok *t = &w->oracle.tok[tok];
+    bool unwanted = reason == LOST_EXPIRED || reason == LOST_GONE;
+    bool renewed = t->renewed_us != 0 && t->renewed_us < w->oracle.crashed_us;
+    if (w->plan->param[P_CLASS] == CLASS_ROLLING && unwanted && renewed && !t->given_up)
+        violation(w, 13, "d%u lost T%u of n%u (reason %d), though masters were only restarted one by one",
+                  d->index, tok, t->name, reason);
 }
 
 void oracle_noticed(struct world *w, struct sim_daemon *d, const struct action *action)
@@ -174,10 +199,17 @@ void oracle_noticed(struct world *w, struct sim_daemon *d, const struct action *
     uint32_t tok = notice->kind == NOTICE_DRAIN ? 0 : oracle_tok(w, &notice->token, 0);
     trace_add(w, TRACE_NOTICE, d->index, action->session, notice->kind, notice->reason, tok,
               (uint64_t)notice->valid_ms, 0);
-    if (notice->kind == NOTICE_RENEWED)
+    struct tok *t = &w->oracle.tok[tok];
+    if (notice->kind == NOTICE_RENEWED) {
         told(w, d, tok, notice->valid_ms, notice->until_ms, 1, "RENEWED");
+        oracle_told_extended(w, d, tok);
+    }
+    if (notice->kind == NOTICE_RENEWED && t->renewed_us == 0)
+        t->renewed_us = w->now_us;
     if (notice->kind == NOTICE_LOST)
-        w->oracle.tok[tok].forgotten = true;
+        lost(w, d, tok, notice->reason);
+    if (notice->kind == NOTICE_LOST)
+        t->forgotten = true;
     if (notice->kind != NOTICE_DRAIN && w->oracle.tok[tok].session != action->session)
         violation(w, 6, "d%u tells session %llu of T%u, which is not its lock", d->index,
                   (unsigned long long)action->session, tok);

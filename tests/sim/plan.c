@@ -11,10 +11,13 @@ static const char *const fault_names[] = {FAULT_LIST(PLAN_NAME)};
 static const char *const client_names[] = {CLIENT_LIST(PLAN_NAME)};
 static const char *const op_names[] = {OP_LIST(PLAN_NAME)};
 static const char *const kind_names[] = {
-    "reset",      "cut_up",       "cut_down",      "slow_up", "slow_down",    "hang",    "crash_keep",
-    "crash_lose", "crash_old",    "flush_scripts", "error",   "zadd_error",   "replica", "pause",
-    "sleep",      "crash_daemon", "drain",         "wall",    "pause_client",
+    "reset",        "cut_up",     "cut_down",  "slow_up",       "slow_down", "hang",
+    "crash_keep",   "crash_lose", "crash_old", "flush_scripts", "error",     "zadd_error",
+    "replica",      "pause",      "sleep",     "crash_daemon",  "drain",     "wall",
+    "pause_client", "flush",      "promote",   "jump",          "rubbish",
 };
+static const char *const class_names[] = {"ordinary", "memory", "clock", "rolling",
+                                          "disagree", "turns",  "split"};
 
 #define MUTANT_NAME(id, name, text) name,
 static const char *const mutant_names[] = {"none", MUTANT_LIST(MUTANT_NAME)};
@@ -42,6 +45,28 @@ enum mutant mutant_by_name(const char *name)
 const char *fault_kind_name(int64_t kind)
 {
     return kind >= 0 && kind < FAULT_KINDS ? kind_names[kind] : "?";
+}
+
+enum fault_target fault_target(enum fault_kind kind)
+{
+    if (kind <= FAULT_SLOW_DOWN)
+        return TARGET_LINK;
+    if (kind <= FAULT_REPLICA || kind >= FAULT_FLUSH)
+        return TARGET_MASTER;
+    return kind <= FAULT_WALL ? TARGET_DAEMON : TARGET_CLIENT;
+}
+
+const char *class_name(int64_t class)
+{
+    return class >= 0 && class < CLASSES ? class_names[class] : "?";
+}
+
+int class_by_name(const char *name)
+{
+    int i = 0;
+    while (i < CLASSES && strcmp(class_names[i], name) != 0)
+        i++;
+    return i;
 }
 
 /* ---- writing ---- */

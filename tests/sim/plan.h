@@ -17,12 +17,12 @@
 
 enum {
     SIM_MASTERS = 7,
-    SIM_DAEMONS = 4,
-    SIM_CLIENTS = 24,
+    SIM_DAEMONS = 10,
+    SIM_CLIENTS = 40,
     SIM_NAMES = 6,
     PLAN_FAULTS = 2048,
     PLAN_OPS = 8192,
-    PLAN_FIELDS = 16,
+    PLAN_FIELDS = 20,
 };
 
 /* Each section is a table of named numbers, so that one reader and one writer do. */
@@ -33,7 +33,9 @@ enum {
     X(DRAIN_TIMEOUT, "drain_timeout_ms") X(BACKLOG, "backlog") X(MAX_LOCKS, "max_locks")                   \
     X(MAX_WAITERS, "max_waiters") X(MAX_UNDO, "max_undo")                                                  \
     X(DELAY, "delay_us") X(JITTER, "jitter_us") X(TAIL_PPM, "tail_ppm") X(TAIL, "tail_us")                 \
-    X(PPM, "ppm") X(WALL, "wall_spread_ms") X(UPTIME, "uptime_ms") X(STRAY, "stray_us")
+    X(PPM, "ppm") X(WALL, "wall_spread_ms") X(UPTIME, "uptime_ms") X(STRAY, "stray_us")                    \
+    X(CLASS, "class") X(ODD_MASTERS, "odd_masters") X(ODD_MAX_TTL, "odd_max_ttl_ms")                       \
+    X(ODD_LATE, "odd_late_ms")
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
 #define FAULT_LIST(X)                                                                                      \
@@ -45,7 +47,8 @@ enum {
 #define OP_LIST(X)                                                                                         \
     X(CLIENT, "client") X(THINK, "think") X(NAME, "name") X(LEASE, "lease") X(TTL, "ttl") X(WAIT, "wait")  \
     X(MAX, "max") X(KEEP, "keep") X(END, "end") X(VIA, "via") X(EXTENDS, "extends") X(EXTEND_TTL, "ettl")  \
-    X(CHECKS, "checks") X(REENTER, "reenter") X(GIVE_UP, "give_up") X(HOW, "how")
+    X(CHECKS, "checks") X(REENTER, "reenter") X(GIVE_UP, "give_up") X(HOW, "how")                          \
+    X(RESUMES, "resumes") X(RESUME_HOW, "resume_how") X(SYNC, "sync")
 
 #define PLAN_ENUM_P(id, name) P_##id,
 #define PLAN_ENUM_F(id, name) F_##id,
@@ -55,6 +58,18 @@ enum param { PARAM_LIST(PLAN_ENUM_P) P_COUNT };
 enum fault_field { FAULT_LIST(PLAN_ENUM_F) F_COUNT };
 enum client_field { CLIENT_LIST(PLAN_ENUM_C) C_COUNT };
 enum op_field { OP_LIST(PLAN_ENUM_O) O_COUNT };
+
+/* What kind of world it is: what is promised there differs. */
+enum plan_class {
+    CLASS_ORDINARY,
+    CLASS_MEMORY,   /* masters forget what no run_id tells of: see master_forgets() */
+    CLASS_CLOCK,    /* masters' clocks jump */
+    CLASS_ROLLING,  /* all masters restarted, one after the other: no held lock is lost */
+    CLASS_DISAGREE, /* the last daemon (the odd one) has another N or max_ttl */
+    CLASS_TURNS,    /* a crowd and no faults: everybody gets a turn */
+    CLASS_SPLIT,    /* all daemons ask for a free lock at once: one gets it */
+    CLASSES
+};
 
 enum fault_kind {
     FAULT_RESET,        /* link: both ends see it */
@@ -69,15 +84,26 @@ enum fault_kind {
     FAULT_FLUSH_SCRIPTS,
     FAULT_ERROR,        /* master: answers arg (enum vote_error) for a while */
     FAULT_ZADD_ERROR,   /* master: only ZADD fails */
-    FAULT_REPLICA,      /* master: demoted for a while */
+    FAULT_REPLICA,      /* master: demoted for a while; arg 1: it loses all by it, n > 1: it knows what it knew
+                           n - 1 seconds before */
     FAULT_PAUSE,        /* daemon: stopped */
     FAULT_SLEEP,        /* daemon's host sleeps, with the clients on it */
     FAULT_CRASH_DAEMON,
     FAULT_DRAIN,        /* daemon: asked to stop; a new one comes afterwards */
     FAULT_WALL,         /* daemon: wall clock set to arg ms beside the true time */
     FAULT_PAUSE_CLIENT,
+    FAULT_SWARM,        /* up to here an ordinary seed draws them, the others only their class */
+    FAULT_FLUSH = FAULT_SWARM, /* master: FLUSHALL */
+    FAULT_PROMOTE,      /* master: another server answers at its address, which knew what it knew arg µs ago;
+                           -1: nothing */
+    FAULT_JUMP,         /* master: its clock jumps by arg ms */
+    FAULT_RUBBISH,      /* master: somebody writes to <prefix>,group, and deletes it again; arg: enum rubbish */
     FAULT_KINDS
 };
+
+enum rubbish { RUBBISH_TEXT, RUBBISH_MASTERS, RUBBISH_MAX_TTL, RUBBISHES };
+
+enum fault_target { TARGET_LINK, TARGET_MASTER, TARGET_DAEMON, TARGET_CLIENT };
 
 /* How an op ends, or how a waiting client gives up (field how, after give_up ms). */
 enum op_end {
@@ -91,6 +117,17 @@ enum op_end {
     END_CANCEL,       /* give up only: CANCEL */
     END_UNDELIVERED,  /* the reply to LOCK never reaches the kernel: the connection broke before */
     OP_ENDS
+};
+
+/* What becomes of the connection that a lock is bound to when it is RESUMEd on another (field resume_how). */
+enum resume_how {
+    RESUME_THEN_FIN,    /* it is closed when the new one has the lock */
+    RESUME_AFTER_RESET, /* it broke before */
+    RESUME_AND_FIN,     /* it is closed while the answer is under way */
+    RESUME_TWICE,       /* two RESUMEs at once, at two daemons */
+    RESUME_UNDELIVERED, /* the answer never reaches the kernel; then once more */
+    RESUME_AND_LEAVE,   /* the new one breaks while the answer is under way; then once more */
+    RESUME_HOWS
 };
 
 struct record {
@@ -109,6 +146,7 @@ struct plan {
 };
 
 /* profile.c */
+extern int plan_class_drawn; /* only this class; CLASSES: each seed draws one */
 void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant);
 enum mutant mutant_by_name(const char *name); /* MUTANT_COUNT: no such */
 const char *mutant_name(enum mutant mutant);
@@ -120,7 +158,13 @@ struct swarm {
     int64_t blackouts; /* all masters and daemons at once, per 1,000 s */
     int64_t clients, think_ms, keep_ms;
     int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct, abandon_pct;
+    int64_t resume_pct, sync_ms;
 };
+/* classes.c: what is particular to a class, before and after the clients and faults are drawn. */
+void swarm_class(struct plan *plan, struct swarm *swarm, enum plan_class class);
+void plan_class(struct plan *plan);
+void swarm_calm(struct plan *plan, struct swarm *swarm);
+void swarm_crowd(struct plan *plan, struct swarm *swarm);
 /* aim.c: turns the swarm towards what a planted bug needs. */
 void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant);
 bool mutant_awaited(enum mutant mutant); /* its hook is not there yet: nobody can find it */
@@ -129,5 +173,8 @@ bool mutant_awaited(enum mutant mutant); /* its hook is not there yet: nobody ca
 void plan_write(const struct plan *plan, FILE *file);
 bool plan_read(struct plan *plan, FILE *file, const char *path); /* false: said why */
 const char *fault_kind_name(int64_t kind);
+enum fault_target fault_target(enum fault_kind kind);
+const char *class_name(int64_t class);
+int class_by_name(const char *name); /* CLASSES: no such */
 
 #endif

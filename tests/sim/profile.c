@@ -53,7 +53,7 @@ static void draw_params(struct plan *plan, struct draw *draw, int64_t seconds)
 /* {probability that a seed has it, events per 1,000 s and target, longest in ms; 0: 4 TTL} */
 static const struct {
     int64_t pct, low, high, longest_ms;
-} MIX[FAULT_KINDS] = {
+} MIX[FAULT_SWARM] = {
     [FAULT_RESET] = {50, 20, 600, 1},        [FAULT_CUT_UP] = {35, 10, 200, 0},
     [FAULT_CUT_DOWN] = {35, 10, 200, 0},     [FAULT_SLOW_UP] = {35, 10, 200, 0},
     [FAULT_SLOW_DOWN] = {35, 10, 200, 0},    [FAULT_HANG] = {40, 10, 200, 0},
@@ -68,7 +68,7 @@ static const struct {
 
 static void draw_swarm(const struct plan *plan, struct draw *draw, struct swarm *swarm)
 {
-    for (unsigned i = 0; i < FAULT_KINDS; i++) {
+    for (unsigned i = 0; i < FAULT_SWARM; i++) {
         bool on = percent(draw, MIX[i].pct);
         int64_t rate = between(draw, MIX[i].low, MIX[i].high);
         int64_t longest_ms =
@@ -107,8 +107,9 @@ static void draw_fault(struct plan *plan, struct draw *draw, const struct swarm 
     fault->field[F_KIND] = kind;
     fault->field[F_AT] = at_us & ~INT64_C(1);
     fault->field[F_FOR] = for_us;
-    bool link = kind <= FAULT_SLOW_DOWN;
-    int64_t targets = link || (kind >= FAULT_PAUSE && kind <= FAULT_WALL) ? p[P_DAEMONS] : p[P_MASTERS];
+    bool link = fault_target(kind) == TARGET_LINK;
+    bool daemon = fault_target(kind) == TARGET_DAEMON;
+    int64_t targets = link || daemon ? p[P_DAEMONS] : p[P_MASTERS];
     if (kind == FAULT_PAUSE_CLIENT)
         targets = plan->clients;
     fault->field[F_TARGET] = between(draw, 0, targets - 1);
@@ -122,6 +123,14 @@ static void draw_fault(struct plan *plan, struct draw *draw, const struct swarm 
         fault->field[F_ARG] = errors[between(draw, 0, 5)];
     if (kind == FAULT_WALL)
         fault->field[F_ARG] = between(draw, 0, p[P_WALL]) - p[P_WALL] / 2;
+    if (kind == FAULT_PROMOTE)
+        fault->field[F_ARG] = percent(draw, 40) ? -1 : between(draw, 0, 4000000);
+    if (kind == FAULT_REPLICA && p[P_CLASS] == CLASS_MEMORY)
+        fault->field[F_ARG] = between(draw, 0, 4);
+    if (kind == FAULT_JUMP) /* what is shorter than its own noise is not looked for */
+        fault->field[F_ARG] = (percent(draw, 70) ? 1 : -1) * between(draw, 60, 2 * p[P_MAX_TTL]);
+    if (kind == FAULT_RUBBISH)
+        fault->field[F_ARG] = between(draw, 0, RUBBISHES - 1);
 }
 
 static void draw_faults(struct plan *plan, uint64_t seed, const struct swarm *swarm)
@@ -129,9 +138,11 @@ static void draw_faults(struct plan *plan, uint64_t seed, const struct swarm *sw
     const int64_t *p = plan->param;
     for (unsigned kind = 0; kind < FAULT_KINDS; kind++) {
         struct draw draw = {.seed = seed, .who = 100 + kind};
-        int64_t targets = kind <= FAULT_SLOW_DOWN ? p[P_DAEMONS] * p[P_MASTERS] : p[P_MASTERS];
-        if (kind >= FAULT_PAUSE)
-            targets = kind == FAULT_PAUSE_CLIENT ? plan->clients : p[P_DAEMONS];
+        const int64_t many[] = {[TARGET_LINK] = p[P_DAEMONS] * p[P_MASTERS],
+                                [TARGET_MASTER] = p[P_MASTERS],
+                                [TARGET_DAEMON] = p[P_DAEMONS],
+                                [TARGET_CLIENT] = plan->clients};
+        int64_t targets = many[fault_target((enum fault_kind)kind)];
         int64_t per_1000_s = swarm->rate[kind] * targets;
         if (per_1000_s == 0)
             continue;
@@ -216,12 +227,24 @@ static int64_t draw_op(const struct plan *plan, struct draw *draw, const struct 
     return field[O_THINK] + field[O_KEEP];
 }
 
+/* Drawn apart: a plan without it is the same otherwise. */
+static void draw_resumes(struct draw *draw, const struct swarm *swarm, int64_t *field)
+{
+    bool resumes = percent(draw, swarm->resume_pct);
+    field[O_SYNC] = swarm->sync_ms;
+    field[O_RESUME_HOW] = between(draw, 0, RESUME_HOWS - 1);
+    field[O_RESUMES] = resumes ? between(draw, 1, 3) : 0;
+    if (resumes && field[O_VIA] == 0)
+        field[O_VIA] = between(draw, 0, 3);
+}
+
 static void draw_clients(struct plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     const int64_t *p = plan->param;
     plan->clients = (unsigned)(swarm->clients * p[P_DAEMONS]);
     for (unsigned i = 0; i < plan->clients; i++) {
         struct draw draw = {.seed = seed, .who = 1000 + i};
+        struct draw resumes = {.seed = seed, .who = 3000 + i};
         plan->client[i].id = i;
         plan->client[i].field[C_DAEMON] = (int64_t)i % p[P_DAEMONS];
         plan->client[i].field[C_REMOTE] = percent(&draw, swarm->remote_pct);
@@ -231,9 +254,27 @@ static void draw_clients(struct plan *plan, uint64_t seed, const struct swarm *s
             struct record *op = &plan->op[plan->ops];
             op->id = plan->ops++;
             op->field[O_CLIENT] = i;
-            busy_ms += draw_op(plan, &draw, swarm, op->field) + 2;
+            busy_ms += draw_op(plan, &draw, swarm, op->field) + 2 + swarm->sync_ms;
+            draw_resumes(&resumes, swarm, op->field);
         }
     }
+}
+
+int plan_class_drawn = CLASSES;
+
+static enum plan_class draw_class(struct draw *draw)
+{
+    static const int64_t pct[CLASSES] = {[CLASS_MEMORY] = 0,   [CLASS_CLOCK] = 0, [CLASS_ROLLING] = 6,
+                                         [CLASS_DISAGREE] = 6, [CLASS_TURNS] = 3, [CLASS_SPLIT] = 3};
+    int64_t drawn = between(draw, 0, 99);
+    if (plan_class_drawn != CLASSES)
+        return (enum plan_class)plan_class_drawn;
+    for (int class = CLASS_MEMORY; class < CLASSES; class ++) {
+        if (drawn < pct[class])
+            return (enum plan_class) class;
+        drawn -= pct[class];
+    }
+    return CLASS_ORDINARY;
 }
 
 void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant)
@@ -241,14 +282,19 @@ void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mu
     struct swarm swarm;
     struct draw params = {.seed = seed, .who = 1};
     struct draw habits = {.seed = seed, .who = 2};
+    struct draw class = {.seed = seed, .who = 3};
     memset(plan, 0, sizeof(*plan));
     memset(&swarm, 0, sizeof(swarm));
     plan->seed = seed;
     plan->mutant = mutant;
     draw_params(plan, &params, seconds);
     draw_swarm(plan, &habits, &swarm);
+    plan->param[P_CLASS] = mutant == MUTANT_NONE ? draw_class(&class) : CLASS_ORDINARY;
+    swarm.resume_pct = 0;
+    swarm_class(plan, &swarm, (enum plan_class)plan->param[P_CLASS]);
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);
     draw_faults(plan, seed, &swarm);
     draw_blackouts(plan, seed, &swarm);
+    plan_class(plan);
 }

@@ -20,7 +20,8 @@
 #include "tests/sim/store.h"
 #include "tests/sim/trace.h"
 
-#define NEVER INT64_MAX
+#define NEVER       INT64_MAX
+#define LONG_BEFORE (-(INT64_C(1) << 60)) /* something may be taken from it still */
 
 /* ---- rand.c: randomness without a stream ---- */
 
@@ -65,11 +66,13 @@ enum item_kind {
     ITEM_LINE,         /* the first message of session b arrives at its daemon */
     ITEM_TELL,         /* ... at its client */
     ITEM_CLIENT,       /* timer of client a; c: generation */
-    ITEM_FAULT,        /* fault a begins */
+    ITEM_FAULT,        /* fault b begins; c: ends */
     ITEM_MASTER_BACK,  /* master a starts again; c: epoch */
     ITEM_DAEMON_BACK,  /* daemon a starts again; c: incarnation */
     ITEM_SNAPSHOT,     /* every now and then masters save what they know */
     ITEM_TICK,         /* the second phase looks around */
+    ITEM_ORPHANS,      /* what daemon a moved T b to must be set back; c: incarnation */
+    ITEM_NOTICED,      /* by now the daemons must know of master a's loss number b */
 };
 
 struct item {
@@ -114,9 +117,12 @@ struct msg {
     uint64_t ref;
     uint64_t number;
     struct vote vote; /* up: its group is the command's */
-    /* of a reply: what the oracle knows of its execution */
-    bool may_vote; /* the master's memory was old enough */
+    /* of a reply: what the oracle knows of its asking and execution */
+    int64_t sent_us, ran_us;
+    int64_t lost_us; /* when the master's memory began */
+    bool unseen;
     uint32_t epoch;
+    int64_t clock_ms, jumps_ms; /* the master's */
 };
 
 struct conn {
@@ -124,6 +130,7 @@ struct conn {
     bool open_daemon, open_master; /* each end */
     bool connected;                /* logged in, as the daemon knows */
     uint32_t incarnation, number, epoch;
+    int64_t born_us;
     uint64_t client_id;
     uint32_t first[2], last[2]; /* what is on its way, in order: index + 1 */
     int64_t not_before_us;      /* the woken master reads it then */
@@ -157,7 +164,14 @@ struct sim_master {
     bool scripts;
     bool restored; /* once from an old snapshot: what was deleted may be back */
     uint64_t next_client;
-    int64_t memory_lost_until_us; /* true: before it its memory is too young to vote */
+    uint32_t losses; /* of its memory, so far */
+    int64_t lost_us; /* the last of them; NEVER: it is down, and loses what it loses when it starts */
+    bool unseen;     /* no run_id and no uptime tells of it */
+    int64_t jumped_before_us;
+    int64_t jumped_us; /* the last jump of its clock, ... */
+    int64_t jumped_ms; /* ... how far, ... */
+    int64_t jumps_ms;  /* ... and all of them together */
+    bool set_back;     /* its clock, at least once */
     enum fault_kind crash;
     int64_t crash_arg_us;
 };
@@ -171,11 +185,21 @@ struct sim_node {
     int64_t backoff_us;
     bool settled;            /* its handshake is over: lock commands flow */
     uint32_t settled_number; /* connection for which the master saw that */
+    /* What this daemon can know of the master's memory. */
+    bool blind;             /* it cannot know of the last loss yet */
+    bool read_group;        /* it has read or written the marker */
+    int64_t time_rtt_us;    /* of the last TIME; 0: none */
+    int64_t time_jumps_ms;  /* how far its clock had jumped then */
+    uint32_t time_epoch;    /* in which run of the master that was */
+    int64_t from_us;        /* true: the marker that it read keeps the master out until then */
+    int64_t quarantined_us; /* it had the master in quarantine then, last */
 };
 
 struct sim_daemon {
     unsigned index;
     bool running;
+    unsigned masters, quorum; /* as it is configured */
+    int64_t max_ttl_ms, full_us;
     struct coordinator *core;
     uint32_t incarnation;
     struct clock clock;
@@ -204,7 +228,14 @@ struct message { /* between clients and daemons */
     struct notice notice;
 };
 
-enum client_state { CLIENT_DONE, CLIENT_THINKING, CLIENT_ASKING, CLIENT_HOLDING, CLIENT_ENDING };
+enum client_state {
+    CLIENT_DONE,
+    CLIENT_THINKING,
+    CLIENT_ASKING,
+    CLIENT_HOLDING,
+    CLIENT_RESUMING,
+    CLIENT_ENDING
+};
 
 struct sim_client {
     unsigned index, home;
@@ -215,10 +246,15 @@ struct sim_client {
     uint32_t op;                   /* index + 1 in the plan */
     uint32_t timer;                /* generation */
     enum client_state state;
-    uint32_t request; /* the LOCK under way, or the UNLOCK */
+    uint32_t request; /* the LOCK under way, or the UNLOCK, or the RESUME, ... */
+    uint32_t second;  /* ... and the other one */
     uint32_t tok;
-    unsigned acts; /* while it holds */
-    bool fresh;    /* second phase: asks for each name once, whatever its plan says */
+    unsigned at;      /* the daemon that it is bound to */
+    uint32_t old;     /* session that it was bound to before; 0: none, or it is closed */
+    unsigned acts;    /* while it holds */
+    unsigned resumes; /* of acts */
+    unsigned tries;   /* of the present RESUME */
+    bool fresh;       /* second phase: asks for each name once, whatever its plan says */
     struct record fresh_op;
 };
 
@@ -230,9 +266,11 @@ struct world {
     int64_t now_us;
     uint64_t births, items;
     struct queue queue;
-    unsigned masters, daemons, names, quorum;
-    int64_t full_us;
-    bool healing; /* second phase */
+    unsigned masters, daemons, names; /* masters: the most that a daemon has */
+    int64_t full_us;                  /* the longest quarantine */
+    int64_t jump_us;                  /* so much longer a key may live since clocks are set back */
+    bool odd_over;                    /* the odd daemon has the others' configuration now */
+    bool healing;                     /* second phase */
     unsigned heal_phase;
     int64_t heal_us; /* its present part began */
     struct sim_master master[SIM_MASTERS];
@@ -246,6 +284,7 @@ struct world {
     struct message *message;
     uint32_t messages, message_capacity, message_free;
     struct oracle oracle;
+    const struct msg *heard; /* (ref) the vote that a daemon's step is about; NULL: none */
     struct trace trace;
     sigjmp_buf out; /* a violation leaves the run here */
     int invariant;
@@ -275,8 +314,15 @@ void master_start(struct world *w, struct sim_master *m);
 void master_crash(struct world *w, struct sim_master *m, const struct record *fault);
 void master_receive(struct world *w, struct sim_master *m, const struct msg *msg);
 void master_save(struct world *w, struct sim_master *m);
-bool master_may_vote(const struct world *w, const struct sim_master *m); /* in truth */
+/* What it saved so many seconds ago; nothing, if it did not. */
+void master_restore(struct sim_master *m, unsigned back);
+void master_forgets(struct world *w, struct sim_master *m); /* something that no run_id tells of */
+int64_t master_young_us(const struct sim_master *m,
+                        int64_t full_us); /* until then it may not vote, in truth */
 
+void master_run_id(const struct world *w, unsigned master, uint32_t epoch, char run_id[RUN_ID_HEX]);
+
+void daemon_configure(struct world *w, struct sim_daemon *d);
 void daemon_start(struct world *w, struct sim_daemon *d);
 void daemon_stop(struct world *w, struct sim_daemon *d);
 void daemon_step(struct world *w, struct sim_daemon *d, struct core_event *event);
@@ -298,7 +344,28 @@ void client_fresh(struct world *w, struct sim_client *c);
 void client_leave(struct world *w, struct sim_client *c); /* closes its connections */
 int64_t client_deadline(const struct world *w, uint32_t session, int64_t until_ms); /* true time */
 
-void fault_begin(struct world *w, const struct record *fault);
+/* sim_client.c, for sim_resume.c */
+const struct record *client_op(const struct world *w, const struct sim_client *c);
+unsigned client_via(const struct world *w, const struct sim_client *c);
+void client_after(struct world *w, struct sim_client *c, int64_t ms);
+uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemon, const struct request *what,
+                    uint32_t target, uint32_t tok);
+void client_words(const struct world *w, const struct sim_client *c, struct request *what, enum verb verb,
+                  uint32_t tok);
+void session_close(struct world *w, struct sim_client *c, uint32_t session, enum line_kind how);
+void client_lost(struct world *w, struct sim_client *c);     /* it holds nothing any more */
+void client_holds_on(struct world *w, struct sim_client *c); /* until its op is over */
+void client_told(struct world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms);
+
+/* sim_resume.c */
+void resume_begin(struct world *w, struct sim_client *c);
+void resume_timer(struct world *w, struct sim_client *c);
+void resume_reply(struct world *w, struct sim_client *c, const struct message *message);
+void resume_closed(struct world *w, struct sim_client *c, uint32_t session);
+
+void fault_begin(struct world *w, const struct record *fault, uint32_t index);
+void fault_end(struct world *w, const struct record *fault);
+void rubbish_delete(const struct world *w, struct sim_master *m);
 void heal_begin(struct world *w);
 void heal_tick(struct world *w);
 

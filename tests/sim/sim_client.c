@@ -1,6 +1,7 @@
 /* Clients: each does one op of its plan after the other: think, lock, keep, end.
  *
  *     THINKING -> ASKING -> HOLDING -> ENDING -> THINKING ... DONE
+ *                              \ <-> RESUMING (sim_resume.c)
  *
  * A client believes that it holds from the arrival of +LOCKED until it sends the release,
  * hears !LOST, or the deadline that it was told has come on its clock. */
@@ -8,14 +9,14 @@
 
 #include "tests/sim/sim.h"
 
-static const struct record *client_op(const struct world *w, const struct sim_client *c)
+const struct record *client_op(const struct world *w, const struct sim_client *c)
 {
     return c->fresh ? &c->fresh_op : &w->plan->op[c->op - 1];
 }
 
 static void client_next(struct world *w, struct sim_client *c);
 
-static void client_after(struct world *w, struct sim_client *c, int64_t ms)
+void client_after(struct world *w, struct sim_client *c, int64_t ms)
 {
     c->timer++;
     queue_push(w, w->now_us + ms * 1000, ITEM_CLIENT, c->index, 0, c->timer);
@@ -23,22 +24,22 @@ static void client_after(struct world *w, struct sim_client *c, int64_t ms)
 
 /* ---- sessions ---- */
 
-static unsigned client_via(const struct world *w, const struct sim_client *c)
+unsigned client_via(const struct world *w, const struct sim_client *c)
 {
     return (c->home + (unsigned)client_op(w, c)->field[O_VIA]) % w->daemons;
 }
 
 /* Closes its end of a session: the daemon hears a FIN, or a reset. */
-static void client_close(struct world *w, struct sim_client *c, unsigned daemon, enum line_kind how)
+void session_close(struct world *w, struct sim_client *c, uint32_t session, enum line_kind how)
 {
-    uint32_t session = c->session[daemon];
-    if (session == 0)
+    if (session == 0 || w->oracle.session[session].client_gone)
         return;
-    c->session[daemon] = 0;
     w->oracle.session[session].client_gone = true;
+    if (c->old == session)
+        c->old = 0;
     for (uint32_t tok = w->oracle.session[session].toks; how == LINE_FIN && tok != 0;
          tok = w->oracle.tok[tok].session_next) {
-        if (!w->oracle.tok[tok].lease)
+        if (!w->oracle.tok[tok].lease && !w->oracle.tok[tok].moved)
             oracle_gives_up(w, c->index, tok);
     }
     uint32_t index = message_new(w);
@@ -46,8 +47,15 @@ static void client_close(struct world *w, struct sim_client *c, unsigned daemon,
     message_send(w, session, UP, index);
 }
 
-static uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemon, const struct request *what,
-                           uint32_t target, uint32_t tok)
+static void client_close(struct world *w, struct sim_client *c, unsigned daemon, enum line_kind how)
+{
+    uint32_t session = c->session[daemon];
+    c->session[daemon] = 0;
+    session_close(w, c, session, how);
+}
+
+uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemon, const struct request *what,
+                    uint32_t target, uint32_t tok)
 {
     if (!w->daemon[daemon].running)
         return 0; /* connection refused */
@@ -60,7 +68,8 @@ static uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemo
     asked->max_ms = what->max_ms;
     asked->tok = tok;
     asked->reentry = what->verb == VERB_LOCK && what->has_token;
-    asked->lease = what->hold == HOLD_LEASE;
+    asked->lease = what->verb == VERB_LOCK && what->hold == HOLD_LEASE;
+    asked->from = what->verb == VERB_RESUME ? tok : 0;
     uint32_t index = message_new(w);
     w->message[index] = (struct message){
         .kind = LINE_REQUEST, .session = session, .request = request, .target = target, .what = *what};
@@ -68,8 +77,8 @@ static uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemo
     return request;
 }
 
-static void request_begin(const struct world *w, const struct sim_client *c, struct request *what,
-                          enum verb verb, uint32_t tok)
+void client_words(const struct world *w, const struct sim_client *c, struct request *what, enum verb verb,
+                  uint32_t tok)
 {
     *what = (struct request){.verb = verb, .ttl_ms = -1, .max_ms = -1};
     what->name.len = 2;
@@ -92,11 +101,19 @@ void client_start(struct world *w, struct sim_client *c)
     client_next(w, c);
 }
 
+static int64_t client_sync_ms(const struct world *w, const int64_t *op)
+{
+    int64_t at_ms = w->now_us / 1000 + op[O_THINK];
+    return at_ms + op[O_SYNC] - at_ms % op[O_SYNC] - w->now_us / 1000;
+}
+
 static void client_next(struct world *w, struct sim_client *c)
 {
+    session_close(w, c, c->old, LINE_FIN);
     c->tok = 0;
-    c->request = 0;
-    c->acts = 0;
+    c->request = c->second = 0;
+    c->acts = c->resumes = c->tries = 0;
+    c->at = c->home;
     c->timer++;
     c->state = CLIENT_DONE;
     if (c->fresh) {
@@ -113,6 +130,8 @@ static void client_next(struct world *w, struct sim_client *c)
     }
     c->state = CLIENT_THINKING;
     client_after(w, c, client_op(w, c)->field[O_THINK]);
+    if (client_op(w, c)->field[O_SYNC] > 0) /* at the next full so many ms, with all others */
+        client_after(w, c, client_sync_ms(w, client_op(w, c)->field));
 }
 
 /* The second phase: every name once, and it must be granted. */
@@ -138,9 +157,11 @@ static void client_lock(struct world *w, struct sim_client *c)
 {
     const struct record *op = client_op(w, c);
     struct request what;
-    request_begin(w, c, &what, VERB_LOCK, 0);
+    client_words(w, c, &what, VERB_LOCK, 0);
     what.hold = op->field[O_LEASE] ? HOLD_LEASE : HOLD_SESSION;
     what.ttl_ms = op->field[O_TTL];
+    if (what.ttl_ms > w->daemon[c->home].max_ttl_ms)
+        what.ttl_ms = w->daemon[c->home].max_ttl_ms;
     what.wait_ms = op->field[O_WAIT];
     what.max_ms = what.hold == HOLD_SESSION ? op->field[O_MAX] : -1;
     c->request = client_ask(w, c, c->home, &what, 0, 0);
@@ -163,7 +184,7 @@ static void client_give_up(struct world *w, struct sim_client *c)
     struct request what;
     switch ((enum op_end)client_op(w, c)->field[O_HOW]) {
     case END_CANCEL:
-        request_begin(w, c, &what, VERB_CANCEL, 0);
+        client_words(w, c, &what, VERB_CANCEL, 0);
         what.name.len = 0;
         w->oracle.asked[c->request].cancelled = true;
         client_ask(w, c, c->home, &what, c->request, 0);
@@ -174,24 +195,37 @@ static void client_give_up(struct world *w, struct sim_client *c)
     client_next(w, c);
 }
 
+static int64_t client_acts(const int64_t *op)
+{
+    return op[O_EXTENDS] + op[O_CHECKS] + op[O_REENTER] + op[O_RESUMES];
+}
+
+static int64_t client_spread_ms(const int64_t *op)
+{
+    return op[O_KEEP] / (client_acts(op) + 1);
+}
+
 /* What it does while it holds, evenly spread over the time that it keeps the lock. */
 static void client_act(struct world *w, struct sim_client *c)
 {
     const int64_t *op = client_op(w, c)->field;
     int64_t act = c->acts++;
-    int64_t spread_ms = op[O_KEEP] / (op[O_EXTENDS] + op[O_CHECKS] + op[O_REENTER] + 1);
-    unsigned daemon = act % 2 == 1 ? client_via(w, c) : c->home;
+    int64_t spread_ms = client_spread_ms(op);
+    unsigned daemon = act % 2 == 1 ? client_via(w, c) : c->at;
     struct request what;
     if (act < op[O_EXTENDS]) {
-        request_begin(w, c, &what, VERB_EXTEND, c->tok);
+        client_words(w, c, &what, VERB_EXTEND, c->tok);
         what.ttl_ms = op[O_EXTEND_TTL];
         client_ask(w, c, daemon, &what, 0, c->tok);
     } else if (act < op[O_EXTENDS] + op[O_CHECKS]) {
-        request_begin(w, c, &what, VERB_CHECK, c->tok);
+        client_words(w, c, &what, VERB_CHECK, c->tok);
         client_ask(w, c, daemon, &what, 0, c->tok);
-    } else if (c->session[c->home] != 0) {
-        request_begin(w, c, &what, VERB_LOCK, c->tok);
-        client_ask(w, c, c->home, &what, 0, c->tok);
+    } else if (act >= client_acts(op) - op[O_RESUMES]) {
+        resume_begin(w, c);
+        return;
+    } else if (c->session[c->at] != 0) {
+        client_words(w, c, &what, VERB_LOCK, c->tok);
+        client_ask(w, c, c->at, &what, 0, c->tok);
     }
     client_after(w, c, spread_ms);
 }
@@ -201,7 +235,7 @@ static void client_unlock(struct world *w, struct sim_client *c, unsigned daemon
     struct request what;
     bool bound = c->session[daemon] != 0 && w->oracle.tok[c->tok].session == c->session[daemon];
     by_token = by_token || !bound;
-    request_begin(w, c, &what, VERB_UNLOCK, by_token ? c->tok : 0);
+    client_words(w, c, &what, VERB_UNLOCK, by_token ? c->tok : 0);
     oracle_gives_up(w, c->index, c->tok);
     c->request = client_ask(w, c, daemon, &what, 0, c->tok);
     c->state = CLIENT_ENDING;
@@ -229,12 +263,12 @@ static void client_unlock_beside(struct world *w, struct sim_client *c)
 /* Its connection goes, with all session locks on it. */
 static void client_hang_up(struct world *w, struct sim_client *c, enum line_kind how, bool dies)
 {
-    bool session = w->oracle.tok[c->tok].session == c->session[c->home] && !client_op(w, c)->field[O_LEASE];
-    if (how == LINE_FIN && session && c->session[c->home] != 0)
+    bool session = w->oracle.tok[c->tok].session == c->session[c->at] && !w->oracle.tok[c->tok].lease;
+    if (how == LINE_FIN && session && c->session[c->at] != 0)
         oracle_gives_up(w, c->index, c->tok);
     else if (dies)
         oracle_hears_lost(w, c->index, c->tok);
-    client_close(w, c, c->home, how);
+    client_close(w, c, c->at, how);
     client_next(w, c);
 }
 
@@ -242,8 +276,8 @@ static void client_end(struct world *w, struct sim_client *c)
 {
     const int64_t *op = client_op(w, c)->field;
     switch ((enum op_end)op[O_END]) {
-    case END_UNLOCK: client_unlock(w, c, c->home, false); return;
-    case END_UNLOCK_TOKEN: client_unlock(w, c, c->home, true); return;
+    case END_UNLOCK: client_unlock(w, c, c->at, false); return;
+    case END_UNLOCK_TOKEN: client_unlock(w, c, c->at, true); return;
     case END_UNLOCK_VIA: client_unlock_beside(w, c); return;
     case END_FIN: client_hang_up(w, c, LINE_FIN, false); return;
     case END_CRASH: client_hang_up(w, c, LINE_FIN, true); return;
@@ -263,13 +297,14 @@ void client_timer(struct world *w, struct sim_client *c)
     case CLIENT_THINKING: client_lock(w, c); return;
     case CLIENT_ASKING: client_give_up(w, c); return;
     case CLIENT_HOLDING:
-        if (c->acts < op[O_EXTENDS] + op[O_CHECKS] + op[O_REENTER])
+        if (c->acts < client_acts(op))
             client_act(w, c);
         else
             client_end(w, c);
         return;
+    case CLIENT_RESUMING: resume_timer(w, c); return;
     case CLIENT_ENDING: /* could not even ask: the connection's end must do */
-        client_close(w, c, c->home, LINE_FIN);
+        client_close(w, c, c->at, LINE_FIN);
         client_next(w, c);
         return;
     case CLIENT_DONE: return;
@@ -290,30 +325,38 @@ int64_t client_deadline(const struct world *w, uint32_t session, int64_t until_m
     return clock_when(clock, s->hello_sent_us + since_us - since_us / 1000);
 }
 
-static void client_told(struct world *w, struct sim_client *c, uint32_t session, uint32_t tok,
-                        int64_t until_ms)
+void client_told(struct world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms)
 {
     oracle_holds(w, c->index, tok, client_deadline(w, session, until_ms));
 }
 
+void client_lost(struct world *w, struct sim_client *c)
+{
+    client_next(w, c);
+}
+
+void client_holds_on(struct world *w, struct sim_client *c)
+{
+    c->state = CLIENT_HOLDING;
+    client_after(w, c, client_spread_ms(client_op(w, c)->field));
+}
+
 static void client_locked(struct world *w, struct sim_client *c, const struct message *message)
 {
-    const int64_t *op = client_op(w, c)->field;
     uint32_t tok = w->oracle.asked[message->request].tok;
     c->tok = tok;
-    c->state = CLIENT_HOLDING;
     client_told(w, c, message->session, tok, message->reply.until_ms);
-    client_after(w, c, op[O_KEEP] / (op[O_EXTENDS] + op[O_CHECKS] + op[O_REENTER] + 1));
+    client_holds_on(w, c);
 }
 
 static void client_unlocked(struct world *w, struct sim_client *c, const struct reply *reply)
 {
     if (reply->code == REPLY_UNLOCKED && reply->depth > 0) { /* it had taken it more than once */
-        client_unlock(w, c, c->home, false);
+        client_unlock(w, c, c->at, false);
         return;
     }
     if (reply->code != REPLY_UNLOCKED && reply->code != REPLY_NOTHELD)
-        client_close(w, c, c->home, LINE_FIN);
+        client_close(w, c, c->at, LINE_FIN);
     client_next(w, c);
 }
 
@@ -340,6 +383,7 @@ static void client_reply(struct world *w, struct sim_client *c, const struct mes
         if (reply->code == REPLY_EXTENDED || reply->code == REPLY_HELD)
             client_told(w, c, message->session, asked->tok, reply->until_ms);
         return;
+    case VERB_RESUME: resume_reply(w, c, message); return;
     case VERB_UNLOCK:
         if (mine && c->state == CLIENT_ENDING)
             client_unlocked(w, c, reply);
@@ -363,6 +407,8 @@ static void client_notice(struct world *w, struct sim_client *c, const struct me
 
 static void client_closed(struct world *w, struct sim_client *c, uint32_t session)
 {
+    if (c->old == session)
+        c->old = 0;
     for (unsigned i = 0; i < w->daemons; i++) {
         if (c->session[i] == session)
             c->session[i] = 0;
@@ -372,8 +418,15 @@ static void client_closed(struct world *w, struct sim_client *c, uint32_t sessio
         if (c->fresh)
             violation(w, 6, "c%u: its session %u was closed though all is well", c->index, session);
         if (c->state == CLIENT_ENDING)
-            client_close(w, c, c->home, LINE_FIN); /* nobody answered its release */
+            client_close(w, c, c->at, LINE_FIN); /* nobody answered its release */
         client_next(w, c);
+    }
+    resume_closed(w, c, session);
+    /* Its daemon is gone: it goes to another, where it is one that does. */
+    if (c->state == CLIENT_HOLDING && w->oracle.tok[c->tok].session == session &&
+        client_op(w, c)->field[O_RESUMES] > 0 && !w->oracle.tok[c->tok].given_up) {
+        c->acts = (unsigned)(client_acts(client_op(w, c)->field) - client_op(w, c)->field[O_RESUMES]);
+        client_after(w, c, chance_below(w->seed, c->index, (uint64_t)w->now_us, CHANCE_CLIENT, 60));
     }
 }
 

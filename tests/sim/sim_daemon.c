@@ -9,14 +9,26 @@ static const int64_t WALL_ZERO_US = INT64_C(1700000000000000);
 
 /* ---- start and end ---- */
 
+/* The last daemon may have another N or max_ttl than the others, until somebody sets it right. */
+void daemon_configure(struct world *w, struct sim_daemon *d)
+{
+    const int64_t *param = w->plan->param;
+    bool odd = d->index == w->daemons - 1 && !w->odd_over;
+    d->masters = (unsigned)(odd && param[P_ODD_MASTERS] > 0 ? param[P_ODD_MASTERS] : param[P_MASTERS]);
+    d->max_ttl_ms = odd && param[P_ODD_MAX_TTL] > 0 ? param[P_ODD_MAX_TTL] : param[P_MAX_TTL];
+    d->quorum = d->masters / 2 + 1;
+    d->full_us = (d->max_ttl_ms + (d->max_ttl_ms + 99) / 100 + 2) * 1000; /* and its drift */
+}
+
 void daemon_start(struct world *w, struct sim_daemon *d)
 {
     const int64_t *param = w->plan->param;
+    daemon_configure(w, d);
     struct coordinator_config config = {
-        .masters = w->masters,
-        .default_ttl_ms = param[P_MAX_TTL],
+        .masters = d->masters,
+        .default_ttl_ms = d->max_ttl_ms,
         .min_ttl_ms = param[P_MIN_TTL],
-        .max_ttl_ms = param[P_MAX_TTL],
+        .max_ttl_ms = d->max_ttl_ms,
         .node_timeout_ms = param[P_NODE_TIMEOUT],
         .min_validity_ms = param[P_MIN_VALIDITY],
         .retry_min_ms = param[P_RETRY_MIN],
@@ -60,7 +72,7 @@ static void tell(struct world *w, uint32_t session, enum tell_kind kind, const s
 void daemon_stop(struct world *w, struct sim_daemon *d)
 {
     trace_add(w, TRACE_DAEMON, d->index, d->incarnation, 0, 0, 0, 0, 0);
-    for (unsigned i = 0; i < w->masters; i++) {
+    for (unsigned i = 0; i < d->masters; i++) {
         if (d->node[i].conn != 0)
             link_close(w, d->node[i].conn - 1);
         d->node[i].conn = 0;
@@ -163,6 +175,8 @@ static void daemon_settle(struct world *w, struct sim_daemon *d, unsigned master
     struct master_row row;
     coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), master, &row);
     bool serves = row.state == MASTER_UP || row.state == MASTER_QUARANTINE || row.state == MASTER_SLOW;
+    if (row.state == MASTER_QUARANTINE)
+        node->quarantined_us = w->now_us;
     if (serves == node->settled)
         return;
     node->settled = serves; /* it may be refused later, and come back on the same connection */
@@ -199,7 +213,7 @@ void daemon_step(struct world *w, struct sim_daemon *d, struct core_event *event
     for (unsigned i = 0; i < actions.count; i++)
         daemon_act(w, d, &actions.list[i]);
     if (event->kind == EVENT_MASTER_VOTE || event->kind == EVENT_TIMER) {
-        for (unsigned i = 0; i < w->masters; i++)
+        for (unsigned i = 0; i < d->masters; i++)
             daemon_settle(w, d, i);
     }
     daemon_arm(w, d);
@@ -255,6 +269,18 @@ static void daemon_request(struct world *w, struct sim_daemon *d, const struct m
     daemon_step(w, d, &event);
 }
 
+/* A LOCK is given up by that; a RESUME leaves its holder what he had. */
+static void asked_undelivered(struct world *w, uint32_t request)
+{
+    const struct asked *a = &w->oracle.asked[request];
+    if (a->verb == VERB_RESUME) {
+        w->oracle.tok[a->tok].undelivered = true;
+        w->oracle.tok[a->from].moved = false;
+    } else {
+        w->oracle.tok[a->tok].given_up = true;
+    }
+}
+
 static void daemon_hears(struct world *w, struct sim_daemon *d, const struct message *message)
 {
     struct session *s = &w->oracle.session[message->session];
@@ -279,7 +305,7 @@ static void daemon_hears(struct world *w, struct sim_daemon *d, const struct mes
         session_event(w, d, session, EVENT_SESSION_RELEASE, 0);
         return;
     case LINE_UNDELIVERED:
-        w->oracle.tok[w->oracle.asked[message->request].tok].given_up = true;
+        asked_undelivered(w, message->request);
         session_event(w, d, session, EVENT_UNDELIVERED, message->request);
         /* fall through */
     case LINE_RESET:

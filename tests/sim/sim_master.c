@@ -4,9 +4,27 @@
 
 #include "tests/sim/sim.h"
 
-bool master_may_vote(const struct world *w, const struct sim_master *m)
+static const int64_t LONG_AGO_US = INT64_C(1000000000);
+
+int64_t master_young_us(const struct sim_master *m, int64_t full_us)
 {
-    return w->now_us >= m->memory_lost_until_us;
+    return m->lost_us == NEVER ? NEVER : m->lost_us + full_us;
+}
+
+static void master_loses(struct world *w, struct sim_master *m, bool unseen)
+{
+    m->losses++;
+    m->lost_us = w->now_us;
+    m->unseen = unseen;
+    for (unsigned i = 0; i < w->daemons; i++)
+        w->daemon[i].node[m->index].blind = unseen;
+    oracle_memory(w);
+}
+
+void master_forgets(struct world *w, struct sim_master *m)
+{
+    master_loses(w, m, true);
+    queue_push(w, w->now_us + ORACLE_NOTICE_US, ITEM_NOTICED, m->index, m->losses, 0);
 }
 
 void master_save(struct world *w, struct sim_master *m)
@@ -16,30 +34,34 @@ void master_save(struct world *w, struct sim_master *m)
         m->saved[m->saves++ % SNAPSHOTS] = m->store;
 }
 
-/* Empty, whole or old: what the disk had. */
-static void master_load(struct world *w, struct sim_master *m)
+void master_restore(struct sim_master *m, unsigned back)
 {
-    (void)w;
-    if (m->crash == FAULT_CRASH_KEEP)
-        return;
-    m->restored = m->restored || m->crash == FAULT_CRASH_OLD;
-    unsigned back = (unsigned)(m->crash_arg_us / 1000000);
-    if (m->crash == FAULT_CRASH_OLD && back < SNAPSHOTS && back < m->saves)
+    bool there = back < SNAPSHOTS && back < m->saves;
+    if (there)
         m->store = m->saved[(m->saves - 1 - back) % SNAPSHOTS];
     else
         memset(&m->store, 0, sizeof(m->store));
+    m->restored = m->restored || there;
+}
+
+/* Empty, whole or old: what the disk had, or the server that is there now. */
+static void master_load(struct world *w, struct sim_master *m)
+{
+    (void)w;
+    bool old = m->crash == FAULT_CRASH_OLD || m->crash == FAULT_PROMOTE;
+    if (m->crash != FAULT_CRASH_KEEP)
+        master_restore(m, old && m->crash_arg_us >= 0 ? (unsigned)(m->crash_arg_us / 1000000) : SNAPSHOTS);
 }
 
 void master_start(struct world *w, struct sim_master *m)
 {
     master_load(w, m);
     m->running = true;
-    m->started_us = w->now_us;
+    m->started_us = w->now_us - (m->crash == FAULT_PROMOTE ? LONG_AGO_US : 0);
     m->next_client = 1;
     m->scripts = false;
-    m->memory_lost_until_us = w->now_us + w->full_us;
     trace_add(w, TRACE_MASTER, m->index, m->epoch, m->crash == FAULT_CRASH_KEEP, 0, 0, 0, 0);
-    oracle_memory(w);
+    master_loses(w, m, m->crash == FAULT_PROMOTE);
 }
 
 void master_crash(struct world *w, struct sim_master *m, const struct record *fault)
@@ -51,7 +73,8 @@ void master_crash(struct world *w, struct sim_master *m, const struct record *fa
     m->crash_arg_us = fault->field[F_ARG];
     m->epoch++;
     m->hung_until_us = 0;
-    m->memory_lost_until_us = NEVER; /* until it is known when it starts again */
+    w->oracle.crashed_us = w->now_us;
+    m->lost_us = NEVER; /* until it starts again */
     for (uint32_t i = 0; i < w->conns; i++) {
         struct conn *conn = &w->conn[i];
         if (conn->master != m->index || !conn->open_master)
@@ -79,6 +102,14 @@ static void master_kill(struct world *w, struct sim_master *m, uint64_t client_i
     }
 }
 
+void master_run_id(const struct world *w, unsigned master, uint32_t epoch, char run_id[RUN_ID_HEX])
+{
+    for (unsigned i = 0; i < RUN_ID_HEX; i++) {
+        uint64_t h = chance(w->seed, master * 1000 + epoch, i, CHANCE_RUN_ID);
+        run_id[i] = "0123456789abcdef"[h & 15];
+    }
+}
+
 static void master_info(struct world *w, const struct sim_master *m, struct vote *vote)
 {
     /* Whole seconds of its own clock, as Redis counts them. */
@@ -89,10 +120,7 @@ static void master_info(struct world *w, const struct sim_master *m, struct vote
     vote->info.uptime_s = now_s - start_s;
     vote->info.replica = w->now_us < m->replica_until_us;
     vote->info.loading = w->now_us < m->error_until_us && m->error == ERROR_LOADING;
-    for (unsigned i = 0; i < RUN_ID_HEX; i++) {
-        uint64_t h = chance(w->seed, m->index * 1000 + m->epoch, i, CHANCE_RUN_ID);
-        vote->info.run_id[i] = "0123456789abcdef"[h & 15];
-    }
+    master_run_id(w, m->index, m->epoch, vote->info.run_id);
 }
 
 static bool is_script(unsigned verb)
@@ -139,7 +167,11 @@ static void master_command(struct world *w, struct sim_master *m, struct msg *ms
     const struct msg asked = *msg;
     struct vote *vote = &msg->vote;
     const struct conn *conn = &w->conn[msg->conn];
-    msg->may_vote = master_may_vote(w, m);
+    msg->ran_us = w->now_us;
+    msg->clock_ms = clock_ms(&m->clock, w->now_us);
+    msg->jumps_ms = m->jumps_ms;
+    msg->lost_us = m->lost_us;
+    msg->unseen = m->unseen;
     msg->epoch = m->epoch;
     if (msg->verb <= COMMAND_KILL && w->now_us < m->error_until_us && m->error == ERROR_BUSY) {
         *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_BUSY};

@@ -21,7 +21,11 @@ static void node_again(struct world *w, struct sim_daemon *d, unsigned master)
 void node_start(struct world *w, struct sim_daemon *d)
 {
     memset(d->node, 0, sizeof(d->node));
-    for (unsigned i = 0; i < w->masters; i++) {
+    for (unsigned i = 0; i < d->masters; i++) {
+        const struct sim_master *m = &w->master[i];
+        d->node[i].blind = m->unseen && master_young_us(m, d->full_us) > w->now_us;
+        d->node[i].from_us = LONG_BEFORE;
+        d->node[i].quarantined_us = LONG_BEFORE;
         d->node[i].dials = d->incarnation * 100000;
         node_dial(w, d, i);
     }
@@ -133,12 +137,13 @@ void node_send(struct world *w, struct sim_daemon *d, const struct action *actio
                       .tok = tok,
                       .to = moves ? oracle_tok(w, &command->to, name) : daemon_word(&command->to),
                       .ref = command->ref,
-                      .number = command->number};
+                      .number = command->number,
+                      .sent_us = w->now_us};
     if (marks)
         msg.vote.group = command->group;
     trace_add(w, TRACE_SEND, d->index, action->masters, command->verb, tok,
               marks ? (uint64_t)command->group.from_ms : command->number, msg.to, 0);
-    for (unsigned i = 0; i < w->masters; i++) {
+    for (unsigned i = 0; i < d->masters; i++) {
         if (!(action->masters >> i & 1) || d->node[i].conn == 0 || !w->conn[d->node[i].conn - 1].connected)
             continue;
         w->conn[d->node[i].conn - 1].unanswered++;
@@ -147,7 +152,7 @@ void node_send(struct world *w, struct sim_daemon *d, const struct action *actio
         link_send(w, d->node[i].conn - 1, UP, &msg);
     }
     oracle_send(w, d, action, tok);
-    for (unsigned i = 0; i < w->masters; i++) {
+    for (unsigned i = 0; i < d->masters; i++) {
         struct conn *conn = d->node[i].conn == 0 ? NULL : &w->conn[d->node[i].conn - 1];
         if (conn == NULL || conn->backlog_told || conn->unanswered <= w->plan->param[P_BACKLOG])
             continue;
@@ -178,8 +183,10 @@ static void node_voted(struct world *w, struct sim_daemon *d, const struct msg *
         struct msg load = {.kind = MSG_LOAD};
         link_send(w, msg->conn, UP, &load);
     }
-    trace_add(w, TRACE_VOTE, d->index, master, msg->verb, msg->tok,
-              msg->vote.kind == VOTE_NUMBER ? msg->vote.number : msg->number, msg->vote.kind, 0);
+    uint64_t number = msg->vote.kind == VOTE_NUMBER ? msg->vote.number : msg->number;
+    if (msg->vote.kind == VOTE_GROUP)
+        number = (uint64_t)msg->vote.group.from_ms;
+    trace_add(w, TRACE_VOTE, d->index, master, msg->verb, msg->tok, number, msg->vote.kind, 0);
     oracle_heard(w, d, msg);
     struct core_event event = {.kind = EVENT_MASTER_VOTE,
                                .master = master,
@@ -187,7 +194,9 @@ static void node_voted(struct world *w, struct sim_daemon *d, const struct msg *
                                .verb = msg->verb,
                                .ref = msg->ref,
                                .vote = msg->vote};
+    w->heard = msg;
     daemon_step(w, d, &event);
+    w->heard = NULL;
 }
 
 void node_receive(struct world *w, const struct msg *msg)

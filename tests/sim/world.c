@@ -170,7 +170,12 @@ static void world_item(struct world *w, const struct item *item)
         if (item->c == w->client[item->a].timer)
             client_timer(w, &w->client[item->a]);
         break;
-    case ITEM_FAULT: fault_begin(w, &w->plan->fault[item->b]); break;
+    case ITEM_FAULT:
+        if (item->c == 0)
+            fault_begin(w, &w->plan->fault[item->b], item->b);
+        else
+            fault_end(w, &w->plan->fault[item->b]);
+        break;
     case ITEM_MASTER_BACK:
         if (item->c == w->master[item->a].epoch && !w->master[item->a].running)
             master_start(w, &w->master[item->a]);
@@ -185,6 +190,11 @@ static void world_item(struct world *w, const struct item *item)
         queue_push(w, w->now_us + 1000000, ITEM_SNAPSHOT, 0, 0, 0);
         break;
     case ITEM_TICK: heal_tick(w); break;
+    case ITEM_ORPHANS:
+        if (w->daemon[item->a].running && w->daemon[item->a].incarnation == item->c)
+            oracle_orphans(w, &w->daemon[item->a], item->b);
+        break;
+    case ITEM_NOTICED: oracle_noticed_loss(w, &w->master[item->a], item->b); break;
     }
 }
 
@@ -202,7 +212,7 @@ static void world_clear(struct world *w)
     w->conns = w->msgs = w->msg_free = w->messages = w->message_free = 0;
     w->now_us = 0;
     w->births = w->items = 0;
-    w->healing = false;
+    w->healing = w->odd_over = false;
     w->heal_phase = 0;
     w->invariant = 0;
     w->why[0] = '\0';
@@ -237,12 +247,22 @@ static void world_begin(struct world *w)
     const int64_t *param = w->plan->param;
     world_clear(w);
     w->seed = w->plan->seed;
-    w->masters = (unsigned)param[P_MASTERS];
     w->daemons = (unsigned)param[P_DAEMONS];
     w->names = (unsigned)param[P_NAMES];
-    w->quorum = w->masters / 2 + 1;
-    /* max_ttl and its drift */
-    w->full_us = (param[P_MAX_TTL] + (param[P_MAX_TTL] + 99) / 100 + 2) * 1000;
+    w->masters = 0;
+    w->full_us = w->jump_us = 0;
+    for (unsigned i = 0; i < w->daemons; i++) {
+        struct sim_daemon *d = &w->daemon[i];
+        d->index = i;
+        daemon_configure(w, d);
+        w->masters = d->masters > w->masters ? d->masters : w->masters;
+        w->full_us = d->full_us > w->full_us ? d->full_us : w->full_us;
+    }
+    for (unsigned i = 0; i < w->plan->faults; i++) {
+        const int64_t *fault = w->plan->fault[i].field;
+        if (fault[F_KIND] == FAULT_JUMP && fault[F_ARG] < 0)
+            w->jump_us -= fault[F_ARG] * 1000;
+    }
     oracle_begin(w);
     w->trace.lines = 0;
     w->trace.hash = w->seed;
@@ -250,14 +270,21 @@ static void world_begin(struct world *w)
     for (unsigned i = 0; i < w->masters; i++) {
         struct sim_master *m = &w->master[i];
         m->started_us = -param[P_UPTIME] * 1000 - chance_below(w->seed, 200 + i, 2, CHANCE_CLOCK, 1500000);
-        m->memory_lost_until_us = m->started_us + w->full_us;
+        m->lost_us = m->started_us;
+        m->jumped_us = m->jumped_before_us = LONG_BEFORE;
         m->running = true;
         m->next_client = 1 + (uint64_t)chance_below(w->seed, 200 + i, 3, CHANCE_CLOCK, 5);
         m->epoch = 1;
     }
     queue_push(w, 0, ITEM_SNAPSHOT, 0, 0, 0);
-    for (unsigned i = 0; i < w->daemons; i++)
-        daemon_start(w, &w->daemon[i]);
+    for (unsigned i = 0; i < w->daemons; i++) {
+        struct sim_daemon *d = &w->daemon[i];
+        bool late = param[P_ODD_LATE] > 0 && i == w->daemons - 1;
+        if (late)
+            queue_push(w, param[P_ODD_LATE] * 1000, ITEM_DAEMON_BACK, i, 0, d->incarnation);
+        else
+            daemon_start(w, d);
+    }
     for (unsigned i = 0; i < w->plan->faults; i++)
         queue_push(w, w->plan->fault[i].field[F_AT], ITEM_FAULT, 0, i, 0);
     for (unsigned i = 0; i < w->plan->clients; i++) {

@@ -1,0 +1,138 @@
+/* Worlds of their own: see enum plan_class. */
+#include "tests/sim/sim.h"
+
+enum { RECONNECT_MS = 1600 /* of a back-off of up to a second, and what follows it */ };
+
+static int64_t drawn(const struct plan *plan, uint64_t what, int64_t low, int64_t high)
+{
+    return low + chance_below(plan->seed, 4, what, CHANCE_PLAN, high - low + 1);
+}
+
+static void memory(struct plan *plan, struct swarm *swarm)
+{
+    if (drawn(plan, 0, 0, 1) == 0)
+        swarm_calm(plan, swarm);
+    swarm->rate[FAULT_FLUSH] = drawn(plan, 1, 0, 1) * drawn(plan, 2, 10, 120);
+    swarm->rate[FAULT_PROMOTE] = drawn(plan, 3, 0, 1) * drawn(plan, 4, 5, 80);
+    swarm->rate[FAULT_REPLICA] = drawn(plan, 5, 0, 1) * drawn(plan, 6, 5, 80);
+    swarm->rate[FAULT_RUBBISH] = drawn(plan, 7, 0, 3) == 0 ? drawn(plan, 8, 2, 20) : 0;
+    swarm->rate[FAULT_CRASH_DAEMON] = drawn(plan, 9, 0, 1) * drawn(plan, 10, 10, 200);
+    swarm->longest_ms[FAULT_PROMOTE] = swarm->longest_ms[FAULT_RUBBISH] = 2000;
+    swarm->longest_ms[FAULT_REPLICA] = 3000;
+    swarm->longest_ms[FAULT_FLUSH] = 1;
+    swarm->longest_ms[FAULT_CRASH_DAEMON] = 2000;
+}
+
+static void clocks(struct plan *plan, struct swarm *swarm)
+{
+    if (drawn(plan, 0, 0, 1) == 0)
+        swarm_calm(plan, swarm);
+    swarm->rate[FAULT_JUMP] = drawn(plan, 1, 10, 150);
+    swarm->longest_ms[FAULT_JUMP] = 1;
+}
+
+static void rolling(struct plan *plan, struct swarm *swarm)
+{
+    swarm_calm(plan, swarm);
+    if (plan->param[P_MASTERS] < 3)
+        plan->param[P_MASTERS] = 3;
+    swarm->lease_pct = 0;
+    swarm->abandon_pct = 0;
+    swarm->long_keep_pct = 60;
+    swarm->resume_pct = 0;
+    swarm->via_pct = 0;
+}
+
+static void disagree(struct plan *plan, struct swarm *swarm)
+{
+    int64_t *p = plan->param;
+    swarm_calm(plan, swarm);
+    if (p[P_DAEMONS] < 2)
+        p[P_DAEMONS] = 2;
+    if (drawn(plan, 0, 0, 1) == 0) {
+        p[P_MASTERS] = drawn(plan, 1, 0, 1) ? 3 : 5;
+        p[P_ODD_MASTERS] = p[P_MASTERS] == 3 ? 5 : 3;
+    } else {
+        p[P_ODD_MAX_TTL] = p[P_MAX_TTL] + (drawn(plan, 1, 0, 1) ? 1 : 3000);
+    }
+    p[P_ODD_LATE] = drawn(plan, 2, 0, 2) == 0 ? 0 : drawn(plan, 3, 1000, p[P_HEAL] / 2);
+    swarm->rate[FAULT_CRASH_DAEMON] = drawn(plan, 4, 0, 1) * drawn(plan, 5, 10, 100);
+    swarm->longest_ms[FAULT_CRASH_DAEMON] = 2000;
+}
+
+static void turns(struct plan *plan, struct swarm *swarm)
+{
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    plan->param[P_DAEMONS] = drawn(plan, 0, 2, SIM_DAEMONS);
+    plan->param[P_NODE_TIMEOUT] = 50;
+    swarm->clients = drawn(plan, 1, 1, SIM_CLIENTS / SIM_DAEMONS);
+    swarm->think_ms = drawn(plan, 2, 0, 20);
+    swarm->keep_ms = drawn(plan, 3, 0, 100);
+    swarm->wait_pct = 100;
+    swarm->lease_pct = swarm->extend_pct = swarm->via_pct = swarm->resume_pct = 0;
+}
+
+static void split(struct plan *plan, struct swarm *swarm)
+{
+    turns(plan, swarm);
+    swarm->clients = 1;
+    swarm->wait_pct = 0;
+    swarm->keep_ms = 50;
+    swarm->think_ms = 1;
+    swarm->sync_ms = 1000;
+    swarm->remote_pct = 0;
+    plan->param[P_JITTER] = plan->param[P_JITTER] > 2000 ? 2000 : plan->param[P_JITTER];
+    plan->param[P_MIN_TTL] = 500;
+}
+
+void swarm_class(struct plan *plan, struct swarm *swarm, enum plan_class class)
+{
+    switch (class) {
+    case CLASS_MEMORY: memory(plan, swarm); return;
+    case CLASS_CLOCK: clocks(plan, swarm); return;
+    case CLASS_ROLLING: rolling(plan, swarm); return;
+    case CLASS_DISAGREE: disagree(plan, swarm); return;
+    case CLASS_TURNS: turns(plan, swarm); return;
+    case CLASS_SPLIT: split(plan, swarm); return;
+    default: return;
+    }
+}
+
+/* ---- what a swarm does not draw ---- */
+
+static void restart(struct plan *plan, int64_t master, int64_t at_ms, int64_t for_ms)
+{
+    if (plan->faults == PLAN_FAULTS || at_ms + for_ms >= plan->param[P_HEAL])
+        return;
+    struct record *fault = &plan->fault[plan->faults];
+    fault->id = plan->faults++;
+    fault->field[F_KIND] = FAULT_CRASH_LOSE;
+    fault->field[F_AT] = at_ms * 1000;
+    fault->field[F_FOR] = for_ms * 1000;
+    fault->field[F_TARGET] = master;
+}
+
+/* One after the other: so long apart. */
+static void restarts(struct plan *plan, int64_t apart_ms)
+{
+    const int64_t *p = plan->param;
+    int64_t masters = p[P_ODD_MASTERS] > p[P_MASTERS] ? p[P_ODD_MASTERS] : p[P_MASTERS];
+    int64_t at_ms = drawn(plan, 20, 2000, 4000);
+    for (uint64_t i = 0; at_ms < p[P_HEAL]; i++) {
+        int64_t for_ms = drawn(plan, 30 + i, 1, 300);
+        restart(plan, ((int64_t)i + drawn(plan, 21, 0, masters - 1)) % masters, at_ms, for_ms);
+        at_ms += for_ms + RECONNECT_MS + apart_ms;
+    }
+}
+
+void plan_class(struct plan *plan)
+{
+    int64_t max_ttl_ms = plan->param[P_MAX_TTL], odd_ttl_ms = plan->param[P_ODD_MAX_TTL];
+    if (odd_ttl_ms > max_ttl_ms)
+        max_ttl_ms = odd_ttl_ms;
+    if (plan->param[P_CLASS] == CLASS_ROLLING) /* a renewal: a third and a tenth of it, and what it takes */
+        restarts(plan, max_ttl_ms * 11 / 30 + 6 * plan->param[P_NODE_TIMEOUT]);
+    if (plan->param[P_CLASS] == CLASS_DISAGREE) /* no lock is there that a restarted master forgot */
+        restarts(plan, max_ttl_ms + 3000);
+}

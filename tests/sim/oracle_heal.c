@@ -1,0 +1,121 @@
+/* Healing, and which masters' "extended" count: invariants 2, 7 and 9. */
+#include "tests/sim/oracle.h"
+#include "tests/sim/sim.h"
+
+/* Clocks in ms, that differ while a TTL lasts; and how long ago TIME may have been asked. */
+enum { HEAL_SLACK_US = 15000, HEAL_CLOCK_US = 4000000 };
+
+static uint16_t bit(unsigned i)
+{
+    return (uint16_t)(1u << i);
+}
+
+/* It acknowledged the key, remembers that as far as the daemon can know, and the key cannot
+ * be over: if it is gone there, somebody released it. */
+static bool has_acknowledged(const struct world *w, const struct sim_daemon *d, unsigned master,
+                             const struct tok *t)
+{
+    const struct tok_master *at = &t->at[master];
+    return at->acked_us != 0 && at->acked_lost_us == w->master[master].lost_us &&
+           d->node[master].quarantined_us < at->acked_us && w->now_us < at->acked_ends_us - HEAL_SLACK_US;
+}
+
+void oracle_sends_heal(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
+{
+    const struct tok *t = &w->oracle.tok[tok];
+    if (!oracle_is_ours(t, d))
+        violation(w, 7, "d%u heals T%u of n%u, which is not its lock", d->index, tok, t->name);
+    if (t->released || t->moved)
+        violation(w, 7, "d%u heals T%u of n%u, which it released at %.6f", d->index, tok, t->name,
+                  (double)t->released_us / 1e6);
+    if (t->told_ms != 0 && clock_ms(&d->clock, w->now_us) >= t->told_ms)
+        violation(w, 7, "d%u heals T%u of n%u, whose time is over", d->index, tok, t->name);
+    for (unsigned i = 0; i < d->masters; i++) {
+        if ((action->masters & bit(i)) && has_acknowledged(w, d, i, t))
+            violation(w, 7, "d%u heals T%u of n%u on m%u, which acknowledged it at %.6f", d->index, tok,
+                      t->name, i, (double)t->at[i].acked_us / 1e6);
+    }
+}
+
+/* Whatever the heal was held up by: not beyond what its holder was told. */
+void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *msg, const struct vote *vote)
+{
+    const struct tok *t = &w->oracle.tok[msg->tok];
+    const struct store_key *key = &m->store.key[msg->name];
+    const struct sim_daemon *d = &w->daemon[t->daemon];
+    if (vote->kind != VOTE_YES || w->now_us < m->jumped_us + HEAL_CLOCK_US || !t->granted)
+        return;
+    int64_t ends_us = clock_when(&m->clock, key->expires_ms * 1000);
+    int64_t told_us = clock_when(&d->clock, t->told_ms * 1000);
+    if (ends_us > told_us + HEAL_SLACK_US && ends_us > w->now_us)
+        violation(w, 7, "m%u is healed of T%u's key of n%u until %.6f, but its holder was told %.6f",
+                  m->index, msg->tok, msg->name, (double)ends_us / 1e6, (double)told_us / 1e6);
+}
+
+static void acknowledge(struct tok_master *at, const struct msg *msg, int64_t now_us)
+{
+    bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND;
+    int64_t ends_us = ttl ? msg->sent_us + (int64_t)msg->number * 1000 : now_us;
+    if (at->acked_lost_us != msg->lost_us || at->acked_ends_us < ends_us)
+        at->acked_ends_us = ends_us;
+    at->acked_us = now_us;
+    at->acked_lost_us = msg->lost_us;
+}
+
+static struct extending *extending_of(struct world *w, const struct sim_daemon *d, const struct msg *msg)
+{
+    struct oracle *o = &w->oracle;
+    struct extending *ring = o->extending[d->index];
+    for (unsigned i = 1; i <= ORACLE_EXTENDS; i++) {
+        struct extending *e = &ring[(o->extending_next[d->index] - i) % ORACLE_EXTENDS];
+        if (e->ref == msg->ref && e->tok == msg->tok)
+            return e;
+    }
+    struct extending *e = &ring[o->extending_next[d->index]++ % ORACLE_EXTENDS];
+    *e = (struct extending){.ref = msg->ref, .tok = msg->tok};
+    return e;
+}
+
+void oracle_heard_extend(struct world *w, struct sim_daemon *d, const struct msg *msg)
+{
+    unsigned master = w->conn[msg->conn].master;
+    struct tok *t = &w->oracle.tok[msg->tok];
+    struct tok_master *at = &t->at[master];
+    bool yes = msg->vote.kind == VOTE_YES || (msg->verb == COMMAND_EXTEND && msg->vote.kind == VOTE_NUMBER);
+    bool takes = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_HEAL;
+    if (!yes || !takes || !oracle_is_ours(t, d))
+        return;
+    acknowledge(at, msg, w->now_us);
+    if (msg->verb == COMMAND_HEAL)
+        at->confirmed_lost_us = msg->lost_us;
+    if (msg->verb != COMMAND_EXTEND)
+        return;
+    struct extending *e = extending_of(w, d, msg);
+    e->yes |= bit(master);
+    bool confirmed = at->confirmed_lost_us == msg->lost_us ||
+                     (at->confirmed_lost_us != 0 && oracle_is_blind(w, d, msg)); /* in the memory before */
+    if (confirmed || oracle_may_vote(w, d, msg))
+        e->counts |= bit(master);
+    if (e->told) /* Q said so without it */
+        at->confirmed_lost_us = msg->lost_us;
+}
+
+/* Q masters that count must have said so. Once they have, those of the same round that did not count do
+ * so from the next on. */
+void oracle_told_extended(struct world *w, struct sim_daemon *d, uint32_t tok)
+{
+    struct tok *t = &w->oracle.tok[tok];
+    const struct msg *heard = w->heard;
+    if (heard == NULL || heard->verb != COMMAND_EXTEND || heard->tok != tok || !oracle_is_ours(t, d))
+        return;
+    struct extending *e = extending_of(w, d, heard);
+    unsigned count = (unsigned)__builtin_popcount(e->counts);
+    if (count < d->quorum)
+        violation(w, 9, "d%u says that T%u of n%u is extended, but only %u masters that count said so",
+                  d->index, tok, t->name, count);
+    e->told = true;
+    for (unsigned i = 0; i < d->masters; i++) {
+        if (e->yes & bit(i))
+            t->at[i].confirmed_lost_us = t->at[i].acked_lost_us;
+    }
+}

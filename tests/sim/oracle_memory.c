@@ -1,0 +1,121 @@
+/* Which masters' votes a daemon may count: invariant 9.
+ *
+ * In truth a master may vote when its memory is older than any lock that it may have
+ * forgotten. A restart shows (a new run_id, a short uptime), so that a vote before that is
+ * always a violation. What does not show by itself (FLUSHALL, a replica's data, a jump of the
+ * clock) a daemon is excused from until it has heard an answer that tells of it: it is blind.
+ * Where a marker told it to keep the master out, it must, whatever the truth is. */
+#include <string.h>
+
+#include "tests/sim/oracle.h"
+#include "tests/sim/sim.h"
+
+/* TIME is in ms, and clocks differ while a quarantine lasts. */
+enum { FROM_SLACK_US = 10000, JUMP_SEEN_US = 60000 };
+
+static struct sim_node *node_of(const struct world *w, struct sim_daemon *d, const struct msg *msg)
+{
+    return &d->node[w->conn[msg->conn].master];
+}
+
+bool oracle_is_blind(const struct world *w, const struct sim_daemon *d, const struct msg *msg)
+{
+    return msg->unseen && msg->ran_us < msg->lost_us + d->full_us && d->node[w->conn[msg->conn].master].blind;
+}
+
+bool oracle_may_vote(const struct world *w, const struct sim_daemon *d, const struct msg *msg)
+{
+    const struct sim_node *node = &d->node[w->conn[msg->conn].master];
+    if (msg->ran_us < node->from_us - FROM_SLACK_US)
+        return false;
+    return msg->ran_us >= msg->lost_us + d->full_us || oracle_is_blind(w, d, msg);
+}
+
+static bool heard_time(const struct world *w, struct sim_node *node, const struct msg *msg)
+{
+    int64_t rtt_us = w->now_us - msg->sent_us;
+    int64_t jumped_us = (msg->jumps_ms - node->time_jumps_ms) * 1000;
+    bool same = node->time_rtt_us > 0 && node->time_epoch == msg->epoch;
+    bool seen = same && jumped_us > JUMP_SEEN_US + rtt_us + node->time_rtt_us;
+    node->time_rtt_us = rtt_us;
+    node->time_jumps_ms = msg->jumps_ms;
+    node->time_epoch = msg->epoch;
+    return seen;
+}
+
+/* The marker says since when it may vote, or is of another run. */
+static bool heard_group(const struct world *w, const struct sim_daemon *d, const struct sim_master *m,
+                        struct sim_node *node, const struct msg *msg)
+{
+    const struct group *group = &msg->vote.group;
+    char run_id[RUN_ID_HEX];
+    int64_t ahead_us = (group->from_ms - msg->clock_ms) * 1000;
+    master_run_id(w, m->index, msg->epoch, run_id);
+    node->read_group = true;
+    if (memcmp(run_id, group->run_id, RUN_ID_HEX) != 0)
+        return true;
+    if (ahead_us <= 0 || m->set_back)
+        return false; /* (once its clock was set back, a time that is over lies ahead again) */
+    if (ahead_us > d->full_us)
+        ahead_us = d->full_us;
+    if (node->from_us < msg->ran_us + ahead_us)
+        node->from_us = msg->ran_us + ahead_us;
+    return msg->ran_us + ahead_us >= m->lost_us + d->full_us - FROM_SLACK_US; /* not that of a doubt before */
+}
+
+void oracle_learns(struct world *w, struct sim_daemon *d, const struct msg *msg)
+{
+    const struct sim_master *m = &w->master[w->conn[msg->conn].master];
+    struct sim_node *node = node_of(w, d, msg);
+    const struct vote *vote = &msg->vote;
+    bool asks = msg->verb == COMMAND_GROUP || msg->verb == COMMAND_PROBE;
+    bool learns = vote->kind == VOTE_ERROR && vote->error == ERROR_READONLY;
+    if (vote->kind == VOTE_INFO)
+        learns = vote->info.replica; /* (another run_id alone: the marker may be of that run already) */
+    else if (vote->kind == VOTE_GROUP)
+        learns = heard_group(w, d, m, node, msg);
+    else if (asks && vote->kind == VOTE_NO)
+        learns = node->read_group;
+    else if (msg->verb == COMMAND_TIME && vote->kind == VOTE_NUMBER)
+        learns = heard_time(w, node, msg);
+    else if ((msg->verb == COMMAND_GROUP_SET || msg->verb == COMMAND_GROUP_NEW) && vote->kind == VOTE_YES)
+        node->read_group = true;
+    if (learns && msg->epoch == m->epoch && msg->ran_us >= m->lost_us)
+        node->blind = false;
+}
+
+/* Connected all the while, awake, and nothing else wrong with the link or the master. */
+static bool could_notice(const struct world *w, const struct sim_daemon *d, const struct sim_master *m)
+{
+    const struct sim_node *node = &d->node[m->index];
+    const struct link *link = &w->link[d->index][m->index];
+    if (!d->running || d->draining || m->index >= d->masters || node->conn == 0 || !node->settled)
+        return false;
+    const struct conn *conn = &w->conn[node->conn - 1];
+    bool troubled = m->hung_until_us > m->lost_us || m->error_until_us > m->lost_us ||
+                    m->replica_until_us > m->lost_us || d->paused_until_us > m->lost_us;
+    for (int way = UP; way <= DOWN; way++)
+        troubled |= link->cut_until_us[way] > m->lost_us || link->slow_until_us[way] > m->lost_us;
+    return !troubled && w->plan->param[P_TAIL_PPM] == 0 && conn->born_us < m->lost_us - 2000000;
+}
+
+void oracle_noticed_loss(struct world *w, const struct sim_master *m, uint32_t loss)
+{
+    bool jumped = m->jumped_us >= m->lost_us;
+    if (loss != m->losses || !m->running || m->replica_until_us > m->lost_us)
+        return;
+    if (jumped && (m->jumped_us != m->lost_us || m->jumped_ms * 1000 < 4 * JUMP_SEEN_US))
+        return; /* too short, or it was set back since ... */
+    if (jumped && m->jumped_before_us > m->lost_us - ORACLE_NOTICE_US)
+        return; /* ... or shortly before */
+    for (unsigned i = 0; i < w->daemons; i++) {
+        struct sim_daemon *d = &w->daemon[i];
+        if (!could_notice(w, d, m))
+            continue;
+        struct master_row row;
+        coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), m->index, &row);
+        if (row.state == MASTER_UP)
+            violation(w, 9, "d%u did not notice within %.1f s that m%u %s", i, ORACLE_NOTICE_US / 1e6,
+                      m->index, jumped ? "had its clock set forward" : "was flushed");
+    }
+}

@@ -1,0 +1,110 @@
+/* RESUME: invariants 2, 7, 8 and 9 of tokens that are moved, and set back.
+ *
+ *     T --move--> N --granted--> T has moved: N is the lock now
+ *                  \--failed---> N is set back to T, on all masters that it was sent to
+ *
+ * All tokens of a family belong to one holder: any of their keys keeps others out. */
+#include "tests/sim/oracle.h"
+#include "tests/sim/sim.h"
+
+static uint16_t bit(unsigned i)
+{
+    return (uint16_t)(1u << i);
+}
+
+uint32_t oracle_family(const struct world *w, uint32_t tok)
+{
+    uint32_t root = w->oracle.tok[tok].root;
+    return root != 0 ? root : tok;
+}
+
+static void moves_on(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok,
+                     uint32_t to)
+{
+    struct tok *t = &w->oracle.tok[to];
+    if (t->granted || t->released || (t->parent != 0 && t->parent != tok))
+        violation(w, 6, "d%u moves T%u to T%u, which is not new", d->index, tok, to);
+    t->parent = tok;
+    t->root = oracle_family(w, tok);
+    t->daemon = (uint8_t)d->index;
+    t->incarnation = d->incarnation;
+    for (unsigned i = 0; i < d->masters; i++) {
+        if (!(action->masters & bit(i)) || d->node[i].conn == 0)
+            continue;
+        t->sent |= bit(i);
+        t->at[i].conn = d->node[i].conn;
+    }
+}
+
+void oracle_sends_move(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
+{
+    uint32_t to = oracle_tok(w, &action->u.command.to, w->oracle.tok[tok].name);
+    const struct tok *t = &w->oracle.tok[tok];
+    if (t->parent != to) {
+        moves_on(w, d, action, tok, to);
+        return;
+    }
+    if (t->granted && !t->given_up && !t->undelivered)
+        violation(w, 2, "d%u sets T%u of n%u back, which was granted and which nobody gave up", d->index, tok,
+                  t->name);
+    oracle_gives_back(w, d, tok);
+}
+
+void oracle_ran_move(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+                     const struct vote *vote)
+{
+    struct tok *t = &w->oracle.tok[msg->tok];
+    bool back = t->parent == msg->to;
+    if (back && (vote->kind == VOTE_NOT_RUN || vote->kind == VOTE_ERROR))
+        t->blocked |= bit(m->index);
+    else if (back)
+        t->ran |= bit(m->index);
+    if (vote->kind != VOTE_YES)
+        return;
+    if (before != msg->tok)
+        violation(w, 8, "a move of T%u takes T%u's key of n%u on m%u", msg->tok, before, msg->name, m->index);
+    if (back) /* it may have been released in the meantime: it is there for a TTL more */
+        w->oracle.tok[msg->to].blocked |= bit(m->index);
+    oracle_covers(w, msg->name);
+}
+
+void oracle_resumed(struct world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
+{
+    struct oracle *o = &w->oracle;
+    struct asked *a = &o->asked[request];
+    uint32_t tok = oracle_tok(w, &reply->token, a->name);
+    struct tok *from = &o->tok[a->from];
+    if (tok == a->from || o->tok[tok].parent != a->from)
+        violation(w, 6, "d%u answers a RESUME of T%u with T%u, which it was not moved to", d->index, a->from,
+                  tok);
+    if (o->tok[tok].released)
+        violation(w, 2, "d%u grants T%u of n%u, which it has set back", d->index, tok, a->name);
+    from->moved = true;
+    if (oracle_is_ours(from, d))
+        from->forgotten = true;
+}
+
+/* A RESUME of tok has failed: what was moved for it must be on its way back by now, where there is a way. */
+void oracle_orphans(struct world *w, struct sim_daemon *d, uint32_t tok)
+{
+    const struct oracle *o = &w->oracle;
+    unsigned orphans = 0, asking = 0;
+    uint32_t last = 0;
+    for (uint32_t i = tok + 1; i < o->toks; i++) {
+        const struct tok *t = &o->tok[i];
+        bool reachable = false;
+        if (t->parent != tok || !oracle_is_ours(t, d) || t->granted || t->released)
+            continue;
+        for (unsigned m = 0; m < d->masters; m++)
+            reachable |= (t->sent & bit(m)) != 0 && d->node[m].conn == t->at[m].conn && d->node[m].settled;
+        orphans += reachable;
+        last = i;
+    }
+    for (uint32_t i = 1; i < o->asks && orphans > 0; i++) {
+        const struct asked *a = &o->asked[i];
+        asking += a->verb == VERB_RESUME && a->from == tok && !a->answered && a->daemon == d->index &&
+                  a->incarnation == d->incarnation;
+    }
+    if (orphans > asking)
+        violation(w, 7, "a RESUME of T%u failed in d%u, but T%u is not set back", tok, d->index, last);
+}

@@ -1,0 +1,169 @@
+/* A client that takes its lock to another connection: at the same daemon or another one, with the
+ * old connection open, closed or broken, and again where no answer came.
+ *
+ *     HOLDING -> RESUMING --+LOCKED-------------------------> HOLDING, by the new token
+ *                 |  ^  \--NOTHELD, all answered-------------> lost
+ *                 v  |
+ *               tries again, until it goes on by the old token
+ *
+ * It believes by the old token until the new one is there, since both are its own; but not once it has
+ * closed a connection whose FIN gives one of them back. */
+#include "tests/sim/sim.h"
+
+enum { RESUME_TRIES = 4, RESUME_SECOND_MS = 3, RESUME_PATIENCE = 3 /* x max_ttl */ };
+
+static enum resume_how how(const struct world *w, const struct sim_client *c)
+{
+    return c->tries > 1 ? RESUME_THEN_FIN : (enum resume_how)client_op(w, c)->field[O_RESUME_HOW];
+}
+
+/* On a connection of its own. */
+static uint32_t resume_ask(struct world *w, struct sim_client *c, unsigned daemon)
+{
+    struct request what;
+    uint32_t bound = w->oracle.tok[c->tok].session;
+    if (c->session[daemon] == bound && bound != 0) {
+        c->old = bound;
+        c->session[daemon] = 0;
+    }
+    client_words(w, c, &what, VERB_RESUME, c->tok);
+    if (client_op(w, c)->field[O_EXTEND_TTL] > 0)
+        what.ttl_ms = client_op(w, c)->field[O_EXTEND_TTL];
+    if (what.ttl_ms > w->daemon[daemon].max_ttl_ms)
+        what.ttl_ms = -1;
+    uint32_t request = client_ask(w, c, daemon, &what, 0, c->tok);
+    if (request != 0 && how(w, c) == RESUME_UNDELIVERED)
+        w->oracle.asked[request].undelivered = true;
+    return request;
+}
+
+/* What it was bound to before it is bound to the new one. */
+static void leave_old(struct world *w, struct sim_client *c, enum line_kind line)
+{
+    uint32_t session = w->oracle.tok[c->tok].session;
+    for (unsigned i = 0; i < w->daemons; i++) {
+        if (c->session[i] == session)
+            c->session[i] = 0;
+    }
+    if (session != 0 && w->oracle.session[session].client == c->index)
+        session_close(w, c, session, line);
+}
+
+static void resume_try(struct world *w, struct sim_client *c)
+{
+    unsigned daemon = (client_via(w, c) + c->tries) % w->daemons;
+    c->tries++;
+    if (how(w, c) == RESUME_AFTER_RESET)
+        leave_old(w, c, LINE_RESET);
+    c->request = resume_ask(w, c, daemon);
+    c->second = 0;
+    if (how(w, c) == RESUME_TWICE && w->daemons > 1)
+        c->second = resume_ask(w, c, (daemon + 1) % w->daemons);
+    if (how(w, c) == RESUME_AND_FIN)
+        leave_old(w, c, LINE_FIN);
+    int64_t patience_ms = RESUME_PATIENCE * w->plan->param[P_MAX_TTL];
+    bool leaves = how(w, c) == RESUME_AND_LEAVE && c->request != 0;
+    client_after(w, c, leaves ? RESUME_SECOND_MS : c->request + c->second == 0 ? 100 : patience_ms);
+}
+
+void resume_begin(struct world *w, struct sim_client *c)
+{
+    c->state = CLIENT_RESUMING;
+    c->tries = 0;
+    c->resumes++;
+    resume_try(w, c);
+}
+
+static void forget_requests(struct world *w, struct sim_client *c, enum line_kind line)
+{
+    const uint32_t asked[] = {c->request, c->second};
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t session = asked[i] == 0 ? 0 : w->oracle.asked[asked[i]].session;
+        for (unsigned d = 0; d < w->daemons; d++) {
+            if (session != 0 && c->session[d] == session)
+                c->session[d] = 0;
+        }
+        session_close(w, c, session, line);
+    }
+    c->request = c->second = 0;
+}
+
+/* Nobody answered yet, or it is to try again. */
+void resume_timer(struct world *w, struct sim_client *c)
+{
+    if (how(w, c) == RESUME_AND_LEAVE && c->request != 0) {
+        forget_requests(w, c, LINE_RESET);
+        client_after(w, c, 1 + w->plan->param[P_NODE_TIMEOUT]);
+        return;
+    }
+    if (c->request + c->second != 0) { /* for so long that all is over in any case */
+        oracle_gives_up(w, c->index, c->tok);
+        forget_requests(w, c, LINE_FIN);
+        client_lost(w, c);
+    } else if (c->tries < RESUME_TRIES) {
+        resume_try(w, c);
+    } else {
+        client_holds_on(w, c);
+    }
+}
+
+static void resumed(struct world *w, struct sim_client *c, const struct message *message)
+{
+    uint32_t old = w->oracle.tok[c->tok].session;
+    c->tok = w->oracle.asked[message->request].tok;
+    c->at = w->oracle.session[message->session].daemon;
+    client_told(w, c, message->session, c->tok, message->reply.until_ms);
+    for (unsigned i = 0; i < w->daemons; i++) {
+        if (c->session[i] == old && old != message->session)
+            c->session[i] = 0;
+    }
+    if (old != message->session && w->oracle.session[old].client == c->index)
+        session_close(w, c, old, LINE_FIN);
+    client_holds_on(w, c);
+}
+
+static void refused(struct world *w, struct sim_client *c, bool gone)
+{
+    if (c->request + c->second != 0)
+        return; /* the other one may tell */
+    if (gone) {
+        oracle_hears_lost(w, c->index, c->tok);
+        client_lost(w, c);
+        return;
+    }
+    client_after(w, c, 20 + chance_below(w->seed, c->index, (uint64_t)w->now_us, CHANCE_CLIENT, 200));
+}
+
+void resume_reply(struct world *w, struct sim_client *c, const struct message *message)
+{
+    enum reply_code code = message->reply.code;
+    bool mine = message->request == c->request || message->request == c->second;
+    if (c->state != CLIENT_RESUMING || !mine) {
+        /* The second of two that came in late: what it grants is its holder's, who has gone on. */
+        if (code == REPLY_LOCKED)
+            session_close(w, c, message->session, LINE_FIN);
+        return;
+    }
+    if (message->request == c->request)
+        c->request = 0;
+    else
+        c->second = 0;
+    if (code == REPLY_LOCKED)
+        resumed(w, c, message);
+    else
+        refused(w, c, code == REPLY_NOTHELD);
+}
+
+/* Its daemon is gone, or broke the connection: what became of the RESUME is not known. */
+void resume_closed(struct world *w, struct sim_client *c, uint32_t session)
+{
+    if (c->state != CLIENT_RESUMING)
+        return;
+    if (c->request != 0 && w->oracle.asked[c->request].session == session)
+        c->request = 0;
+    else if (c->second != 0 && w->oracle.asked[c->second].session == session)
+        c->second = 0;
+    else
+        return;
+    refused(w, c, false);
+}
