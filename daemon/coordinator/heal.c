@@ -11,6 +11,7 @@
  * quorum without it. Else a dead token that came back from an old snapshot would count. */
 #include "daemon/coordinator/heal.h"
 
+#include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
 
 enum { CLOCK_AGE_MS = 3000 /* a master's TIME is good for so long */ };
@@ -144,6 +145,8 @@ void heal_done(struct coordinator *c, struct lease *lease, unsigned master, cons
 {
     refresh(c, lease);
     lease->healing = masters_without(lease->healing, masters_bit(master));
+    if (vote->kind == VOTE_NO)
+        lease_renew_soon(c, lease);
     if (vote->kind != VOTE_YES)
         return;
     acknowledge(lease, master, lease->healed_ms);

@@ -275,6 +275,18 @@ void lease_not_renewed(struct coordinator *c, struct lease *lease)
     renew_soon(c, lease);
 }
 
+void lease_renew_soon(struct coordinator *c, struct lease *lease)
+{
+    int64_t planned_ms = lease->renew_ms;
+    if (!lease_is_kept(lease) || lease->renewal != NULL || planned_ms == INT64_MAX)
+        return;
+    renew_soon(c, lease);
+    if (planned_ms >= lease->renew_ms)
+        return;
+    lease->renew_ms = planned_ms;
+    rearm(c, lease);
+}
+
 void lease_timer(struct coordinator *c, struct lease *lease)
 {
     if (c->now_ms >= lease->until_ms) {
