@@ -103,7 +103,8 @@ static uint32_t notes_of_resumes(const struct coordinator *c)
     uint32_t notes = 0;
     for (struct flight *flight = c->rounds_live.first; flight != NULL; flight = flight->next) {
         const struct round *round = FLIGHT_OWNER(round, flight);
-        notes += round->purpose == ROUND_RESUME && round->phase != ROUND_DECIDED && round->resume.note != NULL;
+        notes +=
+            round->purpose == ROUND_RESUME && round->phase != ROUND_DECIDED && round->resume.note != NULL;
     }
     return notes;
 }
@@ -152,13 +153,14 @@ static void check_rounds(const struct coordinator *c, uint32_t *asking)
 }
 
 static void check_release_list(const struct coordinator *c, const struct flights *list, bool lingers,
-                               uint32_t *used, uint32_t *asking)
+                               uint32_t *used, uint32_t *asking, uint32_t *setting_back)
 {
     const struct flight *prev = NULL;
     for (struct flight *flight = list->first; flight != NULL; flight = flight->next) {
         const struct release *release = FLIGHT_OWNER(release, flight);
         ++*used;
         *asking += !release->answered;
+        *setting_back += release->sets_back;
         assert(pool_find(&c->releases, release->id) == release && flight->prev == prev);
         assert(release->lingers == lingers);
         assert(!lingers || (release->answered && release->resource == NULL));
@@ -184,14 +186,14 @@ static void check_masters(const struct coordinator *c)
 
 void coordinator_check(const struct coordinator *c)
 {
-    uint32_t asking = 0, releases = 0;
+    uint32_t asking = 0, releases = 0, setting_back = 0;
     heap_check(&c->deadlines);
     check_resources(c);
     check_sessions(c);
     check_leases(c);
     check_rounds(c, &asking);
-    check_release_list(c, &c->releases_live, false, &releases, &asking);
-    check_release_list(c, &c->releases_owed, true, &releases, &asking);
-    assert(releases == c->releases.used && asking == c->asking);
+    check_release_list(c, &c->releases_live, false, &releases, &asking, &setting_back);
+    check_release_list(c, &c->releases_owed, true, &releases, &asking, &setting_back);
+    assert(releases == c->releases.used && asking == c->asking && setting_back == c->setting_back);
     check_masters(c);
 }

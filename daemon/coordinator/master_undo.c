@@ -7,9 +7,12 @@ enum {
     UNDO_SEND = 8,   /* releases sent in one step */
 };
 
+/* In two sweeps, if something is to be set back: a token that becomes the one before again may be one that was given
+ * back since. */
 void undo_begin(struct coordinator *c, struct master *m)
 {
     m->undoing = true;
+    m->undo_sets_back = c->setting_back != 0;
     m->undo_cursor = 0;
     m->undo_again_ms = INT64_MAX;
     m->undo_sent = m->sent;
@@ -21,8 +24,13 @@ void undo_step(struct coordinator *c, struct master *m)
     unsigned sent = 0;
     for (unsigned i = 0; i < UNDO_SCAN && m->undo_cursor < c->releases.fresh && sent < UNDO_SEND; i++) {
         struct release *release = pool_at(&c->releases, m->undo_cursor++);
-        if (release != NULL && release_again(c, release, m->index))
+        bool its_turn = release != NULL && (release->sets_back || !m->undo_sets_back);
+        if (its_turn && release_again(c, release, m->index))
             sent++;
+    }
+    if (m->undo_sets_back && m->undo_cursor >= c->releases.fresh) {
+        m->undo_sets_back = false;
+        m->undo_cursor = 0;
     }
     if (sent == 0)
         return;

@@ -15,6 +15,7 @@ static struct flights *list_of(struct coordinator *c, const struct release *rele
 static void release_free(struct coordinator *c, struct release *release)
 {
     assert(release->answered && release->resource == NULL);
+    c->setting_back -= release->sets_back;
     flight_remove(list_of(c, release), &release->flight);
     heap_remove(&c->deadlines, &release->item);
     pool_give(&c->releases, release);
@@ -194,6 +195,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->sets_back = order->back != NULL && !mutant(MUTANT_RESUME_RELEASES);
     if (release->sets_back)
         release->to = *order->back;
+    c->setting_back += release->sets_back;
     release->ttl_ms = order->ttl_ms;
     release->owed = order->may;
     release->bound = order->bound;

@@ -302,6 +302,7 @@ struct master {
     int64_t fenced_ms;     /* nothing sent before on earlier connections can run after this */
     int64_t undo_again_ms; /* refused releases are tried again then; INT64_MAX: none */
     bool undoing;          /* a pass over its undo list is under way ... */
+    bool undo_sets_back;   /* ... so far only of what is to be set back ... */
     uint32_t undo_cursor;  /* ... and has come to this slot */
     uint64_t undo_sent;    /* it is answered when heard reaches this */
 };
@@ -322,6 +323,7 @@ struct coordinator {
     struct flights rounds_live;
     struct flights releases_live; /* not answered, and not late */
     struct flights releases_owed; /* in order of age; they have no time-out */
+    uint32_t setting_back;        /* of both: those that set back */
 
     struct master masters[MASTERS];
     masters_t voters;    /* MASTER_UP */

@@ -415,6 +415,34 @@ START_TEST(unlocked_meanwhile_by_a_token_that_is_unknown_here)
 }
 END_TEST
 
+/* The master has to hear of both, in this order: else the token would be there again. */
+START_TEST(set_back_before_it_is_given_back)
+{
+    start(1);
+    grant(1, "LOCK a");
+    grant(1, "LOCK b");
+    grant(1, "LOCK job");
+    ask(1, "UNLOCK a");
+    ask(1, "UNLOCK b");
+    vote("0", "RELEASE YES, RELEASE YES"); /* the entries that are used next are those, the last one first */
+    ask(2, "RESUME job token=T3");
+    forget();
+    lose(0);
+    work();
+    EXPECT("s2 #6 -NOQUORUM job *");
+    ask(1, "UNLOCK job");
+    EXPECT("s1 #7 +UNLOCKED job confirmed=0/1");
+    EXPECT_MASTER(0, "down undo=2");
+    dial(0);
+    shake(0);
+    vote("0", "KILL 1");
+    work();
+    EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL *", "m0 MOVE job T4 T3", "m0 RELEASE job T3");
+    vote("0", "MOVE YES, RELEASE YES");
+    nothing_is_left();
+}
+END_TEST
+
 /* Success wins, also where its answer is not delivered: then nobody holds either token. */
 START_TEST(unlocked_meanwhile_and_the_answer_not_written)
 {
@@ -614,6 +642,7 @@ int main(void)
                                   unlocked_meanwhile_and_not_granted,
                                   the_client_closed_meanwhile,
                                   unlocked_meanwhile_by_a_token_that_is_unknown_here,
+                                  set_back_before_it_is_given_back,
                                   unlocked_meanwhile_and_the_answer_not_written,
                                   two_at_once_here,
                                   two_at_once_through_two_daemons,
