@@ -72,6 +72,8 @@ void cluster_start_skewed(struct cluster *cluster, unsigned count, enum transpor
 void cluster_trust(const struct cluster *cluster, int64_t max_ttl_ms);
 void server_kill(struct server *server);
 void server_start(struct server *server); /* again: where it was, from its dump if there is one */
+/* The same, with so long a pause at each key of its dump, answering after each KiB of it; not waited for. */
+void server_start_loading(struct server *server, unsigned key_us);
 void server_stop(struct server *server);  /* SIGSTOP, and sure that it stands */
 void server_cont(struct server *server);
 

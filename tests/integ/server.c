@@ -151,18 +151,24 @@ static void skew_make(struct server *server)
     close(fd);
 }
 
-static void server_launch(struct server *server)
+static void server_launch_with(struct server *server, const char *const more[4])
 {
     char port[8], log[PATH];
     snprintf(port, sizeof port, "%u", server->port);
     snprintf(log, sizeof log, "%s/log", server->folder);
     const char *argv[] = {"redis-server", "--port",     port,           "--bind", "127.0.0.1", "--unixsocket",
                           server->path,   "--dir",      server->folder, "--save", "",          "--appendonly",
-                          "no",           "--loglevel", "warning",      NULL};
+                          "no",           "--loglevel", "warning",      more[0],  more[1],     more[2],
+                          more[3],        NULL};
     if (server->skew_us)
         skew_preload(server);
     server->pid = program_start(argv, log);
     unsetenv("LD_PRELOAD");
+}
+
+static void server_launch(struct server *server)
+{
+    server_launch_with(server, (const char *const[4]){NULL});
 }
 
 static void server_answers_ping(struct server *server)
@@ -228,6 +234,14 @@ void server_start(struct server *server)
 {
     server_launch(server);
     server_answers_ping(server);
+}
+
+void server_start_loading(struct server *server, unsigned key_us)
+{
+    char delay[16];
+    snprintf(delay, sizeof delay, "%u", key_us);
+    server_launch_with(server, (const char *const[4]){"--key-load-delay", delay,
+                                                      "--loading-process-events-interval-bytes", "1024"});
 }
 
 void server_stop(struct server *server)

@@ -93,6 +93,21 @@ static void use_all(void)
     ask(&a, "+EXTENDED job *", "EXTEND job token=%s ttl=20s", grant.token);
     ask(&a, "+HELD job *", "CHECK job token=%s", grant.token);
     ask(&a, "+UNLOCKED job *", "UNLOCK job token=%s", grant.token);
+    await(&b, "!LOST job *");
+
+    /* Resumed elsewhere. Healed where it was flushed, by the daemon whose probe sees that first. */
+    struct grant stays = lock(&a, "stays ttl=3s");
+    grant = lock(&a, "moved");
+    client_send(&b, "RESUME moved token=%s ttl=3s", grant.token);
+    grant = grant_of(await(&b, "+LOCKED moved *"));
+    await(&a, "!LOST moved *");
+    redis(&masters.server[0], "FLUSHALL");
+    eventually(strcmp(redis(&masters.server[0], "GET %smoved", key_prefix), grant.token) == 0 ||
+               strcmp(redis(&masters.server[0], "GET %sstays", key_prefix), stays.token) == 0);
+    eventually(ran("cmdstat_getex:") == 3);
+    client_send(&b, "UNLOCK moved");
+    await(&b, "+UNLOCKED moved *");
+    ask(&a, "+UNLOCKED stays *", "UNLOCK stays");
 
     raise_fence("raised");
     lock(&a, "raised");

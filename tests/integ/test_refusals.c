@@ -204,6 +204,46 @@ START_TEST(replicas_and_twins_are_not_used)
 }
 END_TEST
 
+START_TEST(master_that_may_evict_is_named)
+{
+    cluster_start(&masters, 3, UNIX);
+    redis(&masters.server[1], "CONFIG SET maxmemory-policy allkeys-lru");
+    daemon_start(&redlockd, &masters, "");
+    client_open(&a, &redlockd);
+    lock(&a, "all_the_same");
+    eventually(strcmp(kv(node_row(&a, &masters.server[1]), "warn"), "evicts") == 0);
+    eventually(daemon_logged(&redlockd, "maxmemory-policy"));
+    ck_assert_uint_eq(rows_with(show(&a, "NODES"), " warn=evicts"), 1);
+}
+END_TEST
+
+START_TEST(master_that_is_busy)
+{
+    begin(3, "");
+    redis(&masters.server[2], "CONFIG SET lua-time-limit 50");
+    redis(&masters.server[2], "EVAL %s 0", "while true do end"); /* until the answer is waited for no more */
+    eventually(strcmp(kv(node_row(&b, &masters.server[2]), "why"), "busy") == 0);
+    lock(&a, "two wait=10s");
+    ck_assert_str_eq(redis(&masters.server[2], "SCRIPT KILL"), "OK");
+    eventually(strcmp(node_state(&b, &masters.server[2]), "up") == 0);
+}
+END_TEST
+
+START_TEST(master_that_reads_its_data)
+{
+    begin(3, "");
+    redis(&masters.server[0], "CONFIG SET rdbcompression no");
+    redis(&masters.server[0], "EVAL %s 0",
+          "for i=1,400 do redis.call('SET','other'..i,string.rep('x',1100)) end");
+    ck_assert_str_eq(redis(&masters.server[0], "SAVE"), "OK");
+    server_kill(&masters.server[0]);
+    server_start_loading(&masters.server[0], 10000); /* 4 s */
+    eventually(strcmp(kv(node_row(&b, &masters.server[0]), "why"), "loading") == 0);
+    lock(&a, "two wait=10s");
+    eventually(strcmp(node_state(&b, &masters.server[0]), "up") == 0);
+}
+END_TEST
+
 /* A server that says the same to everybody. */
 static void babbler_start(struct server *server, const char *says, size_t len)
 {
@@ -269,6 +309,9 @@ static Suite *refusals(void)
     ADD(suite, wrong_password);
     ADD(suite, password_asked_of_a_daemon_that_has_none);
     ADD(suite, replicas_and_twins_are_not_used);
+    ADD(suite, master_that_may_evict_is_named);
+    ADD(suite, master_that_is_busy);
+    ADD(suite, master_that_reads_its_data);
     ADD(suite, garbage_closes_only_that_connection);
     return suite;
 }
