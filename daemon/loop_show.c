@@ -54,7 +54,7 @@ static void row_client(const struct loop_view *view, struct row *row, uint64_t s
 
 static bool lock_row(const struct loop_view *view, uint64_t state[8], struct row *row)
 {
-    struct cursor cursor = {state[0], state[1], state[2], (uint32_t)state[3]};
+    struct cursor cursor = {state[0], state[1], (uint32_t)state[2]};
     struct lock_row lock;
     if (!coordinator_lock_row(view->coordinator, clock_boot_ms(), &cursor, &lock))
         return false;
@@ -77,14 +77,13 @@ static bool lock_row(const struct loop_view *view, uint64_t state[8], struct row
 
 static bool waiter_row(const struct loop_view *view, uint64_t state[8], struct row *row)
 {
-    struct cursor cursor = {state[0], state[1], state[2], (uint32_t)state[3]};
+    struct cursor cursor = {state[0], state[1], (uint32_t)state[2]};
     struct waiter_row wait;
     if (!coordinator_waiter_row(view->coordinator, clock_boot_ms(), &cursor, &wait))
         return false;
     state[0] = cursor.slot;
     state[1] = cursor.id;
-    state[2] = cursor.ticket;
-    state[3] = cursor.position;
+    state[2] = cursor.position;
     line_row_text(row, "name", wait.name.text, wait.name.len);
     row_client(view, row, wait.session);
     line_row_unsigned(row, "position", wait.position);

@@ -16,7 +16,7 @@ static struct resource *detach(struct coordinator *c, struct round *round)
 {
     struct resource *resource = round->resource;
     round->resource = NULL;
-    resource->round = NULL;
+    resource->queue->round = NULL;
     c->acquiring--;
     return resource;
 }
@@ -45,7 +45,7 @@ void acquire_fail(struct coordinator *c, struct round *round, enum reply_code co
 
 void acquire_abandon(struct coordinator *c, struct resource *resource)
 {
-    struct round *round = resource->round;
+    struct round *round = resource->queue->round;
     detach(c, round);
     undo(c, round);
 }
@@ -56,7 +56,7 @@ void acquire_grant(struct coordinator *c, struct round *round)
     struct resource *resource = round->resource;
     if (until_ms - c->now_ms < c->config.min_validity_ms && !mutant(MUTANT_NO_VALIDITY)) {
         acquire_fail(c, round, REPLY_NOQUORUM);
-    } else if (wait_is_over(c, resource->head)) {
+    } else if (wait_is_over(c, resource->queue->head)) {
         resource_head_leaves(c, resource);
     } else {
         detach(c, round);
@@ -71,10 +71,10 @@ void acquire_grant(struct coordinator *c, struct round *round)
  * write nothing and raise nothing. */
 void acquire_begin(struct coordinator *c, struct resource *resource)
 {
-    const struct wait *wait = resource->head;
-    assert(resource->round == NULL && wait != NULL);
-    resource->release_seen = false; /* used up, also by an attempt that cannot begin */
-    resource->asked_ticket = resource->next_ticket;
+    const struct wait *wait = resource->queue->head;
+    assert(resource->queue->round == NULL && wait != NULL);
+    resource->queue->release_seen = false; /* used up, also by an attempt that cannot begin */
+    resource->queue->asked = resource->queue->tail->id;
     if (masters_count(c->voters) < fence_needed(c)) {
         resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
         return;
@@ -93,7 +93,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     random_token(c, &token);
     struct round *round = round_begin(c, ROUND_ASKING, resource->name, &token, wait->ttl_ms);
     round->resource = resource;
-    resource->round = round;
+    resource->queue->round = round;
     c->acquiring++;
     round->proposal =
         wait->tried ? (mutant(MUTANT_RETRY_REUSES_PROPOSAL) ? c->proposal : 0) : fence_propose(c);
@@ -115,7 +115,7 @@ static void look_refused(struct coordinator *c, struct round *round, bool late)
     unsigned answered = masters_count(tally->granted | tally->refused);
     unsigned silent = masters_count(round_silent(round));
     bool enough = masters_count(tally->granted) >= c->quorum; /* but no fence in time */
-    if (tally->refused != 0 && answered >= c->quorum && !enough && !round->resource->head->patient)
+    if (tally->refused != 0 && answered >= c->quorum && !enough && !round->resource->queue->head->patient)
         acquire_split(c, round, late);
     else if (tally->refused != 0 && answered >= c->quorum && !enough)
         acquire_fail(c, round, REPLY_BUSY); /* it tries again, soon and by chance */

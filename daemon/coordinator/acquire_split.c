@@ -110,7 +110,7 @@ static bool is_expired(const struct coordinator *c, const struct round *round)
 
 void acquire_split_timer(struct coordinator *c, struct resource *resource)
 {
-    struct round *round = resource->round;
+    struct round *round = resource->queue->round;
     assert(round->phase == ROUND_REASKING);
     heap_remove(&c->deadlines, &resource->item);
     masters_t masters = to_ask(c, round);

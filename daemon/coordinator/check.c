@@ -1,6 +1,7 @@
 /* Every invariant of the coordinator's own data, for tests and simulation. */
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/release.h"
@@ -11,31 +12,33 @@
 static void check_waits(const struct coordinator *c, const struct resource *resource)
 {
     uint32_t waiters = 0, impatient = 0;
-    uint64_t ticket = 0;
+    uint64_t id = 0;
+    const struct queue *queue = resource->queue;
     const struct wait *prev = NULL;
-    for (const struct wait *wait = resource->head; wait != NULL; wait = wait->next) {
+    for (const struct wait *wait = queue->head; wait != NULL; wait = wait->next) {
         assert(pool_find(&c->waits, wait->id) == wait);
         assert(wait->resource == resource && wait->prev == prev && wait->session != NULL);
-        assert(wait->ticket > ticket);
-        ticket = wait->ticket;
+        assert(wait->id > id);
+        id = wait->id;
         prev = wait;
         waiters++;
         impatient += !wait->patient;
     }
-    assert(resource->tail == prev && resource->waiters == waiters && resource->impatient == impatient);
+    assert(queue->tail == prev && queue->waiters == waiters && queue->impatient == impatient);
+    assert(queue == &c->nobody ? waiters == 0 : pool_find(&c->queues, queue->id) == queue && waiters > 0);
 }
 
 /* A live head is never forgotten: something will make it ask. */
 static void check_head(const struct coordinator *c, const struct resource *resource)
 {
     bool kept = resource->lease != NULL && lease_is_kept(resource->lease);
-    if (resource->head != NULL)
-        assert(resource->round != NULL || release_is_awaited(resource) || kept || c->draining ||
+    if (resource->queue->head != NULL)
+        assert(resource->queue->round != NULL || release_is_awaited(resource) || kept || c->draining ||
                resource->item.place != 0);
     else
-        assert(resource->round == NULL);
-    assert(!kept || resource->impatient == 0 || resource->sweeping);
-    assert(resource->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
+        assert(resource->queue->round == NULL);
+    assert(!kept || resource->queue->impatient == 0 || resource->queue->sweeping);
+    assert(resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
            resource->resumes != NULL || resource->item.place != 0);
 }
 
@@ -54,16 +57,18 @@ static uint32_t check_resumes(const struct coordinator *c, const struct resource
 
 static void check_resources(const struct coordinator *c)
 {
-    uint32_t used = 0, waits = 0, acquiring = 0;
+    static const struct queue nobody;
+    uint32_t used = 0, waits = 0, queues = 0, acquiring = 0;
     for (uint32_t slot = 0; slot < c->resources.fresh; slot++) {
         const struct resource *resource = pool_at(&c->resources, slot);
         if (resource == NULL)
             continue;
         used++;
-        waits += resource->waiters;
-        acquiring += resource->round != NULL;
+        waits += resource->queue->waiters;
+        queues += resource->queue != &c->nobody;
+        acquiring += resource->queue->round != NULL;
         assert(resource_find(c, resource->name) == resource);
-        assert(resource->round == NULL || resource->round->resource == resource);
+        assert(resource->queue->round == NULL || resource->queue->round->resource == resource);
         acquiring += check_resumes(c, resource);
         assert(resource->lease == NULL || resource->lease->resource == resource);
         assert(resource->giving_back == NULL || resource->giving_back->resource == resource);
@@ -72,6 +77,7 @@ static void check_resources(const struct coordinator *c)
     }
     assert(used == c->resources.used && used == c->names.count);
     assert(waits == c->waits.used && acquiring == c->acquiring);
+    assert(queues == c->queues.used && memcmp(&c->nobody, &nobody, sizeof nobody) == 0);
 }
 
 static void check_sessions(const struct coordinator *c)
@@ -145,7 +151,7 @@ static void check_rounds(const struct coordinator *c, uint32_t *asking)
         if (round->purpose == ROUND_RESUME)
             assert((round->resource == NULL) == (round->phase == ROUND_DECIDED));
         else
-            assert(round->phase >= ROUND_CHECKING || round->resource->round == round);
+            assert(round->phase >= ROUND_CHECKING || round->resource->queue->round == round);
         timeout_ms = flight->timeout_ms;
         prev = flight;
     }

@@ -39,6 +39,7 @@ static bool make_tables(struct coordinator *c)
     uint64_t items =
         (uint64_t)config->max_waiters + names + config->max_locks + sessions + undo + MASTERS + 1;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
+           pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names)) &&
            pool_init(&c->leases, sizeof(struct lease) + config->masters * sizeof(int64_t),
                      capacity(config->max_locks)) &&
@@ -92,6 +93,7 @@ void coordinator_free(struct coordinator *c)
     if (c == NULL)
         return;
     pool_free(&c->waits);
+    pool_free(&c->queues);
     pool_free(&c->resources);
     pool_free(&c->leases);
     pool_free(&c->rounds);

@@ -231,7 +231,6 @@ struct coordinator_stats {
 struct cursor {
     uint64_t slot;
     uint64_t id;
-    uint64_t ticket;
     uint32_t position;
 };
 

@@ -120,7 +120,7 @@ static void lease_bind(struct coordinator *c, struct lease *lease, const struct 
 uint64_t lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
                      uint64_t fence, int64_t until_ms)
 {
-    struct wait *wait = resource->head;
+    struct wait *wait = resource->queue->head;
     if (resource->lease != NULL) { /* one that ran free, and was given up elsewhere */
         assert(!lease_is_kept(resource->lease));
         lease_free(c, resource->lease);

@@ -39,7 +39,7 @@ static void send(struct coordinator *c, const struct release *release, masters_t
                               .ref = release->id,
                               .token = release->token,
                               .to = release->to};
-    bool asks = resource != NULL && (resource->head != NULL || resource->turn_goes_on);
+    bool asks = resource != NULL && (resource->queue->head != NULL || resource->turn_goes_on);
     if (asks && !release->hands_over && !release->sets_back)
         command.to = c->config.self; /* it asks who else waits */
     name_copy(&command.name, &release->name);

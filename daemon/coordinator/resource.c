@@ -46,9 +46,9 @@ struct resource *resource_find_or_make(struct coordinator *c, const struct name 
     if (resource == NULL)
         return NULL;
     resource->item.kind = ITEM_RESOURCE;
+    resource->queue = &c->nobody;
     resource->hash = hash;
     resource->name = keep_name(&c->keep, name);
-    resource->verdict.code = REPLY_BUSY;
     table_add(&c->names, hash, pool_slot(&c->resources, resource));
     turn_recall(c, resource);
     return resource;
@@ -56,7 +56,7 @@ struct resource *resource_find_or_make(struct coordinator *c, const struct name 
 
 static void resource_free(struct coordinator *c, struct resource *resource)
 {
-    assert(resource->round == NULL && resource->lease == NULL && resource->giving_back == NULL);
+    assert(resource->queue == &c->nobody && resource->lease == NULL && resource->giving_back == NULL);
     assert(resource->resumes == NULL);
     turn_remember(c, resource);
     heap_remove(&c->deadlines, &resource->item);
@@ -67,28 +67,48 @@ static void resource_free(struct coordinator *c, struct resource *resource)
 
 /* ---- the FIFO ---- */
 
+static struct queue *queue_make(struct coordinator *c)
+{
+    struct queue *queue = pool_take(&c->queues);
+    assert(queue != NULL); /* there are as many as waits */
+    queue->verdict.code = REPLY_BUSY;
+    return queue;
+}
+
+static void queue_free(struct coordinator *c, struct resource *resource)
+{
+    assert(resource->queue->round == NULL);
+    pool_give(&c->queues, resource->queue);
+    resource->queue = &c->nobody;
+}
+
 static void wait_append(struct coordinator *c, struct resource *resource, struct session *session,
                         struct wait *wait)
 {
+    if (resource->queue == &c->nobody)
+        resource->queue = queue_make(c);
+    struct queue *queue = resource->queue;
     wait->resource = resource;
-    wait->ticket = ++resource->next_ticket;
-    wait->prev = resource->tail;
-    *(resource->tail ? &resource->tail->next : &resource->head) = wait;
-    resource->tail = wait;
-    resource->waiters++;
-    resource->impatient += !wait->patient;
+    wait->prev = queue->tail;
+    *(queue->tail ? &queue->tail->next : &queue->head) = wait;
+    queue->tail = wait;
+    queue->waiters++;
+    queue->impatient += !wait->patient;
     session_link_wait(c, session, wait);
 }
 
 static void wait_remove(struct coordinator *c, struct wait *wait)
 {
     struct resource *resource = wait->resource;
-    *(wait->prev ? &wait->prev->next : &resource->head) = wait->next;
-    *(wait->next ? &wait->next->prev : &resource->tail) = wait->prev;
-    resource->waiters--;
-    resource->impatient -= !wait->patient;
-    if (resource->head == NULL)
+    struct queue *queue = resource->queue;
+    *(wait->prev ? &wait->prev->next : &queue->head) = wait->next;
+    *(wait->next ? &wait->next->prev : &queue->tail) = wait->prev;
+    queue->waiters--;
+    queue->impatient -= !wait->patient;
+    if (queue->head == NULL) {
+        queue_free(c, resource);
         resource->retry_ms = 0;
+    }
     session_unlink_wait(c, wait);
     heap_remove(&c->deadlines, &wait->item);
     pool_give(&c->waits, wait);
@@ -102,9 +122,9 @@ static bool is_kept(const struct resource *resource)
 bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
 {
     const struct resource *resource = wait->resource;
-    if (wait->tried || resource->head != wait || c->draining)
+    if (wait->tried || resource->queue->head != wait || c->draining)
         return false;
-    return resource->round != NULL || release_is_awaited(resource) ||
+    return resource->queue->round != NULL || release_is_awaited(resource) ||
            (!is_kept(resource) && c->now_ms >= resource->retry_ms);
 }
 
@@ -112,7 +132,7 @@ bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
 static void wait_leave(struct coordinator *c, struct wait *wait)
 {
     struct resource *resource = wait->resource;
-    if (resource->head == wait && resource->round != NULL)
+    if (resource->queue->head == wait && resource->queue->round != NULL)
         acquire_abandon(c, resource);
     wait_remove(c, wait);
     resource_pump(c, resource);
@@ -136,13 +156,13 @@ static struct reply *refuse(struct coordinator *c, struct wait *wait, enum reply
  * that were asked would not). */
 static void refuse_timeout(struct coordinator *c, struct wait *wait)
 {
-    const struct resource *resource = wait->resource;
+    const struct queue *queue = wait->resource->queue;
     bool few = masters_count(c->voters) < c->quorum;
-    bool in_vain = wait->tried && resource->head == wait && resource->verdict.code == REPLY_NOQUORUM;
+    bool in_vain = wait->tried && queue->head == wait && queue->verdict.code == REPLY_NOQUORUM;
     if (!few && !in_vain)
         refuse(c, wait, REPLY_TIMEOUT);
     else
-        action_noquorum(c, refuse(c, wait, REPLY_NOQUORUM), in_vain ? &resource->verdict.tally : NULL);
+        action_noquorum(c, refuse(c, wait, REPLY_NOQUORUM), in_vain ? &queue->verdict.tally : NULL);
 }
 
 static void refuse_busy(struct coordinator *c, struct wait *wait, bool split)
@@ -197,18 +217,18 @@ static void refuse_for_good(struct coordinator *c, struct wait *wait, const stru
 
 void resource_pump(struct coordinator *c, struct resource *resource)
 {
-    if (resource->sweeping || resource->round != NULL) /* whose end comes back here */
+    if (resource->queue->sweeping || resource->queue->round != NULL) /* whose end comes back here */
         return;
     if (release_is_awaited(resource)) { /* likewise */
         heap_remove(&c->deadlines, &resource->item);
         return;
     }
     bool held = resource->lease != NULL || resource->giving_back != NULL || resource->resumes != NULL;
-    if (resource->head == NULL && !held) {
+    if (resource->queue->head == NULL && !held) {
         resource_free(c, resource);
         return;
     }
-    if (resource->head == NULL || is_kept(resource) || c->draining) {
+    if (resource->queue->head == NULL || is_kept(resource) || c->draining) {
         heap_remove(&c->deadlines, &resource->item);
         return;
     }
@@ -222,7 +242,8 @@ void resource_pump(struct coordinator *c, struct resource *resource)
 
 void resource_released(struct coordinator *c, struct resource *resource)
 {
-    resource->release_seen = true;
+    if (resource->queue->head != NULL)
+        resource->queue->release_seen = true;
     resource->retry_ms = 0;
     resource_pump(c, resource);
 }
@@ -231,24 +252,30 @@ void resource_released(struct coordinator *c, struct resource *resource)
  * on asking, or it got the name and keeps it. Others ask for themselves. */
 static struct wait *to_sweep(const struct resource *resource)
 {
-    struct wait *wait = resource->head;
-    if (resource->impatient == 0)
+    struct wait *wait = resource->queue->head;
+    if (resource->queue->impatient == 0)
         return NULL;
     if (!wait->patient)
-        return is_kept(resource) || wait->ticket <= resource->asked_ticket ? wait : NULL;
-    for (wait = resource->tail; wait->patient;)
+        return is_kept(resource) || wait->id <= resource->queue->asked ? wait : NULL;
+    for (wait = resource->queue->tail; wait->patient;)
         wait = wait->prev; /* they came while it asked: near the tail, however many wait before them */
     return wait;
+}
+
+static void queue_sweeps(struct resource *resource, bool sweeping)
+{
+    if (resource->queue->head != NULL)
+        resource->queue->sweeping = sweeping;
 }
 
 /* A few in each step. */
 static void sweep_or(struct coordinator *c, struct resource *resource, int64_t retry_ms)
 {
     resource->retry_ms = retry_ms;
-    resource->sweeping = to_sweep(resource) != NULL;
-    if (resource->sweeping)
+    queue_sweeps(resource, to_sweep(resource) != NULL);
+    if (resource->queue->sweeping)
         heap_set(&c->deadlines, &resource->item, c->now_ms);
-    else if (resource->head != NULL && !is_kept(resource))
+    else if (resource->queue->head != NULL && !is_kept(resource))
         heap_set(&c->deadlines, &resource->item, retry_ms);
     else
         resource_pump(c, resource);
@@ -256,18 +283,18 @@ static void sweep_or(struct coordinator *c, struct resource *resource, int64_t r
 
 static int64_t next_retry_ms(struct coordinator *c, const struct resource *resource)
 {
-    if (resource->head == NULL)
+    if (resource->queue->head == NULL)
         return 0;
-    if (resource->release_seen)
+    if (resource->queue->release_seen)
         return c->now_ms;
     return c->now_ms + random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
 }
 
 void resource_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict)
 {
-    struct wait *head = resource->head;
+    struct wait *head = resource->queue->head;
     head->tried = true;
-    resource->verdict = *verdict;
+    resource->queue->verdict = *verdict;
     turn_refused(resource);
     if (!may_retry(c, head, verdict)) {
         refuse_for_good(c, head, verdict);
@@ -281,13 +308,15 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
 /* Only who waits can let others go first, or will wait. */
 void resource_yield(struct coordinator *c, struct resource *resource)
 {
-    const struct wait *head = resource->head;
+    const struct wait *head = resource->queue->head;
+    const struct queue *queue = resource->queue;
     bool impatient = head != NULL && !head->patient;
-    if (impatient || resource->round != NULL || is_kept(resource) || resource->sweeping) {
+    if (impatient || queue->round != NULL || is_kept(resource) || queue->sweeping) {
         resource_released(c, resource);
         return;
     }
-    resource->verdict = (struct verdict){.code = REPLY_BUSY};
+    if (head != NULL)
+        resource->queue->verdict = (struct verdict){.code = REPLY_BUSY};
     sweep_or(c, resource, turn_yield(c, resource));
 }
 
@@ -299,13 +328,13 @@ bool wait_is_over(const struct coordinator *c, const struct wait *wait)
 
 void resource_head_leaves(struct coordinator *c, struct resource *resource)
 {
-    refuse_waiting(c, resource->head);
-    wait_leave(c, resource->head);
+    refuse_waiting(c, resource->queue->head);
+    wait_leave(c, resource->queue->head);
 }
 
 struct reply *resource_answer_head(struct coordinator *c, struct resource *resource, enum reply_code code)
 {
-    struct wait *head = resource->head;
+    struct wait *head = resource->queue->head;
     struct reply *reply = action_reply(c, head->session->key, head->request, code, resource->name);
     wait_remove(c, head);
     return reply;
@@ -313,8 +342,11 @@ struct reply *resource_answer_head(struct coordinator *c, struct resource *resou
 
 void resource_granted(struct coordinator *c, struct resource *resource)
 {
-    resource->verdict = (struct verdict){.code = REPLY_BUSY};
-    resource->release_seen = false;
+    struct queue *queue = resource->queue;
+    if (queue->head != NULL) {
+        queue->verdict = (struct verdict){.code = REPLY_BUSY};
+        queue->release_seen = false;
+    }
     turn_granted(c, resource);
     sweep_or(c, resource, next_retry_ms(c, resource));
 }
@@ -323,22 +355,22 @@ static void sweep(struct coordinator *c, struct resource *resource)
 {
     struct wait *wait = to_sweep(resource);
     for (unsigned i = 0; i < SWEEP && wait != NULL; i++) {
-        refuse_for_good(c, wait, &resource->verdict);
+        refuse_for_good(c, wait, &resource->queue->verdict);
         wait_remove(c, wait);
         wait = to_sweep(resource);
     }
-    resource->sweeping = wait != NULL;
+    queue_sweeps(resource, wait != NULL);
 }
 
 void resource_timer(struct coordinator *c, struct resource *resource)
 {
-    if (resource->round != NULL) {
+    if (resource->queue->round != NULL) {
         acquire_split_timer(c, resource);
         return;
     }
-    if (resource->sweeping)
+    if (resource->queue->sweeping)
         sweep(c, resource);
-    if (resource->sweeping)
+    if (resource->queue->sweeping)
         heap_set(&c->deadlines, &resource->item, c->now_ms);
     else
         resource_pump(c, resource);
@@ -375,7 +407,7 @@ static void refuse_limit(struct coordinator *c, const struct session *session, u
 /* What the last attempt found on the masters may be long over. */
 static void refuse_behind_head(struct coordinator *c, struct wait *wait)
 {
-    const struct verdict *last = &wait->resource->verdict;
+    const struct verdict *last = &wait->resource->queue->verdict;
     refuse_verdict(c, wait, &(struct verdict){.code = last->code, .limit = last->limit});
 }
 
@@ -384,8 +416,9 @@ static void refuse_behind_head(struct coordinator *c, struct wait *wait)
 static bool answer_at_once(struct coordinator *c, struct wait *wait)
 {
     struct resource *resource = wait->resource;
-    bool is_head = resource->head == wait;
-    bool head_pauses = resource->round == NULL && !release_is_awaited(resource) && !resource->sweeping;
+    const struct queue *queue = resource->queue;
+    bool is_head = queue->head == wait;
+    bool head_pauses = queue->round == NULL && !release_is_awaited(resource) && !queue->sweeping;
     if (wait->patient && wait->session->state == SESSION_OPEN)
         return false;
     if (wait->patient) {
@@ -396,7 +429,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
         refuse_busy(c, wait, false);
     } else {
         bool quorum_is_back =
-            resource->verdict.code == REPLY_NOQUORUM && masters_count(c->voters) >= c->quorum;
+            resource->queue->verdict.code == REPLY_NOQUORUM && masters_count(c->voters) >= c->quorum;
         if (is_head || !head_pauses)
             return false; /* he asks, or is answered as the head is */
         if (quorum_is_back) {
@@ -424,12 +457,12 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
         resource_pump(c, resource);
         return;
     }
-    if (resource->head == NULL && !wait->patient)
+    if (resource->queue->head == NULL && !wait->patient)
         resource->retry_ms = 0; /* who waits gives others their turn */
     wait_append(c, resource, session, wait);
     if (answer_at_once(c, wait))
         return;
-    if (resource->head == wait)
+    if (resource->queue->head == wait)
         resource_pump(c, resource);
 }
 

@@ -188,7 +188,7 @@ void resume_fail(struct coordinator *c, struct round *round, enum reply_code cod
 
 static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
 {
-    if (round->resource->round != NULL)
+    if (round->resource->queue->round != NULL)
         acquire_abandon(c, round->resource); /* the head waits on, or is refused */
     struct lease *lease = lease_resume(c, round, session_of(c, round), until_ms);
     struct reply *reply = answer(c, round, REPLY_LOCKED);

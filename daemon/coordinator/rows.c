@@ -33,7 +33,7 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
     row->fence = lease->fence;
     row->valid_ms = lease->until_ms > now_ms ? lease->until_ms - now_ms : 0;
     row->depth = lease->hold.depth;
-    row->waiters = lease->resource->waiters;
+    row->waiters = lease->resource->queue->waiters;
     const struct word *note = lease->hold.note;
     if (note != NULL) {
         row->note.len = note->len;
@@ -52,8 +52,8 @@ static const struct wait *next_wait(const struct coordinator *c, struct cursor *
     if (last != NULL && last->resource->id == cursor->slot)
         return last->next;
     const struct resource *resource = pool_find(&c->resources, cursor->slot);
-    const struct wait *wait = resource != NULL ? resource->head : NULL;
-    while (wait != NULL && wait->ticket <= cursor->ticket)
+    const struct wait *wait = resource != NULL ? resource->queue->head : NULL;
+    while (wait != NULL && wait->id <= cursor->id)
         wait = wait->next;
     return wait;
 }
@@ -64,7 +64,7 @@ static const struct resource *next_resource(const struct coordinator *c, const s
     uint32_t slot = cursor->slot == 0 ? 0 : (uint32_t)(cursor->slot & mask) + 1;
     for (; slot < c->resources.fresh; slot++) {
         const struct resource *resource = pool_at(&c->resources, slot);
-        if (resource != NULL && resource->head != NULL)
+        if (resource != NULL && resource->queue->head != NULL)
             return resource;
     }
     return NULL;
@@ -79,12 +79,11 @@ bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct 
         const struct resource *resource = next_resource(c, cursor);
         if (resource == NULL)
             return false;
-        wait = resource->head;
+        wait = resource->queue->head;
         cursor->slot = resource->id;
         cursor->position = 0;
     }
     cursor->id = wait->id;
-    cursor->ticket = wait->ticket;
     memset(row, 0, sizeof *row);
     name_copy(&row->name, wait->resource->name);
     row->session = wait->session->key;

@@ -28,14 +28,13 @@
 enum item_kind { ITEM_WAIT, ITEM_RESOURCE, ITEM_LEASE, ITEM_SESSION, ITEM_RELEASE, ITEM_MASTER, ITEM_DRAIN };
 
 struct wait {
-    uint64_t id;
+    uint64_t id;              /* grows along the FIFO */
     struct heap_item item;    /* its deadline; none for wait=0 */
     struct wait *next, *prev; /* FIFO of the resource */
     struct wait *session_next, *session_prev;
     struct resource *resource; /* (ref) */
     struct session *session;   /* (ref) */
     uint64_t request;
-    uint64_t ticket; /* grows along the FIFO */
     int64_t asked_ms;
     int64_t deadline_ms;
     int64_t ttl_ms;
@@ -69,27 +68,33 @@ struct turn {
     int64_t forgotten_ms;
 };
 
-struct resource {
+/* Who waits for a name: there is one while anybody does. */
+struct queue {
     uint64_t id;
-    struct heap_item item; /* the head's retry, or a sweep */
-    uint32_t hash;
+    struct wait *head, *tail;
+    struct round *round; /* (ref) the head's attempt */
+    uint64_t asked;      /* up to the wait with this id they were there when the last attempt began */
+    int64_t marked_ms;   /* when it told other daemons last that it waits; 0: never */
     uint32_t waiters;
     uint32_t impatient; /* of the waiters: those with wait=0 */
     bool release_seen;  /* while the head's round was under way: it may ask again at once */
     bool sweeping;      /* the impatient are being answered as the last head was */
     struct verdict verdict;
-    struct wait *head, *tail;
-    struct round *round;         /* (ref) the head's attempt */
+};
+
+/* Most have a lease and nobody waiting, and there are as many of these as locks. */
+struct resource {
+    uint64_t id;
+    struct heap_item item; /* the head's retry, or a sweep */
+    uint32_t hash;
+    bool turn_goes_on;           /* nobody waited here for a moment in between */
+    struct queue *queue;         /* (ref) the coordinator's nobody, where nobody waits */
     struct round *resumes;       /* (ref) of this name's tokens */
     struct lease *lease;         /* (ref) the last one granted here, while its deadline is ahead */
     struct release *giving_back; /* (ref) not answered by Q masters yet */
-    uint64_t next_ticket;
-    uint64_t asked_ticket;   /* up to here they were there when the last attempt began */
-    int64_t retry_ms;        /* the head may not ask before */
-    int64_t turn_ms;         /* when this daemon's turn began; 0: it has none */
-    int64_t marked_ms;       /* when it told the others last that it waits; 0: never */
-    bool turn_goes_on;       /* nobody waited here for a moment in between */
-    const struct name *name; /* kept */
+    int64_t retry_ms;            /* the head may not ask before */
+    int64_t turn_ms;             /* when this daemon's turn began; 0: it has none */
+    const struct name *name;     /* kept */
 };
 
 /* Who has a lease: a session, or for hold=lease whoever shows the token. One a lease as yet; readers that share
@@ -317,7 +322,8 @@ struct coordinator {
     bool token_drawn;               /* in this step */
 
     struct heap deadlines;
-    struct pool waits, resources, leases, rounds, releases, sessions;
+    struct pool waits, queues, resources, leases, rounds, releases, sessions;
+    struct queue nobody; /* of names for which nobody waits: all zero, for ever */
     struct keep keep;
     struct table names, session_keys;
     struct flights rounds_live;

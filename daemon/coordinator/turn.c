@@ -48,16 +48,16 @@ void turn_recall(struct coordinator *c, struct resource *resource)
 
 void turn_unwanted(const struct coordinator *c, struct resource *resource)
 {
-    if (resource->head == NULL && resource->turn_goes_on)
+    if (resource->queue->head == NULL && resource->turn_goes_on)
         resource->turn_ms = c->now_ms;
 }
 
 void turn_mark(struct coordinator *c, struct resource *resource)
 {
-    int64_t last_ms = resource->marked_ms, every_ms = c->config.retry_max_ms;
+    int64_t last_ms = resource->queue->marked_ms, every_ms = c->config.retry_max_ms;
     if (last_ms != 0 && c->now_ms - last_ms < every_ms)
         return;
-    resource->marked_ms = c->now_ms;
+    resource->queue->marked_ms = c->now_ms;
     struct command command = {.verb = COMMAND_WANT, .number = 2 * (uint64_t)every_ms, .to = c->config.self};
     name_copy(&command.name, resource->name);
     action_send(c, c->voters, &command);
