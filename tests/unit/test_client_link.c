@@ -128,6 +128,23 @@ START_TEST(connecting_and_hello_have_a_limit)
 }
 END_TEST
 
+/* Who answers now may be another daemon on another machine. */
+START_TEST(another_connection_another_clock)
+{
+    struct world *w = world_new();
+
+    comes_up(w);
+    ck_assert(w->core->sample.same);
+    goes_down(w);
+    expect_told(w, "down *");
+    dial(w, true);
+    w->now_ms += 4000;
+    says(w, "#h +HELLO proto=1 server=x now=%lld", (long long)w->now_ms - 2000);
+    expect_told(w, "up *");
+    ck_assert(!w->core->sample.same);
+}
+END_TEST
+
 /* ---- what is brought along ---- */
 
 START_TEST(requests_are_asked_again_in_their_order)
@@ -254,6 +271,7 @@ int main(void)
         back_off,
         clients_do_not_come_back_together,
         connecting_and_hello_have_a_limit,
+        another_connection_another_clock,
         requests_are_asked_again_in_their_order,
         half_a_list_is_not_asked_again,
         cancelled_while_the_connection_ends,

@@ -112,6 +112,23 @@ START_TEST(expiring_then_lost)
 }
 END_TEST
 
+START_TEST(expiring_once_for_each_deadline)
+{
+    struct world *w = world_new();
+
+    comes_up(w);
+    has_lock(w, "job", TOKEN_A);
+    passes(w, 6000);
+    expect_told(w, "expiring job ok");
+    says(w, "!RENEWED job token=" TOKEN_A " valid=1 until=%lld", (long long)w->now_ms + TTL_MS);
+    expect_told(w, "renewed job ok");
+    passes(w, 6000);
+    expect_told(w, "expiring job ok");
+    passes(w, 1000);
+    expect_nothing(w);
+}
+END_TEST
+
 /* What lay in the socket counts before the clock: redlockd renewed in time, only we were slow to read. */
 START_TEST(a_renewal_that_is_read_late)
 {
@@ -432,6 +449,7 @@ int main(void)
         hello_again_only_where_it_helps,
         renewed,
         expiring_then_lost,
+        expiring_once_for_each_deadline,
         a_renewal_that_is_read_late,
         lost_by_each_reason,
         news_of_a_lock_of_before,

@@ -89,6 +89,17 @@ START_TEST(resume_with_what_is_left_of_max)
     says(w, "#h +HELLO proto=1 server=x now=%lld", (long long)w->now_ms);
     expect_told(w, "up *");
     expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=7000 max=7000 note=n"); /* max is at least the TTL */
+    says(w, "%s +LOCKED job token=" TOKEN_B " fence=8 valid=1 until=12000", tag(w));
+    expect_told(w, "resumed job ok");
+    goes_down(w);
+    expect_told(w, "down *");
+    time_is(w, START_MS + 7000);
+    core_connecting(w->core, w->now_ms);
+    core_connected(w->core, w->now_ms, true);
+    expect_line(w, "#h *");
+    says(w, "#h +HELLO proto=1 server=x now=%lld", (long long)w->now_ms);
+    expect_told(w, "up *");
+    expect_line(w, "#* RESUME job token=" TOKEN_B " ttl=5000 max=5000 note=n"); /* from the first grant on */
 }
 END_TEST
 
@@ -156,6 +167,43 @@ START_TEST(resumed_too_late)
 }
 END_TEST
 
+/* The until= of before was said by another clock: the new daemon's HELLO says nothing about it. */
+START_TEST(the_deadline_of_before_stays)
+{
+    struct world *w = world_new();
+
+    dial(w, false);
+    says(w, "#h +HELLO proto=1 server=redlockd/9 now=500000");
+    expect_told(w, "up *");
+    struct redlock_lock *lock = ask_lock(w, "job", 0);
+    expect_line(w, "#* LOCK *");
+    says(w, "%s +LOCKED job token=" TOKEN_A " fence=1 valid=1 until=509000", tag(w));
+    expect_told(w, "lock job ok");
+    int64_t deadline_ms = deadline(lock);
+    goes_down(w);
+    expect_told(w, "down *");
+    dial(w, false);
+    says(w, "#h +HELLO proto=1 server=redlockd/9 now=7");
+    expect_told(w, "up *");
+    ck_assert_int_eq(deadline(lock), deadline_ms);
+}
+END_TEST
+
+/* Its old token belongs to the connection of before: nobody can say anything of it here. */
+START_TEST(news_of_the_old_token)
+{
+    struct world *w = world_new();
+    struct redlock_lock *lock = is_resuming(w);
+
+    says(w, "!RENEWED job token=" TOKEN_A " valid=1 until=99000");
+    says(w, "!EXPIRING job token=" TOKEN_A " valid=1");
+    says(w, "!LOST job token=" TOKEN_A " reason=moved");
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), START_MS + TTL_MS);
+    ck_assert_int_eq(lock->state, LOCK_RESUMING);
+}
+END_TEST
+
 /* ---- letting go meanwhile ---- */
 
 START_TEST(unlock_while_it_is_resumed)
@@ -165,6 +213,7 @@ START_TEST(unlock_while_it_is_resumed)
     uint64_t id = ask(w, lock, ASK_UNLOCK);
     char mine[20];
 
+    ck_assert_int_eq(deadline(lock), 0); /* at once */
     (void)snprintf(mine, sizeof mine, "%s", tag(w));
     expect_silence(w);
     says(w, "%s +LOCKED job token=" TOKEN_B " fence=8 valid=1 until=10000", mine);
@@ -388,6 +437,8 @@ int main(void)
         not_resumed,
         resume_is_tried_again,
         resumed_too_late,
+        the_deadline_of_before_stays,
+        news_of_the_old_token,
         unlock_while_it_is_resumed,
         unlock_while_it_cannot_be_resumed,
         unlock_while_there_is_no_connection,
