@@ -54,6 +54,14 @@ includes "${files[@]}" | only 'hiredis/.*|hiredis\.h' | refuse 'only proto/resp 
 mapfile -t files < <(others 'daemon/conf[a-z_]*\.[ch]')
 includes "${files[@]}" | only 'yaml\.h' | refuse 'only conf includes libyaml'
 
+includes client/lib/*.[ch] | { grep '"' || true; } |
+    except 'client/(redlock|lib/[a-z_]+)\.h|proto/(line_piece|message)\.h' |
+    refuse 'the library takes from elsewhere only words and values of the protocol'
+includes client/lib/*.[ch] | only '(event2|hiredis)/.*|(event|yaml)\.h' | refuse 'the library needs nothing but libc'
+includes client/lib/{core,answer,sample,address,words}*.[ch] |
+    except "client/(redlock|lib/(core|core_private|answer|sample|address))\.h|proto/.*|($pure|stdio|stdarg|stdatomic|sys/queue)\.h" |
+    refuse "the library's core has no I/O and no clock"
+
 if [ $bad -ne 0 ]; then
     echo "layers: broken" >&2
     exit 1
