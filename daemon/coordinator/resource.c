@@ -7,6 +7,7 @@
 #include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/queue.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/turn.h"
@@ -65,54 +66,7 @@ static void resource_free(struct coordinator *c, struct resource *resource)
     pool_give(&c->resources, resource);
 }
 
-/* ---- the FIFO ---- */
-
-static struct queue *queue_make(struct coordinator *c)
-{
-    struct queue *queue = pool_take(&c->queues);
-    assert(queue != NULL); /* there are as many as waits */
-    queue->verdict.code = REPLY_BUSY;
-    return queue;
-}
-
-static void queue_free(struct coordinator *c, struct resource *resource)
-{
-    assert(resource->queue->round == NULL);
-    pool_give(&c->queues, resource->queue);
-    resource->queue = &c->nobody;
-}
-
-static void wait_append(struct coordinator *c, struct resource *resource, struct session *session,
-                        struct wait *wait)
-{
-    if (resource->queue == &c->nobody)
-        resource->queue = queue_make(c);
-    struct queue *queue = resource->queue;
-    wait->resource = resource;
-    wait->prev = queue->tail;
-    *(queue->tail ? &queue->tail->next : &queue->head) = wait;
-    queue->tail = wait;
-    queue->waiters++;
-    queue->impatient += !wait->patient;
-    session_link_wait(c, session, wait);
-}
-
-static void wait_remove(struct coordinator *c, struct wait *wait)
-{
-    struct resource *resource = wait->resource;
-    struct queue *queue = resource->queue;
-    *(wait->prev ? &wait->prev->next : &queue->head) = wait->next;
-    *(wait->next ? &wait->next->prev : &queue->tail) = wait->prev;
-    queue->waiters--;
-    queue->impatient -= !wait->patient;
-    if (queue->head == NULL) {
-        queue_free(c, resource);
-        resource->retry_ms = 0;
-    }
-    session_unlink_wait(c, wait);
-    heap_remove(&c->deadlines, &wait->item);
-    pool_give(&c->waits, wait);
-}
+/* ---- waiters ---- */
 
 static bool is_kept(const struct resource *resource)
 {
@@ -134,7 +88,7 @@ static void wait_leave(struct coordinator *c, struct wait *wait)
     struct resource *resource = wait->resource;
     if (resource->queue->head == wait && resource->queue->round != NULL)
         acquire_abandon(c, resource);
-    wait_remove(c, wait);
+    queue_remove(c, wait);
     resource_pump(c, resource);
 }
 
@@ -298,7 +252,7 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
     turn_refused(resource);
     if (!may_retry(c, head, verdict)) {
         refuse_for_good(c, head, verdict);
-        wait_remove(c, head);
+        queue_remove(c, head);
     } else if (verdict->tally.refused != 0) {
         turn_mark(c, resource);
     }
@@ -336,7 +290,7 @@ struct reply *resource_answer_head(struct coordinator *c, struct resource *resou
 {
     struct wait *head = resource->queue->head;
     struct reply *reply = action_reply(c, head->session->key, head->request, code, resource->name);
-    wait_remove(c, head);
+    queue_remove(c, head);
     return reply;
 }
 
@@ -356,7 +310,7 @@ static void sweep(struct coordinator *c, struct resource *resource)
     struct wait *wait = to_sweep(resource);
     for (unsigned i = 0; i < SWEEP && wait != NULL; i++) {
         refuse_for_good(c, wait, &resource->queue->verdict);
-        wait_remove(c, wait);
+        queue_remove(c, wait);
         wait = to_sweep(resource);
     }
     queue_sweeps(resource, wait != NULL);
@@ -439,7 +393,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
         }
         refuse_behind_head(c, wait);
     }
-    wait_remove(c, wait);
+    queue_remove(c, wait);
     return true;
 }
 
@@ -459,7 +413,7 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
     }
     if (resource->queue->head == NULL && !wait->patient)
         resource->retry_ms = 0; /* who waits gives others their turn */
-    wait_append(c, resource, session, wait);
+    queue_append(c, resource, session, wait);
     if (answer_at_once(c, wait))
         return;
     if (resource->queue->head == wait)

@@ -1,0 +1,51 @@
+#include "daemon/coordinator/queue.h"
+
+#include <assert.h>
+
+#include "daemon/coordinator/session.h"
+
+static struct queue *queue_make(struct coordinator *c)
+{
+    struct queue *queue = pool_take(&c->queues);
+    assert(queue != NULL); /* there are as many as waits */
+    queue->verdict.code = REPLY_BUSY;
+    return queue;
+}
+
+static void queue_free(struct coordinator *c, struct resource *resource)
+{
+    assert(resource->queue->round == NULL);
+    pool_give(&c->queues, resource->queue);
+    resource->queue = &c->nobody;
+    resource->retry_ms = 0;
+}
+
+void queue_append(struct coordinator *c, struct resource *resource, struct session *session,
+                  struct wait *wait)
+{
+    if (resource->queue == &c->nobody)
+        resource->queue = queue_make(c);
+    struct queue *queue = resource->queue;
+    wait->resource = resource;
+    wait->prev = queue->tail;
+    *(queue->tail ? &queue->tail->next : &queue->head) = wait;
+    queue->tail = wait;
+    queue->waiters++;
+    queue->impatient += !wait->patient;
+    session_link_wait(c, session, wait);
+}
+
+void queue_remove(struct coordinator *c, struct wait *wait)
+{
+    struct resource *resource = wait->resource;
+    struct queue *queue = resource->queue;
+    *(wait->prev ? &wait->prev->next : &queue->head) = wait->next;
+    *(wait->next ? &wait->next->prev : &queue->tail) = wait->prev;
+    queue->waiters--;
+    queue->impatient -= !wait->patient;
+    if (queue->head == NULL)
+        queue_free(c, resource);
+    session_unlink_wait(c, wait);
+    heap_remove(&c->deadlines, &wait->item);
+    pool_give(&c->waits, wait);
+}
