@@ -4,6 +4,7 @@ LOOPS := $(BUILD)/client/examples/loop_poll $(BUILD)/client/examples/loop_libeve
 
 objects: $(LOOPS)
 
-$(LOOPS): $(BUILD)/%: %.c $(LIB_A) client/redlock.h client/examples/loops.mk
+# By its name: lib.mk, which calls it LIB_A, is read after this file.
+$(LOOPS): $(BUILD)/%: %.c $(BUILD)/libredlock.a client/redlock.h client/examples/loops.mk
 	@mkdir -p $(@D)
 	$(CC) -Iclient $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIB_A) $(if $(findstring libevent,$@),-levent)
