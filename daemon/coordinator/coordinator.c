@@ -47,7 +47,10 @@ static bool make_tables(struct coordinator *c)
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
            keep_init(&c->keep, capacity(names), config->max_locks) &&
-           table_init(&c->names, capacity(names)) && table_init(&c->session_keys, capacity(sessions)) &&
+           table_init(&c->names, capacity(names), c->resources.slots + offsetof(struct resource, hash),
+                      c->resources.size) &&
+           table_init(&c->session_keys, capacity(sessions),
+                      c->sessions.slots + offsetof(struct session, hash), c->sessions.size) &&
            heap_init(&c->deadlines, (uint32_t)items);
 }
 

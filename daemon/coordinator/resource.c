@@ -50,7 +50,7 @@ struct resource *resource_find_or_make(struct coordinator *c, const struct name 
     resource->queue = &c->nobody;
     resource->hash = hash;
     resource->name = keep_name(&c->keep, name);
-    table_add(&c->names, hash, pool_slot(&c->resources, resource));
+    table_add(&c->names, pool_slot(&c->resources, resource));
     turn_recall(c, resource);
     return resource;
 }
@@ -61,7 +61,7 @@ static void resource_free(struct coordinator *c, struct resource *resource)
     assert(resource->resumes == NULL);
     turn_remember(c, resource);
     heap_remove(&c->deadlines, &resource->item);
-    table_remove(&c->names, resource->hash, pool_slot(&c->resources, resource));
+    table_remove(&c->names, pool_slot(&c->resources, resource));
     keep_name_back(&c->keep, resource->name);
     pool_give(&c->resources, resource);
 }

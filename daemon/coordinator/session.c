@@ -33,7 +33,8 @@ struct session *session_find_or_make(struct coordinator *c, uint64_t key)
         return NULL;
     session->item.kind = ITEM_SESSION;
     session->key = key;
-    table_add(&c->session_keys, hash_of(c, key), pool_slot(&c->sessions, session));
+    session->hash = hash_of(c, key);
+    table_add(&c->session_keys, pool_slot(&c->sessions, session));
     return session;
 }
 
@@ -173,6 +174,6 @@ void session_timer(struct coordinator *c, struct session *session)
     }
     action_push(c, ACTION_SESSION_ENDED)->session = session->key;
     heap_remove(&c->deadlines, &session->item);
-    table_remove(&c->session_keys, hash_of(c, session->key), pool_slot(&c->sessions, session));
+    table_remove(&c->session_keys, pool_slot(&c->sessions, session));
     pool_give(&c->sessions, session);
 }

@@ -251,6 +251,7 @@ struct session {
     uint64_t id;
     struct heap_item item; /* work to do now */
     uint64_t key;          /* the shell's number */
+    uint32_t hash;         /* of key */
     enum session_state state;
     uint32_t locks, waits, resumes; /* resumes: RESUMEs under way */
     struct hold *holds;             /* bound to it */

@@ -4,15 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool table_init(struct table *table, uint32_t capacity)
+#include "daemon/coordinator/pool.h"
+
+/* An entry is slot + 1 in its low bits and as many bits of the hash above as there is room for: they save nearly
+ * all looks at objects that are not the one. */
+enum { SLOT_BITS = POOL_SLOT_BITS };
+static const uint32_t SLOT_MASK = (UINT32_C(1) << SLOT_BITS) - 1;
+
+bool table_init(struct table *table, uint32_t capacity, const void *hashes, size_t apart)
 {
+    assert(capacity <= SLOT_MASK);
     uint64_t size = 16;
     while (size - size / 4 < capacity)
         size *= 2;
+    *table =
+        (struct table){.hashes = hashes, .apart = apart, .mask = (uint32_t)(size - 1), .capacity = capacity};
     table->entries = calloc(size, sizeof *table->entries);
-    table->mask = (uint32_t)(size - 1);
-    table->count = 0;
-    table->capacity = capacity;
     return table->entries != NULL;
 }
 
@@ -21,35 +28,52 @@ void table_free(struct table *table)
     free(table->entries);
 }
 
-void table_add(struct table *table, uint32_t hash, uint32_t slot)
+static uint32_t slot_of(uint32_t entry)
 {
-    assert(table->count < table->capacity);
-    uint32_t place = hash & table->mask;
-    while (table->entries[place].value != 0)
+    return (entry & SLOT_MASK) - 1;
+}
+
+static uint32_t hash_of(const struct table *table, uint32_t slot)
+{
+    uint32_t hash;
+    memcpy(&hash, table->hashes + slot * table->apart, sizeof hash);
+    return hash;
+}
+
+static uint32_t entry_of(uint32_t hash, uint32_t slot)
+{
+    return (hash & ~SLOT_MASK) | (slot + 1);
+}
+
+void table_add(struct table *table, uint32_t slot)
+{
+    assert(table->count < table->capacity && slot < SLOT_MASK);
+    uint32_t hash = hash_of(table, slot), place = hash & table->mask;
+    while (table->entries[place] != 0)
         place = (place + 1) & table->mask;
-    table->entries[place] = (struct table_entry){hash, slot + 1};
+    table->entries[place] = entry_of(hash, slot);
     table->count++;
 }
 
 /* Moves later entries of the run back into the gap (Knuth 6.4, algorithm R), so that
  * there are no tombstones to step over. */
-void table_remove(struct table *table, uint32_t hash, uint32_t slot)
+void table_remove(struct table *table, uint32_t slot)
 {
-    uint32_t gap = hash & table->mask;
-    while (table->entries[gap].value != slot + 1) {
-        assert(table->entries[gap].value != 0);
+    uint32_t hash = hash_of(table, slot), gap = hash & table->mask;
+    while (table->entries[gap] != entry_of(hash, slot)) {
+        assert(table->entries[gap] != 0);
         gap = (gap + 1) & table->mask;
     }
-    for (uint32_t place = (gap + 1) & table->mask; table->entries[place].value != 0;
+    for (uint32_t place = (gap + 1) & table->mask; table->entries[place] != 0;
          place = (place + 1) & table->mask) {
-        uint32_t home = table->entries[place].hash & table->mask;
+        uint32_t home = hash_of(table, slot_of(table->entries[place])) & table->mask;
         bool reachable = ((place - home) & table->mask) >= ((place - gap) & table->mask);
         if (reachable) {
             table->entries[gap] = table->entries[place];
             gap = place;
         }
     }
-    table->entries[gap].value = 0;
+    table->entries[gap] = 0;
     table->count--;
 }
 
@@ -60,15 +84,14 @@ uint32_t table_first(const struct table *table, uint32_t hash)
 
 bool table_next(const struct table *table, uint32_t hash, uint32_t *place, uint32_t *slot)
 {
-    for (;; *place = (*place + 1) & table->mask) {
-        const struct table_entry *entry = &table->entries[*place];
-        if (entry->value == 0)
+    for (;;) {
+        uint32_t entry = table->entries[*place];
+        if (entry == 0)
             return false;
-        if (entry->hash == hash) {
-            *slot = entry->value - 1;
-            *place = (*place + 1) & table->mask;
+        *place = (*place + 1) & table->mask;
+        *slot = slot_of(entry);
+        if ((entry & ~SLOT_MASK) == (hash & ~SLOT_MASK) && hash_of(table, *slot) == hash)
             return true;
-        }
     }
 }
 

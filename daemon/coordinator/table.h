@@ -12,22 +12,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct table_entry {
-    uint32_t hash;
-    uint32_t value; /* slot + 1; 0: empty */
-};
-
 struct table {
-    struct table_entry *entries;
+    uint32_t *entries; /* slot + 1, below the first bits of its hash; 0: empty */
+    const char
+        *hashes; /* (ref) of slot 0: the uint32_t that an object keeps; slot 1's is apart bytes behind */
+    size_t apart;
     uint32_t mask;
     uint32_t count;
     uint32_t capacity;
 };
 
-bool table_init(struct table *table, uint32_t capacity); /* false: no memory */
+/* Each object keeps its hash while it is in the table. false: no memory. */
+bool table_init(struct table *table, uint32_t capacity, const void *hashes, size_t apart);
 void table_free(struct table *table);
-void table_add(struct table *table, uint32_t hash, uint32_t slot);
-void table_remove(struct table *table, uint32_t hash, uint32_t slot); /* it is there */
+void table_add(struct table *table, uint32_t slot);
+void table_remove(struct table *table, uint32_t slot); /* it is there */
 uint32_t table_first(const struct table *table, uint32_t hash);
 bool table_next(const struct table *table, uint32_t hash, uint32_t *place, uint32_t *slot);
 
