@@ -316,8 +316,9 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
     bool probe = verb == COMMAND_PROBE || verb == COMMAND_TIME;
     bool all_writes =
         error == ERROR_MISCONF || error == ERROR_NOREPLICAS || error == ERROR_LOADING || error == ERROR_BUSY;
-    if (is_served(c, m) && error == ERROR_READONLY) {
+    if (error == ERROR_READONLY) /* also if it is not in use: the answer before may have said that it is busy */
         m->was_replica = true;
+    if (is_served(c, m) && error == ERROR_READONLY) {
         master_refuse(c, m, WHY_REPLICA);
     } else if (is_served(c, m) && error == ERROR_NOPERM) {
         pause_longer(c, m);

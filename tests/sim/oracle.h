@@ -61,6 +61,7 @@ struct tok {
     uint16_t blind; /* ... of those: where it could not know better */
     uint16_t blocked; /* ... where a release did not run */
     uint16_t ran;     /* ... where one did */
+    uint16_t unmoved; /* RESUME: that said that it is not there */
     uint32_t incarnation, session, request;
     struct tok_master at[SIM_MASTERS];
     uint32_t session_next; /* next token of its session */
@@ -180,6 +181,7 @@ uint32_t oracle_family(const struct world *w, uint32_t tok);
 void oracle_sends_move(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
 void oracle_ran_move(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
                      const struct vote *vote);
+void oracle_heard_move(struct world *w, const struct sim_daemon *d, const struct msg *msg);
 void oracle_resumed(struct world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply);
 void oracle_orphans(struct world *w, struct sim_daemon *d, uint32_t tok);
 /* oracle_heal.c: healing, and which "extended" count */

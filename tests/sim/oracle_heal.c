@@ -25,9 +25,9 @@ void oracle_sends_heal(struct world *w, struct sim_daemon *d, const struct actio
     const struct tok *t = &w->oracle.tok[tok];
     if (!oracle_is_ours(t, d))
         violation(w, 7, "d%u heals T%u of n%u, which is not its lock", d->index, tok, t->name);
-    if (t->released || t->moved)
-        violation(w, 7, "d%u heals T%u of n%u, which it released at %.6f", d->index, tok, t->name,
-                  (double)t->released_us / 1e6);
+    if (t->released || t->forgotten)
+        violation(w, 7, "d%u heals T%u of n%u, which it released at %.6f or said to be lost", d->index, tok,
+                  t->name, (double)t->released_us / 1e6);
     if (t->told_ms != 0 && clock_ms(&d->clock, w->now_us) >= t->told_ms)
         violation(w, 7, "d%u heals T%u of n%u, whose time is over", d->index, tok, t->name);
     for (unsigned i = 0; i < d->masters; i++) {
@@ -37,7 +37,18 @@ void oracle_sends_heal(struct world *w, struct sim_daemon *d, const struct actio
     }
 }
 
-/* Whatever the heal was held up by: not beyond what its holder was told. */
+/* Until when its daemon can take it for held: what it told, or would have told if somebody were there. */
+static int64_t held_until_us(const struct sim_daemon *d, const struct tok *t)
+{
+    int64_t until_us = clock_when(&d->clock, t->told_ms * 1000);
+    for (unsigned i = 0; i < d->masters; i++) {
+        if (t->at[i].acked_ends_us > until_us)
+            until_us = t->at[i].acked_ends_us;
+    }
+    return until_us;
+}
+
+/* Whatever the heal was held up by: not beyond that. */
 void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *msg, const struct vote *vote)
 {
     const struct tok *t = &w->oracle.tok[msg->tok];
@@ -46,10 +57,10 @@ void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *ms
     if (vote->kind != VOTE_YES || w->now_us < m->jumped_us + HEAL_CLOCK_US || !t->granted)
         return;
     int64_t ends_us = clock_when(&m->clock, key->expires_ms * 1000);
-    int64_t told_us = clock_when(&d->clock, t->told_ms * 1000);
-    if (ends_us > told_us + HEAL_SLACK_US && ends_us > w->now_us)
-        violation(w, 7, "m%u is healed of T%u's key of n%u until %.6f, but its holder was told %.6f",
-                  m->index, msg->tok, msg->name, (double)ends_us / 1e6, (double)told_us / 1e6);
+    int64_t held_us = held_until_us(d, t);
+    if (ends_us > held_us + HEAL_SLACK_US && ends_us > w->now_us)
+        violation(w, 7, "m%u is healed of T%u's key of n%u until %.6f, but it is held until %.6f", m->index,
+                  msg->tok, msg->name, (double)ends_us / 1e6, (double)held_us / 1e6);
 }
 
 static void acknowledge(struct tok_master *at, const struct msg *msg, int64_t now_us)

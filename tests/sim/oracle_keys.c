@@ -55,10 +55,10 @@ static void sends_release(struct world *w, struct sim_daemon *d, uint32_t tok)
 {
     const struct tok *t = &w->oracle.tok[tok];
     const struct tok *parent = &w->oracle.tok[t->parent];
-    if (t->granted && !t->given_up)
+    if (t->granted && !t->given_up && !t->moved)
         violation(w, 2, "d%u releases T%u of n%u, which was granted and which nobody gave up", d->index, tok,
                   t->name);
-    if (t->parent != 0 && (!t->granted || t->undelivered) && !parent->given_up)
+    if (t->parent != 0 && (!t->granted || t->undelivered) && !parent->given_up && !parent->moved)
         violation(w, 2, "d%u releases T%u, a RESUME's of T%u that failed: it is held still", d->index, tok,
                   t->parent);
     oracle_gives_back(w, d, tok);
@@ -208,6 +208,7 @@ void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg)
     if (msg->verb == COMMAND_ZADD && (msg->vote.kind == VOTE_YES || msg->vote.kind == VOTE_NO))
         heard_zadd(w, d, msg);
     oracle_heard_extend(w, d, msg);
+    oracle_heard_move(w, d, msg);
     bool takes = msg->verb == COMMAND_SET || msg->verb == COMMAND_MOVE;
     struct tok *t = &w->oracle.tok[msg->verb == COMMAND_MOVE ? msg->to : msg->tok];
     if (!takes || msg->vote.kind != VOTE_YES || !oracle_is_ours(t, d))

@@ -35,7 +35,7 @@ static bool heard_time(const struct world *w, struct sim_node *node, const struc
 {
     int64_t rtt_us = w->now_us - msg->sent_us;
     int64_t jumped_us = (msg->jumps_ms - node->time_jumps_ms) * 1000;
-    bool same = node->time_rtt_us > 0 && node->time_epoch == msg->epoch;
+    bool same = node->time_rtt_us > 0 && node->time_epoch == msg->epoch && node->knew_epoch == msg->epoch;
     bool seen = same && jumped_us > JUMP_SEEN_US + rtt_us + node->time_rtt_us;
     node->time_rtt_us = rtt_us;
     node->time_jumps_ms = msg->jumps_ms;
@@ -51,7 +51,6 @@ static bool heard_group(const struct world *w, const struct sim_daemon *d, const
     char run_id[RUN_ID_HEX];
     int64_t ahead_us = (group->from_ms - msg->clock_ms) * 1000;
     master_run_id(w, m->index, msg->epoch, run_id);
-    node->read_group = true;
     if (memcmp(run_id, group->run_id, RUN_ID_HEX) != 0)
         return true;
     if (ahead_us <= 0 || m->set_back)
@@ -75,11 +74,9 @@ void oracle_learns(struct world *w, struct sim_daemon *d, const struct msg *msg)
     else if (vote->kind == VOTE_GROUP)
         learns = heard_group(w, d, m, node, msg);
     else if (asks && vote->kind == VOTE_NO)
-        learns = node->read_group;
+        learns = node->knew;
     else if (msg->verb == COMMAND_TIME && vote->kind == VOTE_NUMBER)
         learns = heard_time(w, node, msg);
-    else if ((msg->verb == COMMAND_GROUP_SET || msg->verb == COMMAND_GROUP_NEW) && vote->kind == VOTE_YES)
-        node->read_group = true;
     if (learns && msg->epoch == m->epoch && msg->ran_us >= m->lost_us)
         node->blind = false;
 }

@@ -32,6 +32,7 @@ static void moves_on(struct world *w, struct sim_daemon *d, const struct action 
         if (!(action->masters & bit(i)) || d->node[i].conn == 0)
             continue;
         t->sent |= bit(i);
+        t->unmoved &= (uint16_t)~bit(i);
         t->at[i].conn = d->node[i].conn;
     }
 }
@@ -68,6 +69,16 @@ void oracle_ran_move(struct world *w, struct sim_master *m, const struct msg *ms
     oracle_covers(w, msg->name);
 }
 
+/* Who says that the new token is not there has nothing to set back. */
+void oracle_heard_move(struct world *w, const struct sim_daemon *d, const struct msg *msg)
+{
+    bool moves = msg->verb == COMMAND_MOVE;
+    struct tok *t = &w->oracle.tok[moves ? msg->to : msg->tok];
+    bool gone = moves ? msg->vote.kind != VOTE_YES : msg->verb == COMMAND_EXTEND && msg->vote.kind == VOTE_NO;
+    if (gone && t->parent != 0 && oracle_is_ours(t, d))
+        t->unmoved |= bit(w->conn[msg->conn].master);
+}
+
 void oracle_resumed(struct world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
 {
     struct oracle *o = &w->oracle;
@@ -96,7 +107,8 @@ void oracle_orphans(struct world *w, struct sim_daemon *d, uint32_t tok)
         if (t->parent != tok || !oracle_is_ours(t, d) || t->granted || t->released)
             continue;
         for (unsigned m = 0; m < d->masters; m++)
-            reachable |= (t->sent & bit(m)) != 0 && d->node[m].conn == t->at[m].conn && d->node[m].settled;
+            reachable |= (t->sent & ~t->unmoved & bit(m)) != 0 && d->node[m].conn == t->at[m].conn &&
+                         d->node[m].settled;
         orphans += reachable;
         last = i;
     }

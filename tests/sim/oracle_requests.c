@@ -139,8 +139,8 @@ static void granted(struct world *w, struct sim_daemon *d, uint32_t request, con
     oracle_turn(w, d, a->name);
     told(w, d, tok, reply->valid_ms, reply->until_ms, w->plan->param[P_MIN_VALIDITY], "LOCKED");
     if (count(t->valid) < d->quorum)
-        violation(w, 9, "T%u of n%u is granted by %u masters that may vote (%u said yes)", tok, t->name,
-                  count(t->valid), count(t->yes));
+        violation(w, 9, "T%u of n%u is granted by %u masters that may vote (%#x of %#x that said yes)", tok,
+                  t->name, count(t->valid), t->valid, t->yes);
     check_fence(w, d, tok, reply->fence);
 }
 

@@ -290,7 +290,7 @@ void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mu
     draw_params(plan, &params, seconds);
     draw_swarm(plan, &habits, &swarm);
     plan->param[P_CLASS] = mutant == MUTANT_NONE ? draw_class(&class) : CLASS_ORDINARY;
-    swarm.resume_pct = 0;
+    swarm.resume_pct = percent(&class, 50) ? between(&class, 5, 60) : 0;
     swarm_class(plan, &swarm, (enum plan_class)plan->param[P_CLASS]);
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);

@@ -187,7 +187,8 @@ struct sim_node {
     uint32_t settled_number; /* connection for which the master saw that */
     /* What this daemon can know of the master's memory. */
     bool blind;             /* it cannot know of the last loss yet */
-    bool read_group;        /* it has read or written the marker */
+    bool knew;              /* it has been in use: what stood there is remembered ... */
+    uint32_t knew_epoch;    /* ... and of this run also its clock */
     int64_t time_rtt_us;    /* of the last TIME; 0: none */
     int64_t time_jumps_ms;  /* how far its clock had jumped then */
     uint32_t time_epoch;    /* in which run of the master that was */

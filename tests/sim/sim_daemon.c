@@ -179,6 +179,8 @@ static void daemon_settle(struct world *w, struct sim_daemon *d, unsigned master
         node->quarantined_us = w->now_us;
     if (serves == node->settled)
         return;
+    node->knew = node->knew || serves;
+    node->knew_epoch = serves ? w->conn[node->conn - 1].epoch : node->knew_epoch;
     node->settled = serves; /* it may be refused later, and come back on the same connection */
     if (!serves)
         return;
