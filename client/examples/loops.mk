@@ -2,7 +2,7 @@
 # headers, the library by -lredlock.
 LOOPS := $(BUILD)/client/examples/loop_poll $(BUILD)/client/examples/loop_libevent
 
-objects: $(LOOPS)
+objects examples: $(LOOPS)
 
 # By its name: lib.mk, which calls it LIB_A, is read after this file.
 $(LOOPS): $(BUILD)/%: %.c $(BUILD)/libredlock.a client/redlock.h client/examples/loops.mk

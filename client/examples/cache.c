@@ -1,0 +1,143 @@
+/* A cache entry that one process rebuilds while the others wait, instead of all at once when it runs
+ * out (the stampede, or dog-pile).
+ *
+ *     cache localhost:6379 weather 60 'sleep 3; date'      in ten terminals at once: one date
+ *
+ * prints what the entry holds; when it holds nothing, what the command prints, which is kept for 60 s.
+ * Those that had to wait look again, and find it. When the one that builds dies, its lock is free at
+ * once and the next one builds. Try it with ^C, and with ^Z: it holds up the others until its HOLD_MS
+ * are over; the fence then keeps what it writes later from replacing what is newer.
+ *
+ * Such a lock saves work and is not needed for being right, so without redlockd everybody builds for
+ * himself. Where an old value will do, do not wait (wait_ms = 0): who is refused takes the old one.
+ *
+ *     cc cache.c $(pkg-config --cflags --libs libredlock) -lhiredis */
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <redlock.h>
+
+#include "resource.h"
+
+enum { TTL_MS = 30000, HOLD_MS = 60000, WAIT_MS = 120000, VALUE_BYTES = 1 << 20 };
+
+/* KEYS: the entry, the fences of all; ARGV: the fence, the value, its seconds, the entry's name. */
+static const char store[] =
+    "if tonumber(ARGV[1]) < tonumber(redis.call('HGET', KEYS[2], ARGV[4]) or 0) then return 0 end "
+    "redis.call('HSET', KEYS[2], ARGV[4], ARGV[1]) "
+    "redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3]) "
+    "return 1";
+
+struct cache {
+    struct redlock *redlock;
+    redisContext *redis;
+    const char *entry, *seconds, *command;
+};
+
+struct value {
+    char *bytes;
+    size_t len;
+};
+
+static bool print_value(const char *bytes, size_t len)
+{
+    return fwrite(bytes, 1, len, stdout) == len && fflush(stdout) == 0;
+}
+
+static bool print_cached(const struct cache *cache)
+{
+    redisReply *reply = resource_ask(cache->redis, "GET cache:%s", cache->entry);
+    bool there = reply->type == REDIS_REPLY_STRING;
+
+    if (there)
+        (void)print_value(reply->str, reply->len);
+    freeReplyObject(reply);
+    return there;
+}
+
+/* Reads what there is; meanwhile the library hears of renewals, and reconnects when redlockd restarts. */
+static bool read_more(struct redlock *redlock, int fd, struct value *value)
+{
+    struct pollfd polls[] = {{.fd = fd, .events = POLLIN},
+                             {.fd = redlock_fd(redlock), .events = redlock_events(redlock)}};
+
+    while (polls[0].revents == 0) {
+        (void)poll(polls, 2, redlock_timeout_ms(redlock));
+        (void)redlock_process(redlock);
+    }
+    ssize_t got = read(fd, value->bytes + value->len, VALUE_BYTES - value->len);
+    value->len += got > 0 ? (size_t)got : 0;
+    return got > 0;
+}
+
+/* What takes long. */
+static bool build(const struct cache *cache, struct value *value)
+{
+    FILE *command = popen(cache->command, "r"); /* NOLINT(cert-env33-c): what it is for */
+
+    *value = (struct value){.bytes = malloc(VALUE_BYTES)};
+    if (!command || !value->bytes) {
+        perror("cache");
+        exit(EXIT_FAILURE);
+    }
+    while (read_more(cache->redlock, fileno(command), value))
+        ;
+    return pclose(command) == 0;
+}
+
+/* lock may be NULL: then it is for ourselves only. */
+static bool build_and_store(const struct cache *cache, const struct redlock_lock *lock)
+{
+    struct value value;
+    /* From before the work: what began earlier is older. */
+    unsigned long long fence = redlock_fence(lock);
+    bool built = build(cache, &value);
+
+    if (built && fence > 0 &&
+        resource_number(resource_ask(cache->redis, "EVAL %s 2 cache:%s cache:,fences %llu %b %s %s", store,
+                                     cache->entry, fence, value.bytes, value.len, cache->seconds,
+                                     cache->entry)) == 0)
+        fprintf(stderr, "cache: not kept, somebody has built it later\n");
+    bool printed = built && print_value(value.bytes, value.len);
+    free(value.bytes);
+    return printed;
+}
+
+static bool get(const struct cache *cache)
+{
+    const struct redlock_lock_options options = {.ttl_ms = TTL_MS, .max_ms = HOLD_MS, .wait_ms = WAIT_MS};
+    char name[REDLOCK_NAME_BYTES + 1];
+
+    if (print_cached(cache))
+        return true;
+    (void)snprintf(name, sizeof name, "cache:%s", cache->entry);
+    struct redlock_lock *lock = redlock_lock(cache->redlock, name, &options);
+    if (!lock)
+        fprintf(stderr, "cache: without a lock: %s\n", redlock_error_text(cache->redlock));
+    /* Once more: it was built while this one waited. */
+    bool printed = print_cached(cache) || build_and_store(cache, lock);
+    if (lock)
+        (void)redlock_unlock(lock);
+    return printed;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 5) {
+        fprintf(stderr, "usage: cache REDIS ENTRY SECONDS COMMAND\n");
+        return 2;
+    }
+    struct cache cache = {.redlock = redlock_open(NULL, NULL),
+                          .redis = resource_open(argv[1]),
+                          .entry = argv[2],
+                          .seconds = argv[3],
+                          .command = argv[4]};
+    bool printed = get(&cache);
+    redisFree(cache.redis);
+    redlock_close(cache.redlock);
+    return printed ? 0 : EXIT_FAILURE;
+}

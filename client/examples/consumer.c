@@ -1,0 +1,185 @@
+/* A message queue's consumer that handles each message once.
+ *
+ *     redis-cli XADD bills '*' customer ann amount 12       (as often as you like)
+ *     consumer localhost:6379 bills c1                      and c2, c3 in other terminals
+ *     redis-cli HGETALL bills:balances
+ *
+ * A queue delivers at least once: a Redis stream gives a message that was not acknowledged for IDLE_MS to
+ * another consumer, since nothing tells a dead consumer from a slow one. So:
+ *  - The lock, named after the message: two do not work on it at a time. Work costs, and what it does
+ *    outside cannot be taken back. Who finds it locked lets it be; if its worker dies, it comes again.
+ *  - The mark, set in one step with the effect: what was handled has no effect again, also by one who
+ *    was paused beyond its lock in the middle of its work. It is this resource's fence: here not the
+ *    later one counts but the first.
+ * Try it: ^Z, ^C or kill -9 one of them at work; kill redlockd and start it again; stop a master.
+ *
+ * When work has an effect outside (a mail), the one who died in between did it or not: nobody can tell.
+ * Then give the message's id to whoever does it, so that he knows it again.
+ *
+ *     cc consumer.c $(pkg-config --cflags --libs libredlock) -lhiredis */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <redlock.h>
+
+#include "resource.h"
+
+enum { TTL_MS = 10000, IDLE_MS = 2000, STEPS = 5, STEP_MS = 10, PAUSE_MS = 100 };
+
+/* KEYS: the stream, its balances, the mark of the message; ARGV: message, who did it, customer, amount.
+ * A mark lives for a day: for longer than a message may come again. */
+static const char settle[] = "local first = redis.call('SET', KEYS[3], ARGV[2], 'NX', 'EX', 86400) "
+                             "if first then redis.call('HINCRBY', KEYS[2], ARGV[3], ARGV[4]) end "
+                             "redis.call('XACK', KEYS[1], 'billing', ARGV[1]) "
+                             "return first and 1 or 0";
+
+struct consumer {
+    struct redlock *redlock;
+    redisContext *redis;
+    const char *stream, *name;
+    long idle_ms, ttl_ms;
+};
+
+static volatile sig_atomic_t ended;
+
+static void end(int number)
+{
+    (void)number;
+    ended = 1;
+}
+
+static void pause_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+/* What takes its time: writes the bill, a page a step. Not the TTL is its limit, since redlockd renews
+ * the lock; but it looks now and then whether it still has it. */
+static bool work(const struct consumer *consumer, struct redlock_lock *lock, const char *id)
+{
+    printf("%s: works on %s\n", consumer->name, id);
+    for (int step = 0; step < STEPS; step++) {
+        if (redlock_safe_ms(lock) <= 0)
+            return false;
+        pause_ms(STEP_MS);
+    }
+    return true;
+}
+
+static void handle_locked(const struct consumer *consumer, struct redlock_lock *lock, const char *id,
+                          redisReply *const *fields)
+{
+    const char *stream = consumer->stream, *customer = fields[1]->str, *amount = fields[3]->str;
+    bool fresh = resource_number(resource_ask(consumer->redis, "EXISTS %s:done:%s", stream, id)) == 0;
+
+    if (fresh && !work(consumer, lock, id)) {
+        printf("%s: lost %s\n", consumer->name, id);
+        return;
+    }
+    bool first =
+        resource_number(resource_ask(consumer->redis, "EVAL %s 3 %s %s:balances %s:done:%s %s %s-%llu %s %s",
+                                     settle, stream, stream, stream, id, id, consumer->name,
+                                     (unsigned long long)redlock_fence(lock), customer, amount)) == 1;
+    printf("%s: %s %s\n", consumer->name, first ? "handled" : "was handled before:", id);
+}
+
+/* A message is its id and its fields: customer C amount A. */
+static void handle(const struct consumer *consumer, const redisReply *message)
+{
+    const struct redlock_lock_options options = {.ttl_ms = consumer->ttl_ms};
+    const redisReply *fields = message->element[1];
+    const char *id = message->element[0]->str;
+    char name[REDLOCK_NAME_BYTES + 1];
+
+    if (fields->type != REDIS_REPLY_ARRAY || fields->elements < 4) {
+        fprintf(stderr, "%s is no bill\n", id);
+        return;
+    }
+    (void)snprintf(name, sizeof name, "%s/%s", consumer->stream, id);
+    struct redlock_lock *lock = redlock_lock(consumer->redlock, name, &options);
+    if (lock) {
+        handle_locked(consumer, lock, id, fields->element);
+        (void)redlock_unlock(lock);
+    } else if (redlock_error(consumer->redlock) != REDLOCK_BUSY) {
+        /* It stays in the queue. */
+        fprintf(stderr, "%s: no lock: %s\n", consumer->name, redlock_error_text(consumer->redlock));
+        pause_ms(PAUSE_MS);
+    }
+}
+
+/* One that somebody has had for too long, else a new one. */
+static bool handle_next(const struct consumer *consumer)
+{
+    redisReply *reply = resource_ask(consumer->redis, "XAUTOCLAIM %s billing %s %ld 0 COUNT 1",
+                                     consumer->stream, consumer->name, consumer->idle_ms);
+    const redisReply *messages = reply->element[1];
+
+    if (messages->elements == 0) {
+        freeReplyObject(reply);
+        reply = resource_ask(consumer->redis, "XREADGROUP GROUP billing %s COUNT 1 STREAMS %s >",
+                             consumer->name, consumer->stream);
+        messages = reply->type == REDIS_REPLY_ARRAY ? reply->element[0]->element[1] : NULL;
+    }
+    bool found = messages && messages->elements > 0;
+    if (found && messages->element[0]->type == REDIS_REPLY_ARRAY) /* else it was deleted */
+        handle(consumer, messages->element[0]);
+    freeReplyObject(reply);
+    return found;
+}
+
+/* Whether anybody still has one that is not acknowledged. */
+static bool all_is_done(const struct consumer *consumer)
+{
+    redisReply *pending = resource_ask(consumer->redis, "XPENDING %s billing", consumer->stream);
+    bool none = pending->elements > 0 && pending->element[0]->integer == 0;
+
+    freeReplyObject(pending);
+    return none;
+}
+
+/* With -x until nothing is left, else until a signal. */
+static void consume(const struct consumer *consumer, bool leaves)
+{
+    redisReply *reply =
+        redisCommand(consumer->redis, "XGROUP CREATE %s billing 0 MKSTREAM", consumer->stream);
+
+    if (reply) /* an error, when it is there */
+        freeReplyObject(reply);
+    while (!ended) {
+        if (handle_next(consumer))
+            continue;
+        if (leaves && all_is_done(consumer))
+            return;
+        pause_ms(PAUSE_MS);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    bool leaves = argc > 1 && strcmp(argv[1], "-x") == 0;
+
+    argc -= leaves;
+    argv += leaves;
+    if (argc < 4 || argc > 6) {
+        fprintf(stderr,
+                "usage: consumer [-x] REDIS STREAM NAME [IDLE_MS [TTL_MS]]; -x: until all is handled\n");
+        return 2;
+    }
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    (void)sigaction(SIGTERM, &(struct sigaction){.sa_handler = end}, NULL);
+    (void)sigaction(SIGINT, &(struct sigaction){.sa_handler = end}, NULL);
+    struct consumer consumer = {.redlock = redlock_open(NULL, NULL),
+                                .redis = resource_open(argv[1]),
+                                .stream = argv[2],
+                                .name = argv[3],
+                                .idle_ms = argc > 4 ? strtol(argv[4], NULL, 10) : IDLE_MS,
+                                .ttl_ms = argc > 5 ? strtol(argv[5], NULL, 10) : TTL_MS};
+    consume(&consumer, leaves);
+    redisFree(consumer.redis);
+    redlock_close(consumer.redlock);
+    return 0;
+}

@@ -1,0 +1,104 @@
+/* Fifty items, two hundred workers. Whatever happens, fifty orders and nothing left. */
+#include "tests/examples/job.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct stage stage;
+
+static void start_shop(void)
+{
+    stage_begin(&stage, "");
+    ck_assert_int_eq(stage_count(&stage, "HSET stock:lamp left 50"), 1);
+}
+
+static int64_t orders(void)
+{
+    return stage_count(&stage, "LLEN orders:lamp");
+}
+
+static void all_are_sold(void)
+{
+    ck_assert_str_eq(redis(&stage.own.server[0], "HGET stock:lamp left"), "0");
+    ck_assert_int_eq(orders(), 50);
+}
+
+/* One worker reads and then stands still for longer than it may hold the lock. */
+START_TEST(one_master_dies_and_one_worker_is_paused)
+{
+    struct program late, shop;
+
+    start_shop();
+    program_begin(&late, "stock", (const char *const[]){"-a", stage.redis, "lamp", "1", NULL});
+    eventually(program_said(&late, "50 left; Enter buys"));
+    program_begin(&shop, "stock", (const char *const[]){stage.redis, "lamp", "199", NULL});
+    eventually_within(orders() >= 10, JOB_MS);
+    server_kill(&stage.masters.server[0]);
+    ck_assert_int_eq(program_end(&shop), 0);
+    ck_assert(program_said(&shop, "50 sold, 149 came too late"));
+
+    program_type(&late, "\n");
+    ck_assert_int_eq(program_end(&late), 0);
+    ck_assert(program_said(&late, "refused, a later lock was here"));
+    ck_assert(program_said(&late, "0 sold, 1 came too late"));
+    all_are_sold();
+}
+END_TEST
+
+/* The late one writes when the next one has read but has not written. */
+START_TEST(a_late_write_between_the_next_ones_two_steps)
+{
+    struct program late, next;
+
+    start_shop();
+    program_begin(&late, "stock", (const char *const[]){"-a", stage.redis, "lamp", "1", NULL});
+    eventually(program_said(&late, "50 left; Enter buys"));
+    program_begin(&next, "stock", (const char *const[]){"-a", stage.redis, "lamp", "1", NULL});
+    eventually(program_said(&next, "50 left; Enter buys"));
+    program_type(&late, "\n");
+    eventually(program_said(&late, "refused, a later lock was here"));
+    ck_assert_int_eq(orders(), 0);
+    /* One Enter each, and some more where this machine is slow and one of them is late again. */
+    program_type(&next, "\n\n\n\n\n\n\n\n");
+    program_type(&late, "\n\n\n\n\n\n\n\n");
+    ck_assert_int_eq(program_end(&next), 0);
+    ck_assert_int_eq(program_end(&late), 0);
+    ck_assert_int_eq(orders(), 2);
+    ck_assert_str_eq(redis(&stage.own.server[0], "HGET stock:lamp left"), "48");
+}
+END_TEST
+
+static bool all_wait(struct client *client)
+{
+    return rows_with(show(client, "WAITERS"), "name=stock:lamp ") == 200;
+}
+
+START_TEST(the_daemon_dies_in_the_middle)
+{
+    struct program shop;
+    struct client door;
+
+    start_shop();
+    client_open(&door, &stage.daemon);
+    lock(&door, "stock:lamp ttl=30s");
+    program_begin(&shop, "stock", (const char *const[]){stage.redis, "lamp", "200", NULL});
+    /* All have heard of redlockd, whose first refusal they would take for an answer. */
+    eventually(all_wait(&door));
+    ask(&door, "+UNLOCKED *", "UNLOCK stock:lamp");
+    eventually_within(orders() >= 10, JOB_MS);
+    stage_restart_daemon(&stage);
+    ck_assert_int_eq(program_end(&shop), 0);
+    ck_assert(program_said(&shop, "50 sold, 150 came too late"));
+    all_are_sold();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stock");
+    ADD(suite, one_master_dies_and_one_worker_is_paused);
+    ADD(suite, a_late_write_between_the_next_ones_two_steps);
+    ADD(suite, the_daemon_dies_in_the_middle);
+    return harness_main(suite);
+}

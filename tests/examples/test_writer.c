@@ -1,0 +1,93 @@
+/* A writer that stands still beyond its lease, and one that came after it. */
+#include "tests/examples/job.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WRITTEN = 0, REFUSED = 3 };
+
+static struct stage stage;
+
+static void start_writer(struct program *writer)
+{
+    program_begin(writer, "writer", (const char *const[]){"-t", "1000", stage.redis, "motd", NULL});
+}
+
+static bool asks(const struct program *writer)
+{
+    return program_said(writer, "the new text of motd?");
+}
+
+static const char *text(void)
+{
+    return redis(&stage.own.server[0], "HGET doc:motd text");
+}
+
+START_TEST(a_paused_writer_is_refused)
+{
+    struct program late, next;
+
+    stage_begin(&stage, "");
+    start_writer(&late);
+    eventually(asks(&late));
+    process_stop(late.pid);
+    program_type(&late, "old\n");
+    start_writer(&next);
+    server_kill(&stage.masters.server[0]);
+    /* Only when the other's lease is over. */
+    eventually(asks(&next));
+    program_type(&next, "new\n");
+    ck_assert_int_eq(program_end(&next), WRITTEN);
+    ck_assert_str_eq(text(), "new");
+    ck_assert_int_eq(kill(late.pid, SIGCONT), 0);
+    ck_assert_int_eq(program_end(&late), REFUSED);
+    ck_assert(program_said(&late, "refused"));
+    ck_assert_str_eq(text(), "new");
+}
+END_TEST
+
+/* Fences grow over a daemon that forgot all, too. */
+START_TEST(a_paused_writer_is_refused_though_the_daemon_died)
+{
+    struct program late, next;
+
+    stage_begin(&stage, "");
+    start_writer(&late);
+    eventually(asks(&late));
+    process_stop(late.pid);
+    program_type(&late, "old\n");
+    stage_restart_daemon(&stage);
+    start_writer(&next);
+    eventually(asks(&next));
+    program_type(&next, "new\n");
+    ck_assert_int_eq(program_end(&next), WRITTEN);
+    ck_assert_int_eq(kill(late.pid, SIGCONT), 0);
+    ck_assert_int_eq(program_end(&late), REFUSED);
+    ck_assert_str_eq(text(), "new");
+}
+END_TEST
+
+START_TEST(writers_in_time_are_not_refused)
+{
+    struct program first, second;
+
+    stage_begin(&stage, "");
+    start_writer(&first);
+    program_type(&first, "one\n");
+    ck_assert_int_eq(program_end(&first), WRITTEN);
+    start_writer(&second);
+    program_type(&second, "two\n");
+    ck_assert_int_eq(program_end(&second), WRITTEN);
+    ck_assert_str_eq(text(), "two");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("writer");
+    ADD(suite, a_paused_writer_is_refused);
+    ADD(suite, a_paused_writer_is_refused_though_the_daemon_died);
+    ADD(suite, writers_in_time_are_not_refused);
+    return harness_main(suite);
+}
