@@ -205,7 +205,7 @@ END_TEST
 START_TEST(an_end_again_and_again)
 {
     expect_error(resets, REDLOCK_CONNECT, "the connection to unix:");
-    ck_assert_uint_gt(told.count[REDLOCK_ON_DOWN], 1);
+    ck_assert_uint_ge(told.count[REDLOCK_ON_DOWN], 1);
     ck_assert_uint_lt(told.count[REDLOCK_ON_DOWN], 60); /* not as fast as it can */
 }
 END_TEST
