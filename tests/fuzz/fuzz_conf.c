@@ -74,6 +74,27 @@ static void check_whole(const struct conf *conf)
     (void)conf_masters_advice(conf->masters, advice, sizeof advice);
 }
 
+static void told(void *taken, const struct conf_change *change)
+{
+    assert(change->key && (!change->with || change->when >= CONF_RESTART));
+    *(unsigned *)taken += change->when < CONF_RESTART;
+}
+
+/* A daemon that runs with something else reads it again: it stays whole, and the second time nothing is new. */
+static void check_update(const struct conf *fresh)
+{
+    static const char base[] = "nodes: [redis://a:1, redis://b:2, redis://c:3]\nmin_ttl: 2s\nmax_ttl: 20s\n";
+    static struct conf running;
+    unsigned taken = 0;
+    assert(parse(&running, base, sizeof base - 1) == 0);
+    conf_update(&running, fresh, told, &taken);
+    check_whole(&running);
+    assert(running.max_ttl_ms == 20000 && running.masters == 3 && running.listeners == 1);
+    taken = 0;
+    conf_update(&running, fresh, told, &taken);
+    assert(taken == 0);
+}
+
 int HARNESS(fuzz_conf)(const uint8_t *data, size_t size)
 {
     static struct conf conf, again;
@@ -84,6 +105,7 @@ int HARNESS(fuzz_conf)(const uint8_t *data, size_t size)
     if (faults > 0)
         return 0;
     check_whole(&conf);
+    check_update(&conf);
     size_t len = 0, again_len = 0;
     char *text = print(&conf, &len);
     if (parse(&again, text, len) != 0) {
