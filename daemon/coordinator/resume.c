@@ -149,7 +149,8 @@ static void answer_noquorum(struct coordinator *c, const struct round *round)
         reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
 }
 
-/* A master that never moved it has nothing to set back; one that did not answer may move it yet. */
+/* To all masters, as an attempt is undone. One that said that it has not the old token owes nothing; one that did not
+ * answer may move it yet. */
 static void set_back(struct coordinator *c, const struct round *round)
 {
     struct release_order order = {.name = &round->name,
@@ -157,7 +158,7 @@ static void set_back(struct coordinator *c, const struct round *round)
                                   .back = &round->resume.old,
                                   .ttl_ms = c->config.max_ttl_ms, /* the old token's may have been any */
                                   .may = round->resume.may};
-    if (round->resume.may == 0 || mutant(MUTANT_RESUME_NO_SET_BACK))
+    if (mutant(MUTANT_RESUME_NO_SET_BACK))
         return;
     if (round->resume.given_back) {
         order.back = NULL;

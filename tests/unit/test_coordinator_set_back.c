@@ -49,7 +49,12 @@ START_TEST(a_token_that_nobody_has)
     vote("0-2", "MOVE NO"); /* N - Q + 1: but another RESUME may have taken them, while this one takes others */
     EXPECT("m0-4 MOVE job X T1");
     vote("3-4", "MOVE NO");
-    EXPECT("s1 #1 -NOTHELD job"); /* nothing was moved: nothing to set back */
+    EXPECT("m0-4 MOVE job T1 X", "s1 #1 -NOTHELD job");
+    EXPECT_MASTER(0, "up"); /* they never had it, so they owe nothing */
+    lose(0);
+    EXPECT_MASTER(0, "down");
+    work();
+    vote("1-4", "MOVE NO");
     nothing_is_left();
 }
 END_TEST
@@ -67,7 +72,7 @@ START_TEST(a_token_that_nobody_has_while_a_master_hangs)
     vote("0-1", "MOVE NO");
     ask(1, "RESUME job token=X"); /* it is slow: not waited for again */
     vote("0-1", "MOVE NO");
-    EXPECT("m0-1 MOVE job X T2", "s1 #2 -NOTHELD job");
+    EXPECT("m0-1 MOVE job X T2", "m0-2 MOVE job T2 X", "s1 #2 -NOTHELD job");
     vote("2", "MOVE NO, MOVE NO");
 }
 END_TEST
@@ -472,7 +477,7 @@ START_TEST(two_at_once_here)
     vote("1", "MOVE YES, MOVE NO");
     EXPECT("m0-2 EXTEND job T1 10000", "m0-2 ZADD job 1000007");
     vote("2", "MOVE YES, MOVE NO");
-    EXPECT("s2 #2 -NOTHELD job");
+    EXPECT("m0-2 MOVE job T2 X", "s2 #2 -NOTHELD job");
     vote("0-1", "EXTEND 10000, ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 *");
     vote("2", "EXTEND 10000, ZADD YES");
@@ -539,10 +544,10 @@ START_TEST(limits_count_what_is_under_way)
     EXPECT("m0-2 MOVE b X T2", "s3 #5 -LIMIT c limit=max_locks", "s3 #6 -LIMIT c limit=max_locks");
     vote("0-1", "MOVE NO");
     vote("2", "MOVE NO");
-    EXPECT("s1 #1 -NOTHELD a");
+    EXPECT("m0-2 MOVE a T1 X", "s1 #1 -NOTHELD a");
     ask(3, "RESUME c token=X note=three"); /* its place is free, and the note's too */
     EXPECT("m0-2 MOVE c X T3");
-    vote("0-2", "MOVE YES, MOVE YES");
+    vote("0-2", "MOVE YES, MOVE NO, MOVE YES");
     vote("0-2", "EXTEND 10000, ZADD YES, EXTEND 10000, ZADD YES");
     EXPECT("m0-2 EXTEND b T2 10000", "m0-2 ZADD b *", "m0-2 EXTEND c T3 10000", "m0-2 ZADD c *",
            "s2 #4 +LOCKED b *", "s3 #7 +LOCKED c *");
@@ -568,7 +573,7 @@ START_TEST(cancel_is_for_what_waits)
     cancel(1, 1);
     EXPECT("m0-2 MOVE job X T1", "s1 #2 -BADTAG *");
     vote("0-2", "MOVE NO");
-    EXPECT("s1 #1 -NOTHELD job");
+    EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOTHELD job");
 }
 END_TEST
 
