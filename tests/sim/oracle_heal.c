@@ -16,7 +16,7 @@ static bool has_acknowledged(const struct world *w, const struct sim_daemon *d, 
                              const struct tok *t)
 {
     const struct tok_master *at = &t->at[master];
-    return at->acked_us != 0 && at->acked_lost_us == w->master[master].lost_us &&
+    return at->acked_us != 0 && !at->acked_late && at->acked_lost_us == w->master[master].lost_us &&
            d->node[master].quarantined_us < at->acked_us && w->now_us < at->acked_ends_us - HEAL_SLACK_US;
 }
 
@@ -63,13 +63,14 @@ void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *ms
                   msg->tok, msg->name, (double)ends_us / 1e6, (double)held_us / 1e6);
 }
 
-static void acknowledge(struct tok_master *at, const struct msg *msg, int64_t now_us)
+static void acknowledge(struct tok_master *at, const struct msg *msg, int64_t now_us, int64_t timeout_us)
 {
     bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND;
     int64_t ends_us = ttl ? msg->sent_us + (int64_t)msg->number * 1000 : now_us;
     if (at->acked_lost_us != msg->lost_us || at->acked_ends_us < ends_us)
         at->acked_ends_us = ends_us;
     at->acked_us = now_us;
+    at->acked_late = now_us - msg->sent_us >= timeout_us - 1000;
     at->acked_lost_us = msg->lost_us;
 }
 
@@ -96,7 +97,7 @@ void oracle_heard_extend(struct world *w, struct sim_daemon *d, const struct msg
     bool takes = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_HEAL;
     if (!yes || !takes || !oracle_is_ours(t, d))
         return;
-    acknowledge(at, msg, w->now_us);
+    acknowledge(at, msg, w->now_us, w->plan->param[P_NODE_TIMEOUT] * 1000);
     if (msg->verb == COMMAND_HEAL)
         at->confirmed_lost_us = msg->lost_us;
     if (msg->verb != COMMAND_EXTEND)
