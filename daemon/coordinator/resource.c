@@ -297,9 +297,15 @@ struct reply *resource_answer_head(struct coordinator *c, struct resource *resou
 void resource_granted(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = resource->queue;
-    if (queue->head != NULL) {
+    struct wait *head = queue->head;
+    if (head != NULL) {
         queue->verdict = (struct verdict){.code = REPLY_BUSY};
         queue->release_seen = false;
+    }
+    /* RESUME got it: the head's attempt, which would have brought the answer, was given up. */
+    if (head != NULL && head->patient && !may_retry(c, head, &queue->verdict)) {
+        refuse_waiting(c, head);
+        queue_remove(c, head);
     }
     turn_granted(c, resource);
     sweep_or(c, resource, next_retry_ms(c, resource));

@@ -333,6 +333,40 @@ START_TEST(waiters_of_the_name_stay_behind)
 }
 END_TEST
 
+/* Their first attempt would have brought the answer; now it would come when the lock is free again. */
+START_TEST(a_waiter_whose_time_is_over_is_answered)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    vote("0-2", "MOVE YES");
+    forget();
+    ask(2, "LOCK job wait=5ms");
+    ask(3, "LOCK job wait=1m");
+    at(1010); /* it has 5 ms, and what its first attempt needs */
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD job *");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("m0-2 RELEASE job T2", "s1 #1 +LOCKED job token=T1 *", "s2 #2 -TIMEOUT job waited=10");
+    vote("0-1", "SET NO, ZADD NO, RELEASE NO");
+    at(2000);
+    EXPECT_NOTHING(); /* the other waits on */
+}
+END_TEST
+
+START_TEST(a_waiter_whose_client_asks_nothing_more_is_answered)
+{
+    start(3);
+    ask(1, "RESUME job token=X");
+    vote("0-2", "MOVE YES");
+    forget();
+    ask(2, "LOCK job wait=1m");
+    finish(2);
+    work();
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD job *");
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("m0-2 RELEASE job T2", "s1 #1 +LOCKED job token=T1 *", "s2 #2 -CANCELLED job");
+}
+END_TEST
+
 /* Moved on some masters and granted on others it cannot be, but a master may have forgotten the token. */
 START_TEST(a_lock_attempt_that_is_granted_first)
 {
@@ -420,6 +454,8 @@ int main(void)
                                   the_token_before_is_not_renewed_meanwhile,
                                   the_token_before_may_run_out_meanwhile,
                                   waiters_of_the_name_stay_behind,
+                                  a_waiter_whose_time_is_over_is_answered,
+                                  a_waiter_whose_client_asks_nothing_more_is_answered,
                                   a_lock_attempt_that_is_granted_first,
                                   given_back_also_where_it_was_moved_only,
                                   given_back_also_where_it_may_have_been_moved,
