@@ -85,8 +85,11 @@ static enum master_why why_refused(const struct coordinator *c, const struct mas
 static void told_info(struct master *m, const struct vote *vote)
 {
     m->has_info = vote->kind == VOTE_INFO;
-    if (m->has_info)
-        m->info = vote->info;
+    if (!m->has_info)
+        return;
+    m->info = vote->info;
+    if (m->info.replica) /* also if it is refused for something else in the end */
+        m->was_replica = true;
 }
 
 static void decide(struct coordinator *c, struct master *m, const struct vote *group)
@@ -97,8 +100,6 @@ static void decide(struct coordinator *c, struct master *m, const struct vote *g
         why = WHY_NOPERM;
     if (why == WHY_NONE)
         why = why_refused(c, m, &m->info);
-    if (why == WHY_REPLICA)
-        m->was_replica = true;
     if (why == WHY_NONE)
         memory_judge(c, m, group);
     else

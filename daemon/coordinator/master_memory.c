@@ -146,11 +146,11 @@ static void forget(struct coordinator *c, struct master *m)
     m->clock_jumped = false;
 }
 
-/* In full from now. */
+/* In full from now: its TIME may be that of a handshake that waited. */
 static void doubt(struct coordinator *c, struct master *m, enum master_why why)
 {
     forget(c, m);
-    m->from_ms = m->clock_ms + c->full_ms;
+    m->from_ms = m->clock_ms + (c->now_ms - m->clock_at_ms) + c->full_ms;
     set_quarantine(c, m, why);
 }
 

@@ -45,6 +45,7 @@ static void fault_rubbish(struct world *w, struct sim_master *m, enum rubbish ru
 {
     struct store_group *group = &m->store.group;
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
+    m->rubbish_us = w->now_us;
     group->expires_ms = INT64_MAX;
     if (rubbish == RUBBISH_TEXT || group->kind != STORE_GROUP_OURS) {
         group->kind = STORE_GROUP_RUBBISH;

@@ -39,6 +39,7 @@ struct tok_master {
     int64_t acked_us, acked_ends_us; /* a yes came, and it is for so long */
     bool acked_late;                 /* ... perhaps when its round was over: the daemon need not know */
     int64_t acked_lost_us;           /* that was said by this memory of the master */
+    int64_t extended_lost_us;        /* the last "extended" came from this one */
     int64_t confirmed_lost_us;       /* "extended" counts from this memory, old enough or not */
 };
 

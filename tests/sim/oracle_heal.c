@@ -104,8 +104,9 @@ void oracle_heard_extend(struct world *w, struct sim_daemon *d, const struct msg
         return;
     struct extending *e = extending_of(w, d, msg);
     e->yes |= bit(master);
-    bool confirmed = at->confirmed_lost_us == msg->lost_us ||
-                     (at->confirmed_lost_us != 0 && oracle_is_blind(w, d, msg)); /* in the memory before */
+    at->extended_lost_us = msg->lost_us;
+    bool before = at->confirmed_lost_us != 0 && d->node[master].unaware; /* in the memory before */
+    bool confirmed = before || at->confirmed_lost_us == msg->lost_us;
     if (confirmed || oracle_may_vote(w, d, msg))
         e->counts |= bit(master);
     if (e->told) /* Q said so without it */
@@ -128,6 +129,6 @@ void oracle_told_extended(struct world *w, struct sim_daemon *d, uint32_t tok)
     e->told = true;
     for (unsigned i = 0; i < d->masters; i++) {
         if (e->yes & bit(i))
-            t->at[i].confirmed_lost_us = t->at[i].acked_lost_us;
+            t->at[i].confirmed_lost_us = t->at[i].extended_lost_us;
     }
 }

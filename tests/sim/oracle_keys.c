@@ -160,8 +160,9 @@ static void mark_settled(struct world *w, struct sim_master *m, const struct msg
         if (!oracle_is_ours(t, d) || !t->owed || t->released_us >= (int64_t)msg->ref ||
             (t->blocked & bit(m->index)))
             continue;
-        if ((t->ran & bit(m->index)) && m->restored)
-            continue; /* deleted once, and back from an old snapshot: it runs out */
+        bool known_gone = (t->ran & bit(m->index)) || w->plan->param[P_CLASS] == CLASS_MEMORY;
+        if (m->restored && known_gone)
+            continue; /* deleted or missed once, and back from an old snapshot: it runs out */
         if (m->set_back)
             continue; /* it lives longer than anybody thinks */
         violation(w, 7,

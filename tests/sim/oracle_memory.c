@@ -43,15 +43,21 @@ static bool heard_time(const struct world *w, struct sim_node *node, const struc
     return seen;
 }
 
+static bool is_same_run(const struct world *w, const struct sim_master *m, const struct msg *msg)
+{
+    char run_id[RUN_ID_HEX];
+    master_run_id(w, m->index, msg->epoch, run_id);
+    return memcmp(run_id, msg->vote.group.run_id, RUN_ID_HEX) == 0;
+}
+
 /* The marker says since when it may vote, or is of another run. */
 static bool heard_group(const struct world *w, const struct sim_daemon *d, const struct sim_master *m,
                         struct sim_node *node, const struct msg *msg)
 {
     const struct group *group = &msg->vote.group;
-    char run_id[RUN_ID_HEX];
+    node->group_us = msg->ran_us;
     int64_t ahead_us = (group->from_ms - msg->clock_ms) * 1000;
-    master_run_id(w, m->index, msg->epoch, run_id);
-    if (memcmp(run_id, group->run_id, RUN_ID_HEX) != 0)
+    if (!is_same_run(w, m, msg))
         return true;
     if (ahead_us <= 0 || m->set_back)
         return false; /* (once its clock was set back, a time that is over lies ahead again) */
@@ -74,11 +80,13 @@ void oracle_learns(struct world *w, struct sim_daemon *d, const struct msg *msg)
     else if (vote->kind == VOTE_GROUP)
         learns = heard_group(w, d, m, node, msg);
     else if (asks && vote->kind == VOTE_NO)
-        learns = node->knew;
+        learns = node->knew && !w->rubbish;
     else if (msg->verb == COMMAND_TIME && vote->kind == VOTE_NUMBER)
         learns = heard_time(w, node, msg);
-    if (learns && msg->epoch == m->epoch && msg->ran_us >= m->lost_us)
-        node->blind = false;
+    if (!learns || msg->epoch != m->epoch || msg->ran_us < m->lost_us)
+        return;
+    node->blind = false;
+    node->unaware = node->unaware && vote->kind == VOTE_GROUP && is_same_run(w, m, msg);
 }
 
 /* Connected all the while, awake, and nothing else wrong with the link or the master. */
@@ -89,11 +97,13 @@ static bool could_notice(const struct world *w, const struct sim_daemon *d, cons
     if (!d->running || d->draining || m->index >= d->masters || node->conn == 0 || !node->settled)
         return false;
     const struct conn *conn = &w->conn[node->conn - 1];
-    bool troubled = m->hung_until_us > m->lost_us || m->error_until_us > m->lost_us ||
-                    m->replica_until_us > m->lost_us || d->paused_until_us > m->lost_us;
+    bool troubled = m->rubbish_us > m->lost_us - d->full_us || m->hung_until_us > m->lost_us ||
+                    m->error_until_us > m->lost_us || m->replica_until_us > m->lost_us ||
+                    d->paused_until_us > m->lost_us;
     for (int way = UP; way <= DOWN; way++)
         troubled |= link->cut_until_us[way] > m->lost_us || link->slow_until_us[way] > m->lost_us;
-    return !troubled && w->plan->param[P_TAIL_PPM] == 0 && conn->born_us < m->lost_us - 2000000;
+    return !troubled && w->plan->param[P_TAIL_PPM] == 0 && conn->born_us < m->lost_us - 2000000 &&
+           node->settled_us < m->lost_us && node->group_before_us > m->lost_us - ORACLE_NOTICE_US;
 }
 
 void oracle_noticed_loss(struct world *w, const struct sim_master *m, uint32_t loss)

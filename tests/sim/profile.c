@@ -264,7 +264,7 @@ int plan_class_drawn = CLASSES;
 
 static enum plan_class draw_class(struct draw *draw)
 {
-    static const int64_t pct[CLASSES] = {[CLASS_MEMORY] = 0,   [CLASS_CLOCK] = 0, [CLASS_ROLLING] = 6,
+    static const int64_t pct[CLASSES] = {[CLASS_MEMORY] = 12,  [CLASS_CLOCK] = 8, [CLASS_ROLLING] = 6,
                                          [CLASS_DISAGREE] = 6, [CLASS_TURNS] = 3, [CLASS_SPLIT] = 3};
     int64_t drawn = between(draw, 0, 99);
     if (plan_class_drawn != CLASSES)

@@ -168,10 +168,11 @@ struct sim_master {
     int64_t lost_us; /* the last of them; NEVER: it is down, and loses what it loses when it starts */
     bool unseen;     /* no run_id and no uptime tells of it */
     int64_t jumped_before_us;
-    int64_t jumped_us; /* the last jump of its clock, ... */
-    int64_t jumped_ms; /* ... how far, ... */
-    int64_t jumps_ms;  /* ... and all of them together */
-    bool set_back;     /* its clock, at least once */
+    int64_t jumped_us;  /* the last jump of its clock, ... */
+    int64_t jumped_ms;  /* ... how far, ... */
+    int64_t jumps_ms;   /* ... and all of them together */
+    bool set_back;      /* its clock, at least once */
+    int64_t rubbish_us; /* somebody wrote to its marker, last */
     enum fault_kind crash;
     int64_t crash_arg_us;
 };
@@ -183,17 +184,21 @@ struct sim_node {
     uint32_t numbers; /* connections so far */
     uint32_t dials;   /* generation of ITEM_DIAL */
     int64_t backoff_us;
-    bool settled;            /* its handshake is over: lock commands flow */
+    bool settled;            /* its handshake is over: lock commands flow, ... */
+    int64_t settled_us;      /* ... since then */
     uint32_t settled_number; /* connection for which the master saw that */
     /* What this daemon can know of the master's memory. */
-    bool blind;             /* it cannot know of the last loss yet */
-    bool knew;              /* it has been in use: what stood there is remembered ... */
-    uint32_t knew_epoch;    /* ... and of this run also its clock */
-    int64_t time_rtt_us;    /* of the last TIME; 0: none */
-    int64_t time_jumps_ms;  /* how far its clock had jumped then */
-    uint32_t time_epoch;    /* in which run of the master that was */
-    int64_t from_us;        /* true: the marker that it read keeps the master out until then */
-    int64_t quarantined_us; /* it had the master in quarantine then, last */
+    bool blind;              /* it cannot know of the last loss yet ... */
+    bool unaware;            /* ... or only that another daemon doubts the master, which is no new memory */
+    bool knew;               /* it has been in use: what stood there is remembered ... */
+    uint32_t knew_epoch;     /* ... and of this run also its clock */
+    int64_t group_us;        /* the master showed it the marker, last ... */
+    int64_t group_before_us; /* ... before its memory was lost */
+    int64_t time_rtt_us;     /* of the last TIME; 0: none */
+    int64_t time_jumps_ms;   /* how far its clock had jumped then */
+    uint32_t time_epoch;     /* in which run of the master that was */
+    int64_t from_us;         /* true: the marker that it read keeps the master out until then */
+    int64_t quarantined_us;  /* it had the master in quarantine then, last */
 };
 
 struct sim_daemon {
@@ -270,6 +275,7 @@ struct world {
     unsigned masters, daemons, names; /* masters: the most that a daemon has */
     int64_t full_us;                  /* the longest quarantine */
     int64_t jump_us;                  /* so much longer a key may live since clocks are set back */
+    bool rubbish;                     /* somebody will write to a marker: daemons then judge no memory */
     bool odd_over;                    /* the odd daemon has the others' configuration now */
     bool healing;                     /* second phase */
     unsigned heal_phase;

@@ -184,6 +184,7 @@ static void daemon_settle(struct world *w, struct sim_daemon *d, unsigned master
     node->settled = serves; /* it may be refused later, and come back on the same connection */
     if (!serves)
         return;
+    node->settled_us = w->now_us;
     struct msg mark = {.kind = MSG_MARK, .number = MARK_SETTLED, .ref = (uint64_t)w->now_us};
     link_send(w, node->conn - 1, UP, &mark);
 }

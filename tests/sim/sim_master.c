@@ -16,8 +16,11 @@ static void master_loses(struct world *w, struct sim_master *m, bool unseen)
     m->losses++;
     m->lost_us = w->now_us;
     m->unseen = unseen;
-    for (unsigned i = 0; i < w->daemons; i++)
-        w->daemon[i].node[m->index].blind = unseen;
+    for (unsigned i = 0; i < w->daemons; i++) {
+        struct sim_node *node = &w->daemon[i].node[m->index];
+        node->blind = node->unaware = unseen;
+        node->group_before_us = node->group_us;
+    }
     oracle_memory(w);
 }
 

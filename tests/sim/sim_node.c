@@ -24,6 +24,7 @@ void node_start(struct world *w, struct sim_daemon *d)
     for (unsigned i = 0; i < d->masters; i++) {
         const struct sim_master *m = &w->master[i];
         d->node[i].blind = m->unseen && master_young_us(m, d->full_us) > w->now_us;
+        d->node[i].unaware = d->node[i].blind;
         d->node[i].from_us = LONG_BEFORE;
         d->node[i].quarantined_us = LONG_BEFORE;
         d->node[i].dials = d->incarnation * 100000;

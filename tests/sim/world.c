@@ -251,6 +251,7 @@ static void world_begin(struct world *w)
     w->names = (unsigned)param[P_NAMES];
     w->masters = 0;
     w->full_us = w->jump_us = 0;
+    w->rubbish = false;
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_daemon *d = &w->daemon[i];
         d->index = i;
@@ -260,6 +261,7 @@ static void world_begin(struct world *w)
     }
     for (unsigned i = 0; i < w->plan->faults; i++) {
         const int64_t *fault = w->plan->fault[i].field;
+        w->rubbish |= fault[F_KIND] == FAULT_RUBBISH;
         if (fault[F_KIND] == FAULT_JUMP && fault[F_ARG] < 0)
             w->jump_us -= fault[F_ARG] * 1000;
     }
@@ -271,7 +273,7 @@ static void world_begin(struct world *w)
         struct sim_master *m = &w->master[i];
         m->started_us = -param[P_UPTIME] * 1000 - chance_below(w->seed, 200 + i, 2, CHANCE_CLOCK, 1500000);
         m->lost_us = m->started_us;
-        m->jumped_us = m->jumped_before_us = LONG_BEFORE;
+        m->jumped_us = m->jumped_before_us = m->rubbish_us = LONG_BEFORE;
         m->running = true;
         m->next_client = 1 + (uint64_t)chance_below(w->seed, 200 + i, 3, CHANCE_CLOCK, 5);
         m->epoch = 1;
