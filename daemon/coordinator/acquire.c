@@ -25,7 +25,7 @@ static struct resource *detach(struct coordinator *c, struct round *round)
  * this undoes a late one. */
 static void undo(struct coordinator *c, struct round *round)
 {
-    struct release_order order = {.name = &round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
+    struct release_order order = {.name = round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
     order.may = masters_without(round->tally.asked, round->tally.refused);
     if (mutant(MUTANT_RELEASE_ONLY_GRANTED))
         order.may = round->tally.granted;

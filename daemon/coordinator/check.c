@@ -131,7 +131,7 @@ static void check_leases(const struct coordinator *c)
         assert(masters_without(lease->may, masters_all(c->config.masters)) == 0);
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
-    assert(c->keep.used == c->resources.used + notes);
+    assert(c->keep.used == c->resources.used + c->rounds.used + c->releases.used + notes);
 }
 
 static void check_rounds(const struct coordinator *c, uint32_t *asking)

@@ -34,6 +34,7 @@ static bool make_tables(struct coordinator *c)
     const struct coordinator_config *config = &c->config;
     uint64_t names = (uint64_t)config->max_locks + config->max_waiters;
     uint64_t undo = config->max_undo != 0 ? config->max_undo : UNDO;
+    uint64_t rounds = 2 * names + SPARE;
     /* Sessions that end stay a few steps while their clients' successors are there. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
     uint64_t items =
@@ -43,10 +44,11 @@ static bool make_tables(struct coordinator *c)
            pool_init(&c->resources, sizeof(struct resource), capacity(names)) &&
            pool_init(&c->leases, sizeof(struct lease) + config->masters * sizeof(int64_t),
                      capacity(config->max_locks)) &&
-           pool_init(&c->rounds, sizeof(struct round), capacity(2 * names + SPARE)) &&
+           pool_init(&c->rounds, sizeof(struct round) + config->masters * sizeof(uint64_t),
+                     capacity(rounds)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
-           keep_init(&c->keep, capacity(names), config->max_locks) &&
+           keep_init(&c->keep, capacity(names) + capacity(rounds) + capacity(undo), config->max_locks) &&
            table_init(&c->names, capacity(names), c->resources.slots + offsetof(struct resource, hash),
                       c->resources.size) &&
            table_init(&c->session_keys, capacity(sessions),

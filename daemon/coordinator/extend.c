@@ -95,7 +95,7 @@ void check_request(struct coordinator *c, uint64_t session, uint64_t request, co
 
 static struct reply *answer(struct coordinator *c, struct round *round, enum reply_code code)
 {
-    struct reply *reply = action_reply(c, round->session, round->request, code, &round->name);
+    struct reply *reply = action_reply(c, round->session, round->request, code, round->name);
     round->request = 0;
     c->asking--;
     return reply;

@@ -79,7 +79,7 @@ static void lease_free(struct coordinator *c, struct lease *lease)
 #ifdef MUTANTS
 static void plant_undo(struct coordinator *c, const struct round *round, masters_t masters)
 {
-    struct release_order order = {.name = &round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
+    struct release_order order = {.name = round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
     masters_t releasers = c->releasers;
     c->releasers = 0; /* only an entry, nothing sent */
     order.may = masters;

@@ -18,6 +18,7 @@ static void release_free(struct coordinator *c, struct release *release)
     c->setting_back -= release->sets_back;
     flight_remove(list_of(c, release), &release->flight);
     heap_remove(&c->deadlines, &release->item);
+    keep_name_back(&c->keep, release->name);
     pool_give(&c->releases, release);
 }
 
@@ -42,7 +43,7 @@ static void send(struct coordinator *c, const struct release *release, masters_t
     bool asks = resource != NULL && (resource->queue->head != NULL || resource->turn_goes_on);
     if (asks && !release->hands_over && !release->sets_back)
         command.to = c->config.self; /* it asks who else waits */
-    name_copy(&command.name, &release->name);
+    name_copy(&command.name, release->name);
     action_send(c, masters, &command);
 }
 
@@ -54,7 +55,7 @@ static void answer(struct coordinator *c, struct release *release, enum reply_co
         return;
     release->answered = true;
     c->asking--;
-    struct reply *reply = action_reply(c, release->session, release->request, code, &release->name);
+    struct reply *reply = action_reply(c, release->session, release->request, code, release->name);
     if (code == REPLY_UNLOCKED) {
         reply->confirmed = (uint8_t)masters_count(release->deleted | release->missing);
         reply->masters = (uint8_t)c->config.masters;
@@ -190,7 +191,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
         return;
     }
     release->item.kind = ITEM_RELEASE;
-    name_copy(&release->name, order->name);
+    release->name = keep_name(&c->keep, order->name);
     release->token = *order->token;
     release->sets_back = order->back != NULL && !mutant(MUTANT_RESUME_RELEASES);
     if (release->sets_back)

@@ -135,7 +135,7 @@ static struct session *session_of(const struct coordinator *c, const struct roun
 
 static struct reply *answer(struct coordinator *c, const struct round *round, enum reply_code code)
 {
-    return action_reply(c, round->session, round->request, code, &round->name);
+    return action_reply(c, round->session, round->request, code, round->name);
 }
 
 /* Two at once may take masters from each other, and both fail: they are to ask again, but not together. */
@@ -153,7 +153,7 @@ static void answer_noquorum(struct coordinator *c, const struct round *round)
  * answer may move it yet. */
 static void set_back(struct coordinator *c, const struct round *round)
 {
-    struct release_order order = {.name = &round->name,
+    struct release_order order = {.name = round->name,
                                   .token = &round->token,
                                   .back = &round->resume.old,
                                   .ttl_ms = c->config.max_ttl_ms, /* the old token's may have been any */

@@ -29,7 +29,7 @@ struct round *round_begin(struct coordinator *c, enum round_phase phase, const s
     round->memories = c->memories;
     round->ttl_ms = ttl_ms;
     round->token = *token;
-    name_copy(&round->name, name);
+    round->name = keep_name(&c->keep, name);
     fly(c, round);
     return round;
 }
@@ -68,6 +68,7 @@ void round_free(struct coordinator *c, struct round *round)
 {
     assert(round->resource == NULL && round->request == 0);
     flight_remove(&c->rounds_live, &round->flight);
+    keep_name_back(&c->keep, round->name);
     pool_give(&c->rounds, round);
 }
 
@@ -79,8 +80,8 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
         command.to = round->token;
         command.token = round->resume.old;
     }
-    command.bucket = verb == COMMAND_ZADD || verb == COMMAND_ZSCORE ? quorum_bucket(&round->name) : 0;
-    name_copy(&command.name, &round->name);
+    command.bucket = verb == COMMAND_ZADD || verb == COMMAND_ZSCORE ? quorum_bucket(round->name) : 0;
+    name_copy(&command.name, round->name);
     action_send(c, masters, &command);
 }
 

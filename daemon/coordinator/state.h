@@ -202,8 +202,7 @@ struct round {
     struct fence fence;
     struct split split;
     uint64_t proposal;
-    uint64_t numbers[MASTERS]; /* scores (acquire, RESUME) or TTLs (extend, check) */
-    struct name name;
+    const struct name *name; /* kept */
     struct token token;
     struct {
         struct round *next, *prev; /* of the resource's */
@@ -213,6 +212,7 @@ struct round {
         int64_t max_ms;          /* -1: none */
         const struct word *note; /* kept; NULL: none */
     } resume;
+    uint64_t numbers[]; /* of each master: scores (acquire, RESUME) or TTLs (extend, check) */
 };
 
 struct release {
@@ -236,7 +236,7 @@ struct release {
     masters_t repeated;        /* NOSCRIPT: sent a second time on this connection */
     struct resource *resource; /* (ref) until Q masters answered; NULL: none */
     uint64_t session, request; /* UNLOCK */
-    struct name name;
+    const struct name *name;   /* kept */
     struct token token, to;
 };
 
