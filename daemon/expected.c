@@ -18,11 +18,19 @@ int expected_grow(struct expected_ring *ring)
     return 0;
 }
 
+void expected_trim(struct expected_ring *ring)
+{
+    if (expected_count(ring) > 0 || ring->capacity <= RING_KEPT)
+        return;
+    free(ring->list);
+    ring->list = NULL;
+    ring->capacity = 0; /* what was counted goes on */
+}
+
 void expected_clear(struct expected_ring *ring)
 {
-    if (ring->capacity > RING_KEPT)
-        expected_free(ring);
     ring->pushed = ring->popped = 0;
+    expected_trim(ring);
 }
 
 void expected_free(struct expected_ring *ring)

@@ -54,6 +54,8 @@ static inline struct expected expected_pop(struct expected_ring *ring)
     return ring->list[ring->popped++ & (ring->capacity - 1)];
 }
 
+/* Where nothing is expected: gives the memory back if it is much. */
+void expected_trim(struct expected_ring *ring);
 /* Forgets all and gives the memory back where it is much. */
 void expected_clear(struct expected_ring *ring);
 void expected_free(struct expected_ring *ring);

@@ -1,6 +1,7 @@
 /* redlockd: options, signals, and the order of start and end. */
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 
 #define DEFAULT_FILE "/etc/redlockd/redlockd.yaml"
 
-enum { EXIT_USAGE = 2, DEV_MASTERS = 5, SPARE_DESCRIPTORS = 32, SIGNALS = 3 };
+enum { EXIT_USAGE = 2, DEV_MASTERS = 5, SPARE_DESCRIPTORS = 32, SIGNALS = 3, LARGE_BYTES = 64 * 1024 };
 
 static const char usage[] =
     "usage: redlockd [-c FILE] [--check | --print-config]\n"
@@ -203,11 +204,21 @@ static int daemon_run(struct daemon *d)
     return status;
 }
 
+/* What a burst needs is in few large pieces: they go back to the system when they are freed. glibc would take each
+ * as a reason to keep the next larger ones, up to 32 MiB. */
+static void keep_little(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     static struct conf conf; /* large, and borrowed by everything; changed by reload() alone */
     struct options o = options_parse(argc, argv);
     struct daemon d = {.conf = &conf, .terminal = isatty(STDIN_FILENO)};
+    keep_little();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN); /* until there is a loop that handles it */
 

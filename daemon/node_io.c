@@ -233,6 +233,7 @@ void node_on_readable(evutil_socket_t fd, short what, void *arg)
         if ((size_t)len < sizeof bytes)
             break;
     }
+    expected_trim(&n->expected);
     /* A script that had to be loaded again: nobody outside knows that there is something to write. */
     if (n->scripts_loading)
         node_flush(n);
