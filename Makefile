@@ -37,7 +37,7 @@ SBIN       := $(DESTDIR)$(PREFIX)/sbin
 DOC        := $(DESTDIR)$(PREFIX)/share/doc/redlockd
 ETC        := $(DESTDIR)$(SYSCONFDIR)/redlockd
 
-all: $(BUILD)/redlockd ## build the daemon and the client library (the default)
+all: $(BUILD)/redlockd ## build the daemon, the client library and the command (the default)
 
 $(BUILD)/redlockd: $(OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -57,7 +57,7 @@ $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
-include $(sort $(wildcard client/*/*.mk))
+include $(sort $(wildcard client/*.mk client/*/*.mk))
 -include $(sort $(wildcard tests/*/*.mk))
 
 # Two compilers at a time, unless make was told otherwise.
@@ -78,7 +78,7 @@ demo: deps ## a short session with nc: lock, refusal, waiting, a stopped master
 # NODEPS=1: without a look at what is installed.
 check: $(if $(NODEPS),,deps) ## every test
 	@$(MAKE) --no-print-directory $(PARALLEL) all objects
-	@REDLOCKD=$(abspath $(BUILD))/redlockd tests/run.sh $(UNIT) $(INTEG) $(CHECKS)
+	@REDLOCKD=$(abspath $(BUILD))/redlockd REDLOCK=$(abspath $(BUILD))/redlock tests/run.sh $(UNIT) $(INTEG) $(CHECKS)
 
 asan: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory check BUILD=build/asan ASAN=1

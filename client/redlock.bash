@@ -1,0 +1,69 @@
+# bash completion for redlock(1).                                      shellcheck shell=bash
+
+_redlock_words() { # word... for what is typed: $1
+    mapfile -t COMPREPLY < <(compgen -W "${*:2}" -- "$1")
+}
+
+# Locks that are held now; none where no redlockd answers. Anybody may have chosen the names, and
+# compgen -W would expand them: $(...) in one would be executed.
+_redlock_names() {
+    local name
+    while read -r name; do
+        [[ $name == "$1"* ]] && COMPREPLY+=("$(printf %q "$name")")
+    done < <(timeout 1 redlock show --rows locks 2>/dev/null | sed -n 's/^name=\([^ ]*\) .*/\1/p')
+}
+
+_redlock_options() {
+    local take='-t --ttl -w --wait -n --nonblock -E --conflict-exit-code -q --quiet --note'
+    case $1 in
+    run) echo "$take --max --grace -a --address -h --help --" ;;
+    lock) echo "$take --lease -a --address -h --help" ;;
+    extend) echo '-t --ttl -q --quiet -a --address -h --help' ;;
+    unlock | check) echo '-q --quiet -a --address -h --help' ;;
+    show) echo '--table --rows --json -a --address -h --help' ;;
+    top) echo '-d --delay -a --address -h --help' ;;
+    esac
+}
+
+# Behind -- it is another command's line. Status 1: not there yet.
+_redlock_command() {
+    local i
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        [ "${COMP_WORDS[i]}" = -- ] || continue
+        if declare -F _command_offset >/dev/null; then
+            _command_offset $((i + 1))
+        else
+            mapfile -t COMPREPLY < <(compgen -c -f -- "${COMP_WORDS[COMP_CWORD]}")
+        fi
+        return 0
+    done
+    return 1
+}
+
+_redlock() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} subcommand=${COMP_WORDS[1]}
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        _redlock_words "$word" run lock unlock extend check show top --help --version
+        return
+    fi
+    [ "$subcommand" = run ] && _redlock_command && return
+    case $before in
+    -t | --ttl | -w | --wait | --max | --grace | -d | --delay)
+        _redlock_words "$word" 1s 10s 30s 1m 5m 1h
+        return
+        ;;
+    -E | --conflict-exit-code | --note) return ;;
+    -a | --address)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    esac
+    case $subcommand:$word in
+    *:-*) _redlock_words "$word" "$(_redlock_options "$subcommand")" ;;
+    show:*) _redlock_words "$word" locks waiters nodes clients stats config version ;;
+    run:* | lock:* | unlock:* | extend:* | check:*) _redlock_names "$word" ;;
+    esac
+}
+
+complete -F _redlock redlock

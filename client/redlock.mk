@@ -1,0 +1,27 @@
+# The command.
+CMD_SRC := $(sort $(wildcard client/redlock_*.c))
+CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/%.o)
+CMD     := $(BUILD)/redlock
+BIN     := $(DESTDIR)$(PREFIX)/bin
+COMPDIR ?= $(PREFIX)/share/bash-completion/completions
+
+all: $(CMD)
+
+$(CMD): $(CMD_OBJ) $(BUILD)/proto/line_piece.o $(LIB_A)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+objects: $(CMD_OBJ)
+
+install-command: $(CMD)
+	install -D -m 755 $(CMD) $(BIN)/redlock
+	install -D -m 644 client/redlock.1 $(DESTDIR)$(MANDIR)/man1/redlock.1
+	install -D -m 644 client/redlock.bash $(DESTDIR)$(COMPDIR)/redlock
+
+uninstall-command:
+	rm -f $(BIN)/redlock $(DESTDIR)$(MANDIR)/man1/redlock.1 $(DESTDIR)$(COMPDIR)/redlock
+
+install: install-command
+uninstall: uninstall-command
+
+-include $(CMD_OBJ:.o=.d)
+.PHONY: install-command uninstall-command

@@ -1,0 +1,94 @@
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/redlock_cmd.h"
+#include "proto/line.h"
+
+int usage(const char *subcommand, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    say("%s: %s; see `redlock %s --help`", subcommand, text, subcommand);
+    return CODE_FAILED;
+}
+
+int usage_option(const char *subcommand, char **argv)
+{
+    return usage(subcommand, "%s: not an option of it, or its value is missing", argv[optind - 1]);
+}
+
+static bool ends_in_digit(const char *text)
+{
+    size_t len = strlen(text);
+
+    return len > 0 && text[len - 1] >= '0' && text[len - 1] <= '9';
+}
+
+bool arg_duration(const char *subcommand, const char *option, const char *text, int64_t *ms)
+{
+    int64_t read_ms = line_duration_ms(text, strlen(text));
+
+    if (read_ms > 0 && ends_in_digit(text)) {
+        (void)usage(subcommand, "%s %s: of what? Say %sms or %ss", option, text, text, text);
+        return false;
+    }
+    if (read_ms < 0) {
+        (void)usage(subcommand, "%s %s: not a time; write 500ms, 30s, 5m or 2h, 30 days at most", option,
+                    text);
+        return false;
+    }
+    *ms = read_ms;
+    return true;
+}
+
+bool arg_number(const char *subcommand, const char *option, const char *text, int least, int most,
+                int *number)
+{
+    char *end;
+
+    errno = 0;
+    long read = strtol(text, &end, 10);
+    if (errno || end == text || *end || read < least || read > most) {
+        (void)usage(subcommand, "%s %s: a number from %d to %d is needed", option, text, least, most);
+        return false;
+    }
+    *number = (int)read;
+    return true;
+}
+
+const char *take_client(char *out)
+{
+    char host[128] = "";
+
+    (void)gethostname(host, sizeof host - 1);
+    (void)snprintf(out, REDLOCK_WORD_BYTES + 1, "%.40s/%d", host[0] ? host : "host", (int)getpid());
+    for (char *c = out; *c; c++)
+        if (*c < 0x21 || *c > 0x7e || strchr(",\"=", *c) || (c == out && strchr("#:", *c)))
+            *c = '-';
+    return out;
+}
+
+struct redlock *arg_open(const char *subcommand, const char *address)
+{
+    char client[REDLOCK_WORD_BYTES + 1];
+    struct redlock_options options = {.client = take_client(client)};
+
+    struct redlock *redlock = redlock_open(address && *address ? address : NULL, &options);
+    if (redlock)
+        return redlock;
+    if (errno == EINVAL)
+        (void)usage(subcommand, "%s: not an address; write unix:/path, host:port or [::1]:port",
+                    address && *address ? address : getenv("REDLOCK_ADDRESS"));
+    else
+        say("cannot begin: %s", strerror(errno));
+    return NULL;
+}

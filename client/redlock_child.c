@@ -1,0 +1,38 @@
+/* The command's start. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "client/redlock_cmd.h"
+#include "client/redlock_run.h"
+
+__attribute__((noreturn)) static void become(char *const argv[])
+{
+    signals_restore();
+    (void)execvp(argv[0], argv);
+    int error = errno;
+    say("%s: %s", argv[0], strerror(error));
+    _exit(error == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC);
+}
+
+pid_t child_start(char *const argv[], const struct terminal *terminal, bool foreground)
+{
+    pid_t us = getpid();
+    pid_t pid = fork();
+
+    if (pid < 0)
+        say("cannot start %s: %s", argv[0], strerror(errno));
+    if (pid > 0)
+        (void)setpgid(pid, pid); /* by both, so that it is so for both */
+    if (pid != 0)
+        return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != us)
+        _exit(CODE_FAILED);
+    (void)setpgid(0, 0);
+    if (foreground)
+        terminal_give(terminal, getpid());
+    become(argv);
+}

@@ -1,0 +1,207 @@
+/* Who of all processes belongs to the command, from /proc. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/redlock_run.h"
+
+enum { PROCESSES_MAX = 1 << 22 }; /* the kernel's own: PID_MAX_LIMIT */
+
+struct process {
+    pid_t pid, parent, group, session;
+    unsigned long long start; /* in the kernel's ticks */
+    char state;
+    bool ours;
+};
+
+struct processes {
+    struct process *of; /* sorted by pid */
+    size_t count, room;
+};
+
+/* Children that a shell, which became us by exec, has left us: none of the command's. */
+static struct processes before;
+
+/* Its name, which may be anything, ends with the last ')': proc(5). */
+static bool read_one(const char *pid, struct process *process)
+{
+    char path[64], text[1024];
+
+    (void)snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    size_t len = fread(text, 1, sizeof text - 1, file);
+    (void)fclose(file);
+    text[len] = '\0';
+    const char *behind = strrchr(text, ')');
+    *process = (struct process){.pid = (pid_t)strtol(pid, NULL, 10)};
+    if (!behind)
+        return false;
+    return sscanf(behind + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                  &process->state, &process->parent, &process->group, &process->session,
+                  &process->start) == 5;
+}
+
+static bool add(struct processes *all, const struct process *one)
+{
+    if (all->count == all->room) {
+        size_t room = all->room ? 2 * all->room : 256;
+        struct process *more = room > PROCESSES_MAX ? NULL : realloc(all->of, room * sizeof *more);
+        if (!more)
+            return false;
+        all->of = more;
+        all->room = room;
+    }
+    all->of[all->count++] = *one;
+    return true;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct process *left = a, *right = b;
+
+    return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+/* Sorted by pid. False: not to be had. */
+static bool read_all(struct processes *all)
+{
+    DIR *folder = opendir("/proc");
+    const struct dirent *entry;
+    struct process one;
+    bool enough = true;
+
+    *all = (struct processes){0};
+    if (!folder)
+        return false;
+    while (enough && (entry = readdir(folder)))
+        if (isdigit((unsigned char)entry->d_name[0]) && read_one(entry->d_name, &one))
+            enough = add(all, &one);
+    (void)closedir(folder);
+    if (!enough || all->count == 0) {
+        free(all->of);
+        return false;
+    }
+    qsort(all->of, all->count, sizeof *all->of, by_pid);
+    return true;
+}
+
+static struct process *find(const struct processes *all, pid_t pid)
+{
+    const struct process key = {.pid = pid};
+
+    return bsearch(&key, all->of, all->count, sizeof *all->of, by_pid);
+}
+
+static bool is_from_before(const struct process *one)
+{
+    const struct process *same = before.count ? find(&before, one->pid) : NULL;
+
+    return same && same->start == one->start;
+}
+
+/* The group, and in its session all that descends from us: whoever has left the session wanted to. */
+static void mark(const struct processes *all, pid_t group)
+{
+    pid_t us = getpid(), session = getsid(0);
+    bool more = true;
+
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < all->count; i++) {
+            struct process *one = &all->of[i];
+            const struct process *parent = find(all, one->parent);
+            if (one->ours || one->pid == us || one->session != session || is_from_before(one))
+                continue;
+            one->ours = one->group == group || one->parent == us || (parent && parent->ours);
+            more |= one->ours;
+        }
+    }
+}
+
+void family_begin(void)
+{
+    struct processes all;
+    bool enough = true;
+
+    if (!read_all(&all))
+        return;
+    for (size_t i = 0; i < all.count && enough; i++)
+        if (all.of[i].parent == getpid())
+            enough = add(&before, &all.of[i]);
+    free(all.of);
+}
+
+static bool is_dead(const struct process *process)
+{
+    return process->state == 'Z' || process->state == 'X' || process->state == 'x';
+}
+
+unsigned family_signal(pid_t group, int signal)
+{
+    struct processes all;
+    unsigned alive = 0;
+
+    if (signal)
+        (void)kill(-group, signal); /* at once, so that none of it sees another end first */
+    if (!read_all(&all))
+        return UINT_MAX;
+    mark(&all, group);
+    for (size_t i = 0; i < all.count; i++) {
+        const struct process *one = &all.of[i];
+        if (!one->ours || is_dead(one))
+            continue;
+        alive++;
+        if (signal && one->group != group)
+            (void)kill(one->pid, signal);
+    }
+    free(all.of);
+    return alive;
+}
+
+bool family_is_stopped(pid_t group)
+{
+    struct processes all;
+    bool stopped = true;
+
+    if (!read_all(&all))
+        return true;
+    mark(&all, group);
+    for (size_t i = 0; i < all.count; i++)
+        if (all.of[i].ours && !is_dead(&all.of[i]) && all.of[i].state != 'T' && all.of[i].state != 't')
+            stopped = false;
+    free(all.of);
+    return stopped;
+}
+
+static bool is_above(const struct processes *all, pid_t pid)
+{
+    const struct process *one = find(all, getpid());
+
+    for (unsigned i = 0; one && i < all->count; i++) { /* read while they change: no end is sure */
+        if (one->pid == pid)
+            return true;
+        one = find(all, one->parent);
+    }
+    return false;
+}
+
+bool family_has_siblings(void)
+{
+    struct processes all;
+    bool found = false;
+
+    if (!read_all(&all))
+        return false;
+    for (size_t i = 0; i < all.count && !found; i++)
+        found = all.of[i].group == getpgrp() && !is_dead(&all.of[i]) && !is_above(&all, all.of[i].pid);
+    free(all.of);
+    return found;
+}

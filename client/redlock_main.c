@@ -1,0 +1,62 @@
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/redlock_cmd.h"
+
+static const struct {
+    const char *name;
+    subcommand_main *run;
+    const char *what;
+} subcommands[] = {
+    {"run", cmd_run, "run a command under a lock"},
+    {"lock", cmd_lock, "take a lease, for a script"},
+    {"unlock", cmd_unlock, "give it back"},
+    {"extend", cmd_extend, "make it last longer"},
+    {"check", cmd_check, "ask whether it is still held"},
+    {"show", cmd_show, "locks, waiters, nodes, clients, stats, config, version"},
+    {"top", cmd_top, "the same, live"},
+};
+enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
+
+static int help(void)
+{
+    (void)puts("usage: redlock SUBCOMMAND [option ...] [argument ...]\n");
+    for (unsigned i = 0; i < SUBCOMMANDS; i++)
+        (void)printf("  %-8s %s\n", subcommands[i].name, subcommands[i].what);
+    (void)puts("\n`redlock SUBCOMMAND --help` tells its options; all of it is in redlock(1).\n"
+               "Exit codes: 120 another has the lock, 121 and the wait is over, 122 too few masters,\n"
+               "123 no redlockd, 124 lost or not held, 125 wrong usage; of run, else the command's own.");
+    return CODE_OK;
+}
+
+/* No descriptor of ours may take the place of a closed stdin, stdout or stderr; for a command they stay
+ * closed. */
+static void keep_standard_places(void)
+{
+    for (int fd = open("/dev/null", O_RDWR | O_CLOEXEC); fd >= 0 && fd <= STDERR_FILENO;)
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        say("a subcommand is needed: run, lock, unlock, extend, check, show or top; see `redlock --help`");
+        return CODE_FAILED;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+        return help();
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        (void)printf("redlock %s\n", redlock_version());
+        return CODE_OK;
+    }
+    opterr = 0; /* our own words */
+    keep_standard_places();
+    for (unsigned i = 0; i < SUBCOMMANDS; i++)
+        if (strcmp(argv[1], subcommands[i].name) == 0)
+            return subcommands[i].run(argc - 1, argv + 1);
+    say("%s: no such subcommand; see `redlock --help`", argv[1]);
+    return CODE_FAILED;
+}

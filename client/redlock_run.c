@@ -1,0 +1,233 @@
+/* run: a command that lives only while its lock is held. */
+#include "client/redlock_run.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum {
+    GRACE_MOST_MS = 5000, /* of itself; --grace may say more */
+    MARGIN_MOST_MS = 1000,
+    UNLOCK_MS = 3000,
+};
+
+/* ---- its beginning ---- */
+
+static const int run_signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
+                                  SIGTSTP, SIGTTOU, SIGCONT, SIGCHLD, 0};
+
+/* Since renewals come at a third of the TTL, more than the half of it would end a command in good health. */
+static bool set_times(struct run *run)
+{
+    int64_t valid_ms = redlock_valid_ms(run->lock);
+    char grace[DURATION_TEXT], valid[DURATION_TEXT];
+
+    run->span_ms = valid_ms;
+    if (run->take.options.max_ms)
+        run->max_end_ms = boot_ms() + run->take.options.max_ms;
+    if (run->grace_ms < 0)
+        run->grace_ms = earlier_ms(valid_ms / 4, GRACE_MOST_MS);
+    if (run->grace_ms > valid_ms / 2) {
+        (void)usage("run", "--grace %s is more than half of what the lock is valid for (%s): give --ttl more",
+                    duration_text(run->grace_ms, grace), duration_text(valid_ms, valid));
+        return false;
+    }
+    run->margin_ms = earlier_ms(run->grace_ms / 4, MARGIN_MOST_MS);
+    if (run->margin_ms < valid_ms / 50)
+        run->margin_ms = valid_ms / 50;
+    if (run->grace_ms < run->margin_ms)
+        run->grace_ms = run->margin_ms;
+    return true;
+}
+
+static void set_environment(const struct run *run)
+{
+    char number[32];
+
+    (void)setenv("REDLOCK_NAME", redlock_name(run->lock), 1);
+    (void)setenv("REDLOCK_TOKEN", redlock_token(run->lock), 1);
+    (void)snprintf(number, sizeof number, "%" PRIu64, redlock_fence(run->lock));
+    (void)setenv("REDLOCK_FENCE", number, 1);
+    (void)snprintf(number, sizeof number, "%" PRId64, redlock_until_ms(run->lock));
+    (void)setenv("REDLOCK_UNTIL", number, 1);
+    if (run->address)
+        (void)setenv("REDLOCK_ADDRESS", run->address, 1);
+}
+
+static bool start(struct run *run)
+{
+    if (!set_times(run))
+        return false;
+    family_begin();
+    if (!guard_start(&run->guard))
+        return false;
+    run->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    bool ready = run->timer >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+    if (!ready)
+        say("cannot watch over the command: %s", strerror(errno));
+    if (ready && signals_more(run->signals, run_signals)) {
+        terminal_open(&run->terminal);
+        run->foreground = terminal_is_ours(&run->terminal) && !family_has_siblings();
+        set_environment(run);
+        run->pid = child_start(run->argv, &run->terminal, run->foreground);
+        if (run->pid > 0)
+            return true;
+    }
+    guard_end(&run->guard);
+    return false;
+}
+
+/* What was told LOST is said by its reason, and what redlockd only now tells too: the command may not
+ * have been alone. */
+static int give_back(struct run *run)
+{
+    redlock_set_timeout(run->redlock, UNLOCK_MS);
+    enum redlock_error error = redlock_unlock(run->lock);
+    if (error == REDLOCK_OK)
+        return run->code;
+    if (error == REDLOCK_LOST || error == REDLOCK_NOTHELD) {
+        say("%s: the lock was lost before %s had ended: it may not have been alone", run->take.name,
+            run->argv[0]);
+        return CODE_LOST;
+    }
+    say("%s: %s has ended in time, but the lock could not be given back (%s); it is free when its TTL is "
+        "over",
+        run->take.name, run->argv[0], redlock_error_name(error));
+    return run->code;
+}
+
+static int finish(struct run *run)
+{
+    bool had_terminal = run->foreground && terminal_is_of(&run->terminal, run->pid);
+    int code = CODE_LOST;
+
+    terminal_take(&run->terminal, run->pid);
+    guard_end(&run->guard);
+    if (run->lost)
+        say("%s: the lock was lost (%s), so %s was ended", run->take.name, run->why, run->argv[0]);
+    else
+        code = give_back(run);
+    redlock_close(run->redlock);
+    /* ^C went to the command's group only. Those of ours, a script or make, would have had it too. */
+    if (code == run->code && had_terminal && (run->signal == SIGINT || run->signal == SIGQUIT)) {
+        (void)kill(0, run->signal);
+        signal_die(run->signal);
+    }
+    return code;
+}
+
+static int run_command(struct run *run)
+{
+    int code = CODE_FAILED;
+
+    run->redlock = arg_open("run", run->address);
+    if (!run->redlock)
+        return CODE_FAILED;
+    run->signals = signals_open(take_signals);
+    if (run->signals < 0)
+        return CODE_FAILED;
+    run->lock = take_lock(run->redlock, &run->take, run->signals, &code);
+    if (!run->lock) {
+        redlock_close(run->redlock);
+        return code;
+    }
+    if (!start(run)) {
+        (void)redlock_unlock(run->lock);
+        redlock_close(run->redlock);
+        return CODE_FAILED;
+    }
+    run_watch(run);
+    return finish(run);
+}
+
+static void help(void)
+{
+    (void)puts(
+        "usage: redlock run [-nq] [-t ttl] [-w wait] [-E code] [--max time] [--note word] [--grace time]\n"
+        "                   [-a address] NAME [--] COMMAND [argument ...]\n"
+        "\n"
+        "Runs COMMAND while it holds the lock NAME, and ends it, and all that it started, when the lock is "
+        "lost.\n"
+        "\n"
+        "  -w, --wait TIME        wait no longer than that (30s, 5m); default: without end\n"
+        "  -n, --nonblock         do not wait\n"
+        "  -E, --conflict-exit-code N  when another has it (120, and 121 after a wait)\n"
+        "  -q, --quiet            no word when another has it\n"
+        "  -t, --ttl TIME         what a crash costs the others; it is renewed all the time\n"
+        "      --max TIME         renew it for no longer than that\n"
+        "      --grace TIME       between SIGTERM and the lock's end; default: a quarter of the TTL, 5s at "
+        "most\n"
+        "      --note WORD        for `redlock show locks`\n"
+        "  -a, --address ADDRESS  of redlockd: unix:/path or host:port\n");
+}
+
+/* 1: all is well; else the exit code is *code. */
+static bool read_options(struct run *run, int argc, char **argv, int *code)
+{
+    static const struct option options[] = {
+        TAKE_LONG,
+        {"max", required_argument, NULL, 'm'},
+        {"grace", required_argument, NULL, 'g'},
+        {"address", required_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+
+    *code = CODE_FAILED;
+    while ((option = getopt_long(argc, argv, "+" TAKE_SHORT "a:h", options, NULL)) != -1) {
+        int taken = take_option("run", &run->take, option, optarg);
+        if (taken < 0)
+            return false;
+        if (taken)
+            continue;
+        switch (option) {
+        case 'm':
+            if (!arg_duration("run", "--max", optarg, &run->take.options.max_ms))
+                return false;
+            break;
+        case 'g':
+            if (!arg_duration("run", "--grace", optarg, &run->grace_ms))
+                return false;
+            break;
+        case 'a': run->address = optarg; break;
+        case 'h':
+            help();
+            *code = CODE_OK;
+            return false;
+        default:
+            (void)usage("run", "%s: not an option, or its value is missing", argv[optind - 1]);
+            return false;
+        }
+    }
+    return true;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct run run = {.take = {.options = {.wait_ms = REDLOCK_WAIT_LONGEST}, .conflict_code = -1},
+                      .grace_ms = -1,
+                      .signals = -1,
+                      .timer = -1,
+                      .terminal = {.fd = -1}};
+    int code;
+
+    if (!read_options(&run, argc, argv, &code))
+        return code;
+    if (optind >= argc)
+        return usage("run", "the lock's NAME is needed, and a COMMAND");
+    run.take.name = argv[optind++];
+    if (!read_options(&run, argc, argv, &code)) /* options behind the name, and "--" */
+        return code;
+    if (optind >= argc)
+        return usage("run", "a COMMAND is needed behind the NAME: redlock run %s -- COMMAND", run.take.name);
+    run.argv = argv + optind;
+    return run_command(&run);
+}

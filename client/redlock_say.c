@@ -1,0 +1,91 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/redlock_cmd.h"
+
+int64_t boot_ms(void)
+{
+    struct timespec now;
+
+    if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+        return INT64_MAX; /* cannot be: then everything is over */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* In one write: several of us may share one terminal or log. */
+void say(const char *format, ...)
+{
+    char line[4096];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    (void)fprintf(stderr, "redlock: %s\n", line);
+}
+
+const char *duration_text(int64_t ms, char *out)
+{
+    long long t = ms;
+
+    if (t < 1000)
+        (void)snprintf(out, DURATION_TEXT, "%lldms", t);
+    else if (t < 60 * 1000)
+        (void)snprintf(out, DURATION_TEXT, "%lld.%llds", t / 1000, t / 100 % 10);
+    else if (t < 3600 * 1000)
+        (void)snprintf(out, DURATION_TEXT, "%lldm%02llds", t / 60000, t / 1000 % 60);
+    else if (t < 48 * 3600 * 1000)
+        (void)snprintf(out, DURATION_TEXT, "%lldh%02lldm", t / 3600000, t / 60000 % 60);
+    else
+        (void)snprintf(out, DURATION_TEXT, "%lldd%02lldh", t / 86400000, t / 3600000 % 24);
+    return out;
+}
+
+static const struct rule {
+    enum redlock_error error;
+    enum code code;
+    const char *what; /* then redlockd's text for people, where it gave one */
+    const char *hint;
+} rules[] = {
+    {REDLOCK_BUSY, CODE_BUSY, "another has it", "`redlock show locks` says who"},
+    {REDLOCK_TIMEOUT, CODE_TIMEOUT, "another has it, and the wait is over", "`redlock show locks` says who"},
+    {REDLOCK_NOQUORUM, CODE_NOQUORUM, "too few masters answered", "`redlock show nodes` says why"},
+    {REDLOCK_NOTHELD, CODE_LOST, "this token does not hold it", ""},
+    {REDLOCK_LOST, CODE_LOST, "it was lost", ""},
+    {REDLOCK_CONNECT, CODE_CONNECT, "", "is redlockd running there? Another address: -a, or REDLOCK_ADDRESS"},
+    {REDLOCK_NOANSWER, CODE_CONNECT, "redlockd does not answer", "what became of the request is not known"},
+    {REDLOCK_PROTOCOL, CODE_CONNECT, "", "is that a redlockd? Another address: -a, or REDLOCK_ADDRESS"},
+    {REDLOCK_LIMIT, CODE_FAILED, "a limit is reached", "see limits in redlockd.yaml(5)"},
+    {REDLOCK_DRAINING, CODE_FAILED, "redlockd is shutting down", "try again when it is back"},
+    {REDLOCK_DENIED, CODE_FAILED, "not allowed", ""},
+    {REDLOCK_AUTH, CODE_FAILED, "redlockd wants AUTH first", ""},
+    {REDLOCK_MODE, CODE_FAILED, "it is held in another mode", ""},
+    {REDLOCK_BADREQUEST, CODE_FAILED, "redlockd refuses that", "`redlock show config` has its bounds"},
+    {REDLOCK_UNSUPPORTED, CODE_FAILED, "this redlockd cannot do that", ""},
+};
+
+/* Of "-NOQUORUM job votes=2/5 nodes=++!!? : 3 votes are needed" what stands behind " : "; a sentence of the
+ * library as it is. */
+static const char *text_for_people(const char *text)
+{
+    if (text[0] != '-')
+        return text;
+    const char *colon = strstr(text, " : ");
+    return colon ? colon + 3 : "";
+}
+
+int say_error(const struct redlock *redlock, const char *name)
+{
+    enum redlock_error error = redlock_error(redlock);
+    const char *text = text_for_people(redlock_error_text(redlock));
+    struct rule rule = {error, CODE_FAILED, "", ""};
+
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (rules[i].error == error)
+            rule = rules[i];
+    say("%s%s%s%s%s%s%s", name ? name : "", name ? ": " : "", rule.what, rule.what[0] && text[0] ? ": " : "",
+        text, rule.hint[0] ? "; " : "", rule.hint);
+    return (int)rule.code;
+}

@@ -1,0 +1,98 @@
+#include "client/redlock_screen.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define SCREEN_BEGIN "\033[?1049h\033[?25l\033[2J"
+#define SCREEN_END   "\033[?25h\033[?1049l"
+
+static bool put(const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t wrote = write(STDOUT_FILENO, bytes, len);
+        if (wrote < 0 && errno == EAGAIN)
+            (void)poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, 100);
+        else if (wrote < 0 && errno != EINTR)
+            return false;
+        if (wrote > 0) {
+            bytes += wrote;
+            len -= (size_t)wrote;
+        }
+    }
+    return true;
+}
+
+void screen_measure(struct screen *screen)
+{
+    struct winsize size = {0};
+
+    (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    screen->width = size.ws_col ? size.ws_col : 80;
+    screen->height = size.ws_row ? size.ws_row : 24;
+}
+
+void screen_open(struct screen *screen)
+{
+    struct termios raw;
+
+    if (screen->open)
+        return;
+    screen->keys = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &screen->before) == 0;
+    if (screen->keys) {
+        raw = screen->before;
+        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* ISIG stays: ^C and ^Z are signals */
+        raw.c_cc[VMIN] = 1;
+        raw.c_cc[VTIME] = 0;
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+    }
+    screen->open = true;
+    (void)put(SCREEN_BEGIN, sizeof SCREEN_BEGIN - 1);
+    screen_measure(screen);
+}
+
+void screen_close(struct screen *screen)
+{
+    if (!screen->open)
+        return;
+    screen->open = false;
+    (void)put(SCREEN_END, sizeof SCREEN_END - 1);
+    if (screen->keys)
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &screen->before);
+}
+
+/* No LF behind the last line, which would scroll the first one away. */
+static void put_lines(const struct screen *screen, const char *text, FILE *out)
+{
+    (void)fputs("\033[H", out);
+    for (size_t i = 0; i < screen->height && *text; i++) {
+        size_t len = strcspn(text, "\n");
+        const char *next = text + len + (text[len] == '\n');
+        bool bold = *text == '\a';
+        text += bold;
+        len -= bold;
+        size_t shown = len < screen->width ? len : screen->width;
+        (void)fprintf(out, "%s%s%.*s%s\033[K", i ? "\r\n" : "", bold ? "\033[1m" : "", (int)shown, text,
+                      bold ? "\033[0m" : "");
+        text = next;
+    }
+    (void)fputs("\033[J", out);
+}
+
+bool screen_draw(const struct screen *screen, const char *text)
+{
+    char *bytes = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&bytes, &len);
+
+    if (!out)
+        return false;
+    put_lines(screen, text, out);
+    bool fine = fclose(out) == 0 && put(bytes, len);
+    free(bytes);
+    return fine;
+}

@@ -1,0 +1,271 @@
+/* lock, unlock, extend, check: for scripts, which keep name and token in their variables. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/redlock_cmd.h"
+
+/* ---- assignments ---- */
+
+/* Whatever a name contains, a shell reads it as one word: in '...' only the ' itself needs care. */
+static void print_quoted(const char *key, const char *value)
+{
+    (void)printf("%s='", key);
+    for (; *value; value++)
+        if (*value == '\'')
+            (void)fputs("'\\''", stdout);
+        else
+            (void)putchar(*value);
+    (void)fputs("'\n", stdout);
+}
+
+static void print_until(const struct redlock_lock *lock)
+{
+    (void)printf("REDLOCK_UNTIL=%" PRId64 "\n", redlock_until_ms(lock));
+}
+
+static void print_lock(const struct redlock_lock *lock)
+{
+    print_quoted("REDLOCK_NAME", redlock_name(lock));
+    (void)printf("REDLOCK_TOKEN=%s\n", redlock_token(lock));
+    (void)printf("REDLOCK_FENCE=%" PRIu64 "\n", redlock_fence(lock));
+    print_until(lock);
+    (void)puts("export REDLOCK_NAME REDLOCK_TOKEN REDLOCK_FENCE REDLOCK_UNTIL");
+}
+
+static bool printed(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    say("cannot write the result: %s", strerror(errno));
+    return false;
+}
+
+/* ---- lock ---- */
+
+static void help_lock(void)
+{
+    (void)puts(
+        "usage: redlock lock --lease [-nq] [-t ttl] [-w wait] [-E code] [--note word] [-a address] NAME\n"
+        "\n"
+        "Takes a lease and prints it as assignments: eval \"$(redlock lock --lease -t 60s job)\"\n"
+        "\n"
+        "      --lease            it lives for its TTL, and nobody renews it\n"
+        "  -t, --ttl TIME         how long it lasts (30s, 5m); default: redlockd's default_ttl\n"
+        "  -w, --wait TIME        wait no longer than that; default: without end\n"
+        "  -n, --nonblock         do not wait\n"
+        "  -E, --conflict-exit-code N  when another has it (120, and 121 after a wait)\n"
+        "  -q, --quiet            no word when another has it\n"
+        "      --note WORD        for `redlock show locks`\n"
+        "  -a, --address ADDRESS  of redlockd: unix:/path or host:port\n");
+}
+
+static int lease(const char *address, const struct take *take)
+{
+    int code = CODE_FAILED;
+    struct redlock *redlock = arg_open("lock", address);
+    int signals = signals_open(take_signals);
+
+    if (!redlock || signals < 0)
+        return CODE_FAILED;
+    struct redlock_lock *lock = take_lock(redlock, take, signals, &code);
+    if (lock) {
+        print_lock(lock);
+        code = CODE_OK;
+        if (!printed()) { /* nobody will ever know its token */
+            (void)redlock_unlock(lock);
+            code = CODE_FAILED;
+        }
+    }
+    redlock_close(redlock);
+    return code;
+}
+
+static int lock_main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        TAKE_LONG,
+        {"lease", no_argument, NULL, 'l'},
+        {"address", required_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    struct take take = {.options = {.wait_ms = REDLOCK_WAIT_LONGEST}, .conflict_code = -1};
+    const char *address = NULL;
+    int option;
+
+    while ((option = getopt_long(argc, argv, TAKE_SHORT "a:h", options, NULL)) != -1) {
+        int taken = take_option("lock", &take, option, optarg);
+        if (taken < 0)
+            return CODE_FAILED;
+        if (taken)
+            continue;
+        switch (option) {
+        case 'l': take.options.hold = REDLOCK_LEASE; break;
+        case 'a': address = optarg; break;
+        case 'h': help_lock(); return CODE_OK;
+        default: return usage_option("lock", argv);
+        }
+    }
+    if (argc - optind != 1)
+        return usage("lock", "one NAME is needed");
+    take.name = argv[optind];
+    if (take.options.hold != REDLOCK_LEASE)
+        return usage("lock",
+                     "a lock would be free again as soon as this command ends: take a lease (--lease), "
+                     "which lives for its TTL, or run your command under the lock: redlock run %s -- ...",
+                     take.name);
+    return lease(address, &take);
+}
+
+/* An eval of nothing succeeds. */
+void lock_failed(int code)
+{
+    if (isatty(STDOUT_FILENO))
+        return;
+    (void)printf("unset REDLOCK_NAME REDLOCK_TOKEN REDLOCK_FENCE REDLOCK_UNTIL; (exit %d)\n", code);
+    (void)fflush(stdout);
+}
+
+int cmd_lock(int argc, char **argv)
+{
+    int code = lock_main(argc, argv);
+
+    if (code != CODE_OK)
+        lock_failed(code);
+    return code;
+}
+
+/* ---- unlock, extend, check ---- */
+
+enum verb { VERB_UNLOCK, VERB_EXTEND, VERB_CHECK };
+
+static const char *const verb_names[] = {"unlock", "extend", "check"};
+
+static void help_verb(enum verb verb)
+{
+    static const char *const what[] = {
+        "Gives a lock back.",
+        "Makes a lock last for its TTL again, or for the one given, and prints REDLOCK_UNTIL=.",
+        "Asks whether a lock is still held, and prints REDLOCK_UNTIL=.",
+    };
+
+    (void)printf("usage: redlock %s [-q]%s [-a address] [NAME [TOKEN]]\n\n%s\n"
+                 "NAME and TOKEN are $REDLOCK_NAME and $REDLOCK_TOKEN unless they are given.\n\n",
+                 verb_names[verb], verb == VERB_EXTEND ? " [-t ttl]" : "", what[verb]);
+    if (verb == VERB_EXTEND)
+        (void)puts("  -t, --ttl TIME         how long it lasts from now on (30s, 5m)");
+    (void)puts("  -q, --quiet            print nothing; the exit code tells\n"
+               "  -a, --address ADDRESS  of redlockd: unix:/path or host:port\n");
+}
+
+struct asking {
+    enum verb verb;
+    const char *address;
+    int64_t ttl_ms;
+    bool quiet;
+    const char *name;
+    const char *token;
+};
+
+static enum redlock_error ask(const struct asking *asking, struct redlock_lock *lock)
+{
+    switch (asking->verb) {
+    case VERB_UNLOCK: return redlock_unlock(lock);
+    case VERB_EXTEND: return redlock_extend(lock, asking->ttl_ms);
+    case VERB_CHECK: break;
+    }
+    return redlock_check(lock);
+}
+
+static int answer(const struct asking *asking, const struct redlock *redlock, const struct redlock_lock *lock,
+                  enum redlock_error error)
+{
+    if (error == REDLOCK_NOTHELD && asking->quiet)
+        return CODE_LOST;
+    if (error)
+        return say_error(redlock, asking->name);
+    if (asking->verb == VERB_UNLOCK || asking->quiet)
+        return CODE_OK;
+    if (isatty(STDOUT_FILENO)) {
+        char left[DURATION_TEXT];
+        (void)printf("%s: held for %s more\n", asking->name, duration_text(redlock_valid_ms(lock), left));
+    } else {
+        print_until(lock);
+    }
+    return printed() ? CODE_OK : CODE_FAILED;
+}
+
+static int ask_about(const struct asking *asking)
+{
+    struct redlock *redlock = arg_open(verb_names[asking->verb], asking->address);
+
+    if (!redlock)
+        return CODE_FAILED;
+    struct redlock_lock *lock = redlock_attach(redlock, asking->name, asking->token);
+    int code = CODE_FAILED;
+    if (lock)
+        code = answer(asking, redlock, lock, ask(asking, lock));
+    else
+        (void)say_error(redlock, asking->name);
+    redlock_close(redlock);
+    return code;
+}
+
+static int verb_main(enum verb verb, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"ttl", required_argument, NULL, 't'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"address", required_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    const char *subcommand = verb_names[verb];
+    struct asking asking = {.verb = verb, .name = getenv("REDLOCK_NAME"), .token = getenv("REDLOCK_TOKEN")};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "t:qa:h", options, NULL)) != -1)
+        switch (option) {
+        case 't':
+            if (verb != VERB_EXTEND)
+                return usage(subcommand, "--ttl is for extend only");
+            if (!arg_duration(subcommand, "--ttl", optarg, &asking.ttl_ms))
+                return CODE_FAILED;
+            break;
+        case 'q': asking.quiet = true; break;
+        case 'a': asking.address = optarg; break;
+        case 'h': help_verb(verb); return CODE_OK;
+        default: return usage_option(subcommand, argv);
+        }
+    if (argc - optind > 2)
+        return usage(subcommand, "NAME and TOKEN are all it takes");
+    if (optind < argc)
+        asking.name = argv[optind++];
+    if (optind < argc)
+        asking.token = argv[optind];
+    if (!asking.name || !asking.token)
+        return usage(subcommand,
+                     "NAME and TOKEN are needed: give them, or set REDLOCK_NAME and REDLOCK_TOKEN "
+                     "(as eval \"$(redlock lock --lease ...)\" does)");
+    return ask_about(&asking);
+}
+
+int cmd_unlock(int argc, char **argv)
+{
+    return verb_main(VERB_UNLOCK, argc, argv);
+}
+
+int cmd_extend(int argc, char **argv)
+{
+    return verb_main(VERB_EXTEND, argc, argv);
+}
+
+int cmd_check(int argc, char **argv)
+{
+    return verb_main(VERB_CHECK, argc, argv);
+}

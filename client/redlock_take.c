@@ -1,0 +1,114 @@
+/* Asking for a lock while signals are watched. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+
+#include "client/redlock_cmd.h"
+
+const int take_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
+
+struct taking {
+    const struct take *take;
+    struct redlock_lock *lock;
+    bool over;
+    enum redlock_error error;
+};
+
+static void heard(struct redlock *redlock, const struct redlock_event *event, void *user)
+{
+    struct taking *taking = user;
+
+    (void)redlock;
+    if (event->kind != REDLOCK_ON_LOCK || event->lock != taking->lock)
+        return;
+    taking->over = true;
+    taking->error = event->error;
+}
+
+static void end_by(const struct take *take, int signal)
+{
+    if (take->options.hold == REDLOCK_LEASE)
+        lock_failed(CODE_SIGNAL + signal);
+    signal_die(signal);
+}
+
+/* The first signal cancels, and what was granted meanwhile is given back; the second does not wait for
+ * that. 0: none. */
+static int look_at_signals(int fd, struct taking *taking, int before)
+{
+    int number = signal_next(fd);
+
+    if (!number)
+        return before;
+    if (before)
+        end_by(taking->take, number);
+    redlock_cancel(taking->lock);
+    return number;
+}
+
+static int wait_for(struct redlock *redlock, struct taking *taking, int signals)
+{
+    int signal = 0;
+
+    while (!taking->over) {
+        struct pollfd fds[] = {{.fd = redlock_fd(redlock), .events = redlock_events(redlock)},
+                               {.fd = signals, .events = POLLIN}};
+        (void)poll(fds, 2, redlock_timeout_ms(redlock));
+        (void)redlock_process(redlock);
+        if (!taking->over)
+            signal = look_at_signals(signals, taking, signal);
+    }
+    return signal;
+}
+
+static int refused(const struct redlock *redlock, const struct take *take, enum redlock_error error)
+{
+    bool conflict = error == REDLOCK_BUSY || error == REDLOCK_TIMEOUT;
+
+    int code = conflict && take->quiet ? 0 : say_error(redlock, take->name);
+    if (conflict && take->conflict_code >= 0)
+        return take->conflict_code;
+    if (conflict)
+        return error == REDLOCK_BUSY ? CODE_BUSY : CODE_TIMEOUT;
+    return code;
+}
+
+struct redlock_lock *take_lock(struct redlock *redlock, const struct take *take, int signals, int *code)
+{
+    struct taking taking = {.take = take, .lock = redlock_lock_begin(redlock, take->name, &take->options)};
+
+    if (!taking.lock) {
+        *code = say_error(redlock, take->name);
+        return NULL;
+    }
+    redlock_set_callback(redlock, heard, &taking);
+    int signal = wait_for(redlock, &taking, signals);
+    redlock_set_callback(redlock, NULL, NULL);
+    if (!signal)
+        signal = signal_next(signals);
+    if (signal) {
+        if (!taking.error)
+            (void)redlock_unlock(taking.lock);
+        redlock_close(redlock);
+        end_by(take, signal);
+    }
+    if (!taking.error)
+        return taking.lock;
+    *code = refused(redlock, take, taking.error);
+    return NULL;
+}
+
+int take_option(const char *subcommand, struct take *take, int option, const char *value)
+{
+    switch (option) {
+    case 'n': take->options.wait_ms = 0; return 1;
+    case 'q': take->quiet = true; return 1;
+    case 't': return arg_duration(subcommand, "--ttl", value, &take->options.ttl_ms) ? 1 : -1;
+    case 'w': return arg_duration(subcommand, "--wait", value, &take->options.wait_ms) ? 1 : -1;
+    case 'E':
+        return arg_number(subcommand, "--conflict-exit-code", value, 0, 255, &take->conflict_code) ? 1 : -1;
+    case 'N': take->options.note = value; return 1;
+    default: return 0;
+    }
+}

@@ -1,0 +1,287 @@
+/* While the command runs: its lock's clock, its signals, its stops and its end. */
+#include <assert.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/redlock_run.h"
+
+enum {
+    LINGER_MS = 300, /* for what ends by itself behind the command, as bash's >(tee) */
+    LOOK_MS = 20,    /* whether the family is gone: the kernel does not always tell us */
+    TOLD_MS = 1000,  /* a kill takes no longer */
+    SETTLE_MS = 200, /* for what stops with the command: an editor restores the terminal first */
+};
+
+static void run_move(struct run *run, enum run_state to)
+{
+    static const unsigned legal[] = {
+        [RUN_RUNNING] = 1u << RUN_LINGERING | 1u << RUN_ENDING | 1u << RUN_KILLING | 1u << RUN_OVER,
+        [RUN_LINGERING] = 1u << RUN_ENDING | 1u << RUN_KILLING | 1u << RUN_OVER,
+        [RUN_ENDING] = 1u << RUN_KILLING | 1u << RUN_OVER,
+        [RUN_KILLING] = 1u << RUN_OVER,
+        [RUN_OVER] = 0,
+    };
+
+    assert(legal[run->state] >> to & 1);
+    run->state = to;
+}
+
+/* ---- its end ---- */
+
+static void lose(struct run *run, const char *why)
+{
+    if (run->lost)
+        return;
+    run->lost = true;
+    (void)snprintf(run->why, sizeof run->why, "%s", why);
+}
+
+static void begin_ending(struct run *run, int64_t kill_ms)
+{
+    run_move(run, RUN_ENDING);
+    run->next_ms = kill_ms;
+    (void)family_signal(run->pid, SIGTERM);
+    (void)family_signal(run->pid, SIGCONT); /* what is stopped cannot end */
+}
+
+static void say_unkillable(struct run *run, unsigned alive)
+{
+    if (run->told || alive == UINT_MAX || boot_ms() < run->killing_ms + TOLD_MS)
+        return;
+    run->told = true;
+    say("%s: %u of the processes of %s cannot be killed: they are another user's, or held in the kernel",
+        run->take.name, alive, run->argv[0]);
+}
+
+static void look_at_family(struct run *run)
+{
+    if (run->state == RUN_OVER || (!run->ended && run->state != RUN_KILLING))
+        return;
+    unsigned alive = family_signal(run->pid, run->state == RUN_KILLING ? SIGKILL : 0);
+    if (run->ended && alive == 0) {
+        run_move(run, RUN_OVER);
+    } else if (run->ended && alive == UINT_MAX) { /* without /proc nobody knows: the group is all there is */
+        (void)family_signal(run->pid, SIGKILL);
+        run_move(run, RUN_OVER);
+    } else if (run->state == RUN_RUNNING) {
+        run_move(run, RUN_LINGERING);
+        run->next_ms = boot_ms() + LINGER_MS;
+    } else if (run->state == RUN_KILLING) {
+        say_unkillable(run, alive);
+    }
+}
+
+static void look_at_linger(struct run *run, int64_t now_ms)
+{
+    if (run->state != RUN_LINGERING || now_ms < run->next_ms)
+        return;
+    say("%s: %s has ended and left processes behind, which are ended now: the lock ends with them "
+        "(setsid(1) makes one stay)",
+        run->take.name, run->argv[0]);
+    begin_ending(run, now_ms + run->grace_ms);
+}
+
+static void begin_killing(struct run *run)
+{
+    run_move(run, RUN_KILLING);
+    run->killing_ms = boot_ms();
+    (void)family_signal(run->pid, SIGKILL);
+}
+
+/* ---- the clock ---- */
+
+static void guard_follow(struct run *run, int64_t until_ms)
+{
+    int64_t kill_ms = until_ms - run->margin_ms / 2; /* we first: we know the whole family */
+
+    if (run->guarded_ms == kill_ms)
+        return;
+    guard_set(&run->guard, run->pid, kill_ms);
+    run->guarded_ms = kill_ms;
+}
+
+static void begin_losing(struct run *run, int64_t now_ms, int64_t until_ms)
+{
+    char left[DURATION_TEXT];
+    /* As far as it will ever be renewed, or nearly: redlockd began to count a little earlier. */
+    bool is_max = run->max_end_ms && until_ms + run->span_ms / 10 >= run->max_end_ms;
+
+    lose(run, is_max ? "max" : "expired");
+    say("%s: %s, and its end is %s away: SIGTERM to %s", run->take.name,
+        is_max ? "--max is over" : "nobody renews the lock", duration_text(until_ms - now_ms, left),
+        run->argv[0]);
+    begin_ending(run, until_ms - run->margin_ms);
+}
+
+static void look_at_clock(struct run *run)
+{
+    int64_t now_ms = boot_ms(), until_ms = redlock_until_ms(run->lock);
+
+    if (run->state >= RUN_KILLING)
+        return;
+    if (until_ms <= 0 || now_ms >= until_ms - run->margin_ms) {
+        lose(run, "expired");
+        begin_killing(run);
+        return;
+    }
+    guard_follow(run, until_ms);
+    if (run->state == RUN_RUNNING && now_ms >= until_ms - run->grace_ms)
+        begin_losing(run, now_ms, until_ms);
+    look_at_linger(run, now_ms);
+    if (run->state == RUN_ENDING && now_ms >= run->next_ms)
+        begin_killing(run);
+}
+
+static int64_t wake_ms(const struct run *run)
+{
+    int64_t until_ms = redlock_until_ms(run->lock);
+
+    if (run->state == RUN_RUNNING)
+        return until_ms - run->grace_ms;
+    if (run->state == RUN_KILLING)
+        return boot_ms() + LOOK_MS;
+    return earlier_ms(earlier_ms(run->next_ms, until_ms - run->margin_ms), boot_ms() + LOOK_MS);
+}
+
+static void set_timer(const struct run *run)
+{
+    int64_t at_ms = wake_ms(run);
+    struct itimerspec at = {.it_value = {.tv_nsec = 1}};
+
+    if (at_ms > 0) {
+        at.it_value.tv_sec = (time_t)(at_ms / 1000);
+        at.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000 + 1; /* 0 would disarm it */
+    }
+    (void)timerfd_settime(run->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static void heard(struct redlock *redlock, const struct redlock_event *event, void *user)
+{
+    struct run *run = user;
+
+    (void)redlock;
+    if (event->kind == REDLOCK_ON_LOST && event->lock == run->lock)
+        lose(run, event->text);
+}
+
+/* ---- job control ---- */
+
+/* Nothing of the family may run on while we cannot watch, nor may the guard take our silence for death. */
+static void stop_with_command(struct run *run, int signal)
+{
+    const struct timespec nap = {.tv_nsec = 10 * 1000000};
+
+    for (int i = 0; i < SETTLE_MS / 10 && !family_is_stopped(run->pid); i++)
+        (void)nanosleep(&nap, NULL);
+    (void)family_signal(run->pid, SIGSTOP);
+    guard_set(&run->guard, run->pid, INT64_MAX);
+    run->guarded_ms = 0;
+    bool stopped = signal_stop(signal);
+    (void)redlock_process(run->redlock);
+    look_at_clock(run);
+    if (run->state != RUN_RUNNING)
+        return;
+    if (!stopped && (signal == SIGTTIN || signal == SIGTTOU))
+        return; /* it would only ask for the terminal again, and nobody is there to give it */
+    if (run->foreground && terminal_is_ours(&run->terminal))
+        terminal_give(&run->terminal, run->pid);
+    (void)family_signal(run->pid, SIGCONT);
+}
+
+static void command_stopped(struct run *run, int signal)
+{
+    bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
+
+    if (run->state != RUN_RUNNING || run->terminal.fd < 0)
+        return;
+    if (wants_terminal && terminal_is_ours(&run->terminal)) {
+        terminal_give(&run->terminal, run->pid);
+        (void)kill(-run->pid, SIGCONT);
+        return;
+    }
+    /* Who stops a command from afar continues it from there too. */
+    if (wants_terminal || signal == SIGTSTP || terminal_is_of(&run->terminal, run->pid))
+        stop_with_command(run, signal);
+}
+
+static void continued(struct run *run)
+{
+    if (run->foreground && terminal_is_ours(&run->terminal))
+        terminal_give(&run->terminal, run->pid);
+    (void)kill(-run->pid, SIGCONT);
+}
+
+/* ---- what happens ---- */
+
+static void look_at_signals(struct run *run)
+{
+    int signal;
+
+    while ((signal = signal_next(run->signals)))
+        switch (signal) {
+        case SIGCHLD:
+        case SIGTTOU: break;
+        case SIGCONT: continued(run); break;
+        default: (void)kill(-run->pid, signal);
+        }
+}
+
+/* What ended and came to us as an orphan, up to the command itself: that one is left as it is. */
+static void reap_orphans(struct run *run)
+{
+    siginfo_t info;
+
+    for (;;) {
+        info.si_pid = 0;
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0 ||
+            info.si_pid == run->pid)
+            return;
+        (void)waitpid(info.si_pid, NULL, WNOHANG);
+        if (info.si_pid == run->guard.pid)
+            run->guard.pid = -1;
+    }
+}
+
+static void look_at_command(struct run *run)
+{
+    siginfo_t info = {0};
+
+    if (run->ended)
+        return;
+    if (waitid(P_PID, (id_t)run->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == run->pid)
+        command_stopped(run, info.si_status);
+    info.si_pid = 0;
+    if (waitid(P_PID, (id_t)run->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == run->pid) {
+        run->ended = true;
+        /* The guard's work, or it would have been ours. */
+        if (info.si_status == SIGKILL && run->guarded_ms > 0 && boot_ms() >= run->guarded_ms)
+            lose(run, "held up beyond its end");
+        run->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+        run->code = info.si_code == CLD_EXITED ? info.si_status : CODE_SIGNAL + info.si_status;
+    }
+}
+
+void run_watch(struct run *run)
+{
+    redlock_set_callback(run->redlock, heard, run);
+    look_at_clock(run);
+    while (run->state != RUN_OVER) {
+        struct pollfd fds[] = {{.fd = redlock_fd(run->redlock), .events = redlock_events(run->redlock)},
+                               {.fd = run->signals, .events = POLLIN},
+                               {.fd = run->timer, .events = POLLIN}};
+        set_timer(run);
+        (void)poll(fds, 3, redlock_timeout_ms(run->redlock));
+        (void)redlock_process(run->redlock);
+        look_at_signals(run);
+        reap_orphans(run);
+        look_at_command(run);
+        look_at_clock(run);
+        look_at_family(run);
+    }
+}

@@ -1,0 +1,54 @@
+/* The command `redlock`, and shells, under test: as a child whose output is kept, or in a pseudo-terminal. */
+#ifndef REDLOCKD_TESTS_COMMAND_H
+#define REDLOCKD_TESTS_COMMAND_H
+
+#include "tests/integ/harness.h"
+
+const char *redlock_binary(void);
+/* From now on what is started finds this daemon, by REDLOCK_ADDRESS, and `redlock` by $R and PATH. */
+void command_use(const struct daemon *daemon);
+
+/* A command under way. Both files are in a folder of the test's. */
+struct command {
+    pid_t pid;
+    char out[PATH], err[PATH];
+};
+
+/* Its words, NULL at the end. */
+void command_start(struct command *command, const char *const argv[]);
+/* Waits for its end: its exit code, or -signal. */
+int command_code(struct command *command);
+bool command_is_over(const struct command *command); /* without taking its exit code away */
+/* Starts and waits. */
+int command_run(struct command *command, const char *const argv[]);
+#define START(command, ...) command_start(command, (const char *const[]){__VA_ARGS__, NULL})
+#define RUN(command, ...)   command_run(command, (const char *const[]){__VA_ARGS__, NULL})
+
+/* What it wrote; kept. */
+const char *output(const struct command *command);
+const char *errors(const struct command *command);
+/* The number that a file has once it is there, and complete (with its LF). */
+long number_in(const char *path);
+/* Alive, and no zombie. */
+bool is_alive(pid_t pid);
+char process_state(pid_t pid); /* as in proc(5); '-': not there */
+
+/* ---- a pseudo-terminal ---- */
+
+struct pty {
+    int fd;
+    pid_t pid; /* leads the session */
+    size_t len, seen;
+    char text[1 << 18]; /* all that was written to it */
+};
+
+void pty_start(struct pty *pty, const char *const argv[], unsigned columns, unsigned lines);
+void pty_type(struct pty *pty, const char *text);
+void pty_resize(struct pty *pty, unsigned columns, unsigned lines);
+/* What comes has to contain this text, behind what was awaited before. */
+void pty_await_at(struct pty *pty, const char *text, const char *file, int line);
+#define pty_await(pty, text) pty_await_at(pty, text, __FILE__, __LINE__)
+bool pty_has(struct pty *pty, const char *text); /* so far, behind what was awaited before */
+int pty_code(struct pty *pty);
+
+#endif

@@ -1,0 +1,280 @@
+/* redlock run: a command under a lock, with everything well, and refusals. */
+#include "tests/integ/command.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct cluster masters;
+static struct daemon redlockd;
+static struct client a;
+static struct command c;
+static char path[PATH];
+
+static void begin(const char *settings)
+{
+    cluster_start(&masters, 3, UNIX);
+    daemon_start(&redlockd, &masters, settings);
+    client_open(&a, &redlockd);
+    command_use(&redlockd);
+    snprintf(path, sizeof path, "%s/word", folder_new("words"));
+    setenv("F", path, 1);
+}
+
+static bool is_free(const char *name)
+{
+    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
+}
+
+/* "KEY=value" of a printed environment. */
+static const char *variable(const char *text, const char *key)
+{
+    const char *row = row_with(text, key);
+    ck_assert_msg(row != NULL, "no %s in:\n%s", key, text);
+    const char *value = strchr(row, '=') + 1;
+    return keep(strndup(value, strcspn(value, "\n")));
+}
+
+START_TEST(the_command_has_the_lock_and_knows_it)
+{
+    begin("");
+    START(&c, redlock_binary(), "run", "-t", "20s", "--note", "why", "job", "--", "sh", "-c",
+          "env | grep ^REDLOCK_; echo >$F; while [ -e $F ]; do sleep 0.01; done; exit 7");
+    (void)number_in(path);
+    const char *row = row_with(show(&a, "LOCKS"), "name=job");
+    ck_assert_ptr_nonnull(row);
+    const char *text = output(&c);
+    ck_assert_str_eq(variable(text, "REDLOCK_NAME="), "job");
+    ck_assert_uint_eq(cluster_holds(&masters, "job", variable(text, "REDLOCK_TOKEN=")), 3);
+    ck_assert_int_eq(atoll(variable(text, "REDLOCK_FENCE=")), number(row, "fence"));
+    int64_t until_ms = atoll(variable(text, "REDLOCK_UNTIL="));
+    ck_assert_msg(until_ms > now_ms() - 20000 && until_ms < now_ms() + 20000, "until %lld",
+                  (long long)until_ms);
+    ck_assert_str_eq(kv(row, "note"), "why");
+    ck_assert_str_eq(kv(row, "hold"), "session");
+    ck_assert_ptr_nonnull(strchr(kv(row, "client"), '/')); /* host/pid */
+    unlink(path);
+    ck_assert_int_eq(command_code(&c), 7);
+    ck_assert(is_free("job"));
+    ck_assert_str_eq(errors(&c), "");
+}
+END_TEST
+
+START_TEST(arguments_come_as_they_are)
+{
+    begin("");
+    ck_assert_int_eq(
+        RUN(&c, redlock_binary(), "run", "job", "-n", "--", "printf", "<%s>", "-t", "a  b", "", "--"), 0);
+    ck_assert_str_eq(output(&c), "<-t><a  b><><-->");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "printf", "<%s>", "-n"), 0); /* without "--" */
+    ck_assert_str_eq(output(&c), "<-n>");
+}
+END_TEST
+
+START_TEST(what_cannot_be_executed)
+{
+    begin("");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "/nonexistent/command"), 127);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "/nonexistent/command: No such file"));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "/"), 126);
+    ck_assert(is_free("job"));
+}
+END_TEST
+
+START_TEST(signals_and_their_codes)
+{
+    static const struct {
+        int signal;
+        const char *name;
+    } passed[] = {{SIGTERM, "TERM"}, {SIGINT, "INT"},   {SIGHUP, "HUP"},
+                  {SIGQUIT, "QUIT"}, {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}};
+    begin("");
+    for (unsigned i = 0; i < sizeof passed / sizeof passed[0]; i++) {
+        char script[256];
+        snprintf(script, sizeof script,
+                 "trap 'echo got %s; exit 5' %s; echo >$F; while :; do sleep 0.01; done", passed[i].name,
+                 passed[i].name);
+        START(&c, redlock_binary(), "run", "job", "--", "sh", "-c", script);
+        (void)number_in(path);
+        kill(c.pid, passed[i].signal);
+        ck_assert_int_eq(command_code(&c), 5);
+        ck_assert_ptr_nonnull(strstr(output(&c), passed[i].name));
+        unlink(path);
+    }
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "sh", "-c", "kill -KILL $$"),
+                     128 + SIGKILL);
+    START(&c, redlock_binary(), "run", "job", "--", "sh", "-c", "echo >$F; exec sleep 60");
+    (void)number_in(path);
+    kill(c.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&c), 128 + SIGTERM);
+    ck_assert(is_free("job"));
+}
+END_TEST
+
+/* nohup(1), and a shell's "&" without job control. */
+START_TEST(what_was_ignored_stays_ignored)
+{
+    begin("");
+    START(&c, "sh", "-c",
+          "trap '' HUP; exec $R run job -- sh -c 'echo >$F; while [ -e $F ]; do sleep 0.01; done; exit 3'");
+    (void)number_in(path);
+    kill(c.pid, SIGHUP);
+    kill(c.pid, SIGCONT); /* behind it, and harmless */
+    unlink(path);
+    ck_assert_int_eq(command_code(&c), 3);
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    begin("");
+    lock(&a, "taken ttl=20s");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "taken", "--", "touch", path), 120);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "taken: another has it"));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-w", "100ms", "taken", "--", "touch", path), 121);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-nq", "-E", "33", "taken", "--", "touch", path), 33);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-qw50ms", "-E", "0", "taken", "--", "touch", path), 0);
+    ck_assert_str_eq(errors(&c), "");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-t", "1h", "long", "--", "touch", path), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "max_ttl"));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--grace", "9s", "-t", "10s", "short", "touch", path),
+                     125);
+    ck_assert(is_free("short"));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-a", "unix:/nonexistent/s", "x", "touch", path), 123);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "/nonexistent/s"));
+    server_stop(&masters.server[0]);
+    server_stop(&masters.server[1]);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "free", "--", "touch", path), 122);
+    ck_assert_int_ne(access(path, F_OK), 0); /* it never ran */
+}
+END_TEST
+
+START_TEST(wrong_usage)
+{
+    begin("");
+    static const char *const wrong[][6] = {
+        {"run"},
+        {"run", "job"},
+        {"run", "job", "--"},
+        {"run", "--nosuch", "job", "true"},
+        {"run", "-w", "30", "job", "true"},
+        {"run", "-w", "-1s", "job", "true"},
+        {"run", "-E", "256", "job", "true"},
+        {"run", "--ttl"},
+        {"run", "a=b", "true"},
+        {"run", "-a", "nowhere:port", "job", "true"},
+        {"lock", "--lease"},
+        {"lock", "job"},
+        {"unlock", "job"},
+        {"unlock", "job", "123"},
+        {"check", "-t", "1s", "job"},
+        {"show"},
+        {"show", "nothing"},
+        {"top"},
+        {"nosuch"},
+    };
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const char *argv[8] = {redlock_binary()};
+        for (unsigned j = 0; j < 6; j++)
+            argv[j + 1] = wrong[i][j];
+        int code = command_run(&c, argv);
+        ck_assert_msg(code == 125, "%s %s: %d", wrong[i][0], wrong[i][1] ? wrong[i][1] : "", code);
+        ck_assert_msg(strncmp(errors(&c), "redlock: ", 9) == 0, "%s", errors(&c));
+        if (strcmp(wrong[i][0], "lock") != 0) /* that is for eval, which must fail too */
+            ck_assert_str_eq(output(&c), "");
+    }
+    ck_assert_int_eq(RUN(&c, redlock_binary()), 125);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "--version"), 0);
+    ck_assert_int_eq(strncmp(output(&c), "redlock ", 8), 0);
+    static const char *const subcommands[] = {"run", "lock", "unlock", "extend", "check", "show", "top"};
+    for (unsigned i = 0; i < sizeof subcommands / sizeof subcommands[0]; i++) {
+        ck_assert_int_eq(RUN(&c, redlock_binary(), subcommands[i], "--help"), 0);
+        ck_assert_ptr_nonnull(strstr(output(&c), "usage: redlock "));
+    }
+}
+END_TEST
+
+/* The folder is a witness that does not trust us: mkdir(2) fails where it is already there. */
+START_TEST(one_after_the_other)
+{
+    enum { MANY = 10 };
+    static struct command all[MANY];
+    begin("");
+    for (unsigned i = 0; i < MANY; i++)
+        START(&all[i], redlock_binary(), "run", "-w", "60s", "job", "--", "sh", "-c",
+              "mkdir $F && sleep 0.05 && rmdir $F && echo $REDLOCK_FENCE");
+    int64_t fences[MANY];
+    for (unsigned i = 0; i < MANY; i++) {
+        ck_assert_int_eq(command_code(&all[i]), 0);
+        fences[i] = atoll(output(&all[i]));
+        for (unsigned j = 0; j < i; j++)
+            ck_assert_int_ne(fences[i], fences[j]);
+    }
+}
+END_TEST
+
+START_TEST(interrupted_while_it_waits)
+{
+    begin("");
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    lock(&a, "job ttl=20s");
+    for (unsigned i = 0; i < 4; i++) {
+        START(&c, redlock_binary(), "run", "job", "--", "touch", path);
+        eventually(row_with(show(&a, "WAITERS"), "name=job") != NULL);
+        kill(c.pid, signals[i]);
+        ck_assert_int_eq(command_code(&c),
+                         -signals[i]); /* as who never caught it: a shell stops its script */
+        eventually(row_with(show(&a, "WAITERS"), "name=job") == NULL);
+    }
+    ck_assert_int_ne(access(path, F_OK), 0);
+    ask(&a, "+UNLOCKED *", "UNLOCK job");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "--", "true"), 0);
+}
+END_TEST
+
+START_TEST(nothing_of_ours_is_inherited)
+{
+    begin("");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "sh", "-c", "exec ls /proc/self/fd"), 0);
+    ck_assert_msg(strcmp(output(&c), "0\n1\n2\n3\n") == 0, /* the last is the folder itself */ "%s",
+                  output(&c));
+    START(&c, "sh", "-c", "exec $R run job -- sh -c 'echo >$F; exec sleep 60' <&- 2>&-");
+    (void)number_in(path);
+    kill(c.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&c), 128 + SIGTERM);
+    /* A reader of its output sees the end as soon as the command has ended: nobody keeps it open. */
+    ck_assert_int_eq(RUN(&c, "sh", "-c", "$R run job -- echo hello | cat"), 0);
+    ck_assert_str_eq(output(&c), "hello\n");
+}
+END_TEST
+
+/* `exec redlock run` in a script whose own children are older, and not the command's. */
+START_TEST(children_from_before_are_left_alone)
+{
+    begin("");
+    ck_assert_int_eq(RUN(&c, "sh", "-c", "sleep 60 & echo $! >$F; exec $R run job -- true"), 0);
+    pid_t pid = (pid_t)number_in(path);
+    ck_assert(is_alive(pid));
+    kill(pid, SIGKILL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("redlock run");
+    ADD(suite, the_command_has_the_lock_and_knows_it);
+    ADD(suite, arguments_come_as_they_are);
+    ADD(suite, what_cannot_be_executed);
+    ADD(suite, signals_and_their_codes);
+    ADD(suite, what_was_ignored_stays_ignored);
+    ADD(suite, refusals);
+    ADD(suite, wrong_usage);
+    ADD(suite, one_after_the_other);
+    ADD(suite, interrupted_while_it_waits);
+    ADD(suite, nothing_of_ours_is_inherited);
+    ADD(suite, children_from_before_are_left_alone);
+    return harness_main(suite);
+}

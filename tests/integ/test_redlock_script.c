@@ -1,0 +1,269 @@
+/* redlock lock, unlock, extend, check and show, as scripts use them. */
+#include "tests/integ/command.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct cluster masters;
+static struct daemon redlockd, other;
+static struct client a;
+static struct command c;
+
+static void begin(const char *settings)
+{
+    cluster_start(&masters, 3, UNIX);
+    daemon_start(&redlockd, &masters, settings);
+    client_open(&a, &redlockd);
+    command_use(&redlockd);
+}
+
+/* Ends with the first command that fails; `no` wants one to fail. */
+static int script(const char *text)
+{
+    char whole[4096];
+    snprintf(whole, sizeof whole, "no() { if \"$@\"; then exit 50; fi; }\n%s", text);
+    int code = RUN(&c, "sh", "-ec", whole);
+    ck_assert_msg(code >= 0, "sh ended by signal %d: %s", -code, errors(&c));
+    return code;
+}
+
+START_TEST(a_lease_from_begin_to_end)
+{
+    begin("");
+    int code = script("eval \"$($R lock --lease --ttl 20s --note why job)\"\n"
+                      "echo $REDLOCK_NAME $REDLOCK_TOKEN $REDLOCK_FENCE $REDLOCK_UNTIL\n"
+                      "$R check\n"
+                      "old=$REDLOCK_UNTIL; eval \"$($R extend -t 50s)\"; [ $REDLOCK_UNTIL -gt $old ]\n"
+                      "$R unlock\n"
+                      "$R check || echo code $?\n");
+    ck_assert_msg(code == 0, "%s", errors(&c));
+    char name[64], token[64];
+    long long fence, until_ms, checked_ms;
+    ck_assert_int_eq(sscanf(output(&c), "%63s %63s %lld %lld REDLOCK_UNTIL=%lld", name, token, &fence,
+                            &until_ms, &checked_ms),
+                     5);
+    ck_assert_str_eq(name, "job");
+    ck_assert_uint_eq(strlen(token), 40);
+    ck_assert_int_gt(fence, 0);
+    ck_assert_msg(until_ms > now_ms() - WAIT_MS && until_ms < now_ms() + 20000, "until %lld", until_ms);
+    ck_assert_ptr_nonnull(strstr(output(&c), "code 124\n"));
+    ck_assert_uint_eq(cluster_answers(&masters, "(nil)", "GET redlock:job"), 3);
+}
+END_TEST
+
+START_TEST(any_name_is_one_word)
+{
+    static const char name[] = "a'$(echo>oops)`x`;*&|\\'b";
+    begin("");
+    setenv("NAME", name, 1);
+    ck_assert_int_eq(
+        script("eval \"$($R lock --lease \"$NAME\")\"; [ \"$REDLOCK_NAME\" = \"$NAME\" ]; $R unlock"), 0);
+}
+END_TEST
+
+START_TEST(two_leases_by_name_and_token)
+{
+    begin("");
+    int code = script("eval \"$($R lock --lease one)\"; t1=$REDLOCK_TOKEN; f1=$REDLOCK_FENCE\n"
+                      "eval \"$($R lock --lease two)\"; t2=$REDLOCK_TOKEN\n"
+                      "$R check -q one $t1; $R check -q two $t2; no $R check -q one $t2\n"
+                      "$R unlock one $t1; $R check -q two $t2; no $R check -q one $t1\n"
+                      "eval \"$($R lock -n --lease one)\"; [ $REDLOCK_FENCE -gt $f1 ]\n");
+    ck_assert_msg(code == 0, "%s", errors(&c));
+}
+END_TEST
+
+START_TEST(lock_has_the_codes_of_run)
+{
+    begin("");
+    lock(&a, "job ttl=20s");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "lock", "--lease", "-n", "job"), 120);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "lock", "--lease", "-w", "50ms", "job"), 121);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "lock", "--lease", "-nqE9", "job"), 9);
+    ck_assert_str_eq(errors(&c), "");
+    ck_assert_int_eq(script("eval \"$($R lock --lease -nq job)\""),
+                     120); /* an eval of nothing would succeed */
+    ck_assert_int_eq(script("eval \"$($R lock --lease -nq job)\" || echo \"$?,$REDLOCK_TOKEN\""), 0);
+    ck_assert_str_eq(output(&c), "120,\n");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "lock", "free"), 125); /* it would not last */
+    ck_assert_ptr_nonnull(strstr(errors(&c), "redlock run free"));
+    ck_assert_ptr_null(row_with(show(&a, "LOCKS"), "name=free"));
+    START(&c, redlock_binary(), "lock", "--lease", "job");
+    eventually(row_with(show(&a, "WAITERS"), "name=job") != NULL);
+    kill(c.pid, SIGINT);
+    ck_assert_int_eq(command_code(&c), -SIGINT);
+    ck_assert_ptr_nonnull(strstr(output(&c), "(exit 130)"));
+    eventually(row_with(show(&a, "WAITERS"), "name=job") == NULL);
+    ask(&a, "+UNLOCKED *", "UNLOCK job");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "lock", "--lease", "-n", "job"), 0);
+}
+END_TEST
+
+/* Nobody will ever know its token: it must not block the name for its TTL. */
+START_TEST(what_cannot_be_printed_is_given_back)
+{
+    begin("");
+    ck_assert_int_eq(script("$R lock --lease -t 50s job >/dev/full || exit $?"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "cannot write"));
+    ck_assert_uint_eq(cluster_answers(&masters, "(nil)", "GET redlock:job"), 3);
+}
+END_TEST
+
+START_TEST(through_another_daemon)
+{
+    begin("");
+    daemon_start(&other, &masters, "");
+    char address[PATH + 8];
+    snprintf(address, sizeof address, "127.0.0.1:%u", other.port);
+    setenv("OTHER", address, 1);
+    int code =
+        script("eval \"$($R lock --lease -t 20s job)\"\n"
+               "$R check -a $OTHER; $R extend -q -a $OTHER -t 30s; $R unlock -a $OTHER; no $R check -q\n");
+    ck_assert_msg(code == 0, "%s", errors(&c));
+    ck_assert_int_eq(script("$R run -a $OTHER job -- sh -c '[ $REDLOCK_ADDRESS = $OTHER ] && $R check -q'"),
+                     0);
+}
+END_TEST
+
+START_TEST(no_quorum_and_nobody)
+{
+    begin("");
+    ck_assert_int_eq(script("eval \"$($R lock --lease -t 50s job)\"; echo $REDLOCK_TOKEN"), 0);
+    char *token = strndup(output(&c), 40);
+    server_stop(&masters.server[0]);
+    server_stop(&masters.server[1]);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "check", "job", token), 122);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "extend", "job", token), 122);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "lock", "--lease", "-n", "two"), 122);
+    server_cont(&masters.server[0]);
+    server_cont(&masters.server[1]);
+    daemon_signal(&redlockd, SIGKILL);
+    (void)daemon_exit(&redlockd);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "check", "job", token), 123);
+    ck_assert_ptr_nonnull(strstr(errors(&c), redlockd.path));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "locks"), 123);
+    free(token);
+}
+END_TEST
+
+/* ---- completion ---- */
+
+/* What bash would offer for these words, the last of which is being typed; one a line. */
+static const char *completion(const char *words)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "source client/redlock.bash; redlock() { $R \"$@\"; }; timeout() { shift; \"$@\"; }\n"
+             "COMP_WORDS=(redlock %s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _redlock; printf '%%s\\n' "
+             "\"${COMPREPLY[@]}\"",
+             words);
+    ck_assert_int_eq(RUN(&c, "bash", "-c", text), 0);
+    ck_assert_str_eq(errors(&c), "");
+    return output(&c);
+}
+
+START_TEST(bash_completes)
+{
+    begin("");
+    ck_assert_str_eq(completion("''"), "run\nlock\nunlock\nextend\ncheck\nshow\ntop\n--help\n--version\n");
+    ck_assert_str_eq(completion("show n"), "nodes\n");
+    ck_assert_str_eq(completion("run --gr"), "--grace\n");
+    ck_assert_str_eq(completion("run -w 3"), "30s\n");
+    ck_assert_ptr_nonnull(strstr(completion("run job -- tru"), "true\n"));
+    lock(&a, "nightly ttl=20s");
+    lock(&a, "night$(touch${IFS}/nonexistent/x>&2)`y` ttl=20s");
+    /* Whoever may take locks must not execute anything here. */
+    const char *names = completion("check nig");
+    ck_assert_uint_eq(rows_with(names, "night"), 2);
+    ck_assert_ptr_nonnull(strstr(names, "nightly\n"));
+    ck_assert_ptr_nonnull(strstr(names, "night\\$\\(touch\\$"));
+}
+END_TEST
+
+/* ---- the manual ---- */
+
+/* What --help lists is in the manual and in the completion. */
+START_TEST(help_manual_and_completion_agree)
+{
+    static const char *const subcommands[] = {"run", "lock", "unlock", "extend", "check", "show", "top"};
+    char *manual = keep(file_read("client/redlock.1")),
+         *completion_file = keep(file_read("client/redlock.bash"));
+    begin("");
+    for (unsigned i = 0; i < sizeof subcommands / sizeof subcommands[0]; i++) {
+        ck_assert_int_eq(RUN(&c, redlock_binary(), subcommands[i], "--help"), 0);
+        for (const char *at = output(&c); (at = strstr(at, "--")); at += 2) {
+            int len = (int)strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-");
+            char word[64];
+            if (len == 0)
+                continue;
+            snprintf(word, sizeof word, "\\-%.*s", len, at + 2);
+            ck_assert_msg(strstr(manual, word) != NULL, "%s: not in the manual", word);
+            snprintf(word, sizeof word, "--%.*s", len, at + 2);
+            ck_assert_msg(strstr(completion_file, word) != NULL, "%s: not completed", word);
+        }
+    }
+}
+END_TEST
+
+/* ---- show ---- */
+
+START_TEST(rows_in_a_pipe)
+{
+    begin("");
+    lock(&a, "one ttl=20s");
+    lock(&a, "two ttl=20s");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "locks"), 0);
+    ck_assert_int_eq(strncmp(output(&c), "name=", 5), 0);
+    ck_assert_uint_eq(rows_with(output(&c), " hold=session "), 2);
+    ck_assert_str_eq(kv(row_with(output(&c), "name=two"), "mode"), "exclusive");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--table", "locks"), 0);
+    ck_assert_int_eq(strncmp(output(&c), "NAME", 4), 0);
+    static const char *const topics[] = {"waiters", "nodes", "clients", "stats", "config", "version"};
+    for (unsigned i = 0; i < sizeof topics / sizeof topics[0]; i++)
+        ck_assert_int_eq(RUN(&c, redlock_binary(), "show", topics[i]), 0);
+    ck_assert_ptr_nonnull(strstr(output(&c), "\nproto=1\n"));
+}
+END_TEST
+
+START_TEST(json)
+{
+    begin("");
+    struct grant grant = lock(&a, "17 ttl=20s note=it's");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--json", "locks"), 0);
+    char pattern[512];
+    /* A name is a string, whatever it looks like. */
+    snprintf(pattern, sizeof pattern,
+             "[{\"name\":\"17\",\"mode\":\"exclusive\",\"hold\":\"session\",\"session\":%d,\"client\":\"\","
+             "\"token\":\"%.6s\",\"fence\":%lld,\"valid\":",
+             (int)number(row_with(show(&a, "LOCKS"), "name=17"), "session"), grant.token,
+             (long long)grant.fence);
+    ck_assert_msg(strncmp(output(&c), pattern, strlen(pattern)) == 0, "%s", output(&c));
+    ck_assert_ptr_nonnull(strstr(output(&c), "\"note\":\"it's\"}]\n"));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--json", "waiters"), 0);
+    ck_assert_str_eq(output(&c), "[]\n");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--json", "stats"), 0);
+    ck_assert_ptr_nonnull(strstr(output(&c), "\"grants\":1,"));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--json", "config"), 0);
+    ck_assert_ptr_nonnull(strstr(output(&c), "\"nodes\":[\"unix:"));
+    ck_assert_ptr_nonnull(strstr(output(&c), "\"key_prefix\":\"redlock:\""));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("redlock in scripts");
+    ADD(suite, a_lease_from_begin_to_end);
+    ADD(suite, any_name_is_one_word);
+    ADD(suite, two_leases_by_name_and_token);
+    ADD(suite, lock_has_the_codes_of_run);
+    ADD(suite, what_cannot_be_printed_is_given_back);
+    ADD(suite, through_another_daemon);
+    ADD(suite, no_quorum_and_nobody);
+    ADD(suite, bash_completes);
+    ADD(suite, help_manual_and_completion_agree);
+    ADD(suite, rows_in_a_pipe);
+    ADD(suite, json);
+    return harness_main(suite);
+}

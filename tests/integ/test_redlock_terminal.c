@@ -1,0 +1,437 @@
+/* redlock in a terminal: job control of run, the tables of show, and top. A real bash is in charge of the
+ * jobs, in a pseudo-terminal. */
+#include "tests/integ/command.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+static struct cluster masters;
+static struct daemon redlockd;
+static struct client a;
+static struct pty pty;
+static char path[PATH];
+
+static void begin(void)
+{
+    cluster_start(&masters, 3, UNIX);
+    daemon_start(&redlockd, &masters, "");
+    client_open(&a, &redlockd);
+    command_use(&redlockd);
+    snprintf(path, sizeof path, "%s/word", folder_new("words"));
+    setenv("F", path, 1);
+}
+
+/* The prompt is two variables, so that what is typed does not look like it. */
+static void begin_shell(void)
+{
+    begin();
+    setenv("X", "rea", 1);
+    setenv("PS1", "${X}dy> ", 1);
+    unsetenv("PROMPT_COMMAND");
+    pty_start(&pty, (const char *const[]){"bash", "--norc", "--noprofile", "-i", NULL}, 200, 50);
+    pty_await(&pty, "ready> ");
+}
+
+static void type_line(const char *line)
+{
+    pty_type(&pty, line);
+    pty_type(&pty, "\n");
+    pty_await(&pty, "\n"); /* its echo */
+}
+
+/* The exit code of what the shell ran last. */
+static void await_code(const char *code)
+{
+    char line[64];
+    snprintf(line, sizeof line, "code=%s=", code);
+    pty_await(&pty, "ready> ");
+    type_line("echo code=$?=");
+    pty_await(&pty, line);
+    pty_await(&pty, "ready> ");
+}
+
+static bool is_held(const char *name)
+{
+    char word[64];
+    snprintf(word, sizeof word, "name=%s ", name);
+    return row_with(show(&a, "LOCKS"), word) != NULL;
+}
+
+/* ---- run ---- */
+
+START_TEST(the_command_has_the_terminal)
+{
+    begin_shell();
+    type_line("$R run job -- sh -c 'echo ask${X}; read word; echo \"<$word>\"; exit 6'");
+    pty_await(&pty, "askrea");
+    ck_assert(is_held("job"));
+    type_line("hello");
+    pty_await(&pty, "<hello>");
+    await_code("6");
+    /* And the shell has it again: what reads now is not stopped. */
+    type_line("read word; echo \"[$word]\"");
+    type_line("again");
+    pty_await(&pty, "[again]");
+}
+END_TEST
+
+START_TEST(interrupted_by_the_terminal)
+{
+    begin_shell();
+    type_line("$R run job -- sh -c 'echo ask${X}; exec sleep 60'");
+    pty_await(&pty, "askrea");
+    pty_type(&pty, "\003");
+    await_code("130");
+    eventually(!is_held("job"));
+    /* What is trapped is the command's affair. */
+    type_line("$R run job -- sh -c 'trap \"exit 8\" INT; echo ask${X}; while :; do sleep 0.02; done'");
+    pty_await(&pty, "askrea");
+    pty_type(&pty, "\003");
+    await_code("8");
+}
+END_TEST
+
+/* It would have had the ^C too, had we not taken the terminal from it. */
+START_TEST(interrupt_ends_the_script_around_it)
+{
+    begin_shell();
+    type_line("sh -c '$R run job -- sh -c \"echo ask${X}; exec sleep 60\"; echo went on$?'");
+    pty_await(&pty, "askrea");
+    pty_type(&pty, "\003");
+    pty_await(&pty, "ready> ");
+    ck_assert_ptr_null(strstr(pty.text, "went on130"));
+    eventually(!is_held("job"));
+}
+END_TEST
+
+START_TEST(interrupted_while_it_waits)
+{
+    begin_shell();
+    lock(&a, "job ttl=30s");
+    type_line("$R run job -- echo never");
+    eventually(row_with(show(&a, "WAITERS"), "name=job") != NULL);
+    pty_type(&pty, "\003");
+    await_code("130");
+    eventually(row_with(show(&a, "WAITERS"), "name=job") == NULL);
+}
+END_TEST
+
+START_TEST(stopped_and_continued)
+{
+    begin_shell();
+    type_line("$R run -t 1s job -- sh -c 'echo $$ >$F; echo ask${X}; read word; echo \"<$word>\"; exit 6'");
+    pty_await(&pty, "askrea");
+    pid_t pid = (pid_t)number_in(path);
+    pty_type(&pty, "\032");
+    pty_await(&pty, "Stopped");
+    pty_await(&pty, "ready> ");
+    ck_assert_int_eq(process_state(pid), 'T');
+    /* Its connection lives, so it keeps the lock, for longer than a TTL. */
+    int64_t start_ms = now_ms();
+    eventually(now_ms() - start_ms > 2000);
+    ck_assert(is_held("job"));
+    ck_assert_int_eq(process_state(pid), 'T');
+    type_line("fg");
+    type_line("hello");
+    pty_await(&pty, "<hello>");
+    await_code("6");
+}
+END_TEST
+
+/* While it stood, the lock went: it must not take one more step. */
+START_TEST(lost_while_it_was_stopped)
+{
+    begin_shell();
+    type_line("$R run -t 20s job -- sh -c 'echo $REDLOCK_TOKEN >$F; echo ask${X}; sleep 1000; echo on'");
+    pty_await(&pty, "askrea");
+    char *token = keep(file_read(path));
+    pty_type(&pty, "\032");
+    pty_await(&pty, "Stopped");
+    pty_await(&pty, "ready> ");
+    ask(&a, "+UNLOCKED job*", "UNLOCK job token=%.40s", token);
+    type_line("fg");
+    pty_await(&pty, "lost (released)");
+    await_code("124");
+}
+END_TEST
+
+static bool jobs_say(const char *word)
+{
+    size_t from = pty.seen;
+    type_line("jobs");
+    pty_await(&pty, "ready> ");
+    return memmem(pty.text + from, pty.seen - from, word, strlen(word)) != NULL;
+}
+
+START_TEST(in_the_background)
+{
+    begin_shell();
+    type_line("$R run job -- sh -c 'echo $$ >$F; read word; echo \"<$word>\"; exit 6' &");
+    pty_await(&pty, "ready> ");
+    pid_t pid = (pid_t)number_in(path);
+    eventually(jobs_say("Stopped")); /* it wants to read */
+    ck_assert_int_eq(process_state(pid), 'T');
+    type_line("bg");
+    pty_await(&pty, "ready> ");
+    eventually(jobs_say("Stopped")); /* and still may not */
+    type_line("fg");
+    type_line("hello");
+    pty_await(&pty, "<hello>");
+    await_code("6");
+}
+END_TEST
+
+START_TEST(background_goes_on_after_bg)
+{
+    begin_shell();
+    type_line(
+        "$R run job -- sh -c 'echo $$ >$F; echo ask${X}; while [ -e $F ]; do sleep 0.02; done; exit 6'");
+    pty_await(&pty, "askrea");
+    pid_t pid = (pid_t)number_in(path);
+    pty_type(&pty, "\032");
+    pty_await(&pty, "Stopped");
+    pty_await(&pty, "ready> ");
+    type_line("bg");
+    pty_await(&pty, "ready> ");
+    eventually(process_state(pid) != 'T');
+    unlink(path);
+    type_line("wait %1; echo over=$?=");
+    pty_await(&pty, "over=6=");
+}
+END_TEST
+
+/* Another of the pipeline reads the terminal: it must not lose it to the command, which does not. */
+START_TEST(in_a_pipeline)
+{
+    begin_shell();
+    type_line("$R run job -- echo from${X} | (read x; echo \"$x\"; read word </dev/tty; echo \"<$word>\")");
+    pty_await(&pty, "fromrea");
+    type_line("hello");
+    pty_await(&pty, "<hello>");
+    await_code("0");
+    /* And ^C reaches all of it. */
+    type_line("$R run job -- sh -c 'echo ask${X} >&2; exec sleep 60' | cat");
+    pty_await(&pty, "askrea");
+    pty_type(&pty, "\003");
+    pty_await(&pty, "ready> ");
+    eventually(!is_held("job"));
+}
+END_TEST
+
+START_TEST(a_shell_under_a_lock)
+{
+    begin_shell();
+    setenv("PS1", "", 1);
+    type_line("$R run job -- bash --norc --noprofile -i");
+    pty_await(&pty, "ready> ");
+    type_line("echo in${X} $REDLOCK_NAME");
+    pty_await(&pty, "inrea job");
+    type_line("sh -c 'echo $$ >$F; exec sleep 60'");
+    pid_t pid = (pid_t)number_in(path);
+    pty_type(&pty, "\032"); /* of the inner shell: the outer one must not see it */
+    pty_await(&pty, "Stopped");
+    pty_await(&pty, "ready> ");
+    type_line("fg");
+    eventually(process_state(pid) != 'T');
+    pty_type(&pty, "\003");
+    pty_await(&pty, "ready> ");
+    type_line("echo in${X} again");
+    pty_await(&pty, "inrea again");
+    type_line("exit 3");
+    await_code("3");
+    eventually(!is_held("job"));
+}
+END_TEST
+
+/* ---- show ---- */
+
+START_TEST(tables_on_a_terminal)
+{
+    begin();
+    lock(&a, "first ttl=20s note=why");
+    lock(&a, "a-longer-name ttl=20s");
+    pty_start(&pty, (const char *const[]){redlock_binary(), "show", "locks", NULL}, 200, 50);
+    ck_assert_int_eq(pty_code(&pty), 0);
+    const char *heads = strstr(pty.text, "NAME"), *one = strstr(pty.text, "\nfirst "),
+               *two = strstr(pty.text, "\na-longer-name ");
+    ck_assert_msg(heads && one && two, "%s", pty.text);
+    /* The second column begins in the same place. */
+    ck_assert_int_eq(strstr(heads, "MODE") - heads, strlen("a-longer-name  "));
+    ck_assert_int_eq(strstr(one, "exclusive") - one - 1, strlen("a-longer-name  "));
+    ck_assert_int_eq(strstr(two, "exclusive") - two - 1, strlen("a-longer-name  "));
+    ck_assert_ptr_nonnull(strstr(pty.text, "19."));
+    pty_start(&pty, (const char *const[]){redlock_binary(), "show", "nodes", NULL}, 200, 50);
+    ck_assert_int_eq(pty_code(&pty), 0);
+    ck_assert_ptr_nonnull(strstr(pty.text, "NODE "));
+    pty_start(&pty, (const char *const[]){redlock_binary(), "show", "waiters", NULL}, 200, 50);
+    ck_assert_int_eq(pty_code(&pty), 0);
+    ck_assert_str_eq(pty.text, ""); /* nobody waits */
+}
+END_TEST
+
+/* ---- top ---- */
+
+static struct termios before;
+
+static void start_top(void)
+{
+    lock(&a, "watched ttl=20s");
+    pty_start(&pty, (const char *const[]){redlock_binary(), "top", "-d", "200ms", NULL}, 150, 40);
+    ck_assert_int_eq(tcgetattr(pty.fd, &before), 0);
+    pty_await(&pty, "\033[?1049h");
+    pty_await(&pty, "3 of 3 masters vote");
+    pty_await(&pty, "watched");
+}
+
+static void ends_clean(void)
+{
+    struct termios now;
+    const char *last = strstr(pty.text + pty.seen, "\033[?25h\033[?1049l");
+    ck_assert_msg(last != NULL, "%s", pty.text + pty.seen);
+    ck_assert_str_eq(last, "\033[?25h\033[?1049l");
+    ck_assert_int_eq(tcgetattr(pty.fd, &now), 0);
+    ck_assert_uint_eq(now.c_lflag, before.c_lflag);
+    ck_assert_uint_eq(now.c_iflag, before.c_iflag);
+}
+
+START_TEST(top_shows_what_is)
+{
+    begin();
+    start_top();
+    lock(&a, "another ttl=20s");
+    pty_await(&pty, "another");
+    client_send(&a, "LOCK watched wait=30s"); /* of itself: it waits */
+    pty_await(&pty, "waiters");
+    server_kill(&masters.server[0]);
+    pty_await(&pty, "2 of 3 masters vote");
+    pty_await(&pty, "down");
+    pty_type(&pty, "q");
+    ck_assert_int_eq(pty_code(&pty), 0);
+    ends_clean();
+}
+END_TEST
+
+START_TEST(top_leaves_the_terminal_clean)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    begin();
+    for (unsigned i = 0; i < 4; i++) {
+        start_top();
+        if (signals[i] == SIGINT)
+            pty_type(&pty, "\003");
+        else
+            kill(pty.pid, signals[i]);
+        ck_assert_int_eq(pty_code(&pty), -signals[i]);
+        ends_clean();
+        ask(&a, "+UNLOCKED *", "UNLOCK watched");
+    }
+}
+END_TEST
+
+/* Whether the last whole picture has no more lines than that, and none that is longer. */
+static bool fits(size_t columns, size_t lines)
+{
+    const char *begin = NULL, *end = NULL;
+    (void)pty_has(&pty, "");
+    for (const char *at = pty.text; (at = strstr(at, "\033[H")) && strstr(at, "\033[J"); at = end) {
+        begin = at;
+        end = strstr(at, "\033[J");
+    }
+    if (!begin)
+        return false;
+    size_t width = 0, count = 1;
+    for (const char *at = begin; at < end; at++) {
+        if (*at == '\033')
+            at += strcspn(at, "HJKmhl");
+        else if (*at == '\n')
+            width = 0, count++;
+        else if (*at != '\r' && ++width > columns)
+            return false;
+    }
+    return count <= lines;
+}
+
+START_TEST(top_follows_the_size)
+{
+    begin();
+    start_top();
+    ck_assert(!fits(60, 40));
+    pty_resize(&pty, 40, 6);
+    eventually(fits(40, 6));
+    pty_resize(&pty, 150, 40);
+    eventually(!fits(60, 40));
+    pty_type(&pty, "q");
+    ck_assert_int_eq(pty_code(&pty), 0);
+    ends_clean();
+}
+END_TEST
+
+START_TEST(top_outlives_the_daemon)
+{
+    begin();
+    start_top();
+    client_close(&a);
+    daemon_signal(&redlockd, SIGKILL);
+    (void)daemon_exit(&redlockd);
+    pty_await(&pty, "trying again");
+    daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
+    daemon_listens(&redlockd);
+    client_open(&a, &redlockd);
+    lock(&a, "anew ttl=20s wait=10s");
+    pty_await(&pty, "anew");
+    pty_type(&pty, "q");
+    ck_assert_int_eq(pty_code(&pty), 0);
+    ends_clean();
+    client_close(&a);
+    daemon_signal(&redlockd, SIGKILL);
+    (void)daemon_exit(&redlockd);
+    pty_start(&pty, (const char *const[]){redlock_binary(), "top", NULL}, 80, 24);
+    ck_assert_int_eq(pty_code(&pty), 123);
+    ck_assert_ptr_null(strstr(pty.text, "\033"));
+}
+END_TEST
+
+START_TEST(top_stops_and_goes_on)
+{
+    begin_shell();
+    lock(&a, "watched ttl=20s");
+    type_line("$R top -d 200ms");
+    pty_await(&pty, "watched");
+    pty_type(&pty, "\032");
+    pty_await(&pty, "\033[?1049l");
+    pty_await(&pty, "Stopped");
+    pty_await(&pty, "ready> ");
+    type_line("fg");
+    pty_await(&pty, "\033[?1049h");
+    pty_await(&pty, "watched");
+    pty_type(&pty, "q");
+    pty_await(&pty, "\033[?1049l");
+    await_code("0");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("redlock in a terminal");
+    ADD(suite, the_command_has_the_terminal);
+    ADD(suite, interrupted_by_the_terminal);
+    ADD(suite, interrupt_ends_the_script_around_it);
+    ADD(suite, interrupted_while_it_waits);
+    ADD(suite, stopped_and_continued);
+    ADD(suite, lost_while_it_was_stopped);
+    ADD(suite, in_the_background);
+    ADD(suite, background_goes_on_after_bg);
+    ADD(suite, in_a_pipeline);
+    ADD(suite, a_shell_under_a_lock);
+    ADD(suite, tables_on_a_terminal);
+    ADD(suite, top_shows_what_is);
+    ADD(suite, top_leaves_the_terminal_clean);
+    ADD(suite, top_follows_the_size);
+    ADD(suite, top_outlives_the_daemon);
+    ADD(suite, top_stops_and_goes_on);
+    return harness_main(suite);
+}
