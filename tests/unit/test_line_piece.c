@@ -119,12 +119,13 @@ static enum reply_code code_of(const char *line, size_t len)
 /* Wherever it stands, and alone or beside another that undoes it. */
 START_TEST(bytes_outside_ascii_text_at_any_place)
 {
-    static const unsigned char bytes[] = {0, 1, 0x1f, 0x20, 0x7e, 0x7f, 0x80, 0x9f, 0xa0, 0xfe, 0xff};
+    enum { BYTES = 11 };
+    static const unsigned char bytes[BYTES] = {0, 1, 0x1f, 0x20, 0x7e, 0x7f, 0x80, 0x9f, 0xa0, 0xfe, 0xff};
     char line[40];
     for (size_t len = 8; len < sizeof line; len += 7)
         for (size_t at = 6; at + 1 < len; at++)
-            for (size_t i = 0; i < sizeof bytes * sizeof bytes; i++) {
-                unsigned char one = bytes[i % sizeof bytes], two = bytes[i / sizeof bytes];
+            for (size_t i = 0; i < (size_t)BYTES * BYTES; i++) {
+                unsigned char one = bytes[i % BYTES], two = bytes[i / BYTES];
                 memset(line, 'x', len);
                 memcpy(line, "LOCK ", 5);
                 line[at] = (char)one;

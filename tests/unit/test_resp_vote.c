@@ -296,7 +296,7 @@ START_TEST(any_other_value_is_somebodys)
     static const char *const texts[] = {
         "", "a", "b", "ab", "another", "000102030405060708090A0B0C0D0E0F10111213",
         "00010203040506070809ga0b0c0d0e0f10111213", "0000000000000000000000000000000000000000",
-        TOKEN_TEXT "0", TOKEN_TEXT "\n", "00010203040506070809",
+        (TOKEN_TEXT "0"), (TOKEN_TEXT "\n"), "00010203040506070809",
     };
     enum { TEXTS = sizeof texts / sizeof texts[0], ALL = TEXTS + 5 };
     struct token token[ALL] = {0};
