@@ -75,8 +75,8 @@ static char *put(char *out, const char *bytes, size_t len)
     return out + len;
 }
 
-/* The decimal digits of number end where out ends; returns where they begin. */
-static const char *digits_of(uint64_t number, char out[DECIMAL_BYTES])
+/* The decimal digits of number end at out + DECIMAL_BYTES; returns where they begin. */
+static const char *digits_of(uint64_t number, char out[DECIMAL_BYTES + 1])
 {
     char *at = out + DECIMAL_BYTES;
     do {
@@ -94,7 +94,7 @@ static char *put_end(char *out)
 /* "$7\r\n", or "*7\r\n". */
 static char *put_head(char *out, char type, size_t count)
 {
-    char digits[DECIMAL_BYTES];
+    char digits[DECIMAL_BYTES + 1];
     const char *first = digits_of(count, digits);
     *out++ = type;
     return put_end(put(out, first, (size_t)(digits + DECIMAL_BYTES - first)));
@@ -107,7 +107,7 @@ static char *put_word(char *out, const char *text, size_t len)
 
 static char *put_number(char *out, uint64_t number)
 {
-    char digits[DECIMAL_BYTES];
+    char digits[DECIMAL_BYTES + 1];
     const char *first = digits_of(number, digits);
     return put_word(out, first, (size_t)(digits + DECIMAL_BYTES - first));
 }
