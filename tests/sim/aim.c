@@ -133,6 +133,85 @@ static void aim_releases(struct plan *plan, struct swarm *swarm, enum mutant mut
     }
 }
 
+/* Locks that are held over restarts of masters. */
+static void aim_heals(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    masters(plan, 3);
+    swarm->lease_pct = 0;
+    swarm->long_keep_pct = 60;
+    restarts(swarm, 60);
+    switch (mutant) {
+    case MUTANT_HEAL_ACKNOWLEDGED: /* given back through another daemon, between two renewals */
+        swarm->via_pct = 90;
+        swarm->long_keep_pct = 30;
+        break;
+    case MUTANT_HEAL_BY_PX: /* a heal that hangs on its way until its lock is over */
+        swarm->rate[FAULT_SLOW_UP] = 200;
+        swarm->longest_ms[FAULT_SLOW_UP] = 4000;
+        break;
+    case MUTANT_UNCONFIRMED_EXTENDS:
+        swarm->rate[FAULT_CRASH_LOSE] = 0;
+        swarm->rate[FAULT_CRASH_OLD] = 150;
+        swarm->longest_ms[FAULT_CRASH_OLD] = 300;
+        break;
+    default: break;
+    }
+}
+
+static void aim_resumes(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    masters(plan, 3);
+    swarm->resume_pct = 80;
+    swarm->keep_ms = 100;
+    swarm->lease_pct = 20;
+    if (mutant == MUTANT_RESUME_OLD_FENCE || mutant == MUTANT_RESUME_KEEPS_TOKEN)
+        return;
+    /* Some masters that do not answer in time. */
+    swarm->rate[FAULT_SLOW_DOWN] = 100;
+    swarm->rate[FAULT_RESET] = 100;
+    swarm->longest_ms[FAULT_SLOW_DOWN] = 500;
+    plan->param[P_TAIL_PPM] = 50000;
+    plan->param[P_TAIL] = 100000;
+}
+
+static void aim_markers(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    if (mutant == MUTANT_DISAGREEMENT_EACH) {
+        plan->param[P_CLASS] = CLASS_DISAGREE;
+        plan->param[P_MAX_TTL] = 2000;
+        swarm_class(plan, swarm, CLASS_DISAGREE);
+        plan->param[P_MASTERS] = 5;
+        plan->param[P_ODD_MASTERS] = 3;
+        plan->param[P_ODD_MAX_TTL] = 0;
+        plan->param[P_NAMES] = 1;
+        swarm->long_keep_pct = 80;
+        swarm->lease_pct = 0;
+        return;
+    }
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    masters(plan, 3);
+    swarm->long_keep_pct = 30;
+    swarm->rate[FAULT_CRASH_DAEMON] = 300;
+    swarm->longest_ms[FAULT_CRASH_DAEMON] = 2000;
+    restarts(swarm, 100);
+    if (mutant == MUTANT_FROM_IGNORED) { /* one daemon sees that it was a replica, the next cannot */
+        plan->param[P_CLASS] = CLASS_MEMORY;
+        swarm->rate[FAULT_REPLICA] = 200;
+        swarm->longest_ms[FAULT_REPLICA] = 1500;
+    }
+    if (mutant != MUTANT_UPTIME_WITHOUT_MARGIN)
+        return;
+    /* All are new to each other, and a second of uptime is what the quarantine ends with. */
+    plan->param[P_MAX_TTL] = 2900;
+    plan->param[P_UPTIME] = 1900;
+    swarm->think_ms = 5;
+}
+
 static void aim_others(struct plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     swarm_calm(plan, swarm);
@@ -146,10 +225,6 @@ static void aim_others(struct plan *plan, struct swarm *swarm, enum mutant mutan
         swarm->long_keep_pct = 30;
         swarm->remote_pct = 0;
         break;
-    case MUTANT_UPTIME_WITHOUT_MARGIN:
-        swarm->rate[FAULT_CRASH_DAEMON] = 500;
-        swarm->longest_ms[FAULT_CRASH_DAEMON] = 3000;
-        /* fall through */
     case MUTANT_NO_RESTART_GUARD:
         restarts(swarm, 100);
         swarm->long_keep_pct = 30;
@@ -187,13 +262,21 @@ void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_KILL_ONCE:
     case MUTANT_UNDO_FROM_T0:
     case MUTANT_UNDO_GRANTED: aim_releases(plan, swarm, mutant); return;
+    case MUTANT_HEAL_RELEASED:
+    case MUTANT_HEAL_ACKNOWLEDGED:
+    case MUTANT_HEAL_BY_PX:
+    case MUTANT_UNCONFIRMED_EXTENDS: aim_heals(plan, swarm, mutant); return;
+    case MUTANT_RESUME_KEEPS_TOKEN:
+    case MUTANT_MOVE_NO_COMPARE:
+    case MUTANT_RESUME_BELOW_QUORUM:
+    case MUTANT_RESUME_OLD_FENCE:
+    case MUTANT_RESUME_NO_SET_BACK:
+    case MUTANT_RESUME_SET_BACK_ANSWERED:
+    case MUTANT_RESUME_RELEASES: aim_resumes(plan, swarm, mutant); return;
+    case MUTANT_UPTIME_WITHOUT_MARGIN:
+    case MUTANT_FROM_IGNORED:
+    case MUTANT_ABSENT_MARKER_KNOWN:
+    case MUTANT_DISAGREEMENT_EACH: aim_markers(plan, swarm, mutant); return;
     default: aim_others(plan, swarm, mutant);
     }
-}
-
-/* To become empty, and to go then. */
-bool mutant_awaited(enum mutant mutant)
-{
-    return mutant == MUTANT_UPTIME_WITHOUT_MARGIN /* its faults need another aim */ ||
-           (mutant > MUTANT_REASK_COUNTS_FIRST_ZADD && mutant <= MUTANT_DISAGREEMENT_EACH);
 }

@@ -167,7 +167,6 @@ void swarm_calm(struct plan *plan, struct swarm *swarm);
 void swarm_crowd(struct plan *plan, struct swarm *swarm);
 /* aim.c: turns the swarm towards what a planted bug needs. */
 void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant);
-bool mutant_awaited(enum mutant mutant); /* its hook is not there yet: nobody can find it */
 
 /* plan.c */
 void plan_write(const struct plan *plan, FILE *file);
