@@ -98,6 +98,7 @@ static void use_all(void)
     /* Resumed elsewhere. Healed where it was flushed, by the daemon whose probe sees that first. */
     struct grant stays = lock(&a, "stays ttl=3s");
     grant = lock(&a, "moved");
+    eventually(strcmp(kv(row_with(show(&a, "LOCKS"), "name=moved "), "nodes"), "+++") == 0);
     client_send(&b, "RESUME moved token=%s ttl=3s", grant.token);
     grant = grant_of(await(&b, "+LOCKED moved *"));
     await(&a, "!LOST moved *");
