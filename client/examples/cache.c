@@ -86,7 +86,10 @@ static bool build(const struct cache *cache, struct value *value)
     }
     while (read_more(cache->redlock, fileno(command), value))
         ;
-    return pclose(command) == 0;
+    bool built = pclose(command) == 0 && value->len < VALUE_BYTES;
+    if (!built)
+        fprintf(stderr, "cache: the command failed, or printed more than %d bytes\n", VALUE_BYTES - 1);
+    return built;
 }
 
 /* lock may be NULL: then it is for ourselves only. */

@@ -90,7 +90,8 @@ static void handle_locked(const struct consumer *consumer, struct redlock_lock *
 /* A message is its id and its fields: customer C amount A. */
 static void handle(const struct consumer *consumer, const redisReply *message)
 {
-    const struct redlock_lock_options options = {.ttl_ms = consumer->ttl_ms};
+    /* max: who stands still keeps his message for so long, and no longer. */
+    const struct redlock_lock_options options = {.ttl_ms = consumer->ttl_ms, .max_ms = 3 * consumer->ttl_ms};
     const redisReply *fields = message->element[1];
     const char *id = message->element[0]->str;
     char name[REDLOCK_NAME_BYTES + 1];

@@ -22,12 +22,12 @@ void stage_begin(struct stage *stage, const char *settings)
     ck_assert_int_eq(setenv("REDLOCK_ADDRESS", address, 1), 0);
 }
 
-void stage_restart_daemon(struct stage *stage)
+void daemon_restart(struct daemon *daemon)
 {
-    daemon_signal(&stage->daemon, SIGKILL);
-    ck_assert_int_eq(daemon_exit(&stage->daemon), -SIGKILL);
-    daemon_run(&stage->daemon, (const char *const[]){"-c", stage->daemon.config, NULL});
-    daemon_listens(&stage->daemon);
+    daemon_signal(daemon, SIGKILL);
+    ck_assert_int_eq(daemon_exit(daemon), -SIGKILL);
+    daemon_run(daemon, (const char *const[]){"-c", daemon->config, NULL});
+    daemon_listens(daemon);
 }
 
 int64_t stage_count(const struct stage *stage, const char *format, ...)
@@ -76,6 +76,14 @@ void program_begin(struct program *program, const char *example, const char *con
 void program_type(const struct program *program, const char *text)
 {
     ck_assert_int_eq(write(program->in, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+bool program_runs(const struct program *program)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    ck_assert_int_eq(waitid(P_PID, (id_t)program->pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+    return info.si_pid == 0;
 }
 
 int program_end(struct program *program)

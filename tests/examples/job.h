@@ -16,8 +16,8 @@ struct stage {
 };
 
 void stage_begin(struct stage *stage, const char *settings);
-/* The daemon dies as by SIGKILL, and is started again. */
-void stage_restart_daemon(struct stage *stage);
+/* It dies by SIGKILL, and is started again. */
+void daemon_restart(struct daemon *daemon);
 /* What its own Redis answers, as a number; -1: none. */
 int64_t stage_count(const struct stage *stage, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* In how many lines of it the part stands. */
@@ -32,6 +32,7 @@ struct program {
 /* The words are those behind the program's name; NULL ends them. */
 void program_begin(struct program *program, const char *example, const char *const words[]);
 void program_type(const struct program *program, const char *text);
+bool program_runs(const struct program *program);
 /* Its exit status, or -signal. */
 int program_end(struct program *program);
 bool program_said(const struct program *program, const char *text);

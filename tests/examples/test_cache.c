@@ -76,7 +76,7 @@ START_TEST(one_builds_though_a_master_and_the_daemon_die)
     eventually(build_count() > 0);
     eventually(one_builds_and_others_wait(READERS - 1));
     server_kill(&stage.masters.server[0]);
-    stage_restart_daemon(&stage);
+    daemon_restart(&stage.daemon);
     eventually(one_builds_and_others_wait(READERS - 1));
     file_write(go, "");
     snprintf(page, sizeof page, "built by %s", keep(file_read(builds)));

@@ -113,7 +113,7 @@ START_TEST(nothing_counts_twice_when_consumers_and_the_daemon_die)
     ck_assert_int_eq(kill(consumer[1].pid, SIGKILL), 0);
     ck_assert_int_eq(program_end(&consumer[1]), -SIGKILL);
     server_kill(&stage.masters.server[0]);
-    stage_restart_daemon(&stage);
+    daemon_restart(&stage.daemon);
     start(2, "300", "2000");
     start(3, "300", "2000");
     ck_assert_int_eq(program_end(&consumer[2]), 0);

@@ -115,7 +115,7 @@ START_TEST(one_of_many_is_placed)
     }
     close(caller);
     repeat_is_refused("4711");
-    stage_restart_daemon(&stage);
+    daemon_restart(&stage.daemon);
     repeat_is_refused("4711");
     supplier_heard_no_more();
 }

@@ -87,7 +87,7 @@ START_TEST(the_daemon_dies_in_the_middle)
     eventually(all_wait(&door));
     ask(&door, "+UNLOCKED *", "UNLOCK stock:lamp");
     eventually_within(orders() >= 10, JOB_MS);
-    stage_restart_daemon(&stage);
+    daemon_restart(&stage.daemon);
     ck_assert_int_eq(program_end(&shop), 0);
     ck_assert(program_said(&shop, "50 sold, 150 came too late"));
     all_are_sold();

@@ -57,7 +57,7 @@ START_TEST(a_paused_writer_is_refused_though_the_daemon_died)
     eventually(asks(&late));
     process_stop(late.pid);
     program_type(&late, "old\n");
-    stage_restart_daemon(&stage);
+    daemon_restart(&stage.daemon);
     start_writer(&next);
     eventually(asks(&next));
     program_type(&next, "new\n");

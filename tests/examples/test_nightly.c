@@ -1,0 +1,142 @@
+/* Ten hosts, of which three have a redlockd of their own, and a job that takes as long as the test likes. */
+#include "tests/examples/job.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOSTS = 10, DAEMONS = 3 };
+
+/* Nothing here runs out by itself: neither the night's lease nor, while a daemon restarts, the job's lock. */
+static const char settings[] = "max_ttl: 10m\ndefault_ttl: 1m\nnode_timeout: 2s\nmin_ttl: 5s\n";
+
+static struct stage stage;
+static struct daemon more[DAEMONS - 1];
+static char ran[PATH]; /* a line for each begin and for each end of the job */
+static char go[PATH];  /* the job ends when this file is there */
+static char job[512];
+
+static void begin(void)
+{
+    char path[4096];
+    const char *folder = folder_new("nightly"), *binary = daemon_binary();
+    const char *slash = strrchr(binary, '/');
+
+    stage_begin(&stage, settings);
+    for (unsigned i = 0; i < DAEMONS - 1; i++)
+        daemon_start(&more[i], &stage.masters, settings);
+    snprintf(path, sizeof path, "%.*s:%s", (int)(slash - binary), binary, getenv("PATH"));
+    ck_assert_int_eq(setenv("PATH", path, 1), 0);
+    ck_assert_int_eq(setenv("KEEP", "10m", 1), 0);
+    ck_assert_int_eq(setenv("NIGHT", "2030-01-31", 1), 0);
+    snprintf(ran, sizeof ran, "%s/ran", folder);
+    snprintf(go, sizeof go, "%s/go", folder);
+    snprintf(job, sizeof job, "echo begun >>%s; while [ ! -e %s ]; do sleep 0.05; done; echo done >>%s", ran,
+             go, ran);
+}
+
+/* Each third host has the same daemon. */
+static void host(struct program *program, unsigned i)
+{
+    char address[PATH + 8];
+    const struct daemon *daemon = i % DAEMONS == 0 ? &stage.daemon : &more[i % DAEMONS - 1];
+
+    snprintf(address, sizeof address, "unix:%s", daemon->path);
+    ck_assert_int_eq(setenv("REDLOCK_ADDRESS", address, 1), 0);
+    program_begin(program, "nightly.sh", (const char *const[]){"report", "sh", "-c", job, NULL});
+}
+
+static unsigned jobs(const char *what)
+{
+    char *text = file_read(ran);
+    unsigned count = text_lines(text, what);
+
+    free(text);
+    return count;
+}
+
+static unsigned running(const struct program hosts[])
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < HOSTS; i++)
+        count += program_runs(&hosts[i]);
+    return count;
+}
+
+/* All ask at once; a master dies in the middle. All but the one at work have gone, without a word. */
+static struct program *all_but_one_leave(struct program hosts[])
+{
+    struct program *at_work = NULL;
+
+    for (unsigned i = 0; i < HOSTS; i++)
+        host(&hosts[i], i);
+    eventually(jobs("begun") > 0);
+    server_kill(&stage.masters.server[0]);
+    eventually(running(hosts) == 1);
+    for (unsigned i = 0; i < HOSTS; i++) {
+        if (program_runs(&hosts[i])) {
+            at_work = &hosts[i];
+            continue;
+        }
+        ck_assert_int_eq(program_end(&hosts[i]), 0);
+        ck_assert_str_eq(keep(file_read(hosts[i].out)), "");
+    }
+    ck_assert_ptr_nonnull(at_work);
+    return at_work;
+}
+
+static void a_late_host_leaves(void)
+{
+    struct program late;
+
+    host(&late, 1);
+    ck_assert_int_eq(program_end(&late), 0);
+}
+
+START_TEST(one_of_ten_does_the_job)
+{
+    struct program hosts[HOSTS], next;
+
+    begin();
+    struct program *at_work = all_but_one_leave(hosts);
+    daemon_restart(&stage.daemon);
+    for (unsigned i = 0; i < DAEMONS - 1; i++)
+        daemon_restart(&more[i]);
+    file_write(go, "");
+    ck_assert_int_eq(program_end(at_work), 0);
+    ck_assert_uint_eq(jobs("done"), 1);
+    a_late_host_leaves();
+    ck_assert_uint_eq(jobs("begun"), 1);
+
+    ck_assert_int_eq(setenv("NIGHT", "2030-02-01", 1), 0);
+    host(&next, 2);
+    ck_assert_int_eq(program_end(&next), 0);
+    ck_assert_uint_eq(jobs("begun"), 2);
+    ck_assert_uint_eq(jobs("done"), 2);
+}
+END_TEST
+
+/* What its host began is not begun by another, and its end is the job's. */
+START_TEST(a_host_dies_at_work)
+{
+    struct program hosts[HOSTS];
+
+    begin();
+    struct program *at_work = all_but_one_leave(hosts);
+    ck_assert_int_eq(kill(at_work->pid, SIGKILL), 0);
+    ck_assert_int_eq(program_end(at_work), -SIGKILL);
+    a_late_host_leaves();
+    file_write(go, "");
+    ck_assert_uint_eq(jobs("begun"), 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nightly");
+    ADD(suite, one_of_ten_does_the_job);
+    ADD(suite, a_host_dies_at_work);
+    return harness_main(suite);
+}
