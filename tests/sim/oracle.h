@@ -70,6 +70,8 @@ struct tok {
     uint64_t fence;
     int64_t released_us;
     int64_t renewed_us; /* for the first time; 0: not yet */
+    bool outlived;      /* a master crashed while it was held ... */
+    bool thin;          /* ... and the first time fewer than Q others had its key */
     int64_t told_ms;    /* deadline, on its daemon's clock, as that said it last */
     int64_t ends_ms;    /* max=, on its daemon's clock; 0: none */
     int64_t until_us;   /* true time until which somebody believes; 0: nobody */
@@ -165,7 +167,8 @@ void oracle_send(struct world *w, struct sim_daemon *d, const struct action *act
 void oracle_runs(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before);
 void oracle_ran(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
                 struct vote *vote);
-void oracle_memory(struct world *w); /* a master's memory changed otherwise */
+void oracle_crashed(struct world *w, const struct sim_master *m); /* just now, its memory is as it was */
+void oracle_memory(struct world *w);                              /* a master's memory changed otherwise */
 /* oracle_memory.c: what a daemon can know of masters' memories */
 void oracle_learns(struct world *w, struct sim_daemon *d, const struct msg *msg);
 bool oracle_may_vote(const struct world *w, const struct sim_daemon *d, const struct msg *msg);

@@ -66,7 +66,9 @@ void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *ms
 static void acknowledge(struct tok_master *at, const struct msg *msg, int64_t now_us, int64_t timeout_us)
 {
     bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND;
-    int64_t ends_us = ttl ? msg->sent_us + (int64_t)msg->number * 1000 : now_us;
+    bool longer = msg->vote.kind == VOTE_NUMBER && msg->vote.number > msg->number; /* as it was already */
+    uint64_t ttl_ms = longer ? msg->vote.number : msg->number;
+    int64_t ends_us = ttl ? msg->sent_us + (int64_t)ttl_ms * 1000 : now_us;
     if (at->acked_lost_us != msg->lost_us || at->acked_ends_us < ends_us)
         at->acked_ends_us = ends_us;
     at->acked_us = now_us;

@@ -163,8 +163,8 @@ static void mark_settled(struct world *w, struct sim_master *m, const struct msg
         bool known_gone = (t->ran & bit(m->index)) || w->plan->param[P_CLASS] == CLASS_MEMORY;
         if (m->restored && known_gone)
             continue; /* deleted or missed once, and back from an old snapshot: it runs out */
-        if (m->set_back)
-            continue; /* it lives longer than anybody thinks */
+        if (m->set_back || w->plan->param[P_CLASS] == CLASS_CLOCK)
+            continue; /* it lives longer than anybody thinks; or another got the name too, and this one was forgotten */
         violation(w, 7,
                   "m%u is in use by d%u again, but T%u's key of n%u is there, which was released at %.6f",
                   m->index, d->index, tok, name, (double)t->released_us / 1e6);

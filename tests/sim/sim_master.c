@@ -77,6 +77,7 @@ void master_crash(struct world *w, struct sim_master *m, const struct record *fa
     m->epoch++;
     m->hung_until_us = 0;
     w->oracle.crashed_us = w->now_us;
+    oracle_crashed(w, m);
     m->lost_us = NEVER; /* until it starts again */
     for (uint32_t i = 0; i < w->conns; i++) {
         struct conn *conn = &w->conn[i];
