@@ -31,6 +31,7 @@ static const char *const shape_texts[SHAPES] = {
     [COMMAND_GROUP] = "GET %G",
     [COMMAND_PROBE] = "GETEX %G PX %n",
     [COMMAND_GROUP_SET] = "SET %G %g PX %n",
+    [COMMAND_GROUP_LATER] = "SET %G %g XX PX %n",
     [COMMAND_GROUP_NEW] = "SET %G %g NX PX %n",
     [COMMAND_SET] = "SET %k %t NX PX %n",
     [COMMAND_HEAL] = "SET %k %t NX PXAT %n",

@@ -31,7 +31,7 @@ void action_send(struct coordinator *c, masters_t masters, const struct command 
     copy->number = command->number;
     copy->token = command->token;
     copy->to = command->to;
-    if (command->verb == COMMAND_GROUP_SET || command->verb == COMMAND_GROUP_NEW)
+    if (command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW)
         copy->group = command->group;
     name_copy(&copy->name, &command->name);
     for (unsigned i = 0; i < c->config.masters; i++)

@@ -160,7 +160,7 @@ static bool take_from(struct coordinator *c, struct master *m, int64_t from_ms, 
     if (from_ms == m->from_ms)
         return false;
     if (from_ms < m->from_ms && m->from_ms > m->clock_ms) {
-        write_group(c, m, COMMAND_GROUP_SET);
+        write_group(c, m, COMMAND_GROUP_LATER); /* if it is gone since, that is a doubt of its own */
         return false;
     }
     m->from_ms = from_ms;

@@ -146,6 +146,7 @@ static void lie(struct world *w, const struct sent *sent)
         break;
     case COMMAND_HEAL:
     case COMMAND_MOVE:
+    case COMMAND_GROUP_LATER:
     case COMMAND_GROUP_NEW: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
     case COMMAND_GROUP_SET:
     case COMMAND_WANT: v->kind = VOTE_YES; break;

@@ -22,6 +22,7 @@ static const unsigned kinds[] = {
     [COMMAND_GROUP] = 1u << VOTE_GROUP | 1u << VOTE_NO | 1u << VOTE_UNREADABLE,
     [COMMAND_PROBE] = 1u << VOTE_GROUP | 1u << VOTE_NO | 1u << VOTE_UNREADABLE,
     [COMMAND_GROUP_SET] = 1u << VOTE_YES,
+    [COMMAND_GROUP_LATER] = 1u << VOTE_YES | 1u << VOTE_NO,
     [COMMAND_GROUP_NEW] = 1u << VOTE_YES | 1u << VOTE_NO,
     [COMMAND_SET] = 1u << VOTE_YES | 1u << VOTE_NO,
     [COMMAND_HEAL] = 1u << VOTE_YES | 1u << VOTE_NO,

@@ -130,7 +130,7 @@ void node_send(struct world *w, struct sim_daemon *d, const struct action *actio
     unsigned name = name_index(&command->name);
     uint32_t tok = has_token(command->verb) ? oracle_tok(w, &command->token, name) : 0;
     bool moves = command->verb == COMMAND_MOVE;
-    bool marks = command->verb == COMMAND_GROUP_SET || command->verb == COMMAND_GROUP_NEW;
+    bool marks = command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW;
     struct msg msg = {.kind = MSG_COMMAND,
                       .verb = (uint8_t)command->verb,
                       .name = (uint8_t)name,

@@ -246,6 +246,27 @@ START_TEST(we_doubt_more_than_what_stands_there)
 }
 END_TEST
 
+/* Between the probe that found the earlier time and our own that is written over it: nobody would know of it. */
+START_TEST(what_is_gone_meanwhile_is_not_written_anew)
+{
+    start(3);
+    markers[1].there = false; /* FLUSHALL */
+    at(2000);
+    markers[1].group.from_ms -= 3; /* another daemon's, by the same doubt */
+    show_probes = true;
+    at(3000);
+    vote("1", "TIME OK, PROBE OK");
+    markers[1].there = false; /* once more */
+    vote("1", "GROUP_LATER OK");
+    vote("0,2", "TIME OK, PROBE OK");
+    show_probes = false;
+    ck_assert(!markers[1].there);
+    at(4000);
+    EXPECT_MASTER(1, "quarantine memory left=60602"); /* in full again */
+    forget();
+}
+END_TEST
+
 START_TEST(keys_that_ran_out_while_all_were_away_are_no_loss)
 {
     start(3);
@@ -453,6 +474,7 @@ int main(void)
                                   promoted_with_anothers_memory,
                                   another_daemon_saw_the_restart_first,
                                   we_doubt_more_than_what_stands_there,
+                                  what_is_gone_meanwhile_is_not_written_anew,
                                   keys_that_ran_out_while_all_were_away_are_no_loss,
                                   a_key_that_is_gone_sooner_is,
                                   doubt_ends_a_vote_that_was_given,

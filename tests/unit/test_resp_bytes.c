@@ -18,6 +18,9 @@ static const struct {
     {COMMAND_PROBE, 600000, "*4\r\n$5\r\nGETEX\r\n$11\r\nlock:,group\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
     {COMMAND_GROUP_SET, 600000,
      "*5\r\n$3\r\nSET\r\n$11\r\nlock:,group\r\n$83\r\n" GROUP_TEXT "\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
+    {COMMAND_GROUP_LATER, 600000,
+     "*6\r\n$3\r\nSET\r\n$11\r\nlock:,group\r\n$83\r\n" GROUP_TEXT
+     "\r\n$2\r\nXX\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
     {COMMAND_GROUP_NEW, 600000,
      "*6\r\n$3\r\nSET\r\n$11\r\nlock:,group\r\n$83\r\n" GROUP_TEXT
      "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},

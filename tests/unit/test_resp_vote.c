@@ -27,6 +27,8 @@ static const struct {
     {COMMAND_SET, "*2\r\n+OK\r\n:1\r\n", VOTE_ERROR, ERROR_OTHER},
     {COMMAND_HEAL, "+OK\r\n", VOTE_YES, 0},
     {COMMAND_HEAL, "$-1\r\n", VOTE_NO, 0},
+    {COMMAND_GROUP_LATER, "+OK\r\n", VOTE_YES, 0},
+    {COMMAND_GROUP_LATER, "$-1\r\n", VOTE_NO, 0},
     {COMMAND_GROUP_NEW, "+OK\r\n", VOTE_YES, 0},
     {COMMAND_GROUP_NEW, "$-1\r\n", VOTE_NO, 0},
     {COMMAND_GROUP_SET, "+OK\r\n", VOTE_YES, 0},

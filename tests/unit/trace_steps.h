@@ -130,8 +130,9 @@ static struct actions actions;
 static inline struct vote marker_vote(unsigned master, const struct command *command)
 {
     struct marker *marker = &markers[master];
-    bool writes =
-        command->verb == COMMAND_GROUP_SET || (command->verb == COMMAND_GROUP_NEW && !marker->there);
+    bool writes = command->verb == COMMAND_GROUP_SET ||
+                  (command->verb == COMMAND_GROUP_LATER && marker->there) ||
+                  (command->verb == COMMAND_GROUP_NEW && !marker->there);
     struct vote value = {.kind = writes ? VOTE_YES : VOTE_NO};
     if (command->verb == COMMAND_TIME)
         return (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)(now + marker->clock_ms)};

@@ -87,6 +87,7 @@ static const char *const verbs[] = {
     [COMMAND_GROUP] = "GROUP",
     [COMMAND_PROBE] = "PROBE",
     [COMMAND_GROUP_SET] = "GROUP_SET",
+    [COMMAND_GROUP_LATER] = "GROUP_LATER",
     [COMMAND_GROUP_NEW] = "GROUP_NEW",
     [COMMAND_SET] = "SET",
     [COMMAND_HEAL] = "HEAL",
@@ -191,6 +192,7 @@ static inline void command_text(char *out, const struct command *command)
     case COMMAND_PROBE:
     case COMMAND_KILL: snprintf(out, LINE, "%s %" PRIu64, verb, command->number); break;
     case COMMAND_GROUP_SET:
+    case COMMAND_GROUP_LATER:
     case COMMAND_GROUP_NEW: group_text(out, verb, command); break;
     case COMMAND_SET:
     case COMMAND_HEAL:
