@@ -199,6 +199,63 @@ static void lock_release(struct client *c, struct link *link)
         await(c, link_ask(c, link, "UNLOCK n%u token=%s", c->hold.name, c->hold.token));
 }
 
+/* ---- to another connection ---- */
+
+/* At another daemon or at the same one, on a connection of its own; or on the one that it is bound to. */
+static struct link *resume_link(struct client *c)
+{
+    if (c->own.fd >= 0 && one_in(c, 8))
+        return &c->own;
+    if (!one_in(c, 3))
+        return other_open(c);
+    link_finish(c, &c->other);
+    link_open(c, &c->other, c->own.daemon, one_in(c, 2));
+    return &c->other;
+}
+
+/* The lock is bound to what was the other connection. The one before may stay, be closed or break: nothing of the
+ * lock depends on it any more. */
+static void resume_swap(struct client *c)
+{
+    struct link before = c->own;
+    uint64_t way = client_draw(c, 3);
+    c->own = c->other;
+    c->other = before;
+    if (way == 1)
+        link_finish(c, &c->other);
+    if (way == 2)
+        link_reset(&c->other);
+}
+
+/* By its token it becomes another lock, as far as anybody here is concerned: the old one ends when it is asked for. */
+static void lock_resume(struct client *c)
+{
+    struct hold before = c->hold;
+    if (c->own.fd >= 0 && c->own.tcp && one_in(c, 4))
+        link_reset(&c->own); /* it is why it looks for another */
+    struct link *link = resume_link(c);
+    if (link->fd < 0)
+        return;
+    client_record(c, RECORD_END, link->daemon, "RESUME");
+    c->hold = (struct hold){.ask = atomic_fetch_add(&c->shared->history.asks, 1) + 1,
+                            .name = before.name,
+                            .daemon = (uint8_t)link->daemon};
+    client_record(c, RECORD_ASK, 0, "RESUME");
+    struct request *request = link_ask(c, link, "RESUME n%u token=%s ttl=%u", before.name, before.token,
+                                       200 + (unsigned)client_draw(c, 1801));
+    if (request != NULL)
+        request->locks = true;
+    await(c, request);
+    if (c->hold.granted && !c->hold.given_up && link == &c->other) {
+        resume_swap(c);
+    } else if (!c->hold.granted) { /* whether the old one is there still is not relied on, but it may be */
+        c->hold = before;
+        c->hold.given_up = true;
+        await(c, link_ask(c, link, "UNLOCK n%u token=%s", before.name, before.token));
+        c->hold.granted = false;
+    }
+}
+
 static void lock_leave(struct client *c)
 {
     uint64_t way = client_draw(c, 100);
@@ -222,14 +279,21 @@ static void client_turn(struct client *c)
         return;
     }
     int64_t sleep_us = (int64_t)client_draw(c, 50 * MS);
-    if (one_in(c, 100))
+    if (c->shared->long_holds && one_in(c, 8))
+        sleep_us += (int64_t)client_draw(c, 10000 * MS); /* over several restarts of masters */
+    else if (one_in(c, 100))
         sleep_us += (int64_t)client_draw(c, 2500 * MS); /* lives on renewals */
     client_work(c, sleep_us);
     if (one_in(c, 8)) {
         lock_touch(c);
         client_work(c, (int64_t)client_draw(c, 10 * MS));
     }
-    lock_leave(c);
+    if (one_in(c, 8) || (c->own.fd < 0 && one_in(c, 2))) {
+        lock_resume(c);
+        client_work(c, (int64_t)client_draw(c, 10 * MS));
+    }
+    if (c->hold.granted)
+        lock_leave(c);
 }
 
 _Noreturn void client_run(struct shared *shared, uint32_t who)

@@ -2,7 +2,8 @@
  * them back in every way there is, and records what it knew.
  *
  *     own    the connection that its session locks belong to; its way of closing is part of the test
- *     other  to another daemon: leases and tokens are extended, checked and released there too */
+ *     other  to another daemon: leases and tokens are extended, checked and released there too, and
+ *            locks moved there by RESUME: then it is the own one */
 #ifndef CHAOS_CLIENT_H
 #define CHAOS_CLIENT_H
 
@@ -18,6 +19,7 @@ enum { DAEMONS = 3, LINE = 2100, LINK_REQUESTS = 4, SOCKET_PATH = 104, TOKEN_TEX
 struct shared {
     uint64_t seed;
     atomic_bool stop;
+    bool long_holds; /* more locks are held over several renewals */
     uint16_t daemon_port[DAEMONS];
     char daemon_path[DAEMONS][SOCKET_PATH];
     char counter_path[SOCKET_PATH]; /* of the Redis that holds what the locks protect */

@@ -10,6 +10,10 @@
 /* drain_timeout is 1 s; the rest is for a loaded machine. */
 enum { DRAIN_US = 8000000, STARTS = 100 };
 
+/* Between two masters of a rolling restart: to start, to be connected again (after a back-off of up to 1.5 s), and
+ * each lock's renewal, at a third of at most 2 s, give or take a tenth. */
+enum { APART_US = 2300000 };
+
 static void fault_record(struct world *world, const struct fault *fault)
 {
     struct record record = {.at_us = now_us()};
@@ -20,6 +24,8 @@ static void fault_record(struct world *world, const struct fault *fault)
         snprintf(text, RECORD_TEXT, "%s m%u %d ms", name, fault->master, for_ms);
     else if (fault->kind <= FAULT_ORPHAN)
         snprintf(text, RECORD_TEXT, "%s d%u-m%u %d ms", name, fault->daemon, fault->master, for_ms);
+    else if (fault->kind == FAULT_ROLLING)
+        snprintf(text, RECORD_TEXT, "%s from m%u", name, fault->master);
     else if (fault->kind <= FAULT_MAJORITY_KILL)
         snprintf(text, RECORD_TEXT, "%s m%u %d ms", name, fault->master, for_ms);
     else if (fault->kind <= FAULT_DAEMON_TERM)
@@ -79,6 +85,27 @@ static void masters_kill(struct world *world, const struct fault *fault, int64_t
         process_kill(&world->master[(fault->master + i) % MASTERS], end_us);
 }
 
+static void rolling_begin(struct world *world, unsigned first, int64_t at_us)
+{
+    world->rolling_left = MASTERS;
+    world->rolling_next = first;
+    world->rolling_us = at_us;
+}
+
+static void rolling_tick(struct world *world, int64_t at_us)
+{
+    enum { DOWN_US = 200000 };
+    if (world->rolling_left == 0 || world->rolling_us > at_us)
+        return;
+    unsigned master = world->rolling_next++ % MASTERS;
+    struct record record = {.at_us = at_us};
+    snprintf(record.text, RECORD_TEXT, ROLLING_RESTART " of m%u", master);
+    history_add(&world->shared->history, &record, RECORD_FAULT);
+    process_kill(&world->master[master], at_us + DOWN_US);
+    world->rolling_left--;
+    world->rolling_us = at_us + APART_US;
+}
+
 static void daemon_term(struct process *daemon, int64_t end_us)
 {
     if (daemon->pid == 0 || daemon->killed || daemon->end_us != 0)
@@ -101,6 +128,8 @@ static void client_kill(struct world *world, unsigned slot, int64_t start_us)
 void world_fault(struct world *world, const struct fault *fault)
 {
     int64_t at_us = now_us(), end_us = at_us + fault->for_us;
+    if (fault->kind == FAULT_ROLLING && world->rolling_left > 0)
+        return; /* one at a time */
     world->faults[fault->kind]++;
     fault_record(world, fault);
     for (unsigned i = 0; fault->kind <= FAULT_ORPHAN && i < DAEMONS; i++)
@@ -110,6 +139,7 @@ void world_fault(struct world *world, const struct fault *fault)
     case FAULT_MASTER_STOP: process_stop(&world->master[fault->master], end_us); break;
     case FAULT_MASTER_KILL:
     case FAULT_MAJORITY_KILL: masters_kill(world, fault, end_us); break;
+    case FAULT_ROLLING: rolling_begin(world, fault->master, at_us); break;
     case FAULT_DAEMON_STOP: process_stop(&world->daemon[fault->daemon], end_us); break;
     case FAULT_DAEMON_KILL: process_kill(&world->daemon[fault->daemon], end_us); break;
     case FAULT_DAEMON_TERM: daemon_term(&world->daemon[fault->daemon], at_us); break;
@@ -196,6 +226,7 @@ bool world_tick(struct world *world)
     int64_t at_us = now_us();
     for (unsigned i = 0; i < LINKS; i++)
         link_tick(world, i, at_us);
+    rolling_tick(world, at_us);
     bool masters = group_tick(world, world->master, MASTERS, "redis-server", at_us, world_start_master);
     bool daemons = group_tick(world, world->daemon, DAEMONS, "redlockd", at_us, world_start_daemon);
     bool clients = group_tick(world, world->client, CLIENTS, "client", at_us, world_start_client);
@@ -225,6 +256,7 @@ void world_calm(struct world *world)
             if (*ends[k] != 0)
                 *ends[k] = at_us;
     }
+    world->rolling_left = 0;
     group_calm(world->master, MASTERS, at_us);
     group_calm(world->daemon, DAEMONS, at_us);
     group_calm(world->client, CLIENTS, at_us);

@@ -12,6 +12,8 @@
 
 enum { CHAOS_NAMES = 20, RECORD_TEXT = 28, RECORDS = 8 << 20 };
 
+#define ROLLING_RESTART "rolling restart" /* a RECORD_FAULT begins so where it is no more than that */
+
 enum record_kind {
     RECORD_NONE,
     RECORD_ASK,     /* LOCK is about to be sent; number: wait in ms */

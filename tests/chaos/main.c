@@ -162,7 +162,8 @@ static void table_print(const struct world *world, const struct verdict *verdict
         written += verdict->written[i];
     printf("\n  %-14s %7.0f  %d masters, %d daemons, %d clients, %d names\n", "seconds", seconds, MASTERS,
            DAEMONS, CLIENTS, CHAOS_NAMES);
-    printf("  %-14s %7u\n  %-14s %7u\n", "grants", verdict->grants, "handed over", verdict->handed_over);
+    printf("  %-14s %7u  of them by RESUME %u\n  %-14s %7u\n", "grants", verdict->grants, verdict->resumed,
+           "handed over", verdict->handed_over);
     tally_print("refused", &verdict->refused);
     tally_print("given up", &verdict->given_up);
     tally_print("!LOST", &verdict->lost);
@@ -173,11 +174,13 @@ static void table_print(const struct world *world, const struct verdict *verdict
     printf("  %-14s %7" PRId64 "  ms\n", "longest wait", verdict->max_wait_us / 1000);
     printf("  %-14s %7u\n", "overlaps", verdict->violations[VIOLATION_OVERLAP]);
     printf("  %-14s %7u\n", "lost updates", lost);
-    printf("  %-14s %7u  fences %u, tokens %u, starved %u, seen by clients %u\n", "other wrongs",
+    printf("  %-14s %7u  fences %u, tokens %u, starved %u, lost %u, seen by clients %u\n", "other wrongs",
            verdict->violations[VIOLATION_FENCE] + verdict->violations[VIOLATION_TOKEN] +
-               verdict->violations[VIOLATION_STARVED] + verdict->violations[VIOLATION_SEEN],
+               verdict->violations[VIOLATION_STARVED] + verdict->violations[VIOLATION_LOST] +
+               verdict->violations[VIOLATION_SEEN],
            verdict->violations[VIOLATION_FENCE], verdict->violations[VIOLATION_TOKEN],
-           verdict->violations[VIOLATION_STARVED], verdict->violations[VIOLATION_SEEN]);
+           verdict->violations[VIOLATION_STARVED], verdict->violations[VIOLATION_LOST],
+           verdict->violations[VIOLATION_SEEN]);
 }
 
 static void keep(const struct options *options, const struct world *world, const struct history *history,
@@ -251,6 +254,7 @@ int main(int argc, char **argv)
     if (options.plan)
         return plan_print(faults);
     struct shared *shared = shared_make(options.seed);
+    shared->long_holds = verdict.keeps = options.kinds == 1u << FAULT_ROLLING;
     printf("chaos: seed %" PRIu64 ", %" PRId64 " s, the last %" PRId64 " of them without faults\n",
            options.seed, options.seconds, (length_us - calm_us) / 1000000);
     fflush(stdout);

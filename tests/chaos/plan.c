@@ -96,7 +96,7 @@ static void fault_fill(struct fault *fault, uint64_t seed, unsigned number, unsi
     fault->for_us = pick_us(seed, number, WHAT_FOR, 3, LONGEST_BITS); /* 8 ms .. 4 s */
     if (fault->for_us > 3000000)
         fault->for_us = 3000000;
-    if (fault->kind >= FAULT_MASTER_KILL && fault->kind <= FAULT_MAJORITY_KILL && fault->for_us > 1000000)
+    if (fault->kind >= FAULT_MASTER_KILL && fault->kind <= FAULT_ROLLING && fault->for_us > 1000000)
         fault->for_us = 1000000; /* then it is started again, empty */
     if (fault->kind == FAULT_DAEMON_KILL && fault->for_us > 1000000)
         fault->for_us = 1000000;

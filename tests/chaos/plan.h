@@ -18,6 +18,7 @@ enum { MASTERS = 5, ALL_DAEMONS = 255, FAULTS_PLANNED = 1 << 14 };
     X(MASTER_STOP, "master-stop", 10)                                                               \
     X(MASTER_KILL, "master-kill", 3) /* comes back empty */                                         \
     X(MAJORITY_KILL, "majority-kill", 1)                                                            \
+    X(ROLLING, "rolling", 1) /* all masters, one after the other, a renewal apart */                \
     X(DAEMON_STOP, "daemon-stop", 6)                                                                \
     X(DAEMON_KILL, "daemon-kill", 3)                                                                \
     X(DAEMON_TERM, "daemon-term", 1)                                                                \

@@ -17,7 +17,8 @@ struct attempt {
     uint64_t fence;
     uint32_t who;
     uint8_t name;
-    bool granted, ended, believed;
+    bool granted, ended, believed, resume;
+    int64_t renewed_us; /* for the first time; 0: not yet */
     char token[RECORD_TEXT];
 };
 
@@ -32,6 +33,7 @@ struct court {
     int64_t freed_us[CHAOS_NAMES];
     uint32_t freed_by[CHAOS_NAMES];
     int64_t calm_us, end_us;
+    int64_t restart_us; /* of a master, the last in a rolling restart */
     bool served[CHAOS_NAMES];
 };
 
@@ -127,6 +129,7 @@ static void see_grant(struct court *court, const struct record *record)
     attempt->by_us = record->until_us < record->at_us ? record->until_us : record->at_us;
     memcpy(attempt->token, record->text, RECORD_TEXT);
     verdict->grants++;
+    verdict->resumed += attempt->resume;
     int64_t wait_us = record->at_us - attempt->asked_us;
     if (wait_us > verdict->max_wait_us)
         verdict->max_wait_us = wait_us;
@@ -137,6 +140,18 @@ static void see_grant(struct court *court, const struct record *record)
     hold_begins(court, record->ask, record->at_us, record->until_us);
 }
 
+/* Until its first renewal a lock is on a majority, and may be on no more. */
+static void see_lost(struct court *court, const struct record *record)
+{
+    const struct attempt *attempt = &court->attempt[record->ask];
+    bool unwanted = strncmp(record->text, "expired", 7) == 0 || strncmp(record->text, "gone", 4) == 0;
+    bool renewed = attempt->renewed_us != 0 && attempt->renewed_us < court->restart_us;
+    if (court->verdict->keeps && unwanted && renewed && !attempt->ended)
+        violate(court, VIOLATION_LOST, record->at_us, record->ask, 0,
+                "n%u: lock %" PRIu32 " was lost (%.*s), though masters were only restarted, one by one",
+                attempt->name, record->ask, RECORD_TEXT, record->text);
+}
+
 static void see(struct court *court, const struct record *record)
 {
     struct verdict *verdict = court->verdict;
@@ -144,18 +159,31 @@ static void see(struct court *court, const struct record *record)
     court->end_us = record->at_us;
     switch (atomic_load(&record->kind)) {
     case RECORD_ASK:
-        *attempt = (struct attempt){.asked_us = record->at_us, .name = record->name, .who = record->who};
+        *attempt = (struct attempt){.asked_us = record->at_us,
+                                    .name = record->name,
+                                    .who = record->who,
+                                    .resume = record->text[0] != '\0'};
         break;
     case RECORD_GRANT: see_grant(court, record); break;
-    case RECORD_UNTIL: hold_begins(court, record->ask, record->at_us, record->until_us); break;
+    case RECORD_UNTIL:
+        if (attempt->renewed_us == 0)
+            attempt->renewed_us = record->at_us;
+        hold_begins(court, record->ask, record->at_us, record->until_us);
+        break;
     case RECORD_END:
         tally_add(&verdict->given_up, record->text);
         hold_ends(court, record->ask, record->at_us);
         break;
     case RECORD_LOST:
         tally_add(&verdict->lost, record->text);
-        if (record->ask != 0)
+        if (record->ask != 0) {
+            see_lost(court, record);
             hold_ends(court, record->ask, record->at_us);
+        }
+        break;
+    case RECORD_FAULT:
+        if (strncmp(record->text, ROLLING_RESTART, strlen(ROLLING_RESTART)) == 0)
+            court->restart_us = record->at_us;
         break;
     case RECORD_REFUSED: tally_add(&verdict->refused, record->text); break;
     case RECORD_WRITE: verdict->writing[record->name]++; break;
@@ -264,7 +292,7 @@ void verdict_find(struct verdict *verdict, struct history *history)
 {
     uint32_t count = history_count(history);
     struct court court = {.verdict = verdict, .attempts = atomic_load(&history->asks) + 1, .clients = 1};
-    *verdict = (struct verdict){0};
+    *verdict = (struct verdict){.keeps = verdict->keeps};
     qsort(history->record, count, sizeof history->record[0], order_time);
     for (uint32_t i = 0; i < count; i++)
         if (history->record[i].who >= court.clients)

@@ -12,6 +12,7 @@ enum violation_kind {
     VIOLATION_FENCE,   /* a later grant of a name had no higher fence */
     VIOLATION_TOKEN,   /* two grants had one token */
     VIOLATION_STARVED, /* after all was healed nobody got a name any more */
+    VIOLATION_LOST,    /* a held lock was lost, though masters were only restarted, one after the other */
     VIOLATION_SEEN,    /* a RECORD_WRONG */
     VIOLATION_KINDS
 };
@@ -34,7 +35,8 @@ struct tally {
 };
 
 struct verdict {
-    unsigned grants, handed_over, written[CHAOS_NAMES], writing[CHAOS_NAMES], fenced;
+    bool keeps; /* (in) no held lock may be lost */
+    unsigned grants, resumed, handed_over, written[CHAOS_NAMES], writing[CHAOS_NAMES], fenced;
     int64_t max_wait_us;
     struct tally refused, lost, given_up;
     unsigned violations[VIOLATION_KINDS];

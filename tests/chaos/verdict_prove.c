@@ -89,6 +89,25 @@ static const struct planted plants[] = {
       {RECORD_ASK, 2, 1, 1, 0, 0, ""},
       {RECORD_GRANT, 3, 1, 1, 900, 5, "a"},
       {RECORD_END, 9000, 1, 1, 0, 0, ""}}},
+    {"a lock that lived on renewals is lost after a master's restart",
+     {[VIOLATION_LOST] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 5, "a"},
+      {RECORD_UNTIL, 50, 1, 1, 950, 0, ""},
+      {RECORD_FAULT, 60, 0, 0, 0, 0, ROLLING_RESTART " of m0"},
+      {RECORD_LOST, 120, 1, 1, 0, 0, "gone"}}},
+    {"... but not one that was not renewed yet, or that was given up",
+     {0},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 5, "a"},
+      {RECORD_FAULT, 60, 0, 0, 0, 0, ROLLING_RESTART " of m0"},
+      {RECORD_LOST, 120, 1, 1, 0, 0, "gone"},
+      {RECORD_ASK, 121, 2, 2, 0, 0, ""},
+      {RECORD_GRANT, 122, 2, 2, 900, 6, "b"},
+      {RECORD_UNTIL, 123, 2, 2, 950, 0, ""},
+      {RECORD_FAULT, 124, 0, 0, 0, 0, ROLLING_RESTART " of m1"},
+      {RECORD_END, 125, 2, 2, 0, 0, "UNLOCK elsewhere"},
+      {RECORD_LOST, 126, 2, 2, 0, 0, "gone"}}},
     {"somebody saw it", {[VIOLATION_SEEN] = 1}, {{RECORD_WRONG, 1, 0, 1, 0, 0, "a reply to nothing"}}},
 };
 
@@ -113,7 +132,7 @@ void verdict_prove(void)
             snprintf(record.text, sizeof record.text, "%s", event->text);
             history_add(history, &record, event->kind);
         }
-        struct verdict verdict;
+        struct verdict verdict = {.keeps = true};
         verdict_find(&verdict, history);
         if (memcmp(verdict.violations, planted->violations, sizeof verdict.violations) == 0)
             continue;

@@ -46,6 +46,8 @@ struct world {
     int broom;  /* its closing starts the broom */
     pid_t broom_pid;
     struct process master[MASTERS], counter, proxy, daemon[DAEMONS], client[CLIENTS];
+    unsigned rolling_left, rolling_next; /* masters to be restarted, and which is next ... */
+    int64_t rolling_us;                  /* ... and when */
     uint32_t who[CLIENTS], whos;
     unsigned started[DAEMONS];
     unsigned faults[FAULT_KINDS];
