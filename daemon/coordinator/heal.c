@@ -13,6 +13,7 @@
 
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/resume.h"
 
 enum { CLOCK_AGE_MS = 3000 /* a master's TIME is good for so long */ };
 
@@ -96,6 +97,8 @@ static bool is_forgotten(const struct lease *lease, const struct round *round, u
 static void heal(struct coordinator *c, struct lease *lease, const struct round *round, masters_t masters)
 {
     masters_t forgot = 0;
+    if (resume_is_under_way(lease->resource, &lease->token))
+        return; /* it would come behind the move, and keep the new token from that master */
     for (unsigned i = 0; i < c->config.masters; i++)
         if ((masters & masters_bit(i)) && is_forgotten(lease, round, i))
             forgot |= masters_bit(i);

@@ -1,7 +1,6 @@
 /* Traces: held locks outlive masters that lose their memory. */
 #include "tests/unit/trace.h"
 
-
 /* It comes back empty. */
 static void empty(unsigned master)
 {
@@ -259,6 +258,29 @@ START_TEST(a_heal_is_released_like_any_key)
 }
 END_TEST
 
+/* It would come there behind the move, which found nothing, and stand in the new token's way. */
+START_TEST(a_token_that_is_moved_is_not_healed)
+{
+    start(3);
+    grant(1, "LOCK job");
+    restart(2, 0);
+    dial(2);
+    shake(2);
+    forget();
+    ask(1, "EXTEND job token=T1");
+    ask(2, "RESUME job token=T1");
+    EXPECT("m0-2 EXTEND job T1 10000", "m0-2 MOVE job T1 T2");
+    vote("2", "EXTEND NO, MOVE NO");
+    vote("0-1", "EXTEND 10000");
+    EXPECT("s1 !RENEWED job *", "s1 #2 +EXTENDED job *");
+    vote("0-1", "MOVE YES");
+    forget();
+    vote("0-1", "EXTEND 10000, ZADD YES");
+    EXPECT("s1 !LOST job token=T1 reason=moved", "m2 HEAL job T2 *", "s2 #3 +LOCKED job token=T2 *");
+    vote("2", "HEAL YES");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {healed_by_the_next_renewal_and_counted_then,
@@ -275,6 +297,7 @@ int main(void)
                                   a_master_that_forgot_is_no_witness_that_it_is_gone,
                                   max_ends_a_heal_too,
                                   a_heal_is_released_like_any_key,
+                                  a_token_that_is_moved_is_not_healed,
                                   NULL};
     return trace_run("coordinator: heal", tests);
 }
