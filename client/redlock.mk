@@ -12,6 +12,10 @@ $(CMD): $(CMD_OBJ) $(BUILD)/proto/line_piece.o $(LIB_A)
 
 objects: $(CMD_OBJ)
 
+# Its parts that can be looked at alone.
+$(filter $(BUILD)/tests/unit/test_command%,$(UNIT)): $(filter-out %/redlock_main.o,$(CMD_OBJ)) \
+    $(BUILD)/proto/line_piece.o $(LIB_A)
+
 install-command: $(CMD)
 	install -D -m 755 $(CMD) $(BIN)/redlock
 	install -D -m 644 client/redlock.1 $(DESTDIR)$(MANDIR)/man1/redlock.1

@@ -15,7 +15,7 @@ enum { PROCESSES_MAX = 1 << 22 }; /* the kernel's own: PID_MAX_LIMIT */
 
 struct process {
     pid_t pid, parent, group, session;
-    unsigned long long start; /* in the kernel's ticks */
+    long long start; /* in the kernel's ticks */
     char state;
     bool ours;
 };
@@ -28,7 +28,31 @@ struct processes {
 /* Children that a shell, which became us by exec, has left us: none of the command's. */
 static struct processes before;
 
-/* Its name, which may be anything, ends with the last ')': proc(5). */
+/* proc(5): the name, which may be anything, ends with the last ')'; then the state, and numbers. */
+static bool parse(const char *text, struct process *process)
+{
+    enum { PARENT = 4, GROUP = 5, SESSION = 6, START = 22 };
+    const char *at = strrchr(text, ')');
+    long long field[START + 1] = {0};
+
+    if (!at || at[1] != ' ' || !at[2])
+        return false;
+    process->state = at[2];
+    at += 3;
+    for (unsigned i = PARENT; i <= START; i++) {
+        char *end;
+        field[i] = strtoll(at, &end, 10);
+        if (end == at)
+            return false;
+        at = end;
+    }
+    process->parent = (pid_t)field[PARENT];
+    process->group = (pid_t)field[GROUP];
+    process->session = (pid_t)field[SESSION];
+    process->start = field[START];
+    return true;
+}
+
 static bool read_one(const char *pid, struct process *process)
 {
     char path[64], text[1024];
@@ -40,13 +64,8 @@ static bool read_one(const char *pid, struct process *process)
     size_t len = fread(text, 1, sizeof text - 1, file);
     (void)fclose(file);
     text[len] = '\0';
-    const char *behind = strrchr(text, ')');
     *process = (struct process){.pid = (pid_t)strtol(pid, NULL, 10)};
-    if (!behind)
-        return false;
-    return sscanf(behind + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                  &process->state, &process->parent, &process->group, &process->session,
-                  &process->start) == 5;
+    return parse(text, process);
 }
 
 static bool add(struct processes *all, const struct process *one)

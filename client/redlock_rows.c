@@ -168,7 +168,7 @@ struct table {
     FILE *out;
 };
 
-enum { CELL = 256 };
+enum { CELL = 2048, LINE = 16384 };
 
 /* As people read it; "-" where there is nothing. */
 static const char *cell(struct text key, struct text value, char out[CELL])
@@ -222,7 +222,7 @@ static void upper(char *text)
 /* row NULL: the heads. */
 static void print_line(const struct table *table, const char *row)
 {
-    char line[COLUMNS_MAX * 8 + 4096], text[CELL];
+    char line[LINE], text[CELL];
     size_t len = 0;
 
     for (size_t i = 0; i < table->columns && len < sizeof line; i++) {

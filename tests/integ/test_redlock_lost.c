@@ -60,13 +60,20 @@ START_TEST(released_by_somebody_else)
 }
 END_TEST
 
-/* Writes the time on CLOCK_BOOTTIME, in hundredths of a second, as often as it can: its last word says until
+/* Writes the time on CLOCK_BOOTTIME, in hundredths of a second, again and again: its last line says until
  * when it was alive. */
-#define BEATS "echo $$ >$F; while read -r up idle </proc/uptime; do echo $up >$B; done"
+static const char beats[] = "trap '' TERM; mkfifo $B.p; exec 9<>$B.p; echo $$ >$F\n"
+                            "while read -r up idle </proc/uptime; do echo $up >>$B; read -rt 0.005 <&9; done";
 
 static int64_t last_beat_ms(void)
 {
-    return (int64_t)(atof(keep(file_read(beat))) * 1000);
+    char *text = file_read(beat), *end = strrchr(text, '\n');
+    ck_assert_ptr_nonnull(end);
+    *end = '\0';
+    const char *last = strrchr(text, '\n');
+    int64_t ms = (int64_t)(atof(last ? last + 1 : text) * 1000);
+    free(text);
+    return ms;
 }
 
 /* Nobody renews it any more from here on; the deadline that redlockd knows, and with it the masters. */
@@ -83,8 +90,7 @@ static int64_t stop_a_majority(const char *name)
 START_TEST(without_a_majority_it_is_gone_before_the_deadline)
 {
     begin("");
-    START(&c, redlock_binary(), "run", "-t", "6s", "--grace", "2900ms", "job", "--", "sh", "-c",
-          "trap '' TERM; " BEATS);
+    START(&c, redlock_binary(), "run", "-t", "6s", "--grace", "2900ms", "job", "--", "bash", "-c", beats);
     pid_t pid = (pid_t)number_in(first);
     int64_t deadline_ms = stop_a_majority("job");
     ck_assert_int_eq(command_code(&c), 124);
@@ -150,7 +156,7 @@ END_TEST
 START_TEST(daemon_that_does_not_come_back)
 {
     begin("");
-    START(&c, redlock_binary(), "run", "-t", "2s", "job", "--", "sh", "-c", BEATS);
+    START(&c, redlock_binary(), "run", "-t", "2s", "job", "--", "bash", "-c", beats);
     pid_t pid = (pid_t)number_in(first);
     daemon_signal(&redlockd, SIGKILL);
     (void)daemon_exit(&redlockd);

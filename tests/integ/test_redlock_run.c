@@ -118,8 +118,12 @@ END_TEST
 START_TEST(what_was_ignored_stays_ignored)
 {
     begin("");
+    lock(&a, "job ttl=20s");
     START(&c, "sh", "-c",
           "trap '' HUP; exec $R run job -- sh -c 'echo >$F; while [ -e $F ]; do sleep 0.01; done; exit 3'");
+    eventually(row_with(show(&a, "WAITERS"), "name=job") != NULL);
+    kill(c.pid, SIGHUP);
+    ask(&a, "+UNLOCKED *", "UNLOCK job");
     (void)number_in(path);
     kill(c.pid, SIGHUP);
     kill(c.pid, SIGCONT); /* behind it, and harmless */

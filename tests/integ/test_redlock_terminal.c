@@ -15,7 +15,7 @@ static struct cluster masters;
 static struct daemon redlockd;
 static struct client a;
 static struct pty pty;
-static char path[PATH];
+static char path[PATH], waited[PATH + 2];
 
 static void begin(void)
 {
@@ -25,10 +25,9 @@ static void begin(void)
     command_use(&redlockd);
     snprintf(path, sizeof path, "%s/word", folder_new("words"));
     setenv("F", path, 1);
-    char pipe[PATH + 2];
-    snprintf(pipe, sizeof pipe, "%s.p", path);
-    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
-    setenv("P", pipe, 1);
+    snprintf(waited, sizeof waited, "%s.p", path);
+    ck_assert_int_eq(mkfifo(waited, 0600), 0);
+    setenv("P", waited, 1);
 }
 
 /* Who reads $P waits without starting anything: a shell that is stopped inside vfork(2) is not seen to
@@ -36,7 +35,7 @@ static void begin(void)
 static void let_go(void)
 {
     int fd = -1;
-    eventually((fd = open(getenv("P"), O_WRONLY | O_NONBLOCK)) >= 0); /* it reads */
+    eventually((fd = open(waited, O_WRONLY | O_NONBLOCK)) >= 0); /* it reads */
     ck_assert_int_eq(write(fd, "\n", 1), 1);
     close(fd);
 }
@@ -88,10 +87,19 @@ START_TEST(the_command_has_the_terminal)
     type_line("hello");
     pty_await(&pty, "<hello>");
     await_code("6");
+    /* Not only when it asks for it: programs look who is in the foreground. */
+    type_line("$R run job -- sh -c '[ $(ps -o pgid= $$) = $(ps -o tpgid= $$) ] && echo front${X}'");
+    pty_await(&pty, "frontrea");
+    pty_await(&pty, "ready> ");
     /* And the shell has it again: what reads now is not stopped. */
     type_line("read word; echo \"[$word]\"");
     type_line("again");
     pty_await(&pty, "[again]");
+    pty_await(&pty, "ready> ");
+    type_line(
+        "sh -c '$R run job -- true; read word; echo \"($word)\"'"); /* a script has to have it back too */
+    type_line("once more");
+    pty_await(&pty, "(once more)");
 }
 END_TEST
 
@@ -162,16 +170,19 @@ END_TEST
 START_TEST(lost_while_it_was_stopped)
 {
     begin_shell();
-    type_line("$R run -t 20s job -- sh -c 'echo $REDLOCK_TOKEN >$F; echo ask${X}; read word <$P; echo on'");
+    type_line(
+        "$R run -t 20s job -- sh -c 'echo $REDLOCK_TOKEN >$F; echo ask${X}; while echo >>$F; do :; done'");
     pty_await(&pty, "askrea");
     char *token = keep(file_read(path));
     pty_type(&pty, "\032");
     pty_await(&pty, "Stopped");
     pty_await(&pty, "ready> ");
     ask(&a, "+UNLOCKED job*", "UNLOCK job token=%.40s", token);
+    size_t steps = strlen(keep(file_read(path)));
     type_line("fg");
     pty_await(&pty, "lost (released)");
     await_code("124");
+    ck_assert_uint_eq(strlen(keep(file_read(path))), steps);
 }
 END_TEST
 

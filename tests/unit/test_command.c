@@ -1,0 +1,207 @@
+/* Parts of the command `redlock` that need no redlockd: rows laid out, times read and written. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/redlock_cmd.h"
+#include "client/redlock_rows.h"
+
+static struct rows rows;
+
+static void given(const char *const text[])
+{
+    rows_free(&rows);
+    for (; *text; text++)
+        rows_add(&rows, *text);
+    ck_assert(!rows.failed);
+}
+#define GIVEN(...) given((const char *const[]){__VA_ARGS__, NULL})
+
+static void expect_text(char *got, const char *expected)
+{
+    ck_assert_msg(strcmp(got, expected) == 0, "got:\n%s", got);
+    free(got);
+}
+
+static char *table(enum layout layout, size_t width, size_t most)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    rows_table(&rows, layout, width, most, out);
+    fclose(out);
+    return text;
+}
+
+static char *json(enum layout layout)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    rows_json(&rows, layout, out);
+    fclose(out);
+    return text;
+}
+
+START_TEST(columns_are_aligned)
+{
+    GIVEN("name=a fence=7 valid=9896 note=", "name=longer fence=1234 valid=123456 note=x");
+    expect_text(table(LAYOUT_LIST, 0, SIZE_MAX), "NAME    FENCE  VALID  NOTE\n"
+                                                 "a           7   9.8s  -\n"
+                                                 "longer   1234  2m03s  x\n");
+}
+END_TEST
+
+START_TEST(keys_that_some_rows_lack)
+{
+    GIVEN("node=a state=up", "node=b state=down left=1500 why=restart", "state=odd extra=1 word node=c");
+    expect_text(table(LAYOUT_LIST, 0, SIZE_MAX), "NODE  STATE  LEFT  WHY      EXTRA\n"
+                                                 "a     up        -  -        -\n"
+                                                 "b     down   1.5s  restart  -\n"
+                                                 "c     odd       -  -        1\n");
+}
+END_TEST
+
+START_TEST(cut_to_size)
+{
+    GIVEN("name=abcdef note=x", "name=b note=y", "name=muchlonger note=z");
+    expect_text(table(LAYOUT_LIST, 5, 2),
+                "NAME\nabcde\nb\n"); /* and what is not shown has no say in widths */
+    GIVEN("name=abcdef note=x");
+    expect_text(table(LAYOUT_LIST, 0, 0), "");
+    rows_free(&rows);
+    expect_text(table(LAYOUT_LIST, 0, SIZE_MAX), "");
+}
+END_TEST
+
+START_TEST(figures_and_settings)
+{
+    GIVEN("uptime_ms=65000", "grants=12", "refused_busy=3");
+    expect_text(table(LAYOUT_FIGURES, 0, SIZE_MAX),
+                "uptime_ms     1m05s\ngrants        12\nrefused_busy  3\n");
+    expect_text(json(LAYOUT_FIGURES), "{\"uptime_ms\":65000,\n\"grants\":12,\n\"refused_busy\":3}\n");
+    GIVEN("listen=a:1", "listen=b:2", "nodes=c", "max_clients=10", "key_prefix=redlock:");
+    expect_text(json(LAYOUT_SETTINGS),
+                "{\"listen\":[\"a:1\",\"b:2\"],\n\"nodes\":[\"c\"],\n\"max_clients\":\"10\",\n"
+                "\"key_prefix\":\"redlock:\"}\n");
+}
+END_TEST
+
+START_TEST(json_of_what_names_may_be)
+{
+    GIVEN("name=007 fence=9007199254740991 client=\\x\"y valid=-1", "name={} fence=012 depth=1");
+    expect_text(json(LAYOUT_LIST), "[{\"name\":\"007\",\"fence\":9007199254740991,\"client\":\"\\\\x\\\"y\","
+                                   "\"valid\":\"-1\"},\n"
+                                   "{\"name\":\"{}\",\"fence\":\"012\",\"depth\":1}]\n");
+    rows_free(&rows);
+    expect_text(json(LAYOUT_LIST), "[]\n");
+    expect_text(json(LAYOUT_FIGURES), "{}\n");
+}
+END_TEST
+
+START_TEST(sorted_by_number)
+{
+    GIVEN("name=a waiters=2", "name=b waiters=10", "name=c", "name=d waiters=2");
+    rows_sort(&rows, "waiters");
+    char names[8] = "", one[8];
+    for (const char *row = rows_next(&rows, NULL); row; row = rows_next(&rows, row))
+        strcat(names, row_value(row, "name", one, sizeof one));
+    ck_assert_str_eq(names, "badc");
+}
+END_TEST
+
+START_TEST(many_columns_and_long_values)
+{
+    char row[2048] = "";
+    for (unsigned i = 0; i < 200; i++)
+        snprintf(row + strlen(row), sizeof row - strlen(row), "k%u=%u ", i, i);
+    GIVEN(row);
+    free(table(LAYOUT_LIST, 0, SIZE_MAX));
+    memset(row, 'x', sizeof row - 1);
+    memcpy(row, "k=", 2);
+    GIVEN(row, row, "k=1");
+    char *text = table(LAYOUT_LIST, 0, SIZE_MAX);
+    ck_assert_uint_gt(strlen(text), 2 * (sizeof row - 4));
+    free(text);
+}
+END_TEST
+
+START_TEST(times_written)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } all[] = {{0, "0ms"},           {999, "999ms"},        {1000, "1.0s"},     {59999, "59.9s"},
+               {60000, "1m00s"},     {3599999, "59m59s"},   {3600000, "1h00m"}, {172799999, "47h59m"},
+               {172800000, "2d00h"}, {2592000000, "30d00h"}};
+    char out[DURATION_TEXT];
+    for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++)
+        ck_assert_str_eq(duration_text(all[i].ms, out), all[i].text);
+}
+END_TEST
+
+START_TEST(times_read)
+{
+    static const struct {
+        const char *text;
+        int64_t ms; /* -1: refused */
+    } all[] = {{"0", 0},
+               {"250ms", 250},
+               {"30s", 30000},
+               {"5m", 300000},
+               {"2h", 7200000},
+               {"720h", 2592000000},
+               {"721h", -1},
+               {"30", -1},
+               {"1", -1},
+               {"", -1},
+               {"s", -1},
+               {"-1s", -1},
+               {"1.5s", -1},
+               {"1 s", -1},
+               {"1d", -1},
+               {"0x1s", -1},
+               {"99999999999ms", -1},
+               {"1s ", -1}};
+    ck_assert_ptr_nonnull(freopen("/dev/null", "w", stderr));
+    for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
+        int64_t ms = -1;
+        bool fine = arg_duration("run", "--ttl", all[i].text, &ms);
+        ck_assert_msg(fine == (all[i].ms >= 0) && ms == all[i].ms, "%s: %lld", all[i].text, (long long)ms);
+    }
+}
+END_TEST
+
+START_TEST(client_word_is_one)
+{
+    char out[REDLOCK_WORD_BYTES + 1];
+    take_client(out);
+    ck_assert_uint_ge(strlen(out), 3);
+    ck_assert_uint_le(strlen(out), REDLOCK_WORD_BYTES);
+    ck_assert_ptr_nonnull(strchr(out, '/'));
+    ck_assert_ptr_null(strpbrk(out, " ,\"="));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("command");
+    TCase *tests = tcase_create("parts");
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, columns_are_aligned);
+    tcase_add_test(tests, keys_that_some_rows_lack);
+    tcase_add_test(tests, cut_to_size);
+    tcase_add_test(tests, figures_and_settings);
+    tcase_add_test(tests, json_of_what_names_may_be);
+    tcase_add_test(tests, sorted_by_number);
+    tcase_add_test(tests, many_columns_and_long_values);
+    tcase_add_test(tests, times_written);
+    tcase_add_test(tests, times_read);
+    tcase_add_test(tests, client_word_is_one);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
