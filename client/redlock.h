@@ -20,8 +20,8 @@
  * connected, and given back when it ends, however it ends; where its host dies or the network is cut, it
  * runs out after its TTL. The library learns of renewals, and reconnects and resumes its locks when
  * redlockd was restarted, only inside its functions: a program that holds such a lock calls
- * redlock_process() (or redlock_safe_ms(), which does) at least three times in each TTL. One that cannot
- * takes a REDLOCK_LEASE that is longer than its work.
+ * redlock_safe_ms(), or redlock_process() in a loop, at least three times in each TTL. One that cannot takes
+ * a REDLOCK_LEASE that is longer than its work.
  *
  * Units: every time is in milliseconds and says so (_ms). Instants are on CLOCK_BOOTTIME.
  *
@@ -200,7 +200,9 @@ void redlock_forget(struct redlock_lock *lock);
  * each step of the work, and stop at 0. */
 int64_t redlock_valid_ms(const struct redlock_lock *lock);
 
-/* The same after redlock_process(): with I/O, but without blocking. For programs without an event loop. */
+/* The same after redlock_process(), for programs without an event loop. It does not block, except while
+ * the lock is being resumed after the connection broke: then for 100 ms at most, so that what takes a
+ * few steps does not take as many calls. */
 int64_t redlock_safe_ms(struct redlock_lock *lock);
 
 /* The instant of the same on this machine's CLOCK_BOOTTIME; 0: not held. */

@@ -6,6 +6,8 @@
 
 #include "client/lib/handle.h"
 
+enum { RESUME_MS = 100 }; /* that redlock_safe_ms() waits at most */
+
 static void sleep_until_next(struct redlock *redlock, int64_t most_ms)
 {
     struct pollfd poll_fd = {.fd = redlock->link.epoll, .events = POLLIN};
@@ -151,6 +153,28 @@ static bool is_there(const struct core *core, const struct redlock_lock *lock)
     return false;
 }
 
+/* A callback may have let go of it. */
+static bool is_gone(const struct redlock *redlock, const struct redlock_lock *lock)
+{
+    return redlock->closing || (redlock->callback && !is_there(redlock->core, lock));
+}
+
+/* A program without a loop comes here a few times in each TTL: were each of the steps (seeing the end,
+ * connecting, asking, hearing) left to the next time, its lock would be over before the last of them. */
+static void resume_now(struct redlock *redlock, const struct redlock_lock *lock)
+{
+    int64_t end_ms = handle_now_ms() + RESUME_MS, left_ms = RESUME_MS;
+
+    while (left_ms > 0 && !is_gone(redlock, lock) && redlock_state(lock) == REDLOCK_STATE_DETACHED &&
+           redlock_valid_ms(lock) > 0) {
+        if (redlock->core->state == CORE_DOWN && handle_wait_ms(redlock) > left_ms)
+            return; /* it will not connect before */
+        sleep_until_next(redlock, left_ms);
+        handle_turn(redlock);
+        left_ms = end_ms - handle_now_ms();
+    }
+}
+
 int64_t redlock_safe_ms(struct redlock_lock *lock)
 {
     struct redlock *redlock = redlock_of(lock);
@@ -159,9 +183,8 @@ int64_t redlock_safe_ms(struct redlock_lock *lock)
         return redlock_valid_ms(lock);
     handle_enter(redlock);
     handle_turn(redlock);
-    /* A callback may have let go of it. */
-    bool gone = redlock->closing || (redlock->callback && !is_there(redlock->core, lock));
-    int64_t valid_ms = gone ? 0 : redlock_valid_ms(lock);
+    resume_now(redlock, lock);
+    int64_t valid_ms = is_gone(redlock, lock) ? 0 : redlock_valid_ms(lock);
     handle_leave(redlock);
     return valid_ms;
 }

@@ -199,6 +199,51 @@ START_TEST(safe_without_a_loop)
 }
 END_TEST
 
+/* Three times in a TTL is what such a program promises, so a restart must not need a fourth. The pauses
+ * are there for a machine that is slower than the library's patience. */
+START_TEST(resumed_without_a_loop)
+{
+    unsigned calls = 0;
+
+    begin("");
+    struct redlock *redlock = open_unix(&redlockd, NULL);
+    struct redlock_lock *lock = take(redlock, "job", LONG_MS, 0);
+    uint64_t fence = redlock_fence(lock);
+    int64_t at_ms = 0;
+
+    kill_daemon();
+    again();
+    while (redlock_fence(lock) == fence) {
+        if (now_ms() < at_ms) {
+            usleep(10000);
+            continue;
+        }
+        ck_assert_uint_lt(calls++, 3);
+        ck_assert_int_gt(redlock_safe_ms(lock), 0);
+        at_ms = now_ms() + 2000;
+    }
+    ck_assert_int_eq(redlock_state(lock), REDLOCK_STATE_HELD);
+    ck_assert_int_eq(redlock_unlock(lock), REDLOCK_OK);
+    redlock_close(redlock);
+}
+END_TEST
+
+/* Nobody is there to wait for: it answers at once, or nearly, however often it is asked. */
+START_TEST(safe_while_nobody_is_there)
+{
+    begin("");
+    struct redlock *redlock = open_unix(&redlockd, NULL);
+    struct redlock_lock *lock = take(redlock, "job", 1000, 0);
+
+    kill_daemon();
+    int64_t most_ms = redlock_valid_ms(lock) + 5000, since_ms = now_ms();
+    while (redlock_safe_ms(lock) > 0)
+        ck_assert_int_lt(now_ms() - since_ms, most_ms);
+    ck_assert_int_eq(redlock_valid_ms(lock), 0);
+    redlock_close(redlock);
+}
+END_TEST
+
 START_TEST(released_by_somebody_else)
 {
     begin("");
@@ -428,6 +473,8 @@ static Suite *suite(void)
     ADD(suite, closed_under_a_blocking_call);
     ADD(suite, renewed_moves_the_deadline);
     ADD(suite, safe_without_a_loop);
+    ADD(suite, resumed_without_a_loop);
+    ADD(suite, safe_while_nobody_is_there);
     ADD(suite, released_by_somebody_else);
     ADD(suite, lost_without_a_majority);
     ADD(suite, lost_with_a_silent_daemon);
