@@ -57,6 +57,9 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < SUBCOMMANDS; i++)
         if (strcmp(argv[1], subcommands[i].name) == 0)
             return subcommands[i].run(argc - 1, argv + 1);
-    say("%s: no such subcommand; see `redlock --help`", argv[1]);
+    if (argv[1][0] == '-')
+        say("%s: options stand behind a subcommand; see `redlock --help`", argv[1]);
+    else
+        say("%s: no such subcommand; see `redlock --help`", argv[1]);
     return CODE_FAILED;
 }

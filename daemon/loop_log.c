@@ -81,8 +81,8 @@ void loop_log_quorum(struct loop_log *log, const struct loop_view *view)
         log_info("quorum", "voting=%u/%u needed=%u", voters, view->conf->masters, needed);
     else
         log_error("no_quorum",
-                  "voting=%u/%u needed=%u locks=%u waiters=%u why=\"no lock can be granted or renewed "
-                  "until more masters vote: see their state\"",
+                  "voting=%u/%u needed=%u locks=%u waiters=%u why=\"no lock is granted until more "
+                  "masters vote: see their state; held ones go on where those in quarantine still answer\"",
                   voters, view->conf->masters, needed, stats.locks, stats.waiters);
     log->has_quorum = has_quorum;
     log->told_quorum = true;

@@ -191,6 +191,8 @@ START_TEST(wrong_usage)
             ck_assert_str_eq(output(&c), "");
     }
     ck_assert_int_eq(RUN(&c, redlock_binary()), 125);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "-a", "127.0.0.1:1", "show", "nodes"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "-a: options stand behind a subcommand"));
     ck_assert_int_eq(RUN(&c, redlock_binary(), "--version"), 0);
     ck_assert_int_eq(strncmp(output(&c), "redlock ", 8), 0);
     static const char *const subcommands[] = {"run", "lock", "unlock", "extend", "check", "show", "top"};
