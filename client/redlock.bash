@@ -1,4 +1,5 @@
-# bash completion for redlock(1).                                      shellcheck shell=bash
+# shellcheck shell=bash
+# Completion for redlock(1).
 
 _redlock_words() { # word... for what is typed: $1
     mapfile -t COMPREPLY < <(compgen -W "${*:2}" -- "$1")

@@ -39,7 +39,7 @@ struct pty {
     int fd;
     pid_t pid; /* leads the session */
     size_t len, seen;
-    char text[1 << 18]; /* all that was written to it */
+    char text[1 << 22]; /* all that was written to it */
 };
 
 void pty_start(struct pty *pty, const char *const argv[], unsigned columns, unsigned lines);

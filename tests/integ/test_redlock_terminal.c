@@ -47,6 +47,10 @@ static void begin_shell(void)
     setenv("X", "rea", 1);
     setenv("PS1", "${X}dy> ", 1);
     unsetenv("PROMPT_COMMAND");
+    setenv("LC_ALL", "C", 1); /* "Stopped" */
+    setenv("TERM", "dumb", 1);
+    setenv("INPUTRC", "/dev/null", 1);
+    setenv("HISTFILE", "/dev/null", 1);
     pty_start(&pty, (const char *const[]){"bash", "--norc", "--noprofile", "-i", NULL}, 200, 50);
     pty_await(&pty, "ready> ");
 }
@@ -88,7 +92,8 @@ START_TEST(the_command_has_the_terminal)
     pty_await(&pty, "<hello>");
     await_code("6");
     /* Not only when it asks for it: programs look who is in the foreground. */
-    type_line("$R run job -- sh -c '[ $(ps -o pgid= $$) = $(ps -o tpgid= $$) ] && echo front${X}'");
+    type_line("$R run job -- sh -c 'read -r p c s pp group se tt front x </proc/$$/stat; [ $group = $front ] "
+              "&& echo front${X}'");
     pty_await(&pty, "frontrea");
     pty_await(&pty, "ready> ");
     /* And the shell has it again: what reads now is not stopped. */
@@ -147,7 +152,7 @@ END_TEST
 START_TEST(stopped_and_continued)
 {
     begin_shell();
-    type_line("$R run -t 1s job -- sh -c 'echo $$ >$F; echo ask${X}; read word; echo \"<$word>\"; exit 6'");
+    type_line("$R run -t 2s job -- sh -c 'echo $$ >$F; echo ask${X}; read word; echo \"<$word>\"; exit 6'");
     pty_await(&pty, "askrea");
     pid_t pid = (pid_t)number_in(path);
     pty_type(&pty, "\032");
@@ -156,7 +161,7 @@ START_TEST(stopped_and_continued)
     ck_assert_int_eq(process_state(pid), 'T');
     /* Its connection lives, so it keeps the lock, for longer than a TTL. */
     int64_t start_ms = now_ms();
-    eventually(now_ms() - start_ms > 2000);
+    eventually(now_ms() - start_ms > 3000);
     ck_assert(is_held("job"));
     ck_assert_int_eq(process_state(pid), 'T');
     type_line("fg");
