@@ -162,9 +162,9 @@ static bool another_has_it(const struct coordinator *c, const struct round *roun
 /* By a fresh proposal: the one of before was sent when others still had the key on some of these. */
 static void win(struct coordinator *c, struct round *round)
 {
-    masters_t accepted = fence_standing(c, round) & round->fence.accepted;
     heap_remove(&c->deadlines, &round->resource->item);
-    if (mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) && masters_count(accepted) >= fence_needed(c))
+    if (mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) &&
+        masters_count(fence_standing(c, round) & round->fence.accepted) >= fence_needed(c))
         acquire_grant(c, round);
     else
         fence_begin(c, round);
