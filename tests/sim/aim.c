@@ -6,7 +6,7 @@ void swarm_calm(struct plan *plan, struct swarm *swarm)
     for (unsigned i = 0; i < FAULT_KINDS; i++)
         swarm->rate[i] = 0;
     swarm->give_up_pct = 0;
-    swarm->blackouts = 0;
+    swarm->blackouts = swarm->rollbacks = 0;
     plan->param[P_TAIL_PPM] = 0;
     plan->param[P_MAX_LOCKS] = 64;
     plan->param[P_MAX_WAITERS] = 128;

@@ -49,6 +49,8 @@ static void disagree(struct plan *plan, struct swarm *swarm)
     swarm_calm(plan, swarm);
     if (p[P_DAEMONS] < 2)
         p[P_DAEMONS] = 2;
+    if (p[P_MASTERS] < 3) /* one that is restarted empty has no opinion: others must have */
+        p[P_MASTERS] = 3;
     if (drawn(plan, 0, 0, 1) == 0) {
         p[P_MASTERS] = drawn(plan, 1, 0, 1) ? 3 : 5;
         p[P_ODD_MASTERS] = p[P_MASTERS] == 3 ? 5 : 3;

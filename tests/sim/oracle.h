@@ -140,7 +140,6 @@ struct oracle {
         unsigned asks, grants;
         bool counts;    /* it was free */
     } crowd[SIM_NAMES]; /* those who ask at once */
-    int64_t longest_turn_us;
     int64_t crashed_us; /* the last master that crashed */
     uint64_t grants, requests;
 };

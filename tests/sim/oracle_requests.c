@@ -136,6 +136,9 @@ static void granted(struct world *w, struct sim_daemon *d, uint32_t request, con
         t->given_up = true; /* it has asked for the end before */
     if (a->max_ms > 0)
         t->ends_ms = clock_ms(&d->clock, w->now_us) + a->max_ms;
+    if (d->index == w->daemons - 1 && w->plan->param[P_ODD_LATE] > 0 && !w->odd_over)
+        violation(w, 9, "d%u grants n%u, though it came to masters whose daemons have another N or max_ttl",
+                  d->index, a->name);
     o->grants++;
     o->served_us[a->name] = w->now_us;
     oracle_turn(w, d, a->name);

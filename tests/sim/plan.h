@@ -156,6 +156,7 @@ struct swarm {
     int64_t rate[FAULT_KINDS];
     int64_t longest_ms[FAULT_KINDS];
     int64_t blackouts; /* all masters and daemons at once, per 1,000 s */
+    int64_t rollbacks; /* a majority of masters, with old data */
     int64_t clients, think_ms, keep_ms;
     int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct, abandon_pct;
     int64_t resume_pct, sync_ms;

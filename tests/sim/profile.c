@@ -171,6 +171,26 @@ static void draw_blackout(struct plan *plan, struct draw *draw, enum fault_kind 
     }
 }
 
+/* A majority comes back with what it knew a while ago. */
+static void draw_rollbacks(struct plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 201};
+    const int64_t *p = plan->param;
+    if (swarm->rollbacks == 0)
+        return;
+    int64_t mean_us = INT64_C(1000000000) / swarm->rollbacks;
+    for (int64_t at_us = between(&draw, 1, 2 * mean_us); at_us + 500000 < p[P_HEAL] * 1000;
+         at_us += between(&draw, 1, 2 * mean_us)) {
+        unsigned first = plan->faults;
+        draw_blackout(plan, &draw, FAULT_CRASH_OLD, p[P_MASTERS] / 2 + 1, at_us);
+        int64_t from = between(&draw, 0, p[P_MASTERS] - 1), old_us = between(&draw, 0, 4000000);
+        for (unsigned i = first; i < plan->faults; i++) {
+            plan->fault[i].field[F_TARGET] = (plan->fault[i].field[F_TARGET] + from) % p[P_MASTERS];
+            plan->fault[i].field[F_ARG] = old_us;
+        }
+    }
+}
+
 static void draw_blackouts(struct plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     struct draw draw = {.seed = seed, .who = 200};
@@ -291,10 +311,12 @@ void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mu
     draw_swarm(plan, &habits, &swarm);
     plan->param[P_CLASS] = mutant == MUTANT_NONE ? draw_class(&class) : CLASS_ORDINARY;
     swarm.resume_pct = percent(&class, 50) ? between(&class, 5, 60) : 0;
+    swarm.rollbacks = percent(&class, 10) ? between(&class, 20, 200) : 0;
     swarm_class(plan, &swarm, (enum plan_class)plan->param[P_CLASS]);
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);
     draw_faults(plan, seed, &swarm);
     draw_blackouts(plan, seed, &swarm);
+    draw_rollbacks(plan, seed, &swarm);
     plan_class(plan);
 }
