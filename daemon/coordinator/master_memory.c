@@ -347,7 +347,8 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
     enum master_why why = probe_doubt(c, m, vote);
     if (why != WHY_NONE) {
         doubt(c, m, why);
-        write_group(c, m, COMMAND_GROUP_SET);
+        if (vote->kind != VOTE_ERROR) /* else what stands there is not known: the next probe tells */
+            write_group(c, m, COMMAND_GROUP_SET);
         keep_out(c, m);
         return;
     }

@@ -1,0 +1,158 @@
+/* Traces: doubts about a master's memory that the simulator had to find. */
+#include "tests/unit/trace.h"
+
+#include <string.h>
+
+/* As a daemon leaves it that has just started, and never knew this master: it may vote from now on. */
+static void newcomer_writes(unsigned master)
+{
+    struct marker *marker = &markers[master];
+    marker->there = true;
+    marker->group = (struct group){
+        .masters = config.masters, .max_ttl_ms = config.max_ttl_ms, .from_ms = marker->clock_ms + now};
+    memcpy(marker->group.run_id, info[master].run_id, RUN_ID_HEX);
+}
+
+START_TEST(a_newcomer_hides_no_flush)
+{
+    start(3);
+    at(2000);
+    EXPECT_MASTER(1, "up");
+    at(2500); /* FLUSHALL, and a daemon starts before our next probe */
+    newcomer_writes(1);
+    at(3000);
+    EXPECT_MASTER(1, "quarantine memory left=60602");
+    forget();
+}
+END_TEST
+
+START_TEST(a_newcomer_hides_no_other_server)
+{
+    start(3);
+    lose(1);
+    memset(info[1].run_id, 'f', RUN_ID_HEX); /* up for long, and it knows nothing */
+    at(3000);
+    newcomer_writes(1);
+    dial(1);
+    shake(1);
+    EXPECT_MASTER(1, "quarantine promoted left=60602");
+    forget();
+}
+END_TEST
+
+/* Its quarantine may have come and gone. */
+START_TEST(who_was_away_for_long_cannot_tell)
+{
+    start(3);
+    lose(1);
+    at(1000 + 60602);
+    newcomer_writes(1);
+    dial(1);
+    shake(1);
+    vote("1", "KILL 1");
+    EXPECT_MASTER(1, "up");
+    forget();
+}
+END_TEST
+
+START_TEST(a_replica_that_is_busy_too)
+{
+    start(3);
+    show_probes = true;
+    at(2000);
+    forget();
+    vote("1", "TIME BUSY");
+    EXPECT_MASTER(1, "refused busy");
+    vote("1", "PROBE READONLY");
+    at(3000);
+    show_probes = false;
+    vote("1", "INFO OK");
+    EXPECT_MASTER(1, "quarantine demoted left=60602");
+    forget();
+}
+END_TEST
+
+START_TEST(a_replica_that_is_refused_for_something_else)
+{
+    start_alone(1);
+    show_probes = true;
+    info[0].replica = true;
+    dial(0);
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NOPERM");
+    EXPECT_MASTER(0, "refused noperm");
+    info[0].replica = false;
+    show_probes = false;
+    newcomer_writes(0);
+    forget();
+    at(2000);
+    vote("0", "INFO OK");
+    EXPECT_MASTER(0, "quarantine promoted left=60602");
+    forget();
+}
+END_TEST
+
+START_TEST(a_replica_at_the_handshakes_last_word)
+{
+    start_alone(1);
+    show_probes = true;
+    dial(0);
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NO, GROUP_NEW READONLY");
+    EXPECT_MASTER(0, "refused replica");
+    show_probes = false;
+    forget();
+    at(2000);
+    vote("0", "INFO OK");
+    EXPECT_MASTER(0, "quarantine demoted left=60602");
+    forget();
+}
+END_TEST
+
+START_TEST(a_clock_that_jumped_while_the_probe_is_refused)
+{
+    start(3);
+    show_probes = true;
+    at(2000);
+    markers[1].clock_ms += 2000;
+    forget();
+    vote("1", "TIME OK, PROBE NOPERM");
+    EXPECT_MASTER(1, "refused noperm");
+    forget();
+    at(3000);
+    vote("1", "INFO OK, TIME OK, GROUP OK, GROUP_SET OK");
+    EXPECT_MASTER(1, "quarantine clock left=59602");
+    forget();
+}
+END_TEST
+
+/* A handshake that waits for other masters is judged with an old TIME: a doubt counts from now all the same. */
+START_TEST(a_doubt_after_a_handshake_that_waited)
+{
+    start_alone(2);
+    show_probes = true;
+    dial(0);
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NO");
+    at(5000);
+    lose(1);
+    work();
+    vote("0", "GROUP_NEW NO");
+    newcomer_writes(0);
+    memset(markers[0].group.run_id, 'f', RUN_ID_HEX); /* another run's: it came back from a disk */
+    vote("0", "GROUP OK, GROUP_SET OK");
+    EXPECT_MASTER(0, "quarantine promoted left=60602");
+    forget();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {a_newcomer_hides_no_flush,
+                                  a_newcomer_hides_no_other_server,
+                                  who_was_away_for_long_cannot_tell,
+                                  a_replica_that_is_busy_too,
+                                  a_replica_that_is_refused_for_something_else,
+                                  a_replica_at_the_handshakes_last_word,
+                                  a_clock_that_jumped_while_the_probe_is_refused,
+                                  a_doubt_after_a_handshake_that_waited,
+                                  NULL};
+    return trace_run("coordinator: doubt", tests);
+}
