@@ -118,7 +118,7 @@ START_TEST(a_clock_that_jumped_while_the_probe_is_refused)
     EXPECT_MASTER(1, "refused noperm");
     forget();
     at(3000);
-    vote("1", "INFO OK, TIME OK, GROUP OK, GROUP_SET OK");
+    vote("1", "INFO OK, TIME OK, GROUP OK, GROUP_LATER OK");
     EXPECT_MASTER(1, "quarantine clock left=59602");
     forget();
 }
