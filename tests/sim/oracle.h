@@ -14,7 +14,16 @@
  *  11  something is left when all is quiet
  *  12  a seed gave two traces
  *  13  a held lock is lost though masters were only restarted, one after the other
- * (10 belongs to locks of several names, which do not exist yet.) */
+ * (10 belongs to locks of several names, which do not exist yet.)
+ *
+ * Where a master forgets and neither run_id nor uptime tells of it (FLUSHALL, a replica's data, another
+ * server, a clock set forward), nobody can keep all of this until it is seen. Excused is, until the longest
+ * lock that it may have forgotten is over, and nothing else:
+ *   9  its vote, for a daemon that has heard no answer yet from which it could know (struct sim_node's blind)
+ *   1, 2  two holders, or one that is not covered, where the lock would be safe if this master remembered
+ *   3  a fence that was told by such a vote
+ * Where a clock is set back, keys there live longer by as much: what is left of a release there, and how long
+ * the heals of the last seconds last, is not judged. */
 #ifndef SIM_ORACLE_H
 #define SIM_ORACLE_H
 
