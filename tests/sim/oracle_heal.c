@@ -20,23 +20,6 @@ static bool has_acknowledged(const struct world *w, const struct sim_daemon *d, 
            d->node[master].quarantined_us < at->acked_us && w->now_us < at->acked_ends_us - HEAL_SLACK_US;
 }
 
-void oracle_sends_heal(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
-{
-    const struct tok *t = &w->oracle.tok[tok];
-    if (!oracle_is_ours(t, d))
-        violation(w, 7, "d%u heals T%u of n%u, which is not its lock", d->index, tok, t->name);
-    if (t->released || t->forgotten)
-        violation(w, 7, "d%u heals T%u of n%u, which it released at %.6f or said to be lost", d->index, tok,
-                  t->name, (double)t->released_us / 1e6);
-    if (t->told_ms != 0 && clock_ms(&d->clock, w->now_us) >= t->told_ms)
-        violation(w, 7, "d%u heals T%u of n%u, whose time is over", d->index, tok, t->name);
-    for (unsigned i = 0; i < d->masters; i++) {
-        if ((action->masters & bit(i)) && has_acknowledged(w, d, i, t))
-            violation(w, 7, "d%u heals T%u of n%u on m%u, which acknowledged it at %.6f", d->index, tok,
-                      t->name, i, (double)t->at[i].acked_us / 1e6);
-    }
-}
-
 /* Until when its daemon can take it for held: what it told, or would have told if somebody were there. */
 static int64_t held_until_us(const struct sim_daemon *d, const struct tok *t)
 {
@@ -46,6 +29,23 @@ static int64_t held_until_us(const struct sim_daemon *d, const struct tok *t)
             until_us = t->at[i].acked_ends_us;
     }
     return until_us;
+}
+
+void oracle_sends_heal(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
+{
+    const struct tok *t = &w->oracle.tok[tok];
+    if (!oracle_is_ours(t, d))
+        violation(w, 7, "d%u heals T%u of n%u, which is not its lock", d->index, tok, t->name);
+    if (t->released || t->forgotten)
+        violation(w, 7, "d%u heals T%u of n%u, which it released at %.6f or said to be lost", d->index, tok,
+                  t->name, (double)t->released_us / 1e6);
+    if (t->told_ms != 0 && w->now_us >= held_until_us(d, t))
+        violation(w, 7, "d%u heals T%u of n%u, whose time is over", d->index, tok, t->name);
+    for (unsigned i = 0; i < d->masters; i++) {
+        if ((action->masters & bit(i)) && has_acknowledged(w, d, i, t))
+            violation(w, 7, "d%u heals T%u of n%u on m%u, which acknowledged it at %.6f", d->index, tok,
+                      t->name, i, (double)t->at[i].acked_us / 1e6);
+    }
 }
 
 /* Whatever the heal was held up by: not beyond that. */
