@@ -120,7 +120,7 @@ START_TEST(what_is_no_line_of_ours)
         "+HELLO proto=1 server=x",
         "+HELLO now=1",
         "!LOST job",
-        "!RENEWED job token=" TOKEN_A,
+        ("!RENEWED job token=" TOKEN_A),
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)

@@ -114,7 +114,7 @@ static inline unsigned unanswered(unsigned master)
 
 static inline void shake(unsigned master)
 {
-    char word[8];
+    char word[16];
     snprintf(word, sizeof word, "%u", master);
     vote(word, "CLIENT_ID OK, INFO OK");
     if (show_probes)
