@@ -202,6 +202,17 @@ static void heard_zadd(struct world *w, struct sim_daemon *d, const struct msg *
     }
 }
 
+/* Which token a master says that it has; 0: none. (Whose SET or MOVE was answered, or who is asked again and is there:
+ * it was set by a connection that broke before it answered.) */
+static uint32_t granted_by(struct world *w, const struct msg *msg)
+{
+    if (msg->verb == COMMAND_GET && msg->vote.kind == VOTE_TOKEN)
+        return oracle_tok(w, &msg->vote.token, msg->name);
+    if (msg->vote.kind != VOTE_YES)
+        return 0;
+    return msg->verb == COMMAND_SET ? msg->tok : msg->verb == COMMAND_MOVE ? msg->to : 0;
+}
+
 void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg)
 {
     unsigned master = w->conn[msg->conn].master;
@@ -210,9 +221,9 @@ void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg)
         heard_zadd(w, d, msg);
     oracle_heard_extend(w, d, msg);
     oracle_heard_move(w, d, msg);
-    bool takes = msg->verb == COMMAND_SET || msg->verb == COMMAND_MOVE;
-    struct tok *t = &w->oracle.tok[msg->verb == COMMAND_MOVE ? msg->to : msg->tok];
-    if (!takes || msg->vote.kind != VOTE_YES || !oracle_is_ours(t, d))
+    uint32_t tok = granted_by(w, msg);
+    struct tok *t = &w->oracle.tok[tok];
+    if (tok == 0 || !oracle_is_ours(t, d))
         return;
     t->yes |= bit(master);
     t->at[master].epoch = msg->epoch;
