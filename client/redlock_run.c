@@ -66,6 +66,9 @@ static bool start(struct run *run)
     if (!set_times(run))
         return false;
     family_begin();
+    terminal_open(&run->terminal);
+    /* Before the guard, which is of our group until it has a session of its own. */
+    run->foreground = terminal_is_ours(&run->terminal) && !family_has_siblings();
     if (!guard_start(&run->guard))
         return false;
     run->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -73,8 +76,6 @@ static bool start(struct run *run)
     if (!ready)
         say("cannot watch over the command: %s", strerror(errno));
     if (ready && signals_more(run->signals, run_signals)) {
-        terminal_open(&run->terminal);
-        run->foreground = terminal_is_ours(&run->terminal) && !family_has_siblings();
         set_environment(run);
         run->pid = child_start(run->argv, &run->terminal, run->foreground);
         if (run->pid > 0)
