@@ -18,7 +18,7 @@ $(BUILD)/pic/%.o: %.c Makefile client/lib/lib.mk
 
 $(LIB_A): $(CLIENT_OBJ)
 	@rm -f $@
-	$(CC) $(CFLAGS) -r -nostdlib -o $(BUILD)/pic/libredlock.o $^
+	$(CC) $(filter-out --coverage,$(CFLAGS)) -r -nostdlib -o $(BUILD)/pic/libredlock.o $^
 	$(OBJCOPY) --localize-hidden $(BUILD)/pic/libredlock.o
 	$(AR) rcs $@ $(BUILD)/pic/libredlock.o
 
