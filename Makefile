@@ -78,10 +78,10 @@ demo: deps ## a short session with nc: lock, refusal, waiting, a stopped master
 # NODEPS=1: without a look at what is installed.
 check: $(if $(NODEPS),,deps) ## every test
 	@$(MAKE) --no-print-directory $(PARALLEL) all objects
-	@REDLOCKD=$(abspath $(BUILD))/redlockd REDLOCK=$(abspath $(BUILD))/redlock tests/run.sh $(UNIT) $(INTEG) $(CHECKS)
+	@REDLOCKD=$(abspath $(BUILD))/redlockd REDLOCK=$(abspath $(BUILD))/redlock tests/run.sh $(INTEG) $(CHECKS) $(UNIT)
 
 asan: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(MAKE) --no-print-directory check BUILD=build/asan ASAN=1
+	@TEST_JOBS=2 $(MAKE) --no-print-directory check BUILD=build/asan ASAN=1
 
 lint: ## cppcheck, clang-tidy and shellcheck, where they are installed; silent when all is well
 	@tests/lint.sh $(VERSION) $(C_FILES) $(SCRIPTS)
