@@ -123,8 +123,8 @@ static void heal_ask(struct world *w)
     heal_next(w);
 }
 
-/* How N and max_ttl are changed: all daemons are stopped, somebody deletes the marker on every master, and they
- * are started again. */
+/* How N and max_ttl are changed: all daemons are stopped, the longest lock runs out, somebody deletes the marker on
+ * every master, and they are started again. */
 static void heal_agree(struct world *w)
 {
     w->odd_over = true;
@@ -132,7 +132,7 @@ static void heal_agree(struct world *w)
         struct sim_daemon *d = &w->daemon[i];
         if (d->running)
             daemon_stop(w, d);
-        queue_push(w, w->now_us + 50000, ITEM_DAEMON_BACK, i, 0, d->incarnation);
+        queue_push(w, w->now_us + w->full_us, ITEM_DAEMON_BACK, i, 0, d->incarnation);
     }
     for (unsigned i = 0; i < w->masters; i++)
         w->master[i].store.group.kind = STORE_GROUP_NONE;
