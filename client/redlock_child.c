@@ -17,7 +17,8 @@ __attribute__((noreturn)) static void become(char *const argv[])
     _exit(error == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC);
 }
 
-pid_t child_start(char *const argv[], const struct terminal *terminal, bool foreground)
+pid_t child_start(char *const argv[], const struct guard *guard, const struct terminal *terminal,
+                  bool foreground)
 {
     pid_t us = getpid();
     pid_t pid = fork();
@@ -32,6 +33,7 @@ pid_t child_start(char *const argv[], const struct terminal *terminal, bool fore
     if (getppid() != us)
         _exit(CODE_FAILED);
     (void)setpgid(0, 0);
+    guard_tell(guard);
     if (foreground)
         terminal_give(terminal, getpid());
     become(argv);

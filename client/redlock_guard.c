@@ -14,7 +14,7 @@
 
 struct order {
     pid_t group;
-    int64_t kill_ms;
+    int64_t kill_ms; /* -1: the group alone, from itself; a later word of ours may have come before it */
 };
 
 static void set_timer(int timer, int64_t at_ms)
@@ -35,8 +35,10 @@ static bool read_orders(int orders, struct order *order)
 
     for (;;) {
         ssize_t len = recv(orders, &read, sizeof read, MSG_DONTWAIT);
-        if (len == (ssize_t)sizeof read)
+        if (len == (ssize_t)sizeof read && read.kill_ms >= 0)
             *order = read;
+        else if (len == (ssize_t)sizeof read)
+            order->group = order->group > 0 ? order->group : read.group;
         else if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
             return false;
         else if (errno == EAGAIN)
@@ -111,6 +113,13 @@ bool guard_start(struct guard *guard)
 void guard_set(const struct guard *guard, pid_t group, int64_t kill_ms)
 {
     struct order order = {group, kill_ms};
+
+    (void)send(guard->fd, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void guard_tell(const struct guard *guard)
+{
+    struct order order = {getpid(), -1};
 
     (void)send(guard->fd, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

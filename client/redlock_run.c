@@ -77,7 +77,7 @@ static bool start(struct run *run)
         say("cannot watch over the command: %s", strerror(errno));
     if (ready && signals_more(run->signals, run_signals)) {
         set_environment(run);
-        run->pid = child_start(run->argv, &run->terminal, run->foreground);
+        run->pid = child_start(run->argv, &run->guard, &run->terminal, run->foreground);
         if (run->pid > 0)
             return true;
     }

@@ -34,6 +34,8 @@ struct guard {
 bool guard_start(struct guard *guard);
 /* From that instant on the group is killed; INT64_MAX: never. Killed too when this process is gone. */
 void guard_set(const struct guard *guard, pid_t group, int64_t kill_ms);
+/* By the command's process before it becomes the command: we may be gone before we could. */
+void guard_tell(const struct guard *guard);
 void guard_end(struct guard *guard); /* it ends, and kills nobody */
 
 /* ---- redlock_terminal.c ---- */
@@ -51,7 +53,8 @@ void terminal_take(const struct terminal *terminal, pid_t group); /* from that g
 
 /* Starts the command, in a process group of its own that has the terminal if `foreground`. When we are
  * gone, it is killed. -1: said why. */
-pid_t child_start(char *const argv[], const struct terminal *terminal, bool foreground);
+pid_t child_start(char *const argv[], const struct guard *guard, const struct terminal *terminal,
+                  bool foreground);
 /* ---- redlock_watch.c ---- */
 
 /*   running --CMD ended--> lingering --others go on--> ending --SIGTERM was not enough--> killing
