@@ -1,9 +1,9 @@
 #!/bin/bash
-# tests/run.sh PROGRAM...: runs Check programs, four at a time, since most of them wait, all whatever happens, shows
-# what the failing ones wrote, and counts their tests.
+# tests/run.sh PROGRAM...: runs Check programs, many at a time, since most of them only wait, all whatever happens,
+# shows what the failing ones wrote, and counts their tests.
 set -uo pipefail
 
-jobs=${TEST_JOBS:-4}
+jobs=${TEST_JOBS:-12}
 limit_s=${TEST_LIMIT_S:-180} # of one program: it hangs
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT

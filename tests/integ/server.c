@@ -188,8 +188,9 @@ static void start(struct cluster *cluster, unsigned count, enum transport transp
     *cluster = (struct cluster){.count = count};
     for (unsigned i = 0; i < count; i++) {
         struct server *server = &cluster->server[i];
-        snprintf(server->folder, sizeof server->folder, "%s", folder_new("redis"));
-        snprintf(server->path, sizeof server->path, "%s/sock", server->folder);
+        const char *folder = folder_new("redis");
+        snprintf(server->folder, sizeof server->folder, "%s", folder);
+        snprintf(server->path, sizeof server->path, "%s/sock", folder);
         server->port = transport == TCP ? port_free() : 0;
         if (skewed)
             skew_make(server);

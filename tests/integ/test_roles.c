@@ -1,0 +1,99 @@
+/* Masters that are demoted, promoted, whose clock jumps, or that refuse to write: seen also by a daemon that does
+ * nothing. */
+#include "tests/integ/guarded.h"
+
+#include <stdlib.h>
+
+/* ---- demoted, promoted ---- */
+
+START_TEST(demotion_is_seen_by_a_daemon_that_does_nothing)
+{
+    begin(3, UNIX, guarded);
+    char run_id[16];
+    snprintf(run_id, sizeof run_id, "%s", kv(node_row(&b, &masters.server[0]), "run_id"));
+    redis(&masters.server[0], "REPLICAOF 127.0.0.1 1");
+    eventually(state_is(0, "refused"));
+    ck_assert_str_eq(kv(node_row(&b, &masters.server[0]), "why"), "replica");
+    int64_t back_ms = now_ms();
+    redis(&masters.server[0], "REPLICAOF NO ONE");
+    is_kept_out(0, "demoted", FULL_MS);
+    ck_assert_str_eq(kv(node_row(&b, &masters.server[0]), "run_id"), run_id);
+    eventually(state_is(0, "up"));
+    ck_assert_int_ge(now_ms() - back_ms, MAX_TTL_MS);
+}
+END_TEST
+
+/* Its replica takes a master's place, with its data and at its address. */
+START_TEST(promoted_replica_is_kept_out)
+{
+    struct cluster spare;
+    char port[8];
+    cluster_start(&spare, 1, TCP);
+    begin(3, TCP, guarded);
+    snprintf(port, sizeof port, "%u", masters.server[0].port);
+    redis(&spare.server[0], "REPLICAOF 127.0.0.1 %s", port);
+    eventually(strcmp(redis(&spare.server[0], "EXISTS redlock:,group"), "1") == 0);
+    /* So old that by its age alone it could be trusted. */
+    eventually(atoi(strstr(redis(&spare.server[0], "INFO server"), "uptime_in_seconds:") + 18) >=
+               FULL_MS / 1000 + 3);
+    /* The master dies, and what listens on its port then is the other one. */
+    server_kill(&masters.server[0]);
+    redis(&spare.server[0], "REPLICAOF NO ONE");
+    ck_assert_str_eq(redis(&spare.server[0], "CONFIG SET port %s", port), "OK");
+    is_kept_out(0, "promoted", FULL_MS);
+    lock(&a, "others wait=10s");
+}
+END_TEST
+
+/* ---- clocks ---- */
+
+START_TEST(clock_that_jumps_ahead)
+{
+    begin(3, UNIX, guarded);
+    struct grant held = lock(&a, "held");
+    eventually(holds("held", held.token) == 3);
+    *masters.server[1].skew_us = INT64_C(3600000000); /* and so the group's key is over there too */
+    is_kept_out(1, "clock", FULL_MS);
+    eventually(holds("held", held.token) == 3); /* what expired there early is healed */
+    eventually(now_ms() > held.until_ms);
+    ask(&a, "+HELD held *", "CHECK held token=%s", held.token);
+    eventually(state_is(1, "up"));
+
+    /* A second back costs nothing, and is said. */
+    *masters.server[1].skew_us -= 1000000;
+    eventually(daemon_logged(&redlockd, "back"));
+    ck_assert(state_is(1, "up"));
+}
+END_TEST
+
+/* ---- masters that refuse ---- */
+
+START_TEST(refusals_are_seen_by_a_daemon_that_does_nothing)
+{
+    begin(3, UNIX, guarded);
+    redis(&masters.server[0], "CONFIG SET min-replicas-to-write 1");
+    eventually(strcmp(kv(node_row(&b, &masters.server[0]), "why"), "noreplicas") == 0);
+    ck_assert(!state_is(0, "up"));
+    redis(&masters.server[0], "CONFIG SET min-replicas-to-write 0");
+    eventually(state_is(0, "up"));
+    server_misconf(&masters.server[1]);
+    eventually(strcmp(kv(node_row(&b, &masters.server[1]), "why"), "misconf") == 0);
+    redis(&masters.server[1], "CONFIG SET stop-writes-on-bgsave-error no");
+    eventually(state_is(1, "up"));
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *all = suite_create("roles");
+    ADD(all, demotion_is_seen_by_a_daemon_that_does_nothing);
+    ADD(all, promoted_replica_is_kept_out);
+    ADD(all, clock_that_jumps_ahead);
+    ADD(all, refusals_are_seen_by_a_daemon_that_does_nothing);
+    return all;
+}
+
+int main(void)
+{
+    return harness_main(suite());
+}
