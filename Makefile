@@ -22,6 +22,12 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 ALL_CFLAGS += $(SANITIZE)
 ALL_LDFLAGS += $(SANITIZE)
 endif
+# The daemon is optimised as a whole, where the compiler can write objects that also link without: a sixth fewer
+# instructions for a lock. LTO= builds it file by file.
+ifeq ($(origin LTO),undefined)
+LTO := $(if $(ASAN)$(filter -O0 --coverage,$(CFLAGS)),,$(shell echo 'int main(void) { return 0; }' | \
+       $(CC) -Werror -flto=auto -ffat-lto-objects -x c -o /dev/null - 2>/dev/null && echo -flto=auto -ffat-lto-objects))
+endif
 
 CORE_SRC   := $(sort $(wildcard daemon/coordinator/*.c))
 DAEMON_SRC := $(sort $(wildcard proto/*.c daemon/*.c)) $(CORE_SRC)
@@ -41,8 +47,10 @@ ETC        := $(DESTDIR)$(SYSCONFDIR)/redlockd
 
 all: $(BUILD)/redlockd ## build the daemon, the client library and the command (the default)
 
+$(OBJ): ALL_CFLAGS += $(LTO)
+
 $(BUILD)/redlockd: $(OBJ)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(CFLAGS) $(LTO) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/libdaemon.a: $(LIB_OBJ)
 	@rm -f $@
