@@ -245,7 +245,8 @@ static void vote(struct coordinator *c, const struct core_event *event)
     master_heard(c, m);
     if (event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN)
         master_refused(c, m, event->verb, event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
-    struct release *release = pool_find(&c->releases, event->ref);
+    bool may_release = event->verb == COMMAND_RELEASE || event->verb == COMMAND_MOVE;
+    struct release *release = may_release ? pool_find(&c->releases, event->ref) : NULL;
     if (event->verb <= COMMAND_GROUP_NEW)
         master_told(c, m, event->verb, &event->vote);
     else if (event->verb == COMMAND_HEAL)

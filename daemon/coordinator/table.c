@@ -11,21 +11,32 @@
 enum { SLOT_BITS = POOL_SLOT_BITS };
 static const uint32_t SLOT_MASK = (UINT32_C(1) << SLOT_BITS) - 1;
 
+enum { SIZE_MIN = 16, SIZE_FIRST = 1024 };
+
+static uint32_t room_in(uint64_t size)
+{
+    return (uint32_t)(size - size / 4);
+}
+
 bool table_init(struct table *table, uint32_t capacity, const void *hashes, size_t apart)
 {
     assert(capacity <= SLOT_MASK);
-    uint64_t size = 16;
-    while (size - size / 4 < capacity)
-        size *= 2;
+    uint64_t most = SIZE_MIN;
+    while (room_in(most) < capacity)
+        most *= 2;
+    uint64_t size = most < SIZE_FIRST ? most : SIZE_FIRST;
     *table =
         (struct table){.hashes = hashes, .apart = apart, .mask = (uint32_t)(size - 1), .capacity = capacity};
-    table->entries = calloc(size, sizeof *table->entries);
-    return table->entries != NULL;
+    table->sizes = calloc(2 * most, sizeof *table->sizes);
+    if (table->sizes == NULL)
+        return false;
+    table->entries = table->sizes + size;
+    return true;
 }
 
 void table_free(struct table *table)
 {
-    free(table->entries);
+    free(table->sizes);
 }
 
 static uint32_t slot_of(uint32_t entry)
@@ -45,13 +56,31 @@ static uint32_t entry_of(uint32_t hash, uint32_t slot)
     return (hash & ~SLOT_MASK) | (slot + 1);
 }
 
-void table_add(struct table *table, uint32_t slot)
+static void put(struct table *table, uint32_t slot)
 {
-    assert(table->count < table->capacity && slot < SLOT_MASK);
     uint32_t hash = hash_of(table, slot), place = hash & table->mask;
     while (table->entries[place] != 0)
         place = (place + 1) & table->mask;
     table->entries[place] = entry_of(hash, slot);
+}
+
+static void grow(struct table *table)
+{
+    const uint32_t *old = table->entries;
+    uint32_t size = table->mask + 1;
+    table->entries = table->sizes + 2 * (size_t)size;
+    table->mask = 2 * size - 1;
+    for (uint32_t place = 0; place < size; place++)
+        if (old[place] != 0)
+            put(table, slot_of(old[place]));
+}
+
+void table_add(struct table *table, uint32_t slot)
+{
+    assert(table->count < table->capacity && slot < SLOT_MASK);
+    if (table->count == room_in((uint64_t)table->mask + 1))
+        grow(table);
+    put(table, slot);
     table->count++;
 }
 

@@ -174,6 +174,38 @@ START_TEST(table_full_of_one_hash)
 }
 END_TEST
 
+static bool table_has(const struct table *table, uint32_t hash, uint32_t wanted)
+{
+    uint32_t place = table_first(table, hash), slot, times = 0;
+    while (table_next(table, hash, &place, &slot))
+        times += slot == wanted;
+    ck_assert_uint_le(times, 1);
+    return times == 1;
+}
+
+START_TEST(table_grows_with_what_is_in_it)
+{
+    enum { MANY = 20000 };
+    static uint32_t many[MANY];
+    struct table table;
+    ck_assert(table_init(&table, MANY, many, sizeof many[0]));
+    uint32_t small = table.mask;
+    for (uint32_t slot = 0; slot < MANY; slot++) {
+        many[slot] = (uint32_t)chance(slot % 3 ? UINT32_MAX : 50); /* and some hashes that many have */
+        table_add(&table, slot);
+        ck_assert(table_has(&table, many[slot / 2], slot / 2)); /* before and behind a move */
+        ck_assert_uint_le(table.count, table.mask + 1 - (table.mask + 1) / 4);
+    }
+    ck_assert_uint_gt(table.mask, small);
+    for (uint32_t slot = 0; slot < MANY; slot += 2)
+        table_remove(&table, slot);
+    for (uint32_t slot = 0; slot < MANY; slot += 97)
+        ck_assert_int_eq(table_has(&table, many[slot], slot), slot % 2);
+    ck_assert_uint_eq(table.count, MANY / 2);
+    table_free(&table);
+}
+END_TEST
+
 START_TEST(table_hash_depends_on_each_byte_and_the_seed)
 {
     char bytes[40] = "a name of forty bytes, or nearly so....";
@@ -328,6 +360,7 @@ int main(void)
     tcase_add_test(tcase, heap_gives_all_in_order);
     tcase_add_test(tcase, table_does_as_a_list);
     tcase_add_test(tcase, table_full_of_one_hash);
+    tcase_add_test(tcase, table_grows_with_what_is_in_it);
     tcase_add_test(tcase, table_hash_depends_on_each_byte_and_the_seed);
     tcase_add_test(tcase, pool_never_reuses_an_id);
     tcase_add_test(tcase, pool_is_full_and_has_room_again);
