@@ -44,12 +44,10 @@ static void check_head(const struct coordinator *c, const struct resource *resou
 static uint32_t check_resumes(const struct coordinator *c, const struct resource *resource)
 {
     uint32_t count = 0;
-    const struct round *prev = NULL;
-    for (const struct round *round = resource->resumes; round != NULL; round = round->resume.next, count++) {
-        assert(pool_find(&c->rounds, round->id) == round && round->resume.prev == prev);
-        assert(round->resource == resource && round->purpose == ROUND_RESUME && round->request != 0);
-        assert(masters_without(round->tally.granted, round->resume.may) == 0);
-        prev = round;
+    const struct resume *prev = NULL;
+    for (const struct resume *resume = resource->resumes; resume != NULL; resume = resume->next, count++) {
+        assert(pool_find(&c->resumes, resume->id) == resume && resume->prev == prev);
+        prev = resume;
     }
     return count;
 }
@@ -111,33 +109,45 @@ static void check_sessions(const struct coordinator *c)
     assert(waits == c->waits.used && bound == c->bound);
 }
 
-static uint32_t notes_of_resumes(const struct coordinator *c)
+/* What rounds have beside themselves. */
+struct of_rounds {
+    uint32_t notes, resumes, renewals;
+};
+
+static struct of_rounds check_of_rounds(const struct coordinator *c)
 {
-    uint32_t notes = 0;
+    struct of_rounds of = {0};
     for (struct flight *flight = c->rounds_live.first; flight != NULL; flight = flight->next) {
         const struct round *round = FLIGHT_OWNER(round, flight);
-        notes +=
-            round->purpose == ROUND_RESUME && round->phase != ROUND_DECIDED && round->resume.note != NULL;
+        const struct lease *lease = pool_find(&c->leases, round->lease);
+        bool renews = round->purpose == ROUND_RENEW;
+        of.notes += round->resume != NULL && round->resume->note != NULL;
+        of.resumes += round->resume != NULL;
+        of.renewals += renews && round->phase != ROUND_DECIDED && lease != NULL;
+        assert(!renews || round->phase == ROUND_DECIDED || lease == NULL || lease->renewing);
     }
-    return notes;
+    return of;
 }
 
 static void check_leases(const struct coordinator *c)
 {
-    uint32_t used = 0, notes = notes_of_resumes(c);
+    struct of_rounds of = check_of_rounds(c);
+    uint32_t used = 0, notes = of.notes, resumes = of.resumes, renewals = 0;
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *lease = pool_at(&c->leases, slot);
         if (lease == NULL)
             continue;
         used++;
         notes += lease->hold.note != NULL;
+        resumes += lease->resume != NULL;
+        renewals += lease->renewing;
         assert(lease->resource->lease == lease && lease->item.place != 0);
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
         assert(masters_without(lease->granted, lease->may) == 0);
-        assert(lease->renewal == NULL || lease->renewal->lease == lease->id);
         assert(masters_without(lease->may, masters_all(c->config.masters)) == 0);
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
+    assert(renewals == of.renewals && resumes == c->resumes.used);
     assert(c->keep.used == c->resources.used + c->rounds.used + c->releases.used + notes);
 }
 
@@ -155,6 +165,10 @@ static void check_rounds(const struct coordinator *c, uint32_t *asking)
         assert(masters_count(round->tally.granted & round->tally.refused) == 0);
         assert(masters_without(round->tally.granted | round->tally.refused | round->tally.failed,
                                round->tally.asked) == 0);
+        assert((round->resume != NULL) == (round->purpose == ROUND_RESUME && round->phase != ROUND_DECIDED));
+        if (round->resume != NULL)
+            assert(pool_find(&c->resumes, round->resume->id) == round->resume && round->request != 0 &&
+                   masters_without(round->tally.granted, round->resume->may) == 0);
         if (round->purpose == ROUND_RESUME)
             assert((round->resource == NULL) == (round->phase == ROUND_DECIDED));
         else

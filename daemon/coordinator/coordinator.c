@@ -42,13 +42,14 @@ static bool make_tables(struct coordinator *c)
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names)) &&
-           pool_init(&c->leases, sizeof(struct lease) + config->masters * sizeof(int64_t),
-                     capacity(config->max_locks)) &&
+           pool_init(&c->leases, lease_bytes(config->masters), capacity(config->max_locks)) &&
+           pool_init(&c->resumes, sizeof(struct resume), capacity(config->max_locks)) &&
            pool_init(&c->rounds, sizeof(struct round) + config->masters * sizeof(uint64_t),
                      capacity(rounds)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
-           keep_init(&c->keep, capacity(names) + capacity(rounds) + capacity(undo), config->max_locks) &&
+           keep_init(&c->keep, capacity(names) + capacity(rounds) + capacity(undo) + 1 /* a request's */,
+                     config->max_locks) &&
            table_init(&c->names, capacity(names), c->resources.slots + offsetof(struct resource, hash),
                       c->resources.size) &&
            table_init(&c->session_keys, capacity(sessions),
@@ -58,7 +59,7 @@ static bool make_tables(struct coordinator *c)
 
 struct coordinator *coordinator_new(const struct coordinator_config *config)
 {
-    assert(config->masters >= 1 && config->masters <= MASTERS);
+    assert(config->masters >= 1 && config->masters <= MASTERS && config->max_ttl_ms <= INT32_MAX);
     struct coordinator *c = calloc(1, sizeof *c);
     if (c == NULL)
         return NULL;
@@ -102,6 +103,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->resources);
     pool_free(&c->leases);
     pool_free(&c->rounds);
+    pool_free(&c->resumes);
     pool_free(&c->releases);
     pool_free(&c->sessions);
     keep_free(&c->keep);
@@ -261,7 +263,7 @@ static void undelivered(struct coordinator *c, const struct core_event *event)
 {
     struct session *session = session_find(c, event->session);
     struct lease *lease = session != NULL ? session_lease(session, event->request) : NULL;
-    if (lease != NULL && lease->resumed)
+    if (lease != NULL && lease->resume != NULL)
         lease_set_back(c, lease);
     else if (lease != NULL)
         lease_give_back(c, lease, 0, 0, true);

@@ -36,7 +36,7 @@ void extend_renew(struct coordinator *c, struct lease *lease)
     c->stats.renewals++;
     round->purpose = ROUND_RENEW;
     round->lease = lease->id;
-    lease->renewal = round;
+    lease->renewing = true;
     ask(c, round);
 }
 
@@ -51,7 +51,9 @@ static struct round *request_begin(struct coordinator *c, uint64_t session, uint
         action_noquorum(c, action_reply(c, session, request, REPLY_NOQUORUM, &what->name), NULL);
         return NULL;
     }
-    struct round *round = round_begin(c, phase, &what->name, &what->token, ttl_ms);
+    const struct name *name = keep_name(&c->keep, &what->name);
+    struct round *round = round_begin(c, phase, name, &what->token, ttl_ms);
+    keep_name_back(&c->keep, name);
     if (round == NULL) {
         c->stats.refused_limit++;
         action_reply(c, session, request, REPLY_LIMIT, &what->name)->limit = LIMIT_MAX_ROUNDS;
@@ -108,8 +110,8 @@ static struct lease *lease_of(struct coordinator *c, struct round *round)
     struct lease *lease = pool_find(&c->leases, round->lease);
     if (lease == NULL)
         return NULL;
-    if (lease->renewal == round)
-        lease->renewal = NULL;
+    if (round->purpose == ROUND_RENEW)
+        lease->renewing = false;
     else if (lease->extending > 0)
         lease->extending--;
     return lease_is_kept(lease) && c->now_ms >= lease->until_ms ? NULL : lease;

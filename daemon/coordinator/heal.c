@@ -11,6 +11,8 @@
  * quorum without it. Else a dead token that came back from an old snapshot would count. */
 #include "daemon/coordinator/heal.h"
 
+#include <assert.h>
+
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resume.h"
@@ -25,7 +27,7 @@ static void refresh(struct coordinator *c, struct lease *lease)
     for (unsigned i = 0; i < c->config.masters; i++) {
         if (c->masters[i].memory <= lease->memories)
             continue;
-        lease->acknowledged_ms[i] = 0;
+        lease->acknowledged[i] = 0;
         lease->confirmed = masters_without(lease->confirmed, masters_bit(i));
         lease->robbed = masters_without(lease->robbed, masters_bit(i));
     }
@@ -37,10 +39,40 @@ static int64_t at_most(uint64_t told_ms, int64_t most_ms)
     return told_ms < (uint64_t)most_ms ? (int64_t)told_ms : most_ms;
 }
 
-static void acknowledge(struct lease *lease, unsigned master, int64_t until_ms)
+/* Instants are noted as ms since a moment this long before the told deadline: 32 bits reach from there to far behind
+ * any TTL's end, as what is asked is asked before the deadline, which never goes back. */
+static const int64_t NOTED_MS = INT64_C(1) << 31;
+
+static uint32_t noted(const struct lease *lease, int64_t at_ms)
 {
-    if (until_ms > lease->acknowledged_ms[master])
-        lease->acknowledged_ms[master] = until_ms;
+    int64_t since_ms = at_ms - (lease->until_ms - NOTED_MS);
+    if ((uint64_t)since_ms <= UINT32_MAX)
+        return (uint32_t)since_ms;
+    assert(since_ms < 0);
+    return 0;
+}
+
+/* Of 0: at that moment or before, and so over, for no TTL is as long as that. */
+static int64_t instant_ms(const struct lease *lease, uint32_t noted)
+{
+    return lease->until_ms - NOTED_MS + noted;
+}
+
+void heal_until(struct coordinator *c, struct lease *lease, int64_t until_ms)
+{
+    int64_t healed_ms = instant_ms(lease, lease->healed), at_ms[MASTERS];
+    for (unsigned i = 0; i < c->config.masters; i++)
+        at_ms[i] = instant_ms(lease, lease->acknowledged[i]);
+    lease->until_ms = until_ms;
+    lease->healed = noted(lease, healed_ms);
+    for (unsigned i = 0; i < c->config.masters; i++)
+        lease->acknowledged[i] = noted(lease, at_ms[i]);
+}
+
+static void acknowledge(struct lease *lease, unsigned master, uint32_t until)
+{
+    if (until > lease->acknowledged[master])
+        lease->acknowledged[master] = until;
 }
 
 /* On each master's own clock, which is no less ahead now than when it answered. */
@@ -66,7 +98,7 @@ static void set_again(struct coordinator *c, struct lease *lease, masters_t mast
     masters_t sent = send(c, lease->resource->name, &lease->token, lease->id, lease->until_ms, masters);
     lease->may |= sent;
     lease->healing |= sent;
-    lease->healed_ms = lease->until_ms;
+    lease->healed = noted(lease, lease->until_ms);
 }
 
 #ifdef MUTANTS
@@ -78,10 +110,11 @@ void heal_plant(struct coordinator *c, const struct name *name, const struct tok
 
 void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round)
 {
+    uint32_t until = noted(lease, round->t0_ms + round->ttl_ms);
     lease->memories = round->memories;
     for (unsigned i = 0; i < c->config.masters; i++)
         if (lease->granted & masters_bit(i))
-            acknowledge(lease, i, round->t0_ms + round->ttl_ms);
+            acknowledge(lease, i, until);
     refresh(c, lease);
     /* Those that were in quarantine when it was asked for, though one may have left it since. */
     set_again(c, lease, masters_without(c->extenders, (c->voters & round->tally.asked) | lease->granted));
@@ -91,7 +124,8 @@ static bool is_forgotten(const struct lease *lease, const struct round *round, u
 {
     if (mutant(MUTANT_HEAL_ACKNOWLEDGED))
         return true;
-    return !(lease->robbed & masters_bit(master)) && lease->acknowledged_ms[master] <= round->t0_ms;
+    return !(lease->robbed & masters_bit(master)) &&
+           instant_ms(lease, lease->acknowledged[master]) <= round->t0_ms;
 }
 
 static void heal(struct coordinator *c, struct lease *lease, const struct round *round, masters_t masters)
@@ -111,7 +145,7 @@ static void missed(struct coordinator *c, struct lease *lease, unsigned master)
 {
     int64_t drift_ms = quorum_drift_ms(lease->longest_ms);
     lease->confirmed = masters_without(lease->confirmed, masters_bit(master));
-    if (c->now_ms < lease->acknowledged_ms[master] - drift_ms)
+    if (c->now_ms < instant_ms(lease, lease->acknowledged[master]) - drift_ms)
         lease->robbed |= masters_bit(master);
 }
 
@@ -123,9 +157,9 @@ void heal_told(struct coordinator *c, struct lease *lease, const struct round *r
     bool extends = round->purpose != ROUND_ACQUIRE;
     refresh(c, lease);
     if (vote->kind == VOTE_YES)
-        acknowledge(lease, master, round->t0_ms + round->ttl_ms);
+        acknowledge(lease, master, noted(lease, round->t0_ms + round->ttl_ms));
     else if (vote->kind == VOTE_NUMBER)
-        acknowledge(lease, master, round->t0_ms + at_most(vote->number, c->config.max_ttl_ms));
+        acknowledge(lease, master, noted(lease, round->t0_ms + at_most(vote->number, c->config.max_ttl_ms)));
     else if (vote->kind == VOTE_NO && extends)
         missed(c, lease, master);
     if (!round->held)
@@ -152,7 +186,7 @@ void heal_done(struct coordinator *c, struct lease *lease, unsigned master, cons
         lease_renew_soon(c, lease);
     if (vote->kind != VOTE_YES)
         return;
-    acknowledge(lease, master, lease->healed_ms);
+    acknowledge(lease, master, lease->healed);
     lease->granted |= masters_bit(master);
     lease->may |= masters_bit(master);
     lease->confirmed |= masters_bit(master);

@@ -7,6 +7,9 @@
 /* The lease was granted by this round: masters in quarantine get its key too (after a RESUME some have it). */
 void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round);
 
+/* The told deadline moves on; what is noted of the masters stays. */
+void heal_until(struct coordinator *c, struct lease *lease, int64_t until_ms);
+
 /* A master's answer to SET or EXTEND of this lease, in time or late. */
 void heal_told(struct coordinator *c, struct lease *lease, const struct round *round, unsigned master,
                const struct vote *vote);

@@ -1,5 +1,5 @@
 /* Names and notes that are kept for long, each in a slot of about its length: most are short, and
- * a hundred thousand of them count. */
+ * a hundred thousand of them count. Whoever needs a kept name too shares it. */
 #ifndef REDLOCKD_KEEP_H
 #define REDLOCKD_KEEP_H
 
@@ -9,7 +9,7 @@
 
 #include "proto/message.h"
 
-enum { KEEP_SHELVES = 4 };
+enum { KEEP_SHELVES = 6 };
 
 /* Slots of one size, in memory taken once; those that were never used cost none. */
 struct shelf {
@@ -20,7 +20,7 @@ struct shelf {
 
 struct keep {
     uint32_t capacity; /* of each shelf */
-    uint32_t used;     /* of all */
+    uint32_t used;     /* of all; of one that is shared, as many as share it */
     struct shelf shelf[KEEP_SHELVES];
 };
 
@@ -30,6 +30,8 @@ void keep_free(struct keep *keep);
 /* A copy, of which only len and its bytes may be read: name_copy() it, never assign it. There is room for as many
  * as keep_init() was told. */
 const struct name *keep_name(struct keep *keep, const struct name *name);
+const struct name *keep_name_again(struct keep *keep,
+                                   const struct name *kept); /* to be given back as often */
 void keep_name_back(struct keep *keep, const struct name *name);
 
 /* The same of a note; NULL for one that was not given. */

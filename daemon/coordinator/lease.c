@@ -38,7 +38,7 @@ static void rearm(struct coordinator *c, struct lease *lease)
 {
     int64_t at_ms = lease->until_ms;
     if (lease_is_kept(lease)) {
-        if (lease->renewal == NULL && lease->renew_ms < at_ms)
+        if (!lease->renewing && lease->renew_ms < at_ms)
             at_ms = lease->renew_ms;
         if (!lease->hold.warned && warn_ms(lease) < at_ms)
             at_ms = warn_ms(lease);
@@ -73,6 +73,8 @@ static void lease_free(struct coordinator *c, struct lease *lease)
         resource->lease = NULL;
     heap_remove(&c->deadlines, &lease->item);
     keep_note_back(&c->keep, lease->hold.note);
+    if (lease->resume != NULL)
+        pool_give(&c->resumes, lease->resume);
     pool_give(&c->leases, lease);
 }
 
@@ -162,14 +164,13 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
 {
     struct resource *resource = round->resource;
     if (resource->lease != NULL)
-        lease_replace(c, resource->lease, &round->resume.old);
-    struct lease *lease = lease_new(c, resource, round, round->request, round->resume.max_ms);
-    lease->longest_ms = c->config.max_ttl_ms; /* a master that was not extended keeps the old token's TTL */
-    lease->may = round->resume.may;
-    lease->resumed = !round->resume.given_back;
-    lease->old = round->resume.old;
+        lease_replace(c, resource->lease, &round->resume->old);
+    struct lease *lease = lease_new(c, resource, round, round->request, round->resume->max_ms);
+    lease->longest_ms =
+        (int32_t)c->config.max_ttl_ms; /* a master that was not extended keeps the old token's TTL */
+    lease->may = round->resume->may;
     lease->hold.kind = HOLD_SESSION;
-    lease->hold.note = round->resume.note;
+    lease->hold.note = round->resume->note;
     lease_bind(c, lease, round, session, until_ms);
     return lease;
 }
@@ -177,7 +178,7 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
 void lease_set_back(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
-    struct token token = lease->token, old = lease->old;
+    struct token token = lease->token, old = lease->resume->old;
     struct release_order order = {.name = resource->name,
                                   .token = &token,
                                   .back = &old,
@@ -254,7 +255,7 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
     if (until_ms > lease->hold.ends_ms)
         until_ms = lease->hold.ends_ms;
     if (until_ms > lease->until_ms) {
-        lease->until_ms = until_ms;
+        heal_until(c, lease, until_ms);
         lease->hold.warned = false;
     }
     if (round->purpose == ROUND_EXTEND)
@@ -278,7 +279,7 @@ void lease_not_renewed(struct coordinator *c, struct lease *lease)
 void lease_renew_soon(struct coordinator *c, struct lease *lease)
 {
     int64_t planned_ms = lease->renew_ms;
-    if (!lease_is_kept(lease) || lease->renewal != NULL || planned_ms == INT64_MAX)
+    if (!lease_is_kept(lease) || lease->renewing || planned_ms == INT64_MAX)
         return;
     renew_soon(c, lease);
     if (planned_ms >= lease->renew_ms)
@@ -302,7 +303,7 @@ void lease_timer(struct coordinator *c, struct lease *lease)
         action_notice(c, lease->hold.session->key, NOTICE_EXPIRING, lease->resource->name, &lease->token)
             ->valid_ms = lease->until_ms - c->now_ms;
     }
-    bool due = lease->renewal == NULL && c->now_ms >= lease->renew_ms;
+    bool due = !lease->renewing && c->now_ms >= lease->renew_ms;
     if (due && resume_is_under_way(lease->resource, &lease->token))
         renew_soon(c, lease);
     else if (due)

@@ -191,7 +191,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
         return;
     }
     release->item.kind = ITEM_RELEASE;
-    release->name = keep_name(&c->keep, order->name);
+    release->name = keep_name_again(&c->keep, order->name);
     release->token = *order->token;
     release->sets_back = order->back != NULL && !mutant(MUTANT_RESUME_RELEASES);
     if (release->sets_back)

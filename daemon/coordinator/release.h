@@ -9,7 +9,7 @@
 #include "daemon/coordinator/state.h"
 
 struct release_order {
-    const struct name *name;
+    const struct name *name; /* a kept one */
     const struct token *token;
     int64_t ttl_ms;            /* longest that a key of this token can live */
     masters_t may;             /* masters that may have the key by us */

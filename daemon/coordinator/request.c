@@ -152,7 +152,7 @@ static void unlock_by_token(struct coordinator *c, const struct core_event *even
         lease_give_back(c, lease, event->session, event->request, false);
         return;
     }
-    struct release_order order = {.name = &what->name,
+    struct release_order order = {.name = keep_name(&c->keep, &what->name),
                                   .token = &what->token,
                                   .ttl_ms = c->config.max_ttl_ms,
                                   .resource = resource_find(c, &what->name),
@@ -163,6 +163,7 @@ static void unlock_by_token(struct coordinator *c, const struct core_event *even
     if (order.resource != NULL && order.resource->lease != NULL && lease_is_kept(order.resource->lease))
         order.resource = NULL; /* another token has it: nobody waits for this one */
     release_begin(c, &order);
+    keep_name_back(&c->keep, order.name);
 }
 
 static void unlock(struct coordinator *c, const struct core_event *event)

@@ -19,34 +19,35 @@ unsigned resume_needed(const struct coordinator *c)
 
 /* ---- of a name ---- */
 
-static bool is_of(const struct round *round, const struct token *token)
+static bool is_of(const struct resume *resume, const struct token *token)
 {
-    return memcmp(round->resume.old.bytes, token->bytes, TOKEN_BYTES) == 0;
+    return memcmp(resume->old.bytes, token->bytes, TOKEN_BYTES) == 0;
 }
 
 bool resume_is_under_way(const struct resource *resource, const struct token *token)
 {
-    const struct round *round = resource->resumes;
-    while (round != NULL && !is_of(round, token))
-        round = round->resume.next;
-    return round != NULL;
+    const struct resume *resume = resource->resumes;
+    while (resume != NULL && !is_of(resume, token))
+        resume = resume->next;
+    return resume != NULL;
 }
 
 void resume_given_back(struct resource *resource, const struct token *token)
 {
-    for (struct round *round = resource->resumes; round != NULL; round = round->resume.next)
-        if (is_of(round, token))
-            round->resume.given_back = true;
+    for (struct resume *resume = resource->resumes; resume != NULL; resume = resume->next)
+        if (is_of(resume, token))
+            resume->given_back = true;
 }
 
 static void attach(struct coordinator *c, struct round *round, struct resource *resource,
                    struct session *session)
 {
+    struct resume *resume = round->resume;
     round->resource = resource;
-    round->resume.next = resource->resumes;
+    resume->next = resource->resumes;
     if (resource->resumes != NULL)
-        resource->resumes->resume.prev = round;
-    resource->resumes = round;
+        resource->resumes->prev = resume;
+    resource->resumes = resume;
     session->resumes++;
     c->acquiring++;
     c->asking++;
@@ -56,10 +57,10 @@ static struct resource *detach(struct coordinator *c, struct round *round)
 {
     struct resource *resource = round->resource;
     struct session *session = session_find(c, round->session);
-    struct round *next = round->resume.next, *prev = round->resume.prev;
-    *(prev ? &prev->resume.next : &resource->resumes) = next;
+    struct resume *next = round->resume->next, *prev = round->resume->prev;
+    *(prev ? &prev->next : &resource->resumes) = next;
     if (next != NULL)
-        next->resume.prev = prev;
+        next->prev = prev;
     if (session != NULL)
         session->resumes--;
     round->resource = NULL;
@@ -70,6 +71,16 @@ static struct resource *detach(struct coordinator *c, struct round *round)
 }
 
 /* ---- it begins ---- */
+
+static struct resume *resume_new(struct coordinator *c, const struct request *what)
+{
+    struct resume *resume = pool_take(&c->resumes);
+    assert(resume != NULL); /* no more of them than locks */
+    resume->old = what->token;
+    resume->max_ms = what->max_ms;
+    resume->note = keep_note(&c->keep, &what->note);
+    return resume;
+}
 
 static struct reply *refuse(struct coordinator *c, const struct session *session, uint64_t request,
                             const struct request *what, enum limit limit)
@@ -84,7 +95,7 @@ static struct reply *refuse(struct coordinator *c, const struct session *session
 
 static void move(struct coordinator *c, struct round *round)
 {
-    round->tally.asked = round->resume.may = c->extenders;
+    round->tally.asked = round->resume->may = c->extenders;
     round->votes = c->voters;
     round->voided = masters_without(c->extenders, c->voters); /* in quarantine: moved, not counted */
     round_send(c, round, COMMAND_MOVE, c->extenders, 0);
@@ -112,14 +123,12 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
     if (!mutant(MUTANT_RESUME_KEEPS_TOKEN))
         random_token(c, &token);
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
-    struct round *round = round_begin(c, ROUND_MOVING, &what->name, &token, ttl_ms);
+    struct round *round = round_begin(c, ROUND_MOVING, resource->name, &token, ttl_ms);
     c->stats.resumes++;
     round->purpose = ROUND_RESUME;
     round->session = session->key;
     round->request = request;
-    round->resume.old = what->token;
-    round->resume.max_ms = what->max_ms;
-    round->resume.note = keep_note(&c->keep, &what->note);
+    round->resume = resume_new(c, what);
     attach(c, round, resource, session);
     move(c, round);
 }
@@ -155,12 +164,12 @@ static void set_back(struct coordinator *c, const struct round *round)
 {
     struct release_order order = {.name = round->name,
                                   .token = &round->token,
-                                  .back = &round->resume.old,
+                                  .back = &round->resume->old,
                                   .ttl_ms = c->config.max_ttl_ms, /* the old token's may have been any */
-                                  .may = round->resume.may};
+                                  .may = round->resume->may};
     if (mutant(MUTANT_RESUME_NO_SET_BACK))
         return;
-    if (round->resume.given_back) {
+    if (round->resume->given_back) {
         order.back = NULL;
         order.resource = round->resource;
         order.known = true;
@@ -182,9 +191,22 @@ void resume_fail(struct coordinator *c, struct round *round, enum reply_code cod
     else if (!gone)
         answer(c, round, code)->limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
     struct resource *resource = detach(c, round);
-    keep_note_back(&c->keep, round->resume.note);
+    keep_note_back(&c->keep, round->resume->note);
+    pool_give(&c->resumes, round->resume);
+    round->resume = NULL;
     round_free(c, round);
     resource_pump(c, resource);
+}
+
+/* The lease keeps it, to go back to the old token if nobody is told. */
+static void pass_on(struct coordinator *c, struct round *round, struct lease *lease)
+{
+    struct resume *resume = round->resume;
+    round->resume = NULL;
+    if (resume->given_back)
+        pool_give(&c->resumes, resume);
+    else
+        lease->resume = resume;
 }
 
 static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
@@ -199,7 +221,9 @@ static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
     reply->valid_ms = lease->until_ms - c->now_ms;
     round->lease = lease->id;
     c->stats.resumed++;
-    resource_granted(c, detach(c, round));
+    struct resource *resource = detach(c, round);
+    pass_on(c, round, lease);
+    resource_granted(c, resource);
     round_decided(c, round);
 }
 

@@ -20,6 +20,7 @@ static void fly(struct coordinator *c, struct round *round)
 struct round *round_begin(struct coordinator *c, enum round_phase phase, const struct name *name,
                           const struct token *token, int64_t ttl_ms)
 {
+    assert(ttl_ms <= INT32_MAX);
     struct round *round = pool_take(&c->rounds);
     if (round == NULL)
         return NULL;
@@ -27,9 +28,9 @@ struct round *round_begin(struct coordinator *c, enum round_phase phase, const s
     round->phase = phase;
     round->t0_ms = c->now_ms;
     round->memories = c->memories;
-    round->ttl_ms = ttl_ms;
+    round->ttl_ms = (int32_t)ttl_ms;
     round->token = *token;
-    round->name = keep_name(&c->keep, name);
+    round->name = keep_name_again(&c->keep, name);
     fly(c, round);
     return round;
 }
@@ -66,7 +67,7 @@ void round_move(struct coordinator *c, struct round *round, enum round_phase to)
 
 void round_free(struct coordinator *c, struct round *round)
 {
-    assert(round->resource == NULL && round->request == 0);
+    assert(round->resource == NULL && round->request == 0 && round->resume == NULL);
     flight_remove(&c->rounds_live, &round->flight);
     keep_name_back(&c->keep, round->name);
     pool_give(&c->rounds, round);
@@ -78,7 +79,7 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
     struct command command = {.verb = verb, .ref = round->id, .number = number, .token = round->token};
     if (verb == COMMAND_MOVE) {
         command.to = round->token;
-        command.token = round->resume.old;
+        command.token = round->resume->old;
     }
     command.bucket = verb == COMMAND_ZADD || verb == COMMAND_ZSCORE ? quorum_bucket(round->name) : 0;
     name_copy(&command.name, round->name);
@@ -150,8 +151,8 @@ static void count(struct coordinator *c, struct round *round, unsigned master, c
         round->tally.refused |= bit;
     else
         round->tally.failed |= bit;
-    if (vote->kind == VOTE_NO)
-        round->resume.may = masters_without(round->resume.may, bit);
+    if (vote->kind == VOTE_NO && round->resume != NULL)
+        round->resume->may = masters_without(round->resume->may, bit);
     if (vote->kind == VOTE_NUMBER)
         round->numbers[master] = vote->number;
     struct lease *lease = pool_find(&c->leases, round->lease);

@@ -5,7 +5,7 @@
 
 #include "daemon/coordinator/state.h"
 
-/* NULL: the table is full. It begins now, with nothing asked. */
+/* NULL: the table is full. It begins now, with nothing asked. The name is a kept one. */
 struct round *round_begin(struct coordinator *c, enum round_phase phase, const struct name *name,
                           const struct token *token, int64_t ttl_ms);
 void round_move(struct coordinator *c, struct round *round, enum round_phase to); /* a new time-out begins */

@@ -89,7 +89,7 @@ struct resource {
     uint32_t hash;
     bool turn_goes_on;           /* nobody waited here for a moment in between */
     struct queue *queue;         /* (ref) the coordinator's nobody, where nobody waits */
-    struct round *resumes;       /* (ref) of this name's tokens */
+    struct resume *resumes;      /* (ref) of this name's tokens */
     struct lease *lease;         /* (ref) the last one granted here, while its deadline is ahead */
     struct release *giving_back; /* (ref) not answered by Q masters yet */
     int64_t retry_ms;            /* the head may not ask before */
@@ -110,30 +110,49 @@ struct hold {
     const struct word *note; /* kept; NULL: none */
 };
 
-/* What the masters keep for us. */
+/* Of a RESUME: its round's, and then the lease's that it brought. */
+struct resume {
+    uint64_t id;
+    struct resume *next, *prev; /* of the resource's, while it is under way */
+    int64_t max_ms;             /* -1: none */
+    const struct word *note;    /* kept; NULL: none. The lease has it then */
+    struct token old;
+    masters_t may;   /* may have the new token */
+    bool given_back; /* the old token's holder gave it back meanwhile */
+};
+
+/* What the masters keep for us. There are as many of these as locks: rare things are kept elsewhere, and instants
+ * near until_ms as a distance from it (see heal.c). */
 struct lease {
     uint64_t id;
     struct heap_item item;     /* the next of: renewal, warning, deadline */
     struct resource *resource; /* (ref) */
-    struct round *renewal;     /* (ref) under way */
-    uint64_t fence;
-    int64_t ttl_ms;
-    int64_t longest_ms;  /* longest TTL that was sent for it */
-    int64_t until_ms;    /* what the holder was told last; never beyond the hold's end */
-    int64_t renew_ms;    /* next renewal; INT64_MAX: none */
-    uint32_t extending;  /* EXTEND requests under way */
+    int64_t until_ms;          /* what the holder was told last; never beyond the hold's end */
+    int64_t renew_ms;          /* next renewal; INT64_MAX: none */
+    int32_t ttl_ms;
+    int32_t longest_ms; /* longest TTL that was sent for it */
+    uint32_t memories;  /* c->memories of which the masks below and acknowledged[] tell */
+    uint32_t extending; /* EXTEND requests under way */
+    struct token token;
     masters_t granted;   /* acknowledged the key */
     masters_t may;       /* may have the key: all that were asked and did not refuse */
     masters_t healing;   /* a heal is on its way, or was when its connection was lost */
     masters_t confirmed; /* what it says counts though it is in quarantine */
     masters_t robbed;    /* lost an acknowledged key before its time: somebody released it there */
-    bool resumed;        /* goes back to the token old, if nobody is told of it */
-    uint32_t memories;   /* c->memories of which the masks above and acknowledged_ms[] tell */
-    struct token token, old;
-    int64_t healed_ms; /* deadline of the last heals */
+    bool renewing;       /* its renewal is under way */
     struct hold hold;
-    int64_t acknowledged_ms[]; /* of each master, in its present memory: end of the last TTL; 0: never */
+    uint64_t fence;
+    struct resume *resume;   /* goes back to its token old, if nobody is told of it; NULL: it does not */
+    uint32_t healed;         /* deadline of the last heals */
+    uint32_t acknowledged[]; /* of each master, in its present memory: end of the last TTL; 0: never */
 };
+
+/* With a place for each master. */
+static inline size_t lease_bytes(unsigned masters)
+{
+    size_t bytes = offsetof(struct lease, acknowledged) + masters * sizeof(uint32_t);
+    return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+}
 
 /*   acquire:  ASKING --Q granted, Q of them took the proposal------------> DECIDED
  *               |   \--else Q granted---> READING --> RAISING -----------> DECIDED
@@ -179,40 +198,33 @@ struct split {
     masters_t getting; /* did not answer the last re-ask's GET yet */
     masters_t fresh;   /* were asked again after the phase's time-out had begun: not late by it */
     masters_t held;    /* numbers[] holds the beginning of the token that another has there */
-    unsigned reasks;   /* sent */
+    uint8_t reasks;    /* sent */
     bool in_vain;      /* all of them: nobody won */
 };
 
 struct round {
     uint64_t id;
     struct flight flight; /* until the phase's time-out */
-    enum round_purpose purpose;
-    enum round_phase phase;
-    int64_t t0_ms; /* before the first byte of what validity counts from */
-    int64_t ttl_ms;
+    enum round_purpose purpose : 8;
+    enum round_phase phase : 8;
+    bool over; /* EXTEND: its lock was given back or lost in the meantime */
+    bool held; /* EXTEND, renewal: Q masters said so */
+    int32_t ttl_ms;
+    int64_t t0_ms;             /* before the first byte of what validity counts from */
     struct resource *resource; /* (ref) acquire, RESUME, until it is decided */
     uint64_t lease;            /* id: what it renews, extends or was granted; 0: none */
     uint64_t session, request; /* EXTEND, CHECK and RESUME; request 0: answered */
-    bool over;                 /* EXTEND: its lock was given back or lost in the meantime */
     uint32_t memories;         /* c->memories when it began */
-    bool held;                 /* EXTEND, renewal: Q masters said so */
     struct tally tally;        /* of SET, EXTEND, CHECK or MOVE */
     masters_t votes;  /* extend, check, RESUME: masters that count (of those in quarantine, the confirmed) */
     masters_t voided; /* lost or doubted since: a grant there counts no more */
     struct fence fence;
     struct split split;
+    struct token token;
     uint64_t proposal;
     const struct name *name; /* kept */
-    struct token token;
-    struct {
-        struct round *next, *prev; /* of the resource's */
-        struct token old;
-        bool given_back;         /* ... its holder gave it back meanwhile */
-        masters_t may;           /* may have the new token */
-        int64_t max_ms;          /* -1: none */
-        const struct word *note; /* kept; NULL: none */
-    } resume;
-    uint64_t numbers[]; /* of each master: scores (acquire, RESUME) or TTLs (extend, check) */
+    struct resume *resume;   /* RESUME, until it is decided; NULL: none */
+    uint64_t numbers[];      /* of each master: scores (acquire, RESUME) or TTLs (extend, check) */
 };
 
 struct release {
@@ -323,7 +335,7 @@ struct coordinator {
     bool token_drawn;               /* in this step */
 
     struct heap deadlines;
-    struct pool waits, queues, resources, leases, rounds, releases, sessions;
+    struct pool waits, queues, resources, leases, rounds, resumes, releases, sessions;
     struct queue nobody; /* of names for which nobody waits: all zero, for ever */
     struct keep keep;
     struct table names, session_keys;

@@ -59,7 +59,7 @@ END_TEST
 
 START_TEST(as_many_of_one_length_as_were_asked_for)
 {
-    static const uint8_t lens[] = {1, 15, 16, 31, 32, 63, 64, NAME_BYTES};
+    static const uint8_t lens[] = {1, 13, 14, 21, 22, 29, 30, 45, 46, 61, 62, NAME_BYTES};
     const struct name *kept[KEPT];
     struct name names[KEPT];
     struct keep keep;
@@ -73,6 +73,45 @@ START_TEST(as_many_of_one_length_as_were_asked_for)
             is_name(kept[i], &names[i]);
             keep_name_back(&keep, kept[i]);
         }
+    }
+    ck_assert_uint_eq(keep.used, 0);
+    keep_free(&keep);
+}
+END_TEST
+
+START_TEST(a_shared_name_stays_until_all_gave_it_back)
+{
+    struct keep keep;
+    struct name name = name_of(20, 1), other = name_of(20, 2);
+    ck_assert(keep_init(&keep, 2, 0));
+    const struct name *kept = keep_name(&keep, &name);
+    ck_assert_ptr_eq(keep_name_again(&keep, kept), kept);
+    ck_assert_uint_eq(keep.used, 2);
+    keep_name_back(&keep, kept);
+    const struct name *beside = keep_name(&keep, &other);
+    is_name(kept, &name);
+    keep_name_back(&keep, kept);
+    ck_assert_ptr_eq(keep_name(&keep, &name), kept); /* its slot was free now */
+    is_name(beside, &other);
+    keep_free(&keep);
+}
+END_TEST
+
+/* More than its count of them can hold: some get a copy. */
+START_TEST(a_name_is_shared_by_any_number)
+{
+    enum { MANY = UINT16_MAX + 3 };
+    static const struct name *kept[MANY];
+    struct keep keep;
+    struct name name = name_of(30, 3);
+    ck_assert(keep_init(&keep, MANY, 0));
+    kept[0] = keep_name(&keep, &name);
+    for (unsigned i = 1; i < MANY; i++)
+        kept[i] = keep_name_again(&keep, kept[0]);
+    ck_assert_uint_eq(keep.used, MANY);
+    for (unsigned i = 0; i < MANY; i++) {
+        is_name(kept[i], &name);
+        keep_name_back(&keep, kept[i]);
     }
     ck_assert_uint_eq(keep.used, 0);
     keep_free(&keep);
@@ -102,6 +141,8 @@ int main(void)
     TCase *tcase = tcase_create("keep");
     tcase_add_test(tcase, names_of_all_lengths_come_and_go);
     tcase_add_test(tcase, as_many_of_one_length_as_were_asked_for);
+    tcase_add_test(tcase, a_shared_name_stays_until_all_gave_it_back);
+    tcase_add_test(tcase, a_name_is_shared_by_any_number);
     tcase_add_test(tcase, notes_are_kept_where_there_are_any);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
