@@ -40,6 +40,14 @@ void keep_free(struct keep *keep)
         free(keep->shelf[i].slots);
 }
 
+size_t keep_bytes(const struct keep *keep)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i < KEEP_SHELVES; i++)
+        bytes += (size_t)keep->shelf[i].fresh * slot_bytes[i];
+    return bytes;
+}
+
 static unsigned shelf_of(size_t len)
 {
     size_t eighths = (offsetof(struct kept, text) + len - 1) / EIGHTH;

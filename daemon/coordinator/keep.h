@@ -26,6 +26,7 @@ struct keep {
 
 bool keep_init(struct keep *keep, uint32_t names, uint32_t notes); /* false: no memory */
 void keep_free(struct keep *keep);
+size_t keep_bytes(const struct keep *keep); /* in slots that were ever used */
 
 /* A copy, of which only len and its bytes may be read: name_copy() it, never assign it. There is room for as many
  * as keep_init() was told. */

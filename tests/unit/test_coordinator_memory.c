@@ -1,0 +1,98 @@
+/* What a held lock costs, counted: there may be a hundred thousand of them. */
+#include "tests/unit/trace.h"
+
+#include "daemon/coordinator/state.h"
+
+enum {
+    HELD = 50,
+    LOCK_BYTES = 304,  /* what a session lock over five masters takes: lease, resource, name, deadline */
+    ROUND_BYTES = 224, /* ... and while it is renewed */
+};
+
+/* Of 20 bytes, as many a name has. */
+static void name_of(char out[], unsigned i)
+{
+    snprintf(out, 32, "stock.warehouse.%04u", i);
+}
+
+static void grant_all(void)
+{
+    char line[64], name[32];
+    for (unsigned i = 0; i < HELD; i++) {
+        name_of(name, i);
+        snprintf(line, sizeof line, "LOCK %s ttl=10s", name);
+        grant(1 + i / config.max_locks_per_client, line);
+    }
+}
+
+static size_t used_bytes(const struct pool *pool)
+{
+    return pool->used * pool->size;
+}
+
+/* Memory that was ever touched for what stays as long as the lock. */
+static void is_small(void)
+{
+    ck_assert_uint_eq(core->leases.used, HELD);
+    ck_assert_uint_eq(core->resources.used, HELD);
+    ck_assert_uint_eq(core->waits.used + core->queues.used + core->resumes.used + core->releases.used, 0);
+    size_t bytes = used_bytes(&core->leases) + used_bytes(&core->resources) +
+                   HELD * sizeof(struct heap_entry) + keep_bytes(&core->keep);
+    if (bytes > HELD * LOCK_BYTES)
+        ck_abort_msg("%zu bytes a lock, not %d", bytes / HELD, LOCK_BYTES);
+}
+
+START_TEST(a_held_lock_takes_little)
+{
+    config.max_locks = config.max_waiters = 64;
+    start(5);
+    grant_all();
+    is_small();
+    ck_assert_uint_eq(core->rounds.used, 0);
+}
+END_TEST
+
+/* The same after its renewal, which shares its name. */
+START_TEST(a_renewed_lock_takes_no_more)
+{
+    config.max_locks = config.max_waiters = 64;
+    start(5);
+    grant_all();
+    chance(0);
+    at(1000 + 3000); /* 3333 - 10 % */
+    ck_assert_uint_eq(core->rounds.used, HELD);
+    ck_assert_uint_le(core->rounds.size, ROUND_BYTES);
+    is_small();
+    for (unsigned i = 0; i < HELD; i++)
+        vote("0-4", "EXTEND 10000");
+    ck_assert_uint_eq(core->rounds.used, 0);
+    is_small();
+    forget();
+}
+END_TEST
+
+/* Nor one that came by RESUME, once its client has its token: but for the object that knows the old one. */
+START_TEST(a_moved_lock_takes_its_old_token_more)
+{
+    start(5);
+    grant(1, "LOCK job ttl=10s");
+    size_t before = used_bytes(&core->leases) + keep_bytes(&core->keep);
+    ask(2, "RESUME job token=T1");
+    vote("0-4", "MOVE YES");
+    vote("0-4", "EXTEND 10000, ZADD YES");
+    forget();
+    ck_assert_uint_eq(core->resumes.used, 1);
+    ck_assert_uint_eq(used_bytes(&core->leases) + keep_bytes(&core->keep), before);
+    release(2);
+    work();
+    ck_assert_uint_eq(core->resumes.used, 0);
+    forget();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {a_held_lock_takes_little, a_renewed_lock_takes_no_more,
+                                         a_moved_lock_takes_its_old_token_more, NULL};
+    return trace_run("coordinator_memory", tests);
+}
