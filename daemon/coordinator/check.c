@@ -147,7 +147,7 @@ static void check_leases(const struct coordinator *c)
         assert(masters_without(lease->may, masters_all(c->config.masters)) == 0);
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
-    assert(renewals == of.renewals && resumes == c->resumes.used);
+    assert(renewals == of.renewals && renewals == c->renewing && resumes == c->resumes.used);
     assert(c->keep.used == c->resources.used + c->rounds.used + c->releases.used + notes);
 }
 

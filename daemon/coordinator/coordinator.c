@@ -19,7 +19,7 @@
 enum mutant mutant_active;
 #endif
 
-enum { UNDO = 65536, SPARE = 64, DRAIN_SLOTS = 64 /* looked at in one step */ };
+enum { UNDO = 65536, RENEWALS = 1024, SPARE = 64, DRAIN_SLOTS = 64 /* looked at in one step */ };
 
 /* No release's id is a round's: the answer to a MOVE is looked up in both. */
 static const uint64_t RELEASE_SERIALS = (uint64_t)1 << 42;
@@ -64,6 +64,8 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
     if (c == NULL)
         return NULL;
     c->config = *config;
+    if (config->max_renewals == 0)
+        c->config.max_renewals = RENEWALS;
     c->quorum = quorum_of(config->masters);
     c->full_ms = config->max_ttl_ms + quorum_drift_ms(config->max_ttl_ms);
     c->drain.kind = ITEM_DRAIN;

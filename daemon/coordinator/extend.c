@@ -37,7 +37,14 @@ void extend_renew(struct coordinator *c, struct lease *lease)
     round->purpose = ROUND_RENEW;
     round->lease = lease->id;
     lease->renewing = true;
+    c->renewing++;
     ask(c, round);
+}
+
+void extend_renewed(struct coordinator *c, struct lease *lease)
+{
+    c->renewing -= lease->renewing;
+    lease->renewing = false;
 }
 
 /* ---- requests ---- */
@@ -111,7 +118,7 @@ static struct lease *lease_of(struct coordinator *c, struct round *round)
     if (lease == NULL)
         return NULL;
     if (round->purpose == ROUND_RENEW)
-        lease->renewing = false;
+        extend_renewed(c, lease);
     else if (lease->extending > 0)
         lease->extending--;
     return lease_is_kept(lease) && c->now_ms >= lease->until_ms ? NULL : lease;

@@ -5,6 +5,8 @@
 #include "daemon/coordinator/state.h"
 
 void extend_renew(struct coordinator *c, struct lease *lease);
+void extend_renewed(struct coordinator *c,
+                    struct lease *lease); /* its renewal is over, however it ended; or there is none */
 
 /* A request of session for a name and token; lease is what is known here of it, or NULL. */
 void extend_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,

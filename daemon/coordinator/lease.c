@@ -71,6 +71,7 @@ static void lease_free(struct coordinator *c, struct lease *lease)
         session_unlink_hold(c, &lease->hold);
     if (resource->lease == lease)
         resource->lease = NULL;
+    extend_renewed(c, lease);
     heap_remove(&c->deadlines, &lease->item);
     keep_note_back(&c->keep, lease->hold.note);
     if (lease->resume != NULL)
@@ -288,6 +289,15 @@ void lease_renew_soon(struct coordinator *c, struct lease *lease)
     rearm(c, lease);
 }
 
+/* More at once would only wait at the masters, until all are late together. Twice as many while some come near
+ * !EXPIRING. */
+static bool renewal_must_wait(const struct coordinator *c, const struct lease *lease)
+{
+    int64_t pause_ms = c->config.retry_max_ms + lease->ttl_ms / SOON;
+    bool hurries = c->now_ms + pause_ms >= warn_ms(lease);
+    return c->renewing >= (hurries ? 2 : 1) * c->config.max_renewals;
+}
+
 void lease_timer(struct coordinator *c, struct lease *lease)
 {
     if (c->now_ms >= lease->until_ms) {
@@ -304,7 +314,7 @@ void lease_timer(struct coordinator *c, struct lease *lease)
             ->valid_ms = lease->until_ms - c->now_ms;
     }
     bool due = !lease->renewing && c->now_ms >= lease->renew_ms;
-    if (due && resume_is_under_way(lease->resource, &lease->token))
+    if (due && (resume_is_under_way(lease->resource, &lease->token) || renewal_must_wait(c, lease)))
         renew_soon(c, lease);
     else if (due)
         extend_renew(c, lease);

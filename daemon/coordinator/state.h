@@ -357,6 +357,7 @@ struct coordinator {
     uint64_t proposal;  /* the last one made */
     uint64_t lead_us;   /* ahead of our wall clock: how far the fastest daemon's is */
     uint32_t acquiring; /* attempts and RESUMEs: each may become a lease */
+    uint32_t renewing;  /* renewals under way */
     uint32_t bound;     /* session locks bound to sessions */
     uint32_t asking;    /* EXTEND, CHECK, RESUME and UNLOCK requests that have no reply yet */
 

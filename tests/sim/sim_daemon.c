@@ -39,6 +39,7 @@ void daemon_start(struct world *w, struct sim_daemon *d)
         .max_locks = (uint32_t)param[P_MAX_LOCKS],
         .max_waiters = (uint32_t)param[P_MAX_WAITERS],
         .max_undo = (uint32_t)param[P_MAX_UNDO],
+        .max_renewals = d->index % 2 == 1 && param[P_CLASS] != CLASS_ROLLING ? 2 : 0,
         .max_locks_per_client = 64,
         .max_waits_per_client = 64,
         .self = {{(uint8_t)(d->index + 1), (uint8_t)++d->incarnation}},

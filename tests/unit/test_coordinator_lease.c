@@ -53,6 +53,50 @@ START_TEST(renewal_fails_until_it_is_lost)
 }
 END_TEST
 
+/* So that many that fall together do not make each other late. */
+START_TEST(renewals_wait_for_each_other)
+{
+    config.max_renewals = 1;
+    start(3);
+    grant(1, "LOCK a ttl=10s");
+    grant(1, "LOCK b ttl=10s");
+    chance(0);
+    at(4000);
+    EXPECT("m0-2 EXTEND a T1 10000");
+    vote("0-2", "EXTEND 10000");
+    EXPECT("s1 !RENEWED a token=T1 *");
+    at(4000 + 20 + 332);
+    EXPECT_NOTHING();
+    at(4000 + 20 + 333);
+    EXPECT("m0-2 EXTEND b T2 10000");
+    release(1); /* while it is renewed: then none is */
+    work();
+    vote("0-2", "EXTEND 10000, RELEASE YES, RELEASE YES");
+    forget();
+    grant(2, "LOCK c ttl=10s");
+    at(now + 3000);
+    EXPECT("m0-2 EXTEND c T3 10000");
+}
+END_TEST
+
+START_TEST(a_renewal_that_hurries_waits_less)
+{
+    config.max_renewals = 1;
+    start(3);
+    grant(1, "LOCK a ttl=10s");
+    grant(1, "LOCK b ttl=10s");
+    grant(1, "LOCK c ttl=10s");
+    chance(0);
+    at_without_work(7563 - 533 + 1); /* !EXPIRING is nearer than a pause can be long */
+    work();
+    EXPECT("m0-2 EXTEND c T3 10000", "m0-2 EXTEND a T1 10000");
+    vote("0-2", "EXTEND 10000, EXTEND 10000");
+    EXPECT("s1 !RENEWED c token=T3 *", "s1 !RENEWED a token=T1 *");
+    at(now + 353);
+    EXPECT("m0-2 EXTEND b T2 10000");
+}
+END_TEST
+
 START_TEST(renewal_comes_back)
 {
     start(3);
@@ -348,6 +392,8 @@ int main(void)
 {
     const TTest *const tests[] = {renewed_at_a_third_of_its_ttl,
                                   renewal_fails_until_it_is_lost,
+                                  renewals_wait_for_each_other,
+                                  a_renewal_that_hurries_waits_less,
                                   renewal_comes_back,
                                   gone_before_its_deadline,
                                   max_ends_it,
