@@ -7,9 +7,8 @@
 #include <endian.h>
 #include <string.h>
 
+#include "proto/decimal.h"
 #include "proto/line.h"
-
-enum { DECIMAL_BYTES = 20 }; /* digits of UINT64_MAX, or INT64_MIN with its sign */
 
 /* ---- small pieces ---- */
 
@@ -27,12 +26,8 @@ static inline char *put(char *out, const char *text)
 static char *put_unsigned(char *out, uint64_t value)
 {
     char digits[DECIMAL_BYTES];
-    char *first = digits + sizeof digits;
+    const char *first = decimal_digits(value, digits);
 
-    do {
-        *--first = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
     return put_bytes(out, first, (size_t)(digits + sizeof digits - first));
 }
 

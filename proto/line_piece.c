@@ -53,12 +53,14 @@ bool piece_is_word(struct piece piece, size_t limit)
 {
     if (piece.len < 1 || piece.len > limit || piece.text[0] == '#' || piece.text[0] == ':')
         return false;
+    /* A bit for each byte that is not allowed: up to space, " , = and all from DEL on. */
+    static const uint64_t out[4] = {UINT64_C(0x20001005ffffffff), UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX};
+    uint64_t bad = 0;
     for (size_t i = 0; i < piece.len; i++) {
-        char c = piece.text[i];
-        if (c < 0x21 || c > 0x7e || c == ',' || c == '"' || c == '=')
-            return false;
+        unsigned char byte = (unsigned char)piece.text[i];
+        bad |= out[byte / 64] >> byte % 64;
     }
-    return true;
+    return !(bad & 1);
 }
 
 bool piece_is_names(struct piece piece)

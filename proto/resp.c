@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/decimal.h"
 #include "proto/group.h"
 #include "proto/line.h"
 
 enum {
     PREFIX_BYTES = 64,
-    DECIMAL_BYTES = 20,                 /* of 2^64 - 1 */
     HEAD_BYTES = 1 + DECIMAL_BYTES + 2, /* "$" or "*", a number, the line's end */
     OWN_BYTES = 16,                     /* ",fences", ",group", ",want:" */
     PIECES = 8,
@@ -76,17 +76,6 @@ static char *put(char *out, const char *bytes, size_t len)
     return out + len;
 }
 
-/* The decimal digits of number end at out + DECIMAL_BYTES; returns where they begin. */
-static const char *digits_of(uint64_t number, char out[DECIMAL_BYTES + 1])
-{
-    char *at = out + DECIMAL_BYTES;
-    do {
-        *--at = (char)('0' + number % 10);
-        number /= 10;
-    } while (number);
-    return at;
-}
-
 static char *put_end(char *out)
 {
     return put(out, "\r\n", 2);
@@ -95,8 +84,8 @@ static char *put_end(char *out)
 /* "$7\r\n", or "*7\r\n". */
 static char *put_head(char *out, char type, size_t count)
 {
-    char digits[DECIMAL_BYTES + 1];
-    const char *first = digits_of(count, digits);
+    char digits[DECIMAL_BYTES];
+    const char *first = decimal_digits(count, digits);
     *out++ = type;
     return put_end(put(out, first, (size_t)(digits + DECIMAL_BYTES - first)));
 }
@@ -108,8 +97,8 @@ static char *put_word(char *out, const char *text, size_t len)
 
 static char *put_number(char *out, uint64_t number)
 {
-    char digits[DECIMAL_BYTES + 1];
-    const char *first = digits_of(number, digits);
+    char digits[DECIMAL_BYTES];
+    const char *first = decimal_digits(number, digits);
     return put_word(out, first, (size_t)(digits + DECIMAL_BYTES - first));
 }
 
@@ -281,7 +270,7 @@ char *resp_select(int db, size_t *len)
 {
     assert(db >= 0);
     char number[DECIMAL_BYTES + 1] = "";
-    const char *words[] = {"SELECT", digits_of((uint64_t)db, number)};
+    const char *words[] = {"SELECT", decimal_digits((uint64_t)db, number)};
     return words_bytes(words, 2, len);
 }
 

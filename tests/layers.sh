@@ -34,8 +34,8 @@ includes daemon/coordinator/*.[ch] | except "daemon/coordinator/[a-z_]+\.h|proto
     refuse 'the coordinator has no I/O, no clock and knows only message.h and command.h'
 
 includes proto/line*.[ch] | only '(daemon|client|event2|hiredis)/.*|proto/.*|yaml\.h|sys/.*|unistd\.h|time\.h' |
-    except 'proto/(line[a-z_]*|message)\.h' |
-    refuse 'line is shared with the client: libc and message.h only'
+    except 'proto/(line[a-z_]*|message|decimal)\.h' |
+    refuse 'line is shared with the client: libc, message.h and decimal.h only'
 
 includes proto/*.[ch] | only 'daemon/.*' | refuse 'proto lies below daemon'
 

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/decimal.h"
 #include "proto/line.h"
+#include "proto/line_piece.h"
 
 /* ---- durations ---- */
 
@@ -62,7 +64,7 @@ END_TEST
 /* ---- other protocols ---- */
 
 #define ck_foreign(bytes) ck_assert_msg(line_is_foreign(bytes, sizeof(bytes) - 1), "not seen: %s", bytes)
-#define ck_ours(bytes)                                                                                       \
+#define ck_ours(bytes) \
     ck_assert_msg(!line_is_foreign(bytes, sizeof(bytes) - 1), "taken for foreign: %s", bytes)
 
 START_TEST(http_and_tls_are_foreign)
@@ -154,6 +156,38 @@ START_TEST(a_token_of_every_byte)
 }
 END_TEST
 
+START_TEST(a_word_of_every_byte)
+{
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char text[] = {'a', (char)byte, 'z'};
+        bool allowed = byte > ' ' && byte < 0x7f && byte != ',' && byte != '"' && byte != '=';
+        ck_assert_msg(piece_is_word((struct piece){text, 3}, 3) == allowed, "0x%02x", byte);
+        bool first = allowed && byte != '#' && byte != ':';
+        ck_assert_msg(piece_is_word((struct piece){text + 1, 2}, 3) == first, "0x%02x first", byte);
+    }
+}
+END_TEST
+
+/* Each number of digits, and what carries into the next. */
+START_TEST(decimal_digits_as_printf_writes_them)
+{
+    for (uint64_t power = 1;; power *= 10) {
+        for (int off = -1; off <= 111; off++) {
+            uint64_t number = power + (uint64_t)off;
+            char digits[DECIMAL_BYTES], expected[DECIMAL_BYTES + 1];
+            const char *first = decimal_digits(number, digits);
+            int len = snprintf(expected, sizeof expected, "%llu", (unsigned long long)number);
+            ck_assert_int_eq(digits + DECIMAL_BYTES - first, len);
+            ck_assert_mem_eq(first, expected, (size_t)len);
+        }
+        if (power > UINT64_MAX / 10)
+            break;
+    }
+    char digits[DECIMAL_BYTES];
+    ck_assert_mem_eq(decimal_digits(UINT64_MAX, digits), "18446744073709551615", DECIMAL_BYTES);
+}
+END_TEST
+
 static Suite *line_suite(void)
 {
     Suite *suite = suite_create("line_piece");
@@ -165,6 +199,8 @@ static Suite *line_suite(void)
     tcase_add_test(tests, our_own_lines_are_not_foreign);
     tcase_add_test(tests, bytes_outside_ascii_text_at_any_place);
     tcase_add_test(tests, a_token_of_every_byte);
+    tcase_add_test(tests, a_word_of_every_byte);
+    tcase_add_test(tests, decimal_digits_as_printf_writes_them);
     suite_add_tcase(suite, tests);
     return suite;
 }

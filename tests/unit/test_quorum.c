@@ -38,9 +38,9 @@ START_TEST(sets_of_masters)
     ck_assert_uint_eq(masters_bit(MASTERS - 1), 0x4000);
     for (unsigned n = 1; n <= MASTERS; n++)
         ck_assert_uint_eq(masters_count(masters_all(n)), n);
-    for (unsigned set = 0; set <= UINT16_MAX; set++) {
+    for (unsigned set = 0; set <= masters_all(MASTERS); set++) {
         unsigned count = 0;
-        for (unsigned i = 0; i < 16; i++)
+        for (unsigned i = 0; i < MASTERS; i++)
             count += set >> i & 1u;
         ck_assert_msg(masters_count((masters_t)set) == count, "%#x", set);
     }

@@ -1,0 +1,28 @@
+/* Numbers as decimal digits, two at a time: a division costs more than all else in it. */
+#ifndef REDLOCKD_PROTO_DECIMAL_H
+#define REDLOCKD_PROTO_DECIMAL_H
+
+#include <stdint.h>
+#include <string.h>
+
+enum { DECIMAL_BYTES = 20 }; /* of UINT64_MAX */
+
+/* The digits end at out + DECIMAL_BYTES; returns where they begin. */
+static inline char *decimal_digits(uint64_t number, char out[DECIMAL_BYTES])
+{
+    static const char pairs[200] = "0001020304050607080910111213141516171819"
+                                   "2021222324252627282930313233343536373839"
+                                   "4041424344454647484950515253545556575859"
+                                   "6061626364656667686970717273747576777879"
+                                   "8081828384858687888990919293949596979899";
+    char *at = out + DECIMAL_BYTES;
+    for (; number >= 100; number /= 100)
+        memcpy(at -= 2, pairs + 2 * (number % 100), 2);
+    if (number >= 10)
+        memcpy(at -= 2, pairs + 2 * number, 2);
+    else
+        *--at = (char)('0' + number);
+    return at;
+}
+
+#endif
