@@ -13,6 +13,8 @@ static const uint32_t SLOT_MASK = (UINT32_C(1) << SLOT_BITS) - 1;
 
 enum { SIZE_MIN = 16, SIZE_FIRST = 1024 };
 
+static_assert((SIZE_FIRST << TABLE_GROWTHS) / 4 * 3 > POOL_CAPACITY, "the largest is large enough");
+
 static uint32_t room_in(uint64_t size)
 {
     return (uint32_t)(size - size / 4);
@@ -27,16 +29,19 @@ bool table_init(struct table *table, uint32_t capacity, const void *hashes, size
     uint64_t size = most < SIZE_FIRST ? most : SIZE_FIRST;
     *table =
         (struct table){.hashes = hashes, .apart = apart, .mask = (uint32_t)(size - 1), .capacity = capacity};
-    table->sizes = calloc(2 * most, sizeof *table->sizes);
-    if (table->sizes == NULL)
-        return false;
-    table->entries = table->sizes + size;
-    return true;
+    bool all = (table->entries = calloc(size, sizeof *table->entries)) != NULL;
+    for (unsigned i = 0; size < most; i++) {
+        size *= 2;
+        all &= (table->larger[i] = calloc(size, sizeof *table->entries)) != NULL;
+    }
+    return all;
 }
 
 void table_free(struct table *table)
 {
-    free(table->sizes);
+    free(table->entries);
+    for (unsigned i = 0; i < TABLE_GROWTHS; i++)
+        free(table->larger[i]);
 }
 
 static uint32_t slot_of(uint32_t entry)
@@ -64,15 +69,20 @@ static void put(struct table *table, uint32_t slot)
     table->entries[place] = entry_of(hash, slot);
 }
 
+/* Into memory that was there from the start; the old one is not needed any more. */
 static void grow(struct table *table)
 {
-    const uint32_t *old = table->entries;
-    uint32_t size = table->mask + 1;
-    table->entries = table->sizes + 2 * (size_t)size;
+    uint32_t *old = table->entries, size = table->mask + 1;
+    unsigned i = 0;
+    while (table->larger[i] == NULL)
+        i++;
+    table->entries = table->larger[i];
+    table->larger[i] = NULL;
     table->mask = 2 * size - 1;
     for (uint32_t place = 0; place < size; place++)
         if (old[place] != 0)
             put(table, slot_of(old[place]));
+    free(old);
 }
 
 void table_add(struct table *table, uint32_t slot)

@@ -13,15 +13,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { TABLE_GROWTHS = 12 };
+
 struct table {
     uint32_t *entries; /* slot + 1, below the first bits of its hash; 0: empty */
-    uint32_t *sizes;   /* memory of all sizes that entries may have: that of n is at n */
     const char
         *hashes; /* (ref) of slot 0: the uint32_t that an object keeps; slot 1's is apart bytes behind */
     size_t apart;
     uint32_t mask;
     uint32_t count;
     uint32_t capacity;
+    uint32_t *larger[TABLE_GROWTHS]; /* what entries become when they are full, one after the other */
 };
 
 /* Each object keeps its hash while it is in the table. false: no memory. */
