@@ -45,13 +45,14 @@ enum resp_type { RESP_NIL, RESP_STATUS, RESP_ERROR, RESP_INTEGER, RESP_STRING, R
 enum { RESP_TEXT_BYTES = 256, RESP_REPLY_BYTES = 64 * 1024, RESP_ARRAY_ELEMENTS = 256 };
 
 /* The last whole reply. Strings longer than text are cut (text_len is what was
- * kept); an INFO reply is read into info as it arrives. Of an array only the number of
- * its elements is kept, in integer, and what the first two say if they are decimals. */
+ * kept); an INFO reply is read into info as it arrives. Of an array the elements are
+ * kept where all are integers, or all strings of 1 to 18 digits: nobody needs others. */
 struct resp_reply {
     enum resp_type type;
-    long long integer;
-    int64_t decimal[2]; /* of an array: strings of 1 to 18 digits as numbers; -1: anything else */
-    size_t whole_len;   /* of a string as it came */
+    bool integers, decimals; /* of an array: what all its elements are; both of one that has none */
+    long long integer;       /* of an array: how many elements it has */
+    int64_t element[RESP_ARRAY_ELEMENTS];
+    size_t whole_len; /* of a string as it came */
     size_t text_len;
     char text[RESP_TEXT_BYTES + 1]; /* terminated by NUL */
     bool has_info;                  /* a string that told all that info holds */

@@ -14,7 +14,7 @@ enum {
     PLAIN_BYTES = 64 * 1024,
 };
 
-/*     feed --> plain[] --+OK, $-1, a number--> reply
+/*     feed --> plain[] --+OK, $-1, a number, an array of numbers--> reply
  *                 |
  *                 `--anything else, and all behind it--> hiredis --> reply
  *
@@ -77,12 +77,13 @@ static int64_t decimal_of(const char *text, size_t len)
     return number;
 }
 
-/* TIME answers two strings: the only array whose elements anybody needs. */
-static void note_element(const redisReadTask *task, const char *text, size_t len)
+/* on_elements() saw to it that there is room. Neither an integer nor a decimal: number is -1. */
+static void note_element(const redisReadTask *task, bool integer, int64_t number)
 {
-    struct resp_reader *reader = task->privdata;
-    if (task->type == REDIS_REPLY_STRING && (unsigned)task->idx < 2)
-        reader->reply.decimal[task->idx] = decimal_of(text, len);
+    struct resp_reply *reply = &((struct resp_reader *)task->privdata)->reply;
+    reply->integers &= integer;
+    reply->decimals &= !integer && number >= 0;
+    reply->element[task->idx] = number;
 }
 
 static void *on_string(const redisReadTask *task, char *text, size_t len)
@@ -104,7 +105,7 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
         if (type == RESP_STRING && len > RUN_ID_HEX)
             reply->has_info = info_parse(text, len, &reply->info);
     } else {
-        note_element(task, text, len);
+        note_element(task, false, type == RESP_STRING ? decimal_of(text, len) : -1);
     }
     return filled(task);
 }
@@ -114,6 +115,8 @@ static void *on_integer(const redisReadTask *task, long long integer)
     struct resp_reply *reply = fill(task, RESP_INTEGER);
     if (reply)
         reply->integer = integer;
+    else
+        note_element(task, true, integer);
     return filled(task);
 }
 
@@ -121,7 +124,8 @@ static void *on_nil(const redisReadTask *task)
 {
     if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_ARRAY)
         return refuse(task, not_resp2);
-    fill(task, RESP_NIL);
+    if (!fill(task, RESP_NIL))
+        note_element(task, false, -1);
     return filled(task);
 }
 
@@ -135,7 +139,7 @@ static void *on_elements(const redisReadTask *task, size_t elements)
         return refuse(task, "an array of more than 256 elements");
     struct resp_reply *reply = fill(task, RESP_ARRAY);
     reply->integer = (long long)elements;
-    reply->decimal[0] = reply->decimal[1] = -1;
+    reply->integers = reply->decimals = true;
     return filled(task);
 }
 
@@ -208,16 +212,40 @@ void resp_reader_free(struct resp_reader *reader)
 /* ---- short lines ---- */
 
 /* The length of ":123\r\n"; 0: it is not whole, or not as plainly written as Redis does. */
-static size_t plain_number(const char *line, size_t len, long long *number)
+static size_t plain_number(const char *line, size_t len, int64_t *number)
 {
-    size_t i = 1;
-    long long n = 0;
-    for (; i < len && i <= DECIMAL_DIGITS && line[i] >= '0' && line[i] <= '9'; i++)
+    bool negative = len > 1 && line[1] == '-';
+    size_t first = negative ? 2 : 1, i = first;
+    int64_t n = 0;
+    for (; i < len && i < first + DECIMAL_DIGITS && line[i] >= '0' && line[i] <= '9'; i++)
         n = n * 10 + (line[i] - '0');
-    if (i == 1 || (line[1] == '0' && i > 2) || len - i < 2 || line[i] != '\r' || line[i + 1] != '\n')
+    if (i == first || (line[first] == '0' && i + negative > 2) || len - i < 2 || line[i] != '\r' ||
+        line[i + 1] != '\n')
         return 0;
-    *number = n;
+    *number = negative ? -n : n;
     return i + 2;
+}
+
+/* The same of "*2\r\n:123\r\n:-2\r\n". */
+static size_t plain_numbers(const char *line, size_t len, struct resp_reply *reply)
+{
+    int64_t count;
+    size_t used = plain_number(line, len, &count);
+    if (used == 0 || count < 0 || count > RESP_ARRAY_ELEMENTS)
+        return 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (used == len || line[used] != ':')
+            return 0;
+        size_t more = plain_number(line + used, len - used, &reply->element[i]);
+        if (more == 0)
+            return 0;
+        used += more;
+    }
+    reply_begin(reply, RESP_ARRAY);
+    reply->integer = count;
+    reply->integers = true;
+    reply->decimals = count == 0;
+    return used;
 }
 
 static bool is_line(const char *line, size_t len, const char whole[5])
@@ -230,7 +258,7 @@ static bool plain_next(struct resp_reader *reader)
     struct resp_reply *reply = &reader->reply;
     const char *line = reader->plain + reader->at;
     size_t len = reader->end - reader->at, used = 5;
-    long long number;
+    int64_t number;
     if (is_line(line, len, "+OK\r\n")) {
         reply_begin(reply, RESP_STATUS);
         reply->whole_len = reply->text_len = 2;
@@ -240,7 +268,7 @@ static bool plain_next(struct resp_reader *reader)
     } else if (len > 0 && line[0] == ':' && (used = plain_number(line, len, &number)) > 0) {
         reply_begin(reply, RESP_INTEGER);
         reply->integer = number;
-    } else {
+    } else if (len == 0 || line[0] != '*' || (used = plain_numbers(line, len, reply)) == 0) {
         return false;
     }
     reader->at += used;

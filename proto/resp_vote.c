@@ -150,10 +150,10 @@ static void vote_info(const struct resp_reply *reply, struct vote *vote)
 /* Seconds, and microseconds within them. */
 static void vote_time(const struct resp_reply *reply, struct vote *vote)
 {
-    if (reply->type != RESP_ARRAY || reply->integer != 2)
+    if (reply->type != RESP_ARRAY || reply->integer != 2 || !reply->decimals)
         return;
-    int64_t seconds = reply->decimal[0], us = reply->decimal[1];
-    if (seconds > 0 && seconds <= CLOCK_MAX_MS / 1000 && us >= 0 && us < 1000000)
+    int64_t seconds = reply->element[0], us = reply->element[1];
+    if (seconds > 0 && seconds <= CLOCK_MAX_MS / 1000 && us < 1000000)
         vote_number(vote, (uint64_t)(seconds * 1000 + us / 1000));
 }
 

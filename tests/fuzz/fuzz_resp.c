@@ -98,8 +98,10 @@ static uint32_t check_reply(const struct resp_reply *reply)
     uint32_t sum = digest(2166136261u, reply->text, reply->text_len);
     sum = digest(sum, &reply->has_info, sizeof reply->has_info);
     sum = digest(sum, &reply->whole_len, sizeof reply->whole_len);
+    if (reply->type == RESP_ARRAY && (reply->integers || reply->decimals))
+        sum = digest(sum, reply->element, (size_t)reply->integer * sizeof reply->element[0]);
     if (reply->type == RESP_ARRAY)
-        sum = digest(sum, reply->decimal, sizeof reply->decimal);
+        sum = sum * 4 + reply->integers * 2u + reply->decimals;
     sum = digest(sum, &reply->type, sizeof reply->type);
     return digest(sum, &reply->integer, sizeof reply->integer);
 }

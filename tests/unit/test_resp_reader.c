@@ -106,6 +106,10 @@ static const char *const hostile[] = {
     "|1\r\n+a\r\n+b\r\n+OK\r\n",
     "*1\r\n#t\r\n",
     "*1\r\n_\r\n",
+    "*2\r\n:1\r\n*0\r\n",
+    "*3\r\n:1\r\n:2\r\n:3x\r\n",
+    "*2\r\n:1\r\n:-\r\n",
+    "*257\r\n:1\r\n",
 };
 
 START_TEST(hostile_is_refused)
@@ -126,39 +130,97 @@ START_TEST(hostile_is_refused)
 }
 END_TEST
 
+/* And one that is larger is refused, however much of it is there. */
 START_TEST(the_largest_array_is_taken)
 {
-    char bytes[8 + 256 * 4] = "*256\r\n";
-    for (unsigned i = 0; i < 256; i++)
+    char bytes[6 + 257 * 4 + 1] = "*256\r\n";
+    for (unsigned i = 0; i < 257; i++)
         memcpy(bytes + 6 + i * 4, ":1\r\n", 4);
     struct resp_reply reply = reply_of(bytes, 6 + 256 * 4);
     ck_assert_int_eq(reply.type, RESP_ARRAY);
     ck_assert_int_eq(reply.integer, 256);
-}
-END_TEST
-
-/* Of an array: its first two elements, where they are strings that are plain numbers. */
-START_TEST(elements_that_are_decimals)
-{
-    struct resp_reply reply = reply_of("*3\r\n$18\r\n999999999999999999\r\n$2\r\n07\r\n$1\r\n5\r\n", 44);
-    ck_assert_int_eq(reply.decimal[0], 999999999999999999);
-    ck_assert_int_eq(reply.decimal[1], 7);
-    reply = reply_of("*2\r\n$19\r\n1000000000000000000\r\n$1\r\nx\r\n", 37);
-    ck_assert_int_eq(reply.decimal[0], -1);
-    ck_assert_int_eq(reply.decimal[1], -1);
-    reply = reply_of("*1\r\n$1\r\n5\r\n", 11);
-    ck_assert_int_eq(reply.decimal[0], 5);
-    ck_assert_int_eq(reply.decimal[1], -1);
-    /* And nothing is left over from the reply before. */
+    ck_assert_int_eq(reply.element[255], 1);
+    bytes[3] = '7';
     struct resp_reader *reader = resp_reader_new();
     const struct resp_reply *next;
     const char *why;
-    ck_assert_int_eq(resp_reader_feed(reader, "*2\r\n$1\r\n5\r\n$1\r\n6\r\n*2\r\n:5\r\n:6\r\n", 30), 0);
-    ck_assert_int_eq(resp_reader_next(reader, &next, &why), 1);
-    ck_assert_int_eq(next->decimal[1], 6);
-    ck_assert_int_eq(resp_reader_next(reader, &next, &why), 1);
-    ck_assert(next->decimal[0] == -1 && next->decimal[1] == -1);
+    ck_assert_int_eq(resp_reader_feed(reader, bytes, 6 + 257 * 4), 0);
+    ck_assert_int_eq(resp_reader_next(reader, &next, &why), -1);
     resp_reader_free(reader);
+}
+END_TEST
+
+/* An array's elements are kept where all are integers, or all strings that are plain numbers. */
+static const struct {
+    const char *bytes;
+    bool integers, decimals;
+    int64_t count, element[3];
+} arrays[] = {
+    {"*3\r\n$18\r\n999999999999999999\r\n$2\r\n07\r\n$1\r\n5\r\n",
+     false,
+     true,
+     3,
+     {999999999999999999, 7, 5}},
+    {"*2\r\n$19\r\n1000000000000000000\r\n$1\r\n1\r\n", false, false, 2, {0}},
+    {"*2\r\n$1\r\n5\r\n$1\r\nx\r\n", false, false, 2, {0}},
+    {"*2\r\n$1\r\nx\r\n$1\r\n5\r\n", false, false, 2, {0}},
+    {"*1\r\n$0\r\n\r\n", false, false, 1, {0}},
+    {"*1\r\n$1\r\n5\r\n", false, true, 1, {5}},
+    {"*1\r\n+5\r\n", false, false, 1, {0}},
+    {"*1\r\n-5\r\n", false, false, 1, {0}},
+    {"*1\r\n$-1\r\n", false, false, 1, {0}},
+    {"*3\r\n:10000\r\n:-2\r\n:0\r\n", true, false, 3, {10000, -2, 0}},
+    {"*2\r\n:999999999999999999\r\n:-999999999999999999\r\n",
+     true,
+     false,
+     2,
+     {999999999999999999, -999999999999999999}},
+    {"*2\r\n:9223372036854775807\r\n:-1\r\n", true, false, 2, {INT64_MAX, -1}},
+    {"*3\r\n:1\r\n$1\r\n2\r\n:3\r\n", false, false, 3, {0}},
+    {"*3\r\n:1\r\n:2\r\n$-1\r\n", false, false, 3, {0}},
+    {"*2\r\n-OOM no\r\n:1\r\n", false, false, 2, {0}},
+    {"*0\r\n", true, true, 0, {0}},
+};
+
+static void is_array(const struct resp_reply *reply, int row)
+{
+    ck_assert_int_eq(reply->type, RESP_ARRAY);
+    ck_assert_int_eq(reply->integer, arrays[row].count);
+    ck_assert_int_eq(reply->integers, arrays[row].integers);
+    ck_assert_int_eq(reply->decimals, arrays[row].decimals);
+    ck_assert_uint_eq(reply->text_len, 0);
+    for (int64_t i = 0; i < arrays[row].count && (reply->integers || reply->decimals); i++)
+        ck_assert_int_eq(reply->element[i], arrays[row].element[i]);
+}
+
+/* Cut anywhere, so that it is read here or by hiredis, and with others before and behind it. */
+START_TEST(arrays_of_numbers)
+{
+    const char *bytes = arrays[_i].bytes;
+    size_t len = strlen(bytes);
+    for (size_t cut = 0; cut <= len; cut++) {
+        struct resp_reader *reader = resp_reader_new();
+        const struct resp_reply *reply;
+        const char *why;
+        resp_reader_feed(reader, "*2\r\n:7\r\n:8\r\n:9\r\n", 16);
+        resp_reader_feed(reader, bytes, cut);
+        ck_assert_int_eq(resp_reader_next(reader, &reply, &why), 1);
+        ck_assert(reply->integers && reply->integer == 2 && reply->element[0] == 7 && reply->element[1] == 8);
+        ck_assert_int_eq(resp_reader_next(reader, &reply, &why), 1);
+        ck_assert_int_eq(reply->integer, 9);
+        int got = resp_reader_next(reader, &reply, &why);
+        ck_assert_int_eq(got, cut == len);
+        if (got == 0) {
+            resp_reader_feed(reader, bytes + cut, len - cut);
+            ck_assert_int_eq(resp_reader_next(reader, &reply, &why), 1);
+        }
+        is_array(reply, _i);
+        resp_reader_feed(reader, ":-2\r\n", 5);
+        ck_assert_int_eq(resp_reader_next(reader, &reply, &why), 1);
+        ck_assert_int_eq(reply->type, RESP_INTEGER);
+        ck_assert_int_eq(reply->integer, -2);
+        resp_reader_free(reader);
+    }
 }
 END_TEST
 
@@ -228,7 +290,7 @@ static Suite *resp_reader_suite(void)
     tcase_add_test(tcase, replies_pipelined);
     tcase_add_loop_test(tcase, hostile_is_refused, 0, sizeof hostile / sizeof hostile[0]);
     tcase_add_test(tcase, the_largest_array_is_taken);
-    tcase_add_test(tcase, elements_that_are_decimals);
+    tcase_add_loop_test(tcase, arrays_of_numbers, 0, sizeof arrays / sizeof arrays[0]);
     tcase_add_test(tcase, endless_is_refused);
     tcase_add_test(tcase, too_long_at_once_is_refused);
     suite_add_tcase(suite, tcase);
