@@ -17,6 +17,7 @@ struct expected {
     uint64_t ref;
     uint8_t kind;
     uint8_t detail;
+    uint8_t replies_to; /* how many of these, from here on, one reply is the answer to */
 };
 
 struct expected_ring {
@@ -34,16 +35,20 @@ static inline size_t expected_count(const struct expected_ring *ring)
 /* Twice the room. 0, or -1: no memory. */
 int expected_grow(struct expected_ring *ring);
 
-/* 0, or -1: no memory. */
+/* One reply, to all refs. 0, or -1: no memory. */
 static inline int expected_push(struct expected_ring *ring, enum expected_kind kind, unsigned detail,
-                                uint64_t ref)
+                                const uint64_t refs[], unsigned count)
 {
-    if (expected_count(ring) == ring->capacity && expected_grow(ring) < 0)
-        return -1;
-    struct expected *slot = &ring->list[ring->pushed++ & (ring->capacity - 1)];
-    slot->ref = ref;
-    slot->kind = (uint8_t)kind;
-    slot->detail = (uint8_t)detail;
+    while (ring->capacity - expected_count(ring) < count)
+        if (expected_grow(ring) < 0)
+            return -1;
+    for (unsigned i = 0; i < count; i++) {
+        struct expected *slot = &ring->list[ring->pushed++ & (ring->capacity - 1)];
+        slot->ref = refs[i];
+        slot->kind = (uint8_t)kind;
+        slot->detail = (uint8_t)detail;
+        slot->replies_to = (uint8_t)(count - i);
+    }
     return 0;
 }
 

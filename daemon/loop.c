@@ -12,6 +12,7 @@
 #include "daemon/listen.h"
 #include "daemon/log.h"
 #include "daemon/loop_log.h"
+#include "daemon/loop_send.h"
 #include "daemon/loop_show.h"
 #include "daemon/node.h"
 #include "proto/resp.h"
@@ -37,6 +38,7 @@ struct loop {
     struct node_handler node_handler;
     struct conn_handler conn_handler;
     struct loop_view view;
+    struct loop_send send;
     struct event *timer;
     int64_t now_ms;        /* CLOCK_BOOTTIME as read last: in this turn */
     int64_t wall_read_us;  /* on CLOCK_BOOTTIME ... */
@@ -54,15 +56,6 @@ struct loop {
 };
 
 /* ---- actions become I/O ---- */
-
-static void carry_command(struct loop *loop, uint16_t masters, const struct command *command)
-{
-    char bytes[RESP_COMMAND_BYTES];
-    size_t len = resp_command(bytes, loop->format, command);
-    for (unsigned i = 0; i < loop->conf->masters; i++)
-        if (masters & (1u << i))
-            node_send(loop->nodes[i], bytes, len, command->verb, command->ref);
-}
 
 static void carry_close(struct loop *loop, const struct action *action)
 {
@@ -100,7 +93,7 @@ static void carry_notice(struct loop *loop, struct action *action)
 static void carry_out(struct loop *loop, struct action *action)
 {
     switch (action->kind) {
-    case ACTION_SEND: carry_command(loop, action->masters, &action->u.command); break;
+    case ACTION_SEND: loop_send(&loop->send, action->masters, &action->u.command); break;
     case ACTION_CLOSE_MASTER: carry_close(loop, action); break;
     case ACTION_REPLY: carry_reply(loop, action); break;
     case ACTION_NOTICE: carry_notice(loop, action); break;
@@ -199,7 +192,9 @@ static void master_step(struct loop *loop, enum event_kind kind, unsigned index,
 
 static void on_connected(void *arg, unsigned index, uint32_t connection)
 {
-    master_step(arg, EVENT_MASTER_CONNECTED, index, connection);
+    struct loop *loop = arg;
+    loop_send_forget(&loop->send, index);
+    master_step(loop, EVENT_MASTER_CONNECTED, index, connection);
 }
 
 static void on_voted(void *arg, unsigned index, uint32_t connection, enum command_verb verb, uint64_t ref,
@@ -262,6 +257,7 @@ static void flush(struct loop *loop)
     do {
         loop->active = false;
         conns_flush(loop->conns);
+        loop_send_end(&loop->send);
         for (unsigned i = 0; i < loop->conf->masters; i++)
             if (node_wants_flush(loop->nodes[i]))
                 node_flush(loop->nodes[i]);
@@ -481,6 +477,8 @@ static bool make_parts(struct loop *loop, const char *version)
     loop->format = resp_format_new(loop->conf->key_prefix);
     if (loop->base == NULL || loop->coordinator == NULL || loop->format == NULL)
         return false;
+    loop->send.nodes = loop->nodes;
+    loop->send.format = loop->format;
     loop->timer = evtimer_new(loop->base, on_timer, loop);
     loop->conns = conns_new(loop->base, loop->conf, version, &loop->conn_handler);
     return loop->timer != NULL && loop->conns != NULL && make_nodes(loop);

@@ -36,12 +36,12 @@ bool node_write(struct node *n)
 }
 
 void node_append(struct node *n, const char *bytes, size_t len, enum expected_kind kind, unsigned detail,
-                 uint64_t ref)
+                 const uint64_t refs[], unsigned count)
 {
     if (n->broken)
         return;
     char *room = bytes ? buffer_reserve(&n->out, len) : NULL;
-    if (!room || expected_push(&n->expected, kind, detail, ref) < 0) {
+    if (!room || expected_push(&n->expected, kind, detail, refs, count) < 0) {
         n->broken = true;
         return;
     }
@@ -51,11 +51,13 @@ void node_append(struct node *n, const char *bytes, size_t len, enum expected_ki
 
 void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail)
 {
-    node_append(n, bytes, len, kind, detail, 0);
+    static const uint64_t nobody;
+    node_append(n, bytes, len, kind, detail, &nobody, 1);
     resp_bytes_free(bytes);
 }
 
-void node_send(struct node *n, const char *bytes, size_t len, enum command_verb verb, uint64_t ref)
+void node_send(struct node *n, const char *bytes, size_t len, enum command_verb verb, const uint64_t refs[],
+               unsigned count)
 {
     if (n->state != NODE_READY)
         return;
@@ -64,7 +66,7 @@ void node_send(struct node *n, const char *bytes, size_t len, enum command_verb 
         n->rtt_sent_us = 0;
         n->rtt_sample = n->expected.pushed;
     }
-    node_append(n, bytes, len, EXPECTED_VOTE, verb, ref);
+    node_append(n, bytes, len, EXPECTED_VOTE, verb, refs, count);
 }
 
 /* Memory that this connection holds for what waits to be written or answered; above the limit the handler is
@@ -141,11 +143,28 @@ static void node_reload(struct node *n, unsigned script)
     log_info("node_scripts", "node=%s script=%u why=not_there", n->address->address.shown, script);
 }
 
+/* A handler may end the connection, and with it the reply: the rest hears of that. */
+static void node_tell(struct node *n, struct expected expected, const struct resp_reply *reply,
+                      struct vote *vote)
+{
+    enum command_verb verb = (enum command_verb)expected.detail;
+    unsigned keys = expected.replies_to;
+    n->handler->voted(n->handler->arg, n->index, n->connection, verb, expected.ref, vote);
+    for (unsigned key = 1; key < keys && n->fd >= 0; key++) {
+        expected = expected_pop(&n->expected);
+        resp_vote_key(reply, key, keys, vote);
+        n->handler->voted(n->handler->arg, n->index, n->connection, verb, expected.ref, vote);
+    }
+}
+
 static void node_vote(struct node *n, const struct expected *expected, const struct resp_reply *reply)
 {
     enum command_verb verb = (enum command_verb)expected->detail;
     struct vote vote;
-    resp_vote(verb, reply, &vote);
+    if (verb == COMMAND_EXTEND)
+        resp_vote_key(reply, 0, expected->replies_to, &vote);
+    else
+        resp_vote(verb, reply, &vote);
     if (vote.kind == VOTE_NOT_RUN)
         node_reload(n, (unsigned)resp_script_of(verb));
     if (vote.kind == VOTE_ERROR) {
@@ -157,7 +176,7 @@ static void node_vote(struct node *n, const struct expected *expected, const str
         }
         node_error(n, vote.error, reply);
     }
-    n->handler->voted(n->handler->arg, n->index, n->connection, verb, expected->ref, &vote);
+    node_tell(n, *expected, reply, &vote);
 }
 
 static void node_rtt(struct node *n)

@@ -52,7 +52,8 @@ struct group {
  *                                                                  not zero WANTED: deleted, and a daemon
  *                                                                  other than to has its WANT there
  * EXTEND           script: PEXPIRE <number> if the value is the    NUMBER: the TTL that it has now,
- *                  token, and only if that lengthens               in ms; NO (not ours)
+ *                  token, and only if that lengthens; of up to     in ms; NO (not ours)
+ *                  64 keys that are asked for in a row at once
  * CHECK            script: PTTL if the value is the token          as EXTEND
  * MOVE             script: if the value is the token, set to in    YES, NO (not ours)
  *                  its place and keep the TTL

@@ -240,6 +240,41 @@ size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *form
     return (size_t)(at - out);
 }
 
+/* ---- several EXTENDs ---- */
+
+/*     bytes: [    head | keys ...        | pairs (copied at the end) ]
+ *                      ^ RESP_BATCH_HEAD_BYTES */
+_Static_assert((int)RESP_KEY_BYTES >= (int)PREFIX_BYTES + (int)NAME_BYTES + 8, "the longest key fits");
+_Static_assert((int)RESP_PAIR_BYTES >= (int)TOKEN_HEX + 7 + (int)DECIMAL_BYTES + 7, "token and number fit");
+
+void resp_batch_add(struct resp_batch *batch, const struct resp_format *format, const struct command *command)
+{
+    assert(command->verb == COMMAND_EXTEND && batch->keys < RESP_BATCH_KEYS);
+    char *key = batch->bytes + RESP_BATCH_HEAD_BYTES + batch->keys_bytes;
+    char *pair = batch->pairs + batch->pairs_bytes;
+    batch->keys_bytes += (size_t)(put_key(key, &format->prefix, &command->name) - key);
+    batch->pairs_bytes += (size_t)(put_number(put_token(pair, &command->token), command->number) - pair);
+    batch->keys++;
+}
+
+const char *resp_batch_end(struct resp_batch *batch, size_t *len)
+{
+    char head[RESP_BATCH_HEAD_BYTES];
+    char *keys = batch->bytes + RESP_BATCH_HEAD_BYTES;
+    assert(batch->keys > 0);
+    char *out = put_word(put_head(head, '*', 3 + 3 * (size_t)batch->keys), "EVALSHA", 7);
+    out = put_word(out, resp_script_sha1((unsigned)resp_script_of(COMMAND_EXTEND)), RESP_SHA1_HEX);
+    out = put_number(out, batch->keys);
+    size_t head_len = (size_t)(out - head);
+    assert(head_len <= sizeof head);
+    memcpy(keys - head_len, head, head_len);
+    memcpy(keys + batch->keys_bytes, batch->pairs, batch->pairs_bytes);
+    *len = head_len + batch->keys_bytes + batch->pairs_bytes;
+    batch->keys = 0;
+    batch->keys_bytes = batch->pairs_bytes = 0;
+    return keys - head_len;
+}
+
 /* ---- what the transport says on its own: rarely, and of any length ---- */
 
 static char *words_bytes(const char *const words[], unsigned count, size_t *len)

@@ -23,6 +23,26 @@ void resp_format_free(struct resp_format *format);
 size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *format,
                     const struct command *command);
 
+/* EXTENDs of several keys in one script. One that is zeroed is empty. */
+enum {
+    RESP_BATCH_KEYS = 64,
+    RESP_BATCH_HEAD_BYTES = 80,
+    RESP_KEY_BYTES = 272, /* at most, as a word; and a token with a number: */
+    RESP_PAIR_BYTES = 80,
+};
+
+struct resp_batch {
+    unsigned keys;
+    size_t keys_bytes, pairs_bytes;
+    char bytes[RESP_BATCH_HEAD_BYTES + RESP_BATCH_KEYS * (RESP_KEY_BYTES + RESP_PAIR_BYTES)];
+    char pairs[RESP_BATCH_KEYS * RESP_PAIR_BYTES];
+};
+
+/* An EXTEND, if it has room for another key. */
+void resp_batch_add(struct resp_batch *batch, const struct resp_format *format, const struct command *command);
+/* The bytes of the command, if it has keys; they are good until the next is added to what is empty again. */
+const char *resp_batch_end(struct resp_batch *batch, size_t *len);
+
 /* What the transport says on its own at the start of a connection; NULL: no memory. *len gets the length; free
  * with resp_bytes_free(). user may be NULL or empty: AUTH with the password alone. */
 char *resp_auth(const char *user, const char *password, size_t *len);
@@ -75,6 +95,8 @@ int resp_reader_next(struct resp_reader *reader, const struct resp_reply **reply
 /* What a reply says to a command. A reply of a type that the command cannot have is
  * VOTE_ERROR with ERROR_OTHER. */
 void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vote *vote);
+/* The same of an EXTEND of so many keys, to one of them. What is wrong or refused is so for all. */
+void resp_vote_key(const struct resp_reply *reply, unsigned key, unsigned keys, struct vote *vote);
 
 /* The class of an error reply. */
 enum vote_error resp_error(const struct resp_reply *reply);

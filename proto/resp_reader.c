@@ -215,15 +215,16 @@ void resp_reader_free(struct resp_reader *reader)
 static size_t plain_number(const char *line, size_t len, int64_t *number)
 {
     bool negative = len > 1 && line[1] == '-';
-    size_t first = negative ? 2 : 1, i = first;
-    int64_t n = 0;
-    for (; i < len && i < first + DECIMAL_DIGITS && line[i] >= '0' && line[i] <= '9'; i++)
-        n = n * 10 + (line[i] - '0');
-    if (i == first || (line[first] == '0' && i + negative > 2) || len - i < 2 || line[i] != '\r' ||
-        line[i + 1] != '\n')
+    const char *first = line + 1 + negative, *at = first, *end = line + len;
+    uint64_t n = 0;
+    unsigned digit;
+    for (; at < end && (digit = (unsigned)*at - '0') < 10; at++)
+        n = n * 10 + digit;
+    bool plain = at > first && at - first <= DECIMAL_DIGITS && (*first != '0' || (at - first == 1 && !negative));
+    if (!plain || end - at < 2 || at[0] != '\r' || at[1] != '\n')
         return 0;
-    *number = negative ? -n : n;
-    return i + 2;
+    *number = negative ? -(int64_t)n : (int64_t)n;
+    return (size_t)(at + 2 - line);
 }
 
 /* The same of "*2\r\n:123\r\n:-2\r\n". */

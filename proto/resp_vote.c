@@ -139,6 +139,16 @@ static void vote_ttl(const struct resp_reply *reply, struct vote *vote)
         vote_integer(reply, vote);
 }
 
+static void vote_extended(const struct resp_reply *reply, unsigned key, unsigned keys, struct vote *vote)
+{
+    if (reply->type != RESP_ARRAY || reply->integer != keys || !reply->integers)
+        return;
+    if (reply->element[key] < 0)
+        vote->kind = VOTE_NO;
+    else
+        vote_number(vote, (uint64_t)reply->element[key]);
+}
+
 static void vote_info(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type != RESP_STRING || !reply->has_info)
@@ -225,11 +235,26 @@ static void vote_error(enum command_verb verb, const struct resp_reply *reply, s
     }
 }
 
-void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vote *vote)
+static void vote_begin(struct vote *vote)
 {
     vote->kind = VOTE_ERROR;
     vote->error = ERROR_OTHER;
     vote->number = 0;
+}
+
+void resp_vote_key(const struct resp_reply *reply, unsigned key, unsigned keys, struct vote *vote)
+{
+    assert(key < keys && keys <= RESP_BATCH_KEYS);
+    vote_begin(vote);
+    if (reply->type == RESP_ERROR)
+        vote_error(COMMAND_EXTEND, reply, vote);
+    else
+        vote_extended(reply, key, keys, vote);
+}
+
+void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vote *vote)
+{
+    vote_begin(vote);
     if (reply->type == RESP_ERROR) {
         vote_error(verb, reply, vote);
         return;
@@ -252,7 +277,7 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
     case COMMAND_MOVE: vote_yes_no(reply, vote); break;
     case COMMAND_RELEASE: vote_release(reply, vote); break;
     case COMMAND_ZSCORE: vote_score(reply, vote); break;
-    case COMMAND_EXTEND:
+    case COMMAND_EXTEND: vote_extended(reply, 0, 1, vote); break;
     case COMMAND_CHECK: vote_ttl(reply, vote); break;
     }
 }

@@ -22,15 +22,25 @@ static const struct {
           "if type(w)=='string' and w~=ARGV[2] then return 2 end end "
           "return n end " OTHERWISE "return 0",
      "8b3dbed48cc72340f86949176fb18bcf9cda7d75"},
-    /* EXTEND: PEXPIRE, never SET, and never to less than the key has: a late or short one must not cut what a
-     * holder was told. The TTL it has now; -2: not ours. */
-    {READ "if v==ARGV[1] then "
-          "local t=redis.call('PTTL',KEYS[1]) "
-          "if t>=tonumber(ARGV[2]) then return t end "
-          "local r=redis.pcall('PEXPIRE',KEYS[1],ARGV[2]) "
-          "if type(r)=='table' then return r end "
-          "return tonumber(ARGV[2]) end " OTHERWISE "return -2",
-     "597b350106054f61854faf4326629759dd6753d6"},
+    /* EXTEND, of 1 to 64 keys, with a token and a TTL each: PEXPIRE, never SET, and never to less than the key
+     * has: a late or short one must not cut what a holder was told. Of each key the TTL it has now; -2: not
+     * ours. GT, which spares the PTTL, is of Redis 7, and so is the number of the version; a key without a TTL
+     * it leaves as it is. An error is that of all keys, also where it came after some were extended: that these
+     * live on for longer than anybody counts on harms nobody. */
+    {"local f,k,a,n,g=redis.pcall,KEYS,ARGV,{},redis.REDIS_VERSION_NUM "
+     "for i=1,#k do local v,t=f('GET',k[i]),a[2*i] "
+     "if v==a[2*i-1] then "
+     "local m=tonumber(t) "
+     "if not g or f('PEXPIRE',k[i],t,'GT')~=1 then "
+     "local l=redis.call('PTTL',k[i]) "
+     "if l<m then "
+     "local e=f('PEXPIRE',k[i],t) "
+     "if type(e)=='table' then return e end "
+     "else m=l end end "
+     "n[i]=m "
+     "elseif type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v "
+     "else n[i]=-2 end end return n",
+     "03cbc62660bf9ad424fe215f2d348d508f66c863"},
     /* CHECK: the TTL that is left (0 for a key that has none); -2: not ours. */
     {READ "if v==ARGV[1] then return math.max(0,redis.call('PTTL',KEYS[1])) end " OTHERWISE "return -2",
      "1bfe6359abdbd1ab95fdfc2615a42c8c9852138c"},

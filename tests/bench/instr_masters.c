@@ -123,6 +123,21 @@ static void say_time(struct master *m)
     say_bulk(m, text);
 }
 
+/* EXTEND's script tells of each of its keys. */
+static void say_evalsha(struct master *m, const struct piece *words)
+{
+    if (!is_word(words[1], resp_script_sha1((unsigned)resp_script_of(COMMAND_EXTEND)))) {
+        say(m, ":1\r\n");
+        return;
+    }
+    char head[24];
+    long keys = strtol(words[2].text, NULL, 10);
+    snprintf(head, sizeof head, "*%ld\r\n", keys);
+    say(m, head);
+    for (; keys > 0; keys--)
+        say(m, ":600000\r\n");
+}
+
 static void command_run(struct master *m, const struct piece *words)
 {
     if (is_word(words[0], "SET"))
@@ -131,8 +146,10 @@ static void command_run(struct master *m, const struct piece *words)
         get_run(m, words);
     else if (is_word(words[0], "TIME"))
         say_time(m);
-    else if (is_word(words[0], "ZADD") || is_word(words[0], "EVALSHA"))
+    else if (is_word(words[0], "ZADD"))
         say(m, ":1\r\n");
+    else if (is_word(words[0], "EVALSHA"))
+        say_evalsha(m, words);
     else if (is_word(words[0], "SCRIPT"))
         say_script(m, words[2]);
     else if (is_word(words[0], "CLIENT"))

@@ -82,6 +82,84 @@ START_TEST(a_release_that_asks)
 }
 END_TEST
 
+/* ---- several EXTENDs ---- */
+
+static void extend_add(struct resp_batch *batch, const struct resp_format *format, unsigned i)
+{
+    char name[16];
+    snprintf(name, sizeof name, "n%02u", i);
+    struct command command = command_of(COMMAND_EXTEND, name, 1000 + i);
+    command.token.bytes[0] = (uint8_t)i;
+    resp_batch_add(batch, format, &command);
+}
+
+static const unsigned batch_keys[] = {1, 2, 11, RESP_BATCH_KEYS};
+
+START_TEST(several_extends)
+{
+    static struct resp_batch batch;
+    char want[16384];
+    unsigned keys = batch_keys[_i];
+    struct resp_format *format = resp_format_new("lock:");
+    int at = snprintf(want, sizeof want,
+                      "*%u\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_EXTEND "\r\n$%d\r\n%u\r\n", 3 + 3 * keys,
+                      keys < 10 ? 1 : 2, keys);
+    for (unsigned i = 0; i < keys; i++)
+        at += snprintf(want + at, sizeof want - (size_t)at, "$8\r\nlock:n%02u\r\n", i);
+    for (unsigned i = 0; i < keys; i++)
+        at += snprintf(want + at, sizeof want - (size_t)at, "$40\r\n%02x%s\r\n$4\r\n%u\r\n", i, &TOKEN_TEXT[2],
+                       1000 + i);
+    /* Twice: what was ended is empty. */
+    for (unsigned round = 0; round < 2; round++) {
+        size_t len;
+        for (unsigned i = 0; i < keys; i++)
+            extend_add(&batch, format, i);
+        ck_assert_uint_eq(batch.keys, keys);
+        const char *bytes = resp_batch_end(&batch, &len);
+        is_bytes(bytes, len, want);
+        ck_assert_uint_eq(batch.keys, 0);
+    }
+    resp_format_free(format);
+}
+END_TEST
+
+START_TEST(one_extend_is_a_batch_of_one)
+{
+    static struct resp_batch batch;
+    char want[RESP_COMMAND_BYTES];
+    size_t len;
+    struct resp_format *format = resp_format_new("lock:");
+    struct command command = command_of(COMMAND_EXTEND, "job", 30000);
+    size_t want_len = resp_command(want, format, &command);
+    resp_batch_add(&batch, format, &command);
+    const char *bytes = resp_batch_end(&batch, &len);
+    ck_assert_uint_eq(len, want_len);
+    ck_assert_mem_eq(bytes, want, len);
+    resp_format_free(format);
+}
+END_TEST
+
+/* The largest that there is: an array of 195 words, each as long as it says. */
+START_TEST(several_extends_of_the_longest_words)
+{
+    static struct resp_batch batch;
+    char prefix[65] = "", name[NAME_BYTES + 1] = "";
+    size_t len;
+    memset(prefix, 'p', 64);
+    memset(name, 'n', NAME_BYTES);
+    struct resp_format *format = resp_format_new(prefix);
+    struct command command = command_of(COMMAND_EXTEND, name, UINT64_MAX);
+    for (unsigned i = 0; i < RESP_BATCH_KEYS; i++)
+        resp_batch_add(&batch, format, &command);
+    const char *bytes = resp_batch_end(&batch, &len);
+    ck_assert(bytes >= batch.bytes && bytes + len <= batch.bytes + sizeof batch.bytes);
+    struct resp_reply reply = reply_of(bytes, len);
+    ck_assert_int_eq(reply.type, RESP_ARRAY);
+    ck_assert_int_eq(reply.integer, 3 + 3 * RESP_BATCH_KEYS);
+    resp_format_free(format);
+}
+END_TEST
+
 static const char *take_length(const char *at, char type, size_t *length)
 {
     char *end;
@@ -173,6 +251,9 @@ static Suite *resp_bytes_suite(void)
     TCase *tcase = tcase_create("resp_bytes");
     tcase_add_loop_test(tcase, commands_as_bytes, 0, sizeof golden / sizeof golden[0]);
     tcase_add_test(tcase, a_release_that_asks);
+    tcase_add_loop_test(tcase, several_extends, 0, 4);
+    tcase_add_test(tcase, one_extend_is_a_batch_of_one);
+    tcase_add_test(tcase, several_extends_of_the_longest_words);
     tcase_add_loop_test(tcase, lengths_are_true, 0, 6);
     tcase_add_test(tcase, commands_of_the_longest_words);
     tcase_add_test(tcase, login_as_bytes);

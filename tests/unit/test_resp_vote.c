@@ -103,10 +103,18 @@ static const struct {
     {COMMAND_RELEASE, ":1\r\n", VOTE_YES, 0},
     {COMMAND_RELEASE, ":0\r\n", VOTE_NO, 0},
     {COMMAND_RELEASE, "$-1\r\n", VOTE_ERROR, ERROR_OTHER},
-    {COMMAND_EXTEND, ":10000\r\n", VOTE_NUMBER, 10000},
-    {COMMAND_EXTEND, ":0\r\n", VOTE_NUMBER, 0},
-    {COMMAND_EXTEND, ":-2\r\n", VOTE_NO, 0},
+    {COMMAND_EXTEND, "*1\r\n:10000\r\n", VOTE_NUMBER, 10000},
+    {COMMAND_EXTEND, "*1\r\n:0\r\n", VOTE_NUMBER, 0},
+    {COMMAND_EXTEND, "*1\r\n:-2\r\n", VOTE_NO, 0},
     {COMMAND_EXTEND, "+OK\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_EXTEND, ":10000\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_EXTEND, "*0\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_EXTEND, "*-1\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_EXTEND, "*2\r\n:10000\r\n:10000\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_EXTEND, "*1\r\n$5\r\n10000\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_EXTEND, "*1\r\n$-1\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_EXTEND, "*1\r\n-READONLY no\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_CHECK, "*1\r\n:77\r\n", VOTE_ERROR, ERROR_OTHER},
     {COMMAND_CHECK, ":77\r\n", VOTE_NUMBER, 77},
     {COMMAND_CHECK, ":-2\r\n", VOTE_NO, 0},
     {COMMAND_SET, "-OOM command not allowed when used memory > 'maxmemory'.\r\n", VOTE_ERROR, ERROR_OOM},
@@ -137,6 +145,37 @@ START_TEST(replies_as_votes)
         ck_assert_uint_eq(vote.number, votes[_i].number);
     if (vote.kind == VOTE_ERROR)
         ck_assert_uint_eq((uint64_t)vote.error, votes[_i].number);
+}
+END_TEST
+
+static const struct {
+    const char *bytes;
+    enum vote_kind kind[3];
+    uint64_t number; /* of a NUMBER; the class of an ERROR */
+} three_keys[] = {
+    {"*3\r\n:500\r\n:-2\r\n:500\r\n", {VOTE_NUMBER, VOTE_NO, VOTE_NUMBER}, 500},
+    {"*3\r\n:-2\r\n:0\r\n:-1\r\n", {VOTE_NO, VOTE_NUMBER, VOTE_NO}, 0},
+    {"-NOSCRIPT No matching script.\r\n", {VOTE_NOT_RUN, VOTE_NOT_RUN, VOTE_NOT_RUN}, 0},
+    {"-READONLY You can't write\r\n", {VOTE_ERROR, VOTE_ERROR, VOTE_ERROR}, ERROR_READONLY},
+    {"*2\r\n:500\r\n:500\r\n", {VOTE_ERROR, VOTE_ERROR, VOTE_ERROR}, ERROR_OTHER},
+    {"*4\r\n:500\r\n:500\r\n:500\r\n:500\r\n", {VOTE_ERROR, VOTE_ERROR, VOTE_ERROR}, ERROR_OTHER},
+    {"*3\r\n:500\r\n:500\r\n$-1\r\n", {VOTE_ERROR, VOTE_ERROR, VOTE_ERROR}, ERROR_OTHER},
+    {"*3\r\n$1\r\n5\r\n$1\r\n5\r\n$1\r\n5\r\n", {VOTE_ERROR, VOTE_ERROR, VOTE_ERROR}, ERROR_OTHER},
+    {":500\r\n", {VOTE_ERROR, VOTE_ERROR, VOTE_ERROR}, ERROR_OTHER},
+};
+
+START_TEST(a_reply_to_three_keys)
+{
+    struct resp_reply reply = reply_of(three_keys[_i].bytes, strlen(three_keys[_i].bytes));
+    for (unsigned key = 0; key < 3; key++) {
+        struct vote vote;
+        resp_vote_key(&reply, key, 3, &vote);
+        ck_assert_int_eq(vote.kind, three_keys[_i].kind[key]);
+        if (vote.kind == VOTE_NUMBER)
+            ck_assert_uint_eq(vote.number, three_keys[_i].number);
+        if (vote.kind == VOTE_ERROR)
+            ck_assert_uint_eq((uint64_t)vote.error, three_keys[_i].number);
+    }
 }
 END_TEST
 
@@ -395,6 +434,7 @@ static Suite *resp_vote_suite(void)
     Suite *suite = suite_create("resp_vote");
     TCase *tcase = tcase_create("resp_vote");
     tcase_add_loop_test(tcase, replies_as_votes, 0, sizeof votes / sizeof votes[0]);
+    tcase_add_loop_test(tcase, a_reply_to_three_keys, 0, sizeof three_keys / sizeof three_keys[0]);
     tcase_add_test(tcase, error_names);
     tcase_add_test(tcase, group_as_we_write_it);
     tcase_add_loop_test(tcase, group_of_others, 0, sizeof not_groups / sizeof not_groups[0]);
