@@ -80,7 +80,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
         return;
     }
     if (c->token_drawn) { /* one token a step: it asks in the next */
-        heap_set(&c->deadlines, &resource->item, c->now_ms);
+        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
         return;
     }
     if (c->leases.used + c->acquiring >= c->config.max_locks || c->rounds.used == c->rounds.capacity) {

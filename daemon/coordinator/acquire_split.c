@@ -60,7 +60,7 @@ static masters_t to_ask(const struct coordinator *c, const struct round *round)
  * others from being asked. */
 static void plan(struct coordinator *c, struct round *round)
 {
-    struct heap_item *item = &round->resource->item;
+    struct heap_item *item = &round->resource->queue->item;
     if (item->place == 0 && round->split.reasks < REASKS && to_ask(c, round) != 0)
         heap_set(&c->deadlines, item, c->now_ms + pauses_ms[round->split.reasks]);
 }
@@ -112,7 +112,7 @@ void acquire_split_timer(struct coordinator *c, struct resource *resource)
 {
     struct round *round = resource->queue->round;
     assert(round->phase == ROUND_REASKING);
-    heap_remove(&c->deadlines, &resource->item);
+    heap_remove(&c->deadlines, &resource->queue->item);
     masters_t masters = to_ask(c, round);
     if (masters == 0 || is_expired(c, round))
         acquire_split_look(c, round, false);
@@ -162,7 +162,7 @@ static bool another_has_it(const struct coordinator *c, const struct round *roun
 /* By a fresh proposal: the one of before was sent when others still had the key on some of these. */
 static void win(struct coordinator *c, struct round *round)
 {
-    heap_remove(&c->deadlines, &round->resource->item);
+    heap_remove(&c->deadlines, &round->resource->queue->item);
     if (mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) &&
         masters_count(fence_standing(c, round) & round->fence.accepted) >= fence_needed(c))
         acquire_grant(c, round);

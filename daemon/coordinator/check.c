@@ -25,6 +25,7 @@ static void check_waits(const struct coordinator *c, const struct resource *reso
     }
     assert(queue->tail == prev && queue->waiters == waiters && queue->impatient == impatient);
     assert(queue == &c->nobody ? waiters == 0 : pool_find(&c->queues, queue->id) == queue && waiters > 0);
+    assert(queue == &c->nobody || queue->resource == resource);
 }
 
 /* A live head is never forgotten: something will make it ask. */
@@ -33,12 +34,12 @@ static void check_head(const struct coordinator *c, const struct resource *resou
     bool kept = resource->lease != NULL && lease_is_kept(resource->lease);
     if (resource->queue->head != NULL)
         assert(resource->queue->round != NULL || release_is_awaited(resource) || kept || c->draining ||
-               resource->item.place != 0);
+               resource->queue->item.place != 0);
     else
         assert(resource->queue->round == NULL);
     assert(!kept || resource->queue->impatient == 0 || resource->queue->sweeping);
     assert(resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
-           resource->resumes != NULL || resource->item.place != 0);
+           resource->resumes != NULL);
 }
 
 static uint32_t check_resumes(const struct coordinator *c, const struct resource *resource)
@@ -56,7 +57,7 @@ static uint32_t check_resumes(const struct coordinator *c, const struct resource
 static void check_nobody(const struct queue *queue)
 {
     assert(queue->head == NULL && queue->tail == NULL && queue->round == NULL && queue->waiters == 0 &&
-           queue->impatient == 0 && queue->asked == 0 && queue->marked_ms == 0);
+           queue->impatient == 0 && queue->asked == 0 && queue->marked_ms == 0 && queue->item.place == 0);
     assert(!queue->release_seen && !queue->sweeping && queue->verdict.code == 0);
 }
 

@@ -37,8 +37,7 @@ static bool make_tables(struct coordinator *c)
     uint64_t rounds = 2 * names + SPARE;
     /* Sessions that end stay a few steps while their clients' successors are there. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
-    uint64_t items =
-        (uint64_t)config->max_waiters + names + config->max_locks + sessions + undo + MASTERS + 1;
+    uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + MASTERS + 1;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names)) &&
@@ -196,7 +195,7 @@ static void item_due(struct coordinator *c, struct heap_item *item)
 {
     switch ((enum item_kind)item->kind) {
     case ITEM_WAIT: wait_timer(c, OWNER(wait, item)); break;
-    case ITEM_RESOURCE: resource_timer(c, OWNER(resource, item)); break;
+    case ITEM_QUEUE: resource_timer(c, OWNER(queue, item)->resource); break;
     case ITEM_LEASE: lease_timer(c, OWNER(lease, item)); break;
     case ITEM_SESSION: session_timer(c, OWNER(session, item)); break;
     case ITEM_RELEASE: release_timer(c, OWNER(release, item)); break;

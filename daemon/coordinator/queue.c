@@ -4,10 +4,12 @@
 
 #include "daemon/coordinator/session.h"
 
-static struct queue *queue_make(struct coordinator *c)
+static struct queue *queue_make(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = pool_take(&c->queues);
     assert(queue != NULL); /* there are as many as waits */
+    queue->item.kind = ITEM_QUEUE;
+    queue->resource = resource;
     queue->verdict.code = REPLY_BUSY;
     return queue;
 }
@@ -15,6 +17,7 @@ static struct queue *queue_make(struct coordinator *c)
 static void queue_free(struct coordinator *c, struct resource *resource)
 {
     assert(resource->queue->round == NULL);
+    heap_remove(&c->deadlines, &resource->queue->item);
     pool_give(&c->queues, resource->queue);
     resource->queue = &c->nobody;
     resource->retry_ms = 0;
@@ -24,7 +27,7 @@ void queue_append(struct coordinator *c, struct resource *resource, struct sessi
                   struct wait *wait)
 {
     if (resource->queue == &c->nobody)
-        resource->queue = queue_make(c);
+        resource->queue = queue_make(c, resource);
     struct queue *queue = resource->queue;
     wait->resource = resource;
     wait->prev = queue->tail;

@@ -46,7 +46,6 @@ struct resource *resource_find_or_make(struct coordinator *c, const struct name 
     resource = pool_take(&c->resources);
     if (resource == NULL)
         return NULL;
-    resource->item.kind = ITEM_RESOURCE;
     resource->queue = &c->nobody;
     resource->hash = hash;
     resource->name = keep_name(&c->keep, name);
@@ -60,7 +59,6 @@ static void resource_free(struct coordinator *c, struct resource *resource)
     assert(resource->queue == &c->nobody && resource->lease == NULL && resource->giving_back == NULL);
     assert(resource->resumes == NULL);
     turn_remember(c, resource);
-    heap_remove(&c->deadlines, &resource->item);
     table_remove(&c->names, pool_slot(&c->resources, resource));
     keep_name_back(&c->keep, resource->name);
     pool_give(&c->resources, resource);
@@ -174,7 +172,7 @@ void resource_pump(struct coordinator *c, struct resource *resource)
     if (resource->queue->sweeping || resource->queue->round != NULL) /* whose end comes back here */
         return;
     if (release_is_awaited(resource)) { /* likewise */
-        heap_remove(&c->deadlines, &resource->item);
+        heap_remove(&c->deadlines, &resource->queue->item);
         return;
     }
     bool held = resource->lease != NULL || resource->giving_back != NULL || resource->resumes != NULL;
@@ -183,14 +181,14 @@ void resource_pump(struct coordinator *c, struct resource *resource)
         return;
     }
     if (resource->queue->head == NULL || is_kept(resource) || c->draining) {
-        heap_remove(&c->deadlines, &resource->item);
+        heap_remove(&c->deadlines, &resource->queue->item);
         return;
     }
     if (c->now_ms < resource->retry_ms) {
-        heap_set(&c->deadlines, &resource->item, resource->retry_ms);
+        heap_set(&c->deadlines, &resource->queue->item, resource->retry_ms);
         return;
     }
-    heap_remove(&c->deadlines, &resource->item);
+    heap_remove(&c->deadlines, &resource->queue->item);
     acquire_begin(c, resource);
 }
 
@@ -228,9 +226,9 @@ static void sweep_or(struct coordinator *c, struct resource *resource, int64_t r
     resource->retry_ms = retry_ms;
     queue_sweeps(resource, to_sweep(resource) != NULL);
     if (resource->queue->sweeping)
-        heap_set(&c->deadlines, &resource->item, c->now_ms);
+        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
     else if (resource->queue->head != NULL && !is_kept(resource))
-        heap_set(&c->deadlines, &resource->item, retry_ms);
+        heap_set(&c->deadlines, &resource->queue->item, retry_ms);
     else
         resource_pump(c, resource);
 }
@@ -331,7 +329,7 @@ void resource_timer(struct coordinator *c, struct resource *resource)
     if (resource->queue->sweeping)
         sweep(c, resource);
     if (resource->queue->sweeping)
-        heap_set(&c->deadlines, &resource->item, c->now_ms);
+        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
     else
         resource_pump(c, resource);
 }

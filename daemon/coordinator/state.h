@@ -25,7 +25,7 @@
 #include "daemon/coordinator/table.h"
 
 /* What a deadline in the heap belongs to. */
-enum item_kind { ITEM_WAIT, ITEM_RESOURCE, ITEM_LEASE, ITEM_SESSION, ITEM_RELEASE, ITEM_MASTER, ITEM_DRAIN };
+enum item_kind { ITEM_WAIT, ITEM_QUEUE, ITEM_LEASE, ITEM_SESSION, ITEM_RELEASE, ITEM_MASTER, ITEM_DRAIN };
 
 struct wait {
     uint64_t id;              /* grows along the FIFO */
@@ -71,6 +71,8 @@ struct turn {
 /* Who waits for a name: there is one while anybody does. */
 struct queue {
     uint64_t id;
+    struct heap_item item;     /* the head's retry, or a sweep */
+    struct resource *resource; /* (ref) */
     struct wait *head, *tail;
     struct round *round; /* (ref) the head's attempt */
     uint64_t asked;      /* up to the wait with this id they were there when the last attempt began */
@@ -85,7 +87,6 @@ struct queue {
 /* Most have a lease and nobody waiting, and there are as many of these as locks. */
 struct resource {
     uint64_t id;
-    struct heap_item item; /* the head's retry, or a sweep */
     uint32_t hash;
     bool turn_goes_on;           /* nobody waited here for a moment in between */
     struct queue *queue;         /* (ref) the coordinator's nobody, where nobody waits */

@@ -5,7 +5,7 @@
 
 enum {
     HELD = 50,
-    LOCK_BYTES = 304,  /* what a session lock over five masters takes: lease, resource, name, deadline */
+    LOCK_BYTES = 296,  /* what a session lock over five masters takes: lease, resource, name, deadline */
     ROUND_BYTES = 224, /* ... and while it is renewed */
 };
 
