@@ -130,10 +130,20 @@ static struct of_rounds check_of_rounds(const struct coordinator *c)
     return of;
 }
 
+static uint32_t notes_of_waits(const struct coordinator *c)
+{
+    uint32_t notes = 0;
+    for (uint32_t slot = 0; slot < c->waits.fresh; slot++) {
+        const struct wait *wait = pool_at(&c->waits, slot);
+        notes += wait != NULL && wait->note != NULL;
+    }
+    return notes;
+}
+
 static void check_leases(const struct coordinator *c)
 {
     struct of_rounds of = check_of_rounds(c);
-    uint32_t used = 0, notes = of.notes, resumes = of.resumes, renewals = 0;
+    uint32_t used = 0, notes = of.notes + notes_of_waits(c), resumes = of.resumes, renewals = 0;
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *lease = pool_at(&c->leases, slot);
         if (lease == NULL)

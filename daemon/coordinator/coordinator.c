@@ -48,7 +48,7 @@ static bool make_tables(struct coordinator *c)
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
            keep_init(&c->keep, capacity(names) + capacity(rounds) + capacity(undo) + 1 /* a request's */,
-                     config->max_locks) &&
+                     config->max_locks + config->max_waiters) &&
            table_init(&c->names, capacity(names), c->resources.slots + offsetof(struct resource, hash),
                       c->resources.size) &&
            table_init(&c->session_keys, capacity(sessions),

@@ -131,7 +131,8 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     struct lease *lease = lease_new(c, resource, round, wait->request, wait->max_ms);
     lease->fence = fence;
     lease->hold.kind = wait->hold;
-    lease->hold.note = keep_note(&c->keep, &wait->note);
+    lease->hold.note = wait->note;
+    wait->note = NULL;
     lease_bind(c, lease, round, wait->session, until_ms);
 #ifdef MUTANTS
     if (mutant(MUTANT_UNDO_GRANTED))

@@ -349,7 +349,7 @@ static struct wait *wait_new(struct coordinator *c, const struct request *what, 
     wait->ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     wait->max_ms = what->max_ms;
     wait->hold = what->hold;
-    wait->note = what->note;
+    wait->note = keep_note(&c->keep, &what->note);
     if (wait->patient)
         heap_set(&c->deadlines, &wait->item, wait->deadline_ms);
     return wait;

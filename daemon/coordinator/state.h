@@ -40,9 +40,9 @@ struct wait {
     int64_t ttl_ms;
     int64_t max_ms; /* -1: none */
     enum hold_kind hold;
-    bool patient; /* wait > 0 */
-    bool tried;   /* its first attempt is over */
-    struct word note;
+    bool patient;            /* wait > 0 */
+    bool tried;              /* its first attempt is over */
+    const struct word *note; /* kept; NULL: none, or its lease's by now */
 };
 
 /* What became of a round's question to each master: for -NOQUORUM's nodes=. */
