@@ -19,7 +19,7 @@
 enum mutant mutant_active;
 #endif
 
-enum { UNDO = 65536, RENEWALS = 1024, SPARE = 64, DRAIN_SLOTS = 64 /* looked at in one step */ };
+enum { UNDO = 65536, RENEWALS = 4096, SPARE = 64, DRAIN_SLOTS = 64 /* looked at in one step */ };
 
 /* No release's id is a round's: the answer to a MOVE is looked up in both. */
 static const uint64_t RELEASE_SERIALS = (uint64_t)1 << 42;

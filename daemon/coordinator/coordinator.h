@@ -39,7 +39,7 @@ struct coordinator_config {
     uint32_t max_locks;
     uint32_t max_waiters;
     uint32_t max_undo;     /* releases that masters still owe us; 0: 65,536 */
-    uint32_t max_renewals; /* under way at once, twice as many if some have little time; 0: 1,024 */
+    uint32_t max_renewals; /* under way at once, twice as many if some have little time; 0: 4,096 */
     uint64_t hash_seed;    /* any number that clients cannot guess */
     struct token self;     /* this daemon, for the others: random, not all zero */
     uint32_t max_locks_per_client;
