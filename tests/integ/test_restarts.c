@@ -2,6 +2,8 @@
  * out in full, and cost no holder his lock where it need not. */
 #include "tests/integ/guarded.h"
 
+#include <stdlib.h>
+
 /* ---- flushed ---- */
 
 START_TEST(flush_is_seen_by_a_daemon_that_does_nothing)
@@ -75,6 +77,84 @@ START_TEST(all_masters_restarted_empty_one_after_the_other)
 }
 END_TEST
 
+/* ---- many at once: renewals that are due together, and requests, are merged into scripts of many keys ---- */
+
+enum { MANY = 200 };
+
+static struct grant many[MANY];
+
+static void lock_many(const char *options)
+{
+    for (unsigned i = 0; i < MANY; i++)
+        client_send(&a, "#%u LOCK many%u %s", i, i, options);
+    for (unsigned i = 0; i < MANY; i++) {
+        const char *line = expect(&a, "#* +LOCKED many*");
+        many[strtoul(line + 1, NULL, 10) % MANY] = grant_of(strchr(line, '+'));
+    }
+}
+
+static unsigned long long calls(unsigned master, const char *command)
+{
+    char key[64];
+    snprintf(key, sizeof key, "cmdstat_%s:calls=", command);
+    const char *at = strstr(redis(&masters.server[master], "INFO commandstats"), key);
+    return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static bool all_are_held(unsigned servers)
+{
+    for (unsigned i = 0; i < MANY; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "many%u", i);
+        if (holds(name, many[i].token) != servers)
+            return false;
+    }
+    return true;
+}
+
+START_TEST(many_are_renewed_while_scripts_and_a_master_go)
+{
+    begin(3, TCP, guarded_long);
+    lock_many("ttl=6s");
+    restart(2); /* which has neither keys nor scripts */
+    for (int64_t begin_ms = now_ms(), round = 0; round < 24; round++) {
+        redis(&masters.server[round % 2], "SCRIPT FLUSH");
+        eventually(now_ms() > begin_ms + (round + 1) * 300);
+    }
+    ck_assert(daemon_logged(&redlockd, "event=node_scripts"));
+    eventually(all_are_held(3));
+    ck_assert(client_silent(&a)); /* no !EXPIRING, no !LOST */
+    const char *renewals = row_with(show(&b, "STATS"), "renewals=");
+    ck_assert_msg(number(renewals, "renewals") >= MANY, "%s", renewals);
+    for (unsigned i = 0; i < MANY; i += 20)
+        ask(&b, "+HELD many*", "CHECK many%u token=%s", i, many[i].token);
+}
+END_TEST
+
+START_TEST(many_requests_are_few_scripts)
+{
+    begin(3, UNIX, guarded_long);
+    lock_many("ttl=20s hold=lease");
+    for (unsigned i = 0; i < 3; i++)
+        redis(&masters.server[i], "CONFIG RESETSTAT");
+    static char lines[MANY * 100];
+    int len = 0;
+    for (unsigned i = 0; i < MANY; i++)
+        len += snprintf(lines + len, sizeof lines - (size_t)len, "#%u EXTEND many%u token=%s ttl=25s\n", i, i,
+                        many[i].token);
+    client_write(&a, lines, (size_t)len);
+    for (unsigned i = 0; i < MANY; i++) {
+        const char *line = expect(&a, "#* +EXTENDED many*");
+        ck_assert_int_gt(number(line, "until"), many[strtoul(line + 1, NULL, 10) % MANY].until_ms);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        eventually(calls(i, "pexpire") >= MANY);
+        unsigned long long scripts = calls(i, "evalsha");
+        ck_assert_msg(scripts >= MANY / 64 && scripts <= MANY / 2, "%llu scripts", scripts);
+    }
+}
+END_TEST
+
 /* Masters that come back with an old lock do not bring it back to life. */
 START_TEST(old_snapshots_count_for_nothing)
 {
@@ -106,6 +186,8 @@ static Suite *suite(void)
     ADD(all, flushed_minority_is_healed);
     ADD(all, restarted_minority_is_healed);
     ADD(all, all_masters_restarted_empty_one_after_the_other);
+    ADD(all, many_are_renewed_while_scripts_and_a_master_go);
+    ADD(all, many_requests_are_few_scripts);
     ADD(all, old_snapshots_count_for_nothing);
     return all;
 }
