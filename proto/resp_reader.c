@@ -25,8 +25,8 @@ struct resp_reader {
     size_t unfinished_bytes; /* fed to hiredis since its last whole reply */
     const char *why;         /* what the peer did wrong; the reader is of no use then */
     struct resp_reply reply;
-    size_t at, end; /* of plain */
-    char plain[PLAIN_BYTES];
+    size_t at, end;              /* of plain */
+    char plain[PLAIN_BYTES + 1]; /* a NUL behind the end */
 };
 
 /* hiredis wants an object from each function. Returning NULL refuses, which it calls "Out of memory". */
@@ -211,42 +211,37 @@ void resp_reader_free(struct resp_reader *reader)
 
 /* ---- short lines ---- */
 
-/* The length of ":123\r\n"; 0: it is not whole, or not as plainly written as Redis does. */
-static size_t plain_number(const char *line, size_t len, int64_t *number)
+/* Behind ":123\r\n"; NULL: it is not whole, or not as plainly written as Redis does. The NUL ends what is read. */
+static const char *plain_number(const char *line, int64_t *number)
 {
-    bool negative = len > 1 && line[1] == '-';
-    const char *first = line + 1 + negative, *at = first, *end = line + len;
+    bool negative = line[1] == '-';
+    const char *first = line + 1 + negative, *at = first;
     uint64_t n = 0;
-    unsigned digit;
-    for (; at < end && (digit = (unsigned)*at - '0') < 10; at++)
+    for (unsigned digit; (digit = (unsigned)*at - '0') < 10; at++)
         n = n * 10 + digit;
-    bool plain = at > first && at - first <= DECIMAL_DIGITS && (*first != '0' || (at - first == 1 && !negative));
-    if (!plain || end - at < 2 || at[0] != '\r' || at[1] != '\n')
-        return 0;
+    if (at == first || at - first > DECIMAL_DIGITS || at[0] != '\r' || at[1] != '\n')
+        return NULL;
+    if (*first == '0' && (negative || at - first > 1))
+        return NULL;
     *number = negative ? -(int64_t)n : (int64_t)n;
-    return (size_t)(at + 2 - line);
+    return at + 2;
 }
 
 /* The same of "*2\r\n:123\r\n:-2\r\n". */
-static size_t plain_numbers(const char *line, size_t len, struct resp_reply *reply)
+static const char *plain_numbers(const char *line, struct resp_reply *reply)
 {
     int64_t count;
-    size_t used = plain_number(line, len, &count);
-    if (used == 0 || count < 0 || count > RESP_ARRAY_ELEMENTS)
-        return 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (used == len || line[used] != ':')
-            return 0;
-        size_t more = plain_number(line + used, len - used, &reply->element[i]);
-        if (more == 0)
-            return 0;
-        used += more;
-    }
+    const char *at = plain_number(line, &count);
+    if (!at || count < 0 || count > RESP_ARRAY_ELEMENTS)
+        return NULL;
+    for (int64_t i = 0; i < count; i++)
+        if (*at != ':' || !(at = plain_number(at, &reply->element[i])))
+            return NULL;
     reply_begin(reply, RESP_ARRAY);
     reply->integer = count;
     reply->integers = true;
     reply->decimals = count == 0;
-    return used;
+    return at;
 }
 
 static bool is_line(const char *line, size_t len, const char whole[5])
@@ -257,8 +252,8 @@ static bool is_line(const char *line, size_t len, const char whole[5])
 static bool plain_next(struct resp_reader *reader)
 {
     struct resp_reply *reply = &reader->reply;
-    const char *line = reader->plain + reader->at;
-    size_t len = reader->end - reader->at, used = 5;
+    const char *line = reader->plain + reader->at, *behind = line + 5;
+    size_t len = reader->end - reader->at;
     int64_t number;
     if (is_line(line, len, "+OK\r\n")) {
         reply_begin(reply, RESP_STATUS);
@@ -266,13 +261,13 @@ static bool plain_next(struct resp_reader *reader)
         memcpy(reply->text, "OK", 3);
     } else if (is_line(line, len, "$-1\r\n")) {
         reply_begin(reply, RESP_NIL);
-    } else if (len > 0 && line[0] == ':' && (used = plain_number(line, len, &number)) > 0) {
+    } else if (len > 0 && line[0] == ':' && (behind = plain_number(line, &number)) != NULL) {
         reply_begin(reply, RESP_INTEGER);
         reply->integer = number;
-    } else if (len == 0 || line[0] != '*' || (used = plain_numbers(line, len, reply)) == 0) {
+    } else if (len == 0 || line[0] != '*' || (behind = plain_numbers(line, reply)) == NULL) {
         return false;
     }
-    reader->at += used;
+    reader->at = (size_t)(behind - reader->plain);
     return true;
 }
 
@@ -301,6 +296,7 @@ int resp_reader_feed(struct resp_reader *reader, const char *bytes, size_t len)
     if (reader->unfinished_bytes == 0 && len <= PLAIN_BYTES - reader->end) {
         memcpy(reader->plain + reader->end, bytes, len);
         reader->end += len;
+        reader->plain[reader->end] = '\0';
         return 0;
     }
     if (plain_give_up(reader) < 0)
