@@ -93,6 +93,6 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {a_held_lock_takes_little, a_renewed_lock_takes_no_more,
-                                         a_moved_lock_takes_its_old_token_more, NULL};
+                                  a_moved_lock_takes_its_old_token_more, NULL};
     return trace_run("coordinator_memory", tests);
 }
