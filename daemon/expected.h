@@ -33,7 +33,7 @@ static inline size_t expected_count(const struct expected_ring *ring)
 }
 
 /* Twice the room. 0, or -1: no memory. */
-int expected_grow(struct expected_ring *ring);
+int expected_grow(struct expected_ring *ring) __attribute__((cold));
 
 /* One reply, to all refs. 0, or -1: no memory. */
 static inline int expected_push(struct expected_ring *ring, enum expected_kind kind, unsigned detail,
@@ -42,13 +42,12 @@ static inline int expected_push(struct expected_ring *ring, enum expected_kind k
     while (ring->capacity - expected_count(ring) < count)
         if (expected_grow(ring) < 0)
             return -1;
-    for (unsigned i = 0; i < count; i++) {
-        struct expected *slot = &ring->list[ring->pushed++ & (ring->capacity - 1)];
-        slot->ref = refs[i];
-        slot->kind = (uint8_t)kind;
-        slot->detail = (uint8_t)detail;
-        slot->replies_to = (uint8_t)(count - i);
-    }
+    uint64_t at = ring->pushed, mask = ring->capacity - 1;
+    ring->pushed += count;
+    ring->list[at & mask] = (struct expected){refs[0], (uint8_t)kind, (uint8_t)detail, (uint8_t)count};
+    for (unsigned i = 1; i < count; i++)
+        ring->list[(at + i) & mask] =
+            (struct expected){refs[i], (uint8_t)kind, (uint8_t)detail, (uint8_t)(count - i)};
     return 0;
 }
 
