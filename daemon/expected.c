@@ -18,6 +18,17 @@ int expected_grow(struct expected_ring *ring)
     return 0;
 }
 
+int expected_push_all(struct expected_ring *ring, enum expected_kind kind, unsigned detail,
+                      const uint64_t refs[], unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (expected_push(ring, kind, detail, refs[i]) < 0)
+            return -1;
+        ring->list[(ring->pushed - 1) & (ring->capacity - 1)].replies_to = (uint8_t)(count - i);
+    }
+    return 0;
+}
+
 void expected_trim(struct expected_ring *ring)
 {
     if (expected_count(ring) > 0 || ring->capacity <= RING_KEPT)

@@ -35,21 +35,20 @@ static inline size_t expected_count(const struct expected_ring *ring)
 /* Twice the room. 0, or -1: no memory. */
 int expected_grow(struct expected_ring *ring) __attribute__((cold));
 
-/* One reply, to all refs. 0, or -1: no memory. */
+/* 0, or -1: no memory. */
 static inline int expected_push(struct expected_ring *ring, enum expected_kind kind, unsigned detail,
-                                const uint64_t refs[], unsigned count)
+                                uint64_t ref)
 {
-    while (ring->capacity - expected_count(ring) < count)
-        if (expected_grow(ring) < 0)
-            return -1;
-    uint64_t at = ring->pushed, mask = ring->capacity - 1;
-    ring->pushed += count;
-    ring->list[at & mask] = (struct expected){refs[0], (uint8_t)kind, (uint8_t)detail, (uint8_t)count};
-    for (unsigned i = 1; i < count; i++)
-        ring->list[(at + i) & mask] =
-            (struct expected){refs[i], (uint8_t)kind, (uint8_t)detail, (uint8_t)(count - i)};
+    if (expected_count(ring) == ring->capacity && expected_grow(ring) < 0)
+        return -1;
+    ring->list[ring->pushed++ & (ring->capacity - 1)] =
+        (struct expected){.ref = ref, .kind = (uint8_t)kind, .detail = (uint8_t)detail, .replies_to = 1};
     return 0;
 }
+
+/* The same of one reply to several; where there is no memory, some of them may be there. */
+int expected_push_all(struct expected_ring *ring, enum expected_kind kind, unsigned detail,
+                      const uint64_t refs[], unsigned count);
 
 /* There must be one. */
 static inline struct expected expected_pop(struct expected_ring *ring)

@@ -1,12 +1,5 @@
 #include "daemon/loop_send.h"
 
-static void append(const struct loop_send *send, uint16_t masters, const char *bytes, size_t len,
-                   enum command_verb verb, const uint64_t refs[], unsigned count)
-{
-    for (unsigned left = masters; left != 0; left &= left - 1)
-        node_send(send->nodes[__builtin_ctz(left)], bytes, len, verb, refs, count);
-}
-
 void loop_send_end(struct loop_send *send)
 {
     unsigned keys = send->batch.keys;
@@ -14,7 +7,8 @@ void loop_send_end(struct loop_send *send)
     if (keys == 0)
         return;
     const char *bytes = resp_batch_end(&send->batch, &len);
-    append(send, send->masters, bytes, len, COMMAND_EXTEND, send->refs, keys);
+    for (unsigned left = send->masters; left != 0; left &= left - 1)
+        node_send_extends(send->nodes[__builtin_ctz(left)], bytes, len, send->refs, keys);
     send->masters = 0;
 }
 
@@ -39,7 +33,8 @@ void loop_send(struct loop_send *send, uint16_t masters, const struct command *c
     if (masters & send->masters)
         loop_send_end(send);
     size_t len = resp_command(bytes, send->format, command);
-    append(send, masters, bytes, len, command->verb, &command->ref, 1);
+    for (unsigned left = masters; left != 0; left &= left - 1)
+        node_send(send->nodes[__builtin_ctz(left)], bytes, len, command->verb, command->ref);
 }
 
 void loop_send_forget(struct loop_send *send, unsigned master)

@@ -48,10 +48,11 @@ struct node *node_new(struct event_base *base, struct evdns_base *dns, const str
 void node_start(struct node *node); /* dials */
 void node_free(struct node *node);
 
-/* Appends a command's bytes and expects its reply, which is a vote for each ref, in their order: for one, or
- * for as many as an EXTEND has keys. Without a connection nothing happens. */
-void node_send(struct node *node, const char *bytes, size_t len, enum command_verb verb, const uint64_t refs[],
-               unsigned count);
+/* Appends a command's bytes and expects its reply. Without a connection nothing happens. */
+void node_send(struct node *node, const char *bytes, size_t len, enum command_verb verb, uint64_t ref);
+/* The same of an EXTEND of so many keys: its reply is a vote for each ref, in their order. */
+void node_send_extends(struct node *node, const char *bytes, size_t len, const uint64_t refs[],
+                       unsigned count);
 /* Writes what is queued. Call it once a turn for each node that got something. */
 void node_flush(struct node *node);
 bool node_wants_flush(const struct node *node);

@@ -36,12 +36,12 @@ bool node_write(struct node *n)
 }
 
 void node_append(struct node *n, const char *bytes, size_t len, enum expected_kind kind, unsigned detail,
-                 const uint64_t refs[], unsigned count)
+                 uint64_t ref)
 {
     if (n->broken)
         return;
     char *room = bytes ? buffer_reserve(&n->out, len) : NULL;
-    if (!room || expected_push(&n->expected, kind, detail, refs, count) < 0) {
+    if (!room || expected_push(&n->expected, kind, detail, ref) < 0) {
         n->broken = true;
         return;
     }
@@ -51,22 +51,39 @@ void node_append(struct node *n, const char *bytes, size_t len, enum expected_ki
 
 void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail)
 {
-    static const uint64_t nobody;
-    node_append(n, bytes, len, kind, detail, &nobody, 1);
+    node_append(n, bytes, len, kind, detail, 0);
     resp_bytes_free(bytes);
 }
 
-void node_send(struct node *n, const char *bytes, size_t len, enum command_verb verb, const uint64_t refs[],
-               unsigned count)
+static void node_sample(struct node *n)
 {
-    if (n->state != NODE_READY)
-        return;
     bool due = n->rtt_us < 0 || n->expected.pushed - n->rtt_sample >= RTT_EVERY;
     if (n->rtt_sent_us < 0 && due) {
         n->rtt_sent_us = 0;
         n->rtt_sample = n->expected.pushed;
     }
-    node_append(n, bytes, len, EXPECTED_VOTE, verb, refs, count);
+}
+
+void node_send(struct node *n, const char *bytes, size_t len, enum command_verb verb, uint64_t ref)
+{
+    if (n->state != NODE_READY)
+        return;
+    node_sample(n);
+    node_append(n, bytes, len, EXPECTED_VOTE, verb, ref);
+}
+
+void node_send_extends(struct node *n, const char *bytes, size_t len, const uint64_t refs[], unsigned count)
+{
+    if (n->state != NODE_READY || n->broken)
+        return;
+    node_sample(n);
+    char *room = buffer_reserve(&n->out, len);
+    if (!room || expected_push_all(&n->expected, EXPECTED_VOTE, COMMAND_EXTEND, refs, count) < 0) {
+        n->broken = true;
+        return;
+    }
+    memcpy(room, bytes, len);
+    buffer_commit(&n->out, len);
 }
 
 /* Memory that this connection holds for what waits to be written or answered; above the limit the handler is
@@ -143,26 +160,23 @@ static void node_reload(struct node *n, unsigned script)
     log_info("node_scripts", "node=%s script=%u why=not_there", n->address->address.shown, script);
 }
 
-/* A handler may end the connection, and with it the reply: the rest hears of that. */
-static void node_tell(struct node *n, struct expected expected, const struct resp_reply *reply,
-                      struct vote *vote)
+/* To the others of several. A handler may end the connection, and with it the reply: the rest hears of that. */
+static void node_vote_rest(struct node *n, unsigned keys, const struct resp_reply *reply, struct vote *vote)
 {
-    enum command_verb verb = (enum command_verb)expected.detail;
-    unsigned keys = expected.replies_to;
-    n->handler->voted(n->handler->arg, n->index, n->connection, verb, expected.ref, vote);
     for (unsigned key = 1; key < keys && n->fd >= 0; key++) {
-        expected = expected_pop(&n->expected);
+        uint64_t ref = expected_pop(&n->expected).ref;
         resp_vote_key(reply, key, keys, vote);
-        n->handler->voted(n->handler->arg, n->index, n->connection, verb, expected.ref, vote);
+        n->handler->voted(n->handler->arg, n->index, n->connection, COMMAND_EXTEND, ref, vote);
     }
 }
 
 static void node_vote(struct node *n, const struct expected *expected, const struct resp_reply *reply)
 {
     enum command_verb verb = (enum command_verb)expected->detail;
+    unsigned keys = expected->replies_to;
     struct vote vote;
-    if (verb == COMMAND_EXTEND)
-        resp_vote_key(reply, 0, expected->replies_to, &vote);
+    if (keys > 1)
+        resp_vote_key(reply, 0, keys, &vote);
     else
         resp_vote(verb, reply, &vote);
     if (vote.kind == VOTE_NOT_RUN)
@@ -176,7 +190,9 @@ static void node_vote(struct node *n, const struct expected *expected, const str
         }
         node_error(n, vote.error, reply);
     }
-    node_tell(n, *expected, reply, &vote);
+    n->handler->voted(n->handler->arg, n->index, n->connection, verb, expected->ref, &vote);
+    if (keys > 1)
+        node_vote_rest(n, keys, reply, &vote);
 }
 
 static void node_rtt(struct node *n)

@@ -92,7 +92,7 @@ bool node_script_loaded(const struct expected *expected, const struct resp_reply
 
 /* Appends bytes and the reply to expect, or neither. bytes NULL: there was no memory for them. */
 void node_append(struct node *n, const char *bytes, size_t len, enum expected_kind kind, unsigned detail,
-                 const uint64_t refs[], unsigned count);
+                 uint64_t ref);
 /* The same of what the transport says on its own; frees bytes. */
 void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail);
 /* false: the connection is gone. */

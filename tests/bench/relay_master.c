@@ -71,7 +71,7 @@ static void node_append(struct node *n, const char *bytes, size_t len, unsigned 
 {
     bool failed = buffer_append(&n->out, bytes, len) < 0;
     for (; replies; replies--)
-        failed |= expected_push(&n->owed, EXPECTED_VOTE, 0, &(uint64_t){replies > 1 ? 0 : number}, 1) < 0;
+        failed |= expected_push(&n->owed, EXPECTED_VOTE, 0, replies > 1 ? 0 : number) < 0;
     if (failed)
         fail("relay: no memory");
 }

@@ -35,7 +35,7 @@ static inline void send_command(enum command_verb verb, uint64_t number, uint64_
 {
     struct command command = {.verb = verb, .number = number, .name = {.len = 3, .text = "job"}, .bucket = 1};
     char bytes[RESP_COMMAND_BYTES];
-    node_send(node, bytes, resp_command(bytes, format, &command), verb, &ref, 1);
+    node_send(node, bytes, resp_command(bytes, format, &command), verb, ref);
 }
 
 static inline void on_connected(void *arg, unsigned index, uint32_t connection)

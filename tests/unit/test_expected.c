@@ -15,7 +15,7 @@ static void is_next(struct expected_ring *ring, uint64_t ref)
 
 static void push(struct expected_ring *ring, uint64_t ref)
 {
-    ck_assert_int_eq(expected_push(ring, EXPECTED_VOTE, (unsigned)(ref % 20), &ref, 1), 0);
+    ck_assert_int_eq(expected_push(ring, EXPECTED_VOTE, (unsigned)(ref % 20), ref), 0);
 }
 
 START_TEST(first_in_first_out_while_it_grows)

@@ -297,7 +297,7 @@ static void send_extends(unsigned keys)
         refs[i] = FIRST_REF + i;
     }
     const char *bytes = resp_batch_end(&batch, &len);
-    node_send(node, bytes, len, COMMAND_EXTEND, refs, keys);
+    node_send_extends(node, bytes, len, refs, keys);
 }
 
 static uint64_t pending(void)
