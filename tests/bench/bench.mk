@@ -41,7 +41,7 @@ INSTR_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/instr*.c)
 
 # instr_clock.o stands before the library's clock.o and so keeps it out.
 $(INSTR): $(INSTR_OBJ) $(BUILD)/libdaemon.a
-	$(CC) $(CFLAGS) $(LTO) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(LTO_LDFLAGS) -o $@ $^ $(LIBS)
 
 -include $(INSTR_OBJ:.o=.d)
 
