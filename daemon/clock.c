@@ -15,8 +15,6 @@ enum { POOL_BYTES = 4096 };
 static uint8_t pool[POOL_BYTES];
 static size_t pool_used = POOL_BYTES;
 
-static int64_t boot_read_us;
-
 static int64_t clock_us(clockid_t id)
 {
     struct timespec now;
@@ -28,17 +26,12 @@ static int64_t clock_us(clockid_t id)
 
 int64_t clock_boot_us(void)
 {
-    return boot_read_us = clock_us(CLOCK_BOOTTIME);
+    return clock_us(CLOCK_BOOTTIME);
 }
 
 int64_t clock_boot_ms(void)
 {
     return clock_boot_us() / 1000;
-}
-
-int64_t clock_boot_recent_ms(void)
-{
-    return boot_read_us / 1000;
 }
 
 int64_t clock_wall_us(void)

@@ -188,7 +188,7 @@ void input_read(struct conn *c)
         input_end(c);
         return;
     }
-    c->heard_ms = clock_boot_recent_ms();
+    c->heard_ms = clock_boot_ms();
     if (c->quits ||
         c->doom) /* read all the same: unread bytes would make our close a reset, which takes +BYE away */
         return;

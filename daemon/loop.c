@@ -11,6 +11,7 @@
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/listen.h"
 #include "daemon/log.h"
+#include "daemon/loop_clock.h"
 #include "daemon/loop_log.h"
 #include "daemon/loop_send.h"
 #include "daemon/loop_show.h"
@@ -20,9 +21,7 @@
 enum {
     STEPS_A_TURN = 1024, /* of queued work, then I/O gets its turn */
     FLUSHES_A_TURN = 4,
-    TIMER_MAX_MS = 1000, /* the timer does not count while the host sleeps: late by no more than this */
-    WALL_FRESH_US = 1000,
-    VOTES_A_CLOCK = 8,    /* in a row: they take some ten us, and what is told is in ms */
+    TIMER_MAX_MS = 1000,  /* the timer does not count while the host sleeps: late by no more than this */
     LAST_WORDS_MS = 1000, /* for clients to read !LOST reason=drain */
 };
 
@@ -39,11 +38,9 @@ struct loop {
     struct conn_handler conn_handler;
     struct loop_view view;
     struct loop_send send;
+    struct loop_clock clock;
     struct event *timer;
     int64_t now_ms;        /* CLOCK_BOOTTIME as read last: in this turn */
-    int64_t wall_read_us;  /* on CLOCK_BOOTTIME ... */
-    int64_t wall_ahead_us; /* ... and how much more the wall clock showed then */
-    unsigned votes_left;   /* until the clock is read again */
     int64_t armed_ms;      /* when the timer fires; INT64_MAX: it does not */
     int64_t drained_by_ms; /* the latest end of a drain */
     struct loop_log log;
@@ -67,27 +64,11 @@ static void carry_close(struct loop *loop, const struct action *action)
     node_close(loop->nodes[action->master], words[action->why]);
 }
 
-/* Of what is left for a holder: since the step's clock was read. */
-static int64_t shortened_ms(const struct loop *loop, int64_t valid_ms)
-{
-    bool just_read = loop->votes_left == VOTES_A_CLOCK - 1;
-    if (valid_ms <= 0 || just_read)
-        return valid_ms;
-    int64_t late_ms = clock_boot_ms() - loop->event.now_ms;
-    return late_ms < valid_ms ? valid_ms - late_ms : 0;
-}
-
 static void carry_reply(struct loop *loop, struct action *action)
 {
-    action->u.reply.valid_ms = shortened_ms(loop, action->u.reply.valid_ms);
-    conns_reply(loop->conns, action->session, action->request, &action->u.reply);
-}
-
-static void carry_notice(struct loop *loop, struct action *action)
-{
-    action->u.notice.valid_ms = shortened_ms(loop, action->u.notice.valid_ms);
-    loop_log_lost(&loop->log, &action->u.notice);
-    conns_notice(loop->conns, action->session, &action->u.notice);
+    struct reply *reply = &action->u.reply;
+    reply->valid_ms = loop_clock_left_ms(&loop->clock, &loop->event, reply->valid_ms);
+    conns_reply(loop->conns, action->session, action->request, reply);
 }
 
 static void carry_out(struct loop *loop, struct action *action)
@@ -96,29 +77,12 @@ static void carry_out(struct loop *loop, struct action *action)
     case ACTION_SEND: loop_send(&loop->send, action->masters, &action->u.command); break;
     case ACTION_CLOSE_MASTER: carry_close(loop, action); break;
     case ACTION_REPLY: carry_reply(loop, action); break;
-    case ACTION_NOTICE: carry_notice(loop, action); break;
+    case ACTION_NOTICE:
+        loop_log_lost(&loop->log, &action->u.notice);
+        conns_notice(loop->conns, action->session, &action->u.notice);
+        break;
     case ACTION_SESSION_ENDED: conns_ended(loop->conns, action->session); break;
     }
-}
-
-/* CLOCK_BOOTTIME is read for each step, since validity hangs on it; but once for a few votes that come in a row
- * while we do not sleep, and again for what a holder is told of it. The wall clock, of which only fences are made, is taken to go along with it for a
- * millisecond: also if we were stopped between the two readings, what is taken for the wall clock's time is not
- * off by more. */
-static void read_clocks(struct loop *loop, enum event_kind kind)
-{
-    if (kind == EVENT_MASTER_VOTE && loop->votes_left > 0) {
-        loop->votes_left--;
-        return;
-    }
-    loop->votes_left = VOTES_A_CLOCK - 1;
-    int64_t boot_us = clock_boot_us();
-    if (boot_us - loop->wall_read_us >= WALL_FRESH_US) {
-        loop->wall_read_us = boot_us;
-        loop->wall_ahead_us = clock_wall_us() - boot_us;
-    }
-    loop->event.wall_us = boot_us + loop->wall_ahead_us;
-    loop->event.now_ms = loop->now_ms = boot_us / 1000;
 }
 
 /* Neither node_send() nor conns_reply() calls back, so steps never nest. */
@@ -129,7 +93,8 @@ static void step(struct loop *loop, enum event_kind kind)
     if (actions->random_used)
         clock_random(event->random);
     event->kind = kind;
-    read_clocks(loop, kind);
+    loop_clock_stamp(&loop->clock, event);
+    loop->now_ms = event->now_ms;
     coordinator_step(loop->coordinator, event, actions);
     loop->active |= actions->count > 0;
     for (unsigned i = 0; i < actions->count; i++)
@@ -333,7 +298,7 @@ static void end_turn(struct loop *loop)
  * counts from when it was asked. */
 static int wait_for_events(struct loop *loop)
 {
-    loop->votes_left = 0;
+    loop_clock_sleep(&loop->clock);
     int failed = event_base_loop(loop->base, EVLOOP_ONCE);
     loop->now_ms = clock_boot_ms();
     if (failed >= 0 && coordinator_deadline(loop->coordinator) <= loop->now_ms)

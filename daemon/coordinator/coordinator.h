@@ -65,7 +65,9 @@ enum event_kind {
 
 struct core_event {
     enum event_kind kind;
-    int64_t now_ms;     /* CLOCK_BOOTTIME, read for this event */
+    int64_t
+        now_ms; /* CLOCK_BOOTTIME, read for this event; a vote on SET, ZADD or RELEASE may share the one before,
+                         * of the same master, if both were read from its socket together */
     int64_t wall_us;    /* CLOCK_REALTIME: only for fence proposals */
     uint8_t random[32]; /* fresh whenever the last step set random_used */
 

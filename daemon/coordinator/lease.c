@@ -291,11 +291,13 @@ void lease_renew_soon(struct coordinator *c, struct lease *lease)
 }
 
 /* More at once would only wait at the masters, until all are late together. Twice as many while some come near
- * !EXPIRING. */
+ * !EXPIRING, and nobody waits beyond his deadline. */
 static bool renewal_must_wait(const struct coordinator *c, const struct lease *lease)
 {
     int64_t pause_ms = c->config.retry_max_ms + lease->ttl_ms / SOON;
     bool hurries = c->now_ms + pause_ms >= warn_ms(lease);
+    if (c->now_ms + pause_ms >= lease->until_ms)
+        return false;
     return c->renewing >= (hurries ? 2 : 1) * c->config.max_renewals;
 }
 

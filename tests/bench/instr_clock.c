@@ -33,11 +33,6 @@ int64_t clock_boot_ms(void)
     return clock_boot_us() / 1000;
 }
 
-int64_t clock_boot_recent_ms(void)
-{
-    return now_us / 1000;
-}
-
 int64_t clock_wall_us(void)
 {
     return clock_boot_us() + INT64_C(1700000000000000);

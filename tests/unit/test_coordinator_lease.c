@@ -97,6 +97,20 @@ START_TEST(a_renewal_that_hurries_waits_less)
 }
 END_TEST
 
+START_TEST(a_last_chance_does_not_wait)
+{
+    config.max_renewals = 1;
+    start(3);
+    grant(1, "LOCK a ttl=10s");
+    grant(1, "LOCK b ttl=10s");
+    grant(1, "LOCK c ttl=10s");
+    at_without_work(10897 - 533); /* after the longest pause it would be lost */
+    work();
+    EXPECT("s1 !EXPIRING c token=T3 *", "m0-2 EXTEND c T3 10000", "s1 !EXPIRING a token=T1 *",
+           "m0-2 EXTEND a T1 10000", "s1 !EXPIRING b token=T2 *", "m0-2 EXTEND b T2 10000");
+}
+END_TEST
+
 START_TEST(renewal_comes_back)
 {
     start(3);
@@ -394,6 +408,7 @@ int main(void)
                                   renewal_fails_until_it_is_lost,
                                   renewals_wait_for_each_other,
                                   a_renewal_that_hurries_waits_less,
+                                  a_last_chance_does_not_wait,
                                   renewal_comes_back,
                                   gone_before_its_deadline,
                                   max_ends_it,

@@ -1,0 +1,137 @@
+/* Which events share a reading of the clock, by a clock that the test sets. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "daemon/clock.h"
+#include "daemon/loop_clock.h"
+
+static int64_t boot_us;
+static unsigned wall_reads;
+
+int64_t clock_boot_us(void)
+{
+    return boot_us;
+}
+
+int64_t clock_boot_ms(void)
+{
+    return boot_us / 1000;
+}
+
+int64_t clock_wall_us(void)
+{
+    wall_reads++;
+    return boot_us + 7000000;
+}
+
+static struct loop_clock shell;
+static struct core_event event;
+
+static void fresh(void)
+{
+    shell = (struct loop_clock){0};
+    event = (struct core_event){0};
+    boot_us = 5000000;
+    wall_reads = 0;
+}
+
+/* A millisecond later; true: it was not noticed. */
+static bool shares(enum event_kind kind, unsigned master, enum command_verb verb)
+{
+    boot_us += 1000;
+    event.kind = kind;
+    event.master = master;
+    event.verb = verb;
+    loop_clock_stamp(&shell, &event);
+    return event.now_ms != boot_us / 1000;
+}
+
+static bool vote_shares(unsigned master, enum command_verb verb)
+{
+    return shares(EVENT_MASTER_VOTE, master, verb);
+}
+
+START_TEST(votes_of_one_master_share_up_to_eight)
+{
+    fresh();
+    for (unsigned round = 0; round < 3; round++) {
+        ck_assert(!vote_shares(2, COMMAND_SET));
+        for (unsigned i = 1; i < 8; i++)
+            ck_assert(vote_shares(2, i % 2 ? COMMAND_ZADD : COMMAND_RELEASE));
+    }
+    ck_assert(!vote_shares(2, COMMAND_SET));
+    ck_assert(!vote_shares(3, COMMAND_SET));
+    ck_assert(vote_shares(3, COMMAND_SET));
+    ck_assert(!vote_shares(2, COMMAND_SET));
+}
+END_TEST
+
+START_TEST(nothing_else_shares)
+{
+    for (enum command_verb verb = 0; verb <= COMMAND_MOVE; verb++) {
+        bool lasting = verb == COMMAND_SET || verb == COMMAND_ZADD || verb == COMMAND_RELEASE;
+        fresh();
+        ck_assert(!vote_shares(0, COMMAND_SET));
+        ck_assert_msg(vote_shares(0, verb) == lasting, "verb %d", (int)verb);
+    }
+    for (enum event_kind kind = 0; kind <= EVENT_DRAIN; kind++) {
+        fresh();
+        ck_assert(!vote_shares(0, COMMAND_SET));
+        if (kind != EVENT_MASTER_VOTE)
+            ck_assert_msg(!shares(kind, 0, COMMAND_SET), "event %d", (int)kind);
+    }
+    fresh();
+    ck_assert(!shares(EVENT_REQUEST, 0, COMMAND_SET));
+    ck_assert(!vote_shares(0, COMMAND_SET)); /* the request's reading may be from before the vote's recv() */
+    loop_clock_sleep(&shell);
+    ck_assert(!vote_shares(0, COMMAND_SET));
+}
+END_TEST
+
+START_TEST(what_is_left_is_told_as_of_now)
+{
+    fresh();
+    ck_assert(!vote_shares(0, COMMAND_SET));
+    ck_assert_int_eq(loop_clock_left_ms(&shell, &event, 9000), 9000);
+    ck_assert(vote_shares(0, COMMAND_ZADD));
+    ck_assert_int_eq(loop_clock_left_ms(&shell, &event, 9000), 8999);
+    boot_us += 5000000;
+    ck_assert_int_eq(loop_clock_left_ms(&shell, &event, 9000), 3999);
+    boot_us += 5000000;
+    ck_assert_int_eq(loop_clock_left_ms(&shell, &event, 9000), 0);
+    ck_assert_int_eq(loop_clock_left_ms(&shell, &event, 0), 0);
+    ck_assert(!shares(EVENT_REQUEST, 0, COMMAND_SET));
+    ck_assert_int_eq(loop_clock_left_ms(&shell, &event, 9000), 9000);
+}
+END_TEST
+
+START_TEST(wall_clock_goes_along_for_a_millisecond)
+{
+    fresh();
+    shares(EVENT_TIMER, 0, COMMAND_SET);
+    ck_assert_int_eq(event.wall_us, boot_us + 7000000);
+    ck_assert_uint_eq(wall_reads, 1);
+    boot_us += 999;
+    loop_clock_stamp(&shell, &event);
+    ck_assert_uint_eq(wall_reads, 1);
+    boot_us += 1;
+    loop_clock_stamp(&shell, &event);
+    ck_assert_uint_eq(wall_reads, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("loop_clock");
+    TCase *tests = tcase_create("sharing");
+    tcase_add_test(tests, votes_of_one_master_share_up_to_eight);
+    tcase_add_test(tests, nothing_else_shares);
+    tcase_add_test(tests, what_is_left_is_told_as_of_now);
+    tcase_add_test(tests, wall_clock_goes_along_for_a_millisecond);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
