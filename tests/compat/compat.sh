@@ -3,7 +3,8 @@
 # makes it), builds them there with -Werror and runs all tests, once with each server that it has: redis-server,
 # valkey-server. The copy is removed at the end.
 #
-# Needs root, for chroot(8), and the packages of .ci/deps in DIR. DIR/proc is mounted meanwhile if it is not.
+# Needs root, for chroot(8), and the packages of .ci/deps in DIR. DIR/proc and DIR/dev/pts are mounted meanwhile
+# if they are not.
 # Loopback is this machine's.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -19,12 +20,16 @@ root=${1-} root=${root%/}
 { : >"$root/dev/null" && : <"$root/dev/urandom"; } 2>/dev/null ||
     die "$root/dev/null or urandom cannot be used: mount --bind /dev/null $root/dev/null, and so on"
 
-copy=$(mktemp -d "$root/tmp/redlockd-compat.XXXXXX") mounted=no
-trap 'rm -rf "$copy"; [ "$mounted" = no ] || umount "$root/proc"' EXIT
+copy=$(mktemp -d "$root/tmp/redlockd-compat.XXXXXX") mounted=()
+trap 'rm -rf "$copy"; [ ${#mounted[@]} -eq 0 ] || umount "${mounted[@]}"' EXIT
 trap 'exit 130' INT TERM
 if [ ! -e "$root/proc/self" ]; then
     mount -t proc proc "$root/proc"
-    mounted=yes
+    mounted+=("$root/proc")
+fi
+if [ ! -e "$root/dev/pts/ptmx" ]; then # for the tests of terminals
+    mount -t devpts -o ptmxmode=666 devpts "$root/dev/pts"
+    mounted+=("$root/dev/pts")
 fi
 
 here=${copy#"$root"} # as seen from inside
