@@ -35,13 +35,12 @@ bool node_write(struct node *n)
     return true;
 }
 
-void node_append(struct node *n, const char *bytes, size_t len, enum expected_kind kind, unsigned detail,
-                 uint64_t ref)
+/* Of a command whose reply, or replies, were just expected. Without memory for either the connection is of no
+ * use: the next flush closes it. bytes NULL: there was none for them. */
+static void node_append(struct node *n, const char *bytes, size_t len, int expected)
 {
-    if (n->broken)
-        return;
-    char *room = bytes ? buffer_reserve(&n->out, len) : NULL;
-    if (!room || expected_push(&n->expected, kind, detail, ref) < 0) {
+    char *room = bytes && expected == 0 ? buffer_reserve(&n->out, len) : NULL;
+    if (!room) {
         n->broken = true;
         return;
     }
@@ -51,7 +50,8 @@ void node_append(struct node *n, const char *bytes, size_t len, enum expected_ki
 
 void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail)
 {
-    node_append(n, bytes, len, kind, detail, 0);
+    if (!n->broken)
+        node_append(n, bytes, len, expected_push(&n->expected, kind, detail, 0));
     resp_bytes_free(bytes);
 }
 
@@ -66,10 +66,10 @@ static void node_sample(struct node *n)
 
 void node_send(struct node *n, const char *bytes, size_t len, enum command_verb verb, uint64_t ref)
 {
-    if (n->state != NODE_READY)
+    if (n->state != NODE_READY || n->broken)
         return;
     node_sample(n);
-    node_append(n, bytes, len, EXPECTED_VOTE, verb, ref);
+    node_append(n, bytes, len, expected_push(&n->expected, EXPECTED_VOTE, verb, ref));
 }
 
 void node_send_extends(struct node *n, const char *bytes, size_t len, const uint64_t refs[], unsigned count)
@@ -77,13 +77,7 @@ void node_send_extends(struct node *n, const char *bytes, size_t len, const uint
     if (n->state != NODE_READY || n->broken)
         return;
     node_sample(n);
-    char *room = buffer_reserve(&n->out, len);
-    if (!room || expected_push_all(&n->expected, EXPECTED_VOTE, COMMAND_EXTEND, refs, count) < 0) {
-        n->broken = true;
-        return;
-    }
-    memcpy(room, bytes, len);
-    buffer_commit(&n->out, len);
+    node_append(n, bytes, len, expected_push_all(&n->expected, EXPECTED_VOTE, COMMAND_EXTEND, refs, count));
 }
 
 /* Memory that this connection holds for what waits to be written or answered; above the limit the handler is

@@ -90,10 +90,8 @@ bool node_script_loaded(const struct expected *expected, const struct resp_reply
 
 /* ---- node_io.c ---- */
 
-/* Appends bytes and the reply to expect, or neither. bytes NULL: there was no memory for them. */
-void node_append(struct node *n, const char *bytes, size_t len, enum expected_kind kind, unsigned detail,
-                 uint64_t ref);
-/* The same of what the transport says on its own; frees bytes. */
+/* Appends what the transport says on its own, and the reply to expect; frees bytes. NULL: there was no memory for
+ * them, and the next flush closes the connection. */
 void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail);
 /* false: the connection is gone. */
 bool node_write(struct node *n);

@@ -105,16 +105,6 @@ static inline void turn(void)
     event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
-#define UNTIL(condition)                                                             \
-    do {                                                                             \
-        long long until_ms = test_now_ms() + SERVER_WAIT_MS;                         \
-        while (!(condition)) {                                                       \
-            ck_assert_msg(test_now_ms() < until_ms, "not within 10 s: " #condition); \
-            turn();                                                                  \
-            poll(NULL, 0, 1);                                                        \
-        }                                                                            \
-    } while (0)
-
 static inline unsigned log_count(const char *word)
 {
     static char text[65536];

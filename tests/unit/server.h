@@ -34,6 +34,17 @@ static inline long long test_now_ms(void)
     return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
+/* turn(), which every test has in its own way, until it is so. */
+#define UNTIL(condition)                                                             \
+    do {                                                                             \
+        long long until_ms = test_now_ms() + SERVER_WAIT_MS;                         \
+        while (!(condition)) {                                                       \
+            ck_assert_msg(test_now_ms() < until_ms, "not within 10 s: " #condition); \
+            turn();                                                                  \
+            poll(NULL, 0, 1);                                                        \
+        }                                                                            \
+    } while (0)
+
 static inline int server_free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -59,16 +59,6 @@ static void turn(void)
     event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
-#define UNTIL(condition)                                                             \
-    do {                                                                             \
-        long long until_ms = test_now_ms() + SERVER_WAIT_MS;                         \
-        while (!(condition)) {                                                       \
-            ck_assert_msg(test_now_ms() < until_ms, "not within 10 s: " #condition); \
-            turn();                                                                  \
-            poll(NULL, 0, 1);                                                        \
-        }                                                                            \
-    } while (0)
-
 static size_t hear(struct master *m)
 {
     ssize_t n = recv(m->fd, m->got + m->got_len, sizeof m->got - m->got_len, MSG_DONTWAIT);
