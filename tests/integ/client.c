@@ -20,7 +20,11 @@ static void client_connect(struct client *client, int family, const struct socka
     ck_assert_int_ge(client->fd, 0);
     struct timeval bound = {.tv_sec = WAIT_MS / 1000};
     setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
-    ck_assert_msg(connect(client->fd, address, len) == 0, "connect: %s", strerror(errno));
+    int refused = connect(client->fd, address, len);
+    while (refused &&
+           errno == EINTR) /* a call with a time limit is not restarted when the machine stood still */
+        refused = connect(client->fd, address, len);
+    ck_assert_msg(!refused || errno == EISCONN, "connect: %s", strerror(errno));
 }
 
 void client_open(struct client *client, const struct daemon *daemon)
@@ -42,6 +46,8 @@ void client_write(struct client *client, const void *bytes, size_t len)
     const char *at = bytes;
     while (len > 0) {
         ssize_t written = send(client->fd, at, len, MSG_NOSIGNAL);
+        if (written < 0 && errno == EINTR)
+            continue;
         ck_assert_msg(written > 0, "send: %s", strerror(errno));
         at += written;
         len -= (size_t)written;
@@ -78,10 +84,19 @@ void client_reset(struct client *client)
     client_close(client);
 }
 
-bool client_silent(struct client *client)
+static bool readable(const struct client *client, int within_ms)
 {
     struct pollfd waiting = {.fd = client->fd, .events = POLLIN};
-    return client->used == client->len && poll(&waiting, 1, 0) == 0;
+    int ready;
+    do
+        ready = poll(&waiting, 1, within_ms);
+    while (ready < 0 && errno == EINTR);
+    return ready != 0;
+}
+
+bool client_silent(struct client *client)
+{
+    return client->used == client->len && !readable(client, 0);
 }
 
 /* Reads more; 0: the connection is closed. */
@@ -92,10 +107,12 @@ static ssize_t client_fill(struct client *client, const char *file, int line)
     client->used = 0;
     if (client->len == sizeof client->buffer)
         fail_at(file, line, "a line without end: %.100s", client->buffer);
-    struct pollfd waiting = {.fd = client->fd, .events = POLLIN};
-    if (poll(&waiting, 1, WAIT_MS) == 0)
-        fail_at(file, line, "no line came within %d ms", WAIT_MS);
-    ssize_t got = recv(client->fd, client->buffer + client->len, sizeof client->buffer - client->len, 0);
+    ssize_t got;
+    do {
+        if (!readable(client, WAIT_MS))
+            fail_at(file, line, "no line came within %d ms", WAIT_MS);
+        got = recv(client->fd, client->buffer + client->len, sizeof client->buffer - client->len, 0);
+    } while (got < 0 && errno == EINTR);
     if (got < 0 && errno != ECONNRESET)
         fail_at(file, line, "recv: %s", strerror(errno));
     client->len += got > 0 ? (size_t)got : 0;

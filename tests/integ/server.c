@@ -1,6 +1,7 @@
 /* Masters: real redis-servers, and what to do to them. */
 #include "tests/integ/harness.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <signal.h>
@@ -84,7 +85,10 @@ const char *redis_typed(const struct server *server, const char *line)
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
     ck_assert_int_eq(dprintf(fd, "%s\r\n", line), (int)strlen(line) + 2);
-    ssize_t len = recv(fd, answer, sizeof answer - 1, 0);
+    ssize_t len;
+    do
+        len = recv(fd, answer, sizeof answer - 1, 0);
+    while (len < 0 && errno == EINTR);
     close(fd);
     ck_assert_int_gt(len, 0);
     answer[len] = '\0';
