@@ -88,13 +88,18 @@ demo: deps ## a short session with nc: lock, refusal, waiting, a stopped master
 	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/demo.sh $(BUILD)/redlockd
 
+TEST_ENV := REDLOCKD=$(abspath $(BUILD))/redlockd REDLOCK=$(abspath $(BUILD))/redlock
+
 # NODEPS=1: without a look at what is installed.
 check: $(if $(NODEPS),,deps) ## every test
 	@$(MAKE) --no-print-directory $(PARALLEL) all objects
-	@REDLOCKD=$(abspath $(BUILD))/redlockd REDLOCK=$(abspath $(BUILD))/redlock tests/run.sh $(INTEG) $(CHECKS) $(UNIT)
+	@$(TEST_ENV) tests/run.sh $(INTEG) $(CHECKS) $(UNIT)
 
 asan: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
 	@TEST_JOBS=$(or $(TEST_JOBS),4) $(MAKE) --no-print-directory check BUILD=build/asan ASAN=1
+
+stalls: all objects ## every test while everything stands still now and then, for STALL_MS (1000) at most; as root
+	@$(TEST_ENV) tests/stalls.sh $(INTEG) $(CHECKS) $(UNIT)
 
 lint: ## cppcheck, clang-tidy and shellcheck, where they are installed; silent when all is well
 	@tests/lint.sh $(VERSION) $(C_FILES) $(SCRIPTS)
@@ -133,5 +138,5 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile client/*/*.mk tests/*/*.mk | expand -t 14
 
-.PHONY: all objects deps run demo check asan lint format layers purity install uninstall clean help
+.PHONY: all objects deps run demo check asan stalls lint format layers purity install uninstall clean help
 .SECONDARY:

@@ -1,0 +1,42 @@
+#!/bin/bash
+# tests/stalls.sh PROGRAM...: tests/run.sh on a machine that stands still now and then, as a virtual one does whose host
+# is busy: no test may fail by that. As root, where version 2 of cgroups is mounted. STALL_MS: the longest stall.
+set -uo pipefail
+
+stall_ms=${STALL_MS:-1000}
+mounted=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)
+group=$mounted/redlockd-stalls.$$
+if [ -z "$mounted" ] || ! mkdir "$group"; then
+    echo "$0: cannot make a control group (root and a mounted cgroup2 are needed), so nothing was tested" >&2
+    exit 1
+fi
+
+freeze() { # 0 or 1
+    echo "$1" >"$group/cgroup.freeze"
+}
+drop() {
+    freeze 0
+    for _ in {1..100}; do
+        rmdir "$group" 2>/dev/null && return
+        sleep 0.1
+    done
+    echo "$0: still running: $(xargs <"$group/cgroup.procs")" >&2
+}
+trap drop EXIT
+
+between() { # two numbers of ms: a number of seconds by chance
+    local ms=$(($1 + RANDOM % ($2 - $1)))
+    printf '%d.%03d' $((ms / 1000)) $((ms % 1000))
+}
+
+export TEST_JOBS=${TEST_JOBS:-4}
+# shellcheck disable=SC2016
+bash -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' in_group "$group" "$(dirname "$0")/run.sh" "$@" &
+tests=$!
+while kill -0 $tests 2>/dev/null; do
+    sleep "$(between 200 3000)"
+    freeze 1
+    sleep "$(between 100 "$stall_ms")"
+    freeze 0
+done
+wait $tests
