@@ -202,7 +202,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     struct token token = lease->token;
     struct release_order order = {.name = resource->name,
                                   .token = &token,
-                                  .ttl_ms = lease->longest_ms,
+                                  .ttl_ms = c->config.max_ttl_ms, /* extended by any daemon */
                                   .may = lease->may,
                                   .resource = resource,
                                   .session = session,

@@ -141,6 +141,25 @@ static enum cover holder_covered(const struct world *w, const struct sim_daemon 
     return m->unseen ? EXCUSED : COVERED;
 }
 
+/* How many masters can grant the name to another before that, though all told what they forgot; unseen: and those
+ * that nobody can know of. */
+static unsigned masters_open(const struct world *w, uint32_t tok, int64_t until_us, unsigned *unseen)
+{
+    const struct sim_daemon *d = &w->daemon[w->oracle.tok[tok].daemon];
+    unsigned count[] = {[COVERED] = 0, [EXCUSED] = 0, [OPEN] = 0};
+    for (unsigned m = 0; m < d->masters; m++)
+        count[holder_covered(w, d, &w->master[m], tok, until_us)]++;
+    *unseen = count[EXCUSED];
+    return count[OPEN];
+}
+
+bool oracle_is_excused(const struct world *w, uint32_t tok, int64_t until_us)
+{
+    unsigned unseen, quorum = w->daemon[w->oracle.tok[tok].daemon].quorum;
+    unsigned open = masters_open(w, tok, until_us, &unseen);
+    return open < quorum && open + unseen >= quorum;
+}
+
 void oracle_covers(struct world *w, unsigned name)
 {
     struct oracle *o = &w->oracle;
@@ -149,15 +168,13 @@ void oracle_covers(struct world *w, unsigned name)
         uint32_t tok = o->holder[name][i];
         struct tok *t = &o->tok[tok];
         const struct sim_daemon *d = &w->daemon[t->daemon];
-        unsigned count[] = {[COVERED] = 0, [EXCUSED] = 0, [OPEN] = 0};
-        for (unsigned m = 0; m < d->masters; m++)
-            count[holder_covered(w, d, &w->master[m], tok, t->until_us)]++;
-        t->excused = t->excused || count[OPEN] + count[EXCUSED] >= d->quorum;
-        if (count[OPEN] >= d->quorum)
+        unsigned unseen, open = masters_open(w, tok, t->until_us, &unseen);
+        t->excused = t->excused || open + unseen >= d->quorum;
+        if (open >= d->quorum)
             violation(w, 2,
                       "T%u of n%u (c%u) was told that it holds until %.6f, but before that %u of %u masters "
                       "could grant the name to another",
-                      tok, name, t->believer, (double)t->until_us / 1e6, count[OPEN], d->masters);
+                      tok, name, t->believer, (double)t->until_us / 1e6, open, d->masters);
     }
 }
 

@@ -21,7 +21,7 @@
  * lock that it may have forgotten is over, and nothing else:
  *   9  its vote, for a daemon that has heard no answer yet from which it could know (struct sim_node's blind)
  *   1, 2  two holders, or one that is not covered, where the lock would be safe if this master remembered
- *   3  a fence that was told by such a vote
+ *   3  a fence that was told by such a vote, or of a lock that was lost so before it was told
  * Where a clock is set back, keys there live longer by as much: what is left of a release there, and how long
  * the heals of the last seconds last, is not judged. */
 #ifndef SIM_ORACLE_H
@@ -183,6 +183,8 @@ bool oracle_may_vote(const struct world *w, const struct sim_daemon *d, const st
 bool oracle_is_blind(const struct world *w, const struct sim_daemon *d, const struct msg *msg);
 void oracle_noticed_loss(struct world *w, const struct sim_master *m, uint32_t loss);
 void oracle_covers(struct world *w, unsigned name); /* invariant 2 of the holders of a name */
+/* Held until then, the token would be safe if the masters remembered that forgot it unseen, and is not as it is. */
+bool oracle_is_excused(const struct world *w, uint32_t tok, int64_t until_us);
 void oracle_mark(struct world *w, struct sim_master *m, const struct msg *msg);
 void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg);
 void oracle_asked(struct world *w, struct sim_daemon *d, uint32_t request);

@@ -87,12 +87,14 @@ static unsigned count(uint16_t set)
     return (unsigned)__builtin_popcount(set);
 }
 
-static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, uint64_t fence)
+static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, const struct reply *reply)
 {
     struct oracle *o = &w->oracle;
     const struct tok *t = &o->tok[tok];
-    if (fence <= o->fence[t->name] && t->blind != 0)
-        return; /* a master forgot the higher one, and nobody could know */
+    uint64_t fence = reply->fence;
+    if (fence <= o->fence[t->name] &&
+        (t->blind != 0 || oracle_is_excused(w, tok, clock_when(&d->clock, reply->until_ms * 1000))))
+        return; /* a master forgot the higher one, or this token before it was told: nobody could know */
     if (fence <= o->fence[t->name])
         violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", t->name, tok,
                   (unsigned long long)fence, o->fence_tok[t->name], (unsigned long long)o->fence[t->name]);
@@ -146,7 +148,7 @@ static void granted(struct world *w, struct sim_daemon *d, uint32_t request, con
     if (count(t->valid) < d->quorum)
         violation(w, 9, "T%u of n%u is granted by %u masters that may vote (%#x of %#x that said yes)", tok,
                   t->name, count(t->valid), t->valid, t->yes);
-    check_fence(w, d, tok, reply->fence);
+    check_fence(w, d, tok, reply);
 }
 
 void oracle_replied(struct world *w, struct sim_daemon *d, const struct action *action)
