@@ -148,6 +148,25 @@ const char *client_expect_at(struct client *client, const char *pattern, const c
     return got;
 }
 
+const char *client_ask_again_at(struct client *client, const char *pattern, const char *file, int line,
+                                const char *format, ...)
+{
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *got;
+    int64_t end_ms = now_ms() + WAIT_MS;
+    do {
+        client_send(client, "%s", text);
+        got = client_line_at(client, file, line);
+    } while (got && strncmp(got, "-NOQUORUM ", 10) == 0 && now_ms() < end_ms);
+    if (!got || fnmatch(pattern, got, 0) != 0)
+        fail_at(file, line, "'%s' instead of '%s'", got ? got : "closed", pattern);
+    return got;
+}
+
 const char *client_await_at(struct client *client, const char *pattern, const char *file, int line)
 {
     const char *got;
@@ -253,6 +272,11 @@ const char *node_state(struct client *client, const struct server *server)
     return kv(node_row(client, server), "state");
 }
 
+bool masters_up(struct client *client, const struct cluster *cluster)
+{
+    return rows_with(show(client, "NODES"), " state=up ") == cluster->count;
+}
+
 struct grant grant_of(const char *line)
 {
     struct grant grant = {
@@ -265,4 +289,40 @@ struct grant grant_of(const char *line)
     ck_assert_msg(left_ms <= grant.valid_ms && left_ms > grant.valid_ms - WAIT_MS,
                   "valid= and until= differ: %s", line);
     return grant;
+}
+
+/* ---- short TTLs ---- */
+
+static const char *const rungs[] = {"600ms", "3s", "30s"};
+enum { RUNGS = sizeof rungs / sizeof rungs[0] };
+
+void ladder_lock(struct client *client)
+{
+    ask(client, "+HELLO *", "HELLO 1 events=renewed");
+    for (int i = 0; i < RUNGS; i++) {
+        client_send(client, "LOCK rung%d ttl=%s wait=10s", i, rungs[i]);
+        await(client, "+LOCKED rung*");
+    }
+}
+
+/* The second one of a lock began when the first was told, so after the call. */
+void ladder_renewed(struct client *client)
+{
+    int64_t until_ms[RUNGS] = {0};
+    client_send(client, "PING");
+    await(client, "+PONG");
+    for (;;) {
+        const char *event = await(client, "!RENEWED rung[0-2] *");
+        int64_t *last_ms = &until_ms[event[strlen("!RENEWED rung")] - '0'];
+        ck_assert_int_gt(number(event, "until"), *last_ms);
+        if (*last_ms > 0)
+            return;
+        *last_ms = number(event, "until");
+    }
+}
+
+void play(bool (*scene)(int ttl_ms), int ttl_ms)
+{
+    for (int tries = 5; !scene(ttl_ms); ttl_ms *= 2)
+        ck_assert_msg(--tries > 0, "the locks did not last for %d ms either", ttl_ms);
 }

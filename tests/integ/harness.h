@@ -74,7 +74,7 @@ void server_kill(struct server *server);
 void server_start(struct server *server); /* again: where it was, from its dump if there is one */
 /* The same, with so long a pause at each key of its dump, answering after each KiB of it; not waited for. */
 void server_start_loading(struct server *server, unsigned key_us);
-void server_stop(struct server *server);  /* SIGSTOP, and sure that it stands */
+void server_stop(struct server *server); /* SIGSTOP, and sure that it stands */
 void server_cont(struct server *server);
 
 /* The answer to a command, as text: "OK", "(nil)", "42", "READONLY ...", array elements with a space
@@ -103,6 +103,9 @@ struct daemon {
 /* Listens on a Unix socket and on 127.0.0.1, works on the cluster's masters. settings are lines of YAML
  * that take the place of the harness' own: restart_guard: off, node_timeout: 250ms, min_ttl: 500ms. */
 void daemon_start(struct daemon *daemon, const struct cluster *cluster, const char *settings);
+/* For a test in which no master hangs and no lock has to run out: a machine that stands still for seconds makes no
+ * master slow then, and ends no lock. */
+#define PATIENT "node_timeout: 5s\nmin_ttl: 10s\ndefault_ttl: 30s\n"
 /* Only writes its file; only starts it, with these arguments; waits until it listens. */
 void daemon_configure(struct daemon *daemon, const struct cluster *cluster, const char *settings);
 void daemon_run(struct daemon *daemon, const char *const arguments[]);
@@ -161,6 +164,10 @@ char *client_rows_at(struct client *client, const char *file, int line);
 /* Sends and expects: ask(&c, "+PONG", "PING"). */
 #define ask(client, pattern, ...) \
     (client_send(client, __VA_ARGS__), client_expect_at(client, pattern, __FILE__, __LINE__))
+/* The same, again for as long as it is -NOQUORUM: where node_timeout has to be short, a machine that stands still ends it. */
+#define ask_again(client, pattern, ...) client_ask_again_at(client, pattern, __FILE__, __LINE__, __VA_ARGS__)
+const char *client_ask_again_at(struct client *client, const char *pattern, const char *file, int line,
+                                const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* SHOW's rows, once: show(&c, "NODES"). */
 #define show(client, what) (client_send(client, "SHOW %s", what), client_rows_at(client, __FILE__, __LINE__))
 
@@ -177,6 +184,9 @@ unsigned rows_with(const char *rows, const char *text);
 const char *node_row(struct client *client, const struct server *server);
 const char *node_state(struct client *client, const struct server *server);
 
+/* Whether all of the cluster's masters may vote. */
+bool masters_up(struct client *client, const struct cluster *cluster);
+
 struct grant {
     char token[TOKEN];
     int64_t fence;
@@ -187,5 +197,14 @@ struct grant {
 /* Reads a +LOCKED line, and checks its form. */
 struct grant grant_of(const char *line);
 #define lock(client, ...) grant_of(ask(client, "+LOCKED *", "LOCK " __VA_ARGS__))
+
+/* Session locks of 600 ms, 3 s and 30 s: a machine that stands still ends some of them, not all.
+ * From now on one of them is renewed, and once more. The client has nothing else to hear. */
+void ladder_lock(struct client *client);
+void ladder_renewed(struct client *client);
+
+/* Plays a scene in which locks live for ttl_ms; false: the machine stood still for too long for them, and it is played
+ * again with twice as long, a few times. */
+void play(bool (*scene)(int ttl_ms), int ttl_ms);
 
 #endif
