@@ -7,7 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LONG_MS = 30000 }; /* a TTL that outlives a daemon's restart on a slow machine */
+enum {
+    LONG_MS = 30000, /* a TTL that outlives a daemon's restart on a slow machine */
+    SHORT_MS = 4000, /* one that has to be renewed, and outlives two seconds in which nothing moves */
+    OVER_MS = 1000,  /* one that is to be over soon */
+    CALL_MS = 130,   /* redlock_safe_ms() waits for 100 at most */
+};
 
 static struct cluster masters;
 static struct daemon redlockd;
@@ -56,7 +61,7 @@ START_TEST(many_requests_at_once)
     struct redlock_lock *locks[MANY];
     char name[16];
 
-    begin("max_locks_per_client: 1000\n");
+    begin("max_locks_per_client: 1000\n" PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told);
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "job%d", i);
@@ -88,7 +93,7 @@ END_TEST
 
 START_TEST(a_wait_is_served_or_cancelled)
 {
-    begin("");
+    begin(PATIENT);
     struct redlock *holder = open_unix(&redlockd, NULL), *redlock = open_tcp(&redlockd, &told);
     struct redlock_lock *first = take(holder, "job", LONG_MS, 0);
 
@@ -134,7 +139,7 @@ static void careless(struct redlock *redlock, const struct redlock_event *event,
 START_TEST(inside_a_callback)
 {
     struct careless care = {.blocked = REDLOCK_OK};
-    begin("");
+    begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL);
 
     redlock_set_callback(redlock, careless, &care);
@@ -157,7 +162,7 @@ static void closes(struct redlock *redlock, const struct redlock_event *event, v
 
 START_TEST(closed_under_a_blocking_call)
 {
-    begin("");
+    begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL);
 
     redlock_set_callback(redlock, closes, NULL);
@@ -172,7 +177,8 @@ START_TEST(renewed_moves_the_deadline)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, &told), *far = open_tcp(&redlockd, &others);
-    struct redlock_lock *lock = take(redlock, "near", 3000, 0), *other = take(far, "far", 3000, 0);
+    struct redlock_lock *lock = take(redlock, "near", SHORT_MS, WAIT_MS);
+    struct redlock_lock *other = take(far, "far", SHORT_MS, WAIT_MS);
     int64_t until_ms = redlock_until_ms(lock), other_ms = redlock_until_ms(other);
 
     run_until(redlock, told.count[REDLOCK_ON_RENEWED] >= 2);
@@ -191,21 +197,22 @@ START_TEST(safe_without_a_loop)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, NULL);
-    struct redlock_lock *lock = take(redlock, "job", 3000, 0);
+    struct redlock_lock *lock = take(redlock, "job", SHORT_MS, WAIT_MS);
     int64_t until_ms = redlock_until_ms(lock);
 
-    eventually(redlock_safe_ms(lock) > 0 && redlock_until_ms(lock) > until_ms + 3000);
+    eventually(redlock_safe_ms(lock) > 0 && redlock_until_ms(lock) > until_ms + SHORT_MS);
     redlock_close(redlock);
 }
 END_TEST
 
 /* Three times in a TTL is what such a program promises, so a restart must not need a fourth. The pauses
- * are there for a machine that is slower than the library's patience. */
+ * are there for a machine that is slower than the library's patience; a call in the middle of which it
+ * stood still does not count. */
 START_TEST(resumed_without_a_loop)
 {
     unsigned calls = 0;
 
-    begin("");
+    begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL);
     struct redlock_lock *lock = take(redlock, "job", LONG_MS, 0);
     uint64_t fence = redlock_fence(lock);
@@ -218,8 +225,10 @@ START_TEST(resumed_without_a_loop)
             usleep(10000);
             continue;
         }
-        ck_assert_uint_lt(calls++, 3);
+        int64_t called_ms = now_ms();
         ck_assert_int_gt(redlock_safe_ms(lock), 0);
+        calls += now_ms() - called_ms < CALL_MS;
+        ck_assert(redlock_fence(lock) != fence || calls < 3);
         at_ms = now_ms() + 2000;
     }
     ck_assert_int_eq(redlock_state(lock), REDLOCK_STATE_HELD);
@@ -233,7 +242,7 @@ START_TEST(safe_while_nobody_is_there)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, NULL);
-    struct redlock_lock *lock = take(redlock, "job", 1000, 0);
+    struct redlock_lock *lock = take(redlock, "job", OVER_MS, WAIT_MS);
 
     kill_daemon();
     int64_t most_ms = redlock_valid_ms(lock) + 5000, since_ms = now_ms();
@@ -246,7 +255,7 @@ END_TEST
 
 START_TEST(released_by_somebody_else)
 {
-    begin("");
+    begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told);
     struct redlock_lock *lock = take(redlock, "job", LONG_MS, 0);
 
@@ -266,11 +275,11 @@ START_TEST(lost_without_a_majority)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, &told);
-    struct redlock_lock *lock = take(redlock, "job", 3000, 0);
+    struct redlock_lock *lock = take(redlock, "job", SHORT_MS, WAIT_MS);
 
     server_stop(&masters.server[0]);
     server_stop(&masters.server[1]);
-    run_until(redlock, told.count[REDLOCK_ON_EXPIRING] == 1);
+    run_until(redlock, told.count[REDLOCK_ON_EXPIRING] >= 1);
     int64_t until_ms = redlock_until_ms(lock);
     run_until(redlock, told.count[REDLOCK_ON_LOST] == 1);
     ck_assert_int_ge(now_ms(), until_ms);
@@ -287,7 +296,7 @@ START_TEST(lost_with_a_silent_daemon)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, &told);
-    struct redlock_lock *lock = take(redlock, "job", 3000, 0);
+    struct redlock_lock *lock = take(redlock, "job", OVER_MS, WAIT_MS);
 
     daemon_signal(&redlockd, SIGSTOP);
     int64_t until_ms = redlock_until_ms(lock);
@@ -296,7 +305,7 @@ START_TEST(lost_with_a_silent_daemon)
     ck_assert_int_eq(redlock_valid_ms(lock), 0);
     daemon_signal(&redlockd, SIGCONT);
     run_until(redlock, told.count[REDLOCK_ON_UP] >= 1 && key_is_free("job"));
-    struct redlock_lock *anew = take(redlock, "job", 3000, 20000);
+    struct redlock_lock *anew = take(redlock, "job", LONG_MS, WAIT_MS);
     ck_assert_uint_gt(redlock_fence(anew), redlock_fence(lock));
     redlock_close(redlock);
 }
@@ -306,7 +315,7 @@ END_TEST
 
 START_TEST(killed_and_started_again)
 {
-    begin("");
+    begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told), *far = open_tcp(&redlockd, &others);
     struct redlock_lock *lock = take(redlock, "job", LONG_MS, 0), *other = take(far, "far", LONG_MS, 0);
     uint64_t fence = redlock_fence(lock);
@@ -336,7 +345,7 @@ END_TEST
 
 START_TEST(killed_under_blocking_calls)
 {
-    begin("");
+    begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, NULL);
     struct redlock_lock *lock = take(redlock, "job", LONG_MS, 0);
 
@@ -354,7 +363,7 @@ END_TEST
 
 START_TEST(drained_and_started_again)
 {
-    begin("drain_timeout: 200ms\n");
+    begin("drain_timeout: 200ms\n" PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told);
     struct redlock_lock *lock = take(redlock, "job", LONG_MS, 0);
 
@@ -375,14 +384,14 @@ START_TEST(not_resumed_in_time)
 {
     begin("");
     struct redlock *redlock = open_unix(&redlockd, &told);
-    struct redlock_lock *lock = take(redlock, "job", 1000, 0);
+    struct redlock_lock *lock = take(redlock, "job", OVER_MS, WAIT_MS);
 
     kill_daemon();
     run_until(redlock, told.count[REDLOCK_ON_LOST] == 1);
     ck_assert_str_eq(told.text[REDLOCK_ON_LOST], "expired");
     ck_assert_int_eq(redlock_valid_ms(lock), 0);
     again();
-    run_until(redlock, told.count[REDLOCK_ON_UP] == 2);
+    run_until(redlock, told.count[REDLOCK_ON_UP] >= 2);
     ck_assert_int_eq(redlock_state(lock), REDLOCK_STATE_LOST);
     ck_assert_uint_eq(told.count[REDLOCK_ON_RESUMED], 0);
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_LOST);
@@ -393,10 +402,11 @@ END_TEST
 /* Somebody gave it back while nobody was connected: the program is told, and nobody holds it twice. */
 START_TEST(gone_meanwhile)
 {
-    begin("");
+    begin(PATIENT);
     struct redlock *redlock = open_unix(&redlockd, &told);
     struct redlock_lock *lock = take(redlock, "job", LONG_MS, 0);
 
+    eventually(cluster_holds(&masters, "job", redlock_token(lock)) == masters.count);
     kill_daemon();
     ck_assert_uint_eq(cluster_answers(&masters, "1", "DEL redlock:job"), masters.count);
     again();
@@ -411,7 +421,7 @@ END_TEST
  * waiting with what is left of its wait, and has it next. */
 START_TEST(a_wait_over_a_restart)
 {
-    begin("");
+    begin(PATIENT);
     struct redlock *holder = open_unix(&redlockd, NULL), *waiter = open_unix(&redlockd, &told);
     struct redlock_lock *lock = take(holder, "job", LONG_MS, 0);
     struct redlock_lock *next = begin_lock(waiter, "job", LONG_MS, 50000);
@@ -441,7 +451,7 @@ START_TEST(many_locks_over_a_restart)
     struct redlock_lock *locks[MANY];
     char name[16];
 
-    begin("");
+    begin(PATIENT);
     struct redlock *redlock = open_tcp(&redlockd, &told);
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "job%d", i);

@@ -40,19 +40,89 @@ static const char *lock_row(const char *name)
     return row_with(show(&a, "LOCKS"), word);
 }
 
-/* ---- the lock ends ---- */
-
-START_TEST(released_by_somebody_else)
+/* The command's, which it wrote there. */
+static const char *token_in_file(void)
 {
-    begin("");
-    START(&c, redlock_binary(), "run", "job", "--", "sh", "-c",
-          "trap '' TERM INT HUP; sleep 60 & echo $! >$S; echo $REDLOCK_TOKEN >$F.t; echo $$ >$F; wait; wait");
-    pid_t pid = (pid_t)number_in(first), grandchild = (pid_t)number_in(second);
     char path[PATH + 2];
     snprintf(path, sizeof path, "%s.t", first);
     char *token = keep(file_read(path));
     token[strcspn(token, "\n")] = '\0';
-    ck_assert_int_eq(RUN(&(struct command){0}, redlock_binary(), "unlock", "job", token), 0);
+    return token;
+}
+
+/* ---- a machine that stands still ---- */
+
+enum { STILL_MS = 250, SCENES = 6 };
+
+static int64_t looked_ms, still_ms;
+
+static void look_begin(void)
+{
+    looked_ms = now_ms();
+    still_ms = 0;
+}
+
+static void look(void)
+{
+    int64_t before_ms = looked_ms;
+    looked_ms = now_ms();
+    if (looked_ms - before_ms > still_ms)
+        still_ms = looked_ms - before_ms;
+}
+
+/* Its exit code. From look_begin() on we have looked every few ms, or the machine has not let us: nor then
+ * anybody else who was to act in time. */
+static int code_while_looking(void)
+{
+    for (; !command_is_over(&c); nap())
+        look();
+    int code = command_code(&c);
+    look();
+    return code;
+}
+
+/* Whether what came too late says nothing: the scene is played again, a few times at most. */
+static bool is_excused(void)
+{
+    static unsigned scenes;
+    return still_ms >= STILL_MS && ++scenes < SCENES;
+}
+
+static bool has_line(const char *path)
+{
+    char *text = file_read(path);
+    bool has = strchr(text, '\n') != NULL;
+    free(text);
+    return has;
+}
+
+/* Up to the command's own word, the number in `first`. One that lost its lock before is started again. */
+static void start_held(const char *const argv[])
+{
+    for (unsigned i = 0; i < SCENES; i++) {
+        unlink(first);
+        unlink(second);
+        unlink(beat);
+        command_start(&c, argv);
+        look_begin();
+        eventually((look(), command_is_over(&c) || has_line(first)));
+        if (!command_is_over(&c))
+            return;
+        ck_assert_int_eq(command_code(&c), 124);
+    }
+    ck_abort_msg("its lock is lost at once, each time: %s", errors(&c));
+}
+#define START_HELD(...) start_held((const char *const[]){redlock_binary(), "run", __VA_ARGS__, NULL})
+
+/* ---- the lock ends ---- */
+
+START_TEST(released_by_somebody_else)
+{
+    begin(PATIENT);
+    START(&c, redlock_binary(), "run", "job", "--", "sh", "-c",
+          "trap '' TERM INT HUP; sleep 60 & echo $! >$S; echo $REDLOCK_TOKEN >$F.t; echo $$ >$F; wait; wait");
+    pid_t pid = (pid_t)number_in(first), grandchild = (pid_t)number_in(second);
+    ck_assert_int_eq(RUN(&(struct command){0}, redlock_binary(), "unlock", "job", token_in_file()), 0);
     ck_assert_int_eq(command_code(&c), 124);
     ck_assert_ptr_nonnull(strstr(errors(&c), "lost (released)"));
     ck_assert(!is_alive(pid));
@@ -62,7 +132,8 @@ END_TEST
 
 /* Writes the time on CLOCK_BOOTTIME, in hundredths of a second, again and again: its last line says until
  * when it was alive. */
-static const char beats[] = "trap '' TERM; mkfifo $B.p; exec 9<>$B.p; echo $$ >$F\n"
+static const char beats[] = "trap '' TERM; [ -p $B.p ] || mkfifo $B.p; exec 9<>$B.p\n"
+                            "read -r up idle </proc/uptime; echo $up >>$B; echo $$ >$F\n"
                             "while read -r up idle </proc/uptime; do echo $up >>$B; read -rt 0.005 <&9; done";
 
 static int64_t last_beat_ms(void)
@@ -82,48 +153,79 @@ static int64_t stop_a_majority(const char *name)
     server_stop(&masters.server[0]);
     server_stop(&masters.server[1]);
     ask(&a, "-NOQUORUM*", "CHECK nosuch token=%040d", 1); /* what was on its way has come, or never will */
+    int64_t asked_ms = now_ms();
     const char *row = lock_row(name);
-    ck_assert_ptr_nonnull(row);
-    return now_ms() + number(row, "valid");
+    look();
+    return row ? asked_ms + number(row, "valid") : 0;
+}
+
+static void go_on_with_the_majority(void)
+{
+    server_cont(&masters.server[0]);
+    server_cont(&masters.server[1]);
+}
+
+static bool is_gone_before_the_deadline(void)
+{
+    START_HELD("-t", "6s", "--grace", "2900ms", "job", "--", "bash", "-c", beats);
+    pid_t pid = (pid_t)number_in(first);
+    int64_t deadline_ms = stop_a_majority("job");
+    ck_assert_int_eq(code_while_looking(), 124);
+    ck_assert(!is_alive(pid));
+    go_on_with_the_majority();
+    ck_assert_ptr_nonnull(strstr(errors(&c), "lost (expired)"));
+    bool in_time = last_beat_ms() < deadline_ms && strstr(errors(&c), "nobody renews the lock");
+    ck_assert_msg(in_time || is_excused(), "alive %lld ms after the deadline: %s",
+                  (long long)(last_beat_ms() - deadline_ms), errors(&c));
+    return in_time;
 }
 
 START_TEST(without_a_majority_it_is_gone_before_the_deadline)
 {
     begin("");
-    START(&c, redlock_binary(), "run", "-t", "6s", "--grace", "2900ms", "job", "--", "bash", "-c", beats);
-    pid_t pid = (pid_t)number_in(first);
-    int64_t deadline_ms = stop_a_majority("job");
-    ck_assert_int_eq(command_code(&c), 124);
-    ck_assert(!is_alive(pid));
-    ck_assert_msg(last_beat_ms() < deadline_ms, "alive %lld ms after the deadline",
-                  (long long)(last_beat_ms() - deadline_ms));
-    ck_assert_ptr_nonnull(strstr(errors(&c), "nobody renews the lock"));
-    ck_assert_ptr_nonnull(strstr(errors(&c), "lost (expired)"));
+    while (!is_gone_before_the_deadline())
+        ;
 }
 END_TEST
+
+static bool tidied_up_in_its_grace(void)
+{
+    START_HELD("-t", "4s", "--grace", "1900ms", "job", "--", "sh", "-c",
+               "trap 'echo tidied up; exit 0' TERM; echo $$ >$F; while :; do sleep 0.02; done");
+    int64_t deadline_ms = stop_a_majority("job");
+    ck_assert_int_eq(code_while_looking(), 124);
+    bool in_time = strcmp(output(&c), "tidied up\n") == 0 && looked_ms < deadline_ms;
+    go_on_with_the_majority();
+    ck_assert_msg(in_time || is_excused(), "%lld ms before the deadline: '%s'",
+                  (long long)(deadline_ms - looked_ms), output(&c));
+    return in_time;
+}
 
 START_TEST(it_has_its_grace)
 {
     begin("");
-    START(&c, redlock_binary(), "run", "-t", "4s", "--grace", "1900ms", "job", "--", "sh", "-c",
-          "trap 'echo tidied up; exit 0' TERM; echo $$ >$F; while :; do sleep 0.02; done");
-    (void)number_in(first);
-    int64_t deadline_ms = stop_a_majority("job");
-    ck_assert_int_eq(command_code(&c), 124);
-    ck_assert_str_eq(output(&c), "tidied up\n");
-    ck_assert_int_lt(now_ms(), deadline_ms);
+    while (!tidied_up_in_its_grace())
+        ;
 }
 END_TEST
+
+/* A lock that was not renewed ends 1 s before --max, and for another reason. */
+static bool is_renewed_until_max(void)
+{
+    look_begin();
+    START(&c, redlock_binary(), "run", "-t", "5s", "--max", "6s", "job", "--", "sleep", "60");
+    ck_assert_int_eq(code_while_looking(), 124);
+    bool max = strstr(errors(&c), "lost (max)") != NULL;
+    ck_assert_msg(max || is_excused(), "%s", errors(&c));
+    eventually(is_free("job"));
+    return max;
+}
 
 START_TEST(max_is_an_end_too)
 {
     begin("");
-    int64_t start_ms = now_ms();
-    START(&c, redlock_binary(), "run", "-t", "2s", "--max", "4s", "job", "--", "sleep", "60");
-    ck_assert_int_eq(command_code(&c), 124);
-    ck_assert_ptr_nonnull(strstr(errors(&c), "lost (max)"));
-    ck_assert_int_ge(now_ms() - start_ms, 2000); /* it was renewed */
-    eventually(is_free("job"));
+    while (!is_renewed_until_max())
+        ;
 }
 END_TEST
 
@@ -131,7 +233,7 @@ END_TEST
 
 START_TEST(restarted_daemon_goes_on_with_the_lock)
 {
-    begin("");
+    begin("node_timeout: 2s\nmin_ttl: 4s\n");
     START(&c, redlock_binary(), "run", "-t", "8s", "job", "--", "sh", "-c",
           "echo $REDLOCK_UNTIL >$S; echo $$ >$F; while [ -e $F ]; do sleep 0.02; done; exit 9");
     (void)number_in(first);
@@ -156,7 +258,7 @@ END_TEST
 START_TEST(daemon_that_does_not_come_back)
 {
     begin("");
-    START(&c, redlock_binary(), "run", "-t", "2s", "job", "--", "bash", "-c", beats);
+    START_HELD("-t", "2s", "job", "--", "bash", "-c", beats);
     pid_t pid = (pid_t)number_in(first);
     daemon_signal(&redlockd, SIGKILL);
     (void)daemon_exit(&redlockd);
@@ -169,29 +271,36 @@ END_TEST
 
 START_TEST(killed_itself)
 {
-    begin("");
-    START(&c, redlock_binary(), "run", "-t", "20s", "job", "--", "sh", "-c",
-          "sleep 60 & echo $! >$S; echo $$ >$F; wait");
+    begin(PATIENT);
+    START(&c, redlock_binary(), "run", "job", "--", "sh", "-c", "sleep 60 & echo $! >$S; echo $$ >$F; wait");
     pid_t pid = (pid_t)number_in(first), grandchild = (pid_t)number_in(second);
     kill(c.pid, SIGKILL);
     ck_assert_int_eq(command_code(&c), -SIGKILL);
     eventually(!is_alive(pid) && !is_alive(grandchild));
-    eventually_within(is_free("job"), 10000); /* long before its TTL */
+    eventually(is_free("job")); /* long before its TTL */
 }
 END_TEST
+
+static bool dies_while_redlock_stands(void)
+{
+    START_HELD("-t", "3s", "job", "--", "sh", "-c",
+               "trap '' TERM; sleep 60 & echo $! >$S; echo $$ >$F; wait");
+    pid_t pid = (pid_t)number_in(first), grandchild = (pid_t)number_in(second);
+    kill(c.pid, SIGSTOP);
+    eventually((look(), !is_alive(pid) && !is_alive(grandchild)));
+    kill(c.pid, SIGCONT);
+    ck_assert_int_eq(code_while_looking(), 124);
+    bool held_up = strstr(errors(&c), "held up") != NULL;
+    ck_assert_msg(held_up || is_excused(), "%s", errors(&c));
+    return held_up;
+}
 
 /* Who is stopped cannot look at the clock, so somebody else does. */
 START_TEST(stopped_itself)
 {
     begin("");
-    START(&c, redlock_binary(), "run", "-t", "3s", "job", "--", "sh", "-c",
-          "trap '' TERM; sleep 60 & echo $! >$S; echo $$ >$F; wait");
-    pid_t pid = (pid_t)number_in(first), grandchild = (pid_t)number_in(second);
-    process_stop(c.pid);
-    eventually(!is_alive(pid) && !is_alive(grandchild));
-    kill(c.pid, SIGCONT);
-    ck_assert_int_eq(command_code(&c), 124);
-    ck_assert_ptr_nonnull(strstr(errors(&c), "held up"));
+    while (!dies_while_redlock_stands())
+        ;
 }
 END_TEST
 
@@ -199,23 +308,23 @@ END_TEST
 
 START_TEST(orphans_end_with_it)
 {
-    begin("");
-    START(&c, redlock_binary(), "run", "--grace", "200ms", "job", "--", "sh", "-c",
+    begin(PATIENT);
+    START(&c, redlock_binary(), "run", "-t", "25s", "--grace", "500ms", "job", "--", "sh", "-c",
           "(trap '' TERM HUP; echo stubborn; exec sleep 60) & echo $! >$F; sleep 60 & echo $! >$S; exit 4");
     ck_assert_int_eq(command_code(&c), 4);
     pid_t stubborn = (pid_t)number_in(first), obedient = (pid_t)number_in(second);
     ck_assert(!is_alive(stubborn));
     ck_assert(!is_alive(obedient));
     ck_assert_ptr_nonnull(strstr(errors(&c), "left processes behind"));
-    ck_assert(is_free("job"));
+    eventually(is_free("job")); /* long before its TTL */
 }
 END_TEST
 
 /* In a process group of its own, as a shell with job control makes them: an orphan all the same. */
 START_TEST(orphans_of_another_group_end_with_it)
 {
-    begin("");
-    START(&c, redlock_binary(), "run", "--grace", "200ms", "job", "--", "bash", "-c",
+    begin(PATIENT);
+    START(&c, redlock_binary(), "run", "-t", "10s", "--grace", "200ms", "job", "--", "bash", "-c",
           "set -m; sleep 60 & echo $! >$F; (sleep 60 & echo $! >$S); exit 4");
     ck_assert_int_eq(command_code(&c), 4);
     ck_assert(!is_alive((pid_t)number_in(first)));
@@ -226,11 +335,12 @@ END_TEST
 /* And what is no orphan yet ends with a lost lock, whatever its group. */
 START_TEST(other_groups_end_when_it_is_lost)
 {
-    begin("");
-    START(
-        &c, redlock_binary(), "run", "-t", "1s", "--max", "1s", "job", "--", "bash", "-c",
-        "trap '' TERM; set -m; (trap '' TERM; sleep 60) & echo $! >$S; echo $$ >$F; while :; do wait; done");
+    begin(PATIENT);
+    START(&c, redlock_binary(), "run", "job", "--", "bash", "-c",
+          "trap '' TERM; set -m; (trap '' TERM; sleep 60) & echo $! >$S; echo $REDLOCK_TOKEN >$F.t; echo $$ "
+          ">$F; while :; do wait; done");
     pid_t pid = (pid_t)number_in(first), other = (pid_t)number_in(second);
+    ask(&a, "+UNLOCKED *", "UNLOCK job token=%s", token_in_file());
     ck_assert_int_eq(command_code(&c), 124);
     ck_assert(!is_alive(pid));
     ck_assert(!is_alive(other));
@@ -239,7 +349,7 @@ END_TEST
 
 START_TEST(what_ends_by_itself_is_not_disturbed)
 {
-    begin("");
+    begin(PATIENT);
     ck_assert_int_eq(
         RUN(&c, redlock_binary(), "run", "job", "--", "bash", "-c",
             "trap 'echo disturbed' TERM; exec > >(while read -r x; do echo got $x; done); echo word"),
@@ -252,14 +362,14 @@ END_TEST
 /* As the manual says: who leaves the session wants to stay. */
 START_TEST(setsid_escapes)
 {
-    begin("");
+    begin(PATIENT);
     ck_assert_int_eq(
         RUN(&c, redlock_binary(), "run", "job", "--", "sh", "-c",
             "setsid sh -c 'echo $$ >$F; exec sleep 60' & while ! [ -s $F ]; do sleep 0.01; done"),
         0);
     pid_t pid = (pid_t)number_in(first);
     ck_assert(is_alive(pid));
-    ck_assert(is_free("job"));
+    eventually(is_free("job"));
     kill(pid, SIGKILL);
 }
 END_TEST

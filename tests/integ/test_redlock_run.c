@@ -40,32 +40,31 @@ static const char *variable(const char *text, const char *key)
 
 START_TEST(the_command_has_the_lock_and_knows_it)
 {
-    begin("");
-    START(&c, redlock_binary(), "run", "-t", "20s", "--note", "why", "job", "--", "sh", "-c",
+    begin(PATIENT);
+    START(&c, redlock_binary(), "run", "-t", "50s", "--note", "why", "job", "--", "sh", "-c",
           "env | grep ^REDLOCK_; echo >$F; while [ -e $F ]; do sleep 0.01; done; exit 7");
     (void)number_in(path);
     const char *row = row_with(show(&a, "LOCKS"), "name=job");
     ck_assert_ptr_nonnull(row);
     const char *text = output(&c);
     ck_assert_str_eq(variable(text, "REDLOCK_NAME="), "job");
-    ck_assert_uint_eq(cluster_holds(&masters, "job", variable(text, "REDLOCK_TOKEN=")), 3);
+    eventually(cluster_holds(&masters, "job", variable(text, "REDLOCK_TOKEN=")) == 3);
     ck_assert_int_eq(atoll(variable(text, "REDLOCK_FENCE=")), number(row, "fence"));
     int64_t until_ms = atoll(variable(text, "REDLOCK_UNTIL="));
-    ck_assert_msg(until_ms > now_ms() - 20000 && until_ms < now_ms() + 20000, "until %lld",
-                  (long long)until_ms);
+    ck_assert_msg(until_ms > now_ms() && until_ms < now_ms() + 50000, "until %lld", (long long)until_ms);
     ck_assert_str_eq(kv(row, "note"), "why");
     ck_assert_str_eq(kv(row, "hold"), "session");
     ck_assert_ptr_nonnull(strchr(kv(row, "client"), '/')); /* host/pid */
     unlink(path);
     ck_assert_int_eq(command_code(&c), 7);
-    ck_assert(is_free("job"));
+    eventually(is_free("job"));
     ck_assert_str_eq(errors(&c), "");
 }
 END_TEST
 
 START_TEST(arguments_come_as_they_are)
 {
-    begin("");
+    begin(PATIENT);
     ck_assert_int_eq(
         RUN(&c, redlock_binary(), "run", "job", "-n", "--", "printf", "<%s>", "-t", "a  b", "", "--"), 0);
     ck_assert_str_eq(output(&c), "<-t><a  b><><-->");
@@ -76,11 +75,11 @@ END_TEST
 
 START_TEST(what_cannot_be_executed)
 {
-    begin("");
+    begin(PATIENT);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "/nonexistent/command"), 127);
     ck_assert_ptr_nonnull(strstr(errors(&c), "/nonexistent/command: No such file"));
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "/"), 126);
-    ck_assert(is_free("job"));
+    eventually(is_free("job"));
 }
 END_TEST
 
@@ -91,7 +90,7 @@ START_TEST(signals_and_their_codes)
         const char *name;
     } passed[] = {{SIGTERM, "TERM"}, {SIGINT, "INT"},   {SIGHUP, "HUP"},
                   {SIGQUIT, "QUIT"}, {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}};
-    begin("");
+    begin(PATIENT);
     for (unsigned i = 0; i < sizeof passed / sizeof passed[0]; i++) {
         char script[256];
         snprintf(script, sizeof script,
@@ -110,14 +109,14 @@ START_TEST(signals_and_their_codes)
     (void)number_in(path);
     kill(c.pid, SIGTERM);
     ck_assert_int_eq(command_code(&c), 128 + SIGTERM);
-    ck_assert(is_free("job"));
+    eventually(is_free("job"));
 }
 END_TEST
 
 /* nohup(1), and a shell's "&" without job control. */
 START_TEST(what_was_ignored_stays_ignored)
 {
-    begin("");
+    begin(PATIENT);
     lock(&a, "job ttl=20s");
     START(&c, "sh", "-c",
           "trap '' HUP; exec $R run job -- sh -c 'echo >$F; while [ -e $F ]; do sleep 0.01; done; exit 3'");
@@ -134,7 +133,7 @@ END_TEST
 
 START_TEST(refusals)
 {
-    begin("");
+    begin(PATIENT);
     lock(&a, "taken ttl=20s");
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "taken", "--", "touch", path), 120);
     ck_assert_ptr_nonnull(strstr(errors(&c), "taken: another has it"));
@@ -144,13 +143,13 @@ START_TEST(refusals)
     ck_assert_str_eq(errors(&c), "");
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-t", "1h", "long", "--", "touch", path), 125);
     ck_assert_ptr_nonnull(strstr(errors(&c), "max_ttl"));
-    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--grace", "9s", "-t", "10s", "short", "touch", path),
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--grace", "45s", "-t", "50s", "short", "touch", path),
                      125);
-    ck_assert(is_free("short"));
+    eventually(is_free("short"));
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-a", "unix:/nonexistent/s", "x", "touch", path), 123);
     ck_assert_ptr_nonnull(strstr(errors(&c), "/nonexistent/s"));
-    server_stop(&masters.server[0]);
-    server_stop(&masters.server[1]);
+    server_kill(&masters.server[0]);
+    server_kill(&masters.server[1]);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "free", "--", "touch", path), 122);
     ck_assert_int_ne(access(path, F_OK), 0); /* it never ran */
 }
@@ -158,7 +157,7 @@ END_TEST
 
 START_TEST(wrong_usage)
 {
-    begin("");
+    begin(PATIENT);
     static const char *const wrong[][6] = {
         {"run"},
         {"run", "job"},
@@ -208,7 +207,7 @@ START_TEST(one_after_the_other)
 {
     enum { MANY = 10 };
     static struct command all[MANY];
-    begin("");
+    begin(PATIENT);
     for (unsigned i = 0; i < MANY; i++)
         START(&all[i], redlock_binary(), "run", "-w", "60s", "job", "--", "sh", "-c",
               "mkdir $F && sleep 0.05 && rmdir $F && echo $REDLOCK_FENCE");
@@ -224,7 +223,7 @@ END_TEST
 
 START_TEST(interrupted_while_it_waits)
 {
-    begin("");
+    begin(PATIENT);
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     lock(&a, "job ttl=20s");
     for (unsigned i = 0; i < 4; i++) {
@@ -243,7 +242,7 @@ END_TEST
 
 START_TEST(nothing_of_ours_is_inherited)
 {
-    begin("");
+    begin(PATIENT);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "sh", "-c", "exec ls /proc/self/fd"), 0);
     ck_assert_msg(strcmp(output(&c), "0\n1\n2\n3\n") == 0, /* the last is the folder itself */ "%s",
                   output(&c));
@@ -260,7 +259,7 @@ END_TEST
 /* `exec redlock run` in a script whose own children are older, and not the command's. */
 START_TEST(children_from_before_are_left_alone)
 {
-    begin("");
+    begin(PATIENT);
     ck_assert_int_eq(RUN(&c, "sh", "-c", "sleep 60 & echo $! >$F; exec $R run job -- true"), 0);
     pid_t pid = (pid_t)number_in(path);
     ck_assert(is_alive(pid));
