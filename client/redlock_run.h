@@ -88,7 +88,8 @@ struct run {
     bool foreground; /* the command is to have the terminal whenever we have it */
     pid_t pid; /* the command and its group; not waited for before all is over, so that the number stays */
     enum run_state state;
-    int64_t next_ms; /* LINGERING, ENDING: when the next state comes */
+    int64_t next_ms;                /* ENDING: when the next state comes */
+    int64_t looked_ms, lingered_ms; /* LINGERING: when we looked last, and for how long it lasts */
     bool ended;
     int code;   /* the command's */
     int signal; /* that it ended by; 0: it ended by itself */

@@ -71,15 +71,22 @@ static void look_at_family(struct run *run)
         run_move(run, RUN_OVER);
     } else if (run->state == RUN_RUNNING) {
         run_move(run, RUN_LINGERING);
-        run->next_ms = boot_ms() + LINGER_MS;
+        run->next_ms = INT64_MAX;
+        run->looked_ms = boot_ms();
+        run->lingered_ms = 0;
     } else if (run->state == RUN_KILLING) {
         say_unkillable(run, alive);
     }
 }
 
+/* Where the machine stood still, they could not end either: between two looks little time counts. */
 static void look_at_linger(struct run *run, int64_t now_ms)
 {
-    if (run->state != RUN_LINGERING || now_ms < run->next_ms)
+    if (run->state != RUN_LINGERING)
+        return;
+    run->lingered_ms += earlier_ms(now_ms - run->looked_ms, 2 * LOOK_MS);
+    run->looked_ms = now_ms;
+    if (run->lingered_ms < LINGER_MS)
         return;
     say("%s: %s has ended and left processes behind, which are ended now: the lock ends with them "
         "(setsid(1) makes one stay)",

@@ -359,6 +359,33 @@ START_TEST(what_ends_by_itself_is_not_disturbed)
 }
 END_TEST
 
+/* It stops us, and itself, as if the machine stood still: that is no time in which it could have ended. */
+static bool ends_by_itself_behind_a_pause(void)
+{
+    START(&c, redlock_binary(), "run", "job", "--", "bash", "-c",
+          "redlock=$PPID; exec > >(trap 'echo disturbed; exit' TERM; while read -r x; do echo got $x; done; "
+          "sleep 0.1; kill -STOP $redlock; echo $BASHPID >$F; kill -STOP $BASHPID); echo word");
+    pid_t pid = (pid_t)number_in(first);
+    eventually(process_state(pid) == 'T' && process_state(c.pid) == 'T');
+    int64_t stopped_ms = now_ms();
+    eventually(now_ms() > stopped_ms + 400);
+    look_begin();
+    kill(c.pid, SIGCONT); /* and by that the command's group */
+    ck_assert_int_eq(code_while_looking(), 0);
+    bool undisturbed = strcmp(output(&c), "got word\n") == 0 && strcmp(errors(&c), "") == 0;
+    ck_assert_msg(undisturbed || is_excused(), "%s%s", output(&c), errors(&c));
+    unlink(first);
+    return undisturbed;
+}
+
+START_TEST(a_pause_is_no_time_to_end_in)
+{
+    begin(PATIENT);
+    while (!ends_by_itself_behind_a_pause())
+        ;
+}
+END_TEST
+
 /* As the manual says: who leaves the session wants to stay. */
 START_TEST(setsid_escapes)
 {
@@ -389,6 +416,7 @@ int main(void)
     ADD(suite, orphans_of_another_group_end_with_it);
     ADD(suite, other_groups_end_when_it_is_lost);
     ADD(suite, what_ends_by_itself_is_not_disturbed);
+    ADD(suite, a_pause_is_no_time_to_end_in);
     ADD(suite, setsid_escapes);
     return harness_main(suite);
 }
