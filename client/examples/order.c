@@ -18,6 +18,7 @@
  * database; and a supplier who knows an order's number again, or compares fences, needs no lock.
  *
  *     cc order.c $(pkg-config --cflags --libs libredlock) */
+#include <errno.h>
 #include <netdb.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -54,6 +55,19 @@ static FILE *dial(const char *host, const char *port)
     return fdopen(fd, "r+");
 }
 
+/* A read with a time limit ends without an answer when this program was stopped and goes on (^Z, fg). */
+static bool hear(FILE *supplier, char *answer, int size)
+{
+    char *heard;
+
+    do {
+        clearerr(supplier);
+        errno = 0;
+        heard = fgets(answer, size, supplier);
+    } while (!heard && errno == EINTR);
+    return heard != NULL;
+}
+
 /* A supplier who does as he is told, each time. */
 static enum outcome place(FILE *supplier, const char *number, const char *what, uint64_t fence)
 {
@@ -61,7 +75,7 @@ static enum outcome place(FILE *supplier, const char *number, const char *what, 
 
     fprintf(supplier, "ORDER %s fence=%llu %s\n", number, (unsigned long long)fence, what);
     /* From here on he may have it. */
-    if (fflush(supplier) != 0 || !fgets(answer, sizeof answer, supplier))
+    if (fflush(supplier) != 0 || !hear(supplier, answer, sizeof answer))
         return IN_DOUBT;
     if (strncmp(answer, "OK", 2) == 0)
         return PLACED;

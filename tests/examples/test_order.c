@@ -1,5 +1,6 @@
 /* The supplier, who is this test, must hear of an order once. He is no friend: he places whatever he is told. */
 #include "tests/examples/job.h"
+#include "tests/integ/command.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,7 +23,7 @@ static void start(void)
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof any;
 
-    stage_begin(&stage, "node_timeout: 2s\nmin_ttl: 5s\nmax_ttl: 10m\n");
+    stage_begin(&stage, "max_ttl: 10m\n" PATIENT);
     supplier = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     ck_assert_int_eq(bind(supplier, (struct sockaddr *)&any, len), 0);
     ck_assert_int_eq(listen(supplier, 64), 0);
@@ -137,10 +138,29 @@ START_TEST(what_was_surely_not_placed_may_be_tried_again)
 }
 END_TEST
 
+/* Stopped and continued while it waits for the supplier, as by ^Z and fg: it goes on waiting. */
+START_TEST(a_pause_is_no_answer)
+{
+    struct program order;
+
+    start();
+    click(&order, "4713");
+    int caller = supplier_hears("4713");
+    eventually(process_state(order.pid) == 'S');
+    process_stop(order.pid);
+    ck_assert_int_eq(kill(order.pid, SIGCONT), 0);
+    eventually(process_state(order.pid) == 'S' || !program_runs(&order));
+    supplier_says(caller, "OK\n");
+    ck_assert_int_eq(program_end(&order), PLACED);
+    supplier_heard_no_more();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("order");
     ADD(suite, one_of_many_is_placed);
+    ADD(suite, a_pause_is_no_answer);
     ADD(suite, what_was_surely_not_placed_may_be_tried_again);
     return harness_main(suite);
 }
