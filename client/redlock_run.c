@@ -23,15 +23,24 @@ enum {
 static const int run_signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
                                   SIGTSTP, SIGTTOU, SIGCONT, SIGCHLD, 0};
 
+/* Of a fresh grant. What is left of it is less where we were held up since; a TTL that was given tells. */
+static int64_t valid_when_granted_ms(const struct run *run)
+{
+    int64_t left_ms = redlock_valid_ms(run->lock), ttl_ms = run->take.options.ttl_ms;
+    int64_t at_most_ms = ttl_ms - ttl_ms / 100 - 2; /* the allowance for drift */
+
+    return left_ms > at_most_ms ? left_ms : at_most_ms;
+}
+
 /* Since renewals come at a third of the TTL, more than the half of it would end a command in good health. */
 static bool set_times(struct run *run)
 {
-    int64_t valid_ms = redlock_valid_ms(run->lock);
+    int64_t valid_ms = valid_when_granted_ms(run);
     char grace[DURATION_TEXT], valid[DURATION_TEXT];
 
     run->span_ms = valid_ms;
     if (run->take.options.max_ms)
-        run->max_end_ms = boot_ms() + run->take.options.max_ms;
+        run->max_end_ms = redlock_until_ms(run->lock) - valid_ms + run->take.options.max_ms;
     if (run->grace_ms < 0)
         run->grace_ms = earlier_ms(valid_ms / 4, GRACE_MOST_MS);
     if (run->grace_ms > valid_ms / 2) {

@@ -155,6 +155,22 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* It is held up between the grant and its look at it: half of the TTL is as long as ever. */
+START_TEST(a_grant_that_is_seen_late)
+{
+    begin(PATIENT);
+    lock(&a, "job");
+    START(&c, redlock_binary(), "run", "-t", "10s", "--grace", "4900ms", "job", "--", "true");
+    eventually(row_with(show(&a, "WAITERS"), "name=job") != NULL);
+    process_stop(c.pid);
+    ask(&a, "+UNLOCKED *", "UNLOCK job");
+    const char *row;
+    eventually((row = row_with(show(&a, "LOCKS"), "name=job")) && number(row, "valid") < 9700);
+    kill(c.pid, SIGCONT);
+    ck_assert_msg(command_code(&c) == 0, "%s", errors(&c));
+}
+END_TEST
+
 START_TEST(wrong_usage)
 {
     begin(PATIENT);
@@ -276,6 +292,7 @@ int main(void)
     ADD(suite, signals_and_their_codes);
     ADD(suite, what_was_ignored_stays_ignored);
     ADD(suite, refusals);
+    ADD(suite, a_grant_that_is_seen_late);
     ADD(suite, wrong_usage);
     ADD(suite, one_after_the_other);
     ADD(suite, interrupted_while_it_waits);
