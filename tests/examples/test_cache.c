@@ -18,7 +18,7 @@ static void read_all(void)
     char command[512];
     const char *folder = folder_new("builds");
 
-    stage_begin(&stage, "");
+    stage_begin(&stage, PATIENT);
     snprintf(builds, sizeof builds, "%s/builds", folder);
     snprintf(go, sizeof go, "%s/go", folder);
     /* Ends with the folder at the latest. */

@@ -11,9 +11,9 @@ static struct stage stage;
 static struct program consumer[CONSUMERS];
 static const char *const name[CONSUMERS] = {"c0", "c1", "c2", "c3"};
 
-static void queue_bills(void)
+static void queue_bills(const char *settings)
 {
-    stage_begin(&stage, "");
+    stage_begin(&stage, settings);
     for (unsigned i = 0; i < BILLS; i++)
         ck_assert_str_ne(redis(&stage.own.server[0], "XADD bills * customer ann amount %u", i + 1), "(down)");
 }
@@ -34,7 +34,7 @@ static void start_for_good(unsigned i, const char *idle_ms, const char *ttl_ms)
 
 static void start_all(void)
 {
-    queue_bills();
+    queue_bills(PATIENT);
     for (unsigned i = 0; i < CONSUMERS; i++)
         start(i, "10", "30000");
 }
@@ -104,7 +104,7 @@ static void works(unsigned i)
  * daemon is killed. */
 START_TEST(nothing_counts_twice_when_consumers_and_the_daemon_die)
 {
-    queue_bills();
+    queue_bills("node_timeout: 1s\nmin_ttl: 2s\n");
     start_for_good(0, "300", "2000");
     works(0);
     process_stop(consumer[0].pid);

@@ -9,7 +9,7 @@
 enum { HOSTS = 10, DAEMONS = 3 };
 
 /* Nothing here runs out by itself: neither the night's lease nor, while a daemon restarts, the job's lock. */
-static const char settings[] = "max_ttl: 10m\ndefault_ttl: 1m\nnode_timeout: 2s\nmin_ttl: 5s\n";
+static const char settings[] = "max_ttl: 10m\n" PATIENT;
 
 static struct stage stage;
 static struct daemon more[DAEMONS - 1];

@@ -9,7 +9,7 @@ static struct stage stage;
 
 static void start_shop(void)
 {
-    stage_begin(&stage, "");
+    stage_begin(&stage, "node_timeout: 1s\nmin_ttl: 2s\n");
     ck_assert_int_eq(stage_count(&stage, "HSET stock:lamp left 50"), 1);
 }
 
@@ -77,15 +77,16 @@ static bool all_wait(struct client *client)
 START_TEST(the_daemon_dies_in_the_middle)
 {
     struct program shop;
-    struct client door;
+    struct client door, clerk;
 
     start_shop();
     client_open(&door, &stage.daemon);
-    lock(&door, "stock:lamp ttl=30s");
+    client_open(&clerk, &stage.daemon);
+    lock(&clerk, "stock:lamp ttl=60s wait=10s");
     program_begin(&shop, "stock", (const char *const[]){stage.redis, "lamp", "200", NULL});
     /* All have heard of redlockd, whose first refusal they would take for an answer. */
     eventually(all_wait(&door));
-    ask(&door, "+UNLOCKED *", "UNLOCK stock:lamp");
+    client_close(&clerk);
     eventually_within(orders() >= 10, JOB_MS);
     daemon_restart(&stage.daemon);
     ck_assert_int_eq(program_end(&shop), 0);

@@ -18,7 +18,7 @@ static char folder[FOLDER];
 static void begin(void)
 {
     cluster_start(&masters, 3, UNIX);
-    daemon_start(&redlockd, &masters, "");
+    daemon_start(&redlockd, &masters, PATIENT);
     snprintf(folder, sizeof folder, "%s", folder_new("examples"));
     setenv("REDLOCK_ADDRESS", redlockd.path, 1);
 }
