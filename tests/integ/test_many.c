@@ -10,12 +10,13 @@ static struct cluster masters;
 static struct daemon redlockd[DAEMONS];
 static struct client client[DAEMONS];
 
-static void begin(unsigned count, unsigned daemons, const char *settings)
+static void begin(unsigned count, unsigned daemons)
 {
     cluster_start(&masters, count, UNIX);
     for (unsigned i = 0; i < daemons; i++) {
-        daemon_start(&redlockd[i], &masters, settings);
+        daemon_start(&redlockd[i], &masters, PATIENT);
         client_open(&client[i], &redlockd[i]);
+        eventually(masters_up(&client[i], &masters));
     }
 }
 
@@ -45,7 +46,7 @@ static struct round ask_all_at_once(const char *name)
 static void one_of_ten_wins(unsigned count)
 {
     unsigned rounds = under_sanitizer() ? ROUNDS_UNDER_SANITIZER : ROUNDS, again = 0;
-    begin(count, DAEMONS, "node_timeout: 2s\nmin_ttl: 4s\n");
+    begin(count, DAEMONS);
     for (unsigned i = 0; i < rounds + again; i++) {
         char name[16];
         snprintf(name, sizeof name, "cron%u", i);
@@ -87,7 +88,7 @@ static unsigned pass_on(struct client *one)
 /* Three clients of one daemon want it for ever; that of another daemon gets it all the same, again and again. */
 START_TEST(a_waiter_of_another_daemon_gets_its_turn)
 {
-    begin(3, 2, "");
+    begin(3, 2);
     client_open(&second, &redlockd[0]);
     client_open(&third, &redlockd[0]);
     struct client *crowd[] = {&client[0], &second, &third, &client[1]};
