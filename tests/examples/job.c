@@ -10,6 +10,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+void masters_vote(const struct daemon *daemon, unsigned count)
+{
+    struct client client;
+
+    client_open(&client, daemon);
+    eventually(rows_with(show(&client, "NODES"), " state=up ") >= count);
+    client_close(&client);
+}
+
 void stage_begin(struct stage *stage, const char *settings)
 {
     char address[PATH + 8];
@@ -18,6 +27,7 @@ void stage_begin(struct stage *stage, const char *settings)
     cluster_start(&stage->own, 1, UNIX);
     stage->redis = stage->own.server[0].path;
     daemon_start(&stage->daemon, &stage->masters, settings);
+    masters_vote(&stage->daemon, stage->masters.count);
     snprintf(address, sizeof address, "unix:%s", stage->daemon.path);
     ck_assert_int_eq(setenv("REDLOCK_ADDRESS", address, 1), 0);
 }

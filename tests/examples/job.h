@@ -16,6 +16,8 @@ struct stage {
 };
 
 void stage_begin(struct stage *stage, const char *settings);
+/* Until so many may: redlockd listens before, where a master's first answers came late. */
+void masters_vote(const struct daemon *daemon, unsigned count);
 /* It dies by SIGKILL, and is started again. */
 void daemon_restart(struct daemon *daemon);
 /* What its own Redis answers, as a number; -1: none. */

@@ -126,6 +126,16 @@ unsigned cluster_holds(const struct cluster *cluster, const char *name, const ch
     return cluster_answers(cluster, token, "GET redlock:%s", name);
 }
 
+bool cluster_gave_back(const struct cluster *cluster, const char *name)
+{
+    unsigned there = 0;
+    for (unsigned i = 0; i < cluster->count; i++) {
+        const char *answer = redis(&cluster->server[i], "GET redlock:%s", name);
+        there += strcmp(answer, "(nil)") != 0 && strcmp(answer, "(down)") != 0;
+    }
+    return there < cluster->count - cluster->count / 2;
+}
+
 static void skew_path(char path[PATH], const struct server *server)
 {
     ck_assert_int_lt(snprintf(path, PATH, "%s/skew", server->folder), PATH);

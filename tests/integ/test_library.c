@@ -19,6 +19,7 @@ static void begin(const char *settings)
     cluster_start(&masters, 3, UNIX);
     daemon_start(&redlockd, &masters, settings);
     client_open(&raw, &redlockd);
+    eventually(masters_up(&raw, &masters));
 }
 
 static bool key_is_free(const char *name)

@@ -24,6 +24,7 @@ static void begin(const char *settings)
     cluster_start(&masters, 3, UNIX);
     daemon_start(&redlockd, &masters, settings);
     client_open(&raw, &redlockd);
+    eventually(masters_up(&raw, &masters));
 }
 
 static void again(void)
@@ -334,6 +335,7 @@ START_TEST(killed_and_started_again)
     ck_assert_uint_ge(cluster_holds(&masters, "job", redlock_token(lock)), 2);
     run_until(far, others.count[REDLOCK_ON_RESUMED] == 1);
     client_open(&raw, &redlockd);
+    eventually(masters_up(&raw, &masters));
     ask(&raw, "-BUSY job*", "LOCK job");
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_OK);
     ck_assert_int_eq(redlock_unlock(other), REDLOCK_OK);

@@ -19,14 +19,10 @@ static void begin(const char *settings)
     cluster_start(&masters, 3, UNIX);
     daemon_start(&redlockd, &masters, settings);
     client_open(&a, &redlockd);
+    eventually(masters_up(&a, &masters));
     command_use(&redlockd);
     snprintf(path, sizeof path, "%s/word", folder_new("words"));
     setenv("F", path, 1);
-}
-
-static bool is_free(const char *name)
-{
-    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
 }
 
 /* "KEY=value" of a printed environment. */
@@ -57,7 +53,7 @@ START_TEST(the_command_has_the_lock_and_knows_it)
     ck_assert_ptr_nonnull(strchr(kv(row, "client"), '/')); /* host/pid */
     unlink(path);
     ck_assert_int_eq(command_code(&c), 7);
-    eventually(is_free("job"));
+    ck_assert(cluster_gave_back(&masters, "job"));
     ck_assert_str_eq(errors(&c), "");
 }
 END_TEST
@@ -79,7 +75,7 @@ START_TEST(what_cannot_be_executed)
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "/nonexistent/command"), 127);
     ck_assert_ptr_nonnull(strstr(errors(&c), "/nonexistent/command: No such file"));
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "/"), 126);
-    eventually(is_free("job"));
+    ck_assert(cluster_gave_back(&masters, "job"));
 }
 END_TEST
 
@@ -109,7 +105,7 @@ START_TEST(signals_and_their_codes)
     (void)number_in(path);
     kill(c.pid, SIGTERM);
     ck_assert_int_eq(command_code(&c), 128 + SIGTERM);
-    eventually(is_free("job"));
+    ck_assert(cluster_gave_back(&masters, "job"));
 }
 END_TEST
 
@@ -145,7 +141,7 @@ START_TEST(refusals)
     ck_assert_ptr_nonnull(strstr(errors(&c), "max_ttl"));
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--grace", "45s", "-t", "50s", "short", "touch", path),
                      125);
-    eventually(is_free("short"));
+    ck_assert(cluster_gave_back(&masters, "short"));
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-a", "unix:/nonexistent/s", "x", "touch", path), 123);
     ck_assert_ptr_nonnull(strstr(errors(&c), "/nonexistent/s"));
     server_kill(&masters.server[0]);

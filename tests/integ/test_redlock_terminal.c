@@ -23,6 +23,7 @@ static void begin_with(const char *settings)
     cluster_start(&masters, 3, UNIX);
     daemon_start(&redlockd, &masters, settings);
     client_open(&a, &redlockd);
+    eventually(masters_up(&a, &masters));
     command_use(&redlockd);
     snprintf(path, sizeof path, "%s/word", folder_new("words"));
     setenv("F", path, 1);
