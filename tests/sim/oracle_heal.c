@@ -2,7 +2,7 @@
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
-/* Clocks in ms, that differ while a TTL lasts; and how long ago TIME may have been asked. */
+/* Clocks in ms, that differ while a TTL lasts; and how old the TIME may be that a heal was sent by. */
 enum { HEAL_SLACK_US = 15000, HEAL_CLOCK_US = 4000000 };
 
 static uint16_t bit(unsigned i)
@@ -54,7 +54,7 @@ void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *ms
     const struct tok *t = &w->oracle.tok[msg->tok];
     const struct store_key *key = &m->store.key[msg->name];
     const struct sim_daemon *d = &w->daemon[t->daemon];
-    if (vote->kind != VOTE_YES || w->now_us < m->jumped_us + HEAL_CLOCK_US || !t->granted)
+    if (vote->kind != VOTE_YES || msg->sent_us < m->jumped_us + HEAL_CLOCK_US || !t->granted)
         return;
     int64_t ends_us = clock_when(&m->clock, key->expires_ms * 1000);
     int64_t held_us = held_until_us(d, t);
