@@ -1,8 +1,7 @@
 /* A user of the masters that has the rights which the daemon asks for in its log, and not one more. */
-#include "tests/integ/harness.h"
+#include "tests/integ/steady.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static struct cluster masters;
@@ -25,7 +24,7 @@ static void configure(const char *user, const char *prefix)
     file_write(secret, "s3cret\n");
     chmod(secret, 0600);
     snprintf(settings, sizeof settings,
-             "node_user: '%s'\nnode_password_file: %s\nkey_prefix: '%s'\nretry_max: 50ms\n"
+             "node_user: '%s'\nnode_password_file: %s\nkey_prefix: '%s'\nretry_max: 50ms\n" STEADY
              "nodes:\n  - redis://127.0.0.1:%u\n  - redis://localhost:%u\n  - unix:%s?db=3\n",
              user, secret, quoted, masters.server[0].port, masters.server[1].port, masters.server[2].path);
 }
@@ -47,7 +46,7 @@ static void start(const char *user, const char *prefix)
 {
     configure(user, prefix);
     daemon_start(&redlockd, NULL, settings);
-    ck_assert(daemon_logged(&redlockd, "why=login_refused"));
+    eventually(daemon_logged(&redlockd, "why=login_refused"));
     for (unsigned i = 0; i < 3; i++)
         paste(&masters.server[i]);
     daemon_start(&other, NULL, settings);
@@ -96,11 +95,12 @@ static void use_all(void)
     await(&b, "!LOST job *");
 
     /* Resumed elsewhere. Healed where it was flushed, by the daemon whose probe sees that first. */
-    struct grant stays = lock(&a, "stays ttl=3s");
-    grant = lock(&a, "moved");
+    struct grant stays = lock_steady(&a, "stays", "60s", 4000);
+    grant = lock_steady(&a, "moved", "60s", 9000);
     eventually(strcmp(kv(row_with(show(&a, "LOCKS"), "name=moved "), "nodes"), "+++") == 0);
-    client_send(&b, "RESUME moved token=%s ttl=3s", grant.token);
+    client_send(&b, "RESUME moved token=%s ttl=60s", grant.token);
     grant = grant_of(await(&b, "+LOCKED moved *"));
+    renew_often(&b, "moved", grant.token, 4000);
     await(&a, "!LOST moved *");
     redis(&masters.server[0], "FLUSHALL");
     eventually(strcmp(redis(&masters.server[0], "GET %smoved", key_prefix), grant.token) == 0 ||
@@ -120,7 +120,7 @@ static void use_all(void)
     ask(&a, "+UNLOCKED scripts *", "UNLOCK scripts");
     for (unsigned i = 0; i < 3; i++) /* the next connection kills the one before */
         redis(&masters.server[i], "CLIENT KILL TYPE normal SKIPME yes");
-    lock(&a, "again wait=10s");
+    lock(&a, "again wait=14s");
     ask(&a, "+UNLOCKED again *", "UNLOCK again");
     eventually(ran("cmdstat_client|kill:") == 3);
     eventually(rows_with(show(&a, "NODES"), "state=up") == 3);
