@@ -195,7 +195,7 @@ END_TEST
 
 static const char guarded[] = "restart_guard: on\nmax_ttl: 2s\ndefault_ttl: 1s\n";
 static const char guarded_long[] = "restart_guard: on\nmax_ttl: 30s\ndefault_ttl: 30s\n" STEADY;
-enum { MAX_TTL_MS = 2000, LONG_MAX_TTL_MS = 30000, LONG_FULL_MS = 30000 + 302 };
+enum { MAX_TTL_MS = 2000, FULL_MS = 2000 + 22, LONG_MAX_TTL_MS = 30000, LONG_FULL_MS = 30000 + 302 };
 
 START_TEST(young_masters_are_kept_out)
 {
@@ -262,7 +262,8 @@ START_TEST(old_masters_are_trusted_but_not_a_demoted_one)
 {
     begin(1, UNIX, "max_ttl: 2s\ndefault_ttl: 1s\n"); /* daemons must agree */
     lock(&a, "young wait=14s");                       /* the guard is off in this one */
-    eventually(uptime_s(&masters.server[0]) >= 5);
+    int64_t from_ms = now_ms() + FULL_MS;             /* at the latest, says the key */
+    eventually(uptime_s(&masters.server[0]) >= 5 && now_ms() > from_ms);
     daemon_start(&redlockd, &masters, guarded);
     client_open(&b, &redlockd);
     eventually(state_is(0, "up"));
