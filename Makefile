@@ -88,18 +88,21 @@ demo: deps ## a short session with nc: lock, refusal, waiting, a stopped master
 	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/demo.sh $(BUILD)/redlockd
 
+# Those that wait longest begin first.
+LONGEST  := $(patsubst %,$(BUILD)/tests/integ/test_%,restarts redlock_lost masters group roles library_loop acl)
+TESTS     = $(LONGEST) $(filter-out $(LONGEST),$(INTEG)) $(CHECKS) $(UNIT)
 TEST_ENV := REDLOCKD=$(abspath $(BUILD))/redlockd REDLOCK=$(abspath $(BUILD))/redlock
 
 # NODEPS=1: without a look at what is installed.
 check: $(if $(NODEPS),,deps) ## every test
 	@$(MAKE) --no-print-directory $(PARALLEL) all objects
-	@$(TEST_ENV) tests/run.sh $(INTEG) $(CHECKS) $(UNIT)
+	@$(TEST_ENV) tests/run.sh $(TESTS)
 
 asan: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
 	@TEST_JOBS=$(or $(TEST_JOBS),4) $(MAKE) --no-print-directory check BUILD=build/asan ASAN=1
 
 stalls: all objects ## every test while everything stands still now and then, for STALL_MS (1000) at most; as root
-	@$(TEST_ENV) tests/stalls.sh $(INTEG) $(CHECKS) $(UNIT)
+	@$(TEST_ENV) tests/stalls.sh $(TESTS)
 
 lint: ## cppcheck, clang-tidy and shellcheck, where they are installed; silent when all is well
 	@tests/lint.sh $(VERSION) $(C_FILES) $(SCRIPTS)
