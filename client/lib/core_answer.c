@@ -84,7 +84,9 @@ static void refused(struct redlock_lock *lock, const struct answer *answer, int6
     }
     ask_idle(core, &lock->own);
     if (lock->state == LOCK_ASKED) {
-        lock_taken(lock, core_error_of(answer->refusal), text_of(answer));
+        /* Connecting has used up its time, so that it was asked for without a wait. */
+        bool waited = answer->refusal == REPLY_BUSY && lock->own.wait_until_ms != 0;
+        lock_taken(lock, waited ? REDLOCK_TIMEOUT : core_error_of(answer->refusal), text_of(answer));
         lock->result_retry_ms = answer->retry_ms;
     } else if (lock->give_back) {
         lock_move(lock, LOCK_GIVING);

@@ -62,6 +62,22 @@ START_TEST(answers_in_another_order)
 }
 END_TEST
 
+START_TEST(a_wait_that_connecting_has_used_up)
+{
+    struct world *w = world_new();
+    ask_lock(w, "job", 50);
+    ask_lock(w, "other", 0);
+    passes(w, 60);
+    comes_up(w);
+    expect_line(w, "#* LOCK job ttl=9000");
+    says(w, "%s -BUSY job retry=300", tag(w));
+    expect_told(w, "lock job timeout : -BUSY job retry=300");
+    expect_line(w, "#* LOCK other ttl=9000");
+    says(w, "%s -BUSY other", tag(w));
+    expect_told(w, "lock other busy : *");
+}
+END_TEST
+
 START_TEST(each_refusal_has_its_error)
 {
     static const struct {
@@ -329,6 +345,7 @@ int main(void)
         nothing_is_asked_before_hello_is_answered,
         all_options_of_lock,
         answers_in_another_order,
+        a_wait_that_connecting_has_used_up,
         each_refusal_has_its_error,
         rows,
         extend_check_unlock,
