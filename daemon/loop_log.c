@@ -55,17 +55,19 @@ static void log_clock(const struct loop_view *view, unsigned i, const struct mas
 void loop_log_masters(struct loop_log *log, const struct loop_view *view)
 {
     for (unsigned i = 0; i < view->conf->masters; i++) {
-        uint32_t changes = coordinator_master_changes(view->coordinator, i);
-        if (changes == log->changes[i])
+        uint32_t changes = coordinator_master_changes(view->coordinator, i) - log->changes[i];
+        if (changes == 0)
             continue;
         struct master_row row;
         coordinator_master_row(view->coordinator, clock_boot_ms(), i, &row);
-        log->changes[i] = changes;
-        if (row.clock_backs != log->clock_backs[i])
+        uint32_t clock_backs = row.clock_backs - log->clock_backs[i]; /* each is a change, too */
+        if (clock_backs > 0)
             log_clock(view, i, &row);
-        else if (row.state != MASTER_HANDSHAKE && row.state != MASTER_KILLING && row.state != MASTER_UNDOING)
+        if (changes > clock_backs && row.state != MASTER_HANDSHAKE && row.state != MASTER_KILLING &&
+            row.state != MASTER_UNDOING)
             log_master(view, i, &row);
-        log->clock_backs[i] = row.clock_backs;
+        log->changes[i] += changes;
+        log->clock_backs[i] += clock_backs;
     }
 }
 
