@@ -176,6 +176,16 @@ START_TEST(owed_until_a_ttl_after_the_kill)
 }
 END_TEST
 
+static void asked_once_more_and_lost(void)
+{
+    dial(0);
+    shake(0);
+    vote("0", "KILL 0");
+    work();
+    EXPECT_LAST("m0 RELEASE job T1");
+    lose(0);
+}
+
 /* Any daemon may have extended the key, each up to max_ttl (60 s), until it was given back here. */
 START_TEST(owed_for_the_longest_that_its_key_can_live)
 {
@@ -184,20 +194,10 @@ START_TEST(owed_for_the_longest_that_its_key_can_live)
     lose(0);
     ask(1, "UNLOCK job");
     vote("1-2", "RELEASE YES");
-    dial(0);
-    shake(0);
-    vote("0", "KILL 0");
-    work();
-    EXPECT_LAST("m0 RELEASE job T1");
-    lose(0);
+    asked_once_more_and_lost();
     at(60999);
     EXPECT_MASTER(0, "down undo=1");
-    dial(0);
-    shake(0);
-    vote("0", "KILL 0");
-    work();
-    EXPECT_LAST("m0 RELEASE job T1");
-    lose(0);
+    asked_once_more_and_lost();
     at(61000); /* a max_ttl after the first kill: from then on only releases went there */
     EXPECT_MASTER(0, "down");
 }
