@@ -337,9 +337,9 @@ END_TEST
 START_TEST(other_groups_end_when_it_is_lost)
 {
     begin(PATIENT);
-    START(&c, redlock_binary(), "run", "job", "--", "bash", "-c",
-          "trap '' TERM; set -m; (trap '' TERM; sleep 60) & echo $! >$S; echo $REDLOCK_TOKEN >$F.t; echo $$ "
-          ">$F; while :; do wait; done");
+    const char *script = "trap '' TERM; set -m; (trap '' TERM; sleep 60) & echo $! >$S; "
+                         "echo $REDLOCK_TOKEN >$F.t; echo $$ >$F; while :; do wait; done";
+    START(&c, redlock_binary(), "run", "job", "--", "bash", "-c", script);
     pid_t pid = (pid_t)number_in(first), other = (pid_t)number_in(second);
     ask(&a, "+UNLOCKED *", "UNLOCK job token=%s", token_in_file());
     ck_assert_int_eq(command_code(&c), 124);
@@ -363,10 +363,10 @@ END_TEST
 /* It stops us, and itself, as if the machine stood still: that is no time in which it could have ended. */
 static bool ends_by_itself_behind_a_pause(void)
 {
-    START(&c, redlock_binary(), "run", "job", "--", "bash", "-c",
-          "redlock=$PPID; exec > >(trap 'echo disturbed; kill -CONT $redlock; exit' TERM; "
-          "while read -r x; do echo got $x; done; sleep 0.1; kill -STOP $redlock; echo $BASHPID >$F; kill "
-          "-STOP $BASHPID); echo word");
+    const char *script = "redlock=$PPID; exec > >(trap 'echo disturbed; kill -CONT $redlock; exit' TERM; "
+                         "while read -r x; do echo got $x; done; sleep 0.1; kill -STOP $redlock; "
+                         "echo $BASHPID >$F; kill -STOP $BASHPID); echo word";
+    START(&c, redlock_binary(), "run", "job", "--", "bash", "-c", script);
     eventually(command_is_over(&c) || has_line(first));
     if (command_is_over(&c)) { /* the machine was too busy for it to come that far */
         ck_assert_int_eq(command_code(&c), 0);
