@@ -141,22 +141,27 @@ static enum cover holder_covered(const struct world *w, const struct sim_daemon 
     return m->unseen ? EXCUSED : COVERED;
 }
 
-/* How many masters can grant the name to another before that, though all told what they forgot; unseen: and those
- * that nobody can know of. */
-static unsigned masters_open(const struct world *w, uint32_t tok, int64_t until_us, unsigned *unseen)
+/* How many masters can grant the name to another before that, though all told what they forgot; unseen: and those of
+ * these masters that nobody can know of. */
+static unsigned masters_open(const struct world *w, uint32_t tok, int64_t until_us, uint16_t masters,
+                             unsigned *unseen)
 {
     const struct sim_daemon *d = &w->daemon[w->oracle.tok[tok].daemon];
-    unsigned count[] = {[COVERED] = 0, [EXCUSED] = 0, [OPEN] = 0};
-    for (unsigned m = 0; m < d->masters; m++)
-        count[holder_covered(w, d, &w->master[m], tok, until_us)]++;
-    *unseen = count[EXCUSED];
-    return count[OPEN];
+    unsigned open = 0;
+    *unseen = 0;
+    for (unsigned m = 0; m < d->masters; m++) {
+        enum cover cover = holder_covered(w, d, &w->master[m], tok, until_us);
+        open += cover == OPEN;
+        *unseen += cover == EXCUSED && (masters & (1u << m)) != 0;
+    }
+    return open;
 }
 
 bool oracle_is_excused(const struct world *w, uint32_t tok, int64_t until_us)
 {
-    unsigned unseen, quorum = w->daemon[w->oracle.tok[tok].daemon].quorum;
-    unsigned open = masters_open(w, tok, until_us, &unseen);
+    const struct tok *t = &w->oracle.tok[tok];
+    unsigned unseen, quorum = w->daemon[t->daemon].quorum;
+    unsigned open = masters_open(w, tok, until_us, t->yes, &unseen);
     return open < quorum && open + unseen >= quorum;
 }
 
@@ -168,7 +173,7 @@ void oracle_covers(struct world *w, unsigned name)
         uint32_t tok = o->holder[name][i];
         struct tok *t = &o->tok[tok];
         const struct sim_daemon *d = &w->daemon[t->daemon];
-        unsigned unseen, open = masters_open(w, tok, t->until_us, &unseen);
+        unsigned unseen, open = masters_open(w, tok, t->until_us, UINT16_MAX, &unseen);
         t->excused = t->excused || open + unseen >= d->quorum;
         if (open >= d->quorum)
             violation(w, 2,

@@ -183,7 +183,7 @@ bool oracle_may_vote(const struct world *w, const struct sim_daemon *d, const st
 bool oracle_is_blind(const struct world *w, const struct sim_daemon *d, const struct msg *msg);
 void oracle_noticed_loss(struct world *w, const struct sim_master *m, uint32_t loss);
 void oracle_covers(struct world *w, unsigned name); /* invariant 2 of the holders of a name */
-/* Held until then, the token would be safe if the masters remembered that forgot it unseen, and is not as it is. */
+/* Held until then, the token would be safe if the masters remembered that granted and forgot it unseen; it is not. */
 bool oracle_is_excused(const struct world *w, uint32_t tok, int64_t until_us);
 void oracle_mark(struct world *w, struct sim_master *m, const struct msg *msg);
 void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg);

@@ -92,14 +92,16 @@ static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, con
     struct oracle *o = &w->oracle;
     const struct tok *t = &o->tok[tok];
     uint64_t fence = reply->fence;
-    if (fence <= o->fence[t->name] &&
-        (t->blind != 0 || oracle_is_excused(w, tok, clock_when(&d->clock, reply->until_ms * 1000))))
-        return; /* a master forgot the higher one, or this token before it was told: nobody could know */
-    if (fence <= o->fence[t->name])
+    bool grows = fence > o->fence[t->name];
+    if (!grows && t->blind != 0)
+        return; /* a master forgot the higher one, and nobody could know */
+    if (!grows && !oracle_is_excused(w, tok, clock_when(&d->clock, reply->until_ms * 1000)))
         violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", t->name, tok,
                   (unsigned long long)fence, o->fence_tok[t->name], (unsigned long long)o->fence[t->name]);
-    o->fence[t->name] = fence;
-    o->fence_tok[t->name] = tok;
+    if (grows) {
+        o->fence[t->name] = fence;
+        o->fence_tok[t->name] = tok;
+    }
     uint16_t stored = 0;
     for (unsigned i = 0; i < ORACLE_FENCES; i++) {
         const struct fence_acks *acks = &o->fences[d->index][i];
