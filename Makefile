@@ -101,7 +101,8 @@ check: $(if $(NODEPS),,deps) ## every test
 asan: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer
 	@TEST_JOBS=$(or $(TEST_JOBS),4) $(MAKE) --no-print-directory check BUILD=build/asan ASAN=1
 
-stalls: all objects ## every test while everything stands still now and then, for STALL_MS (1000) at most; as root
+stalls: ## every test while everything stands still now and then, for STALL_MS (1000) at most; as root
+	@$(MAKE) --no-print-directory $(PARALLEL) all objects
 	@$(TEST_ENV) tests/stalls.sh $(TESTS)
 
 lint: ## cppcheck, clang-tidy and shellcheck, where they are installed; silent when all is well

@@ -277,6 +277,7 @@ static void look_at_command(struct run *run)
 void run_watch(struct run *run)
 {
     redlock_set_callback(run->redlock, heard, run);
+    (void)redlock_process(run->redlock); /* held up since the grant, we may have been sent a renewal */
     look_at_clock(run);
     while (run->state != RUN_OVER) {
         struct pollfd fds[] = {{.fd = redlock_fd(run->redlock), .events = redlock_events(run->redlock)},

@@ -6,6 +6,10 @@ set -uo pipefail
 stall_ms=${STALL_MS:-1000}
 mounted=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)
 group=$mounted/redlockd-stalls.$$
+if ! [[ $stall_ms =~ ^[0-9]{3,5}$ ]] || [ "$stall_ms" -le 100 ]; then
+    echo "$0: STALL_MS=$stall_ms is no number of 101 to 99999 ms" >&2
+    exit 1
+fi
 if [ -z "$mounted" ] || ! mkdir "$group"; then
     echo "$0: cannot make a control group (root and a mounted cgroup2 are needed), so nothing was tested" >&2
     exit 1
@@ -14,15 +18,16 @@ fi
 freeze() { # 0 or 1
     echo "$1" >"$group/cgroup.freeze"
 }
+# Whatever still runs: after ^C the tests, else what one of them has left behind.
 drop() {
+    local left
     freeze 0
-    for _ in {1..100}; do
-        rmdir "$group" 2>/dev/null && return
-        sleep 0.1
-    done
-    echo "$0: still running: $(xargs <"$group/cgroup.procs")" >&2
+    left=$(xargs <"$group/cgroup.procs")
+    [ -z "$left" ] || echo 1 >"$group/cgroup.kill"
+    until rmdir "$group" 2>/dev/null; do sleep 0.1; done
+    [ -z "$left" ]
 }
-trap drop EXIT
+trap 'drop; exit 1' INT TERM
 
 between() { # two numbers of ms: a number of seconds by chance
     local ms=$(($1 + RANDOM % ($2 - $1)))
@@ -40,3 +45,9 @@ while kill -0 $tests 2>/dev/null; do
     freeze 0
 done
 wait $tests
+status=$?
+if ! drop; then
+    echo "$0: the tests ended and left processes behind, which were killed" >&2
+    exit 1
+fi
+exit $status
