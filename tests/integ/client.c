@@ -16,6 +16,7 @@
 static void client_connect(struct client *client, int family, const struct sockaddr *address, socklen_t len)
 {
     client->len = client->used = 0;
+    client->renew_ttl_ms = 0;
     client->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ge(client->fd, 0);
     struct timeval bound = {.tv_sec = WAIT_MS / 1000};
@@ -289,36 +290,6 @@ struct grant grant_of(const char *line)
     ck_assert_msg(left_ms <= grant.valid_ms && left_ms > grant.valid_ms - WAIT_MS,
                   "valid= and until= differ: %s", line);
     return grant;
-}
-
-/* ---- short TTLs ---- */
-
-static const char *const rungs[] = {"600ms", "3s", "30s"};
-enum { RUNGS = sizeof rungs / sizeof rungs[0] };
-
-void ladder_lock(struct client *client)
-{
-    ask(client, "+HELLO *", "HELLO 1 events=renewed");
-    for (int i = 0; i < RUNGS; i++) {
-        client_send(client, "LOCK rung%d ttl=%s wait=10s", i, rungs[i]);
-        await(client, "+LOCKED rung*");
-    }
-}
-
-/* The second one of a lock began when the first was told, so after the call. */
-void ladder_renewed(struct client *client)
-{
-    int64_t until_ms[RUNGS] = {0};
-    client_send(client, "PING");
-    await(client, "+PONG");
-    for (;;) {
-        const char *event = await(client, "!RENEWED rung[0-2] *");
-        int64_t *last_ms = &until_ms[event[strlen("!RENEWED rung")] - '0'];
-        ck_assert_int_gt(number(event, "until"), *last_ms);
-        if (*last_ms > 0)
-            return;
-        *last_ms = number(event, "until");
-    }
 }
 
 void play(bool (*scene)(int ttl_ms), int ttl_ms)

@@ -134,8 +134,9 @@ void process_stop(pid_t pid); /* SIGSTOP, and sure that it stands: kill(2) only 
 
 struct client {
     int fd;
-    size_t len;  /* bytes read ... */
-    size_t used; /* ... and given out as lines */
+    size_t len;       /* bytes read ... */
+    size_t used;      /* ... and given out as lines */
+    int renew_ttl_ms; /* of its lock, from lock_steady() */
     char buffer[1 << 16];
     char line[4096];
 };
@@ -199,11 +200,6 @@ struct grant {
 /* Reads a +LOCKED line, and checks its form. */
 struct grant grant_of(const char *line);
 #define lock(client, ...) grant_of(ask(client, "+LOCKED *", "LOCK " __VA_ARGS__))
-
-/* Session locks of 600 ms, 3 s and 30 s: a machine that stands still ends some of them, not all.
- * From now on one of them is renewed, and once more. The client has nothing else to hear. */
-void ladder_lock(struct client *client);
-void ladder_renewed(struct client *client);
 
 /* Plays a scene in which locks live for ttl_ms; false: the machine stood still for too long for them, and it is played
  * again with twice as long, a few times. */

@@ -1,5 +1,5 @@
 /* The daemon itself: paused, killed, drained, beside another one, started wrongly. */
-#include "tests/integ/harness.h"
+#include "tests/integ/steady.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ START_TEST(drain)
     struct grant grant = lock(&a, "held ttl=60s wait=10s");
     lock(&b, "other hold=lease ttl=60s wait=10s");
     client_open(&d, &redlockd);
-    ladder_lock(&d);
+    lock_steady(&d, "renewed", "60s", 600);
     client_send(&b, "#w LOCK held wait=30s");
     client_open(&c, &redlockd);
     eventually(rows_with(show(&c, "WAITERS"), "") == 1);
@@ -143,7 +143,7 @@ START_TEST(drain)
     expect(&b, second);
     ask(&c, "-DRAINING new*", "LOCK new");
     await(&d, "!DRAIN");
-    ladder_renewed(&d);
+    is_renewed(&d);
     client_close(&d);
     ask(&a, "+HELD held *", "CHECK held token=%s", grant.token);
     ask_again(&a, "+EXTENDED held *", "EXTEND held token=%s ttl=60s", grant.token);
