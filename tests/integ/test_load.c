@@ -9,8 +9,9 @@
 #include <sys/socket.h>
 
 /* A phase lasts for PHASE_MS, and until it had SECTIONS: without a master that hangs, or with one, far less time is
- * enough. If each waited for it as long as node_timeout, WAIT_MS would not be. */
-enum { CLIENTS = 64, PHASE_MS = 1000, SECTIONS = 200, INSIDE_MS = 2 };
+ * enough. Of one that hangs a daemon does not know at first: if a section waited for it as long as node_timeout, there
+ * would be a few before it is found slow, not SECTIONS_BEFORE_SLOW. */
+enum { CLIENTS = 64, PHASE_MS = 1000, SECTIONS = 200, SECTIONS_BEFORE_SLOW = 20, INSIDE_MS = 2 };
 
 enum step { ASKING, INSIDE, GIVING_BACK, DONE };
 
@@ -26,6 +27,7 @@ struct worker {
 static struct cluster masters;
 static struct daemon redlockd[2];
 static struct worker workers[CLIENTS];
+static struct client watchers[2]; /* one of each daemon's */
 
 /* What the lock protects: written as read + 1 only when the section ends. */
 static long counter, sections;
@@ -108,17 +110,56 @@ static long phase(const char *name)
     return sections - before;
 }
 
+static bool is_up_for_both(const struct server *server)
+{
+    return strcmp(node_state(&watchers[0], server), "up") == 0 &&
+           strcmp(node_state(&watchers[1], server), "up") == 0;
+}
+
+static void turn_until(bool up, const struct server *server)
+{
+    int64_t end_ms = now_ms() + WAIT_MS;
+    while (is_up_for_both(server) != up) {
+        ck_assert_msg(now_ms() < end_ms, "it is not %s", up ? "up" : "slow");
+        turn("counter", true);
+    }
+}
+
+/* How many sections it had before the first daemon says that it is slow. */
+static long hang(struct server *server)
+{
+    turn_until(true, server);
+    long before = sections;
+    server_stop(server);
+    turn_until(false, server);
+    return sections - before;
+}
+
+/* A machine that stands still at once finds it slow at once. */
+static long hang_unnoticed(struct server *server)
+{
+    long had = hang(server);
+    for (unsigned tries = 1; had < SECTIONS_BEFORE_SLOW; tries++) {
+        ck_assert_msg(tries < 5, "%ld sections before it is slow", had);
+        server_cont(server);
+        had = hang(server);
+    }
+    return had;
+}
+
 START_TEST(nothing_is_lost)
 {
     cluster_start(&masters, 5, UNIX);
     for (unsigned i = 0; i < 2; i++)
         daemon_start(&redlockd[i], &masters, "node_timeout: 900ms\nmin_ttl: 2s\n");
+    for (unsigned i = 0; i < 2; i++)
+        client_open(&watchers[i], &redlockd[i]);
     for (unsigned i = 0; i < CLIENTS; i++) {
         (i % 4 < 2 ? client_open : client_open_tcp)(&workers[i].client, &redlockd[i % 2]);
         worker_ask(&workers[i], "counter");
     }
     long before = phase("counter");
-    server_stop(&masters.server[1]);
+    long unnoticed = hang_unnoticed(&masters.server[1]);
     long during = phase("counter");
     server_cont(&masters.server[1]);
     phase("counter");
@@ -131,7 +172,8 @@ START_TEST(nothing_is_lost)
         ck_assert_msg(workers[i].sections > 0, "client %u was never inside in %ld sections", i, sections);
     eventually(cluster_answers(&masters, "(nil)", "GET redlock:counter") == 5);
     if (getenv("VERBOSE"))
-        printf("%ld sections: %ld in the first phase, %ld while a master hung\n", sections, before, during);
+        printf("%ld sections: %ld in the first phase, %ld and %ld while a master hung\n", sections, before,
+               unnoticed, during);
 }
 END_TEST
 
