@@ -111,6 +111,13 @@ START_TEST(end_of_a_client_gives_back_at_once)
 }
 END_TEST
 
+static int64_t renewals(void)
+{
+    int64_t begun = number(row_with(show(&a, "STATS"), "renewals="), "renewals");
+    ck_assert_int_ge(begun, 0);
+    return begun;
+}
+
 /* No proof that the holder is dead: only its renewal stops. */
 START_TEST(reset_lets_the_lock_run_out)
 {
@@ -121,8 +128,10 @@ START_TEST(reset_lets_the_lock_run_out)
     struct grant grant = lock(&b, "reset ttl=1500ms wait=10s");
     client_reset(&b);
     eventually(rows_of("CLIENTS") == 1);
+    int64_t renewed = renewals();
     ck_assert_uint_ge(cluster_holds(&masters, "kept", kept.token), 2);
-    lock(&a, "reset wait=10s"); /* it is not renewed, else this would not end well */
+    lock(&a, "reset hold=lease wait=10s");
+    ck_assert_int_eq(renewals(), renewed);
     ck_assert_int_ge(now_ms(), grant.until_ms);
     ck_assert_uint_ge(cluster_holds(&masters, "kept", kept.token), 2);
 }
