@@ -128,12 +128,14 @@ unsigned cluster_holds(const struct cluster *cluster, const char *name, const ch
 
 bool cluster_gave_back(const struct cluster *cluster, const char *name)
 {
-    unsigned there = 0;
+    if (cluster_answers(cluster, "(nil)", "GET redlock:%s", name) <= cluster->count / 2)
+        return false;
     for (unsigned i = 0; i < cluster->count; i++) {
-        const char *answer = redis(&cluster->server[i], "GET redlock:%s", name);
-        there += strcmp(answer, "(nil)") != 0 && strcmp(answer, "(down)") != 0;
+        const struct server *server = &cluster->server[i];
+        eventually_within(!server->pid || strcmp(redis(server, "GET redlock:%s", name), "(nil)") == 0,
+                          8000); /* before its TTL is over */
     }
-    return there < cluster->count - cluster->count / 2;
+    return true;
 }
 
 static void skew_path(char path[PATH], const struct server *server)
