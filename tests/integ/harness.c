@@ -107,6 +107,23 @@ int64_t now_ms(void)
 void nap(void)
 {
     usleep(NAP_US);
+    look();
+}
+
+int64_t looked_ms, still_ms;
+
+void look_begin(void)
+{
+    looked_ms = now_ms();
+    still_ms = 0;
+}
+
+void look(void)
+{
+    int64_t before_ms = looked_ms;
+    looked_ms = now_ms();
+    if (looked_ms - before_ms > still_ms)
+        still_ms = looked_ms - before_ms;
 }
 
 /* ---- files and processes ---- */

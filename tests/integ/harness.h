@@ -201,8 +201,17 @@ struct grant {
 struct grant grant_of(const char *line);
 #define lock(client, ...) grant_of(ask(client, "+LOCKED *", "LOCK " __VA_ARGS__))
 
-/* Plays a scene in which locks live for ttl_ms; false: the machine stood still for too long for them, and it is played
- * again with twice as long, a few times. */
+/* ---- a machine that stands still ---- */
+
+/* Who waits for anything here looks at the clock every few ms, or the machine has not let us: nor then anybody else
+ * who was to act in time. */
+enum { STILL_MS = 250 }; /* what costs a master its vote, by the harness' node_timeout */
+extern int64_t looked_ms, still_ms;
+void look_begin(void);
+void look(void);
+
+/* Plays a scene in which locks live for ttl_ms; false: they ended too early. Where we have seen that the machine stood
+ * still it is played again with twice as long, a few times. */
 void play(bool (*scene)(int ttl_ms), int ttl_ms);
 
 #endif

@@ -53,26 +53,9 @@ static const char *token_in_file(void)
 
 /* ---- a machine that stands still ---- */
 
-enum { STILL_MS = 250, SCENES = 6 };
+enum { SCENES = 6 };
 
-static int64_t looked_ms, still_ms;
-
-static void look_begin(void)
-{
-    looked_ms = now_ms();
-    still_ms = 0;
-}
-
-static void look(void)
-{
-    int64_t before_ms = looked_ms;
-    looked_ms = now_ms();
-    if (looked_ms - before_ms > still_ms)
-        still_ms = looked_ms - before_ms;
-}
-
-/* Its exit code. From look_begin() on we have looked every few ms, or the machine has not let us: nor then
- * anybody else who was to act in time. */
+/* Its exit code. */
 static int code_while_looking(void)
 {
     for (; !command_is_over(&c); nap())

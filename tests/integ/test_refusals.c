@@ -122,10 +122,10 @@ static bool full_masters_serve_its_holder(int ttl_ms)
     for (unsigned i = 0; i < 3; i++)
         set_oom(&masters.server[i]);
     ask(&b, "-NOQUORUM no votes=0/3 *", "LOCK no");
-    bool lost = false;
-    for (int64_t until_ms = 0; !lost && until_ms < held.until_ms + ttl_ms;) {
+    bool renewed = true;
+    for (int64_t until_ms = 0; renewed && until_ms < held.until_ms + ttl_ms;) {
         const char *event = expect(&holder, "![REL]*");
-        lost = strncmp(event, "!LOST ", 6) == 0;
+        renewed = strncmp(event, "!RENEWED ", 9) == 0;
         until_ms = number(event, "until");
     }
     client_send(&holder, "UNLOCK %s", name);
@@ -135,7 +135,7 @@ static bool full_masters_serve_its_holder(int ttl_ms)
     eventually(key_is_free(name));
     for (unsigned i = 0; i < 3; i++)
         end_oom(&masters.server[i]);
-    if (lost || strncmp(answer, "-NOTHELD ", 9) == 0)
+    if (!renewed || strncmp(answer, "-NOTHELD ", 9) == 0)
         return false;
     ck_assert_int_eq(strncmp(answer, "+UNLOCKED ", 10), 0);
     return *kv(answer, "confirmed") >= '2'; /* of three, in time */
