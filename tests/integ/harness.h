@@ -88,7 +88,7 @@ const char *redis_typed(const struct server *server, const char *line);
 unsigned cluster_answers(const struct cluster *cluster, const char *answer, const char *format, ...);
 /* On how many masters the lock's key holds this token. */
 unsigned cluster_holds(const struct cluster *cluster, const char *name, const char *token);
-/* Whether a majority has no such lock any more, as its UNLOCK says: the others may be a little later. */
+/* Whether a majority has no such lock any more, as its UNLOCK says; waits for the others, which may be a little later. */
 bool cluster_gave_back(const struct cluster *cluster, const char *name);
 
 /* ---- the daemon ---- */
