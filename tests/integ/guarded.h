@@ -28,14 +28,14 @@ static inline void begin(unsigned count, enum transport transport, const char *s
     daemon_start(&redlockd, &masters, settings);
     client_open(&a, &redlockd);
     client_open(&b, &redlockd);
-    eventually(all_up(&b, masters.count));
+    eventually(masters_up(&b, &masters));
 }
 
 static inline void begin_other(const char *settings)
 {
     daemon_start(&other, &masters, settings);
     client_open(&c, &other);
-    eventually(all_up(&c, masters.count));
+    eventually(masters_up(&c, &masters));
 }
 
 /* What the log said last of a master that is in quarantine for that; NULL: nothing. */

@@ -187,7 +187,7 @@ unsigned rows_with(const char *rows, const char *text);
 const char *node_row(struct client *client, const struct server *server);
 const char *node_state(struct client *client, const struct server *server);
 
-/* Whether all of the cluster's masters may vote. */
+/* Whether all of its masters may vote: a daemon listens when it has tried each once, and a pause may have cost it one. */
 bool masters_up(struct client *client, const struct cluster *cluster);
 
 struct grant {

@@ -61,12 +61,6 @@ static inline void is_held(struct client *client, const char *name, const char *
     ck_assert_msg(strncmp(line, "+HELD ", 6) == 0, "%s", line);
 }
 
-/* A daemon listens when it has tried each master once, and a pause may have cost it one. */
-static inline bool all_up(struct client *client, unsigned count)
-{
-    return rows_with(show(client, "NODES"), " state=up ") == count;
-}
-
 /* By its own clock; -1: it does not answer. */
 static inline int uptime_s(const struct server *server)
 {

@@ -16,7 +16,7 @@ static void begin_with(unsigned count, const char *settings)
     client_open_tcp(&a, &redlockd);
     client_open(&b, &redlockd);
     client_open(&c, &other);
-    eventually(all_up(&b, count) && all_up(&c, count));
+    eventually(masters_up(&b, &masters) && masters_up(&c, &masters));
 }
 
 static void begin(unsigned count)
