@@ -6,12 +6,14 @@
 #include <ftw.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -171,6 +173,19 @@ char *file_read(const char *path)
 
 /* Below the range from which the kernel takes ports for outgoing connections: a dial to a
  * dead master's port there could meet itself. */
+/* Not another test's, which may have killed its server to start it there again. Ours until this process ends. */
+static bool port_is_ours(uint16_t port)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int len = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "redlockd-test-port-%u", port);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+    bool ours = bind(fd, (struct sockaddr *)&address, size) == 0;
+    if (!ours)
+        close(fd);
+    return ours;
+}
+
 uint16_t port_free(void)
 {
     static unsigned next;
@@ -181,9 +196,9 @@ uint16_t port_free(void)
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         int one = 1;
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-        bool ours = bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
+        bool is_free = bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
         close(fd);
-        if (ours)
+        if (is_free && port_is_ours(port))
             return port;
     }
     ck_abort_msg("no free port on 127.0.0.1");

@@ -151,7 +151,7 @@ START_TEST(nothing_is_lost)
 {
     cluster_start(&masters, 5, UNIX);
     for (unsigned i = 0; i < 2; i++)
-        daemon_start(&redlockd[i], &masters, "node_timeout: 900ms\nmin_ttl: 2s\n");
+        daemon_start(&redlockd[i], &masters, "node_timeout: 3s\nmin_ttl: 6s\n");
     for (unsigned i = 0; i < 2; i++)
         client_open(&watchers[i], &redlockd[i]);
     for (unsigned i = 0; i < CLIENTS; i++) {
