@@ -100,6 +100,7 @@ static bool agrees(struct coordinator *c, struct master *m, const struct vote *v
     const struct group *group = &vote->group;
     bool there = vote->kind == VOTE_GROUP;
     m->heard_once = true;
+    m->marked = false;
     memset(&m->theirs, 0, sizeof m->theirs);
     if (vote->kind == VOTE_UNREADABLE) {
         differ(c, m, WHY_UNREADABLE);
@@ -110,6 +111,7 @@ static bool agrees(struct coordinator *c, struct master *m, const struct vote *v
         differ(c, m, WHY_GROUP);
         return false;
     }
+    m->marked = there && !m->began;
     c->differing = masters_without(c->differing, masters_bit(m->index));
     if (c->differing == 0 || mutant(MUTANT_DISAGREEMENT_EACH))
         return true;
@@ -200,6 +202,53 @@ static bool is_papered(const struct coordinator *c, const struct master *m, cons
     return lately && group->from_ms <= m->clock_ms && (news || !is_same_run(m));
 }
 
+/* A daemon that knew this master sees that it is another run, or that the group's key is gone or strange. It may have to
+ * wait before it can write what follows from that, and meanwhile a daemon that knew nothing may write a key. So the
+ * master's TIME of the first such sight is remembered until the master is judged. */
+static void note_amiss(const struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    const struct group *group = &vote->group;
+    bool strange = vote->kind == VOTE_UNREADABLE ||
+                   (vote->kind == VOTE_GROUP &&
+                    (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms));
+    bool gone = vote->kind == VOTE_NO && is_remembered(c, m);
+    if (m->known && m->amiss_ms == 0 && (!is_same_run(m) || gone || strange))
+        m->amiss_ms = m->clock_ms;
+}
+
+/* The key lets it vote too early: what was forgotten when this daemon saw it amiss may not be over yet. */
+static bool is_too_early(const struct coordinator *c, const struct master *m, const struct group *group)
+{
+    return m->amiss_ms != 0 && group->from_ms <= m->clock_ms && group->from_ms < m->amiss_ms + c->full_ms;
+}
+
+/* The group's key stands on another master, and not because this daemon began it there: so it stood here too, and went
+ * while no daemon looked. */
+static bool is_marked_elsewhere(const struct coordinator *c, const struct master *m)
+{
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (&c->masters[i] != m && c->masters[i].marked)
+            return true;
+    return false;
+}
+
+/* Daemons that start together write the key on all masters at about the same time. So the first time that it is absent
+ * here and there elsewhere, the master is asked again a little later. */
+static bool is_looked_at_again(const struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    bool absent = vote->kind == VOTE_NO && !is_remembered(c, m) && is_marked_elsewhere(c, m);
+    bool first = absent && !m->absent;
+    m->absent = absent;
+    return first && is_up_for_long(c, m);
+}
+
+/* Within one run a server deals client ids that grow: a smaller one is of a machine that was set back to a snapshot. */
+static bool is_set_back(const struct master *m)
+{
+    bool again = m->client_id == m->client_id_before && m->connection != m->connection_before;
+    return is_same_run(m) && (m->client_id < m->client_id_before || again);
+}
+
 /* WHY_NONE: what it holds is what it knew. */
 static enum master_why find_doubt(const struct coordinator *c, const struct master *m,
                                   const struct vote *vote)
@@ -210,10 +259,12 @@ static enum master_why find_doubt(const struct coordinator *c, const struct mast
     if (same &&
         m->clock_jumped) /* far enough, it ended the key too, and shows us a time when it would be over */
         return WHY_CLOCK;
+    if (is_set_back(m))
+        return WHY_MEMORY;
     if (vote->kind == VOTE_GROUP) {
         if (memcmp(vote->group.run_id, m->info.run_id, RUN_ID_HEX) != 0)
             return is_up_for_long(c, m) ? WHY_PROMOTED : WHY_RESTART;
-        if (is_papered(c, m, &vote->group))
+        if (is_too_early(c, m, &vote->group) || is_papered(c, m, &vote->group))
             return same ? WHY_MEMORY : WHY_PROMOTED;
         return WHY_NONE;
     }
@@ -221,7 +272,9 @@ static enum master_why find_doubt(const struct coordinator *c, const struct mast
         return WHY_NONE;
     if (is_remembered(c, m))
         return same ? WHY_MEMORY : WHY_RESTART;
-    return is_up_for_long(c, m) ? WHY_NONE : WHY_RESTART;
+    if (!is_up_for_long(c, m))
+        return WHY_RESTART;
+    return is_marked_elsewhere(c, m) ? WHY_MEMORY : WHY_NONE;
 }
 
 /* Who it is, is known now. Another run deals the same client ids again, and nothing of ours is left in it. */
@@ -236,6 +289,9 @@ static void know(struct coordinator *c, struct master *m)
     memcpy(m->run_id, m->info.run_id, RUN_ID_HEX);
     m->known = true;
     m->was_replica = m->strange = false;
+    m->amiss_ms = 0;
+    m->client_id_before = m->client_id;
+    m->connection_before = m->connection;
     m->version = m->info.version;
     m->evicts = m->info.evicts;
     m->good_ms = m->clock_ms;
@@ -257,12 +313,17 @@ static void admit(struct coordinator *c, struct master *m)
 
 void memory_judge(struct coordinator *c, struct master *m, const struct vote *vote)
 {
+    note_amiss(c, m, vote);
     if (!agrees(c, m, vote))
         return;
     bool there = vote->kind == VOTE_GROUP;
     m->waiting = !there && !memory_may_write(c);
     if (m->waiting)
         return;
+    if (is_looked_at_again(c, m, vote)) {
+        master_refuse(c, m, WHY_MEMORY);
+        return;
+    }
     enum master_why why = find_doubt(c, m, vote);
     know(c, m);
     if (why != WHY_NONE)
@@ -272,6 +333,7 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
             m->from_ms = m->clock_ms;
             m->good_ms = 0; /* until the key is seen there */
         }
+        m->began = true;
         write_group(c, m, COMMAND_GROUP_NEW);
         return;
     }
@@ -342,6 +404,7 @@ static enum master_why probe_doubt(const struct coordinator *c, const struct mas
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     m->probing = false;
+    note_amiss(c, m, vote);
     if (vote->kind != VOTE_ERROR && !agrees(c, m, vote))
         return;
     enum master_why why = probe_doubt(c, m, vote);

@@ -287,6 +287,9 @@ struct master {
     bool waiting;        /* ... or they are answered, but first every other master must be heard */
     bool heard_once;     /* its group's key was read ... */
     bool strange;        /* ... and was not one of ours, last */
+    bool began;          /* this daemon wrote the group's key where there was none */
+    bool marked;         /* the key was there, and of this group, and another daemon or run began it */
+    bool absent;         /* the key was absent though another master has it */
     bool probing;        /* TIME and PROBE are under way */
     bool known;          /* run_id is that of a handshake that went well */
     bool was_replica;
@@ -296,10 +299,13 @@ struct master {
     struct master_info info;
     char run_id[RUN_ID_HEX];
     uint32_t version;
-    uint32_t memory;       /* what it knew before c->memories was this, it may have forgotten */
-    struct group theirs;   /* WHY_GROUP: what was read there */
-    int64_t from_ms;       /* of its own clock: when it may vote, as far as we know; 0: not known */
-    int64_t quarantine_ms; /* the same by our clock; 0: none */
+    int64_t amiss_ms; /* its TIME when this daemon saw its memory amiss first and could not judge; 0: never */
+    uint64_t client_id_before;  /* in the known run, of the last handshake that went well ... */
+    uint32_t connection_before; /* ... and the number of that connection */
+    uint32_t memory;            /* what it knew before c->memories was this, it may have forgotten */
+    struct group theirs;        /* WHY_GROUP: what was read there */
+    int64_t from_ms;            /* of its own clock: when it may vote, as far as we know; 0: not known */
+    int64_t quarantine_ms;      /* the same by our clock; 0: none */
     enum master_why quarantine_why;
     int64_t asked_ms;        /* handshake's question or next one */
     int64_t pause_ms;        /* after -NOPERM */

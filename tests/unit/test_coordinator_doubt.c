@@ -143,9 +143,107 @@ START_TEST(a_doubt_after_a_handshake_that_waited)
 }
 END_TEST
 
+/* The key is gone while this daemon may write none, since another master's is strange; a newcomer writes it anew. */
+START_TEST(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
+{
+    start(3);
+    lose(1);
+    markers[1].there = false; /* FLUSHALL */
+    newcomer_writes(2);
+    markers[2].group.max_ttl_ms = 1000;
+    at(2000);
+    EXPECT_MASTER(2, "refused group");
+    dial(1);
+    shake(1);
+    EXPECT_MASTER(1, "refused group");
+    newcomer_writes(1);
+    newcomer_writes(2);
+    while (coordinator_master_state(core, 1) == MASTER_REFUSED && now < 9000) {
+        at(now + 1000);
+        for (unsigned i = 0; i < 3; i++)
+            if (unanswered(i) != 0)
+                vote(i == 0 ? "0" : i == 1 ? "1" : "2", "INFO OK");
+    }
+    vote("1", "KILL 1");
+    EXPECT_MASTER(1, "quarantine memory left=60602");
+    forget();
+}
+END_TEST
+
+/* A machine that was set back to a snapshot deals the same client ids again, in the same run. */
+START_TEST(a_smaller_client_id_is_an_older_memory)
+{
+    start(3);
+    lose(1);
+    dial(1);
+    vote("1", "CLIENT_ID 201, INFO OK, KILL 0"); /* as before it was set back */
+    EXPECT_MASTER(1, "quarantine memory left=60602");
+    forget();
+}
+END_TEST
+
+START_TEST(a_larger_client_id_is_not)
+{
+    start(3);
+    lose(1);
+    dial(1);
+    shake(1);
+    vote("1", "KILL 0");
+    EXPECT_MASTER(1, "up");
+    forget();
+}
+END_TEST
+
+/* FLUSHALL of one while the only daemon restarts: it never knew the master, which is up for long. */
+START_TEST(a_flush_while_no_daemon_ran_shows_by_the_others)
+{
+    start_alone(3);
+    newcomer_writes(0);
+    newcomer_writes(1);
+    for (unsigned i = 0; i < 3; i++) {
+        dial(i);
+        shake(i);
+    }
+    work();
+    EXPECT_MASTER(2, "refused memory");
+    at(2000);
+    vote("2", "INFO OK");
+    EXPECT_MASTER(0, "up");
+    EXPECT_MASTER(1, "up");
+    EXPECT_MASTER(2, "quarantine memory left=60602");
+    forget();
+}
+END_TEST
+
+/* Daemons that start together: the other one's key comes a moment later. */
+START_TEST(a_key_that_is_on_its_way_is_waited_for)
+{
+    start_alone(3);
+    newcomer_writes(0);
+    for (unsigned i = 0; i < 3; i++) {
+        dial(i);
+        shake(i);
+    }
+    work();
+    EXPECT_MASTER(1, "refused memory");
+    newcomer_writes(1);
+    newcomer_writes(2);
+    at(2000);
+    vote("1-2", "INFO OK");
+    EXPECT_MASTER(1, "up");
+    EXPECT_MASTER(2, "up");
+    forget();
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {a_newcomer_hides_no_flush,
+    const TTest *const tests[] = {what_was_seen_amiss_while_it_could_not_write_is_not_forgotten,
+                                  a_smaller_client_id_is_an_older_memory,
+                                  a_larger_client_id_is_not,
+                                  a_flush_while_no_daemon_ran_shows_by_the_others,
+                                  a_key_that_is_on_its_way_is_waited_for,
+                                  a_newcomer_hides_no_flush,
                                   a_newcomer_hides_no_other_server,
                                   who_was_away_for_long_cannot_tell,
                                   a_replica_that_is_busy_too,
