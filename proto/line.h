@@ -36,7 +36,7 @@ size_t line_format_reply(char *out, const struct tag *tag, const struct reply *r
 size_t line_format_notice(char *out, const struct notice *notice);
 size_t line_format_refusal(char *out, const struct refusal *refusal);
 size_t line_format_hello(char *out, const struct tag *tag, const char *version, uint64_t session,
-                         int64_t now_ms);
+                         int64_t now_ms, int64_t behind_ms);
 size_t line_format_end(char *out, const struct tag *tag, uint64_t rows);
 size_t line_format_help(char *out, const struct tag *tag, unsigned i); /* "* " and line_help(i); 0: no more */
 

@@ -317,7 +317,7 @@ size_t line_format_refusal(char *out, const struct refusal *refusal)
 }
 
 size_t line_format_hello(char *out, const struct tag *tag, const char *version, uint64_t session,
-                         int64_t now_ms)
+                         int64_t now_ms, int64_t behind_ms)
 {
     enum { VERSION_BYTES = 64 };
     char *at = put(put_tag(out, tag), "+HELLO proto=1 server=redlockd/");
@@ -325,6 +325,7 @@ size_t line_format_hello(char *out, const struct tag *tag, const char *version, 
     at = put_printable(at, version, VERSION_BYTES);
     at = put_unsigned(put(at, " session="), session);
     at = put_signed(put(at, " now="), now_ms);
+    at = put_signed(put(at, " behind="), behind_ms);
     return put_end(out, at);
 }
 
@@ -375,6 +376,9 @@ size_t line_format_notice(char *out, const struct notice *notice)
         break;
     case NOTICE_DRAIN:
         at = put(at, "!DRAIN");
+        break;
+    case NOTICE_CLOCK:
+        at = put_signed(put(at, "!CLOCK behind="), notice->behind_ms);
         break;
     }
     return put_end(out, at);

@@ -171,6 +171,7 @@ enum notice_kind {
     NOTICE_LOST,
     NOTICE_RENEWED,
     NOTICE_DRAIN,
+    NOTICE_CLOCK,
 };
 
 enum lost_reason {
@@ -183,14 +184,16 @@ enum lost_reason {
     LOST_DRAIN,    /* the daemon stops */
 };
 
-/* An event to the session that holds a lock: it answers no request. */
+/* An event: it answers no request. DRAIN and CLOCK go to every session and are about no lock, the others
+ * to the session that holds the lock. */
 struct notice {
     enum notice_kind kind;
     enum lost_reason reason; /* LOST */
-    struct name name;
-    struct token token;
-    int64_t valid_ms; /* EXPIRING, RENEWED */
-    int64_t until_ms; /* RENEWED */
+    struct name name;        /* not of DRAIN, CLOCK */
+    struct token token;      /* not of DRAIN, CLOCK */
+    int64_t valid_ms;        /* EXPIRING, RENEWED */
+    int64_t until_ms;        /* RENEWED */
+    int64_t behind_ms;       /* CLOCK: for how long the daemon's clock has stood still, all in all */
 };
 
 #endif

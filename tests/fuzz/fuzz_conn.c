@@ -313,7 +313,7 @@ static void answer(struct world *w, bool newest, bool good)
 
 static void notify(struct world *w, enum notice_kind kind)
 {
-    struct notice notice = {.kind = kind, .name = {.len = 1, .text = "n"}, .valid_ms = 1};
+    struct notice notice = {.kind = kind, .name = {.len = 1, .text = "n"}, .valid_ms = 1, .behind_ms = 50};
     for (unsigned i = 0; i < w->session_count; i++)
         if (!w->sessions[i].ended)
             conns_notice(w->conns, w->sessions[i].id, &notice);
@@ -328,6 +328,7 @@ static void happen(struct world *w, uint8_t what)
     case 'Z': answer(w, true, true); break;
     case 'L': notify(w, NOTICE_LOST); break;
     case 'N': notify(w, NOTICE_RENEWED); break;
+    case 'O': notify(w, NOTICE_CLOCK); break;
     case 'D': conns_drain(w->conns); break;
     case 'E': end_late(w); break;
     case 'F': shutdown(client_fd(w), SHUT_WR); break;

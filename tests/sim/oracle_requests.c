@@ -225,7 +225,8 @@ static void lost(struct world *w, const struct sim_daemon *d, uint32_t tok, enum
 void oracle_noticed(struct world *w, struct sim_daemon *d, const struct action *action)
 {
     const struct notice *notice = &action->u.notice;
-    uint32_t tok = notice->kind == NOTICE_DRAIN ? 0 : oracle_tok(w, &notice->token, 0);
+    bool of_lock = notice->kind != NOTICE_DRAIN && notice->kind != NOTICE_CLOCK;
+    uint32_t tok = !of_lock ? 0 : oracle_tok(w, &notice->token, 0);
     trace_add(w, TRACE_NOTICE, d->index, action->session, notice->kind, notice->reason, tok,
               (uint64_t)notice->valid_ms, 0);
     struct tok *t = &w->oracle.tok[tok];
@@ -239,7 +240,7 @@ void oracle_noticed(struct world *w, struct sim_daemon *d, const struct action *
         lost(w, d, tok, notice->reason);
     if (notice->kind == NOTICE_LOST)
         t->forgotten = true;
-    if (notice->kind != NOTICE_DRAIN && w->oracle.tok[tok].session != action->session)
+    if (of_lock && w->oracle.tok[tok].session != action->session)
         violation(w, 6, "d%u tells session %llu of T%u, which is not its lock", d->index,
                   (unsigned long long)action->session, tok);
 }

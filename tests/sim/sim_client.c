@@ -395,7 +395,8 @@ static void client_reply(struct world *w, struct sim_client *c, const struct mes
 static void client_notice(struct world *w, struct sim_client *c, const struct message *message)
 {
     const struct notice *notice = &message->notice;
-    uint32_t tok = notice->kind == NOTICE_DRAIN ? 0 : oracle_tok(w, &notice->token, 0);
+    bool of_lock = notice->kind != NOTICE_DRAIN && notice->kind != NOTICE_CLOCK;
+    uint32_t tok = !of_lock ? 0 : oracle_tok(w, &notice->token, 0);
     if (notice->kind == NOTICE_RENEWED)
         client_told(w, c, message->session, tok, notice->until_ms);
     if (notice->kind != NOTICE_LOST)

@@ -17,7 +17,7 @@ static const char *const REPLIES[] = {
     "DENIED", "AUTH",     "BADVERB",  "BADARG",  "BADLINE",   "BADTAG", "TOOLONG", "UNSUPPORTED"};
 static const char *const VOTES[] = {"YES",        "NO",    "NUMBER", "INFO",    "GROUP",
                                     "UNREADABLE", "TOKEN", "WANTED", "NOT_RUN", "ERROR"};
-static const char *const NOTICES[] = {"EXPIRING", "LOST", "RENEWED", "DRAIN"};
+static const char *const NOTICES[] = {"EXPIRING", "LOST", "RENEWED", "DRAIN", "CLOCK"};
 static const char *const LOST[] = {"expired", "max", "gone", "released", "moved", "closed", "drain"};
 static const char *const EVENTS[] = {"timer", "request", "finish", "release", "drop", "undelivered"};
 

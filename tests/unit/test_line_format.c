@@ -299,10 +299,11 @@ START_TEST(hello)
 {
     char out[SERVER_LINE_BYTES];
 
-    ck_assert_str_eq(as_text(out, line_format_hello(out, &untagged, "0.1.0", 42, 86400000)),
-                     "+HELLO proto=1 server=redlockd/0.1.0 session=42 now=86400000");
-    ck_assert_str_eq(as_text(out, line_format_hello(out, &seven, "0.1\n0", UINT64_MAX, 1)),
-                     "#7 +HELLO proto=1 server=redlockd/0.1?0 session=18446744073709551615 now=1");
+    ck_assert_str_eq(as_text(out, line_format_hello(out, &untagged, "0.1.0", 42, 86400000, 0)),
+                     "+HELLO proto=1 server=redlockd/0.1.0 session=42 now=86400000 behind=0");
+    ck_assert_str_eq(
+        as_text(out, line_format_hello(out, &seven, "0.1\n0", UINT64_MAX, 1, 2750)),
+        "#7 +HELLO proto=1 server=redlockd/0.1?0 session=18446744073709551615 now=1 behind=2750");
 }
 END_TEST
 
@@ -365,6 +366,9 @@ START_TEST(notices)
                      "!RENEWED job token=" HEX " valid=3000 until=86403000");
     notice.kind = NOTICE_DRAIN;
     ck_assert_str_eq(as_text(out, line_format_notice(out, &notice)), "!DRAIN");
+    notice.kind = NOTICE_CLOCK;
+    notice.behind_ms = 2750;
+    ck_assert_str_eq(as_text(out, line_format_notice(out, &notice)), "!CLOCK behind=2750");
     notice.kind = NOTICE_LOST;
     for (unsigned i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
         notice.reason = (enum lost_reason)i;
