@@ -155,7 +155,8 @@ static void check_leases(const struct coordinator *c)
         assert(lease->resource->lease == lease && lease->item.place != 0);
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
         assert(masters_without(lease->granted, lease->may) == 0);
-        assert(masters_without(lease->may, masters_all(c->config.masters)) == 0);
+        assert(masters_without(lease->may, lease->sent) == 0);
+        assert(masters_without(lease->sent, masters_all(c->config.masters)) == 0);
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
     assert(renewals == of.renewals && renewals == c->renewing && resumes == c->resumes.used);

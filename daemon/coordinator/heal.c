@@ -97,7 +97,7 @@ static void set_again(struct coordinator *c, struct lease *lease, masters_t mast
 {
     masters_t sent = send(c, lease->resource->name, &lease->token, lease->id, lease->until_ms, masters);
     lease->may |= sent;
-    lease->healing |= sent;
+    lease->sent |= sent;
     lease->healed = noted(lease, lease->until_ms);
 }
 
@@ -181,7 +181,6 @@ void heal_extended(struct coordinator *c, struct lease *lease, struct round *rou
 void heal_done(struct coordinator *c, struct lease *lease, unsigned master, const struct vote *vote)
 {
     refresh(c, lease);
-    lease->healing = masters_without(lease->healing, masters_bit(master));
     if (vote->kind == VOTE_NO)
         lease_renew_soon(c, lease);
     if (vote->kind != VOTE_YES)

@@ -104,7 +104,7 @@ static struct lease *lease_new(struct coordinator *c, struct resource *resource,
     lease->fence = round->proposal;
     lease->ttl_ms = lease->longest_ms = round->ttl_ms;
     lease->granted = round->tally.granted;
-    lease->may = masters_without(round->tally.asked, round->tally.refused);
+    lease->may = lease->sent = masters_without(round->tally.asked, round->tally.refused);
     lease->hold.request = request;
     lease->hold.depth = 1;
     lease->hold.ends_ms = max_ms >= 0 ? round->t0_ms + max_ms : INT64_MAX;
@@ -170,7 +170,7 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
     struct lease *lease = lease_new(c, resource, round, round->request, round->resume->max_ms);
     lease->longest_ms =
         (int32_t)c->config.max_ttl_ms; /* a master that was not extended keeps the old token's TTL */
-    lease->may = round->resume->may;
+    lease->may = lease->sent = round->resume->may;
     lease->hold.kind = HOLD_SESSION;
     lease->hold.note = round->resume->note;
     lease_bind(c, lease, round, session, until_ms);
@@ -186,7 +186,7 @@ void lease_set_back(struct coordinator *c, struct lease *lease)
                                   .back = &old,
                                   .ttl_ms = lease->longest_ms,
                                   .may =
-                                      mutant(MUTANT_RESUME_SET_BACK_ANSWERED) ? lease->granted : lease->may};
+                                      mutant(MUTANT_RESUME_SET_BACK_ANSWERED) ? lease->granted : lease->sent};
     extend_over(c, lease);
     lease_free(c, lease);
     c->stats.undone++;
@@ -203,7 +203,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     struct release_order order = {.name = resource->name,
                                   .token = &token,
                                   .ttl_ms = c->config.max_ttl_ms, /* extended by any daemon */
-                                  .may = lease->may,
+                                  .may = lease->sent,
                                   .resource = resource,
                                   .session = session,
                                   .request = request,

@@ -24,6 +24,7 @@
     X(KILL_ONCE, "kill_once", "a kill that was not acknowledged is not repeated")                         \
     X(UNDO_FROM_T0, "undo_from_t0", "an undo entry's time counts from the attempt's start")               \
     X(UNDO_GRANTED, "undo_granted", "a granted attempt has an undo entry")                                \
+    X(UNDO_BY_RECORD, "undo_by_record", "once a lease's record is gone, no master owes its release")      \
     X(EXTEND_NO_VALIDITY, "extend_no_validity", "an extend is told though its time is over")              \
     X(EXTEND_NO_COMPARE, "extend_no_compare", "* extend does not compare the token")                      \
     X(EXTEND_SHORTENS, "extend_shortens", "* extend sets the TTL also where it was longer")               \

@@ -5,6 +5,7 @@
 
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/resume.h"
@@ -152,12 +153,16 @@ static void unlock_by_token(struct coordinator *c, const struct core_event *even
         lease_give_back(c, lease, event->session, event->request, false);
         return;
     }
-    struct release_order order = {.name = keep_name(&c->keep, &what->name),
-                                  .token = &what->token,
-                                  .ttl_ms = c->config.max_ttl_ms,
-                                  .resource = resource_find(c, &what->name),
-                                  .session = event->session,
-                                  .request = event->request};
+    struct release_order order = {
+        .name = keep_name(&c->keep, &what->name),
+        .token = &what->token,
+        .ttl_ms = c->config.max_ttl_ms,
+        .may = masters_all(c->config.masters), /* nobody here knows where it was sent */
+        .resource = resource_find(c, &what->name),
+        .session = event->session,
+        .request = event->request};
+    if (mutant(MUTANT_UNDO_BY_RECORD))
+        order.may = 0;
     if (order.resource != NULL)
         resume_given_back(order.resource, &what->token);
     if (order.resource != NULL && order.resource->lease != NULL && lease_is_kept(order.resource->lease))

@@ -159,10 +159,12 @@ static void count(struct coordinator *c, struct round *round, unsigned master, c
     if (lease == NULL)
         return;
     lease->granted = yes ? lease->granted | bit : masters_without(lease->granted, bit);
-    if (yes)
+    if (yes) {
         lease->may |= bit;
-    else if (vote->kind == VOTE_NO)
-        lease->may = masters_without(lease->may, masters_without(bit, lease->healing));
+        lease->sent |= bit;
+    } else if (vote->kind == VOTE_NO) {
+        lease->may = masters_without(lease->may, bit);
+    }
     heal_told(c, lease, round, master, vote);
 }
 

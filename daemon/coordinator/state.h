@@ -135,9 +135,11 @@ struct lease {
     uint32_t memories;  /* c->memories of which the masks below and acknowledged[] tell */
     uint32_t extending; /* EXTEND requests under way */
     struct token token;
-    masters_t granted;   /* acknowledged the key */
-    masters_t may;       /* may have the key: all that were asked and did not refuse */
-    masters_t healing;   /* a heal is on its way, or was when its connection was lost */
+    masters_t granted; /* acknowledged the key */
+    masters_t may;     /* may have the key: all that were asked and did not refuse */
+    masters_t
+        sent; /* the key was sent there and not refused: it owes a release, also when it said that the key
+                          * is gone, for a restart from a snapshot may bring it back */
     masters_t confirmed; /* what it says counts though it is in quarantine */
     masters_t robbed;    /* lost an acknowledged key before its time: somebody released it there */
     bool renewing;       /* its renewal is under way */

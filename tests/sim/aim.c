@@ -129,6 +129,18 @@ static void aim_releases(struct plan *plan, struct swarm *swarm, enum mutant mut
         plan->param[P_MIN_TTL] = 500;
         swarm->rate[FAULT_RESET] = 4000;
         break;
+    case MUTANT_UNDO_BY_RECORD: /* two masters are flushed, and the third does not answer when it is given up */
+        plan->param[P_CLASS] = CLASS_MEMORY;
+        plan->param[P_MAX_TTL] = 2000;
+        masters(plan, 3);
+        leases(swarm);
+        swarm->extend_pct = 100;
+        swarm->long_keep_pct = 80;
+        swarm->rate[FAULT_FLUSH] = 200;
+        swarm->longest_ms[FAULT_FLUSH] = 1;
+        swarm->rate[FAULT_HANG] = 800;
+        swarm->longest_ms[FAULT_HANG] = 800;
+        break;
     default: /* kill, undo_granted */ strays(plan, swarm);
     }
 }
@@ -261,6 +273,7 @@ void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_NO_KILL:
     case MUTANT_KILL_ONCE:
     case MUTANT_UNDO_FROM_T0:
+    case MUTANT_UNDO_BY_RECORD:
     case MUTANT_UNDO_GRANTED: aim_releases(plan, swarm, mutant); return;
     case MUTANT_HEAL_RELEASED:
     case MUTANT_HEAL_ACKNOWLEDGED:

@@ -288,6 +288,49 @@ START_TEST(owed_by_those_that_got_the_set_only)
 END_TEST
 
 /* A granted attempt owes nothing: a late grant joins the lease. */
+/* A master that said that the key is gone may be restarted from a snapshot in which it is not. */
+START_TEST(owed_also_where_the_key_was_gone_for_a_while)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s hold=lease");
+    restart(2, 0);
+    dial(2);
+    shake(2);
+    ask(1, "EXTEND job token=T1");
+    vote("2", "EXTEND NO");
+    vote("0-1", "EXTEND MISCONF");
+    lose(2);
+    forget();
+    ask(1, "UNLOCK job");
+    vote("0-1", "RELEASE YES");
+    EXPECT("m0-1 RELEASE job T1", "s1 #3 +UNLOCKED job confirmed=2/3");
+    EXPECT_MASTER(2, "down undo=1");
+}
+END_TEST
+
+START_TEST(owed_also_when_its_record_is_gone)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s hold=lease");
+    ask(1, "EXTEND job token=T1");
+    vote("1-2", "EXTEND NO"); /* both were flushed; the other one has the key and does not answer */
+    EXPECT("m0-2 EXTEND job T1 10000", "s1 #2 -NOTHELD job");
+    ask(1, "UNLOCK job token=T1");
+    vote("1-2", "RELEASE NO");
+    EXPECT("m0-2 RELEASE job T1", "s1 #3 -NOTHELD job");
+    lose(0);
+    EXPECT_MASTER(0, "down undo=1");
+    dial(0);
+    shake(0);
+    vote("0", "KILL 1");
+    work();
+    EXPECT_LAST("m0 RELEASE job T1");
+    vote("0", "RELEASE YES");
+    EXPECT_MASTER(0, "up");
+    forget();
+}
+END_TEST
+
 START_TEST(nothing_owed_of_a_grant)
 {
     start(3);
@@ -346,6 +389,8 @@ int main(void)
                                   owed_no_longer_than_the_key_can_live,
                                   not_run_is_repeated_once,
                                   owed_by_those_that_got_the_set_only,
+                                  owed_also_where_the_key_was_gone_for_a_while,
+                                  owed_also_when_its_record_is_gone,
                                   nothing_owed_of_a_grant,
                                   oldest_makes_room_when_the_list_is_full,
                                   NULL};
