@@ -66,6 +66,8 @@ void conns_reply(struct conns *conns, uint64_t session, uint64_t request, const 
 void conns_notice(struct conns *conns, uint64_t session, const struct notice *notice);
 void conns_ended(struct conns *conns, uint64_t session);
 void conns_drain(struct conns *conns); /* !DRAIN to everybody */
+/* !CLOCK to everybody, and in each +HELLO from now on: this daemon's clock stood still for so long, all in all. */
+void conns_clock(struct conns *conns, int64_t behind_ms);
 
 /* conf was changed where conf_update() may: time-outs that run are counted anew. */
 void conns_reconfigure(struct conns *conns);

@@ -169,11 +169,21 @@ void conns_notice(struct conns *all, uint64_t session, const struct notice *noti
     output_done(c, line_format_notice(output_line(c), notice));
 }
 
-void conns_drain(struct conns *all)
+static void tell_all(struct conns *all, const struct notice *notice)
 {
-    static const struct notice drain = {.kind = NOTICE_DRAIN};
     struct conn *c;
 
     for (uint64_t cursor = 0; (c = conn_table_next(all, &cursor));)
-        conns_notice(all, c->session, &drain);
+        conns_notice(all, c->session, notice);
+}
+
+void conns_drain(struct conns *all)
+{
+    tell_all(all, &(struct notice){.kind = NOTICE_DRAIN});
+}
+
+void conns_clock(struct conns *all, int64_t behind_ms)
+{
+    all->behind_ms = behind_ms;
+    tell_all(all, &(struct notice){.kind = NOTICE_CLOCK, .behind_ms = behind_ms});
 }

@@ -149,6 +149,7 @@ struct conns {
     struct event_base *base;
     const struct conf *conf;
     const char *version;
+    int64_t behind_ms; /* see conns_clock() */
     const struct conn_handler *handler;
 
     struct slot *slots;
@@ -161,7 +162,7 @@ struct conns {
     TAILQ_HEAD(, conn) timed; /* by since_ms: all have the same time-out, so one timer does */
     struct event timer;
     bool flushing;
-    uint64_t turn; /* counts flushes */
+    uint64_t turn;   /* counts flushes */
     int64_t full_ms; /* when max_clients was logged last */
 
     struct live *free_live;

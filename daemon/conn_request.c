@@ -47,8 +47,8 @@ static void greet(struct conn *c, const struct request *what)
     }
     if (what->events_renewed)
         c->renewed = true;
-    output_done(
-        c, line_format_hello(output_line(c), &what->tag, c->all->version, c->session, clock_boot_ms(), 0));
+    output_done(c, line_format_hello(output_line(c), &what->tag, c->all->version, c->session, clock_boot_ms(),
+                                     c->all->behind_ms));
 }
 
 static void quit(struct conn *c, const struct request *what)

@@ -81,6 +81,10 @@ static void carry_out(struct loop *loop, struct action *action)
         loop_log_lost(&loop->log, &action->u.notice);
         conns_notice(loop->conns, action->session, &action->u.notice);
         break;
+    case ACTION_CLOCK:
+        loop_log_behind(action->u.clock.stall_ms, action->u.clock.behind_ms);
+        conns_clock(loop->conns, action->u.clock.behind_ms);
+        break;
     case ACTION_SESSION_ENDED: conns_ended(loop->conns, action->session); break;
     }
 }

@@ -40,9 +40,10 @@ static void log_master(const struct loop_view *view, unsigned i, const struct ma
     char left[32] = "";
     if (row->left_ms > 0)
         snprintf(left, sizeof left, " left=%lld", (long long)row->left_ms);
-    log("master", "node=%s state=%s%s%s%s%s%.8s voting=%u/%u%s", view->conf->nodes[i].address.shown,
-        loop_state_name(state), why[0] ? " why=" : "", why, left, row->run_id[0] ? " run_id=" : "",
-        row->run_id, coordinator_voters(view->coordinator), view->conf->masters, advice);
+    log("master", "node=%s state=%s%s%s%s%s%s%s%.8s voting=%u/%u%s", view->conf->nodes[i].address.shown,
+        loop_state_name(state), why[0] ? " why=" : "", why, row->by[0] ? " by=" : "", row->by, left,
+        row->run_id[0] ? " run_id=" : "", row->run_id, coordinator_voters(view->coordinator),
+        view->conf->masters, advice);
 }
 
 static void log_clock(const struct loop_view *view, unsigned i, const struct master_row *row)
@@ -50,6 +51,15 @@ static void log_clock(const struct loop_view *view, unsigned i, const struct mas
     log_warn("clock",
              "node=%s back=%lld warn=\"its clock jumped back: locks there end late; let it slew, not step\"",
              view->conf->nodes[i].address.shown, (long long)row->clock_back_ms);
+}
+
+void loop_log_behind(int64_t stall_ms, int64_t behind_ms)
+{
+    log_warn(
+        "clock_behind",
+        "ms=%lld total=%lld warn=\"this host stood still and its clock did not count it: deadlines that were "
+        "told are earlier by that much, and clients were told so\"",
+        (long long)stall_ms, (long long)behind_ms);
 }
 
 void loop_log_masters(struct loop_log *log, const struct loop_view *view)

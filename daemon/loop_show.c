@@ -122,6 +122,8 @@ static bool node_row_of(const struct loop_view *view, uint64_t state[8], struct 
     line_row_signed(row, "for", master.for_ms);
     if (master.left_ms > 0)
         line_row_signed(row, "left", master.left_ms);
+    if (master.by[0] != '\0')
+        line_row_string(row, "by", master.by);
     if (why[0] != '\0')
         line_row_string(row, "why", why);
     if (master.their_masters != 0) {
@@ -179,6 +181,7 @@ static unsigned figures(const struct loop_view *view, struct figure *f)
         {"fence_raises", core.raises},
         {"attempts_undone", core.undone},
         {"undo_expired", core.expired_undo},
+        {"behind_ms", core.behind_ms},
     };
     memcpy(f, all, sizeof all);
     return sizeof all / sizeof all[0];

@@ -22,6 +22,8 @@ enum {
 #define CLOCK_MAX_MS INT64_C(99999999999999)
 #define GROUP_MAX_MS INT64_C(999999999999999)
 
+enum { GROUP_WORD = 16 /* with its NUL */ };
+
 /* What a master keeps of the daemons' agreement, at <prefix>,group:
  *     1 N=<masters> max_ttl=<ms> run=<run_id> from=<ms of the master's TIME from which it may vote>
  * As it is read: each number above 0, and no time beyond GROUP_MAX_MS. */
@@ -30,6 +32,8 @@ struct group {
     int64_t max_ttl_ms;
     int64_t from_ms;
     char run_id[RUN_ID_HEX];
+    char by[GROUP_WORD];  /* the daemon that keeps the master out; "": none */
+    char why[GROUP_WORD]; /* ... and why; "": none, or not said */
 };
 
 /* command          on the wire                                     vote
@@ -82,9 +86,9 @@ enum command_verb {
 
 struct command {
     enum command_verb verb;
-    uint32_t bucket;    /* ZADD, ZSCORE */
-    uint64_t ref;       /* comes back with each vote; never reused; 0: nobody waits for it */
-    uint64_t number;    /* see above: TTL or instant in ms, score or client id */
+    uint32_t bucket; /* ZADD, ZSCORE */
+    uint64_t ref;    /* comes back with each vote; never reused; 0: nobody waits for it */
+    uint64_t number; /* see above: TTL or instant in ms, score or client id */
     struct name name;
     struct token token;
     struct token to;    /* MOVE: the new one; WANT, RELEASE: this daemon */
@@ -124,7 +128,7 @@ struct master_info {
     int64_t uptime_s;        /* by the server's wall clock: up to a second wrong either way */
     bool replica;
     bool cluster;
-    bool evicts;             /* its maxmemory policy may throw locks away */
+    bool evicts; /* its maxmemory policy may throw locks away */
     bool loading;
 };
 

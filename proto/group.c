@@ -16,6 +16,10 @@ size_t group_text(char out[GROUP_BYTES], const struct group *group)
     assert(group->max_ttl_ms > 0 && group->from_ms > 0);
     int len = snprintf(out, GROUP_BYTES, "1 N=%" PRIu32 " max_ttl=%" PRId64 " run=%.*s from=%" PRId64,
                        group->masters, group->max_ttl_ms, RUN_ID_HEX, group->run_id, group->from_ms);
+    if (group->by[0] != '\0')
+        len += snprintf(out + len, GROUP_BYTES - (size_t)len, " by=%s", group->by);
+    if (group->why[0] != '\0')
+        len += snprintf(out + len, GROUP_BYTES - (size_t)len, " why=%s", group->why);
     assert(len > 0 && len < GROUP_BYTES);
     return (size_t)len;
 }
@@ -55,8 +59,23 @@ static bool take_run_id(struct rest *rest, char run_id[RUN_ID_HEX])
     return true;
 }
 
+/* A word of a later version may be longer than any that this version knows: then it is not known. */
+static void know_word(struct group *group, const char *key, const char *equals, const char *end)
+{
+    size_t key_len = (size_t)(equals - key), len = (size_t)(end - equals - 1);
+    char *to = NULL;
+    if (key_len == 2 && memcmp(key, "by", 2) == 0)
+        to = group->by;
+    else if (key_len == 3 && memcmp(key, "why", 3) == 0)
+        to = group->why;
+    if (to == NULL || len >= GROUP_WORD)
+        return;
+    memcpy(to, equals + 1, len);
+    to[len] = '\0';
+}
+
 /* " key=value": at least a byte each, all of them printable. */
-static bool take_unknown(struct rest *rest)
+static bool take_word(struct rest *rest, struct group *group)
 {
     const char *equals = NULL;
     if (*rest->at != ' ')
@@ -68,7 +87,10 @@ static bool take_unknown(struct rest *rest)
         if (*rest->at == '=' && equals == NULL)
             equals = rest->at;
     }
-    return equals != NULL && equals > key && equals + 1 < rest->at;
+    if (equals == NULL || equals == key || equals + 1 == rest->at)
+        return false;
+    know_word(group, key, equals, rest->at);
+    return true;
 }
 
 bool group_parse(const char *text, size_t len, struct group *group)
@@ -81,8 +103,9 @@ bool group_parse(const char *text, size_t len, struct group *group)
         !take_number(&rest, MS_DIGITS, &group->from_ms))
         return false;
     group->masters = (uint32_t)masters;
+    group->by[0] = group->why[0] = '\0';
     while (rest.at < rest.end) {
-        if (!take_unknown(&rest))
+        if (!take_word(&rest, group))
             return false;
     }
     return true;

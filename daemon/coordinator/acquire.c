@@ -9,6 +9,7 @@
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
+#include "daemon/coordinator/trial.h"
 
 /* ---- ends ---- */
 
@@ -52,6 +53,9 @@ void acquire_abandon(struct coordinator *c, struct resource *resource)
 
 void acquire_grant(struct coordinator *c, struct round *round)
 {
+    round->ready = trial_is_open(c);
+    if (round->ready)
+        return; /* what is left of its validity is known when the trial is over */
     int64_t until_ms = quorum_until_ms(round->t0_ms, round->ttl_ms);
     struct resource *resource = round->resource;
     if (until_ms - c->now_ms < c->config.min_validity_ms && !mutant(MUTANT_NO_VALIDITY)) {

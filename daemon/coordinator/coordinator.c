@@ -14,6 +14,7 @@
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/state.h"
+#include "daemon/coordinator/trial.h"
 
 #ifdef MUTANTS
 enum mutant mutant_active;
@@ -37,7 +38,8 @@ static bool make_tables(struct coordinator *c)
     uint64_t rounds = 2 * names + SPARE;
     /* Sessions that end stay a few steps while their clients' successors are there. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
-    uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + MASTERS + 1;
+    uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + MASTERS +
+                     2 /* the drain, the trial */;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names)) &&
@@ -68,6 +70,7 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
     c->quorum = quorum_of(config->masters);
     c->full_ms = config->max_ttl_ms + quorum_drift_ms(config->max_ttl_ms);
     c->drain.kind = ITEM_DRAIN;
+    c->trial.item.kind = ITEM_TRIAL;
     for (unsigned i = 0; i < config->masters; i++)
         master_init(c, i);
     if (!make_tables(c)) {
@@ -180,13 +183,24 @@ static int64_t timeout_ms(const struct flights *flights)
     return flights->first != NULL ? flights->first->timeout_ms : INT64_MAX;
 }
 
-int64_t coordinator_deadline(const struct coordinator *c)
+static int64_t next_ms(const struct coordinator *c)
 {
     if (c->rounds_live.stale != NULL || c->releases_live.stale != NULL || c->releases_owed.stale != NULL)
         return c->now_ms;
     int64_t at_ms = heap_next_ms(&c->deadlines);
     at_ms = earlier(at_ms, timeout_ms(&c->rounds_live));
     return earlier(at_ms, timeout_ms(&c->releases_live));
+}
+
+int64_t coordinator_deadline(const struct coordinator *c)
+{
+    int64_t at_ms = next_ms(c);
+    return at_ms != INT64_MAX ? at_ms - c->behind_ms : at_ms;
+}
+
+int64_t coordinator_behind_ms(const struct coordinator *c)
+{
+    return c->behind_ms;
 }
 
 #define OWNER(type, member_item) ((struct type *)(void *)((char *)(member_item)-offsetof(struct type, item)))
@@ -201,6 +215,7 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     case ITEM_RELEASE: release_timer(c, OWNER(release, item)); break;
     case ITEM_MASTER: master_timer(c, OWNER(master, item)); break;
     case ITEM_DRAIN: drain_timer(c); break;
+    case ITEM_TRIAL: trial_timer(c); break;
     }
 }
 
@@ -210,7 +225,7 @@ static void timer(struct coordinator *c)
 {
     if (round_look_stale(c) || release_look_stale(c))
         return;
-    int64_t at_ms = coordinator_deadline(c);
+    int64_t at_ms = next_ms(c);
     if (at_ms > c->now_ms)
         return;
     if (timeout_ms(&c->rounds_live) == at_ms)
@@ -295,20 +310,35 @@ static void dispatch(struct coordinator *c, const struct core_event *event)
     }
 }
 
+/* What goes out is CLOCK_BOOTTIME again. */
+static void show_boottime(const struct coordinator *c, struct actions *actions)
+{
+    if (c->behind_ms == 0 || mutant(MUTANT_UNTIL_WITHOUT_BEHIND))
+        return;
+    for (unsigned i = 0; i < actions->count; i++) {
+        struct action *action = &actions->list[i];
+        if (action->kind == ACTION_REPLY && action->u.reply.until_ms != 0)
+            action->u.reply.until_ms -= c->behind_ms;
+        else if (action->kind == ACTION_NOTICE && action->u.notice.until_ms != 0)
+            action->u.notice.until_ms -= c->behind_ms;
+    }
+}
+
 void coordinator_step(struct coordinator *c, const struct core_event *event, struct actions *actions)
 {
     assert(event->master < c->config.masters);
     if (c->now_ms == 0)
         for (unsigned i = 0; i < c->config.masters; i++)
             c->masters[i].since_ms = event->now_ms;
-    if (event->now_ms > c->now_ms)
-        c->now_ms = event->now_ms;
+    if (event->now_ms + c->behind_ms > c->now_ms)
+        c->now_ms = event->now_ms + c->behind_ms;
     c->event = event;
     c->actions = actions;
     c->token_drawn = false;
     actions->count = 0;
     actions->random_used = false;
     dispatch(c, event);
+    show_boottime(c, actions);
     c->event = NULL;
     c->actions = NULL;
 }

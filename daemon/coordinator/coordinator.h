@@ -11,7 +11,8 @@
  * their order. Only values and ids cross this line; ids are never reused, so an
  * event that comes late finds nothing.
  *
- * Times are CLOCK_BOOTTIME in ms. It is not thread-safe: one thread steps it. */
+ * Times are CLOCK_BOOTTIME in ms. Inside, the coordinator adds to it for how long that clock stood still (its
+ * behind); all that goes out, and coordinator_deadline(), is CLOCK_BOOTTIME again. It is not thread-safe: one thread steps it. */
 #ifndef REDLOCKD_COORDINATOR_H
 #define REDLOCKD_COORDINATOR_H
 
@@ -90,6 +91,7 @@ enum action_kind {
     ACTION_CLOSE_MASTER, /* close that master's connection (no EVENT_MASTER_LOST for it), dial again later */
     ACTION_REPLY,        /* the one answer to a request */
     ACTION_NOTICE,       /* an event to a session */
+    ACTION_CLOCK, /* this daemon's clock stood still: !CLOCK to every session that was told a deadline */
     /* The last notice to a session after SESSION_RELEASE or SESSION_DROP. The answer to an EXTEND,
      * CHECK, RESUME or UNLOCK of it may still come, if it was left unanswered then. */
     ACTION_SESSION_ENDED,
@@ -112,6 +114,10 @@ struct action {
         struct command command;
         struct reply reply;
         struct notice notice;
+        struct {
+            int64_t stall_ms;  /* this time ... */
+            int64_t behind_ms; /* ... and all in all */
+        } clock;
     } u;
 };
 
@@ -217,6 +223,7 @@ struct master_row {
     int64_t clock_back_ms;   /* the last time, by so much */
     int64_t for_ms;          /* in this state */
     int64_t left_ms;         /* of its quarantine; 0: none */
+    char by[GROUP_WORD];     /* the daemon that put it there; "": not known */
     uint32_t undo;           /* releases that it owes us */
     char run_id[RUN_ID_HEX]; /* run_id[0] = 0: not known */
     uint32_t version;
@@ -225,7 +232,7 @@ struct master_row {
 struct coordinator_stats {
     uint64_t grants, refused_busy, refused_timeout, refused_noquorum, refused_limit;
     uint64_t releases, extends, checks, resumes, resumed, renewals, renewals_failed, lost, raises, undone,
-        rounds, expired_undo;
+        rounds, expired_undo, behind_ms;
     uint32_t locks, waiters, sessions, resources, rounds_live, undo_live;
 };
 
@@ -248,8 +255,10 @@ void coordinator_session_counts(const struct coordinator *c, uint64_t session, u
                                 uint32_t *waits);
 enum master_state coordinator_master_state(const struct coordinator *c, unsigned master);
 uint32_t coordinator_master_changes(const struct coordinator *c,
-                                    unsigned master);      /* grows when its state, or why, is another */
-unsigned coordinator_voters(const struct coordinator *c);  /* masters that may vote now */
+                                    unsigned master);     /* grows when its state, or why, is another */
+unsigned coordinator_voters(const struct coordinator *c); /* masters that may vote now */
+int64_t coordinator_behind_ms(
+    const struct coordinator *c); /* how long CLOCK_BOOTTIME stood still, all in all */
 unsigned coordinator_settled(const struct coordinator *c); /* masters whose handshake ended, well or not */
 
 #endif

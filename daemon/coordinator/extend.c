@@ -30,7 +30,7 @@ void extend_renew(struct coordinator *c, struct lease *lease)
     if (quorum_may_vote(c, lease))
         round = round_begin(c, ROUND_EXTENDING, lease->resource->name, &lease->token, lease->ttl_ms);
     if (round == NULL) {
-        lease_not_renewed(c, lease);
+        lease_not_renewed(c, lease, false);
         return;
     }
     c->stats.renewals++;
@@ -135,17 +135,30 @@ static void end_gone(struct coordinator *c, struct round *round)
         lease_lost(c, lease, LOST_GONE);
 }
 
+/* This daemon stood still while it was under way, and found that out since: what it was told came late for that alone. */
+static bool is_late_by_a_stall(const struct coordinator *c, const struct round *round)
+{
+    return c->stall_ms != 0 && round->t0_ms < c->stall_seen_ms;
+}
+
+static void answer_noquorum(struct coordinator *c, struct round *round)
+{
+    struct reply *reply = answer(c, round, REPLY_NOQUORUM);
+    c->stats.refused_noquorum++;
+    action_noquorum(c, reply, &round->tally);
+    if (is_late_by_a_stall(c, round) && reply->retry_ms < 0)
+        reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+}
+
 static void end_unknown(struct coordinator *c, struct round *round)
 {
     struct lease *lease = lease_of(c, round);
-    bool renewal = round->purpose == ROUND_RENEW;
-    if (!renewal) {
-        c->stats.refused_noquorum++;
-        action_noquorum(c, answer(c, round, REPLY_NOQUORUM), &round->tally);
-    }
+    bool renewal = round->purpose == ROUND_RENEW, at_once = is_late_by_a_stall(c, round);
+    if (!renewal)
+        answer_noquorum(c, round);
     round_decided(c, round);
     if (renewal && lease != NULL)
-        lease_not_renewed(c, lease);
+        lease_not_renewed(c, lease, at_once);
 }
 
 /* Whatever the masters said: its holder gave it back, or was told that it is lost. (A lease whose time ran out
@@ -189,7 +202,7 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
 /* They hold it, but hardly any time of it is left. */
 static void end_expiring(struct coordinator *c, struct round *round)
 {
-    if (round->purpose == ROUND_RENEW) {
+    if (round->purpose == ROUND_RENEW || is_late_by_a_stall(c, round)) {
         end_unknown(c, round);
         return;
     }
@@ -221,7 +234,7 @@ void extend_look(struct coordinator *c, struct round *round, bool late)
 {
     masters_t yes = round->tally.granted & round->votes;
     masters_t silent = round_silent(round);
-    unsigned missing = masters_count(heal_known_missing(round, pool_find(&c->leases, round->lease)));
+    unsigned missing = masters_count(heal_known_missing(c, round, pool_find(&c->leases, round->lease)));
     bool can_hold = masters_count(yes | (silent & round->votes)) >= c->quorum;
     bool can_be_gone = missing + masters_count(silent) >= quorum_blocking(c->config.masters);
     if (masters_count(yes) >= c->quorum)

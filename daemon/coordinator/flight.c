@@ -35,6 +35,12 @@ void flight_make_stale(struct flights *flights, struct flight *flight)
     flights->stale = flight;
 }
 
+void flights_delay(struct flights *flights, int64_t by_ms)
+{
+    for (struct flight *flight = flights->first; flight != NULL; flight = flight->next)
+        flight->timeout_ms += by_ms;
+}
+
 /* What is cut stays in order: it is the tail of the list. */
 void flights_hasten(struct flights *flights, int64_t at_ms)
 {

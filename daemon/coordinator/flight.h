@@ -25,8 +25,10 @@ struct flights {
 void flight_add(struct flights *flights, struct flight *flight);
 void flight_remove(struct flights *flights, struct flight *flight); /* also from the stale */
 void flight_make_stale(struct flights *flights, struct flight *flight);
+/* Every time-out comes later by that. */
+void flights_delay(struct flights *flights, int64_t by_ms);
 void flights_hasten(struct flights *flights, int64_t at_ms); /* none waits any longer than that */
-struct flight *flight_take_stale(struct flights *flights); /* stale no more; NULL: none is */
+struct flight *flight_take_stale(struct flights *flights);   /* stale no more; NULL: none is */
 
 /* The owner of type, which holds it as its member flight. */
 #define FLIGHT_OWNER(type, item) ((struct type *)(void *)((char *)(item)-offsetof(struct type, flight)))

@@ -14,6 +14,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/master.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resume.h"
 
@@ -27,8 +28,13 @@ static void refresh(struct coordinator *c, struct lease *lease)
     for (unsigned i = 0; i < c->config.masters; i++) {
         if (c->masters[i].memory <= lease->memories)
             continue;
+        /* Where only its clock jumped, a key that is still there was there all the while. */
+        bool lost = c->masters[i].memory_lost > lease->memories;
+        if (lease->acknowledged[i] != 0 && !lost)
+            lease->confirmed |= masters_bit(i);
+        else if (lost)
+            lease->confirmed = masters_without(lease->confirmed, masters_bit(i));
         lease->acknowledged[i] = 0;
-        lease->confirmed = masters_without(lease->confirmed, masters_bit(i));
         lease->robbed = masters_without(lease->robbed, masters_bit(i));
     }
     lease->memories = c->memories;
@@ -84,7 +90,8 @@ static masters_t send(struct coordinator *c, const struct name *name, const stru
     name_copy(&command.name, name);
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        if (!(masters & masters_bit(i)) || c->now_ms - m->clock_at_ms > CLOCK_AGE_MS)
+        bool old = m->clock_unsure || c->now_ms - m->clock_at_ms > CLOCK_AGE_MS;
+        if (!(masters & masters_bit(i)) || old)
             continue;
         command.number = (uint64_t)(m->clock_ms + (until_ms - m->clock_at_ms));
         action_send(c, masters_bit(i), &command);
@@ -120,12 +127,19 @@ void heal_granted(struct coordinator *c, struct lease *lease, const struct round
     set_again(c, lease, masters_without(c->extenders, (c->voters & round->tally.asked) | lease->granted));
 }
 
-static bool is_forgotten(const struct lease *lease, const struct round *round, unsigned master)
+/* What was sent after a stall of this daemon, and before that was seen, lasts longer than was noted. */
+static int64_t stall_slack_ms(const struct coordinator *c)
+{
+    return c->now_ms - c->stall_seen_ms <= c->full_ms ? c->stall_ms : 0;
+}
+
+static bool is_forgotten(const struct coordinator *c, const struct lease *lease, const struct round *round,
+                         unsigned master)
 {
     if (mutant(MUTANT_HEAL_ACKNOWLEDGED))
         return true;
     return !(lease->robbed & masters_bit(master)) &&
-           instant_ms(lease, lease->acknowledged[master]) <= round->t0_ms;
+           instant_ms(lease, lease->acknowledged[master]) + stall_slack_ms(c) <= round->t0_ms;
 }
 
 static void heal(struct coordinator *c, struct lease *lease, const struct round *round, masters_t masters)
@@ -134,7 +148,7 @@ static void heal(struct coordinator *c, struct lease *lease, const struct round 
     if (resume_is_under_way(lease->resource, &lease->token))
         return; /* it would come behind the move, and keep the new token from that master */
     for (unsigned i = 0; i < c->config.masters; i++)
-        if ((masters & masters_bit(i)) && is_forgotten(lease, round, i))
+        if ((masters & masters_bit(i)) && is_forgotten(c, lease, round, i))
             forgot |= masters_bit(i);
     if (c->now_ms < lease->until_ms)
         set_again(c, lease, forgot & c->extenders);
@@ -197,11 +211,16 @@ masters_t heal_counted(struct coordinator *c, struct lease *lease)
         return c->voters;
     refresh(c, lease);
     masters_t confirmed = mutant(MUTANT_UNCONFIRMED_EXTENDS) ? c->extenders : lease->confirmed;
-    return c->voters | (confirmed & c->extenders);
+    return c->voters | (masters_without(confirmed, c->fast) & c->extenders);
 }
 
-masters_t heal_known_missing(const struct round *round, const struct lease *lease)
+masters_t heal_known_missing(const struct coordinator *c, const struct round *round,
+                             const struct lease *lease)
 {
     masters_t robbed = lease != NULL ? lease->robbed : 0;
-    return round->tally.refused & (round->votes | robbed);
+    if (round->tally.refused == 0)
+        return 0;
+    /* A clock that jumped may have ended the key early: to miss it there says nothing. */
+    masters_t votes = masters_without(round->votes, masters_clock_doubted(c));
+    return round->tally.refused & (votes | robbed);
 }

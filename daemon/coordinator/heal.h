@@ -24,7 +24,8 @@ void heal_done(struct coordinator *c, struct lease *lease, unsigned master, cons
 masters_t heal_counted(struct coordinator *c, struct lease *lease);
 
 /* Of those that say "not ours", the ones that would know. */
-masters_t heal_known_missing(const struct round *round, const struct lease *lease);
+masters_t heal_known_missing(const struct coordinator *c, const struct round *round,
+                             const struct lease *lease);
 
 #ifdef MUTANTS
 /* The planted bug: a key is set again after its release was sent. */

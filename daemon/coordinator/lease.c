@@ -272,10 +272,14 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
     return lease->until_ms;
 }
 
-void lease_not_renewed(struct coordinator *c, struct lease *lease)
+void lease_not_renewed(struct coordinator *c, struct lease *lease, bool at_once)
 {
     c->stats.renewals_failed++;
     renew_soon(c, lease);
+    if (!at_once)
+        return;
+    lease->renew_ms = c->now_ms;
+    rearm(c, lease);
 }
 
 void lease_renew_soon(struct coordinator *c, struct lease *lease)

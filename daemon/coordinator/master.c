@@ -5,6 +5,7 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/round.h"
+#include "daemon/coordinator/trial.h"
 
 /*                 +--------------------------- any loss of the connection: DOWN
  *                 |
@@ -54,6 +55,9 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
     m->since_ms = c->now_ms;
     m->changes++;
     masters_t bit = masters_bit(m->index);
+    m->trusted |= to == MASTER_UP;
+    if (to == MASTER_UP)
+        c->fast = masters_without(c->fast, bit);
     bool quarantine = to == MASTER_QUARANTINE;
     set_member(&c->voters, bit, votes_in(to) || (quarantine && mutant(MUTANT_QUARANTINED_VOTES)));
     set_member(&c->extenders, bit, to == MASTER_UP || quarantine);
@@ -163,6 +167,7 @@ void master_connected(struct coordinator *c, struct master *m, uint32_t connecti
     m->client_id = 0;
     m->carried = false;
     m->sent = m->heard = m->overdue = m->watched = 0;
+    m->times_told = m->times_asked;
     master_move(c, m, MASTER_HANDSHAKE, WHY_NONE);
     handshake_begin(c, m);
     master_rearm(c, m);
@@ -176,6 +181,7 @@ static void down(struct coordinator *c, struct master *m, enum master_why why)
     m->undoing = m->asking = m->probing = m->waiting = false;
     m->settled = true;
     master_move(c, m, MASTER_DOWN, why);
+    trial_lost(c, m);
     master_rearm(c, m);
     rearm_waiting(c);
     rounds_lost(c, m->index);
@@ -267,14 +273,14 @@ static void killed(struct coordinator *c, struct master *m, const struct vote *v
 
 void master_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
 {
+    if (verb == COMMAND_TIME)
+        trial_told_time(c, m, vote);
     if (verb == COMMAND_KILL) {
         killed(c, m, vote);
     } else if (verb == COMMAND_GROUP_NEW) {
         memory_told_new(c, m, vote);
     } else if (m->probing) {
-        if (verb == COMMAND_TIME)
-            memory_told_time(c, m, vote);
-        else if (verb == COMMAND_PROBE)
+        if (verb == COMMAND_PROBE)
             probe_told(c, m, vote);
     } else if (m->asking) {
         handshake_told(c, m, verb, vote);
@@ -316,7 +322,8 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
     bool probe = verb == COMMAND_PROBE || verb == COMMAND_TIME;
     bool all_writes =
         error == ERROR_MISCONF || error == ERROR_NOREPLICAS || error == ERROR_LOADING || error == ERROR_BUSY;
-    if (error == ERROR_READONLY) /* also if it is not in use: the answer before may have said that it is busy */
+    if (error ==
+        ERROR_READONLY) /* also if it is not in use: the answer before may have said that it is busy */
         m->was_replica = true;
     if (is_served(c, m) && error == ERROR_READONLY) {
         master_refuse(c, m, WHY_REPLICA);
@@ -328,6 +335,26 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
     } else if ((verb == COMMAND_RELEASE || verb == COMMAND_MOVE) && m->undo_again_ms == INT64_MAX) {
         m->undo_again_ms = c->now_ms + ASK_AGAIN_MS;
     }
+    master_rearm(c, m);
+}
+
+static void delay(int64_t *at_ms, int64_t by_ms)
+{
+    if (*at_ms != 0 && *at_ms != INT64_MAX)
+        *at_ms += by_ms;
+}
+
+/* A quarantine does not end sooner, either: it may have been that master's clock all the same. What is left of it stays
+ * what it was, which is in full at most. */
+void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_ms)
+{
+    delay(&m->asked_ms, stall_ms);
+    delay(&m->probed_ms, stall_ms);
+    delay(&m->heard_ms, stall_ms);
+    delay(&m->undo_again_ms, stall_ms);
+    delay(&m->good_at_ms, stall_ms);
+    if (m->quarantine_ms > c->now_ms - stall_ms && !mutant(MUTANT_QUARANTINE_SOONER))
+        m->quarantine_ms += stall_ms;
     master_rearm(c, m);
 }
 

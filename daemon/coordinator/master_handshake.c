@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/master_parts.h"
+#include "daemon/coordinator/trial.h"
 
 enum { VERSION_6_2 = 0x060200 };
 
@@ -20,8 +21,7 @@ static void ask_all(struct coordinator *c, struct master *m)
     if (m->client_id == 0)
         ask(c, m, COMMAND_CLIENT_ID);
     ask(c, m, COMMAND_INFO);
-    ask(c, m, COMMAND_TIME);
-    m->clock_sent_ms = c->now_ms;
+    trial_ask_time(c, m);
 }
 
 void handshake_begin(struct coordinator *c, struct master *m)
@@ -115,8 +115,6 @@ void handshake_told(struct coordinator *c, struct master *m, enum command_verb v
         m->client_id = vote->number;
     else if (verb == COMMAND_INFO)
         told_info(m, vote);
-    else if (verb == COMMAND_TIME)
-        memory_told_time(c, m, vote);
     else if (verb == COMMAND_GROUP || verb == COMMAND_PROBE)
         decide(c, m, vote);
 }

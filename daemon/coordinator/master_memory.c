@@ -16,13 +16,13 @@
 #include "daemon/coordinator/master_parts.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
+#include "daemon/coordinator/trial.h"
 
 enum {
     UPTIME_ERROR_MS = 2000, /* uptime_in_seconds is by the wall clock, and a second wrong either way */
     KEEP_MS = 600000,       /* the group's key outlives daemons by so much at least */
     KEEP_MARGIN_MS = 1000,
-    JUMP_MS = 50,     /* beyond what the round trips explain */
-    JUMP_PART = 1000, /* ... and a thousandth of the time between: clocks may be slewed */
+    ID_BYTES = 4,
 };
 
 int64_t memory_px_ms(const struct coordinator *c)
@@ -31,42 +31,32 @@ int64_t memory_px_ms(const struct coordinator *c)
     return twice_ms > KEEP_MS ? twice_ms : KEEP_MS;
 }
 
-/* ---- its clock ---- */
-
-/* Two readings are apart by what passed here between asking for the first and having the second, at most. */
-static void compare_clock(const struct coordinator *c, struct master *m, int64_t clock_ms)
-{
-    int64_t most_ms = c->now_ms - m->clock_before_ms, least_ms = m->clock_sent_ms - m->clock_at_ms;
-    int64_t allowed_ms = JUMP_MS + most_ms / JUMP_PART, passed_ms = clock_ms - m->clock_ms;
-    if (most_ms >= memory_px_ms(c))
-        return; /* nothing of then is left to be forgotten */
-    if (passed_ms > most_ms + allowed_ms)
-        m->clock_jumped = true;
-    if (passed_ms < least_ms - allowed_ms) {
-        m->clock_backs++;
-        m->changes++;
-        m->clock_back_ms = least_ms - passed_ms;
-    }
-}
-
 static bool is_same_run(const struct master *m)
 {
     return m->known && m->has_info && memcmp(m->run_id, m->info.run_id, RUN_ID_HEX) == 0;
 }
 
-void memory_told_time(struct coordinator *c, struct master *m, const struct vote *vote)
+/* ---- the group's key ---- */
+
+static const char why_words[][GROUP_WORD] = {
+    [WHY_RESTART] = "restart", [WHY_PROMOTED] = "promoted", [WHY_DEMOTED] = "demoted",
+    [WHY_MEMORY] = "memory",   [WHY_CLOCK] = "clock",       [WHY_DOUBTED] = "",
+};
+
+static const char *why_word(enum master_why why)
 {
-    if (vote->kind != VOTE_NUMBER)
-        return;
-    int64_t clock_ms = (int64_t)vote->number;
-    if (m->clock_ms != 0 && is_same_run(m))
-        compare_clock(c, m, clock_ms);
-    m->clock_ms = clock_ms;
-    m->clock_before_ms = m->clock_sent_ms;
-    m->clock_at_ms = c->now_ms;
+    static const char none[GROUP_WORD];
+    return why <= WHY_DOUBTED ? why_words[why] : none;
 }
 
-/* ---- the group's key ---- */
+/* Another version may know other reasons. */
+static enum master_why why_of_word(const char *word, enum master_why otherwise)
+{
+    for (unsigned i = 0; i < sizeof why_words / sizeof why_words[0]; i++)
+        if (word[0] != '\0' && strcmp(word, why_words[i]) == 0)
+            return (enum master_why)i;
+    return otherwise;
+}
 
 static void write_group(struct coordinator *c, struct master *m, enum command_verb verb)
 {
@@ -74,6 +64,10 @@ static void write_group(struct coordinator *c, struct master *m, enum command_ve
     command.group.masters = c->config.masters;
     command.group.max_ttl_ms = c->config.max_ttl_ms;
     command.group.from_ms = m->from_ms;
+    if (m->from_ms > m->clock_ms) {
+        memcpy(command.group.by, m->by, GROUP_WORD);
+        memcpy(command.group.why, why_word(m->quarantine_why), GROUP_WORD);
+    }
     memcpy(command.group.run_id, m->run_id, RUN_ID_HEX);
     master_ask(c, m, &command);
 }
@@ -142,23 +136,42 @@ static void set_quarantine(struct coordinator *c, struct master *m, enum master_
         m->quarantine_ms = 0;
 }
 
-static void forget(struct coordinator *c, struct master *m)
+/* A clock that jumped may have ended keys, but the keys that are still there were never gone. */
+static void forget(struct coordinator *c, struct master *m, enum master_why why)
 {
-    m->memory = ++c->memories;
     m->clock_jumped = false;
+    m->memory = ++c->memories;
+    if (why == WHY_CLOCK && m->trusted)
+        return;
+    m->memory_lost = m->memory;
+    m->trusted = false;
+}
+
+/* Of a daemon: what others are told of it. Its token is random, and no secret. */
+static void id_of(const struct token *self, char id[GROUP_WORD])
+{
+    static const char digits[] = "0123456789abcdef";
+    memset(id, 0, GROUP_WORD);
+    for (unsigned i = 0; i < ID_BYTES; i++) {
+        id[2 * i] = digits[self->bytes[i] >> 4];
+        id[2 * i + 1] = digits[self->bytes[i] & 15];
+    }
 }
 
 /* In full from now: its TIME may be that of a handshake that waited. */
 static void doubt(struct coordinator *c, struct master *m, enum master_why why)
 {
-    forget(c, m);
+    forget(c, m, why);
+    id_of(&c->config.self, m->by);
     m->from_ms = m->clock_ms + (c->now_ms - m->clock_at_ms) + c->full_ms;
     set_quarantine(c, m, why);
 }
 
-/* Its key is sound. The later of its time and ours is what all keep to; says whether that is news. */
-static bool take_from(struct coordinator *c, struct master *m, int64_t from_ms, enum master_why why)
+/* Its key is sound. The later of its time and ours is what all keep to; says whether that is news. Where only its clock
+ * jumped, that is evidence for this daemon's locks, too: their keys may have ended early. */
+static bool take_from(struct coordinator *c, struct master *m, const struct group *group, enum master_why why)
 {
+    int64_t from_ms = group->from_ms;
     if (from_ms == m->from_ms)
         return false;
     if (from_ms < m->from_ms && m->from_ms > m->clock_ms) {
@@ -168,6 +181,10 @@ static bool take_from(struct coordinator *c, struct master *m, int64_t from_ms, 
     m->from_ms = from_ms;
     if (from_ms <= m->clock_ms || mutant(MUTANT_FROM_IGNORED))
         return false;
+    why = why_of_word(group->why, why);
+    memcpy(m->by, group->by, GROUP_WORD);
+    if (why == WHY_CLOCK)
+        forget(c, m, why);
     set_quarantine(c, m, why);
     return true;
 }
@@ -284,7 +301,7 @@ static void know(struct coordinator *c, struct master *m)
         m->killing = 0;
         m->from_ms = 0;
         m->quarantine_ms = 0;
-        forget(c, m);
+        forget(c, m, WHY_RESTART);
     }
     memcpy(m->run_id, m->info.run_id, RUN_ID_HEX);
     m->known = true;
@@ -340,7 +357,7 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
     if (why != WHY_NONE)
         write_group(c, m, COMMAND_GROUP_SET);
     else
-        take_from(c, m, vote->group.from_ms, why_doubted(c, m));
+        take_from(c, m, &vote->group, why_doubted(c, m));
     admit(c, m);
 }
 
@@ -366,11 +383,10 @@ void memory_go_on(struct coordinator *c, struct master *m)
 
 void probe_send(struct coordinator *c, struct master *m)
 {
-    struct command time = {.verb = COMMAND_TIME};
     struct command probe = {.verb = COMMAND_PROBE, .number = (uint64_t)memory_px_ms(c)};
     m->probing = true;
-    m->probed_ms = m->clock_sent_ms = c->now_ms;
-    master_ask(c, m, &time);
+    m->probed_ms = c->now_ms;
+    trial_ask_time(c, m);
     master_ask(c, m, &probe);
     m->probe_sent = m->sent;
 }
@@ -394,8 +410,6 @@ static enum master_why probe_doubt(const struct coordinator *c, const struct mas
 {
     bool refused = vote->kind == VOTE_ERROR; /* TIME was answered all the same */
     bool ours = vote->kind == VOTE_GROUP && memcmp(vote->group.run_id, m->run_id, RUN_ID_HEX) == 0;
-    if (m->clock_jumped)
-        return WHY_CLOCK;
     if (refused)
         return WHY_NONE;
     return ours && !is_papered(c, m, &vote->group) ? WHY_NONE : WHY_MEMORY;
@@ -410,8 +424,7 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
     enum master_why why = probe_doubt(c, m, vote);
     if (why != WHY_NONE) {
         doubt(c, m, why);
-        if (vote->kind != VOTE_ERROR) /* else what stands there is not known: the next probe tells */
-            write_group(c, m, COMMAND_GROUP_SET);
+        write_group(c, m, COMMAND_GROUP_SET);
         keep_out(c, m);
         return;
     }
@@ -419,6 +432,36 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
         return;
     m->good_ms = m->clock_ms;
     m->good_at_ms = c->now_ms;
-    if (take_from(c, m, vote->group.from_ms, WHY_DOUBTED))
+    if (take_from(c, m, &vote->group, WHY_DOUBTED))
         keep_out(c, m);
+}
+
+/* ---- its clock ---- */
+
+masters_t masters_clock_doubted(const struct coordinator *c)
+{
+    masters_t set = 0;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *m = &c->masters[i];
+        if (m->quarantine_ms > c->now_ms && m->quarantine_why == WHY_CLOCK)
+            set |= masters_bit(i);
+    }
+    return set;
+}
+
+/* What stands in its key is overwritten when the next probe has read it. Without service, the next handshake judges it by its key. */
+void memory_clock_jumped(struct coordinator *c, struct master *m)
+{
+    if (m->state == MASTER_HANDSHAKE || m->state == MASTER_REFUSED || m->state == MASTER_DOWN) {
+        m->clock_jumped = true;
+        return;
+    }
+    bool again = m->jumped_ms != 0 && c->now_ms - m->jumped_ms < c->full_ms;
+    m->jumped_ms = c->now_ms;
+    if (again)
+        c->fast |= masters_bit(m->index);
+    doubt(c, m, WHY_CLOCK);
+    keep_out(c, m);
+    m->probed_ms = INT64_MIN / 2;
+    master_rearm(c, m);
 }

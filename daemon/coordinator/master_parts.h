@@ -20,6 +20,9 @@ void master_begin_service(struct coordinator *c, struct master *m);
 /* To quarantine, where it has to be, or to vote. */
 void master_enter_service(struct coordinator *c, struct master *m);
 
+/* This daemon stood still for so long, and its time-outs do not count that. */
+void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_ms);
+
 /* ---- master_handshake.c ---- */
 
 void handshake_begin(struct coordinator *c, struct master *m);
@@ -33,11 +36,11 @@ enum master_why why_of_error(enum vote_error error);
 int64_t memory_px_ms(const struct coordinator *c); /* how long the group's key lives unless it is touched */
 /* The handshake's reading of the group's key: may it be used, and from when on? */
 void memory_judge(struct coordinator *c, struct master *m, const struct vote *group);
-void memory_told_time(struct coordinator *c, struct master *m, const struct vote *vote);
 void memory_told_new(struct coordinator *c, struct master *m, const struct vote *vote); /* GROUP_NEW */
 /* May a master that is waiting go on? */
 bool memory_may_write(const struct coordinator *c);
 void memory_go_on(struct coordinator *c, struct master *m);
+void memory_clock_jumped(struct coordinator *c, struct master *m);
 
 void probe_send(struct coordinator *c, struct master *m);
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote);

@@ -52,6 +52,16 @@
     X(RESUME_RELEASES, "resume_releases", "a RESUME that failed is released instead of set back")         \
     X(FROM_IGNORED, "from_ignored", "from= of a marker that another daemon wrote is ignored")             \
     X(ABSENT_MARKER_KNOWN, "absent_marker_known", "a master without a marker is taken for a known one")   \
+    X(STALL_BLAMES_MASTERS, "stall_blames_masters",                                                       \
+      "a stall of the daemon's own is taken for jumps of all masters' clocks")                            \
+    X(FIRST_ANSWER_BLAMED, "first_answer_blamed", "a trial is decided by its first answer")               \
+    X(INCONCLUSIVE_COUNTS, "inconclusive_counts", "an answer from before the trial counts in it")         \
+    X(BASE_MOVED, "base_moved", "a reading that is ahead becomes the base of the next")                   \
+    X(COMPARED_WITHIN_RUN, "compared_within_run", "clocks are compared within one run of a master only")  \
+    X(QUARANTINE_SOONER, "quarantine_sooner",                                                             \
+      "a quarantine ends sooner by as long as the daemon stood still")                                    \
+    X(BEHIND_TWICE, "behind_twice", "a stall is counted twice")                                           \
+    X(UNTIL_WITHOUT_BEHIND, "until_without_behind", "deadlines are told by the daemon's own time")        \
     X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
 
 enum mutant {

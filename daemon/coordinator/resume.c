@@ -11,6 +11,7 @@
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/trial.h"
 
 unsigned resume_needed(const struct coordinator *c)
 {
@@ -229,6 +230,9 @@ static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
 
 void resume_grant(struct coordinator *c, struct round *round)
 {
+    round->ready = trial_is_open(c);
+    if (round->ready)
+        return;
     int64_t until_ms = quorum_until_ms(round->t0_ms, round->ttl_ms);
     if (session_of(c, round) == NULL)
         resume_fail(c, round, REPLY_CANCELLED);

@@ -10,6 +10,7 @@
 #include "daemon/coordinator/master.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resume.h"
+#include "daemon/coordinator/trial.h"
 
 static void fly(struct coordinator *c, struct round *round)
 {
@@ -190,6 +191,11 @@ void round_timeout(struct coordinator *c, struct flight *flight)
 {
     struct round *round = FLIGHT_OWNER(round, flight);
     assert(!flight->stale);
+    if (round->ready && trial_is_open(c)) { /* which is over soon */
+        flight_remove(&c->rounds_live, flight);
+        fly(c, round);
+        return;
+    }
     masters_overdue(c, masters_without(round_unheard(round), round->split.fresh));
     look(c, round, true);
 }

@@ -20,6 +20,7 @@ static char lock_sign(const struct coordinator *c, const struct lease *lease, un
 bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
                           struct lock_row *row)
 {
+    now_ms += c->behind_ms;
     const struct lease *lease = NULL;
     while (lease == NULL && cursor->slot < c->leases.fresh)
         lease = pool_at(&c->leases, (uint32_t)cursor->slot++);
@@ -74,6 +75,7 @@ static const struct resource *next_resource(const struct coordinator *c, const s
 bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
                             struct waiter_row *row)
 {
+    now_ms += c->behind_ms;
     const struct wait *wait = cursor->slot != 0 ? next_wait(c, cursor) : NULL;
     if (wait == NULL) {
         const struct resource *resource = next_resource(c, cursor);
@@ -108,6 +110,7 @@ static uint32_t owed_in(const struct flights *flights, masters_t bit)
 void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master,
                             struct master_row *row)
 {
+    now_ms += c->behind_ms;
     const struct master *m = &c->masters[master];
     masters_t bit = masters_bit(master);
     memset(row, 0, sizeof *row);
@@ -123,6 +126,8 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
     row->for_ms = now_ms > m->since_ms ? now_ms - m->since_ms : 0;
     if (m->state == MASTER_QUARANTINE && m->quarantine_ms > now_ms)
         row->left_ms = m->quarantine_ms - now_ms;
+    if (m->state == MASTER_QUARANTINE)
+        memcpy(row->by, m->by, GROUP_WORD);
     row->version = m->version;
     memcpy(row->run_id, m->run_id, RUN_ID_HEX);
     row->undo = owed_in(&c->releases_owed, bit) + owed_in(&c->releases_live, bit);
@@ -137,6 +142,7 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
     stats->resources = c->resources.used;
     stats->rounds_live = c->rounds.used;
     stats->undo_live = c->releases.used;
+    stats->behind_ms = (uint64_t)c->behind_ms;
 }
 
 void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks,

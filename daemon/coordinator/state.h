@@ -25,7 +25,16 @@
 #include "daemon/coordinator/table.h"
 
 /* What a deadline in the heap belongs to. */
-enum item_kind { ITEM_WAIT, ITEM_QUEUE, ITEM_LEASE, ITEM_SESSION, ITEM_RELEASE, ITEM_MASTER, ITEM_DRAIN };
+enum item_kind {
+    ITEM_WAIT,
+    ITEM_QUEUE,
+    ITEM_LEASE,
+    ITEM_SESSION,
+    ITEM_RELEASE,
+    ITEM_MASTER,
+    ITEM_DRAIN,
+    ITEM_TRIAL,
+};
 
 struct wait {
     uint64_t id;              /* grows along the FIFO */
@@ -210,8 +219,9 @@ struct round {
     struct flight flight; /* until the phase's time-out */
     enum round_purpose purpose : 8;
     enum round_phase phase : 8;
-    bool over; /* EXTEND: its lock was given back or lost in the meantime */
-    bool held; /* EXTEND, renewal: Q masters said so */
+    bool over : 1;  /* EXTEND: its lock was given back or lost in the meantime */
+    bool held : 1;  /* EXTEND, renewal: Q masters said so */
+    bool ready : 1; /* acquire, RESUME: it is granted, and waits until the trial is over */
     int32_t ttl_ms;
     int64_t t0_ms;             /* before the first byte of what validity counts from */
     struct resource *resource; /* (ref) acquire, RESUME, until it is decided */
@@ -273,6 +283,13 @@ struct session {
     struct wait *waiting;
 };
 
+enum { TIMES = 4 /* TIME commands under way to one master: the probe's, the handshake's, a trial's */ };
+
+struct time_asked {
+    int64_t sent_ms;
+    uint32_t trial; /* asked in this trial; 0: in none */
+};
+
 struct master {
     struct heap_item item; /* must be the first member */
     unsigned index;
@@ -304,10 +321,14 @@ struct master {
     int64_t amiss_ms; /* its TIME when this daemon saw its memory amiss first and could not judge; 0: never */
     uint64_t client_id_before;  /* in the known run, of the last handshake that went well ... */
     uint32_t connection_before; /* ... and the number of that connection */
-    uint32_t memory;            /* what it knew before c->memories was this, it may have forgotten */
-    struct group theirs;        /* WHY_GROUP: what was read there */
-    int64_t from_ms;            /* of its own clock: when it may vote, as far as we know; 0: not known */
-    int64_t quarantine_ms;      /* the same by our clock; 0: none */
+    uint32_t memory;            /* what it knew before c->memories was this, it may have forgotten ... */
+    uint32_t memory_lost;  /* ... and before it was this, for another reason than that its clock jumped */
+    int64_t jumped_ms;     /* when its clock was seen to jump last; 0: never */
+    char by[GROUP_WORD];   /* the daemon that keeps it out */
+    bool trusted;          /* it has voted since it lost its memory last */
+    struct group theirs;   /* WHY_GROUP: what was read there */
+    int64_t from_ms;       /* of its own clock: when it may vote, as far as we know; 0: not known */
+    int64_t quarantine_ms; /* the same by our clock; 0: none */
     enum master_why quarantine_why;
     int64_t asked_ms;        /* handshake's question or next one */
     int64_t pause_ms;        /* after -NOPERM */
@@ -316,11 +337,19 @@ struct master {
     int64_t clock_ms;        /* its TIME, the last one; 0: none */
     int64_t clock_before_ms; /* ... when it was asked ... */
     int64_t clock_at_ms;     /* ... and answered */
-    int64_t clock_sent_ms;   /* when the one under way was asked */
-    int64_t good_ms;         /* its TIME when its memory was found good last; 0: never ... */
-    int64_t good_at_ms;      /* ... and ours */
-    bool clock_jumped;       /* forward, since the TIME before */
-    uint32_t clock_backs;    /* how often it jumped backward, and how far last */
+    bool clock_unsure;       /* this daemon stood still, before that reading or after it */
+    int64_t excess_ms;       /* by so much that reading was ahead of this daemon's clock: see trial.h */
+    struct {
+        int64_t clock_ms; /* 0: none yet */
+        int64_t sent_ms;
+        char run_id[RUN_ID_HEX]; /* of the server that told it; all zero: not known */
+    } base; /* the reading that later readings are measured against; it outlives connections and runs */
+    struct time_asked times[TIMES];
+    uint32_t times_asked, times_told;
+    int64_t good_ms;      /* its TIME when its memory was found good last; 0: never ... */
+    int64_t good_at_ms;   /* ... and ours */
+    bool clock_jumped;    /* forward: the next handshake is to doubt it */
+    uint32_t clock_backs; /* how often it jumped backward, and how far last */
     int64_t clock_back_ms;
     uint64_t sent, heard;  /* commands and replies on this connection */
     uint64_t overdue;      /* it is slow until heard reaches this */
@@ -334,11 +363,26 @@ struct master {
     uint64_t undo_sent;    /* it is answered when heard reaches this */
 };
 
+/* Whose clock was it? See trial.h. */
+struct trial {
+    bool open;
+    uint32_t number;
+    struct heap_item item;
+    masters_t awaited; /* were asked, and have not told yet */
+    masters_t anew;    /* of those that told: what counts was asked in the trial, so after the stall */
+    masters_t told;    /* excess_ms[] holds by how much they are ahead */
+    int64_t excess_ms[MASTERS];
+};
+
 struct coordinator {
     struct coordinator_config config;
     unsigned quorum;
-    int64_t full_ms; /* quarantine in full: max_ttl and its drift */
-    int64_t now_ms;
+    int64_t full_ms;       /* quarantine in full: max_ttl and its drift */
+    int64_t now_ms;        /* BOOTTIME and behind_ms */
+    int64_t behind_ms;     /* for so long BOOTTIME stood still, all in all */
+    int64_t stall_seen_ms; /* when behind_ms grew last ... */
+    int64_t stall_ms;      /* ... and by how much */
+    struct trial trial;
     const struct core_event *event; /* (ref) the step's */
     struct actions *actions;        /* (ref) the step's */
     bool token_drawn;               /* in this step */
@@ -359,6 +403,8 @@ struct coordinator {
     masters_t releasers; /* those, MASTER_SLOW and MASTER_UNDOING */
     masters_t
         differing; /* their group has another N or max_ttl, or cannot be read: while there is one, none votes */
+    masters_t
+        fast; /* their clocks jump again and again: keys end early there, and what they extend counts for nothing */
     uint32_t memories; /* how often a master's memory was new */
 
     struct turn turns[TURNS]; /* by hash; the last one stays */

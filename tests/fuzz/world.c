@@ -136,6 +136,7 @@ void world_carry_out(struct world *w, const struct action *action)
         break;
     case ACTION_REPLY: check_reply(w, action); break;
     case ACTION_NOTICE: check_notice(w, action); break;
+    case ACTION_CLOCK: break;
     case ACTION_SESSION_ENDED: check_ended(w, action->session); break;
     }
 }

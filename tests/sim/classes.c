@@ -23,12 +23,36 @@ static void memory(struct plan *plan, struct swarm *swarm)
     swarm->longest_ms[FAULT_CRASH_DAEMON] = 2000;
 }
 
+/* Often and short, or seldom and long. */
+static void stalls(const struct plan *plan, struct swarm *swarm)
+{
+    static const int64_t longest_ms[] = {30, 30, 300, 3000, 10000}, most[] = {2000, 500, 300, 100, 60};
+    int64_t kind = drawn(plan, 11, 0, 4);
+    swarm->longest_ms[FAULT_STALL] = longest_ms[kind];
+    swarm->rate[FAULT_STALL] = drawn(plan, 12, 10, most[kind]);
+}
+
+/* Of a minority of masters, and otherwise all is well: see draw_fault(). */
+static void drifts(struct plan *plan, struct swarm *swarm)
+{
+    swarm_calm(plan, swarm);
+    swarm->rate[FAULT_DRIFT] = drawn(plan, 13, 10, 100);
+    swarm->longest_ms[FAULT_DRIFT] = 25000;
+}
+
 static void clocks(struct plan *plan, struct swarm *swarm)
 {
     if (drawn(plan, 0, 0, 1) == 0)
         swarm_calm(plan, swarm);
     swarm->rate[FAULT_JUMP] = drawn(plan, 1, 10, 150);
     swarm->longest_ms[FAULT_JUMP] = 1;
+    enum { JUMPS, STALLS, BOTH, DRIFTS } what = (int)drawn(plan, 2, JUMPS, DRIFTS);
+    if (what == STALLS || what == DRIFTS)
+        swarm->rate[FAULT_JUMP] = 0;
+    if (what == STALLS || what == BOTH)
+        stalls(plan, swarm);
+    if (what == DRIFTS)
+        drifts(plan, swarm);
 }
 
 static void rolling(struct plan *plan, struct swarm *swarm)

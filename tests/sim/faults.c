@@ -38,7 +38,36 @@ static void fault_jump(struct world *w, struct sim_master *m, int64_t by_ms)
     m->jumps_ms += by_ms;
     m->set_back = m->set_back || by_ms < 0;
     if (by_ms > 0)
-        master_forgets(w, m);
+        master_forgets(w, m, true);
+}
+
+/* Its clock goes on from where it is. */
+static void set_rate(const struct world *w, struct sim_master *m, int64_t ppm)
+{
+    int64_t was_us = clock_us(&m->clock, w->now_us);
+    m->clock.ppm = ppm;
+    m->clock.offset_us += was_us - clock_us(&m->clock, w->now_us);
+}
+
+/* While it is fast, and until the longest lock is over, keys there may end early. */
+static void fault_drift(struct world *w, struct sim_master *m, const struct record *fault, int64_t end_us)
+{
+    if (m->drifts++ == 0)
+        m->rate_ppm = m->clock.ppm;
+    set_rate(w, m, fault->field[F_ARG]);
+    m->set_back = true;
+    if (fault->field[F_ARG] <= 0)
+        return;
+    int64_t before_us = m->lost_us; /* it may be fast already, for longer */
+    master_loses(w, m, true);
+    m->lost_us = end_us > before_us ? end_us : before_us;
+    queue_push(w, w->now_us + ORACLE_DRIFT_US, ITEM_DRIFT_SEEN, m->index, fault->id, 0);
+}
+
+static void drift_ends(struct world *w, struct sim_master *m)
+{
+    m->drifts--;
+    set_rate(w, m, m->rate_ppm); /* whatever else was to go on */
 }
 
 static void fault_rubbish(struct world *w, struct sim_master *m, enum rubbish rubbish)
@@ -74,13 +103,14 @@ static void fault_master(struct world *w, const struct record *fault, int64_t en
         if (fault->field[F_ARG] == 0)
             break;
         master_restore(m, fault->field[F_ARG] == 1 ? SNAPSHOTS : (unsigned)fault->field[F_ARG] - 2);
-        master_forgets(w, m);
+        master_forgets(w, m, false);
         break;
     case FAULT_FLUSH:
         master_restore(m, SNAPSHOTS);
-        master_forgets(w, m);
+        master_forgets(w, m, false);
         break;
     case FAULT_JUMP: fault_jump(w, m, fault->field[F_ARG]); break;
+    case FAULT_DRIFT: fault_drift(w, m, fault, end_us); break;
     case FAULT_RUBBISH: fault_rubbish(w, m, (enum rubbish)fault->field[F_ARG]); break;
     default: master_crash(w, m, fault);
     }
@@ -100,6 +130,22 @@ static void fault_sleep(struct world *w, struct sim_daemon *d, int64_t end_us)
     oracle_slept(w, d->index, end_us - w->now_us);
 }
 
+/* The wall clock is stepped right after it, or stays behind within the window that is assumed of all of them. */
+static void fault_stall(struct world *w, struct sim_daemon *d, const struct record *fault, int64_t end_us)
+{
+    int64_t for_us = end_us - w->now_us, window_us = w->plan->param[P_WALL] * 1000;
+    later(&d->paused_until_us, end_us);
+    for (unsigned i = 0; i < w->plan->clients; i++) {
+        struct sim_client *c = &w->client[i];
+        if (c->home == d->index && !c->remote)
+            later(&c->paused_until_us, end_us);
+    }
+    if (fault->field[F_ARG] == 1 && d->wall_us - for_us >= -window_us / 2)
+        d->wall_us -= for_us;
+    oracle_stalls(w, d, for_us);
+    d->clock.stopped_us += for_us;
+}
+
 static void fault_daemon(struct world *w, const struct record *fault, int64_t end_us)
 {
     struct sim_daemon *d = &w->daemon[(unsigned)fault->field[F_TARGET] % w->daemons];
@@ -110,6 +156,10 @@ static void fault_daemon(struct world *w, const struct record *fault, int64_t en
     case FAULT_SLEEP:
         if (awake)
             fault_sleep(w, d, end_us);
+        return;
+    case FAULT_STALL:
+        if (awake)
+            fault_stall(w, d, fault, end_us);
         return;
     case FAULT_CRASH_DAEMON:
         if (!d->running)
@@ -141,7 +191,11 @@ void rubbish_delete(const struct world *w, struct sim_master *m)
 
 void fault_end(struct world *w, const struct record *fault)
 {
-    rubbish_delete(w, &w->master[(unsigned)fault->field[F_TARGET] % w->masters]);
+    struct sim_master *m = &w->master[(unsigned)fault->field[F_TARGET] % w->masters];
+    if (fault->field[F_KIND] == FAULT_DRIFT)
+        drift_ends(w, m);
+    else
+        rubbish_delete(w, m);
 }
 
 void fault_begin(struct world *w, const struct record *fault, uint32_t index)
@@ -151,7 +205,7 @@ void fault_begin(struct world *w, const struct record *fault, uint32_t index)
     enum fault_target target = fault_target((enum fault_kind)field[F_KIND]);
     trace_add(w, TRACE_FAULT, fault->id, (uint64_t)field[F_KIND], (uint64_t)field[F_TARGET],
               (uint64_t)field[F_OTHER], (uint64_t)field[F_FOR], (uint64_t)field[F_ARG], 0);
-    if (field[F_KIND] == FAULT_RUBBISH)
+    if (field[F_KIND] == FAULT_RUBBISH || field[F_KIND] == FAULT_DRIFT)
         queue_push(w, end_us, ITEM_FAULT, 0, index, 1);
     if (target == TARGET_LINK)
         fault_link(w, fault, end_us);

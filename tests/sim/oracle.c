@@ -173,13 +173,16 @@ void oracle_covers(struct world *w, unsigned name)
         uint32_t tok = o->holder[name][i];
         struct tok *t = &o->tok[tok];
         const struct sim_daemon *d = &w->daemon[t->daemon];
-        unsigned unseen, open = masters_open(w, tok, t->until_us, UINT16_MAX, &unseen);
+        int64_t until_us = oracle_believes_us(w, t);
+        if (until_us <= w->now_us)
+            continue;
+        unsigned unseen, open = masters_open(w, tok, until_us, UINT16_MAX, &unseen);
         t->excused = t->excused || open + unseen >= d->quorum;
         if (open >= d->quorum)
             violation(w, 2,
                       "T%u of n%u (c%u) was told that it holds until %.6f, but before that %u of %u masters "
                       "could grant the name to another",
-                      tok, name, t->believer, (double)t->until_us / 1e6, open, d->masters);
+                      tok, name, t->believer, (double)until_us / 1e6, open, d->masters);
     }
 }
 
@@ -192,9 +195,13 @@ void oracle_memory(struct world *w)
 static void holders_overlap(struct world *w, unsigned name, uint32_t tok)
 {
     struct oracle *o = &w->oracle;
+    if (oracle_believes_us(w, &o->tok[tok]) <= w->now_us)
+        return;
     for (unsigned i = 0; i < o->holders[name]; i++) {
         uint32_t other = o->holder[name][i];
         if (oracle_family(w, other) == oracle_family(w, tok) || o->tok[tok].excused || o->tok[other].excused)
+            continue;
+        if (oracle_believes_us(w, &o->tok[other]) <= w->now_us)
             continue;
         violation(w, 1,
                   "n%u is held twice: T%u (c%u, fence %llu) until %.6f and T%u (c%u, fence %llu) until %.6f",
@@ -202,6 +209,13 @@ static void holders_overlap(struct world *w, unsigned name, uint32_t tok)
                   (double)o->tok[other].until_us / 1e6, tok, o->tok[tok].believer,
                   (unsigned long long)o->tok[tok].fence, (double)o->tok[tok].until_us / 1e6);
     }
+}
+
+void oracle_overlaps(struct world *w, unsigned name)
+{
+    holders_prune(w, name);
+    for (unsigned i = 0; i < w->oracle.holders[name]; i++)
+        holders_overlap(w, name, w->oracle.holder[name][i]);
 }
 
 /* Of a family the newest token counts. */
@@ -218,7 +232,7 @@ static void family_leaves(struct world *w, uint32_t tok)
     }
 }
 
-void oracle_holds(struct world *w, unsigned client, uint32_t tok, int64_t until_us)
+void oracle_holds(struct world *w, unsigned client, uint32_t session, uint32_t tok, int64_t until_us)
 {
     struct oracle *o = &w->oracle;
     struct tok *t = &o->tok[tok];
@@ -231,6 +245,7 @@ void oracle_holds(struct world *w, unsigned client, uint32_t tok, int64_t until_
     bool known = t->until_us > w->now_us;
     t->until_us = until_us;
     t->believer = client;
+    oracle_told_by(w, tok, session);
     trace_add(w, TRACE_HOLD, client, tok, name, (uint64_t)until_us, 0, 0, 0);
     if (!known) {
         assert(o->holders[name] < ORACLE_HOLDERS);

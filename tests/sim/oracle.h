@@ -49,6 +49,7 @@ struct tok_master {
     bool acked_late;                 /* ... perhaps when its round was over: the daemon need not know */
     int64_t acked_lost_us;           /* that was said by this memory of the master */
     int64_t extended_lost_us;        /* the last "extended" came from this one */
+    int64_t counted_held_us;         /* a yes counted, and it has lost nothing since, but by its clock */
     int64_t confirmed_lost_us;       /* "extended" counts from this memory, old enough or not */
 };
 
@@ -84,7 +85,9 @@ struct tok {
     int64_t told_ms;    /* deadline, on its daemon's clock, as that said it last */
     int64_t ends_ms;    /* max=, on its daemon's clock; 0: none */
     int64_t until_us;   /* true time until which somebody believes; 0: nobody */
-    uint32_t believer;  /* client + 1 */
+    uint32_t believer;  /* the client */
+    uint8_t teller;     /* the daemon that told it last */
+    int64_t lag_us;     /* of until_us: since its host's clock stood still, and nobody there knows */
 };
 
 /* Which masters stored a fence that one daemon proposed. */
@@ -113,6 +116,7 @@ struct session {
     uint32_t toks;              /* its locks: chain of tokens */
     int64_t hello_sent_us;      /* on the client's clock */
     int64_t hello_now_ms;       /* on the daemon's */
+    int64_t behind_ms;          /* as the client heard last */
     uint32_t first[2], last[2]; /* messages on their way: index + 1 */
 };
 
@@ -155,7 +159,11 @@ struct oracle {
 
 /* By then a loss of memory must have been noticed, where all is well but for it: the probe's second, and what
  * links and timers add. */
-enum { ORACLE_NOTICE_US = 1400000, ORPHAN_US = 1000 /* in it a set-back is sent */ };
+enum {
+    ORACLE_NOTICE_US = 1400000,
+    ORPHAN_US = 1000 /* in it a set-back is sent */,
+    ORACLE_DRIFT_US = 15000000
+};
 
 struct world;
 struct msg;
@@ -182,7 +190,8 @@ void oracle_learns(struct world *w, struct sim_daemon *d, const struct msg *msg)
 bool oracle_may_vote(const struct world *w, const struct sim_daemon *d, const struct msg *msg);
 bool oracle_is_blind(const struct world *w, const struct sim_daemon *d, const struct msg *msg);
 void oracle_noticed_loss(struct world *w, const struct sim_master *m, uint32_t loss);
-void oracle_covers(struct world *w, unsigned name); /* invariant 2 of the holders of a name */
+void oracle_overlaps(struct world *w, unsigned name); /* invariant 1, of the holders that there are */
+void oracle_covers(struct world *w, unsigned name);   /* invariant 2 of the holders of a name */
 /* Held until then, the token would be safe if the masters remembered that granted and forgot it unseen; it is not. */
 bool oracle_is_excused(const struct world *w, uint32_t tok, int64_t until_us);
 void oracle_mark(struct world *w, struct sim_master *m, const struct msg *msg);
@@ -204,6 +213,17 @@ void oracle_sends_heal(struct world *w, struct sim_daemon *d, const struct actio
 void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *msg, const struct vote *vote);
 void oracle_heard_extend(struct world *w, struct sim_daemon *d, const struct msg *msg);
 void oracle_told_extended(struct world *w, struct sim_daemon *d, uint32_t tok);
+/* oracle_stall.c: hosts whose clock stands still */
+int64_t oracle_believes_us(const struct world *w,
+                           const struct tok *t); /* until then, as far as it can know */
+void oracle_told_by(struct world *w, uint32_t tok, uint32_t session);
+void oracle_stalls(struct world *w, struct sim_daemon *d, int64_t for_us);
+void oracle_stall_shows(struct world *w, struct sim_daemon *d, const struct msg *msg);
+void oracle_stall_hello(struct world *w, struct sim_daemon *d, uint32_t number);
+void oracle_stall_over(struct world *w, struct sim_daemon *d, uint32_t number);
+void oracle_drift_seen(struct world *w, const struct sim_master *m, uint32_t fault);
+void oracle_behind(struct world *w, struct sim_daemon *d, int64_t stall_ms);
+void oracle_hears_behind(struct world *w, unsigned client, unsigned daemon, int64_t by_ms);
 /* oracle_turns.c: waiters of several daemons */
 void oracle_turn(struct world *w, const struct sim_daemon *d, unsigned name);
 void oracle_crowd_asks(struct world *w, unsigned name);
@@ -214,7 +234,7 @@ bool oracle_is_ours(const struct tok *t, const struct sim_daemon *d);
 void oracle_session_over(struct world *w, uint32_t session, bool given_up);
 
 /* what clients believe */
-void oracle_holds(struct world *w, unsigned client, uint32_t tok, int64_t until_us);
+void oracle_holds(struct world *w, unsigned client, uint32_t session, uint32_t tok, int64_t until_us);
 void oracle_gives_up(struct world *w, unsigned client, uint32_t tok); /* sends a release, or dies */
 void oracle_hears_lost(struct world *w, unsigned client, uint32_t tok);
 void oracle_slept(struct world *w, unsigned daemon, int64_t for_us);

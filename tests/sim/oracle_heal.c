@@ -56,6 +56,8 @@ void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *ms
     const struct sim_daemon *d = &w->daemon[t->daemon];
     if (vote->kind != VOTE_YES || msg->sent_us < m->jumped_us + HEAL_CLOCK_US || !t->granted)
         return;
+    if (m->drifts > 0 || (d->stall.number > 0 && msg->sent_us < d->stall.ends_us + d->full_us))
+        return; /* its instant was right by clocks that were not: the key may stay a little longer */
     int64_t ends_us = clock_when(&m->clock, key->expires_ms * 1000);
     int64_t held_us = held_until_us(d, t);
     if (ends_us > held_us + HEAL_SLACK_US && ends_us > w->now_us)
@@ -100,6 +102,9 @@ void oracle_heard_extend(struct world *w, struct sim_daemon *d, const struct msg
     if (!yes || !takes || !oracle_is_ours(t, d))
         return;
     acknowledge(at, msg, w->now_us, w->plan->param[P_NODE_TIMEOUT] * 1000);
+    bool counted = at->counted_held_us == msg->held_us && at->counted_held_us != 0;
+    if (oracle_may_vote(w, d, msg) || msg->verb == COMMAND_HEAL)
+        at->counted_held_us = msg->held_us;
     if (msg->verb == COMMAND_HEAL)
         at->confirmed_lost_us = msg->lost_us;
     if (msg->verb != COMMAND_EXTEND)
@@ -108,7 +113,9 @@ void oracle_heard_extend(struct world *w, struct sim_daemon *d, const struct msg
     e->yes |= bit(master);
     at->extended_lost_us = msg->lost_us;
     bool before = at->confirmed_lost_us != 0 && d->node[master].unaware; /* in the memory before */
-    bool confirmed = before || at->confirmed_lost_us == msg->lost_us;
+    bool kept =
+        msg->ran_us >= msg->held_us + d->full_us; /* only its clock is doubted: what is there was there */
+    bool confirmed = before || counted || kept || at->confirmed_lost_us == msg->lost_us;
     if (confirmed || oracle_may_vote(w, d, msg))
         e->counts |= bit(master);
     if (e->told) /* Q said so without it */

@@ -11,10 +11,10 @@ static const char *const fault_names[] = {FAULT_LIST(PLAN_NAME)};
 static const char *const client_names[] = {CLIENT_LIST(PLAN_NAME)};
 static const char *const op_names[] = {OP_LIST(PLAN_NAME)};
 static const char *const kind_names[] = {
-    "reset",        "cut_up",     "cut_down",  "slow_up",       "slow_down", "hang",
-    "crash_keep",   "crash_lose", "crash_old", "flush_scripts", "error",     "zadd_error",
-    "replica",      "pause",      "sleep",     "crash_daemon",  "drain",     "wall",
-    "pause_client", "flush",      "promote",   "jump",          "rubbish",
+    "reset",      "cut_up",       "cut_down",      "slow_up", "slow_down",    "hang",    "crash_keep",
+    "crash_lose", "crash_old",    "flush_scripts", "error",   "zadd_error",   "replica", "pause",
+    "sleep",      "crash_daemon", "drain",         "wall",    "pause_client", "flush",   "promote",
+    "jump",       "rubbish",      "stall",         "drift",
 };
 static const char *const class_names[] = {"ordinary", "memory", "clock", "rolling",
                                           "disagree", "turns",  "split"};
@@ -51,6 +51,8 @@ enum fault_target fault_target(enum fault_kind kind)
 {
     if (kind <= FAULT_SLOW_DOWN)
         return TARGET_LINK;
+    if (kind == FAULT_STALL)
+        return TARGET_DAEMON;
     if (kind <= FAULT_REPLICA || kind >= FAULT_FLUSH)
         return TARGET_MASTER;
     return kind <= FAULT_WALL ? TARGET_DAEMON : TARGET_CLIENT;

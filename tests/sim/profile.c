@@ -129,6 +129,13 @@ static void draw_fault(struct plan *plan, struct draw *draw, const struct swarm 
         fault->field[F_ARG] = between(draw, 0, 4);
     if (kind == FAULT_JUMP) /* what is shorter than its own noise is not looked for */
         fault->field[F_ARG] = (percent(draw, 70) ? 1 : -1) * between(draw, 60, 2 * p[P_MAX_TTL]);
+    if (kind == FAULT_STALL)
+        fault->field[F_ARG] = between(draw, 0, 1);
+    if (kind == FAULT_DRIFT) {
+        int64_t minority = (p[P_MASTERS] - 1) / 2;
+        fault->field[F_TARGET] = minority > 0 ? between(draw, 0, minority - 1) : 0;
+        fault->field[F_ARG] = minority > 0 ? (percent(draw, 80) ? 1 : -1) * between(draw, 5000, 50000) : 0;
+    }
     if (kind == FAULT_RUBBISH)
         fault->field[F_ARG] = between(draw, 0, RUBBISHES - 1);
 }

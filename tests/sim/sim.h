@@ -48,7 +48,7 @@ int64_t chance_below(uint64_t seed, uint64_t who, uint64_t operation, enum chanc
 struct clock {
     int64_t offset_us;
     int64_t ppm;
-    int64_t stopped_us; /* how long it stood still (only as a planted bug) */
+    int64_t stopped_us; /* how long it stood still */
 };
 int64_t clock_us(const struct clock *clock, int64_t true_us);
 int64_t clock_ms(const struct clock *clock, int64_t true_us);
@@ -72,6 +72,9 @@ enum item_kind {
     ITEM_SNAPSHOT,     /* every now and then masters save what they know */
     ITEM_TICK,         /* the second phase looks around */
     ITEM_ORPHANS,      /* what daemon a moved T b to must be set back; c: incarnation */
+    ITEM_DRIFT_SEEN,   /* master a runs fast, by fault b: all daemons must keep it out by now */
+    ITEM_STALL_HELLO,  /* clients on the host of daemon a have said HELLO elsewhere since stall b */
+    ITEM_STALL_OVER,   /* what daemon a can know of stall b of its host is known */
     ITEM_NOTICED,      /* by now the daemons must know of master a's loss number b */
 };
 
@@ -119,7 +122,8 @@ struct msg {
     struct vote vote; /* up: its group is the command's */
     /* of a reply: what the oracle knows of its asking and execution */
     int64_t sent_us, ran_us;
-    int64_t lost_us; /* when the master's memory began */
+    int64_t lost_us; /* when the master's memory began ... */
+    int64_t held_us; /* ... and since when it has lost nothing but what its clock ended early */
     bool unseen;
     uint32_t epoch;
     int64_t clock_ms, jumps_ms; /* the master's */
@@ -164,6 +168,7 @@ struct sim_master {
     bool scripts;
     bool restored; /* once from an old snapshot: what was deleted may be back */
     uint64_t next_client;
+    int64_t held_us; /* when it lost something for another reason than its clock, last */
     uint32_t losses; /* of its memory, so far */
     int64_t lost_us; /* the last of them; NEVER: it is down, and loses what it loses when it starts */
     bool unseen;     /* no run_id and no uptime tells of it */
@@ -171,7 +176,9 @@ struct sim_master {
     int64_t jumped_us;  /* the last jump of its clock, ... */
     int64_t jumped_ms;  /* ... how far, ... */
     int64_t jumps_ms;   /* ... and all of them together */
-    bool set_back;      /* its clock, at least once */
+    unsigned drifts;    /* of its clock, at present */
+    int64_t rate_ppm;   /* of its clock otherwise */
+    bool set_back;      /* its clock, at least once, or it ran at another rate */
     int64_t rubbish_us; /* somebody wrote to its marker, last */
     enum fault_kind crash;
     int64_t crash_arg_us;
@@ -188,17 +195,22 @@ struct sim_node {
     int64_t settled_us;      /* ... since then */
     uint32_t settled_number; /* connection for which the master saw that */
     /* What this daemon can know of the master's memory. */
-    bool blind;              /* it cannot know of the last loss yet ... */
-    bool unaware;            /* ... or only that another daemon doubts the master, which is no new memory */
-    bool knew;               /* it has been in use: what stood there is remembered ... */
-    uint32_t knew_epoch;     /* ... and of this run also its clock */
-    int64_t group_us;        /* the master showed it the marker, last ... */
-    int64_t group_before_us; /* ... before its memory was lost */
-    int64_t time_rtt_us;     /* of the last TIME; 0: none */
-    int64_t time_jumps_ms;   /* how far its clock had jumped then */
-    uint32_t time_epoch;     /* in which run of the master that was */
-    int64_t from_us;         /* true: the marker that it read keeps the master out until then */
-    int64_t quarantined_us;  /* it had the master in quarantine then, last */
+    bool blind;                /* it cannot know of the last loss yet ... */
+    bool unaware;              /* ... or only that another daemon doubts the master, which is no new memory */
+    bool knew;                 /* it has been in use: what stood there is remembered ... */
+    uint32_t knew_epoch;       /* ... and of this run also its clock */
+    int64_t group_us;          /* the master showed it the marker, last ... */
+    int64_t group_before_us;   /* ... before its memory was lost */
+    int64_t time_rtt_us;       /* of the last TIME; 0: none */
+    int64_t rtt_before_us;     /* of the last TIME, however it was answered */
+    int64_t time_behind_ms;    /* the daemon's behind then */
+    int64_t time_jumps_ms;     /* how far its clock had jumped then */
+    uint32_t time_epoch;       /* in which run of the master that was */
+    int64_t from_us;           /* true: the marker that it read keeps the master out until then */
+    int64_t suspect_us;        /* TIME showed a jump then, ... */
+    int64_t suspect_behind_ms; /* ... and the daemon's behind was that; 0: no jump was shown */
+    int64_t loss_behind_ms;    /* the daemon's behind when memory was lost last */
+    int64_t quarantined_us;    /* it had the master in quarantine then, last */
 };
 
 struct sim_daemon {
@@ -213,6 +225,15 @@ struct sim_daemon {
     int64_t paused_until_us;
     int64_t timer_at_us; /* of the ITEM_TIMER that counts */
     uint64_t steps, randoms;
+    struct {
+        bool open; /* its host stood still, and it cannot know yet */
+        uint32_t number;
+        int64_t ends_us;
+        int64_t hello_us; /* stood still before its clients said HELLO to other hosts last */
+        int64_t debt_us;  /* for so long the clock stood still, and its daemon does not know */
+        uint16_t told;    /* masters that answered a TIME since */
+        int64_t rtt_us;
+    } stall;
     int64_t spin_us; /* many steps at one time are a loop without end */
     uint32_t spins;
     uint8_t random[32];
@@ -323,7 +344,9 @@ void master_receive(struct world *w, struct sim_master *m, const struct msg *msg
 void master_save(struct world *w, struct sim_master *m);
 /* What it saved so many seconds ago; nothing, if it did not. */
 void master_restore(struct sim_master *m, unsigned back);
-void master_forgets(struct world *w, struct sim_master *m); /* something that no run_id tells of */
+void master_loses(struct world *w, struct sim_master *m, bool unseen);
+void master_forgets(struct world *w, struct sim_master *m,
+                    bool by_clock); /* something that no run_id tells of */
 int64_t master_young_us(const struct sim_master *m,
                         int64_t full_us); /* until then it may not vote, in truth */
 

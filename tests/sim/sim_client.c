@@ -327,7 +327,7 @@ int64_t client_deadline(const struct world *w, uint32_t session, int64_t until_m
 
 void client_told(struct world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms)
 {
-    oracle_holds(w, c->index, tok, client_deadline(w, session, until_ms));
+    oracle_holds(w, c->index, session, tok, client_deadline(w, session, until_ms));
 }
 
 void client_lost(struct world *w, struct sim_client *c)
@@ -392,6 +392,17 @@ static void client_reply(struct world *w, struct sim_client *c, const struct mes
     }
 }
 
+/* It says HELLO again, so that its clock is measured against the daemon's as it is now. */
+static void client_hears_clock(struct world *w, struct sim_client *c, uint32_t session, int64_t behind_ms)
+{
+    struct session *s = &w->oracle.session[session];
+    const struct clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
+    oracle_hears_behind(w, c->index, s->daemon, behind_ms - s->behind_ms);
+    s->behind_ms = behind_ms;
+    s->hello_sent_us = clock_us(clock, w->now_us);
+    s->hello_now_ms = clock_ms(&w->daemon[s->daemon].clock, w->now_us);
+}
+
 static void client_notice(struct world *w, struct sim_client *c, const struct message *message)
 {
     const struct notice *notice = &message->notice;
@@ -399,6 +410,8 @@ static void client_notice(struct world *w, struct sim_client *c, const struct me
     uint32_t tok = !of_lock ? 0 : oracle_tok(w, &notice->token, 0);
     if (notice->kind == NOTICE_RENEWED)
         client_told(w, c, message->session, tok, notice->until_ms);
+    if (notice->kind == NOTICE_CLOCK)
+        client_hears_clock(w, c, message->session, notice->behind_ms);
     if (notice->kind != NOTICE_LOST)
         return;
     oracle_hears_lost(w, c->index, tok);

@@ -50,6 +50,7 @@ void daemon_start(struct world *w, struct sim_daemon *d)
     d->random_used = true;
     d->timer_at_us = NEVER;
     d->paused_until_us = -1;
+    d->stall.debt_us = 0;
     trace_add(w, TRACE_DAEMON, d->index, d->incarnation, 1, 0, 0, 0, 0);
     node_start(w, d);
 }
@@ -130,6 +131,21 @@ static void ended(struct world *w, struct sim_daemon *d, const struct action *ac
     tell(w, session, TELL_CLOSED, action);
 }
 
+/* !CLOCK to all sessions of it. */
+static void told_clock(struct world *w, struct sim_daemon *d, const struct action *action)
+{
+    trace_add(w, TRACE_BEHIND, d->index, (uint64_t)action->u.clock.stall_ms,
+              (uint64_t)action->u.clock.behind_ms, 0, 0, 0, 0);
+    oracle_behind(w, d, action->u.clock.stall_ms);
+    struct action notice = {.kind = ACTION_NOTICE};
+    notice.u.notice = (struct notice){.kind = NOTICE_CLOCK, .behind_ms = action->u.clock.behind_ms};
+    for (uint32_t i = 1; i < w->oracle.sessions; i++) {
+        const struct session *s = &w->oracle.session[i];
+        if (s->daemon == d->index && s->incarnation == d->incarnation && s->state <= SESSION_OVER)
+            tell(w, i, TELL_NOTICE, &notice);
+    }
+}
+
 /* ---- a step ---- */
 
 static void daemon_act(struct world *w, struct sim_daemon *d, const struct action *action)
@@ -146,6 +162,7 @@ static void daemon_act(struct world *w, struct sim_daemon *d, const struct actio
         if (w->oracle.session[action->session].state <= SESSION_OVER)
             tell(w, (uint32_t)action->session, TELL_NOTICE, action);
         return;
+    case ACTION_CLOCK: told_clock(w, d, action); return;
     case ACTION_SESSION_ENDED: ended(w, d, action); return;
     }
 }
@@ -291,8 +308,10 @@ static void daemon_hears(struct world *w, struct sim_daemon *d, const struct mes
     uint32_t session = message->session;
     if (s->state >= SESSION_OVER || (s->state == SESSION_FINISHING && message->kind == LINE_FIN))
         return;
-    if (s->hello_now_ms == 0)
+    if (s->hello_now_ms == 0) {
         s->hello_now_ms = clock_ms(&d->clock, w->now_us);
+        s->behind_ms = coordinator_behind_ms(d->core);
+    }
     switch ((enum line_kind)message->kind) {
     case LINE_REQUEST: daemon_request(w, d, message); return;
     case LINE_FIN:

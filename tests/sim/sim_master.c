@@ -11,7 +11,7 @@ int64_t master_young_us(const struct sim_master *m, int64_t full_us)
     return m->lost_us == NEVER ? NEVER : m->lost_us + full_us;
 }
 
-static void master_loses(struct world *w, struct sim_master *m, bool unseen)
+void master_loses(struct world *w, struct sim_master *m, bool unseen)
 {
     m->losses++;
     m->lost_us = w->now_us;
@@ -19,14 +19,18 @@ static void master_loses(struct world *w, struct sim_master *m, bool unseen)
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_node *node = &w->daemon[i].node[m->index];
         node->blind = node->unaware = unseen;
+        node->suspect_us = 0;
+        node->loss_behind_ms = w->daemon[i].running ? coordinator_behind_ms(w->daemon[i].core) : 0;
         node->group_before_us = node->group_us;
     }
     oracle_memory(w);
 }
 
-void master_forgets(struct world *w, struct sim_master *m)
+void master_forgets(struct world *w, struct sim_master *m, bool by_clock)
 {
     master_loses(w, m, true);
+    if (!by_clock)
+        m->held_us = w->now_us;
     queue_push(w, w->now_us + ORACLE_NOTICE_US, ITEM_NOTICED, m->index, m->losses, 0);
 }
 
@@ -64,6 +68,7 @@ void master_start(struct world *w, struct sim_master *m)
     m->next_client = 1;
     m->scripts = false;
     trace_add(w, TRACE_MASTER, m->index, m->epoch, m->crash == FAULT_CRASH_KEEP, 0, 0, 0, 0);
+    m->held_us = w->now_us;
     master_loses(w, m, m->crash == FAULT_PROMOTE);
 }
 
@@ -175,6 +180,7 @@ static void master_command(struct world *w, struct sim_master *m, struct msg *ms
     msg->clock_ms = clock_ms(&m->clock, w->now_us);
     msg->jumps_ms = m->jumps_ms;
     msg->lost_us = m->lost_us;
+    msg->held_us = m->held_us;
     msg->unseen = m->unseen;
     msg->epoch = m->epoch;
     if (msg->verb <= COMMAND_KILL && w->now_us < m->error_until_us && m->error == ERROR_BUSY) {

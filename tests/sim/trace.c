@@ -92,6 +92,9 @@ static void trace_print(const struct trace_line *line, FILE *f)
     case TRACE_DAEMON:
         fprintf(f, "*** d%" PRIu32 " incarnation %" PRIu64 " %s\n", a, v[0], v[1] ? "starts" : "stops");
         break;
+    case TRACE_BEHIND:
+        fprintf(f, "d%" PRIu32 " stood still for %" PRIu64 " ms, %" PRIu64 " in all\n", a, v[0], v[1]);
+        break;
     case TRACE_HEAL: fprintf(f, "*** all faults are over\n"); break;
     }
 }

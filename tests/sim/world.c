@@ -194,6 +194,9 @@ static void world_item(struct world *w, const struct item *item)
         if (w->daemon[item->a].running && w->daemon[item->a].incarnation == item->c)
             oracle_orphans(w, &w->daemon[item->a], item->b);
         break;
+    case ITEM_DRIFT_SEEN: oracle_drift_seen(w, &w->master[item->a], item->b); break;
+    case ITEM_STALL_HELLO: oracle_stall_hello(w, &w->daemon[item->a], item->b); break;
+    case ITEM_STALL_OVER: oracle_stall_over(w, &w->daemon[item->a], item->b); break;
     case ITEM_NOTICED: oracle_noticed_loss(w, &w->master[item->a], item->b); break;
     }
 }
@@ -272,7 +275,7 @@ static void world_begin(struct world *w)
     for (unsigned i = 0; i < w->masters; i++) {
         struct sim_master *m = &w->master[i];
         m->started_us = -param[P_UPTIME] * 1000 - chance_below(w->seed, 200 + i, 2, CHANCE_CLOCK, 1500000);
-        m->lost_us = m->started_us;
+        m->lost_us = m->held_us = m->started_us;
         m->jumped_us = m->jumped_before_us = m->rubbish_us = LONG_BEFORE;
         m->running = true;
         m->next_client = 1 + (uint64_t)chance_below(w->seed, 200 + i, 3, CHANCE_CLOCK, 5);

@@ -116,10 +116,11 @@ START_TEST(a_clock_that_jumped_while_the_probe_is_refused)
     forget();
     vote("1", "TIME OK, PROBE NOPERM");
     EXPECT_MASTER(1, "refused noperm");
+    vote("0,2", "TIME OK, PROBE OK, TIME OK");
     forget();
     at(3000);
-    vote("1", "INFO OK, TIME OK, GROUP OK, GROUP_LATER OK");
-    EXPECT_MASTER(1, "quarantine clock left=59602");
+    vote("1", "INFO OK, TIME OK, GROUP OK, GROUP_SET OK");
+    EXPECT_MASTER(1, "quarantine clock left=60602");
     forget();
 }
 END_TEST

@@ -102,7 +102,9 @@ static inline void carry_out(const struct action *action)
 {
     static const char *const why[] = {"silent", "backlog", "handshake"};
     char line[SERVER_LINE_BYTES], shorter[LINE];
-    if (action->kind != ACTION_SEND && action->kind != ACTION_CLOSE_MASTER && ended[action->session])
+    bool of_session =
+        action->kind != ACTION_SEND && action->kind != ACTION_CLOSE_MASTER && action->kind != ACTION_CLOCK;
+    if (of_session && ended[action->session])
         trace_fail("session %" PRIu64 " has ended", action->session);
     switch (action->kind) {
     case ACTION_SEND: send_command(action->masters, &action->u.command); break;
@@ -114,6 +116,9 @@ static inline void carry_out(const struct action *action)
     case ACTION_NOTICE:
         shorten(shorter, line, line_format_notice(line, &action->u.notice));
         log_action("s%" PRIu64 " %.250s", action->session, shorter);
+        break;
+    case ACTION_CLOCK:
+        log_action("behind %" PRId64 " of %" PRId64, action->u.clock.stall_ms, action->u.clock.behind_ms);
         break;
     case ACTION_SESSION_ENDED:
         log_action("s%" PRIu64 " ended", action->session);

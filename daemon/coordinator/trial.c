@@ -1,0 +1,307 @@
+#include "daemon/coordinator/trial.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/coordinator/flight.h"
+#include "daemon/coordinator/master_parts.h"
+#include "daemon/coordinator/mutant.h"
+
+enum {
+    GOOD_MS = 3,     /* a reading that is ahead by no more becomes the base of later readings */
+    AHEAD_MS = 5,    /* a majority that is ahead by more shows a stall: to believe that costs nothing */
+    JUMP_MS = 50,    /* one master alone must be ahead by more */
+    SLEW_PART = 500, /* 0.2 %: clocks that are being slewed may run so much faster */
+    BASE_MS = 60000, /* a base that is older gives way to any reading that opened no trial */
+    TRIAL_MS = 200,  /* then those that told must do */
+    BACK_PART = 1000,
+};
+
+bool trial_is_open(const struct coordinator *c)
+{
+    return c->trial.open;
+}
+
+/* ---- readings ---- */
+
+static bool has_base(const struct master *m)
+{
+    return m->base.clock_ms != 0;
+}
+
+/* What the master's clock advanced since its base beyond the longest that can have passed here: from the sending of the
+ * base's question to the arrival of this answer. */
+static int64_t excess_ms(const struct coordinator *c, const struct master *m, int64_t clock_ms)
+{
+    int64_t passed_ms = c->now_ms - m->base.sent_ms;
+    return clock_ms - m->base.clock_ms - passed_ms - passed_ms / SLEW_PART;
+}
+
+/* A clock that is set back is no danger to locks, which then live longer, but it needs a look. */
+static void look_for_step_back(const struct coordinator *c, struct master *m, int64_t sent_ms,
+                               int64_t clock_ms)
+{
+    int64_t least_ms = sent_ms - m->clock_at_ms, most_ms = c->now_ms - m->clock_before_ms;
+    int64_t passed_ms = clock_ms - m->clock_ms;
+    if (m->clock_ms == 0 || passed_ms >= least_ms - JUMP_MS - most_ms / BACK_PART)
+        return;
+    m->clock_backs++;
+    m->changes++;
+    m->clock_back_ms = least_ms - passed_ms;
+}
+
+static void rebase(struct master *m)
+{
+    m->base.clock_ms = m->clock_ms;
+    m->base.sent_ms = m->clock_before_ms;
+    m->excess_ms = 0;
+    memset(m->base.run_id, 0, RUN_ID_HEX);
+    if (m->has_info)
+        memcpy(m->base.run_id, m->info.run_id, RUN_ID_HEX);
+}
+
+static bool is_of_base(const struct master *m)
+{
+    return m->has_info && memcmp(m->base.run_id, m->info.run_id, RUN_ID_HEX) == 0;
+}
+
+/* A bad reading must not hide behind the next one: it would be the base, and look good. Of another run the first reading
+ * is the base, since only within a run a jump is a doubt. */
+static void rebase_if_good(const struct coordinator *c, struct master *m)
+{
+    if (m->excess_ms <= GOOD_MS || !is_of_base(m) || c->now_ms - m->base.sent_ms >= BASE_MS ||
+        mutant(MUTANT_BASE_MOVED))
+        rebase(m);
+}
+
+void trial_ask_time(struct coordinator *c, struct master *m)
+{
+    assert(m->times_asked - m->times_told < TIMES);
+    struct time_asked *asked = &m->times[m->times_asked++ % TIMES];
+    asked->sent_ms = c->now_ms;
+    asked->trial = c->trial.open ? c->trial.number : 0;
+    master_ask(c, m, &(struct command){.verb = COMMAND_TIME});
+}
+
+/* ---- a trial ---- */
+
+/* The question that is under way was asked since this trial began. */
+static bool is_asked_anew(const struct coordinator *c, const struct master *m)
+{
+    return m->times_asked != m->times_told && m->times[(m->times_asked - 1) % TIMES].trial == c->trial.number;
+}
+
+static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
+{
+    masters_t bit = masters_bit(m->index);
+    if (trial == c->trial.number)
+        c->trial.anew |= bit;
+    c->trial.told |= bit;
+    c->trial.excess_ms[m->index] = m->excess_ms;
+    c->trial.awaited = masters_without(c->trial.awaited, bit);
+}
+
+/* A question that is under way already may have been answered before the stall: then it is asked again. */
+static void begin(struct coordinator *c, const struct master *first)
+{
+    struct trial *trial = &c->trial;
+    trial->open = true;
+    trial->number++;
+    trial->told = trial->awaited = trial->anew = 0;
+    heap_set(&c->deadlines, &trial->item, c->now_ms + TRIAL_MS);
+    hear(c, first, 0);
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        struct master *m = &c->masters[i];
+        if (m == first || m->state == MASTER_DOWN || !has_base(m))
+            continue;
+        trial->awaited |= masters_bit(i);
+        if (m->times_asked == m->times_told)
+            trial_ask_time(c, m);
+    }
+}
+
+static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank)
+{
+    uint64_t positive_ms[MASTERS] = {0};
+    for (unsigned i = 0; i < MASTERS; i++)
+        if ((set & masters_bit(i)) && trial->excess_ms[i] > 0)
+            positive_ms[i] = (uint64_t)trial->excess_ms[i];
+    return (int64_t)quorum_nth_largest(positive_ms, set, rank);
+}
+
+/* By how much a majority of the masters that told is ahead. Of two that differ nobody knows who is right, nor of one
+ * alone: then it is taken for a stall of this daemon, which is safe. */
+static int64_t majority_ms(const struct trial *trial)
+{
+    unsigned told = masters_count(trial->told);
+    if (mutant(MUTANT_STALL_BLAMES_MASTERS))
+        return 0;
+    return rank_ms(trial, trial->told,
+                   told == 2 && rank_ms(trial, trial->told, 2) <= AHEAD_MS ? 1 : told / 2 + 1);
+}
+
+/* Only a jump within one run can have ended keys that this master is trusted for. */
+static masters_t jumped(const struct coordinator *c, int64_t stall_ms)
+{
+    masters_t set = 0;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *m = &c->masters[i];
+        if ((c->trial.told & masters_bit(i)) && is_of_base(m) && c->trial.excess_ms[i] > stall_ms + JUMP_MS)
+            set |= masters_bit(i);
+    }
+    return set;
+}
+
+/* At most N-Q masters at a time are kept out for their clocks: a quorum must be left, and so many clocks that jump at
+ * once are one clock that stood still. */
+static int64_t decide_stall(const struct coordinator *c)
+{
+    int64_t stall_ms = majority_ms(&c->trial);
+    if (stall_ms <= AHEAD_MS)
+        stall_ms = 0;
+    masters_t suspects = jumped(c, stall_ms), others = masters_without(masters_clock_doubted(c), suspects);
+    unsigned most = c->config.masters - c->quorum, out = masters_count(others);
+    unsigned allowed = most > out ? most - out : 0;
+    if (masters_count(suspects) > allowed && !mutant(MUTANT_STALL_BLAMES_MASTERS))
+        stall_ms = rank_ms(&c->trial, suspects, allowed + 1);
+    return stall_ms;
+}
+
+/* A reading that was made since the stall is of a later moment than it was taken for. Whether it was, is only known
+ * of what was asked in the trial; else its excess tells. */
+static void move_reading(const struct trial *trial, struct master *m, int64_t stall_ms)
+{
+    int64_t by_ms = m->excess_ms < stall_ms ? m->excess_ms : stall_ms;
+    for (uint32_t i = m->times_told; i != m->times_asked; i++)
+        if (m->times[i % TIMES].trial == trial->number)
+            m->times[i % TIMES].sent_ms += stall_ms;
+    m->clock_unsure = !(trial->anew & masters_bit(m->index));
+    if (!m->clock_unsure)
+        by_ms = stall_ms;
+    if (by_ms <= 0)
+        return;
+    m->clock_before_ms += by_ms;
+    m->clock_at_ms += by_ms;
+    m->excess_ms -= by_ms;
+}
+
+/* The one place where behind grows. Promises follow it: deadlines that were told, t0 of rounds, how long keys live.
+ * Time-outs do not, or all would fire at once and close healthy masters. */
+static void stood_still(struct coordinator *c, int64_t stall_ms)
+{
+    c->behind_ms += mutant(MUTANT_BEHIND_TWICE) ? 2 * stall_ms : stall_ms;
+    c->now_ms += stall_ms;
+    c->stall_seen_ms = c->now_ms;
+    c->stall_ms = stall_ms;
+    flights_delay(&c->rounds_live, stall_ms);
+    flights_delay(&c->releases_live, stall_ms);
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        move_reading(&c->trial, &c->masters[i], stall_ms);
+        master_stood_still(c, &c->masters[i], stall_ms);
+    }
+    struct action *action = action_push(c, ACTION_CLOCK);
+    action->u.clock.stall_ms = stall_ms;
+    action->u.clock.behind_ms = c->behind_ms;
+}
+
+static void close_trial(struct coordinator *c)
+{
+    c->trial.open = false;
+    heap_remove(&c->deadlines, &c->trial.item);
+    for (struct flight *flight = c->rounds_live.first; flight != NULL; flight = flight->next) {
+        struct round *round = FLIGHT_OWNER(round, flight);
+        if (round->ready)
+            flight_make_stale(&c->rounds_live, flight);
+    }
+}
+
+static void decide(struct coordinator *c)
+{
+    int64_t stall_ms = decide_stall(c);
+    masters_t suspects = jumped(c, stall_ms);
+    close_trial(c);
+    if (stall_ms > 0)
+        stood_still(c, stall_ms);
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        struct master *m = &c->masters[i];
+        if (suspects & masters_bit(i)) {
+            rebase(m);
+            memory_clock_jumped(c, m);
+        } else if (c->trial.told & masters_bit(i)) {
+            rebase_if_good(c, m);
+        }
+    }
+}
+
+static bool is_decided(const struct coordinator *c)
+{
+    const struct trial *trial = &c->trial;
+    unsigned ahead = 0;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        ahead += (trial->told & masters_bit(i)) && trial->excess_ms[i] > AHEAD_MS;
+    return trial->awaited == 0 || ahead >= c->quorum || mutant(MUTANT_FIRST_ANSWER_BLAMED);
+}
+
+/* An answer to a question from before the trial that is not ahead says nothing. */
+static void look(struct coordinator *c, struct master *m, uint32_t trial)
+{
+    bool counts = m->excess_ms > AHEAD_MS || trial == c->trial.number || mutant(MUTANT_INCONCLUSIVE_COUNTS);
+    bool awaited = c->trial.awaited & masters_bit(m->index);
+    if (counts) /* also of a master that has told already: its clock jumped since */
+        hear(c, m, trial);
+    else if (awaited && !is_asked_anew(c, m))
+        trial_ask_time(c, m);
+    if (is_decided(c))
+        decide(c);
+}
+
+/* ---- what happens ---- */
+
+static void read_clock(struct coordinator *c, struct master *m, const struct time_asked *asked,
+                       int64_t clock_ms)
+{
+    look_for_step_back(c, m, asked->sent_ms, clock_ms);
+    m->clock_ms = clock_ms;
+    m->clock_before_ms = asked->sent_ms;
+    m->clock_at_ms = c->now_ms;
+    m->clock_unsure = false;
+    bool other_run = memcmp(m->base.run_id, m->info.run_id, RUN_ID_HEX) != 0;
+    if (!has_base(m) || (other_run && mutant(MUTANT_COMPARED_WITHIN_RUN))) {
+        rebase(m);
+        return;
+    }
+    m->excess_ms = excess_ms(c, m, clock_ms);
+    if (!c->trial.open && m->excess_ms <= JUMP_MS) {
+        rebase_if_good(c, m);
+        return;
+    }
+    if (!c->trial.open)
+        begin(c, m);
+    look(c, m, asked->trial);
+}
+
+void trial_told_time(struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    assert(m->times_asked != m->times_told);
+    struct time_asked asked = m->times[m->times_told++ % TIMES];
+    if (vote->kind == VOTE_NUMBER)
+        read_clock(c, m, &asked, (int64_t)vote->number);
+    else
+        trial_lost(c, m);
+}
+
+void trial_lost(struct coordinator *c, struct master *m)
+{
+    if (m->state == MASTER_DOWN)
+        m->times_told = m->times_asked;
+    if (!c->trial.open || !(c->trial.awaited & masters_bit(m->index)))
+        return;
+    c->trial.awaited = masters_without(c->trial.awaited, masters_bit(m->index));
+    if (is_decided(c))
+        decide(c);
+}
+
+void trial_timer(struct coordinator *c)
+{
+    decide(c);
+}

@@ -1,0 +1,24 @@
+/* Whose clock was it? When a master's TIME runs ahead of this daemon's clock, either that master's clock jumped or the
+ * daemon's own stood still (a virtual machine whose pause CLOCK_BOOTTIME did not count: a snapshot, a live migration).
+ * One reading cannot tell, and the first reading after a stall is always alone, since the others are older. So the first
+ * suspicious reading opens a trial: every connected master is asked for its TIME, and what a majority of the answers
+ * supports is how long this daemon stood still.
+ *
+ *     no trial --a reading more than 50 ms ahead--> open --enough masters told, or 200 ms--> decided: no trial
+ *
+ * No grant is told while a trial is open. */
+#ifndef REDLOCKD_TRIAL_H
+#define REDLOCKD_TRIAL_H
+
+#include "daemon/coordinator/state.h"
+
+/* Asks a connected master for its TIME; the answer comes to trial_told_time(). */
+void trial_ask_time(struct coordinator *c, struct master *m);
+void trial_told_time(struct coordinator *c, struct master *m, const struct vote *vote);
+
+/* Nothing more is told on the present connection of this master. */
+void trial_lost(struct coordinator *c, struct master *m);
+void trial_timer(struct coordinator *c);
+bool trial_is_open(const struct coordinator *c);
+
+#endif

@@ -1,0 +1,223 @@
+/* Hosts whose clock stands still: a virtual machine that is paused, and whose CLOCK_BOOTTIME does not count it.
+ *
+ * Who reads that clock believes longer than it was told, by the lag, and nobody on that host can know before masters tell
+ * their TIME. So until Q masters have answered a TIME that was sent after the stall, and the word of it has reached the
+ * clients, a holder there is judged by what it would believe had the clock gone on. After that it is judged by what it
+ * believes, but for what is too short to be seen. */
+#include "tests/sim/oracle.h"
+#include "tests/sim/sim.h"
+
+enum {
+    WORD_US = 60000, /* from the daemon's step to its clients */
+    UNSEEN_US =
+        120000, /* one master alone must be ahead by 50 ms and by 0.2 % of the time since its last good reading */
+    HELLO_US =
+        1100000, /* a client says HELLO each second to daemons of other hosts, and measures its clock by that */
+    CALM_US = 3000000, /* a master whose clock jumped is no witness for so long */
+};
+
+static unsigned count(uint16_t set)
+{
+    return (unsigned)__builtin_popcount(set);
+}
+
+/* For how long the clock of its host stood still, as far as the daemon did not find out, or the client did not hear. */
+static int64_t lag_us(const struct world *w, const struct sim_daemon *d, uint32_t session)
+{
+    const struct session *s = &w->oracle.session[session];
+    bool lives = d->running && s->incarnation == d->incarnation;
+    int64_t unread_ms = lives ? coordinator_behind_ms(d->core) - s->behind_ms : 0;
+    return d->stall.debt_us + unread_ms * 1000;
+}
+
+static bool reads_clock_of(const struct world *w, const struct tok *t, const struct sim_daemon *d)
+{
+    const struct sim_client *c = &w->client[t->believer];
+    return c->home == d->index && !c->remote;
+}
+
+/* Who has no connection to the daemon that told it hears no !CLOCK; or it is on its way, or lies there unread. */
+static bool has_heard(const struct world *w, const struct tok *t)
+{
+    const struct sim_client *c = &w->client[t->believer];
+    const struct sim_daemon *d = &w->daemon[t->teller];
+    uint32_t session = c->session[t->teller];
+    const struct session *s = &w->oracle.session[session];
+    return session != 0 && t->session == session && s->state <= SESSION_OVER && d->running &&
+           s->incarnation == d->incarnation && s->behind_ms == coordinator_behind_ms(d->core);
+}
+
+int64_t oracle_believes_us(const struct world *w, const struct tok *t)
+{
+    const struct sim_daemon *host = &w->daemon[w->client[t->believer].home];
+    if (t->lag_us == 0)
+        return t->until_us;
+    if (t->teller != host->index || host->stall.open || !has_heard(w, t))
+        return t->until_us - t->lag_us;
+    int64_t unseen_us = UNSEEN_US + host->stall.rtt_us;
+    return t->until_us - (t->lag_us < unseen_us ? t->lag_us : unseen_us);
+}
+
+void oracle_told_by(struct world *w, uint32_t tok, uint32_t session)
+{
+    unsigned daemon = w->oracle.session[session].daemon;
+    struct tok *t = &w->oracle.tok[tok];
+    const struct sim_daemon *host = &w->daemon[w->client[t->believer].home];
+    t->teller = (uint8_t)daemon;
+    t->lag_us = 0;
+    if (!reads_clock_of(w, t, host))
+        return;
+    t->lag_us =
+        daemon == host->index ? lag_us(w, host, session) : host->clock.stopped_us - host->stall.hello_us;
+}
+
+/* It has said HELLO to the daemons of other hosts since: deadlines are on its clock as it is now. */
+static void says_hello(struct world *w, const struct sim_client *c)
+{
+    struct oracle *o = &w->oracle;
+    for (uint32_t i = 1; i < o->sessions; i++) {
+        struct session *s = &o->session[i];
+        if (s->client != c->index || s->daemon == c->home || s->hello_now_ms == 0)
+            continue;
+        s->hello_sent_us = clock_us(&w->daemon[c->home].clock, w->now_us);
+        s->hello_now_ms = clock_ms(&w->daemon[s->daemon].clock, w->now_us);
+    }
+    for (unsigned name = 0; name < w->names; name++) {
+        for (unsigned i = 0; i < o->holders[name]; i++) {
+            struct tok *t = &o->tok[o->holder[name][i]];
+            if (t->believer != c->index || t->teller == c->home)
+                continue;
+            t->until_us -= t->lag_us;
+            t->lag_us = 0;
+        }
+    }
+}
+
+void oracle_stall_hello(struct world *w, struct sim_daemon *d, uint32_t number)
+{
+    if (number != d->stall.number)
+        return; /* it stood still again */
+    for (unsigned i = 0; i < w->plan->clients; i++)
+        if (w->client[i].home == d->index && !w->client[i].remote)
+            says_hello(w, &w->client[i]);
+    d->stall.hello_us = d->clock.stopped_us;
+}
+
+static void judge(struct world *w)
+{
+    for (unsigned name = 0; name < w->names; name++) {
+        oracle_overlaps(w, name);
+        oracle_covers(w, name);
+    }
+}
+
+void oracle_stalls(struct world *w, struct sim_daemon *d, int64_t for_us)
+{
+    struct oracle *o = &w->oracle;
+    d->stall.open = true;
+    d->stall.number++;
+    d->stall.ends_us = w->now_us + for_us;
+    d->stall.debt_us += for_us;
+    d->stall.told = 0;
+    d->stall.rtt_us = 0;
+    queue_push(w, d->stall.ends_us + HELLO_US, ITEM_STALL_HELLO, d->index, d->stall.number, 0);
+    for (unsigned name = 0; name < w->names; name++) {
+        for (unsigned i = 0; i < o->holders[name]; i++) {
+            struct tok *t = &o->tok[o->holder[name][i]];
+            if (t->until_us <= w->now_us || !reads_clock_of(w, t, d))
+                continue;
+            t->until_us += for_us;
+            t->lag_us += for_us;
+        }
+    }
+}
+
+/* A TIME that was sent after the stall is answered. */
+void oracle_stall_shows(struct world *w, struct sim_daemon *d, const struct msg *msg)
+{
+    unsigned master = w->conn[msg->conn].master;
+    const struct sim_master *m = &w->master[master];
+    struct sim_node *node = &d->node[master];
+    int64_t rtt_us = w->now_us - msg->sent_us + node->rtt_before_us;
+    bool known = node->rtt_before_us != 0;
+    node->rtt_before_us = w->now_us - msg->sent_us;
+    if (!d->stall.open || msg->sent_us < d->stall.ends_us || !known ||
+        m->jumped_us > d->stall.ends_us - CALM_US)
+        return;
+    d->stall.told |= (uint16_t)(1u << master);
+    if (rtt_us > d->stall.rtt_us)
+        d->stall.rtt_us = rtt_us;
+    if (count(d->stall.told) == d->quorum)
+        queue_push(w, w->now_us + WORD_US, ITEM_STALL_OVER, d->index, d->stall.number, 0);
+}
+
+void oracle_stall_over(struct world *w, struct sim_daemon *d, uint32_t number)
+{
+    if (!d->stall.open || number != d->stall.number)
+        return;
+    if (w->now_us <= d->paused_until_us) {
+        queue_push(w, d->paused_until_us + WORD_US, ITEM_STALL_OVER, d->index, number, 0);
+        return;
+    }
+    d->stall.open = false;
+    judge(w);
+}
+
+/* The daemon found out: what it keeps by its own time ends sooner. */
+void oracle_behind(struct world *w, struct sim_daemon *d, int64_t stall_ms)
+{
+    d->stall.debt_us -= d->stall.debt_us < stall_ms * 1000 ? d->stall.debt_us : stall_ms * 1000;
+    struct oracle *o = &w->oracle;
+    for (uint32_t i = 1; i < o->toks; i++) {
+        struct tok *t = &o->tok[i];
+        if (t->daemon != d->index || t->incarnation != d->incarnation)
+            continue;
+        if (t->told_ms != 0)
+            t->told_ms -= stall_ms;
+        if (t->ends_ms != 0)
+            t->ends_ms -= stall_ms;
+    }
+}
+
+/* !CLOCK: all that this daemon told this client is over so much sooner. */
+void oracle_hears_behind(struct world *w, unsigned client, unsigned daemon, int64_t by_ms)
+{
+    struct oracle *o = &w->oracle;
+    for (unsigned name = 0; name < w->names; name++) {
+        for (unsigned i = 0; i < o->holders[name]; i++) {
+            struct tok *t = &o->tok[o->holder[name][i]];
+            if (t->believer != client || t->teller != daemon)
+                continue;
+            t->until_us -= by_ms * 1000;
+            t->lag_us = t->lag_us > by_ms * 1000 ? t->lag_us - by_ms * 1000 : 0;
+        }
+    }
+}
+
+/* Where nothing else is wrong. */
+static bool only_drifts(const struct world *w)
+{
+    for (unsigned i = 0; i < w->plan->faults; i++)
+        if (w->plan->fault[i].field[F_KIND] != FAULT_DRIFT)
+            return false;
+    return w->plan->param[P_TAIL_PPM] == 0;
+}
+
+void oracle_drift_seen(struct world *w, const struct sim_master *m, uint32_t fault)
+{
+    enum { FAST_PPM = 20000 };
+    const struct record *record = NULL;
+    for (unsigned i = 0; i < w->plan->faults; i++)
+        if (w->plan->fault[i].id == fault)
+            record = &w->plan->fault[i];
+    if (record == NULL || record->field[F_ARG] < FAST_PPM || m->drifts != 1 ||
+        m->clock.ppm != record->field[F_ARG] || w->now_us >= record->field[F_AT] + record->field[F_FOR] ||
+        !only_drifts(w))
+        return;
+    for (unsigned i = 0; i < w->daemons; i++) {
+        struct sim_daemon *d = &w->daemon[i];
+        if (d->running && m->index < d->masters && coordinator_master_state(d->core, m->index) == MASTER_UP)
+            violation(w, 9, "d%u lets m%u vote, whose clock runs %lld ppm fast for %d s", i, m->index,
+                      (long long)record->field[F_ARG], ORACLE_DRIFT_US / 1000000);
+    }
+}

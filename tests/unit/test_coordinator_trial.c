@@ -1,0 +1,388 @@
+/* Traces: whose clock was it, a master's that jumped or this daemon's that stood still? */
+#include "tests/unit/trace.h"
+
+#include <string.h>
+
+#define FULL 60602 /* max_ttl and its drift */
+
+/* CLOCK_BOOTTIME does not count so long: all masters' clocks are ahead by that much. */
+static void stand_still(int64_t ms)
+{
+    for (unsigned i = 0; i < config.masters; i++)
+        markers[i].clock_ms += ms;
+}
+
+static void all_are_up(void)
+{
+    for (unsigned i = 0; i < config.masters; i++)
+        EXPECT_MASTER(i, "up");
+}
+
+/* ---- this daemon's ---- */
+
+START_TEST(a_stall_is_ours_when_a_majority_is_ahead)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    at(1990);
+    stand_still(150);
+    at(2000);
+    EXPECT("behind 148 of 148"); /* but for 0.2 % of the time since the last good reading */
+    all_are_up();
+    ask(1, "CHECK job token=T1");
+    EXPECT("s1 #2 +HELD job valid=8749 until=10749"); /* told before: until=10897 */
+    forget();
+}
+END_TEST
+
+START_TEST(what_is_over_by_then_is_lost_at_once)
+{
+    start(3);
+    grant(1, "LOCK job ttl=5s");
+    at(1100);
+    stand_still(5000);
+    at_without_work(2000);
+    forget();
+    work();
+    EXPECT("behind 4998 of 4998", "s1 !LOST job token=T1 reason=expired");
+    all_are_up();
+}
+END_TEST
+
+START_TEST(time_outs_do_not_count_a_stall)
+{
+    start(3);
+    ask(1, "LOCK job ttl=10s");
+    EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job *");
+    show_probes = true;
+    at(1040); /* node_timeout is 50 */
+    stand_still(5000);
+    lose(2);
+    dial(2);
+    forget();
+    show_probes = false;
+    vote("2", "CLIENT_ID OK, INFO OK"); /* its TIME shows it, alone: the others answer nothing */
+    at(1049);
+    EXPECT_MASTER(0, "up");
+    EXPECT_MASTER(1, "up");
+    forget();
+}
+END_TEST
+
+/* The first answer after a stall is alone: what the others say was said before. */
+START_TEST(the_first_answer_after_a_stall_is_not_blamed)
+{
+    start(5);
+    show_probes = true;
+    at(2000);
+    vote("1-4", "TIME OK"); /* on their way while it stands still: they read their clocks before it */
+    stand_still(500);
+    at(2020);
+    lose(0);
+    dial(0);
+    forget();
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK");
+    EXPECT("m1 TIME", "m2 TIME", "m3 TIME", "m4 TIME");
+    vote("1-2", "PROBE OK, TIME OK");
+    EXPECT("behind 500 of 500"); /* the second largest */
+    vote("0", "GROUP OK");
+    vote("0", "KILL 1");
+    show_probes = false;
+    forget();
+    all_are_up();
+}
+END_TEST
+
+/* An answer to a question from before the trial may have been read before the stall. */
+START_TEST(an_answer_from_before_is_asked_for_again)
+{
+    start(3);
+    show_probes = true;
+    at(2000); /* all are asked; two of them read their clocks now ... */
+    int64_t before_ms = now + markers[0].clock_ms;
+    char old[64];
+    snprintf(old, sizeof old, "TIME %" PRId64, before_ms);
+    stand_still(500); /* ... and one after it */
+    forget();
+    vote("2", "TIME OK");
+    EXPECT_NOTHING();
+    vote("0", old);
+    EXPECT("m0 TIME");
+    vote("1", old);
+    EXPECT("m1 TIME");
+    vote("0", "PROBE OK, TIME OK");
+    EXPECT("behind 498 of 498");
+    forget();
+}
+END_TEST
+
+START_TEST(no_grant_is_told_while_nobody_knows)
+{
+    start(3);
+    show_probes = true;
+    at(2000);
+    forget();
+    ask(1, "LOCK job ttl=10s");
+    stand_still(500);
+    vote("0", "TIME OK");
+    vote("0", "PROBE OK, SET YES, ZADD YES");
+    vote("1", "TIME 1700000002000, PROBE OK, SET YES, ZADD YES");
+    EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job *", "m1 TIME");
+    vote("1", "TIME OK");
+    EXPECT("behind 498 of 498");
+    work();
+    EXPECT("s1 #1 +LOCKED job token=T1 fence=* valid=9399 until=11399"); /* 11897 without it */
+    forget();
+}
+END_TEST
+
+START_TEST(nor_is_it_lost_while_nobody_knows)
+{
+    start(3);
+    show_probes = true;
+    at(2000);
+    ask(1, "LOCK job ttl=10s");
+    stand_still(500);
+    vote("0-1", "TIME 1700000002000");
+    vote("2", "TIME OK");
+    vote("0-1", "PROBE OK, SET YES, ZADD YES");
+    forget();
+    at(2060); /* beyond node_timeout */
+    forget();
+    at(2200); /* the trial is over: one told */
+    EXPECT("behind 498 of 498", "s1 #1 +LOCKED job token=T1 fence=* valid=* until=11399");
+    forget();
+}
+END_TEST
+
+START_TEST(an_extend_that_a_stall_made_late_is_no_loss)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s hold=lease");
+    ask(2, "EXTEND job token=T1 ttl=200ms");
+    EXPECT("m0-2 EXTEND job T1 200");
+    stand_still(300);
+    lose(2);
+    dial(2);
+    vote("2", "CLIENT_ID OK, INFO OK");
+    vote("0-1", "EXTEND 200");
+    work();
+    EXPECT_LAST("s2 #2 -NOQUORUM job votes=2/3 nodes=* retry=*");
+    forget();
+}
+END_TEST
+
+/* Nobody knows which of two is right, so it is taken for this daemon's, which is safe. */
+START_TEST(a_tie_is_ours)
+{
+    start(3);
+    lose(2);
+    at(1990);
+    markers[0].clock_ms += 700;
+    at(2000);
+    EXPECT("behind 698 of 698");
+    EXPECT_MASTER(0, "up");
+    forget();
+}
+END_TEST
+
+START_TEST(one_alone_is_ours)
+{
+    start(1);
+    at(1990);
+    markers[0].clock_ms += 700;
+    at(2000);
+    EXPECT("behind 698 of 698");
+    EXPECT_MASTER(0, "up");
+}
+END_TEST
+
+/* ---- a master's ---- */
+
+START_TEST(one_of_three_that_jumped_is_kept_out)
+{
+    start(3);
+    at(1990);
+    markers[1].clock_ms += 60;
+    at(2000);
+    EXPECT_NOTHING();
+    EXPECT_MASTER(1, "quarantine clock left=60602");
+    struct master_row row;
+    coordinator_master_row(core, now, 1, &row);
+    ck_assert_uint_eq(strlen(row.by), 8);
+    ck_assert_str_eq(markers[1].group.by, row.by);
+    ck_assert_str_eq(markers[1].group.why, "clock");
+    forget();
+}
+END_TEST
+
+/* A quorum must be left: so many clocks that jump are one that stood still. */
+START_TEST(no_more_than_a_minority_is_kept_out)
+{
+    start(3);
+    at(1990);
+    markers[1].clock_ms += 500;
+    at(2000);
+    EXPECT_MASTER(1, "quarantine clock left=60602");
+    forget();
+    at(2990);
+    markers[2].clock_ms += 800;
+    at(3000);
+    EXPECT("behind 798 of 798");
+    EXPECT_MASTER(2, "up");
+    EXPECT_MASTER(1, "quarantine clock left=59602"); /* what is left stays what it was */
+    forget();
+}
+END_TEST
+
+START_TEST(who_another_daemon_keeps_out_for_its_clock_counts)
+{
+    start(3);
+    at(1500);
+    struct group *group = &markers[1].group;
+    group->from_ms = markers[1].clock_ms + now + FULL;
+    memcpy(group->by, "5f0c93aa", 9);
+    memcpy(group->why, "clock", 6);
+    at(2000);
+    EXPECT_MASTER(1, "quarantine clock left=60102");
+    struct master_row row;
+    coordinator_master_row(core, now, 1, &row);
+    ck_assert_str_eq(row.by, "5f0c93aa");
+    forget();
+    at(2990);
+    markers[2].clock_ms += 800;
+    at(3000);
+    EXPECT("behind 798 of 798");
+    forget();
+}
+END_TEST
+
+START_TEST(a_reason_of_a_later_version_is_only_a_doubt)
+{
+    start(3);
+    at(1500);
+    struct group *group = &markers[1].group;
+    group->from_ms = markers[1].clock_ms + now + FULL;
+    memcpy(group->why, "gremlins", 9);
+    at(2000);
+    EXPECT_MASTER(1, "quarantine doubted left=60102");
+    forget();
+}
+END_TEST
+
+/* The keys that it still has were never gone. */
+START_TEST(what_a_clock_that_jumped_still_has_counts)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    chance(0);
+    at(1990);
+    markers[1].clock_ms += 500;
+    at(2000);
+    EXPECT_MASTER(1, "quarantine clock left=60602");
+    lose(2);
+    forget();
+    at(4000);
+    EXPECT("m0-1 EXTEND job T1 10000");
+    vote("0-1", "EXTEND 10000");
+    EXPECT_LAST("s1 !RENEWED job token=T1 valid=*");
+    forget();
+}
+END_TEST
+
+/* What it misses may have ended early: that is no word that it was released. */
+START_TEST(what_a_clock_that_jumped_misses_counts_for_nothing)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    chance(0);
+    at(1990);
+    markers[1].clock_ms += 500;
+    at(2000);
+    lose(2);
+    forget();
+    at(4000);
+    vote("0", "EXTEND 10000");
+    vote("1", "EXTEND NO");
+    work();
+    EXPECT("m0-1 EXTEND job T1 10000");
+    ask(1, "CHECK job token=T1");
+    EXPECT_LAST("s1 #2 +HELD job *");
+    forget();
+}
+END_TEST
+
+/* ---- drift ---- */
+
+static void drift(int64_t per_mille)
+{
+    for (int i = 0; i < 15; i++) {
+        at(now + 990);
+        markers[1].clock_ms += per_mille;
+        at(now + 10);
+    }
+}
+
+START_TEST(a_clock_that_is_fast_by_four_percent_is_kept_out)
+{
+    start(5);
+    grant(1, "LOCK job ttl=60s");
+    drift(40);
+    struct master_row row;
+    coordinator_master_row(core, now, 1, &row);
+    ck_assert_int_eq(row.state, MASTER_QUARANTINE);
+    ck_assert_int_eq(row.why, WHY_CLOCK);
+    ck_assert_int_eq(coordinator_behind_ms(core), 0);
+    ck_assert_uint_eq(coordinator_voters(core), 4);
+    forget();
+}
+END_TEST
+
+START_TEST(a_clock_that_is_slewed_is_not)
+{
+    start(5);
+    drift(2);
+    all_are_up();
+    EXPECT_NOTHING();
+}
+END_TEST
+
+/* A stall of a fifth of a second shows whatever became of the master since: its clock is that of its machine. */
+START_TEST(clocks_are_compared_across_runs)
+{
+    start(1);
+    restart(0, 1);
+    at(1990);
+    stand_still(200);
+    at(2000);
+    dial(0);
+    shake(0);
+    EXPECT_LAST("behind 198 of 198");
+    forget();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {a_stall_is_ours_when_a_majority_is_ahead,
+                                  what_is_over_by_then_is_lost_at_once,
+                                  time_outs_do_not_count_a_stall,
+                                  the_first_answer_after_a_stall_is_not_blamed,
+                                  an_answer_from_before_is_asked_for_again,
+                                  no_grant_is_told_while_nobody_knows,
+                                  nor_is_it_lost_while_nobody_knows,
+                                  an_extend_that_a_stall_made_late_is_no_loss,
+                                  a_tie_is_ours,
+                                  one_alone_is_ours,
+                                  one_of_three_that_jumped_is_kept_out,
+                                  no_more_than_a_minority_is_kept_out,
+                                  who_another_daemon_keeps_out_for_its_clock_counts,
+                                  a_reason_of_a_later_version_is_only_a_doubt,
+                                  what_a_clock_that_jumped_still_has_counts,
+                                  what_a_clock_that_jumped_misses_counts_for_nothing,
+                                  a_clock_that_is_fast_by_four_percent_is_kept_out,
+                                  a_clock_that_is_slewed_is_not,
+                                  clocks_are_compared_across_runs,
+                                  NULL};
+    return trace_run("coordinator: trial", tests);
+}
