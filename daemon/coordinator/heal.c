@@ -195,8 +195,6 @@ void heal_extended(struct coordinator *c, struct lease *lease, struct round *rou
 void heal_done(struct coordinator *c, struct lease *lease, unsigned master, const struct vote *vote)
 {
     refresh(c, lease);
-    if (vote->kind == VOTE_NO)
-        lease_renew_soon(c, lease);
     if (vote->kind != VOTE_YES)
         return;
     acknowledge(lease, master, lease->healed);

@@ -282,18 +282,6 @@ void lease_not_renewed(struct coordinator *c, struct lease *lease, bool at_once)
     rearm(c, lease);
 }
 
-void lease_renew_soon(struct coordinator *c, struct lease *lease)
-{
-    int64_t planned_ms = lease->renew_ms;
-    if (!lease_is_kept(lease) || lease->renewing || planned_ms == INT64_MAX)
-        return;
-    renew_soon(c, lease);
-    if (planned_ms >= lease->renew_ms)
-        return;
-    lease->renew_ms = planned_ms;
-    rearm(c, lease);
-}
-
 /* More at once would only wait at the masters, until all are late together. Twice as many while some come near
  * !EXPIRING, and nobody waits beyond his deadline. */
 static bool renewal_must_wait(const struct coordinator *c, const struct lease *lease)

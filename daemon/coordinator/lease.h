@@ -31,9 +31,6 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
                        int64_t until_ms);
 void lease_not_renewed(struct coordinator *c, struct lease *lease,
                        bool at_once); /* the next one goes at once, or soon */
-/* A heal met another's key, as those who poll for the name leave there for a moment: the lock is on fewer masters than
- * it could be. */
-void lease_renew_soon(struct coordinator *c, struct lease *lease);
 
 void lease_timer(struct coordinator *c, struct lease *lease);
 

@@ -281,6 +281,26 @@ START_TEST(a_token_that_is_moved_is_not_healed)
 }
 END_TEST
 
+/* Another's key that stays there would have all its locks renewed several times as often, for nothing. */
+START_TEST(a_heal_that_is_refused_waits_for_the_next_renewal)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    empty(2);
+    at(4000);
+    vote("0-1", "EXTEND 10000");
+    vote("2", "EXTEND NO");
+    vote("2", "HEAL NO");
+    forget();
+    at(6999);
+    EXPECT_NOTHING();
+    at(7000);
+    vote("2", "EXTEND NO");
+    vote("0-1", "EXTEND 10000");
+    EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED *", "m2 HEAL job T1 *");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {healed_by_the_next_renewal_and_counted_then,
@@ -298,6 +318,7 @@ int main(void)
                                   max_ends_a_heal_too,
                                   a_heal_is_released_like_any_key,
                                   a_token_that_is_moved_is_not_healed,
+                                  a_heal_that_is_refused_waits_for_the_next_renewal,
                                   NULL};
     return trace_run("coordinator: heal", tests);
 }
