@@ -156,6 +156,7 @@ static void check_leases(const struct coordinator *c)
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
         assert(masters_without(lease->granted, lease->may) == 0);
         assert(masters_without(lease->may, lease->sent) == 0);
+        assert(masters_without(lease->healing, lease->sent) == 0);
         assert(masters_without(lease->sent, masters_all(c->config.masters)) == 0);
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);

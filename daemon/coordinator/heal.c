@@ -30,11 +30,13 @@ static void refresh(struct coordinator *c, struct lease *lease)
             continue;
         /* Where only its clock jumped, a key that is still there was there all the while. */
         bool lost = c->masters[i].memory_lost > lease->memories;
-        if (lease->acknowledged[i] != 0 && !lost)
-            lease->confirmed |= masters_bit(i);
-        else if (lost)
+        bool had = lease->acknowledged[i] != 0 && !(lease->healing & masters_bit(i));
+        if (lost)
             lease->confirmed = masters_without(lease->confirmed, masters_bit(i));
+        else if (had)
+            lease->confirmed |= masters_bit(i);
         lease->acknowledged[i] = 0;
+        lease->healing = masters_without(lease->healing, masters_bit(i));
         lease->robbed = masters_without(lease->robbed, masters_bit(i));
     }
     lease->memories = c->memories;
@@ -66,19 +68,40 @@ static int64_t instant_ms(const struct lease *lease, uint32_t noted)
 
 void heal_until(struct coordinator *c, struct lease *lease, int64_t until_ms)
 {
-    int64_t healed_ms = instant_ms(lease, lease->healed), at_ms[MASTERS];
+    int64_t at_ms[MASTERS];
     for (unsigned i = 0; i < c->config.masters; i++)
         at_ms[i] = instant_ms(lease, lease->acknowledged[i]);
     lease->until_ms = until_ms;
-    lease->healed = noted(lease, healed_ms);
     for (unsigned i = 0; i < c->config.masters; i++)
         lease->acknowledged[i] = noted(lease, at_ms[i]);
 }
 
+static bool is_healing(const struct lease *lease, unsigned master)
+{
+    return (lease->healing & masters_bit(master)) != 0;
+}
+
+/* What it acknowledged is over at that time, or before: a heal that is under way is not acknowledged. */
+static bool is_over(const struct lease *lease, unsigned master, int64_t at_ms)
+{
+    return is_healing(lease, master) || instant_ms(lease, lease->acknowledged[master]) <= at_ms;
+}
+
 static void acknowledge(struct lease *lease, unsigned master, uint32_t until)
 {
-    if (until > lease->acknowledged[master])
+    if (is_healing(lease, master) || until > lease->acknowledged[master])
         lease->acknowledged[master] = until;
+    lease->healing = masters_without(lease->healing, masters_bit(master));
+}
+
+/* While several heals are under way to one master, the earliest deadline stands: which of them set the key, its answer
+ * does not tell. */
+static void note_heal(const struct coordinator *c, struct lease *lease, unsigned master)
+{
+    bool earlier = is_healing(lease, master) && instant_ms(lease, lease->acknowledged[master]) > c->now_ms;
+    if (!earlier)
+        lease->acknowledged[master] = noted(lease, lease->until_ms);
+    lease->healing |= masters_bit(master);
 }
 
 /* On each master's own clock, which is no less ahead now than when it answered. */
@@ -105,7 +128,9 @@ static void set_again(struct coordinator *c, struct lease *lease, masters_t mast
     masters_t sent = send(c, lease->resource->name, &lease->token, lease->id, lease->until_ms, masters);
     lease->may |= sent;
     lease->sent |= sent;
-    lease->healed = noted(lease, lease->until_ms);
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (sent & masters_bit(i))
+            note_heal(c, lease, i);
 }
 
 #ifdef MUTANTS
@@ -138,8 +163,7 @@ static bool is_forgotten(const struct coordinator *c, const struct lease *lease,
 {
     if (mutant(MUTANT_HEAL_ACKNOWLEDGED))
         return true;
-    return !(lease->robbed & masters_bit(master)) &&
-           instant_ms(lease, lease->acknowledged[master]) + stall_slack_ms(c) <= round->t0_ms;
+    return !(lease->robbed & masters_bit(master)) && is_over(lease, master, round->t0_ms - stall_slack_ms(c));
 }
 
 static void heal(struct coordinator *c, struct lease *lease, const struct round *round, masters_t masters)
@@ -159,7 +183,7 @@ static void missed(struct coordinator *c, struct lease *lease, unsigned master)
 {
     int64_t drift_ms = quorum_drift_ms(lease->longest_ms);
     lease->confirmed = masters_without(lease->confirmed, masters_bit(master));
-    if (c->now_ms < instant_ms(lease, lease->acknowledged[master]) - drift_ms)
+    if (!is_over(lease, master, c->now_ms + drift_ms))
         lease->robbed |= masters_bit(master);
 }
 
@@ -194,13 +218,16 @@ void heal_extended(struct coordinator *c, struct lease *lease, struct round *rou
 
 void heal_done(struct coordinator *c, struct lease *lease, unsigned master, const struct vote *vote)
 {
+    masters_t bit = masters_bit(master);
     refresh(c, lease);
+    if (vote->kind != VOTE_YES && is_healing(lease, master))
+        lease->acknowledged[master] = 0;
+    lease->healing = masters_without(lease->healing, bit);
     if (vote->kind != VOTE_YES)
         return;
-    acknowledge(lease, master, lease->healed);
-    lease->granted |= masters_bit(master);
-    lease->may |= masters_bit(master);
-    lease->confirmed |= masters_bit(master);
+    lease->granted |= bit;
+    lease->may |= bit;
+    lease->confirmed |= bit;
 }
 
 masters_t heal_counted(struct coordinator *c, struct lease *lease)

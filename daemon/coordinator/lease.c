@@ -195,6 +195,7 @@ void lease_set_back(struct coordinator *c, struct lease *lease)
     resource_pump(c, resource);
 }
 
+/* A master that said that the key is gone owes its release all the same: a restart from a snapshot may bring it back. */
 void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
                      bool bound)
 {

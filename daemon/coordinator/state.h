@@ -144,18 +144,16 @@ struct lease {
     uint32_t memories;  /* c->memories of which the masks below and acknowledged[] tell */
     uint32_t extending; /* EXTEND requests under way */
     struct token token;
-    masters_t granted; /* acknowledged the key */
-    masters_t may;     /* may have the key: all that were asked and did not refuse */
-    masters_t
-        sent; /* the key was sent there and not refused: it owes a release, also when it said that the key
-                          * is gone, for a restart from a snapshot may bring it back */
+    masters_t granted;   /* acknowledged the key */
+    masters_t may;       /* may have the key: all that were asked and did not refuse */
+    masters_t sent;      /* was sent the key, and did not refuse it: owes a release (see lease_give_back) */
+    masters_t healing;   /* acknowledged[] is the deadline of a heal that is not answered yet */
     masters_t confirmed; /* what it says counts though it is in quarantine */
     masters_t robbed;    /* lost an acknowledged key before its time: somebody released it there */
-    bool renewing;       /* its renewal is under way */
     struct hold hold;
     uint64_t fence;
     struct resume *resume;   /* goes back to its token old, if nobody is told of it; NULL: it does not */
-    uint32_t healed;         /* deadline of the last heals */
+    bool renewing;           /* its renewal is under way */
     uint32_t acknowledged[]; /* of each master, in its present memory: end of the last TTL; 0: never */
 };
 

@@ -281,6 +281,36 @@ START_TEST(a_token_that_is_moved_is_not_healed)
 }
 END_TEST
 
+/* Two rounds found the key gone, and the second one moved the deadline on before the first heal was answered. */
+START_TEST(a_heal_is_good_until_its_own_deadline)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    empty(2);
+    at(4000);
+    ask(1, "EXTEND job token=T1 ttl=20s");
+    vote("0-1", "EXTEND 10000");
+    vote("2", "EXTEND NO");
+    EXPECT("m0-2 EXTEND job T1 10000", "m0-2 EXTEND job T1 20000", "s1 !RENEWED *",
+           "m2 HEAL job T1 1700000013897");
+    vote("0-1", "EXTEND 20000");
+    vote("2", "EXTEND NO");
+    EXPECT("s1 !RENEWED *", "s1 #2 +EXTENDED *", "m2 HEAL job T1 1700000023797");
+    vote("2", "HEAL YES, HEAL NO"); /* the second one met the first one's key */
+    lose(2);
+    at(10000);
+    vote("0-1", "EXTEND 20000");
+    dial(2);
+    shake(2);
+    vote("2", "KILL 1");
+    at(16000); /* the first one's key is over */
+    forget();
+    vote("2", "EXTEND NO");
+    vote("0-1", "EXTEND 20000");
+    EXPECT("s1 !RENEWED *", "m2 HEAL job T1 *");
+}
+END_TEST
+
 /* Another's key that stays there would have all its locks renewed several times as often, for nothing. */
 START_TEST(a_heal_that_is_refused_waits_for_the_next_renewal)
 {
@@ -318,6 +348,7 @@ int main(void)
                                   max_ends_a_heal_too,
                                   a_heal_is_released_like_any_key,
                                   a_token_that_is_moved_is_not_healed,
+                                  a_heal_is_good_until_its_own_deadline,
                                   a_heal_that_is_refused_waits_for_the_next_renewal,
                                   NULL};
     return trace_run("coordinator: heal", tests);
