@@ -16,7 +16,7 @@
  *                v
  *             unbound (hold=lease, or its connection broke) --deadline--> forgotten
  */
-enum { THIRD = 3, SOON = 30 /* of a TTL, after a renewal that failed */ };
+enum { THIRD = 3, SOON = 30 /* of a TTL, after a renewal that failed */, TENTH = 10 };
 
 struct lease *lease_of_hold(struct hold *hold)
 {
@@ -57,10 +57,16 @@ static void plan_renewal(struct coordinator *c, struct lease *lease)
     rearm(c, lease);
 }
 
+/* The pause is a tenth of what is left at most: else one failure would lose the lock where retry_max is not far below
+ * the TTL. Near the deadline it does not become so short that all locks keep the daemon busy while no quorum is up. */
 static void renew_soon(struct coordinator *c, struct lease *lease)
 {
-    int64_t pause_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
-    lease->renew_ms = c->now_ms + pause_ms + lease->ttl_ms / SOON;
+    int64_t soon_ms = lease->ttl_ms / SOON;
+    int64_t pause_ms = soon_ms + random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+    int64_t most_ms = (lease->until_ms - c->now_ms) / TENTH, least_ms = soon_ms / TENTH + 1;
+    if (most_ms < least_ms)
+        most_ms = least_ms;
+    lease->renew_ms = c->now_ms + (pause_ms < most_ms ? pause_ms : most_ms);
     rearm(c, lease);
 }
 
@@ -287,7 +293,8 @@ void lease_not_renewed(struct coordinator *c, struct lease *lease, bool at_once)
  * !EXPIRING, and nobody waits beyond his deadline. */
 static bool renewal_must_wait(const struct coordinator *c, const struct lease *lease)
 {
-    int64_t pause_ms = c->config.retry_max_ms + lease->ttl_ms / SOON;
+    int64_t tenth_ms = lease->ttl_ms / TENTH, retry_ms = c->config.retry_max_ms;
+    int64_t pause_ms = (retry_ms < tenth_ms ? retry_ms : tenth_ms) + lease->ttl_ms / SOON;
     bool hurries = c->now_ms + pause_ms >= warn_ms(lease);
     if (c->now_ms + pause_ms >= lease->until_ms)
         return false;

@@ -111,6 +111,41 @@ START_TEST(a_last_chance_does_not_wait)
 }
 END_TEST
 
+/* Else the first failure would be the last chance where retry_max is not far below the TTL. */
+START_TEST(the_pause_is_a_tenth_of_what_is_left_at_most)
+{
+    config.retry_max_ms = 9000;
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    at(4000);
+    chance(8980); /* the longest pause */
+    vote("0-2", "EXTEND MISCONF");
+    forget();
+    at(4000 + 689);
+    EXPECT("m0-2 EXTEND job T1 10000"); /* 6,897 ms were left */
+    vote("0-2", "EXTEND MISCONF");
+    at(4689 + 620);
+    EXPECT("m0-2 EXTEND job T1 10000");
+    vote("0-2", "EXTEND 10000");
+    EXPECT("s1 !RENEWED *");
+}
+END_TEST
+
+START_TEST(a_crowd_waits_also_where_retry_max_is_long)
+{
+    config.max_renewals = 1;
+    config.retry_max_ms = 9000;
+    start(3);
+    grant(1, "LOCK a ttl=10s");
+    grant(1, "LOCK b ttl=10s");
+    at(4000);
+    EXPECT("m0-2 EXTEND a T1 10000");
+    vote("0-2", "EXTEND 10000");
+    at(4000 + 689);
+    EXPECT("s1 !RENEWED a *", "m0-2 EXTEND b T2 10000");
+}
+END_TEST
+
 START_TEST(renewal_comes_back)
 {
     start(3);
@@ -409,6 +444,8 @@ int main(void)
                                   renewals_wait_for_each_other,
                                   a_renewal_that_hurries_waits_less,
                                   a_last_chance_does_not_wait,
+                                  the_pause_is_a_tenth_of_what_is_left_at_most,
+                                  a_crowd_waits_also_where_retry_max_is_long,
                                   renewal_comes_back,
                                   gone_before_its_deadline,
                                   max_ends_it,
