@@ -278,6 +278,8 @@ static char *put_text(char *out, const struct reply *reply)
         return put(put_duration(put(out, " : max is at least the ttl, here "), reply->limit_ms), BARE_NUMBER);
     case TEXT_EXPIRED:
         return put(out, " : its time was over before this request");
+    case TEXT_MAX_OVER:
+        return put(out, " : its max= is over, and nothing extends it; LOCK anew");
     case TEXT_EXPIRING:
         return put(out, " : the token is still there, but no time is left");
     case TEXT_NOT_BOUND:

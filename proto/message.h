@@ -139,7 +139,8 @@ enum text {
     TEXT_TTL_TOO_LONG,        /* limit_ms: max_ttl, which is also the quarantine */
     TEXT_MAX_BELOW_TTL,       /* limit_ms: the TTL */
     TEXT_EXPIRING,            /* the token is there, but no validity is left */
-    TEXT_EXPIRED,             /* its deadline, or max=, is over */
+    TEXT_EXPIRED,             /* its deadline is over */
+    TEXT_MAX_OVER,            /* its max= is over */
     TEXT_NOT_BOUND,           /* re-entry with a token that is not this connection's */
     TEXT_NOT_YOURS,           /* UNLOCK without token of a lock that this connection lacks */
 };

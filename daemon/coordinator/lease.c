@@ -229,6 +229,16 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
 #endif
 }
 
+/* Also of one whose session broke. Its keys are over when the longest TTL is that was sent for it. */
+static void end_by_max(struct coordinator *c, struct lease *lease)
+{
+    int64_t ttl_ms = lease->longest_ms;
+    if (mutant(MUTANT_MAX_FORGOTTEN))
+        return;
+    extend_over(c, lease);
+    ended_note(&c->ended, &lease->token, c->now_ms, c->now_ms + ttl_ms + quorum_drift_ms(ttl_ms));
+}
+
 void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason reason)
 {
     struct resource *resource = lease->resource;
@@ -236,6 +246,8 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
         renew_soon(c, lease); /* moved, and perhaps set back */
         return;
     }
+    if (reason == LOST_MAX)
+        end_by_max(c, lease);
     if (lease_is_kept(lease)) {
         c->stats.lost++;
         extend_over(c, lease);

@@ -29,6 +29,7 @@
     X(EXTEND_NO_COMPARE, "extend_no_compare", "* extend does not compare the token")                      \
     X(EXTEND_SHORTENS, "extend_shortens", "* extend sets the TTL also where it was longer")               \
     X(EXTEND_RESURRECTS, "extend_resurrects", "* extend sets a key that is gone")                         \
+    X(MAX_FORGOTTEN, "max_forgotten", "a lock is extended after its max= ended it")                       \
     X(NO_RESTART_GUARD, "no_restart_guard", "a restarted master votes at once")                           \
     X(UPTIME_WITHOUT_MARGIN, "uptime_without_margin", "uptime is taken as exact")                         \
     X(QUARANTINED_VOTES, "quarantined_votes", "a master in quarantine votes in acquires")                 \

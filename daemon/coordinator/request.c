@@ -30,14 +30,17 @@ static struct lease *known_lease(const struct coordinator *c, const struct reque
     return same_token(&resource->lease->token, &what->token) ? resource->lease : NULL;
 }
 
-/* A lock that is kept here, past its deadline, and not yet told that it is lost: whatever the masters say, and be it
- * that they hold it beyond its max=. */
-static bool is_overdue(const struct coordinator *c, const struct request *what)
+/* Why a token holds nothing any more, whatever the masters say; TEXT_NONE: they are asked. A lock that is kept here is
+ * over at its deadline, also before its session was told so. */
+static enum text why_over(const struct coordinator *c, const struct request *what)
 {
     const struct resource *resource = resource_find(c, &what->name);
     const struct lease *lease = resource != NULL ? resource->lease : NULL;
-    return lease != NULL && lease_is_kept(lease) && same_token(&lease->token, &what->token) &&
-           c->now_ms >= lease->until_ms;
+    if (lease == NULL || !same_token(&lease->token, &what->token))
+        return ended_has(&c->ended, &what->token, c->now_ms) ? TEXT_MAX_OVER : TEXT_NONE;
+    if (c->now_ms >= lease->hold.ends_ms)
+        return TEXT_MAX_OVER;
+    return lease_is_kept(lease) && c->now_ms >= lease->until_ms ? TEXT_EXPIRED : TEXT_NONE;
 }
 
 static bool is_bound_to(const struct lease *lease, uint64_t session)
@@ -192,8 +195,9 @@ static void extend(struct coordinator *c, const struct core_event *event)
 {
     if (event->what.ttl_ms >= 0 && bad_times(c, event))
         return;
-    if (is_overdue(c, &event->what))
-        reply_to(c, event, REPLY_NOTHELD)->text = TEXT_EXPIRED;
+    enum text over = why_over(c, &event->what);
+    if (over != TEXT_NONE)
+        reply_to(c, event, REPLY_NOTHELD)->text = over;
     else
         extend_request(c, event->session, event->request, &event->what, known_lease(c, &event->what));
 }
@@ -201,8 +205,9 @@ static void extend(struct coordinator *c, const struct core_event *event)
 static void check(struct coordinator *c, const struct core_event *event)
 {
     const struct lease *lease = known_lease(c, &event->what);
-    if (is_overdue(c, &event->what)) {
-        reply_to(c, event, REPLY_NOTHELD)->text = TEXT_EXPIRED;
+    enum text over = why_over(c, &event->what);
+    if (over != TEXT_NONE) {
+        reply_to(c, event, REPLY_NOTHELD)->text = over;
         return;
     }
     if (lease == NULL || !lease_is_kept(lease)) {

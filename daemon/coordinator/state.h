@@ -17,6 +17,7 @@
 #define REDLOCKD_STATE_H
 
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/coordinator/ended.h"
 #include "daemon/coordinator/flight.h"
 #include "daemon/coordinator/heap.h"
 #include "daemon/coordinator/keep.h"
@@ -406,6 +407,7 @@ struct coordinator {
     uint32_t memories; /* how often a master's memory was new */
 
     struct turn turns[TURNS]; /* by hash; the last one stays */
+    struct ended ended;       /* by max= */
 
     uint64_t proposal;  /* the last one made */
     uint64_t lead_us;   /* ahead of our wall clock: how far the fastest daemon's is */

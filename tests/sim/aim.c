@@ -94,6 +94,18 @@ static void aim_extends(struct plan *plan, struct swarm *swarm, enum mutant muta
     plan->param[P_TAIL] = 3 * plan->param[P_MAX_TTL] / 2 * 1000;
     if (mutant == MUTANT_EXTEND_RESURRECTS)
         swarm->lease_pct = 30;
+    if (mutant == MUTANT_MAX_FORGOTTEN) { /* clients that are paused while they are told that it is over */
+        plan->param[P_MAX_TTL] = 2000;
+        plan->param[P_MIN_TTL] = 200;
+        plan->param[P_DAEMONS] = 4;
+        plan->param[P_NAMES] = SIM_NAMES;
+        plan->param[P_TAIL_PPM] = 0;
+        swarm->clients = 8;
+        swarm->lease_pct = swarm->via_pct = 0;
+        swarm->long_keep_pct = swarm->extend_pct = 100;
+        swarm->rate[FAULT_PAUSE_CLIENT] = 3000;
+        swarm->longest_ms[FAULT_PAUSE_CLIENT] = 600;
+    }
     if (mutant == MUTANT_EXTEND_NO_VALIDITY) {
         plan->param[P_NODE_TIMEOUT] = 50;
         plan->param[P_MIN_TTL] = 100;
@@ -266,6 +278,7 @@ void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_EXTEND_NO_VALIDITY:
     case MUTANT_EXTEND_NO_COMPARE:
     case MUTANT_EXTEND_SHORTENS:
+    case MUTANT_MAX_FORGOTTEN:
     case MUTANT_EXTEND_RESURRECTS: aim_extends(plan, swarm, mutant); return;
     case MUTANT_PLAIN_DEL:
     case MUTANT_RELEASE_ONLY_GRANTED:

@@ -64,6 +64,7 @@ struct tok {
     bool released;         /* its daemon sent a release */
     bool lease;
     bool forgotten;   /* its daemon has no record of it: past its deadline, or said to be lost */
+    bool maxed;       /* its daemon said that its max= is over */
     bool owed;        /* released while its daemon knew it: where that is not acknowledged, again later */
     bool moved;       /* a RESUME of it succeeded: its token holds nothing any more */
     bool undelivered; /* RESUME: no byte of its grant reached the kernel */

@@ -77,6 +77,8 @@ static void told(struct world *w, struct sim_daemon *d, uint32_t tok, int64_t va
     bool recorded = t->told_ms == 0 || now_ms < t->told_ms; /* once over, it is forgotten for good */
     if (known && recorded && until_ms > t->told_ms && strcmp(what, "HELD") != 0)
         t->told_ms = until_ms; /* (a CHECK changes no record) */
+    if (t->maxed && oracle_is_ours(t, d))
+        violation(w, 2, "d%u says %s for T%u, which it said to be over by its max=", d->index, what, tok);
     if (t->ends_ms != 0 && known && until_ms > t->ends_ms)
         violation(w, 2, "d%u says %s for T%u until %lld, beyond its max= at %lld", d->index, what, tok,
                   (long long)until_ms, (long long)t->ends_ms);
@@ -240,6 +242,8 @@ void oracle_noticed(struct world *w, struct sim_daemon *d, const struct action *
         lost(w, d, tok, notice->reason);
     if (notice->kind == NOTICE_LOST)
         t->forgotten = true;
+    if (notice->kind == NOTICE_LOST && notice->reason == LOST_MAX)
+        t->maxed = true;
     if (of_lock && w->oracle.tok[tok].session != action->session)
         violation(w, 6, "d%u tells session %llu of T%u, which is not its lock", d->index,
                   (unsigned long long)action->session, tok);

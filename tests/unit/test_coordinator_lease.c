@@ -195,25 +195,6 @@ START_TEST(gone_before_its_deadline)
 }
 END_TEST
 
-START_TEST(max_ends_it)
-{
-    start(3);
-    grant(1, "LOCK job ttl=10s max=15s");
-    at(4000);
-    vote("0-2", "EXTEND 10000");
-    at(7000);
-    vote("0-2", "EXTEND 10000");
-    EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED job token=T1 valid=9897 until=13897",
-           "m0-2 EXTEND job T1 10000", "s1 !RENEWED job token=T1 valid=9000 until=16000");
-    ask(1, "EXTEND job token=T1 ttl=20s");
-    vote("0-2", "EXTEND 20000");
-    EXPECT("m0-2 EXTEND job T1 20000", "s1 !RENEWED job token=T1 valid=9000 until=16000",
-           "s1 #2 +EXTENDED job valid=9000 until=16000");
-    at(16000);
-    EXPECT("s1 !LOST job token=T1 reason=max");
-}
-END_TEST
-
 START_TEST(masters_in_quarantine_do_not_count)
 {
     start(3);
@@ -448,7 +429,6 @@ int main(void)
                                   a_crowd_waits_also_where_retry_max_is_long,
                                   renewal_comes_back,
                                   gone_before_its_deadline,
-                                  max_ends_it,
                                   masters_in_quarantine_do_not_count,
                                   renewal_that_is_answered_after_the_deadline,
                                   asked_past_its_deadline_before_its_loss_was_told,

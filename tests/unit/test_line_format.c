@@ -281,6 +281,8 @@ START_TEST(texts)
     ck_reply(&reply, "-NOTHELD job : it was lost before this release");
     reply.text = TEXT_EXPIRED;
     ck_reply(&reply, "-NOTHELD job : its time was over before this request");
+    reply.text = TEXT_MAX_OVER;
+    ck_reply(&reply, "-NOTHELD job : its max= is over, and nothing extends it; LOCK anew");
     reply.text = TEXT_EXPIRING;
     ck_reply(&reply, "-NOTHELD job : the token is still there, but no time is left");
     reply.text = TEXT_NOT_BOUND;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/coordinator/ended.h"
 #include "daemon/coordinator/heap.h"
 #include "daemon/coordinator/pool.h"
 #include "daemon/coordinator/table.h"
@@ -345,6 +346,53 @@ START_TEST(pool_finds_nothing_by_chance)
 }
 END_TEST
 
+/* ---- tokens that have ended ---- */
+
+static struct ended ended;
+
+static struct token drawn_token(void)
+{
+    struct token token;
+    for (unsigned i = 0; i < TOKEN_BYTES; i++)
+        token.bytes[i] = (uint8_t)chance(256);
+    return token;
+}
+
+START_TEST(ended_until_their_time)
+{
+    struct token one = drawn_token(), other = drawn_token();
+    memset(&ended, 0, sizeof ended);
+    ck_assert(!ended_has(&ended, &one, 1));
+    ended_note(&ended, &one, 1000, 2000);
+    ck_assert(ended_has(&ended, &one, 1999));
+    ck_assert(!ended_has(&ended, &other, 1999));
+    ck_assert(!ended_has(&ended, &one, 2000));
+    ended_note(&ended, &other, 1000, 3000);
+    ck_assert(!ended_has(&ended, &one, 2000) && ended_has(&ended, &other, 2000));
+}
+END_TEST
+
+/* More than there is room for: the last ones are there, whatever was before them. */
+START_TEST(ended_keeps_the_last_ones)
+{
+    enum { MANY = 3 * ENDED, LAST = ENDED / 4 };
+    static struct token tokens[MANY];
+    unsigned found = 0;
+    memset(&ended, 0, sizeof ended);
+    for (unsigned i = 0; i < MANY; i++) {
+        tokens[i] = drawn_token();
+        ended_note(&ended, &tokens[i], i, i + 100000);
+        ck_assert(ended_has(&ended, &tokens[i], i));
+    }
+    for (unsigned i = 0; i < MANY; i++)
+        found += ended_has(&ended, &tokens[i], MANY);
+    ck_assert_uint_gt(found, ENDED * 3 / 4);
+    ck_assert_uint_le(found, ENDED);
+    for (unsigned i = 1; i <= LAST; i++)
+        ck_assert(ended_has(&ended, &tokens[MANY - i], MANY));
+}
+END_TEST
+
 static void setup(void)
 {
     chance_state = 7;
@@ -365,6 +413,8 @@ int main(void)
     tcase_add_test(tcase, pool_never_reuses_an_id);
     tcase_add_test(tcase, pool_is_full_and_has_room_again);
     tcase_add_test(tcase, pool_finds_nothing_by_chance);
+    tcase_add_test(tcase, ended_until_their_time);
+    tcase_add_test(tcase, ended_keeps_the_last_ones);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
