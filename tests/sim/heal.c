@@ -4,7 +4,7 @@
 
 #include "tests/sim/sim.h"
 
-enum { TICK_US = 20000 };
+enum { TICK_US = 20000, LONG_SETTLING_US = 20000000 };
 
 enum { HEAL_NOT_YET, HEAL_SETTLING, HEAL_EXPIRING, HEAL_ASKING, HEAL_LEAVING };
 
@@ -93,6 +93,26 @@ void oracle_quiet(struct world *w)
     }
 }
 
+/* Nobody waits for days until a quarantine is over: it must be there, and as long as it should be. */
+static void oracle_long(struct world *w)
+{
+    for (unsigned i = 0; i < w->daemons; i++) {
+        const struct sim_daemon *d = &w->daemon[i];
+        coordinator_check(d->core);
+        for (unsigned k = 0; k < d->masters; k++) {
+            const struct sim_master *m = &w->master[k];
+            struct master_row row;
+            coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), k, &row);
+            int64_t young_us = master_young_us(m, d->full_us) - w->now_us;
+            if (row.state == MASTER_UP && young_us > 0 && !m->unseen)
+                violation(w, 9, "d%u: m%u lost its memory and votes, %.3f s before it may", i, k,
+                          (double)young_us / 1e6);
+            if (row.state == MASTER_QUARANTINE && (row.left_ms <= 0 || row.left_ms > d->full_us / 1000))
+                violation(w, 11, "d%u: m%u is in quarantine for %lld ms more", i, k, (long long)row.left_ms);
+        }
+    }
+}
+
 static bool clients_done(const struct world *w)
 {
     for (unsigned i = 0; i < w->plan->clients; i++) {
@@ -161,6 +181,11 @@ void heal_tick(struct world *w)
     switch (w->heal_phase) {
     case HEAL_NOT_YET: heal_begin(w); break;
     case HEAL_SETTLING:
+        if (param[P_MAX_TTL] >= PLAN_LONG_TTL_MS && since_us > LONG_SETTLING_US) {
+            oracle_long(w);
+            w->invariant = -1;
+            return;
+        }
         if (since_us > w->full_us * 30 + 60000000)
             violation(w, 6, "a client is not done long after all faults are over");
         if (clients_done(w) && w->now_us > heal_settled_us(w))

@@ -23,6 +23,7 @@ enum {
     PLAN_FAULTS = 2048,
     PLAN_OPS = 8192,
     PLAN_FIELDS = 20,
+    PLAN_LONG_TTL_MS = 3600000, /* from here on a max_ttl is not waited for */
 };
 
 /* Each section is a table of named numbers, so that one reader and one writer do. */

@@ -20,12 +20,12 @@ static bool percent(struct draw *draw, int64_t pct)
 
 static void draw_params(struct plan *plan, struct draw *draw, int64_t seconds)
 {
-    static const int64_t masters[] = {1, 3, 3, 3, 5, 5, 5, 7};
+    static const int64_t masters[] = {1, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 7};
     static const int64_t max_ttl[] = {2000, 2000, 2500, 3000, 5000};
     static const int64_t timeout[] = {10, 20, 50};
     static const int64_t tail_ppm[] = {0, 0, 1000, 10000, 50000};
     int64_t *p = plan->param;
-    p[P_MASTERS] = masters[between(draw, 0, 7)];
+    p[P_MASTERS] = masters[between(draw, 0, 11)];
     p[P_DAEMONS] = between(draw, 1, 4);
     p[P_NAMES] = between(draw, 1, 4);
     p[P_HEAL] = seconds * 1000;
@@ -34,7 +34,8 @@ static void draw_params(struct plan *plan, struct draw *draw, int64_t seconds)
     p[P_MIN_TTL] = between(draw, 2 * p[P_NODE_TIMEOUT], 1000);
     p[P_MIN_VALIDITY] = percent(draw, 80) ? 1 : between(draw, 1, 50);
     p[P_RETRY_MIN] = between(draw, 5, 40);
-    p[P_RETRY_MAX] = p[P_RETRY_MIN] + between(draw, 10, 200);
+    p[P_RETRY_MAX] = percent(draw, 90) ? p[P_RETRY_MIN] + between(draw, 10, 200)
+                                       : between(draw, p[P_RETRY_MIN], p[P_MAX_TTL]);
     p[P_DRAIN_TIMEOUT] = between(draw, 200, 3000);
     p[P_BACKLOG] = percent(draw, 70) ? 10000 : between(draw, 150, 300);
     p[P_MAX_LOCKS] = percent(draw, 85) ? 64 : between(draw, 1, 4);
@@ -304,6 +305,29 @@ static enum plan_class draw_class(struct draw *draw)
     return CLASS_ORDINARY;
 }
 
+/* A max_ttl of hours or weeks, for the arithmetic: what waits for its end is not waited for (see heal.c), all else
+ * happens as fast as ever. */
+static void draw_long(struct plan *plan, uint64_t seed)
+{
+    struct draw draw = {.seed = seed, .who = 5};
+    int64_t *p = plan->param;
+    if (plan->mutant != MUTANT_NONE || p[P_CLASS] > CLASS_CLOCK || !percent(&draw, 2))
+        return;
+    p[P_MAX_TTL] = between(&draw, PLAN_LONG_TTL_MS, percent(&draw, 50) ? INT64_C(86400000) : INT32_MAX);
+    p[P_UPTIME] = percent(&draw, 80) ? 2 * p[P_MAX_TTL] : p[P_UPTIME];
+    p[P_WALL] = percent(&draw, 50) ? between(&draw, 0, p[P_MAX_TTL] / 2 - 100) : p[P_WALL];
+    int64_t long_pct = percent(&draw, 50) ? between(&draw, 1, 100) : 0;
+    for (unsigned i = 0; i < plan->ops; i++) {
+        int64_t *field = plan->op[i].field;
+        if (percent(&draw, long_pct))
+            field[O_TTL] = between(&draw, p[P_MIN_TTL], p[P_MAX_TTL]);
+        if (field[O_MAX] >= 0 && field[O_MAX] < field[O_TTL])
+            field[O_MAX] = field[O_TTL];
+        if (percent(&draw, long_pct))
+            field[O_EXTEND_TTL] = between(&draw, p[P_MIN_TTL], p[P_MAX_TTL]);
+    }
+}
+
 void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant)
 {
     struct swarm swarm;
@@ -326,4 +350,5 @@ void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mu
     draw_blackouts(plan, seed, &swarm);
     draw_rollbacks(plan, seed, &swarm);
     plan_class(plan);
+    draw_long(plan, seed);
 }
