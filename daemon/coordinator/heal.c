@@ -125,6 +125,8 @@ static masters_t send(struct coordinator *c, const struct name *name, const stru
 
 static void set_again(struct coordinator *c, struct lease *lease, masters_t masters)
 {
+    if (masters == 0)
+        return;
     masters_t sent = send(c, lease->resource->name, &lease->token, lease->id, lease->until_ms, masters);
     lease->may |= sent;
     lease->sent |= sent;
@@ -146,7 +148,7 @@ void heal_granted(struct coordinator *c, struct lease *lease, const struct round
     lease->memories = round->memories;
     for (unsigned i = 0; i < c->config.masters; i++)
         if (lease->granted & masters_bit(i))
-            acknowledge(lease, i, until);
+            lease->acknowledged[i] = until;
     refresh(c, lease);
     /* Those that were in quarantine when it was asked for, though one may have left it since. */
     set_again(c, lease, masters_without(c->extenders, (c->voters & round->tally.asked) | lease->granted));
@@ -178,6 +180,14 @@ static void heal(struct coordinator *c, struct lease *lease, const struct round 
         set_again(c, lease, forgot & c->extenders);
 }
 
+/* It may have the key though it was not sent there in its present life: from a snapshot. */
+static void extended(struct coordinator *c, struct lease *lease, const struct round *round, unsigned master,
+                     uint64_t ttl_ms)
+{
+    lease->sent |= masters_bit(master);
+    acknowledge(lease, master, noted(lease, round->t0_ms + at_most(ttl_ms, c->config.max_ttl_ms)));
+}
+
 /* Its last TTL must have been over, however fast its clock runs; else somebody took the key away. */
 static void missed(struct coordinator *c, struct lease *lease, unsigned master)
 {
@@ -197,7 +207,7 @@ void heal_told(struct coordinator *c, struct lease *lease, const struct round *r
     if (vote->kind == VOTE_YES)
         acknowledge(lease, master, noted(lease, round->t0_ms + round->ttl_ms));
     else if (vote->kind == VOTE_NUMBER)
-        acknowledge(lease, master, noted(lease, round->t0_ms + at_most(vote->number, c->config.max_ttl_ms)));
+        extended(c, lease, round, master, vote->number);
     else if (vote->kind == VOTE_NO && extends)
         missed(c, lease, master);
     if (!round->held)

@@ -160,12 +160,10 @@ static void count(struct coordinator *c, struct round *round, unsigned master, c
     if (lease == NULL)
         return;
     lease->granted = yes ? lease->granted | bit : masters_without(lease->granted, bit);
-    if (yes) {
+    if (yes)
         lease->may |= bit;
-        lease->sent |= bit;
-    } else if (vote->kind == VOTE_NO) {
+    else if (vote->kind == VOTE_NO)
         lease->may = masters_without(lease->may, bit);
-    }
     heal_told(c, lease, round, master, vote);
 }
 
