@@ -143,14 +143,19 @@ static void aim_releases(struct plan *plan, struct swarm *swarm, enum mutant mut
         break;
     case MUTANT_UNDO_BY_RECORD: /* two masters are flushed, and the third does not answer when it is given up */
         plan->param[P_CLASS] = CLASS_MEMORY;
+        plan->param[P_NAMES] = SIM_NAMES;
         plan->param[P_MAX_TTL] = 2000;
+        plan->param[P_MIN_TTL] = 800;
         masters(plan, 3);
         leases(swarm);
+        swarm->clients = 8;
         swarm->extend_pct = 100;
         swarm->long_keep_pct = 80;
-        swarm->rate[FAULT_FLUSH] = 200;
-        swarm->longest_ms[FAULT_FLUSH] = 1;
+        swarm->via_pct = 0;
+        swarm->rate[FAULT_FLUSH] = 150;
         swarm->rate[FAULT_HANG] = 800;
+        swarm->rate[FAULT_RESET] = 300;
+        swarm->longest_ms[FAULT_FLUSH] = swarm->longest_ms[FAULT_RESET] = 1;
         swarm->longest_ms[FAULT_HANG] = 800;
         break;
     default: /* kill, undo_granted */ strays(plan, swarm);
