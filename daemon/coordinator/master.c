@@ -19,6 +19,7 @@
 enum {
     HANDSHAKE_MS = 1000,
     ASK_AGAIN_MS = 1000,
+    LOOK_AGAIN_MS = 100,
     PROBE_MS = 1000,
     NOPERM_MS = 10000, /* longest pause of one that allows the handshake, but not the rest */
     SILENT_TIMEOUTS = 20,
@@ -67,9 +68,11 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
         m->settled = true;
 }
 
-/* Until a refused master is asked again. */
+/* Until a refused master is asked again. (WHY_MEMORY: another daemon's key may be on its way there.) */
 static int64_t pause_ms(const struct master *m)
 {
+    if (m->why == WHY_MEMORY)
+        return LOOK_AGAIN_MS;
     return m->why == WHY_NOPERM && m->pause_ms > ASK_AGAIN_MS ? m->pause_ms : ASK_AGAIN_MS;
 }
 

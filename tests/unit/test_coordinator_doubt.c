@@ -207,7 +207,7 @@ START_TEST(a_flush_while_no_daemon_ran_shows_by_the_others)
     }
     work();
     EXPECT_MASTER(2, "refused memory");
-    at(2000);
+    at(1100);
     vote("2", "INFO OK");
     EXPECT_MASTER(0, "up");
     EXPECT_MASTER(1, "up");
@@ -229,7 +229,7 @@ START_TEST(a_key_that_is_on_its_way_is_waited_for)
     EXPECT_MASTER(1, "refused memory");
     newcomer_writes(1);
     newcomer_writes(2);
-    at(2000);
+    at(1100);
     vote("1-2", "INFO OK");
     EXPECT_MASTER(1, "up");
     EXPECT_MASTER(2, "up");
