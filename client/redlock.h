@@ -311,6 +311,11 @@ int redlock_fd(const struct redlock *redlock);
 short redlock_events(const struct redlock *redlock);
 int redlock_timeout_ms(const struct redlock *redlock);
 
+/* The socket to redlockd, another one on each connection (see REDLOCK_ON_UP); -1: there is none. Never read
+ * or write it. A process that has a duplicate of it (dup(2), SCM_RIGHTS) keeps the session locks when this
+ * program is killed, and redlockd renews them: for who has something to end before others may have the lock. */
+int redlock_socket(const struct redlock *redlock);
+
 /* Reads, writes, connects, and calls the callback for what has happened; never blocks (but see
  * redlock_open() about names of hosts). May be called at any time. REDLOCK_OK, or REDLOCK_MISUSE. */
 enum redlock_error redlock_process(struct redlock *redlock);

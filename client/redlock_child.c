@@ -17,23 +17,19 @@ __attribute__((noreturn)) static void become(char *const argv[])
     _exit(error == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC);
 }
 
-pid_t child_start(char *const argv[], const struct guard *guard, const struct terminal *terminal,
-                  bool foreground)
+pid_t child_start(char *const argv[], const struct terminal *terminal, bool foreground)
 {
-    pid_t us = getpid();
+    pid_t parent = getpid();
     pid_t pid = fork();
 
-    if (pid < 0)
-        say("cannot start %s: %s", argv[0], strerror(errno));
     if (pid > 0)
         (void)setpgid(pid, pid); /* by both, so that it is so for both */
     if (pid != 0)
         return pid;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != us)
+    if (getppid() != parent)
         _exit(CODE_FAILED);
     (void)setpgid(0, 0);
-    guard_tell(guard);
     if (foreground)
         terminal_give(terminal, getpid());
     become(argv);

@@ -6,8 +6,8 @@
  *     redlock_signals.c  signals as things to read
  *     redlock_take.c     asks for a lock; a signal ends the wait
  *     redlock_run.c      run: a command under a lock, with redlock_watch.c (while it runs), _child.c (its
- *                        start), _family.c (it and all that it started), _guard.c (who watches when we
- *                        cannot), _terminal.c; begin with redlock_run.h
+ *                        start), _family.c (it and all that it started), _guard.c (its parent, which
+ *                        watches when we cannot), _terminal.c; begin with redlock_run.h
  *     redlock_script.c   lock, unlock, extend, check
  *     redlock_show.c     show, with redlock_rows.c (rows as a table, as they are, as JSON)
  *     redlock_top.c      top, with redlock_screen.c (the terminal)

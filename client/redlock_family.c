@@ -15,7 +15,7 @@ enum { PROCESSES_MAX = 1 << 22 }; /* the kernel's own: PID_MAX_LIMIT */
 
 struct process {
     pid_t pid, parent, group, session;
-    long long start; /* in the kernel's ticks */
+    long long threads, start; /* start is in the kernel's ticks */
     char state;
     bool ours;
 };
@@ -25,13 +25,13 @@ struct processes {
     size_t count, room;
 };
 
-/* Children that a shell, which became us by exec, has left us: none of the command's. */
+/* What a shell, which became us by exec, has left us: none of the command's. */
 static struct processes before;
 
 /* proc(5): the name, which may be anything, ends with the last ')'; then the state, and numbers. */
 static bool parse(const char *text, struct process *process)
 {
-    enum { PARENT = 4, GROUP = 5, SESSION = 6, START = 22 };
+    enum { PARENT = 4, GROUP = 5, SESSION = 6, THREADS = 20, START = 22 };
     const char *at = strrchr(text, ')');
     long long field[START + 1] = {0};
 
@@ -49,6 +49,7 @@ static bool parse(const char *text, struct process *process)
     process->parent = (pid_t)field[PARENT];
     process->group = (pid_t)field[GROUP];
     process->session = (pid_t)field[SESSION];
+    process->threads = field[THREADS];
     process->start = field[START];
     return true;
 }
@@ -89,8 +90,8 @@ static int by_pid(const void *a, const void *b)
     return (left->pid > right->pid) - (left->pid < right->pid);
 }
 
-/* Sorted by pid. False: not to be had. */
-static bool read_all(struct processes *all)
+/* Sorted by pid. False: /proc cannot be read. */
+static bool read_once(struct processes *all)
 {
     DIR *folder = opendir("/proc");
     const struct dirent *entry;
@@ -119,6 +120,28 @@ static struct process *find(const struct processes *all, pid_t pid)
     return bsearch(&key, all->of, all->count, sizeof *all->of, by_pid);
 }
 
+/* A process whose parent ended while /proc was read still names that parent, so its descent is unknown. */
+static bool is_complete(const struct processes *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->of[i].parent != 0 && !find(all, all->of[i].parent))
+            return false;
+    return true;
+}
+
+/* Some parents may be hidden from us for good (hidepid of proc(5)), therefore the tries are limited. */
+static bool read_all(struct processes *all)
+{
+    enum { TRIES = 3 };
+
+    for (unsigned i = 1; read_once(all); i++) {
+        if (i == TRIES || is_complete(all))
+            return true;
+        free(all->of);
+    }
+    return false;
+}
+
 static bool is_from_before(const struct process *one)
 {
     const struct process *same = before.count ? find(&before, one->pid) : NULL;
@@ -126,10 +149,9 @@ static bool is_from_before(const struct process *one)
     return same && same->start == one->start;
 }
 
-/* The group, and in its session all that descends from us: whoever has left the session wanted to. */
-static void mark(const struct processes *all, pid_t group)
+static void mark(const struct processes *all, const struct family *family)
 {
-    pid_t us = getpid(), session = getsid(0);
+    pid_t session = getsid(0);
     bool more = true;
 
     while (more) {
@@ -137,9 +159,11 @@ static void mark(const struct processes *all, pid_t group)
         for (size_t i = 0; i < all->count; i++) {
             struct process *one = &all->of[i];
             const struct process *parent = find(all, one->parent);
-            if (one->ours || one->pid == us || one->session != session || is_from_before(one))
+            if (one->ours || one->pid == family->root || is_from_before(one))
                 continue;
-            one->ours = one->group == group || one->parent == us || (parent && parent->ours);
+            if (one->session != session && !family->whole)
+                continue;
+            one->ours = one->parent == family->root || (parent && parent->ours);
             more |= one->ours;
         }
     }
@@ -152,47 +176,57 @@ void family_begin(void)
 
     if (!read_all(&all))
         return;
+    mark(&all, &(struct family){.root = getpid(), .whole = true});
     for (size_t i = 0; i < all.count && enough; i++)
-        if (all.of[i].parent == getpid())
+        if (all.of[i].ours)
             enough = add(&before, &all.of[i]);
     free(all.of);
 }
 
+/* Where only the first thread has ended, the state is Z, too. */
 static bool is_dead(const struct process *process)
 {
-    return process->state == 'Z' || process->state == 'X' || process->state == 'x';
+    return (process->state == 'Z' && process->threads <= 1) || process->state == 'X' || process->state == 'x';
 }
 
-unsigned family_signal(pid_t group, int signal)
+/* Another user's daemon cannot be killed, and may live for months: the lock does not wait for it. */
+static bool has_escaped(const struct process *one)
+{
+    return one->session != getsid(0) && kill(one->pid, 0) < 0 && errno == EPERM;
+}
+
+unsigned family_signal(const struct family *family, int signal)
 {
     struct processes all;
     unsigned alive = 0;
 
-    if (signal)
-        (void)kill(-group, signal); /* at once, so that none of it sees another end first */
+    if (signal && family->group > 0)
+        (void)kill(-family->group, signal); /* at once, so that none of it sees another end first */
     if (!read_all(&all))
         return UINT_MAX;
-    mark(&all, group);
+    mark(&all, family);
+    /* A child usually has a higher pid than its parent, and is signalled first: a guard below us must not
+     * let go of its lock before its command was killed. SIGCONT goes to the parents first. */
     for (size_t i = 0; i < all.count; i++) {
-        const struct process *one = &all.of[i];
-        if (!one->ours || is_dead(one))
+        const struct process *one = &all.of[signal == SIGCONT ? i : all.count - 1 - i];
+        if (!one->ours || is_dead(one) || has_escaped(one))
             continue;
         alive++;
-        if (signal && one->group != group)
+        if (signal && one->group != family->group)
             (void)kill(one->pid, signal);
     }
     free(all.of);
     return alive;
 }
 
-bool family_is_stopped(pid_t group)
+bool family_is_stopped(const struct family *family)
 {
     struct processes all;
     bool stopped = true;
 
     if (!read_all(&all))
         return true;
-    mark(&all, group);
+    mark(&all, family);
     for (size_t i = 0; i < all.count; i++)
         if (all.of[i].ours && !is_dead(&all.of[i]) && all.of[i].state != 'T' && all.of[i].state != 't')
             stopped = false;

@@ -1,9 +1,10 @@
-/* Who ends the command when redlock itself cannot. */
+/* The command's parent, which ends the command when redlock itself cannot. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -12,12 +13,35 @@
 #include "client/redlock_cmd.h"
 #include "client/redlock_run.h"
 
-struct order {
-    pid_t group;
-    int64_t kill_ms; /* -1: the group alone, from itself; a later word of ours may have come before it */
+/* The guard's descriptors; behind them those of connections to redlockd, of which the last ones are kept:
+ * a lock that is being resumed may hang on the one before. */
+enum { FD_ORDERS, FD_TIMER, FD_CHILDREN, FD_COUNT, CONNECTIONS = 4 };
+
+enum { AGAIN_MS = 20, CALM = 3 };
+
+struct keeper {
+    pid_t command;
+    int64_t kill_ms;
+    struct report end; /* the command's */
+    bool ended, told;
+    int connections[CONNECTIONS];
+    unsigned next;
 };
 
-static void set_timer(int timer, int64_t at_ms)
+/* Of an order a connection may be part; -1 leaves the deadline as it is. */
+struct order {
+    int64_t kill_ms;
+};
+
+/* The first word of the guard; error is an errno. */
+struct started {
+    pid_t command;
+    int error;
+};
+
+/* ---- orders, as the guard reads them ---- */
+
+static void set_timer(int64_t at_ms)
 {
     struct itimerspec at = {0};
 
@@ -25,109 +49,256 @@ static void set_timer(int timer, int64_t at_ms)
         at.it_value.tv_sec = (time_t)(at_ms / 1000);
         at.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000 + 1; /* 0 would disarm it */
     }
-    (void)timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL);
+    (void)timerfd_settime(FD_TIMER, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* The last of the orders that came; false: who gives them is gone. */
-static bool read_orders(int orders, struct order *order)
+/* What is closed here redlock has closed before, or still has open: for redlockd nothing changes. */
+static void keep_connection(struct keeper *keeper, int fd)
 {
-    struct order read;
+    int *place = &keeper->connections[keeper->next++ % CONNECTIONS];
+
+    if (*place >= 0)
+        (void)close(*place);
+    *place = fd;
+}
+
+union control {
+    struct cmsghdr head;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* All orders that came; false: who gives them is gone. */
+static bool read_orders(struct keeper *keeper)
+{
+    for (;;) {
+        struct order order;
+        union control control;
+        struct iovec bytes = {&order, sizeof order};
+        struct msghdr message = {
+            .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+        ssize_t len = recvmsg(FD_ORDERS, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (len < 0 && errno == EAGAIN)
+            return true;
+        if (len == 0 || (len < 0 && errno != EINTR))
+            return false;
+        if (len != (ssize_t)sizeof order)
+            continue;
+        const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+        if (head && head->cmsg_type == SCM_RIGHTS) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(head), sizeof fd);
+            keep_connection(keeper, fd);
+        }
+        if (order.kill_ms >= 0)
+            keeper->kill_ms = order.kill_ms;
+    }
+}
+
+/* ---- what the guard does ---- */
+
+static bool tell(const struct report *report)
+{
+    return send(FD_ORDERS, report, sizeof *report, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *report;
+}
+
+/* All that ended, up to the command itself, which is left as it is: redlock still uses its number. */
+static void reap(struct keeper *keeper)
+{
+    siginfo_t info;
 
     for (;;) {
-        ssize_t len = recv(orders, &read, sizeof read, MSG_DONTWAIT);
-        if (len == (ssize_t)sizeof read && read.kill_ms >= 0)
-            *order = read;
-        else if (len == (ssize_t)sizeof read)
-            order->group = order->group > 0 ? order->group : read.group;
-        else if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
-            return false;
-        else if (errno == EAGAIN)
-            return true;
+        info.si_pid = 0;
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+            return;
+        if (info.si_pid == keeper->command) {
+            keeper->ended = true;
+            keeper->end = (struct report){info.si_code, info.si_status};
+            return;
+        }
+        (void)waitpid(info.si_pid, NULL, WNOHANG);
     }
 }
 
-static void end_group(const struct order *order)
+static void look_at_children(struct keeper *keeper)
 {
-    if (order->group > 0)
-        (void)kill(-order->group, SIGKILL);
+    struct signalfd_siginfo ignored;
+    siginfo_t info = {0};
+
+    (void)read(FD_CHILDREN, &ignored, sizeof ignored); /* what follows looks at all of them */
+    if (waitid(P_PID, (id_t)keeper->command, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0)
+        (void)tell(&(struct report){CLD_STOPPED, info.si_status});
+    reap(keeper);
+    if (keeper->ended && !keeper->told)
+        keeper->told = tell(&keeper->end); /* else with the next order, since redlock reads again then */
 }
 
-__attribute__((noreturn)) static void watch(int orders, int timer)
+/* Without redlock: kills until nothing is left, and only then lets go of the lock. What is left when nobody
+ * is found any more are other users' daemons. */
+__attribute__((noreturn)) static void end_all(const struct keeper *keeper)
 {
-    struct order order = {.kill_ms = INT64_MAX};
-    struct pollfd fds[] = {{.fd = orders, .events = POLLIN}, {.fd = timer, .events = POLLIN}};
+    struct family family = {.root = getpid(), .group = keeper->command, .whole = true};
+    struct pollfd children = {.fd = FD_CHILDREN, .events = POLLIN};
+    struct signalfd_siginfo ignored;
+    unsigned calm = 0;
+    pid_t pid;
 
-    while (read_orders(orders, &order)) {
-        bool due = boot_ms() >= order.kill_ms;
-        if (due)
-            end_group(&order);
-        set_timer(timer, due ? boot_ms() + 50 : order.kill_ms); /* again: it may have forked meanwhile */
-        (void)poll(fds, 2, -1);
+    while (calm < CALM) {
+        unsigned alive = family_signal(&family, SIGKILL);
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            if (pid == keeper->command)
+                family.group = 0; /* the number may soon be a stranger's */
+        if (pid < 0)
+            break;
+        calm = alive ? 0 : calm + 1;
+        (void)poll(&children, 1, AGAIN_MS);
+        (void)read(FD_CHILDREN, &ignored, sizeof ignored);
     }
-    end_group(&order);
+    for (unsigned i = 0; i < CONNECTIONS; i++)
+        if (keeper->connections[i] >= 0)
+            (void)shutdown(keeper->connections[i],
+                           SHUT_RDWR); /* bytes that nobody read would make it a reset */
     _exit(0);
 }
 
-/* Nothing of ours may live on in it: no connection, no end of a pipe, no terminal. */
-__attribute__((noreturn)) static void begin(int orders, int timer)
+__attribute__((noreturn)) static void watch(struct keeper *keeper)
 {
-    sigset_t none;
+    const struct family family = {.root = getpid(), .group = keeper->command, .whole = true};
+    struct pollfd fds[] = {[FD_ORDERS] = {.fd = FD_ORDERS, .events = POLLIN},
+                           [FD_TIMER] = {.fd = FD_TIMER, .events = POLLIN},
+                           [FD_CHILDREN] = {.fd = FD_CHILDREN, .events = POLLIN}};
 
-    (void)setsid();
-    (void)prctl(PR_SET_NAME, "redlock-guard");
-    for (int i = 1; i < NSIG; i++)
-        if (i != SIGKILL && i != SIGSTOP)
-            (void)signal(i, SIG_DFL);
-    (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (dup2(orders, 0) != 0 || dup2(timer, 1) != 1 || chdir("/") < 0)
-        _exit(1);
-    closefrom(2);
-    watch(0, 1);
+    while (read_orders(keeper)) {
+        look_at_children(keeper);
+        bool due = boot_ms() >= keeper->kill_ms;
+        if (due)
+            (void)family_signal(&family, SIGKILL);
+        set_timer(due ? boot_ms() + AGAIN_MS : keeper->kill_ms); /* again: it may have forked meanwhile */
+        (void)poll(fds, FD_COUNT, -1);
+    }
+    end_all(keeper);
 }
 
-bool guard_start(struct guard *guard)
-{
-    int pair[2] = {-1, -1};
-    int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+/* ---- its beginning ---- */
 
-    guard->pid = -1;
-    if (timer >= 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0)
-        guard->pid = fork();
-    if (guard->pid == 0)
-        begin(pair[1], timer);
-    int error = errno;
-    if (timer >= 0)
-        (void)close(timer);
-    if (pair[1] >= 0)
-        (void)close(pair[1]);
-    guard->fd = pair[0];
-    if (guard->pid > 0)
-        return true;
+/* Nothing that could end the guard before its time, but SIGKILL; the rest is for redlock. */
+static void be_deaf(void)
+{
+    sigset_t every;
+
+    (void)sigfillset(&every);
+    (void)sigprocmask(SIG_SETMASK, &every, NULL);
+}
+
+/* In a group of its own, so that ^Z and the like do not stop it, but in the command's session: a command
+ * whose parent were in another could not be stopped by a terminal. Nothing of redlock may live on in it,
+ * neither an end of a pipe nor the terminal. */
+__attribute__((noreturn)) static void begin(int orders, const struct start *start)
+{
+    struct keeper keeper = {.kill_ms = INT64_MAX, .connections = {-1, -1, -1, -1}};
+    struct started started = {.command = -1};
+    sigset_t child;
+
+    (void)setpgid(0, 0);
+    be_deaf();
+    (void)sigemptyset(&child);
+    (void)sigaddset(&child, SIGCHLD);
+    int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    int children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (timer >= 0 && children >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0)
+        started.command = child_start(start->argv, start->terminal, start->foreground);
+    started.error = errno;
+    (void)send(orders, &started, sizeof started, MSG_NOSIGNAL);
+    keeper.command = started.command;
+    if (keeper.command < 0 || dup2(orders, FD_ORDERS) < 0 || dup2(timer, FD_TIMER) < 0 ||
+        dup2(children, FD_CHILDREN) < 0 || chdir("/") < 0)
+        _exit(1);
+    closefrom(FD_COUNT);
+    (void)prctl(PR_SET_NAME, "redlock-guard");
+    watch(&keeper);
+}
+
+static pid_t failed(struct guard *guard, int error)
+{
+    say("cannot start the command and what watches over it: %s", strerror(error));
     if (guard->fd >= 0)
-        (void)close(guard->fd);
-    say("cannot start what watches over the command: %s", strerror(error));
+        guard_end(guard);
+    return -1;
+}
+
+pid_t guard_start(struct guard *guard, const struct start *start)
+{
+    int pair[2];
+    struct started started = {.command = -1, .error = ECHILD};
+
+    *guard = (struct guard){-1, -1};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return failed(guard, errno);
+    guard->fd = pair[0];
+    guard_keep(guard, start->connection); /* it has it from the beginning, however early we are killed */
+    guard->pid = fork();
+    if (guard->pid == 0)
+        begin(pair[1], start);
+    int error = errno;
+    (void)close(pair[1]);
+    if (guard->pid < 0)
+        return failed(guard, error);
+    while (recv(guard->fd, &started, sizeof started, 0) < 0 && errno == EINTR)
+        ;
+    return started.command > 0 ? started.command : failed(guard, started.error);
+}
+
+/* ---- for redlock ---- */
+
+void guard_set(const struct guard *guard, int64_t kill_ms)
+{
+    struct order order = {kill_ms};
+
+    (void)send(guard->fd, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void guard_keep(const struct guard *guard, int connection)
+{
+    struct order order = {-1};
+    union control control = {
+        .head = {.cmsg_len = CMSG_LEN(sizeof connection), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+    struct iovec bytes = {&order, sizeof order};
+    struct msghdr message = {
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+
+    if (connection < 0)
+        return;
+    memcpy(CMSG_DATA(&control.head), &connection, sizeof connection);
+    (void)sendmsg(guard->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+bool guard_hear(struct guard *guard, struct report *report)
+{
+    if (guard->fd < 0)
+        return false;
+    ssize_t len = recv(guard->fd, report, sizeof *report, MSG_DONTWAIT);
+    if (len == (ssize_t)sizeof *report)
+        return true;
+    if (len < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    (void)close(guard->fd);
+    guard->fd = -1;
     return false;
 }
 
-void guard_set(const struct guard *guard, pid_t group, int64_t kill_ms)
+void guard_wake(const struct guard *guard)
 {
-    struct order order = {group, kill_ms};
+    siginfo_t info = {0};
 
-    (void)send(guard->fd, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-void guard_tell(const struct guard *guard)
-{
-    struct order order = {getpid(), -1};
-
-    (void)send(guard->fd, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (guard->pid > 0 && waitid(P_PID, (id_t)guard->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0)
+        (void)kill(guard->pid, SIGCONT);
 }
 
 void guard_end(struct guard *guard)
 {
-    guard_set(guard, 0, INT64_MAX);
-    (void)close(guard->fd);
     if (guard->pid > 0 && kill(guard->pid, SIGKILL) == 0)
         (void)waitpid(guard->pid, NULL, 0);
+    guard->pid = -1;
+    if (guard->fd >= 0)
+        (void)close(guard->fd);
+    guard->fd = -1;
 }

@@ -76,22 +76,20 @@ static bool start(struct run *run)
         return false;
     family_begin();
     terminal_open(&run->terminal);
-    /* Before the guard, which is of our group until it has a session of its own. */
+    /* Before the guard, which is of our group until it has a group of its own. */
     run->foreground = terminal_is_ours(&run->terminal) && !family_has_siblings();
-    if (!guard_start(&run->guard))
-        return false;
     run->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    bool ready = run->timer >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
-    if (!ready)
+    if (run->timer < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
         say("cannot watch over the command: %s", strerror(errno));
-    if (ready && signals_more(run->signals, run_signals)) {
-        set_environment(run);
-        run->pid = child_start(run->argv, &run->guard, &run->terminal, run->foreground);
-        if (run->pid > 0)
-            return true;
+        return false;
     }
-    guard_end(&run->guard);
-    return false;
+    if (!signals_more(run->signals, run_signals))
+        return false;
+    set_environment(run);
+    const struct start start = {run->argv, &run->terminal, run->foreground, redlock_socket(run->redlock)};
+    run->pid = guard_start(&run->guard, &start);
+    run->family = (struct family){.root = run->guard.pid, .group = run->pid, .whole = true};
+    return run->pid > 0;
 }
 
 /* What was told LOST is said by its reason, and what redlockd only now tells too: the command may not

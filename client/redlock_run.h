@@ -1,11 +1,14 @@
 /* The parts of `redlock run`.
  *
- *     a shell --- redlock run --- CMD            CMD leads a process group of its own. Group, and whoever of
- *                     |            +- ...        the session became our child when its parent ended, are the
- *                     +- guard     +- ...        family: it ends with the lock.
+ *     a shell --- redlock run --- guard --- CMD          CMD leads a process group of its own. All that
+ *                                   |        +- ...      descends from the guard is the family: it ends with
+ *                                   +- ...   +- ...      the lock.
  *
- * The guard is a child in a session of its own. It sleeps until the lock's deadline, and does what we
- * would, should we be stopped, killed, or held up in the kernel then. */
+ * The guard starts the command, tells us what becomes of it, and inherits its orphans (it is a subreaper,
+ * see prctl(2)). It sleeps until the lock's deadline, and does what we would, should we be stopped or held
+ * up in the kernel then. When we are killed, it kills the family. It has the connection to redlockd open,
+ * too, so that the lock ends behind the family, not before it. When the guard is killed, we inherit the
+ * family, and end it. */
 #ifndef REDLOCK_RUN_H
 #define REDLOCK_RUN_H
 
@@ -15,12 +18,18 @@
 
 /* ---- redlock_family.c ---- */
 
+struct family {
+    pid_t root;  /* whose descendants they are: the guard, or we when the guard has ended */
+    pid_t group; /* the command's own; 0: nobody is left in it */
+    bool whole;  /* with those that left the session */
+};
+
 /* Before anything of ours is started: the children that we have already do not belong to it. */
 void family_begin(void);
 /* Sends the signal (0: none) to all of the family, and says how many of it were alive. UINT_MAX: /proc
  * cannot be read; the group had its signal. */
-unsigned family_signal(pid_t group, int signal);
-bool family_is_stopped(pid_t group);
+unsigned family_signal(const struct family *family, int signal);
+bool family_is_stopped(const struct family *family);
 /* Whether our own process group has others than us and those above us, as in a pipeline. */
 bool family_has_siblings(void);
 
@@ -28,15 +37,30 @@ bool family_has_siblings(void);
 
 struct guard {
     pid_t pid; /* -1: it has ended, and was waited for */
-    int fd;
+    int fd;    /* -1: the same */
 };
-/* False: said why. */
-bool guard_start(struct guard *guard);
-/* From that instant on the group is killed; INT64_MAX: never. Killed too when this process is gone. */
-void guard_set(const struct guard *guard, pid_t group, int64_t kill_ms);
-/* By the command's process before it becomes the command: we may be gone before we could. */
-void guard_tell(const struct guard *guard);
-void guard_end(struct guard *guard); /* it ends, and kills nobody */
+/* What became of the command: si_code and si_status of waitid(2). */
+struct report {
+    int code, status;
+};
+/* What the guard starts. */
+struct start {
+    char *const *argv;
+    const struct terminal *terminal;
+    bool foreground;
+    int connection; /* to redlockd */
+};
+
+/* With the command, whose pid it returns. -1: said why. */
+pid_t guard_start(struct guard *guard, const struct start *start);
+/* From that instant on the family is killed; INT64_MAX: never. Killed too when this process is gone. */
+void guard_set(const struct guard *guard, int64_t kill_ms);
+/* Another connection to redlockd, to be open until the family has ended; -1: there is none. */
+void guard_keep(const struct guard *guard, int connection);
+/* The next report; false: there is none now. With guard->fd < 0 the guard was killed. */
+bool guard_hear(struct guard *guard, struct report *report);
+void guard_wake(const struct guard *guard); /* where somebody stopped it */
+void guard_end(struct guard *guard);        /* it ends, and kills nobody */
 
 /* ---- redlock_terminal.c ---- */
 
@@ -51,17 +75,17 @@ void terminal_take(const struct terminal *terminal, pid_t group); /* from that g
 
 /* ---- redlock_child.c ---- */
 
-/* Starts the command, in a process group of its own that has the terminal if `foreground`. When we are
- * gone, it is killed. -1: said why. */
-pid_t child_start(char *const argv[], const struct guard *guard, const struct terminal *terminal,
-                  bool foreground);
+/* Starts the command, in a process group of its own that has the terminal if `foreground`. When the caller
+ * is gone, it is killed. -1: errno says why. */
+pid_t child_start(char *const argv[], const struct terminal *terminal, bool foreground);
+
 /* ---- redlock_watch.c ---- */
 
 /*   running --CMD ended--> lingering --others go on--> ending --SIGTERM was not enough--> killing
  *     | |                      |                        ^ |                               ^   |
  *     | +---- the deadline is --grace away -------------+ |                               |   |
  *     | |                      |                          |                               |   |
- *     | +------------- lost, or the deadline is here -----+-------------------------------+   |
+ *     | +------ lost, or the deadline is here, or the guard was killed -------------------+   |
  *     |                        |                          |                                   |
  *     +---- nobody is left ----+--------------------------+-----------------------------------+--> over */
 enum run_state { RUN_RUNNING, RUN_LINGERING, RUN_ENDING, RUN_KILLING, RUN_OVER };
@@ -87,6 +111,8 @@ struct run {
     struct terminal terminal;
     bool foreground; /* the command is to have the terminal whenever we have it */
     pid_t pid; /* the command and its group; not waited for before all is over, so that the number stays */
+    struct family family;
+    bool unguarded; /* the guard was killed */
     enum run_state state;
     int64_t next_ms;                /* ENDING: when the next state comes */
     int64_t looked_ms, lingered_ms; /* LINGERING: when we looked last, and for how long it lasts */

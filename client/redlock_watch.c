@@ -38,7 +38,7 @@ static void lose(struct run *run, const char *why)
 {
     if (run->lost)
         return;
-    run->lost = true;
+    run->lost = run->family.whole = true;
     (void)snprintf(run->why, sizeof run->why, "%s", why);
 }
 
@@ -46,8 +46,8 @@ static void begin_ending(struct run *run, int64_t kill_ms)
 {
     run_move(run, RUN_ENDING);
     run->next_ms = kill_ms;
-    (void)family_signal(run->pid, SIGTERM);
-    (void)family_signal(run->pid, SIGCONT); /* what is stopped cannot end */
+    (void)family_signal(&run->family, SIGTERM);
+    (void)family_signal(&run->family, SIGCONT); /* what is stopped cannot end */
 }
 
 static void say_unkillable(struct run *run, unsigned alive)
@@ -63,11 +63,11 @@ static void look_at_family(struct run *run)
 {
     if (run->state == RUN_OVER || (!run->ended && run->state != RUN_KILLING))
         return;
-    unsigned alive = family_signal(run->pid, run->state == RUN_KILLING ? SIGKILL : 0);
+    unsigned alive = family_signal(&run->family, run->state == RUN_KILLING ? SIGKILL : 0);
     if (run->ended && alive == 0) {
         run_move(run, RUN_OVER);
     } else if (run->ended && alive == UINT_MAX) { /* without /proc nobody knows: the group is all there is */
-        (void)family_signal(run->pid, SIGKILL);
+        (void)family_signal(&run->family, SIGKILL);
         run_move(run, RUN_OVER);
     } else if (run->state == RUN_RUNNING) {
         run_move(run, RUN_LINGERING);
@@ -98,18 +98,18 @@ static void begin_killing(struct run *run)
 {
     run_move(run, RUN_KILLING);
     run->killing_ms = boot_ms();
-    (void)family_signal(run->pid, SIGKILL);
+    (void)family_signal(&run->family, SIGKILL);
 }
 
 /* ---- the clock ---- */
 
 static void guard_follow(struct run *run, int64_t until_ms)
 {
-    int64_t kill_ms = until_ms - run->margin_ms / 2; /* we first: we know the whole family */
+    int64_t kill_ms = until_ms - run->margin_ms / 2; /* we first: we can say why */
 
     if (run->guarded_ms == kill_ms)
         return;
-    guard_set(&run->guard, run->pid, kill_ms);
+    guard_set(&run->guard, kill_ms);
     run->guarded_ms = kill_ms;
 }
 
@@ -172,9 +172,10 @@ static void heard(struct redlock *redlock, const struct redlock_event *event, vo
 {
     struct run *run = user;
 
-    (void)redlock;
     if (event->kind == REDLOCK_ON_LOST && event->lock == run->lock)
         lose(run, event->text);
+    if (event->kind == REDLOCK_ON_UP) /* before the lock is resumed on it */
+        guard_keep(&run->guard, redlock_socket(redlock));
 }
 
 /* ---- job control ---- */
@@ -184,10 +185,10 @@ static void stop_with_command(struct run *run, int signal)
 {
     const struct timespec nap = {.tv_nsec = 10 * 1000000};
 
-    for (int i = 0; i < SETTLE_MS / 10 && !family_is_stopped(run->pid); i++)
+    for (int i = 0; i < SETTLE_MS / 10 && !family_is_stopped(&run->family); i++)
         (void)nanosleep(&nap, NULL);
-    (void)family_signal(run->pid, SIGSTOP);
-    guard_set(&run->guard, run->pid, INT64_MAX);
+    (void)family_signal(&run->family, SIGSTOP);
+    guard_set(&run->guard, INT64_MAX);
     run->guarded_ms = 0;
     bool stopped = signal_stop(signal);
     (void)redlock_process(run->redlock);
@@ -198,7 +199,7 @@ static void stop_with_command(struct run *run, int signal)
         return; /* it would only ask for the terminal again, and nobody is there to give it */
     if (run->foreground && terminal_is_ours(&run->terminal))
         terminal_give(&run->terminal, run->pid);
-    (void)family_signal(run->pid, SIGCONT);
+    (void)family_signal(&run->family, SIGCONT);
 }
 
 static void command_stopped(struct run *run, int signal)
@@ -232,46 +233,65 @@ static void look_at_signals(struct run *run)
 
     while ((signal = signal_next(run->signals)))
         switch (signal) {
-        case SIGCHLD:
+        case SIGCHLD: guard_wake(&run->guard); break;
         case SIGTTOU: break;
         case SIGCONT: continued(run); break;
         default: (void)kill(-run->pid, signal);
         }
 }
 
-/* What ended and came to us as an orphan, up to the command itself: that one is left as it is. */
-static void reap_orphans(struct run *run)
+static void command_ended(struct run *run, const struct report *report)
 {
-    siginfo_t info;
+    bool by_itself = report->code == CLD_EXITED;
 
-    for (;;) {
-        info.si_pid = 0;
-        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0 ||
-            info.si_pid == run->pid)
-            return;
-        (void)waitpid(info.si_pid, NULL, WNOHANG);
-        if (info.si_pid == run->guard.pid)
-            run->guard.pid = -1;
-    }
+    run->ended = true;
+    run->family.whole = run->lost || run->unguarded; /* else a daemon that it has started may stay */
+    /* The guard's work, or it would have been ours. */
+    if (!by_itself && report->status == SIGKILL && run->guarded_ms > 0 && boot_ms() >= run->guarded_ms)
+        lose(run, "held up beyond its end");
+    run->signal = by_itself ? 0 : report->status;
+    run->code = by_itself ? report->status : CODE_SIGNAL + report->status;
+}
+
+static void guard_was_killed(struct run *run)
+{
+    say("%s: the guard process of this command was killed, so %s is ended: nobody would end it if redlock "
+        "were killed too",
+        run->take.name, run->argv[0]);
+    run->unguarded = run->family.whole = true;
+    run->family.root = getpid();
+    if (run->state < RUN_KILLING)
+        begin_killing(run);
+}
+
+/* When the guard has ended, the command is our own child, and its end was not its own. */
+static void look_at_own_child(struct run *run)
+{
+    siginfo_t info = {0};
+
+    if (run->ended || waitid(P_PID, (id_t)run->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+        info.si_pid != run->pid)
+        return;
+    command_ended(run, &(struct report){info.si_code, info.si_status});
+    run->signal = 0;
+    run->code = CODE_FAILED;
 }
 
 static void look_at_command(struct run *run)
 {
-    siginfo_t info = {0};
+    struct report report;
 
-    if (run->ended)
-        return;
-    if (waitid(P_PID, (id_t)run->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == run->pid)
-        command_stopped(run, info.si_status);
-    info.si_pid = 0;
-    if (waitid(P_PID, (id_t)run->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == run->pid) {
-        run->ended = true;
-        /* The guard's work, or it would have been ours. */
-        if (info.si_status == SIGKILL && run->guarded_ms > 0 && boot_ms() >= run->guarded_ms)
-            lose(run, "held up beyond its end");
-        run->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
-        run->code = info.si_code == CLD_EXITED ? info.si_status : CODE_SIGNAL + info.si_status;
+    while (guard_hear(&run->guard, &report)) {
+        if (report.code == CLD_STOPPED)
+            command_stopped(run, report.status);
+        else
+            command_ended(run, &report);
     }
+    if (run->guard.fd >= 0)
+        return;
+    if (!run->unguarded)
+        guard_was_killed(run);
+    look_at_own_child(run);
 }
 
 void run_watch(struct run *run)
@@ -282,12 +302,12 @@ void run_watch(struct run *run)
     while (run->state != RUN_OVER) {
         struct pollfd fds[] = {{.fd = redlock_fd(run->redlock), .events = redlock_events(run->redlock)},
                                {.fd = run->signals, .events = POLLIN},
-                               {.fd = run->timer, .events = POLLIN}};
+                               {.fd = run->timer, .events = POLLIN},
+                               {.fd = run->guard.fd, .events = POLLIN}};
         set_timer(run);
-        (void)poll(fds, 3, redlock_timeout_ms(run->redlock));
+        (void)poll(fds, 4, redlock_timeout_ms(run->redlock));
         (void)redlock_process(run->redlock);
         look_at_signals(run);
-        reap_orphans(run);
         look_at_command(run);
         look_at_clock(run);
         look_at_family(run);

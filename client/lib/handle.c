@@ -354,6 +354,11 @@ int redlock_fd(const struct redlock *redlock)
     return redlock ? redlock->link.epoll : -1;
 }
 
+int redlock_socket(const struct redlock *redlock)
+{
+    return redlock ? redlock->link.fd : -1;
+}
+
 short redlock_events(const struct redlock *redlock)
 {
     return redlock ? POLLIN : 0;

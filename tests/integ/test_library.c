@@ -167,6 +167,7 @@ START_TEST(nothing_at_all)
     ck_assert_int_eq(redlock_error(NULL), REDLOCK_ARGUMENT);
     ck_assert_str_ne(redlock_error_text(NULL), "");
     ck_assert_int_eq(redlock_fd(NULL), -1);
+    ck_assert_int_eq(redlock_socket(NULL), -1);
     ck_assert_int_eq(redlock_timeout_ms(NULL), -1);
     ck_assert_ptr_null(redlock_server(NULL));
     redlock_set_callback(NULL, NULL, NULL);

@@ -346,7 +346,8 @@ END_TEST
 /* It stops us, and itself, as if the machine stood still: that is no time in which it could have ended. */
 static bool ends_by_itself_behind_a_pause(void)
 {
-    const char *script = "redlock=$PPID; exec > >(trap 'echo disturbed; kill -CONT $redlock; exit' TERM; "
+    const char *script = "read -r p n s redlock x </proc/$PPID/stat; exec > >(trap 'echo disturbed; kill "
+                         "-CONT $redlock; exit' TERM; "
                          "while read -r x; do echo got $x; done; sleep 0.1; kill -STOP $redlock; "
                          "echo $BASHPID >$F; kill -STOP $BASHPID); echo word";
     START(&c, redlock_binary(), "run", "job", "--", "bash", "-c", script);
