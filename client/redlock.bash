@@ -15,7 +15,7 @@ _redlock_names() {
 }
 
 _redlock_options() {
-    local take='-t --ttl -w --wait -n --nonblock -E --conflict-exit-code -q --quiet --note'
+    local take='-t --ttl -w --wait -n --nonblock -E --conflict-exit-code -q --quiet -v --verbose --note'
     case $1 in
     run) echo "$take --max --grace -a --address -h --help --" ;;
     lock) echo "$take --lease -a --address -h --help" ;;

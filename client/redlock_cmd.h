@@ -4,7 +4,7 @@
  *     redlock_args.c     options that several have: durations, numbers, words
  *     redlock_say.c      errors: what, where, what to do, and the exit code
  *     redlock_signals.c  signals as things to read
- *     redlock_take.c     asks for a lock; a signal ends the wait
+ *     redlock_take.c     asks for a lock; a signal ends the wait, and redlock_waiting.c says what it is for
  *     redlock_run.c      run: a command under a lock, with redlock_watch.c (while it runs), _child.c (its
  *                        start), _family.c (it and all that it started), _guard.c (its parent, which
  *                        watches when we cannot), _terminal.c; begin with redlock_run.h
@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "client/redlock.h"
+#include "client/redlock_rows.h"
 
 /* A command that ran under `run` has its own, so ours keep out of the way: 124 to 127 mean what they
  * mean to timeout(1) and env(1), and those below are rarely a program's. */
@@ -60,6 +61,8 @@ struct redlock *arg_open(const char *subcommand, const char *address);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* What became of the handle's last request, about that name (NULL: none), and the exit code. */
 int say_error(const struct redlock *redlock, const char *name);
+/* The same of another request, with its text from redlockd or the library. */
+int say_result(enum redlock_error error, const char *text, const char *name);
 /* 1500 -> "1.5s"; out has room for DURATION_TEXT. */
 enum { DURATION_TEXT = 32 };
 const char *duration_text(int64_t ms, char *out);
@@ -86,7 +89,8 @@ struct take {
     const char *name;
     struct redlock_lock_options options;
     int conflict_code; /* of "busy" and "timed out"; -1: the usual ones */
-    bool quiet;        /* no word about those two */
+    bool quiet;        /* no word about those two, nor about what it waits for */
+    bool verbose;      /* that, where nobody sits in front of it, too */
 };
 /* The lock, or NULL and *code. Ends with a signal that comes meanwhile (does not return then). */
 struct redlock_lock *take_lock(struct redlock *redlock, const struct take *take, int signals, int *code);
@@ -97,15 +101,35 @@ void lock_failed(int code);
 
 /* Options that run and lock share: 1 it was one, 0 not, -1 wrong and said. */
 int take_option(const char *subcommand, struct take *take, int option, const char *value);
-#define TAKE_SHORT "nqt:w:E:"
-#define TAKE_LONG                                                                      \
-    {"nonblock", no_argument, NULL, 'n'}, {"quiet", no_argument, NULL, 'q'},           \
-        {"ttl", required_argument, NULL, 't'}, {"wait", required_argument, NULL, 'w'}, \
-        {"conflict-exit-code", required_argument, NULL, 'E'},                          \
-    {                                                                                  \
-        "note", required_argument, NULL, 'N'                                           \
+#define TAKE_SHORT "nqvt:w:E:"
+#define TAKE_LONG                                                                                     \
+    {"nonblock", no_argument, NULL, 'n'}, {"quiet", no_argument, NULL, 'q'},                          \
+        {"verbose", no_argument, NULL, 'v'}, {"ttl", required_argument, NULL, 't'},                   \
+        {"wait", required_argument, NULL, 'w'}, {"conflict-exit-code", required_argument, NULL, 'E'}, \
+    {                                                                                                 \
+        "note", required_argument, NULL, 'N'                                                          \
     }
 /* A word that says who holds it: host/pid. out has room for REDLOCK_WORD_BYTES + 1. */
 const char *take_client(char *out);
+
+/* ---- redlock_waiting.c ---- */
+
+enum reason { REASON_NONE, REASON_MASTERS, REASON_HOLDER, REASON_DOWN };
+
+struct waiting {
+    const char *name;
+    int64_t look_ms;  /* when the masters are asked for next; INT64_MAX: never, it says nothing */
+    uint64_t request; /* SHOW NODES; 0: it is not under way */
+    struct rows rows;
+    enum reason reason; /* that was said */
+};
+
+void waiting_begin(struct waiting *waiting, const struct take *take);
+int waiting_timeout_ms(const struct waiting *waiting, int timeout_ms); /* for poll(2): the shorter one */
+void waiting_turn(struct waiting *waiting, struct redlock *redlock);
+void waiting_heard(struct waiting *waiting, const struct redlock_event *event);
+void waiting_end(struct waiting *waiting);
+/* Of the rows of SHOW NODES. False: enough masters may vote. */
+bool waiting_for_masters(struct rows *rows, char *out, size_t size);
 
 #endif

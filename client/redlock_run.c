@@ -158,7 +158,7 @@ static int run_command(struct run *run)
 static void help(void)
 {
     (void)puts(
-        "usage: redlock run [-nq] [-t ttl] [-w wait] [-E code] [--max time] [--note word] [--grace time]\n"
+        "usage: redlock run [-nqv] [-t ttl] [-w wait] [-E code] [--max time] [--note word] [--grace time]\n"
         "                   [-a address] NAME [--] COMMAND [argument ...]\n"
         "\n"
         "Runs COMMAND while it holds the lock NAME, and ends it, and all that it started, when the lock is "
@@ -168,6 +168,7 @@ static void help(void)
         "  -n, --nonblock         do not wait\n"
         "  -E, --conflict-exit-code N  when another has it (120, and 121 after a wait)\n"
         "  -q, --quiet            no word when another has it\n"
+        "  -v, --verbose          say what it waits for, as it does on a terminal\n"
         "  -t, --ttl TIME         what a crash costs the others; it is renewed all the time\n"
         "      --max TIME         renew it for no longer than that\n"
         "      --grace TIME       between SIGTERM and the lock's end; default: a quarter of the TTL, 5s at "

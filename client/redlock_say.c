@@ -78,8 +78,12 @@ static const char *text_for_people(const char *text)
 
 int say_error(const struct redlock *redlock, const char *name)
 {
-    enum redlock_error error = redlock_error(redlock);
-    const char *text = text_for_people(redlock_error_text(redlock));
+    return say_result(redlock_error(redlock), redlock_error_text(redlock), name);
+}
+
+int say_result(enum redlock_error error, const char *told, const char *name)
+{
+    const char *text = text_for_people(told);
     struct rule rule = {error, CODE_FAILED, "", ""};
 
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)

@@ -50,7 +50,7 @@ static bool printed(void)
 static void help_lock(void)
 {
     (void)puts(
-        "usage: redlock lock --lease [-nq] [-t ttl] [-w wait] [-E code] [--note word] [-a address] NAME\n"
+        "usage: redlock lock --lease [-nqv] [-t ttl] [-w wait] [-E code] [--note word] [-a address] NAME\n"
         "\n"
         "Takes a lease and prints it as assignments: eval \"$(redlock lock --lease -t 60s job)\"\n"
         "\n"
@@ -60,6 +60,7 @@ static void help_lock(void)
         "  -n, --nonblock         do not wait\n"
         "  -E, --conflict-exit-code N  when another has it (120, and 121 after a wait)\n"
         "  -q, --quiet            no word when another has it\n"
+        "  -v, --verbose          say what it waits for, as it does on a terminal\n"
         "      --note WORD        for `redlock show locks`\n"
         "  -a, --address ADDRESS  of redlockd: unix:/path or host:port\n");
 }

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "client/redlock_cmd.h"
 
@@ -11,8 +12,10 @@ const int take_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
 struct taking {
     const struct take *take;
     struct redlock_lock *lock;
+    struct waiting waiting;
     bool over;
     enum redlock_error error;
+    char text[2048]; /* the handle's own may be of another request by now */
 };
 
 static void heard(struct redlock *redlock, const struct redlock_event *event, void *user)
@@ -20,10 +23,13 @@ static void heard(struct redlock *redlock, const struct redlock_event *event, vo
     struct taking *taking = user;
 
     (void)redlock;
-    if (event->kind != REDLOCK_ON_LOCK || event->lock != taking->lock)
+    if (event->kind != REDLOCK_ON_LOCK || event->lock != taking->lock) {
+        waiting_heard(&taking->waiting, event);
         return;
+    }
     taking->over = true;
     taking->error = event->error;
+    (void)snprintf(taking->text, sizeof taking->text, "%s", event->text);
 }
 
 static void end_by(const struct take *take, int signal)
@@ -54,19 +60,23 @@ static int wait_for(struct redlock *redlock, struct taking *taking, int signals)
     while (!taking->over) {
         struct pollfd fds[] = {{.fd = redlock_fd(redlock), .events = redlock_events(redlock)},
                                {.fd = signals, .events = POLLIN}};
-        (void)poll(fds, 2, redlock_timeout_ms(redlock));
+        (void)poll(fds, 2, waiting_timeout_ms(&taking->waiting, redlock_timeout_ms(redlock)));
         (void)redlock_process(redlock);
-        if (!taking->over)
-            signal = look_at_signals(signals, taking, signal);
+        if (taking->over)
+            break;
+        waiting_turn(&taking->waiting, redlock);
+        signal = look_at_signals(signals, taking, signal);
     }
     return signal;
 }
 
-static int refused(const struct redlock *redlock, const struct take *take, enum redlock_error error)
+static int refused(const struct taking *taking)
 {
+    const struct take *take = taking->take;
+    enum redlock_error error = taking->error;
     bool conflict = error == REDLOCK_BUSY || error == REDLOCK_TIMEOUT;
 
-    int code = conflict && take->quiet ? 0 : say_error(redlock, take->name);
+    int code = conflict && take->quiet ? 0 : say_result(error, taking->text, take->name);
     if (conflict && take->conflict_code >= 0)
         return take->conflict_code;
     if (conflict)
@@ -82,9 +92,11 @@ struct redlock_lock *take_lock(struct redlock *redlock, const struct take *take,
         *code = say_error(redlock, take->name);
         return NULL;
     }
+    waiting_begin(&taking.waiting, take);
     redlock_set_callback(redlock, heard, &taking);
     int signal = wait_for(redlock, &taking, signals);
     redlock_set_callback(redlock, NULL, NULL);
+    waiting_end(&taking.waiting);
     if (!signal)
         signal = signal_next(signals);
     if (signal) {
@@ -95,7 +107,7 @@ struct redlock_lock *take_lock(struct redlock *redlock, const struct take *take,
     }
     if (!taking.error)
         return taking.lock;
-    *code = refused(redlock, take, taking.error);
+    *code = refused(&taking);
     return NULL;
 }
 
@@ -104,6 +116,7 @@ int take_option(const char *subcommand, struct take *take, int option, const cha
     switch (option) {
     case 'n': take->options.wait_ms = 0; return 1;
     case 'q': take->quiet = true; return 1;
+    case 'v': take->verbose = true; return 1;
     case 't': return arg_duration(subcommand, "--ttl", value, &take->options.ttl_ms) ? 1 : -1;
     case 'w': return arg_duration(subcommand, "--wait", value, &take->options.wait_ms) ? 1 : -1;
     case 'E':

@@ -111,6 +111,31 @@ START_TEST(sorted_by_number)
 }
 END_TEST
 
+static void expect_wait(const char *expected)
+{
+    char text[256] = "";
+    bool waits = waiting_for_masters(&rows, text, sizeof text);
+    ck_assert_msg(waits == (expected[0] != '\0') && strcmp(text, expected) == 0, "%s", text);
+}
+
+START_TEST(what_masters_a_lock_waits_for)
+{
+    GIVEN("state=up", "state=up", "state=down");
+    expect_wait("");
+    GIVEN("state=up", "state=up", "state=quarantine left=1000", "state=down"); /* of four, three are needed */
+    expect_wait("too few masters may vote: 1 of 4 is in quarantine for 1.0s more, 1 of 4 is down");
+    GIVEN("state=quarantine left=57000", "state=quarantine left=3000", "state=quarantine left=9000");
+    expect_wait("too few masters may vote: 3 of 3 are in quarantine for 9.0s more"); /* for two of them */
+    GIVEN("state=up", "state=quarantine left=2000", "state=quarantine left=3000");
+    expect_wait("too few masters may vote: 2 of 3 are in quarantine for 2.0s more");
+    GIVEN("state=quarantine left=2000", "state=slow", "state=refused", "state=slow", "state=down");
+    expect_wait("too few masters may vote: 1 of 5 is in quarantine for 2.0s more, 2 of 5 are slow, 1 of 5 is "
+                "down, 1 of 5 is refused");
+    GIVEN("state=down", "state=down", "state=down");
+    expect_wait("too few masters may vote: 3 of 3 are down");
+}
+END_TEST
+
 START_TEST(many_columns_and_long_values)
 {
     char row[2048] = "";
@@ -195,6 +220,7 @@ int main(void)
     tcase_add_test(tests, figures_and_settings);
     tcase_add_test(tests, json_of_what_names_may_be);
     tcase_add_test(tests, sorted_by_number);
+    tcase_add_test(tests, what_masters_a_lock_waits_for);
     tcase_add_test(tests, many_columns_and_long_values);
     tcase_add_test(tests, times_written);
     tcase_add_test(tests, times_read);

@@ -1,0 +1,105 @@
+/* redlock run says what it waits for. */
+#include "tests/integ/command.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct cluster masters;
+static struct daemon redlockd;
+static struct client a;
+static struct command c;
+static struct pty pty;
+
+/* Masters that were started just now, which are kept out for so long. */
+static const char fresh[] = "restart_guard: on\nmax_ttl: 60s\n" PATIENT;
+
+static void begin(const char *settings)
+{
+    cluster_start(&masters, 3, UNIX);
+    daemon_start(&redlockd, &masters, settings);
+    client_open(&a, &redlockd);
+    eventually(settings == fresh ? rows_with(show(&a, "NODES"), "state=quarantine") == 3
+                                 : masters_up(&a, &masters));
+    command_use(&redlockd);
+}
+
+static const char too_few[] =
+    "redlock: job: waiting: too few masters may vote: 3 of 3 are in quarantine for ";
+
+START_TEST(too_few_masters_may_vote)
+{
+    begin(fresh);
+    START(&c, redlock_binary(), "run", "-v", "job", "--", "true");
+    eventually(strstr(errors(&c), too_few));
+    kill(c.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&c), -SIGTERM);
+    pty_start(&pty, (const char *const[]){redlock_binary(), "run", "job", "--", "true", NULL}, 200, 50);
+    pty_await(&pty, too_few);
+    pty_type(&pty, "\003");
+    ck_assert_int_eq(pty_code(&pty), -SIGINT);
+}
+END_TEST
+
+START_TEST(another_has_it)
+{
+    static const char word[] = "redlock: job: waiting: another has it";
+    begin(PATIENT);
+    lock(&a, "job ttl=50s");
+    pty_start(&pty, (const char *const[]){redlock_binary(), "run", "job", "--", "sh", "-c", "exit 6", NULL},
+              200, 50);
+    pty_await(&pty, word);
+    START(&c, redlock_binary(), "lock", "--lease", "--verbose", "job");
+    eventually(strstr(errors(&c), word));
+    ask(&a, "+UNLOCKED *", "UNLOCK job");
+    ck_assert_int_eq(pty_code(&pty), 6);
+    ck_assert_int_eq(command_code(&c), 0);
+}
+END_TEST
+
+START_TEST(the_daemon_is_gone)
+{
+    begin(PATIENT);
+    lock(&a, "job ttl=50s");
+    START(&c, redlock_binary(), "run", "-v", "job", "--", "true");
+    eventually(strstr(errors(&c), "another has it"));
+    daemon_signal(&redlockd, SIGKILL);
+    (void)daemon_exit(&redlockd);
+    eventually(strstr(errors(&c), "redlock: job: waiting: the connection to "));
+    kill(c.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&c), -SIGTERM);
+}
+END_TEST
+
+/* In a script, and with -q, nothing is said of a wait. The refusal is the same in both. */
+START_TEST(nobody_wants_to_know)
+{
+    begin(PATIENT);
+    lock(&a, "job ttl=50s");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-w", "2s", "job", "--", "true"), 121);
+    ck_assert_ptr_null(strstr(errors(&c), "waiting:"));
+    ck_assert_ptr_nonnull(strstr(errors(&c), "job: another has it, and the wait is over"));
+    pty_start(&pty,
+              (const char *const[]){redlock_binary(), "run", "-q", "-w", "2s", "job", "--", "true", NULL},
+              200, 50);
+    ck_assert_int_eq(pty_code(&pty), 121);
+    ck_assert_str_eq(pty.text, "");
+    /* What was said of the wait, once, does not hide how it ended. It looks again after 5 s. */
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-v", "-w", "7s", "job", "--", "true"), 121);
+    const char *said = strstr(errors(&c), "waiting:");
+    ck_assert_ptr_nonnull(said);
+    ck_assert_ptr_null(strstr(said + 1, "waiting:"));
+    ck_assert_ptr_nonnull(strstr(errors(&c), "job: another has it, and the wait is over"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("redlock waits");
+    ADD(suite, too_few_masters_may_vote);
+    ADD(suite, another_has_it);
+    ADD(suite, the_daemon_is_gone);
+    ADD(suite, nobody_wants_to_know);
+    return harness_main(suite);
+}
