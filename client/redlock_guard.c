@@ -23,7 +23,7 @@ struct keeper {
     pid_t command;
     int64_t kill_ms;
     struct report end; /* the command's */
-    bool ended, told;
+    bool ended, told, overdue;
     int connections[CONNECTIONS];
     unsigned next;
 };
@@ -112,7 +112,7 @@ static void reap(struct keeper *keeper)
             return;
         if (info.si_pid == keeper->command) {
             keeper->ended = true;
-            keeper->end = (struct report){info.si_code, info.si_status};
+            keeper->end = (struct report){info.si_code, info.si_status, keeper->overdue};
             return;
         }
         (void)waitpid(info.si_pid, NULL, WNOHANG);
@@ -126,7 +126,7 @@ static void look_at_children(struct keeper *keeper)
 
     (void)read(FD_CHILDREN, &ignored, sizeof ignored); /* what follows looks at all of them */
     if (waitid(P_PID, (id_t)keeper->command, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0)
-        (void)tell(&(struct report){CLD_STOPPED, info.si_status});
+        (void)tell(&(struct report){CLD_STOPPED, info.si_status, false});
     reap(keeper);
     if (keeper->ended && !keeper->told)
         keeper->told = tell(&keeper->end); /* else with the next order, since redlock reads again then */
@@ -172,6 +172,7 @@ __attribute__((noreturn)) static void watch(struct keeper *keeper)
         bool due = boot_ms() >= keeper->kill_ms;
         if (due)
             (void)family_signal(&family, SIGKILL);
+        keeper->overdue |= due;
         set_timer(due ? boot_ms() + AGAIN_MS : keeper->kill_ms); /* again: it may have forked meanwhile */
         (void)poll(fds, FD_COUNT, -1);
     }

@@ -39,9 +39,10 @@ struct guard {
     pid_t pid; /* -1: it has ended, and was waited for */
     int fd;    /* -1: the same */
 };
-/* What became of the command: si_code and si_status of waitid(2). */
+/* What became of the command. */
 struct report {
-    int code, status;
+    int code, status; /* si_code and si_status of waitid(2) */
+    bool overdue;     /* the deadline came, and the guard has killed the family */
 };
 /* What the guard starts. */
 struct start {

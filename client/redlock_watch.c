@@ -246,8 +246,7 @@ static void command_ended(struct run *run, const struct report *report)
 
     run->ended = true;
     run->family.whole = run->lost || run->unguarded; /* else a daemon that it has started may stay */
-    /* The guard's work, or it would have been ours. */
-    if (!by_itself && report->status == SIGKILL && run->guarded_ms > 0 && boot_ms() >= run->guarded_ms)
+    if (!by_itself && report->status == SIGKILL && report->overdue)
         lose(run, "held up beyond its end");
     run->signal = by_itself ? 0 : report->status;
     run->code = by_itself ? report->status : CODE_SIGNAL + report->status;
@@ -272,7 +271,7 @@ static void look_at_own_child(struct run *run)
     if (run->ended || waitid(P_PID, (id_t)run->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
         info.si_pid != run->pid)
         return;
-    command_ended(run, &(struct report){info.si_code, info.si_status});
+    command_ended(run, &(struct report){info.si_code, info.si_status, false});
     run->signal = 0;
     run->code = CODE_FAILED;
 }
