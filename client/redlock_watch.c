@@ -263,6 +263,23 @@ static void guard_was_killed(struct run *run)
         begin_killing(run);
 }
 
+/* Children that we had before, what they left to us, and the guard. The command, which is our child when the
+ * guard has ended, is left as it is. */
+static void reap(struct run *run)
+{
+    siginfo_t info;
+
+    for (;;) {
+        info.si_pid = 0;
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0 ||
+            info.si_pid == run->pid)
+            return;
+        (void)waitpid(info.si_pid, NULL, WNOHANG);
+        if (info.si_pid == run->guard.pid)
+            run->guard.pid = -1;
+    }
+}
+
 /* When the guard has ended, the command is our own child, and its end was not its own. */
 static void look_at_own_child(struct run *run)
 {
@@ -307,6 +324,7 @@ void run_watch(struct run *run)
         (void)poll(fds, 4, redlock_timeout_ms(run->redlock));
         (void)redlock_process(run->redlock);
         look_at_signals(run);
+        reap(run);
         look_at_command(run);
         look_at_clock(run);
         look_at_family(run);

@@ -267,6 +267,21 @@ START_TEST(its_guard_is_hard_of_hearing)
 }
 END_TEST
 
+/* Who ends before the command does leaves no zombie: an orphan of the command, and a child that redlock
+ * had before. */
+START_TEST(no_zombies)
+{
+    begin(PATIENT);
+    const char *script = "sh -c 'echo $$ >$S' & exec $R run job -- "
+                         "sh -c '(sh -c \"sleep 0.05; echo \\$\\$ >$F\" &); exec sleep 600'";
+    START(&c, "sh", "-c", script);
+    pid_t orphan = (pid_t)number_in(first), before = (pid_t)number_in(second);
+    eventually(process_state(orphan) == '-' && process_state(before) == '-');
+    kill(c.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&c), 128 + SIGTERM);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("redlock run, and its guard");
@@ -281,5 +296,6 @@ int main(void)
     ADD(suite, another_session_ends_when_it_is_lost);
     ADD(suite, its_guard_is_killed);
     ADD(suite, its_guard_is_hard_of_hearing);
+    ADD(suite, no_zombies);
     return harness_main(suite);
 }
