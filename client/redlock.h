@@ -205,7 +205,8 @@ int64_t redlock_valid_ms(const struct redlock_lock *lock);
  * few steps does not take as many calls. */
 int64_t redlock_safe_ms(struct redlock_lock *lock);
 
-/* The instant of the same on this machine's CLOCK_BOOTTIME; 0: not held. */
+/* The instant of the same on this machine's CLOCK_BOOTTIME; 0: not held. Renewals make it later; it becomes
+ * earlier when a clock is found to have stood still (a host that was paused): read it when you use it. */
 int64_t redlock_until_ms(const struct redlock_lock *lock);
 
 /* Grows with every grant of the name, whoever gets it: hand it to what the lock protects. 0: not held yet

@@ -5,7 +5,15 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* What a line must have to be of use: bits of enum part. */
-enum part { PART_TOKEN = 1, PART_FENCE = 2, PART_UNTIL = 4, PART_NOW = 8, PART_PROTO = 16, PART_NAME = 32 };
+enum part {
+    PART_TOKEN = 1,
+    PART_FENCE = 2,
+    PART_UNTIL = 4,
+    PART_NOW = 8,
+    PART_PROTO = 16,
+    PART_NAME = 32,
+    PART_BEHIND = 64,
+};
 
 static const struct code_rule {
     const char *word;
@@ -26,6 +34,7 @@ static const struct code_rule {
     {"!LOST", ANSWER_LOST, PART_NAME | PART_TOKEN},
     {"!RENEWED", ANSWER_RENEWED, PART_NAME | PART_TOKEN | PART_UNTIL},
     {"!DRAIN", ANSWER_DRAIN, 0},
+    {"!CLOCK", ANSWER_CLOCK, 0},
 };
 
 static const struct refusal_rule {
@@ -83,6 +92,10 @@ static unsigned take_pair(struct answer *answer, struct piece key, struct piece 
     if (piece_is(key, "now")) {
         answer->now_ms = number;
         return PART_NOW;
+    }
+    if (piece_is(key, "behind")) {
+        answer->behind_ms = number;
+        return PART_BEHIND;
     }
     if (piece_is(key, "proto")) {
         answer->proto = number;
@@ -156,7 +169,7 @@ bool answer_parse(const char *line, size_t len, struct answer *answer)
     unsigned needs = 0;
     unsigned has = 0;
 
-    *answer = (struct answer){.until_ms = -1, .now_ms = -1, .retry_ms = -1};
+    *answer = (struct answer){.until_ms = -1, .now_ms = -1, .behind_ms = -1, .retry_ms = -1};
     if (!is_printable(line, len))
         return false;
     struct piece word = piece_next(&at, end);

@@ -25,6 +25,7 @@ enum answer_code {
     ANSWER_LOST,
     ANSWER_RENEWED,
     ANSWER_DRAIN,
+    ANSWER_CLOCK,
     ANSWER_OTHER, /* an event of a later version: to be ignored */
 };
 
@@ -43,6 +44,7 @@ struct answer {
     int64_t proto;
     int64_t until_ms; /* -1 where it was not said, these as well */
     int64_t now_ms;
+    int64_t behind_ms; /* HELLO, CLOCK */
     int64_t retry_ms;
 };
 

@@ -120,7 +120,7 @@ struct redlock_lock {
     bool listed;               /* in a bucket */
     uint64_t bound;            /* the connection that holds it, of a session lock */
     int64_t until_ms;          /* the daemon's clock */
-    uint64_t until_of;         /* the connection whose clock that is */
+    uint64_t until_of;         /* the daemon whose clock that is, of core->daemon */
     int64_t span_ms;           /* how long it was valid when that was said */
     int64_t warn_ms;           /* when a third of it is left */
     int64_t retry_at_ms;       /* of a RESUME that failed */
@@ -163,6 +163,8 @@ struct core {
     bool ping;             /* PING is to be sent */
     unsigned failures;     /* connections in a row that came to nothing */
     uint64_t connection;   /* counts them */
+    uint64_t daemon;       /* counts those that answered, as far as their clocks tell them apart */
+    int64_t behind_ms;     /* for how long that one's clock stood still, as it said last */
     uint64_t random;       /* state of the jitter */
     int64_t timeout_ms;    /* for requests from now on */
     int64_t retry_ms;      /* DOWN: when to connect */
@@ -170,10 +172,12 @@ struct core {
     int64_t heard_ms;      /* the last byte */
     int64_t pinged_ms;     /* a PING that was not answered; 0: none */
     int64_t hello_sent_ms; /* 0: answered */
-    int64_t hello_next_ms;
-    int64_t next_ms;     /* no lock and no request wants anything before */
-    int64_t shortest_ms; /* of the spans of session locks, or less */
+    int64_t hello_last_ms; /* when the last was sent, answered or not */
+    bool hello_soon;       /* something has happened since, so that the sample may be wrong */
+    int64_t next_ms;       /* no lock and no request wants anything before */
+    int64_t shortest_ms;   /* of the spans of session locks, or less */
     struct sample sample;
+    struct sample before; /* of the connections before this one, the last */
     char client[WORD_BYTES + 1];
     char server[WORD_BYTES + 1]; /* "": not up */
     enum redlock_error why_error;
@@ -189,6 +193,7 @@ struct core {
 
     struct lock_list locks, news;
     unsigned locks_count;
+    unsigned believed;             /* locks with a deadline */
     unsigned sessions;             /* held by their connection, not counted those that are being given */
     struct redlock_lock **buckets; /* session locks by token */
     uint32_t buckets_size;         /* a power of two */

@@ -203,6 +203,8 @@ static void event(struct core *core, const struct answer *answer, int64_t now_ms
 {
     if (answer->code == ANSWER_DRAIN)
         core->news_drain = true;
+    if (answer->code == ANSWER_CLOCK && core->state == CORE_UP) /* else the answer to HELLO tells */
+        core_is_behind(core, answer->behind_ms);
     if (!answer->has_token)
         return;
     struct redlock_lock *lock = bucket_find(core, answer->name, &answer->token);

@@ -297,7 +297,8 @@ static void send_hello(struct core *core, int64_t now_ms)
     sent(core, line);
     core->greet = false;
     core->hello_sent_ms = now_ms;
-    core->hello_next_ms = now_ms + HELLO_AGAIN_MS;
+    core->hello_last_ms = now_ms;
+    core->hello_soon = false;
 }
 
 static void send_ping(struct core *core)

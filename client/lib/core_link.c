@@ -59,18 +59,52 @@ void core_connected(struct core *core, int64_t now_ms, bool local)
     core->greet = true;
 }
 
-static bool take_hello(struct core *core, const struct answer *answer, int64_t now_ms)
+static bool is_told_by_daemon(const struct redlock_lock *lock)
+{
+    return lock->until_of == lock->core->daemon && atomic_load(&lock->deadline_ms) > 0;
+}
+
+void core_is_behind(struct core *core, int64_t behind_ms)
+{
+    struct redlock_lock *lock;
+
+    if (behind_ms <= core->behind_ms)
+        return;
+    int64_t grown_ms = behind_ms - core->behind_ms;
+    core->behind_ms = behind_ms;
+    core->hello_soon = true;
+    TAILQ_FOREACH(lock, &core->locks, link)
+    if (is_told_by_daemon(lock))
+        lock_shift(lock, grown_ms);
+}
+
+/* The first HELLO of a connection. Another daemon says nothing about the deadlines that one before has told,
+ * and what it is behind by, it has taken off all that it tells us. */
+static void meet_daemon(struct core *core, const struct answer *answer, int64_t sent_ms, int64_t now_ms)
+{
+    int64_t behind_ms = answer->behind_ms < 0 ? 0 : answer->behind_ms;
+    int64_t grown_ms = behind_ms - core->behind_ms;
+
+    if (grown_ms >= 0 && sample_goes_on(&core->before, sent_ms, answer->now_ms, now_ms, grown_ms))
+        return;
+    core->daemon++;
+    core->behind_ms = behind_ms;
+}
+
+static void take_hello(struct core *core, const struct answer *answer, int64_t now_ms)
 {
     int64_t sent_ms = core->hello_sent_ms;
     struct redlock_lock *lock;
 
     core->hello_sent_ms = 0;
+    if (core->state == CORE_GREETING)
+        meet_daemon(core, answer, sent_ms, now_ms);
+    core_is_behind(core, answer->behind_ms);
     if (!sample_take(&core->sample, sent_ms, answer->now_ms, now_ms, core->local))
-        return false;
+        return;
     TAILQ_FOREACH(lock, &core->locks, link)
-    if (lock->until_of == core->connection && atomic_load(&lock->deadline_ms) > 0)
+    if (is_told_by_daemon(lock))
         lock_recount(lock, now_ms);
-    return true;
 }
 
 void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms)
@@ -83,7 +117,7 @@ void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms
         core_break(core, REDLOCK_PROTOCOL, "what answers HELLO is no redlockd of protocol 1");
         return;
     }
-    (void)take_hello(core, answer, now_ms);
+    take_hello(core, answer, now_ms);
     if (core->state == CORE_UP)
         return;
     size_t len = answer->server.len < WORD_BYTES ? answer->server.len : WORD_BYTES;
@@ -155,6 +189,8 @@ void core_disconnected(struct core *core, int64_t now_ms, enum redlock_error err
     core->failures = was_up && now_ms - core->since_ms >= STABLE_MS ? 1 : core->failures + 1;
     core_move(core, CORE_DOWN, now_ms);
     core->server[0] = '\0';
+    if (core->sample.any)
+        core->before = core->sample;
     core->sample = (struct sample){0};
     core->in_len = core->in_used = core->out_len = core->out_used = 0;
     core->greet = core->ping = false;
@@ -197,6 +233,15 @@ static bool expects_something(const struct core *core)
     return core->sessions > 0 || !TAILQ_EMPTY(&core->sent);
 }
 
+static int64_t hello_due_ms(const struct core *core)
+{
+    if (core->sample.same || core->locks_count == 0 || core->hello_sent_ms || core->greet)
+        return INT64_MAX;
+    if (core->believed == 0)
+        return core->hello_last_ms + HELLO_AGAIN_MS;
+    return core->hello_last_ms + (core->hello_soon ? HELLO_SOON_MS : HELLO_HELD_MS);
+}
+
 /* When the connection itself wants something, and what. */
 static int64_t link_deadline_ms(const struct core *core)
 {
@@ -211,9 +256,7 @@ static int64_t link_deadline_ms(const struct core *core)
         at_ms = core->pinged_ms + patience_ms(core);
     else if (expects_something(core))
         at_ms = core->heard_ms + patience_ms(core);
-    if (!core->sample.same && core->locks_count > 0 && !core->hello_sent_ms && !core->greet)
-        at_ms = earlier_ms(at_ms, core->hello_next_ms);
-    return at_ms;
+    return earlier_ms(at_ms, hello_due_ms(core));
 }
 
 static void tick_up(struct core *core, int64_t now_ms)
@@ -226,7 +269,7 @@ static void tick_up(struct core *core, int64_t now_ms)
         core->ping = core->fresh = true;
         core->pinged_ms = now_ms;
     }
-    if (!core->sample.same && core->locks_count > 0 && !core->hello_sent_ms && now_ms >= core->hello_next_ms)
+    if (now_ms >= hello_due_ms(core))
         core->greet = core->fresh = true;
 }
 

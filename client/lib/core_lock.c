@@ -6,6 +6,77 @@
 
 #include "client/lib/core_private.h"
 
+/* ---- its time ---- */
+
+static void believe(struct redlock_lock *lock, int64_t deadline_ms)
+{
+    struct core *core = lock->core;
+    bool was = atomic_load(&lock->deadline_ms) > 0;
+
+    if (!was && deadline_ms > 0)
+        core->believed++;
+    else if (was && deadline_ms == 0)
+        core->believed--;
+    atomic_store(&lock->deadline_ms, deadline_ms);
+}
+
+void lock_disbelieve(struct redlock_lock *lock)
+{
+    believe(lock, 0);
+}
+
+/* However wrong a server is, nothing is held for longer than anything can be. */
+static int64_t deadline_of(const struct redlock_lock *lock, int64_t now_ms)
+{
+    int64_t deadline_ms = sample_deadline_ms(&lock->core->sample, lock->until_ms);
+
+    if (deadline_ms < 1)
+        return 1;
+    return earlier_ms(deadline_ms, now_ms + DURATION_MAX_MS);
+}
+
+static void become_earlier(struct redlock_lock *lock, int64_t by_ms)
+{
+    int64_t deadline_ms = atomic_load(&lock->deadline_ms);
+
+    if (by_ms <= 0)
+        return;
+    believe(lock, deadline_ms > by_ms ? deadline_ms - by_ms : 1);
+    lock->warn_ms -= by_ms;
+    core_wants_at(lock->core, lock->warn_ms); /* that is before the deadline */
+}
+
+void lock_recount(struct redlock_lock *lock, int64_t now_ms)
+{
+    become_earlier(lock, atomic_load(&lock->deadline_ms) - deadline_of(lock, now_ms));
+}
+
+void lock_shift(struct redlock_lock *lock, int64_t ms)
+{
+    lock->until_ms -= ms;
+    become_earlier(lock, ms);
+}
+
+void lock_until(struct redlock_lock *lock, int64_t until_ms, int64_t now_ms)
+{
+    struct core *core = lock->core;
+    int64_t before_ms = atomic_load(&lock->deadline_ms);
+    bool longer = before_ms == 0 || lock->until_of != core->daemon || until_ms > lock->until_ms;
+
+    lock->until_ms = until_ms;
+    lock->until_of = core->daemon;
+    int64_t deadline_ms = deadline_of(lock, now_ms);
+    if (!longer) /* another sample of the clock is no renewal */
+        deadline_ms = earlier_ms(deadline_ms, before_ms);
+    lock->span_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
+    lock->warn_ms = deadline_ms - lock->span_ms / 3;
+    lock->warned = false;
+    believe(lock, deadline_ms);
+    core_wants_at(core, lock->warn_ms);
+    if (lock->hold == REDLOCK_SESSION)
+        core->shortest_ms = earlier_ms(core->shortest_ms, lock->span_ms);
+}
+
 /* ---- states ---- */
 
 static bool move_is_legal(enum lock_state from, enum lock_state to)
@@ -29,7 +100,7 @@ void lock_move(struct redlock_lock *lock, enum lock_state to)
     lock->state = to;
     if (to == LOCK_GIVING || to == LOCK_LOST || to == LOCK_OVER) {
         bucket_remove(lock->core, lock);
-        atomic_store(&lock->deadline_ms, 0);
+        lock_disbelieve(lock);
     }
     lock->core->fresh = true;
 }
@@ -50,39 +121,7 @@ static void lock_quiet(struct redlock_lock *lock)
     lock->news = 0;
 }
 
-/* ---- its time ---- */
-
-/* However wrong a server is, nothing is held for longer than anything can be. */
-static int64_t deadline_of(const struct redlock_lock *lock, int64_t now_ms)
-{
-    int64_t deadline_ms = sample_deadline_ms(&lock->core->sample, lock->until_ms);
-
-    if (deadline_ms < 1)
-        return 1;
-    return earlier_ms(deadline_ms, now_ms + DURATION_MAX_MS);
-}
-
-void lock_recount(struct redlock_lock *lock, int64_t now_ms)
-{
-    int64_t deadline_ms = deadline_of(lock, now_ms);
-
-    atomic_store(&lock->deadline_ms, deadline_ms);
-    core_wants_at(lock->core, deadline_ms);
-}
-
-void lock_until(struct redlock_lock *lock, int64_t until_ms, int64_t now_ms)
-{
-    lock->until_ms = until_ms;
-    lock->until_of = lock->core->connection;
-    int64_t deadline_ms = deadline_of(lock, now_ms);
-    lock->span_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
-    lock->warn_ms = deadline_ms - lock->span_ms / 3;
-    lock->warned = false;
-    atomic_store(&lock->deadline_ms, deadline_ms);
-    core_wants_at(lock->core, lock->warn_ms);
-    if (lock->hold == REDLOCK_SESSION)
-        lock->core->shortest_ms = earlier_ms(lock->core->shortest_ms, lock->span_ms);
-}
+/* ---- its grant ---- */
 
 void lock_retoken(struct redlock_lock *lock, const struct answer *answer)
 {
@@ -103,6 +142,7 @@ void lock_granted(struct redlock_lock *lock, const struct answer *answer, int64_
     lock_move(lock, LOCK_HELD);
     lock_until(lock, answer->until_ms, now_ms);
     lock->bound = lock->core->connection;
+    lock->core->hello_soon = true;
     if (lock->hold == REDLOCK_SESSION)
         bucket_add(lock->core, lock);
     if (resumed)
@@ -164,6 +204,7 @@ void lock_free(struct redlock_lock *lock)
 
     assert(lock->orphan && lock->asks == 0);
     lock_quiet(lock);
+    lock_disbelieve(lock);
     bucket_remove(core, lock);
     ask_idle(core, &lock->own);
     slot_leave(core, &lock->own);

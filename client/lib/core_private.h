@@ -5,8 +5,11 @@
 #include "client/lib/core.h"
 
 enum {
-    CONNECT_MS = 5000,      /* for a connection, and for HELLO's answer */
-    HELLO_AGAIN_MS = 10000, /* where the clocks are two: 10 ms of a deadline at most */
+    CONNECT_MS = 5000, /* for a connection, and for HELLO's answer */
+    /* HELLO again, where the clocks are two: */
+    HELLO_AGAIN_MS = 10000, /* while nothing is held; it costs 10 ms of a deadline at most */
+    HELLO_HELD_MS = 1000,   /* while a lock is held: so late we notice that our host stood still */
+    HELLO_SOON_MS = 100,    /* when a lock was granted, or the daemon's clock stood still */
     PATIENCE_MS = 10000, /* silence of redlockd before PING, and of that before the connection is given up */
     PATIENCE_LEAST_MS = 1000, /* with short TTLs too: a busy machine is no broken one */
     BACKOFF_FIRST_MS = 20,
@@ -58,7 +61,9 @@ void lock_news(struct redlock_lock *lock, enum news news);
 void lock_granted(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms);
 void lock_retoken(struct redlock_lock *lock, const struct answer *answer);
 void lock_until(struct redlock_lock *lock, int64_t until_ms, int64_t now_ms);
-void lock_recount(struct redlock_lock *lock, int64_t now_ms); /* by another sample of the clock */
+void lock_recount(struct redlock_lock *lock, int64_t now_ms); /* by another sample: never later */
+void lock_shift(struct redlock_lock *lock, int64_t ms);       /* all that it was told is earlier by that */
+void lock_disbelieve(struct redlock_lock *lock);              /* it has no deadline any more */
 void lock_lost(struct redlock_lock *lock, const char *why);
 void lock_vanish(struct redlock_lock *lock);
 /* UNLOCK by its token, with nobody waiting for the result where it is an orphan. */
@@ -87,5 +92,7 @@ const char *core_why_text(const struct core *core);
 /* The connection cannot go on. why is copied. */
 void core_break(struct core *core, enum redlock_error error, const char *why);
 void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms);
+/* The daemon's clock stood still for so long in all (-1: not said): its deadlines are earlier. */
+void core_is_behind(struct core *core, int64_t behind_ms);
 
 #endif

@@ -82,7 +82,7 @@ static uint64_t unlock(struct core *core, int64_t now_ms, struct redlock_lock *l
         if (lock->give_back)
             goto refused;
         lock->give_back = true;
-        atomic_store(&lock->deadline_ms, 0);
+        lock_disbelieve(lock);
         lock->own.give_up_ms = now_ms + core->timeout_ms;
         core_wants_at(core, lock->own.give_up_ms);
         break;
@@ -117,7 +117,7 @@ void core_forget(struct core *core, int64_t now_ms, struct redlock_lock *lock)
     case LOCK_DETACHED: lock_give(lock, now_ms + core->timeout_ms); break;
     case LOCK_RESUMING:
         lock->give_back = true;
-        atomic_store(&lock->deadline_ms, 0);
+        lock_disbelieve(lock);
         break;
     case LOCK_LOST: break;
     case LOCK_GIVING:

@@ -4,6 +4,8 @@ enum {
     /* A Unix socket may lead to another machine (ssh forwards them), whose clock may by chance show
      * nearly what ours does: the less room for that chance, the better. */
     SAME_WITHIN_MS = 20,
+    /* What clocks that run unlike and a slow answer may come to. Two machines seldom start so close together. */
+    GOES_ON_WITHIN_MS = 1000,
 };
 
 /* The daemon read its clock after `sent`, so `until` lies at least until - now behind that; one more
@@ -35,4 +37,18 @@ bool sample_take(struct sample *sample, int64_t sent_ms, int64_t now_ms, int64_t
         return false;
     *sample = (struct sample){.any = true, .same = same, .sent_ms = sent_ms, .now_ms = now_ms};
     return true;
+}
+
+bool sample_goes_on(const struct sample *before, int64_t sent_ms, int64_t now_ms, int64_t received_ms,
+                    int64_t grown_ms)
+{
+    int64_t ours_ms = sent_ms - before->sent_ms;
+    int64_t room_ms = GOES_ON_WITHIN_MS + ours_ms / 1000 + (received_ms - sent_ms);
+    int64_t ahead_ms = now_ms - before->now_ms - ours_ms;
+
+    if (!before->any)
+        return false;
+    /* A host that we share stood still for both of us; another's clock shows that it stood. */
+    return (ahead_ms >= -room_ms && ahead_ms <= room_ms) ||
+           (ahead_ms + grown_ms >= -room_ms && ahead_ms + grown_ms <= room_ms);
 }

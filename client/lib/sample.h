@@ -18,6 +18,11 @@ struct sample {
  * sample is another one now, and deadlines are to be computed again. */
 bool sample_take(struct sample *sample, int64_t sent_ms, int64_t now_ms, int64_t received_ms, bool local);
 
+/* Whether a HELLO on a new connection shows the clock that was there before: as far along as ours, or as far
+ * as that less what the daemon says it stood still since (grown_ms). */
+bool sample_goes_on(const struct sample *before, int64_t sent_ms, int64_t now_ms, int64_t received_ms,
+                    int64_t grown_ms);
+
 /* until= as an instant of our clock: never later than the daemon means it, however slow the answer was,
  * while the two clocks run within 0.1 % of each other. */
 int64_t sample_deadline_ms(const struct sample *sample, int64_t until_ms);

@@ -53,7 +53,7 @@ static void check_asks(const struct core *core, const struct ask_list *list, enu
 static void check(const struct world *w)
 {
     const struct core *core = w->core;
-    unsigned counted = 0, cancels = 0, locks = 0, sessions = 0, used = 0;
+    unsigned counted = 0, cancels = 0, locks = 0, sessions = 0, believed = 0, used = 0;
     const struct redlock_lock *lock;
 
     check_asks(core, &core->queued, ASK_QUEUED, &counted, &cancels);
@@ -66,6 +66,7 @@ static void check(const struct world *w)
         int64_t deadline_ms = atomic_load(&lock->deadline_ms);
         locks++;
         sessions += lock->listed;
+        believed += deadline_ms > 0;
         assert(deadline_ms >= 0 && deadline_ms <= w->now_ms + DURATION_MAX_MS);
         bool held = lock->state == LOCK_HELD || lock->state == LOCK_DETACHED || lock->state == LOCK_RESUMING;
         assert(held || deadline_ms == 0);
@@ -75,7 +76,7 @@ static void check(const struct world *w)
         assert(lock->state != LOCK_GIVING || lock->own.state != ASK_IDLE);
         assert(core->state == CORE_UP || lock->own.state != ASK_SENT);
     }
-    assert(locks == core->locks_count && sessions == core->sessions);
+    assert(locks == core->locks_count && sessions == core->sessions && believed == core->believed);
     for (uint32_t i = 0; i < core->slots_size; i++)
         used += core->slots[i] != NULL;
     assert(used == core->slots_used);
@@ -273,6 +274,8 @@ static void answer(struct world *w)
         "!EXPIRING %s token=%s valid=1",
         "!DRAIN",
         "+HELLO proto=1 server=x now=%4$lld",
+        "+HELLO proto=1 server=x now=%4$lld behind=%3$d",
+        "!CLOCK behind=%3$d",
         "+PONG",
     };
     char line[SERVER_LINE_BYTES], body[SERVER_LINE_BYTES], name[REDLOCK_NAME_BYTES + 1] = "a",

@@ -79,6 +79,11 @@ START_TEST(rows_and_events)
     is(answer.reason, "gone");
     ck_assert(parse("!RENEWED job token=" TOKEN_A " valid=1 until=2"));
     ck_assert(parse("!DRAIN"));
+    ck_assert(parse("!CLOCK behind=2750 new=x"));
+    ck_assert_int_eq(answer.code, ANSWER_CLOCK);
+    ck_assert_int_eq(answer.behind_ms, 2750);
+    ck_assert(parse("!CLOCK behind=-1"));
+    ck_assert_int_eq(answer.behind_ms, -1);
     ck_assert(parse("!SOMETHING new=1"));
     ck_assert_int_eq(answer.code, ANSWER_OTHER);
 }
@@ -119,6 +124,7 @@ START_TEST(what_is_no_line_of_ours)
         "+EXTENDED job valid=1",
         "+HELLO proto=1 server=x",
         "+HELLO now=1",
+        "!CLOCK behind=1 behind=2",
         "!LOST job",
         ("!RENEWED job token=" TOKEN_A),
     };

@@ -1,0 +1,411 @@
+/* Clocks that stand still, the daemon's or our own: a deadline may become earlier, and never later without a
+ * new until=. */
+#include "tests/unit/client_world.h"
+
+enum { THEIRS_MS = 500000 }; /* the daemon's clock is ahead of ours by that, where the clocks are two */
+
+static void greets(struct world *w, int64_t now_ms, int behind_ms)
+{
+    says(w, "#h +HELLO proto=1 server=redlockd/9 now=%lld behind=%d", (long long)now_ms, behind_ms);
+}
+
+/* Connected over TCP, to a daemon whose clock is another. */
+static void comes_up_elsewhere(struct world *w)
+{
+    dial(w, false);
+    greets(w, w->now_ms + THEIRS_MS, 0);
+    expect_told(w, "up ok : redlockd/9");
+}
+
+/* A lock that is held until TTL_MS from now, by the daemon's clock. */
+static struct redlock_lock *has_lock_elsewhere(struct world *w)
+{
+    struct redlock_lock *lock = ask_lock(w, "job", 0);
+
+    expect_line(w, "#* LOCK job ttl=9000");
+    says(w, "%s +LOCKED job token=" TOKEN_A " fence=1 valid=1 until=%lld", tag(w),
+         (long long)w->now_ms + THEIRS_MS + TTL_MS);
+    expect_told(w, "lock job ok");
+    return lock;
+}
+
+static struct redlock_lock *has_lease(struct world *w, const char *name)
+{
+    struct redlock_lock *lock = ask_lease(w, name);
+
+    expect_line(w, "#* LOCK * ttl=9000 hold=lease");
+    grants(w, name, TOKEN_B, 8);
+    expect_told(w, "lock * ok");
+    return lock;
+}
+
+/* ---- the daemon's clock ---- */
+
+START_TEST(all_deadlines_are_earlier)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A), *lease = has_lease(w, "lease");
+
+    says(w, "!CLOCK behind=2000");
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), START_MS + TTL_MS - 2000);
+    ck_assert_int_eq(deadline(lease), START_MS + TTL_MS - 2000);
+    says(w, "!CLOCK behind=2500"); /* in all, not once more */
+    says(w, "!CLOCK behind=2500");
+    says(w, "!CLOCK behind=1000"); /* it only grows */
+    says(w, "!CLOCK");
+    says(w, "!CLOCK behind=");
+    says(w, "!CLOCK behind=-9");
+    says(w, "!CLOCK behind=soon");
+    says(w, "!CLOCK behind=99999999999999999999");
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), START_MS + TTL_MS - 2500);
+    ck_assert_int_eq(deadline(lease), START_MS + TTL_MS - 2500);
+    /* What is told from now on has it taken off already. */
+    says(w, "!RENEWED job token=" TOKEN_A " valid=1 until=12000");
+    expect_told(w, "renewed job ok");
+    ck_assert_int_eq(deadline(lock), 12000);
+    struct redlock_lock *later = has_lock(w, "later", TOKEN_C);
+    ck_assert_int_eq(deadline(later), START_MS + TTL_MS);
+    ck_assert_int_eq(w->core->state, CORE_UP);
+}
+END_TEST
+
+START_TEST(over_by_that_and_lost_at_once)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A), *lease = has_lease(w, "lease");
+
+    passes(w, 1000);
+    says(w, "!CLOCK behind=8100");
+    expect_nothing(w);
+    ck_assert_int_le(deadline(lock), w->now_ms);
+    ck_assert_int_le(deadline(lease), w->now_ms);
+    ck_assert_int_le(core_deadline_ms(w->core), w->now_ms);
+    passes(w, 0);
+    expect_told(w, "lost job lost : expired");
+    expect_told(w, "lost lease lost : expired");
+    expect_nothing(w);
+    expect_line(w, "#* UNLOCK job token=" TOKEN_A); /* it may have been renewed meanwhile */
+    expect_silence(w);
+}
+END_TEST
+
+START_TEST(nothing_is_so_long_that_it_overflows)
+{
+    struct world *w = world_new();
+
+    for (int i = 0; i < 20; i++) {
+        comes_up(w);
+        struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+        says(w, "!CLOCK behind=999999999999999999");
+        expect_nothing(w);
+        ck_assert_int_le(deadline(lock), w->now_ms);
+        passes(w, 0);
+        expect_told(w, "lost job lost : expired");
+        core_forget(w->core, w->now_ms, lock);
+        expect_line(w, "#* UNLOCK job *");
+        says(w, "%s +UNLOCKED job confirmed=2/3", tag(w));
+        expect_nothing(w);
+        goes_down(w);
+        expect_told(w, "down *");
+    }
+}
+END_TEST
+
+/* redlockd renewed at once, and both lines were read together. */
+START_TEST(renewed_behind_it)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = has_lock(w, "job", TOKEN_A);
+
+    says(w, "!CLOCK behind=20000\n!RENEWED job token=" TOKEN_A " valid=1 until=11000");
+    expect_told(w, "renewed job ok");
+    passes(w, 0);
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), 11000);
+}
+END_TEST
+
+START_TEST(expiring_comes_earlier_too)
+{
+    struct world *w = world_new();
+
+    comes_up(w);
+    has_lock(w, "job", TOKEN_A);
+    passes(w, 1000);
+    says(w, "!CLOCK behind=4999");
+    expect_nothing(w);
+    passes(w, 0);
+    expect_nothing(w);
+    passes(w, 1);
+    expect_told(w, "expiring job ok"); /* a third of it is left */
+}
+END_TEST
+
+/* What was behind before this connection is in all that was told on it. */
+START_TEST(hello_tells_what_is_behind)
+{
+    struct world *w = world_new();
+    dial(w, false);
+    says(w, "!CLOCK behind=50"); /* before its answer: that will tell */
+    greets(w, w->now_ms + THEIRS_MS, 100);
+    expect_told(w, "up *");
+    struct redlock_lock *lock = has_lock_elsewhere(w);
+    int64_t told_ms = deadline(lock);
+
+    ck_assert_int_eq(told_ms, START_MS + TTL_MS - 9 - 1);
+    passes(w, 1000);
+    expect_line(w, "#h HELLO *");
+    greets(w, w->now_ms + THEIRS_MS - 500, 600); /* that event did not come yet */
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), told_ms - 500);
+    says(w, "!CLOCK behind=600");
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), told_ms - 500);
+    passes(w, 1000);
+    expect_line(w, "#h HELLO *");
+    says(w, "#h +HELLO proto=1 server=redlockd/9 now=%lld behind=none", (long long)w->now_ms + THEIRS_MS);
+    says(w, "!CLOCK behind=700");
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), told_ms - 600);
+}
+END_TEST
+
+START_TEST(hello_at_once_where_the_clocks_are_two)
+{
+    struct world *w = world_new();
+
+    comes_up_elsewhere(w);
+    passes(w, 300);
+    has_lock_elsewhere(w);
+    passes(w, 0);
+    expect_line(w, "#h HELLO *"); /* our host may have stood still while it was asked */
+    greets(w, w->now_ms + THEIRS_MS, 0);
+    expect_nothing(w);
+    passes(w, 999);
+    expect_silence(w);
+    passes(w, 1);
+    expect_line(w, "#h HELLO *");
+    passes(w, 300); /* one at a time */
+    says(w, "!CLOCK behind=1");
+    expect_nothing(w);
+    passes(w, 0);
+    expect_silence(w);
+    greets(w, w->now_ms + THEIRS_MS, 0);
+    expect_nothing(w);
+    passes(w, 0);
+    expect_line(w, "#h HELLO *");
+    greets(w, w->now_ms + THEIRS_MS, 1);
+    expect_nothing(w);
+}
+END_TEST
+
+START_TEST(hello_each_second_while_a_lock_is_held)
+{
+    struct world *w = world_new();
+    enum redlock_error error;
+    comes_up_elsewhere(w);
+    struct redlock_lock *attached = core_attach(w->core, "x", TOKEN_C, &error);
+
+    for (int i = 0; i < 4; i++) {
+        passes(w, 2000); /* of an attached token nothing is believed */
+        expect_silence(w);
+    }
+    core_forget(w->core, w->now_ms, attached);
+    struct redlock_lock *lease = ask_lease(w, "lease");
+    expect_line(w, "#* LOCK lease *");
+    says(w, "%s +LOCKED lease token=" TOKEN_B " fence=1 valid=1 until=%lld", tag(w),
+         (long long)w->now_ms + THEIRS_MS + TTL_MS);
+    expect_told(w, "lock lease ok");
+    for (int i = 0; i < 4; i++) {
+        passes(w, 1000);
+        expect_line(w, "#h HELLO *");
+        greets(w, w->now_ms + THEIRS_MS, 0);
+        expect_nothing(w);
+    }
+    core_forget(w->core, w->now_ms, lease);
+    passes(w, 5000);
+    expect_silence(w);
+}
+END_TEST
+
+/* ---- our own clock ---- */
+
+START_TEST(our_host_stood_still)
+{
+    struct world *w = world_new();
+    comes_up_elsewhere(w);
+    struct redlock_lock *lock = has_lock_elsewhere(w);
+
+    passes(w, 1000); /* in truth 5000: ours did not count 4000 of them */
+    expect_line(w, "#h HELLO *");
+    greets(w, w->now_ms + THEIRS_MS + 4000, 0);
+    expect_nothing(w);
+    ck_assert_int_ge(deadline(lock), START_MS + TTL_MS - 4000 - 15);
+    ck_assert_int_le(deadline(lock), START_MS + TTL_MS - 4000);
+    passes(w, 1000);
+    expect_line(w, "#h HELLO *");
+    expect_told(w, "expiring job ok");
+    greets(w, w->now_ms + THEIRS_MS + 9000, 0);
+    expect_nothing(w);
+    ck_assert_int_le(deadline(lock), w->now_ms);
+    passes(w, LOST_GRACE_MS);
+    expect_told(w, "lost job lost : expired");
+}
+END_TEST
+
+/* Theirs first, which tells us nothing, since ours counted; then ours. */
+START_TEST(both_hosts_stood_still)
+{
+    struct world *w = world_new();
+    comes_up_elsewhere(w);
+    struct redlock_lock *lock = has_lock_elsewhere(w);
+    int64_t told_ms = deadline(lock);
+
+    says(w, "!CLOCK behind=700");
+    expect_nothing(w);
+    passes(w, 1000);
+    expect_line(w, "#h HELLO *");
+    greets(w, w->now_ms + THEIRS_MS - 700, 700);
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), told_ms - 700);
+    passes(w, 1000);
+    expect_line(w, "#h HELLO *");
+    greets(w, w->now_ms + THEIRS_MS - 700 + 2000, 700);
+    expect_nothing(w);
+    ck_assert_int_ge(deadline(lock), told_ms - 2000);
+    ck_assert_int_le(deadline(lock), told_ms - 2000 + 10); /* 0.1 % less is taken off for drift */
+}
+END_TEST
+
+/* Without a new until= the later sample may only show that the daemon's clock stood still. */
+START_TEST(no_hello_makes_a_deadline_later)
+{
+    struct world *w = world_new();
+    comes_up_elsewhere(w);
+    struct redlock_lock *lock = has_lock_elsewhere(w);
+    int64_t told_ms = deadline(lock);
+
+    passes(w, 1000);
+    expect_line(w, "#h HELLO *");
+    greets(w, w->now_ms + THEIRS_MS - 700, 0); /* it does not know yet */
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), told_ms);
+    says(w, "!RENEWED job token=" TOKEN_A " valid=1 until=%d", START_MS + THEIRS_MS + TTL_MS);
+    expect_told(w, "renewed job ok");
+    ck_assert_int_eq(deadline(lock), told_ms);
+    ask(w, lock, ASK_CHECK);
+    expect_line(w, "#* CHECK job *");
+    says(w, "%s +HELD job valid=1 until=%d", tag(w), START_MS + THEIRS_MS + TTL_MS);
+    expect_told(w, "check job ok");
+    ck_assert_int_eq(deadline(lock), told_ms);
+    /* A renewal has the new sample. */
+    says(w, "!RENEWED job token=" TOKEN_A " valid=1 until=%lld",
+         (long long)w->now_ms + THEIRS_MS - 700 + TTL_MS);
+    expect_told(w, "renewed job ok");
+    ck_assert_int_eq(deadline(lock), w->now_ms + TTL_MS - 9 - 1);
+}
+END_TEST
+
+/* ---- on another connection ---- */
+
+START_TEST(behind_while_the_connection_was_gone)
+{
+    struct world *w = world_new();
+    comes_up_elsewhere(w);
+    struct redlock_lock *lock = has_lock_elsewhere(w);
+    int64_t told_ms = deadline(lock);
+
+    goes_down(w);
+    expect_told(w, "down *");
+    dial(w, false);
+    greets(w, w->now_ms + THEIRS_MS - 3000, 3000);
+    expect_told(w, "up *");
+    ck_assert_int_eq(deadline(lock), told_ms - 3000);
+    expect_line(w, "#* RESUME job *");
+    goes_down(w);
+    expect_told(w, "down *");
+    dial(w, false);
+    greets(w, w->now_ms + THEIRS_MS - 13000, 13000);
+    expect_told(w, "up *");
+    passes(w, 0);
+    expect_told(w, "lost job lost : expired");
+}
+END_TEST
+
+/* The same on one machine, whose clock stood still for both. */
+START_TEST(behind_on_the_same_machine)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lease = has_lease(w, "lease");
+
+    goes_down(w);
+    expect_told(w, "down *");
+    dial(w, true);
+    greets(w, w->now_ms, 3000);
+    expect_told(w, "up *");
+    ck_assert_int_eq(deadline(lease), START_MS + TTL_MS - 3000);
+    goes_down(w);
+    expect_told(w, "down *");
+    dial(w, true);
+    greets(w, w->now_ms, 0); /* it was restarted */
+    expect_told(w, "up *");
+    ck_assert_int_eq(deadline(lease), START_MS + TTL_MS - 3000);
+}
+END_TEST
+
+/* Whatever stood still there long ago, nothing of it was told to us. */
+START_TEST(what_another_daemon_is_behind)
+{
+    struct world *w = world_new();
+    comes_up_elsewhere(w);
+    struct redlock_lock *lock = has_lock_elsewhere(w);
+    int64_t told_ms = deadline(lock);
+
+    goes_down(w);
+    expect_told(w, "down *");
+    dial(w, false);
+    says(w, "!CLOCK behind=60000");
+    expect_nothing(w);
+    greets(w, 7000000, 60000);
+    expect_told(w, "up *");
+    ck_assert_int_eq(deadline(lock), told_ms);
+    says(w, "!CLOCK behind=61000");
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), told_ms);
+    expect_line(w, "#* RESUME job *");
+    says(w, "%s +LOCKED job token=" TOKEN_B " fence=2 valid=1 until=7009000", tag(w));
+    expect_told(w, "resumed job ok");
+    told_ms = deadline(lock);
+    says(w, "!CLOCK behind=61500");
+    expect_nothing(w);
+    ck_assert_int_eq(deadline(lock), told_ms - 500);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        all_deadlines_are_earlier,
+        over_by_that_and_lost_at_once,
+        nothing_is_so_long_that_it_overflows,
+        renewed_behind_it,
+        expiring_comes_earlier_too,
+        hello_tells_what_is_behind,
+        hello_at_once_where_the_clocks_are_two,
+        hello_each_second_while_a_lock_is_held,
+        our_host_stood_still,
+        both_hosts_stood_still,
+        no_hello_makes_a_deadline_later,
+        behind_while_the_connection_was_gone,
+        behind_on_the_same_machine,
+        what_another_daemon_is_behind,
+    };
+
+    return world_main("client_clock", tests, sizeof tests / sizeof tests[0]);
+}
