@@ -304,9 +304,13 @@ static void grant_wish(struct redlock *redlock)
 
 static void unpark(struct redlock *redlock)
 {
-    for (unsigned i = 0; i < LINK_PARKED; i++)
-        if (redlock->link.parked[i].fd >= 0 && !core_binds(redlock->core, redlock->link.parked[i].connection))
-            link_unpark(&redlock->link, i);
+    struct parked **at = &redlock->link.parked;
+
+    while (*at)
+        if (core_binds(redlock->core, (*at)->connection))
+            at = &(*at)->next;
+        else
+            link_unpark(at);
 }
 
 void handle_turn(struct redlock *redlock)

@@ -19,8 +19,6 @@ int link_init(struct link *link, const char *address)
     static const char *const usual[LINK_PLACES] = {"unix:" REDLOCK_DEFAULT_SOCKET, "127.0.0.1"};
 
     *link = (struct link){.fd = -1, .epoll = -1};
-    for (unsigned i = 0; i < LINK_PARKED; i++)
-        link->parked[i].fd = -1;
     if (!address)
         address = secure_getenv("REDLOCK_ADDRESS");
     if (address && *address) {
@@ -68,10 +66,15 @@ void link_close(struct link *link, bool shut)
 
 void link_end(struct link *link, bool shut)
 {
+    struct parked *next;
+
     link_close(link, shut);
-    for (unsigned i = 0; i < LINK_PARKED; i++)
-        if (link->parked[i].fd >= 0)
-            end_socket(link->parked[i].fd, shut);
+    for (struct parked *parked = link->parked; parked; parked = next) {
+        next = parked->next;
+        end_socket(parked->fd, shut);
+        free(parked);
+    }
+    free(link->spare);
     if (link->epoll >= 0)
         (void)close(link->epoll);
 }
@@ -165,6 +168,10 @@ void link_connect(struct link *link)
     link_close(link, false);
     link->place = 0;
     link->why[0] = '\0';
+    if (!link->spare && !(link->spare = malloc(sizeof *link->spare))) {
+        (void)snprintf(link->why, sizeof link->why, "cannot connect: %s", strerror(ENOMEM));
+        return;
+    }
     try_next(link);
 }
 
@@ -241,20 +248,19 @@ void link_watch(struct link *link)
 
 void link_park(struct link *link, unsigned long long connection)
 {
-    for (unsigned i = 0; i < LINK_PARKED; i++) {
-        if (link->parked[i].fd >= 0)
-            continue;
-        unwatch(link);
-        link->parked[i].fd = link->fd;
-        link->parked[i].connection = connection;
-        link->fd = -1;
-        break;
-    }
+    unwatch(link);
+    *link->spare = (struct parked){.next = link->parked, .fd = link->fd, .connection = connection};
+    link->parked = link->spare;
+    link->spare = NULL;
+    link->fd = -1;
     link_close(link, true);
 }
 
-void link_unpark(struct link *link, unsigned i)
+void link_unpark(struct parked **at)
 {
-    end_socket(link->parked[i].fd, true);
-    link->parked[i].fd = -1;
+    struct parked *parked = *at;
+
+    *at = parked->next;
+    end_socket(parked->fd, true);
+    free(parked);
 }

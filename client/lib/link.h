@@ -9,9 +9,16 @@
 
 #include "client/lib/address.h"
 
-enum { LINK_PLACES = 2, LINK_PARKED = 4, LINK_WHY_BYTES = 1024 };
+enum { LINK_PLACES = 2, LINK_WHY_BYTES = 1024 };
 
 enum link_state { LINK_CLOSED, LINK_CONNECTING, LINK_OPEN };
+
+/* A connection that cannot go on, whose end would release locks. */
+struct parked {
+    struct parked *next;
+    int fd;
+    unsigned long long connection;
+};
 
 struct link {
     enum link_state state;
@@ -25,10 +32,8 @@ struct link {
     struct addrinfo *found, *next; /* of the place before .place; NULL: a Unix socket, or none left */
     char address[ADDRESS_BYTES];   /* of the last attempt */
     char why[LINK_WHY_BYTES];      /* what became of all attempts */
-    struct {
-        int fd; /* -1: free */
-        unsigned long long connection;
-    } parked[LINK_PARKED];
+    struct parked *parked;         /* any number */
+    struct parked *spare;          /* for this connection: parking it must not fail for want of memory */
 };
 
 /* Where to connect: address, else the environment, else the usual places. 0, or an errno. */
@@ -46,8 +51,8 @@ ssize_t link_read(struct link *link, char *out, size_t room);
 ssize_t link_write(struct link *link, const char *bytes, size_t len);
 /* The epoll waits for what the link waits for. */
 void link_watch(struct link *link);
-/* Keeps the socket open without reading it; where there is no room left, closes it. */
+/* Keeps the socket open without reading it, until link_unpark() takes it out of its list and closes it. */
 void link_park(struct link *link, unsigned long long connection);
-void link_unpark(struct link *link, unsigned i);
+void link_unpark(struct parked **at);
 
 #endif

@@ -52,14 +52,21 @@ static void greet(int fd)
     say(fd, line);
 }
 
-static void grant(int fd, const char *token, int fence)
+static const char *hear_request(int fd)
 {
-    char line[LINE];
     const char *asked = hear(fd);
 
     while (strstr(asked, "PING"))
         asked = hear(fd);
+    return asked;
+}
+
+static void grant(int fd, const char *token, int fence)
+{
+    char line[LINE];
+    const char *asked = hear_request(fd);
     char name[64];
+
     (void)sscanf(asked, "%*s %*s %60s", name);
     snprintf(line, sizeof line, "%.*s +LOCKED %s token=%s fence=%d valid=1 until=%lld\n",
              (int)strcspn(asked, " "), asked, name, token, fence, (long long)now_ms() + 20000);
@@ -320,6 +327,63 @@ START_TEST(parked_until_resumed)
 }
 END_TEST
 
+/* However many connections break, each with a lock that could not be resumed yet: one lock is resumed on
+ * each of them, so that it hangs on that one, and the last resumes all. */
+enum { BROKEN = 8 };
+
+static void break_all_but_the_last(int listener)
+{
+    int fds[BROKEN + 1];
+    char token[REDLOCK_TOKEN_HEX + 1], byte;
+
+    for (int i = 0; i <= BROKEN; i++) {
+        fds[i] = accept(listener, NULL, NULL);
+        greet(fds[i]);
+        for (int k = 0; i < BROKEN && k <= BROKEN; k++) {
+            snprintf(token, sizeof token, "%040x", 100 * i + k + 1);
+            if (i == 0 || k == i)
+                grant(fds[i], token, 100 * i + k + 1);
+            else
+                (void)hear_request(fds[i]);
+        }
+        if (i < BROKEN)
+            say(fds[i], "this is no line of ours\n");
+    }
+    for (int i = 0; i < BROKEN; i++)
+        if (recv(fds[i], &byte, 1, MSG_DONTWAIT) >= 0)
+            _exit(1 + i);
+    for (int k = 0; k <= BROKEN; k++) {
+        snprintf(token, sizeof token, "%040x", 5000 + k);
+        grant(fds[BROKEN], token, 5000 + k);
+    }
+    for (int i = 0; i < BROKEN; i++)
+        if (recv(fds[i], &byte, 1, 0) != 0)
+            _exit(100 + i);
+    _exit(0);
+}
+
+START_TEST(any_number_is_parked)
+{
+    int listener = listener_new();
+    pid_t server = fork();
+    struct redlock_lock_options options = {.ttl_ms = 20000};
+    char name[16];
+
+    if (server == 0)
+        break_all_but_the_last(listener);
+    close(listener);
+    struct redlock *redlock = open_handle(path, &told);
+    for (int k = 0; k <= BROKEN; k++) {
+        snprintf(name, sizeof name, "job%d", k);
+        ck_assert_ptr_nonnull(redlock_lock(redlock, name, &options));
+    }
+    int status = -1;
+    run_until(redlock, waitpid(server, &status, WNOHANG) == server);
+    ck_assert_int_eq(status, 0);
+    redlock_close(redlock);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("library_hostile");
@@ -334,6 +398,7 @@ static Suite *suite(void)
     ADD(suite, lines_without_end);
     ADD(suite, another_answer);
     ADD(suite, parked_until_resumed);
+    ADD(suite, any_number_is_parked);
     return suite;
 }
 
