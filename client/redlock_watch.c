@@ -120,9 +120,11 @@ static void begin_losing(struct run *run, int64_t now_ms, int64_t until_ms)
     bool is_max = run->max_end_ms && until_ms + run->span_ms / 10 >= run->max_end_ms;
 
     lose(run, is_max ? "max" : "expired");
-    say("%s: %s, and its end is %s away: SIGTERM to %s", run->take.name,
-        is_max ? "--max is over" : "nobody renews the lock", duration_text(until_ms - now_ms, left),
-        run->argv[0]);
+    const char *why = is_max ? "--max is over" : "nobody renews the lock";
+    if (run->earlier)
+        why = "a clock stood still (redlockd's or this host's), so the lock ends earlier";
+    say("%s: %s, and its end is %s away: SIGTERM to %s", run->take.name, why,
+        duration_text(until_ms - now_ms, left), run->argv[0]);
     begin_ending(run, until_ms - run->margin_ms);
 }
 
@@ -132,6 +134,9 @@ static void look_at_clock(struct run *run)
 
     if (run->state >= RUN_KILLING)
         return;
+    if (until_ms != run->until_ms)
+        run->earlier = until_ms < run->until_ms;
+    run->until_ms = until_ms;
     if (until_ms <= 0 || now_ms >= until_ms - run->margin_ms) {
         lose(run, "expired");
         begin_killing(run);

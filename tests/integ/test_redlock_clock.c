@@ -1,0 +1,195 @@
+/* redlock run and clocks that stand still: a redlockd of the test's own making tells it that a deadline is earlier
+ * than was told, long before that would have come. */
+#include "tests/integ/command.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { TTL_MS = 120000 /* the test does not wait for that */, LINE = 4096 };
+
+#define TOKEN "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+static struct command c;
+static int fd = -1; /* of the connection */
+static char address[PATH + 8], first[PATH], line[LINE];
+
+/* ---- the server ---- */
+
+static int listen_unix(void)
+{
+    struct sockaddr_un where = {.sun_family = AF_UNIX};
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    char path[PATH];
+
+    snprintf(path, sizeof path, "%s/sock", folder_new("clock"));
+    snprintf(address, sizeof address, "unix:%s", path);
+    memcpy(where.sun_path, path, sizeof path);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&where, sizeof where), 0);
+    ck_assert_int_eq(listen(listener, 4), 0);
+    return listener;
+}
+
+static int listen_tcp(void)
+{
+    struct sockaddr_in where = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof where;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&where, sizeof where), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&where, &len), 0);
+    snprintf(address, sizeof address, "127.0.0.1:%u", (unsigned)ntohs(where.sin_port));
+    ck_assert_int_eq(listen(listener, 4), 0);
+    return listener;
+}
+
+static void say(const char *text)
+{
+    ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* The client's next line, which is to begin with that, behind its tag. */
+static void hear(const char *verb)
+{
+    size_t len = 0;
+
+    while (len < sizeof line - 1 && recv(fd, line + len, 1, 0) == 1 && line[len] != '\n')
+        len++;
+    ck_assert_msg(line[len] == '\n', "%s does not come", verb);
+    line[len] = '\0';
+    const char *behind = strchr(line, ' ');
+    ck_assert_msg(behind && strncmp(behind + 1, verb, strlen(verb)) == 0, "\"%s\" is no %s", line, verb);
+}
+
+/* What our clock is ahead of the client's, and what it is behind in all. */
+static void greet(int64_t ahead_ms, int behind_ms)
+{
+    char answer[LINE];
+
+    hear("HELLO");
+    snprintf(answer, sizeof answer, "#h +HELLO proto=1 server=redlockd/test now=%lld behind=%d\n",
+             (long long)(now_ms() + ahead_ms), behind_ms);
+    say(answer);
+}
+
+static void grant(void)
+{
+    char answer[LINE];
+
+    hear("LOCK job");
+    snprintf(answer, sizeof answer, "%.*s +LOCKED job token=" TOKEN " fence=7 valid=%d until=%lld\n",
+             (int)strcspn(line, " "), line, TTL_MS, (long long)now_ms() + TTL_MS);
+    say(answer);
+}
+
+/* ---- the command ---- */
+
+/* Up to the command's own word; its pid. */
+static pid_t run(int listener, const char *script)
+{
+    struct timeval patience = {.tv_sec = WAIT_MS / 1000};
+
+    snprintf(first, sizeof first, "%s/first", folder_new("words"));
+    setenv("F", first, 1);
+    START(&c, redlock_binary(), "run", "-a", address, "-t", "120s", "--grace", "50s", "job", "--", "sh", "-c",
+          script);
+    fd = accept(listener, NULL, NULL);
+    ck_assert_int_ge(fd, 0);
+    close(listener);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    greet(0, 0);
+    grant();
+    return (pid_t)number_in(first);
+}
+
+static void is_ended(void)
+{
+    ck_assert_int_eq(command_code(&c), 124);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "lost (expired)"));
+    close(fd);
+}
+
+static const char obeys[] = "trap 'echo asked; exit 0' TERM; echo $$ >$F; while :; do sleep 0.02; done";
+static const char stays[] = "trap '' TERM; echo $$ >$F; while :; do sleep 0.02; done";
+
+/* ---- the tests ---- */
+
+/* The grace begins 2 s from now, when nothing else wakes it up. */
+START_TEST(the_timer_is_set_anew)
+{
+    (void)run(listen_unix(), obeys);
+    say("!CLOCK behind=68000\n");
+    is_ended();
+    ck_assert_str_eq(output(&c), "asked\n");
+    ck_assert_ptr_nonnull(strstr(errors(&c), "a clock stood still"));
+}
+END_TEST
+
+START_TEST(in_its_grace_already)
+{
+    (void)run(listen_unix(), obeys);
+    say("!CLOCK behind=80000\n");
+    is_ended();
+    ck_assert_str_eq(output(&c), "asked\n");
+}
+END_TEST
+
+START_TEST(over_already)
+{
+    pid_t pid = run(listen_unix(), stays);
+    say("!CLOCK behind=130000\n");
+    is_ended();
+    ck_assert(!is_alive(pid));
+}
+END_TEST
+
+/* redlockd's clock is further on than ours would have it: ours stood still. */
+START_TEST(our_own_host_stood_still)
+{
+    (void)run(listen_tcp(), obeys);
+    greet(0, 0);
+    greet(80000, 0);
+    is_ended();
+    ck_assert_str_eq(output(&c), "asked\n");
+}
+END_TEST
+
+/* While redlock itself is stopped, its guard acts on the earlier deadline. */
+START_TEST(the_guard_knows_it_too)
+{
+    pid_t pid = run(listen_tcp(), stays);
+    greet(0, 0);
+    say("!CLOCK behind=114000\n");
+    greet(0, 114000);
+    hear("HELLO"); /* a second later: the guard was told long ago */
+    kill(c.pid, SIGSTOP);
+    eventually(!is_alive(pid));
+    kill(c.pid, SIGCONT);
+    ck_assert_int_eq(command_code(&c), 124);
+    close(fd);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("redlock_clock");
+
+    ADD(suite, the_timer_is_set_anew);
+    ADD(suite, in_its_grace_already);
+    ADD(suite, over_already);
+    ADD(suite, our_own_host_stood_still);
+    ADD(suite, the_guard_knows_it_too);
+    return suite;
+}
+
+int main(void)
+{
+    return harness_main(suite());
+}
