@@ -75,7 +75,7 @@ static void greet(int64_t ahead_ms, int behind_ms)
 
     hear("HELLO");
     snprintf(answer, sizeof answer, "#h +HELLO proto=1 server=redlockd/test now=%lld behind=%d\n",
-             (long long)(now_ms() + ahead_ms), behind_ms);
+             (long long)now_ms() + ahead_ms, behind_ms);
     say(answer);
 }
 
