@@ -11,6 +11,7 @@ root=$(mktemp -d) || exit 1
 trap 'rm -rf "$root"' EXIT
 prefix=/opt/redlock
 lib=$root$prefix/lib
+unit=$root/opt/units/redlockd.service
 flags=() make_flags=("BUILD=$build" "DESTDIR=$root" "PREFIX=$prefix" SYSCONFDIR=/opt/etc UNITDIR=/opt/units)
 case $build in
 *asan*)
@@ -65,6 +66,21 @@ says_its_version() {
     [ "$("$@")" = "$(pkg-config --modversion libredlock): connect" ]
 }
 
+# A daemon that fails five times in ten seconds (a full disk, a port that is still taken) is started again all the same.
+is_always_started_again() {
+    grep -A20 '^\[Unit\]' "$unit" | grep -qx 'StartLimitIntervalSec=0'
+}
+
+# As installed, but where the program really lies.
+systemd_accepts_the_unit() {
+    local said
+    sed "s|^ExecStart=|&$root|" "$unit" >"$root/redlockd.service"
+    said=$(systemd-analyze verify --man=no "$root/redlockd.service" 2>&1) && [ -z "$said" ] || {
+        echo "$said"
+        return 1
+    }
+}
+
 uninstalls() {
     local left
     make --no-print-directory "${make_flags[@]}" uninstall || return 1
@@ -92,6 +108,10 @@ check 'make install' installs
 check 'everything lies where it belongs' laid_out
 check 'only redlock_ leaves the library' exports_only_ours
 check 'the library needs libc only' needs_libc_only
+check 'systemd never gives the daemon up' is_always_started_again
+if command -v systemd-analyze >/dev/null; then
+    check 'systemd-analyze verify is silent' systemd_accepts_the_unit
+fi
 read -r -a libs <<<"$(pkg-config --libs libredlock)"
 check 'a C program' builds 'cc -std=c11' shared "${libs[@]}"
 check 'runs' says_its_version env "LD_LIBRARY_PATH=$lib" "$root/shared"
