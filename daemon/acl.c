@@ -49,7 +49,7 @@ const char *acl_line(char out[ACL_BYTES], const struct conf *conf)
     char keys[PATTERN_BYTES], user[QUOTED_BYTES], keys_quoted[QUOTED_BYTES];
     snprintf(out, ACL_BYTES,
              "ACL SETUSER %s on >... resetkeys %s resetchannels -@all +select +client|id +client|kill +info "
-             "+time +script|load +evalsha +set +get +getex +exists +pexpire +pttl +del +zadd +zscore",
+             "+time +script|load +evalsha +set +get +getex +pexpire +pttl +del +zadd +zscore",
              quoted(user, conf->node_user[0] ? conf->node_user : "redlockd"),
              quoted(keys_quoted, pattern(keys, conf->key_prefix)));
     return out;

@@ -1,8 +1,10 @@
 /* The line that gives a user of the masters the rights that the daemon needs. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/acl.h"
+#include "tests/unit/resp.h"
 
 #include <check.h>
 
@@ -20,7 +22,7 @@ static void assert_words(const char *user, const char *prefix, const char *begin
     ck_assert_ptr_eq(end, line + strlen(begin));
     ck_assert_str_eq(end,
                      " resetchannels -@all +select +client|id +client|kill +info +time +script|load +evalsha "
-                     "+set +get +getex +exists +pexpire +pttl +del +zadd +zscore");
+                     "+set +get +getex +pexpire +pttl +del +zadd +zscore");
 }
 
 START_TEST(plain)
@@ -63,6 +65,99 @@ START_TEST(longest)
 }
 END_TEST
 
+/* ---- the line and what the daemon sends ---- */
+
+enum { RIGHTS = 64, RIGHT_BYTES = 32 };
+
+static char rights[RIGHTS][RIGHT_BYTES]; /* that what is sent needs, as ACL SETUSER names them */
+static unsigned rights_count;
+
+static void right_add(const char *word, size_t len, const char *more, size_t more_len)
+{
+    char right[RIGHT_BYTES];
+    snprintf(right, sizeof right, more ? "+%.*s|%.*s" : "+%.*s", (int)len, word, (int)more_len, more);
+    for (char *p = right; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    for (unsigned i = 0; i < rights_count; i++)
+        if (strcmp(rights[i], right) == 0)
+            return;
+    ck_assert_uint_lt(rights_count, RIGHTS);
+    memcpy(rights[rights_count++], right, sizeof right);
+}
+
+/* The next word of a command's bytes. */
+static const char *word_next(const char **at, size_t *len)
+{
+    const char *word = strchr(*at, '$') + 1;
+    *len = strtoul(word, NULL, 10);
+    word = strchr(word, '\n') + 1;
+    *at = word + *len;
+    return word;
+}
+
+static void right_of_bytes(const char *bytes)
+{
+    size_t len, more_len;
+    const char *word = word_next(&bytes, &len);
+    bool container = (len == 6 && memcmp(word, "CLIENT", 6) == 0) || memcmp(word, "SCRIPT", 6) == 0;
+    const char *more = container ? word_next(&bytes, &more_len) : NULL;
+    right_add(word, len, more, more ? more_len : 0);
+}
+
+/* Commands are the words in capitals that begin a call: pcall('GET', ... */
+static void rights_of_script(const char *text)
+{
+    while ((text = strstr(text, "('"))) {
+        text += 2;
+        size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        if (len > 0 && text[len] == '\'')
+            right_add(text, len, NULL, 0);
+    }
+}
+
+static void rights_collect(void)
+{
+    char bytes[RESP_COMMAND_BYTES + 1];
+    size_t len;
+    struct resp_format *format = resp_format_new("redlock:");
+    for (unsigned verb = 0; verb <= COMMAND_MOVE; verb++) {
+        struct command command = command_of((enum command_verb)verb, "job", 10);
+        bytes[resp_command(bytes, format, &command)] = 0;
+        right_of_bytes(bytes);
+    }
+    resp_format_free(format);
+    char *select = resp_select(3, &len);
+    right_of_bytes(select);
+    resp_bytes_free(select);
+    for (unsigned script = 0; script < RESP_SCRIPTS; script++) {
+        char *load = resp_script_load(script, &len);
+        right_of_bytes(load);
+        resp_bytes_free(load);
+        rights_of_script(resp_script_text(script));
+    }
+}
+
+/* AUTH alone needs no right: whoever may log in may send it. */
+START_TEST(each_right_is_needed_and_no_other)
+{
+    bool needed[RIGHTS] = {false};
+    conf_defaults(&conf);
+    acl_line(line, &conf);
+    rights_collect();
+    char *words = strstr(line, " -@all ");
+    ck_assert_ptr_nonnull(words);
+    for (char *word = strtok(words + 7, " "); word; word = strtok(NULL, " ")) {
+        unsigned i = 0;
+        while (i < rights_count && strcmp(rights[i], word) != 0)
+            i++;
+        ck_assert_msg(i < rights_count, "%s is asked for, but no such command is sent", word);
+        needed[i] = true;
+    }
+    for (unsigned i = 0; i < rights_count; i++)
+        ck_assert_msg(needed[i], "%s is needed, and not asked for", rights[i]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("acl");
@@ -71,6 +166,7 @@ int main(void)
     tcase_add_test(tests, patterns);
     tcase_add_test(tests, quotes);
     tcase_add_test(tests, longest);
+    tcase_add_test(tests, each_right_is_needed_and_no_other);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
