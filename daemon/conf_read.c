@@ -10,7 +10,12 @@
 
 #include "daemon/conf_parts.h"
 
-enum { FILE_BYTES = 1 << 20, KEY_BYTES = 64 };
+enum {
+    FILE_BYTES = 1 << 20,
+    KEY_BYTES = 64,
+    DEPTH = 16, /* of lists and mappings within each other; a configuration has two or three */
+    ANCHORS = 64,
+};
 
 static void __attribute__((format(printf, 5, 0)))
 report(struct conf_reader *r, const struct conf_place *place, const char *key, const char *kind,
@@ -252,6 +257,40 @@ static bool line_has_tab(const char *text, size_t len, unsigned line)
     return memchr(at, '\t', (size_t)((lf ? lf : end) - at)) != NULL;
 }
 
+static bool has_anchor(const yaml_event_t *event)
+{
+    return (event->type == YAML_SCALAR_EVENT && event->data.scalar.anchor) ||
+           (event->type == YAML_SEQUENCE_START_EVENT && event->data.sequence_start.anchor) ||
+           (event->type == YAML_MAPPING_START_EVENT && event->data.mapping_start.anchor);
+}
+
+/* libyaml looks at every open bracket again for each further one, and at every anchor, so that 60,000 of them would
+ * hold up a running daemon for seconds. Its events come as it reads, so this stops at the first that is too many.
+ * What else may be wrong is told by document_load(). */
+static bool cost_check(struct conf_reader *r, yaml_parser_t *parser)
+{
+    unsigned depth = 0, anchors = 0;
+    bool ended = false, good = true;
+    while (!ended && good) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(parser, &event))
+            return true;
+        ended = event.type == YAML_STREAM_END_EVENT;
+        depth += event.type == YAML_SEQUENCE_START_EVENT || event.type == YAML_MAPPING_START_EVENT;
+        depth -= event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
+        anchors += has_anchor(&event);
+        good = depth <= DEPTH && anchors <= ANCHORS;
+        struct conf_place place = place_of(&event.start_mark);
+        if (depth > DEPTH)
+            conf_fault(r, &place, "YAML",
+                       "lists and mappings are nested too deep here; allowed are %d levels", DEPTH);
+        if (anchors > ANCHORS)
+            conf_fault(r, &place, "YAML", "too many anchors (&name); allowed are %d", ANCHORS);
+        yaml_event_delete(&event);
+    }
+    return good;
+}
+
 static bool document_load(struct conf_reader *r, yaml_parser_t *parser, yaml_document_t *document,
                           const char *text, size_t len)
 {
@@ -293,6 +332,18 @@ static bool document_read(struct conf_reader *r, yaml_parser_t *parser, const ch
     return whole;
 }
 
+/* A parser of its own for each of the two passes; false: no memory, which is told. */
+static bool parser_new(struct conf_reader *r, yaml_parser_t *parser, const char *text, size_t len)
+{
+    if (!yaml_parser_initialize(parser)) {
+        fprintf(r->errors, "%s: out of memory\n", r->name);
+        r->faults++;
+        return false;
+    }
+    yaml_parser_set_input_string(parser, (const unsigned char *)text, len);
+    return true;
+}
+
 static int text_parse(struct conf_reader *r, const char *text, size_t len)
 {
     yaml_parser_t parser;
@@ -301,11 +352,12 @@ static int text_parse(struct conf_reader *r, const char *text, size_t len)
         fprintf(r->errors, "%s: larger than 1 MiB; is it a configuration?\n", r->name);
         return ++r->faults;
     }
-    if (!yaml_parser_initialize(&parser)) {
-        fprintf(r->errors, "%s: out of memory\n", r->name);
-        return ++r->faults;
-    }
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+    if (!parser_new(r, &parser, text, len))
+        return r->faults;
+    bool cheap = cost_check(r, &parser);
+    yaml_parser_delete(&parser);
+    if (!cheap || !parser_new(r, &parser, text, len))
+        return r->faults;
     if (document_read(r, &parser, text, len))
         conf_check(r);
     yaml_parser_delete(&parser);

@@ -284,6 +284,43 @@ START_TEST(yaml_broken)
 }
 END_TEST
 
+/* Refused where the seventeenth level begins. Without that, libyaml alone takes many seconds for the deepest. */
+START_TEST(nested_too_deep)
+{
+    static const char *const openers[] = {"[", "{a: ", "- ", "? "};
+    static const unsigned levels[] = {16, 17, 50000};
+    size_t len = strlen(openers[_i]);
+    char *text = malloc(levels[2] * len), place[128];
+    for (unsigned i = 0; i < levels[2]; i++)
+        memcpy(text + i * len, openers[_i], len);
+    parse_len(text, levels[0] * len);
+    ck_assert_msg(!strstr(said, "too deep"), "%s", said);
+    for (unsigned i = 1; i < 3; i++) {
+        parse_len(text, levels[i] * len);
+        snprintf(place, sizeof place,
+                 "f:1:%zu: YAML: lists and mappings are nested too deep here; allowed are 16 levels",
+                 16 * len + 1);
+        assert_fault(place);
+    }
+    free(text);
+}
+END_TEST
+
+START_TEST(too_many_anchors)
+{
+    enum { ANCHORS = 50000, EACH = 10 };
+    char *text = malloc(2 + ANCHORS * EACH + 1);
+    size_t len = (size_t)sprintf(text, "[ ");
+    for (unsigned i = 0; i < ANCHORS; i++)
+        len += (size_t)sprintf(text + len, "&%05u x, ", i);
+    parse_len(text, 2 + 64 * EACH);
+    ck_assert_msg(!strstr(said, "anchors"), "%s", said);
+    parse_len(text, len);
+    assert_fault("f:1:643: YAML: too many anchors (&name); allowed are 64");
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("conf_faults");
@@ -299,6 +336,8 @@ int main(void)
     tcase_add_test(one, all_keys_are_listed_once);
     tcase_add_test(one, no_error_of_an_error);
     tcase_add_test(one, yaml_broken);
+    tcase_add_loop_test(one, nested_too_deep, 0, 4);
+    tcase_add_test(one, too_many_anchors);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
