@@ -66,6 +66,16 @@ static void line_queue(struct conn *c, const char *line, size_t len)
         c->blocked = true;
 }
 
+static const char header[] = "a verb with a colon: it speaks HTTP, mail or the like";
+
+/* A browser sends whatever a web page asks it to, to this port too: lines of the page's choice, such as LOCK, but
+ * only behind a first line and headers. So nothing behind these is read. */
+static void input_refuse(struct conn *c, const char *why)
+{
+    c->doom = why;
+    conn_ready(c);
+}
+
 static void line_take(struct conn *c, const char *line, size_t len)
 {
     struct conns *all = c->all;
@@ -73,11 +83,26 @@ static void line_take(struct conn *c, const char *line, size_t len)
 
     if (result == LINE_EMPTY)
         return;
+    if (result == LINE_REFUSED && line && line_is_header(line, len)) {
+        input_refuse(c, header);
+        return;
+    }
     all->stats.lines++;
     if ((c->turn || c->queued) && !request_overtakes(result, &all->request, &all->refusal))
         line_queue(c, line, len);
     else
         line_start(c, result);
+}
+
+/* The first LINE_BYTES of it. */
+static void line_long(struct conn *c, const char *line)
+{
+    if (c->first)
+        input_refuse(c, "its first line is longer than 1024 bytes: it speaks another protocol");
+    else if (line_is_header(line, LINE_BYTES))
+        input_refuse(c, header);
+    else
+        line_take(c, NULL, TOO_LONG);
 }
 
 /* ---- many lines ---- */
@@ -107,11 +132,11 @@ static size_t input_lines(struct conn *c, const char *bytes, size_t len, bool *e
         c->skipping = !lf;
         if (skipped)
             continue;
-        c->first = false;
         if (!lf || whole > LINE_BYTES) {
-            line_take(c, NULL, TOO_LONG);
+            line_long(c, line);
             continue;
         }
+        c->first = false;
         size_t text = whole - 1;
         if (text && line[text - 1] == '\r')
             text--;

@@ -66,6 +66,9 @@ void line_token_hex(char *out, const struct token *token);
  * may be less than a line (then ask again when there are more) or more than one. */
 bool line_is_foreign(const char *bytes, size_t len);
 
+/* A line, or the beginning of one, whose verb has a colon in it, as headers of HTTP, mail and the like have. */
+bool line_is_header(const char *line, size_t len);
+
 /* A duration ("250", "250ms", "10s", "5m", "1h") in ms; -1: not one, or above 30 days. */
 int64_t line_duration_ms(const char *text, size_t len);
 

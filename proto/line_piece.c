@@ -176,3 +176,10 @@ bool line_is_foreign(const char *bytes, size_t len)
 
     return tls || is_http(bytes, len);
 }
+
+bool line_is_header(const char *line, size_t len)
+{
+    struct piece word = piece_next(&line, line + len);
+
+    return word.len && word.text[0] != '#' && memchr(word.text, ':', word.len);
+}

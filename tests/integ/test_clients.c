@@ -172,6 +172,7 @@ START_TEST(endless_line)
     client_open(&b, &redlockd);
     static char endless[1 << 16];
     memset(endless, 'x', sizeof endless);
+    ask(&b, "+PONG", "PING");
     client_write(&b, "#t LOCK ", 8);
     for (int i = 0; i < 32; i++) /* 2 MiB */
         client_write(&b, endless, sizeof endless);
@@ -255,6 +256,43 @@ START_TEST(foreign_languages)
         expect_closed(&b);
     }
     ck_assert_uint_eq(rows_of("LOCKS"), 0);
+}
+END_TEST
+
+/* What a page in a browser may have posted to us: any method, a path of any length, a body of its choice. The daemon
+ * closes in the middle of it, so not all may be sent. */
+static void post(struct client *client, const char *method, size_t path_len)
+{
+    static char text[128 * 1024];
+    int len = sprintf(text, "%s /", method);
+    memset(text + len, 'p', path_len);
+    sprintf(text + len + path_len,
+            " HTTP/1.1\r\nHost: 127.0.0.1:7335\r\nContent-Type: text/plain\r\n\r\nLOCK x\n"
+            "LOCK x wait=1s\nLOCK lease hold=lease\n");
+    size_t left = strlen(text);
+    for (const char *at = text; left > 0;) {
+        ssize_t n = send(client->fd, at, left < 4000 ? left : 4000, MSG_NOSIGNAL);
+        if (n < 0)
+            break;
+        at += n;
+        left -= (size_t)n;
+    }
+}
+
+START_TEST(web_page_takes_no_lock)
+{
+    static const char *const methods[] = {"GET", "POST", "PUT", "PROPFIND", "LOCK", "UNLOCK", "ANY-other_1"};
+    static const size_t lengths[] = {0, 900, 1000, 1024, 2000, 16 * 1024, 17 * 1024, 100000};
+    begin(PATIENT);
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+            client_open_tcp(&b, &redlockd);
+            post(&b, methods[i], lengths[k]);
+            expect_closed(&b);
+            ck_assert_uint_eq(rows_of("LOCKS"), 0);
+        }
+    }
+    ck_assert_ptr_nonnull(strstr(show(&a, "STATS"), "* grants=0\n"));
 }
 END_TEST
 
@@ -377,6 +415,7 @@ static Suite *clients(void)
     ADD(suite, flood_is_answered_in_order);
     ADD(suite, slow_reader_is_closed);
     ADD(suite, foreign_languages);
+    ADD(suite, web_page_takes_no_lock);
     ADD(suite, thousand_idle_clients);
     ADD(suite, max_clients);
     ADD(suite, no_descriptors_left);

@@ -32,6 +32,7 @@ START_TEST(half_a_line_has_its_time)
     int64_t start_ms = clock_boot_ms();
     expect(&w, fd, LOCKED("now"));
     expect(&w, other, "+PONG\n");
+    say(endless, "PING\n");
     say_bytes(endless, line, sizeof line);
     while (conns_count(w.conns) > 1 &&
            clock_boot_ms() < start_ms + PATIENCE_MS) { /* more bytes do not help */
@@ -44,7 +45,7 @@ START_TEST(half_a_line_has_its_time)
     ck_assert_int_ge(clock_boot_ms() - start_ms, 60);
     expect_count(&w, 1);
     expect_end(&w, fd);
-    expect(&w, endless, "-TOOLONG : a line has at most 1024 bytes with its end\n");
+    expect(&w, endless, "+PONG\n-TOOLONG : a line has at most 1024 bytes with its end\n");
     expect_end(&w, endless);
     say(other, "PI"); /* a whole line in time starts the clock anew */
     for (int i = 0; i < 20; i++) {
@@ -80,6 +81,54 @@ START_TEST(foreign_protocols_get_no_answer)
     say(fd, "PING\n");
     expect(&w, fd, "+PONG\n");
     close(fd);
+}
+END_TEST
+
+/* A line that is too long for ours, and then lines of the sender's choice, cut anywhere. */
+START_TEST(a_long_first_line_ends_it)
+{
+    char line[3000 + 16];
+
+    world_start(&w);
+    memset(line, 'x', 3000);
+    memcpy(line + 3000, "\nLOCK now\n", 11);
+    for (size_t cut = 1; cut < 3010; cut += 7) {
+        int fd = client_tcp(&w);
+        send(fd, line, cut, MSG_NOSIGNAL);
+        turn(&w);
+        send(fd, line + cut, 3010 - cut, MSG_NOSIGNAL);
+        expect_end(&w, fd);
+        expect_count(&w, 0);
+    }
+    ck_assert_str_eq(w.heard, "");
+}
+END_TEST
+
+/* At any time, also behind requests that wait for their turn, and in a line that is too long. */
+START_TEST(a_header_ends_it)
+{
+    char text[2000] = "\nCookie: ";
+
+    memset(text + strlen(text), 'x', sizeof text - 20);
+    memcpy(text + sizeof text - 11, "\nLOCK now\n", 11);
+    world_start(&w);
+    int fd = client_tcp(&w);
+    say(fd, "PING\nFOO\nHost: a\nLOCK now\n");
+    expect_end(&w, fd);
+    fd = client_tcp(&w);
+    say(fd, "LOCK wait1\nPING\nHost: a\nLOCK now\n");
+    expect_end(&w, fd);
+    expect_heard(&w, "LOCK wait1\ndropped\n");
+    fd = client_tcp(&w);
+    say(fd, "PING\n");
+    say_bytes(fd, text, sizeof text);
+    expect_end(&w, fd);
+    fd = client_unix(&w); /* read behind its end: what is before the header is still done */
+    say(fd, "LOCK wait2\nUNLOCK a\nHost: a\nLOCK now\n");
+    shutdown(fd, SHUT_WR);
+    expect_count(&w, 0);
+    close(fd);
+    ck_assert_ptr_null(strstr(w.heard, "now"));
 }
 END_TEST
 
@@ -308,6 +357,8 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, half_a_line_has_its_time);
     tcase_add_loop_test(t, foreign_protocols_get_no_answer, 0, 3);
+    tcase_add_test(t, a_long_first_line_ends_it);
+    tcase_add_test(t, a_header_ends_it);
     tcase_add_test(t, a_flood_is_read_as_fast_as_it_is_answered);
     tcase_add_test(t, tagged_requests_are_bounded);
     tcase_add_test(t, max_clients_is_told);

@@ -188,6 +188,17 @@ START_TEST(decimal_digits_as_printf_writes_them)
 }
 END_TEST
 
+START_TEST(headers)
+{
+    static const char *const are[] = {"Host: a", "X-Empty:", "  a:b c", "{\"a\":1}", "Cookie:aaaaa"};
+    static const char *const are_not[] = {"", " ", "LOCK a:b", "#a:b PING", "PING", "LOCK job token=:"};
+    for (unsigned i = 0; i < sizeof are / sizeof are[0]; i++)
+        ck_assert_msg(line_is_header(are[i], strlen(are[i])), "%s", are[i]);
+    for (unsigned i = 0; i < sizeof are_not / sizeof are_not[0]; i++)
+        ck_assert_msg(!line_is_header(are_not[i], strlen(are_not[i])), "%s", are_not[i]);
+}
+END_TEST
+
 static Suite *line_suite(void)
 {
     Suite *suite = suite_create("line_piece");
@@ -197,6 +208,7 @@ static Suite *line_suite(void)
     tcase_add_test(tests, what_is_no_duration);
     tcase_add_test(tests, http_and_tls_are_foreign);
     tcase_add_test(tests, our_own_lines_are_not_foreign);
+    tcase_add_test(tests, headers);
     tcase_add_test(tests, bytes_outside_ascii_text_at_any_place);
     tcase_add_test(tests, a_token_of_every_byte);
     tcase_add_test(tests, a_word_of_every_byte);
