@@ -14,9 +14,20 @@ CFLAGS   ?= -O2 -g
 # Of the test programs, which mostly wait: they are compiled in a third of the time. Empty: as the rest.
 TEST_CFLAGS ?= -O0
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2
+# A mistake in memory is made hard to exploit, as far as the compiler can: in the way packages of a distribution are
+# built. CPPFLAGS, CFLAGS and LDFLAGS stand behind it and so have the last word.
+compiles = $(shell printf '\043include <features.h>\n' | $(CC) -Werror $(1) -x c -c -o /dev/null - 2>/dev/null && echo '$(1)')
+HARDEN := -fPIE -fstack-protector-strong $(call compiles,-fstack-clash-protection) \
+          $(or $(call compiles,-fcf-protection),$(call compiles,-mbranch-protection=standard))
+HARDEN_LD := -pie -Wl,-z,relro -Wl,-z,now
+# Checked copies need an optimizer, and the sanitizers check more.
+FORTIFIED := $(and $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS)))),$(if $(ASAN),,yes))
+ifeq ($(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),)
+HARDEN += -U_FORTIFY_SOURCE $(if $(FORTIFIED),-D_FORTIFY_SOURCE=$(if $(call compiles,-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3),3,2))
+endif
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -DREDLOCKD_VERSION='"$(VERSION)"' -I. $(WARNINGS) \
-              $(if $(WERROR),-Werror) -fno-omit-frame-pointer $(CFLAGS)
-ALL_LDFLAGS := -fno-lto $(LDFLAGS)
+              $(if $(WERROR),-Werror) -fno-omit-frame-pointer $(HARDEN) $(CPPFLAGS) $(CFLAGS)
+ALL_LDFLAGS := -fno-lto $(HARDEN_LD) $(LDFLAGS)
 ifdef ASAN
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 ALL_CFLAGS += $(SANITIZE)
@@ -28,7 +39,7 @@ ifeq ($(origin LTO),undefined)
 LTO := $(if $(ASAN)$(filter -O0 --coverage,$(CFLAGS)),,$(shell echo 'int main(void) { return 0; }' | \
        $(CC) -Werror -flto=auto -ffat-lto-objects -x c -o /dev/null - 2>/dev/null && echo -flto=auto -ffat-lto-objects))
 endif
-LTO_LDFLAGS := $(CFLAGS) $(LTO) $(SANITIZE) $(LDFLAGS)
+LTO_LDFLAGS := $(if $(LTO),$(HARDEN)) $(CFLAGS) $(LTO) $(SANITIZE) $(HARDEN_LD) $(LDFLAGS)
 
 CORE_SRC   := $(sort $(wildcard daemon/coordinator/*.c))
 DAEMON_SRC := $(sort $(wildcard proto/*.c daemon/*.c)) $(CORE_SRC)
@@ -70,8 +81,9 @@ $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
 include $(sort $(wildcard client/*.mk client/*/*.mk))
 -include $(sort $(wildcard tests/*/*.mk))
+CHECKS += ./tests/hardened.sh
 
-$(BUILD)/tests/unit/%.o $(BUILD)/tests/integ/%.o $(BUILD)/tests/examples/%.o $(BUILD)/tests/fail/%.o: ALL_CFLAGS += $(TEST_CFLAGS)
+$(BUILD)/tests/unit/%.o $(BUILD)/tests/integ/%.o $(BUILD)/tests/examples/%.o $(BUILD)/tests/fail/%.o: ALL_CFLAGS += $(TEST_CFLAGS) $(if $(filter -O0,$(TEST_CFLAGS)),-U_FORTIFY_SOURCE)
 
 # Two compilers at a time, unless make was told otherwise.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j2)

@@ -23,7 +23,7 @@ $(LIB_A): $(CLIENT_OBJ)
 	$(AR) rcs $@ $(BUILD)/pic/libredlock.o
 
 $(LIB_SO): $(CLIENT_OBJ) $(LIB_MAP)
-	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libredlock.so.$(LIB_ABI) -Wl,--version-script=$(LIB_MAP) -o $@ $(CLIENT_OBJ)
+	$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -Wl,-soname,libredlock.so.$(LIB_ABI) -Wl,--version-script=$(LIB_MAP) -o $@ $(CLIENT_OBJ)
 	ln -sf libredlock.so $@.$(LIB_ABI)
 
 # For tests that look inside.

@@ -107,6 +107,8 @@ FAIL(int, sigaction, (int number, const struct sigaction *new, struct sigaction 
 
 FAIL(ssize_t, getrandom, (void *bytes, size_t len, unsigned flags), (bytes, len, flags), -1, ENOSYS)
 FAIL(ssize_t, read, (int fd, void *bytes, size_t len), (fd, bytes, len), -1, EIO)
+/* What _FORTIFY_SOURCE makes of it. */
+FAIL(ssize_t, __read_chk, (int fd, void *bytes, size_t len, size_t room), (fd, bytes, len, room), -1, EIO)
 FAIL(ssize_t, write, (int fd, const void *bytes, size_t len), (fd, bytes, len), -1, EIO)
 FAIL(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL, EMFILE)
 FAIL(int, getifaddrs, (struct ifaddrs * *found), (found), -1, EMFILE)
