@@ -88,7 +88,7 @@ void conn_on_timer(evutil_socket_t fd, short what, void *arg)
         if (c->state == CONN_OPEN) {
             conn_drop(c, "half a line for longer than idle_line_timeout");
         } else {
-            log_info("client_slow", "session=%llu while=closing", (unsigned long long)c->session);
+            conn_tell(c, "client_slow", "it does not read its last answers");
             conn_mute(c);
         }
     }
@@ -201,14 +201,41 @@ void conn_mute(struct conn *c)
     conn_dirty(c);
 }
 
+void conn_tell(struct conn *c, const char *event, const char *why)
+{
+    struct conns *all = c->all;
+    char address[ADDRESS_TEXT_BYTES];
+
+    conn_tell_rest(all, false);
+    int64_t now_ms = clock_boot_ms();
+    bool told = !all->told_ms || now_ms - all->told_ms >= TELL_MS;
+    void (*log)(const char *, const char *, ...) = told ? log_info : log_debug;
+    conn_address(c, address);
+    log(event, "session=%llu address=%s why=\"%s\"", (unsigned long long)c->session, address, why);
+    if (told)
+        all->told_ms = now_ms;
+    else
+        all->untold++;
+}
+
+void conn_tell_rest(struct conns *all, bool at_once)
+{
+    if (!all->untold)
+        return;
+    int64_t now_ms = clock_boot_ms();
+    if (now_ms - all->told_ms < TELL_MS && !at_once)
+        return;
+    log_info("clients_dropped", "more=%llu why=\"besides the one logged before; log_level debug shows each\"",
+             (unsigned long long)all->untold);
+    all->told_ms = now_ms;
+    all->untold = 0;
+}
+
 void conn_drop(struct conn *c, const char *why)
 {
     const struct conn_handler *handler = c->all->handler;
-    char address[ADDRESS_TEXT_BYTES];
 
-    conn_address(c, address);
-    log_info("client_dropped", "session=%llu address=%s why=\"%s\"", (unsigned long long)c->session, address,
-             why);
+    conn_tell(c, "client_dropped", why);
     conn_gone(c);
     if (!c->known)
         return;

@@ -61,7 +61,7 @@ void output_done(struct conn *c, size_t len)
         conn_ready(c);
         return;
     }
-    log_info("client_slow", "session=%llu why=max_output while=closing", (unsigned long long)c->session);
+    conn_tell(c, "client_slow", "it does not read its last answers: more than max_output waits");
     conn_mute(c);
 }
 

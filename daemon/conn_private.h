@@ -33,6 +33,7 @@ enum {
     SPARE_BYTES = 16 * 1024, /* ... if they are not larger than this */
     LIVE_CHUNK = 128,        /* live requests taken from malloc at once */
     ADDRESS_TEXT_BYTES = 72,
+    TELL_MS = 1000, /* between two lines of the log about clients that ended badly */
 };
 
 /* A request that is not answered yet, or a grant whose reply is not written yet. */
@@ -164,6 +165,8 @@ struct conns {
     bool flushing;
     uint64_t turn;   /* counts flushes */
     int64_t full_ms; /* when max_clients was logged last */
+    int64_t told_ms; /* when a client's bad end was logged last ... */
+    uint64_t untold; /* ... and how many were not since */
 
     struct live *free_live;
     struct live_chunk *chunks;
@@ -198,6 +201,10 @@ void conn_reject(struct conn *c);
 void conn_mute(struct conn *c);
 /* Takes the next step to its end if everything for that is done. */
 void conn_settle(struct conn *c);
+/* A bad end is logged, but one a second: 50,000 clients may be reset at once. The others are counted. */
+void conn_tell(struct conn *c, const char *event, const char *why);
+/* Tells of those that were only counted, when it is time or at_once. */
+void conn_tell_rest(struct conns *all, bool at_once);
 /* For the list ready. */
 void conn_go_on(struct conn *c);
 void conn_on_timer(evutil_socket_t fd, short what, void *arg); /* arg: struct conns */

@@ -36,6 +36,7 @@ void conns_flush(struct conns *all)
         conn_table_remove(c);
     }
     all->flushing = false;
+    conn_tell_rest(all, false);
 }
 
 static void refuse(struct conns *all, int fd)
@@ -145,6 +146,7 @@ void conns_free(struct conns *all)
 {
     if (!all)
         return;
+    conn_tell_rest(all, true);
     for (uint32_t i = 0; i < all->used; i++) {
         struct conn *c = all->slots[i].conn;
         if (!c)

@@ -132,6 +132,57 @@ START_TEST(a_header_ends_it)
 }
 END_TEST
 
+/* ---- the log ---- */
+
+/* The lines so far that tell of clients that were dropped; *dropped: of how many. */
+static unsigned lines_of_drops(FILE *log, unsigned *dropped)
+{
+    char line[512];
+    unsigned lines = 0;
+
+    *dropped = 0;
+    rewind(log);
+    while (fgets(line, sizeof line, log)) {
+        const char *more = strstr(line, "event=clients_dropped more=");
+        bool one = strstr(line, "event=client_dropped session=") != NULL;
+        ck_assert_msg(one || more, "%s", line);
+        *dropped += one ? 1 : (unsigned)atoi(more + strlen("event=clients_dropped more="));
+        lines++;
+    }
+    return lines;
+}
+
+START_TEST(many_resets_are_one_line_a_second)
+{
+    enum { RESETS = 200 };
+    FILE *log = tmpfile();
+    int old_stderr = dup(STDERR_FILENO);
+    unsigned dropped = 0, lines;
+
+    world_start(&w);
+    log_set_level(LOG_LEVEL_INFO);
+    dup2(fileno(log), STDERR_FILENO);
+    int64_t start_ms = clock_boot_ms();
+    for (int i = 0; i < RESETS; i++) {
+        int fd = client_tcp(&w);
+        reset_close(fd);
+        turn(&w);
+    }
+    expect_count(&w, 0);
+    do { /* also the last ones, though nobody else comes */
+        turn(&w);
+        poll(NULL, 0, 10);
+        lines = lines_of_drops(log, &dropped);
+    } while (dropped < RESETS && clock_boot_ms() - start_ms < PATIENCE_MS);
+    int64_t took_ms = clock_boot_ms() - start_ms;
+    dup2(old_stderr, STDERR_FILENO);
+    close(old_stderr);
+    fclose(log);
+    ck_assert_uint_eq(dropped, RESETS);
+    ck_assert_int_le(lines, took_ms / 1000 + 1);
+}
+END_TEST
+
 /* ---- many requests ---- */
 
 START_TEST(a_flood_is_read_as_fast_as_it_is_answered)
@@ -357,6 +408,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, half_a_line_has_its_time);
     tcase_add_loop_test(t, foreign_protocols_get_no_answer, 0, 3);
+    tcase_add_test(t, many_resets_are_one_line_a_second);
     tcase_add_test(t, a_long_first_line_ends_it);
     tcase_add_test(t, a_header_ends_it);
     tcase_add_test(t, a_flood_is_read_as_fast_as_it_is_answered);
