@@ -254,11 +254,11 @@ static void come(struct world *w, const char *bytes, size_t len)
 /* An answer to one of the lines that the client said, as an honest server may write it or not. */
 static void answer(struct world *w)
 {
-    static const char *const codes[] = {
-        "+LOCKED %s token=%s fence=%d valid=1 until=%lld",
+    static const char *const codes[] = { /* of a name, a token, an instant and a number, in this order */
+        "+LOCKED %s token=%s valid=1 until=%lld fence=%d",
         "+UNLOCKED %s confirmed=2/3",
-        "+EXTENDED %s valid=1 until=%4$lld",
-        "+HELD %s valid=1 until=%4$lld",
+        "+EXTENDED %s%.0s valid=1 until=%lld",
+        "+HELD %s%.0s valid=1 until=%lld",
         "+OK",
         "* name=%s",
         "+END 1",
@@ -270,12 +270,12 @@ static void answer(struct world *w)
         "-BADARG %s : text",
         "!LOST %s token=%s reason=gone",
         "!LOST %s token=%s reason=drain",
-        "!RENEWED %s token=%s valid=1 until=%4$lld",
+        "!RENEWED %s token=%s valid=1 until=%lld",
         "!EXPIRING %s token=%s valid=1",
         "!DRAIN",
-        "+HELLO proto=1 server=x now=%4$lld",
-        "+HELLO proto=1 server=x now=%4$lld behind=%3$d",
-        "!CLOCK behind=%3$d",
+        "+HELLO%.0s%.0s proto=1 server=x now=%lld",
+        "+HELLO%.0s%.0s proto=1 server=x now=%lld behind=%d",
+        "!CLOCK%.0s%.0s behind=%lld",
         "+PONG",
     };
     char line[SERVER_LINE_BYTES], body[SERVER_LINE_BYTES], name[REDLOCK_NAME_BYTES + 1] = "a",
@@ -289,7 +289,7 @@ static void answer(struct world *w)
     token_text(number, token);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    (void)snprintf(body, sizeof body - 64, codes[code], name, token, number, (long long)until_ms);
+    (void)snprintf(body, sizeof body - 64, codes[code], name, token, (long long)until_ms, number);
 #pragma GCC diagnostic pop
     bool event = codes[code][0] == '!';
     int len = snprintf(line, sizeof line, "%.*s%s%s\n", event ? 0 : (int)strcspn(said, " "), said,
