@@ -86,7 +86,8 @@ void conn_on_timer(evutil_socket_t fd, short what, void *arg)
         }
         conn_untimed(c);
         if (c->state == CONN_OPEN) {
-            conn_drop(c, "half a line for longer than idle_line_timeout");
+            conn_drop(c, c->blocked ? "reads nothing for longer than idle_line_timeout"
+                                    : "half a line for longer than idle_line_timeout");
         } else {
             conn_tell(c, "client_slow", "it does not read its last answers");
             conn_mute(c);

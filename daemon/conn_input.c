@@ -3,7 +3,7 @@
  *     read --> input[] --> a line --> overtakes, or nobody is before it --> request_start()
  *                |            \
  *                |             `--> queue: untagged, one after the other
- *                `--> rest: half a line, or what a full queue keeps from being parsed
+ *                `--> rest: half a line, or what a full queue or much output keeps from being parsed
  *
  * A queued line is kept as text: a tenth of its parsed form, and parsing it again is cheap. */
 #include <assert.h>
@@ -119,6 +119,10 @@ static size_t input_lines(struct conn *c, const char *bytes, size_t len, bool *e
     size_t used = 0;
 
     while (used < len && !input_stopped(c)) {
+        if (output_full(c)) {
+            c->blocked = true;
+            break;
+        }
         const char *line = bytes + used;
         size_t left = len - used;
         const char *lf = memchr(line, '\n', left);
@@ -250,13 +254,13 @@ void input_resume(struct conn *c)
 {
     bool ended = false;
 
-    while (c->queued && !c->turn && !c->doom && c->state != CONN_GONE)
+    while (c->queued && !c->turn && !output_full(c) && !c->doom && c->state != CONN_GONE)
         queue_take(c);
     if (c->doom || c->state == CONN_GONE)
         return;
     if (!c->queued)
         buffer_return(c->all, &c->queue);
-    if (!c->blocked || c->queued > QUEUE_RESUME)
+    if (!c->blocked || c->queued > QUEUE_RESUME || output_full(c))
         return;
     c->blocked = false;
     if (c->rest.bytes) {

@@ -1,6 +1,7 @@
 /* Replies -> bytes. They are collected and written once a turn of the loop; only a client
  * that is about to exceed max_output is tried at once, since a thousand events of one
- * turn are no sign of a slow reader. */
+ * turn are no sign of a slow reader. Above half of max_output no more of its requests are
+ * read, so that one that reads what it asked for is slowed down rather than closed. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -28,13 +29,31 @@ char *output_line(struct conn *c)
 }
 
 /* What lists have ahead of the reader is not counted. */
-static bool output_exceeds(const struct conn *c)
+static bool output_exceeds(const struct conn *c, size_t most)
 {
-    size_t most = (size_t)c->all->conf->max_output_bytes;
-
     if (c->show_end > c->written)
         most += SHOW_BYTES + SERVER_LINE_BYTES;
     return buffer_len(&c->out) > most;
+}
+
+static size_t output_most(const struct conn *c)
+{
+    return (size_t)c->all->conf->max_output_bytes;
+}
+
+bool output_full(struct conn *c)
+{
+    bool full = output_exceeds(c, output_most(c) / 2);
+
+    c->full |= full;
+    return full;
+}
+
+/* It waits for a client that has to read before anything else may happen: answers beyond max_output, or requests that
+ * are not read before the answers are. */
+static bool output_stalls(const struct conn *c)
+{
+    return c->blocked && (output_exceeds(c, output_most(c)) || (c->full && buffer_len(&c->rest)));
 }
 
 void output_commit(struct conn *c, size_t len)
@@ -51,17 +70,17 @@ void output_done(struct conn *c, size_t len)
     if (!output_open(c))
         return;
     conn_dirty(c);
-    if (!output_exceeds(c))
+    if (!output_exceeds(c, output_most(c)))
         return;
     output_push(c);
-    if (c->error || !output_exceeds(c))
+    if (c->error || !output_exceeds(c, OUTPUTS * output_most(c)))
         return;
     if (c->state == CONN_OPEN) {
-        c->doom = "reads too slowly: more than max_output waits";
+        c->doom = "reads too slowly: four times max_output waits";
         conn_ready(c);
         return;
     }
-    conn_tell(c, "client_slow", "it does not read its last answers: more than max_output waits");
+    conn_tell(c, "client_slow", "it does not read its last answers: four times max_output waits");
     conn_mute(c);
 }
 
@@ -96,7 +115,7 @@ void output_push(struct conn *c)
         return;
     }
     c->written += (uint64_t)n;
-    if (n > 0 && c->is_timed && c->state != CONN_OPEN)
+    if (n > 0 && c->is_timed && (c->blocked || c->state != CONN_OPEN))
         conn_timed(c, clock_boot_ms());
     output_delivered(c);
 }
@@ -113,6 +132,22 @@ void output_undelivered(struct conn *c)
         handler->undelivered(handler->arg, c->session, request);
     }
     c->grants_tail = &c->grants;
+}
+
+/* A client with much to read is not read, and has idle_line_timeout to read some of it. */
+static void output_pace(struct conn *c)
+{
+    if (output_full(c)) {
+        c->blocked = !c->eof;
+    } else if (c->full) {
+        c->full = false;
+        conn_ready(c);
+    }
+    bool times = c->state == CONN_OPEN ? output_stalls(c) : c->stuck;
+    if (times && !c->is_timed)
+        conn_timed(c, clock_boot_ms());
+    if (!times && (c->blocked || c->state != CONN_OPEN))
+        conn_untimed(c);
 }
 
 void output_flush(struct conn *c)
@@ -132,10 +167,7 @@ void output_flush(struct conn *c)
     if (empty)
         buffer_return(c->all, &c->out);
     c->stuck = !empty || c->listings;
-    if (c->state != CONN_OPEN && !c->stuck)
-        conn_untimed(c);
-    else if (c->state != CONN_OPEN && !c->is_timed)
-        conn_timed(c, clock_boot_ms());
+    output_pace(c);
     conn_watch(c, empty && c->listings);
     conn_settle(c);
 }

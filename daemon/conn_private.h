@@ -33,6 +33,7 @@ enum {
     SPARE_BYTES = 16 * 1024, /* ... if they are not larger than this */
     LIVE_CHUNK = 128,        /* live requests taken from malloc at once */
     ADDRESS_TEXT_BYTES = 72,
+    OUTPUTS = 4,    /* max_output counted so often is too much even for a client that reads on */
     TELL_MS = 1000, /* between two lines of the log about clients that ended badly */
 };
 
@@ -94,7 +95,8 @@ struct conn {
     bool renewed;  /* wants !RENEWED */
     bool first;    /* its first line is not whole yet */
     bool skipping; /* the rest of a line that was too long */
-    bool blocked;  /* not read: its queue is full */
+    bool blocked;  /* not read: its queue is full, or it has half of max_output to read */
+    bool full;     /* output_full() said so */
     bool quits;    /* QUIT came: +BYE is due */
     bool stuck;    /* output waits for the socket to take more */
     bool is_ready, is_dirty, is_timed;
@@ -121,7 +123,7 @@ struct conn {
 
     struct word *client; /* HELLO client=; NULL: none */
     int64_t heard_ms;    /* last bytes read */
-    int64_t since_ms;    /* timed: half a line since, or nothing written since */
+    int64_t since_ms;    /* timed: half a line since, or (blocked, or closing) nothing written since */
     union {
         struct in_addr v4;
         struct in6_addr v6;
@@ -249,6 +251,8 @@ void output_commit(struct conn *c, size_t len);
 void output_code(struct conn *c, const struct tag *tag, enum reply_code code, enum limit limit);
 /* Writes what it can without calling the handler. */
 void output_push(struct conn *c);
+/* Whether it has so much to read that it is not to ask for more. When that ends, input_resume() is called. */
+bool output_full(struct conn *c);
 void output_flush(struct conn *c);
 /* Calls undelivered() for the grants of which no byte was written. */
 void output_undelivered(struct conn *c);
