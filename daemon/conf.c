@@ -43,7 +43,7 @@ const struct conf_setting conf_settings[CONF_KEYS] = {
 void conf_defaults(struct conf *conf)
 {
     memset(conf, 0, sizeof *conf);
-    conf_address_listen(&conf->listen[0], "127.0.0.1:7335");
+    conf_address_listen(&conf->listen[0].address, "127.0.0.1:7335");
     conf->listeners = 1;
     conf->unix_mode = 0660;
     memcpy(conf->key_prefix, "redlock:", sizeof "redlock:");
@@ -124,6 +124,10 @@ void conf_print(const struct conf *conf, FILE *out)
                                  sizeof value);
             if (list)
                 fputs("  -", out);
+            if (setting->kind == &conf_kind_listen && conf->listen[i].fin_breaks) {
+                fprintf(out, " {address: \"%s\", fin: break}\n", conf->listen[i].address.shown);
+                continue;
+            }
             print_scalar(out, setting, value);
         }
     }

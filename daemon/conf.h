@@ -20,6 +20,11 @@ struct conf_address {
     char shown[CONF_HOST_BYTES + 16]; /* host:port, [v6]:port or unix:/path: for logs and SHOW */
 };
 
+struct conf_listener {
+    struct conf_address address;
+    bool fin_breaks; /* a client's FIN may be made of a reset on the way, and so is no proof that it is done */
+};
+
 struct conf_node {
     struct conf_address address;
     char user[CONF_SECRET_BYTES];     /* "": none */
@@ -28,7 +33,7 @@ struct conf_node {
 };
 
 struct conf {
-    struct conf_address listen[CONF_LISTENERS];
+    struct conf_listener listen[CONF_LISTENERS];
     unsigned listeners;
     mode_t unix_mode;
     struct conf_node nodes[MASTERS];

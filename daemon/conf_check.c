@@ -103,12 +103,12 @@ static void check_guard(struct conf_reader *r)
 static void check_listeners(struct conf_reader *r)
 {
     for (unsigned i = 0; i < r->conf->listeners; i++)
-        if (!conf_address_loopback(&r->conf->listen[i]))
+        if (!conf_address_loopback(&r->conf->listen[i].address))
             conf_warn(
                 r, &r->listen_places[i], "listen",
                 "%s can be reached from other machines, and there are no users: whoever reaches it can take "
                 "and release locks",
-                r->conf->listen[i].shown);
+                r->conf->listen[i].address.shown);
 }
 
 /* ---- secrets ---- */

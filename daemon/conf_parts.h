@@ -3,6 +3,7 @@
  *     conf.c          the table of settings, defaults, printing
  *     conf_value.c    one value: text -> field, field -> text
  *     conf_address.c  addresses and URLs
+ *     conf_file.c     the file -> its text
  *     conf_read.c     YAML -> settings, every error with its place
  *     conf_check.c    what holds between settings; secrets; warnings
  *     conf_update.c   a file that was read again */
@@ -13,7 +14,7 @@
 
 #include "daemon/conf.h"
 
-enum { CONF_KEYS = 25, CONF_WHY_BYTES = 512 };
+enum { CONF_KEYS = 25, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
 
 struct conf_setting;
 
@@ -47,6 +48,10 @@ extern const struct conf_kind conf_kind_listen, conf_kind_nodes, conf_kind_durat
  * and hold a password. */
 const char *conf_shown(char *out, size_t size, const char *text);
 
+/* What stands beside the address in a mapping of listen. */
+bool conf_listener_set(struct conf_listener *listener, const char *key, const char *text,
+                       char why[CONF_WHY_BYTES]);
+
 void conf_show_duration(int64_t ms, char *out, size_t size);
 
 /* A master's own user and password, if it does not take node_user and node_password_file. */
@@ -77,6 +82,9 @@ void conf_warn(struct conf_reader *r, const struct conf_place *place, const char
 
 /* The place of a key. */
 struct conf_place *conf_place(struct conf_reader *r, const char *key);
+
+/* The text of a whole file; returns the number of errors. */
+int conf_text_read(struct conf_reader *r, const char *text, size_t len);
 
 /* After all keys were read: what must hold between them, secrets from node_password_file, warnings. */
 void conf_check(struct conf_reader *r);

@@ -1,17 +1,11 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <yaml.h>
 
 #include "daemon/conf_parts.h"
 
 enum {
-    FILE_BYTES = 1 << 20,
     KEY_BYTES = 64,
     DEPTH = 16, /* of lists and mappings within each other; a configuration has two or three */
     ANCHORS = 64,
@@ -172,6 +166,47 @@ static bool value_set(struct conf_reader *r, const struct conf_setting *setting,
     return false;
 }
 
+/* The value of that key in a mapping; NULL: not there. */
+static const yaml_node_t *pair_value(yaml_document_t *document, const yaml_node_t *mapping, const char *key)
+{
+    for (yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < mapping->data.mapping.pairs.top; p++) {
+        const yaml_node_t *node = yaml_document_get_node(document, p->key);
+        if (node->type == YAML_SCALAR_NODE && strcmp(node_text(node), key) == 0)
+            return yaml_document_get_node(document, p->value);
+    }
+    return NULL;
+}
+
+/* {address: 127.0.0.1:7335, fin: break} */
+static bool listener_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
+                         const yaml_node_t *item)
+{
+    struct conf_place at = place_of(&item->start_mark);
+    const yaml_node_t *address = pair_value(document, item, "address");
+    bool good = address != NULL;
+    if (!good)
+        conf_fault(r, &at, setting->key,
+                   "the address is missing; write {address: 127.0.0.1:7335, fin: break}");
+    if (!good || !value_set(r, setting, address, place_of(&address->start_mark)))
+        return false;
+    struct conf_listener *listener = &r->conf->listen[r->conf->listeners - 1];
+    for (yaml_node_pair_t *p = item->data.mapping.pairs.start; p < item->data.mapping.pairs.top; p++) {
+        char why[CONF_WHY_BYTES] = "each key stands here once, with one word as its value";
+        const yaml_node_t *key = yaml_document_get_node(document, p->key);
+        const yaml_node_t *value = yaml_document_get_node(document, p->value);
+        if (value == address)
+            continue;
+        bool words = key->type == YAML_SCALAR_NODE && value->type == YAML_SCALAR_NODE &&
+                     pair_value(document, item, node_text(key)) == value;
+        if (words && conf_listener_set(listener, node_text(key), node_text(value), why))
+            continue;
+        at = place_of(words ? &value->start_mark : &key->start_mark);
+        conf_fault(r, &at, setting->key, "%s", why);
+        good = false;
+    }
+    return good;
+}
+
 static bool list_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
                      const yaml_node_t *value, struct conf_place place)
 {
@@ -191,7 +226,9 @@ static bool list_set(struct conf_reader *r, yaml_document_t *document, const str
     for (yaml_node_item_t *i = value->data.sequence.items.start; i < value->data.sequence.items.top; i++) {
         const yaml_node_t *item = yaml_document_get_node(document, *i);
         unsigned index = nodes ? r->conf->masters : r->conf->listeners;
-        if (!value_set(r, setting, item, place_of(&item->start_mark)))
+        bool mapping = item->type == YAML_MAPPING_NODE && !nodes;
+        if (mapping ? !listener_set(r, document, setting, item)
+                    : !value_set(r, setting, item, place_of(&item->start_mark)))
             good = false;
         else
             (nodes ? r->node_places : r->listen_places)[index] = place_of(&item->start_mark);
@@ -344,11 +381,11 @@ static bool parser_new(struct conf_reader *r, yaml_parser_t *parser, const char 
     return true;
 }
 
-static int text_parse(struct conf_reader *r, const char *text, size_t len)
+int conf_text_read(struct conf_reader *r, const char *text, size_t len)
 {
     yaml_parser_t parser;
     conf_defaults(r->conf);
-    if (len > FILE_BYTES) {
+    if (len > CONF_FILE_BYTES) {
         fprintf(r->errors, "%s: larger than 1 MiB; is it a configuration?\n", r->name);
         return ++r->faults;
     }
@@ -362,64 +399,4 @@ static int text_parse(struct conf_reader *r, const char *text, size_t len)
         conf_check(r);
     yaml_parser_delete(&parser);
     return r->faults;
-}
-
-int conf_parse(struct conf *conf, const char *name, const char *text, size_t len, FILE *errors)
-{
-    struct conf_reader r = {.conf = conf, .name = name, .errors = errors};
-    return text_parse(&r, text, len);
-}
-
-/* The number of bytes, or -1 with errno (0: it is no regular file). text has room for one byte more than is allowed. */
-static ssize_t file_read(const char *path, bool regular, char *text, mode_t *mode)
-{
-    struct stat stat = {0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | (regular ? O_NONBLOCK : 0));
-    if (fd < 0)
-        return -1;
-    ssize_t n = fstat(fd, &stat);
-    size_t len = 0;
-    if (n == 0 && regular && !S_ISREG(stat.st_mode)) {
-        errno = 0;
-        n = -1;
-    }
-    while (n == 0 || (n > 0 && len <= FILE_BYTES)) {
-        n = read(fd, text + len, FILE_BYTES + 1 - len);
-        if (n <= 0)
-            break;
-        len += (size_t)n;
-    }
-    int saved = errno;
-    close(fd);
-    errno = saved;
-    *mode = stat.st_mode;
-    return n < 0 ? -1 : (ssize_t)len;
-}
-
-static int path_parse(struct conf *conf, const char *path, bool regular, const char *hint, FILE *errors)
-{
-    struct conf_reader r = {.conf = conf, .name = path, .errors = errors};
-    char *text = malloc(FILE_BYTES + 1);
-    ssize_t len = text ? file_read(path, regular, text, &r.mode) : -1;
-    if (len >= 0) {
-        text_parse(&r, text, (size_t)len);
-    } else {
-        conf_defaults(conf);
-        fprintf(errors, "%s: cannot be read: %s%s\n", path,
-                errno != 0 ? strerror(errno) : "it is no regular file", hint);
-        r.faults = 1;
-    }
-    free(text);
-    return r.faults;
-}
-
-int conf_read(struct conf *conf, const char *path, FILE *errors)
-{
-    return path_parse(conf, path, false, "; name another file with -c, or try redlockd --dev without any",
-                      errors);
-}
-
-int conf_read_again(struct conf *conf, const char *path, FILE *errors)
-{
-    return path_parse(conf, path, true, "", errors);
 }

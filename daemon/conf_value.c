@@ -292,10 +292,10 @@ static bool set_listen(struct conf *conf, const struct conf_setting *s, const ch
         return false;
     }
     char shown[80];
-    struct conf_address *address = &conf->listen[conf->listeners];
+    struct conf_address *address = &conf->listen[conf->listeners].address;
     const char *wrong = conf_address_listen(address, text);
     for (unsigned i = 0; !wrong && i < conf->listeners; i++)
-        if (conf_address_equal(address, &conf->listen[i]) && (address->port || address->path[0]))
+        if (conf_address_equal(address, &conf->listen[i].address) && (address->port || address->path[0]))
             wrong = "this address stands here twice";
     if (wrong) {
         char guess[CONF_HOST_BYTES + 16];
@@ -306,8 +306,21 @@ static bool set_listen(struct conf *conf, const struct conf_setting *s, const ch
             snprintf(why, CONF_WHY_BYTES, "%s: %s", shown, wrong);
         return false;
     }
-    conf->listeners++;
+    conf->listen[conf->listeners++].fin_breaks = false;
     return true;
+}
+
+bool conf_listener_set(struct conf_listener *listener, const char *key, const char *text,
+                       char why[CONF_WHY_BYTES])
+{
+    if (strcmp(key, "fin") != 0) {
+        char shown[80];
+        snprintf(why, CONF_WHY_BYTES, "%s is no key of an address to listen on; its keys are address and fin",
+                 conf_shown(shown, sizeof shown, key));
+        return false;
+    }
+    listener->fin_breaks = strcmp(text, "break") == 0;
+    return listener->fin_breaks || strcmp(text, "release") == 0 || refuse(why, text, "release or break");
 }
 
 static bool set_nodes(struct conf *conf, const struct conf_setting *s, const char *text,
@@ -347,7 +360,8 @@ static bool show_listen(const struct conf *conf, const struct conf_setting *s, u
     (void)s;
     if (i >= conf->listeners)
         return false;
-    snprintf(out, size, "%s", conf->listen[i].shown);
+    const struct conf_listener *listener = &conf->listen[i];
+    snprintf(out, size, listener->fin_breaks ? "%s,fin=break" : "%s", listener->address.shown);
     return true;
 }
 

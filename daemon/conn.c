@@ -260,7 +260,7 @@ void conn_reject(struct conn *c)
  * Unix socket fails only because its peer closed it. */
 void conn_break(struct conn *c, int err)
 {
-    if (c->state == CONN_OPEN && !c->local && err != EPIPE) {
+    if (c->state == CONN_OPEN && (!c->local || c->fin_breaks) && err != EPIPE) {
         conn_drop(c, strerror(err));
         return;
     }
@@ -306,7 +306,12 @@ static void conn_release(struct conn *c)
         return;
     }
     output_undelivered(c);
-    handler->closed(handler->arg, c->session, CONN_RELEASED);
+    if (!c->fin_breaks || c->quits) {
+        handler->closed(handler->arg, c->session, CONN_RELEASED);
+        return;
+    }
+    conn_farewell(c);
+    handler->closed(handler->arg, c->session, CONN_DROPPED);
 }
 
 void conn_settle(struct conn *c)

@@ -25,8 +25,9 @@
 struct conns; /* all connections */
 
 enum conn_end {
-    CONN_RELEASED, /* FIN, QUIT, any end of a Unix connection that we did not cause: locks are given back */
-    CONN_DROPPED,  /* reset, time-out, or closed by us: no proof that the client is gone */
+    /* FIN, QUIT, any end of a Unix connection that we did not cause: locks are given back. With fin_breaks: QUIT. */
+    CONN_RELEASED,
+    CONN_DROPPED, /* any other end, such as a reset, a time-out, or one that is closed by us: no proof that the client is gone */
 };
 
 /* A session of which request() never told is not heard of by the other calls either. */
@@ -57,9 +58,10 @@ struct conns *conns_new(struct event_base *base, const struct conf *conf, const 
 /* Closes all connections at once, without telling the handler. */
 void conns_free(struct conns *conns);
 
-/* A connection was accepted: takes fd (non-blocking, close-on-exec). peer says what it is
+/* A connection was accepted through that listener: takes fd (non-blocking, close-on-exec). peer says what it is
  * (AF_UNIX or AF_INET/6). Over max_clients: answered -LIMIT and closed. */
-void conns_accept(struct conns *conns, int fd, const struct sockaddr *peer, socklen_t peer_len);
+void conns_accept(struct conns *conns, int fd, const struct conf_listener *listener,
+                  const struct sockaddr *peer, socklen_t peer_len);
 
 /* Sessions that are gone are ignored. */
 void conns_reply(struct conns *conns, uint64_t session, uint64_t request, const struct reply *reply);

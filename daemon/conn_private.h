@@ -90,6 +90,7 @@ struct conn {
     bool eof;      /* its last byte was read */
     bool muted;    /* nobody reads any more: output is thrown away */
     bool local;    /* a Unix socket */
+    bool fin_breaks; /* only QUIT gives its locks back */
     bool known;    /* the handler has heard of this session ... */
     bool told;     /* ... and that it finishes */
     bool renewed;  /* wants !RENEWED */

@@ -96,7 +96,8 @@ static void set_peer(struct conn *c, const struct sockaddr *peer)
     }
 }
 
-void conns_accept(struct conns *all, int fd, const struct sockaddr *peer, socklen_t peer_len)
+void conns_accept(struct conns *all, int fd, const struct conf_listener *listener,
+                  const struct sockaddr *peer, socklen_t peer_len)
 {
     struct conn *c = conn_table_add(all);
 
@@ -107,6 +108,7 @@ void conns_accept(struct conns *all, int fd, const struct sockaddr *peer, sockle
     }
     c->fd = fd;
     c->first = true;
+    c->fin_breaks = listener->fin_breaks;
     c->heard_ms = clock_boot_ms();
     set_peer(c, peer);
     if (!c->local)

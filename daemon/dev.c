@@ -274,10 +274,10 @@ static void conf_fill(struct dev *dev, struct conf *conf)
     }
     if (!port_free(DEV_PORT)) {
         dev->other_port = true;
-        conf->listen[0].port = 0;
+        conf->listen[0].address.port = 0;
     }
     snprintf(text, sizeof text, "unix:%s/redlockd.sock", dev->folder);
-    conf_address_listen(&conf->listen[1], text);
+    conf_address_listen(&conf->listen[1].address, text);
     conf->listeners = 2;
     conf->unix_mode = 0600;
 }

@@ -37,6 +37,7 @@ struct listener {
 
 struct listeners {
     struct event_base *base;
+    const struct conf *conf; /* (ref) */
     listen_accepted *accepted;
     void *arg;
     struct event resume;
@@ -133,7 +134,7 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
             if (all->paused)
                 log_info("accept_resumed", "address=%s", listener->address->shown);
             all->paused = false;
-            all->accepted(all->arg, client, &peer.any, len);
+            all->accepted(all->arg, client, &all->conf->listen[listener->index], &peer.any, len);
             continue;
         }
         if (errno == EAGAIN || errno == EWOULDBLOCK)
@@ -378,11 +379,12 @@ struct listeners *listeners_new(struct event_base *base, const struct conf *conf
         return NULL;
     }
     all->base = base;
+    all->conf = conf;
     all->accepted = accepted;
     all->arg = arg;
     evtimer_assign(&all->resume, base, on_resume, all);
     for (unsigned i = 0; i < conf->listeners; i++) {
-        const struct conf_address *address = &conf->listen[i];
+        const struct conf_address *address = &conf->listen[i].address;
         int failed =
             address->path[0] ? bind_unix(all, i, address, conf->unix_mode) : bind_tcp(all, i, address);
         if (failed) {

@@ -13,7 +13,9 @@
 
 struct listeners;
 
-typedef void listen_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_t peer_len);
+/* listener is that of conf->listen by which the client came. */
+typedef void listen_accepted(void *arg, int fd, const struct conf_listener *listener,
+                             const struct sockaddr *peer, socklen_t peer_len);
 
 /* Binds all addresses of conf->listen, without accepting yet. NULL: the reason was
  * logged. A port of 0 takes a free one; listeners_port() tells it. */

@@ -199,10 +199,11 @@ static void on_failed(void *arg, unsigned index)
     master_step(arg, EVENT_MASTER_LOST, index, 0);
 }
 
-static void on_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_t peer_len)
+static void on_accepted(void *arg, int fd, const struct conf_listener *listener, const struct sockaddr *peer,
+                        socklen_t peer_len)
 {
     struct loop *loop = arg;
-    conns_accept(loop->conns, fd, peer, peer_len);
+    conns_accept(loop->conns, fd, listener, peer, peer_len);
     loop->active = true;
 }
 

@@ -90,7 +90,7 @@ static void configure(struct conf *conf, const char *folder)
     }
     snprintf(run.path, sizeof run.path, "%s/d", folder);
     snprintf(text, sizeof text, "unix:%s", run.path);
-    if (conf_address_listen(&conf->listen[0], text))
+    if (conf_address_listen(&conf->listen[0].address, text))
         instr_fail(text);
     conf->listeners = 1;
 }

@@ -229,6 +229,8 @@ static void turn(struct world *w)
     conns_flush(w->conns);
 }
 
+static const struct conf_listener listener;
+
 static int client_fd(struct world *w)
 {
     struct sockaddr peer = {.sa_family = w->flags & FLAG_TCP ? AF_INET : AF_UNIX};
@@ -242,7 +244,7 @@ static int client_fd(struct world *w)
     w->clients[w->client] = fds[1];
     w->said[w->client] = false;
     w->last_len = 0;
-    conns_accept(w->conns, fds[0], &peer, sizeof peer);
+    conns_accept(w->conns, fds[0], &listener, &peer, sizeof peer);
     return fds[1];
 }
 

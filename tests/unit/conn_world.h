@@ -38,6 +38,7 @@ struct pending {
 struct world {
     struct event_base *base;
     struct conf conf;
+    struct conf_listener listener; /* by which clients come */
     struct conns *conns;
     struct conn_handler handler;
     struct pending pending[PENDING];
@@ -129,12 +130,9 @@ static UNUSED void on_cancel(struct world *w, uint64_t session, uint64_t request
 static UNUSED void on_request(void *arg, uint64_t session, uint64_t request, uint64_t target,
                               const struct request *what)
 {
-    static const char *const verbs[] = {[VERB_LOCK] = "LOCK",
-                                        [VERB_UNLOCK] = "UNLOCK",
-                                        [VERB_EXTEND] = "EXTEND",
-                                        [VERB_CHECK] = "CHECK",
-                                        [VERB_RESUME] = "RESUME",
-                                        [VERB_CANCEL] = "CANCEL"};
+    static const char *const verbs[] = {
+        [VERB_LOCK] = "LOCK",   [VERB_UNLOCK] = "UNLOCK", [VERB_EXTEND] = "EXTEND",
+        [VERB_CHECK] = "CHECK", [VERB_RESUME] = "RESUME", [VERB_CANCEL] = "CANCEL"};
     static const enum reply_code codes[] = {[VERB_LOCK] = REPLY_LOCKED,
                                             [VERB_UNLOCK] = REPLY_UNLOCKED,
                                             [VERB_EXTEND] = REPLY_EXTENDED,
@@ -259,7 +257,7 @@ static UNUSED int client_unix(struct world *w)
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     ck_assert_int_eq(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
-    conns_accept(w->conns, fds[0], (const struct sockaddr *)&peer, sizeof(sa_family_t));
+    conns_accept(w->conns, fds[0], &w->listener, (const struct sockaddr *)&peer, sizeof(sa_family_t));
     return fds[1];
 }
 
@@ -279,7 +277,7 @@ static UNUSED int client_tcp(struct world *w)
     int fd = accept4(listener, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK);
     ck_assert_int_ge(fd, 0);
     close(listener);
-    conns_accept(w->conns, fd, (const struct sockaddr *)&peer, len);
+    conns_accept(w->conns, fd, &w->listener, (const struct sockaddr *)&peer, len);
     return client;
 }
 

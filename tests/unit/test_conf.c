@@ -32,7 +32,7 @@ START_TEST(defaults)
     parse(NODES);
     assert_clean();
     ck_assert_uint_eq(conf.listeners, 1);
-    ck_assert_str_eq(conf.listen[0].shown, "127.0.0.1:7335");
+    ck_assert_str_eq(conf.listen[0].address.shown, "127.0.0.1:7335");
     ck_assert_uint_eq(conf.masters, 3);
     ck_assert_str_eq(conf.key_prefix, "redlock:");
     ck_assert_int_eq(conf.default_ttl_ms, 10000);
@@ -71,11 +71,11 @@ START_TEST(every_key)
     assert_said(
         "f:19:1: restart_guard: warning: off: after a restart of masters two clients may hold one lock");
     ck_assert_uint_eq(conf.listeners, 3);
-    ck_assert_str_eq(conf.listen[0].host, "::1");
-    ck_assert_str_eq(conf.listen[0].shown, "[::1]:7000");
-    ck_assert_str_eq(conf.listen[1].path, "/run/x.sock");
-    ck_assert_str_eq(conf.listen[1].shown, "unix:/run/x.sock");
-    ck_assert_uint_eq(conf.listen[2].port, 0);
+    ck_assert_str_eq(conf.listen[0].address.host, "::1");
+    ck_assert_str_eq(conf.listen[0].address.shown, "[::1]:7000");
+    ck_assert_str_eq(conf.listen[1].address.path, "/run/x.sock");
+    ck_assert_str_eq(conf.listen[1].address.shown, "unix:/run/x.sock");
+    ck_assert_uint_eq(conf.listen[2].address.port, 0);
     ck_assert_uint_eq(conf.unix_mode, 0600);
     ck_assert_str_eq(conf.nodes[0].user, "all");
     ck_assert_str_eq(conf.nodes[0].password, "s3cret");
@@ -315,6 +315,30 @@ START_TEST(round_trip)
 }
 END_TEST
 
+/* An address alone, or a mapping; and printed so that it is read again as the same. */
+START_TEST(listeners_with_fin)
+{
+    char key[64], value[2048];
+    parse_more(
+        "listen: ['127.0.0.1:1', {address: '127.0.0.1:2', fin: break}, {fin: release, address: 'unix:/x'},"
+        " {address: 'unix:/y', fin: break}]\n");
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_msg(faults == 0, "%s", said);
+        ck_assert_uint_eq(conf.listeners, 4);
+        ck_assert_str_eq(conf.listen[1].address.shown, "127.0.0.1:2");
+        ck_assert(!conf.listen[0].fin_breaks && conf.listen[1].fin_breaks);
+        ck_assert(!conf.listen[2].fin_breaks && conf.listen[3].fin_breaks);
+        ck_assert(conf_row(&conf, 1, key, sizeof key, value, sizeof value));
+        ck_assert_str_eq(value, "127.0.0.1:2,fin=break");
+        char *text = print();
+        ck_assert_ptr_nonnull(
+            strstr(text, "\n  - {address: \"127.0.0.1:2\", fin: break}\n  - \"unix:/x\"\n"));
+        parse(text);
+        free(text);
+    }
+}
+END_TEST
+
 START_TEST(show_rows)
 {
     char key[64], value[2048];
@@ -384,6 +408,7 @@ int main(void)
     tcase_add_test(one, warn_listeners);
     tcase_add_test(one, warn_masters);
     tcase_add_test(one, round_trip);
+    tcase_add_test(one, listeners_with_fin);
     tcase_add_test(one, show_rows);
     tcase_add_test(one, example);
     SRunner *runner = srunner_create(suite);

@@ -151,6 +151,54 @@ START_TEST(close_is_a_release)
 }
 END_TEST
 
+/* Where a FIN may be made of a reset on the way: what was asked is answered, and nothing is given back. */
+START_TEST(fin_is_a_drop_where_it_breaks)
+{
+    w.listener.fin_breaks = true;
+    int fd = client(_i);
+
+    w.tell_lost = true; /* which a session that is dropped does not hear */
+    say(fd, "LOCK wait1\nLOCK now\n#t LOCK wait2\nPING\nUNLOCK now\n");
+    shutdown(fd, SHUT_WR);
+    expect(&w, fd, "-CANCELLED wait1\n#t -CANCELLED wait2\n" LOCKED("now") "+PONG\n" UNLOCKED("now"));
+    expect_end(&w, fd);
+    expect_heard(&w, "LOCK wait1\nLOCK wait2\nfinish\nLOCK now\nUNLOCK now\ndropped\n");
+    expect_count(&w, 0);
+    close(fd);
+}
+END_TEST
+
+START_TEST(errors_are_a_drop_where_a_fin_breaks)
+{
+    w.listener.fin_breaks = true;
+    int fd = client(_i);
+
+    say(fd, "LOCK now\n");
+    expect(&w, fd, LOCKED("now"));
+    say(fd, "PING\n");
+    settle(&w);
+    close(fd); /* with an answer unread: an error, of a Unix socket as well */
+    expect_heard(&w, "LOCK now\ndropped\n");
+    expect_count(&w, 0);
+}
+END_TEST
+
+START_TEST(quit_is_a_release_also_where_a_fin_breaks)
+{
+    w.listener.fin_breaks = true;
+    int fd = client(_i);
+
+    w.tell_lost = true;
+    say(fd, "LOCK now\nQUIT\n");
+    shutdown(fd, SHUT_WR);
+    expect(&w, fd, LOCKED("now") LOST_HELD "+BYE\n");
+    expect_end(&w, fd);
+    ck_assert_ptr_nonnull(strstr(w.heard, "released\n"));
+    expect_count(&w, 0);
+    close(fd);
+}
+END_TEST
+
 START_TEST(reset_is_a_drop)
 {
     int fd = client_tcp(&w);
@@ -448,6 +496,9 @@ int main(void)
     tcase_add_test(t, reset_is_noticed_while_not_read);
     tcase_add_loop_test(t, nothing_spins_while_a_client_is_not_read, 0, 4);
     tcase_add_test(t, conns_free_closes_all);
+    tcase_add_loop_test(t, fin_is_a_drop_where_it_breaks, 0, 2);
+    tcase_add_loop_test(t, errors_are_a_drop_where_a_fin_breaks, 0, 2);
+    tcase_add_loop_test(t, quit_is_a_release_also_where_a_fin_breaks, 0, 2);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -26,8 +26,10 @@ static unsigned count;
 static int log_pipe[2]; /* what was logged, instead of stderr */
 static int old_stderr;
 
-static void on_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_t peer_len)
+static void on_accepted(void *arg, int fd, const struct conf_listener *listener, const struct sockaddr *peer,
+                        socklen_t peer_len)
 {
+    (void)listener;
     ck_assert_ptr_eq(arg, &conf);
     ck_assert_uint_ge(peer_len, sizeof(sa_family_t));
     ck_assert(peer->sa_family == AF_UNIX || peer->sa_family == AF_INET || peer->sa_family == AF_INET6);
@@ -39,7 +41,7 @@ static void on_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_
 
 static void listen_on(const char *host, const char *unix_path)
 {
-    struct conf_address *address = &conf.listen[conf.listeners++];
+    struct conf_address *address = &conf.listen[conf.listeners++].address;
 
     memset(address, 0, sizeof *address);
     snprintf(address->host, sizeof address->host, "%s", host);
@@ -163,7 +165,7 @@ START_TEST(both_kinds_of_listeners_accept)
     listeners_free(listeners);
     ck_assert_int_lt(tcp_connect(AF_INET, port), 0);
     ck_assert_int_ne(access(path, F_OK), 0);
-    conf.listen[0].port = port; /* at once again, with connections in TIME_WAIT */
+    conf.listen[0].address.port = port; /* at once again, with connections in TIME_WAIT */
     listeners_free(start());
 }
 END_TEST
@@ -220,7 +222,7 @@ START_TEST(a_port_in_use_is_an_error)
 {
     listen_on("127.0.0.1", "");
     struct listeners *first = start();
-    conf.listen[0].port = listeners_port(first, 0);
+    conf.listen[0].address.port = listeners_port(first, 0);
     logged();
     ck_assert_ptr_null(listeners_new(base, &conf, on_accepted, &conf));
     const char *text = logged();

@@ -1,0 +1,82 @@
+/* What a listener makes of its clients' ends, and what all connections of one peer may take together. */
+#include "tests/integ/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct cluster masters;
+static struct daemon redlockd;
+static struct client a, b;
+
+/* The Unix socket is as ever, TCP as its listener says. */
+static void begin(const char *tcp, const char *settings)
+{
+    char text[1024];
+    cluster_start(&masters, 3, UNIX);
+    redlockd = (struct daemon){0};
+    daemon_configure(&redlockd, &masters, "");
+    snprintf(text, sizeof text, PATIENT "listen:\n  - unix:%s\n  - {address: '127.0.0.1:%u'%s}\n%s",
+             redlockd.path, redlockd.port, tcp, settings);
+    daemon_configure(&redlockd, &masters, text);
+    daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
+    daemon_listens(&redlockd);
+    client_open(&a, &redlockd);
+    eventually(masters_up(&a, &masters));
+}
+
+static unsigned rows_of(const char *what)
+{
+    return rows_with(show(&a, what), "");
+}
+
+/* A proxy makes a FIN of the reset that it saw: such an end is no proof that the holder is done. */
+START_TEST(fin_of_a_proxy_lets_the_lock_run_out)
+{
+    begin(", fin: break", "");
+    client_open_tcp(&b, &redlockd);
+    struct grant closed = grant_of(ask(&b, "+LOCKED *", "LOCK closed ttl=60s wait=10s"));
+    client_close(&b);
+    client_open_tcp(&b, &redlockd);
+    struct grant half = grant_of(ask(&b, "+LOCKED *", "LOCK half ttl=60s wait=10s"));
+    ask(&b, "+LOCKED *", "LOCK unlocked ttl=60s wait=10s");
+    client_send(&b, "UNLOCK unlocked");
+    client_half_close(&b);
+    expect(&b, "+UNLOCKED unlocked *"); /* what was asked is answered */
+    expect_closed(&b);
+    eventually(rows_of("CLIENTS") == 1);
+    ck_assert_uint_ge(cluster_holds(&masters, "closed", closed.token), 2);
+    ck_assert_uint_ge(cluster_holds(&masters, "half", half.token), 2);
+    ask(&a, "-BUSY closed*", "LOCK closed");
+    eventually(cluster_answers(&masters, "(nil)", "GET redlock:unlocked") == 3);
+
+    client_open_tcp(&b, &redlockd); /* the holder comes back through its proxy */
+    ask(&b, "+LOCKED closed *", "RESUME closed token=%s", closed.token);
+    client_send(&b, "QUIT");
+    expect(&b, "!LOST closed token=* reason=closed");
+    expect(&b, "+BYE");
+    ask(&a, "+LOCKED closed *", "LOCK closed wait=10s");
+}
+END_TEST
+
+START_TEST(fin_releases_by_default)
+{
+    begin("", "");
+    client_open_tcp(&b, &redlockd);
+    ask(&b, "+LOCKED *", "LOCK job ttl=60s wait=10s");
+    client_close(&b);
+    ask(&a, "+LOCKED job *", "LOCK job wait=10s");
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *all = suite_create("peers");
+    ADD(all, fin_of_a_proxy_lets_the_lock_run_out);
+    ADD(all, fin_releases_by_default);
+    return all;
+}
+
+int main(void)
+{
+    return harness_main(suite());
+}
