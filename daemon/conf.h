@@ -51,6 +51,7 @@ struct conf {
     int64_t drain_timeout_ms;
     int64_t max_clients, max_locks, max_waiters;
     int64_t max_locks_per_client, max_waits_per_client;
+    int64_t max_clients_per_peer, max_locks_per_peer, max_waits_per_peer; /* see conf_share() */
     int64_t max_output_bytes;
     int64_t idle_line_timeout_ms;
     enum log_level log_level;
@@ -58,6 +59,12 @@ struct conf {
 
 /* What stands without a file: every default of conf/redlockd.yaml, no masters. */
 void conf_defaults(struct conf *conf);
+
+/* What one peer may have of the whole: 0 stands for a quarter. */
+static inline int64_t conf_share(int64_t per_peer, int64_t whole)
+{
+    return per_peer > 0 ? per_peer : (whole + 3) / 4;
+}
 
 /* Reads a file over the defaults. Every error goes to errors as one line
  * "file:line:column: key: what is wrong and what is allowed", and the number of them

@@ -100,6 +100,24 @@ static void check_guard(struct conf_reader *r)
         conf_warn(r, place, "restart_guard", "off: after a restart of masters two clients may hold one lock");
 }
 
+static void check_share(struct conf_reader *r, const char *key, int64_t per_peer, const char *whole_key,
+                        int64_t whole)
+{
+    const struct conf_place *place = pair_place(r, key, whole_key);
+    if (place && per_peer > whole)
+        conf_fault(r, place, key,
+                   "%lld is more than %s, which is %lld; allowed is 1 to %lld, or 0 for a quarter of it",
+                   (long long)per_peer, whole_key, (long long)whole, (long long)whole);
+}
+
+static void check_shares(struct conf_reader *r)
+{
+    const struct conf *conf = r->conf;
+    check_share(r, "max_clients_per_peer", conf->max_clients_per_peer, "max_clients", conf->max_clients);
+    check_share(r, "max_locks_per_peer", conf->max_locks_per_peer, "max_locks", conf->max_locks);
+    check_share(r, "max_waits_per_peer", conf->max_waits_per_peer, "max_waiters", conf->max_waiters);
+}
+
 static void check_listeners(struct conf_reader *r)
 {
     for (unsigned i = 0; i < r->conf->listeners; i++)
@@ -199,6 +217,7 @@ void conf_check(struct conf_reader *r)
     check_ttls(r);
     check_masters(r);
     check_guard(r);
+    check_shares(r);
     check_listeners(r);
     check_secrets(r);
 }

@@ -14,7 +14,7 @@
 
 #include "daemon/conf.h"
 
-enum { CONF_KEYS = 25, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
+enum { CONF_KEYS = 28, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
 
 struct conf_setting;
 

@@ -59,7 +59,7 @@ struct conns *conns_new(struct event_base *base, const struct conf *conf, const 
 void conns_free(struct conns *conns);
 
 /* A connection was accepted through that listener: takes fd (non-blocking, close-on-exec). peer says what it is
- * (AF_UNIX or AF_INET/6). Over max_clients: answered -LIMIT and closed. */
+ * (AF_UNIX or AF_INET/6). Over max_clients or max_clients_per_peer: answered -LIMIT and closed. */
 void conns_accept(struct conns *conns, int fd, const struct conf_listener *listener,
                   const struct sockaddr *peer, socklen_t peer_len);
 
@@ -80,6 +80,10 @@ bool conns_idle(const struct conns *conns); /* no request unanswered, nothing le
 unsigned conns_count(const struct conns *conns);
 /* The HELLO client= word of a session; "" when none or gone. Valid until the next call into conns. */
 const struct word *conns_client_word(const struct conns *conns, uint64_t session);
+
+/* A number of its peer: the user of a Unix socket, the address of TCP. The same for all of its sessions, and seldom
+ * that of another peer. */
+uint16_t conns_peer(const struct conns *conns, uint64_t session);
 
 struct conns_stats {
     uint64_t accepted, refused, closed, lines, bad_lines;

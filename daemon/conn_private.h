@@ -132,6 +132,7 @@ struct conn {
     } peer;
     uint16_t peer_port;
     uint16_t peer_family;
+    uint16_t peer_number; /* see conns_peer() */
 
     STAILQ_ENTRY(conn) ready, dirty, gone;
     TAILQ_ENTRY(conn) timed;
@@ -158,6 +159,8 @@ struct conns {
 
     struct slot *slots;
     uint32_t capacity, used, free_slot, count;
+    uint32_t peer_clients[UINT16_MAX + 1]; /* by peer_number */
+    uint64_t peer_seed;                    /* so that nobody can choose an address with another's number */
     uint64_t last_request;
 
     STAILQ_HEAD(, conn) ready; /* something may go on: a turn is free, or an end has come */

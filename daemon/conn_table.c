@@ -56,6 +56,7 @@ struct conn *conn_table_add(struct conns *all)
     c->grants_tail = &c->grants;
     c->listings_tail = &c->listings;
     all->count++;
+    all->peer_clients[0]++; /* until its peer is known */
     return c;
 }
 
@@ -73,6 +74,7 @@ void conn_table_remove(struct conn *c)
     slot->next_free = all->free_slot;
     all->free_slot = index + 1;
     all->count--;
+    all->peer_clients[c->peer_number]--;
     while ((live = c->live)) {
         c->live = live->next;
         live_free(all, live);

@@ -39,15 +39,22 @@ void conns_flush(struct conns *all)
     conn_tell_rest(all, false);
 }
 
-static void refuse(struct conns *all, int fd)
+static int64_t clients_per_peer(const struct conns *all)
+{
+    return conf_share(all->conf->max_clients_per_peer, all->capacity);
+}
+
+static void refuse(struct conns *all, int fd, enum limit limit)
 {
     static const struct tag none;
-    static const struct reply reply = {.code = REPLY_LIMIT, .limit = LIMIT_MAX_CLIENTS};
+    const struct reply reply = {.code = REPLY_LIMIT, .limit = limit};
     int64_t now_ms = clock_boot_ms();
 
     all->stats.refused++;
     if (!all->full_ms || now_ms - all->full_ms > 10000)
-        log_warn("clients_full", "max_clients=%u: new clients are refused", all->capacity);
+        log_warn("clients_full", "limit=%s max_clients=%u max_clients_per_peer=%lld: new clients are refused",
+                 limit == LIMIT_MAX_CLIENTS ? "max_clients" : "max_clients_per_peer", all->capacity,
+                 (long long)clients_per_peer(all));
     all->full_ms = now_ms;
     size_t len = line_format_reply(all->scratch, &none, &reply);
     if (send(fd, all->scratch, len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
@@ -76,6 +83,21 @@ static void set_options(struct conn *c)
     setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
+static void number_peer(struct conn *c, const void *address, size_t len)
+{
+    struct conns *all = c->all;
+    const uint8_t *byte = address;
+    uint64_t hash = (all->peer_seed ^ c->peer_family) * UINT64_C(0x9e3779b97f4a7c15);
+
+    for (size_t i = 0; i < len; i++) {
+        hash = (hash ^ byte[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    all->peer_clients[c->peer_number]--;
+    c->peer_number = (uint16_t)hash;
+    all->peer_clients[c->peer_number]++;
+}
+
 static void set_peer(struct conn *c, const struct sockaddr *peer)
 {
     c->peer_family = peer->sa_family;
@@ -85,14 +107,17 @@ static void set_peer(struct conn *c, const struct sockaddr *peer)
         socklen_t len = sizeof cred;
         getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
         c->peer.pid = cred.pid;
+        number_peer(c, &cred.uid, sizeof cred.uid);
     } else if (peer->sa_family == AF_INET6) {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)peer;
         c->peer.v6 = v6->sin6_addr;
         c->peer_port = ntohs(v6->sin6_port);
+        number_peer(c, &c->peer.v6, sizeof c->peer.v6);
     } else {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)peer;
         c->peer.v4 = v4->sin_addr;
         c->peer_port = ntohs(v4->sin_port);
+        number_peer(c, &c->peer.v4, sizeof c->peer.v4);
     }
 }
 
@@ -103,7 +128,7 @@ void conns_accept(struct conns *all, int fd, const struct conf_listener *listene
 
     (void)peer_len;
     if (!c) {
-        refuse(all, fd);
+        refuse(all, fd, LIMIT_MAX_CLIENTS);
         return;
     }
     c->fd = fd;
@@ -111,6 +136,11 @@ void conns_accept(struct conns *all, int fd, const struct conf_listener *listene
     c->fin_breaks = listener->fin_breaks;
     c->heard_ms = clock_boot_ms();
     set_peer(c, peer);
+    if (all->peer_clients[c->peer_number] > clients_per_peer(all)) {
+        conn_table_remove(c);
+        refuse(all, fd, LIMIT_MAX_CLIENTS_PER_PEER);
+        return;
+    }
     if (!c->local)
         set_options(c);
     all->stats.accepted++;
@@ -124,6 +154,10 @@ struct conns *conns_new(struct event_base *base, const struct conf *conf, const 
 
     if (!all)
         return NULL;
+    uint8_t random[32];
+
+    clock_random(random);
+    memcpy(&all->peer_seed, random, sizeof all->peer_seed);
     all->base = base;
     all->conf = conf;
     all->version = version;
@@ -190,6 +224,13 @@ const struct word *conns_client_word(const struct conns *all, uint64_t session)
     const struct conn *c = conn_table_find(all, session);
 
     return c && c->client ? c->client : &none;
+}
+
+uint16_t conns_peer(const struct conns *all, uint64_t session)
+{
+    const struct conn *c = conn_table_find(all, session);
+
+    return c ? c->peer_number : 0;
 }
 
 void conns_stats(const struct conns *all, struct conns_stats *stats)

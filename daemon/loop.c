@@ -113,6 +113,7 @@ static void on_request(void *arg, uint64_t session, uint64_t request, uint64_t t
     struct loop *loop = arg;
     loop->event.session = session;
     loop->event.request = request;
+    loop->event.peer = (uint16_t)(conns_peer(loop->conns, session) % PEERS);
     loop->event.target = target;
     loop->event.what = *what;
     step(loop, EVENT_REQUEST);
@@ -349,6 +350,8 @@ static struct coordinator_config configuration(const struct conf *conf)
         .max_waiters = (uint32_t)conf->max_waiters,
         .max_locks_per_client = (uint32_t)conf->max_locks_per_client,
         .max_waits_per_client = (uint32_t)conf->max_waits_per_client,
+        .max_locks_per_peer = (uint32_t)conf_share(conf->max_locks_per_peer, conf->max_locks),
+        .max_waits_per_peer = (uint32_t)conf_share(conf->max_waits_per_peer, conf->max_waiters),
     };
 }
 

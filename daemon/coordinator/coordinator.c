@@ -92,6 +92,8 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
     c->config.drain_timeout_ms = config->drain_timeout_ms;
     c->config.max_locks_per_client = config->max_locks_per_client;
     c->config.max_waits_per_client = config->max_waits_per_client;
+    c->config.max_locks_per_peer = config->max_locks_per_peer;
+    c->config.max_waits_per_peer = config->max_waits_per_peer;
     /* What comes into these lists later must not have to go before what is there. */
     flights_hasten(&c->rounds_live, c->now_ms + config->node_timeout_ms);
     flights_hasten(&c->releases_live, c->now_ms + config->node_timeout_ms);

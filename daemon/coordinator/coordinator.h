@@ -45,7 +45,13 @@ struct coordinator_config {
     struct token self;     /* this daemon, for the others: random, not all zero */
     uint32_t max_locks_per_client;
     uint32_t max_waits_per_client;
+    uint32_t max_locks_per_peer; /* 0: as many as there are */
+    uint32_t max_waits_per_peer; /* the same */
 };
+
+/* Who is at the other end, as far as the shell can tell, as a number below this: all sessions of one peer have the
+ * same. That two peers share one is harmless, but for their limits. */
+enum { PEERS = 4096 };
 
 /* ---- events: what happened (core_ because libevent has a struct event too) ---- */
 
@@ -74,6 +80,7 @@ struct core_event {
 
     uint64_t session; /* REQUEST, SESSION_*, UNDELIVERED: never 0, never reused */
     uint64_t request; /* REQUEST, UNDELIVERED: never 0, never reused */
+    uint16_t peer;    /* REQUEST: below PEERS */
     uint64_t target;  /* REQUEST with VERB_CANCEL: the request to cancel; 0: there is none */
     struct request what;
 

@@ -82,6 +82,7 @@ static void lease_free(struct coordinator *c, struct lease *lease)
     keep_note_back(&c->keep, lease->hold.note);
     if (lease->resume != NULL)
         pool_give(&c->resumes, lease->resume);
+    c->peer_locks[lease->hold.peer]--;
     pool_give(&c->leases, lease);
 }
 
@@ -99,10 +100,12 @@ static void plant_undo(struct coordinator *c, const struct round *round, masters
 
 /* What a grant and a RESUME have in common. */
 static struct lease *lease_new(struct coordinator *c, struct resource *resource, const struct round *round,
-                               uint64_t request, int64_t max_ms)
+                               const struct session *session, uint64_t request, int64_t max_ms)
 {
     struct lease *lease = pool_take(&c->leases);
     assert(lease != NULL && resource->lease == NULL);
+    lease->hold.peer = session->peer;
+    c->peer_locks[lease->hold.peer]++;
     lease->item.kind = ITEM_LEASE;
     lease->resource = resource;
     resource->lease = lease;
@@ -134,7 +137,7 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
         assert(!lease_is_kept(resource->lease));
         lease_free(c, resource->lease);
     }
-    struct lease *lease = lease_new(c, resource, round, wait->request, wait->max_ms);
+    struct lease *lease = lease_new(c, resource, round, wait->session, wait->request, wait->max_ms);
     lease->fence = fence;
     lease->hold.kind = wait->hold;
     lease->hold.note = wait->note;
@@ -173,7 +176,7 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
     struct resource *resource = round->resource;
     if (resource->lease != NULL)
         lease_replace(c, resource->lease, &round->resume->old);
-    struct lease *lease = lease_new(c, resource, round, round->request, round->resume->max_ms);
+    struct lease *lease = lease_new(c, resource, round, session, round->request, round->resume->max_ms);
     lease->longest_ms =
         (int32_t)c->config.max_ttl_ms; /* a master that was not extended keeps the old token's TTL */
     lease->may = lease->sent = round->resume->may;

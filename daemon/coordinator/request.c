@@ -103,6 +103,11 @@ static enum limit limit_reached(const struct coordinator *c, const struct sessio
         return LIMIT_MAX_WAITS_PER_CLIENT;
     if (session->locks + session->waits + session->resumes >= c->config.max_locks_per_client)
         return LIMIT_MAX_LOCKS_PER_CLIENT;
+    uint32_t waits = c->peer_waits[session->peer], locks = c->peer_locks[session->peer];
+    if (verb == VERB_LOCK && c->config.max_waits_per_peer && waits >= c->config.max_waits_per_peer)
+        return LIMIT_MAX_WAITS_PER_PEER;
+    if (c->config.max_locks_per_peer && locks >= c->config.max_locks_per_peer)
+        return LIMIT_MAX_LOCKS_PER_PEER;
     return LIMIT_NONE;
 }
 
@@ -116,6 +121,8 @@ static void take(struct coordinator *c, const struct core_event *event)
     if (bad_times(c, event))
         return;
     struct session *session = session_find_or_make(c, event->session);
+    if (session != NULL && session->waits == 0) /* one that is new, or of which only its end was known */
+        session->peer = event->peer;
     enum limit limit = limit_reached(c, session, event->what.verb);
     if (limit != LIMIT_NONE) {
         c->stats.refused_limit++;

@@ -42,7 +42,7 @@ struct session *session_find_or_make(struct coordinator *c, uint64_t key)
 
 void session_link_wait(struct coordinator *c, struct session *session, struct wait *wait)
 {
-    (void)c;
+    c->peer_waits[session->peer]++;
     wait->session = session;
     wait->session_prev = NULL;
     wait->session_next = session->waiting;
@@ -54,8 +54,8 @@ void session_link_wait(struct coordinator *c, struct session *session, struct wa
 
 void session_unlink_wait(struct coordinator *c, struct wait *wait)
 {
-    (void)c;
     struct session *session = wait->session;
+    c->peer_waits[session->peer]--;
     *(wait->session_prev ? &wait->session_prev->session_next : &session->waiting) = wait->session_next;
     if (wait->session_next != NULL)
         wait->session_next->session_prev = wait->session_prev;

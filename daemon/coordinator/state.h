@@ -118,6 +118,7 @@ struct hold {
     uint32_t depth;
     enum hold_kind kind : 8; /* with its neighbours in eight bytes: there are as many of these as locks */
     bool warned;             /* !EXPIRING was said */
+    uint16_t peer;           /* whose session asked for it: counted there, also when that is over */
     const struct word *note; /* kept; NULL: none */
 };
 
@@ -277,6 +278,7 @@ struct session {
     uint64_t key;          /* the shell's number */
     uint32_t hash;         /* of key */
     enum session_state state;
+    uint16_t peer;
     uint32_t locks, waits, resumes; /* resumes: RESUMEs under way */
     struct hold *holds;             /* bound to it */
     struct wait *waiting;
@@ -390,6 +392,7 @@ struct coordinator {
     struct pool waits, queues, resources, leases, rounds, resumes, releases, sessions;
     struct queue nobody; /* of names for which nobody waits: all zero, for ever */
     struct keep keep;
+    uint32_t peer_locks[PEERS], peer_waits[PEERS]; /* leases, and waits of sessions */
     struct table names, session_keys;
     struct flights rounds_live;
     struct flights releases_live; /* not answered, and not late */

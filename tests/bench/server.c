@@ -48,7 +48,8 @@ static void configure(const char *path, const struct server *server, const struc
     for (unsigned i = 0; i < BENCH_MASTERS; i++)
         fprintf(file, "  - redis://127.0.0.1:%u\n", masters->address[i].port);
     fputs("restart_guard: off\nmax_ttl: 30m\nmax_clients: 12000\nmax_locks: 250000\n"
-          "max_locks_per_client: 10000\nlog_level: warn\n",
+          "max_locks_per_client: 10000\nlog_level: warn\n"
+          "max_clients_per_peer: 12000\nmax_locks_per_peer: 250000\nmax_waits_per_peer: 65536\n",
           file);
     fclose(file);
 }

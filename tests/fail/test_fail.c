@@ -374,7 +374,8 @@ static void set_up(void)
             "listen: [\"unix:%s/c\", \"127.0.0.1:%d\"]\n"
             "nodes: [\"redis://127.0.0.1:%d\", \"redis://localhost:%d/0\", \"unix:%s\"]\n"
             "restart_guard: off\ndefault_ttl: 2s\nnode_timeout: 500ms\nmin_ttl: 1s\ndrain_timeout: 300ms\n"
-            "max_clients: 16\nmax_locks: 64\nmax_waiters: 64\nlog_level: warn\n",
+            "max_clients: 16\nmax_locks: 64\nmax_waiters: 64\nlog_level: warn\n"
+            "max_clients_per_peer: 16\nmax_locks_per_peer: 64\nmax_waits_per_peer: 64\n",
             folder, tcp_port, masters[0].port, masters[1].port, masters[2].path);
     fclose(file);
     int fd = open(state_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -332,7 +332,7 @@ END_TEST
 
 START_TEST(max_clients)
 {
-    begin(PATIENT "max_clients: 2\n");
+    begin(PATIENT "max_clients: 2\nmax_clients_per_peer: 2\n");
     eventually(rows_of("CLIENTS") == 1); /* we asked whether it listens */
     client_open(&b, &redlockd);
     ask(&b, "+PONG", "PING");
@@ -380,7 +380,8 @@ END_TEST
 
 START_TEST(limits_by_name)
 {
-    begin(PATIENT "max_locks_per_client: 2\nmax_waits_per_client: 1\nmax_locks: 4\nmax_waiters: 2\n");
+    begin(PATIENT "max_locks_per_client: 2\nmax_waits_per_client: 1\nmax_locks: 4\nmax_waiters: 2\n"
+          "max_locks_per_peer: 4\nmax_waits_per_peer: 2\n");
     client_open(&b, &redlockd);
     client_open(&c, &redlockd);
     lock(&a, "one");

@@ -68,11 +68,66 @@ START_TEST(fin_releases_by_default)
 }
 END_TEST
 
+/* The TCP clients take all that one peer may have; the Unix socket's user is another peer. */
+START_TEST(one_peer_leaves_room_for_others)
+{
+    enum { MANY = 257, WAITS = 5 };
+    static struct client many[MANY];
+    begin(
+        "",
+        "max_clients: 1100\nmax_clients_per_peer: 258\nmax_waiters: 1024\n"); /* of which a quarter is 256 */
+    lock(&a, "job ttl=60s");
+    for (unsigned i = 0; i < MANY; i++) {
+        client_open_tcp(&many[i], &redlockd);
+        for (unsigned k = 0; k < WAITS; k++)
+            client_send(&many[i], "#%u LOCK job wait=60s", k);
+        if (i * WAITS >= 256)
+            await(&many[i], "#4 -LIMIT job limit=max_waits_per_peer*");
+    }
+    eventually(rows_of("WAITERS") == 256);
+    client_open(&b, &redlockd);
+    client_send(&b, "LOCK job wait=60s");
+    eventually(rows_of("WAITERS") == 257);
+    client_open_tcp(&b, &redlockd); /* one more is allowed, two are not */
+    ask(&b, "+PONG", "PING");
+    client_open_tcp(&b, &redlockd);
+    expect(&b, "-LIMIT limit=max_clients_per_peer*");
+    expect_closed(&b);
+    client_open(&b, &redlockd);
+    ask(&b, "+PONG", "PING");
+    client_close(&many[0]); /* its place is free again */
+    eventually(rows_of("CLIENTS") == MANY - 1 + 4);
+    client_open_tcp(&b, &redlockd);
+    ask(&b, "+PONG", "PING");
+}
+END_TEST
+
+/* Leases stay when their connection is over, and are counted on. */
+START_TEST(one_peer_does_not_take_all_locks)
+{
+    begin("", "max_locks: 16\n"); /* of which a quarter is 4 */
+    for (unsigned i = 0; i < 4; i++) {
+        client_open_tcp(&b, &redlockd);
+        ask(&b, "+LOCKED *", "LOCK lease%u hold=lease ttl=60s wait=10s", i);
+        client_close(&b);
+    }
+    client_open_tcp(&b, &redlockd);
+    ask(&b, "-LIMIT more limit=max_locks_per_peer*", "LOCK more");
+    struct grant grant = lock(&a, "mine hold=lease ttl=60s wait=10s");
+    ask(&b, "-LIMIT more limit=max_locks_per_peer*", "LOCK more hold=lease");
+    ask(&b, "+UNLOCKED mine *", "UNLOCK mine token=%s", grant.token); /* which was not its own */
+    ask(&b, "-LIMIT more limit=max_locks_per_peer*", "LOCK more");
+    ask(&a, "+LOCKED *", "LOCK more wait=10s");
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *all = suite_create("peers");
     ADD(all, fin_of_a_proxy_lets_the_lock_run_out);
     ADD(all, fin_releases_by_default);
+    ADD(all, one_peer_leaves_room_for_others);
+    ADD(all, one_peer_does_not_take_all_locks);
     return all;
 }
 

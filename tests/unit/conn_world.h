@@ -225,6 +225,7 @@ static UNUSED void world_new(struct world *w)
     memset(w, 0, sizeof *w);
     log_set_level(LOG_LEVEL_ERROR);
     conf_defaults(&w->conf);
+    w->conf.max_clients_per_peer = w->conf.max_clients; /* all of a test come from one */
     w->base = event_base_new();
     w->handler =
         (struct conn_handler){on_request, on_finish, on_closed, on_undelivered, on_row, on_counts, w};

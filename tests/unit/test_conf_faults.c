@@ -60,6 +60,13 @@ static const struct {
     {"max_waiters: 250001", "allowed is 1 to 250000"},
     {"max_locks_per_client: 500001", "allowed is 1 to 500000"},
     {"max_waits_per_client: 250001", "allowed is 1 to 250000"},
+    {"max_clients: 8\nmax_clients_per_peer: 9", "f:3:1: max_clients_per_peer: 9 is more than max_clients, "
+                                                "which is 8; allowed is 1 to 8, or 0 for a quarter"},
+    {"max_locks_per_peer: 100001",
+     "f:2:1: max_locks_per_peer: 100001 is more than max_locks, which is 100000"},
+    {"max_waits_per_peer: 65537",
+     "f:2:1: max_waits_per_peer: 65537 is more than max_waiters, which is 65536"},
+    {"max_clients_per_peer: 100001", "allowed is 0 to 100000"},
     /* words */
     {"restart_guard: maybe", "f:2:16: restart_guard: \"maybe\" is not on or off"},
     {"log_level: loud", "\"loud\" is not error, warn, info or debug"},
