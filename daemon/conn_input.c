@@ -59,7 +59,7 @@ static void line_queue(struct conn *c, const char *line, size_t len)
         return;
     }
     memcpy(at, head, sizeof head);
-    if (text_bytes)
+    if (line)
         memcpy(at + sizeof head, line, text_bytes);
     buffer_commit(&c->queue, sizeof head + text_bytes);
     if (++c->queued >= QUEUE_REQUESTS && !c->eof)
@@ -83,7 +83,7 @@ static void line_take(struct conn *c, const char *line, size_t len)
 
     if (result == LINE_EMPTY)
         return;
-    if (result == LINE_REFUSED && line && line_is_header(line, len)) {
+    if (result == LINE_REFUSED && text_len(len) > 0 && line_is_header(line, len)) {
         input_refuse(c, header);
         return;
     }
