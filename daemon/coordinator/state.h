@@ -289,6 +289,7 @@ enum { TIMES = 4 /* TIME commands under way to one master: the probe's, the hand
 struct time_asked {
     int64_t sent_ms;
     uint32_t trial; /* asked in this trial; 0: in none */
+    bool unsure;    /* this daemon stood still before it was asked, or after that */
 };
 
 struct master {
@@ -338,6 +339,8 @@ struct master {
     int64_t clock_ms;        /* its TIME, the last one; 0: none */
     int64_t clock_before_ms; /* ... when it was asked ... */
     int64_t clock_at_ms;     /* ... and answered */
+    bool base_stalled;       /* this daemon was found to have stood still since the base was read */
+    bool base_unsure;        /* that reading is no base: when it was asked for is not known */
     bool clock_unsure;       /* this daemon stood still, before that reading or after it */
     int64_t excess_ms;       /* by so much that reading was ahead of this daemon's clock: see trial.h */
     struct {

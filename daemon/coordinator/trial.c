@@ -54,6 +54,7 @@ static void rebase(struct master *m)
 {
     m->base.clock_ms = m->clock_ms;
     m->base.sent_ms = m->clock_before_ms;
+    m->base_stalled = false;
     m->excess_ms = 0;
     memset(m->base.run_id, 0, RUN_ID_HEX);
     if (m->has_info)
@@ -66,10 +67,13 @@ static bool is_of_base(const struct master *m)
 }
 
 /* A bad reading must not hide behind the next one: it would be the base, and look good. Of another run the first reading
- * is the base, since only within a run a jump is a doubt. */
+ * is the base, since only within a run a jump is a doubt; and after a stall of this daemon, since what a master is still ahead would add to
+ * the next stall, and be blamed on the master. */
 static void rebase_if_good(const struct coordinator *c, struct master *m)
 {
-    if (m->excess_ms <= GOOD_MS || !is_of_base(m) || c->now_ms - m->base.sent_ms >= BASE_MS ||
+    if (m->base_unsure)
+        return;
+    if (m->excess_ms <= GOOD_MS || m->base_stalled || !is_of_base(m) || c->now_ms - m->base.sent_ms >= BASE_MS ||
         mutant(MUTANT_BASE_MOVED))
         rebase(m);
 }
@@ -79,6 +83,7 @@ void trial_ask_time(struct coordinator *c, struct master *m)
     assert(m->times_asked - m->times_told < TIMES);
     struct time_asked *asked = &m->times[m->times_asked++ % TIMES];
     asked->sent_ms = c->now_ms;
+    asked->unsure = false;
     asked->trial = c->trial.open ? c->trial.number : 0;
     master_ask(c, m, &(struct command){.verb = COMMAND_TIME});
 }
@@ -134,7 +139,7 @@ static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank)
 static int64_t majority_ms(const struct trial *trial)
 {
     unsigned told = masters_count(trial->told);
-    if (mutant(MUTANT_STALL_BLAMES_MASTERS))
+    if (mutant(MUTANT_STALL_BLAMES_MASTERS) || (mutant(MUTANT_FIRST_ANSWER_BLAMED) && told == 1))
         return 0;
     return rank_ms(trial, trial->told,
                    told == 2 && rank_ms(trial, trial->told, 2) <= AHEAD_MS ? 1 : told / 2 + 1);
@@ -172,9 +177,12 @@ static int64_t decide_stall(const struct coordinator *c)
 static void move_reading(const struct trial *trial, struct master *m, int64_t stall_ms)
 {
     int64_t by_ms = m->excess_ms < stall_ms ? m->excess_ms : stall_ms;
-    for (uint32_t i = m->times_told; i != m->times_asked; i++)
-        if (m->times[i % TIMES].trial == trial->number)
-            m->times[i % TIMES].sent_ms += stall_ms;
+    for (uint32_t i = m->times_told; i != m->times_asked; i++) {
+        struct time_asked *asked = &m->times[i % TIMES];
+        asked->unsure = asked->trial != trial->number;
+        asked->sent_ms += asked->unsure ? 0 : stall_ms;
+    }
+    m->base_stalled = true;
     m->clock_unsure = !(trial->anew & masters_bit(m->index));
     if (!m->clock_unsure)
         by_ms = stall_ms;
@@ -215,6 +223,17 @@ static void close_trial(struct coordinator *c)
     }
 }
 
+/* What was asked before the stall was seen is no base. The others are asked again, so that they have one soon. */
+static void ask_for_bases(struct coordinator *c)
+{
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        struct master *m = &c->masters[i];
+        bool room = m->times_asked - m->times_told < TIMES;
+        if (m->state != MASTER_DOWN && has_base(m) && room && !(c->trial.told & masters_bit(i)))
+            trial_ask_time(c, m);
+    }
+}
+
 static void decide(struct coordinator *c)
 {
     int64_t stall_ms = decide_stall(c);
@@ -231,6 +250,8 @@ static void decide(struct coordinator *c)
             rebase_if_good(c, m);
         }
     }
+    if (stall_ms > 0)
+        ask_for_bases(c);
 }
 
 static bool is_decided(const struct coordinator *c)
@@ -265,6 +286,7 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
     m->clock_before_ms = asked->sent_ms;
     m->clock_at_ms = c->now_ms;
     m->clock_unsure = false;
+    m->base_unsure = asked->unsure;
     bool other_run = memcmp(m->base.run_id, m->info.run_id, RUN_ID_HEX) != 0;
     if (!has_base(m) || (other_run && mutant(MUTANT_COMPARED_WITHIN_RUN))) {
         rebase(m);

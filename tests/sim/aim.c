@@ -267,6 +267,44 @@ static void aim_others(struct plan *plan, struct swarm *swarm, enum mutant mutan
     }
 }
 
+/* Hosts that stand still while locks are held there. */
+static void aim_stalls(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    masters(plan, 5);
+    plan->param[P_CLASS] = CLASS_CLOCK;
+    swarm->remote_pct = 0;
+    swarm->long_keep_pct = 60;
+    swarm->lease_pct = 0;
+    plan->param[P_NAMES] = 2;
+    swarm->rate[FAULT_STALL] = 100;
+    swarm->longest_ms[FAULT_STALL] = 2000;
+    if (mutant == MUTANT_INCONCLUSIVE_COUNTS) { /* answers that are on their way when it stands still */
+        plan->param[P_DELAY] = 20000;
+        plan->param[P_NODE_TIMEOUT] = 100;
+    }
+    if (mutant == MUTANT_COMPARED_WITHIN_RUN) { /* all masters are restarted in the meantime */
+        swarm->longest_ms[FAULT_STALL] = 1000;
+        swarm->rate[FAULT_STALL] = 300;
+        swarm->rate[FAULT_CRASH_KEEP] = 400;
+        swarm->longest_ms[FAULT_CRASH_KEEP] = 100;
+        masters(plan, 1);
+    }
+    if (mutant == MUTANT_QUARANTINE_SOONER) { /* a jump of the only master is taken for a stall */
+        masters(plan, 1);
+        swarm->rate[FAULT_STALL] = 0;
+        swarm->rate[FAULT_JUMP] = 300;
+        swarm->longest_ms[FAULT_JUMP] = 1;
+        restarts(swarm, 100);
+    }
+    if (mutant == MUTANT_BASE_MOVED) {
+        swarm->rate[FAULT_STALL] = 0;
+        swarm->rate[FAULT_DRIFT] = 30;
+        swarm->longest_ms[FAULT_DRIFT] = 28000;
+    }
+}
+
 void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     switch (mutant) {
@@ -304,6 +342,14 @@ void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_RESUME_NO_SET_BACK:
     case MUTANT_RESUME_SET_BACK_ANSWERED:
     case MUTANT_RESUME_RELEASES: aim_resumes(plan, swarm, mutant); return;
+    case MUTANT_STALL_BLAMES_MASTERS:
+    case MUTANT_FIRST_ANSWER_BLAMED:
+    case MUTANT_INCONCLUSIVE_COUNTS:
+    case MUTANT_BASE_MOVED:
+    case MUTANT_COMPARED_WITHIN_RUN:
+    case MUTANT_QUARANTINE_SOONER:
+    case MUTANT_BEHIND_TWICE:
+    case MUTANT_UNTIL_WITHOUT_BEHIND: aim_stalls(plan, swarm, mutant); return;
     case MUTANT_UPTIME_WITHOUT_MARGIN:
     case MUTANT_FROM_IGNORED:
     case MUTANT_ABSENT_MARKER_KNOWN:

@@ -11,6 +11,7 @@ enum {
     WORD_US = 60000, /* from the daemon's step to its clients */
     UNSEEN_US =
         120000, /* one master alone must be ahead by 50 ms and by 0.2 % of the time since its last good reading */
+    RATES_MS = 10, /* clocks differ by 200 ppm while a base lasts */
     HELLO_US =
         1100000, /* a client says HELLO each second to daemons of other hosts, and measures its clock by that */
     CALM_US = 3000000, /* a master whose clock jumped is no witness for so long */
@@ -47,28 +48,32 @@ static bool has_heard(const struct world *w, const struct tok *t)
            s->incarnation == d->incarnation && s->behind_ms == coordinator_behind_ms(d->core);
 }
 
-int64_t oracle_believes_us(const struct world *w, const struct tok *t)
+/* On its own host's clock, which stood still, it measured the clock of a daemon elsewhere. */
+static int64_t hello_lag_us(const struct world *w, const struct tok *t)
 {
     const struct sim_daemon *host = &w->daemon[w->client[t->believer].home];
+    bool measures = reads_clock_of(w, t, host) && t->teller != host->index;
+    return measures ? host->clock.stopped_us - host->stall.hello_us : 0;
+}
+
+int64_t oracle_believes_us(const struct world *w, const struct tok *t)
+{
+    const struct sim_daemon *d = &w->daemon[t->teller];
     if (t->lag_us == 0)
         return t->until_us;
-    if (t->teller != host->index || host->stall.open || !has_heard(w, t))
+    if (hello_lag_us(w, t) != 0 || d->stall.open || !has_heard(w, t))
         return t->until_us - t->lag_us;
-    int64_t unseen_us = UNSEEN_US + host->stall.rtt_us;
+    int64_t unseen_us = UNSEEN_US + d->stall.rtt_us;
     return t->until_us - (t->lag_us < unseen_us ? t->lag_us : unseen_us);
 }
 
 void oracle_told_by(struct world *w, uint32_t tok, uint32_t session)
 {
-    unsigned daemon = w->oracle.session[session].daemon;
     struct tok *t = &w->oracle.tok[tok];
-    const struct sim_daemon *host = &w->daemon[w->client[t->believer].home];
-    t->teller = (uint8_t)daemon;
-    t->lag_us = 0;
-    if (!reads_clock_of(w, t, host))
-        return;
-    t->lag_us =
-        daemon == host->index ? lag_us(w, host, session) : host->clock.stopped_us - host->stall.hello_us;
+    t->teller = w->oracle.session[session].daemon;
+    const struct sim_daemon *d = &w->daemon[t->teller];
+    bool same = reads_clock_of(w, t, d);
+    t->lag_us = hello_lag_us(w, t) + (same || d->stall.open ? lag_us(w, d, session) : 0);
 }
 
 /* It has said HELLO to the daemons of other hosts since: deadlines are on its clock as it is now. */
@@ -80,7 +85,9 @@ static void says_hello(struct world *w, const struct sim_client *c)
         if (s->client != c->index || s->daemon == c->home || s->hello_now_ms == 0)
             continue;
         s->hello_sent_us = clock_us(&w->daemon[c->home].clock, w->now_us);
-        s->hello_now_ms = clock_ms(&w->daemon[s->daemon].clock, w->now_us);
+        const struct sim_daemon *d = &w->daemon[s->daemon]; /* which answers when it is awake */
+        int64_t answers_us = d->paused_until_us > w->now_us ? d->paused_until_us : w->now_us;
+        s->hello_now_ms = clock_ms(&d->clock, answers_us);
     }
     for (unsigned name = 0; name < w->names; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
@@ -166,6 +173,10 @@ void oracle_stall_over(struct world *w, struct sim_daemon *d, uint32_t number)
 /* The daemon found out: what it keeps by its own time ends sooner. */
 void oracle_behind(struct world *w, struct sim_daemon *d, int64_t stall_ms)
 {
+    int64_t owed_ms = d->stall.debt_us / 1000 + RATES_MS;
+    if (w->true_clocks && stall_ms > owed_ms)
+        violation(w, 2, "d%u says that it stood still for %lld ms, but it was at most for %lld ms", d->index,
+                  (long long)stall_ms, (long long)owed_ms);
     d->stall.debt_us -= d->stall.debt_us < stall_ms * 1000 ? d->stall.debt_us : stall_ms * 1000;
     struct oracle *o = &w->oracle;
     for (uint32_t i = 1; i < o->toks; i++) {

@@ -297,6 +297,7 @@ struct world {
     int64_t full_us;                  /* the longest quarantine */
     int64_t jump_us;                  /* so much longer a key may live since clocks are set back */
     bool rubbish;                     /* somebody will write to a marker: daemons then judge no memory */
+    bool true_clocks;                 /* no master's clock will jump or drift */
     bool odd_over;                    /* the odd daemon has the others' configuration now */
     bool healing;                     /* second phase */
     unsigned heal_phase;

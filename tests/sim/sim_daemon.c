@@ -192,6 +192,8 @@ static void daemon_settle(struct world *w, struct sim_daemon *d, unsigned master
         return;
     struct master_row row;
     coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), master, &row);
+    if (row.state == MASTER_QUARANTINE && row.why == WHY_CLOCK && w->true_clocks)
+        violation(w, 9, "d%u keeps m%u out for its clock, which is right", d->index, master);
     bool serves = row.state == MASTER_UP || row.state == MASTER_QUARANTINE || row.state == MASTER_SLOW;
     if (row.state == MASTER_QUARANTINE)
         node->quarantined_us = w->now_us;

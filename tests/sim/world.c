@@ -255,6 +255,7 @@ static void world_begin(struct world *w)
     w->masters = 0;
     w->full_us = w->jump_us = 0;
     w->rubbish = false;
+    w->true_clocks = true;
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_daemon *d = &w->daemon[i];
         d->index = i;
@@ -265,6 +266,7 @@ static void world_begin(struct world *w)
     for (unsigned i = 0; i < w->plan->faults; i++) {
         const int64_t *fault = w->plan->fault[i].field;
         w->rubbish |= fault[F_KIND] == FAULT_RUBBISH;
+        w->true_clocks &= fault[F_KIND] != FAULT_JUMP && fault[F_KIND] != FAULT_DRIFT;
         if (fault[F_KIND] == FAULT_JUMP && fault[F_ARG] < 0)
             w->jump_us -= fault[F_ARG] * 1000;
     }
