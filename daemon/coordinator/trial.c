@@ -50,20 +50,24 @@ static void look_for_step_back(const struct coordinator *c, struct master *m, in
     m->clock_back_ms = least_ms - passed_ms;
 }
 
+/* Until INFO is answered it is taken for the run that was there before: if it is not, its handshake finds out. */
+static const char *run_of(const struct master *m)
+{
+    return m->has_info ? m->info.run_id : m->run_id;
+}
+
+static bool is_of_base(const struct master *m)
+{
+    return memcmp(m->base.run_id, run_of(m), RUN_ID_HEX) == 0;
+}
+
 static void rebase(struct master *m)
 {
     m->base.clock_ms = m->clock_ms;
     m->base.sent_ms = m->clock_before_ms;
     m->base_stalled = false;
     m->excess_ms = 0;
-    memset(m->base.run_id, 0, RUN_ID_HEX);
-    if (m->has_info)
-        memcpy(m->base.run_id, m->info.run_id, RUN_ID_HEX);
-}
-
-static bool is_of_base(const struct master *m)
-{
-    return m->has_info && memcmp(m->base.run_id, m->info.run_id, RUN_ID_HEX) == 0;
+    memcpy(m->base.run_id, run_of(m), RUN_ID_HEX);
 }
 
 /* A bad reading must not hide behind the next one: it would be the base, and look good. Of another run the first reading
@@ -80,7 +84,8 @@ static void rebase_if_good(const struct coordinator *c, struct master *m)
 
 void trial_ask_time(struct coordinator *c, struct master *m)
 {
-    assert(m->times_asked - m->times_told < TIMES);
+    if (m->times_asked - m->times_told == TIMES)
+        return; /* it has enough to answer */
     struct time_asked *asked = &m->times[m->times_asked++ % TIMES];
     asked->sent_ms = c->now_ms;
     asked->unsure = false;
@@ -228,14 +233,38 @@ static void ask_for_bases(struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *m = &c->masters[i];
-        bool room = m->times_asked - m->times_told < TIMES;
-        if (m->state != MASTER_DOWN && has_base(m) && room && !(c->trial.told & masters_bit(i)))
+        if (m->state != MASTER_DOWN && has_base(m) && !(c->trial.told & masters_bit(i)))
             trial_ask_time(c, m);
     }
 }
 
-static void decide(struct coordinator *c)
+/* A master that was asked before the trial may have read its clock in the middle of the stall: it is ahead by that much at
+ * least. Before another is blamed for being further ahead, such masters are asked again. */
+static bool asks_again(struct coordinator *c, masters_t suspects)
 {
+    struct trial *trial = &c->trial;
+    bool asked = false;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        struct master *m = &c->masters[i];
+        masters_t bit = masters_bit(i);
+        if (suspects == 0 || !(masters_without(trial->told, trial->anew | suspects) & bit))
+            continue;
+        trial->told = masters_without(trial->told, bit);
+        if (m->state == MASTER_DOWN)
+            continue;
+        trial->awaited |= bit;
+        asked = true;
+        if (!is_asked_anew(c, m))
+            trial_ask_time(c, m);
+    }
+    return asked;
+}
+
+static void decide(struct coordinator *c, bool late)
+{
+    bool asks = !late && !mutant(MUTANT_FIRST_ANSWER_BLAMED) && !mutant(MUTANT_INCONCLUSIVE_COUNTS);
+    if (asks && asks_again(c, jumped(c, decide_stall(c))))
+        return;
     int64_t stall_ms = decide_stall(c);
     masters_t suspects = jumped(c, stall_ms);
     close_trial(c);
@@ -273,7 +302,7 @@ static void look(struct coordinator *c, struct master *m, uint32_t trial)
     else if (awaited && !is_asked_anew(c, m))
         trial_ask_time(c, m);
     if (is_decided(c))
-        decide(c);
+        decide(c, false);
 }
 
 /* ---- what happens ---- */
@@ -287,8 +316,7 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
     m->clock_at_ms = c->now_ms;
     m->clock_unsure = false;
     m->base_unsure = asked->unsure;
-    bool other_run = memcmp(m->base.run_id, m->info.run_id, RUN_ID_HEX) != 0;
-    if (!has_base(m) || (other_run && mutant(MUTANT_COMPARED_WITHIN_RUN))) {
+    if (!has_base(m) || (!is_of_base(m) && mutant(MUTANT_COMPARED_WITHIN_RUN))) {
         rebase(m);
         return;
     }
@@ -320,10 +348,10 @@ void trial_lost(struct coordinator *c, struct master *m)
         return;
     c->trial.awaited = masters_without(c->trial.awaited, masters_bit(m->index));
     if (is_decided(c))
-        decide(c);
+        decide(c, false);
 }
 
 void trial_timer(struct coordinator *c)
 {
-    decide(c);
+    decide(c, true);
 }

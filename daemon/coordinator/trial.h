@@ -12,7 +12,7 @@
 
 #include "daemon/coordinator/state.h"
 
-/* Asks a connected master for its TIME; the answer comes to trial_told_time(). */
+/* Asks a connected master for its TIME, unless it owes TIMES answers; they come to trial_told_time(). */
 void trial_ask_time(struct coordinator *c, struct master *m);
 void trial_told_time(struct coordinator *c, struct master *m, const struct vote *vote);
 

@@ -87,6 +87,7 @@ struct tok {
     int64_t ends_ms;    /* max=, on its daemon's clock; 0: none */
     int64_t until_us;   /* true time until which somebody believes; 0: nobody */
     uint32_t believer;  /* the client */
+    int64_t heard_ms;   /* until= as that daemon said it */
     uint8_t teller;     /* the daemon that told it last */
     int64_t lag_us;     /* of until_us: since its host's clock stood still, and nobody there knows */
 };

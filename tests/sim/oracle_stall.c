@@ -14,6 +14,7 @@ enum {
     RATES_MS = 10, /* clocks differ by 200 ppm while a base lasts */
     HELLO_US =
         1100000, /* a client says HELLO each second to daemons of other hosts, and measures its clock by that */
+    EARLY_US = 2000000,
     CALM_US = 3000000, /* a master whose clock jumped is no witness for so long */
 };
 
@@ -125,6 +126,7 @@ void oracle_stalls(struct world *w, struct sim_daemon *d, int64_t for_us)
     d->stall.number++;
     d->stall.ends_us = w->now_us + for_us;
     d->stall.debt_us += for_us;
+    w->early_stall |= w->now_us < d->stall.started_us + EARLY_US;
     d->stall.told = 0;
     d->stall.rtt_us = 0;
     queue_push(w, d->stall.ends_us + HELLO_US, ITEM_STALL_HELLO, d->index, d->stall.number, 0);
@@ -200,6 +202,7 @@ void oracle_hears_behind(struct world *w, unsigned client, unsigned daemon, int6
             if (t->believer != client || t->teller != daemon)
                 continue;
             t->until_us -= by_ms * 1000;
+            t->heard_ms -= by_ms;
             t->lag_us = t->lag_us > by_ms * 1000 ? t->lag_us - by_ms * 1000 : 0;
         }
     }

@@ -230,6 +230,7 @@ struct sim_daemon {
         uint32_t number;
         int64_t ends_us;
         int64_t hello_us; /* stood still before its clients said HELLO to other hosts last */
+        int64_t started_us; /* this incarnation of the daemon */
         int64_t debt_us;  /* for so long the clock stood still, and its daemon does not know */
         uint16_t told;    /* masters that answered a TIME since */
         int64_t rtt_us;
@@ -297,6 +298,7 @@ struct world {
     int64_t full_us;                  /* the longest quarantine */
     int64_t jump_us;                  /* so much longer a key may live since clocks are set back */
     bool rubbish;                     /* somebody will write to a marker: daemons then judge no memory */
+    bool early_stall;                 /* a host stood still while its daemon read clocks for the first time */
     bool true_clocks;                 /* no master's clock will jump or drift */
     bool odd_over;                    /* the odd daemon has the others' configuration now */
     bool healing;                     /* second phase */

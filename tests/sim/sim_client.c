@@ -325,8 +325,14 @@ int64_t client_deadline(const struct world *w, uint32_t session, int64_t until_m
     return clock_when(clock, s->hello_sent_us + since_us - since_us / 1000);
 }
 
+/* However its clocks were measured since: an until that did not grow moves no deadline later. */
 void client_told(struct world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms)
 {
+    struct tok *t = &w->oracle.tok[tok];
+    bool same = t->until_us > w->now_us && t->believer == c->index && t->teller == w->oracle.session[session].daemon;
+    if (same && until_ms <= t->heard_ms)
+        return;
+    t->heard_ms = until_ms;
     oracle_holds(w, c->index, session, tok, client_deadline(w, session, until_ms));
 }
 

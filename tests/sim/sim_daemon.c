@@ -51,6 +51,7 @@ void daemon_start(struct world *w, struct sim_daemon *d)
     d->timer_at_us = NEVER;
     d->paused_until_us = -1;
     d->stall.debt_us = 0;
+    d->stall.started_us = w->now_us;
     trace_add(w, TRACE_DAEMON, d->index, d->incarnation, 1, 0, 0, 0, 0);
     node_start(w, d);
 }
@@ -192,7 +193,8 @@ static void daemon_settle(struct world *w, struct sim_daemon *d, unsigned master
         return;
     struct master_row row;
     coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), master, &row);
-    if (row.state == MASTER_QUARANTINE && row.why == WHY_CLOCK && w->true_clocks)
+    bool jumped = row.state == MASTER_QUARANTINE && row.why == WHY_CLOCK;
+    if (jumped && w->true_clocks && !w->early_stall)
         violation(w, 9, "d%u keeps m%u out for its clock, which is right", d->index, master);
     bool serves = row.state == MASTER_UP || row.state == MASTER_QUARANTINE || row.state == MASTER_SLOW;
     if (row.state == MASTER_QUARANTINE)

@@ -256,6 +256,7 @@ static void world_begin(struct world *w)
     w->full_us = w->jump_us = 0;
     w->rubbish = false;
     w->true_clocks = true;
+    w->early_stall = false;
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_daemon *d = &w->daemon[i];
         d->index = i;
