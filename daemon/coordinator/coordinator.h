@@ -98,7 +98,7 @@ enum action_kind {
     ACTION_CLOSE_MASTER, /* close that master's connection (no EVENT_MASTER_LOST for it), dial again later */
     ACTION_REPLY,        /* the one answer to a request */
     ACTION_NOTICE,       /* an event to a session */
-    ACTION_CLOCK, /* this daemon's clock stood still: !CLOCK to every session that was told a deadline */
+    ACTION_CLOCK,        /* this daemon's clock stood still: every connection is told !CLOCK */
     /* The last notice to a session after SESSION_RELEASE or SESSION_DROP. The answer to an EXTEND,
      * CHECK, RESUME or UNLOCK of it may still come, if it was left unanswered then. */
     ACTION_SESSION_ENDED,

@@ -8,7 +8,8 @@
  * sets nothing. In its own round it is no vote.
  *
  * What a master in quarantine says counts once it is confirmed: healed there, or extended there in a round that had its
- * quorum without it. Else a dead token that came back from an old snapshot would count. */
+ * quorum without it. Else a dead token that came back from an old snapshot would count. Where only the master's clock
+ * jumped, what it had acknowledged is confirmed: a key that is still there was never gone. */
 #include "daemon/coordinator/heal.h"
 
 #include <assert.h>

@@ -3,11 +3,13 @@
  * Redlock needs masters that remember: one that lost a lock would grant it again. So one that may have forgotten votes
  * only when every lock that it may have forgotten is over (the Redlock page's delayed restart). All daemons keep it out
  * for the same time, also those that start in the middle: the group's key on the master itself says from when on it may
- * vote, and whoever doubts a master rewrites it.
+ * vote, and whoever doubts a master rewrites it, with its own id (by) and the reason (why).
  *
  * A master is doubted when its run_id changed (a restart, also from disk; another server), when the key is gone or
- * another's (FLUSHALL, eviction, a promoted replica), when its clock jumped forward (keys ended early), and after it was
- * a replica. Nothing but the key, a run_id that we know or a long uptime proves its memory.
+ * another's (FLUSHALL, eviction, a promoted replica), when its client ids go back (its machine was set back to a
+ * snapshot), when its clock jumped forward (keys ended early; trial.c finds out), and after it was a replica. Nothing but
+ * the key, a run_id that we know or a long uptime proves its memory, and not the key where it lets a master vote sooner
+ * than what this daemon has seen amiss there allows.
  *
  * The key also holds N and max_ttl. Daemons that differ in them would have quorums without a master in common, so while
  * any master's key differs from ours none votes for us. */
