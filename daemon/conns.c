@@ -67,6 +67,8 @@ static void refuse(struct conns *all, int fd, enum limit limit)
     close(fd);
 }
 
+enum { V4_AT = 12, NETWORK_BYTES = 8 /* of an IPv6 address */ };
+
 /* A host that lost its power is noticed after client_keepalive and three probes, or, with bytes under way,
  * by the user time-out. Options are best effort: some are not there for every kind of socket. */
 static void set_options(struct conn *c)
@@ -83,11 +85,11 @@ static void set_options(struct conn *c)
     setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
-static void number_peer(struct conn *c, const void *address, size_t len)
+static void number_peer(struct conn *c, uint16_t family, const void *address, size_t len)
 {
     struct conns *all = c->all;
     const uint8_t *byte = address;
-    uint64_t hash = (all->peer_seed ^ c->peer_family) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = (all->peer_seed ^ family) * UINT64_C(0x9e3779b97f4a7c15);
 
     for (size_t i = 0; i < len; i++) {
         hash = (hash ^ byte[i]) * UINT64_C(0x9e3779b97f4a7c15);
@@ -107,17 +109,20 @@ static void set_peer(struct conn *c, const struct sockaddr *peer)
         socklen_t len = sizeof cred;
         getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
         c->peer.pid = cred.pid;
-        number_peer(c, &cred.uid, sizeof cred.uid);
+        number_peer(c, AF_UNIX, &cred.uid, sizeof cred.uid);
     } else if (peer->sa_family == AF_INET6) {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)peer;
         c->peer.v6 = v6->sin6_addr;
         c->peer_port = ntohs(v6->sin6_port);
-        number_peer(c, &c->peer.v6, sizeof c->peer.v6);
+        if (IN6_IS_ADDR_V4MAPPED(&c->peer.v6))
+            number_peer(c, AF_INET, &c->peer.v6.s6_addr[V4_AT], sizeof c->peer.v4);
+        else /* a host has a whole network of addresses */
+            number_peer(c, AF_INET6, &c->peer.v6, NETWORK_BYTES);
     } else {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)peer;
         c->peer.v4 = v4->sin_addr;
         c->peer_port = ntohs(v4->sin_port);
-        number_peer(c, &c->peer.v4, sizeof c->peer.v4);
+        number_peer(c, AF_INET, &c->peer.v4, sizeof c->peer.v4);
     }
 }
 

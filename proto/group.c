@@ -59,6 +59,14 @@ static bool take_run_id(struct rest *rest, char run_id[RUN_ID_HEX])
     return true;
 }
 
+static bool is_hex(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!memchr("0123456789abcdef", text[i], 16))
+            return false;
+    return true;
+}
+
 /* A word of a later version may be longer than any that this version knows: then it is not known. */
 static void know_word(struct group *group, const char *key, const char *equals, const char *end)
 {
@@ -68,7 +76,7 @@ static void know_word(struct group *group, const char *key, const char *equals, 
         to = group->by;
     else if (key_len == 3 && memcmp(key, "why", 3) == 0)
         to = group->why;
-    if (to == NULL || len >= GROUP_WORD)
+    if (to == NULL || len >= GROUP_WORD || (to == group->by && !is_hex(equals + 1, len)))
         return;
     memcpy(to, equals + 1, len);
     to[len] = '\0';

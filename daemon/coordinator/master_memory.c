@@ -164,6 +164,7 @@ static void id_of(const struct token *self, char id[GROUP_WORD])
 static void doubt(struct coordinator *c, struct master *m, enum master_why why)
 {
     forget(c, m, why);
+    m->amiss_ms = 0; /* its time counts from now, which is later */
     id_of(&c->config.self, m->by);
     m->from_ms = m->clock_ms + (c->now_ms - m->clock_at_ms) + c->full_ms;
     set_quarantine(c, m, why);
@@ -275,11 +276,11 @@ static enum master_why find_doubt(const struct coordinator *c, const struct mast
     bool same = is_same_run(m);
     if (m->was_replica)
         return why_doubted(c, m);
+    if (is_set_back(m))
+        return WHY_MEMORY;
     if (same &&
         m->clock_jumped) /* far enough, it ended the key too, and shows us a time when it would be over */
         return WHY_CLOCK;
-    if (is_set_back(m))
-        return WHY_MEMORY;
     if (vote->kind == VOTE_GROUP) {
         if (memcmp(vote->group.run_id, m->info.run_id, RUN_ID_HEX) != 0)
             return is_up_for_long(c, m) ? WHY_PROMOTED : WHY_RESTART;
@@ -445,7 +446,7 @@ masters_t masters_clock_doubted(const struct coordinator *c)
     masters_t set = 0;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        if (m->quarantine_ms > c->now_ms && m->quarantine_why == WHY_CLOCK)
+        if (m->clock_jumped || (m->quarantine_ms > c->now_ms && m->quarantine_why == WHY_CLOCK))
             set |= masters_bit(i);
     }
     return set;

@@ -342,10 +342,12 @@ struct master {
     bool base_stalled;       /* this daemon was found to have stood still since the base was read */
     bool base_unsure;        /* that reading is no base: when it was asked for is not known */
     bool clock_unsure;       /* this daemon stood still, before that reading or after it */
+    int64_t tried_ms;        /* so far ahead of its base it was when a trial ended without a verdict */
     int64_t excess_ms;       /* by so much that reading was ahead of this daemon's clock: see trial.h */
     struct {
         int64_t clock_ms; /* 0: none yet */
         int64_t sent_ms;
+        int64_t rtt_ms; /* until it was told: TIME may have been read that much later */
         char run_id[RUN_ID_HEX]; /* of the server that told it; all zero: not known */
     } base; /* the reading that later readings are measured against; it outlives connections and runs */
     struct time_asked times[TIMES];
@@ -376,6 +378,7 @@ struct trial {
     masters_t anew;    /* of those that told: what counts was asked in the trial, so after the stall */
     masters_t told;    /* excess_ms[] holds by how much they are ahead */
     int64_t excess_ms[MASTERS];
+    int64_t slack_ms[MASTERS]; /* it may be ahead by that much more: the round trips of both readings */
 };
 
 struct coordinator {
@@ -385,7 +388,7 @@ struct coordinator {
     int64_t now_ms;        /* BOOTTIME and behind_ms */
     int64_t behind_ms;     /* for so long BOOTTIME stood still, all in all */
     int64_t stall_seen_ms; /* when behind_ms grew last ... */
-    int64_t stall_ms;      /* ... and by how much */
+    int64_t stall_ms;      /* ... and by how much, within a full quarantine */
     struct trial trial;
     const struct core_event *event; /* (ref) the step's */
     struct actions *actions;        /* (ref) the step's */

@@ -8,12 +8,13 @@
 #include "daemon/coordinator/mutant.h"
 
 enum {
-    GOOD_MS = 3,     /* a reading that is ahead by no more becomes the base of later readings */
-    AHEAD_MS = 5,    /* a majority that is ahead by more shows a stall: to believe that costs nothing */
-    JUMP_MS = 50,    /* one master alone must be ahead by more */
-    SLEW_PART = 500, /* 0.2 %: clocks that are being slewed may run so much faster */
-    BASE_MS = 60000, /* a base that is older gives way to any reading that opened no trial */
-    TRIAL_MS = 200,  /* then those that told must do */
+    GOOD_BASE_MS = 10000, /* a base that is older gives way to a good reading ... */
+    GOOD_MS = 3,          /* a reading that is ahead by no more becomes the base of later readings */
+    AHEAD_MS = 5,         /* a majority that is ahead by more shows a stall: to believe that costs nothing */
+    JUMP_MS = 50,         /* one master alone must be ahead by more */
+    SLEW_PART = 500,      /* 0.2 %: clocks that are being slewed may run so much faster */
+    BASE_MS = 60000,      /* a base that is older gives way to any reading that opened no trial */
+    TRIAL_MS = 200,       /* then those that told must do */
     BACK_PART = 1000,
 };
 
@@ -65,9 +66,17 @@ static void rebase(struct master *m)
 {
     m->base.clock_ms = m->clock_ms;
     m->base.sent_ms = m->clock_before_ms;
+    m->base.rtt_ms = m->clock_at_ms - m->clock_before_ms;
+    m->tried_ms = 0;
     m->base_stalled = false;
     m->excess_ms = 0;
     memcpy(m->base.run_id, run_of(m), RUN_ID_HEX);
+}
+
+/* A master that is kept out for its clock is not let in while that runs fast. */
+static int64_t jump_ms(const struct coordinator *c, const struct master *m)
+{
+    return (masters_clock_doubted(c) & masters_bit(m->index)) ? AHEAD_MS : JUMP_MS;
 }
 
 /* A bad reading must not hide behind the next one: it would be the base, and look good. Of another run the first reading
@@ -77,7 +86,10 @@ static void rebase_if_good(const struct coordinator *c, struct master *m)
 {
     if (m->base_unsure)
         return;
-    if (m->excess_ms <= GOOD_MS || m->base_stalled || !is_of_base(m) || c->now_ms - m->base.sent_ms >= BASE_MS ||
+    int64_t passed_ms = m->clock_before_ms - m->base.sent_ms;
+    bool tighter = m->clock_ms - m->base.clock_ms <= passed_ms; /* it hides less of a round trip */
+    bool old = passed_ms >= GOOD_BASE_MS && m->excess_ms <= GOOD_MS;
+    if (tighter || old || m->base_stalled || !is_of_base(m) || c->now_ms - m->base.sent_ms >= BASE_MS ||
         mutant(MUTANT_BASE_MOVED))
         rebase(m);
 }
@@ -90,7 +102,7 @@ void trial_ask_time(struct coordinator *c, struct master *m)
     asked->sent_ms = c->now_ms;
     asked->unsure = false;
     asked->trial = c->trial.open ? c->trial.number : 0;
-    master_ask(c, m, &(struct command){.verb = COMMAND_TIME});
+    action_send(c, masters_bit(m->index), &(struct command){.verb = COMMAND_TIME});
 }
 
 /* ---- a trial ---- */
@@ -104,10 +116,13 @@ static bool is_asked_anew(const struct coordinator *c, const struct master *m)
 static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
 {
     masters_t bit = masters_bit(m->index);
-    if (trial == c->trial.number)
+    if (trial == c->trial.number || mutant(MUTANT_INCONCLUSIVE_COUNTS))
         c->trial.anew |= bit;
     c->trial.told |= bit;
     c->trial.excess_ms[m->index] = m->excess_ms;
+    c->trial.slack_ms[m->index] = m->base.rtt_ms + m->clock_at_ms - m->clock_before_ms;
+    if (mutant(MUTANT_INCONCLUSIVE_COUNTS))
+        c->trial.slack_ms[m->index] = 0;
     c->trial.awaited = masters_without(c->trial.awaited, bit);
 }
 
@@ -130,50 +145,69 @@ static void begin(struct coordinator *c, const struct master *first)
     }
 }
 
-static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank)
+static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank, bool most)
 {
     uint64_t positive_ms[MASTERS] = {0};
-    for (unsigned i = 0; i < MASTERS; i++)
-        if ((set & masters_bit(i)) && trial->excess_ms[i] > 0)
-            positive_ms[i] = (uint64_t)trial->excess_ms[i];
+    for (unsigned i = 0; i < MASTERS; i++) {
+        int64_t ms = trial->excess_ms[i] + (most ? trial->slack_ms[i] : 0);
+        if ((set & masters_bit(i)) && ms > 0)
+            positive_ms[i] = (uint64_t)ms;
+    }
     return (int64_t)quorum_nth_largest(positive_ms, set, rank);
 }
 
-/* By how much a majority of the masters that told is ahead. Of two that differ nobody knows who is right, nor of one
- * alone: then it is taken for a stall of this daemon, which is safe. */
-static int64_t majority_ms(const struct trial *trial)
+/* By how much a majority of the masters that told is ahead, at least or (most) at most. Of two that differ nobody knows
+ * who is right, nor of one alone: then it is taken for a stall of this daemon, which is safe. */
+static int64_t majority_ms(const struct trial *trial, bool most)
 {
     unsigned told = masters_count(trial->told);
+    bool tie = told == 2 && rank_ms(trial, trial->told, 2, false) <= AHEAD_MS;
     if (mutant(MUTANT_STALL_BLAMES_MASTERS) || (mutant(MUTANT_FIRST_ANSWER_BLAMED) && told == 1))
         return 0;
-    return rank_ms(trial, trial->told,
-                   told == 2 && rank_ms(trial, trial->told, 2) <= AHEAD_MS ? 1 : told / 2 + 1);
+    return rank_ms(trial, trial->told, tie ? 1 : told / 2 + 1, most);
 }
 
-/* Only a jump within one run can have ended keys that this master is trusted for. */
+/* Only a jump within one run can have ended keys that this master is trusted for. What the round trips of the others may
+ * hide of a stall is not blamed on a master that is near. */
 static masters_t jumped(const struct coordinator *c, int64_t stall_ms)
 {
     masters_t set = 0;
+    int64_t most_ms = majority_ms(&c->trial, true);
+    if (most_ms < stall_ms)
+        most_ms = stall_ms;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        if ((c->trial.told & masters_bit(i)) && is_of_base(m) && c->trial.excess_ms[i] > stall_ms + JUMP_MS)
+        if ((c->trial.told & masters_bit(i)) && is_of_base(m) &&
+            c->trial.excess_ms[i] > most_ms + jump_ms(c, m))
             set |= masters_bit(i);
     }
     return set;
+}
+
+/* A majority is ahead by so much, at least. What any of them shows beyond that, and what they may all have seen, is
+ * believed as well: it shortens promises, and blames nobody. */
+static int64_t longest_stall_ms(const struct trial *trial)
+{
+    int64_t stall_ms = majority_ms(trial, false), most_ms = majority_ms(trial, true);
+    if (stall_ms <= AHEAD_MS)
+        return 0;
+    for (unsigned i = 0; i < MASTERS; i++)
+        if ((trial->told & masters_bit(i)) && trial->excess_ms[i] <= most_ms &&
+            trial->excess_ms[i] > stall_ms)
+            stall_ms = trial->excess_ms[i];
+    return stall_ms;
 }
 
 /* At most N-Q masters at a time are kept out for their clocks: a quorum must be left, and so many clocks that jump at
  * once are one clock that stood still. */
 static int64_t decide_stall(const struct coordinator *c)
 {
-    int64_t stall_ms = majority_ms(&c->trial);
-    if (stall_ms <= AHEAD_MS)
-        stall_ms = 0;
-    masters_t suspects = jumped(c, stall_ms), others = masters_without(masters_clock_doubted(c), suspects);
-    unsigned most = c->config.masters - c->quorum, out = masters_count(others);
+    int64_t stall_ms = longest_stall_ms(&c->trial);
+    masters_t doubted = masters_clock_doubted(c), suspects = masters_without(jumped(c, stall_ms), doubted);
+    unsigned most = c->config.masters - c->quorum, out = masters_count(doubted);
     unsigned allowed = most > out ? most - out : 0;
     if (masters_count(suspects) > allowed && !mutant(MUTANT_STALL_BLAMES_MASTERS))
-        stall_ms = rank_ms(&c->trial, suspects, allowed + 1);
+        stall_ms = rank_ms(&c->trial, suspects, allowed + 1, false);
     return stall_ms;
 }
 
@@ -204,8 +238,8 @@ static void stood_still(struct coordinator *c, int64_t stall_ms)
 {
     c->behind_ms += mutant(MUTANT_BEHIND_TWICE) ? 2 * stall_ms : stall_ms;
     c->now_ms += stall_ms;
+    c->stall_ms = stall_ms + (c->now_ms - c->stall_seen_ms <= c->full_ms ? c->stall_ms : 0);
     c->stall_seen_ms = c->now_ms;
-    c->stall_ms = stall_ms;
     flights_delay(&c->rounds_live, stall_ms);
     flights_delay(&c->releases_live, stall_ms);
     for (unsigned i = 0; i < c->config.masters; i++) {
@@ -262,7 +296,7 @@ static bool asks_again(struct coordinator *c, masters_t suspects)
 
 static void decide(struct coordinator *c, bool late)
 {
-    bool asks = !late && !mutant(MUTANT_FIRST_ANSWER_BLAMED) && !mutant(MUTANT_INCONCLUSIVE_COUNTS);
+    bool asks = !late && !mutant(MUTANT_FIRST_ANSWER_BLAMED);
     if (asks && asks_again(c, jumped(c, decide_stall(c))))
         return;
     int64_t stall_ms = decide_stall(c);
@@ -275,6 +309,9 @@ static void decide(struct coordinator *c, bool late)
         if (suspects & masters_bit(i)) {
             rebase(m);
             memory_clock_jumped(c, m);
+        } else if ((c->trial.told & masters_bit(i)) && stall_ms == 0 && m->excess_ms > JUMP_MS) {
+            m->tried_ms =
+                m->excess_ms; /* others are too far away to tell: it is tried again when it is further ahead */
         } else if (c->trial.told & masters_bit(i)) {
             rebase_if_good(c, m);
         }
@@ -321,7 +358,7 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
         return;
     }
     m->excess_ms = excess_ms(c, m, clock_ms);
-    if (!c->trial.open && m->excess_ms <= JUMP_MS) {
+    if (!c->trial.open && m->excess_ms <= m->tried_ms + jump_ms(c, m)) {
         rebase_if_good(c, m);
         return;
     }

@@ -281,12 +281,12 @@ static void aim_stalls(struct plan *plan, struct swarm *swarm, enum mutant mutan
     swarm->rate[FAULT_STALL] = 100;
     swarm->longest_ms[FAULT_STALL] = 2000;
     if (mutant == MUTANT_INCONCLUSIVE_COUNTS) { /* answers that are on their way when it stands still */
-        plan->param[P_DELAY] = 5000;
+        plan->param[P_TAIL_PPM] = 300000;
+        plan->param[P_TAIL] = 300000;
         plan->param[P_NODE_TIMEOUT] = 50;
-        swarm->rate[FAULT_STALL] = 600;
-        swarm->longest_ms[FAULT_STALL] = 400;
-        swarm->rate[FAULT_SLOW_DOWN] = 300;
-        swarm->longest_ms[FAULT_SLOW_DOWN] = 1000;
+        masters(plan, 3);
+        swarm->rate[FAULT_STALL] = 500;
+        swarm->longest_ms[FAULT_STALL] = 800;
     }
     if (mutant == MUTANT_COMPARED_WITHIN_RUN) { /* all masters are restarted in the meantime */
         swarm->longest_ms[FAULT_STALL] = 1000;

@@ -202,7 +202,7 @@ struct sim_node {
     int64_t group_us;          /* the master showed it the marker, last ... */
     int64_t group_before_us;   /* ... before its memory was lost */
     int64_t time_rtt_us;       /* of the last TIME; 0: none */
-    int64_t rtt_before_us;     /* of the last TIME, however it was answered */
+    int64_t rtt_most_us;     /* of a TIME so far, however it was answered */
     int64_t time_behind_ms;    /* the daemon's behind then */
     int64_t time_jumps_ms;     /* how far its clock had jumped then */
     uint32_t time_epoch;       /* in which run of the master that was */
@@ -231,6 +231,7 @@ struct sim_daemon {
         int64_t ends_us;
         int64_t hello_us; /* stood still before its clients said HELLO to other hosts last */
         int64_t started_us; /* this incarnation of the daemon */
+        int64_t sum_ms;    /* of all that it said so far */
         int64_t debt_us;  /* for so long the clock stood still, and its daemon does not know */
         uint16_t told;    /* masters that answered a TIME since */
         int64_t rtt_us;
@@ -299,6 +300,7 @@ struct world {
     int64_t jump_us;                  /* so much longer a key may live since clocks are set back */
     bool rubbish;                     /* somebody will write to a marker: daemons then judge no memory */
     bool early_stall;                 /* a host stood still while its daemon read clocks for the first time */
+    bool quick_links;                 /* no answer will take long */
     bool true_clocks;                 /* no master's clock will jump or drift */
     bool odd_over;                    /* the odd daemon has the others' configuration now */
     bool healing;                     /* second phase */

@@ -50,7 +50,7 @@ void daemon_start(struct world *w, struct sim_daemon *d)
     d->random_used = true;
     d->timer_at_us = NEVER;
     d->paused_until_us = -1;
-    d->stall.debt_us = 0;
+    d->stall.debt_us = d->stall.sum_ms = 0;
     d->stall.started_us = w->now_us;
     trace_add(w, TRACE_DAEMON, d->index, d->incarnation, 1, 0, 0, 0, 0);
     node_start(w, d);
@@ -138,6 +138,10 @@ static void told_clock(struct world *w, struct sim_daemon *d, const struct actio
     trace_add(w, TRACE_BEHIND, d->index, (uint64_t)action->u.clock.stall_ms,
               (uint64_t)action->u.clock.behind_ms, 0, 0, 0, 0);
     oracle_behind(w, d, action->u.clock.stall_ms);
+    d->stall.sum_ms += action->u.clock.stall_ms;
+    if (coordinator_behind_ms(d->core) != d->stall.sum_ms)
+        violation(w, 2, "d%u counts %lld ms of stalls, but its clock is behind by %lld ms", d->index,
+                  (long long)d->stall.sum_ms, (long long)coordinator_behind_ms(d->core));
     struct action notice = {.kind = ACTION_NOTICE};
     notice.u.notice = (struct notice){.kind = NOTICE_CLOCK, .behind_ms = action->u.clock.behind_ms};
     for (uint32_t i = 1; i < w->oracle.sessions; i++) {

@@ -256,6 +256,7 @@ static void world_begin(struct world *w)
     w->full_us = w->jump_us = 0;
     w->rubbish = false;
     w->true_clocks = true;
+    w->quick_links = w->plan->param[P_TAIL_PPM] == 0;
     w->early_stall = false;
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_daemon *d = &w->daemon[i];
@@ -267,6 +268,8 @@ static void world_begin(struct world *w)
     for (unsigned i = 0; i < w->plan->faults; i++) {
         const int64_t *fault = w->plan->fault[i].field;
         w->rubbish |= fault[F_KIND] == FAULT_RUBBISH;
+        w->quick_links &= fault[F_KIND] != FAULT_SLOW_UP && fault[F_KIND] != FAULT_SLOW_DOWN;
+        w->quick_links &= fault[F_KIND] != FAULT_HANG;
         w->true_clocks &= fault[F_KIND] != FAULT_JUMP && fault[F_KIND] != FAULT_DRIFT;
         if (fault[F_KIND] == FAULT_JUMP && fault[F_ARG] < 0)
             w->jump_us -= fault[F_ARG] * 1000;

@@ -171,6 +171,33 @@ START_TEST(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
 }
 END_TEST
 
+/* What was amiss once, and judged, hides nothing of what is amiss later. */
+START_TEST(a_second_loss_is_seen_as_the_first_was)
+{
+    start(3);
+    at(1500);
+    markers[1].there = false;
+    at(2000);
+    at(64500);
+    EXPECT_MASTER(1, "up");
+    forget();
+    newcomer_writes(1);
+    markers[1].group.max_ttl_ms = 1000;
+    at(66000);
+    EXPECT_MASTER(1, "refused group");
+    newcomer_writes(1);
+    while (coordinator_master_state(core, 1) == MASTER_REFUSED && now < 75000) {
+        at(now + 500);
+        for (unsigned i = 0; i < 3; i++)
+            if (unanswered(i) != 0 && links[i].pending[links[i].first].verb == COMMAND_INFO)
+                vote(i == 0 ? "0" : i == 1 ? "1" : "2", "INFO OK");
+    }
+    work();
+    forget();
+    EXPECT_MASTER(1, "quarantine memory left=60602");
+}
+END_TEST
+
 /* A machine that was set back to a snapshot deals the same client ids again, in the same run. */
 START_TEST(a_smaller_client_id_is_an_older_memory)
 {
@@ -239,7 +266,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {what_was_seen_amiss_while_it_could_not_write_is_not_forgotten,
+    const TTest *const tests[] = {a_second_loss_is_seen_as_the_first_was,
+                                  what_was_seen_amiss_while_it_could_not_write_is_not_forgotten,
                                   a_smaller_client_id_is_an_older_memory,
                                   a_larger_client_id_is_not,
                                   a_flush_while_no_daemon_ran_shows_by_the_others,
