@@ -119,12 +119,20 @@ static void reap(struct keeper *keeper)
     }
 }
 
-static void look_at_children(struct keeper *keeper)
+/* What it says does not matter: whoever calls this looks at all children. */
+static void drain_children(void)
 {
     struct signalfd_siginfo ignored;
+
+    while (read(FD_CHILDREN, &ignored, sizeof ignored) > 0)
+        ;
+}
+
+static void look_at_children(struct keeper *keeper)
+{
     siginfo_t info = {0};
 
-    (void)read(FD_CHILDREN, &ignored, sizeof ignored); /* what follows looks at all of them */
+    drain_children();
     if (waitid(P_PID, (id_t)keeper->command, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0)
         (void)tell(&(struct report){CLD_STOPPED, info.si_status, false});
     reap(keeper);
@@ -138,7 +146,6 @@ __attribute__((noreturn)) static void end_all(const struct keeper *keeper)
 {
     struct family family = {.root = getpid(), .group = keeper->command, .whole = true};
     struct pollfd children = {.fd = FD_CHILDREN, .events = POLLIN};
-    struct signalfd_siginfo ignored;
     unsigned calm = 0;
     pid_t pid;
 
@@ -151,7 +158,7 @@ __attribute__((noreturn)) static void end_all(const struct keeper *keeper)
             break;
         calm = alive ? 0 : calm + 1;
         (void)poll(&children, 1, AGAIN_MS);
-        (void)read(FD_CHILDREN, &ignored, sizeof ignored);
+        drain_children();
     }
     for (unsigned i = 0; i < CONNECTIONS; i++)
         if (keeper->connections[i] >= 0)

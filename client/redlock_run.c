@@ -39,6 +39,7 @@ static bool set_times(struct run *run)
     char grace[DURATION_TEXT], valid[DURATION_TEXT];
 
     run->span_ms = valid_ms;
+    run->until_ms = redlock_until_ms(run->lock); /* a !CLOCK may come before the first look at the clock */
     if (run->take.options.max_ms)
         run->max_end_ms = redlock_until_ms(run->lock) - valid_ms + run->take.options.max_ms;
     if (run->grace_ms < 0)

@@ -109,7 +109,7 @@ struct run {
     int signals, timer;
     struct guard guard;
     int64_t guarded_ms; /* what the guard knows; 0: nothing */
-    int64_t until_ms;   /* the deadline, when we looked last */
+    int64_t until_ms;   /* the deadline, when we looked last, or as it was granted */
     bool earlier;       /* it came before the one that we knew until then */
     struct terminal terminal;
     bool foreground; /* the command is to have the terminal whenever we have it */
