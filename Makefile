@@ -101,7 +101,7 @@ demo: deps ## a short session with nc: lock, refusal, waiting, a stopped master
 	@tests/demo.sh $(BUILD)/redlockd
 
 # Those that wait longest begin first.
-LONGEST  := $(patsubst %,$(BUILD)/tests/integ/test_%,restarts redlock_lost masters group roles library_loop acl)
+LONGEST  := $(patsubst %,$(BUILD)/tests/integ/test_%,restarts redlock_lost masters group clock_reconnect roles library_loop acl)
 TESTS     = $(LONGEST) $(filter-out $(LONGEST),$(INTEG)) $(CHECKS) $(UNIT)
 TEST_ENV := REDLOCKD=$(abspath $(BUILD))/redlockd REDLOCK=$(abspath $(BUILD))/redlock
 

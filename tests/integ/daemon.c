@@ -55,7 +55,8 @@ void daemon_run(struct daemon *daemon, const char *const arguments[])
     const char *argv[16] = {daemon_binary()};
     for (unsigned i = 1; arguments[i - 1] && i < 15; i++)
         argv[i] = arguments[i - 1];
-    daemon->pid = program_start(argv, daemon->log[0] ? daemon->log : NULL);
+    const char *log = daemon->log[0] ? daemon->log : NULL;
+    daemon->pid = daemon->skew ? program_start_skewed(argv, log, daemon->folder) : program_start(argv, log);
 }
 
 /* It listens only when it has heard of its masters, so a connection says that it is ready. */
@@ -82,6 +83,15 @@ void daemon_start(struct daemon *daemon, const struct cluster *cluster, const ch
 {
     *daemon = (struct daemon){0};
     daemon_configure(daemon, cluster, settings);
+    daemon_run(daemon, (const char *const[]){"-c", daemon->config, NULL});
+    daemon_listens(daemon);
+}
+
+void daemon_start_skewed(struct daemon *daemon, const struct cluster *cluster, const char *settings)
+{
+    *daemon = (struct daemon){0};
+    daemon_configure(daemon, cluster, settings);
+    daemon->skew = skew_make(daemon->folder);
     daemon_run(daemon, (const char *const[]){"-c", daemon->config, NULL});
     daemon_listens(daemon);
 }

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "tests/skew/skew.h"
+
 enum {
     WAIT_MS = 15000, /* far beyond what anything here takes: only a bound */
     SERVERS = 7,
@@ -55,7 +57,7 @@ struct server {
     char folder[FOLDER];
     char path[PATH];
     uint16_t port;    /* 0: Unix socket only */
-    int64_t *skew_us; /* how far its wall clock is off; NULL: it has the machine's */
+    struct skew *skew; /* NULL: its clocks are the machine's */
 };
 
 struct cluster {
@@ -66,7 +68,7 @@ struct cluster {
 enum transport { UNIX, TCP };
 
 void cluster_start(struct cluster *cluster, unsigned count, enum transport transport);
-/* The same with wall clocks of their own, to be set while they run: server[0].skew_us[0] = 3000000. */
+/* The same with wall clocks of their own, to be set while they run: server[0].skew->wall_us = 3000000. */
 void cluster_start_skewed(struct cluster *cluster, unsigned count, enum transport transport);
 /* As if daemons with this max_ttl had known them for long: one that starts need not keep them out. */
 void cluster_trust(const struct cluster *cluster, int64_t max_ttl_ms);
@@ -100,11 +102,14 @@ struct daemon {
     char log[PATH]; /* what it wrote to stdout and stderr */
     char path[PATH];
     uint16_t port;
+    struct skew *skew; /* NULL: its clocks are the machine's */
 };
 
 /* Listens on a Unix socket and on 127.0.0.1, works on the cluster's masters. settings are lines of YAML
  * that take the place of the harness' own: restart_guard: off, node_timeout: 250ms, min_ttl: 500ms. */
 void daemon_start(struct daemon *daemon, const struct cluster *cluster, const char *settings);
+/* The same with clocks of its own, to be set while it runs. */
+void daemon_start_skewed(struct daemon *daemon, const struct cluster *cluster, const char *settings);
 /* For a test in which no master hangs and no lock has to run out: a machine that stands still for seconds makes no
  * master slow then, and ends no lock. */
 #define PATIENT "node_timeout: 5s\nmin_ttl: 10s\ndefault_ttl: 30s\n"
@@ -128,6 +133,9 @@ char *file_read(const char *path); /* to be freed; "" where there is none */
 char *keep(char *text);
 /* Starts a program in the test's hands: dies with it, output (where not NULL) to that file. */
 pid_t program_start(const char *const argv[], const char *output);
+/* Clocks that are the machine's until they are set, for what program_start_skewed() starts in that folder. */
+struct skew *skew_make(const char *folder);
+pid_t program_start_skewed(const char *const argv[], const char *output, const char *folder);
 void process_stop(pid_t pid); /* SIGSTOP, and sure that it stands: kill(2) only queues it */
 
 /* ---- clients ---- */

@@ -2,14 +2,12 @@
 #include "tests/integ/harness.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -138,35 +136,6 @@ bool cluster_gave_back(const struct cluster *cluster, const char *name)
     return true;
 }
 
-static void skew_path(char path[PATH], const struct server *server)
-{
-    ck_assert_int_lt(snprintf(path, PATH, "%s/skew", server->folder), PATH);
-}
-
-/* skew.so lies beside this program's folder. */
-static void skew_preload(const struct server *server)
-{
-    char program[512] = "", library[600], path[PATH];
-    ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
-    *strrchr(program, '/') = '\0';
-    snprintf(library, sizeof library, "%s/../skew/skew.so", program);
-    ck_assert_msg(access(library, R_OK) == 0, "no %s: make objects", library);
-    skew_path(path, server);
-    setenv("SKEW_FILE", path, 1);
-    setenv("LD_PRELOAD", library, 1);
-}
-
-static void skew_make(struct server *server)
-{
-    char path[PATH];
-    skew_path(path, server);
-    int fd = open(path, O_RDWR | O_CREAT, 0600);
-    ck_assert_int_eq(ftruncate(fd, sizeof *server->skew_us), 0);
-    server->skew_us = mmap(NULL, sizeof *server->skew_us, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    ck_assert_ptr_ne(server->skew_us, MAP_FAILED);
-    close(fd);
-}
-
 static void server_launch_with(struct server *server, const char *const more[4])
 {
     char port[8], log[PATH];
@@ -176,10 +145,7 @@ static void server_launch_with(struct server *server, const char *const more[4])
                           server->path,   "--dir",      server->folder, "--save", "",          "--appendonly",
                           "no",           "--loglevel", "warning",      more[0],  more[1],     more[2],
                           more[3],        NULL};
-    if (server->skew_us)
-        skew_preload(server);
-    server->pid = program_start(argv, log);
-    unsetenv("LD_PRELOAD");
+    server->pid = server->skew ? program_start_skewed(argv, log, server->folder) : program_start(argv, log);
 }
 
 static void server_launch(struct server *server)
@@ -209,7 +175,7 @@ static void start(struct cluster *cluster, unsigned count, enum transport transp
         snprintf(server->path, sizeof server->path, "%s/sock", folder);
         server->port = transport == TCP ? port_free() : 0;
         if (skewed)
-            skew_make(server);
+            server->skew = skew_make(folder);
         server_launch(server);
     }
     for (unsigned i = 0; i < count; i++)

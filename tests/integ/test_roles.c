@@ -23,7 +23,7 @@ START_TEST(demotion_is_seen_by_a_daemon_that_does_nothing)
     is_kept_out(0, "demoted", FULL_MS);
     ck_assert_str_eq(kv(node_row(&b, &masters.server[0]), "run_id"), run_id);
     int64_t jump_ms = now_ms();
-    *masters.server[1].skew_us = INT64_C(3600000000); /* another one's clock, meanwhile */
+    masters.server[1].skew->wall_us = INT64_C(3600000000); /* another one's clock, meanwhile */
     is_kept_out(1, "clock", FULL_MS);
     eventually(state_is(0, "up"));
     ck_assert_int_ge(now_ms() - back_ms, MAX_TTL_MS);
@@ -60,7 +60,7 @@ START_TEST(clock_that_jumps_ahead)
     begin(3, UNIX, guarded_long);
     struct grant held = lock_steady(&a, "held", "30s", 4000);
     eventually(holds("held", held.token) == 3);
-    *masters.server[1].skew_us = INT64_C(3600000000); /* and so the group's key is over there too */
+    masters.server[1].skew->wall_us = INT64_C(3600000000); /* and so the group's key is over there too */
     is_kept_out(1, "clock", LONG_FULL_MS);
     eventually(holds("held", held.token) == 3); /* what expired there early is healed */
     is_held(&a, "held", held.token);
@@ -71,7 +71,7 @@ END_TEST
 START_TEST(clock_that_jumps_back)
 {
     begin(3, UNIX, guarded_long);
-    *masters.server[1].skew_us = -5000000;
+    masters.server[1].skew->wall_us = -5000000;
     eventually(daemon_logged(&redlockd, "back"));
     eventually(state_is(1, "up")); /* sooner than from a quarantine */
 }

@@ -1,7 +1,7 @@
-/* skew.so, for LD_PRELOAD: the wall clock is off by as many microseconds as the file SKEW_FILE holds
- * (an int64_t, which whoever started the program changes while it runs). Other clocks run on. */
+/* skew.so, for LD_PRELOAD: a process with clocks of its own. See skew.h. */
+#include "tests/skew/skew.h"
+
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@
 
 enum { US = 1000000 };
 
-static const volatile int64_t *skew_us;
+static const volatile struct skew *skew;
 
 static void __attribute__((constructor)) skew_open(void)
 {
@@ -19,18 +19,41 @@ static void __attribute__((constructor)) skew_open(void)
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
         return;
-    void *state = mmap(NULL, sizeof *skew_us, PROT_READ, MAP_SHARED, fd, 0);
+    void *state = mmap(NULL, sizeof *skew, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
     if (state != MAP_FAILED)
-        skew_us = state;
+        skew = state;
+}
+
+static int64_t machine_us(void)
+{
+    struct timespec now = {0};
+    syscall(SYS_clock_gettime, CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * US + now.tv_nsec / 1000;
+}
+
+static int64_t ahead_us(clockid_t clock)
+{
+    switch (clock) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE:
+        if (skew->wall_ppm == 0)
+            return skew->wall_us;
+        return skew->wall_us + (machine_us() - skew->since_us) * skew->wall_ppm / US;
+    case CLOCK_BOOTTIME:
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_MONOTONIC_RAW: return -skew->lost_us;
+    default: return 0;
+    }
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     int result = (int)syscall(SYS_clock_gettime, clock, now);
-    if (result < 0 || !skew_us || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE))
+    if (result < 0 || !skew)
         return result;
-    int64_t us = (int64_t)now->tv_sec * US + now->tv_nsec / 1000 + *skew_us;
+    int64_t us = (int64_t)now->tv_sec * US + now->tv_nsec / 1000 + ahead_us(clock);
     now->tv_sec = (time_t)(us / US);
     now->tv_nsec = (long)(us % US * 1000 + now->tv_nsec % 1000);
     return 0;

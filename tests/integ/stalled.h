@@ -1,0 +1,161 @@
+/* Five masters and three daemons on hosts of their own, whose clocks do not count when they stand still, as that of a
+ * virtual machine that is paused. What none of that may change is the same in each test. */
+#ifndef REDLOCKD_TESTS_STALLED_H
+#define REDLOCKD_TESTS_STALLED_H
+
+#include "tests/integ/steady.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+/* Half a minute is longer than any test here takes, so that no lock ends by itself. */
+static const char stalled_settings[] = "restart_guard: on\nmax_ttl: 30s\ndefault_ttl: 30s\n" STEADY;
+enum { HOSTS = 3, RENEW_TTL_MS = 4500, READING_MS = 8 /* what readings in whole ms may add */ };
+enum { SHORT_MS = 150, LONG_MS = 3000 };
+
+struct host {
+    struct daemon daemon;
+    struct client holder; /* of a lock that is to be kept */
+    struct grant held;
+    char name[16];
+    int64_t stopped_ms; /* when it was stopped last */
+    int64_t lost_ms;    /* for so long its clock stood still, all in all */
+    int64_t behind_ms;  /* and so much of it has been told */
+};
+
+static struct cluster masters;
+static struct host hosts[HOSTS];
+
+static inline void host_start(unsigned i)
+{
+    struct host *host = &hosts[i];
+    daemon_start_skewed(&host->daemon, &masters, stalled_settings);
+    client_open(&host->holder, &host->daemon);
+    snprintf(host->name, sizeof host->name, "held%u", i);
+    eventually(masters_up(&host->holder, &masters));
+    host->held = lock_steady(&host->holder, host->name, "30s", RENEW_TTL_MS);
+    ask(&host->holder, "+HELLO *", "HELLO 1 events=renewed");
+}
+
+static inline void cluster_of_five(void)
+{
+    cluster_start_skewed(&masters, 5, UNIX);
+    cluster_trust(&masters, 30000);
+}
+
+/* A new connection, which has been told of no event. Good until the next call. */
+static inline struct client *viewer(const struct host *host)
+{
+    static struct client client;
+    if (client.fd > 0)
+        client_close(&client);
+    client_open(&client, &host->daemon);
+    return &client;
+}
+
+static inline int64_t behind_ms(const struct host *host)
+{
+    struct client *client = viewer(host);
+    client_send(client, "HELLO 1");
+    int64_t ms = number(await(client, "+HELLO *"), "behind"); /* it may have just been told */
+    ck_assert_int_ge(ms, 0);
+    return ms;
+}
+
+static inline int64_t figure(const struct host *host, const char *key)
+{
+    struct client *client = viewer(host);
+    const char *row = row_with(show(client, "STATS"), key);
+    ck_assert_ptr_nonnull(row);
+    return number(row, key);
+}
+
+/* ---- a host stands still ---- */
+
+static inline void still_begin(struct host *host)
+{
+    daemon_signal(&host->daemon, SIGSTOP);
+    host->stopped_ms = now_ms();
+}
+
+/* For at least ms, of which its clock did not count exactly ms. */
+static inline void still_end(struct host *host, int64_t ms)
+{
+    while (now_ms() < host->stopped_ms + ms)
+        nap();
+    host->daemon.skew->lost_us += ms * 1000;
+    host->lost_ms += ms;
+    daemon_signal(&host->daemon, SIGCONT);
+}
+
+/* What the masters' answers show is at most what was lost, and less than that by a round trip: by more than half only
+ * where this machine stood still, too. */
+static inline bool has_noticed(struct host *host)
+{
+    for (int64_t end_ms = now_ms() + WAIT_MS / 3; now_ms() < end_ms; nap()) {
+        int64_t ms = behind_ms(host);
+        ck_assert_msg(ms <= host->lost_ms + READING_MS, "behind=%lld, but it lost only %lld ms",
+                      (long long)ms, (long long)host->lost_ms);
+        if (ms >= host->behind_ms && ms - host->behind_ms >= (host->lost_ms - host->behind_ms) / 2) {
+            host->behind_ms = ms;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Everybody is told the same. */
+static inline void is_told(struct host *host)
+{
+    char text[64];
+    snprintf(text, sizeof text, "!CLOCK behind=%lld", (long long)host->behind_ms);
+    await(&host->holder, text);
+    ck_assert_int_eq(figure(host, "behind_ms"), host->behind_ms);
+    snprintf(text, sizeof text, " total=%lld ", (long long)host->behind_ms);
+    eventually(daemon_logged(&host->daemon, text));
+    ck_assert(daemon_logged(&host->daemon, "event=clock_behind ms="));
+}
+
+/* ---- what it may not cost ---- */
+
+/* So many vote again, and nobody has kept out, or told others to keep out, a master for its clock. */
+static inline void none_is_blamed(unsigned voting)
+{
+    for (unsigned i = 0; i < HOSTS; i++) {
+        eventually(figure(&hosts[i], "masters_voting") == voting);
+        ck_assert_msg(!daemon_logged(&hosts[i].daemon, "why=clock"), "daemon %u:\n%s", i,
+                      file_read(hosts[i].daemon.log));
+        struct client *client = viewer(&hosts[i]);
+        ck_assert_ptr_null(row_with(show(client, "NODES"), "why=clock"));
+    }
+    for (unsigned i = 0; i < masters.count; i++)
+        ck_assert_ptr_null(strstr(redis(&masters.server[i], "GET redlock:,group"), "why=clock"));
+}
+
+static inline void is_kept(const struct host *host)
+{
+    struct client *client = viewer(host);
+    ask_again(client, "+HELD *", "CHECK %s token=%s", host->name, host->held.token);
+    ck_assert_msg(!daemon_logged(&host->daemon, "event=lock_lost"), "%s", file_read(host->daemon.log));
+}
+
+static inline void grants(const struct host *host)
+{
+    struct client *client = viewer(host);
+    ask_again(client, "+LOCKED *", "LOCK passing wait=14s");
+    ask_again(client, "+UNLOCKED *", "UNLOCK passing");
+}
+
+/* Its lock was renewed, and nothing was told but renewals; it grants. */
+static inline void goes_on(struct host *host, int64_t since_ms)
+{
+    for (int64_t renewed_ms = 0; renewed_ms < since_ms;) {
+        const char *line = expect(&host->holder, "!RENEWED *");
+        renewed_ms = number(line, "until") - number(line, "valid");
+    }
+    is_kept(host);
+    ck_assert_int_eq(behind_ms(host), 0);
+    grants(host);
+}
+
+#endif
