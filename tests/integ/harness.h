@@ -56,7 +56,7 @@ struct server {
     pid_t pid; /* 0: not running */
     char folder[FOLDER];
     char path[PATH];
-    uint16_t port;    /* 0: Unix socket only */
+    uint16_t port;     /* 0: Unix socket only */
     struct skew *skew; /* NULL: its clocks are the machine's */
 };
 

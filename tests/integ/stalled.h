@@ -11,7 +11,7 @@
 /* Half a minute is longer than any test here takes, so that no lock ends by itself. */
 static const char stalled_settings[] = "restart_guard: on\nmax_ttl: 30s\ndefault_ttl: 30s\n" STEADY;
 enum { HOSTS = 3, RENEW_TTL_MS = 4500, READING_MS = 8 /* what readings in whole ms may add */ };
-enum { SHORT_MS = 150, LONG_MS = 3000 };
+enum { SHORT_MS = 150, LONG_MS = 3000, QUICK_US = 20000 };
 
 struct host {
     struct daemon daemon;
@@ -72,8 +72,20 @@ static inline int64_t figure(const struct host *host, const char *key)
 
 /* ---- a host stands still ---- */
 
+/* By answers that took long nobody can tell how far a clock is off. */
+static inline bool is_quick(const struct host *host)
+{
+    struct client *client = viewer(host);
+    for (const char *row = show(client, "NODES"); *row; row += strcspn(row, "\n") + 1)
+        if (number(row, "rtt_us") > QUICK_US)
+            return false;
+    return true;
+}
+
 static inline void still_begin(struct host *host)
 {
+    for (int64_t end_ms = now_ms() + WAIT_MS / 3; !is_quick(host) && now_ms() < end_ms;)
+        nap();
     daemon_signal(&host->daemon, SIGSTOP);
     host->stopped_ms = now_ms();
 }
@@ -88,6 +100,12 @@ static inline void still_end(struct host *host, int64_t ms)
     daemon_signal(&host->daemon, SIGCONT);
 }
 
+/* It has kept no master out for its clock, not even since another daemon says so. */
+static inline void blames_none(const struct host *host)
+{
+    ck_assert_msg(!daemon_logged(&host->daemon, "why=clock"), "%s", file_read(host->daemon.log));
+}
+
 /* What the masters' answers show is at most what was lost, and less than that by a round trip: by more than half only
  * where this machine stood still, too. */
 static inline bool has_noticed(struct host *host)
@@ -96,6 +114,7 @@ static inline bool has_noticed(struct host *host)
         int64_t ms = behind_ms(host);
         ck_assert_msg(ms <= host->lost_ms + READING_MS, "behind=%lld, but it lost only %lld ms",
                       (long long)ms, (long long)host->lost_ms);
+        blames_none(host);
         if (ms >= host->behind_ms && ms - host->behind_ms >= (host->lost_ms - host->behind_ms) / 2) {
             host->behind_ms = ms;
             return true;
@@ -110,7 +129,7 @@ static inline void is_told(struct host *host)
     char text[64];
     snprintf(text, sizeof text, "!CLOCK behind=%lld", (long long)host->behind_ms);
     await(&host->holder, text);
-    ck_assert_int_eq(figure(host, "behind_ms"), host->behind_ms);
+    ck_assert_int_ge(figure(host, "behind_ms"), host->behind_ms);
     snprintf(text, sizeof text, " total=%lld ", (long long)host->behind_ms);
     eventually(daemon_logged(&host->daemon, text));
     ck_assert(daemon_logged(&host->daemon, "event=clock_behind ms="));
@@ -123,8 +142,7 @@ static inline void none_is_blamed(unsigned voting)
 {
     for (unsigned i = 0; i < HOSTS; i++) {
         eventually(figure(&hosts[i], "masters_voting") == voting);
-        ck_assert_msg(!daemon_logged(&hosts[i].daemon, "why=clock"), "daemon %u:\n%s", i,
-                      file_read(hosts[i].daemon.log));
+        blames_none(&hosts[i]);
         struct client *client = viewer(&hosts[i]);
         ck_assert_ptr_null(row_with(show(client, "NODES"), "why=clock"));
     }
@@ -139,10 +157,12 @@ static inline void is_kept(const struct host *host)
     ck_assert_msg(!daemon_logged(&host->daemon, "event=lock_lost"), "%s", file_read(host->daemon.log));
 }
 
+/* A lock that is valid for no longer than its TTL, by the host's own clock. */
 static inline void grants(const struct host *host)
 {
     struct client *client = viewer(host);
-    ask_again(client, "+LOCKED *", "LOCK passing wait=14s");
+    struct grant grant = grant_of(ask_again(client, "+LOCKED *", "LOCK passing ttl=4s wait=14s"));
+    ck_assert_int_le(grant.until_ms, now_ms() - host->lost_ms + 4000);
     ask_again(client, "+UNLOCKED *", "UNLOCK passing");
 }
 
