@@ -188,7 +188,10 @@ static bool take_from(struct coordinator *c, struct master *m, const struct grou
     memcpy(m->by, group->by, GROUP_WORD);
     if (why == WHY_CLOCK)
         forget(c, m, why);
+    int64_t before_ms = m->quarantine_ms; /* by a clock that may have jumped since: it ends no sooner */
     set_quarantine(c, m, why);
+    if (m->quarantine_ms < before_ms)
+        m->quarantine_ms = before_ms;
     return true;
 }
 

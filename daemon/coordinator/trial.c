@@ -120,7 +120,8 @@ static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
         c->trial.anew |= bit;
     c->trial.told |= bit;
     c->trial.excess_ms[m->index] = m->excess_ms;
-    c->trial.slack_ms[m->index] = m->base.rtt_ms + m->clock_at_ms - m->clock_before_ms;
+    int64_t slack_ms = m->base.rtt_ms + m->clock_at_ms - m->clock_before_ms;
+    c->trial.slack_ms[m->index] = slack_ms < TRIAL_MS ? slack_ms : TRIAL_MS;
     if (mutant(MUTANT_INCONCLUSIVE_COUNTS))
         c->trial.slack_ms[m->index] = 0;
     c->trial.awaited = masters_without(c->trial.awaited, bit);
