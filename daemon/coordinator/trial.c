@@ -284,7 +284,6 @@ static bool asks_again(struct coordinator *c, masters_t suspects)
         masters_t bit = masters_bit(i);
         if (suspects == 0 || !(masters_without(trial->told, trial->anew | suspects) & bit))
             continue;
-        trial->told = masters_without(trial->told, bit);
         if (m->state == MASTER_DOWN)
             continue;
         trial->awaited |= bit;
