@@ -268,7 +268,7 @@ static void ask_for_bases(struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *m = &c->masters[i];
-        if (m->state != MASTER_DOWN && has_base(m) && !(c->trial.told & masters_bit(i)))
+        if (m->state != MASTER_DOWN && has_base(m) && !(c->trial.anew & masters_bit(i)))
             trial_ask_time(c, m);
     }
 }
@@ -309,7 +309,8 @@ static void decide(struct coordinator *c, bool late)
         if (suspects & masters_bit(i)) {
             rebase(m);
             memory_clock_jumped(c, m);
-        } else if ((c->trial.told & masters_bit(i)) && stall_ms == 0 && m->excess_ms > JUMP_MS) {
+        } else if ((c->trial.told & masters_bit(i)) && stall_ms == 0 && m->excess_ms > JUMP_MS &&
+                   is_of_base(m)) {
             m->tried_ms =
                 m->excess_ms; /* others are too far away to tell: it is tried again when it is further ahead */
         } else if (c->trial.told & masters_bit(i)) {
