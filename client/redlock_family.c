@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/redlock_run.h"
@@ -195,12 +196,23 @@ static bool has_escaped(const struct process *one)
     return one->session != getsid(0) && kill(one->pid, 0) < 0 && errno == EPERM;
 }
 
+/* Its program is ours. */
+static bool is_redlock(pid_t pid)
+{
+    char path[32];
+    struct stat own, other;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 && own.st_dev == other.st_dev &&
+           own.st_ino == other.st_ino;
+}
+
 unsigned family_signal(const struct family *family, int signal)
 {
     struct processes all;
     unsigned alive = 0;
 
-    if (signal && family->group > 0)
+    if (signal && family->group > 0 && !family->spares)
         (void)kill(-family->group, signal); /* at once, so that none of it sees another end first */
     if (!read_all(&all))
         return UINT_MAX;
@@ -211,8 +223,10 @@ unsigned family_signal(const struct family *family, int signal)
         const struct process *one = &all.of[signal == SIGCONT ? i : all.count - 1 - i];
         if (!one->ours || is_dead(one) || has_escaped(one))
             continue;
+        if (family->spares && is_redlock(one->pid))
+            continue;
         alive++;
-        if (signal && one->group != family->group)
+        if (signal && (one->group != family->group || family->spares))
             (void)kill(one->pid, signal);
     }
     free(all.of);

@@ -144,7 +144,7 @@ static void look_at_children(struct keeper *keeper)
  * is found any more are other users' daemons. */
 __attribute__((noreturn)) static void end_all(const struct keeper *keeper)
 {
-    struct family family = {.root = getpid(), .group = keeper->command, .whole = true};
+    struct family family = {.root = getpid(), .group = keeper->command, .whole = true, .spares = true};
     struct pollfd children = {.fd = FD_CHILDREN, .events = POLLIN};
     unsigned calm = 0;
     pid_t pid;
@@ -156,7 +156,10 @@ __attribute__((noreturn)) static void end_all(const struct keeper *keeper)
                 family.group = 0; /* the number may soon be a stranger's */
         if (pid < 0)
             break;
-        calm = alive ? 0 : calm + 1;
+        if (alive == 0 && family.spares)
+            family.spares = false; /* a guard below us lets go of its lock when it is killed: now that may be */
+        else
+            calm = alive ? 0 : calm + 1;
         (void)poll(&children, 1, AGAIN_MS);
         drain_children();
     }

@@ -22,6 +22,7 @@ struct family {
     pid_t root;  /* whose descendants they are: the guard, or we when the guard has ended */
     pid_t group; /* the command's own; 0: nobody is left in it */
     bool whole;  /* with those that left the session */
+    bool spares; /* other guards, which hold locks of what is below them: no signal for any redlock */
 };
 
 /* Before anything of ours is started: the children that we have already do not belong to it. */

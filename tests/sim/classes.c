@@ -46,7 +46,8 @@ static void clocks(struct plan *plan, struct swarm *swarm)
         swarm_calm(plan, swarm);
     swarm->rate[FAULT_JUMP] = drawn(plan, 1, 10, 150);
     swarm->longest_ms[FAULT_JUMP] = 1;
-    enum { JUMPS, STALLS, BOTH, DRIFTS } what = (int)drawn(plan, 2, JUMPS, DRIFTS);
+    enum { JUMPS, STALLS, BOTH, DRIFTS };
+    int64_t what = drawn(plan, 2, JUMPS, DRIFTS);
     if (what == STALLS || what == DRIFTS)
         swarm->rate[FAULT_JUMP] = 0;
     if (what == STALLS || what == BOTH)

@@ -22,7 +22,8 @@ static struct sim_node *node_of(const struct world *w, struct sim_daemon *d, con
  * promises end as early as the keys, and the master goes on voting. That is decided when its trial is over. */
 static void settle_suspect(const struct sim_daemon *d, struct sim_node *node, int64_t now_us)
 {
-    if (node->suspect_us == 0 || now_us < node->suspect_us + TRIAL_US)
+    int64_t since_us = node->suspect_us > d->paused_until_us ? node->suspect_us : d->paused_until_us;
+    if (node->suspect_us == 0 || now_us < since_us + TRIAL_US)
         return;
     if (d->running && coordinator_behind_ms(d->core) == node->suspect_behind_ms)
         node->blind = node->unaware = false;
@@ -86,7 +87,8 @@ static bool heard_group(const struct world *w, const struct sim_daemon *d, const
         ahead_us = d->full_us;
     if (node->from_us < msg->ran_us + ahead_us)
         node->from_us = msg->ran_us + ahead_us;
-    return msg->ran_us + ahead_us >= m->lost_us + d->full_us - FROM_SLACK_US; /* not that of a doubt before */
+    int64_t old_us = master_young_us(m, d->full_us); /* not that of a doubt before */
+    return old_us != NEVER && msg->ran_us + ahead_us >= old_us - FROM_SLACK_US;
 }
 
 void oracle_learns(struct world *w, struct sim_daemon *d, const struct msg *msg)
