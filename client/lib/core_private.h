@@ -26,7 +26,7 @@ static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
 
 static inline void core_wants_at(struct core *core, int64_t at_ms)
 {
-    core->next_ms = earlier_ms(core->next_ms, at_ms);
+    core->next_ms = earlier_ms(core->next_ms, at_ms > 0 ? at_ms : 0);
 }
 
 /* ---- core.c ---- */

@@ -372,6 +372,7 @@ struct master {
 /* Whose clock was it? See trial.h. */
 struct trial {
     bool open;
+    bool confirming; /* a master is to be blamed, unless the others say otherwise now */
     uint32_t number;
     struct heap_item item;
     masters_t awaited; /* were asked, and have not told yet */

@@ -134,6 +134,7 @@ static void begin(struct coordinator *c, const struct master *first)
     trial->open = true;
     trial->number++;
     trial->told = trial->awaited = trial->anew = 0;
+    trial->confirming = false;
     heap_set(&c->deadlines, &trial->item, c->now_ms + TRIAL_MS);
     hear(c, first, 0);
     for (unsigned i = 0; i < c->config.masters; i++) {
@@ -273,31 +274,30 @@ static void ask_for_bases(struct coordinator *c)
     }
 }
 
-/* A master that was asked before the trial may have read its clock in the middle of the stall: it is ahead by that much at
- * least. Before another is blamed for being further ahead, such masters are asked again. */
-static bool asks_again(struct coordinator *c, masters_t suspects)
+/* Before a master is blamed, the others are asked once more: they may have read their clocks in the middle of the stall,
+ * or before a second one. */
+static bool confirms(struct coordinator *c, masters_t suspects)
 {
     struct trial *trial = &c->trial;
-    bool asked = false;
+    if (suspects == 0 || trial->confirming || mutant(MUTANT_FIRST_ANSWER_BLAMED))
+        return false;
+    trial->confirming = true;
+    trial->number++;
+    trial->anew = 0;
+    heap_set(&c->deadlines, &trial->item, c->now_ms + TRIAL_MS);
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *m = &c->masters[i];
-        masters_t bit = masters_bit(i);
-        if (suspects == 0 || !(masters_without(trial->told, trial->anew | suspects) & bit))
+        if (!(masters_without(trial->told, suspects) & masters_bit(i)) || m->state == MASTER_DOWN)
             continue;
-        if (m->state == MASTER_DOWN)
-            continue;
-        trial->awaited |= bit;
-        asked = true;
-        if (!is_asked_anew(c, m))
-            trial_ask_time(c, m);
+        trial->awaited |= masters_bit(i);
+        trial_ask_time(c, m);
     }
-    return asked;
+    return trial->awaited != 0;
 }
 
-static void decide(struct coordinator *c, bool late)
+static void decide(struct coordinator *c)
 {
-    bool asks = !late && !mutant(MUTANT_FIRST_ANSWER_BLAMED);
-    if (asks && asks_again(c, jumped(c, decide_stall(c))))
+    if (confirms(c, jumped(c, decide_stall(c))))
         return;
     int64_t stall_ms = decide_stall(c);
     masters_t suspects = jumped(c, stall_ms);
@@ -327,7 +327,8 @@ static bool is_decided(const struct coordinator *c)
     unsigned ahead = 0;
     for (unsigned i = 0; i < c->config.masters; i++)
         ahead += (trial->told & masters_bit(i)) && trial->excess_ms[i] > AHEAD_MS;
-    return trial->awaited == 0 || ahead >= c->quorum || mutant(MUTANT_FIRST_ANSWER_BLAMED);
+    return trial->awaited == 0 || (ahead >= c->quorum && !trial->confirming) ||
+           mutant(MUTANT_FIRST_ANSWER_BLAMED);
 }
 
 /* An answer to a question from before the trial that is not ahead says nothing. */
@@ -340,7 +341,7 @@ static void look(struct coordinator *c, struct master *m, uint32_t trial)
     else if (awaited && !is_asked_anew(c, m))
         trial_ask_time(c, m);
     if (is_decided(c))
-        decide(c, false);
+        decide(c);
 }
 
 /* ---- what happens ---- */
@@ -386,10 +387,10 @@ void trial_lost(struct coordinator *c, struct master *m)
         return;
     c->trial.awaited = masters_without(c->trial.awaited, masters_bit(m->index));
     if (is_decided(c))
-        decide(c, false);
+        decide(c);
 }
 
 void trial_timer(struct coordinator *c)
 {
-    decide(c, true);
+    decide(c);
 }

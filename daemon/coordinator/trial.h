@@ -5,6 +5,7 @@
  * supports is how long this daemon stood still.
  *
  *     no trial --a reading more than 50 ms ahead--> open --enough masters told, or 200 ms--> decided: no trial
+ *                                                   open --a master is to be blamed--> confirming --the same--> decided
  *
  * No grant is told while a trial is open. */
 #ifndef REDLOCKD_TRIAL_H
