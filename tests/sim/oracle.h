@@ -22,6 +22,8 @@
  *   9  its vote, for a daemon that has heard no answer yet from which it could know (struct sim_node's blind)
  *   1, 2  two holders, or one that is not covered, where the lock would be safe if this master remembered
  *   3  a fence that was told by such a vote, or of a lock that was lost so before it was told
+ * Where the host of a daemon stands still, uncounted by its clock, nobody on it can know before masters tell their
+ * TIME: see oracle_stall.c for what is excused until then.
  * Where a clock is set back, keys there live longer by as much: what is left of a release there, and how long
  * the heals of the last seconds last, is not judged. */
 #ifndef SIM_ORACLE_H
