@@ -207,6 +207,14 @@ static bool is_redlock(pid_t pid)
            own.st_ino == other.st_ino;
 }
 
+/* So that none lets go of its lock while what is below it dies. */
+static void stop_redlocks(const struct processes *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->of[i].ours && !is_dead(&all->of[i]) && is_redlock(all->of[i].pid))
+            (void)kill(all->of[i].pid, SIGSTOP);
+}
+
 unsigned family_signal(const struct family *family, int signal)
 {
     struct processes all;
@@ -217,6 +225,8 @@ unsigned family_signal(const struct family *family, int signal)
     if (!read_all(&all))
         return UINT_MAX;
     mark(&all, family);
+    if (family->spares)
+        stop_redlocks(&all);
     /* A child usually has a higher pid than its parent, and is signalled first: a guard below us must not
      * let go of its lock before its command was killed. SIGCONT goes to the parents first. */
     for (size_t i = 0; i < all.count; i++) {
@@ -224,7 +234,7 @@ unsigned family_signal(const struct family *family, int signal)
         if (!one->ours || is_dead(one) || has_escaped(one))
             continue;
         if (family->spares && is_redlock(one->pid))
-            continue;
+            continue; /* it stands still already */
         alive++;
         if (signal && (one->group != family->group || family->spares))
             (void)kill(one->pid, signal);

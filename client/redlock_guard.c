@@ -245,7 +245,9 @@ pid_t guard_start(struct guard *guard, const struct start *start)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return failed(guard, errno);
     guard->fd = pair[0];
-    guard_keep(guard, start->connection); /* it has it from the beginning, however early we are killed */
+    /* It has both from the beginning, however early we are killed or stopped. */
+    guard_keep(guard, start->connection);
+    guard_set(guard, start->kill_ms);
     guard->pid = fork();
     if (guard->pid == 0)
         begin(pair[1], start);

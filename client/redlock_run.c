@@ -87,7 +87,9 @@ static bool start(struct run *run)
     if (!signals_more(run->signals, run_signals))
         return false;
     set_environment(run);
-    const struct start start = {run->argv, &run->terminal, run->foreground, redlock_socket(run->redlock)};
+    run->guarded_ms = run_kill_ms(run, run->until_ms);
+    const struct start start = {run->argv, &run->terminal, run->foreground, redlock_socket(run->redlock),
+                                run->guarded_ms};
     run->pid = guard_start(&run->guard, &start);
     run->family = (struct family){.root = run->guard.pid, .group = run->pid, .whole = true};
     return run->pid > 0;

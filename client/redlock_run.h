@@ -22,7 +22,7 @@ struct family {
     pid_t root;  /* whose descendants they are: the guard, or we when the guard has ended */
     pid_t group; /* the command's own; 0: nobody is left in it */
     bool whole;  /* with those that left the session */
-    bool spares; /* other guards, which hold locks of what is below them: no signal for any redlock */
+    bool spares; /* other redlocks, which hold locks of what is below them: they are stopped instead */
 };
 
 /* Before anything of ours is started: the children that we have already do not belong to it. */
@@ -50,7 +50,8 @@ struct start {
     char *const *argv;
     const struct terminal *terminal;
     bool foreground;
-    int connection; /* to redlockd */
+    int connection;  /* to redlockd */
+    int64_t kill_ms; /* as guard_set() has it */
 };
 
 /* With the command, whose pid it returns. -1: said why. */
@@ -131,5 +132,6 @@ struct run {
 
 /* Until the command and all of its family are gone. */
 void run_watch(struct run *run);
+int64_t run_kill_ms(const struct run *run, int64_t until_ms); /* when the guard kills: a little after redlock would */
 
 #endif

@@ -103,9 +103,14 @@ static void begin_killing(struct run *run)
 
 /* ---- the clock ---- */
 
+int64_t run_kill_ms(const struct run *run, int64_t until_ms)
+{
+    return until_ms - run->margin_ms / 2; /* we first: we can say why */
+}
+
 static void guard_follow(struct run *run, int64_t until_ms)
 {
-    int64_t kill_ms = until_ms - run->margin_ms / 2; /* we first: we can say why */
+    int64_t kill_ms = run_kill_ms(run, until_ms);
 
     if (run->guarded_ms == kill_ms)
         return;
