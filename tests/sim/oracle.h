@@ -99,6 +99,7 @@ struct fence_acks {
     uint32_t bucket;
     uint64_t number;
     uint16_t valid;
+    uint16_t blind; /* of those: they forgot what they had stored, and the daemon could not know */
     uint32_t epoch[SIM_MASTERS];
 };
 

@@ -199,6 +199,8 @@ static void heard_zadd(struct world *w, struct sim_daemon *d, const struct msg *
         acks->epoch[master] = msg->epoch;
         if (oracle_may_vote(w, d, msg))
             acks->valid |= bit(master);
+        if (oracle_is_blind(w, d, msg))
+            acks->blind |= bit(master);
     }
 }
 

@@ -11,7 +11,7 @@
 #include "tests/sim/sim.h"
 
 /* TIME is in ms, and clocks differ while a quarantine lasts. */
-enum { FROM_SLACK_US = 10000, JUMP_SEEN_US = 90000, TRIAL_US = 210000 /* until it is decided */ };
+enum { FROM_SLACK_US = 10000, JUMP_SEEN_US = 90000, TRIAL_US = 420000 /* until it is decided, and confirmed */, HIDDEN_US = 210000 };
 
 static struct sim_node *node_of(const struct world *w, struct sim_daemon *d, const struct msg *msg)
 {
@@ -56,7 +56,7 @@ static bool heard_time(const struct world *w, const struct sim_daemon *d, struct
     for (unsigned i = 0; i < d->masters; i++)
         if (hidden_us < 2 * d->node[i].rtt_most_us)
             hidden_us = 2 * d->node[i].rtt_most_us;
-    bool seen = same && jumped_us > JUMP_SEEN_US + own_us + (hidden_us < TRIAL_US ? hidden_us : TRIAL_US);
+    bool seen = same && jumped_us > JUMP_SEEN_US + own_us + (hidden_us < HIDDEN_US ? hidden_us : HIDDEN_US);
     seen = seen && behind_ms == node->time_behind_ms;
     node->time_behind_ms = behind_ms;
     node->time_rtt_us = rtt_us;

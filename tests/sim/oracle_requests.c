@@ -97,6 +97,9 @@ static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, con
     bool grows = fence > o->fence[t->name];
     if (!grows && t->blind != 0)
         return; /* a master forgot the higher one, and nobody could know */
+    for (unsigned i = 0; i < ORACLE_FENCES && !grows; i++)
+        if (o->fences[d->index][i].number == fence && o->fences[d->index][i].blind != 0)
+            return; /* the same, between the key's SET and the fence's ZADD */
     if (!grows && d->stall.open)
         return; /* a stall cut its round in two, and nobody on that host can know yet: others were granted meanwhile */
     if (!grows && !oracle_is_excused(w, tok, clock_when(&d->clock, reply->until_ms * 1000)))
