@@ -11,7 +11,12 @@
 #include "tests/sim/sim.h"
 
 /* TIME is in ms, and clocks differ while a quarantine lasts. */
-enum { FROM_SLACK_US = 10000, JUMP_SEEN_US = 90000, TRIAL_US = 420000 /* until it is decided, and confirmed */, HIDDEN_US = 210000 };
+enum {
+    FROM_SLACK_US = 10000,
+    JUMP_SEEN_US = 90000,
+    TRIAL_US = 420000 /* until it is decided, and confirmed */,
+    HIDDEN_US = 210000
+};
 
 static struct sim_node *node_of(const struct world *w, struct sim_daemon *d, const struct msg *msg)
 {
