@@ -129,7 +129,7 @@ int waiting_timeout_ms(const struct waiting *waiting, int timeout_ms); /* for po
 void waiting_turn(struct waiting *waiting, struct redlock *redlock);
 void waiting_heard(struct waiting *waiting, const struct redlock_event *event);
 void waiting_end(struct waiting *waiting);
-/* Of the rows of SHOW NODES. False: enough masters may vote. */
+/* The caller gives the rows of SHOW NODES. False: enough masters may vote. */
 bool waiting_for_masters(struct rows *rows, char *out, size_t size);
 
 #endif

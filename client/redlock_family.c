@@ -26,7 +26,7 @@ struct processes {
     size_t count, room;
 };
 
-/* What a shell, which became us by exec, has left us: none of the command's. */
+/* A shell that became this process by exec may have left it children: none of them is the command's. */
 static struct processes before;
 
 /* proc(5): the name, which may be anything, ends with the last ')'; then the state, and numbers. */
@@ -196,7 +196,7 @@ static bool has_escaped(const struct process *one)
     return one->session != getsid(0) && kill(one->pid, 0) < 0 && errno == EPERM;
 }
 
-/* Its program is ours. */
+/* The process runs the same program as this one. */
 static bool is_redlock(pid_t pid)
 {
     char path[32];

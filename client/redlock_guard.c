@@ -28,7 +28,7 @@ struct keeper {
     unsigned next;
 };
 
-/* Of an order a connection may be part; -1 leaves the deadline as it is. */
+/* An order may carry a connection; -1 leaves the deadline as it is. */
 struct order {
     int64_t kill_ms;
 };
@@ -119,7 +119,7 @@ static void reap(struct keeper *keeper)
     }
 }
 
-/* What it says does not matter: whoever calls this looks at all children. */
+/* The content does not matter, since the caller looks at all children. */
 static void drain_children(void)
 {
     struct signalfd_siginfo ignored;
@@ -245,7 +245,7 @@ pid_t guard_start(struct guard *guard, const struct start *start)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return failed(guard, errno);
     guard->fd = pair[0];
-    /* It has both from the beginning, however early we are killed or stopped. */
+    /* The guard has both from the beginning, however early redlock is killed or stopped. */
     guard_keep(guard, start->connection);
     guard_set(guard, start->kill_ms);
     guard->pid = fork();

@@ -40,12 +40,12 @@ struct guard {
     pid_t pid; /* -1: it has ended, and was waited for */
     int fd;    /* -1: the same */
 };
-/* What became of the command. */
+/* The guard's word on what became of the command. */
 struct report {
     int code, status; /* si_code and si_status of waitid(2) */
     bool overdue;     /* the deadline came, and the guard has killed the family */
 };
-/* What the guard starts. */
+/* The command that the guard starts, and what the guard needs for it. */
 struct start {
     char *const *argv;
     const struct terminal *terminal;

@@ -312,7 +312,7 @@ static void dispatch(struct coordinator *c, const struct core_event *event)
     }
 }
 
-/* What goes out is CLOCK_BOOTTIME again. */
+/* All deadlines that go out are CLOCK_BOOTTIME again. */
 static void show_boottime(const struct coordinator *c, struct actions *actions)
 {
     if (c->behind_ms == 0 || mutant(MUTANT_UNTIL_WITHOUT_BEHIND))

@@ -155,7 +155,7 @@ void heal_granted(struct coordinator *c, struct lease *lease, const struct round
     set_again(c, lease, masters_without(c->extenders, (c->voters & round->tally.asked) | lease->granted));
 }
 
-/* What was sent after a stall of this daemon, and before that was seen, lasts longer than was noted. */
+/* A key that was set after a stall of this daemon, and before the stall was seen, lasts longer than was noted. */
 static int64_t stall_slack_ms(const struct coordinator *c)
 {
     return c->now_ms - c->stall_seen_ms <= c->full_ms ? c->stall_ms : 0;

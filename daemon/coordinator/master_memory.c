@@ -149,7 +149,7 @@ static void forget(struct coordinator *c, struct master *m, enum master_why why)
     m->trusted = false;
 }
 
-/* Of a daemon: what others are told of it. Its token is random, and no secret. */
+/* Other daemons are told the first bytes of a daemon's token, which is random, and no secret. */
 static void id_of(const struct token *self, char id[GROUP_WORD])
 {
     static const char digits[] = "0123456789abcdef";

@@ -9,7 +9,7 @@
 
 enum {
     GOOD_BASE_MS = 10000, /* a base that is older gives way to a good reading ... */
-    GOOD_MS = 3,          /* a reading that is ahead by no more becomes the base of later readings */
+    GOOD_MS = 3,          /* ... which is ahead by no more */
     AHEAD_MS = 5,         /* a majority that is ahead by more shows a stall: to believe that costs nothing */
     JUMP_MS = 50,         /* one master alone must be ahead by more */
     SLEW_PART = 500,      /* 0.2 %: clocks that are being slewed may run so much faster */
@@ -79,7 +79,7 @@ static int64_t jump_ms(const struct coordinator *c, const struct master *m)
     return (masters_clock_doubted(c) & masters_bit(m->index)) ? AHEAD_MS : JUMP_MS;
 }
 
-/* A bad reading must not hide behind the next one: it would be the base, and look good. Of another run the first reading
+/* A reading that is ahead must not become the base of the next one, which would look good then. Of another run the first reading
  * is the base, since only within a run a jump is a doubt; and after a stall of this daemon, since what a master is still ahead would add to
  * the next stall, and be blamed on the master. */
 static void rebase_if_good(const struct coordinator *c, struct master *m)
@@ -264,7 +264,8 @@ static void close_trial(struct coordinator *c)
     }
 }
 
-/* What was asked before the stall was seen is no base. The others are asked again, so that they have one soon. */
+/* A reading that was asked for before the stall was seen is no base. Those masters are asked again, so that they have
+ * a base soon. */
 static void ask_for_bases(struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++) {
