@@ -129,8 +129,10 @@ bool memory_may_write(const struct coordinator *c)
 static void set_quarantine(struct coordinator *c, struct master *m, enum master_why why)
 {
     int64_t left_ms = m->from_ms - m->clock_ms;
+    /* A reading that was made at an unknown time within a stall may be as late as now. */
+    int64_t read_ms = m->clock_unsure ? c->now_ms : m->clock_at_ms;
     m->quarantine_why = why;
-    m->quarantine_ms = m->clock_at_ms + left_ms;
+    m->quarantine_ms = read_ms + left_ms;
     if (m->quarantine_ms >
         c->now_ms + c->full_ms) /* from now: its TIME may be that of a handshake that waited */
         m->quarantine_ms = c->now_ms + c->full_ms;

@@ -18,6 +18,8 @@ enum {
     BACK_PART = 1000,
 };
 
+static const int64_t UNKNOWN_MS = (int64_t)1 << 40;
+
 bool trial_is_open(const struct coordinator *c)
 {
     return c->trial.open;
@@ -147,11 +149,20 @@ static void begin(struct coordinator *c, const struct master *first)
     }
 }
 
+/* A master that was asked to confirm, and did not, may have read its clock long before the stall was over: what it told
+ * before says nothing of how long the stall was at most. */
+static int64_t most_excess_ms(const struct trial *trial, unsigned i)
+{
+    if (trial->confirming && !(trial->anew & masters_bit(i)))
+        return UNKNOWN_MS;
+    return trial->excess_ms[i] + trial->slack_ms[i];
+}
+
 static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank, bool most)
 {
     uint64_t positive_ms[MASTERS] = {0};
     for (unsigned i = 0; i < MASTERS; i++) {
-        int64_t ms = trial->excess_ms[i] + (most ? trial->slack_ms[i] : 0);
+        int64_t ms = most ? most_excess_ms(trial, i) : trial->excess_ms[i];
         if ((set & masters_bit(i)) && ms > 0)
             positive_ms[i] = (uint64_t)ms;
     }

@@ -148,14 +148,20 @@ static void heal_ask(struct world *w)
 static void heal_agree(struct world *w)
 {
     w->odd_over = true;
-    for (unsigned i = 0; i < w->daemons; i++) {
-        struct sim_daemon *d = &w->daemon[i];
-        if (d->running)
-            daemon_stop(w, d);
-        queue_push(w, w->now_us + w->full_us, ITEM_DAEMON_BACK, i, 0, d->incarnation);
-    }
+    for (unsigned i = 0; i < w->daemons; i++)
+        if (w->daemon[i].running)
+            daemon_stop(w, &w->daemon[i]);
+    queue_push(w, w->now_us + w->full_us + w->plan->param[P_TAIL], ITEM_AGREE, 0, 0, 0);
+}
+
+/* What the daemons sent before they were stopped has arrived: a marker of theirs would come back otherwise. */
+void heal_agreed(struct world *w)
+{
     for (unsigned i = 0; i < w->masters; i++)
         w->master[i].store.group.kind = STORE_GROUP_NONE;
+    for (unsigned i = 0; i < w->daemons; i++)
+        if (!w->daemon[i].running)
+            daemon_start(w, &w->daemon[i]);
 }
 
 void heal_begin(struct world *w)

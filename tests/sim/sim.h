@@ -68,7 +68,8 @@ enum item_kind {
     ITEM_CLIENT,       /* timer of client a; c: generation */
     ITEM_FAULT,        /* fault b begins; c: ends */
     ITEM_MASTER_BACK,  /* master a starts again; c: epoch */
-    ITEM_DAEMON_BACK,  /* daemon a starts again; c: incarnation */
+    ITEM_DAEMON_BACK, /* daemon a starts again; c: incarnation */
+    ITEM_AGREE,       /* all daemons start again, with one configuration */
     ITEM_SNAPSHOT,     /* every now and then masters save what they know */
     ITEM_TICK,         /* the second phase looks around */
     ITEM_ORPHANS,      /* what daemon a moved T b to must be set back; c: incarnation */
@@ -402,6 +403,7 @@ void fault_begin(struct world *w, const struct record *fault, uint32_t index);
 void fault_end(struct world *w, const struct record *fault);
 void rubbish_delete(const struct world *w, struct sim_master *m);
 void heal_begin(struct world *w);
+void heal_agreed(struct world *w);
 void heal_tick(struct world *w);
 
 /* Runs a plan; 0: nothing found; else the invariant that was broken. */

@@ -184,6 +184,7 @@ static void world_item(struct world *w, const struct item *item)
         if (item->c == w->daemon[item->a].incarnation && !w->daemon[item->a].running)
             daemon_start(w, &w->daemon[item->a]);
         break;
+    case ITEM_AGREE: heal_agreed(w); break;
     case ITEM_SNAPSHOT:
         for (unsigned i = 0; i < w->masters; i++)
             master_save(w, &w->master[i]);
