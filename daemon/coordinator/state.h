@@ -342,12 +342,14 @@ struct master {
     bool base_stalled;       /* this daemon was found to have stood still since the base was read */
     bool base_unsure;        /* that reading is no base: when it was asked for is not known */
     bool clock_unsure;       /* this daemon stood still, before that reading or after it */
+    int64_t level_ms;        /* its last reading that was not ahead was asked for then ... */
+    int64_t level_from_ms;   /* ... and since this one none was ahead, over all bases */
     int64_t tried_ms;        /* so far ahead of its base it was when a trial ended without a verdict */
     int64_t excess_ms;       /* by so much that reading was ahead of this daemon's clock: see trial.h */
     struct {
         int64_t clock_ms; /* 0: none yet */
         int64_t sent_ms;
-        int64_t rtt_ms; /* until it was told: TIME may have been read that much later */
+        int64_t rtt_ms;          /* until it was told: TIME may have been read that much later */
         char run_id[RUN_ID_HEX]; /* of the server that told it; all zero: not known */
     } base; /* the reading that later readings are measured against; it outlives connections and runs */
     struct time_asked times[TIMES];
@@ -373,13 +375,17 @@ struct master {
 struct trial {
     bool open;
     bool confirming; /* a master is to be blamed, unless the others say otherwise now */
-    uint32_t number;
+    uint32_t number; /* of the questions that are asked now ... */
+    uint32_t first;  /* ... and of the first that were asked in this trial */
     struct heap_item item;
+    masters_t
+        early; /* of those that told: what counts was asked before the trial, perhaps before the stall */
     masters_t awaited; /* were asked, and have not told yet */
     masters_t anew;    /* of those that told: what counts was asked in the trial, so after the stall */
     masters_t told;    /* excess_ms[] holds by how much they are ahead */
     int64_t excess_ms[MASTERS];
-    int64_t slack_ms[MASTERS]; /* it may be ahead by that much more: the round trips of both readings */
+    int64_t
+        slack_ms[MASTERS]; /* it may be ahead by that much more: both readings' round trips, and slewing */
 };
 
 struct coordinator {

@@ -66,6 +66,9 @@ static bool is_of_base(const struct master *m)
 
 static void rebase(struct master *m)
 {
+    m->level_ms = m->clock_before_ms;
+    if (!has_base(m) || m->base_stalled || m->excess_ms > AHEAD_MS)
+        m->level_from_ms = m->clock_before_ms;
     m->base.clock_ms = m->clock_ms;
     m->base.sent_ms = m->clock_before_ms;
     m->base.rtt_ms = m->clock_at_ms - m->clock_before_ms;
@@ -120,9 +123,14 @@ static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
     masters_t bit = masters_bit(m->index);
     if (trial == c->trial.number || mutant(MUTANT_INCONCLUSIVE_COUNTS))
         c->trial.anew |= bit;
+    if (trial < c->trial.first)
+        c->trial.early |= bit;
+    else
+        c->trial.early = masters_without(c->trial.early, bit);
     c->trial.told |= bit;
     c->trial.excess_ms[m->index] = m->excess_ms;
-    int64_t slack_ms = m->base.rtt_ms + m->clock_at_ms - m->clock_before_ms;
+    int64_t slack_ms = m->base.rtt_ms + m->clock_at_ms - m->clock_before_ms +
+                       (c->now_ms - m->base.sent_ms) / SLEW_PART; /* an old base hides that much of a stall */
     c->trial.slack_ms[m->index] = slack_ms < TRIAL_MS ? slack_ms : TRIAL_MS;
     if (mutant(MUTANT_INCONCLUSIVE_COUNTS))
         c->trial.slack_ms[m->index] = 0;
@@ -134,8 +142,8 @@ static void begin(struct coordinator *c, const struct master *first)
 {
     struct trial *trial = &c->trial;
     trial->open = true;
-    trial->number++;
-    trial->told = trial->awaited = trial->anew = 0;
+    trial->first = ++trial->number;
+    trial->told = trial->awaited = trial->anew = trial->early = 0;
     trial->confirming = false;
     heap_set(&c->deadlines, &trial->item, c->now_ms + TRIAL_MS);
     hear(c, first, 0);
@@ -149,13 +157,29 @@ static void begin(struct coordinator *c, const struct master *first)
     }
 }
 
-/* A master that was asked to confirm, and did not, may have read its clock long before the stall was over: what it told
- * before says nothing of how long the stall was at most. */
+/* A master may have read its clock in the middle of the stall. If it was asked to confirm and did not, then what it told
+ * says nothing of how long the stall was at most. */
 static int64_t most_excess_ms(const struct trial *trial, unsigned i)
 {
-    if (trial->confirming && !(trial->anew & masters_bit(i)))
+    if (trial->confirming && (trial->early & masters_bit(i)))
         return UNKNOWN_MS;
     return trial->excess_ms[i] + trial->slack_ms[i];
+}
+
+/* A master whose first reading was made after the jump, or the stall, that another shows cannot say which it was. */
+static masters_t witnesses(const struct coordinator *c)
+{
+    const struct trial *trial = &c->trial;
+    int64_t since_ms = INT64_MAX;
+    masters_t set = 0;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if ((trial->told & masters_bit(i)) && trial->excess_ms[i] > JUMP_MS &&
+            c->masters[i].level_ms < since_ms)
+            since_ms = c->masters[i].level_ms;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (trial->excess_ms[i] > AHEAD_MS || c->masters[i].level_from_ms <= since_ms)
+            set |= masters_bit(i);
+    return set & trial->told;
 }
 
 static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank, bool most)
@@ -171,13 +195,14 @@ static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank, 
 
 /* By how much a majority of the masters that told is ahead, at least or (most) at most. Of two that differ nobody knows
  * who is right, nor of one alone: then it is taken for a stall of this daemon, which is safe. */
-static int64_t majority_ms(const struct trial *trial, bool most)
+static int64_t majority_ms(const struct coordinator *c, bool most)
 {
-    unsigned told = masters_count(trial->told);
-    bool tie = told == 2 && rank_ms(trial, trial->told, 2, false) <= AHEAD_MS;
+    masters_t set = witnesses(c);
+    unsigned told = masters_count(set);
+    bool tie = told == 2 && rank_ms(&c->trial, set, 2, false) <= AHEAD_MS;
     if (mutant(MUTANT_STALL_BLAMES_MASTERS) || (mutant(MUTANT_FIRST_ANSWER_BLAMED) && told == 1))
         return 0;
-    return rank_ms(trial, trial->told, tie ? 1 : told / 2 + 1, most);
+    return rank_ms(&c->trial, set, tie ? 1 : told / 2 + 1, most);
 }
 
 /* Only a jump within one run can have ended keys that this master is trusted for. What the round trips of the others may
@@ -185,7 +210,7 @@ static int64_t majority_ms(const struct trial *trial, bool most)
 static masters_t jumped(const struct coordinator *c, int64_t stall_ms)
 {
     masters_t set = 0;
-    int64_t most_ms = majority_ms(&c->trial, true);
+    int64_t most_ms = majority_ms(c, true);
     if (most_ms < stall_ms)
         most_ms = stall_ms;
     for (unsigned i = 0; i < c->config.masters; i++) {
@@ -199,9 +224,10 @@ static masters_t jumped(const struct coordinator *c, int64_t stall_ms)
 
 /* A majority is ahead by so much, at least. What any of them shows beyond that, and what they may all have seen, is
  * believed as well: it shortens promises, and blames nobody. */
-static int64_t longest_stall_ms(const struct trial *trial)
+static int64_t longest_stall_ms(const struct coordinator *c)
 {
-    int64_t stall_ms = majority_ms(trial, false), most_ms = majority_ms(trial, true);
+    const struct trial *trial = &c->trial;
+    int64_t stall_ms = majority_ms(c, false), most_ms = majority_ms(c, true);
     if (stall_ms <= AHEAD_MS)
         return 0;
     for (unsigned i = 0; i < MASTERS; i++)
@@ -215,7 +241,7 @@ static int64_t longest_stall_ms(const struct trial *trial)
  * once are one clock that stood still. */
 static int64_t decide_stall(const struct coordinator *c)
 {
-    int64_t stall_ms = longest_stall_ms(&c->trial);
+    int64_t stall_ms = longest_stall_ms(c);
     masters_t doubted = masters_clock_doubted(c), suspects = masters_without(jumped(c, stall_ms), doubted);
     unsigned most = c->config.masters - c->quorum, out = masters_count(doubted);
     unsigned allowed = most > out ? most - out : 0;
@@ -295,7 +321,7 @@ static bool confirms(struct coordinator *c, masters_t suspects)
         return false;
     trial->confirming = true;
     trial->number++;
-    trial->anew = 0;
+    trial->anew = trial->awaited = 0; /* nobody waits for a master that hangs */
     heap_set(&c->deadlines, &trial->item, c->now_ms + TRIAL_MS);
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *m = &c->masters[i];
@@ -372,6 +398,8 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
         return;
     }
     m->excess_ms = excess_ms(c, m, clock_ms);
+    if (m->excess_ms <= AHEAD_MS)
+        m->level_ms = asked->sent_ms;
     if (!c->trial.open && m->excess_ms <= m->tried_ms + jump_ms(c, m)) {
         rebase_if_good(c, m);
         return;

@@ -67,6 +67,7 @@ static void fault_drift(struct world *w, struct sim_master *m, const struct reco
 static void drift_ends(struct world *w, struct sim_master *m)
 {
     m->drifts--;
+    m->drifted_us = w->now_us;
     set_rate(w, m, m->rate_ppm); /* whatever else was to go on */
 }
 

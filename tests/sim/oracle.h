@@ -118,10 +118,12 @@ struct session {
     bool remote;      /* its client reads another clock than its daemon */
     bool client_gone; /* the client closed its end */
     uint32_t incarnation, unanswered;
-    uint32_t toks;              /* its locks: chain of tokens */
-    int64_t hello_sent_us;      /* on the client's clock */
-    int64_t hello_now_ms;       /* on the daemon's */
-    int64_t behind_ms;          /* as the client heard last */
+    uint32_t toks;         /* its locks: chain of tokens */
+    int64_t hello_sent_us; /* on the client's clock */
+    int64_t hello_now_ms;  /* on the daemon's */
+    int64_t behind_ms;     /* as the client heard last */
+    int64_t
+        found_us; /* its daemon has stopped: so much of what the host stood still was known to the client */
     uint32_t first[2], last[2]; /* messages on their way: index + 1 */
 };
 

@@ -56,7 +56,8 @@ void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *ms
     const struct sim_daemon *d = &w->daemon[t->daemon];
     if (vote->kind != VOTE_YES || msg->sent_us < m->jumped_us + HEAL_CLOCK_US || !t->granted)
         return;
-    if (m->drifts > 0 || (d->stall.number > 0 && msg->sent_us < d->stall.ends_us + d->full_us))
+    if (m->drifts > 0 || msg->sent_us < m->drifted_us + HEAL_CLOCK_US ||
+        (d->stall.number > 0 && msg->sent_us < d->stall.ends_us + d->full_us))
         return; /* its instant was right by clocks that were not: the key may stay a little longer */
     int64_t ends_us = clock_when(&m->clock, key->expires_ms * 1000);
     int64_t held_us = held_until_us(d, t);

@@ -90,7 +90,11 @@ static bool heard_group(const struct world *w, const struct sim_daemon *d, const
         return false; /* (once its clock was set back, a time that is over lies ahead again) */
     if (ahead_us > d->full_us)
         ahead_us = d->full_us;
-    if (node->from_us < msg->ran_us + ahead_us)
+    /* A whole quarantine is enough, also where the marker says more: whoever wrote it took another master's jump for a
+     * stall of its own. */
+    bool known = node->from_ms == group->from_ms;
+    node->from_ms = group->from_ms;
+    if (!known && node->from_us < msg->ran_us + ahead_us)
         node->from_us = msg->ran_us + ahead_us;
     int64_t old_us = master_young_us(m, d->full_us); /* not that of a doubt before */
     return old_us != NEVER && msg->ran_us + ahead_us >= old_us - FROM_SLACK_US;

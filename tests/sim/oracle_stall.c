@@ -27,8 +27,9 @@ static unsigned count(uint16_t set)
 static int64_t lag_us(const struct world *w, const struct sim_daemon *d, uint32_t session)
 {
     const struct session *s = &w->oracle.session[session];
-    bool lives = d->running && s->incarnation == d->incarnation;
-    int64_t unread_ms = lives ? coordinator_behind_ms(d->core) - s->behind_ms : 0;
+    if (!d->running || s->incarnation != d->incarnation)
+        return d->clock.stopped_us - s->found_us;
+    int64_t unread_ms = coordinator_behind_ms(d->core) - s->behind_ms;
     return d->stall.debt_us + unread_ms * 1000;
 }
 
@@ -148,7 +149,10 @@ void oracle_stall_shows(struct world *w, struct sim_daemon *d, const struct msg 
     const struct sim_master *m = &w->master[master];
     struct sim_node *node = &d->node[master];
     int64_t rtt_us = w->now_us - msg->sent_us + node->rtt_most_us; /* its base may be any reading of before */
-    bool known = node->rtt_most_us != 0;
+    if (node->base_us == 0)
+        node->base_us = msg->sent_us;
+    bool known = node->base_us <
+                 d->stall.ends_us; /* else its first reading is of after the stall, and tells nothing of it */
     if (node->rtt_most_us < w->now_us - msg->sent_us)
         node->rtt_most_us = w->now_us - msg->sent_us;
     if (!d->stall.open || msg->sent_us < d->stall.ends_us || !known ||
@@ -177,7 +181,8 @@ void oracle_stall_over(struct world *w, struct sim_daemon *d, uint32_t number)
 void oracle_behind(struct world *w, struct sim_daemon *d, int64_t stall_ms)
 {
     int64_t owed_ms = d->stall.debt_us / 1000 + RATES_MS;
-    if (w->true_clocks && w->quick_links && stall_ms > owed_ms) /* (else it may stand still twice in one trial) */
+    if (w->true_clocks && w->quick_links &&
+        stall_ms > owed_ms) /* (else it may stand still twice in one trial) */
         violation(w, 2, "d%u says that it stood still for %lld ms, but it was at most for %lld ms", d->index,
                   (long long)stall_ms, (long long)owed_ms);
     d->stall.debt_us -= d->stall.debt_us < stall_ms * 1000 ? d->stall.debt_us : stall_ms * 1000;

@@ -68,8 +68,8 @@ enum item_kind {
     ITEM_CLIENT,       /* timer of client a; c: generation */
     ITEM_FAULT,        /* fault b begins; c: ends */
     ITEM_MASTER_BACK,  /* master a starts again; c: epoch */
-    ITEM_DAEMON_BACK, /* daemon a starts again; c: incarnation */
-    ITEM_AGREE,       /* all daemons start again, with one configuration */
+    ITEM_DAEMON_BACK,  /* daemon a starts again; c: incarnation */
+    ITEM_AGREE,        /* all daemons start again, with one configuration */
     ITEM_SNAPSHOT,     /* every now and then masters save what they know */
     ITEM_TICK,         /* the second phase looks around */
     ITEM_ORPHANS,      /* what daemon a moved T b to must be set back; c: incarnation */
@@ -178,6 +178,7 @@ struct sim_master {
     int64_t jumped_ms;  /* ... how far, ... */
     int64_t jumps_ms;   /* ... and all of them together */
     unsigned drifts;    /* of its clock, at present */
+    int64_t drifted_us; /* the last of them ended then */
     int64_t rate_ppm;   /* of its clock otherwise */
     bool set_back;      /* its clock, at least once, or it ran at another rate */
     int64_t rubbish_us; /* somebody wrote to its marker, last */
@@ -203,11 +204,13 @@ struct sim_node {
     int64_t group_us;          /* the master showed it the marker, last ... */
     int64_t group_before_us;   /* ... before its memory was lost */
     int64_t time_rtt_us;       /* of the last TIME; 0: none */
-    int64_t rtt_most_us;     /* of a TIME so far, however it was answered */
+    int64_t rtt_most_us;       /* of a TIME so far, however it was answered */
+    int64_t base_us;           /* the first TIME that was answered was sent then */
     int64_t time_behind_ms;    /* the daemon's behind then */
     int64_t time_jumps_ms;     /* how far its clock had jumped then */
     uint32_t time_epoch;       /* in which run of the master that was */
     int64_t from_us;           /* true: the marker that it read keeps the master out until then */
+    int64_t from_ms;           /* ... by the master's clock */
     int64_t suspect_us;        /* TIME showed a jump then, ... */
     int64_t suspect_behind_ms; /* ... and the daemon's behind was that; 0: no jump was shown */
     int64_t loss_behind_ms;    /* the daemon's behind when memory was lost last */
@@ -230,11 +233,11 @@ struct sim_daemon {
         bool open; /* its host stood still, and it cannot know yet */
         uint32_t number;
         int64_t ends_us;
-        int64_t hello_us; /* stood still before its clients said HELLO to other hosts last */
+        int64_t hello_us;   /* stood still before its clients said HELLO to other hosts last */
         int64_t started_us; /* this incarnation of the daemon */
-        int64_t sum_ms;    /* of all that it said so far */
-        int64_t debt_us;  /* for so long the clock stood still, and its daemon does not know */
-        uint16_t told;    /* masters that answered a TIME since */
+        int64_t sum_ms;     /* of all that it said so far */
+        int64_t debt_us;    /* for so long the clock stood still, and its daemon does not know */
+        uint16_t told;      /* masters that answered a TIME since */
         int64_t rtt_us;
     } stall;
     int64_t spin_us; /* many steps at one time are a loop without end */

@@ -84,6 +84,7 @@ void daemon_stop(struct world *w, struct sim_daemon *d)
     }
     d->running = false;
     d->timer_at_us = NEVER;
+    int64_t found_us = d->clock.stopped_us - d->stall.debt_us, behind_ms = coordinator_behind_ms(d->core);
     coordinator_free(d->core);
     d->core = NULL;
     oracle_daemon_gone(w, d);
@@ -92,6 +93,7 @@ void daemon_stop(struct world *w, struct sim_daemon *d)
         if (s->daemon != d->index || s->incarnation != d->incarnation || s->state == SESSION_ENDED)
             continue;
         s->state = SESSION_ENDED;
+        s->found_us = found_us - (behind_ms - s->behind_ms) * 1000;
         tell(w, i, TELL_CLOSED, NULL);
     }
 }
