@@ -124,6 +124,7 @@ struct redlock_lock {
     int64_t span_ms;           /* how long it was valid when that was said */
     int64_t warn_ms;           /* when a third of it is left */
     int64_t retry_at_ms;       /* of a RESUME that failed */
+    int64_t notheld_ms;        /* when a RESUME was first answered -NOTHELD; 0: not */
     int64_t ttl_ms;            /* as asked for; 0: default */
     int64_t max_ms;            /* 0: none */
     int64_t max_until_ms;      /* when that is over; 0: none */

@@ -45,6 +45,21 @@ static void granted(struct redlock_lock *lock, const struct answer *answer, int6
     lock_give(lock, now_ms + core->timeout_ms);
 }
 
+/* A RESUME whose answer was lost with its connection is set back, and the token works again a moment later: one
+ * -NOTHELD proves nothing yet. */
+static void not_held(struct redlock_lock *lock, int64_t now_ms)
+{
+    if (!lock->notheld_ms)
+        lock->notheld_ms = now_ms;
+    if (now_ms - lock->notheld_ms >= NOTHELD_MS) {
+        lock_lost(lock, "gone");
+        return;
+    }
+    lock_move(lock, LOCK_DETACHED);
+    lock->retry_at_ms = now_ms + NOTHELD_AGAIN_MS;
+    core_wants_at(lock->core, lock->retry_at_ms);
+}
+
 /* A lock that was held on another connection: again, while there is time, or never. */
 static void not_resumed(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
 {
@@ -61,7 +76,7 @@ static void not_resumed(struct redlock_lock *lock, const struct answer *answer, 
         lock->retry_at_ms = now_ms + again_ms(core, answer);
         core_wants_at(core, lock->retry_at_ms);
         return;
-    case REPLY_NOTHELD: lock_lost(lock, "gone"); return;
+    case REPLY_NOTHELD: not_held(lock, now_ms); return;
     default: lock_lost(lock, "refused"); return;
     }
 }

@@ -348,5 +348,5 @@ void lock_unanswered(struct redlock_lock *lock, int64_t now_ms)
 void lock_detach(struct redlock_lock *lock)
 {
     lock_move(lock, LOCK_DETACHED);
-    lock->retry_at_ms = 0;
+    lock->retry_at_ms = lock->notheld_ms = 0;
 }

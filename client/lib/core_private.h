@@ -15,8 +15,10 @@ enum {
     BACKOFF_FIRST_MS = 20,
     BACKOFF_MOST_MS = 1000,
     RESUME_AGAIN_MS = 50, /* at least, at most twice: two that RESUME at once may both fail */
-    LOST_GRACE_MS = 50,   /* where redlockd can still say why */
-    STABLE_MS = 1000,     /* so long a connection was good for something */
+    NOTHELD_MS = 100,     /* for so long a RESUME is asked again after -NOTHELD */
+    NOTHELD_AGAIN_MS = 25,
+    LOST_GRACE_MS = 50, /* where redlockd can still say why */
+    STABLE_MS = 1000,   /* so long a connection was good for something */
 };
 
 static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)

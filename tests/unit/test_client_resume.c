@@ -106,7 +106,6 @@ END_TEST
 START_TEST(not_resumed)
 {
     static const char *const answers[][2] = {
-        {"-NOTHELD job", "lost job lost : gone"},
         {"-BADARG job : ttl", "lost job lost : refused"},
         {"-UNSUPPORTED job", "lost job lost : refused"},
         {"-DENIED", "lost job lost : refused"},
@@ -122,6 +121,28 @@ START_TEST(not_resumed)
         expect_silence(w);
         core_free(w->core);
     }
+}
+END_TEST
+
+START_TEST(notheld_is_believed_after_100_ms)
+{
+    struct world *w = world_new();
+    struct redlock_lock *lock = is_resuming(w);
+    int64_t first_ms = w->now_ms;
+
+    for (int64_t passed_ms = 0; passed_ms < 100; passed_ms = w->now_ms - first_ms) {
+        says(w, "%s -NOTHELD job", tag(w));
+        expect_nothing(w);
+        ck_assert_int_eq(lock->state, LOCK_DETACHED);
+        time_is(w, lock->retry_at_ms);
+        expect_line(w, "#* RESUME job token=" TOKEN_A "*");
+    }
+    ck_assert_int_le(w->now_ms - first_ms, 150);
+    says(w, "%s -NOTHELD job", tag(w));
+    expect_told(w, "lost job lost : gone");
+    expect_nothing(w);
+    expect_silence(w);
+    core_free(w->core);
 }
 END_TEST
 
@@ -435,6 +456,7 @@ int main(void)
         a_lease_needs_no_connection,
         resume_with_what_is_left_of_max,
         not_resumed,
+        notheld_is_believed_after_100_ms,
         resume_is_tried_again,
         resumed_too_late,
         the_deadline_of_before_stays,
