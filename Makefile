@@ -52,7 +52,7 @@ INTEG_SRC  := $(sort $(wildcard tests/integ/test_*.c))
 INTEG      := $(INTEG_SRC:%.c=$(BUILD)/%)
 HARNESS    := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(INTEG_SRC),$(wildcard tests/integ/*.c)))
 C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/coordinator/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
-SCRIPTS    := .ci/deps .ci/run $(wildcard tests/*.sh client/examples/*.sh)
+SCRIPTS    := .ci/deps .ci/run $(wildcard tests/*.sh client/examples/*.sh client/conformance/*.sh)
 SBIN       := $(DESTDIR)$(PREFIX)/sbin
 DOC        := $(DESTDIR)$(PREFIX)/share/doc/redlockd
 ETC        := $(DESTDIR)$(SYSCONFDIR)/redlockd

@@ -1,0 +1,315 @@
+/* driver: libredlock behind the conformance cases. Commands come on standard input, one a line, and results go
+ * to standard output; README.md has both grammars. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <redlock.h>
+
+enum { HANDLES = 512, LINE = 2048, WORDS = 16 };
+
+/* What the case calls a, b ... */
+struct handle {
+    char name[32];
+    struct redlock_lock *lock; /* NULL: not asked for, refused, or given back */
+};
+
+struct driver {
+    struct redlock *redlock;
+    struct handle handles[HANDLES];
+};
+
+struct command {
+    char *words[WORDS];
+    int count;
+};
+
+/* The names that all languages share. */
+static const char *error_name(enum redlock_error error)
+{
+    static const char *const names[] = {
+        [REDLOCK_BUSY] = "BUSY",           [REDLOCK_TIMEOUT] = "TIMEOUT",
+        [REDLOCK_NOQUORUM] = "NOQUORUM",   [REDLOCK_NOTHELD] = "NOTHELD",
+        [REDLOCK_CANCELLED] = "CANCELLED", [REDLOCK_MODE] = "MODE",
+        [REDLOCK_LIMIT] = "LIMIT",         [REDLOCK_DRAINING] = "DRAINING",
+        [REDLOCK_DENIED] = "DENIED",       [REDLOCK_AUTH] = "AUTH",
+        [REDLOCK_BADREQUEST] = "BADARG",   [REDLOCK_UNSUPPORTED] = "UNSUPPORTED",
+        [REDLOCK_LOST] = "LOST",           [REDLOCK_CONNECT] = "UNREACHABLE",
+        [REDLOCK_NOANSWER] = "NOANSWER",   [REDLOCK_PROTOCOL] = "PROTOCOL",
+        [REDLOCK_ARGUMENT] = "BADARG",     [REDLOCK_NOMEM] = "NOMEM",
+        [REDLOCK_MISUSE] = "USAGE",
+    };
+
+    return error < sizeof names / sizeof names[0] && names[error] ? names[error] : "UNKNOWN";
+}
+
+static void say_error(const char *handle, enum redlock_error error, const char *text, int64_t retry_ms)
+{
+    printf("%s error %s", handle, error_name(error));
+    if (retry_ms >= 0)
+        printf(" retry=%" PRId64, retry_ms);
+    printf(" : %s\n", text);
+}
+
+/* ---- commands ---- */
+
+static const char *option(const struct command *command, const char *key)
+{
+    size_t len = strlen(key);
+
+    for (int i = 1; i < command->count; i++)
+        if (strncmp(command->words[i], key, len) == 0 && command->words[i][len] == '=')
+            return command->words[i] + len + 1;
+    return NULL;
+}
+
+static int64_t span_ms(const struct command *command, const char *key)
+{
+    const char *text = option(command, key);
+    char *unit;
+
+    if (!text)
+        return 0;
+    int64_t number = strtoll(text, &unit, 10);
+    if (strcmp(unit, "s") == 0)
+        return number * 1000;
+    return strcmp(unit, "m") == 0 ? number * 60000 : number;
+}
+
+/* A name may have any byte, written as %XX. */
+static void unescape(char *text)
+{
+    char *to = text;
+
+    for (char *from = text; *from; from++) {
+        unsigned byte;
+        if (*from == '%' && sscanf(from + 1, "%2x", &byte) == 1) {
+            *to++ = (char)byte;
+            from += 2;
+        } else {
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
+}
+
+static struct handle *find_handle(struct driver *driver, const char *name)
+{
+    struct handle *handle = driver->handles;
+
+    while (handle->name[0] && strcmp(handle->name, name) != 0)
+        if (++handle == driver->handles + HANDLES) {
+            fprintf(stderr, "driver: too many handles\n");
+            exit(2);
+        }
+    (void)snprintf(handle->name, sizeof handle->name, "%s", name);
+    return handle;
+}
+
+static struct redlock_lock *begin(struct driver *driver, const struct command *command)
+{
+    const char *hold = option(command, "hold");
+    struct redlock_lock_options options = {
+        .ttl_ms = span_ms(command, "ttl"),
+        .wait_ms = span_ms(command, "wait"),
+        .max_ms = span_ms(command, "max"),
+        .hold = hold && strcmp(hold, "lease") == 0 ? REDLOCK_LEASE : REDLOCK_SESSION,
+        .note = option(command, "note"),
+    };
+    const char *name = command->words[2];
+
+    if (strcmp(command->words[0], "lock") == 0)
+        return redlock_lock_begin(driver->redlock, name, &options);
+    if (strcmp(command->words[0], "resume") == 0)
+        return redlock_resume_begin(driver->redlock, name, option(command, "token"), &options);
+    return redlock_attach(driver->redlock, name, option(command, "token"));
+}
+
+static void take(struct driver *driver, struct handle *handle, const struct command *command)
+{
+    handle->lock = begin(driver, command);
+    if (!handle->lock)
+        say_error(handle->name, redlock_error(driver->redlock), redlock_error_text(driver->redlock), -1);
+    else if (strcmp(command->words[0], "attach") == 0)
+        printf("%s attached\n", handle->name);
+    if (handle->lock)
+        redlock_set_data(handle->lock, handle);
+}
+
+static void say_info(const struct handle *handle)
+{
+    static const char *const states[] = {
+        [REDLOCK_STATE_NONE] = "none",     [REDLOCK_STATE_WAITING] = "waiting", [REDLOCK_STATE_HELD] = "held",
+        [REDLOCK_STATE_DETACHED] = "held", [REDLOCK_STATE_LOST] = "lost",
+    };
+    const struct redlock_lock *lock = handle->lock;
+
+    printf("%s info state=%s valid=%" PRId64 " fence=%" PRIu64 " token=%s\n", handle->name,
+           states[redlock_state(lock)], redlock_valid_ms(lock), redlock_fence(lock), redlock_token(lock));
+}
+
+/* The child tries the handle, and says so itself. */
+static void in_child(struct driver *driver, const struct handle *handle)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        enum redlock_error error = redlock_check(handle->lock);
+        printf("%s forked %s\n", handle->name, error ? error_name(error) : "OK");
+        (void)fflush(stdout);
+        redlock_close(driver->redlock);
+        _exit(0);
+    }
+    (void)waitpid(child, NULL, 0);
+}
+
+static void ask(struct driver *driver, struct handle *handle, const struct command *command)
+{
+    const char *verb = command->words[0];
+    uint64_t request = 0;
+
+    if (strcmp(verb, "unlock") == 0)
+        request = redlock_unlock_begin(handle->lock);
+    else if (strcmp(verb, "extend") == 0)
+        request = redlock_extend_begin(handle->lock, span_ms(command, "ttl"));
+    else
+        request = redlock_check_begin(handle->lock);
+    if (!request && !handle->lock)
+        say_error(handle->name, REDLOCK_NOTHELD, "there is no lock", -1);
+    else if (!request)
+        say_error(handle->name, redlock_error(driver->redlock), redlock_error_text(driver->redlock), -1);
+}
+
+/* ---- what happens ---- */
+
+static void say_result(struct handle *handle, const struct redlock_event *event)
+{
+    const struct redlock_lock *lock = event->lock;
+
+    if (event->kind == REDLOCK_ON_UNLOCK || (event->kind == REDLOCK_ON_LOCK && event->error))
+        handle->lock = NULL;
+    if (event->error)
+        say_error(handle->name, event->error, event->text, event->retry_ms);
+    else if (event->kind == REDLOCK_ON_LOCK)
+        printf("%s locked fence=%" PRIu64 " token=%s valid=%" PRId64 "\n", handle->name, redlock_fence(lock),
+               redlock_token(lock), redlock_valid_ms(lock));
+    else if (event->kind == REDLOCK_ON_UNLOCK)
+        printf("%s unlocked\n", handle->name);
+    else
+        printf("%s %s valid=%" PRId64 "\n", handle->name,
+               event->kind == REDLOCK_ON_EXTEND ? "extended" : "checked", redlock_valid_ms(lock));
+}
+
+static void happened(struct redlock *redlock, const struct redlock_event *event, void *user)
+{
+    (void)redlock;
+    (void)user;
+    struct handle *handle = redlock_data(event->lock);
+    if (!handle)
+        return;
+    switch (event->kind) {
+    case REDLOCK_ON_LOCK:
+    case REDLOCK_ON_UNLOCK:
+    case REDLOCK_ON_EXTEND:
+    case REDLOCK_ON_CHECK: say_result(handle, event); break;
+    case REDLOCK_ON_EXPIRING: printf("%s expiring\n", handle->name); break;
+    case REDLOCK_ON_LOST: printf("%s lost reason=%s\n", handle->name, event->text); break;
+    default: break;
+    }
+}
+
+static void open_client(struct driver *driver, const struct command *command)
+{
+    struct redlock_options options = {
+        .client = option(command, "client"),
+        .timeout_ms = span_ms(command, "timeout"),
+    };
+
+    driver->redlock = redlock_open(NULL, &options);
+    if (!driver->redlock) {
+        printf("client error BADARG : %s\n", strerror(errno));
+        return;
+    }
+    redlock_set_callback(driver->redlock, happened, driver);
+    printf("client open\n");
+}
+
+/* ---- the loop ---- */
+
+static void obey(struct driver *driver, char *line)
+{
+    struct command command = {.count = 0};
+
+    for (char *word = strtok(line, " "); word && command.count < WORDS; word = strtok(NULL, " "))
+        command.words[command.count++] = word;
+    for (int i = 0; i < command.count; i++)
+        unescape(command.words[i]);
+    if (command.count == 0)
+        return;
+    const char *verb = command.words[0];
+    if (strcmp(verb, "open") == 0) {
+        open_client(driver, &command);
+        return;
+    }
+    if (command.count < 2) {
+        fprintf(stderr, "driver: %s is not a command of this driver, or lacks its handle\n", verb);
+        exit(2);
+    }
+    struct handle *handle = find_handle(driver, command.words[1]);
+    bool taking = strcmp(verb, "lock") == 0 || strcmp(verb, "resume") == 0 || strcmp(verb, "attach") == 0;
+    if (taking && command.count >= 3)
+        take(driver, handle, &command);
+    else if (strcmp(verb, "cancel") == 0)
+        redlock_cancel(handle->lock);
+    else if (strcmp(verb, "info") == 0)
+        say_info(handle);
+    else if (strcmp(verb, "fork") == 0)
+        in_child(driver, handle);
+    else
+        ask(driver, handle, &command);
+}
+
+/* False: the input has ended. */
+static bool read_commands(struct driver *driver)
+{
+    static char input[LINE];
+    static size_t used;
+    ssize_t len = read(STDIN_FILENO, input + used, sizeof input - used);
+
+    if (len <= 0)
+        return false;
+    used += (size_t)len;
+    char *end;
+    while ((end = memchr(input, '\n', used))) {
+        *end = '\0';
+        size_t line = (size_t)(end - input) + 1;
+        obey(driver, input);
+        used -= line;
+        memmove(input, input + line, used);
+    }
+    return used < sizeof input;
+}
+
+int main(void)
+{
+    static struct driver driver;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    printf("driver c features=attach,client,fork,notheld-again,resume,timeout,twice\n");
+    for (;;) {
+        struct pollfd fds[] = {
+            {.fd = STDIN_FILENO, .events = POLLIN},
+            {.fd = redlock_fd(driver.redlock), .events = redlock_events(driver.redlock)},
+        };
+        if (poll(fds, 2, redlock_timeout_ms(driver.redlock)) > 0 && fds[0].revents && !read_commands(&driver))
+            break;
+        (void)redlock_process(driver.redlock);
+    }
+    redlock_close(driver.redlock);
+    return 0;
+}
