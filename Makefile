@@ -42,7 +42,7 @@ endif
 LTO_LDFLAGS := $(if $(LTO),$(HARDEN)) $(CFLAGS) $(LTO) $(SANITIZE) $(HARDEN_LD) $(LDFLAGS)
 
 CORE_SRC   := $(sort $(wildcard daemon/coordinator/*.c))
-DAEMON_SRC := $(sort $(wildcard proto/*.c daemon/*.c)) $(CORE_SRC)
+DAEMON_SRC := $(sort $(wildcard proto/*.c daemon/*.c daemon/*/*.c) $(CORE_SRC))
 OBJ        := $(DAEMON_SRC:%.c=$(BUILD)/%.o)
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/%.o)
 LIB_OBJ    := $(filter-out $(BUILD)/daemon/main.o,$(OBJ))
@@ -51,7 +51,7 @@ UNIT       := $(UNIT_SRC:%.c=$(BUILD)/%)
 INTEG_SRC  := $(sort $(wildcard tests/integ/test_*.c))
 INTEG      := $(INTEG_SRC:%.c=$(BUILD)/%)
 HARNESS    := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(INTEG_SRC),$(wildcard tests/integ/*.c)))
-C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/coordinator/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
+C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
 SCRIPTS    := .ci/deps .ci/run $(wildcard tests/*.sh client/examples/*.sh client/conformance/*.sh)
 SBIN       := $(DESTDIR)$(PREFIX)/sbin
 DOC        := $(DESTDIR)$(PREFIX)/share/doc/redlockd

@@ -2,7 +2,7 @@
 #ifndef REDLOCKD_ACL_H
 #define REDLOCKD_ACL_H
 
-#include "daemon/conf.h"
+#include "daemon/conf/conf.h"
 
 enum { ACL_BYTES = 1536 };
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "daemon/clock.h"
-#include "daemon/conf_address.h"
+#include "daemon/conf/conf_address.h"
 
 enum { DEV_PORT = 7335, START_MS = 10000, POLL_MS = 20, REAP_MS = 1000 };
 enum { FOLDER_BYTES = CONF_PATH_BYTES - 20 }; /* with room for the name of a socket in it */

@@ -8,7 +8,7 @@
 #ifndef REDLOCKD_DEV_H
 #define REDLOCKD_DEV_H
 
-#include "daemon/conf.h"
+#include "daemon/conf/conf.h"
 
 struct dev;
 

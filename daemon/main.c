@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "daemon/acl.h"
-#include "daemon/conf.h"
+#include "daemon/conf/conf.h"
 #include "daemon/dev.h"
 #include "daemon/log.h"
-#include "daemon/loop.h"
+#include "daemon/loop/loop.h"
 #include "daemon/reload.h"
 
 #define DEFAULT_FILE "/etc/redlockd/redlockd.yaml"

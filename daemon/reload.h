@@ -2,7 +2,7 @@
 #ifndef REDLOCKD_RELOAD_H
 #define REDLOCKD_RELOAD_H
 
-#include "daemon/conf.h"
+#include "daemon/conf/conf.h"
 
 /* Takes into conf what may change now, and logs every difference; a file with an error changes
  * nothing, and each of its errors is logged. read_max_clients: what the file said at the start, since

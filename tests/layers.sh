@@ -21,12 +21,12 @@ only() { grep -E "include[[:space:]]*[<\"]($1)[>\"]" || true; }
 # Files of proto and daemon that are none of the given.
 others() {
     local file
-    for file in proto/*.[ch] daemon/*.[ch] daemon/coordinator/*.[ch]; do
+    for file in proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch]; do
         [[ $file =~ ^($1)$ ]] || printf '%s\n' "$file"
     done
 }
 
-includes proto/*.[ch] daemon/*.[ch] daemon/coordinator/*.[ch] | { grep '"' || true; } | except '(proto|daemon)/.*' |
+includes proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] | { grep '"' || true; } | except '(proto|daemon)/.*' |
     refuse 'headers of ours are included by their path from the top'
 
 pure='assert|inttypes|limits|stdalign|stdbool|stddef|stdint|stdlib|stdnoreturn|string|strings'
@@ -39,19 +39,24 @@ includes proto/line*.[ch] | only '(daemon|client|event2|hiredis)/.*|proto/.*|yam
 
 includes proto/*.[ch] | only 'daemon/.*' | refuse 'proto lies below daemon'
 
-includes daemon/node*.[ch] | only 'daemon/(conn|listen|loop|coordinator/)[^"]*' |
+includes daemon/node/*.[ch] | only 'daemon/(conn|loop|coordinator)/[^"]*' |
     refuse 'a node knows neither clients nor the coordinator'
-includes daemon/conn*.[ch] daemon/listen*.[ch] | only 'daemon/(node|loop|coordinator/)[^"]*' |
+includes daemon/conn/*.[ch] | only 'daemon/(node|loop|coordinator)/[^"]*' |
     refuse 'a connection knows neither masters nor the coordinator'
+includes daemon/conf/*.[ch] | only 'daemon/(conn|node|loop|coordinator)/[^"]*' |
+    refuse 'the configuration knows nothing of what is made by it'
 
-mapfile -t files < <(others 'daemon/loop[a-z_]*\.[ch]|daemon/coordinator/.*|daemon/node[a-z_]*\.[ch]|daemon/conn[a-z_]*\.[ch]')
-includes "${files[@]}" | only 'daemon/(coordinator/|node|conn)[^"]*' | except 'daemon/conf[a-z_]*\.h' |
+mapfile -t files < <(others 'daemon/(loop|coordinator|node|conn)/.*')
+includes "${files[@]}" | only 'daemon/(coordinator|node|conn)/[^"]*' |
     refuse 'only loop knows the coordinator, nodes and connections'
+
+includes proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] tests/bench/*.[ch] | only 'daemon/[^"]*_private\.h' |
+    { grep -vE '^daemon/([a-z]+)/.*"daemon/\1/' || true; } | refuse 'a private header stays in its folder'
 
 mapfile -t files < <(others 'proto/resp[a-z_]*\.[ch]')
 includes "${files[@]}" | only 'hiredis/.*|hiredis\.h' | refuse 'only proto/resp includes hiredis'
 
-mapfile -t files < <(others 'daemon/conf[a-z_]*\.[ch]')
+mapfile -t files < <(others 'daemon/conf/.*')
 includes "${files[@]}" | only 'yaml\.h' | refuse 'only conf includes libyaml'
 
 includes client/lib/*.[ch] | { grep '"' || true; } |

@@ -13,8 +13,8 @@
 #define CALLGRIND_TOGGLE_COLLECT ((void)0)
 #endif
 
-#include "daemon/conf_address.h"
-#include "daemon/loop.h"
+#include "daemon/conf/conf_address.h"
+#include "daemon/loop/loop.h"
 
 enum { WARM_CYCLES = 2000, TURN_US = 100 };
 

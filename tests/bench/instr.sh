@@ -15,8 +15,8 @@ summary() {
     awk -v cycles="$1" '
     function part(where) {
         if (where ~ /daemon\/coordinator\//) return "coordinator"
-        if (where ~ /daemon\/conn/) return "conn"
-        if (where ~ /daemon\/(node|expected|dial)/) return "node"
+        if (where ~ /daemon\/conn\//) return "conn"
+        if (where ~ /daemon\/node\//) return "node"
         if (where ~ /daemon\/buffer/) return "buffer"
         if (where ~ /daemon\//) return "loop"
         if (where ~ /proto\/line/) return "line"

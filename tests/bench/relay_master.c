@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "daemon/buffer.h"
-#include "daemon/expected.h"
+#include "daemon/node/expected.h"
 #include "tests/bench/commands.h"
 #include "tests/bench/process.h"
 #include "tests/bench/relay.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/conf.h"
+#include "daemon/conf/conf.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char name[] = "fuzz.yaml";

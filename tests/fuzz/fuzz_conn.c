@@ -1,5 +1,5 @@
 /* What two clients send, over socket pairs, through the connections, whose handler plays the
- * coordinator and holds them to conn.h: untagged requests one after the other, one end of each
+ * coordinator and holds them to conns.h: untagged requests one after the other, one end of each
  * session, nothing after it, and no connection left when the clients are gone.
  *
  * The first byte sets the world up. The rest is what a client sends, but NUL and a letter are
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/conn.h"
+#include "daemon/conn/conns.h"
 #include "daemon/log.h"
 #include "proto/line.h"
 #include "tests/fuzz/fuzz.h"

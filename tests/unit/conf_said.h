@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/conf.h"
-#include "daemon/conf_parts.h"
+#include "daemon/conf/conf.h"
+#include "daemon/conf/conf_private.h"
 
 #define NODES "nodes: [redis://a:1, redis://b:2, redis://c:3]\n"
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "daemon/clock.h"
-#include "daemon/conn.h"
+#include "daemon/conn/conns.h"
 #include "daemon/log.h"
 #include "proto/line.h"
 

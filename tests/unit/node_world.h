@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "daemon/node.h"
+#include "daemon/node/node.h"
 #include "proto/resp.h"
 #include "tests/unit/server.h"
 

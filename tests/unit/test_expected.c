@@ -1,7 +1,7 @@
 /* The ring of replies that a master owes. */
 #include <check.h>
 
-#include "daemon/expected.h"
+#include "daemon/node/expected.h"
 
 enum { MANY = 5000 };
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/clock.h"
-#include "daemon/listen.h"
+#include "daemon/conn/listen.h"
 #include "daemon/log.h"
 
 enum { PATIENCE_MS = 10000, CLIENTS = 256 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/clock.h"
-#include "daemon/loop_clock.h"
+#include "daemon/loop/loop_clock.h"
 
 static int64_t boot_us;
 static unsigned wall_reads;

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 
 #include "daemon/log.h"
-#include "daemon/loop_send.h"
+#include "daemon/loop/loop_send.h"
 #include "tests/unit/mallocs.h"
 #include "tests/unit/server.h"
 

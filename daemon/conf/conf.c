@@ -1,0 +1,137 @@
+#include "daemon/conf/conf.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "daemon/conf/conf_address.h"
+#include "daemon/conf/conf_private.h"
+
+#define AT(field) offsetof(struct conf, field)
+#define S         1000
+#define H         (3600 * S)
+#define K         1024
+#define M         (1024 * K)
+
+const struct conf_setting conf_settings[CONF_KEYS] = {
+    {"listen", &conf_kind_listen, 0, 0, 0, CONF_RESTART, NULL},
+    {"unix_mode", &conf_kind_mode, AT(unix_mode), 0, 0, CONF_RESTART, NULL},
+    {"nodes", &conf_kind_nodes, 0, 0, 0, CONF_ALL_RESTART, NULL},
+    {"node_user", &conf_kind_user, AT(node_user), 0, 0, CONF_NEXT_LOGIN, "nodes"},
+    {"node_password_file", &conf_kind_path, AT(node_password_file), 0, 0, CONF_NEXT_LOGIN, "nodes"},
+    {"key_prefix", &conf_kind_prefix, AT(key_prefix), 0, 0, CONF_ALL_RESTART, NULL},
+    {"default_ttl", &conf_kind_duration, AT(default_ttl_ms), 10, 24 * H, CONF_AT_ONCE, "max_ttl"},
+    {"min_ttl", &conf_kind_duration, AT(min_ttl_ms), 10, H, CONF_AT_ONCE, "max_ttl"},
+    {"max_ttl", &conf_kind_duration, AT(max_ttl_ms), 2 * S, 24 * H, CONF_ALL_RESTART, NULL},
+    {"node_timeout", &conf_kind_duration, AT(node_timeout_ms), 1, 10 * S, CONF_AT_ONCE, "max_ttl"},
+    {"min_validity", &conf_kind_duration, AT(min_validity_ms), 1, 10 * S, CONF_AT_ONCE, "max_ttl"},
+    {"client_keepalive", &conf_kind_duration, AT(client_keepalive_ms), S, 2 * H, CONF_NEW_CLIENTS, NULL},
+    {"node_backlog", &conf_kind_size, AT(node_backlog_bytes), 64 * K, 64 * M, CONF_AT_ONCE, NULL},
+    {"retry_min", &conf_kind_duration, AT(retry_min_ms), 1, 10 * S, CONF_AT_ONCE, NULL},
+    {"retry_max", &conf_kind_duration, AT(retry_max_ms), 1, 60 * S, CONF_AT_ONCE, NULL},
+    {"restart_guard", &conf_kind_switch, AT(restart_guard), 0, 0, CONF_RESTART, NULL},
+    {"drain_timeout", &conf_kind_duration, AT(drain_timeout_ms), 0, H, CONF_AT_ONCE, NULL},
+    {"max_clients", &conf_kind_count, AT(max_clients), 1, 100000, CONF_RESTART, NULL},
+    {"max_locks", &conf_kind_count, AT(max_locks), 1, 500000, CONF_RESTART, NULL},
+    {"max_waiters", &conf_kind_count, AT(max_waiters), 1, 250000, CONF_RESTART, NULL},
+    {"max_locks_per_client", &conf_kind_count, AT(max_locks_per_client), 1, 500000, CONF_AT_ONCE, NULL},
+    {"max_waits_per_client", &conf_kind_count, AT(max_waits_per_client), 1, 250000, CONF_AT_ONCE, NULL},
+    {"max_clients_per_peer", &conf_kind_count, AT(max_clients_per_peer), 0, 100000, CONF_AT_ONCE, NULL},
+    {"max_locks_per_peer", &conf_kind_count, AT(max_locks_per_peer), 0, 500000, CONF_AT_ONCE, NULL},
+    {"max_waits_per_peer", &conf_kind_count, AT(max_waits_per_peer), 0, 250000, CONF_AT_ONCE, NULL},
+    {"max_output", &conf_kind_size, AT(max_output_bytes), 4 * K, 16 * M, CONF_AT_ONCE, NULL},
+    {"idle_line_timeout", &conf_kind_duration, AT(idle_line_timeout_ms), 100, H, CONF_AT_ONCE, NULL},
+    {"log_level", &conf_kind_level, AT(log_level), 0, 0, CONF_AT_ONCE, NULL},
+};
+
+void conf_defaults(struct conf *conf)
+{
+    memset(conf, 0, sizeof *conf);
+    conf_address_listen(&conf->listen[0].address, "127.0.0.1:7335");
+    conf->listeners = 1;
+    conf->unix_mode = 0660;
+    memcpy(conf->key_prefix, "redlock:", sizeof "redlock:");
+    conf->default_ttl_ms = 10 * S;
+    conf->min_ttl_ms = 100;
+    conf->max_ttl_ms = 60 * S;
+    conf->node_timeout_ms = 50;
+    conf->min_validity_ms = 1;
+    conf->client_keepalive_ms = 10 * S;
+    conf->node_backlog_bytes = M;
+    conf->retry_min_ms = 20;
+    conf->retry_max_ms = 200;
+    conf->restart_guard = true;
+    conf->drain_timeout_ms = 10 * S;
+    conf->max_clients = 10000;
+    conf->max_locks = 100000;
+    conf->max_waiters = 65536;
+    conf->max_locks_per_client = 1024;
+    conf->max_waits_per_client = 256;
+    conf->max_output_bytes = 64 * K;
+    conf->idle_line_timeout_ms = 5 * S;
+    conf->log_level = LOG_LEVEL_INFO;
+}
+
+static unsigned setting_items(const struct conf *conf, const struct conf_setting *setting)
+{
+    if (setting->kind == &conf_kind_listen)
+        return conf->listeners;
+    return setting->kind == &conf_kind_nodes ? conf->masters : 1;
+}
+
+bool conf_row(const struct conf *conf, unsigned i, char *key, size_t key_size, char *value, size_t value_size)
+{
+    for (unsigned k = 0; k < CONF_KEYS; k++) {
+        const struct conf_setting *setting = &conf_settings[k];
+        unsigned items = setting_items(conf, setting);
+        if (i < items) {
+            snprintf(key, key_size, "%s", setting->key);
+            return setting->kind->show(conf, setting, i, value, value_size);
+        }
+        i -= items;
+    }
+    return false;
+}
+
+bool conf_node_has_own_user(const struct conf *conf, const struct conf_node *node)
+{
+    if (!node->user[0] && !node->password[0])
+        return false;
+    return !conf->node_password_file[0] || strcmp(node->user, conf->node_user) != 0;
+}
+
+static void print_scalar(FILE *out, const struct conf_setting *setting, const char *value)
+{
+    if (!setting->kind->quoted) {
+        fprintf(out, " %s\n", value);
+        return;
+    }
+    fputs(" \"", out);
+    for (; *value; value++) {
+        if (*value == '"' || *value == '\\')
+            fputc('\\', out);
+        fputc(*value, out);
+    }
+    fputs("\"\n", out);
+}
+
+void conf_print(const struct conf *conf, FILE *out)
+{
+    char value[2048];
+    for (unsigned k = 0; k < CONF_KEYS; k++) {
+        const struct conf_setting *setting = &conf_settings[k];
+        bool list = setting->kind->list;
+        fprintf(out, list ? "%s:\n" : "%s:", setting->key);
+        for (unsigned i = 0; setting->kind->show(conf, setting, i, value, sizeof value); i++) {
+            if (setting->kind == &conf_kind_nodes)
+                conf_address_url(&conf->nodes[i], conf_node_has_own_user(conf, &conf->nodes[i]), value,
+                                 sizeof value);
+            if (list)
+                fputs("  -", out);
+            if (setting->kind == &conf_kind_listen && conf->listen[i].fin_breaks) {
+                fprintf(out, " {address: \"%s\", fin: break}\n", conf->listen[i].address.shown);
+                continue;
+            }
+            print_scalar(out, setting, value);
+        }
+    }
+}

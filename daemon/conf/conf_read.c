@@ -1,0 +1,402 @@
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+#include <yaml.h>
+
+#include "daemon/conf/conf_private.h"
+
+enum {
+    KEY_BYTES = 64,
+    DEPTH = 16, /* of lists and mappings within each other; a configuration has two or three */
+    ANCHORS = 64,
+};
+
+static void __attribute__((format(printf, 5, 0)))
+report(struct conf_reader *r, const struct conf_place *place, const char *key, const char *kind,
+       const char *fmt, va_list args)
+{
+    fprintf(r->errors, "%s:%u:%u: %s: %s", r->name, place->line, place->column, key, kind);
+    vfprintf(r->errors, fmt, args);
+    fputc('\n', r->errors);
+}
+
+void conf_fault(struct conf_reader *r, const struct conf_place *place, const char *key, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    report(r, place, key, "", fmt, args);
+    va_end(args);
+    r->faults++;
+}
+
+void conf_warn(struct conf_reader *r, const struct conf_place *place, const char *key, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    report(r, place, key, "warning: ", fmt, args);
+    va_end(args);
+}
+
+static struct conf_place place_of(const yaml_mark_t *mark)
+{
+    return (struct conf_place){(unsigned)mark->line + 1, (unsigned)mark->column + 1, false};
+}
+
+static int key_find(const char *key)
+{
+    for (int k = 0; k < CONF_KEYS; k++)
+        if (strcmp(conf_settings[k].key, key) == 0)
+            return k;
+    return -1;
+}
+
+struct conf_place *conf_place(struct conf_reader *r, const char *key)
+{
+    return &r->places[key_find(key)];
+}
+
+/* Levenshtein, one row at a time. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+    unsigned row[KEY_BYTES + 1];
+    unsigned len = (unsigned)strlen(b);
+    for (unsigned j = 0; j <= len; j++)
+        row[j] = j;
+    for (unsigned i = 1; a[i - 1]; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= len; j++) {
+            unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[len];
+}
+
+/* What other daemons call it; NULL: nothing like it is known. */
+static const char *key_elsewhere(const char *key)
+{
+    static const char *const pairs[][2] = {
+        {"bind", "listen"},
+        {"port", "listen"},
+        {"address", "listen"},
+        {"socket", "listen"},
+        {"masters", "nodes"},
+        {"servers", "nodes"},
+        {"user", "node_user"},
+        {"username", "node_user"},
+        {"password", "node_password_file"},
+        {"node_password", "node_password_file"},
+        {"prefix", "key_prefix"},
+        {"ttl", "default_ttl"},
+    };
+    for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        if (strcasecmp(key, pairs[i][0]) == 0)
+            return pairs[i][1];
+    return NULL;
+}
+
+static void key_unknown(struct conf_reader *r, const struct conf_place *place, const char *key)
+{
+    char shown[KEY_BYTES + 2];
+    conf_shown(shown, sizeof shown, key);
+    const char *meant = key_elsewhere(key);
+    unsigned nearest = 0, distance = meant ? 0 : KEY_BYTES;
+    for (unsigned k = 0; !meant && k < CONF_KEYS && strlen(key) <= KEY_BYTES; k++) {
+        unsigned d = edit_distance(key, conf_settings[k].key);
+        if (d < distance) {
+            nearest = k;
+            distance = d;
+        }
+    }
+    if (distance <= 2 || distance * 3 <= strlen(key)) {
+        conf_fault(r, place, shown, "unknown key; did you mean %s?",
+                   meant ? meant : conf_settings[nearest].key);
+        return;
+    }
+    if (r->listed) {
+        conf_fault(r, place, shown, "unknown key");
+        return;
+    }
+    r->listed = true;
+    char all[CONF_WHY_BYTES];
+    size_t len = 0;
+    for (unsigned k = 0; k < CONF_KEYS; k++)
+        len += (size_t)snprintf(all + len, sizeof all - len, k ? ", %s" : "%s", conf_settings[k].key);
+    conf_fault(r, place, shown, "unknown key; the keys are %s", all);
+}
+
+/* ---- values ---- */
+
+static const char *node_text(const yaml_node_t *node)
+{
+    return (const char *)node->data.scalar.value;
+}
+
+static bool node_is_null(const yaml_node_t *node)
+{
+    static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
+    if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
+        return false;
+    for (unsigned i = 0; i < sizeof nulls / sizeof nulls[0]; i++)
+        if (strcmp(node_text(node), nulls[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool value_set(struct conf_reader *r, const struct conf_setting *setting, const yaml_node_t *value,
+                      struct conf_place place)
+{
+    char why[CONF_WHY_BYTES];
+    if (value->type != YAML_SCALAR_NODE)
+        snprintf(why, sizeof why, "wrong type: %s where one value belongs",
+                 value->type == YAML_SEQUENCE_NODE ? "a list" : "a mapping");
+    else if (node_is_null(value))
+        snprintf(why, sizeof why, "there is no value; without the line the default counts");
+    else if (strlen(node_text(value)) != value->data.scalar.length)
+        snprintf(why, sizeof why, "there is a NUL byte in it");
+    else if (setting->kind->set(r->conf, setting, node_text(value), why))
+        return true;
+    conf_fault(r, &place, setting->key, "%s", why);
+    return false;
+}
+
+/* The value of that key in a mapping; NULL: not there. */
+static const yaml_node_t *pair_value(yaml_document_t *document, const yaml_node_t *mapping, const char *key)
+{
+    for (yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < mapping->data.mapping.pairs.top; p++) {
+        const yaml_node_t *node = yaml_document_get_node(document, p->key);
+        if (node->type == YAML_SCALAR_NODE && strcmp(node_text(node), key) == 0)
+            return yaml_document_get_node(document, p->value);
+    }
+    return NULL;
+}
+
+/* {address: 127.0.0.1:7335, fin: break} */
+static bool listener_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
+                         const yaml_node_t *item)
+{
+    struct conf_place at = place_of(&item->start_mark);
+    const yaml_node_t *address = pair_value(document, item, "address");
+    bool good = address != NULL;
+    if (!good)
+        conf_fault(r, &at, setting->key,
+                   "the address is missing; write {address: 127.0.0.1:7335, fin: break}");
+    if (!good || !value_set(r, setting, address, place_of(&address->start_mark)))
+        return false;
+    struct conf_listener *listener = &r->conf->listen[r->conf->listeners - 1];
+    for (yaml_node_pair_t *p = item->data.mapping.pairs.start; p < item->data.mapping.pairs.top; p++) {
+        char why[CONF_WHY_BYTES] = "each key stands here once, with one word as its value";
+        const yaml_node_t *key = yaml_document_get_node(document, p->key);
+        const yaml_node_t *value = yaml_document_get_node(document, p->value);
+        if (value == address)
+            continue;
+        bool words = key->type == YAML_SCALAR_NODE && value->type == YAML_SCALAR_NODE &&
+                     pair_value(document, item, node_text(key)) == value;
+        if (words && conf_listener_set(listener, node_text(key), node_text(value), why))
+            continue;
+        at = place_of(words ? &value->start_mark : &key->start_mark);
+        conf_fault(r, &at, setting->key, "%s", why);
+        good = false;
+    }
+    return good;
+}
+
+static bool list_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
+                     const yaml_node_t *value, struct conf_place place)
+{
+    bool nodes = setting->kind == &conf_kind_nodes;
+    const char *example = nodes ? "redis://10.0.0.1:6379" : "127.0.0.1:7335";
+    if (value->type != YAML_SEQUENCE_NODE ||
+        value->data.sequence.items.start == value->data.sequence.items.top) {
+        conf_fault(r, &place, setting->key, "%s; write one address a line, as in \"- %s\"",
+                   value->type == YAML_SEQUENCE_NODE || node_is_null(value) ? "the list is empty"
+                                                                            : "wrong type: not a list",
+                   example);
+        return false;
+    }
+    bool good = true;
+    if (!nodes)
+        r->conf->listeners = 0;
+    for (yaml_node_item_t *i = value->data.sequence.items.start; i < value->data.sequence.items.top; i++) {
+        const yaml_node_t *item = yaml_document_get_node(document, *i);
+        unsigned index = nodes ? r->conf->masters : r->conf->listeners;
+        bool mapping = item->type == YAML_MAPPING_NODE && !nodes;
+        if (mapping ? !listener_set(r, document, setting, item)
+                    : !value_set(r, setting, item, place_of(&item->start_mark)))
+            good = false;
+        else
+            (nodes ? r->node_places : r->listen_places)[index] = place_of(&item->start_mark);
+    }
+    return good;
+}
+
+static void pair_read(struct conf_reader *r, yaml_document_t *document, const yaml_node_t *key,
+                      const yaml_node_t *value)
+{
+    struct conf_place at = place_of(&key->start_mark);
+    if (key->type != YAML_SCALAR_NODE) {
+        conf_fault(r, &at, "?", "a key is one word, as in \"max_ttl: 60s\"");
+        return;
+    }
+    bool text = strlen(node_text(key)) == key->data.scalar.length; /* no NUL in it */
+    int k = text ? key_find(node_text(key)) : -1;
+    if (k < 0) {
+        key_unknown(r, &at, node_text(key));
+        return;
+    }
+    struct conf_place *place = &r->places[k];
+    if (place->line) {
+        conf_fault(r, &at, conf_settings[k].key, "this key stands in line %u already; leave one of the two",
+                   place->line);
+        return;
+    }
+    *place = at;
+    struct conf_place value_at = node_is_null(value) ? at : place_of(&value->start_mark);
+    place->broken = conf_settings[k].kind->list ? !list_set(r, document, &conf_settings[k], value, value_at)
+                                                : !value_set(r, &conf_settings[k], value, value_at);
+}
+
+/* ---- YAML ---- */
+
+/* Errors of bytes (not UTF-8, control characters) come with an offset instead of a mark. */
+static struct conf_place error_place(const yaml_parser_t *parser, const char *text, size_t len)
+{
+    if (parser->error != YAML_READER_ERROR)
+        return place_of(&parser->problem_mark);
+    struct conf_place place = {1, 1, false};
+    for (size_t i = 0; i < len && i < parser->problem_offset; i++) {
+        place.column++;
+        if (text[i] == '\n') {
+            place.line++;
+            place.column = 1;
+        }
+    }
+    return place;
+}
+
+/* A tab in a line that is wrong is mostly what is wrong, and not to be seen. */
+static bool line_has_tab(const char *text, size_t len, unsigned line)
+{
+    const char *at = text, *end = text + len;
+    for (; at && line > 1; line--) {
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : NULL;
+    }
+    if (!at)
+        return false;
+    const char *lf = memchr(at, '\n', (size_t)(end - at));
+    return memchr(at, '\t', (size_t)((lf ? lf : end) - at)) != NULL;
+}
+
+static bool has_anchor(const yaml_event_t *event)
+{
+    return (event->type == YAML_SCALAR_EVENT && event->data.scalar.anchor) ||
+           (event->type == YAML_SEQUENCE_START_EVENT && event->data.sequence_start.anchor) ||
+           (event->type == YAML_MAPPING_START_EVENT && event->data.mapping_start.anchor);
+}
+
+/* libyaml looks at every open bracket again for each further one, and at every anchor, so that 60,000 of them would
+ * hold up a running daemon for seconds. Its events come as it reads, so this stops at the first that is too many.
+ * What else may be wrong is told by document_load(). */
+static bool cost_check(struct conf_reader *r, yaml_parser_t *parser)
+{
+    unsigned depth = 0, anchors = 0;
+    bool ended = false, good = true;
+    while (!ended && good) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(parser, &event))
+            return true;
+        ended = event.type == YAML_STREAM_END_EVENT;
+        depth += event.type == YAML_SEQUENCE_START_EVENT || event.type == YAML_MAPPING_START_EVENT;
+        depth -= event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
+        anchors += has_anchor(&event);
+        good = depth <= DEPTH && anchors <= ANCHORS;
+        struct conf_place place = place_of(&event.start_mark);
+        if (depth > DEPTH)
+            conf_fault(r, &place, "YAML",
+                       "lists and mappings are nested too deep here; allowed are %d levels", DEPTH);
+        if (anchors > ANCHORS)
+            conf_fault(r, &place, "YAML", "too many anchors (&name); allowed are %d", ANCHORS);
+        yaml_event_delete(&event);
+    }
+    return good;
+}
+
+static bool document_load(struct conf_reader *r, yaml_parser_t *parser, yaml_document_t *document,
+                          const char *text, size_t len)
+{
+    if (yaml_parser_load(parser, document))
+        return true;
+    struct conf_place place = error_place(parser, text, len);
+    conf_fault(r, &place, "YAML", "%s%s%s%s", parser->problem ? parser->problem : "out of memory",
+               parser->context ? ", " : "", parser->context ? parser->context : "",
+               line_has_tab(text, len, place.line) ? " (a tab? indent with spaces)" : "");
+    return false;
+}
+
+/* false: the text could not be read as a whole, so that nothing is known to be missing. */
+static bool document_read(struct conf_reader *r, yaml_parser_t *parser, const char *text, size_t len)
+{
+    yaml_document_t document;
+    if (!document_load(r, parser, &document, text, len))
+        return false;
+    yaml_node_t *root = yaml_document_get_root_node(&document);
+    bool whole = true;
+    if (root && root->type == YAML_MAPPING_NODE) {
+        for (yaml_node_pair_t *p = root->data.mapping.pairs.start; p < root->data.mapping.pairs.top; p++)
+            pair_read(r, &document, yaml_document_get_node(&document, p->key),
+                      yaml_document_get_node(&document, p->value));
+    } else if (root && !node_is_null(root)) {
+        struct conf_place place = place_of(&root->start_mark);
+        conf_fault(r, &place, "YAML", "the file is a list of \"key: value\" lines");
+        whole = false;
+    }
+    yaml_document_delete(&document);
+    if (!root || !document_load(r, parser, &document, text, len))
+        return whole && !root;
+    yaml_node_t *second = yaml_document_get_root_node(&document);
+    if (second) {
+        struct conf_place place = place_of(&second->start_mark);
+        conf_fault(r, &place, "YAML", "a second document begins here; write all keys into one");
+    }
+    yaml_document_delete(&document);
+    return whole;
+}
+
+/* A parser of its own for each of the two passes; false: no memory, which is told. */
+static bool parser_new(struct conf_reader *r, yaml_parser_t *parser, const char *text, size_t len)
+{
+    if (!yaml_parser_initialize(parser)) {
+        fprintf(r->errors, "%s: out of memory\n", r->name);
+        r->faults++;
+        return false;
+    }
+    yaml_parser_set_input_string(parser, (const unsigned char *)text, len);
+    return true;
+}
+
+int conf_text_read(struct conf_reader *r, const char *text, size_t len)
+{
+    yaml_parser_t parser;
+    conf_defaults(r->conf);
+    if (len > CONF_FILE_BYTES) {
+        fprintf(r->errors, "%s: larger than 1 MiB; is it a configuration?\n", r->name);
+        return ++r->faults;
+    }
+    if (!parser_new(r, &parser, text, len))
+        return r->faults;
+    bool cheap = cost_check(r, &parser);
+    yaml_parser_delete(&parser);
+    if (!cheap || !parser_new(r, &parser, text, len))
+        return r->faults;
+    if (document_read(r, &parser, text, len))
+        conf_check(r);
+    yaml_parser_delete(&parser);
+    return r->faults;
+}

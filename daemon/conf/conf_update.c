@@ -1,0 +1,119 @@
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/conf/conf_private.h"
+
+enum { VALUE_BYTES = 1100 /* a path is the longest */ };
+
+struct update {
+    struct conf *conf;
+    const struct conf *fresh;
+    void (*told)(void *arg, const struct conf_change *change);
+    void *arg;
+    bool login_told; /* that users and passwords change */
+    char from[VALUE_BYTES], to[VALUE_BYTES];
+};
+
+/* Of a scalar, from and to are its values then. */
+static bool differs(struct update *u, const struct conf_setting *setting)
+{
+    for (unsigned i = 0;; i++) {
+        bool before = setting->kind->show(u->conf, setting, i, u->from, sizeof u->from);
+        bool after = setting->kind->show(u->fresh, setting, i, u->to, sizeof u->to);
+        if (before != after)
+            return true;
+        if (!before)
+            return false;
+        if (strcmp(u->from, u->to) != 0)
+            return true;
+    }
+}
+
+static const struct conf_setting *setting_find(const char *key)
+{
+    const struct conf_setting *setting = conf_settings;
+    while (strcmp(setting->key, key) != 0)
+        setting++;
+    return setting;
+}
+
+static bool masters_differ(struct update *u)
+{
+    return differs(u, setting_find("nodes"));
+}
+
+/* What stands in the file holds with the file's own max_ttl, and has to with the present one: otherwise all
+ * of these keys wait for it together. */
+static bool ttls_held_back(const struct update *u)
+{
+    return u->fresh->default_ttl_ms > u->conf->max_ttl_ms;
+}
+
+static const char *held_back_by(struct update *u, const struct conf_setting *setting)
+{
+    if (!setting->with)
+        return NULL;
+    bool held = strcmp(setting->with, "nodes") == 0 ? masters_differ(u) : ttls_held_back(u);
+    return held ? setting->with : NULL;
+}
+
+/* What show() wrote, set() reads. */
+static void take(struct update *u, const struct conf_setting *setting)
+{
+    char why[CONF_WHY_BYTES];
+    bool good = setting->kind->set(u->conf, setting, u->to, why);
+    assert(good);
+    (void)good;
+}
+
+static void setting_update(struct update *u, const struct conf_setting *setting)
+{
+    struct conf_change change = {.key = setting->key, .when = setting->when};
+    change.with = held_back_by(u, setting);
+    if (!differs(u, setting))
+        return;
+    if (change.with)
+        change.when = setting_find(change.with)->when;
+    if (!setting->kind->list) {
+        change.from = u->from;
+        change.to = u->to;
+    }
+    if (change.when == CONF_NEXT_LOGIN)
+        u->login_told = true;
+    if (change.when < CONF_RESTART)
+        take(u, setting);
+    u->told(u->arg, &change);
+}
+
+static bool logins_differ(const struct conf *a, const struct conf *b)
+{
+    for (unsigned i = 0; i < a->masters; i++)
+        if (strcmp(a->nodes[i].user, b->nodes[i].user) != 0 ||
+            strcmp(a->nodes[i].password, b->nodes[i].password) != 0)
+            return true;
+    return false;
+}
+
+/* A connection that is logged in stays so: Redis does not end it either. */
+static void logins_update(struct update *u)
+{
+    static const struct conf_change change = {.key = "password", .when = CONF_NEXT_LOGIN};
+    if (masters_differ(u) || !logins_differ(u->conf, u->fresh))
+        return;
+    for (unsigned i = 0; i < u->conf->masters; i++) {
+        struct conf_node *node = &u->conf->nodes[i];
+        memcpy(node->user, u->fresh->nodes[i].user, sizeof node->user);
+        memcpy(node->password, u->fresh->nodes[i].password, sizeof node->password);
+    }
+    if (!u->login_told)
+        u->told(u->arg, &change);
+}
+
+void conf_update(struct conf *conf, const struct conf *fresh,
+                 void (*told)(void *arg, const struct conf_change *change), void *arg)
+{
+    struct update u = {.conf = conf, .fresh = fresh, .told = told, .arg = arg};
+    for (unsigned k = 0; k < CONF_KEYS; k++)
+        setting_update(&u, &conf_settings[k]);
+    logins_update(&u);
+}

@@ -1,0 +1,379 @@
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/conf/conf_address.h"
+#include "daemon/conf/conf_private.h"
+
+static void *field(struct conf *conf, const struct conf_setting *setting)
+{
+    return (char *)conf + setting->offset;
+}
+
+static const void *field_const(const struct conf *conf, const struct conf_setting *setting)
+{
+    return (const char *)conf + setting->offset;
+}
+
+const char *conf_shown(char *out, size_t size, const char *text)
+{
+    if (strchr(text, '@'))
+        text = "(hidden)";
+    return log_escape(out, size, text, strlen(text));
+}
+
+static bool refuse(char why[CONF_WHY_BYTES], const char *text, const char *allowed)
+{
+    char shown[80];
+    snprintf(why, CONF_WHY_BYTES, "%s is not %s", conf_shown(shown, sizeof shown, text), allowed);
+    return false;
+}
+
+/* At most ten digits, as in the protocol; *rest is what follows them. */
+static bool digits(const char *text, int64_t *value, const char **rest)
+{
+    *value = 0;
+    const char *p = text;
+    for (; isdigit((unsigned char)*p); p++) {
+        if (p - text >= 10)
+            return false;
+        *value = *value * 10 + (*p - '0');
+    }
+    *rest = p;
+    return p > text;
+}
+
+struct unit {
+    const char *suffix;
+    int64_t factor;
+};
+
+/* From the largest to the smallest; the last has factor 1. */
+static const struct unit duration_units[] = {{"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+static const struct unit size_units[] = {{"m", 1 << 20}, {"k", 1 << 10}, {"", 1}};
+static const struct unit count_units[] = {{"", 1}};
+
+enum { DURATION_UNITS = 4, SIZE_UNITS = 3, COUNT_UNITS = 1 };
+
+static void show_units(int64_t value, const struct unit *units, unsigned count, char *out, size_t size)
+{
+    unsigned i = 0;
+    while (i + 1 < count && (value == 0 || value % units[i].factor != 0))
+        i++;
+    snprintf(out, size, "%" PRId64 "%s", value / units[i].factor, units[i].suffix);
+}
+
+static bool set_units(struct conf *conf, const struct conf_setting *setting, const char *text,
+                      const struct unit *units, unsigned count, const char *allowed, char why[CONF_WHY_BYTES])
+{
+    int64_t value;
+    const char *suffix;
+    if (!digits(text, &value, &suffix))
+        return refuse(why, text, allowed);
+    unsigned i = 0;
+    while (i < count && *suffix && strcmp(suffix, units[i].suffix) != 0)
+        i++;
+    if (i == count)
+        return refuse(why, text, allowed);
+    value *= *suffix ? units[i].factor : 1;
+    if (value < setting->min || value > setting->max) {
+        char low[32], high[32];
+        show_units(setting->min, units, count, low, sizeof low);
+        show_units(setting->max, units, count, high, sizeof high);
+        bool bare = units == duration_units && *suffix == 0;
+        snprintf(why, CONF_WHY_BYTES, "%.16s is out of range; allowed is %s to %s%s", text, low, high,
+                 bare ? "; a number without a unit is ms" : "");
+        return false;
+    }
+    *(int64_t *)field(conf, setting) = value;
+    return true;
+}
+
+static bool set_duration(struct conf *conf, const struct conf_setting *s, const char *text,
+                         char why[CONF_WHY_BYTES])
+{
+    return set_units(conf, s, text, duration_units, DURATION_UNITS,
+                     "a duration: a whole number with ms, s, m or h, as in 10s", why);
+}
+
+static bool set_size(struct conf *conf, const struct conf_setting *s, const char *text,
+                     char why[CONF_WHY_BYTES])
+{
+    return set_units(conf, s, text, size_units, SIZE_UNITS,
+                     "a size: a whole number of bytes, or with k or m, as in 64k", why);
+}
+
+static bool set_count(struct conf *conf, const struct conf_setting *s, const char *text,
+                      char why[CONF_WHY_BYTES])
+{
+    return set_units(conf, s, text, count_units, COUNT_UNITS, "a whole number", why);
+}
+
+void conf_show_duration(int64_t ms, char *out, size_t size)
+{
+    show_units(ms, duration_units, DURATION_UNITS, out, size);
+}
+
+static bool show_duration(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                          size_t size)
+{
+    conf_show_duration(*(const int64_t *)field_const(conf, s), out, size);
+    return i == 0;
+}
+
+static bool show_size(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                      size_t size)
+{
+    show_units(*(const int64_t *)field_const(conf, s), size_units, SIZE_UNITS, out, size);
+    return i == 0;
+}
+
+static bool show_count(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                       size_t size)
+{
+    show_units(*(const int64_t *)field_const(conf, s), count_units, COUNT_UNITS, out, size);
+    return i == 0;
+}
+
+const struct conf_kind conf_kind_duration = {set_duration, show_duration, .list = false};
+const struct conf_kind conf_kind_size = {set_size, show_size, .list = false};
+const struct conf_kind conf_kind_count = {set_count, show_count, .list = false};
+
+/* ---- one of several words ---- */
+
+/* YAML 1.1's booleans, which is what people write. */
+static bool set_switch(struct conf *conf, const struct conf_setting *s, const char *text,
+                       char why[CONF_WHY_BYTES])
+{
+    static const char *const words[] = {"off", "on", "false", "true", "no", "yes"};
+    for (unsigned i = 0; i < 6; i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            *(bool *)field(conf, s) = i % 2 == 1;
+            return true;
+        }
+    }
+    return refuse(why, text, "on or off");
+}
+
+static bool show_switch(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                        size_t size)
+{
+    snprintf(out, size, "%s", *(const bool *)field_const(conf, s) ? "on" : "off");
+    return i == 0;
+}
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+static bool set_level(struct conf *conf, const struct conf_setting *s, const char *text,
+                      char why[CONF_WHY_BYTES])
+{
+    for (unsigned i = LOG_LEVEL_ERROR; i <= LOG_LEVEL_DEBUG; i++) {
+        if (strcmp(text, level_names[i]) == 0) {
+            *(enum log_level *)field(conf, s) = (enum log_level)i;
+            return true;
+        }
+    }
+    return refuse(why, text, "error, warn, info or debug");
+}
+
+static bool show_level(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                       size_t size)
+{
+    snprintf(out, size, "%s", level_names[*(const enum log_level *)field_const(conf, s)]);
+    return i == 0;
+}
+
+static bool set_mode(struct conf *conf, const struct conf_setting *s, const char *text,
+                     char why[CONF_WHY_BYTES])
+{
+    static const char allowed[] = "a file mode in octal, \"0600\" to \"0777\"";
+    size_t len = strlen(text);
+    if (len < 3 || len > 4 || strspn(text, "01234567") != len)
+        return refuse(why, text, allowed);
+    mode_t mode = 0;
+    for (const char *p = text; *p; p++)
+        mode = mode * 8 + (mode_t)(*p - '0');
+    if (mode < 0600 || mode > 0777)
+        return refuse(why, text, allowed);
+    *(mode_t *)field(conf, s) = mode;
+    return true;
+}
+
+static bool show_mode(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                      size_t size)
+{
+    snprintf(out, size, "%04o", (unsigned)*(const mode_t *)field_const(conf, s));
+    return i == 0;
+}
+
+const struct conf_kind conf_kind_switch = {set_switch, show_switch, .list = false};
+const struct conf_kind conf_kind_level = {set_level, show_level, .list = false};
+const struct conf_kind conf_kind_mode = {set_mode, show_mode, .quoted = true};
+
+/* ---- strings ---- */
+
+static bool set_string(struct conf *conf, const struct conf_setting *s, const char *text, size_t size,
+                       bool good, const char *allowed, char why[CONF_WHY_BYTES])
+{
+    size_t len = strlen(text);
+    if (!good || len >= size)
+        return refuse(why, text, allowed);
+    memcpy(field(conf, s), text, len + 1);
+    return true;
+}
+
+static bool all_visible(const char *text)
+{
+    while (*text >= 0x21 && *text <= 0x7e)
+        text++;
+    return *text == 0;
+}
+
+/* The comma is kept free: keys of ours that are no lock have it right behind the prefix. */
+static bool set_prefix(struct conf *conf, const struct conf_setting *s, const char *text,
+                       char why[CONF_WHY_BYTES])
+{
+    return set_string(conf, s, text, CONF_PREFIX_BYTES + 1, all_visible(text) && !strchr(text, ','),
+                      "a key prefix: at most 64 visible ASCII characters, no space and no comma", why);
+}
+
+static bool set_user(struct conf *conf, const struct conf_setting *s, const char *text,
+                     char why[CONF_WHY_BYTES])
+{
+    return set_string(conf, s, text, CONF_SECRET_BYTES, all_visible(text),
+                      "a Redis user: at most 255 visible ASCII characters, no space", why);
+}
+
+static bool set_path(struct conf *conf, const struct conf_setting *s, const char *text,
+                     char why[CONF_WHY_BYTES])
+{
+    bool good = text[0] == '/' || text[0] == 0;
+    for (const char *p = text; *p; p++)
+        good = good && (unsigned char)*p >= 0x20 && *p != 0x7f;
+    if (good && set_string(conf, s, text, sizeof conf->node_password_file, true, "", why))
+        return true;
+    /* Not repeated: it may be the password itself. */
+    snprintf(why, CONF_WHY_BYTES,
+             "it takes an absolute path of at most 1023 bytes: that of a file which holds the password");
+    return false;
+}
+
+static bool show_string(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                        size_t size)
+{
+    snprintf(out, size, "%s", (const char *)field_const(conf, s));
+    return i == 0;
+}
+
+const struct conf_kind conf_kind_prefix = {set_prefix, show_string, .quoted = true};
+const struct conf_kind conf_kind_user = {set_user, show_string, .quoted = true};
+const struct conf_kind conf_kind_path = {set_path, show_string, .quoted = true};
+
+/* ---- lists ---- */
+
+/* "/run/x.sock" or "10.0.0.1:6379": an address but for what stands before it. A text with '@' is never tried,
+ * since it is not to be repeated. */
+static bool address_guess(const char *text, const char *tcp, char *guess, size_t size)
+{
+    struct conf_address address;
+    const char *prefix = text[0] == '/' ? "unix:" : tcp;
+    if (!*prefix || strchr(text, '@') || strlen(text) > CONF_HOST_BYTES)
+        return false;
+    snprintf(guess, size, "%s%s", prefix, text);
+    return strncmp(text, "unix:", 5) != 0 && !conf_address_listen(&address, text[0] == '/' ? guess : text);
+}
+
+static bool set_listen(struct conf *conf, const struct conf_setting *s, const char *text,
+                       char why[CONF_WHY_BYTES])
+{
+    (void)s;
+    if (conf->listeners == CONF_LISTENERS) {
+        snprintf(why, CONF_WHY_BYTES, "too many: at most %d addresses", CONF_LISTENERS);
+        return false;
+    }
+    char shown[80];
+    struct conf_address *address = &conf->listen[conf->listeners].address;
+    const char *wrong = conf_address_listen(address, text);
+    for (unsigned i = 0; !wrong && i < conf->listeners; i++)
+        if (conf_address_equal(address, &conf->listen[i].address) && (address->port || address->path[0]))
+            wrong = "this address stands here twice";
+    if (wrong) {
+        char guess[CONF_HOST_BYTES + 16];
+        conf_shown(shown, sizeof shown, text);
+        if (address_guess(text, "", guess, sizeof guess))
+            snprintf(why, CONF_WHY_BYTES, "%s: did you mean %s?", shown, guess);
+        else
+            snprintf(why, CONF_WHY_BYTES, "%s: %s", shown, wrong);
+        return false;
+    }
+    conf->listen[conf->listeners++].fin_breaks = false;
+    return true;
+}
+
+bool conf_listener_set(struct conf_listener *listener, const char *key, const char *text,
+                       char why[CONF_WHY_BYTES])
+{
+    if (strcmp(key, "fin") != 0) {
+        char shown[80];
+        snprintf(why, CONF_WHY_BYTES, "%s is no key of an address to listen on; its keys are address and fin",
+                 conf_shown(shown, sizeof shown, key));
+        return false;
+    }
+    listener->fin_breaks = strcmp(text, "break") == 0;
+    return listener->fin_breaks || strcmp(text, "release") == 0 || refuse(why, text, "release or break");
+}
+
+static bool set_nodes(struct conf *conf, const struct conf_setting *s, const char *text,
+                      char why[CONF_WHY_BYTES])
+{
+    (void)s;
+    if (conf->masters == MASTERS) {
+        snprintf(why, CONF_WHY_BYTES, "too many: at most %d masters", MASTERS);
+        return false;
+    }
+    struct conf_node *node = &conf->nodes[conf->masters];
+    const char *wrong = conf_address_node(node, text);
+    if (wrong) {
+        char guess[CONF_HOST_BYTES + 16];
+        bool guessed = address_guess(text, "redis://", guess, sizeof guess);
+        if (guessed)
+            snprintf(why, CONF_WHY_BYTES, "not an address of a Redis master; did you mean %s?", guess);
+        else
+            snprintf(why, CONF_WHY_BYTES, "%s", wrong);
+        return false;
+    }
+    /* Also with another database: two votes of one server would not be independent. */
+    for (unsigned i = 0; i < conf->masters; i++) {
+        if (conf_address_equal(&node->address, &conf->nodes[i].address)) {
+            snprintf(why, CONF_WHY_BYTES, "%.300s stands here twice; each master is a server of its own",
+                     node->address.shown);
+            return false;
+        }
+    }
+    conf->masters++;
+    return true;
+}
+
+static bool show_listen(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                        size_t size)
+{
+    (void)s;
+    if (i >= conf->listeners)
+        return false;
+    const struct conf_listener *listener = &conf->listen[i];
+    snprintf(out, size, listener->fin_breaks ? "%s,fin=break" : "%s", listener->address.shown);
+    return true;
+}
+
+static bool show_node(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                      size_t size)
+{
+    (void)s;
+    if (i >= conf->masters)
+        return false;
+    conf_address_url(&conf->nodes[i], false, out, size);
+    return true;
+}
+
+const struct conf_kind conf_kind_listen = {set_listen, show_listen, .list = true, .quoted = true};
+const struct conf_kind conf_kind_nodes = {set_nodes, show_node, .list = true, .quoted = true};

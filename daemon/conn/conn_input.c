@@ -1,0 +1,281 @@
+/* Bytes -> lines -> their order.
+ *
+ *     read --> input[] --> a line --> overtakes, or nobody is before it --> request_start()
+ *                |            \
+ *                |             `--> queue: untagged, one after the other
+ *                `--> rest: half a line, or what a full queue or much output keeps from being parsed
+ *
+ * A queued line is kept as text: a tenth of its parsed form, and parsing it again is cheap. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/clock.h"
+#include "daemon/conn/conn_private.h"
+#include "daemon/log.h"
+
+/* In place of a length: the line was thrown away, or never got its end. */
+enum { TOO_LONG = 0xffff, HALF = 0xfffe };
+
+static size_t text_len(size_t len)
+{
+    return len == TOO_LONG || len == HALF ? 0 : len;
+}
+
+/* ---- one line ---- */
+
+static enum line_result line_read(struct conns *all, const char *line, size_t len)
+{
+    if (len == TOO_LONG)
+        all->refusal =
+            (struct refusal){.code = REPLY_TOOLONG, .text = "a line has at most 1024 bytes with its end"};
+    else if (len == HALF) /* untagged: half a tag may be another's */
+        all->refusal =
+            (struct refusal){.code = REPLY_BADLINE, .text = "the last line has no LF; nothing was done"};
+    else
+        return line_parse(line, len, &all->request, &all->refusal);
+    return LINE_REFUSED;
+}
+
+static void line_start(struct conn *c, enum line_result result)
+{
+    if (result == LINE_REQUEST)
+        request_start(c, &c->all->request);
+    else
+        request_refuse(c, &c->all->refusal);
+}
+
+static void line_queue(struct conn *c, const char *line, size_t len)
+{
+    size_t text_bytes = text_len(len);
+    unsigned char head[2] = {(unsigned char)(len >> 8), (unsigned char)(len & 0xff)};
+
+    buffer_lend(c->all, &c->queue);
+    char *at = buffer_reserve(&c->queue, sizeof head + text_bytes);
+    if (!at) {
+        c->doom = "no memory";
+        conn_ready(c);
+        return;
+    }
+    memcpy(at, head, sizeof head);
+    if (line)
+        memcpy(at + sizeof head, line, text_bytes);
+    buffer_commit(&c->queue, sizeof head + text_bytes);
+    if (++c->queued >= QUEUE_REQUESTS && !c->eof)
+        c->blocked = true;
+}
+
+static const char header[] = "a verb with a colon: it speaks HTTP, mail or the like";
+
+/* A browser sends whatever a web page asks it to, to this port too: lines of the page's choice, such as LOCK, but
+ * only behind a first line and headers. So nothing behind these is read. */
+static void input_refuse(struct conn *c, const char *why)
+{
+    c->doom = why;
+    conn_ready(c);
+}
+
+static void line_take(struct conn *c, const char *line, size_t len)
+{
+    struct conns *all = c->all;
+    enum line_result result = line_read(all, line, len);
+
+    if (result == LINE_EMPTY)
+        return;
+    if (result == LINE_REFUSED && text_len(len) > 0 && line_is_header(line, len)) {
+        input_refuse(c, header);
+        return;
+    }
+    all->stats.lines++;
+    if ((c->turn || c->queued) && !request_overtakes(result, &all->request, &all->refusal))
+        line_queue(c, line, len);
+    else
+        line_start(c, result);
+}
+
+/* The first LINE_BYTES of it. */
+static void line_long(struct conn *c, const char *line)
+{
+    if (c->first)
+        input_refuse(c, "its first line is longer than 1024 bytes: it speaks another protocol");
+    else if (line_is_header(line, LINE_BYTES))
+        input_refuse(c, header);
+    else
+        line_take(c, NULL, TOO_LONG);
+}
+
+/* ---- many lines ---- */
+
+/* Nothing more of what the client sent is of interest, or can be now. */
+static bool input_stopped(const struct conn *c)
+{
+    return c->blocked || c->quits || c->doom || c->state == CONN_GONE;
+}
+
+/* Takes whole lines; returns how many bytes it used. *ended: a line's end was among them. */
+static size_t input_lines(struct conn *c, const char *bytes, size_t len, bool *ended)
+{
+    size_t used = 0;
+
+    while (used < len && !input_stopped(c)) {
+        if (output_full(c)) {
+            c->blocked = true;
+            break;
+        }
+        const char *line = bytes + used;
+        size_t left = len - used;
+        const char *lf = memchr(line, '\n', left);
+        size_t whole = lf ? (size_t)(lf - line) + 1 : left;
+
+        if (!lf && !c->skipping && left < LINE_BYTES)
+            break;
+        used += whole;
+        *ended |= lf != NULL;
+        bool skipped = c->skipping;
+        c->skipping = !lf;
+        if (skipped)
+            continue;
+        if (!lf || whole > LINE_BYTES) {
+            line_long(c, line);
+            continue;
+        }
+        c->first = false;
+        size_t text = whole - 1;
+        if (text && line[text - 1] == '\r')
+            text--;
+        line_take(c, line, text);
+    }
+    return used;
+}
+
+/* Keeps what input_lines() left over, and watches how long half a line takes. */
+static void input_keep(struct conn *c, const char *bytes, size_t len, bool ended)
+{
+    if (c->quits || c->doom)
+        len = 0;
+    if (len) {
+        buffer_lend(c->all, &c->rest);
+        if (buffer_append(&c->rest, bytes, len) < 0) {
+            c->doom = "no memory";
+            conn_ready(c);
+        }
+    }
+    if (c->state != CONN_OPEN)
+        return;
+    if ((!len && !c->skipping) || c->blocked)
+        conn_untimed(c);
+    else if (ended || !c->is_timed)
+        conn_timed(c, clock_boot_ms());
+}
+
+/* Half a line is no request: it may be cut anywhere, and mean another lock. */
+static void input_half(struct conn *c)
+{
+    size_t len = buffer_len(&c->rest);
+
+    c->eof = true;
+    if (len && !c->quits && !c->doom && line_read(c->all, c->rest.bytes + c->rest.start, len) != LINE_EMPTY)
+        line_take(c, NULL, HALF);
+}
+
+static void input_end(struct conn *c)
+{
+    c->eof = true;
+    c->skipping = false;
+    buffer_return(c->all, &c->rest);
+    conn_finish(c);
+    conn_ready(c);
+    conn_watch(c, false);
+}
+
+static void input_failed(struct conn *c, int err)
+{
+    if (err == EAGAIN || err == EWOULDBLOCK || err == EINTR)
+        return;
+    conn_break(c, err);
+    if (c->state != CONN_GONE)
+        input_end(c); /* what came before the error was read before it */
+}
+
+void input_read(struct conn *c)
+{
+    struct conns *all = c->all;
+    size_t kept = buffer_len(&c->rest);
+    bool ended = false;
+
+    assert(kept < LINE_BYTES && !c->blocked);
+    if (kept)
+        memcpy(all->input, c->rest.bytes + c->rest.start, kept);
+    ssize_t n = read(c->fd, all->input + kept, READ_BYTES);
+    if (n < 0) {
+        input_failed(c, errno);
+        return;
+    }
+    if (n == 0) {
+        input_half(c);
+        input_end(c);
+        return;
+    }
+    c->heard_ms = clock_boot_ms();
+    if (c->quits ||
+        c->doom) /* read all the same: unread bytes would make our close a reset, which takes +BYE away */
+        return;
+    buffer_return(all, &c->rest);
+    size_t len = kept + (size_t)n;
+    if (c->first && line_is_foreign(all->input, len)) {
+        conn_reject(c);
+        return;
+    }
+    size_t used = input_lines(c, all->input, len, &ended);
+    if (c->state == CONN_GONE)
+        return;
+    input_keep(c, all->input + used, len - used, ended);
+    conn_watch(c, false);
+}
+
+/* ---- going on ---- */
+
+static void queue_take(struct conn *c)
+{
+    const unsigned char *head = (const unsigned char *)c->queue.bytes + c->queue.start;
+    size_t len = (size_t)head[0] << 8 | head[1];
+    size_t text_bytes = text_len(len);
+    enum line_result result = line_read(c->all, (const char *)head + 2, len);
+
+    assert(c->queued && result != LINE_EMPTY);
+    c->queue.start += 2 + text_bytes;
+    assert(c->queue.start <= c->queue.end);
+    c->queued--;
+    line_start(c, result);
+}
+
+void input_resume(struct conn *c)
+{
+    bool ended = false;
+
+    while (c->queued && !c->turn && !output_full(c) && !c->doom && c->state != CONN_GONE)
+        queue_take(c);
+    if (c->doom || c->state == CONN_GONE)
+        return;
+    if (!c->queued)
+        buffer_return(c->all, &c->queue);
+    if (!c->blocked || c->queued > QUEUE_RESUME || output_full(c))
+        return;
+    c->blocked = false;
+    if (c->rest.bytes) {
+        struct buffer rest = c->rest;
+        memset(&c->rest, 0, sizeof c->rest);
+        size_t used = input_lines(c, rest.bytes + rest.start, buffer_len(&rest), &ended);
+        rest.start += used;
+        if (c->blocked && !c->quits) {
+            c->rest = rest;
+        } else {
+            if (c->state != CONN_GONE && !c->eof)
+                input_keep(c, rest.bytes + rest.start, buffer_len(&rest), ended);
+            buffer_return(c->all, &rest);
+        }
+    }
+    if (c->state != CONN_GONE)
+        conn_watch(c, false);
+}

@@ -1,0 +1,122 @@
+/* One line -> its answer, or a request for the handler. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/clock.h"
+#include "daemon/conn/conn_private.h"
+
+bool request_overtakes(enum line_result result, const struct request *what, const struct refusal *refusal)
+{
+    if (result == LINE_REFUSED)
+        return refusal->tag.len > 0;
+    return what->tag.len > 0 || what->verb == VERB_CANCEL || what->verb == VERB_QUIT;
+}
+
+void request_refuse(struct conn *c, const struct refusal *refusal)
+{
+    c->all->stats.bad_lines++;
+    output_done(c, line_format_refusal(output_line(c), refusal));
+}
+
+static void refuse_twin(struct conn *c, const struct tag *tag)
+{
+    struct refusal refusal = {.code = REPLY_BADTAG, .text = "a request with this tag is not answered yet"};
+
+    snprintf(refusal.words, sizeof refusal.words, "tag=%.*s", tag->len, tag->text);
+    request_refuse(c, &refusal);
+}
+
+static void refuse_unsupported(struct conn *c, const struct request *what)
+{
+    struct refusal refusal = {.code = REPLY_UNSUPPORTED, .tag = what->tag, .text = "not in this version"};
+
+    request_refuse(c, &refusal);
+}
+
+static void greet(struct conn *c, const struct request *what)
+{
+    if (what->client.len) {
+        if (!c->client && !(c->client = malloc(sizeof *c->client))) {
+            c->doom = "no memory";
+            conn_ready(c);
+            return;
+        }
+        *c->client = what->client;
+    }
+    if (what->events_renewed)
+        c->renewed = true;
+    output_done(c, line_format_hello(output_line(c), &what->tag, c->all->version, c->session, clock_boot_ms(),
+                                     c->all->behind_ms));
+}
+
+static void quit(struct conn *c, const struct request *what)
+{
+    c->quits = true;
+    c->quit_tag = what->tag;
+    conn_finish(c);
+    conn_ready(c);
+}
+
+/* The LOCK that a CANCEL names: 0 if there is none, or if something else has that tag. */
+static uint64_t cancel_target(const struct conn *c, const struct request *what)
+{
+    const struct live *live = what->target.len ? live_tagged(c, &what->target) : c->turn;
+
+    return live && live->verb == VERB_LOCK ? live->id : 0;
+}
+
+static void hand_over(struct conn *c, const struct request *what)
+{
+    const struct conn_handler *handler = c->all->handler;
+    uint64_t target = what->verb == VERB_CANCEL ? cancel_target(c, what) : 0;
+    uint64_t session = c->session;
+
+    if (c->lives >= (uint64_t)c->all->conf->max_waits_per_client + TAGGED_SPARE) {
+        output_code(c, &what->tag, REPLY_LIMIT, LIMIT_MAX_WAITS_PER_CLIENT);
+        return;
+    }
+    struct live *live = live_new(c->all);
+    if (!live) {
+        c->doom = "no memory";
+        conn_ready(c);
+        return;
+    }
+    live->id = ++c->all->last_request;
+    live->tag = what->tag;
+    live->verb = (uint8_t)what->verb;
+    live->next = c->live;
+    c->live = live;
+    c->lives++;
+    if (!what->tag.len && what->verb != VERB_CANCEL)
+        c->turn = live;
+    c->known = true;
+    handler->request(handler->arg, session, live->id, target, what);
+    if (c->state == CONN_FINISHING && !c->told) { /* its first request came out of the queue behind a FIN */
+        c->told = true;
+        handler->finish(handler->arg, session);
+    }
+}
+
+void request_start(struct conn *c, const struct request *what)
+{
+    if (what->tag.len && live_tagged(c, &what->tag)) {
+        refuse_twin(c, &what->tag);
+        return;
+    }
+    switch (what->verb) {
+    case VERB_HELLO: greet(c, what); return;
+    case VERB_PING: output_code(c, &what->tag, REPLY_PONG, LIMIT_NONE); return;
+    case VERB_QUIT: quit(c, what); return;
+    case VERB_HELP:
+    case VERB_SHOW: show_start(c, what); return;
+    case VERB_AUTH: refuse_unsupported(c, what); return;
+    case VERB_LOCK:
+    case VERB_UNLOCK:
+    case VERB_EXTEND:
+    case VERB_CHECK:
+    case VERB_RESUME:
+    case VERB_CANCEL: hand_over(c, what); return;
+    }
+}

@@ -1,0 +1,244 @@
+/* All connections together: accepting, one turn's flush, counting. */
+#include <assert.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/clock.h"
+#include "daemon/conn/conn_private.h"
+#include "daemon/log.h"
+
+enum { REFUSED_READS = 16 }; /* of a client beyond max_clients, which may send without end */
+
+void conns_flush(struct conns *all)
+{
+    struct conn *c;
+
+    assert(!all->flushing);
+    all->flushing = true;
+    all->turn++;
+    while (!STAILQ_EMPTY(&all->ready) || !STAILQ_EMPTY(&all->dirty)) {
+        while ((c = STAILQ_FIRST(&all->ready))) {
+            STAILQ_REMOVE_HEAD(&all->ready, ready);
+            c->is_ready = false;
+            if (c->state != CONN_GONE)
+                conn_go_on(c);
+        }
+        while ((c = STAILQ_FIRST(&all->dirty))) {
+            STAILQ_REMOVE_HEAD(&all->dirty, dirty);
+            c->is_dirty = false;
+            output_flush(c);
+        }
+    }
+    while ((c = STAILQ_FIRST(&all->gone))) {
+        STAILQ_REMOVE_HEAD(&all->gone, gone);
+        conn_table_remove(c);
+    }
+    all->flushing = false;
+    conn_tell_rest(all, false);
+}
+
+static int64_t clients_per_peer(const struct conns *all)
+{
+    return conf_share(all->conf->max_clients_per_peer, all->capacity);
+}
+
+static void refuse(struct conns *all, int fd, enum limit limit)
+{
+    static const struct tag none;
+    const struct reply reply = {.code = REPLY_LIMIT, .limit = limit};
+    int64_t now_ms = clock_boot_ms();
+
+    all->stats.refused++;
+    if (!all->full_ms || now_ms - all->full_ms > 10000)
+        log_warn("clients_full", "limit=%s max_clients=%u max_clients_per_peer=%lld: new clients are refused",
+                 limit == LIMIT_MAX_CLIENTS ? "max_clients" : "max_clients_per_peer", all->capacity,
+                 (long long)clients_per_peer(all));
+    all->full_ms = now_ms;
+    size_t len = line_format_reply(all->scratch, &none, &reply);
+    if (send(fd, all->scratch, len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
+        /* Bytes left unread would make the close a reset, which takes the line away. */
+        shutdown(fd, SHUT_WR);
+        for (unsigned reads = 0; reads < REFUSED_READS; reads++)
+            if (recv(fd, all->input, sizeof all->input, MSG_DONTWAIT) < (ssize_t)sizeof all->input)
+                break;
+    }
+    close(fd);
+}
+
+enum { V4_AT = 12, NETWORK_BYTES = 8 /* of an IPv6 address */ };
+
+/* A host that lost its power is noticed after client_keepalive and three probes, or, with bytes under way,
+ * by the user time-out. Options are best effort: some are not there for every kind of socket. */
+static void set_options(struct conn *c)
+{
+    int keepalive_s = (int)((c->all->conf->client_keepalive_ms + 999) / 1000);
+    int on = 1, interval_s = 3, probes = 3;
+    unsigned timeout_ms = (unsigned)c->all->conf->client_keepalive_ms + 10000;
+
+    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(c->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_s, sizeof keepalive_s);
+    setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+}
+
+static void number_peer(struct conn *c, uint16_t family, const void *address, size_t len)
+{
+    struct conns *all = c->all;
+    const uint8_t *byte = address;
+    uint64_t hash = (all->peer_seed ^ family) * UINT64_C(0x9e3779b97f4a7c15);
+
+    for (size_t i = 0; i < len; i++) {
+        hash = (hash ^ byte[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    all->peer_clients[c->peer_number]--;
+    c->peer_number = (uint16_t)hash;
+    all->peer_clients[c->peer_number]++;
+}
+
+static void set_peer(struct conn *c, const struct sockaddr *peer)
+{
+    c->peer_family = peer->sa_family;
+    c->local = peer->sa_family == AF_UNIX;
+    if (c->local) {
+        struct ucred cred = {0};
+        socklen_t len = sizeof cred;
+        getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+        c->peer.pid = cred.pid;
+        number_peer(c, AF_UNIX, &cred.uid, sizeof cred.uid);
+    } else if (peer->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)peer;
+        c->peer.v6 = v6->sin6_addr;
+        c->peer_port = ntohs(v6->sin6_port);
+        if (IN6_IS_ADDR_V4MAPPED(&c->peer.v6))
+            number_peer(c, AF_INET, &c->peer.v6.s6_addr[V4_AT], sizeof c->peer.v4);
+        else /* a host has a whole network of addresses */
+            number_peer(c, AF_INET6, &c->peer.v6, NETWORK_BYTES);
+    } else {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)peer;
+        c->peer.v4 = v4->sin_addr;
+        c->peer_port = ntohs(v4->sin_port);
+        number_peer(c, AF_INET, &c->peer.v4, sizeof c->peer.v4);
+    }
+}
+
+void conns_accept(struct conns *all, int fd, const struct conf_listener *listener,
+                  const struct sockaddr *peer, socklen_t peer_len)
+{
+    struct conn *c = conn_table_add(all);
+
+    (void)peer_len;
+    if (!c) {
+        refuse(all, fd, LIMIT_MAX_CLIENTS);
+        return;
+    }
+    c->fd = fd;
+    c->first = true;
+    c->fin_breaks = listener->fin_breaks;
+    c->heard_ms = clock_boot_ms();
+    set_peer(c, peer);
+    if (all->peer_clients[c->peer_number] > clients_per_peer(all)) {
+        conn_table_remove(c);
+        refuse(all, fd, LIMIT_MAX_CLIENTS_PER_PEER);
+        return;
+    }
+    if (!c->local)
+        set_options(c);
+    all->stats.accepted++;
+    conn_watch(c, false);
+}
+
+struct conns *conns_new(struct event_base *base, const struct conf *conf, const char *version,
+                        const struct conn_handler *handler)
+{
+    struct conns *all = calloc(1, sizeof *all);
+
+    if (!all)
+        return NULL;
+    uint8_t random[32];
+
+    clock_random(random);
+    memcpy(&all->peer_seed, random, sizeof all->peer_seed);
+    all->base = base;
+    all->conf = conf;
+    all->version = version;
+    all->handler = handler;
+    STAILQ_INIT(&all->ready);
+    STAILQ_INIT(&all->dirty);
+    STAILQ_INIT(&all->gone);
+    TAILQ_INIT(&all->timed);
+    if (evtimer_assign(&all->timer, base, conn_on_timer, all) < 0 || conn_table_new(all) < 0) {
+        free(all);
+        return NULL;
+    }
+    return all;
+}
+
+void conns_reconfigure(struct conns *all)
+{
+    event_active(&all->timer, EV_TIMEOUT, 0);
+}
+
+void conns_free(struct conns *all)
+{
+    if (!all)
+        return;
+    conn_tell_rest(all, true);
+    for (uint32_t i = 0; i < all->used; i++) {
+        struct conn *c = all->slots[i].conn;
+        if (!c)
+            continue;
+        if (c->watch != WATCH_NONE)
+            event_del(&c->event);
+        if (c->fd >= 0)
+            close(c->fd);
+        conn_table_remove(c);
+    }
+    event_del(&all->timer);
+    conn_table_free(all);
+    free(all);
+}
+
+bool conns_idle(const struct conns *all)
+{
+    const struct conn *c;
+
+    for (uint64_t cursor = 0; (c = conn_table_next(all, &cursor));)
+        if (c->lives || c->queued || buffer_len(&c->out))
+            return false;
+    return true;
+}
+
+unsigned conns_count(const struct conns *all)
+{
+    const struct conn *c;
+    unsigned count = all->count;
+
+    STAILQ_FOREACH(c, &all->gone, gone)
+    count--;
+    return count;
+}
+
+const struct word *conns_client_word(const struct conns *all, uint64_t session)
+{
+    static const struct word none;
+    const struct conn *c = conn_table_find(all, session);
+
+    return c && c->client ? c->client : &none;
+}
+
+uint16_t conns_peer(const struct conns *all, uint64_t session)
+{
+    const struct conn *c = conn_table_find(all, session);
+
+    return c ? c->peer_number : 0;
+}
+
+void conns_stats(const struct conns *all, struct conns_stats *stats)
+{
+    *stats = all->stats;
+}

@@ -1,0 +1,509 @@
+#include "daemon/loop/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/dns.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/clock.h"
+#include "daemon/conn/conns.h"
+#include "daemon/conn/listen.h"
+#include "daemon/coordinator/coordinator.h"
+#include "daemon/log.h"
+#include "daemon/loop/loop_clock.h"
+#include "daemon/loop/loop_log.h"
+#include "daemon/loop/loop_send.h"
+#include "daemon/loop/loop_show.h"
+#include "daemon/node/node.h"
+#include "proto/resp.h"
+
+enum {
+    STEPS_A_TURN = 1024, /* of queued work, then I/O gets its turn */
+    FLUSHES_A_TURN = 4,
+    TIMER_MAX_MS = 1000,  /* the timer does not count while the host sleeps: late by no more than this */
+    LAST_WORDS_MS = 1000, /* for clients to read !LOST reason=drain */
+};
+
+struct loop {
+    const struct conf *conf;
+    struct event_base *base;
+    struct evdns_base *dns; /* NULL: no master has a name */
+    struct coordinator *coordinator;
+    struct resp_format *format;
+    struct conns *conns;
+    struct listeners *listeners;
+    struct node *nodes[MASTERS];
+    struct node_handler node_handler;
+    struct conn_handler conn_handler;
+    struct loop_view view;
+    struct loop_send send;
+    struct loop_clock clock;
+    struct event *timer;
+    int64_t now_ms;        /* CLOCK_BOOTTIME as read last: in this turn */
+    int64_t armed_ms;      /* when the timer fires; INT64_MAX: it does not */
+    int64_t drained_by_ms; /* the latest end of a drain */
+    struct loop_log log;
+    bool listening, draining, stopping, failed;
+    bool active; /* something is to be flushed */
+    void (*ready)(void *arg);
+    void *ready_arg;
+    struct core_event event; /* one is enough: a step runs to its end before the next begins */
+    struct actions actions;
+};
+
+/* ---- actions become I/O ---- */
+
+static void carry_close(struct loop *loop, const struct action *action)
+{
+    static const char *const words[] = {
+        [CLOSE_SILENT] = "silent",
+        [CLOSE_BACKLOG] = "backlog",
+        [CLOSE_HANDSHAKE] = "handshake",
+    };
+    node_close(loop->nodes[action->master], words[action->why]);
+}
+
+static void carry_reply(struct loop *loop, struct action *action)
+{
+    struct reply *reply = &action->u.reply;
+    reply->valid_ms = loop_clock_left_ms(&loop->clock, &loop->event, reply->valid_ms);
+    conns_reply(loop->conns, action->session, action->request, reply);
+}
+
+static void carry_out(struct loop *loop, struct action *action)
+{
+    switch (action->kind) {
+    case ACTION_SEND: loop_send(&loop->send, action->masters, &action->u.command); break;
+    case ACTION_CLOSE_MASTER: carry_close(loop, action); break;
+    case ACTION_REPLY: carry_reply(loop, action); break;
+    case ACTION_NOTICE:
+        loop_log_lost(&loop->log, &action->u.notice);
+        conns_notice(loop->conns, action->session, &action->u.notice);
+        break;
+    case ACTION_CLOCK:
+        loop_log_behind(action->u.clock.stall_ms, action->u.clock.behind_ms);
+        conns_clock(loop->conns, action->u.clock.behind_ms);
+        break;
+    case ACTION_SESSION_ENDED: conns_ended(loop->conns, action->session); break;
+    }
+}
+
+/* Neither node_send() nor conns_reply() calls back, so steps never nest. */
+static void step(struct loop *loop, enum event_kind kind)
+{
+    struct core_event *event = &loop->event;
+    struct actions *actions = &loop->actions;
+    if (actions->random_used)
+        clock_random(event->random);
+    event->kind = kind;
+    loop_clock_stamp(&loop->clock, event);
+    loop->now_ms = event->now_ms;
+    coordinator_step(loop->coordinator, event, actions);
+    loop->active |= actions->count > 0;
+    for (unsigned i = 0; i < actions->count; i++)
+        carry_out(loop, &actions->list[i]);
+}
+
+/* ---- callbacks become events ---- */
+
+static void on_request(void *arg, uint64_t session, uint64_t request, uint64_t target,
+                       const struct request *what)
+{
+    struct loop *loop = arg;
+    loop->event.session = session;
+    loop->event.request = request;
+    loop->event.peer = (uint16_t)(conns_peer(loop->conns, session) % PEERS);
+    loop->event.target = target;
+    loop->event.what = *what;
+    step(loop, EVENT_REQUEST);
+}
+
+static void on_finish(void *arg, uint64_t session)
+{
+    struct loop *loop = arg;
+    loop->event.session = session;
+    step(loop, EVENT_SESSION_FINISH);
+}
+
+static void on_closed(void *arg, uint64_t session, enum conn_end end)
+{
+    struct loop *loop = arg;
+    loop->event.session = session;
+    step(loop, end == CONN_RELEASED ? EVENT_SESSION_RELEASE : EVENT_SESSION_DROP);
+}
+
+static void on_undelivered(void *arg, uint64_t session, uint64_t request)
+{
+    struct loop *loop = arg;
+    loop->event.session = session;
+    loop->event.request = request;
+    step(loop, EVENT_UNDELIVERED);
+}
+
+static size_t on_row(void *arg, enum show show, const struct tag *tag, uint64_t state[8], char *out)
+{
+    struct loop *loop = arg;
+    return loop_show_row(&loop->view, show, tag, state, out);
+}
+
+static void on_session_counts(void *arg, uint64_t session, uint32_t *locks, uint32_t *waits)
+{
+    struct loop *loop = arg;
+    coordinator_session_counts(loop->coordinator, session, locks, waits);
+}
+
+static void master_step(struct loop *loop, enum event_kind kind, unsigned index, uint32_t connection)
+{
+    loop->event.master = index;
+    loop->event.connection = connection;
+    step(loop, kind);
+}
+
+static void on_connected(void *arg, unsigned index, uint32_t connection)
+{
+    struct loop *loop = arg;
+    loop_send_forget(&loop->send, index);
+    master_step(loop, EVENT_MASTER_CONNECTED, index, connection);
+}
+
+static void on_voted(void *arg, unsigned index, uint32_t connection, enum command_verb verb, uint64_t ref,
+                     const struct vote *vote)
+{
+    struct loop *loop = arg;
+    loop->event.verb = verb;
+    loop->event.ref = ref;
+    loop->event.vote.kind = vote->kind;
+    loop->event.vote.error = vote->error;
+    loop->event.vote.number = vote->number;
+    switch (vote->kind) { /* what each kind brings, and no byte more: most bring nothing */
+    case VOTE_INFO: loop->event.vote.info = vote->info; break;
+    case VOTE_GROUP: loop->event.vote.group = vote->group; break;
+    case VOTE_TOKEN: loop->event.vote.token = vote->token; break;
+    default: break;
+    }
+    master_step(loop, EVENT_MASTER_VOTE, index, connection);
+}
+
+static void on_lost(void *arg, unsigned index, uint32_t connection)
+{
+    master_step(arg, EVENT_MASTER_LOST, index, connection);
+}
+
+static void on_backlog(void *arg, unsigned index, uint32_t connection)
+{
+    master_step(arg, EVENT_MASTER_BACKLOG, index, connection);
+}
+
+static void on_failed(void *arg, unsigned index)
+{
+    master_step(arg, EVENT_MASTER_LOST, index, 0);
+}
+
+static void on_accepted(void *arg, int fd, const struct conf_listener *listener, const struct sockaddr *peer,
+                        socklen_t peer_len)
+{
+    struct loop *loop = arg;
+    conns_accept(loop->conns, fd, listener, peer, peer_len);
+    loop->active = true;
+}
+
+/* ---- the end of a turn ---- */
+
+/* What came due since the clock was read last does so at the next turn, at once. */
+static void queued_work(struct loop *loop)
+{
+    for (unsigned i = 0; i < STEPS_A_TURN; i++) {
+        if (coordinator_deadline(loop->coordinator) > loop->now_ms)
+            return;
+        step(loop, EVENT_TIMER);
+    }
+}
+
+/* Once in any case, for what connections answer by themselves. Requests that conns_flush() starts, and
+ * losses that node_flush() finds, cause more of both. */
+static void flush(struct loop *loop)
+{
+    unsigned n = 0;
+    do {
+        loop->active = false;
+        conns_flush(loop->conns);
+        loop_send_end(&loop->send);
+        for (unsigned i = 0; i < loop->conf->masters; i++)
+            if (node_wants_flush(loop->nodes[i]))
+                node_flush(loop->nodes[i]);
+        queued_work(loop);
+    } while (loop->active && ++n < FLUSHES_A_TURN);
+}
+
+static void arm_timer(struct loop *loop)
+{
+    int64_t at_ms = loop->active ? loop->now_ms : coordinator_deadline(loop->coordinator);
+    if (loop->draining && loop->drained_by_ms < at_ms)
+        at_ms = loop->drained_by_ms;
+    if (at_ms > loop->now_ms + TIMER_MAX_MS)
+        at_ms = loop->now_ms + TIMER_MAX_MS;
+    /* It fires early and is armed again: cheaper than moving it each turn. One that should have fired is not
+     * to be waited for: its clock stood still while the host slept. */
+    if (at_ms >= loop->armed_ms && loop->armed_ms > loop->now_ms)
+        return;
+    loop->now_ms = clock_boot_ms();
+    int64_t left_ms = at_ms > loop->now_ms ? at_ms - loop->now_ms : 0;
+    struct timeval left = {.tv_sec = left_ms / 1000, .tv_usec = left_ms % 1000 * 1000};
+    loop->armed_ms = at_ms;
+    if (evtimer_add(loop->timer, &left) < 0) /* no memory: at once rather than never */
+        event_active(loop->timer, EV_TIMEOUT, 0);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct loop *loop = arg;
+    (void)fd;
+    (void)what;
+    loop->armed_ms = INT64_MAX;
+}
+
+static void open_listeners(struct loop *loop)
+{
+    if (loop->listening || coordinator_settled(loop->coordinator) < loop->conf->masters)
+        return;
+    loop->listening = true;
+    if (listeners_start(loop->listeners) < 0) { /* which said why */
+        loop->stopping = loop->failed = true;
+        return;
+    }
+    log_info("ready", "voting=%u/%u", coordinator_voters(loop->coordinator), loop->conf->masters);
+    loop_log_quorum(&loop->log, &loop->view);
+    if (loop->ready != NULL)
+        loop->ready(loop->ready_arg);
+}
+
+static bool is_over(const struct loop *loop)
+{
+    if (loop->stopping)
+        return true;
+    if (!loop->draining)
+        return false;
+    bool quiet = coordinator_drained(loop->coordinator) && conns_idle(loop->conns);
+    return quiet || clock_boot_ms() >= loop->drained_by_ms;
+}
+
+static void end_turn(struct loop *loop)
+{
+    queued_work(loop);
+    flush(loop);
+    loop_log_masters(&loop->log, &loop->view);
+    if (loop->listening)
+        loop_log_quorum(&loop->log, &loop->view);
+    open_listeners(loop);
+    arm_timer(loop);
+}
+
+/* After a pause (the host was busy, or we were stopped) time-outs are due, and replies may lie in the sockets:
+ * they are read first, so that no master is taken for slow because we were. Safe, because what a grant is worth
+ * counts from when it was asked. */
+static int wait_for_events(struct loop *loop)
+{
+    loop_clock_sleep(&loop->clock);
+    int failed = event_base_loop(loop->base, EVLOOP_ONCE);
+    loop->now_ms = clock_boot_ms();
+    if (failed >= 0 && coordinator_deadline(loop->coordinator) <= loop->now_ms)
+        failed = event_base_loop(loop->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+    return failed;
+}
+
+int loop_run(struct loop *loop)
+{
+    for (unsigned i = 0; i < loop->conf->masters; i++)
+        node_start(loop->nodes[i]);
+    end_turn(loop);
+    while (!is_over(loop)) {
+        if (wait_for_events(loop) < 0) {
+            log_error("loop", "why=\"event_base_loop: %s\"", strerror(errno));
+            return 1;
+        }
+        end_turn(loop);
+    }
+    struct coordinator_stats stats;
+    coordinator_stats(loop->coordinator, &stats);
+    log_info("stopped", "locks=%u", stats.locks);
+    return loop->failed;
+}
+
+/* ---- its life ---- */
+
+static struct coordinator_config configuration(const struct conf *conf)
+{
+    return (struct coordinator_config){
+        .masters = conf->masters,
+        .default_ttl_ms = conf->default_ttl_ms,
+        .min_ttl_ms = conf->min_ttl_ms,
+        .max_ttl_ms = conf->max_ttl_ms,
+        .node_timeout_ms = conf->node_timeout_ms,
+        .min_validity_ms = conf->min_validity_ms,
+        .retry_min_ms = conf->retry_min_ms,
+        .retry_max_ms = conf->retry_max_ms,
+        .drain_timeout_ms = conf->drain_timeout_ms,
+        .restart_guard = conf->restart_guard,
+        .max_sessions = (uint32_t)conf->max_clients,
+        .max_locks = (uint32_t)conf->max_locks,
+        .max_waiters = (uint32_t)conf->max_waiters,
+        .max_locks_per_client = (uint32_t)conf->max_locks_per_client,
+        .max_waits_per_client = (uint32_t)conf->max_waits_per_client,
+        .max_locks_per_peer = (uint32_t)conf_share(conf->max_locks_per_peer, conf->max_locks),
+        .max_waits_per_peer = (uint32_t)conf_share(conf->max_waits_per_peer, conf->max_waiters),
+    };
+}
+
+void loop_drain(struct loop *loop)
+{
+    if (loop->draining)
+        return;
+    loop->draining = true;
+    loop->drained_by_ms = clock_boot_ms() + loop->conf->drain_timeout_ms + LAST_WORDS_MS;
+    struct coordinator_stats stats;
+    coordinator_stats(loop->coordinator, &stats);
+    log_info("drain", "locks=%u waiters=%u timeout=%lld", stats.locks, stats.waiters,
+             (long long)loop->conf->drain_timeout_ms);
+    conns_drain(loop->conns);
+    step(loop, EVENT_DRAIN);
+    loop->active = true;
+}
+
+void loop_stop(struct loop *loop)
+{
+    loop->stopping = true;
+}
+
+void loop_reconfigure(struct loop *loop)
+{
+    struct coordinator_config config = configuration(loop->conf);
+    coordinator_configure(loop->coordinator, &config);
+    conns_reconfigure(loop->conns);
+    loop->active = true;
+}
+
+struct event_base *loop_base(struct loop *loop)
+{
+    return loop->base;
+}
+
+void loop_on_ready(struct loop *loop, void (*ready)(void *arg), void *arg)
+{
+    loop->ready = ready;
+    loop->ready_arg = arg;
+}
+
+uint16_t loop_port(const struct loop *loop, unsigned listener)
+{
+    return listeners_port(loop->listeners, listener);
+}
+
+static struct coordinator *make_coordinator(const struct conf *conf, const uint8_t random[32])
+{
+    struct coordinator_config config = configuration(conf);
+    memcpy(&config.hash_seed, random, sizeof config.hash_seed);
+    memcpy(&config.self, random + sizeof config.hash_seed, sizeof config.self);
+    return coordinator_new(&config);
+}
+
+/* Only for masters that have a name: resolv.conf or hosts may well be absent where none has. */
+static bool make_dns(struct loop *loop)
+{
+    loop->dns = evdns_base_new(loop->base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+    if (loop->dns == NULL)
+        return false;
+    if (evdns_base_resolv_conf_parse(loop->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf") != 0)
+        log_warn("resolv_conf",
+                 "why=\"/etc/resolv.conf cannot be used: names of masters resolve by hosts only\"");
+    if (evdns_base_load_hosts(loop->dns, "/etc/hosts") != 0)
+        log_warn("hosts", "why=\"/etc/hosts cannot be read\"");
+    return true;
+}
+
+static bool is_name(const struct conf_address *address)
+{
+    unsigned char bytes[16];
+    return address->path[0] == '\0' && evutil_inet_pton(AF_INET, address->host, bytes) != 1 &&
+           evutil_inet_pton(AF_INET6, address->host, bytes) != 1;
+}
+
+static bool make_nodes(struct loop *loop)
+{
+    for (unsigned i = 0; i < loop->conf->masters; i++)
+        if (loop->dns == NULL && is_name(&loop->conf->nodes[i].address) && !make_dns(loop))
+            return false;
+    for (unsigned i = 0; i < loop->conf->masters; i++) {
+        loop->nodes[i] = node_new(loop->base, loop->dns, loop->conf, i, &loop->node_handler);
+        if (loop->nodes[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool make_parts(struct loop *loop, const char *version)
+{
+    clock_random(loop->event.random);
+    loop->base = event_base_new();
+    loop->coordinator = make_coordinator(loop->conf, loop->event.random);
+    clock_random(loop->event.random);
+    loop->format = resp_format_new(loop->conf->key_prefix);
+    if (loop->base == NULL || loop->coordinator == NULL || loop->format == NULL)
+        return false;
+    loop->send.nodes = loop->nodes;
+    loop->send.format = loop->format;
+    loop->timer = evtimer_new(loop->base, on_timer, loop);
+    loop->conns = conns_new(loop->base, loop->conf, version, &loop->conn_handler);
+    return loop->timer != NULL && loop->conns != NULL && make_nodes(loop);
+}
+
+struct loop *loop_new(const struct conf *conf, const char *version)
+{
+    struct loop *loop = calloc(1, sizeof *loop);
+    if (loop == NULL) {
+        log_error("no_memory", "why=\"at the start\"");
+        return NULL;
+    }
+    loop->conf = conf;
+    loop->armed_ms = INT64_MAX;
+    loop->node_handler = (struct node_handler){on_connected, on_voted, on_lost, on_backlog, on_failed, loop};
+    loop->conn_handler = (struct conn_handler){
+        on_request, on_finish, on_closed, on_undelivered, on_row, on_session_counts, loop,
+    };
+    if (!make_parts(loop, version)) {
+        log_error("no_memory", "why=\"at the start: lower max_locks, max_waiters or max_clients\"");
+        loop_free(loop);
+        return NULL;
+    }
+    loop->listeners = listeners_new(loop->base, conf, on_accepted, loop);
+    if (loop->listeners == NULL) {
+        loop_free(loop);
+        return NULL;
+    }
+    loop->view =
+        (struct loop_view){conf, version, loop->coordinator, loop->conns, loop->nodes, clock_boot_ms()};
+    return loop;
+}
+
+void loop_free(struct loop *loop)
+{
+    if (loop == NULL)
+        return;
+    if (loop->listeners != NULL)
+        listeners_free(loop->listeners);
+    if (loop->conns != NULL)
+        conns_free(loop->conns);
+    for (unsigned i = 0; i < loop->conf->masters; i++)
+        if (loop->nodes[i] != NULL)
+            node_free(loop->nodes[i]);
+    if (loop->dns != NULL)
+        evdns_base_free(loop->dns, 0);
+    if (loop->timer != NULL)
+        event_free(loop->timer);
+    if (loop->format != NULL)
+        resp_format_free(loop->format);
+    coordinator_free(loop->coordinator);
+    if (loop->base != NULL)
+        event_base_free(loop->base);
+    free(loop);
+}

@@ -1,0 +1,119 @@
+#include "daemon/loop/loop_log.h"
+
+#include "daemon/clock.h"
+#include "daemon/log.h"
+
+enum { LOST_A_SECOND = 10, ADVICE_BYTES = 320 };
+
+/* Where its operator has to act. */
+static void advice_of(const struct loop_view *view, const struct master_row *row, char out[ADVICE_BYTES])
+{
+    const struct conf *conf = view->conf;
+    out[0] = '\0';
+    if (row->why == WHY_UNREADABLE)
+        snprintf(out, ADVICE_BYTES, " warn=\"%s,group is not as a redlockd writes it: delete it there\"",
+                 conf->key_prefix);
+    else if (row->why == WHY_GROUP && row->their_masters == 0)
+        snprintf(out, ADVICE_BYTES,
+                 " warn=\"none votes here while another master has other daemons, or is unreadable\"");
+    else if (row->why == WHY_GROUP)
+        snprintf(out, ADVICE_BYTES,
+                 " n=%u max_ttl=%lld their_n=%u their_max_ttl=%lld warn=\"this master's other daemons have "
+                 "another "
+                 "N or max_ttl; to change it see CHANGES in redlockd.yaml(5)\"",
+                 conf->masters, (long long)conf->max_ttl_ms, row->their_masters,
+                 (long long)row->their_max_ttl_ms);
+    else if (row->evicts)
+        snprintf(out, ADVICE_BYTES, " warn=\"maxmemory-policy may evict locks: set noeviction\"");
+}
+
+static void log_master(const struct loop_view *view, unsigned i, const struct master_row *row)
+{
+    struct node_row node;
+    char advice[ADVICE_BYTES];
+    enum master_state state = row->state;
+    node_row(view->nodes[i], &node);
+    advice_of(view, row, advice);
+    const char *why = state == MASTER_DOWN && row->why == WHY_NONE ? node.why : loop_why_name(row->why);
+    bool good = state == MASTER_UP && !row->evicts;
+    void (*log)(const char *, const char *, ...) = good ? log_info : log_warn;
+    char left[32] = "";
+    if (row->left_ms > 0)
+        snprintf(left, sizeof left, " left=%lld", (long long)row->left_ms);
+    log("master", "node=%s state=%s%s%s%s%s%s%s%.8s voting=%u/%u%s", view->conf->nodes[i].address.shown,
+        loop_state_name(state), why[0] ? " why=" : "", why, row->by[0] ? " by=" : "", row->by, left,
+        row->run_id[0] ? " run_id=" : "", row->run_id, coordinator_voters(view->coordinator),
+        view->conf->masters, advice);
+}
+
+static void log_clock(const struct loop_view *view, unsigned i, const struct master_row *row)
+{
+    log_warn("clock",
+             "node=%s back=%lld warn=\"its clock jumped back: locks there end late; let it slew, not step\"",
+             view->conf->nodes[i].address.shown, (long long)row->clock_back_ms);
+}
+
+void loop_log_behind(int64_t stall_ms, int64_t behind_ms)
+{
+    log_warn(
+        "clock_behind",
+        "ms=%lld total=%lld warn=\"this host stood still and its clock did not count it: deadlines that were "
+        "told are earlier by that much, and clients were told so\"",
+        (long long)stall_ms, (long long)behind_ms);
+}
+
+void loop_log_masters(struct loop_log *log, const struct loop_view *view)
+{
+    for (unsigned i = 0; i < view->conf->masters; i++) {
+        uint32_t changes = coordinator_master_changes(view->coordinator, i) - log->changes[i];
+        if (changes == 0)
+            continue;
+        struct master_row row;
+        coordinator_master_row(view->coordinator, clock_boot_ms(), i, &row);
+        uint32_t clock_backs = row.clock_backs - log->clock_backs[i]; /* each is a change, too */
+        if (clock_backs > 0)
+            log_clock(view, i, &row);
+        if (changes > clock_backs && row.state != MASTER_HANDSHAKE && row.state != MASTER_KILLING &&
+            row.state != MASTER_UNDOING)
+            log_master(view, i, &row);
+        log->changes[i] += changes;
+        log->clock_backs[i] += clock_backs;
+    }
+}
+
+void loop_log_quorum(struct loop_log *log, const struct loop_view *view)
+{
+    unsigned voters = coordinator_voters(view->coordinator), needed = view->conf->masters / 2 + 1;
+    bool has_quorum = voters >= needed;
+    if (log->told_quorum && has_quorum == log->has_quorum)
+        return;
+    struct coordinator_stats stats;
+    coordinator_stats(view->coordinator, &stats);
+    if (has_quorum)
+        log_info("quorum", "voting=%u/%u needed=%u", voters, view->conf->masters, needed);
+    else
+        log_error("no_quorum",
+                  "voting=%u/%u needed=%u locks=%u waiters=%u why=\"no lock is granted until more "
+                  "masters vote: see their state; held ones go on where those in quarantine still answer\"",
+                  voters, view->conf->masters, needed, stats.locks, stats.waiters);
+    log->has_quorum = has_quorum;
+    log->told_quorum = true;
+}
+
+/* Only what its holder did not bring about. */
+void loop_log_lost(struct loop_log *log, const struct notice *notice)
+{
+    if (notice->kind != NOTICE_LOST || (notice->reason != LOST_EXPIRED && notice->reason != LOST_GONE))
+        return;
+    int64_t second = clock_boot_ms() / 1000;
+    log->lost = second == log->second ? log->lost + 1 : 1;
+    log->second = second;
+    if (log->lost > LOST_A_SECOND)
+        return;
+    char name[256], token[TOKEN_HEX];
+    line_token_hex(token, &notice->token);
+    log_warn("lock_lost", "name=%s token=%.6s reason=%s%s",
+             log_escape(name, sizeof name, notice->name.text, notice->name.len), token,
+             notice->reason == LOST_GONE ? "gone" : "expired",
+             log->lost == LOST_A_SECOND ? " more=\"not logged in this second\"" : "");
+}

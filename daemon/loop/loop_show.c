@@ -1,0 +1,235 @@
+#include "daemon/loop/loop_show.h"
+
+#include <assert.h>
+#include <event2/event.h>
+#include <string.h>
+
+#include "daemon/clock.h"
+
+const char *loop_state_name(enum master_state state)
+{
+    static const char *const names[] = {
+        [MASTER_DOWN] = "down",    [MASTER_HANDSHAKE] = "down", [MASTER_REFUSED] = "refused",
+        [MASTER_KILLING] = "down", [MASTER_UNDOING] = "down",   [MASTER_QUARANTINE] = "quarantine",
+        [MASTER_UP] = "up",        [MASTER_SLOW] = "slow",
+    };
+    return names[state];
+}
+
+const char *loop_why_name(enum master_why why)
+{
+    static const char *const names[] = {
+        [WHY_NONE] = "",
+        [WHY_REPLICA] = "replica",
+        [WHY_CLUSTER] = "cluster",
+        [WHY_VERSION] = "version",
+        [WHY_TWIN] = "twin",
+        [WHY_NOPERM] = "noperm",
+        [WHY_LOADING] = "loading",
+        [WHY_RESTART] = "restart",
+        [WHY_DEMOTED] = "demoted",
+        [WHY_SILENT] = "silent",
+        [WHY_BACKLOG] = "backlog",
+        [WHY_TIMEOUT] = "timeout",
+        [WHY_GROUP] = "group",
+        [WHY_UNREADABLE] = "unreadable",
+        [WHY_BUSY] = "busy",
+        [WHY_MISCONF] = "misconf",
+        [WHY_NOREPLICAS] = "noreplicas",
+        [WHY_PROMOTED] = "promoted",
+        [WHY_MEMORY] = "memory",
+        [WHY_CLOCK] = "clock",
+        [WHY_OOM] = "oom",
+        [WHY_DOUBTED] = "doubted",
+    };
+    return names[why];
+}
+
+static void row_client(const struct loop_view *view, struct row *row, uint64_t session)
+{
+    const struct word *client = conns_client_word(view->conns, session);
+    line_row_unsigned(row, "session", session);
+    line_row_text(row, "client", client->text, client->len);
+}
+
+static bool lock_row(const struct loop_view *view, uint64_t state[8], struct row *row)
+{
+    struct cursor cursor = {state[0], state[1], (uint32_t)state[2]};
+    struct lock_row lock;
+    if (!coordinator_lock_row(view->coordinator, clock_boot_ms(), &cursor, &lock))
+        return false;
+    state[0] = cursor.slot;
+    char token[TOKEN_HEX];
+    line_token_hex(token, &lock.token);
+    line_row_text(row, "name", lock.name.text, lock.name.len);
+    line_row_string(row, "mode", "exclusive");
+    line_row_string(row, "hold", lock.hold == HOLD_SESSION ? "session" : "lease");
+    row_client(view, row, lock.session);
+    line_row_text(row, "token", token, 6);
+    line_row_unsigned(row, "fence", lock.fence);
+    line_row_signed(row, "valid", lock.valid_ms);
+    line_row_unsigned(row, "depth", lock.depth);
+    line_row_text(row, "nodes", lock.nodes, view->conf->masters);
+    line_row_unsigned(row, "waiters", lock.waiters);
+    line_row_text(row, "note", lock.note.text, lock.note.len);
+    return true;
+}
+
+static bool waiter_row(const struct loop_view *view, uint64_t state[8], struct row *row)
+{
+    struct cursor cursor = {state[0], state[1], (uint32_t)state[2]};
+    struct waiter_row wait;
+    if (!coordinator_waiter_row(view->coordinator, clock_boot_ms(), &cursor, &wait))
+        return false;
+    state[0] = cursor.slot;
+    state[1] = cursor.id;
+    state[2] = cursor.position;
+    line_row_text(row, "name", wait.name.text, wait.name.len);
+    row_client(view, row, wait.session);
+    line_row_unsigned(row, "position", wait.position);
+    line_row_signed(row, "waited", wait.waited_ms);
+    line_row_signed(row, "left", wait.left_ms);
+    return true;
+}
+
+static void row_version(struct row *row, uint32_t version)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%u.%u.%u", version >> 16, version >> 8 & 255, version & 255);
+    line_row_string(row, "version", version ? text : "");
+}
+
+static bool node_row_of(const struct loop_view *view, uint64_t state[8], struct row *row)
+{
+    if (state[0] >= view->conf->masters)
+        return false;
+    unsigned i = (unsigned)state[0]++;
+    struct master_row master;
+    struct node_row node;
+    coordinator_master_row(view->coordinator, clock_boot_ms(), i, &master);
+    node_row(view->nodes[i], &node);
+    const char *why = master.why != WHY_NONE ? loop_why_name(master.why) : "";
+    if (master.state == MASTER_DOWN && node.why[0] != '\0')
+        why = node.why;
+    line_row_string(row, "node", view->conf->nodes[i].address.shown);
+    line_row_string(row, "state", loop_state_name(master.state));
+    line_row_text(row, "run_id", master.run_id, master.run_id[0] ? 8 : 0);
+    row_version(row, master.version);
+    line_row_signed(row, "rtt_us", node.rtt_us);
+    line_row_unsigned(row, "pending", node.pending);
+    line_row_unsigned(row, "undo", master.undo);
+    line_row_unsigned(row, "errors", node.errors);
+    line_row_signed(row, "for", master.for_ms);
+    if (master.left_ms > 0)
+        line_row_signed(row, "left", master.left_ms);
+    if (master.by[0] != '\0')
+        line_row_string(row, "by", master.by);
+    if (why[0] != '\0')
+        line_row_string(row, "why", why);
+    if (master.their_masters != 0) {
+        line_row_unsigned(row, "n", view->conf->masters);
+        line_row_signed(row, "max_ttl", view->conf->max_ttl_ms);
+        line_row_unsigned(row, "their_n", master.their_masters);
+        line_row_signed(row, "their_max_ttl", master.their_max_ttl_ms);
+    }
+    if (master.evicts)
+        line_row_string(row, "warn", "evicts");
+    return true;
+}
+
+/* ---- one key=value a row ---- */
+
+struct figure {
+    const char *key;
+    uint64_t value;
+};
+
+static unsigned figures(const struct loop_view *view, struct figure *f)
+{
+    struct coordinator_stats core;
+    struct conns_stats conns;
+    coordinator_stats(view->coordinator, &core);
+    conns_stats(view->conns, &conns);
+    const struct figure all[] = {
+        {"uptime_ms", (uint64_t)(clock_boot_ms() - view->started_ms)},
+        {"masters", view->conf->masters},
+        {"masters_voting", coordinator_voters(view->coordinator)},
+        {"clients", conns_count(view->conns)},
+        {"clients_accepted", conns.accepted},
+        {"clients_refused", conns.refused},
+        {"lines", conns.lines},
+        {"lines_refused", conns.bad_lines},
+        {"locks", core.locks},
+        {"waiters", core.waiters},
+        {"names", core.resources},
+        {"rounds_under_way", core.rounds_live},
+        {"releases_under_way", core.undo_live},
+        {"grants", core.grants},
+        {"refused_busy", core.refused_busy},
+        {"refused_timeout", core.refused_timeout},
+        {"refused_noquorum", core.refused_noquorum},
+        {"refused_limit", core.refused_limit},
+        {"releases", core.releases},
+        {"extends", core.extends},
+        {"checks", core.checks},
+        {"resumes", core.resumes},
+        {"resumed", core.resumed},
+        {"renewals", core.renewals},
+        {"renewals_failed", core.renewals_failed},
+        {"lost", core.lost},
+        {"rounds", core.rounds},
+        {"fence_raises", core.raises},
+        {"attempts_undone", core.undone},
+        {"undo_expired", core.expired_undo},
+        {"behind_ms", core.behind_ms},
+    };
+    memcpy(f, all, sizeof all);
+    return sizeof all / sizeof all[0];
+}
+
+static bool stats_row(const struct loop_view *view, uint64_t state[8], struct row *row)
+{
+    struct figure f[64];
+    if (state[0] >= figures(view, f))
+        return false;
+    line_row_unsigned(row, f[state[0]].key, f[state[0]].value);
+    state[0]++;
+    return true;
+}
+
+static bool config_row(const struct loop_view *view, uint64_t state[8], struct row *row)
+{
+    char key[64], value[1200];
+    if (!conf_row(view->conf, (unsigned)state[0], key, sizeof key, value, sizeof value))
+        return false;
+    line_row_string(row, key, value);
+    state[0]++;
+    return true;
+}
+
+static bool version_row(const struct loop_view *view, uint64_t state[8], struct row *row)
+{
+    const char *const rows[][2] = {
+        {"redlockd", view->version},
+        {"proto", "1"},
+        {"libevent", event_get_version()},
+    };
+    if (state[0] >= sizeof rows / sizeof rows[0])
+        return false;
+    line_row_string(row, rows[state[0]][0], rows[state[0]][1]);
+    state[0]++;
+    return true;
+}
+
+size_t loop_show_row(const struct loop_view *view, enum show show, const struct tag *tag, uint64_t state[8],
+                     char *out)
+{
+    static bool (*const makers[])(const struct loop_view *, uint64_t[8], struct row *) = {
+        [SHOW_LOCKS] = lock_row,  [SHOW_WAITERS] = waiter_row, [SHOW_NODES] = node_row_of,
+        [SHOW_STATS] = stats_row, [SHOW_CONFIG] = config_row,  [SHOW_VERSION] = version_row,
+    };
+    struct row row;
+    assert(show != SHOW_CLIENTS && makers[show] != NULL);
+    line_row_begin(&row, out, tag);
+    return makers[show](view, state, &row) ? line_row_end(&row) : 0;
+}
