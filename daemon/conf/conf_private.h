@@ -3,6 +3,7 @@
  *     conf.c          the table of settings, defaults, printing
  *     conf_value.c    one value: text -> field, field -> text
  *     conf_address.c  addresses and URLs
+ *     conf_report.c   errors and warnings with their place in the file
  *     conf_file.c     the file -> its text
  *     conf_read.c     YAML -> settings, every error with its place
  *     conf_check.c    what holds between settings; secrets; warnings
@@ -80,6 +81,8 @@ void conf_fault(struct conf_reader *r, const struct conf_place *place, const cha
 void conf_warn(struct conf_reader *r, const struct conf_place *place, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Its number in conf_settings; -1: there is no such key. */
+int conf_key_find(const char *key);
 /* The place of a key. */
 struct conf_place *conf_place(struct conf_reader *r, const char *key);
 

@@ -1,4 +1,3 @@
-#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 #include <yaml.h>
@@ -11,48 +10,9 @@ enum {
     ANCHORS = 64,
 };
 
-static void __attribute__((format(printf, 5, 0)))
-report(struct conf_reader *r, const struct conf_place *place, const char *key, const char *kind,
-       const char *fmt, va_list args)
-{
-    fprintf(r->errors, "%s:%u:%u: %s: %s", r->name, place->line, place->column, key, kind);
-    vfprintf(r->errors, fmt, args);
-    fputc('\n', r->errors);
-}
-
-void conf_fault(struct conf_reader *r, const struct conf_place *place, const char *key, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    report(r, place, key, "", fmt, args);
-    va_end(args);
-    r->faults++;
-}
-
-void conf_warn(struct conf_reader *r, const struct conf_place *place, const char *key, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    report(r, place, key, "warning: ", fmt, args);
-    va_end(args);
-}
-
 static struct conf_place place_of(const yaml_mark_t *mark)
 {
     return (struct conf_place){(unsigned)mark->line + 1, (unsigned)mark->column + 1, false};
-}
-
-static int key_find(const char *key)
-{
-    for (int k = 0; k < CONF_KEYS; k++)
-        if (strcmp(conf_settings[k].key, key) == 0)
-            return k;
-    return -1;
-}
-
-struct conf_place *conf_place(struct conf_reader *r, const char *key)
-{
-    return &r->places[key_find(key)];
 }
 
 /* Levenshtein, one row at a time. */
@@ -245,7 +205,7 @@ static void pair_read(struct conf_reader *r, yaml_document_t *document, const ya
         return;
     }
     bool text = strlen(node_text(key)) == key->data.scalar.length; /* no NUL in it */
-    int k = text ? key_find(node_text(key)) : -1;
+    int k = text ? conf_key_find(node_text(key)) : -1;
     if (k < 0) {
         key_unknown(r, &at, node_text(key));
         return;

@@ -1,5 +1,10 @@
-/* Between the files of node.h: node.c dials, logs in and ends connections, node_io.c writes
- * commands and reads replies. */
+/* What the files of a node share. Each calls only files above it in this list:
+ *
+ *     node_down.c   the end of a connection, and the pause before the next dial
+ *     node_write.c  commands: collected, and written once a turn
+ *     node_login.c  AUTH, SELECT, the scripts
+ *     node_read.c   replies -> votes
+ *     node.c        dialling, and the node itself */
 #ifndef REDLOCKD_NODE_PRIVATE_H
 #define REDLOCKD_NODE_PRIVATE_H
 
@@ -35,12 +40,16 @@ enum node_failure {
     FAILURES,
 };
 
-enum { NODE_SHOWN_BYTES = 200, NODE_KEPT_BYTES = 64 * 1024 };
+enum {
+    NODE_SHOWN_BYTES = 200,
+    NODE_KEPT_BYTES = 64 * 1024,
+    STEP_TIMEOUT_MS = 1000, /* for each of resolve, connect, login */
+};
 
 struct node {
     enum node_state state;
     unsigned index;
-    uint32_t connection; /* counts those that connected() told of */
+    uint32_t connection; /* counts connections that were announced by connected() */
     int fd;              /* -1: none */
     struct event_base *base;
     struct evdns_base *dns;
@@ -49,56 +58,69 @@ struct node {
     const struct node_handler *handler;
 
     struct event *timer;
-    struct event *readable; /* both only while there is a socket */
+    struct event *readable; /* NULL without a socket, as is writable */
     struct event *writable;
     struct dial_lookup *lookup; /* RESOLVING */
     struct dial_targets targets;
     unsigned next_target;
     unsigned failures_in_a_row;
-    int64_t ready_ms; /* when it came to be READY last */
-    bool first_told;  /* how the first dial ended: by connected() or failed() */
+    int64_t ready_ms; /* when the state became READY last */
+    bool first_told;  /* connected() or failed() has told how the first dial ended */
 
     struct resp_reader *reader;
     struct buffer out;
     struct expected_ring expected;
-    uint64_t asked;           /* of expected: those before it were written, if only in part */
-    unsigned scripts_loading; /* a bit each: SCRIPT LOAD is under way */
-    bool blocked;             /* the socket took no more: wait for writable */
-    bool broken;              /* no memory for a command: to be closed by the next flush */
+    uint64_t asked; /* expected replies before this one belong to commands written at least in part */
+    unsigned scripts_loading; /* one bit for each script with a SCRIPT LOAD under way */
+    bool blocked;             /* the socket took no more: wait until it is writable */
+    bool broken;              /* there was no memory for a command: the next flush closes the connection */
     bool backlog_told;
 
-    uint64_t rtt_sample; /* which expected reply ends the measurement; one at a time */
-    int64_t rtt_sent_us; /* -1: none under way; 0: not written yet */
+    uint64_t rtt_sample; /* index of the expected reply that ends the measurement; one runs at a time */
+    int64_t rtt_sent_us; /* -1: no measurement runs; 0: its command is not written yet */
     int64_t rtt_us;
 
     uint64_t errors;
     const char *why;
-    unsigned failures_logged; /* bits; since the last connected() */
-    unsigned errors_logged;   /* bits of enum vote_error; on this connection */
+    unsigned failures_logged; /* bits of enum node_failure, since the last connected() */
+    unsigned errors_logged;   /* bits of enum vote_error, on this connection */
     int64_t logged_ms[FAILURES];
 };
 
-/* ---- node.c ---- */
+/* ---- node_down.c ---- */
 
-/* The one way in which a connection, or the attempt to get one, ends by itself. detail is
- * for the log: escaped, or "". */
+void node_move(struct node *n, enum node_state to);
+void node_timer(struct node *n, int64_t ms);
+void node_socket_close(struct node *n);
+/* Drops the connection, or the attempt to get one, and everything that belongs to it. */
+void node_hangup(struct node *n);
+/* Every failure ends here: logs it, hangs up, waits for the next dial and tells the handler. detail is for the log:
+ * escaped, or "". */
 void node_down(struct node *n, enum node_failure failure, const char *detail);
 void node_down_errno(struct node *n, enum node_failure failure, int error);
-/* A reply while NODE_LOGIN. */
-void node_login_reply(struct node *n, const struct expected *expected, const struct resp_reply *reply);
-bool node_script_loaded(const struct expected *expected, const struct resp_reply *reply);
 
-/* ---- node_io.c ---- */
+/* ---- node_write.c ---- */
 
-/* Appends what the transport says on its own, and the reply to expect; frees bytes. NULL: there was no memory for
- * them, and the next flush closes the connection. */
+/* Appends a command of the transport itself and the reply to expect, and frees bytes. NULL bytes mean that there was
+ * no memory for them: the next flush closes the connection. */
 void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail);
 /* false: the connection is gone. */
 bool node_write(struct node *n);
-/* Of a socket: what event_new() takes. */
-void node_on_readable(evutil_socket_t fd, short what, void *arg);
+
+/* ---- node_login.c ---- */
+
+/* Begins the login on a socket that has just connected. */
+void node_login(struct node *n);
+/* A reply in NODE_LOGIN. */
+void node_login_reply(struct node *n, const struct expected *expected, const struct resp_reply *reply);
+bool node_script_loaded(const struct expected *expected, const struct resp_reply *reply);
 /* What the log may show of a server's text: "unknown command" repeats its arguments, among them tokens. */
 size_t node_text_len(const struct resp_reply *reply);
 const char *node_text(char out[NODE_SHOWN_BYTES], const struct resp_reply *reply);
+
+/* ---- node_read.c ---- */
+
+/* The callback of the readable event; arg is the node. */
+void node_on_readable(evutil_socket_t fd, short what, void *arg);
 
 #endif

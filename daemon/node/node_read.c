@@ -1,4 +1,4 @@
-/* A connection at work: commands out, replies in. */
+/* Replies of a master: bytes -> replies -> votes for the handler. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -9,126 +9,9 @@
 
 enum {
     READ_BYTES = 64 * 1024,
-    READS = 4, /* most reads of a wake-up: others want their turn */
+    READS = 4, /* at most, in one wake-up: other masters and clients want their turn */
     RTT_WEIGHT = 8,
-    RTT_EVERY = 16, /* commands: between two samples, since each reads the clock twice */
 };
-
-/* ---- writing ---- */
-
-bool node_write(struct node *n)
-{
-    if (n->blocked)
-        return true;
-    if (buffer_len(&n->out))
-        n->asked = n->expected.pushed;
-    if (buffer_write(&n->out, n->fd) < 0) {
-        node_down_errno(n, FAILURE_SOCKET, errno);
-        return false;
-    }
-    if (buffer_len(&n->out)) {
-        n->blocked = true;
-        event_add(n->writable, NULL);
-    } else {
-        buffer_trim(&n->out, NODE_KEPT_BYTES);
-    }
-    return true;
-}
-
-/* Of a command whose reply, or replies, were just expected. Without memory for either the connection is of no
- * use: the next flush closes it. bytes NULL: there was none for them. */
-static void node_append(struct node *n, const char *bytes, size_t len, int expected)
-{
-    char *room = bytes && expected == 0 ? buffer_reserve(&n->out, len) : NULL;
-    if (!room) {
-        n->broken = true;
-        return;
-    }
-    memcpy(room, bytes, len);
-    buffer_commit(&n->out, len);
-}
-
-void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail)
-{
-    if (!n->broken)
-        node_append(n, bytes, len, expected_push(&n->expected, kind, detail, 0));
-    resp_bytes_free(bytes);
-}
-
-static void node_sample(struct node *n)
-{
-    bool due = n->rtt_us < 0 || n->expected.pushed - n->rtt_sample >= RTT_EVERY;
-    if (n->rtt_sent_us < 0 && due) {
-        n->rtt_sent_us = 0;
-        n->rtt_sample = n->expected.pushed;
-    }
-}
-
-void node_send(struct node *n, const char *bytes, size_t len, enum command_verb verb, uint64_t ref)
-{
-    if (n->state != NODE_READY || n->broken)
-        return;
-    node_sample(n);
-    node_append(n, bytes, len, expected_push(&n->expected, EXPECTED_VOTE, verb, ref));
-}
-
-void node_send_extends(struct node *n, const char *bytes, size_t len, const uint64_t refs[], unsigned count)
-{
-    if (n->state != NODE_READY || n->broken)
-        return;
-    node_sample(n);
-    node_append(n, bytes, len, expected_push_all(&n->expected, EXPECTED_VOTE, COMMAND_EXTEND, refs, count));
-}
-
-/* Memory that this connection holds for what waits to be written or answered; above the limit the handler is
- * told, above twice the limit it did not listen. */
-static bool node_backlogged(const struct node *n)
-{
-    uint64_t bytes = buffer_len(&n->out) + expected_count(&n->expected) * sizeof(struct expected);
-    uint64_t limit_bytes = (uint64_t)n->conf->node_backlog_bytes;
-    return bytes > (n->backlog_told ? 2 * limit_bytes : limit_bytes);
-}
-
-bool node_wants_flush(const struct node *n)
-{
-    if (n->state != NODE_READY)
-        return false;
-    return n->broken || (buffer_len(&n->out) && !n->blocked) || node_backlogged(n);
-}
-
-void node_flush(struct node *n)
-{
-    if (n->state != NODE_READY)
-        return;
-    if (n->broken) {
-        node_down(n, FAILURE_MEMORY, "");
-        return;
-    }
-    if (n->rtt_sent_us == 0)
-        n->rtt_sent_us = clock_boot_us();
-    if (!node_write(n) || !node_backlogged(n))
-        return;
-    if (n->backlog_told) {
-        node_down(n, FAILURE_BACKLOG, "");
-        return;
-    }
-    n->backlog_told = true;
-    n->handler->backlog(n->handler->arg, n->index, n->connection);
-}
-
-/* ---- replies ---- */
-
-size_t node_text_len(const struct resp_reply *reply)
-{
-    static const char arguments[] = ", with args";
-    const char *cut = memmem(reply->text, reply->text_len, arguments, sizeof arguments - 1);
-    return cut ? (size_t)(cut - reply->text) : reply->text_len;
-}
-
-const char *node_text(char out[NODE_SHOWN_BYTES], const struct resp_reply *reply)
-{
-    return log_escape(out, NODE_SHOWN_BYTES, reply->text, node_text_len(reply));
-}
 
 static void node_error(struct node *n, enum vote_error error, const struct resp_reply *reply)
 {
@@ -142,7 +25,7 @@ static void node_error(struct node *n, enum vote_error error, const struct resp_
     log_warn("node_error", "node=%s class=%s error=%s", n->address->address.shown, n->why, text);
 }
 
-/* The server forgot its scripts (SCRIPT FLUSH). */
+/* Loads a script again that the server has forgotten (SCRIPT FLUSH). */
 static void node_reload(struct node *n, unsigned script)
 {
     size_t len = 0;
@@ -154,7 +37,8 @@ static void node_reload(struct node *n, unsigned script)
     log_info("node_scripts", "node=%s script=%u why=not_there", n->address->address.shown, script);
 }
 
-/* To the others of several. A handler may end the connection, and with it the reply: the rest hears of that. */
+/* The votes on all keys of a batch but the first. A handler may close the connection in between: the coordinator
+ * then counts the remaining keys as lost with it. */
 static void node_vote_rest(struct node *n, unsigned keys, const struct resp_reply *reply, struct vote *vote)
 {
     for (unsigned key = 1; key < keys && n->fd >= 0; key++) {
@@ -178,7 +62,7 @@ static void node_vote(struct node *n, const struct expected *expected, const str
     if (vote.kind == VOTE_ERROR) {
         bool text = reply->type == RESP_STRING && (verb == COMMAND_INFO || verb == COMMAND_ZSCORE);
         if (reply->type != RESP_ERROR && !text) {
-            /* Replies no longer belong to the commands that we think: trust none of them. */
+            /* The replies are out of step with the commands: trust none of them. */
             node_down(n, FAILURE_PROTOCOL, "\"a reply that its command cannot have\"");
             return;
         }
@@ -218,8 +102,8 @@ static void node_reply(struct node *n, const struct resp_reply *reply)
     }
 }
 
-/* Every reply may end the connection, here or in a handler; a new one is only dialled by the timer, so the
- * socket tells. */
+/* Any reply may end the connection, here or in a handler. Only the timer dials again, so fd < 0 means that the
+ * connection is gone. */
 static void node_replies(struct node *n)
 {
     while (n->fd >= 0) {
@@ -239,7 +123,7 @@ static void node_replies(struct node *n)
 
 void node_on_readable(evutil_socket_t fd, short what, void *arg)
 {
-    static char bytes[READ_BYTES]; /* of all masters: emptied before anybody else reads */
+    static char bytes[READ_BYTES]; /* shared by all masters: it is consumed before the next read */
     struct node *n = arg;
     (void)fd, (void)what;
     for (unsigned reads = 0; reads < READS && n->fd >= 0; reads++) {
@@ -263,7 +147,7 @@ void node_on_readable(evutil_socket_t fd, short what, void *arg)
             break;
     }
     expected_trim(&n->expected);
-    /* A script that had to be loaded again: nobody outside knows that there is something to write. */
+    /* SCRIPT LOAD was appended here, and no caller knows that there is something to write. */
     if (n->scripts_loading)
         node_flush(n);
 }

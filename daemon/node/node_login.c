@@ -1,0 +1,90 @@
+/* AUTH, SELECT and the scripts, before anything else is sent on a connection. */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/clock.h"
+#include "daemon/log.h"
+#include "daemon/node/node_private.h"
+
+size_t node_text_len(const struct resp_reply *reply)
+{
+    static const char arguments[] = ", with args";
+    const char *cut = memmem(reply->text, reply->text_len, arguments, sizeof arguments - 1);
+    return cut ? (size_t)(cut - reply->text) : reply->text_len;
+}
+
+const char *node_text(char out[NODE_SHOWN_BYTES], const struct resp_reply *reply)
+{
+    return log_escape(out, NODE_SHOWN_BYTES, reply->text, node_text_len(reply));
+}
+
+bool node_script_loaded(const struct expected *expected, const struct resp_reply *reply)
+{
+    return reply->type == RESP_STRING && strcmp(reply->text, resp_script_sha1(expected->detail)) == 0;
+}
+
+static void node_ready(struct node *n)
+{
+    event_del(n->timer);
+    node_move(n, NODE_READY);
+    n->first_told = true;
+    n->connection++;
+    n->ready_ms = clock_boot_ms();
+    n->failures_logged = 0;
+    log_debug("node_connected", "node=%s connection=%u", n->address->address.shown, n->connection);
+    n->handler->connected(n->handler->arg, n->index, n->connection);
+}
+
+static bool tells_password(const struct node *n, const struct resp_reply *reply)
+{
+    const char *password = n->address->password;
+    return *password && memmem(reply->text, node_text_len(reply), password, strlen(password));
+}
+
+static void node_refused(struct node *n, const struct expected *expected, const struct resp_reply *reply)
+{
+    static const char *const asked[] = {
+        [EXPECTED_AUTH] = "AUTH", [EXPECTED_SELECT] = "SELECT", [EXPECTED_SCRIPT] = "SCRIPT LOAD"};
+    char text[NODE_SHOWN_BYTES], detail[NODE_SHOWN_BYTES + 32];
+    enum vote_error error = reply->type == RESP_ERROR ? resp_error(reply) : ERROR_OTHER;
+    const char *shown = tells_password(n, reply) ? "\"(hidden)\"" : node_text(text, reply);
+    snprintf(detail, sizeof detail, "%s asked=\"%s\"", shown, asked[expected->kind]);
+    node_down(n, error == ERROR_LOADING ? FAILURE_LOADING : FAILURE_LOGIN_REFUSED, detail);
+}
+
+void node_login_reply(struct node *n, const struct expected *expected, const struct resp_reply *reply)
+{
+    bool script = expected->kind == EXPECTED_SCRIPT;
+    bool good = script ? node_script_loaded(expected, reply) : reply->type == RESP_STATUS;
+    if (!good)
+        node_refused(n, expected, reply);
+    else if (!expected_count(&n->expected))
+        node_ready(n);
+}
+
+void node_login(struct node *n)
+{
+    const struct conf_node *address = n->address;
+    size_t len = 0;
+    n->reader = resp_reader_new();
+    if (address->password[0]) {
+        char *bytes = resp_auth(address->user, address->password, &len);
+        node_append_own(n, bytes, len, EXPECTED_AUTH, 0);
+    }
+    if (address->db) {
+        char *bytes = resp_select(address->db, &len);
+        node_append_own(n, bytes, len, EXPECTED_SELECT, 0);
+    }
+    for (unsigned script = 0; script < RESP_SCRIPTS; script++) {
+        char *bytes = resp_script_load(script, &len);
+        node_append_own(n, bytes, len, EXPECTED_SCRIPT, script);
+    }
+    node_move(n, NODE_LOGIN);
+    if (!n->reader || n->broken) {
+        node_down(n, FAILURE_MEMORY, "");
+        return;
+    }
+    event_add(n->readable, NULL);
+    node_timer(n, STEP_TIMEOUT_MS);
+    node_write(n);
+}
