@@ -1,6 +1,5 @@
 #include "daemon/reload.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

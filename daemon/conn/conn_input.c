@@ -1,11 +1,11 @@
 /* Bytes -> lines -> their order.
  *
- *     read --> input[] --> a line --> overtakes, or nobody is before it --> request_start()
+ *     read --> input[] --> a line --> overtakes, or no request is before it --> request_start()
  *                |            \
  *                |             `--> queue: untagged, one after the other
- *                `--> rest: half a line, or what a full queue or much output keeps from being parsed
+ *                `--> rest: half a line, or lines that a full queue or much output keeps from being parsed
  *
- * A queued line is kept as text: a tenth of its parsed form, and parsing it again is cheap. */
+ * A queued line is kept as text, which has a tenth of the size of its parsed form; parsing it again is cheap. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -13,9 +13,8 @@
 
 #include "daemon/clock.h"
 #include "daemon/conn/conn_private.h"
-#include "daemon/log.h"
 
-/* In place of a length: the line was thrown away, or never got its end. */
+/* These stand in place of a length: the line was thrown away, or its end never came. */
 enum { TOO_LONG = 0xffff, HALF = 0xfffe };
 
 static size_t text_len(size_t len)
@@ -30,7 +29,7 @@ static enum line_result line_read(struct conns *all, const char *line, size_t le
     if (len == TOO_LONG)
         all->refusal =
             (struct refusal){.code = REPLY_TOOLONG, .text = "a line has at most 1024 bytes with its end"};
-    else if (len == HALF) /* untagged: half a tag may be another's */
+    else if (len == HALF) /* untagged: half a tag may be the tag of another request */
         all->refusal =
             (struct refusal){.code = REPLY_BADLINE, .text = "the last line has no LF; nothing was done"};
     else
@@ -68,8 +67,8 @@ static void line_queue(struct conn *c, const char *line, size_t len)
 
 static const char header[] = "a verb with a colon: it speaks HTTP, mail or the like";
 
-/* A browser sends whatever a web page asks it to, to this port too: lines of the page's choice, such as LOCK, but
- * only behind a first line and headers. So nothing behind these is read. */
+/* A web page can make a browser send lines of the page's choice to this port, such as LOCK. They come behind a request
+ * line and headers, so nothing is read once either was seen. */
 static void input_refuse(struct conn *c, const char *why)
 {
     c->doom = why;
@@ -94,7 +93,7 @@ static void line_take(struct conn *c, const char *line, size_t len)
         line_start(c, result);
 }
 
-/* The first LINE_BYTES of it. */
+/* A line that is too long; line has its first LINE_BYTES. */
 static void line_long(struct conn *c, const char *line)
 {
     if (c->first)
@@ -107,13 +106,13 @@ static void line_long(struct conn *c, const char *line)
 
 /* ---- many lines ---- */
 
-/* Nothing more of what the client sent is of interest, or can be now. */
+/* No further line is to be parsed, for now or for good. */
 static bool input_stopped(const struct conn *c)
 {
     return c->blocked || c->quits || c->doom || c->state == CONN_GONE;
 }
 
-/* Takes whole lines; returns how many bytes it used. *ended: a line's end was among them. */
+/* Takes whole lines and returns how many bytes they had. *ended: at least one line end was among them. */
 static size_t input_lines(struct conn *c, const char *bytes, size_t len, bool *ended)
 {
     size_t used = 0;
@@ -149,7 +148,7 @@ static size_t input_lines(struct conn *c, const char *bytes, size_t len, bool *e
     return used;
 }
 
-/* Keeps what input_lines() left over, and watches how long half a line takes. */
+/* Keeps the bytes that input_lines() did not take, and times half a line. */
 static void input_keep(struct conn *c, const char *bytes, size_t len, bool ended)
 {
     if (c->quits || c->doom)
@@ -169,7 +168,7 @@ static void input_keep(struct conn *c, const char *bytes, size_t len, bool ended
         conn_timed(c, clock_boot_ms());
 }
 
-/* Half a line is no request: it may be cut anywhere, and mean another lock. */
+/* Half a line is refused: it may be cut anywhere, and so name another lock. */
 static void input_half(struct conn *c)
 {
     size_t len = buffer_len(&c->rest);
@@ -195,7 +194,7 @@ static void input_failed(struct conn *c, int err)
         return;
     conn_break(c, err);
     if (c->state != CONN_GONE)
-        input_end(c); /* what came before the error was read before it */
+        input_end(c); /* everything that came before the error has been read */
 }
 
 void input_read(struct conn *c)
@@ -218,9 +217,8 @@ void input_read(struct conn *c)
         return;
     }
     c->heard_ms = clock_boot_ms();
-    if (c->quits ||
-        c->doom) /* read all the same: unread bytes would make our close a reset, which takes +BYE away */
-        return;
+    if (c->quits || c->doom)
+        return; /* the bytes had to be read: unread ones would make our close a reset, which discards +BYE */
     buffer_return(all, &c->rest);
     size_t len = kept + (size_t)n;
     if (c->first && line_is_foreign(all->input, len)) {

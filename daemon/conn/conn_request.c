@@ -1,8 +1,6 @@
 /* One line -> its answer, or a request for the handler. */
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/clock.h"
 #include "daemon/conn/conn_private.h"
@@ -20,7 +18,7 @@ void request_refuse(struct conn *c, const struct refusal *refusal)
     output_done(c, line_format_refusal(output_line(c), refusal));
 }
 
-static void refuse_twin(struct conn *c, const struct tag *tag)
+static void refuse_duplicate(struct conn *c, const struct tag *tag)
 {
     struct refusal refusal = {.code = REPLY_BADTAG, .text = "a request with this tag is not answered yet"};
 
@@ -59,12 +57,12 @@ static void quit(struct conn *c, const struct request *what)
     conn_ready(c);
 }
 
-/* The LOCK that a CANCEL names: 0 if there is none, or if something else has that tag. */
+/* The id of the LOCK that a CANCEL names; 0: there is none, or the tag is that of another command. */
 static uint64_t cancel_target(const struct conn *c, const struct request *what)
 {
-    const struct live *live = what->target.len ? live_tagged(c, &what->target) : c->turn;
+    const struct pending *pending = what->target.len ? pending_tagged(c, &what->target) : c->turn;
 
-    return live && live->verb == VERB_LOCK ? live->id : 0;
+    return pending && pending->verb == VERB_LOCK ? pending->id : 0;
 }
 
 static void hand_over(struct conn *c, const struct request *what)
@@ -73,27 +71,19 @@ static void hand_over(struct conn *c, const struct request *what)
     uint64_t target = what->verb == VERB_CANCEL ? cancel_target(c, what) : 0;
     uint64_t session = c->session;
 
-    if (c->lives >= (uint64_t)c->all->conf->max_waits_per_client + TAGGED_SPARE) {
+    if (c->pending_count >= (uint64_t)c->all->conf->max_waits_per_client + TAGGED_SPARE) {
         output_code(c, &what->tag, REPLY_LIMIT, LIMIT_MAX_WAITS_PER_CLIENT);
         return;
     }
-    struct live *live = live_new(c->all);
-    if (!live) {
+    struct pending *pending = pending_begin(c, what);
+    if (!pending) {
         c->doom = "no memory";
         conn_ready(c);
         return;
     }
-    live->id = ++c->all->last_request;
-    live->tag = what->tag;
-    live->verb = (uint8_t)what->verb;
-    live->next = c->live;
-    c->live = live;
-    c->lives++;
-    if (!what->tag.len && what->verb != VERB_CANCEL)
-        c->turn = live;
     c->known = true;
-    handler->request(handler->arg, session, live->id, target, what);
-    if (c->state == CONN_FINISHING && !c->told) { /* its first request came out of the queue behind a FIN */
+    handler->request(handler->arg, session, pending->id, target, what);
+    if (c->state == CONN_FINISHING && !c->told) { /* the first request came out of the queue after the FIN */
         c->told = true;
         handler->finish(handler->arg, session);
     }
@@ -101,8 +91,8 @@ static void hand_over(struct conn *c, const struct request *what)
 
 void request_start(struct conn *c, const struct request *what)
 {
-    if (what->tag.len && live_tagged(c, &what->tag)) {
-        refuse_twin(c, &what->tag);
+    if (what->tag.len && pending_tagged(c, &what->tag)) {
+        refuse_duplicate(c, &what->tag);
         return;
     }
     switch (what->verb) {

@@ -1,9 +1,7 @@
-/* Lists: SHOW and HELP. Their rows are made as the client reads: never more than SHOW_BYTES
- * ahead, so that a list of a hundred thousand locks costs a slow reader's connection no
- * more than a short one. One list of a client at a time; those behind it wait, at least for
- * the next turn: short lists asked for by the thousand would hold up everybody else. */
+/* Lists: SHOW and HELP. Rows are made as the client reads, never more than SHOW_BYTES ahead, so that a list of a
+ * hundred thousand locks takes no more memory than a short one. A client's lists are made one after the other, and the
+ * next one begins in the next turn at the earliest: thousands of short lists would hold up everybody else. */
 #include <assert.h>
-#include <string.h>
 
 #include "daemon/clock.h"
 #include "daemon/conn/conn_private.h"
@@ -15,26 +13,17 @@ void show_start(struct conn *c, const struct request *what)
         return;
     }
     if (c->muted)
-        return; /* nobody would ever read it to its end */
-    struct live *live = live_new(c->all);
-    struct listing *listing = live ? listing_new(c->all) : NULL;
-    if (!listing) {
-        if (live)
-            live_free(c->all, live);
+        return; /* nobody would read the list */
+    struct listing *listing = listing_new(c->all);
+    struct pending *pending = listing ? pending_begin(c, what) : NULL;
+    if (!pending) {
+        if (listing)
+            listing_free(c->all, listing);
         c->doom = "no memory";
         conn_ready(c);
         return;
     }
-    live->id = ++c->all->last_request;
-    live->tag = what->tag;
-    live->verb = (uint8_t)what->verb;
-    live->next = c->live;
-    c->live = live;
-    c->lives++;
-    if (!what->tag.len)
-        c->turn = live;
-
-    listing->live = live;
+    listing->pending = pending;
     listing->help = what->verb == VERB_HELP;
     listing->show = what->show;
     *c->listings_tail = listing;
@@ -43,26 +32,7 @@ void show_start(struct conn *c, const struct request *what)
     conn_dirty(c);
 }
 
-static void show_end(struct conn *c)
-{
-    struct listing *listing = c->listings;
-
-    c->listings = listing->next;
-    if (!c->listings)
-        c->listings_tail = &c->listings;
-    c->listing_count--;
-    live_unlink(c, listing->live);
-    live_free(c->all, listing->live);
-    listing_free(c->all, listing);
-}
-
-void show_abandon(struct conn *c)
-{
-    while (c->listings)
-        show_end(c);
-}
-
-/* state[0]: how far the table was read. */
+/* A row of SHOW CLIENTS. listing->state[0] says how far the table was read. */
 static size_t show_client(struct conns *all, struct listing *listing, char *out)
 {
     const struct conn_handler *handler = all->handler;
@@ -76,7 +46,7 @@ static size_t show_client(struct conns *all, struct listing *listing, char *out)
     conn_address(c, address);
     if (c->known)
         handler->session_counts(handler->arg, c->session, &locks, &waits);
-    line_row_begin(&row, out, &listing->live->tag);
+    line_row_begin(&row, out, &listing->pending->tag);
     line_row_unsigned(&row, "session", c->session);
     line_row_string(&row, "address", address);
     line_row_text(&row, "client", c->client ? c->client->text : "", c->client ? c->client->len : 0);
@@ -92,10 +62,10 @@ static size_t show_row(struct conns *all, struct listing *listing, char *out)
     const struct conn_handler *handler = all->handler;
 
     if (listing->help)
-        return line_format_help(out, &listing->live->tag, (unsigned)listing->rows);
+        return line_format_help(out, &listing->pending->tag, (unsigned)listing->rows);
     if (listing->show == SHOW_CLIENTS)
         return show_client(all, listing, out);
-    return handler->row(handler->arg, listing->show, &listing->live->tag, listing->state, out);
+    return handler->row(handler->arg, listing->show, &listing->pending->tag, listing->state, out);
 }
 
 void show_produce(struct conn *c)
@@ -111,11 +81,11 @@ void show_produce(struct conn *c)
         ended = len == 0;
         assert(len <= SERVER_LINE_BYTES);
         if (ended)
-            len = line_format_end(line, &listing->live->tag, listing->rows);
+            len = line_format_end(line, &listing->pending->tag, listing->rows);
         listing->rows++;
         output_commit(c, len);
         c->show_end = c->appended;
         if (ended)
-            show_end(c);
+            listing_end(c);
     }
 }

@@ -1,8 +1,6 @@
-/* Sessions by their number, and the memory that connections lend each other: an idle
- * client keeps nothing but its struct conn, and a busy one asks malloc for nothing. */
-#include <arpa/inet.h>
+/* Sessions by their number, and the memory that connections lend each other. An idle client keeps nothing but its
+ * struct conn, and the requests of a busy one need no malloc(). */
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +18,7 @@ int conn_table_new(struct conns *all)
 
 void conn_table_free(struct conns *all)
 {
-    struct live_chunk *chunk;
+    struct pending_chunk *chunk;
     struct listing *listing;
 
     while ((chunk = all->chunks)) {
@@ -66,7 +64,7 @@ void conn_table_remove(struct conn *c)
     uint32_t index = (uint32_t)((c->session - 1) % all->capacity);
     struct slot *slot = &all->slots[index];
     struct listing *listing;
-    struct live *live;
+    struct pending *pending;
 
     assert(slot->conn == c);
     slot->conn = NULL;
@@ -75,13 +73,13 @@ void conn_table_remove(struct conn *c)
     all->free_slot = index + 1;
     all->count--;
     all->peer_clients[c->peer_number]--;
-    while ((live = c->live)) {
-        c->live = live->next;
-        live_free(all, live);
+    while ((pending = c->pending)) {
+        c->pending = pending->next;
+        pending_free(all, pending);
     }
-    while ((live = c->grants)) {
-        c->grants = live->next;
-        live_free(all, live);
+    while ((pending = c->grants)) {
+        c->grants = pending->next;
+        pending_free(all, pending);
     }
     while ((listing = c->listings)) {
         c->listings = listing->next;
@@ -112,63 +110,80 @@ struct conn *conn_table_next(const struct conns *all, uint64_t *cursor)
     return NULL;
 }
 
-/* ---- live requests ---- */
+/* ---- unanswered requests ---- */
 
-struct live *live_new(struct conns *all)
+static struct pending *pending_new(struct conns *all)
 {
-    if (!all->free_live) {
-        struct live_chunk *chunk = malloc(sizeof *chunk);
+    if (!all->free_pending) {
+        struct pending_chunk *chunk = malloc(sizeof *chunk);
         if (!chunk)
             return NULL;
         chunk->next = all->chunks;
         all->chunks = chunk;
-        for (unsigned i = 0; i < LIVE_CHUNK; i++)
-            live_free(all, &chunk->nodes[i]);
+        for (unsigned i = 0; i < PENDING_CHUNK; i++)
+            pending_free(all, &chunk->nodes[i]);
     }
-    struct live *live = all->free_live;
-    all->free_live = live->next;
-    memset(live, 0, sizeof *live);
-    return live;
+    struct pending *pending = all->free_pending;
+    all->free_pending = pending->next;
+    memset(pending, 0, sizeof *pending);
+    return pending;
 }
 
-void live_free(struct conns *all, struct live *live)
+struct pending *pending_begin(struct conn *c, const struct request *what)
 {
-    live->next = all->free_live;
-    all->free_live = live;
+    struct pending *pending = pending_new(c->all);
+
+    if (!pending)
+        return NULL;
+    pending->id = ++c->all->last_request;
+    pending->tag = what->tag;
+    pending->verb = (uint8_t)what->verb;
+    pending->next = c->pending;
+    c->pending = pending;
+    c->pending_count++;
+    if (!what->tag.len && what->verb != VERB_CANCEL)
+        c->turn = pending;
+    return pending;
 }
 
-void live_unlink(struct conn *c, struct live *live)
+void pending_free(struct conns *all, struct pending *pending)
 {
-    struct live **at = &c->live;
+    pending->next = all->free_pending;
+    all->free_pending = pending;
+}
 
-    while (*at != live) {
+void pending_unlink(struct conn *c, struct pending *pending)
+{
+    struct pending **at = &c->pending;
+
+    while (*at != pending) {
         assert(*at);
         at = &(*at)->next;
     }
-    *at = live->next;
-    live->next = NULL;
-    c->lives--;
-    if (c->turn == live)
+    *at = pending->next;
+    pending->next = NULL;
+    c->pending_count--;
+    if (c->turn == pending)
         c->turn = NULL;
     conn_ready(c);
 }
 
-struct live *live_find(const struct conn *c, uint64_t id)
+struct pending *pending_find(const struct conn *c, uint64_t id)
 {
-    struct live *live = c->live;
+    struct pending *pending = c->pending;
 
-    while (live && live->id != id)
-        live = live->next;
-    return live;
+    while (pending && pending->id != id)
+        pending = pending->next;
+    return pending;
 }
 
-struct live *live_tagged(const struct conn *c, const struct tag *tag)
+struct pending *pending_tagged(const struct conn *c, const struct tag *tag)
 {
-    struct live *live = c->live;
+    struct pending *pending = c->pending;
 
-    while (live && !(live->tag.len == tag->len && memcmp(live->tag.text, tag->text, tag->len) == 0))
-        live = live->next;
-    return live;
+    while (pending && !(pending->tag.len == tag->len && memcmp(pending->tag.text, tag->text, tag->len) == 0))
+        pending = pending->next;
+    return pending;
 }
 
 struct listing *listing_new(struct conns *all)
@@ -188,6 +203,25 @@ void listing_free(struct conns *all, struct listing *listing)
 {
     listing->next = all->free_listings;
     all->free_listings = listing;
+}
+
+void listing_end(struct conn *c)
+{
+    struct listing *listing = c->listings;
+
+    c->listings = listing->next;
+    if (!c->listings)
+        c->listings_tail = &c->listings;
+    c->listing_count--;
+    pending_unlink(c, listing->pending);
+    pending_free(c->all, listing->pending);
+    listing_free(c->all, listing);
+}
+
+void listings_abandon(struct conn *c)
+{
+    while (c->listings)
+        listing_end(c);
 }
 
 /* ---- buffers ---- */
@@ -210,18 +244,4 @@ void buffer_return(struct conns *all, struct buffer *b)
         all->spare[all->spares++] = *b;
     }
     memset(b, 0, sizeof *b);
-}
-
-/* ---- peers ---- */
-
-void conn_address(const struct conn *c, char out[ADDRESS_TEXT_BYTES])
-{
-    char text[INET6_ADDRSTRLEN] = "?";
-
-    if (c->local) {
-        snprintf(out, ADDRESS_TEXT_BYTES, "unix:pid=%ld", (long)c->peer.pid);
-        return;
-    }
-    inet_ntop(c->peer_family, &c->peer, text, sizeof text);
-    snprintf(out, ADDRESS_TEXT_BYTES, c->peer_family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, c->peer_port);
 }

@@ -1,4 +1,4 @@
-/* All connections together: accepting, one turn's flush, counting. */
+/* All connections together: accepting, replies and notices, the flush of a turn, counting. */
 #include <assert.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "daemon/conn/conn_private.h"
 #include "daemon/log.h"
 
-enum { REFUSED_READS = 16 }; /* of a client beyond max_clients, which may send without end */
+enum { REFUSED_READS = 16 }; /* at most, of a refused client, which may send without end */
 
 void conns_flush(struct conns *all)
 {
@@ -28,7 +28,7 @@ void conns_flush(struct conns *all)
         while ((c = STAILQ_FIRST(&all->dirty))) {
             STAILQ_REMOVE_HEAD(&all->dirty, dirty);
             c->is_dirty = false;
-            output_flush(c);
+            conn_flush(c);
         }
     }
     while ((c = STAILQ_FIRST(&all->gone))) {
@@ -44,7 +44,7 @@ static int64_t clients_per_peer(const struct conns *all)
     return conf_share(all->conf->max_clients_per_peer, all->capacity);
 }
 
-static void refuse(struct conns *all, int fd, enum limit limit)
+static void conns_refuse(struct conns *all, int fd, enum limit limit)
 {
     static const struct tag none;
     const struct reply reply = {.code = REPLY_LIMIT, .limit = limit};
@@ -58,7 +58,7 @@ static void refuse(struct conns *all, int fd, enum limit limit)
     all->full_ms = now_ms;
     size_t len = line_format_reply(all->scratch, &none, &reply);
     if (send(fd, all->scratch, len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
-        /* Bytes left unread would make the close a reset, which takes the line away. */
+        /* Bytes left unread would make the close a reset, which discards the line. */
         shutdown(fd, SHUT_WR);
         for (unsigned reads = 0; reads < REFUSED_READS; reads++)
             if (recv(fd, all->input, sizeof all->input, MSG_DONTWAIT) < (ssize_t)sizeof all->input)
@@ -69,8 +69,8 @@ static void refuse(struct conns *all, int fd, enum limit limit)
 
 enum { V4_AT = 12, NETWORK_BYTES = 8 /* of an IPv6 address */ };
 
-/* A host that lost its power is noticed after client_keepalive and three probes, or, with bytes under way,
- * by the user time-out. Options are best effort: some are not there for every kind of socket. */
+/* A host that lost its power is noticed after client_keepalive and three probes or, with bytes under way, by
+ * TCP_USER_TIMEOUT. Options are best effort, since not every kind of socket has them. */
 static void set_options(struct conn *c)
 {
     int keepalive_s = (int)((c->all->conf->client_keepalive_ms + 999) / 1000);
@@ -116,7 +116,7 @@ static void set_peer(struct conn *c, const struct sockaddr *peer)
         c->peer_port = ntohs(v6->sin6_port);
         if (IN6_IS_ADDR_V4MAPPED(&c->peer.v6))
             number_peer(c, AF_INET, &c->peer.v6.s6_addr[V4_AT], sizeof c->peer.v4);
-        else /* a host has a whole network of addresses */
+        else /* one host may use every address of its network */
             number_peer(c, AF_INET6, &c->peer.v6, NETWORK_BYTES);
     } else {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)peer;
@@ -133,7 +133,7 @@ void conns_accept(struct conns *all, int fd, const struct conf_listener *listene
 
     (void)peer_len;
     if (!c) {
-        refuse(all, fd, LIMIT_MAX_CLIENTS);
+        conns_refuse(all, fd, LIMIT_MAX_CLIENTS);
         return;
     }
     c->fd = fd;
@@ -143,7 +143,7 @@ void conns_accept(struct conns *all, int fd, const struct conf_listener *listene
     set_peer(c, peer);
     if (all->peer_clients[c->peer_number] > clients_per_peer(all)) {
         conn_table_remove(c);
-        refuse(all, fd, LIMIT_MAX_CLIENTS_PER_PEER);
+        conns_refuse(all, fd, LIMIT_MAX_CLIENTS_PER_PEER);
         return;
     }
     if (!c->local)
@@ -167,6 +167,7 @@ struct conns *conns_new(struct event_base *base, const struct conf *conf, const 
     all->conf = conf;
     all->version = version;
     all->handler = handler;
+    all->on_event = conn_on_event;
     STAILQ_INIT(&all->ready);
     STAILQ_INIT(&all->dirty);
     STAILQ_INIT(&all->gone);
@@ -203,12 +204,68 @@ void conns_free(struct conns *all)
     free(all);
 }
 
+void conns_reply(struct conns *all, uint64_t session, uint64_t request, const struct reply *reply)
+{
+    struct conn *c = conn_table_find(all, session);
+    struct pending *pending = c ? pending_find(c, request) : NULL;
+
+    if (!pending)
+        return;
+    uint64_t at = c->appended;
+    size_t len = line_format_reply(output_line(c), &pending->tag, reply);
+    pending_unlink(c, pending);
+    if (reply->code == REPLY_LOCKED) {
+        pending->at = at;
+        *c->grants_tail = pending;
+        c->grants_tail = &pending->next;
+    } else {
+        pending_free(all, pending);
+    }
+    output_done(c, len);
+}
+
+void conns_notice(struct conns *all, uint64_t session, const struct notice *notice)
+{
+    struct conn *c = conn_table_find(all, session);
+
+    if (!c || c->state == CONN_FLUSHING || (notice->kind == NOTICE_RENEWED && !c->renewed))
+        return;
+    output_done(c, line_format_notice(output_line(c), notice));
+}
+
+void conns_ended(struct conns *all, uint64_t session)
+{
+    struct conn *c = conn_table_find(all, session);
+
+    if (c && c->state == CONN_RELEASING)
+        conn_farewell(c);
+}
+
+static void conns_tell_all(struct conns *all, const struct notice *notice)
+{
+    struct conn *c;
+
+    for (uint64_t cursor = 0; (c = conn_table_next(all, &cursor));)
+        conns_notice(all, c->session, notice);
+}
+
+void conns_drain(struct conns *all)
+{
+    conns_tell_all(all, &(struct notice){.kind = NOTICE_DRAIN});
+}
+
+void conns_clock(struct conns *all, int64_t behind_ms)
+{
+    all->behind_ms = behind_ms;
+    conns_tell_all(all, &(struct notice){.kind = NOTICE_CLOCK, .behind_ms = behind_ms});
+}
+
 bool conns_idle(const struct conns *all)
 {
     const struct conn *c;
 
     for (uint64_t cursor = 0; (c = conn_table_next(all, &cursor));)
-        if (c->lives || c->queued || buffer_len(&c->out))
+        if (c->pending_count || c->queued || buffer_len(&c->out))
             return false;
     return true;
 }

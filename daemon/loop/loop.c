@@ -1,6 +1,5 @@
 #include "daemon/loop/loop.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <event2/dns.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/node/node_private.h"
 

@@ -1,0 +1,128 @@
+/* The end of a connection: from its last request to its last byte. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/conn/conn_private.h"
+#include "daemon/log.h"
+
+static void conn_move(struct conn *c, enum conn_state to)
+{
+    static const uint8_t legal[] = {
+        [CONN_OPEN] = 1 << CONN_FINISHING | 1 << CONN_GONE,
+        [CONN_FINISHING] = 1 << CONN_RELEASING,
+        [CONN_RELEASING] = 1 << CONN_FLUSHING,
+        [CONN_FLUSHING] = 1 << CONN_GONE,
+        [CONN_GONE] = 0,
+    };
+
+    assert(legal[c->state] & 1 << to);
+    c->state = to;
+}
+
+static void conn_gone(struct conn *c)
+{
+    conn_move(c, CONN_GONE);
+    conn_watch(c, false);
+    conn_untimed(c);
+    listings_abandon(c);
+    close(c->fd);
+    c->fd = -1;
+    c->all->stats.closed++;
+    STAILQ_INSERT_TAIL(&c->all->gone, c, gone);
+}
+
+void conn_drop(struct conn *c, const char *why)
+{
+    const struct conn_handler *handler = c->all->handler;
+
+    conn_tell(c, "client_dropped", why);
+    conn_gone(c);
+    if (!c->known)
+        return;
+    output_undelivered(c);
+    handler->closed(handler->arg, c->session, CONN_DROPPED);
+}
+
+void conn_reject(struct conn *c)
+{
+    char address[ADDRESS_TEXT_BYTES];
+
+    assert(!c->known);
+    conn_address(c, address);
+    log_debug("client_foreign", "session=%llu address=%s speaks=\"HTTP or TLS\"",
+              (unsigned long long)c->session, address);
+    conn_gone(c);
+}
+
+/* A reset before any FIN does not prove that the client is dead. After a FIN a reset proves nothing new: errno is then
+ * EPIPE, even if we have not read as far as the FIN (tcp_reset() in the kernel). A Unix socket fails only because its
+ * peer closed it. */
+void conn_break(struct conn *c, int err)
+{
+    if (c->state == CONN_OPEN && (!c->local || c->fin_breaks) && err != EPIPE) {
+        conn_drop(c, strerror(err));
+        return;
+    }
+    log_debug("client_broken", "session=%llu error=\"%s\"", (unsigned long long)c->session, strerror(err));
+    output_mute(c);
+    shutdown(c->fd, SHUT_RDWR); /* if only our write failed (ENOBUFS), the client must not wait in vain */
+    conn_finish(c);
+    conn_watch(c, false);
+}
+
+void conn_finish(struct conn *c)
+{
+    const struct conn_handler *handler = c->all->handler;
+
+    if (c->state != CONN_OPEN)
+        return;
+    conn_move(c, CONN_FINISHING);
+    conn_untimed(c);
+    conn_ready(c);
+    conn_dirty(c);
+    if (!c->known)
+        return;
+    c->told = true;
+    handler->finish(handler->arg, c->session);
+}
+
+void conn_farewell(struct conn *c)
+{
+    if (c->quits)
+        output_code(c, &c->quit_tag, REPLY_BYE, LIMIT_NONE);
+    conn_move(c, CONN_FLUSHING);
+    conn_dirty(c);
+}
+
+static void conn_release(struct conn *c)
+{
+    const struct conn_handler *handler = c->all->handler;
+
+    conn_move(c, CONN_RELEASING);
+    if (!c->known) {
+        conn_farewell(c);
+        return;
+    }
+    output_undelivered(c);
+    if (!c->fin_breaks || c->quits) {
+        handler->closed(handler->arg, c->session, CONN_RELEASED);
+        return;
+    }
+    conn_farewell(c);
+    handler->closed(handler->arg, c->session, CONN_DROPPED);
+}
+
+void conn_settle(struct conn *c)
+{
+    bool answered = !c->pending_count && !c->queued && input_over(c);
+
+    /* A grant in our buffer may still reach the client: the session ends once it was written, or cannot be. */
+    if (c->state == CONN_FINISHING && answered && (c->muted || !c->grants))
+        conn_release(c);
+    if (c->state == CONN_FLUSHING && !buffer_len(&c->out)) {
+        log_debug("client_closed", "session=%llu", (unsigned long long)c->session);
+        conn_gone(c);
+    }
+}
