@@ -39,7 +39,7 @@ int64_t clock_wall_us(void)
     return clock_us(CLOCK_REALTIME);
 }
 
-static void pool_fill(void)
+static void clock_pool_fill(void)
 {
     size_t got = 0;
     while (got < POOL_BYTES) {
@@ -56,10 +56,10 @@ static void pool_fill(void)
 }
 
 /* What is handed out is wiped here, so that no later leak of this memory tells a token. */
-static void pool_take(void *out, size_t len)
+static void clock_pool_take(void *out, size_t len)
 {
     if (POOL_BYTES - pool_used < len)
-        pool_fill();
+        clock_pool_fill();
     memcpy(out, pool + pool_used, len);
     explicit_bzero(pool + pool_used, len);
     pool_used += len;
@@ -67,7 +67,7 @@ static void pool_take(void *out, size_t len)
 
 void clock_random(uint8_t out[32])
 {
-    pool_take(out, 32);
+    clock_pool_take(out, 32);
 }
 
 uint32_t clock_random_below(uint32_t n)
@@ -77,7 +77,7 @@ uint32_t clock_random_below(uint32_t n)
     uint32_t uneven = (uint32_t)-n % n;
     uint32_t drawn;
     do {
-        pool_take(&drawn, sizeof drawn);
+        clock_pool_take(&drawn, sizeof drawn);
     } while (drawn < uneven);
     return drawn % n;
 }

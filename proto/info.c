@@ -14,12 +14,8 @@ enum field {
 };
 
 static const char *const fields[FIELDS] = {
-    [FIELD_RUN_ID] = "run_id:",
-    [FIELD_VERSION] = "redis_version:",
-    [FIELD_UPTIME] = "uptime_in_seconds:",
-    [FIELD_ROLE] = "role:",
-    [FIELD_CLUSTER] = "cluster_enabled:",
-    [FIELD_POLICY] = "maxmemory_policy:",
+    [FIELD_RUN_ID] = "run_id:",   [FIELD_VERSION] = "redis_version:",   [FIELD_UPTIME] = "uptime_in_seconds:",
+    [FIELD_ROLE] = "role:",       [FIELD_CLUSTER] = "cluster_enabled:", [FIELD_POLICY] = "maxmemory_policy:",
     [FIELD_LOADING] = "loading:",
 };
 
@@ -90,24 +86,14 @@ static bool parse_flag(const char *text, size_t len, bool *flag)
 static bool parse_field(enum field field, const char *text, size_t len, struct master_info *info)
 {
     switch (field) {
-    case FIELD_RUN_ID:
-        return parse_run_id(text, len, info->run_id);
-    case FIELD_VERSION:
-        return parse_version(text, len, &info->version);
-    case FIELD_UPTIME:
-        return parse_uptime(text, len, &info->uptime_s);
-    case FIELD_ROLE:
-        info->replica = !is_word(text, len, "master");
-        return len > 0;
-    case FIELD_CLUSTER:
-        return parse_flag(text, len, &info->cluster);
-    case FIELD_POLICY:
-        info->evicts = !is_word(text, len, "noeviction");
-        return len > 0;
-    case FIELD_LOADING:
-        return parse_flag(text, len, &info->loading);
-    case FIELDS:
-        break;
+    case FIELD_RUN_ID: return parse_run_id(text, len, info->run_id);
+    case FIELD_VERSION: return parse_version(text, len, &info->version);
+    case FIELD_UPTIME: return parse_uptime(text, len, &info->uptime_s);
+    case FIELD_ROLE: info->replica = !is_word(text, len, "master"); return len > 0;
+    case FIELD_CLUSTER: return parse_flag(text, len, &info->cluster);
+    case FIELD_POLICY: info->evicts = !is_word(text, len, "noeviction"); return len > 0;
+    case FIELD_LOADING: return parse_flag(text, len, &info->loading);
+    case FIELDS: break;
     }
     return false;
 }

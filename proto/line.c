@@ -30,10 +30,10 @@ struct shown {
     char text[2 * SHOWN_BYTES + sizeof "\"...\""];
 };
 
-static enum line_result refuse(struct parse *p, enum reply_code code, const char *fmt, ...)
+static enum line_result line_refuse(struct parse *p, enum reply_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static enum line_result refuse(struct parse *p, enum reply_code code, const char *fmt, ...)
+static enum line_result line_refuse(struct parse *p, enum reply_code code, const char *fmt, ...)
 {
     struct refusal *refusal = p->refusal;
 
@@ -73,11 +73,12 @@ static struct shown show_piece(struct piece piece)
 static enum line_result bad_value(struct parse *p, enum option option, struct piece value,
                                   const char *allowed)
 {
-    return refuse(p, REPLY_BADARG, "%s=%s is not allowed: %s", rule_option_key(option),
-                  show_piece(value).text, allowed);
+    return line_refuse(p, REPLY_BADARG, "%s=%s is not allowed: %s", rule_option_key(option),
+                       show_piece(value).text, allowed);
 }
 
-static enum line_result set_duration(struct parse *p, enum option option, struct piece value, int64_t *ms)
+static enum line_result line_set_duration(struct parse *p, enum option option, struct piece value,
+                                          int64_t *ms)
 {
     *ms = line_duration_ms(value.text, value.len);
     if (*ms < 0)
@@ -85,7 +86,8 @@ static enum line_result set_duration(struct parse *p, enum option option, struct
     return LINE_REQUEST;
 }
 
-static enum line_result set_word(struct parse *p, enum option option, struct piece value, struct word *word)
+static enum line_result line_set_word(struct parse *p, enum option option, struct piece value,
+                                      struct word *word)
 {
     if (!piece_is_word(value, WORD_BYTES))
         return bad_value(p, option, value, "1 to 64 visible characters except , \" = and no # or : first");
@@ -95,16 +97,16 @@ static enum line_result set_word(struct parse *p, enum option option, struct pie
 }
 
 /* A token is as good as the lock: it is never echoed. */
-static enum line_result set_token(struct parse *p, struct piece value)
+static enum line_result line_set_token(struct parse *p, struct piece value)
 {
     if (!piece_token(value, &p->request->token))
-        return refuse(p, REPLY_BADARG, "token= takes the 40 hex digits of +LOCKED, not these %zu bytes",
-                      value.len);
+        return line_refuse(p, REPLY_BADARG, "token= takes the 40 hex digits of +LOCKED, not these %zu bytes",
+                           value.len);
     p->request->has_token = true;
     return LINE_REQUEST;
 }
 
-static enum line_result set_hold(struct parse *p, struct piece value)
+static enum line_result line_set_hold(struct parse *p, struct piece value)
 {
     if (piece_is(value, "lease"))
         p->request->hold = HOLD_LEASE;
@@ -113,16 +115,17 @@ static enum line_result set_hold(struct parse *p, struct piece value)
     return LINE_REQUEST;
 }
 
-static enum line_result set_mode(struct parse *p, struct piece value)
+static enum line_result line_set_mode(struct parse *p, struct piece value)
 {
     if (piece_is(value, "shared"))
-        return refuse(p, REPLY_UNSUPPORTED, "mode=shared is not in this version: its locks are exclusive");
+        return line_refuse(p, REPLY_UNSUPPORTED,
+                           "mode=shared is not in this version: its locks are exclusive");
     if (!piece_is(value, "exclusive"))
         return bad_value(p, OPTION_MODE, value, "write exclusive, or leave it out");
     return LINE_REQUEST;
 }
 
-static enum line_result set_events(struct parse *p, struct piece value)
+static enum line_result line_set_events(struct parse *p, struct piece value)
 {
     if (!piece_is(value, "renewed"))
         return bad_value(p, OPTION_EVENTS, value, "write renewed; all other events come anyway");
@@ -130,31 +133,22 @@ static enum line_result set_events(struct parse *p, struct piece value)
     return LINE_REQUEST;
 }
 
-static enum line_result set_option(struct parse *p, enum option option, struct piece value)
+static enum line_result line_set_option(struct parse *p, enum option option, struct piece value)
 {
     switch (option) {
-    case OPTION_TTL:
-        return set_duration(p, option, value, &p->request->ttl_ms);
-    case OPTION_WAIT:
-        return set_duration(p, option, value, &p->request->wait_ms);
-    case OPTION_MAX:
-        return set_duration(p, option, value, &p->request->max_ms);
-    case OPTION_NOTE:
-        return set_word(p, option, value, &p->request->note);
-    case OPTION_CLIENT:
-        return set_word(p, option, value, &p->request->client);
-    case OPTION_HOLD:
-        return set_hold(p, value);
-    case OPTION_TOKEN:
-        return set_token(p, value);
-    case OPTION_MODE:
-        return set_mode(p, value);
+    case OPTION_TTL: return line_set_duration(p, option, value, &p->request->ttl_ms);
+    case OPTION_WAIT: return line_set_duration(p, option, value, &p->request->wait_ms);
+    case OPTION_MAX: return line_set_duration(p, option, value, &p->request->max_ms);
+    case OPTION_NOTE: return line_set_word(p, option, value, &p->request->note);
+    case OPTION_CLIENT: return line_set_word(p, option, value, &p->request->client);
+    case OPTION_HOLD: return line_set_hold(p, value);
+    case OPTION_TOKEN: return line_set_token(p, value);
+    case OPTION_MODE: return line_set_mode(p, value);
     case OPTION_SLOTS:
-        return refuse(p, REPLY_UNSUPPORTED, "slots= is not in this version: LOCK job.0, job.1 ... instead");
-    case OPTION_EVENTS:
-        return set_events(p, value);
-    case OPTIONS:
-        break;
+        return line_refuse(p, REPLY_UNSUPPORTED,
+                           "slots= is not in this version: LOCK job.0, job.1 ... instead");
+    case OPTION_EVENTS: return line_set_events(p, value);
+    case OPTIONS: break;
     }
     assert(0 && "an option without its case");
     return LINE_REFUSED;
@@ -166,12 +160,12 @@ static enum line_result no_such_option(struct parse *p, struct piece key)
     size_t len = 0;
 
     if (!p->rule->takes)
-        return refuse(p, REPLY_BADARG, "%s has no options; write %s", p->rule->word, p->rule->example);
+        return line_refuse(p, REPLY_BADARG, "%s has no options; write %s", p->rule->word, p->rule->example);
     for (unsigned i = 0; i < OPTIONS; i++)
         if (p->rule->takes & OPTION_BIT(i))
             len += (size_t)snprintf(known + len, sizeof known - len, " %s=", rule_option_key((enum option)i));
-    return refuse(p, REPLY_BADARG, "%s has no option %s; it has%s", p->rule->word, show_piece(key).text,
-                  known);
+    return line_refuse(p, REPLY_BADARG, "%s has no option %s; it has%s", p->rule->word, show_piece(key).text,
+                       known);
 }
 
 static enum line_result read_option(struct parse *p, struct piece word)
@@ -179,17 +173,17 @@ static enum line_result read_option(struct parse *p, struct piece word)
     const char *equals = memchr(word.text, '=', word.len);
 
     if (!equals)
-        return refuse(p, REPLY_BADARG, "%s is a word too many: write %s (options are key=value)",
-                      show_piece(word).text, p->rule->example);
+        return line_refuse(p, REPLY_BADARG, "%s is a word too many: write %s (options are key=value)",
+                           show_piece(word).text, p->rule->example);
     struct piece key = {word.text, (size_t)(equals - word.text)};
     struct piece value = {equals + 1, word.len - key.len - 1};
     enum option option = rule_option(p->rule, key);
     if (option == OPTIONS)
         return no_such_option(p, key);
     if (p->seen & OPTION_BIT(option))
-        return refuse(p, REPLY_BADARG, "%s= stands twice: write it once", rule_option_key(option));
+        return line_refuse(p, REPLY_BADARG, "%s= stands twice: write it once", rule_option_key(option));
     p->seen |= OPTION_BIT(option);
-    return set_option(p, option, value);
+    return line_set_option(p, option, value);
 }
 
 /* ---- arguments ---- */
@@ -206,18 +200,19 @@ static enum line_result read_name(struct parse *p)
     struct piece word = piece_next(&p->at, p->end);
 
     if (!word.len)
-        return refuse(p, REPLY_BADARG, "%s needs a name; write %s", p->rule->word, p->rule->example);
+        return line_refuse(p, REPLY_BADARG, "%s needs a name; write %s", p->rule->word, p->rule->example);
     if (p->rule->argument == ARGUMENT_NAMES && piece_is_names(word))
-        return refuse(p, REPLY_UNSUPPORTED,
-                      "several names at once are not in this version: LOCK one after the other, and "
-                      "everybody in the same order");
+        return line_refuse(p, REPLY_UNSUPPORTED,
+                           "several names at once are not in this version: LOCK one after the other, and "
+                           "everybody in the same order");
     if (word.len > NAME_BYTES)
-        return refuse(p, REPLY_BADARG, "a name has at most %d bytes, this one has %zu", NAME_BYTES, word.len);
+        return line_refuse(p, REPLY_BADARG, "a name has at most %d bytes, this one has %zu", NAME_BYTES,
+                           word.len);
     if (!piece_is_word(word, NAME_BYTES))
-        return refuse(p, REPLY_BADARG,
-                      "%s is not a name: 1 to 200 visible characters except , \" = and no # or : first; "
-                      "options follow it",
-                      show_piece(word).text);
+        return line_refuse(p, REPLY_BADARG,
+                           "%s is not a name: 1 to 200 visible characters except , \" = and no # or : first; "
+                           "options follow it",
+                           show_piece(word).text);
     take_name(p, word);
     return LINE_REQUEST;
 }
@@ -227,8 +222,8 @@ static enum line_result read_target(struct parse *p)
     struct piece word = piece_next(&p->at, p->end);
 
     if (word.len && !piece_tag(word, &p->request->target))
-        return refuse(p, REPLY_BADARG, "%s is not a tag: 1 to 16 of A-Z a-z 0-9 . _ - (here without #)",
-                      show_piece(word).text);
+        return line_refuse(p, REPLY_BADARG, "%s is not a tag: 1 to 16 of A-Z a-z 0-9 . _ - (here without #)",
+                           show_piece(word).text);
     return LINE_REQUEST;
 }
 
@@ -239,8 +234,8 @@ static enum line_result read_protocol(struct parse *p)
     if (piece_is(word, "1"))
         return LINE_REQUEST;
     if (!piece_is_digits(word))
-        return refuse(p, REPLY_BADARG, "HELLO needs the protocol's number first; write HELLO 1");
-    enum line_result result = refuse(p, REPLY_UNSUPPORTED, "%s", "");
+        return line_refuse(p, REPLY_BADARG, "HELLO needs the protocol's number first; write HELLO 1");
+    enum line_result result = line_refuse(p, REPLY_UNSUPPORTED, "%s", "");
     (void)snprintf(p->refusal->words, sizeof p->refusal->words, "proto=1");
     return result;
 }
@@ -259,23 +254,19 @@ static enum line_result read_show(struct parse *p)
             p->request->show = (enum show)i;
             return LINE_REQUEST;
         }
-    return refuse(p, REPLY_BADARG, "SHOW takes LOCKS, WAITERS, CLIENTS, NODES, STATS, CONFIG or VERSION");
+    return line_refuse(p, REPLY_BADARG,
+                       "SHOW takes LOCKS, WAITERS, CLIENTS, NODES, STATS, CONFIG or VERSION");
 }
 
 static enum line_result read_argument(struct parse *p)
 {
     switch (p->rule->argument) {
-    case ARGUMENT_NONE:
-        return LINE_REQUEST;
+    case ARGUMENT_NONE: return LINE_REQUEST;
     case ARGUMENT_NAME:
-    case ARGUMENT_NAMES:
-        return read_name(p);
-    case ARGUMENT_TAG:
-        return read_target(p);
-    case ARGUMENT_PROTOCOL:
-        return read_protocol(p);
-    case ARGUMENT_SHOW:
-        return read_show(p);
+    case ARGUMENT_NAMES: return read_name(p);
+    case ARGUMENT_TAG: return read_target(p);
+    case ARGUMENT_PROTOCOL: return read_protocol(p);
+    case ARGUMENT_SHOW: return read_show(p);
     }
     assert(0 && "an argument without its case");
     return LINE_REFUSED;
@@ -305,7 +296,7 @@ static bool has_bad_bytes(const char *line, size_t len)
     return bad || (high & 0x80 * each) != 0;
 }
 
-static enum line_result refuse_bytes(struct parse *p)
+static enum line_result line_refuse_bytes(struct parse *p)
 {
     const char *line = p->at;
     size_t bad = 0;
@@ -318,20 +309,20 @@ static enum line_result refuse_bytes(struct parse *p)
     /* Above ASCII it may be a byte of a secret, which is not echoed. */
     unsigned byte = (unsigned char)line[bad];
     if (byte > 0x7f)
-        return refuse(p, REPLY_BADLINE, "byte %zu is not ASCII: a line has 0x20 to 0x7e, then LF or CR LF",
-                      bad + 1);
-    return refuse(p, REPLY_BADLINE, "byte %zu is 0x%02x: a line has 0x20 to 0x7e, then LF or CR LF", bad + 1,
-                  byte);
+        return line_refuse(p, REPLY_BADLINE,
+                           "byte %zu is not ASCII: a line has 0x20 to 0x7e, then LF or CR LF", bad + 1);
+    return line_refuse(p, REPLY_BADLINE, "byte %zu is 0x%02x: a line has 0x20 to 0x7e, then LF or CR LF",
+                       bad + 1, byte);
 }
 
 /* Nothing that follows is looked at but the name, and nothing else is echoed. */
-static enum line_result refuse_verb(struct parse *p)
+static enum line_result line_refuse_verb(struct parse *p)
 {
     struct piece word = piece_next(&p->at, p->end);
 
     if (p->rule->argument == ARGUMENT_NAME && piece_is_word(word, NAME_BYTES))
         take_name(p, word);
-    return refuse(p, REPLY_UNSUPPORTED, "%s", p->rule->unsupported);
+    return line_refuse(p, REPLY_UNSUPPORTED, "%s", p->rule->unsupported);
 }
 
 /* All that follows the verb. */
@@ -341,7 +332,7 @@ static enum line_result read_rest(struct parse *p)
 
     *p->request = (struct request){.verb = rule->verb, .tag = p->tag, .ttl_ms = -1, .max_ms = -1};
     if (rule->unsupported)
-        return refuse_verb(p);
+        return line_refuse_verb(p);
     enum line_result result = read_argument(p);
     if (result != LINE_REQUEST)
         return result;
@@ -351,10 +342,11 @@ static enum line_result read_rest(struct parse *p)
             return result;
     }
     if (rule->needs & ~p->seen)
-        return refuse(p, REPLY_BADARG, "%s needs the lock's token; write %s", rule->word, rule->example);
+        return line_refuse(p, REPLY_BADARG, "%s needs the lock's token; write %s", rule->word, rule->example);
     if (rule->verb == VERB_LOCK && p->request->has_token && p->seen != OPTION_BIT(OPTION_TOKEN))
-        return refuse(p, REPLY_BADARG,
-                      "token= asks for a lock once more and stands alone: its first LOCK's options go on");
+        return line_refuse(
+            p, REPLY_BADARG,
+            "token= asks for a lock once more and stands alone: its first LOCK's options go on");
     return LINE_REQUEST;
 }
 
@@ -363,21 +355,21 @@ enum line_result line_parse(const char *line, size_t len, struct request *reques
     struct parse p = {.at = line, .end = line + len, .request = request, .refusal = refusal};
 
     if (len > LINE_BYTES - 1)
-        return refuse(&p, REPLY_TOOLONG, "a line has at most %d bytes with its end", LINE_BYTES);
+        return line_refuse(&p, REPLY_TOOLONG, "a line has at most %d bytes with its end", LINE_BYTES);
     if (has_bad_bytes(line, len))
-        return refuse_bytes(&p);
+        return line_refuse_bytes(&p);
     struct piece word = piece_next(&p.at, p.end);
     if (!word.len)
         return LINE_EMPTY;
     if (word.text[0] == '#') {
         if (!piece_tag((struct piece){word.text + 1, word.len - 1}, &p.tag))
-            return refuse(&p, REPLY_BADTAG, "a tag is # and 1 to 16 of A-Z a-z 0-9 . _ -");
+            return line_refuse(&p, REPLY_BADTAG, "a tag is # and 1 to 16 of A-Z a-z 0-9 . _ -");
         word = piece_next(&p.at, p.end);
     }
     if (!word.len)
-        return refuse(&p, REPLY_BADVERB, "no verb after the tag; HELP lists them");
+        return line_refuse(&p, REPLY_BADVERB, "no verb after the tag; HELP lists them");
     p.rule = rule_verb(word);
     if (!p.rule)
-        return refuse(&p, REPLY_BADVERB, "%s is not a verb; HELP lists them", show_piece(word).text);
+        return line_refuse(&p, REPLY_BADVERB, "%s is not a verb; HELP lists them", show_piece(word).text);
     return read_rest(&p);
 }

@@ -1,6 +1,6 @@
 /* Replies, notices and rows -> lines.
  *
- * Each put_*() writes at a place and returns the place behind it; there is always room, since the
+ * Each line_put_*() writes at a place and returns the place behind it; there is always room, since the
  * longest line (a refusal with everything) is far below SERVER_LINE_BYTES. Only rows, whose values
  * come from anywhere, count what they write. */
 #include <assert.h>
@@ -12,87 +12,87 @@
 
 /* ---- small pieces ---- */
 
-static inline char *put_bytes(char *out, const char *text, size_t len)
+static inline char *line_put_bytes(char *out, const char *text, size_t len)
 {
     memcpy(out, text, len);
     return out + len;
 }
 
-static inline char *put(char *out, const char *text)
+static inline char *line_put(char *out, const char *text)
 {
-    return put_bytes(out, text, strlen(text));
+    return line_put_bytes(out, text, strlen(text));
 }
 
-static char *put_unsigned(char *out, uint64_t value)
+static char *line_put_unsigned(char *out, uint64_t value)
 {
     char digits[DECIMAL_BYTES];
     const char *first = decimal_digits(value, digits);
 
-    return put_bytes(out, first, (size_t)(digits + sizeof digits - first));
+    return line_put_bytes(out, first, (size_t)(digits + sizeof digits - first));
 }
 
-static char *put_signed(char *out, int64_t value)
+static char *line_put_signed(char *out, int64_t value)
 {
     if (value >= 0)
-        return put_unsigned(out, (uint64_t)value);
+        return line_put_unsigned(out, (uint64_t)value);
     *out++ = '-';
-    return put_unsigned(out, 0 - (uint64_t)value);
+    return line_put_unsigned(out, 0 - (uint64_t)value);
 }
 
 /* At most limit bytes of a string from anywhere. */
-static char *put_printable(char *out, const char *text, size_t limit)
+static char *line_put_printable(char *out, const char *text, size_t limit)
 {
     for (size_t i = 0; i < limit && text[i]; i++)
         *out++ = text[i] >= 0x20 && text[i] <= 0x7e ? text[i] : '?';
     return out;
 }
 
-static char *put_tag(char *out, const struct tag *tag)
+static char *line_put_tag(char *out, const struct tag *tag)
 {
     if (!tag->len)
         return out;
     assert(tag->len <= TAG_BYTES);
     *out++ = '#';
-    out = put_bytes(out, tag->text, tag->len);
+    out = line_put_bytes(out, tag->text, tag->len);
     *out++ = ' ';
     return out;
 }
 
-static char *put_name(char *out, const struct name *name)
+static char *line_put_name(char *out, const struct name *name)
 {
     if (!name->len)
         return out;
     assert(name->len <= NAME_BYTES);
     *out++ = ' ';
-    return put_bytes(out, name->text, name->len);
+    return line_put_bytes(out, name->text, name->len);
 }
 
-static char *put_token(char *out, const struct token *token)
+static char *line_put_token(char *out, const struct token *token)
 {
-    out = put(out, " token=");
+    out = line_put(out, " token=");
     line_token_hex(out, token);
     return out + TOKEN_HEX;
 }
 
-static char *put_until(char *out, int64_t valid_ms, int64_t until_ms)
+static char *line_put_until(char *out, int64_t valid_ms, int64_t until_ms)
 {
-    out = put_signed(put(out, " valid="), valid_ms);
-    return put_signed(put(out, " until="), until_ms);
+    out = line_put_signed(line_put(out, " valid="), valid_ms);
+    return line_put_signed(line_put(out, " until="), until_ms);
 }
 
 /* As people write it: the largest unit that leaves nothing over. */
-static char *put_duration(char *out, int64_t ms)
+static char *line_put_duration(char *out, int64_t ms)
 {
     if (ms > 0 && ms % (3600 * 1000) == 0)
-        return put(put_signed(out, ms / (3600 * 1000)), "h");
+        return line_put(line_put_signed(out, ms / (3600 * 1000)), "h");
     if (ms > 0 && ms % (60 * 1000) == 0)
-        return put(put_signed(out, ms / (60 * 1000)), "m");
+        return line_put(line_put_signed(out, ms / (60 * 1000)), "m");
     if (ms > 0 && ms % 1000 == 0)
-        return put(put_signed(out, ms / 1000), "s");
-    return put(put_signed(out, ms), "ms");
+        return line_put(line_put_signed(out, ms / 1000), "s");
+    return line_put(line_put_signed(out, ms), "ms");
 }
 
-static size_t put_end(char *line, char *out)
+static size_t line_put_end(char *line, char *out)
 {
     *out++ = '\n';
     assert(out - line <= SERVER_LINE_BYTES);
@@ -100,10 +100,11 @@ static size_t put_end(char *line, char *out)
 }
 
 /* Eight digits at a time: four bytes are spread to eight nibbles, and those above 9 are moved on from '9' to 'a'. */
-static void put_hex(char *out, const uint8_t bytes[4])
+static void line_put_hex(char *out, const uint8_t bytes[4])
 {
     const uint64_t each = UINT64_C(0x0101010101010101), low = UINT64_C(0x000f000f000f000f);
-    uint64_t spread = bytes[0] | (uint64_t)bytes[1] << 16 | (uint64_t)bytes[2] << 32 | (uint64_t)bytes[3] << 48;
+    uint64_t spread =
+        bytes[0] | (uint64_t)bytes[1] << 16 | (uint64_t)bytes[2] << 32 | (uint64_t)bytes[3] << 48;
     uint64_t nibbles = (spread >> 4 & low) | (spread & low) << 8;
     uint64_t letters = (nibbles + 6 * each) >> 4 & each;
     uint64_t digits = htole64(nibbles + '0' * each + letters * ('a' - '9' - 1));
@@ -115,7 +116,7 @@ void line_token_hex(char *out, const struct token *token)
 {
     static_assert(TOKEN_BYTES % 4 == 0, "a token is whole words");
     for (size_t i = 0; i < TOKEN_BYTES; i += 4)
-        put_hex(out + 2 * i, token->bytes + i);
+        line_put_hex(out + 2 * i, token->bytes + i);
 }
 
 /* ---- replies ---- */
@@ -123,18 +124,30 @@ void line_token_hex(char *out, const struct token *token)
 static const char *code_word(enum reply_code code)
 {
     static const char *const words[] = {
-        [REPLY_LOCKED] = "+LOCKED",     [REPLY_UNLOCKED] = "+UNLOCKED",
-        [REPLY_EXTENDED] = "+EXTENDED", [REPLY_HELD] = "+HELD",
-        [REPLY_OK] = "+OK",             [REPLY_HELLO] = "+HELLO",
-        [REPLY_PONG] = "+PONG",         [REPLY_BYE] = "+BYE",
-        [REPLY_BUSY] = "-BUSY",         [REPLY_TIMEOUT] = "-TIMEOUT",
-        [REPLY_NOQUORUM] = "-NOQUORUM", [REPLY_NOTHELD] = "-NOTHELD",
-        [REPLY_CANCELLED] = "-CANCELLED", [REPLY_MODE] = "-MODE",
-        [REPLY_LIMIT] = "-LIMIT",       [REPLY_DRAINING] = "-DRAINING",
-        [REPLY_DENIED] = "-DENIED",     [REPLY_AUTH] = "-AUTH",
-        [REPLY_BADVERB] = "-BADVERB",   [REPLY_BADARG] = "-BADARG",
-        [REPLY_BADLINE] = "-BADLINE",   [REPLY_BADTAG] = "-BADTAG",
-        [REPLY_TOOLONG] = "-TOOLONG",   [REPLY_UNSUPPORTED] = "-UNSUPPORTED",
+        [REPLY_LOCKED] = "+LOCKED",
+        [REPLY_UNLOCKED] = "+UNLOCKED",
+        [REPLY_EXTENDED] = "+EXTENDED",
+        [REPLY_HELD] = "+HELD",
+        [REPLY_OK] = "+OK",
+        [REPLY_HELLO] = "+HELLO",
+        [REPLY_PONG] = "+PONG",
+        [REPLY_BYE] = "+BYE",
+        [REPLY_BUSY] = "-BUSY",
+        [REPLY_TIMEOUT] = "-TIMEOUT",
+        [REPLY_NOQUORUM] = "-NOQUORUM",
+        [REPLY_NOTHELD] = "-NOTHELD",
+        [REPLY_CANCELLED] = "-CANCELLED",
+        [REPLY_MODE] = "-MODE",
+        [REPLY_LIMIT] = "-LIMIT",
+        [REPLY_DRAINING] = "-DRAINING",
+        [REPLY_DENIED] = "-DENIED",
+        [REPLY_AUTH] = "-AUTH",
+        [REPLY_BADVERB] = "-BADVERB",
+        [REPLY_BADARG] = "-BADARG",
+        [REPLY_BADLINE] = "-BADLINE",
+        [REPLY_BADTAG] = "-BADTAG",
+        [REPLY_TOOLONG] = "-TOOLONG",
+        [REPLY_UNSUPPORTED] = "-UNSUPPORTED",
     };
 
     assert((size_t)code < sizeof words / sizeof words[0]);
@@ -163,49 +176,44 @@ static const char *limit_word(enum limit limit)
     return words[limit];
 }
 
-static char *put_quorum(char *out, const struct reply *reply)
+static char *line_put_quorum(char *out, const struct reply *reply)
 {
     assert(reply->masters <= MASTERS);
-    out = put_unsigned(put(out, " votes="), reply->votes);
-    out = put_unsigned(put(out, "/"), reply->masters);
-    out = put(out, " nodes=");
+    out = line_put_unsigned(line_put(out, " votes="), reply->votes);
+    out = line_put_unsigned(line_put(out, "/"), reply->masters);
+    out = line_put(out, " nodes=");
     for (unsigned i = 0; i < reply->masters; i++) {
         assert(memchr("+-?!~", reply->nodes[i], 5));
         *out++ = reply->nodes[i];
     }
     if (reply->retry_ms >= 0)
-        out = put_signed(put(out, " retry="), reply->retry_ms);
+        out = line_put_signed(line_put(out, " retry="), reply->retry_ms);
     return out;
 }
 
 /* The words of each code. */
-static char *put_words(char *out, const struct reply *reply)
+static char *line_put_words(char *out, const struct reply *reply)
 {
     switch (reply->code) {
     case REPLY_LOCKED:
-        out = put_token(out, &reply->token);
-        out = put_unsigned(put(out, " fence="), reply->fence);
-        out = put_until(out, reply->valid_ms, reply->until_ms);
-        return reply->depth ? put_unsigned(put(out, " depth="), reply->depth) : out;
+        out = line_put_token(out, &reply->token);
+        out = line_put_unsigned(line_put(out, " fence="), reply->fence);
+        out = line_put_until(out, reply->valid_ms, reply->until_ms);
+        return reply->depth ? line_put_unsigned(line_put(out, " depth="), reply->depth) : out;
     case REPLY_UNLOCKED:
-        out = put_unsigned(put(out, " confirmed="), reply->confirmed);
-        out = put_unsigned(put(out, "/"), reply->masters);
-        return reply->depth ? put_unsigned(put(out, " depth="), reply->depth) : out;
+        out = line_put_unsigned(line_put(out, " confirmed="), reply->confirmed);
+        out = line_put_unsigned(line_put(out, "/"), reply->masters);
+        return reply->depth ? line_put_unsigned(line_put(out, " depth="), reply->depth) : out;
     case REPLY_EXTENDED:
-    case REPLY_HELD:
-        return put_until(out, reply->valid_ms, reply->until_ms);
+    case REPLY_HELD: return line_put_until(out, reply->valid_ms, reply->until_ms);
     case REPLY_BUSY:
         if (reply->retry_ms >= 0)
-            out = put_signed(put(out, " retry="), reply->retry_ms);
-        return reply->split ? put(out, " split=1") : out;
-    case REPLY_TIMEOUT:
-        return put_signed(put(out, " waited="), reply->waited_ms);
-    case REPLY_NOQUORUM:
-        return put_quorum(out, reply);
-    case REPLY_LIMIT:
-        return put(put(out, " limit="), limit_word(reply->limit));
-    default:
-        return out;
+            out = line_put_signed(line_put(out, " retry="), reply->retry_ms);
+        return reply->split ? line_put(out, " split=1") : out;
+    case REPLY_TIMEOUT: return line_put_signed(line_put(out, " waited="), reply->waited_ms);
+    case REPLY_NOQUORUM: return line_put_quorum(out, reply);
+    case REPLY_LIMIT: return line_put(line_put(out, " limit="), limit_word(reply->limit));
+    default: return out;
     }
 }
 
@@ -218,134 +226,131 @@ static unsigned nodes_count(const struct reply *reply, char sign)
 }
 
 /* "; 2 masters are silent", or behind another of them ", 2 are silent". */
-static char *put_count(char *out, unsigned n, bool *first, const char *is, const char *are)
+static char *line_put_count(char *out, unsigned n, bool *first, const char *is, const char *are)
 {
     if (!n)
         return out;
-    out = put_unsigned(put(out, *first ? "; " : ", "), n);
+    out = line_put_unsigned(line_put(out, *first ? "; " : ", "), n);
     if (*first)
-        out = put(out, n == 1 ? " master" : " masters");
+        out = line_put(out, n == 1 ? " master" : " masters");
     *first = false;
-    return put(put(out, " "), n == 1 ? is : are);
+    return line_put(line_put(out, " "), n == 1 ? is : are);
 }
 
 /* " : 3 of 5 masters are in quarantine for 41 s more (see restart_guard), 1 is silent" */
-static char *put_quarantine(char *out, const struct reply *reply)
+static char *line_put_quarantine(char *out, const struct reply *reply)
 {
     bool first = false;
 
-    out = put_unsigned(put(out, " : "), reply->quarantined);
-    out = put_unsigned(put(out, " of "), reply->masters);
-    out = put(out, reply->quarantined == 1 ? " masters is in quarantine" : " masters are in quarantine");
+    out = line_put_unsigned(line_put(out, " : "), reply->quarantined);
+    out = line_put_unsigned(line_put(out, " of "), reply->masters);
+    out = line_put(out, reply->quarantined == 1 ? " masters is in quarantine" : " masters are in quarantine");
     if (reply->retry_ms >= 0) {
         int64_t left_s = reply->retry_ms / 1000 + (reply->retry_ms % 1000 != 0);
-        out = put(put_signed(put(out, " for "), left_s), " s more");
+        out = line_put(line_put_signed(line_put(out, " for "), left_s), " s more");
     }
-    out = put(out, " (see restart_guard)");
-    out = put_count(out, nodes_count(reply, '!'), &first, "is not connected", "are not connected");
-    return put_count(out, nodes_count(reply, '?'), &first, "is silent", "are silent");
+    out = line_put(out, " (see restart_guard)");
+    out = line_put_count(out, nodes_count(reply, '!'), &first, "is not connected", "are not connected");
+    return line_put_count(out, nodes_count(reply, '?'), &first, "is silent", "are silent");
 }
 
 /* " : 3 votes are needed; 2 masters are not connected or refused, 1 is silent, 1 said no" */
-static char *put_needed(char *out, const struct reply *reply)
+static char *line_put_needed(char *out, const struct reply *reply)
 {
     unsigned needed = reply->masters / 2u + 1;
     bool first = true;
 
-    out = put_unsigned(put(out, " : "), needed);
-    out = put(out, needed == 1 ? " vote is needed" : " votes are needed");
-    out = put_count(out, nodes_count(reply, '!'), &first, "is not connected or refused",
-                    "are not connected or refused");
-    out = put_count(out, nodes_count(reply, '?'), &first, "is silent", "are silent");
-    out = put_count(out, nodes_count(reply, '-'), &first, "said no", "said no");
-    return put_count(out, nodes_count(reply, '~'), &first, "is in quarantine", "are in quarantine");
+    out = line_put_unsigned(line_put(out, " : "), needed);
+    out = line_put(out, needed == 1 ? " vote is needed" : " votes are needed");
+    out = line_put_count(out, nodes_count(reply, '!'), &first, "is not connected or refused",
+                         "are not connected or refused");
+    out = line_put_count(out, nodes_count(reply, '?'), &first, "is silent", "are silent");
+    out = line_put_count(out, nodes_count(reply, '-'), &first, "said no", "said no");
+    return line_put_count(out, nodes_count(reply, '~'), &first, "is in quarantine", "are in quarantine");
 }
 
 /* ttl=10 is mostly meant as 10s. */
 #define BARE_NUMBER "; a number without a unit is ms"
 
-static char *put_text(char *out, const struct reply *reply)
+static char *line_put_text(char *out, const struct reply *reply)
 {
     switch (reply->text) {
-    case TEXT_NONE:
-        break;
-    case TEXT_LOST_BEFORE_RELEASE:
-        return put(out, " : it was lost before this release");
+    case TEXT_NONE: break;
+    case TEXT_LOST_BEFORE_RELEASE: return line_put(out, " : it was lost before this release");
     case TEXT_TTL_TOO_SHORT:
-        out = put_duration(put(out, " : ttl is at least "), reply->limit_ms);
-        return put(out, " (min_ttl)" BARE_NUMBER);
+        out = line_put_duration(line_put(out, " : ttl is at least "), reply->limit_ms);
+        return line_put(out, " (min_ttl)" BARE_NUMBER);
     case TEXT_TTL_TOO_LONG:
-        out = put_duration(put(out, " : ttl is at most "), reply->limit_ms);
-        return put(out, " (max_ttl, which is also the quarantine of restarted masters)" BARE_NUMBER);
+        out = line_put_duration(line_put(out, " : ttl is at most "), reply->limit_ms);
+        return line_put(out, " (max_ttl, which is also the quarantine of restarted masters)" BARE_NUMBER);
     case TEXT_MAX_BELOW_TTL:
-        return put(put_duration(put(out, " : max is at least the ttl, here "), reply->limit_ms), BARE_NUMBER);
-    case TEXT_EXPIRED:
-        return put(out, " : its time was over before this request");
-    case TEXT_MAX_OVER:
-        return put(out, " : its max= is over, and nothing extends it; LOCK anew");
-    case TEXT_EXPIRING:
-        return put(out, " : the token is still there, but no time is left");
+        return line_put(
+            line_put_duration(line_put(out, " : max is at least the ttl, here "), reply->limit_ms),
+            BARE_NUMBER);
+    case TEXT_EXPIRED: return line_put(out, " : its time was over before this request");
+    case TEXT_MAX_OVER: return line_put(out, " : its max= is over, and nothing extends it; LOCK anew");
+    case TEXT_EXPIRING: return line_put(out, " : the token is still there, but no time is left");
     case TEXT_NOT_BOUND:
-        return put(out, " : that token is of no session lock of this connection; to take the lock "
-                        "anew, leave token= out");
+        return line_put(out, " : that token is of no session lock of this connection; to take the lock "
+                             "anew, leave token= out");
     case TEXT_NOT_YOURS:
-        return put(out, " : this connection does not hold it, or not any more (was there a !LOST?); to "
-                        "release it by its token, add token=");
+        return line_put(out, " : this connection does not hold it, or not any more (was there a !LOST?); to "
+                             "release it by its token, add token=");
     }
     if (reply->code == REPLY_NOQUORUM)
-        return reply->quarantined ? put_quarantine(out, reply) : put_needed(out, reply);
+        return reply->quarantined ? line_put_quarantine(out, reply) : line_put_needed(out, reply);
     if (reply->code == REPLY_BADTAG) /* only CANCEL is answered so */
-        return put(out, " : no LOCK waits there, or its grant was already written");
+        return line_put(out, " : no LOCK waits there, or its grant was already written");
     return out;
 }
 
 size_t line_format_reply(char *out, const struct tag *tag, const struct reply *reply)
 {
     assert(reply->code != REPLY_HELLO);
-    char *at = put(put_tag(out, tag), code_word(reply->code));
-    at = put_name(at, &reply->name);
-    at = put_words(at, reply);
-    at = put_text(at, reply);
-    return put_end(out, at);
+    char *at = line_put(line_put_tag(out, tag), code_word(reply->code));
+    at = line_put_name(at, &reply->name);
+    at = line_put_words(at, reply);
+    at = line_put_text(at, reply);
+    return line_put_end(out, at);
 }
 
 size_t line_format_refusal(char *out, const struct refusal *refusal)
 {
-    char *at = put(put_tag(out, &refusal->tag), code_word(refusal->code));
+    char *at = line_put(line_put_tag(out, &refusal->tag), code_word(refusal->code));
 
-    at = put_name(at, &refusal->name);
+    at = line_put_name(at, &refusal->name);
     if (refusal->words[0])
-        at = put_printable(put(at, " "), refusal->words, sizeof refusal->words);
+        at = line_put_printable(line_put(at, " "), refusal->words, sizeof refusal->words);
     if (refusal->text[0])
-        at = put_printable(put(at, " : "), refusal->text, sizeof refusal->text);
-    return put_end(out, at);
+        at = line_put_printable(line_put(at, " : "), refusal->text, sizeof refusal->text);
+    return line_put_end(out, at);
 }
 
 size_t line_format_hello(char *out, const struct tag *tag, const char *version, uint64_t session,
                          int64_t now_ms, int64_t behind_ms)
 {
     enum { VERSION_BYTES = 64 };
-    char *at = put(put_tag(out, tag), "+HELLO proto=1 server=redlockd/");
+    char *at = line_put(line_put_tag(out, tag), "+HELLO proto=1 server=redlockd/");
 
-    at = put_printable(at, version, VERSION_BYTES);
-    at = put_unsigned(put(at, " session="), session);
-    at = put_signed(put(at, " now="), now_ms);
-    at = put_signed(put(at, " behind="), behind_ms);
-    return put_end(out, at);
+    at = line_put_printable(at, version, VERSION_BYTES);
+    at = line_put_unsigned(line_put(at, " session="), session);
+    at = line_put_signed(line_put(at, " now="), now_ms);
+    at = line_put_signed(line_put(at, " behind="), behind_ms);
+    return line_put_end(out, at);
 }
 
 size_t line_format_end(char *out, const struct tag *tag, uint64_t rows)
 {
-    char *at = put(put_tag(out, tag), "+END ");
+    char *at = line_put(line_put_tag(out, tag), "+END ");
 
-    return put_end(out, put_unsigned(at, rows));
+    return line_put_end(out, line_put_unsigned(at, rows));
 }
 
 size_t line_format_help(char *out, const struct tag *tag, unsigned i)
 {
     const char *text = line_help(i);
 
-    return text ? put_end(out, put(put(put_tag(out, tag), "* "), text)) : 0;
+    return text ? line_put_end(out, line_put(line_put(line_put_tag(out, tag), "* "), text)) : 0;
 }
 
 /* ---- notices ---- */
@@ -368,25 +373,21 @@ size_t line_format_notice(char *out, const struct notice *notice)
 
     switch (notice->kind) {
     case NOTICE_EXPIRING:
-        at = put_token(put_name(put(at, "!EXPIRING"), &notice->name), &notice->token);
-        at = put_signed(put(at, " valid="), notice->valid_ms);
+        at = line_put_token(line_put_name(line_put(at, "!EXPIRING"), &notice->name), &notice->token);
+        at = line_put_signed(line_put(at, " valid="), notice->valid_ms);
         break;
     case NOTICE_LOST:
-        at = put_token(put_name(put(at, "!LOST"), &notice->name), &notice->token);
-        at = put(put(at, " reason="), lost_word(notice->reason));
+        at = line_put_token(line_put_name(line_put(at, "!LOST"), &notice->name), &notice->token);
+        at = line_put(line_put(at, " reason="), lost_word(notice->reason));
         break;
     case NOTICE_RENEWED:
-        at = put_token(put_name(put(at, "!RENEWED"), &notice->name), &notice->token);
-        at = put_until(at, notice->valid_ms, notice->until_ms);
+        at = line_put_token(line_put_name(line_put(at, "!RENEWED"), &notice->name), &notice->token);
+        at = line_put_until(at, notice->valid_ms, notice->until_ms);
         break;
-    case NOTICE_DRAIN:
-        at = put(at, "!DRAIN");
-        break;
-    case NOTICE_CLOCK:
-        at = put_signed(put(at, "!CLOCK behind="), notice->behind_ms);
-        break;
+    case NOTICE_DRAIN: at = line_put(at, "!DRAIN"); break;
+    case NOTICE_CLOCK: at = line_put_signed(line_put(at, "!CLOCK behind="), notice->behind_ms); break;
     }
-    return put_end(out, at);
+    return line_put_end(out, at);
 }
 
 /* ---- rows ---- */
@@ -394,12 +395,12 @@ size_t line_format_notice(char *out, const struct notice *notice)
 void line_row_begin(struct row *row, char *out, const struct tag *tag)
 {
     row->out = out;
-    row->len = (size_t)(put(put_tag(out, tag), "* ") - out);
+    row->len = (size_t)(line_put(line_put_tag(out, tag), "* ") - out);
     row->any = false;
 }
 
 /* Writes " key=" if at least value_bytes more fit behind it; the LF always has its place. */
-static bool row_key(struct row *row, const char *key, size_t value_bytes)
+static bool line_row_key(struct row *row, const char *key, size_t value_bytes)
 {
     size_t key_len = strlen(key);
     size_t space = row->any ? 1 : 0;
@@ -409,7 +410,7 @@ static bool row_key(struct row *row, const char *key, size_t value_bytes)
     char *at = row->out + row->len;
     if (row->any)
         *at++ = ' ';
-    at = put(put_bytes(at, key, key_len), "=");
+    at = line_put(line_put_bytes(at, key, key_len), "=");
     row->len = (size_t)(at - row->out);
     row->any = true;
     return true;
@@ -417,7 +418,7 @@ static bool row_key(struct row *row, const char *key, size_t value_bytes)
 
 void line_row_text(struct row *row, const char *key, const char *value, size_t len)
 {
-    if (!row_key(row, key, len ? 1 : 0))
+    if (!line_row_key(row, key, len ? 1 : 0))
         return;
     for (size_t i = 0; i < len && row->len < SERVER_LINE_BYTES - 1; i++)
         row->out[row->len++] = value[i] >= 0x21 && value[i] <= 0x7e ? value[i] : '?';
@@ -428,27 +429,27 @@ void line_row_string(struct row *row, const char *key, const char *value)
     line_row_text(row, key, value, strlen(value));
 }
 
-static void row_number(struct row *row, const char *key, const char *digits, size_t len)
+static void line_row_number(struct row *row, const char *key, const char *digits, size_t len)
 {
-    if (row_key(row, key, len))
-        row->len = (size_t)(put_bytes(row->out + row->len, digits, len) - row->out);
+    if (line_row_key(row, key, len))
+        row->len = (size_t)(line_put_bytes(row->out + row->len, digits, len) - row->out);
 }
 
 void line_row_signed(struct row *row, const char *key, int64_t value)
 {
     char digits[DECIMAL_BYTES];
 
-    row_number(row, key, digits, (size_t)(put_signed(digits, value) - digits));
+    line_row_number(row, key, digits, (size_t)(line_put_signed(digits, value) - digits));
 }
 
 void line_row_unsigned(struct row *row, const char *key, uint64_t value)
 {
     char digits[DECIMAL_BYTES];
 
-    row_number(row, key, digits, (size_t)(put_unsigned(digits, value) - digits));
+    line_row_number(row, key, digits, (size_t)(line_put_unsigned(digits, value) - digits));
 }
 
 size_t line_row_end(struct row *row)
 {
-    return put_end(row->out, row->out + row->len);
+    return line_put_end(row->out, row->out + row->len);
 }

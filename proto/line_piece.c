@@ -4,7 +4,7 @@
 
 #include "proto/line.h"
 
-static char upper(char c)
+static char piece_upper(char c)
 {
     return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
@@ -35,7 +35,7 @@ bool piece_is(struct piece piece, const char *text)
 bool piece_is_ignoring_case(struct piece piece, const char *text)
 {
     for (size_t i = 0; i < piece.len; i++)
-        if (!text[i] || upper(piece.text[i]) != upper(text[i]))
+        if (!text[i] || piece_upper(piece.text[i]) != piece_upper(text[i]))
             return false;
     return !text[piece.len];
 }
@@ -85,7 +85,7 @@ bool piece_tag(struct piece piece, struct tag *tag)
         return false;
     for (size_t i = 0; i < piece.len; i++) {
         char c = piece.text[i];
-        bool letter = upper(c) >= 'A' && upper(c) <= 'Z';
+        bool letter = piece_upper(c) >= 'A' && piece_upper(c) <= 'Z';
         if (!letter && !is_digit(c) && c != '.' && c != '_' && c != '-')
             return false;
     }
@@ -94,11 +94,11 @@ bool piece_tag(struct piece piece, struct tag *tag)
     return true;
 }
 
-static int hex_digit(char c)
+static int piece_hex_digit(char c)
 {
     if (is_digit(c))
         return c - '0';
-    c = upper(c);
+    c = piece_upper(c);
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
@@ -109,8 +109,8 @@ bool piece_token(struct piece piece, struct token *token)
     if (piece.len != TOKEN_HEX)
         return false;
     for (size_t i = 0; i < TOKEN_BYTES; i++) {
-        int high = hex_digit(piece.text[2 * i]);
-        int low = hex_digit(piece.text[2 * i + 1]);
+        int high = piece_hex_digit(piece.text[2 * i]);
+        int low = piece_hex_digit(piece.text[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         read.bytes[i] = (uint8_t)(high * 16 + low);

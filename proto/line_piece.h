@@ -17,7 +17,7 @@ struct piece piece_next(const char **at, const char *end);
 
 bool piece_is(struct piece piece, const char *text);
 bool piece_is_ignoring_case(struct piece piece, const char *text); /* in ASCII, whatever the locale */
-bool piece_is_digits(struct piece piece);                         /* one at least */
+bool piece_is_digits(struct piece piece);                          /* one at least */
 /* A name, a note or a client word: all that differs is the limit. */
 bool piece_is_word(struct piece piece, size_t limit);
 /* name,name,... with at least one comma, each name allowed. */

@@ -24,103 +24,116 @@ static const char *const option_keys[OPTIONS] = {
 #define EVENTS OPTION_BIT(OPTION_EVENTS)
 
 static const struct verb_rule verbs[] = {
-    [VERB_LOCK] = {
-        .verb = VERB_LOCK,
-        .word = "LOCK",
-        .argument = ARGUMENT_NAMES,
-        .takes = TTL | WAIT | MAX | HOLD | NOTE | TOKEN | MODE | SLOTS,
-        .example = "LOCK job ttl=10s wait=30s",
-        .help = "LOCK <name> [ttl=10s] [wait=30s] [hold=session|lease] [max=5m] [note=<word>] : takes a "
-                "lock; LOCK <name> token=<token> : once more, where this connection has it",
-    },
-    [VERB_UNLOCK] = {
-        .verb = VERB_UNLOCK,
-        .word = "UNLOCK",
-        .argument = ARGUMENT_NAMES,
-        .takes = TOKEN,
-        .example = "UNLOCK job",
-        .help = "UNLOCK <name> [token=<token>] : gives it back",
-    },
-    [VERB_EXTEND] = {
-        .verb = VERB_EXTEND,
-        .word = "EXTEND",
-        .argument = ARGUMENT_NAME,
-        .takes = TOKEN | TTL,
-        .needs = TOKEN,
-        .example = "EXTEND job token=<40 hex> ttl=30s",
-        .help = "EXTEND <name> token=<token> [ttl=10s] : makes it last longer",
-    },
-    [VERB_CHECK] = {
-        .verb = VERB_CHECK,
-        .word = "CHECK",
-        .argument = ARGUMENT_NAME,
-        .takes = TOKEN,
-        .needs = TOKEN,
-        .example = "CHECK job token=<40 hex>",
-        .help = "CHECK <name> token=<token> : is it still held, and until when?",
-    },
-    [VERB_RESUME] = {
-        .verb = VERB_RESUME,
-        .word = "RESUME",
-        .argument = ARGUMENT_NAME,
-        .takes = TOKEN | TTL | MAX | NOTE,
-        .needs = TOKEN,
-        .example = "RESUME job token=<40 hex>",
-        .help = "RESUME <name> token=<token> [ttl=10s] [max=5m] [note=<word>] : takes its lock over, bound to "
-                "this connection, with a new token",
-    },
-    [VERB_CANCEL] = {
-        .verb = VERB_CANCEL,
-        .word = "CANCEL",
-        .argument = ARGUMENT_TAG,
-        .example = "CANCEL, or CANCEL 7 for the LOCK with the tag #7",
-        .help = "CANCEL [<tag>] : ends the waiting LOCK that has this tag, or the one without a tag",
-    },
-    [VERB_HELLO] = {
-        .verb = VERB_HELLO,
-        .word = "HELLO",
-        .argument = ARGUMENT_PROTOCOL,
-        .takes = CLIENT | EVENTS,
-        .example = "HELLO 1 client=worker-3",
-        .help = "HELLO 1 [client=<word>] [events=renewed] : says who you are; tells this session's "
-                "number and the time",
-    },
-    [VERB_AUTH] = {
-        .verb = VERB_AUTH,
-        .word = "AUTH",
-        .argument = ARGUMENT_NONE,
-        .example = "AUTH <user> <secret>",
-        .unsupported = "AUTH is not in this version: it has no users, and needs none to be told",
-        .help = "AUTH <user> <secret> : proves who you are (not in this version)",
-    },
-    [VERB_PING] = {
-        .verb = VERB_PING,
-        .word = "PING",
-        .argument = ARGUMENT_NONE,
-        .example = "PING",
-        .help = "PING : answers +PONG",
-    },
-    [VERB_HELP] = {
-        .verb = VERB_HELP,
-        .word = "HELP",
-        .argument = ARGUMENT_NONE,
-        .example = "HELP",
-        .help = "HELP : these rows",
-    },
-    [VERB_QUIT] = {
-        .verb = VERB_QUIT,
-        .word = "QUIT",
-        .argument = ARGUMENT_NONE,
-        .example = "QUIT",
-        .help = "QUIT : gives back every session lock and closes the connection",
-    },
-    [VERB_SHOW] = {
-        .verb = VERB_SHOW,
-        .word = "SHOW",
-        .argument = ARGUMENT_SHOW,
-        .example = "SHOW LOCKS",
-        .help = "SHOW LOCKS|WAITERS|CLIENTS|NODES|STATS|CONFIG|VERSION : what the server knows",
-    },
+    [VERB_LOCK] =
+        {
+            .verb = VERB_LOCK,
+            .word = "LOCK",
+            .argument = ARGUMENT_NAMES,
+            .takes = TTL | WAIT | MAX | HOLD | NOTE | TOKEN | MODE | SLOTS,
+            .example = "LOCK job ttl=10s wait=30s",
+            .help = "LOCK <name> [ttl=10s] [wait=30s] [hold=session|lease] [max=5m] [note=<word>] : takes a "
+                    "lock; LOCK <name> token=<token> : once more, where this connection has it",
+        },
+    [VERB_UNLOCK] =
+        {
+            .verb = VERB_UNLOCK,
+            .word = "UNLOCK",
+            .argument = ARGUMENT_NAMES,
+            .takes = TOKEN,
+            .example = "UNLOCK job",
+            .help = "UNLOCK <name> [token=<token>] : gives it back",
+        },
+    [VERB_EXTEND] =
+        {
+            .verb = VERB_EXTEND,
+            .word = "EXTEND",
+            .argument = ARGUMENT_NAME,
+            .takes = TOKEN | TTL,
+            .needs = TOKEN,
+            .example = "EXTEND job token=<40 hex> ttl=30s",
+            .help = "EXTEND <name> token=<token> [ttl=10s] : makes it last longer",
+        },
+    [VERB_CHECK] =
+        {
+            .verb = VERB_CHECK,
+            .word = "CHECK",
+            .argument = ARGUMENT_NAME,
+            .takes = TOKEN,
+            .needs = TOKEN,
+            .example = "CHECK job token=<40 hex>",
+            .help = "CHECK <name> token=<token> : is it still held, and until when?",
+        },
+    [VERB_RESUME] =
+        {
+            .verb = VERB_RESUME,
+            .word = "RESUME",
+            .argument = ARGUMENT_NAME,
+            .takes = TOKEN | TTL | MAX | NOTE,
+            .needs = TOKEN,
+            .example = "RESUME job token=<40 hex>",
+            .help = "RESUME <name> token=<token> [ttl=10s] [max=5m] [note=<word>] : takes its lock over, "
+                    "bound to "
+                    "this connection, with a new token",
+        },
+    [VERB_CANCEL] =
+        {
+            .verb = VERB_CANCEL,
+            .word = "CANCEL",
+            .argument = ARGUMENT_TAG,
+            .example = "CANCEL, or CANCEL 7 for the LOCK with the tag #7",
+            .help = "CANCEL [<tag>] : ends the waiting LOCK that has this tag, or the one without a tag",
+        },
+    [VERB_HELLO] =
+        {
+            .verb = VERB_HELLO,
+            .word = "HELLO",
+            .argument = ARGUMENT_PROTOCOL,
+            .takes = CLIENT | EVENTS,
+            .example = "HELLO 1 client=worker-3",
+            .help = "HELLO 1 [client=<word>] [events=renewed] : says who you are; tells this session's "
+                    "number and the time",
+        },
+    [VERB_AUTH] =
+        {
+            .verb = VERB_AUTH,
+            .word = "AUTH",
+            .argument = ARGUMENT_NONE,
+            .example = "AUTH <user> <secret>",
+            .unsupported = "AUTH is not in this version: it has no users, and needs none to be told",
+            .help = "AUTH <user> <secret> : proves who you are (not in this version)",
+        },
+    [VERB_PING] =
+        {
+            .verb = VERB_PING,
+            .word = "PING",
+            .argument = ARGUMENT_NONE,
+            .example = "PING",
+            .help = "PING : answers +PONG",
+        },
+    [VERB_HELP] =
+        {
+            .verb = VERB_HELP,
+            .word = "HELP",
+            .argument = ARGUMENT_NONE,
+            .example = "HELP",
+            .help = "HELP : these rows",
+        },
+    [VERB_QUIT] =
+        {
+            .verb = VERB_QUIT,
+            .word = "QUIT",
+            .argument = ARGUMENT_NONE,
+            .example = "QUIT",
+            .help = "QUIT : gives back every session lock and closes the connection",
+        },
+    [VERB_SHOW] =
+        {
+            .verb = VERB_SHOW,
+            .word = "SHOW",
+            .argument = ARGUMENT_SHOW,
+            .example = "SHOW LOCKS",
+            .help = "SHOW LOCKS|WAITERS|CLIENTS|NODES|STATS|CONFIG|VERSION : what the server knows",
+        },
 };
 
 const struct verb_rule *rule_verb(struct piece word)

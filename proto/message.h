@@ -15,14 +15,14 @@
 #include <stdint.h>
 
 enum {
-    NAME_BYTES = 200,          /* longest lock name */
-    WORD_BYTES = 64,           /* longest note or client word */
-    TAG_BYTES = 16,            /* longest tag */
-    TOKEN_BYTES = 20,          /* a token is 20 random bytes, written as 40 hex */
+    NAME_BYTES = 200, /* longest lock name */
+    WORD_BYTES = 64,  /* longest note or client word */
+    TAG_BYTES = 16,   /* longest tag */
+    TOKEN_BYTES = 20, /* a token is 20 random bytes, written as 40 hex */
     TOKEN_HEX = 2 * TOKEN_BYTES,
-    LINE_BYTES = 1024,         /* longest client line, its end included */
-    SERVER_LINE_BYTES = 2048,  /* longest server line, its end included */
-    MASTERS = 15,              /* most masters that can be configured */
+    LINE_BYTES = 1024,        /* longest client line, its end included */
+    SERVER_LINE_BYTES = 2048, /* longest server line, its end included */
+    MASTERS = 15,             /* most masters that can be configured */
 };
 
 #define DURATION_MAX_MS (30LL * 24 * 3600 * 1000) /* 30 days */
@@ -77,12 +77,12 @@ enum show {
 struct request {
     enum verb verb;
     enum hold_kind hold;
-    enum show show;      /* SHOW */
-    struct tag tag;      /* len 0: untagged */
-    struct tag target;   /* CANCEL <tag>; len 0: the untagged LOCK */
+    enum show show;    /* SHOW */
+    struct tag tag;    /* len 0: untagged */
+    struct tag target; /* CANCEL <tag>; len 0: the untagged LOCK */
     struct name name;
     struct word note;
-    struct word client;  /* HELLO */
+    struct word client; /* HELLO */
     struct token token;
     bool has_token;
     bool events_renewed; /* HELLO events=renewed */
@@ -151,22 +151,22 @@ enum text {
 /* One answer. Which fields count depends on the code; line_format_reply() knows. */
 struct reply {
     enum reply_code code;
-    struct name name;       /* len 0: left out */
-    struct token token;     /* LOCKED */
-    uint64_t fence;         /* LOCKED */
-    int64_t valid_ms;       /* LOCKED, EXTENDED, HELD: what is left */
-    int64_t until_ms;       /* the same instant on CLOCK_BOOTTIME */
-    uint32_t depth;         /* LOCKED, UNLOCKED; 0: left out */
-    uint8_t confirmed;      /* UNLOCKED */
-    uint8_t masters;        /* N: UNLOCKED, NOQUORUM */
-    uint8_t votes;          /* NOQUORUM: how many of nodes[] are '+' */
-    char nodes[MASTERS];    /* NOQUORUM: one of + - ? ! ~ a master */
-    uint8_t quarantined;    /* NOQUORUM: masters in quarantine, when that is why */
-    bool split;             /* BUSY: nobody won */
-    int64_t retry_ms;       /* BUSY, NOQUORUM: -1: not known */
-    int64_t waited_ms;      /* TIMEOUT */
-    int64_t limit_ms;       /* BADARG with a TEXT_TTL_* or TEXT_MAX_* */
-    enum limit limit;       /* LIMIT */
+    struct name name;    /* len 0: left out */
+    struct token token;  /* LOCKED */
+    uint64_t fence;      /* LOCKED */
+    int64_t valid_ms;    /* LOCKED, EXTENDED, HELD: what is left */
+    int64_t until_ms;    /* the same instant on CLOCK_BOOTTIME */
+    uint32_t depth;      /* LOCKED, UNLOCKED; 0: left out */
+    uint8_t confirmed;   /* UNLOCKED */
+    uint8_t masters;     /* N: UNLOCKED, NOQUORUM */
+    uint8_t votes;       /* NOQUORUM: how many of nodes[] are '+' */
+    char nodes[MASTERS]; /* NOQUORUM: one of + - ? ! ~ a master */
+    uint8_t quarantined; /* NOQUORUM: masters in quarantine, when that is why */
+    bool split;          /* BUSY: nobody won */
+    int64_t retry_ms;    /* BUSY, NOQUORUM: -1: not known */
+    int64_t waited_ms;   /* TIMEOUT */
+    int64_t limit_ms;    /* BADARG with a TEXT_TTL_* or TEXT_MAX_* */
+    enum limit limit;    /* LIMIT */
     enum text text;
 };
 

@@ -47,14 +47,14 @@ static const char *const shape_texts[SHAPES] = {
 };
 
 /* Fixed bytes, and then the word that what says; 0: the end. */
-struct piece {
+struct shape_piece {
     uint16_t at, len;
     char what;
 };
 
 struct shape {
     unsigned pieces;
-    struct piece piece[PIECES];
+    struct shape_piece piece[PIECES];
     char fixed[FIXED_BYTES];
 };
 
@@ -70,50 +70,50 @@ struct resp_format {
 
 /* ---- words as bytes: each returns where the next one goes ---- */
 
-static char *put(char *out, const char *bytes, size_t len)
+static char *resp_put(char *out, const char *bytes, size_t len)
 {
     memcpy(out, bytes, len);
     return out + len;
 }
 
-static char *put_end(char *out)
+static char *resp_put_end(char *out)
 {
-    return put(out, "\r\n", 2);
+    return resp_put(out, "\r\n", 2);
 }
 
 /* "$7\r\n", or "*7\r\n". */
-static char *put_head(char *out, char type, size_t count)
+static char *resp_put_head(char *out, char type, size_t count)
 {
     char digits[DECIMAL_BYTES];
     const char *first = decimal_digits(count, digits);
     *out++ = type;
-    return put_end(put(out, first, (size_t)(digits + DECIMAL_BYTES - first)));
+    return resp_put_end(resp_put(out, first, (size_t)(digits + DECIMAL_BYTES - first)));
 }
 
-static char *put_word(char *out, const char *text, size_t len)
+static char *resp_put_word(char *out, const char *text, size_t len)
 {
-    return put_end(put(put_head(out, '$', len), text, len));
+    return resp_put_end(resp_put(resp_put_head(out, '$', len), text, len));
 }
 
-static char *put_number(char *out, uint64_t number)
+static char *resp_put_number(char *out, uint64_t number)
 {
     char digits[DECIMAL_BYTES];
     const char *first = decimal_digits(number, digits);
-    return put_word(out, first, (size_t)(digits + DECIMAL_BYTES - first));
+    return resp_put_word(out, first, (size_t)(digits + DECIMAL_BYTES - first));
 }
 
-static char *put_token(char *out, const struct token *token)
+static char *resp_put_token(char *out, const struct token *token)
 {
-    out = put(out, "$40\r\n", 5);
+    out = resp_put(out, "$40\r\n", 5);
     line_token_hex(out, token);
-    return put_end(out + TOKEN_HEX);
+    return resp_put_end(out + TOKEN_HEX);
 }
 
-static char *put_key(char *out, const struct key *before, const struct name *name)
+static char *resp_put_key(char *out, const struct key *before, const struct name *name)
 {
     assert(name->len <= NAME_BYTES);
-    out = put_head(out, '$', before->len + name->len);
-    return put_end(put(put(out, before->text, before->len), name->text, name->len));
+    out = resp_put_head(out, '$', before->len + name->len);
+    return resp_put_end(resp_put(resp_put(out, before->text, before->len), name->text, name->len));
 }
 
 /* ---- shapes, laid out once ---- */
@@ -140,38 +140,38 @@ static char *lay_word(const struct resp_format *format, unsigned verb, char *out
                       size_t len)
 {
     if (word[0] != '%')
-        return put_word(out, word, len);
+        return resp_put_word(out, word, len);
     switch (word[1]) {
-    case 'G': return put_word(out, format->group.text, format->group.len);
-    case 'F': return put_word(out, format->fences.text, format->fences.len);
-    case 'S': return put_word(out, resp_script_sha1((unsigned)resp_script_of(verb)), RESP_SHA1_HEX);
+    case 'G': return resp_put_word(out, format->group.text, format->group.len);
+    case 'F': return resp_put_word(out, format->fences.text, format->fences.len);
+    case 'S': return resp_put_word(out, resp_script_sha1((unsigned)resp_script_of(verb)), RESP_SHA1_HEX);
     }
     return NULL;
 }
 
-static void shape_piece(struct shape *shape, const char *from, const char *to, char what)
+static void shape_add(struct shape *shape, const char *from, const char *to, char what)
 {
     assert(shape->pieces < PIECES && to <= shape->fixed + FIXED_BYTES);
     shape->piece[shape->pieces++] =
-        (struct piece){(uint16_t)(from - shape->fixed), (uint16_t)(to - from), what};
+        (struct shape_piece){(uint16_t)(from - shape->fixed), (uint16_t)(to - from), what};
 }
 
 static void shape_lay(const struct resp_format *format, struct shape *shape, unsigned verb, const char *text)
 {
-    char *from = shape->fixed, *out = put_head(from, '*', words_of(text));
+    char *from = shape->fixed, *out = resp_put_head(from, '*', words_of(text));
     for (const char *word = text; *word;) {
         size_t len = strcspn(word, " ");
         char *end = lay_word(format, verb, out, word, len);
         if (end) {
             out = end;
         } else {
-            shape_piece(shape, from, out, word[1]);
+            shape_add(shape, from, out, word[1]);
             from = out;
         }
         word += len;
         word += *word == ' ';
     }
-    shape_piece(shape, from, out, 0);
+    shape_add(shape, from, out, 0);
 }
 
 struct resp_format *resp_format_new(const char *key_prefix)
@@ -195,17 +195,18 @@ void resp_format_free(struct resp_format *format)
 
 /* ---- commands ---- */
 
-static char *put_value(char *out, const struct resp_format *format, char what, const struct command *command)
+static char *resp_put_value(char *out, const struct resp_format *format, char what,
+                            const struct command *command)
 {
     char group[GROUP_BYTES];
     switch (what) {
-    case 'k': return put_key(out, &format->prefix, &command->name);
-    case 'm': return put_key(out, &format->mark, &command->name);
-    case 't': return put_token(out, &command->token);
-    case 'o': return put_token(out, &command->to);
-    case 'n': return put_number(out, command->number);
-    case 'b': return put_number(out, command->bucket);
-    case 'g': return put_word(out, group, group_text(group, &command->group));
+    case 'k': return resp_put_key(out, &format->prefix, &command->name);
+    case 'm': return resp_put_key(out, &format->mark, &command->name);
+    case 't': return resp_put_token(out, &command->token);
+    case 'o': return resp_put_token(out, &command->to);
+    case 'n': return resp_put_number(out, command->number);
+    case 'b': return resp_put_number(out, command->bucket);
+    case 'g': return resp_put_word(out, group, group_text(group, &command->group));
     }
     assert(what == 0);
     return out;
@@ -232,9 +233,9 @@ size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *form
     const struct shape *shape = &format->shape[shape_of(command)];
     char *at = out;
     for (unsigned i = 0; i < shape->pieces; i++) {
-        const struct piece *piece = &shape->piece[i];
-        at = put(at, shape->fixed + piece->at, piece->len);
-        at = put_value(at, format, piece->what, command);
+        const struct shape_piece *piece = &shape->piece[i];
+        at = resp_put(at, shape->fixed + piece->at, piece->len);
+        at = resp_put_value(at, format, piece->what, command);
     }
     assert(at <= out + RESP_COMMAND_BYTES);
     return (size_t)(at - out);
@@ -252,8 +253,9 @@ void resp_batch_add(struct resp_batch *batch, const struct resp_format *format, 
     assert(command->verb == COMMAND_EXTEND && batch->keys < RESP_BATCH_KEYS);
     char *key = batch->bytes + RESP_BATCH_HEAD_BYTES + batch->keys_bytes;
     char *pair = batch->pairs + batch->pairs_bytes;
-    batch->keys_bytes += (size_t)(put_key(key, &format->prefix, &command->name) - key);
-    batch->pairs_bytes += (size_t)(put_number(put_token(pair, &command->token), command->number) - pair);
+    batch->keys_bytes += (size_t)(resp_put_key(key, &format->prefix, &command->name) - key);
+    batch->pairs_bytes +=
+        (size_t)(resp_put_number(resp_put_token(pair, &command->token), command->number) - pair);
     batch->keys++;
 }
 
@@ -262,9 +264,9 @@ const char *resp_batch_end(struct resp_batch *batch, size_t *len)
     char head[RESP_BATCH_HEAD_BYTES];
     char *keys = batch->bytes + RESP_BATCH_HEAD_BYTES;
     assert(batch->keys > 0);
-    char *out = put_word(put_head(head, '*', 3 + 3 * (size_t)batch->keys), "EVALSHA", 7);
-    out = put_word(out, resp_script_sha1((unsigned)resp_script_of(COMMAND_EXTEND)), RESP_SHA1_HEX);
-    out = put_number(out, batch->keys);
+    char *out = resp_put_word(resp_put_head(head, '*', 3 + 3 * (size_t)batch->keys), "EVALSHA", 7);
+    out = resp_put_word(out, resp_script_sha1((unsigned)resp_script_of(COMMAND_EXTEND)), RESP_SHA1_HEX);
+    out = resp_put_number(out, batch->keys);
     size_t head_len = (size_t)(out - head);
     assert(head_len <= sizeof head);
     memcpy(keys - head_len, head, head_len);
@@ -285,9 +287,9 @@ static char *words_bytes(const char *const words[], unsigned count, size_t *len)
     char *bytes = malloc(most);
     if (!bytes)
         return NULL;
-    char *out = put_head(bytes, '*', count);
+    char *out = resp_put_head(bytes, '*', count);
     for (unsigned i = 0; i < count; i++)
-        out = put_word(out, words[i], strlen(words[i]));
+        out = resp_put_word(out, words[i], strlen(words[i]));
     *len = (size_t)(out - bytes);
     return bytes;
 }

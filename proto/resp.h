@@ -39,7 +39,8 @@ struct resp_batch {
 };
 
 /* An EXTEND, if it has room for another key. */
-void resp_batch_add(struct resp_batch *batch, const struct resp_format *format, const struct command *command);
+void resp_batch_add(struct resp_batch *batch, const struct resp_format *format,
+                    const struct command *command);
 /* The bytes of the command, if it has keys; they are good until the next is added to what is empty again. */
 const char *resp_batch_end(struct resp_batch *batch, size_t *len);
 

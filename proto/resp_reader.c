@@ -30,7 +30,7 @@ struct resp_reader {
 };
 
 /* hiredis wants an object from each function. Returning NULL refuses, which it calls "Out of memory". */
-static void *refuse(const redisReadTask *task, const char *why)
+static void *reader_refuse(const redisReadTask *task, const char *why)
 {
     struct resp_reader *reader = task->privdata;
     reader->why = why;
@@ -94,7 +94,7 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
     else if (task->type == REDIS_REPLY_ERROR)
         type = RESP_ERROR;
     else if (task->type != REDIS_REPLY_STRING)
-        return refuse(task, not_resp2);
+        return reader_refuse(task, not_resp2);
     struct resp_reply *reply = fill(task, type);
     if (reply) {
         reply->whole_len = len;
@@ -123,7 +123,7 @@ static void *on_integer(const redisReadTask *task, long long integer)
 static void *on_nil(const redisReadTask *task)
 {
     if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_ARRAY)
-        return refuse(task, not_resp2);
+        return reader_refuse(task, not_resp2);
     if (!fill(task, RESP_NIL))
         note_element(task, false, -1);
     return filled(task);
@@ -132,11 +132,11 @@ static void *on_nil(const redisReadTask *task)
 static void *on_elements(const redisReadTask *task, size_t elements)
 {
     if (task->type != REDIS_REPLY_ARRAY)
-        return refuse(task, not_resp2);
+        return reader_refuse(task, not_resp2);
     if (task->parent)
-        return refuse(task, "an array within an array");
+        return reader_refuse(task, "an array within an array");
     if (elements > RESP_ARRAY_ELEMENTS)
-        return refuse(task, "an array of more than 256 elements");
+        return reader_refuse(task, "an array of more than 256 elements");
     struct resp_reply *reply = fill(task, RESP_ARRAY);
     reply->integer = (long long)elements;
     reply->integers = reply->decimals = true;
@@ -156,13 +156,13 @@ typedef size_t elements_type;
 static void *on_double(const redisReadTask *task, double number, char *text, size_t len)
 {
     (void)number, (void)text, (void)len;
-    return refuse(task, not_resp2);
+    return reader_refuse(task, not_resp2);
 }
 
 static void *on_bool(const redisReadTask *task, int value)
 {
     (void)value;
-    return refuse(task, not_resp2);
+    return reader_refuse(task, not_resp2);
 }
 
 #define RESP3_FUNCTIONS .createDouble = on_double, .createBool = on_bool,

@@ -113,7 +113,7 @@ const char *conf_address_listen(struct conf_address *address, const char *text)
     return address_host_port(address, text, strlen(text), "the port is missing; " LISTEN_FORM);
 }
 
-static int hex_digit(char c)
+static int address_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -128,8 +128,8 @@ static const char *percent_decode(char out[CONF_SECRET_BYTES], const char *text,
     for (size_t i = 0; i < len; i++) {
         int c = (unsigned char)text[i];
         if (c == '%') {
-            int high = i + 2 < len ? hex_digit(text[i + 1]) : -1;
-            int low = i + 2 < len ? hex_digit(text[i + 2]) : -1;
+            int high = i + 2 < len ? address_hex_digit(text[i + 1]) : -1;
+            int low = i + 2 < len ? address_hex_digit(text[i + 2]) : -1;
             if (high < 0 || low < 0 || high + low == 0)
                 return "'%' in the user or password begins a byte in hex (%25 is '%' itself, %00 is refused)";
             c = high * 16 + low;

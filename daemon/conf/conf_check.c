@@ -20,8 +20,8 @@ static const struct conf_place *pair_place(struct conf_reader *r, const char *ke
 }
 
 /* low <= high */
-static void check_order(struct conf_reader *r, const char *low, int64_t low_ms, const char *high,
-                        int64_t high_ms, const char *more)
+static void conf_check_order(struct conf_reader *r, const char *low, int64_t low_ms, const char *high,
+                             int64_t high_ms, const char *more)
 {
     const struct conf_place *place = pair_place(r, low, high);
     if (!place || low_ms <= high_ms)
@@ -33,13 +33,13 @@ static void check_order(struct conf_reader *r, const char *low, int64_t low_ms, 
                high_text, low, high, *more ? " " : "", more);
 }
 
-static void check_ttls(struct conf_reader *r)
+static void conf_check_ttls(struct conf_reader *r)
 {
     const struct conf *conf = r->conf;
-    check_order(r, "min_ttl", conf->min_ttl_ms, "default_ttl", conf->default_ttl_ms,
-                "<= max_ttl " QUARANTINE);
-    check_order(r, "default_ttl", conf->default_ttl_ms, "max_ttl", conf->max_ttl_ms, QUARANTINE);
-    check_order(r, "retry_min", conf->retry_min_ms, "retry_max", conf->retry_max_ms, "");
+    conf_check_order(r, "min_ttl", conf->min_ttl_ms, "default_ttl", conf->default_ttl_ms,
+                     "<= max_ttl " QUARANTINE);
+    conf_check_order(r, "default_ttl", conf->default_ttl_ms, "max_ttl", conf->max_ttl_ms, QUARANTINE);
+    conf_check_order(r, "retry_min", conf->retry_min_ms, "retry_max", conf->retry_max_ms, "");
 
     const struct conf_place *place = pair_place(r, "min_ttl", "node_timeout");
     char text[32], limit[32];
@@ -64,7 +64,7 @@ static void check_ttls(struct conf_reader *r)
     }
 }
 
-static void check_masters(struct conf_reader *r)
+static void conf_check_masters(struct conf_reader *r)
 {
     const struct conf_place *place = conf_place(r, "nodes");
     if (!place->line) {
@@ -93,15 +93,15 @@ bool conf_masters_advice(unsigned masters, char *out, size_t size)
     return true;
 }
 
-static void check_guard(struct conf_reader *r)
+static void conf_check_guard(struct conf_reader *r)
 {
     const struct conf_place *place = conf_place(r, "restart_guard");
     if (place->line && !place->broken && !r->conf->restart_guard)
         conf_warn(r, place, "restart_guard", "off: after a restart of masters two clients may hold one lock");
 }
 
-static void check_share(struct conf_reader *r, const char *key, int64_t per_peer, const char *whole_key,
-                        int64_t whole)
+static void conf_check_share(struct conf_reader *r, const char *key, int64_t per_peer, const char *whole_key,
+                             int64_t whole)
 {
     const struct conf_place *place = pair_place(r, key, whole_key);
     if (place && per_peer > whole)
@@ -110,15 +110,15 @@ static void check_share(struct conf_reader *r, const char *key, int64_t per_peer
                    (long long)per_peer, whole_key, (long long)whole, (long long)whole);
 }
 
-static void check_shares(struct conf_reader *r)
+static void conf_check_shares(struct conf_reader *r)
 {
     const struct conf *conf = r->conf;
-    check_share(r, "max_clients_per_peer", conf->max_clients_per_peer, "max_clients", conf->max_clients);
-    check_share(r, "max_locks_per_peer", conf->max_locks_per_peer, "max_locks", conf->max_locks);
-    check_share(r, "max_waits_per_peer", conf->max_waits_per_peer, "max_waiters", conf->max_waiters);
+    conf_check_share(r, "max_clients_per_peer", conf->max_clients_per_peer, "max_clients", conf->max_clients);
+    conf_check_share(r, "max_locks_per_peer", conf->max_locks_per_peer, "max_locks", conf->max_locks);
+    conf_check_share(r, "max_waits_per_peer", conf->max_waits_per_peer, "max_waiters", conf->max_waiters);
 }
 
-static void check_listeners(struct conf_reader *r)
+static void conf_check_listeners(struct conf_reader *r)
 {
     for (unsigned i = 0; i < r->conf->listeners; i++)
         if (!conf_address_loopback(&r->conf->listen[i].address))
@@ -167,7 +167,7 @@ static const char *secret_read(const char *path, char secret[CONF_SECRET_BYTES],
     return wrong;
 }
 
-static void check_own_secrets(struct conf_reader *r)
+static void conf_check_own_secrets(struct conf_reader *r)
 {
     for (unsigned i = 0; i < r->conf->masters; i++) {
         if (r->conf->nodes[i].password[0] && (r->mode & S_IROTH)) {
@@ -180,12 +180,12 @@ static void check_own_secrets(struct conf_reader *r)
 }
 
 /* A URL with user or password of its own keeps them; one with a user alone takes the password of the file. */
-static void check_secrets(struct conf_reader *r)
+static void conf_check_secrets(struct conf_reader *r)
 {
     struct conf *conf = r->conf;
     const struct conf_place *user = conf_place(r, "node_user"), *file = conf_place(r, "node_password_file");
     char secret[CONF_SECRET_BYTES] = "";
-    check_own_secrets(r);
+    conf_check_own_secrets(r);
     if (conf->node_password_file[0]) {
         mode_t mode = 0;
         const char *wrong = secret_read(conf->node_password_file, secret, &mode);
@@ -214,10 +214,10 @@ static void check_secrets(struct conf_reader *r)
 
 void conf_check(struct conf_reader *r)
 {
-    check_ttls(r);
-    check_masters(r);
-    check_guard(r);
-    check_shares(r);
-    check_listeners(r);
-    check_secrets(r);
+    conf_check_ttls(r);
+    conf_check_masters(r);
+    conf_check_guard(r);
+    conf_check_shares(r);
+    conf_check_listeners(r);
+    conf_check_secrets(r);
 }

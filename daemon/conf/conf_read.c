@@ -93,18 +93,18 @@ static void key_unknown(struct conf_reader *r, const struct conf_place *place, c
 
 /* ---- values ---- */
 
-static const char *node_text(const yaml_node_t *node)
+static const char *yaml_text(const yaml_node_t *node)
 {
     return (const char *)node->data.scalar.value;
 }
 
-static bool node_is_null(const yaml_node_t *node)
+static bool yaml_is_null(const yaml_node_t *node)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
     if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
         return false;
     for (unsigned i = 0; i < sizeof nulls / sizeof nulls[0]; i++)
-        if (strcmp(node_text(node), nulls[i]) == 0)
+        if (strcmp(yaml_text(node), nulls[i]) == 0)
             return true;
     return false;
 }
@@ -116,11 +116,11 @@ static bool value_set(struct conf_reader *r, const struct conf_setting *setting,
     if (value->type != YAML_SCALAR_NODE)
         snprintf(why, sizeof why, "wrong type: %s where one value belongs",
                  value->type == YAML_SEQUENCE_NODE ? "a list" : "a mapping");
-    else if (node_is_null(value))
+    else if (yaml_is_null(value))
         snprintf(why, sizeof why, "there is no value; without the line the default counts");
-    else if (strlen(node_text(value)) != value->data.scalar.length)
+    else if (strlen(yaml_text(value)) != value->data.scalar.length)
         snprintf(why, sizeof why, "there is a NUL byte in it");
-    else if (setting->kind->set(r->conf, setting, node_text(value), why))
+    else if (setting->kind->set(r->conf, setting, yaml_text(value), why))
         return true;
     conf_fault(r, &place, setting->key, "%s", why);
     return false;
@@ -131,7 +131,7 @@ static const yaml_node_t *pair_value(yaml_document_t *document, const yaml_node_
 {
     for (yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < mapping->data.mapping.pairs.top; p++) {
         const yaml_node_t *node = yaml_document_get_node(document, p->key);
-        if (node->type == YAML_SCALAR_NODE && strcmp(node_text(node), key) == 0)
+        if (node->type == YAML_SCALAR_NODE && strcmp(yaml_text(node), key) == 0)
             return yaml_document_get_node(document, p->value);
     }
     return NULL;
@@ -157,8 +157,8 @@ static bool listener_set(struct conf_reader *r, yaml_document_t *document, const
         if (value == address)
             continue;
         bool words = key->type == YAML_SCALAR_NODE && value->type == YAML_SCALAR_NODE &&
-                     pair_value(document, item, node_text(key)) == value;
-        if (words && conf_listener_set(listener, node_text(key), node_text(value), why))
+                     pair_value(document, item, yaml_text(key)) == value;
+        if (words && conf_listener_set(listener, yaml_text(key), yaml_text(value), why))
             continue;
         at = place_of(words ? &value->start_mark : &key->start_mark);
         conf_fault(r, &at, setting->key, "%s", why);
@@ -175,7 +175,7 @@ static bool list_set(struct conf_reader *r, yaml_document_t *document, const str
     if (value->type != YAML_SEQUENCE_NODE ||
         value->data.sequence.items.start == value->data.sequence.items.top) {
         conf_fault(r, &place, setting->key, "%s; write one address a line, as in \"- %s\"",
-                   value->type == YAML_SEQUENCE_NODE || node_is_null(value) ? "the list is empty"
+                   value->type == YAML_SEQUENCE_NODE || yaml_is_null(value) ? "the list is empty"
                                                                             : "wrong type: not a list",
                    example);
         return false;
@@ -204,10 +204,10 @@ static void pair_read(struct conf_reader *r, yaml_document_t *document, const ya
         conf_fault(r, &at, "?", "a key is one word, as in \"max_ttl: 60s\"");
         return;
     }
-    bool text = strlen(node_text(key)) == key->data.scalar.length; /* no NUL in it */
-    int k = text ? conf_key_find(node_text(key)) : -1;
+    bool text = strlen(yaml_text(key)) == key->data.scalar.length; /* no NUL in it */
+    int k = text ? conf_key_find(yaml_text(key)) : -1;
     if (k < 0) {
-        key_unknown(r, &at, node_text(key));
+        key_unknown(r, &at, yaml_text(key));
         return;
     }
     struct conf_place *place = &r->places[k];
@@ -217,7 +217,7 @@ static void pair_read(struct conf_reader *r, yaml_document_t *document, const ya
         return;
     }
     *place = at;
-    struct conf_place value_at = node_is_null(value) ? at : place_of(&value->start_mark);
+    struct conf_place value_at = yaml_is_null(value) ? at : place_of(&value->start_mark);
     place->broken = conf_settings[k].kind->list ? !list_set(r, document, &conf_settings[k], value, value_at)
                                                 : !value_set(r, &conf_settings[k], value, value_at);
 }
@@ -312,7 +312,7 @@ static bool document_read(struct conf_reader *r, yaml_parser_t *parser, const ch
         for (yaml_node_pair_t *p = root->data.mapping.pairs.start; p < root->data.mapping.pairs.top; p++)
             pair_read(r, &document, yaml_document_get_node(&document, p->key),
                       yaml_document_get_node(&document, p->value));
-    } else if (root && !node_is_null(root)) {
+    } else if (root && !yaml_is_null(root)) {
         struct conf_place place = place_of(&root->start_mark);
         conf_fault(r, &place, "YAML", "the file is a list of \"key: value\" lines");
         whole = false;

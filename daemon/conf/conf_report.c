@@ -5,8 +5,8 @@
 #include "daemon/conf/conf_private.h"
 
 static void __attribute__((format(printf, 5, 0)))
-report(struct conf_reader *r, const struct conf_place *place, const char *key, const char *kind,
-       const char *fmt, va_list args)
+conf_report(struct conf_reader *r, const struct conf_place *place, const char *key, const char *kind,
+            const char *fmt, va_list args)
 {
     fprintf(r->errors, "%s:%u:%u: %s: %s", r->name, place->line, place->column, key, kind);
     vfprintf(r->errors, fmt, args);
@@ -17,7 +17,7 @@ void conf_fault(struct conf_reader *r, const struct conf_place *place, const cha
 {
     va_list args;
     va_start(args, fmt);
-    report(r, place, key, "", fmt, args);
+    conf_report(r, place, key, "", fmt, args);
     va_end(args);
     r->faults++;
 }
@@ -26,7 +26,7 @@ void conf_warn(struct conf_reader *r, const struct conf_place *place, const char
 {
     va_list args;
     va_start(args, fmt);
-    report(r, place, key, "warning: ", fmt, args);
+    conf_report(r, place, key, "warning: ", fmt, args);
     va_end(args);
 }
 

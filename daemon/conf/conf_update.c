@@ -58,7 +58,7 @@ static const char *held_back_by(struct update *u, const struct conf_setting *set
 }
 
 /* What show() wrote, set() reads. */
-static void take(struct update *u, const struct conf_setting *setting)
+static void update_take(struct update *u, const struct conf_setting *setting)
 {
     char why[CONF_WHY_BYTES];
     bool good = setting->kind->set(u->conf, setting, u->to, why);
@@ -81,7 +81,7 @@ static void setting_update(struct update *u, const struct conf_setting *setting)
     if (change.when == CONF_NEXT_LOGIN)
         u->login_told = true;
     if (change.when < CONF_RESTART)
-        take(u, setting);
+        update_take(u, setting);
     u->told(u->arg, &change);
 }
 

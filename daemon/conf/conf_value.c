@@ -22,7 +22,7 @@ const char *conf_shown(char *out, size_t size, const char *text)
     return log_escape(out, size, text, strlen(text));
 }
 
-static bool refuse(char why[CONF_WHY_BYTES], const char *text, const char *allowed)
+static bool value_refuse(char why[CONF_WHY_BYTES], const char *text, const char *allowed)
 {
     char shown[80];
     snprintf(why, CONF_WHY_BYTES, "%s is not %s", conf_shown(shown, sizeof shown, text), allowed);
@@ -55,7 +55,7 @@ static const struct unit count_units[] = {{"", 1}};
 
 enum { DURATION_UNITS = 4, SIZE_UNITS = 3, COUNT_UNITS = 1 };
 
-static void show_units(int64_t value, const struct unit *units, unsigned count, char *out, size_t size)
+static void value_show_units(int64_t value, const struct unit *units, unsigned count, char *out, size_t size)
 {
     unsigned i = 0;
     while (i + 1 < count && (value == 0 || value % units[i].factor != 0))
@@ -63,23 +63,24 @@ static void show_units(int64_t value, const struct unit *units, unsigned count, 
     snprintf(out, size, "%" PRId64 "%s", value / units[i].factor, units[i].suffix);
 }
 
-static bool set_units(struct conf *conf, const struct conf_setting *setting, const char *text,
-                      const struct unit *units, unsigned count, const char *allowed, char why[CONF_WHY_BYTES])
+static bool value_set_units(struct conf *conf, const struct conf_setting *setting, const char *text,
+                            const struct unit *units, unsigned count, const char *allowed,
+                            char why[CONF_WHY_BYTES])
 {
     int64_t value;
     const char *suffix;
     if (!digits(text, &value, &suffix))
-        return refuse(why, text, allowed);
+        return value_refuse(why, text, allowed);
     unsigned i = 0;
     while (i < count && *suffix && strcmp(suffix, units[i].suffix) != 0)
         i++;
     if (i == count)
-        return refuse(why, text, allowed);
+        return value_refuse(why, text, allowed);
     value *= *suffix ? units[i].factor : 1;
     if (value < setting->min || value > setting->max) {
         char low[32], high[32];
-        show_units(setting->min, units, count, low, sizeof low);
-        show_units(setting->max, units, count, high, sizeof high);
+        value_show_units(setting->min, units, count, low, sizeof low);
+        value_show_units(setting->max, units, count, high, sizeof high);
         bool bare = units == duration_units && *suffix == 0;
         snprintf(why, CONF_WHY_BYTES, "%.16s is out of range; allowed is %s to %s%s", text, low, high,
                  bare ? "; a number without a unit is ms" : "");
@@ -89,61 +90,61 @@ static bool set_units(struct conf *conf, const struct conf_setting *setting, con
     return true;
 }
 
-static bool set_duration(struct conf *conf, const struct conf_setting *s, const char *text,
-                         char why[CONF_WHY_BYTES])
+static bool value_set_duration(struct conf *conf, const struct conf_setting *s, const char *text,
+                               char why[CONF_WHY_BYTES])
 {
-    return set_units(conf, s, text, duration_units, DURATION_UNITS,
-                     "a duration: a whole number with ms, s, m or h, as in 10s", why);
+    return value_set_units(conf, s, text, duration_units, DURATION_UNITS,
+                           "a duration: a whole number with ms, s, m or h, as in 10s", why);
 }
 
-static bool set_size(struct conf *conf, const struct conf_setting *s, const char *text,
-                     char why[CONF_WHY_BYTES])
+static bool value_set_size(struct conf *conf, const struct conf_setting *s, const char *text,
+                           char why[CONF_WHY_BYTES])
 {
-    return set_units(conf, s, text, size_units, SIZE_UNITS,
-                     "a size: a whole number of bytes, or with k or m, as in 64k", why);
+    return value_set_units(conf, s, text, size_units, SIZE_UNITS,
+                           "a size: a whole number of bytes, or with k or m, as in 64k", why);
 }
 
-static bool set_count(struct conf *conf, const struct conf_setting *s, const char *text,
-                      char why[CONF_WHY_BYTES])
+static bool value_set_count(struct conf *conf, const struct conf_setting *s, const char *text,
+                            char why[CONF_WHY_BYTES])
 {
-    return set_units(conf, s, text, count_units, COUNT_UNITS, "a whole number", why);
+    return value_set_units(conf, s, text, count_units, COUNT_UNITS, "a whole number", why);
 }
 
 void conf_show_duration(int64_t ms, char *out, size_t size)
 {
-    show_units(ms, duration_units, DURATION_UNITS, out, size);
+    value_show_units(ms, duration_units, DURATION_UNITS, out, size);
 }
 
-static bool show_duration(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                          size_t size)
+static bool value_show_duration(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                                size_t size)
 {
     conf_show_duration(*(const int64_t *)field_const(conf, s), out, size);
     return i == 0;
 }
 
-static bool show_size(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                      size_t size)
+static bool value_show_size(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                            size_t size)
 {
-    show_units(*(const int64_t *)field_const(conf, s), size_units, SIZE_UNITS, out, size);
+    value_show_units(*(const int64_t *)field_const(conf, s), size_units, SIZE_UNITS, out, size);
     return i == 0;
 }
 
-static bool show_count(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                       size_t size)
+static bool value_show_count(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                             size_t size)
 {
-    show_units(*(const int64_t *)field_const(conf, s), count_units, COUNT_UNITS, out, size);
+    value_show_units(*(const int64_t *)field_const(conf, s), count_units, COUNT_UNITS, out, size);
     return i == 0;
 }
 
-const struct conf_kind conf_kind_duration = {set_duration, show_duration, .list = false};
-const struct conf_kind conf_kind_size = {set_size, show_size, .list = false};
-const struct conf_kind conf_kind_count = {set_count, show_count, .list = false};
+const struct conf_kind conf_kind_duration = {value_set_duration, value_show_duration, .list = false};
+const struct conf_kind conf_kind_size = {value_set_size, value_show_size, .list = false};
+const struct conf_kind conf_kind_count = {value_set_count, value_show_count, .list = false};
 
 /* ---- one of several words ---- */
 
 /* YAML 1.1's booleans, which is what people write. */
-static bool set_switch(struct conf *conf, const struct conf_setting *s, const char *text,
-                       char why[CONF_WHY_BYTES])
+static bool value_set_switch(struct conf *conf, const struct conf_setting *s, const char *text,
+                             char why[CONF_WHY_BYTES])
 {
     static const char *const words[] = {"off", "on", "false", "true", "no", "yes"};
     for (unsigned i = 0; i < 6; i++) {
@@ -152,11 +153,11 @@ static bool set_switch(struct conf *conf, const struct conf_setting *s, const ch
             return true;
         }
     }
-    return refuse(why, text, "on or off");
+    return value_refuse(why, text, "on or off");
 }
 
-static bool show_switch(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                        size_t size)
+static bool value_show_switch(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                              size_t size)
 {
     snprintf(out, size, "%s", *(const bool *)field_const(conf, s) ? "on" : "off");
     return i == 0;
@@ -164,8 +165,8 @@ static bool show_switch(const struct conf *conf, const struct conf_setting *s, u
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
-static bool set_level(struct conf *conf, const struct conf_setting *s, const char *text,
-                      char why[CONF_WHY_BYTES])
+static bool value_set_level(struct conf *conf, const struct conf_setting *s, const char *text,
+                            char why[CONF_WHY_BYTES])
 {
     for (unsigned i = LOG_LEVEL_ERROR; i <= LOG_LEVEL_DEBUG; i++) {
         if (strcmp(text, level_names[i]) == 0) {
@@ -173,51 +174,51 @@ static bool set_level(struct conf *conf, const struct conf_setting *s, const cha
             return true;
         }
     }
-    return refuse(why, text, "error, warn, info or debug");
+    return value_refuse(why, text, "error, warn, info or debug");
 }
 
-static bool show_level(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                       size_t size)
+static bool value_show_level(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                             size_t size)
 {
     snprintf(out, size, "%s", level_names[*(const enum log_level *)field_const(conf, s)]);
     return i == 0;
 }
 
-static bool set_mode(struct conf *conf, const struct conf_setting *s, const char *text,
-                     char why[CONF_WHY_BYTES])
+static bool value_set_mode(struct conf *conf, const struct conf_setting *s, const char *text,
+                           char why[CONF_WHY_BYTES])
 {
     static const char allowed[] = "a file mode in octal, \"0600\" to \"0777\"";
     size_t len = strlen(text);
     if (len < 3 || len > 4 || strspn(text, "01234567") != len)
-        return refuse(why, text, allowed);
+        return value_refuse(why, text, allowed);
     mode_t mode = 0;
     for (const char *p = text; *p; p++)
         mode = mode * 8 + (mode_t)(*p - '0');
     if (mode < 0600 || mode > 0777)
-        return refuse(why, text, allowed);
+        return value_refuse(why, text, allowed);
     *(mode_t *)field(conf, s) = mode;
     return true;
 }
 
-static bool show_mode(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                      size_t size)
+static bool value_show_mode(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                            size_t size)
 {
     snprintf(out, size, "%04o", (unsigned)*(const mode_t *)field_const(conf, s));
     return i == 0;
 }
 
-const struct conf_kind conf_kind_switch = {set_switch, show_switch, .list = false};
-const struct conf_kind conf_kind_level = {set_level, show_level, .list = false};
-const struct conf_kind conf_kind_mode = {set_mode, show_mode, .quoted = true};
+const struct conf_kind conf_kind_switch = {value_set_switch, value_show_switch, .list = false};
+const struct conf_kind conf_kind_level = {value_set_level, value_show_level, .list = false};
+const struct conf_kind conf_kind_mode = {value_set_mode, value_show_mode, .quoted = true};
 
 /* ---- strings ---- */
 
-static bool set_string(struct conf *conf, const struct conf_setting *s, const char *text, size_t size,
-                       bool good, const char *allowed, char why[CONF_WHY_BYTES])
+static bool value_set_string(struct conf *conf, const struct conf_setting *s, const char *text, size_t size,
+                             bool good, const char *allowed, char why[CONF_WHY_BYTES])
 {
     size_t len = strlen(text);
     if (!good || len >= size)
-        return refuse(why, text, allowed);
+        return value_refuse(why, text, allowed);
     memcpy(field(conf, s), text, len + 1);
     return true;
 }
@@ -230,27 +231,27 @@ static bool all_visible(const char *text)
 }
 
 /* The comma is kept free: keys of ours that are no lock have it right behind the prefix. */
-static bool set_prefix(struct conf *conf, const struct conf_setting *s, const char *text,
-                       char why[CONF_WHY_BYTES])
+static bool value_set_prefix(struct conf *conf, const struct conf_setting *s, const char *text,
+                             char why[CONF_WHY_BYTES])
 {
-    return set_string(conf, s, text, CONF_PREFIX_BYTES + 1, all_visible(text) && !strchr(text, ','),
-                      "a key prefix: at most 64 visible ASCII characters, no space and no comma", why);
+    return value_set_string(conf, s, text, CONF_PREFIX_BYTES + 1, all_visible(text) && !strchr(text, ','),
+                            "a key prefix: at most 64 visible ASCII characters, no space and no comma", why);
 }
 
-static bool set_user(struct conf *conf, const struct conf_setting *s, const char *text,
-                     char why[CONF_WHY_BYTES])
+static bool value_set_user(struct conf *conf, const struct conf_setting *s, const char *text,
+                           char why[CONF_WHY_BYTES])
 {
-    return set_string(conf, s, text, CONF_SECRET_BYTES, all_visible(text),
-                      "a Redis user: at most 255 visible ASCII characters, no space", why);
+    return value_set_string(conf, s, text, CONF_SECRET_BYTES, all_visible(text),
+                            "a Redis user: at most 255 visible ASCII characters, no space", why);
 }
 
-static bool set_path(struct conf *conf, const struct conf_setting *s, const char *text,
-                     char why[CONF_WHY_BYTES])
+static bool value_set_path(struct conf *conf, const struct conf_setting *s, const char *text,
+                           char why[CONF_WHY_BYTES])
 {
     bool good = text[0] == '/' || text[0] == 0;
     for (const char *p = text; *p; p++)
         good = good && (unsigned char)*p >= 0x20 && *p != 0x7f;
-    if (good && set_string(conf, s, text, sizeof conf->node_password_file, true, "", why))
+    if (good && value_set_string(conf, s, text, sizeof conf->node_password_file, true, "", why))
         return true;
     /* Not repeated: it may be the password itself. */
     snprintf(why, CONF_WHY_BYTES,
@@ -258,16 +259,16 @@ static bool set_path(struct conf *conf, const struct conf_setting *s, const char
     return false;
 }
 
-static bool show_string(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                        size_t size)
+static bool value_show_string(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                              size_t size)
 {
     snprintf(out, size, "%s", (const char *)field_const(conf, s));
     return i == 0;
 }
 
-const struct conf_kind conf_kind_prefix = {set_prefix, show_string, .quoted = true};
-const struct conf_kind conf_kind_user = {set_user, show_string, .quoted = true};
-const struct conf_kind conf_kind_path = {set_path, show_string, .quoted = true};
+const struct conf_kind conf_kind_prefix = {value_set_prefix, value_show_string, .quoted = true};
+const struct conf_kind conf_kind_user = {value_set_user, value_show_string, .quoted = true};
+const struct conf_kind conf_kind_path = {value_set_path, value_show_string, .quoted = true};
 
 /* ---- lists ---- */
 
@@ -283,8 +284,8 @@ static bool address_guess(const char *text, const char *tcp, char *guess, size_t
     return strncmp(text, "unix:", 5) != 0 && !conf_address_listen(&address, text[0] == '/' ? guess : text);
 }
 
-static bool set_listen(struct conf *conf, const struct conf_setting *s, const char *text,
-                       char why[CONF_WHY_BYTES])
+static bool value_set_listen(struct conf *conf, const struct conf_setting *s, const char *text,
+                             char why[CONF_WHY_BYTES])
 {
     (void)s;
     if (conf->listeners == CONF_LISTENERS) {
@@ -320,11 +321,12 @@ bool conf_listener_set(struct conf_listener *listener, const char *key, const ch
         return false;
     }
     listener->fin_breaks = strcmp(text, "break") == 0;
-    return listener->fin_breaks || strcmp(text, "release") == 0 || refuse(why, text, "release or break");
+    return listener->fin_breaks || strcmp(text, "release") == 0 ||
+           value_refuse(why, text, "release or break");
 }
 
-static bool set_nodes(struct conf *conf, const struct conf_setting *s, const char *text,
-                      char why[CONF_WHY_BYTES])
+static bool value_set_nodes(struct conf *conf, const struct conf_setting *s, const char *text,
+                            char why[CONF_WHY_BYTES])
 {
     (void)s;
     if (conf->masters == MASTERS) {
@@ -354,8 +356,8 @@ static bool set_nodes(struct conf *conf, const struct conf_setting *s, const cha
     return true;
 }
 
-static bool show_listen(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                        size_t size)
+static bool value_show_listen(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                              size_t size)
 {
     (void)s;
     if (i >= conf->listeners)
@@ -365,8 +367,8 @@ static bool show_listen(const struct conf *conf, const struct conf_setting *s, u
     return true;
 }
 
-static bool show_node(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                      size_t size)
+static bool value_show_node(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                            size_t size)
 {
     (void)s;
     if (i >= conf->masters)
@@ -375,5 +377,5 @@ static bool show_node(const struct conf *conf, const struct conf_setting *s, uns
     return true;
 }
 
-const struct conf_kind conf_kind_listen = {set_listen, show_listen, .list = true, .quoted = true};
-const struct conf_kind conf_kind_nodes = {set_nodes, show_node, .list = true, .quoted = true};
+const struct conf_kind conf_kind_listen = {value_set_listen, value_show_listen, .list = true, .quoted = true};
+const struct conf_kind conf_kind_nodes = {value_set_nodes, value_show_node, .list = true, .quoted = true};

@@ -18,7 +18,7 @@ void request_refuse(struct conn *c, const struct refusal *refusal)
     output_done(c, line_format_refusal(output_line(c), refusal));
 }
 
-static void refuse_duplicate(struct conn *c, const struct tag *tag)
+static void request_refuse_duplicate(struct conn *c, const struct tag *tag)
 {
     struct refusal refusal = {.code = REPLY_BADTAG, .text = "a request with this tag is not answered yet"};
 
@@ -26,14 +26,14 @@ static void refuse_duplicate(struct conn *c, const struct tag *tag)
     request_refuse(c, &refusal);
 }
 
-static void refuse_unsupported(struct conn *c, const struct request *what)
+static void request_refuse_unsupported(struct conn *c, const struct request *what)
 {
     struct refusal refusal = {.code = REPLY_UNSUPPORTED, .tag = what->tag, .text = "not in this version"};
 
     request_refuse(c, &refusal);
 }
 
-static void greet(struct conn *c, const struct request *what)
+static void request_greet(struct conn *c, const struct request *what)
 {
     if (what->client.len) {
         if (!c->client && !(c->client = malloc(sizeof *c->client))) {
@@ -49,7 +49,7 @@ static void greet(struct conn *c, const struct request *what)
                                      c->all->behind_ms));
 }
 
-static void quit(struct conn *c, const struct request *what)
+static void request_quit(struct conn *c, const struct request *what)
 {
     c->quits = true;
     c->quit_tag = what->tag;
@@ -65,7 +65,7 @@ static uint64_t cancel_target(const struct conn *c, const struct request *what)
     return pending && pending->verb == VERB_LOCK ? pending->id : 0;
 }
 
-static void hand_over(struct conn *c, const struct request *what)
+static void request_hand_over(struct conn *c, const struct request *what)
 {
     const struct conn_handler *handler = c->all->handler;
     uint64_t target = what->verb == VERB_CANCEL ? cancel_target(c, what) : 0;
@@ -92,21 +92,21 @@ static void hand_over(struct conn *c, const struct request *what)
 void request_start(struct conn *c, const struct request *what)
 {
     if (what->tag.len && pending_tagged(c, &what->tag)) {
-        refuse_duplicate(c, &what->tag);
+        request_refuse_duplicate(c, &what->tag);
         return;
     }
     switch (what->verb) {
-    case VERB_HELLO: greet(c, what); return;
+    case VERB_HELLO: request_greet(c, what); return;
     case VERB_PING: output_code(c, &what->tag, REPLY_PONG, LIMIT_NONE); return;
-    case VERB_QUIT: quit(c, what); return;
+    case VERB_QUIT: request_quit(c, what); return;
     case VERB_HELP:
     case VERB_SHOW: show_start(c, what); return;
-    case VERB_AUTH: refuse_unsupported(c, what); return;
+    case VERB_AUTH: request_refuse_unsupported(c, what); return;
     case VERB_LOCK:
     case VERB_UNLOCK:
     case VERB_EXTEND:
     case VERB_CHECK:
     case VERB_RESUME:
-    case VERB_CANCEL: hand_over(c, what); return;
+    case VERB_CANCEL: request_hand_over(c, what); return;
     }
 }

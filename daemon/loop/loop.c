@@ -89,7 +89,7 @@ static void carry_out(struct loop *loop, struct action *action)
 }
 
 /* Neither node_send() nor conns_reply() calls back, so steps never nest. */
-static void step(struct loop *loop, enum event_kind kind)
+static void loop_step(struct loop *loop, enum event_kind kind)
 {
     struct core_event *event = &loop->event;
     struct actions *actions = &loop->actions;
@@ -115,21 +115,21 @@ static void on_request(void *arg, uint64_t session, uint64_t request, uint64_t t
     loop->event.peer = (uint16_t)(conns_peer(loop->conns, session) % PEERS);
     loop->event.target = target;
     loop->event.what = *what;
-    step(loop, EVENT_REQUEST);
+    loop_step(loop, EVENT_REQUEST);
 }
 
 static void on_finish(void *arg, uint64_t session)
 {
     struct loop *loop = arg;
     loop->event.session = session;
-    step(loop, EVENT_SESSION_FINISH);
+    loop_step(loop, EVENT_SESSION_FINISH);
 }
 
 static void on_closed(void *arg, uint64_t session, enum conn_end end)
 {
     struct loop *loop = arg;
     loop->event.session = session;
-    step(loop, end == CONN_RELEASED ? EVENT_SESSION_RELEASE : EVENT_SESSION_DROP);
+    loop_step(loop, end == CONN_RELEASED ? EVENT_SESSION_RELEASE : EVENT_SESSION_DROP);
 }
 
 static void on_undelivered(void *arg, uint64_t session, uint64_t request)
@@ -137,7 +137,7 @@ static void on_undelivered(void *arg, uint64_t session, uint64_t request)
     struct loop *loop = arg;
     loop->event.session = session;
     loop->event.request = request;
-    step(loop, EVENT_UNDELIVERED);
+    loop_step(loop, EVENT_UNDELIVERED);
 }
 
 static size_t on_row(void *arg, enum show show, const struct tag *tag, uint64_t state[8], char *out)
@@ -152,18 +152,18 @@ static void on_session_counts(void *arg, uint64_t session, uint32_t *locks, uint
     coordinator_session_counts(loop->coordinator, session, locks, waits);
 }
 
-static void master_step(struct loop *loop, enum event_kind kind, unsigned index, uint32_t connection)
+static void loop_master_step(struct loop *loop, enum event_kind kind, unsigned index, uint32_t connection)
 {
     loop->event.master = index;
     loop->event.connection = connection;
-    step(loop, kind);
+    loop_step(loop, kind);
 }
 
 static void on_connected(void *arg, unsigned index, uint32_t connection)
 {
     struct loop *loop = arg;
     loop_send_forget(&loop->send, index);
-    master_step(loop, EVENT_MASTER_CONNECTED, index, connection);
+    loop_master_step(loop, EVENT_MASTER_CONNECTED, index, connection);
 }
 
 static void on_voted(void *arg, unsigned index, uint32_t connection, enum command_verb verb, uint64_t ref,
@@ -181,22 +181,22 @@ static void on_voted(void *arg, unsigned index, uint32_t connection, enum comman
     case VOTE_TOKEN: loop->event.vote.token = vote->token; break;
     default: break;
     }
-    master_step(loop, EVENT_MASTER_VOTE, index, connection);
+    loop_master_step(loop, EVENT_MASTER_VOTE, index, connection);
 }
 
 static void on_lost(void *arg, unsigned index, uint32_t connection)
 {
-    master_step(arg, EVENT_MASTER_LOST, index, connection);
+    loop_master_step(arg, EVENT_MASTER_LOST, index, connection);
 }
 
 static void on_backlog(void *arg, unsigned index, uint32_t connection)
 {
-    master_step(arg, EVENT_MASTER_BACKLOG, index, connection);
+    loop_master_step(arg, EVENT_MASTER_BACKLOG, index, connection);
 }
 
 static void on_failed(void *arg, unsigned index)
 {
-    master_step(arg, EVENT_MASTER_LOST, index, 0);
+    loop_master_step(arg, EVENT_MASTER_LOST, index, 0);
 }
 
 static void on_accepted(void *arg, int fd, const struct conf_listener *listener, const struct sockaddr *peer,
@@ -215,13 +215,13 @@ static void queued_work(struct loop *loop)
     for (unsigned i = 0; i < STEPS_A_TURN; i++) {
         if (coordinator_deadline(loop->coordinator) > loop->now_ms)
             return;
-        step(loop, EVENT_TIMER);
+        loop_step(loop, EVENT_TIMER);
     }
 }
 
 /* Once in any case, for what connections answer by themselves. Requests that conns_flush() starts, and
  * losses that node_flush() finds, cause more of both. */
-static void flush(struct loop *loop)
+static void loop_flush(struct loop *loop)
 {
     unsigned n = 0;
     do {
@@ -254,7 +254,7 @@ static void arm_timer(struct loop *loop)
         event_active(loop->timer, EV_TIMEOUT, 0);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void loop_on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct loop *loop = arg;
     (void)fd;
@@ -277,7 +277,7 @@ static void open_listeners(struct loop *loop)
         loop->ready(loop->ready_arg);
 }
 
-static bool is_over(const struct loop *loop)
+static bool loop_is_over(const struct loop *loop)
 {
     if (loop->stopping)
         return true;
@@ -290,7 +290,7 @@ static bool is_over(const struct loop *loop)
 static void end_turn(struct loop *loop)
 {
     queued_work(loop);
-    flush(loop);
+    loop_flush(loop);
     loop_log_masters(&loop->log, &loop->view);
     if (loop->listening)
         loop_log_quorum(&loop->log, &loop->view);
@@ -316,7 +316,7 @@ int loop_run(struct loop *loop)
     for (unsigned i = 0; i < loop->conf->masters; i++)
         node_start(loop->nodes[i]);
     end_turn(loop);
-    while (!is_over(loop)) {
+    while (!loop_is_over(loop)) {
         if (wait_for_events(loop) < 0) {
             log_error("loop", "why=\"event_base_loop: %s\"", strerror(errno));
             return 1;
@@ -365,7 +365,7 @@ void loop_drain(struct loop *loop)
     log_info("drain", "locks=%u waiters=%u timeout=%lld", stats.locks, stats.waiters,
              (long long)loop->conf->drain_timeout_ms);
     conns_drain(loop->conns);
-    step(loop, EVENT_DRAIN);
+    loop_step(loop, EVENT_DRAIN);
     loop->active = true;
 }
 
@@ -420,7 +420,7 @@ static bool make_dns(struct loop *loop)
     return true;
 }
 
-static bool is_name(const struct conf_address *address)
+static bool loop_is_name(const struct conf_address *address)
 {
     unsigned char bytes[16];
     return address->path[0] == '\0' && evutil_inet_pton(AF_INET, address->host, bytes) != 1 &&
@@ -430,7 +430,7 @@ static bool is_name(const struct conf_address *address)
 static bool make_nodes(struct loop *loop)
 {
     for (unsigned i = 0; i < loop->conf->masters; i++)
-        if (loop->dns == NULL && is_name(&loop->conf->nodes[i].address) && !make_dns(loop))
+        if (loop->dns == NULL && loop_is_name(&loop->conf->nodes[i].address) && !make_dns(loop))
             return false;
     for (unsigned i = 0; i < loop->conf->masters; i++) {
         loop->nodes[i] = node_new(loop->base, loop->dns, loop->conf, i, &loop->node_handler);
@@ -451,7 +451,7 @@ static bool make_parts(struct loop *loop, const char *version)
         return false;
     loop->send.nodes = loop->nodes;
     loop->send.format = loop->format;
-    loop->timer = evtimer_new(loop->base, on_timer, loop);
+    loop->timer = evtimer_new(loop->base, loop_on_timer, loop);
     loop->conns = conns_new(loop->base, loop->conf, version, &loop->conn_handler);
     return loop->timer != NULL && loop->conns != NULL && make_nodes(loop);
 }

@@ -12,7 +12,7 @@ void loop_send_end(struct loop_send *send)
     send->masters = 0;
 }
 
-static void extend(struct loop_send *send, uint16_t masters, const struct command *command)
+static void send_extend(struct loop_send *send, uint16_t masters, const struct command *command)
 {
     if (masters != send->masters)
         loop_send_end(send);
@@ -27,7 +27,7 @@ void loop_send(struct loop_send *send, uint16_t masters, const struct command *c
 {
     char bytes[RESP_COMMAND_BYTES];
     if (command->verb == COMMAND_EXTEND) {
-        extend(send, masters, command);
+        send_extend(send, masters, command);
         return;
     }
     if (masters & send->masters)
