@@ -7,10 +7,11 @@ enum {
     QUOTED_BYTES = 2 * CONF_SECRET_BYTES + 3,
     OTHER_BYTES = 300
 };
-_Static_assert((int)PATTERN_BYTES <= (int)CONF_SECRET_BYTES, "whatever is quoted fits");
+_Static_assert((int)PATTERN_BYTES <= (int)CONF_SECRET_BYTES, "a pattern or a user fits when quoted");
 _Static_assert(2 * (int)QUOTED_BYTES + (int)OTHER_BYTES <= (int)ACL_BYTES, "the line fits");
 
-/* Quotes begin anywhere in a word of redis-cli; a backslash means something only between them. */
+/* Quotes a word for redis-cli, in which quotes may begin anywhere and a backslash escapes only between
+ * quotes. */
 static const char *quoted(char out[QUOTED_BYTES], const char *word)
 {
     size_t n = 0;
@@ -29,7 +30,7 @@ static const char *quoted(char out[QUOTED_BYTES], const char *word)
     return out;
 }
 
-/* The keys that begin with prefix, as a pattern of Redis. */
+/* Writes the Redis pattern of all keys that begin with prefix. */
 static const char *pattern(char out[PATTERN_BYTES], const char *prefix)
 {
     size_t n = 0;

@@ -1,4 +1,4 @@
-/* What the masters must allow the daemon's user. */
+/* The rights that the daemon's user needs on the masters. */
 #ifndef REDLOCKD_ACL_H
 #define REDLOCKD_ACL_H
 
@@ -6,7 +6,7 @@
 
 enum { ACL_BYTES = 1536 };
 
-/* One line for redis-cli that makes that user, with "..." in place of its password. Returns out. */
+/* Writes the command for redis-cli that makes the user, with "..." in place of the password. Returns out. */
 const char *acl_line(char out[ACL_BYTES], const struct conf *conf);
 
 #endif

@@ -12,7 +12,7 @@ char *buffer_make_room(struct buffer *b, size_t len)
 {
     size_t used = buffer_len(b);
     if (b->bytes && b->start && b->capacity - used >= len && used <= b->start) {
-        /* Half or more of it was written: move the rest to the front rather than grow. */
+        /* Half or more of the bytes were taken: move the rest to the front rather than grow. */
         memcpy(b->bytes, b->bytes + b->start, used);
         b->start = 0;
         b->end = used;

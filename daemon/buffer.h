@@ -1,4 +1,4 @@
-/* Bytes on their way out: appended at the end, written from the front. */
+/* A queue of bytes: appended at the end, taken from the front. */
 #ifndef REDLOCKD_BUFFER_H
 #define REDLOCKD_BUFFER_H
 
@@ -7,7 +7,7 @@
 
 struct buffer {
     char *bytes;
-    size_t start; /* of what is not written yet */
+    size_t start; /* the first byte in the queue */
     size_t end;
     size_t capacity;
 };
@@ -17,10 +17,10 @@ static inline size_t buffer_len(const struct buffer *b)
     return b->end - b->start;
 }
 
-/* Makes room for len more bytes at the end and returns it; NULL: no memory. */
+/* The slow half of buffer_reserve(): moves the bytes or takes more memory. */
 char *buffer_make_room(struct buffer *b, size_t len);
 
-/* Room for len more bytes at the end; NULL: no memory. */
+/* Returns room for len more bytes at the end; NULL: no memory. */
 static inline char *buffer_reserve(struct buffer *b, size_t len)
 {
     if (b->bytes && b->capacity - b->end >= len)
@@ -28,7 +28,7 @@ static inline char *buffer_reserve(struct buffer *b, size_t len)
     return buffer_make_room(b, len);
 }
 
-/* len bytes of what buffer_reserve() gave have been filled. */
+/* The first len bytes of the room from buffer_reserve() have been filled. */
 static inline void buffer_commit(struct buffer *b, size_t len)
 {
     assert(b->capacity - b->end >= len);
@@ -38,11 +38,11 @@ static inline void buffer_commit(struct buffer *b, size_t len)
 /* 0, or -1: no memory. */
 int buffer_append(struct buffer *b, const void *bytes, size_t len);
 
-/* Writes what it can to a non-blocking socket (MSG_NOSIGNAL): the number of bytes
- * written, which may be 0 on EAGAIN, or -1 with errno. */
+/* Sends as much as a non-blocking socket takes. Returns the number of bytes, which is 0 on EAGAIN, or -1
+ * with errno. */
 long buffer_write(struct buffer *b, int fd);
 
-/* Gives the memory back when it is empty and holds more than keep bytes. */
+/* Frees the memory of an empty buffer if its capacity is more than keep bytes. */
 void buffer_trim(struct buffer *b, size_t keep);
 void buffer_free(struct buffer *b);
 

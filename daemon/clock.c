@@ -9,7 +9,7 @@
 
 #include "daemon/log.h"
 
-/* One system call serves 128 tokens. */
+/* One getrandom() serves 128 calls of clock_random(). */
 enum { POOL_BYTES = 4096 };
 
 static uint8_t pool[POOL_BYTES];
@@ -47,7 +47,7 @@ static void clock_pool_fill(void)
         if (n > 0) {
             got += (size_t)n;
         } else if (errno != EINTR) {
-            /* Without it tokens could be guessed or repeat: better no daemon than that. */
+            /* Without random bytes tokens could be guessed or repeat, so better stop. */
             log_error("no_random", "why=\"getrandom: %s\"", strerror(errno));
             exit(EXIT_FAILURE);
         }
@@ -55,7 +55,7 @@ static void clock_pool_fill(void)
     pool_used = 0;
 }
 
-/* What is handed out is wiped here, so that no later leak of this memory tells a token. */
+/* Bytes that are handed out are wiped in the pool, so that a later leak of this memory shows no token. */
 static void clock_pool_take(void *out, size_t len)
 {
     if (POOL_BYTES - pool_used < len)
@@ -73,7 +73,7 @@ void clock_random(uint8_t out[32])
 uint32_t clock_random_below(uint32_t n)
 {
     assert(n >= 1);
-    /* The first 2^32 mod n values would be drawn once more often than the others. */
+    /* Without this the first 2^32 mod n values would be drawn more often than the others. */
     uint32_t uneven = (uint32_t)-n % n;
     uint32_t drawn;
     do {

@@ -19,10 +19,10 @@
 #include "daemon/conf/conf_address.h"
 
 enum { DEV_PORT = 7335, START_MS = 10000, POLL_MS = 20, REAP_MS = 1000 };
-enum { FOLDER_BYTES = CONF_PATH_BYTES - 20 }; /* with room for the name of a socket in it */
+enum { FOLDER_BYTES = CONF_PATH_BYTES - 20 }; /* leaves room for the name of a socket */
 
 struct dev {
-    int pipe; /* its closing ends the watcher */
+    int pipe; /* our end of the socket pair: closing it ends the watcher */
     pid_t watcher;
     char folder[FOLDER_BYTES];
     unsigned masters;
@@ -30,7 +30,7 @@ struct dev {
     bool other_port;
 };
 
-/* What the watcher tells the daemon, in one write. */
+/* The watcher sends this to the daemon in one write. */
 struct dev_report {
     int error; /* errno of what failed; 0: all were started */
     char folder[FOLDER_BYTES];
@@ -56,7 +56,7 @@ static void master_exec(const char *folder, unsigned number, pid_t parent)
     char socket_path[CONF_PATH_BYTES], log_path[CONF_PATH_BYTES];
     snprintf(socket_path, sizeof socket_path, "%s/%u.sock", folder, number);
     snprintf(log_path, sizeof log_path, "%s/%u.log", folder, number);
-    /* The watcher's own end takes the masters along; it may have come before the call. */
+    /* The kernel kills the master when the watcher dies, but the watcher may have died before this call. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
@@ -90,7 +90,8 @@ static void masters_start(struct dev_report *report, const char *template, unsig
     }
 }
 
-/* A pid is killed only while it is an unreaped child, so that it cannot be a stranger's. */
+/* Forgets the pids of masters that have ended. A pid is killed only while it is an unreaped child, so that
+ * it cannot belong to a stranger. */
 static void masters_reap(struct dev_report *report, unsigned masters, int options)
 {
     for (unsigned i = 0; i < masters; i++)
@@ -98,7 +99,8 @@ static void masters_reap(struct dev_report *report, unsigned masters, int option
             report->pids[i] = 0;
 }
 
-/* Nothing of the daemon's may stay open here: whoever reads its output waits for its end. */
+/* The watcher must keep none of the daemon's descriptors open, since a program that reads the daemon's
+ * output waits until all copies are closed. */
 static int descriptors_detach(int line)
 {
     if (line != 3)
@@ -117,7 +119,7 @@ static _Noreturn void watcher_run(int line, const char *template, unsigned maste
     struct dev_report report = {0};
     setsid();
     prctl(PR_SET_NAME, "redlockd-watch");
-    /* Only the daemon's end ends it: `killall redlockd` must not take the masters first. */
+    /* Only the end of the daemon ends the watcher: `killall redlockd` must not kill the masters first. */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
@@ -157,7 +159,7 @@ static bool server_installed(void)
     return false;
 }
 
-/* Under $TMPDIR, unless a socket there could not be written as an address. */
+/* The folder is below $TMPDIR, unless the path of a socket there would be no valid address. */
 static void folder_template(char out[FOLDER_BYTES])
 {
     static const char name[] = "redlockd-dev-XXXXXX";
@@ -199,7 +201,7 @@ static bool watcher_start(struct dev *dev)
     return true;
 }
 
-/* One connect and one PING, each within the time that is left. */
+/* Connects and sends one PING, and waits for the reply for left_ms at most. */
 static bool master_answers(const char *path, int left_ms)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -14,7 +14,7 @@ enum { LOG_LINE_BYTES = 2048 };
 _Static_assert(LOG_LINE_BYTES <= PIPE_BUF, "a line is written whole, or not at all");
 
 static enum log_level shown_up_to = LOG_LEVEL_INFO;
-static unsigned long lost; /* lines, since the last one that was written */
+static unsigned long lost; /* lines lost since the last one that was written */
 
 void log_set_level(enum log_level level)
 {
@@ -26,16 +26,17 @@ enum log_level log_level(void)
     return shown_up_to;
 }
 
-/* stderr blocks, and cannot be made not to: whoever shares the pipe or terminal would get EAGAIN. A pipe
- * that polls as writable has room for PIPE_BUF bytes (pipe(7)), which is more than a line. */
+/* stderr must stay a blocking descriptor: with O_NONBLOCK the other processes on the same pipe or terminal
+ * would get EAGAIN. A pipe that polls as writable has room for PIPE_BUF bytes (pipe(7)), which is more
+ * than a line. */
 static bool stderr_blocks(void)
 {
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     return poll(&out, 1, 0) == 0;
 }
 
-/* One write(2) a line, so that lines of several processes on one pipe do not mix. A full or
- * closed stderr loses the line: it must not stop the daemon. */
+/* Writes a line by one write(2), so that lines of several processes on one pipe do not mix. If stderr is
+ * full or closed the line is lost, since the log must not stop the daemon. */
 static void line_write(const char *line, size_t len)
 {
     if (lost && !stderr_blocks()) {
@@ -46,7 +47,7 @@ static void line_write(const char *line, size_t len)
     if (stderr_blocks())
         lost++;
     else if (write(STDERR_FILENO, line, len) < 0) {
-        /* nobody is left to tell */
+        /* there is no other place to report this */
     }
 }
 
@@ -123,7 +124,7 @@ const char *log_escape(char *out, size_t size, const char *bytes, size_t len)
         bool printable = c >= 0x20 && c <= 0x7e;
         bool quoted = c == '"' || c == '\\';
         size_t need = !printable ? 4 : quoted ? 2 : 1;
-        /* "..." and the closing quote and NUL must still fit, unless this is the last byte. */
+        /* "...", the closing quote and NUL must still fit; after the last byte only quote and NUL. */
         size_t tail = i + 1 < len ? 5 : 2;
         if (n + need + tail > size) {
             memcpy(out + n, "...", 3);

@@ -1,10 +1,10 @@
-/* Logging to stderr: one line an event, key=value words.
+/* Logging to stderr: one line for each event, as key=value words.
  *
  *     level=info event=node_up node=127.0.0.1:6379 run_id=1a2b3c4d
  *
- * When stderr is not a terminal each line begins with the level as journald
- * understands it (<3> error .. <7> debug; sd-daemon(3)). Never give it a whole
- * token or a secret; bytes from outside go through log_escape(). */
+ * Unless stderr is a terminal, each line begins with the level as journald understands it (<3> error to
+ * <7> debug, see sd-daemon(3)). Never log a whole token or a secret, and pass bytes from outside through
+ * log_escape(). */
 #ifndef REDLOCKD_LOG_H
 #define REDLOCKD_LOG_H
 
@@ -15,14 +15,14 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBU
 void log_set_level(enum log_level level);
 enum log_level log_level(void);
 
-/* event is one word; fmt gives the key=value words that follow it. */
+/* event is one word; fmt makes the key=value words that follow it. */
 void log_error(const char *event, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_warn(const char *event, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_info(const char *event, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_debug(const char *event, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes bytes as a quoted value ("..."), with \xNN for what is not printable, cut to
- * fit size (at least 8). Returns out. */
+/* Writes bytes as a quoted value ("..."), with \xNN for unprintable bytes, cut to fit into size (at least
+ * 8). Returns out. */
 const char *log_escape(char *out, size_t size, const char *bytes, size_t len);
 
 #endif

@@ -42,11 +42,11 @@ struct daemon {
     struct loop *loop;
     struct conf *conf;
     const char *file;         /* NULL: --dev */
-    int64_t read_max_clients; /* as the file has it */
+    int64_t read_max_clients; /* as in the file */
     struct dev *dev;          /* NULL: real masters */
     struct event *signals[SIGNALS];
     bool draining;
-    bool terminal; /* stdin was one at the start */
+    bool terminal; /* stdin was a terminal at the start */
 };
 
 static _Noreturn void usage_error(const char *what)
@@ -84,7 +84,7 @@ static struct options options_parse(int argc, char **argv)
         case OPT_VERSION: puts("redlockd " REDLOCKD_VERSION); exit(EXIT_SUCCESS);
         case 'h':
         case OPT_HELP: fputs(usage, stdout); exit(EXIT_SUCCESS);
-        default: usage_error(""); /* getopt has said what */
+        default: usage_error(""); /* getopt_long() has printed the reason */
         }
     }
     if (optind < argc && o.dev)
@@ -98,7 +98,8 @@ static struct options options_parse(int argc, char **argv)
     return o;
 }
 
-/* Each client and master is a descriptor. Better to refuse the clients beyond a limit by name than to run out. */
+/* Each client and each master takes a descriptor. max_clients is lowered to the descriptors that there
+ * are, so that further clients are refused with -LIMIT instead of hanging in the backlog. */
 static bool descriptors_raise(struct conf *conf)
 {
     struct rlimit limit;
@@ -141,8 +142,8 @@ static void stop_asked(evutil_socket_t number, short what, void *arg)
 static void reload_asked(evutil_socket_t number, short what, void *arg)
 {
     struct daemon *d = arg;
-    if (d->dev && d->terminal &&
-        !isatty(STDIN_FILENO)) { /* its window was closed: nobody is left to end it */
+    /* The terminal of --dev was closed: nobody is left who could end the daemon. */
+    if (d->dev && d->terminal && !isatty(STDIN_FILENO)) {
         stop_asked(number, what, arg);
         return;
     }
@@ -177,7 +178,8 @@ static void acl_log(const struct conf *conf)
 {
     char line[ACL_BYTES];
     log_info("acl",
-             "what=\"the rights it needs: for redis-cli, on each master, with a password for the dots\" : %s",
+             "what=\"for redis-cli on each master: the rights that redlockd needs, with a password in place "
+             "of ...\" : %s",
              acl_line(line, conf));
 }
 
@@ -204,8 +206,8 @@ static int daemon_run(struct daemon *d)
     return status;
 }
 
-/* What a burst needs is in few large pieces: they go back to the system when they are freed. glibc would take each
- * as a reason to keep the next larger ones, up to 32 MiB. */
+/* A burst needs a few large pieces of memory, which are to go back to the system when they are freed. By
+ * default glibc raises its threshold with each freed piece, up to 32 MiB, and then keeps the pieces. */
 static void keep_little(void)
 {
 #ifdef M_MMAP_THRESHOLD
@@ -215,12 +217,12 @@ static void keep_little(void)
 
 int main(int argc, char **argv)
 {
-    static struct conf conf; /* large, and borrowed by everything; changed by reload() alone */
+    static struct conf conf; /* large, and borrowed by everything; only reload() changes it later */
     struct options o = options_parse(argc, argv);
     struct daemon d = {.conf = &conf, .terminal = isatty(STDIN_FILENO)};
     keep_little();
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN); /* until there is a loop that handles it */
+    signal(SIGHUP, SIG_IGN); /* until the loop handles it */
 
     if (o.dev) {
         d.dev = dev_start(&conf, o.dev);

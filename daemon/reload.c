@@ -9,7 +9,7 @@ struct tally {
     unsigned taken, left;
 };
 
-/* "file:line:column: key: text", and "key: warning: text". */
+/* Logs the lines of conf_read_again(): "file:line:column: key: text" or "...: key: warning: text". */
 static void log_said(char *said)
 {
     for (char *line = strtok(said, "\n"); line; line = strtok(NULL, "\n")) {
@@ -77,8 +77,8 @@ bool reload(struct conf *conf, const char *path, int64_t read_max_clients)
     int faults = read_again(&fresh, path);
     if (faults > 0) {
         log_error("reload",
-                  "file=%s errors=%d why=\"nothing was changed\" hint=\"mend it, redlockd --check "
-                  "helps, and send SIGHUP again\"",
+                  "file=%s errors=%d why=\"nothing was changed\" hint=\"correct the file (redlockd "
+                  "--check lists the errors), then send SIGHUP again\"",
                   shown, faults);
     } else {
         if (fresh.max_clients == read_max_clients)

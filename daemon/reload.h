@@ -1,12 +1,12 @@
-/* SIGHUP: the configuration is read again while the daemon runs. */
+/* SIGHUP: reads the configuration again while the daemon runs. */
 #ifndef REDLOCKD_RELOAD_H
 #define REDLOCKD_RELOAD_H
 
 #include "daemon/conf/conf.h"
 
-/* Takes into conf what may change now, and logs every difference; a file with an error changes
- * nothing, and each of its errors is logged. read_max_clients: what the file said at the start, since
- * conf may have less, for want of descriptors. false: nothing was taken over. */
+/* Copies to conf the settings that may change now, and logs every difference. A file with an error changes
+ * nothing, and each error is logged. read_max_clients is max_clients as the file had it at the start: conf
+ * may have less, for lack of descriptors. false: the file had an error. */
 bool reload(struct conf *conf, const char *path, int64_t read_max_clients);
 
 #endif

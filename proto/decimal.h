@@ -1,13 +1,13 @@
-/* Numbers as decimal digits, two at a time: a division costs more than all else in it. */
+/* Numbers as decimal digits, two at a time, since the divisions cost more than everything else. */
 #ifndef REDLOCKD_PROTO_DECIMAL_H
 #define REDLOCKD_PROTO_DECIMAL_H
 
 #include <stdint.h>
 #include <string.h>
 
-enum { DECIMAL_BYTES = 20 }; /* of UINT64_MAX */
+enum { DECIMAL_BYTES = 20 }; /* digits of UINT64_MAX */
 
-/* The digits end at out + DECIMAL_BYTES; returns where they begin. */
+/* Writes the digits so that they end at out + DECIMAL_BYTES, and returns where they begin. */
 static inline char *decimal_digits(uint64_t number, char out[DECIMAL_BYTES])
 {
     static const char pairs[200] = "0001020304050607080910111213141516171819"

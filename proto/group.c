@@ -67,7 +67,7 @@ static bool is_hex(const char *text, size_t len)
     return true;
 }
 
-/* A word of a later version may be longer than any that this version knows: then it is not known. */
+/* Takes by= and why=. A later version may write longer words than this one can hold: these are left out. */
 static void know_word(struct group *group, const char *key, const char *equals, const char *end)
 {
     size_t key_len = (size_t)(equals - key), len = (size_t)(end - equals - 1);
@@ -82,7 +82,7 @@ static void know_word(struct group *group, const char *key, const char *equals, 
     to[len] = '\0';
 }
 
-/* " key=value": at least a byte each, all of them printable. */
+/* " key=value": key and value have at least one byte each, all of them printable. */
 static bool take_word(struct rest *rest, struct group *group)
 {
     const char *equals = NULL;

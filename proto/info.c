@@ -36,7 +36,7 @@ static bool parse_run_id(const char *text, size_t len, char run_id[RUN_ID_HEX])
     return true;
 }
 
-/* "7.0.15" -> 0x07000f. What is missing counts as 0, so "8" and "8.0-rc1" pass. */
+/* "7.0.15" -> 0x07000f. Missing parts count as 0, so "8" and "8.0-rc1" pass. */
 static bool parse_version(const char *text, size_t len, uint32_t *version)
 {
     if (!len || text[0] < '0' || text[0] > '9')
@@ -58,8 +58,8 @@ static bool parse_version(const char *text, size_t len, uint32_t *version)
     return true;
 }
 
-/* Redis counts it by the wall clock, so it may be negative: no time at all. Twelve digits are thirty thousand
- * years, and still fit into 64 bits as milliseconds. */
+/* Redis computes the uptime by the wall clock, so it may be negative, which counts as 0. Twelve digits are
+ * thirty thousand years, and still fit into 64 bits as milliseconds. */
 static bool parse_uptime(const char *text, size_t len, int64_t *uptime_s)
 {
     bool negative = len && text[0] == '-';
@@ -76,7 +76,7 @@ static bool parse_uptime(const char *text, size_t len, int64_t *uptime_s)
     return true;
 }
 
-/* Anything but a plain 0 counts as true: these flags all speak against a master. */
+/* Anything but a plain 0 counts as true, since each of these flags keeps a master from voting. */
 static bool parse_flag(const char *text, size_t len, bool *flag)
 {
     *flag = !is_word(text, len, "0");
@@ -98,7 +98,7 @@ static bool parse_field(enum field field, const char *text, size_t len, struct m
     return false;
 }
 
-/* The bits of the fields that this line tells. */
+/* Returns the bit of the field that the line holds; 0: no field, or a bad one. */
 static unsigned parse_line(const char *line, size_t len, struct master_info *info)
 {
     for (unsigned field = 0; field < FIELDS; field++) {

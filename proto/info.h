@@ -1,4 +1,4 @@
-/* The text that a master answers to INFO. */
+/* The text of a master's reply to INFO. */
 #ifndef REDLOCKD_PROTO_INFO_H
 #define REDLOCKD_PROTO_INFO_H
 

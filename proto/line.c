@@ -1,4 +1,4 @@
-/* Lines -> requests. What each verb takes stands in line_rule.c. */
+/* Lines -> requests. line_rule.c says what each verb takes. */
 #include "proto/line.h"
 
 #include <assert.h>
@@ -10,13 +10,13 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { SHOWN_BYTES = 24 }; /* of a client's word in a refusal */
+enum { SHOWN_BYTES = 24 }; /* of a client's word that a refusal quotes, at most */
 
 /* ---- refusals ---- */
 
 struct parse {
-    const char *at;  /* what was not read yet ... */
-    const char *end; /* ... ends here */
+    const char *at; /* the first byte that was not read yet */
+    const char *end;
     struct request *request;
     struct refusal *refusal;
     const struct verb_rule *rule;
@@ -25,7 +25,7 @@ struct parse {
     bool named;    /* request->name was read */
 };
 
-/* A client's word as it is shown to people. */
+/* A client's word, quoted for people. */
 struct shown {
     char text[2 * SHOWN_BYTES + sizeof "\"...\""];
 };
@@ -96,7 +96,7 @@ static enum line_result line_set_word(struct parse *p, enum option option, struc
     return LINE_REQUEST;
 }
 
-/* A token is as good as the lock: it is never echoed. */
+/* A refusal never repeats a token, since a token is as good as the lock. */
 static enum line_result line_set_token(struct parse *p, struct piece value)
 {
     if (!piece_token(value, &p->request->token))
@@ -279,8 +279,8 @@ static bool is_bad(char c)
     return c < 0x20 || c > 0x7e;
 }
 
-/* Eight bytes at a time: the first bad one of a word sets its high bit here, whatever stands behind it, and good
- * ones set none. */
+/* Looks at eight bytes at a time. The first bad byte of a word sets its high bit in high, whatever follows
+ * it; good bytes set none. */
 static bool has_bad_bytes(const char *line, size_t len)
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
@@ -306,7 +306,7 @@ static enum line_result line_refuse_bytes(struct parse *p)
         (void)piece_tag((struct piece){first.text + 1, first.len - 1}, &p->tag);
     while (!is_bad(line[bad]))
         bad++;
-    /* Above ASCII it may be a byte of a secret, which is not echoed. */
+    /* A byte above ASCII may belong to a secret, so it is not echoed. */
     unsigned byte = (unsigned char)line[bad];
     if (byte > 0x7f)
         return line_refuse(p, REPLY_BADLINE,
@@ -315,7 +315,7 @@ static enum line_result line_refuse_bytes(struct parse *p)
                        bad + 1, byte);
 }
 
-/* Nothing that follows is looked at but the name, and nothing else is echoed. */
+/* A verb that this server does not have. Only the name is read and repeated. */
 static enum line_result line_refuse_verb(struct parse *p)
 {
     struct piece word = piece_next(&p->at, p->end);
@@ -325,7 +325,7 @@ static enum line_result line_refuse_verb(struct parse *p)
     return line_refuse(p, REPLY_UNSUPPORTED, "%s", p->rule->unsupported);
 }
 
-/* All that follows the verb. */
+/* Everything behind the verb. */
 static enum line_result read_rest(struct parse *p)
 {
     const struct verb_rule *rule = p->rule;

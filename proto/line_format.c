@@ -1,8 +1,8 @@
 /* Replies, notices and rows -> lines.
  *
- * Each line_put_*() writes at a place and returns the place behind it; there is always room, since the
- * longest line (a refusal with everything) is far below SERVER_LINE_BYTES. Only rows, whose values
- * come from anywhere, count what they write. */
+ * Each line_put_*() writes at out and returns where the next one goes. There is always room, since the
+ * longest line (a refusal with all its fields) is far shorter than SERVER_LINE_BYTES. Only rows count
+ * their bytes, because their values may have any length. */
 #include <assert.h>
 #include <endian.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static char *line_put_signed(char *out, int64_t value)
     return line_put_unsigned(out, 0 - (uint64_t)value);
 }
 
-/* At most limit bytes of a string from anywhere. */
+/* Writes at most limit bytes of a string, with ? for unprintable ones. */
 static char *line_put_printable(char *out, const char *text, size_t limit)
 {
     for (size_t i = 0; i < limit && text[i]; i++)
@@ -80,7 +80,7 @@ static char *line_put_until(char *out, int64_t valid_ms, int64_t until_ms)
     return line_put_signed(line_put(out, " until="), until_ms);
 }
 
-/* As people write it: the largest unit that leaves nothing over. */
+/* Writes a duration in the largest unit that divides it, as people would. */
 static char *line_put_duration(char *out, int64_t ms)
 {
     if (ms > 0 && ms % (3600 * 1000) == 0)
@@ -99,7 +99,8 @@ static size_t line_put_end(char *line, char *out)
     return (size_t)(out - line);
 }
 
-/* Eight digits at a time: four bytes are spread to eight nibbles, and those above 9 are moved on from '9' to 'a'. */
+/* Writes eight digits at a time: four bytes are spread to eight nibbles, and nibbles above 9 are moved up
+ * to 'a'. */
 static void line_put_hex(char *out, const uint8_t bytes[4])
 {
     const uint64_t each = UINT64_C(0x0101010101010101), low = UINT64_C(0x000f000f000f000f);
@@ -154,7 +155,7 @@ static const char *code_word(enum reply_code code)
     return words[code];
 }
 
-/* The key of the configuration where there is one. */
+/* The word of a limit: its key in the configuration, if it has one. */
 static const char *limit_word(enum limit limit)
 {
     static const char *const words[] = {
@@ -191,7 +192,7 @@ static char *line_put_quorum(char *out, const struct reply *reply)
     return out;
 }
 
-/* The words of each code. */
+/* The key=value words that belong to a code. */
 static char *line_put_words(char *out, const struct reply *reply)
 {
     switch (reply->code) {
@@ -225,7 +226,7 @@ static unsigned nodes_count(const struct reply *reply, char sign)
     return n;
 }
 
-/* "; 2 masters are silent", or behind another of them ", 2 are silent". */
+/* "; 2 masters are silent" for the first count of a text, ", 2 are silent" for the next ones. */
 static char *line_put_count(char *out, unsigned n, bool *first, const char *is, const char *are)
 {
     if (!n)
@@ -269,7 +270,7 @@ static char *line_put_needed(char *out, const struct reply *reply)
     return line_put_count(out, nodes_count(reply, '~'), &first, "is in quarantine", "are in quarantine");
 }
 
-/* ttl=10 is mostly meant as 10s. */
+/* Clients that write ttl=10 mostly mean 10s. */
 #define BARE_NUMBER "; a number without a unit is ms"
 
 static char *line_put_text(char *out, const struct reply *reply)
@@ -299,7 +300,7 @@ static char *line_put_text(char *out, const struct reply *reply)
     }
     if (reply->code == REPLY_NOQUORUM)
         return reply->quarantined ? line_put_quarantine(out, reply) : line_put_needed(out, reply);
-    if (reply->code == REPLY_BADTAG) /* only CANCEL is answered so */
+    if (reply->code == REPLY_BADTAG) /* only CANCEL gets this reply */
         return line_put(out, " : no LOCK waits there, or its grant was already written");
     return out;
 }
@@ -399,7 +400,7 @@ void line_row_begin(struct row *row, char *out, const struct tag *tag)
     row->any = false;
 }
 
-/* Writes " key=" if at least value_bytes more fit behind it; the LF always has its place. */
+/* Writes " key=" if value_bytes more and the LF still fit behind it. */
 static bool line_row_key(struct row *row, const char *key, size_t value_bytes)
 {
     size_t key_len = strlen(key);

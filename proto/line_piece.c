@@ -53,7 +53,7 @@ bool piece_is_word(struct piece piece, size_t limit)
 {
     if (piece.len < 1 || piece.len > limit || piece.text[0] == '#' || piece.text[0] == ':')
         return false;
-    /* A bit for each byte that is not allowed: up to space, " , = and all from DEL on. */
+    /* A bit for each byte that is not allowed: everything up to space, " , = and everything from DEL on. */
     static const uint64_t out[4] = {UINT64_C(0x20001005ffffffff), UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX};
     uint64_t bad = 0;
     for (size_t i = 0; i < piece.len; i++) {
@@ -142,10 +142,10 @@ int64_t line_duration_ms(const char *text, size_t len)
     return -1;
 }
 
-/* RFC 9112, section 3: method SP target SP version. Of a line that has not ended yet a
- * method of HTTP's own and a path must do, since a path may be longer than our lines.
- * A method of ours (WebDAV has LOCK too) needs the version, and that no line of ours
- * can have in third place, but behind a tag. */
+/* RFC 9112, section 3: method SP target SP version. A method that only HTTP has is enough together with a
+ * path, since a path may be longer than our lines, so that the version has not come yet. A method that is
+ * also our verb (WebDAV has LOCK, too) needs the version, which none of our lines has as its third word
+ * unless it begins with a tag. */
 static bool is_http(const char *bytes, size_t len)
 {
     static const char *const methods[] = {"GET",     "HEAD",    "POST",  "PUT",   "DELETE",
@@ -171,7 +171,7 @@ static bool is_http(const char *bytes, size_t len)
 
 bool line_is_foreign(const char *bytes, size_t len)
 {
-    /* RFC 8446, section 5.1: a record's type, handshake(22), and the version's first byte. */
+    /* RFC 8446, section 5.1: the record type handshake(22) and the first byte of the version. */
     bool tls = len >= 2 && bytes[0] == 0x16 && bytes[1] == 0x03;
 
     return tls || is_http(bytes, len);

@@ -1,4 +1,4 @@
-/* The words of a client's line: where they end and what they may be. Private to line*.c. */
+/* The words of a line: where they end and what they may be. Used by line*.c and by the client library. */
 #ifndef REDLOCKD_PROTO_LINE_PIECE_H
 #define REDLOCKD_PROTO_LINE_PIECE_H
 
@@ -12,18 +12,18 @@ struct piece {
     size_t len;
 };
 
-/* The next word of what lies between *at and end, and *at moves behind it; len 0: there is none. */
+/* Returns the next word between *at and end and moves *at behind it; len 0: there is no more word. */
 struct piece piece_next(const char **at, const char *end);
 
 bool piece_is(struct piece piece, const char *text);
 bool piece_is_ignoring_case(struct piece piece, const char *text); /* in ASCII, whatever the locale */
-bool piece_is_digits(struct piece piece);                          /* one at least */
-/* A name, a note or a client word: all that differs is the limit. */
+bool piece_is_digits(struct piece piece);                          /* at least one */
+/* A name, a note or a client word, which differ only in their limit. */
 bool piece_is_word(struct piece piece, size_t limit);
-/* name,name,... with at least one comma, each name allowed. */
+/* name,name,... with at least one comma. */
 bool piece_is_names(struct piece piece);
 
-/* Each reads the whole piece, or says false and leaves *tag alone. */
+/* These read the whole piece, or return false and change nothing. */
 bool piece_tag(struct piece piece, struct tag *tag);
 bool piece_token(struct piece piece, struct token *token);
 

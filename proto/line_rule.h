@@ -1,4 +1,4 @@
-/* What each verb takes, said once. Private to line*.c. */
+/* The argument and the options of each verb. Private to line*.c. */
 #ifndef REDLOCKD_PROTO_LINE_RULE_H
 #define REDLOCKD_PROTO_LINE_RULE_H
 
@@ -7,7 +7,7 @@
 enum argument {
     ARGUMENT_NONE,
     ARGUMENT_NAME,
-    ARGUMENT_NAMES, /* the protocol knows name,name here */
+    ARGUMENT_NAMES, /* the protocol allows name,name here */
     ARGUMENT_TAG,   /* may be left out */
     ARGUMENT_PROTOCOL,
     ARGUMENT_SHOW,
@@ -33,15 +33,16 @@ struct verb_rule {
     const char *word;
     enum verb verb;
     enum argument argument;
-    unsigned takes; /* bits of enum option */
-    unsigned needs;
-    const char *example;     /* for refusals */
-    const char *unsupported; /* in the protocol, not in this server: why, and what to do instead */
+    unsigned takes;      /* options, as bits of enum option */
+    unsigned needs;      /* options that must be there */
+    const char *example; /* for refusals */
+    const char
+        *unsupported; /* why this server does not have the verb, and what to do instead; NULL: it has */
     const char *help;
 };
 
 const struct verb_rule *rule_verb(struct piece word); /* NULL: there is no such verb */
-/* OPTIONS: the verb does not take it, or nobody does. */
+/* OPTIONS: the verb does not take this option, or there is no such option. */
 enum option rule_option(const struct verb_rule *rule, struct piece key);
 const char *rule_option_key(enum option option);
 

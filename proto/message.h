@@ -1,13 +1,12 @@
-/* What a client asks and what it is told, as plain values.
+/* Requests of clients, and the replies and notices to them, as plain values.
  *
- * These are the two ends of a request's way through the daemon:
+ * They are the two ends of a request's way through the daemon:
  *
  *     line -> request -> coordinator -> commands -> votes -> reply -> line
  *
- * proto/line.[ch] turns lines into requests and replies into lines; the
- * coordinator sees only the values. No pointers, so that a value can be
- * queued, copied and printed. All times are milliseconds on CLOCK_BOOTTIME
- * unless a name says otherwise. */
+ * proto/line.[ch] turns lines into requests and replies into lines, and the coordinator sees only the
+ * values. The values hold no pointers, so they can be queued, copied and printed. All times are
+ * milliseconds on CLOCK_BOOTTIME unless a name says otherwise. */
 #ifndef REDLOCKD_PROTO_MESSAGE_H
 #define REDLOCKD_PROTO_MESSAGE_H
 
@@ -22,12 +21,12 @@ enum {
     TOKEN_HEX = 2 * TOKEN_BYTES,
     LINE_BYTES = 1024,        /* longest client line, its end included */
     SERVER_LINE_BYTES = 2048, /* longest server line, its end included */
-    MASTERS = 15,             /* most masters that can be configured */
+    MASTERS = 15,             /* at most so many can be configured */
 };
 
 #define DURATION_MAX_MS (30LL * 24 * 3600 * 1000) /* 30 days */
 
-/* Not terminated by NUL: len says where they end. len = 0: not given. */
+/* These texts have no NUL at the end; len 0: not given. */
 struct name {
     uint8_t len;
     char text[NAME_BYTES];
@@ -61,7 +60,7 @@ enum verb {
 
 enum hold_kind {
     HOLD_SESSION, /* belongs to the connection; renewed while it lives */
-    HOLD_LEASE,   /* lives for its TTL; belongs to whoever shows the token */
+    HOLD_LEASE,   /* lives for its TTL; belongs to any client that shows the token */
 };
 
 enum show {
@@ -91,7 +90,7 @@ struct request {
     int64_t max_ms;      /* -1: not given */
 };
 
-/* The order is that of protocol.txt; the ones up to REPLY_BYE are "+". */
+/* In the order of protocol.txt. Codes up to REPLY_BYE are "+", the others "-". */
 enum reply_code {
     REPLY_LOCKED,
     REPLY_UNLOCKED,
@@ -134,21 +133,21 @@ enum limit {
     LIMIT_DEPTH,
 };
 
-/* Why a reply is as it is, where its code alone does not say it. */
+/* The reason for a reply, where the code alone does not say it. */
 enum text {
     TEXT_NONE,
     TEXT_LOST_BEFORE_RELEASE, /* UNLOCK of a lock that N-Q+1 masters no longer had */
     TEXT_TTL_TOO_SHORT,       /* limit_ms: min_ttl */
     TEXT_TTL_TOO_LONG,        /* limit_ms: max_ttl, which is also the quarantine */
     TEXT_MAX_BELOW_TTL,       /* limit_ms: the TTL */
-    TEXT_EXPIRING,            /* the token is there, but no validity is left */
-    TEXT_EXPIRED,             /* its deadline is over */
-    TEXT_MAX_OVER,            /* its max= is over */
-    TEXT_NOT_BOUND,           /* re-entry with a token that is not this connection's */
+    TEXT_EXPIRING,            /* the masters have the token, but no validity is left */
+    TEXT_EXPIRED,             /* the lock's deadline is over */
+    TEXT_MAX_OVER,            /* the lock's max= is over */
+    TEXT_NOT_BOUND,           /* re-entry with a token of no lock of this connection */
     TEXT_NOT_YOURS,           /* UNLOCK without token of a lock that this connection lacks */
 };
 
-/* One answer. Which fields count depends on the code; line_format_reply() knows. */
+/* An answer. The comments say for which codes a field counts. */
 struct reply {
     enum reply_code code;
     struct name name;    /* len 0: left out */
@@ -160,10 +159,10 @@ struct reply {
     uint8_t confirmed;   /* UNLOCKED */
     uint8_t masters;     /* N: UNLOCKED, NOQUORUM */
     uint8_t votes;       /* NOQUORUM: how many of nodes[] are '+' */
-    char nodes[MASTERS]; /* NOQUORUM: one of + - ? ! ~ a master */
-    uint8_t quarantined; /* NOQUORUM: masters in quarantine, when that is why */
-    bool split;          /* BUSY: nobody won */
-    int64_t retry_ms;    /* BUSY, NOQUORUM: -1: not known */
+    char nodes[MASTERS]; /* NOQUORUM: + - ? ! or ~ for each master */
+    uint8_t quarantined; /* NOQUORUM: masters in quarantine, if that is the reason; else 0 */
+    bool split;          /* BUSY: the votes were split and nobody won */
+    int64_t retry_ms;    /* BUSY, NOQUORUM; -1: not known */
     int64_t waited_ms;   /* TIMEOUT */
     int64_t limit_ms;    /* BADARG with a TEXT_TTL_* or TEXT_MAX_* */
     enum limit limit;    /* LIMIT */
@@ -179,25 +178,25 @@ enum notice_kind {
 };
 
 enum lost_reason {
-    LOST_EXPIRED,  /* its deadline passed */
+    LOST_EXPIRED,  /* the deadline passed */
     LOST_MAX,      /* max= is over */
-    LOST_GONE,     /* N-Q+1 masters say that it is not ours */
-    LOST_RELEASED, /* somebody showed its token */
-    LOST_MOVED,    /* RESUMEd elsewhere */
+    LOST_GONE,     /* N-Q+1 masters say that the lock is not ours */
+    LOST_RELEASED, /* an UNLOCK from another connection showed the token */
+    LOST_MOVED,    /* another connection took the lock over by RESUME */
     LOST_CLOSED,   /* the client closed its side */
     LOST_DRAIN,    /* the daemon stops */
 };
 
-/* An event: it answers no request. DRAIN and CLOCK go to every session and are about no lock, the others
- * to the session that holds the lock. */
+/* A message that answers no request. DRAIN and CLOCK go to every session and are about no lock; the others
+ * go to the session that holds the lock. */
 struct notice {
     enum notice_kind kind;
     enum lost_reason reason; /* LOST */
-    struct name name;        /* not of DRAIN, CLOCK */
-    struct token token;      /* not of DRAIN, CLOCK */
+    struct name name;        /* not in DRAIN, CLOCK */
+    struct token token;      /* not in DRAIN, CLOCK */
     int64_t valid_ms;        /* EXPIRING, RENEWED */
     int64_t until_ms;        /* RENEWED */
-    int64_t behind_ms;       /* CLOCK: for how long the daemon's clock has stood still, all in all */
+    int64_t behind_ms;       /* CLOCK: for how long the daemon's clock has stood still in all */
 };
 
 #endif

@@ -14,12 +14,12 @@ enum {
     HEAD_BYTES = 1 + DECIMAL_BYTES + 2, /* "$" or "*", a number, the line's end */
     OWN_BYTES = 16,                     /* ",fences", ",group", ",want:" */
     PIECES = 8,
-    FIXED_BYTES = 256, /* what is the same in each command of a shape */
+    FIXED_BYTES = 256, /* bytes that are the same in each command of a shape, at most */
 };
 
-/* Each command as it goes out. What follows a % is put in for each command:
+/* The shape of each command. These words are filled in for each command:
  *     %k key   %t token   %o to   %n number   %b bucket   %g group   %m the key of the name's mark
- * and what is known beforehand is laid out once, when the prefix is known:
+ * and these once, when the key prefix is known:
  *     %G key of group   %F key of fences   %S the script's SHA1 */
 enum { SHAPE_ASKING = COMMAND_MOVE + 1, SHAPES };
 
@@ -46,7 +46,7 @@ static const char *const shape_texts[SHAPES] = {
     [COMMAND_MOVE] = "EVALSHA %S 1 %k %t %o",
 };
 
-/* Fixed bytes, and then the word that what says; 0: the end. */
+/* Fixed bytes, and the word behind them (the letter after its %); 0: the shape ends. */
 struct shape_piece {
     uint16_t at, len;
     char what;
@@ -68,7 +68,7 @@ struct resp_format {
     struct shape shape[SHAPES];
 };
 
-/* ---- words as bytes: each returns where the next one goes ---- */
+/* ---- words as bytes: each function returns where the next word goes ---- */
 
 static char *resp_put(char *out, const char *bytes, size_t len)
 {
@@ -135,7 +135,7 @@ static unsigned words_of(const char *text)
     return words;
 }
 
-/* A word of a shape's text that is the same in each command. */
+/* Writes a word that is the same in each command of the shape; NULL: the word differs. */
 static char *lay_word(const struct resp_format *format, unsigned verb, char *out, const char *word,
                       size_t len)
 {
@@ -218,7 +218,7 @@ static bool is_zero(const struct token *token)
     return memcmp(token, &zero, sizeof zero) == 0;
 }
 
-/* RELEASE asks for the mark only where this daemon has waiters: it costs the master another GET. */
+/* RELEASE asks for the mark only if `to` is set, since the mark costs the master another GET. */
 static unsigned shape_of(const struct command *command)
 {
     assert((unsigned)command->verb < SHAPE_ASKING);
@@ -277,7 +277,7 @@ const char *resp_batch_end(struct resp_batch *batch, size_t *len)
     return keys - head_len;
 }
 
-/* ---- what the transport says on its own: rarely, and of any length ---- */
+/* ---- commands with which a connection begins: seldom, and of any length ---- */
 
 static char *words_bytes(const char *const words[], unsigned count, size_t *len)
 {

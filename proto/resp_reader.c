@@ -1,6 +1,7 @@
-/* RESP bytes -> replies, by hiredis' reader with reply functions of our own: they fill the one struct of the
- * reader, so that a reply costs no allocation, and refuse what no master of ours would send. With its own
- * functions hiredis believes a peer's "*2147483647" (0.14) and nests without end (1.x). */
+/* RESP bytes -> replies. hiredis' reader runs with reply functions of our own, which fill the one struct
+ * of the reader, so that a reply costs no allocation, and which refuse replies that no master of ours
+ * would send. With its own functions hiredis believes a peer's "*2147483647" (0.14) and nests without end
+ * (1.x). */
 #include "proto/resp.h"
 
 #include <hiredis/hiredis.h>
@@ -16,20 +17,20 @@ enum {
 
 /*     feed --> plain[] --+OK, $-1, a number, an array of numbers--> reply
  *                 |
- *                 `--anything else, and all behind it--> hiredis --> reply
+ *                 `--anything else, and all bytes behind it--> hiredis --> reply
  *
- * Nearly all that masters say are those short lines, and read here they cost a sixth. What came to hiredis stays
- * there to its end: plain[] is filled only while hiredis has nothing unfinished. */
+ * Nearly all replies are such short lines, which cost a sixth if they are read here. plain[] is filled
+ * only while hiredis has no unfinished reply. */
 struct resp_reader {
     redisReader *hiredis;
     size_t unfinished_bytes; /* fed to hiredis since its last whole reply */
-    const char *why;         /* what the peer did wrong; the reader is of no use then */
+    const char *why;         /* what the peer did wrong; the reader is then of no more use */
     struct resp_reply reply;
     size_t at, end;              /* of plain */
     char plain[PLAIN_BYTES + 1]; /* a NUL behind the end */
 };
 
-/* hiredis wants an object from each function. Returning NULL refuses, which it calls "Out of memory". */
+/* hiredis expects an object from each function, and stops if it gets NULL, with the error "Out of memory". */
 static void *reader_refuse(const redisReadTask *task, const char *why)
 {
     struct resp_reader *reader = task->privdata;
@@ -46,7 +47,7 @@ static void reply_begin(struct resp_reply *reply, enum resp_type type)
     reply->has_info = false;
 }
 
-/* NULL: an element of an array, which is not kept. */
+/* Begins a reply; NULL: the task is an element of an array, which is no reply of its own. */
 static struct resp_reply *fill(const redisReadTask *task, enum resp_type type)
 {
     struct resp_reader *reader = task->privdata;
@@ -77,7 +78,8 @@ static int64_t decimal_of(const char *text, size_t len)
     return number;
 }
 
-/* on_elements() saw to it that there is room. Neither an integer nor a decimal: number is -1. */
+/* Keeps an element of an array; on_elements() has checked that there is room. number is -1 for an element
+ * that is neither an integer nor decimal digits. */
 static void note_element(const redisReadTask *task, bool integer, int64_t number)
 {
     struct resp_reply *reply = &((struct resp_reader *)task->privdata)->reply;
@@ -101,7 +103,8 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
         reply->text_len = len < RESP_TEXT_BYTES ? len : RESP_TEXT_BYTES;
         memcpy(reply->text, text, reply->text_len);
         reply->text[reply->text_len] = '\0';
-        /* hiredis moves its buffer, so a long text must be read now. INFO's holds at least a run_id. */
+        /* hiredis moves its buffer, so a long text must be parsed now. A reply to INFO is longer than a
+         * run_id. */
         if (type == RESP_STRING && len > RUN_ID_HEX)
             reply->has_info = info_parse(text, len, &reply->info);
     } else {
@@ -149,7 +152,8 @@ static void on_free(void *reply)
     (void)reply;
 }
 
-/* What differs between hiredis 0.14 and 1.x for a reader; 1.x makes bogus objects where these are NULL. */
+/* The differences between hiredis 0.14 and 1.x; 1.x would make bogus objects if the RESP3 functions were
+ * NULL. */
 #if HIREDIS_MAJOR >= 1
 typedef size_t elements_type;
 
@@ -196,7 +200,8 @@ struct resp_reader *resp_reader_new(void)
         return NULL;
     }
     reader->hiredis->privdata = reader;
-    /* Never give the emptied buffer back: else each busy read would allocate it anew. Our limits bound it. */
+    /* hiredis keeps its emptied buffer: otherwise each busy read would allocate it again. Our limits bound
+     * its size. */
     reader->hiredis->maxbuf = 0;
     return reader;
 }
@@ -211,7 +216,8 @@ void resp_reader_free(struct resp_reader *reader)
 
 /* ---- short lines ---- */
 
-/* Behind ":123\r\n"; NULL: it is not whole, or not as plainly written as Redis does. The NUL ends what is read. */
+/* Reads ":123\r\n" and returns the place behind it; NULL: the line is not complete, or not written as
+ * Redis writes it. The NUL behind the buffer stops the loop. */
 static const char *plain_number(const char *line, int64_t *number)
 {
     bool negative = line[1] == '-';
@@ -227,7 +233,7 @@ static const char *plain_number(const char *line, int64_t *number)
     return at + 2;
 }
 
-/* The same of "*2\r\n:123\r\n:-2\r\n". */
+/* The same for "*2\r\n:123\r\n:-2\r\n". */
 static const char *plain_numbers(const char *line, struct resp_reply *reply)
 {
     int64_t count;
@@ -249,7 +255,7 @@ static bool is_line(const char *line, size_t len, const char whole[5])
     return len >= 5 && memcmp(line, whole, 5) == 0;
 }
 
-/* ":1\r\n": two thirds of all. */
+/* ":1\r\n": two thirds of all replies. */
 static bool is_digit_line(const char *line, size_t len)
 {
     return len >= 4 && line[0] == ':' && (unsigned)line[1] - '0' < 10 && line[2] == '\r' && line[3] == '\n';
@@ -289,7 +295,7 @@ static int feed_hiredis(struct resp_reader *reader, const char *bytes, size_t le
     return redisReaderFeed(reader->hiredis, bytes, len) == REDIS_OK ? 0 : -1;
 }
 
-/* What is in plain[] begins with more than a short line. */
+/* Hands the rest of plain[] to hiredis, because it does not begin with a complete short line. */
 static int plain_give_up(struct resp_reader *reader)
 {
     size_t at = reader->at, len = reader->end - at;

@@ -30,7 +30,7 @@ const char *resp_error_name(enum vote_error error)
     return error_names[error];
 }
 
-/* Redis classes its errors by their first word. */
+/* The first word of an error is its class in Redis. */
 static bool first_word_is(const char *text, size_t text_len, const char *word)
 {
     size_t len = strlen(word);
@@ -39,7 +39,8 @@ static bool first_word_is(const char *text, size_t text_len, const char *word)
     return text_len == len || text[len] == ' ';
 }
 
-/* Redis 6.2 puts a script's place before the errors of its own checks: "@user_script: 1: -OOM command not ...". */
+/* Skips the place that Redis 6.2 puts before an error inside a script: "@user_script: 1: -OOM command not
+ * ...". */
 static void past_script_place(const char **text, size_t *len)
 {
     const char *place = memmem(*text, *len, ": -", 3);
@@ -58,7 +59,7 @@ enum vote_error resp_error(const struct resp_reply *reply)
         if (first_word_is(text, len, error_names[error]))
             return (enum vote_error)error;
     }
-    /* What a script was not allowed to do comes as a plain ERR. */
+    /* A script without the rights for a command gets a plain ERR. */
     if (strstr(reply->text, "executing the script can't run") != NULL)
         return ERROR_NOPERM;
     return first_word_is(text, len, "WRONGPASS") ? ERROR_NOAUTH : ERROR_OTHER;
@@ -107,8 +108,8 @@ static void vote_set(const struct resp_reply *reply, struct vote *vote)
         vote_ok(reply, vote);
 }
 
-/* A score is a double that arrives as text, "1732200000000000" or "1.7e+15". What was not written by us is
- * rounded up and clamped, so that a fence above it is above it. */
+/* A score is a double that arrives as text, "1732200000000000" or "1.7e+15". A score that no daemon wrote
+ * is rounded up and clamped, so that a fence above the vote is above the score, too. */
 static void vote_score(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_NIL) {
@@ -178,7 +179,8 @@ static void vote_group(const struct resp_reply *reply, struct vote *vote)
                 : VOTE_UNREADABLE;
 }
 
-/* As we write it: lower case. The scripts compare bytes, so that other digits are another value. */
+/* Reads a token as we write it, in lower case. The scripts compare bytes, so upper-case digits are another
+ * value. */
 static bool token_parse(const struct resp_reply *reply, struct token *token)
 {
     static const char hex[] = "0123456789abcdef";
@@ -197,7 +199,8 @@ static bool token_parse(const struct resp_reply *reply, struct token *token)
     return some != 0; /* all zero is no token */
 }
 
-/* FNV-1a, with another start for each word of the token. Of a long value its length and its beginning. */
+/* FNV-1a, with another start for each word of the token. A long value is hashed by its beginning and its
+ * length. */
 static void token_hash(const struct resp_reply *reply, struct token *token)
 {
     for (unsigned word = 0; word < TOKEN_BYTES / 4; word++) {
@@ -210,7 +213,7 @@ static void token_hash(const struct resp_reply *reply, struct token *token)
     }
 }
 
-/* Whose the key is. Any value says that it is somebody's. */
+/* The token at a key. Any other value becomes a token, too, because it also means that the key is taken. */
 static void vote_token(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_NIL) {

@@ -1,7 +1,8 @@
-/* The Lua texts. Each reads by redis.pcall(), so that a key of another type is "not the token" for that key
- * alone; any other refusal of the server comes back as that error. Writes go through pcall too: Redis 6.2 would
- * hide the word that classes an error (READONLY, ...) behind "ERR Error running script".
- * No "#!lua" header: with it a server that is out of memory refuses even the DEL. */
+/* The Lua scripts. Each reads by redis.pcall(), so that a key of another type counts as "not the token"
+ * for that key alone; any other error of the server is returned as it is. Writes go through pcall(), too,
+ * because Redis 6.2 would hide the first word of an error (READONLY, ...) behind "ERR Error running
+ * script". The scripts have no "#!lua" header: with it a server that is out of memory would refuse even
+ * the DEL. */
 #include "proto/resp.h"
 
 #include <assert.h>
@@ -11,10 +12,11 @@
 
 static const struct {
     const char *text;
-    const char *sha1; /* of text: EVALSHA's name for it */
+    const char *sha1; /* of text, for EVALSHA */
 } scripts[RESP_SCRIPTS] = {
-    /* RELEASE: the Redlock page's compare and delete. 1: deleted, 0: not ours. Asked with a second key, the mark
-     * that a daemon sets which waits for the name, 2: deleted, and another than ARGV[2] waits. */
+    /* RELEASE: compare and delete, as on the Redlock page. 1: deleted, 0: not ours. The second key, if
+     * given, is the mark of a daemon that waits for the name; 2: deleted, and a daemon other than ARGV[2]
+     * waits. */
     {READ "if v==ARGV[1] then "
           "local n=redis.pcall('DEL',KEYS[1]) "
           "if n==1 and KEYS[2] then "
@@ -22,11 +24,12 @@ static const struct {
           "if type(w)=='string' and w~=ARGV[2] then return 2 end end "
           "return n end " OTHERWISE "return 0",
      "8b3dbed48cc72340f86949176fb18bcf9cda7d75"},
-    /* EXTEND, of 1 to 64 keys, with a token and a TTL each: PEXPIRE, never SET, and never to less than the key
-     * has: a late or short one must not cut what a holder was told. Of each key the TTL it has now; -2: not
-     * ours. GT, which spares the PTTL, is of Redis 7, and so is the number of the version; a key without a TTL
-     * it leaves as it is. An error is that of all keys, also where it came after some were extended: that these
-     * live on for longer than anybody counts on harms nobody. */
+    /* EXTEND of 1 to 64 keys, with a token and a TTL for each. The script uses PEXPIRE, never SET, and
+     * never shortens a TTL, since a late or short EXTEND must not cut the validity that a holder was told.
+     * For each key the script returns the TTL that the key has now; -2: not ours. PEXPIRE with GT makes
+     * the PTTL unnecessary if it lengthens, but only Redis 7 has GT, and REDIS_VERSION_NUM as well. A key
+     * without a TTL, which GT refuses, gets one from the plain PEXPIRE. An error counts for all keys, even
+     * if some have been extended before: nobody relies on the longer TTL of these, so it does no harm. */
     {"local f,k,a,n,g=redis.pcall,KEYS,ARGV,{},redis.REDIS_VERSION_NUM "
      "for i=1,#k do local v,t=f('GET',k[i]),a[2*i] "
      "if v==a[2*i-1] then "
@@ -44,7 +47,7 @@ static const struct {
     /* CHECK: the TTL that is left (0 for a key that has none); -2: not ours. */
     {READ "if v==ARGV[1] then return math.max(0,redis.call('PTTL',KEYS[1])) end " OTHERWISE "return -2",
      "1bfe6359abdbd1ab95fdfc2615a42c8c9852138c"},
-    /* MOVE: another token in the place of this one; the TTL stays as it is. 1: moved, 0: not ours. */
+    /* MOVE: replaces the token and keeps the TTL. 1: moved, 0: not ours. */
     {READ "if v==ARGV[1] then "
           "local r=redis.pcall('SET',KEYS[1],ARGV[2],'KEEPTTL') "
           "if r.err then return r end "

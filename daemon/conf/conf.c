@@ -1,3 +1,4 @@
+/* The table of settings, their defaults, and how they are printed. */
 #include "daemon/conf/conf.h"
 
 #include <stddef.h>

@@ -18,18 +18,18 @@ enum {
     CONF_PREFIX_BYTES = 64
 };
 
-/* An address to listen on or to dial: path is set for a Unix socket, host and port else. */
+/* An address to listen on or to dial. path is set for a Unix socket, host and port otherwise. */
 struct conf_address {
     char host[CONF_HOST_BYTES]; /* without brackets */
     char path[CONF_PATH_BYTES];
     uint16_t port;
-    char shown[CONF_HOST_BYTES + 16]; /* host:port, [v6]:port or unix:/path: for logs and SHOW */
+    char shown[CONF_HOST_BYTES + 16]; /* host:port, [v6]:port or unix:/path, for logs and SHOW */
 };
 
 struct conf_listener {
     struct conf_address address;
-    bool
-        fin_breaks; /* a client's FIN may be made of a reset on the way, and so is no proof that it is done */
+    /* A proxy may turn a reset into a FIN here, so a FIN does not prove that the client is done. */
+    bool fin_breaks;
 };
 
 struct conf_node {
@@ -64,57 +64,60 @@ struct conf {
     enum log_level log_level;
 };
 
-/* What stands without a file: every default of conf/redlockd.yaml, no masters. */
+/* Sets every default, as in conf/redlockd.yaml, and no masters. */
 void conf_defaults(struct conf *conf);
 
-/* What one peer may have of the whole: 0 stands for a quarter. */
+/* How much of the whole one peer may have; per_peer 0 stands for a quarter. */
 static inline int64_t conf_share(int64_t per_peer, int64_t whole)
 {
     return per_peer > 0 ? per_peer : (whole + 3) / 4;
 }
 
-/* Reads a file over the defaults. Every error goes to errors as one line
- * "file:line:column: key: what is wrong and what is allowed", and the number of them
- * is returned; 0: *conf is whole and consistent. Warnings (a password that others can
- * read, a listener beyond loopback) go there too and are not counted. */
+/* Reads a file over the defaults. Writes every error to errors as one line "file:line:column: key: what is
+ * wrong and what is allowed" and returns their number; 0: *conf is complete and consistent. Warnings, such
+ * as a password that others can read or a listener beyond loopback, are written there too and are not
+ * counted. */
 int conf_read(struct conf *conf, const char *path, FILE *errors);
 
-/* The same of text in memory, called name in messages: for tests. */
+/* The same for text in memory, which messages call name. For tests. */
 int conf_parse(struct conf *conf, const char *name, const char *text, size_t len, FILE *errors);
 
-/* The same while the daemon runs: only of a regular file, since a pipe might never end. */
+/* The same while the daemon runs. It reads regular files only, since a pipe might never end. */
 int conf_read_again(struct conf *conf, const char *path, FILE *errors);
 
-/* From when on a setting counts that was changed in a file which is read again. */
+/* When a changed setting takes effect after the file was read again. */
 enum conf_when {
     CONF_AT_ONCE,
-    CONF_NEW_CLIENTS, /* for those who connect from now on */
-    CONF_NEXT_LOGIN,  /* at a master */
-    CONF_RESTART,     /* not before this daemon is started again ... */
-    CONF_ALL_RESTART, /* ... or every daemon that works on these masters */
+    CONF_NEW_CLIENTS, /* for clients that connect from now on */
+    CONF_NEXT_LOGIN,  /* at the next login to a master */
+    CONF_RESTART,     /* when this daemon is restarted */
+    CONF_ALL_RESTART, /* when all daemons of these masters have been stopped and started again */
 };
 
 struct conf_change {
-    const char *key; /* "password": no setting, but what node_password_file or a URL holds */
+    const char
+        *key; /* "password" is not a setting: it stands for the content of node_password_file or a URL */
     enum conf_when when;
-    const char *with;      /* it was not taken, because this other key was not; NULL: by itself */
-    const char *from, *to; /* as in SHOW CONFIG; NULL of lists and secrets. Good for the call */
+    const char *with;      /* the other key whose change was not taken and held this one back; NULL: none */
+    const char *from, *to; /* as in SHOW CONFIG, valid during the call; NULL for lists and secrets */
 };
 
-/* Takes over from fresh (whole and consistent) what may change while the daemon runs, so that conf stays
- * consistent. told() hears of each difference, also of those that were left. */
+/* Copies from fresh (complete and consistent) the settings that may change while the daemon runs, so that
+ * conf stays consistent. told() is called for each difference, including the ones that were not taken. */
 void conf_update(struct conf *conf, const struct conf *fresh,
                  void (*told)(void *arg, const struct conf_change *change), void *arg);
 
-/* One, two and even numbers of masters: true, and a line that says how many failures they survive. */
+/* For one, two or an even number of masters: returns true and writes a line that says how many failures
+ * they survive. */
 bool conf_masters_advice(unsigned masters, char *out, size_t size);
 
-/* Row i of the settings as "key" and "value" (secrets as ***, one row for each listener
- * and master); false after the last. For SHOW CONFIG and --print-config. */
+/* Row i of the settings as key and value, without secrets; each listener and each master has a row of its
+ * own. false: there is no such row. For SHOW CONFIG. */
 bool conf_row(const struct conf *conf, unsigned i, char *key, size_t key_size, char *value,
               size_t value_size);
 
-/* The whole as YAML that conf_parse() reads again (secrets as ***). */
+/* Prints all settings as YAML that conf_parse() can read, with *** in place of secrets. For
+ * --print-config. */
 void conf_print(const struct conf *conf, FILE *out);
 
 #endif

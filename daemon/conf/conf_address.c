@@ -1,3 +1,4 @@
+/* Addresses and URLs, and what is wrong with one. */
 #include "daemon/conf/conf_address.h"
 
 #include <arpa/inet.h>
@@ -10,7 +11,7 @@
 
 enum { DB_MAX = 65535 }; /* far beyond any server's `databases` */
 
-/* An unsigned decimal number of at most five digits; -1: none. */
+/* A decimal number up to 65535 of at most five digits; -1: no such number. */
 static int small_number(const char *text, size_t len)
 {
     if (len < 1 || len > 5)
@@ -48,7 +49,7 @@ static const char *host_check(const char *host, bool bracketed)
     return NULL;
 }
 
-/* host:port or [v6]:port, without what may follow in a URL. */
+/* host:port or [v6]:port; len excludes the rest of a URL. */
 static const char *address_host_port(struct conf_address *a, const char *text, size_t len, const char *form)
 {
     bool bracketed = len > 0 && text[0] == '[';
@@ -87,7 +88,7 @@ static const char *address_host_port(struct conf_address *a, const char *text, s
 
 static const char *address_path(struct conf_address *a, const char *path, size_t len)
 {
-    if (len >= 3 && memcmp(path, "///", 3) == 0) { /* unix:///path, as other programs write it */
+    if (len >= 3 && memcmp(path, "///", 3) == 0) { /* unix:///path, the form of other programs */
         path += 2;
         len -= 2;
     }
@@ -163,7 +164,7 @@ static const char *node_db(struct conf_node *node, const char *text)
 
 static const char *node_tcp(struct conf_node *node, const char *text)
 {
-    /* A password may hold '/' unescaped only by mistake, so the last '@' ends the userinfo. */
+    /* The last '@' ends the user and password, and a '/' before it was left unescaped by mistake. */
     const char *at = strrchr(text, '@');
     if (at) {
         if (memchr(text, '/', (size_t)(at - text)))

@@ -1,3 +1,4 @@
+/* Rules between settings, secrets, warnings. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 
 #define QUARANTINE "(max_ttl is also how long a restarted master is kept out)"
 
-/* One of the two keys is in the file and neither was refused: otherwise nothing can be said. NULL then, else
- * the place to show. */
+/* The place to show for a rule between two keys; NULL: the value of one was refused, so the rule cannot be
+ * checked. */
 static const struct conf_place *pair_place(struct conf_reader *r, const char *key, const char *other)
 {
     const struct conf_place *a = conf_place(r, key), *b = conf_place(r, other);
@@ -52,7 +53,7 @@ static void conf_check_ttls(struct conf_reader *r)
             "<= max_ttl " QUARANTINE,
             text, limit);
     }
-    /* What is left of a TTL after Redlock's allowance for clock drift (1 % + 2 ms) and the ms that a grant takes. */
+    /* min_ttl less Redlock's allowance for clock drift (1 % + 2 ms) and the ms that a grant takes. */
     int64_t left_ms = conf->min_ttl_ms - (conf->min_ttl_ms + 99) / 100 - 2 - 1;
     place = pair_place(r, "min_validity", "min_ttl");
     if (place && conf->min_validity_ms > left_ms) {
@@ -131,7 +132,7 @@ static void conf_check_listeners(struct conf_reader *r)
 
 /* ---- secrets ---- */
 
-/* The file's text without its line end; NULL, or what is wrong. */
+/* Reads the file's text without its line end. Returns NULL, or what is wrong. */
 static const char *secret_read(const char *path, char secret[CONF_SECRET_BYTES], mode_t *mode)
 {
     struct stat stat;
@@ -179,7 +180,8 @@ static void conf_check_own_secrets(struct conf_reader *r)
     }
 }
 
-/* A URL with user or password of its own keeps them; one with a user alone takes the password of the file. */
+/* Gives each master its user and password. A URL keeps its own; a URL with a user alone takes the password
+ * of the file. */
 static void conf_check_secrets(struct conf_reader *r)
 {
     struct conf *conf = r->conf;

@@ -1,3 +1,4 @@
+/* A file -> its text. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@ int conf_parse(struct conf *conf, const char *name, const char *text, size_t len
     return conf_text_read(&r, text, len);
 }
 
-/* The number of bytes, or -1 with errno (0: it is no regular file). text has room for one byte more than is allowed. */
+/* Returns the number of bytes, or -1 with errno, which is 0 if the file is not a regular one. text has
+ * room for one byte more than CONF_FILE_BYTES. */
 static ssize_t file_read(const char *path, bool regular, char *text, mode_t *mode)
 {
     struct stat stat = {0};

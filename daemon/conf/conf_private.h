@@ -1,4 +1,4 @@
-/* What the files that make up conf.h share, and nobody else.
+/* Shared by the files of the configuration only.
  *
  *     conf.c          the table of settings, defaults, printing
  *     conf_value.c    one value: text -> field, field -> text
@@ -6,7 +6,7 @@
  *     conf_report.c   errors and warnings with their place in the file
  *     conf_file.c     the file -> its text
  *     conf_read.c     YAML -> settings, every error with its place
- *     conf_check.c    what holds between settings; secrets; warnings
+ *     conf_check.c    rules between settings; secrets; warnings
  *     conf_update.c   a file that was read again */
 #ifndef REDLOCKD_CONF_PRIVATE_H
 #define REDLOCKD_CONF_PRIVATE_H
@@ -19,15 +19,15 @@ enum { CONF_KEYS = 28, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
 
 struct conf_setting;
 
-/* A kind of value. set() returns false with the reason in why; show() writes the i-th value
- * and returns false when there is none (only lists have more than one). */
+/* A kind of value. set() returns false with the reason in why. show() writes the i-th value and returns
+ * false if there is none; only lists have more than one. */
 struct conf_kind {
     bool (*set)(struct conf *conf, const struct conf_setting *setting, const char *text,
                 char why[CONF_WHY_BYTES]);
     bool (*show)(const struct conf *conf, const struct conf_setting *setting, unsigned i, char *out,
                  size_t size);
     bool list;   /* set() appends one item */
-    bool quoted; /* in YAML */
+    bool quoted; /* printed in quotes */
 };
 
 struct conf_setting {
@@ -35,8 +35,8 @@ struct conf_setting {
     const struct conf_kind *kind;
     size_t offset;
     int64_t min, max;    /* numbers only */
-    enum conf_when when; /* a change of it counts ... */
-    const char *with;    /* ... but only where that of this key does; NULL: by itself */
+    enum conf_when when; /* when a change takes effect ... */
+    const char *with;    /* ... unless this key holds it back; NULL: none does */
 };
 
 extern const struct conf_setting conf_settings[CONF_KEYS];
@@ -45,32 +45,32 @@ extern const struct conf_kind conf_kind_listen, conf_kind_nodes, conf_kind_durat
     conf_kind_count, conf_kind_switch, conf_kind_level, conf_kind_mode, conf_kind_prefix, conf_kind_user,
     conf_kind_path;
 
-/* A text that was refused, quoted for its message. One with an '@' may be an address in the wrong place,
- * and hold a password. */
+/* Quotes a refused text for its message. A text with an '@' is hidden, since it may be an address in the
+ * wrong place that holds a password. */
 const char *conf_shown(char *out, size_t size, const char *text);
 
-/* What stands beside the address in a mapping of listen. */
+/* Sets a key that stands beside the address in a mapping of listen. */
 bool conf_listener_set(struct conf_listener *listener, const char *key, const char *text,
                        char why[CONF_WHY_BYTES]);
 
 void conf_show_duration(int64_t ms, char *out, size_t size);
 
-/* A master's own user and password, if it does not take node_user and node_password_file. */
+/* Whether a master has a user or password of its own instead of node_user and node_password_file. */
 bool conf_node_has_own_user(const struct conf *conf, const struct conf_node *node);
 
-/* Where a key stood in the file; line 0: not there. */
+/* Where a key stood in the file; line 0: the key was not there. */
 struct conf_place {
     unsigned line, column; /* from 1 */
-    bool broken;           /* its value was refused: nothing can be concluded from it */
+    bool broken;           /* the value was refused, so nothing can be concluded from it */
 };
 
 struct conf_reader {
     struct conf *conf;
     const char *name; /* of the file */
     FILE *errors;
-    mode_t mode; /* of the file; 0: of text in memory */
+    mode_t mode; /* of the file; 0: the text is in memory */
     int faults;
-    bool listed; /* all keys, for one that is unknown: once is enough */
+    bool listed; /* an unknown key was answered with the list of all keys: once is enough */
     struct conf_place places[CONF_KEYS];
     struct conf_place node_places[MASTERS];
     struct conf_place listen_places[CONF_LISTENERS];
@@ -81,15 +81,15 @@ void conf_fault(struct conf_reader *r, const struct conf_place *place, const cha
 void conf_warn(struct conf_reader *r, const struct conf_place *place, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Its number in conf_settings; -1: there is no such key. */
+/* The index of a key in conf_settings; -1: there is no such key. */
 int conf_key_find(const char *key);
-/* The place of a key. */
 struct conf_place *conf_place(struct conf_reader *r, const char *key);
 
-/* The text of a whole file; returns the number of errors. */
+/* Reads the text of a whole file; returns the number of errors. */
 int conf_text_read(struct conf_reader *r, const char *text, size_t len);
 
-/* After all keys were read: what must hold between them, secrets from node_password_file, warnings. */
+/* Called when all keys were read: checks the rules between them, takes secrets from node_password_file,
+ * warns. */
 void conf_check(struct conf_reader *r);
 
 #endif

@@ -1,3 +1,4 @@
+/* YAML -> settings. */
 #include <string.h>
 #include <strings.h>
 #include <yaml.h>
@@ -6,7 +7,7 @@
 
 enum {
     KEY_BYTES = 64,
-    DEPTH = 16, /* of lists and mappings within each other; a configuration has two or three */
+    DEPTH = 16, /* levels of lists and mappings; a configuration has two or three */
     ANCHORS = 64,
 };
 
@@ -38,7 +39,7 @@ static unsigned edit_distance(const char *a, const char *b)
     return row[len];
 }
 
-/* What other daemons call it; NULL: nothing like it is known. */
+/* Our key for a word that other daemons use; NULL: unknown. */
 static const char *key_elsewhere(const char *key)
 {
     static const char *const pairs[][2] = {
@@ -126,7 +127,7 @@ static bool value_set(struct conf_reader *r, const struct conf_setting *setting,
     return false;
 }
 
-/* The value of that key in a mapping; NULL: not there. */
+/* The value of a key in a mapping; NULL: the key is not there. */
 static const yaml_node_t *pair_value(yaml_document_t *document, const yaml_node_t *mapping, const char *key)
 {
     for (yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < mapping->data.mapping.pairs.top; p++) {
@@ -137,7 +138,7 @@ static const yaml_node_t *pair_value(yaml_document_t *document, const yaml_node_
     return NULL;
 }
 
-/* {address: 127.0.0.1:7335, fin: break} */
+/* Reads an item of listen that is a mapping, as in {address: 127.0.0.1:7335, fin: break}. */
 static bool listener_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
                          const yaml_node_t *item)
 {
@@ -212,7 +213,7 @@ static void pair_read(struct conf_reader *r, yaml_document_t *document, const ya
     }
     struct conf_place *place = &r->places[k];
     if (place->line) {
-        conf_fault(r, &at, conf_settings[k].key, "this key stands in line %u already; leave one of the two",
+        conf_fault(r, &at, conf_settings[k].key, "this key stands in line %u already; keep one of the two",
                    place->line);
         return;
     }
@@ -224,7 +225,7 @@ static void pair_read(struct conf_reader *r, yaml_document_t *document, const ya
 
 /* ---- YAML ---- */
 
-/* Errors of bytes (not UTF-8, control characters) come with an offset instead of a mark. */
+/* libyaml gives an offset instead of a mark for wrong bytes (no UTF-8, control characters). */
 static struct conf_place error_place(const yaml_parser_t *parser, const char *text, size_t len)
 {
     if (parser->error != YAML_READER_ERROR)
@@ -240,7 +241,7 @@ static struct conf_place error_place(const yaml_parser_t *parser, const char *te
     return place;
 }
 
-/* A tab in a line that is wrong is mostly what is wrong, and not to be seen. */
+/* If a wrong line has a tab, the tab is mostly the reason, and cannot be seen. */
 static bool line_has_tab(const char *text, size_t len, unsigned line)
 {
     const char *at = text, *end = text + len;
@@ -261,9 +262,9 @@ static bool has_anchor(const yaml_event_t *event)
            (event->type == YAML_MAPPING_START_EVENT && event->data.mapping_start.anchor);
 }
 
-/* libyaml looks at every open bracket again for each further one, and at every anchor, so that 60,000 of them would
- * hold up a running daemon for seconds. Its events come as it reads, so this stops at the first that is too many.
- * What else may be wrong is told by document_load(). */
+/* libyaml looks at every open bracket and every anchor again for each further one, so that 60,000 of them
+ * would hold up a running daemon for seconds. This pass reads events as libyaml finds them, and stops at
+ * the first bracket or anchor too many. document_load() reports all other errors. */
 static bool cost_check(struct conf_reader *r, yaml_parser_t *parser)
 {
     unsigned depth = 0, anchors = 0;
@@ -300,7 +301,7 @@ static bool document_load(struct conf_reader *r, yaml_parser_t *parser, yaml_doc
     return false;
 }
 
-/* false: the text could not be read as a whole, so that nothing is known to be missing. */
+/* false: the text could not be read to its end, so it is not known which keys are missing. */
 static bool document_read(struct conf_reader *r, yaml_parser_t *parser, const char *text, size_t len)
 {
     yaml_document_t document;
@@ -329,7 +330,7 @@ static bool document_read(struct conf_reader *r, yaml_parser_t *parser, const ch
     return whole;
 }
 
-/* A parser of its own for each of the two passes; false: no memory, which is told. */
+/* Each of the two passes has a parser of its own. false: no memory, which was reported. */
 static bool parser_new(struct conf_reader *r, yaml_parser_t *parser, const char *text, size_t len)
 {
     if (!yaml_parser_initialize(parser)) {

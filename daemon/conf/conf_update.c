@@ -1,3 +1,4 @@
+/* Taking over the changes of a file that was read again. */
 #include <assert.h>
 #include <string.h>
 
@@ -10,11 +11,11 @@ struct update {
     const struct conf *fresh;
     void (*told)(void *arg, const struct conf_change *change);
     void *arg;
-    bool login_told; /* that users and passwords change */
+    bool login_told; /* told() has heard of a change of node_user or node_password_file */
     char from[VALUE_BYTES], to[VALUE_BYTES];
 };
 
-/* Of a scalar, from and to are its values then. */
+/* Whether a setting differs. For a scalar, from and to are then its two values. */
 static bool differs(struct update *u, const struct conf_setting *setting)
 {
     for (unsigned i = 0;; i++) {
@@ -42,8 +43,8 @@ static bool masters_differ(struct update *u)
     return differs(u, setting_find("nodes"));
 }
 
-/* What stands in the file holds with the file's own max_ttl, and has to with the present one: otherwise all
- * of these keys wait for it together. */
+/* The TTLs of the file are consistent with the file's max_ttl. If they are not with the present max_ttl,
+ * which only a restart changes, all these keys are held back. */
 static bool ttls_held_back(const struct update *u)
 {
     return u->fresh->default_ttl_ms > u->conf->max_ttl_ms;
@@ -57,7 +58,7 @@ static const char *held_back_by(struct update *u, const struct conf_setting *set
     return held ? setting->with : NULL;
 }
 
-/* What show() wrote, set() reads. */
+/* Sets the value that show() wrote to u->to. */
 static void update_take(struct update *u, const struct conf_setting *setting)
 {
     char why[CONF_WHY_BYTES];
@@ -94,7 +95,8 @@ static bool logins_differ(const struct conf *a, const struct conf *b)
     return false;
 }
 
-/* A connection that is logged in stays so: Redis does not end it either. */
+/* Takes over users and passwords. A connection that is logged in stays so, since Redis does not end it
+ * either. */
 static void logins_update(struct update *u)
 {
     static const struct conf_change change = {.key = "password", .when = CONF_NEXT_LOGIN};

@@ -1,3 +1,4 @@
+/* One value of a setting: text -> field, field -> text. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static bool value_refuse(char why[CONF_WHY_BYTES], const char *text, const char 
     return false;
 }
 
-/* At most ten digits, as in the protocol; *rest is what follows them. */
+/* Reads at most ten digits, as in the protocol; *rest points behind them. */
 static bool digits(const char *text, int64_t *value, const char **rest)
 {
     *value = 0;
@@ -48,7 +49,7 @@ struct unit {
     int64_t factor;
 };
 
-/* From the largest to the smallest; the last has factor 1. */
+/* From the largest unit to the smallest, which has factor 1. */
 static const struct unit duration_units[] = {{"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
 static const struct unit size_units[] = {{"m", 1 << 20}, {"k", 1 << 10}, {"", 1}};
 static const struct unit count_units[] = {{"", 1}};
@@ -142,7 +143,7 @@ const struct conf_kind conf_kind_count = {value_set_count, value_show_count, .li
 
 /* ---- one of several words ---- */
 
-/* YAML 1.1's booleans, which is what people write. */
+/* The booleans of YAML 1.1, which people write. */
 static bool value_set_switch(struct conf *conf, const struct conf_setting *s, const char *text,
                              char why[CONF_WHY_BYTES])
 {
@@ -230,7 +231,7 @@ static bool all_visible(const char *text)
     return *text == 0;
 }
 
-/* The comma is kept free: keys of ours that are no lock have it right behind the prefix. */
+/* A prefix has no comma, because the keys of ours that are no locks have a comma right behind the prefix. */
 static bool value_set_prefix(struct conf *conf, const struct conf_setting *s, const char *text,
                              char why[CONF_WHY_BYTES])
 {
@@ -253,7 +254,7 @@ static bool value_set_path(struct conf *conf, const struct conf_setting *s, cons
         good = good && (unsigned char)*p >= 0x20 && *p != 0x7f;
     if (good && value_set_string(conf, s, text, sizeof conf->node_password_file, true, "", why))
         return true;
-    /* Not repeated: it may be the password itself. */
+    /* The text is not repeated, since it may be the password itself. */
     snprintf(why, CONF_WHY_BYTES,
              "it takes an absolute path of at most 1023 bytes: that of a file which holds the password");
     return false;
@@ -272,8 +273,8 @@ const struct conf_kind conf_kind_path = {value_set_path, value_show_string, .quo
 
 /* ---- lists ---- */
 
-/* "/run/x.sock" or "10.0.0.1:6379": an address but for what stands before it. A text with '@' is never tried,
- * since it is not to be repeated. */
+/* Whether a refused text, such as "/run/x.sock" or "10.0.0.1:6379", is an address once a prefix is put
+ * before it. A text with '@' is not tried, because it must not be repeated. */
 static bool address_guess(const char *text, const char *tcp, char *guess, size_t size)
 {
     struct conf_address address;
@@ -344,7 +345,7 @@ static bool value_set_nodes(struct conf *conf, const struct conf_setting *s, con
             snprintf(why, CONF_WHY_BYTES, "%s", wrong);
         return false;
     }
-    /* Also with another database: two votes of one server would not be independent. */
+    /* Another database does not help: two votes of one server would not be independent. */
     for (unsigned i = 0; i < conf->masters; i++) {
         if (conf_address_equal(&node->address, &conf->nodes[i].address)) {
             snprintf(why, CONF_WHY_BYTES, "%.300s stands here twice; each master is a server of its own",

@@ -56,9 +56,9 @@ void conn_reject(struct conn *c)
     conn_gone(c);
 }
 
-/* A reset before any FIN does not prove that the client is dead. After a FIN a reset proves nothing new: errno is then
- * EPIPE, even if we have not read as far as the FIN (tcp_reset() in the kernel). A Unix socket fails only because its
- * peer closed it. */
+/* A reset before any FIN does not prove that the client is dead. After a FIN a reset proves nothing new:
+ * errno is then EPIPE, even if we have not read as far as the FIN (tcp_reset() in the kernel). A Unix
+ * socket fails only because its peer closed it. */
 void conn_break(struct conn *c, int err)
 {
     if (c->state == CONN_OPEN && (!c->local || c->fin_breaks) && err != EPIPE) {
@@ -118,7 +118,8 @@ void conn_settle(struct conn *c)
 {
     bool answered = !c->pending_count && !c->queued && input_over(c);
 
-    /* A grant in our buffer may still reach the client: the session ends once it was written, or cannot be. */
+    /* A grant in our buffer may still reach the client: the session ends once it was written, or cannot
+     * be. */
     if (c->state == CONN_FINISHING && answered && (c->muted || !c->grants))
         conn_release(c);
     if (c->state == CONN_FLUSHING && !buffer_len(&c->out)) {

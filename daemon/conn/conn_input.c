@@ -5,7 +5,8 @@
  *                |             `--> queue: untagged, one after the other
  *                `--> rest: half a line, or lines that a full queue or much output keeps from being parsed
  *
- * A queued line is kept as text, which has a tenth of the size of its parsed form; parsing it again is cheap. */
+ * A queued line is kept as text, which has a tenth of the size of its parsed form; parsing it again is
+ * cheap. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -67,8 +68,8 @@ static void line_queue(struct conn *c, const char *line, size_t len)
 
 static const char header[] = "a verb with a colon: it speaks HTTP, mail or the like";
 
-/* A web page can make a browser send lines of the page's choice to this port, such as LOCK. They come behind a request
- * line and headers, so nothing is read once either was seen. */
+/* A web page can make a browser send lines of the page's choice to this port, such as LOCK. They come
+ * behind a request line and headers, so nothing is read once either was seen. */
 static void input_refuse(struct conn *c, const char *why)
 {
     c->doom = why;

@@ -1,6 +1,7 @@
-/* Replies -> bytes. Replies are collected and written once a turn of the loop. Output beyond max_output is written
- * at once, because a thousand events in one turn do not make a slow reader. While more than half of max_output waits,
- * no requests of that client are read, so that a client which reads its answers is slowed down rather than closed. */
+/* Replies -> bytes. Replies are collected and written once a turn of the loop. Output beyond max_output is
+ * written at once, because a thousand events in one turn do not make a slow reader. While more than half
+ * of max_output waits, no requests of that client are read, so that a client which reads its answers is
+ * slowed down rather than closed. */
 #include <errno.h>
 
 #include "daemon/clock.h"

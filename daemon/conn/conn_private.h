@@ -1,4 +1,4 @@
-/* What the files of the client connections share. Each calls only files above it in this list:
+/* Shared by the files of the client connections only. Each file calls only files above it in this list:
  *
  *     conn_lists.c   ready, dirty, timed: what is to be done for a connection
  *     conn_tell.c    what the log tells about a client
@@ -12,8 +12,9 @@
  *     conn.c         a connection at work: its events, its time-out, its share of a flush
  *     conns.c        all connections: accepting, replies, the flush of a turn
  *
- * conns_reply(), conns_notice(), conns_ended() and conns_drain() never call the handler, because the handler calls
- * them. They note in the lists ready and dirty what is to be done, and conns_flush() does it. */
+ * conns_reply(), conns_notice(), conns_ended() and conns_drain() never call the handler, because the
+ * handler calls them. They note in the lists ready and dirty what is to be done, and conns_flush() does
+ * it. */
 #ifndef REDLOCKD_CONN_PRIVATE_H
 #define REDLOCKD_CONN_PRIVATE_H
 
@@ -210,7 +211,8 @@ struct conn *conn_timed_out(struct conns *all, int64_t now_ms);
 
 /* ---- conn_tell.c ---- */
 void conn_address(const struct conn *c, char out[ADDRESS_TEXT_BYTES]);
-/* Logs a bad end, but only one a second, since 50,000 clients may be reset at once. The others are counted. */
+/* Logs a bad end, but only one a second, since 50,000 clients may be reset at once. The others are
+ * counted. */
 void conn_tell(struct conn *c, const char *event, const char *why);
 /* Logs how many ends were only counted, once a second is over or at_once. */
 void conn_tell_rest(struct conns *all, bool at_once);
@@ -222,7 +224,8 @@ struct conn *conn_table_add(struct conns *all); /* zeroed, with its session; NUL
 void conn_table_remove(struct conn *c);         /* frees it and gives back what it borrowed */
 struct conn *conn_table_find(const struct conns *all, uint64_t session); /* NULL: gone */
 struct conn *conn_table_next(const struct conns *all, uint64_t *cursor); /* from 0; NULL: no more */
-/* Enters a request among the unanswered ones, with an id of its own; an untagged one takes the turn. NULL: no memory. */
+/* Enters a request among the unanswered ones, with an id of its own; an untagged one takes the turn. NULL:
+ * no memory. */
 struct pending *pending_begin(struct conn *c, const struct request *what);
 void pending_free(struct conns *all, struct pending *pending);
 /* Takes it from the unanswered requests and passes the turn on if it had the turn. */
@@ -238,8 +241,8 @@ void buffer_lend(struct conns *all,
 void buffer_return(struct conns *all, struct buffer *b);
 
 /* ---- conn_output.c ---- */
-/* Room for one server line; output_done() then takes its length. Once the connection takes no more output the room is
- * a scratch buffer. */
+/* Room for one server line; output_done() then takes its length. Once the connection takes no more output
+ * the room is a scratch buffer. */
 char *output_line(struct conn *c);
 void output_done(struct conn *c, size_t len);
 /* The same for a row while the connection is being flushed: only SHOW_BYTES limits rows. */
@@ -247,10 +250,11 @@ void output_commit(struct conn *c, size_t len);
 void output_code(struct conn *c, const struct tag *tag, enum reply_code code, enum limit limit);
 /* Writes what the socket takes, without calling the handler. */
 void output_push(struct conn *c);
-/* Whether so much waits for the client that it is not to ask for more. input_resume() is called when that ends. */
+/* Whether so much waits for the client that it is not to ask for more. input_resume() is called when that
+ * ends. */
 bool output_full(struct conn *c);
-/* Whether the client must read before anything can go on: more than max_output waits, or unread requests are behind
- * answers. */
+/* Whether the client must read before anything can go on: more than max_output waits, or unread requests
+ * are behind answers. */
 bool output_stalls(const struct conn *c);
 /* Nobody reads the output any more: forgets unwritten bytes and unfinished lists. */
 void output_mute(struct conn *c);
@@ -262,8 +266,8 @@ void show_start(struct conn *c, const struct request *what);
 void show_produce(struct conn *c);
 
 /* ---- conn_watch.c ---- */
-/* Asks libevent for the events that matter now. again: even if they have not changed, because an edge-triggered event
- * reports a writable socket only once. */
+/* Asks libevent for the events that matter now. again: even if they have not changed, because an
+ * edge-triggered event reports a writable socket only once. */
 void conn_watch(struct conn *c, bool again);
 
 /* ---- conn_end.c ---- */

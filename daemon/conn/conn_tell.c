@@ -1,4 +1,4 @@
-/* What the log tells about a client. */
+/* Log lines about clients. */
 #include <arpa/inet.h>
 #include <stdio.h>
 

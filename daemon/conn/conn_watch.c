@@ -1,4 +1,4 @@
-/* What libevent watches of a connection. */
+/* The events of a connection that libevent watches. */
 #include "daemon/conn/conn_private.h"
 
 static enum conn_watch watch_wanted(const struct conn *c)
@@ -10,8 +10,9 @@ static enum conn_watch watch_wanted(const struct conn *c)
     return c->stuck && !c->muted ? WATCH_BOTH : WATCH_READ;
 }
 
-/* EV_CLOSED alone does not report a reset, and without EV_ET it would report a FIN again and again. So while a client
- * is not read, its end comes as an edge: EV_CLOSED for a FIN, EV_WRITE for a reset, with the error in SO_ERROR. */
+/* EV_CLOSED alone does not report a reset, and without EV_ET it would report a FIN again and again. So
+ * while a client is not read, its end comes as an edge: EV_CLOSED for a FIN, EV_WRITE for a reset, with
+ * the error in SO_ERROR. */
 void conn_watch(struct conn *c, bool again)
 {
     static const short flags[] = {

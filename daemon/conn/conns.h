@@ -3,16 +3,15 @@
  *     read -> lines -> order (untagged one after the other, tagged at once)
  *          -> handler->request()  ...  conns_reply() -> output -> conns_flush()
  *
- * HELLO, PING, HELP, QUIT, AUTH, SHOW and the order of replies are handled here; LOCK,
- * UNLOCK, EXTEND, CHECK, RESUME and CANCEL go to the handler. Replies are collected and written
- * by conns_flush(), once for each connection and turn of the loop.
+ * HELLO, PING, HELP, QUIT, AUTH, SHOW and the order of replies are handled here; LOCK, UNLOCK, EXTEND,
+ * CHECK, RESUME and CANCEL go to the handler. Replies are collected, and conns_flush() writes them,
+ * usually once in a turn of the loop.
  *
- * The handler is called from the event loop's callbacks and from conns_flush() (where the
- * next queued request starts, rows are made and failed writes are noticed), so flush the
- * masters behind it. It is never called from conns_reply(), conns_notice(), conns_ended()
- * or conns_drain(), which a handler may call at any time, for any session; conns_flush()
- * it may not. Connections are freed only in conns_flush() and conns_free(). Not
- * thread-safe: the loop's thread only. */
+ * The handler is called from the event loop's callbacks and from conns_flush(), in which the next queued
+ * request starts, rows are made and failed writes are noticed. So flush the masters after conns_flush(). A
+ * handler may call conns_reply(), conns_notice(), conns_ended() and conns_drain() at any time and for any
+ * session, since none of them calls a handler; it must not call conns_flush(). Connections are freed only
+ * in conns_flush() and conns_free(). Only the thread of the loop may use this. */
 #ifndef REDLOCKD_CONNS_H
 #define REDLOCKD_CONNS_H
 
@@ -25,64 +24,71 @@
 struct conns; /* all connections */
 
 enum conn_end {
-    /* FIN, QUIT, any end of a Unix connection that we did not cause: locks are given back. With fin_breaks: QUIT. */
+    /* FIN, QUIT, or any end of a Unix connection that we did not cause: the locks are given back. Where
+     * the listener says fin=break only QUIT counts as such. */
     CONN_RELEASED,
-    CONN_DROPPED, /* any other end, such as a reset, a time-out, or one that is closed by us: no proof that the client is gone */
+    /* Any other end, such as a reset, a time-out or a close by us, which does not prove that the client is
+     * gone. */
+    CONN_DROPPED,
 };
 
-/* A session of which request() never told is not heard of by the other calls either. */
+/* The other functions are called only for sessions of which request() was called before. */
 struct conn_handler {
-    /* A request for the coordinator, answered later (or at once) by conns_reply(). target: for
-     * VERB_CANCEL, the id of the request that it names, 0 if there is none. what is borrowed for the call. */
+    /* A request for the coordinator, which answers it by conns_reply(), at once or later. target is for
+     * VERB_CANCEL: the id of the request that it names, or 0 if there is none. what is borrowed for the
+     * call. */
     void (*request)(void *arg, uint64_t session, uint64_t request, uint64_t target,
                     const struct request *what);
-    /* The client asks nothing more than what it has sent (FIN or QUIT): what is under way is still to be
-     * answered, and what is queued still comes by request(). */
+    /* The client will send no further request (FIN or QUIT). Requests under way are still to be answered,
+     * and queued ones still come by request(). */
     void (*finish)(void *arg, uint64_t session);
-    /* The session is over. After CONN_RELEASED the connection stays until conns_ended(), to be
-     * told of its released locks; after CONN_DROPPED it is gone. Before it, undelivered() is called
-     * for each +LOCKED reply of which no byte reached the kernel. */
+    /* The session is over. After CONN_RELEASED the connection stays until conns_ended(), so that the
+     * client can be told of its released locks; after CONN_DROPPED it is told nothing more. undelivered()
+     * is called before closed(), for each +LOCKED reply of which no byte reached the kernel. */
     void (*closed)(void *arg, uint64_t session, enum conn_end end);
     void (*undelivered)(void *arg, uint64_t session, uint64_t request);
-    /* The next row of SHOW LOCKS, WAITERS, NODES, STATS, CONFIG or VERSION as one whole line in out
-     * (SERVER_LINE_BYTES), its length returned; 0: no more. state starts as zeroes and is the handler's own.
-     * (SHOW CLIENTS is answered by conn itself; session_counts gives its columns locks= and waits=.) */
+    /* Writes the next row of SHOW LOCKS, WAITERS, NODES, STATS, CONFIG or VERSION as one whole line to out
+     * (SERVER_LINE_BYTES) and returns its length; 0: no more rows. state starts as zeroes and is the
+     * handler's own. SHOW CLIENTS is answered here; session_counts() gives its columns locks= and waits=. */
     size_t (*row)(void *arg, enum show show, const struct tag *tag, uint64_t state[8], char *out);
     void (*session_counts)(void *arg, uint64_t session, uint32_t *locks, uint32_t *waits);
     void *arg;
 };
 
-/* conf and handler are borrowed and must outlive it. NULL: no memory. */
+/* conf and handler are borrowed and must outlive the connections. NULL: no memory. */
 struct conns *conns_new(struct event_base *base, const struct conf *conf, const char *version,
                         const struct conn_handler *handler);
 /* Closes all connections at once, without telling the handler. */
 void conns_free(struct conns *conns);
 
-/* A connection was accepted through that listener: takes fd (non-blocking, close-on-exec). peer says what it is
- * (AF_UNIX or AF_INET/6). Over max_clients or max_clients_per_peer: answered -LIMIT and closed. */
+/* Takes over fd (non-blocking, close-on-exec), which was accepted through that listener from peer
+ * (AF_UNIX, AF_INET or AF_INET6). A client beyond max_clients or max_clients_per_peer is answered -LIMIT
+ * and closed. */
 void conns_accept(struct conns *conns, int fd, const struct conf_listener *listener,
                   const struct sockaddr *peer, socklen_t peer_len);
 
-/* Sessions that are gone are ignored. */
+/* The next three ignore sessions that are gone. */
 void conns_reply(struct conns *conns, uint64_t session, uint64_t request, const struct reply *reply);
 void conns_notice(struct conns *conns, uint64_t session, const struct notice *notice);
 void conns_ended(struct conns *conns, uint64_t session);
-void conns_drain(struct conns *conns); /* !DRAIN to everybody */
-/* !CLOCK to everybody, and in each +HELLO from now on: this daemon's clock stood still for so long, all in all. */
+void conns_drain(struct conns *conns); /* !DRAIN to every client */
+/* Tells every client by !CLOCK, and in each +HELLO from now on, for how long this daemon's clock has stood
+ * still in all. */
 void conns_clock(struct conns *conns, int64_t behind_ms);
 
-/* conf was changed where conf_update() may: time-outs that run are counted anew. */
+/* conf_update() has changed conf: running time-outs are computed again. */
 void conns_reconfigure(struct conns *conns);
 
-/* Writes what was collected, closes what is to be closed. Once a turn. */
+/* Writes the collected output and closes the connections that are to be closed. Call it in each turn. */
 void conns_flush(struct conns *conns);
 bool conns_idle(const struct conns *conns); /* no request unanswered, nothing left to write */
 unsigned conns_count(const struct conns *conns);
 /* The HELLO client= word of a session; "" when none or gone. Valid until the next call into conns. */
 const struct word *conns_client_word(const struct conns *conns, uint64_t session);
 
-/* A number of its peer: the user of a Unix socket, the address of TCP. The same for all of its sessions, and seldom
- * that of another peer. */
+/* A number for the session's peer, which is the user behind a Unix socket or the address behind TCP (the
+ * /64 network of an IPv6 address). All sessions of a peer have the same number, and two peers seldom share
+ * one. */
 uint16_t conns_peer(const struct conns *conns, uint64_t session);
 
 struct conns_stats {

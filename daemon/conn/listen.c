@@ -17,20 +17,20 @@
 #include "daemon/log.h"
 
 enum {
-    ADDRESSES = 4, /* that one name may stand for */
+    ADDRESSES = 4, /* that one name may have, at most */
     BACKLOG = 1024,
-    ACCEPTS = 64,   /* in one wake-up: clients that are here are served between them */
-    PAUSE_MS = 100, /* while no descriptor is free */
+    ACCEPTS = 64,   /* in one wake-up, so that connected clients are served in between */
+    PAUSE_MS = 100, /* between two attempts while no descriptor is free */
 };
 
 struct listener {
     struct listeners *all;
     const struct conf_address *address; /* (ref in the configuration) */
-    unsigned index;                     /* there */
+    unsigned index;                     /* of the address in conf->listen */
     struct event event;
     int fd;
     uint16_t port;
-    bool bound_path; /* dev and ino are those of our socket in the file system */
+    bool bound_path; /* dev and ino identify our socket in the file system */
     dev_t dev;
     ino_t ino;
 };
@@ -41,15 +41,15 @@ struct listeners {
     listen_accepted *accepted;
     void *arg;
     struct event resume;
-    bool open;   /* accepting, or pausing in it */
-    bool paused; /* logged, until one was accepted again */
+    bool open;   /* accepting, or in a pause of it */
+    bool paused; /* a pause was logged, and no client has been accepted since */
     unsigned count;
     struct listener list[CONF_LISTENERS * ADDRESSES];
 };
 
 /* ---- accepting ---- */
 
-/* 0, or -1: some cannot be watched. */
+/* 0, or -1: at least one cannot be watched. */
 static int watch_all(struct listeners *all)
 {
     int failed = 0;
@@ -71,7 +71,7 @@ static void resume_later(struct listeners *all)
 {
     struct timeval tv = {.tv_usec = PAUSE_MS * 1000};
 
-    if (event_add(&all->resume, &tv) < 0) /* no memory: at once rather than never */
+    if (event_add(&all->resume, &tv) < 0) /* no memory for the timer: at once rather than never */
         event_active(&all->resume, EV_TIMEOUT, 0);
 }
 
@@ -85,7 +85,8 @@ static void on_resume(evutil_socket_t fd, short what, void *arg)
         resume_later(all);
 }
 
-/* The connection stays in the backlog, so the socket stays readable: watching on would spin. */
+/* The connection stays in the backlog and the socket stays readable, so without a pause the loop would
+ * spin. */
 static void pause_all(struct listeners *all, int err)
 {
     if (!all->paused)
@@ -98,7 +99,7 @@ static void pause_all(struct listeners *all, int err)
     resume_later(all);
 }
 
-/* Errors of the one connection, which is gone: accept(2) passes on what the network said of it. */
+/* Errors of one connection, which is gone: accept(2) reports pending network errors of the new socket. */
 static bool is_passing(int err)
 {
     switch (err) {
@@ -185,7 +186,8 @@ static uint16_t bound_port(int fd)
     return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
-/* Where clients can really connect: a name's address, and the port that port 0 became. */
+/* The address to which clients can really connect: of a name its address, and for port 0 the port that was
+ * chosen. */
 static void bound_text(const struct listener *listener, char *out, size_t size)
 {
     char host[INET6_ADDRSTRLEN] = "";
@@ -202,7 +204,7 @@ static void bound_text(const struct listener *listener, char *out, size_t size)
         snprintf(out, size, "%s", listener->address->shown);
 }
 
-/* A bound TCP socket; -1 with errno. */
+/* Returns a bound TCP socket, or -1 with errno. */
 static int tcp_socket(const struct addrinfo *info)
 {
     int on = 1;
@@ -221,7 +223,7 @@ static int tcp_socket(const struct addrinfo *info)
     return -1;
 }
 
-/* With port 0, all addresses of a name get the port that the first one got. */
+/* With port 0, all addresses of a name get the port of the first one. */
 static void set_port(struct addrinfo *info, uint16_t port)
 {
     if (info->ai_family == AF_INET6)
@@ -258,7 +260,7 @@ static int bind_tcp(struct listeners *all, unsigned index, const struct conf_add
             continue;
         set_port(info, port);
         int fd = tcp_socket(info);
-        /* A name that stands for ::1 too, on a host without IPv6. */
+        /* A name may have ::1 as a second address on a host without IPv6. */
         if (fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) && (bound || info->ai_next))
             continue;
         if (fd < 0) {
@@ -287,7 +289,8 @@ static struct sockaddr_un unix_name(const struct conf_address *address)
     return name;
 }
 
-/* Who listens there, by connecting: 0: nobody, -1: somebody, which was logged. */
+/* Finds out by a connect whether a process listens there. 0: none does; -1: one does, or may, which was
+ * logged. */
 static int unix_probe(const struct conf_address *address)
 {
     struct sockaddr_un name = unix_name(address);
@@ -312,7 +315,7 @@ static int unix_probe(const struct conf_address *address)
                   address->shown);
     else
         log_error("listen_failed",
-                  "address=%s error=\"%s\" why=\"it is there, and cannot be asked who listens\"",
+                  "address=%s error=\"%s\" why=\"cannot find out whether a process listens there\"",
                   address->shown, strerror(err));
     return -1;
 }
@@ -322,7 +325,7 @@ static int unix_clear(const struct conf_address *address)
     struct stat st;
 
     if (lstat(address->path, &st) < 0)
-        return 0; /* bind() tells what is wrong if it is more than that */
+        return 0; /* if anything else is wrong, bind() will say so */
     if (!S_ISSOCK(st.st_mode)) {
         log_error("listen_failed",
                   "address=%s why=\"it is there and is no socket; remove it or change listen\"",
@@ -347,7 +350,7 @@ static int bind_unix(struct listeners *all, unsigned index, const struct conf_ad
     if (unix_clear(address) < 0)
         return -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    mode_t old = umask(0777 & ~mode); /* never open to more than unix_mode, not even for a moment */
+    mode_t old = umask(0777 & ~mode); /* not even for a moment more open than unix_mode */
     int err = fd < 0 || bind(fd, (const struct sockaddr *)&name, sizeof name) < 0 ? errno : 0;
     umask(old);
     if (err) {
@@ -413,7 +416,7 @@ int listeners_start(struct listeners *all)
             log_error("listen_failed", "address=%s error=\"%s\"", listener->address->shown, strerror(errno));
             return -1;
         }
-        /* Until listen() ours looked as stale as one that was left behind. */
+        /* Until listen() our socket looked stale, so another process may have replaced it. */
         if (listener->bound_path && !is_our_path(listener)) {
             log_error("listen_failed",
                       "address=%s: another process put its socket in place of ours; stop it or change listen",
@@ -432,8 +435,8 @@ int listeners_start(struct listeners *all)
     return -1;
 }
 
-/* Closed at once, so that who connects is refused and turns to another daemon. The path goes first: a
- * successor may bind it from then on. */
+/* The sockets are closed at once, so that new clients are refused and try another daemon. The path is
+ * unlinked first, and from then on a successor may bind it. */
 void listeners_stop(struct listeners *all)
 {
     all->open = false;

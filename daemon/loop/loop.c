@@ -1,3 +1,4 @@
+/* The loop itself: callbacks -> events -> steps -> actions -> I/O. */
 #include "daemon/loop/loop.h"
 
 #include <errno.h>
@@ -18,9 +19,9 @@
 #include "proto/resp.h"
 
 enum {
-    STEPS_A_TURN = 1024, /* of queued work, then I/O gets its turn */
+    STEPS_A_TURN = 1024, /* of queued work, before I/O gets its turn again */
     FLUSHES_A_TURN = 4,
-    TIMER_MAX_MS = 1000,  /* the timer does not count while the host sleeps: late by no more than this */
+    TIMER_MAX_MS = 1000, /* libevent's timer stands still while the host sleeps: it is late by this at most */
     LAST_WORDS_MS = 1000, /* for clients to read !LOST reason=drain */
 };
 
@@ -39,15 +40,15 @@ struct loop {
     struct loop_send send;
     struct loop_clock clock;
     struct event *timer;
-    int64_t now_ms;        /* CLOCK_BOOTTIME as read last: in this turn */
-    int64_t armed_ms;      /* when the timer fires; INT64_MAX: it does not */
-    int64_t drained_by_ms; /* the latest end of a drain */
+    int64_t now_ms;        /* CLOCK_BOOTTIME as it was read last in this turn */
+    int64_t armed_ms;      /* when the timer fires; INT64_MAX: it is not set */
+    int64_t drained_by_ms; /* when a drain ends at the latest */
     struct loop_log log;
     bool listening, draining, stopping, failed;
     bool active; /* something is to be flushed */
     void (*ready)(void *arg);
     void *ready_arg;
-    struct core_event event; /* one is enough: a step runs to its end before the next begins */
+    struct core_event event; /* one is enough, since a step ends before the next one begins */
     struct actions actions;
 };
 
@@ -175,7 +176,7 @@ static void on_voted(void *arg, unsigned index, uint32_t connection, enum comman
     loop->event.vote.kind = vote->kind;
     loop->event.vote.error = vote->error;
     loop->event.vote.number = vote->number;
-    switch (vote->kind) { /* what each kind brings, and no byte more: most bring nothing */
+    switch (vote->kind) { /* copies only the bytes that belong to the kind: most votes have none */
     case VOTE_INFO: loop->event.vote.info = vote->info; break;
     case VOTE_GROUP: loop->event.vote.group = vote->group; break;
     case VOTE_TOKEN: loop->event.vote.token = vote->token; break;
@@ -209,7 +210,8 @@ static void on_accepted(void *arg, int fd, const struct conf_listener *listener,
 
 /* ---- the end of a turn ---- */
 
-/* What came due since the clock was read last does so at the next turn, at once. */
+/* Runs the coordinator's due work. Work that became due after the last reading of the clock is done in the
+ * next turn, which begins at once. */
 static void queued_work(struct loop *loop)
 {
     for (unsigned i = 0; i < STEPS_A_TURN; i++) {
@@ -219,8 +221,8 @@ static void queued_work(struct loop *loop)
     }
 }
 
-/* Once in any case, for what connections answer by themselves. Requests that conns_flush() starts, and
- * losses that node_flush() finds, cause more of both. */
+/* Flushes clients and masters at least once, since connections answer some requests by themselves.
+ * Requests that conns_flush() starts and losses that node_flush() finds may need another round. */
 static void loop_flush(struct loop *loop)
 {
     unsigned n = 0;
@@ -242,15 +244,16 @@ static void arm_timer(struct loop *loop)
         at_ms = loop->drained_by_ms;
     if (at_ms > loop->now_ms + TIMER_MAX_MS)
         at_ms = loop->now_ms + TIMER_MAX_MS;
-    /* It fires early and is armed again: cheaper than moving it each turn. One that should have fired is not
-     * to be waited for: its clock stood still while the host slept. */
+    /* A timer that is set for an earlier time is left alone and set again when it fires, which is cheaper
+     * than moving it in each turn. A timer that is overdue is set anew, because its clock stood still
+     * while the host slept. */
     if (at_ms >= loop->armed_ms && loop->armed_ms > loop->now_ms)
         return;
     loop->now_ms = clock_boot_ms();
     int64_t left_ms = at_ms > loop->now_ms ? at_ms - loop->now_ms : 0;
     struct timeval left = {.tv_sec = left_ms / 1000, .tv_usec = left_ms % 1000 * 1000};
     loop->armed_ms = at_ms;
-    if (evtimer_add(loop->timer, &left) < 0) /* no memory: at once rather than never */
+    if (evtimer_add(loop->timer, &left) < 0) /* no memory: fire at once rather than never */
         event_active(loop->timer, EV_TIMEOUT, 0);
 }
 
@@ -267,7 +270,7 @@ static void open_listeners(struct loop *loop)
     if (loop->listening || coordinator_settled(loop->coordinator) < loop->conf->masters)
         return;
     loop->listening = true;
-    if (listeners_start(loop->listeners) < 0) { /* which said why */
+    if (listeners_start(loop->listeners) < 0) { /* the reason was logged */
         loop->stopping = loop->failed = true;
         return;
     }
@@ -298,9 +301,9 @@ static void end_turn(struct loop *loop)
     arm_timer(loop);
 }
 
-/* After a pause (the host was busy, or we were stopped) time-outs are due, and replies may lie in the sockets:
- * they are read first, so that no master is taken for slow because we were. Safe, because what a grant is worth
- * counts from when it was asked. */
+/* After a pause (the host was busy, or this process was stopped) time-outs are due while replies may wait
+ * in the sockets. The replies are read first, so that no master counts as slow because we were. That is
+ * safe, because the validity of a grant counts from the moment of its request. */
 static int wait_for_events(struct loop *loop)
 {
     loop_clock_sleep(&loop->clock);
@@ -406,15 +409,16 @@ static struct coordinator *make_coordinator(const struct conf *conf, const uint8
     return coordinator_new(&config);
 }
 
-/* Only for masters that have a name: resolv.conf or hosts may well be absent where none has. */
+/* Called only if a master has a name: without names, resolv.conf and hosts may well be absent. */
 static bool make_dns(struct loop *loop)
 {
     loop->dns = evdns_base_new(loop->base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
     if (loop->dns == NULL)
         return false;
     if (evdns_base_resolv_conf_parse(loop->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf") != 0)
-        log_warn("resolv_conf",
-                 "why=\"/etc/resolv.conf cannot be used: names of masters resolve by hosts only\"");
+        log_warn(
+            "resolv_conf",
+            "why=\"/etc/resolv.conf cannot be used: names of masters are looked up in /etc/hosts only\"");
     if (evdns_base_load_hosts(loop->dns, "/etc/hosts") != 0)
         log_warn("hosts", "why=\"/etc/hosts cannot be read\"");
     return true;

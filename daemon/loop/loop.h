@@ -2,7 +2,7 @@
  *
  *     conn, node --callback--> event --> coordinator_step() --> actions --> conn, node
  *
- * Only this file knows the coordinator, the masters' transports and the clients. */
+ * Only the files of this folder know the coordinator, the masters' connections and the clients. */
 #ifndef REDLOCKD_LOOP_H
 #define REDLOCKD_LOOP_H
 
@@ -12,19 +12,20 @@
 
 struct loop;
 
-/* Binds the listeners and makes everything; NULL: the reason was logged. conf is
- * borrowed and must outlive it. */
+/* Makes everything and binds the listeners. NULL: the reason was logged. conf is borrowed and must outlive
+ * the loop. */
 struct loop *loop_new(const struct conf *conf, const char *version);
 void loop_free(struct loop *loop);
 
-/* Dials the masters, opens the listeners when each has answered or failed once, and
- * runs until loop_drain() is done or loop_stop(). 0: stopped as asked; 1: a failure that was logged. */
+/* Dials the masters, opens the listeners when each master has answered or failed once, and runs until a
+ * drain has ended or loop_stop() is called. 0: stopped as asked; 1: a failure that was logged. */
 int loop_run(struct loop *loop);
 
-/* From signal callbacks of loop_base(). */
-void loop_drain(struct loop *loop); /* say !DRAIN, wait for the holders, then stop */
-void loop_stop(struct loop *loop);  /* now */
-/* conf was changed where conf_update() may: from now on that counts. */
+/* The next three are called from signal callbacks of loop_base(). */
+void loop_drain(
+    struct loop *loop); /* sends !DRAIN, waits for the holders, at most drain_timeout, then stops */
+void loop_stop(struct loop *loop); /* stops at once */
+/* conf_update() has changed conf: takes the changes over. */
 void loop_reconfigure(struct loop *loop);
 struct event_base *loop_base(struct loop *loop);
 /* Called once when the listeners are open. */

@@ -2,7 +2,7 @@
 
 #include "daemon/clock.h"
 
-enum { SHARED_BY = 8 /* votes: they take some ten us */, WALL_FRESH_US = 1000 };
+enum { SHARED_BY = 8 /* votes, which together take some ten us */, WALL_FRESH_US = 1000 };
 
 void loop_clock_sleep(struct loop_clock *clock)
 {
@@ -17,8 +17,9 @@ static bool is_shared(const struct loop_clock *clock, const struct core_event *e
            event->master == clock->votes_of;
 }
 
-/* The wall clock, of which only fences are made, is taken to go along with the other for a millisecond: also if we
- * were stopped between the two readings, what is taken for the wall clock's time is not off by more. */
+/* The wall clock is used only for fences. It is read once a millisecond at most, and computed from
+ * CLOCK_BOOTTIME in between. Even if the process was stopped between the two readings, the result is off
+ * by less than a millisecond. */
 void loop_clock_stamp(struct loop_clock *clock, struct core_event *event)
 {
     if (is_shared(clock, event)) {

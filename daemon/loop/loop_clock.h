@@ -1,28 +1,29 @@
-/* The time of each event. CLOCK_BOOTTIME is read for each, since validity hangs on it; only votes that no instant is
- * concluded from share a reading, a few at a time:
+/* The time of each event. CLOCK_BOOTTIME is read for each event, since validity depends on it. Only votes
+ * from which the coordinator concludes no instant share a reading: at most eight votes on SET, ZADD and
+ * RELEASE that one master sent and that were read from its socket together.
  *
- *     SET, ZADD, RELEASE, of one master, read from its socket together, eight at most
- *
- * Never EXTEND, whose lock may be over by now, and never what tells of the master itself. What a holder is told
- * to have left is shortened by what passed since. */
+ * A vote on EXTEND never shares a reading, because its lock may have expired meanwhile, nor does a vote
+ * that tells about the master itself. The validity that a holder is told is shortened by the time since
+ * the shared reading. */
 #ifndef REDLOCKD_LOOP_CLOCK_H
 #define REDLOCKD_LOOP_CLOCK_H
 
 #include "daemon/coordinator/coordinator.h"
 
-/* One that is zeroed has read nothing yet. */
+/* Begins zeroed. */
 struct loop_clock {
-    unsigned votes_left;   /* that may share the last reading ... */
-    unsigned votes_of;     /* ... of this master */
-    int64_t wall_read_us;  /* on CLOCK_BOOTTIME ... */
-    int64_t wall_ahead_us; /* ... and how much more the wall clock showed then */
+    unsigned votes_left;   /* how many more votes may share the last reading ... */
+    unsigned votes_of;     /* ... if this master sent them */
+    int64_t wall_read_us;  /* when the wall clock was read, on CLOCK_BOOTTIME ... */
+    int64_t wall_ahead_us; /* ... and how far it was ahead of CLOCK_BOOTTIME then */
 };
 
-/* Fills in event's now_ms and wall_us; its kind is set, and of a vote its master and verb. */
+/* Fills in now_ms and wall_us of an event whose kind is set, and whose master and verb are set if it is a
+ * vote. */
 void loop_clock_stamp(struct loop_clock *clock, struct core_event *event);
-/* The process sleeps: nothing is shared beyond it. */
+/* The process is about to sleep: no reading is shared across a sleep. */
 void loop_clock_sleep(struct loop_clock *clock);
-/* What is left now of what was left at the event's time. */
+/* How much is left now of a validity that was valid_ms at the time of the event. */
 int64_t loop_clock_left_ms(const struct loop_clock *clock, const struct core_event *event, int64_t valid_ms);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum { LOST_A_SECOND = 10, ADVICE_BYTES = 320 };
 
-/* Where its operator has to act. */
+/* Writes what the operator has to do about a master; "": nothing. */
 static void advice_of(const struct loop_view *view, const struct master_row *row, char out[ADVICE_BYTES])
 {
     const struct conf *conf = view->conf;
@@ -19,8 +19,7 @@ static void advice_of(const struct loop_view *view, const struct master_row *row
     else if (row->why == WHY_GROUP)
         snprintf(out, ADVICE_BYTES,
                  " n=%u max_ttl=%lld their_n=%u their_max_ttl=%lld warn=\"this master's other daemons have "
-                 "another "
-                 "N or max_ttl; to change it see CHANGES in redlockd.yaml(5)\"",
+                 "another N or max_ttl; to change it see CHANGES in redlockd.yaml(5)\"",
                  conf->masters, (long long)conf->max_ttl_ms, row->their_masters,
                  (long long)row->their_max_ttl_ms);
     else if (row->evicts)
@@ -70,7 +69,8 @@ void loop_log_masters(struct loop_log *log, const struct loop_view *view)
             continue;
         struct master_row row;
         coordinator_master_row(view->coordinator, clock_boot_ms(), i, &row);
-        uint32_t clock_backs = row.clock_backs - log->clock_backs[i]; /* each is a change, too */
+        uint32_t clock_backs =
+            row.clock_backs - log->clock_backs[i]; /* each of these also counts as a change */
         if (clock_backs > 0)
             log_clock(view, i, &row);
         if (changes > clock_backs && row.state != MASTER_HANDSHAKE && row.state != MASTER_KILLING &&
@@ -100,7 +100,7 @@ void loop_log_quorum(struct loop_log *log, const struct loop_view *view)
     log->told_quorum = true;
 }
 
-/* Only what its holder did not bring about. */
+/* Logs only losses that the holder did not cause. */
 void loop_log_lost(struct loop_log *log, const struct notice *notice)
 {
     if (notice->kind != NOTICE_LOST || (notice->reason != LOST_EXPIRED && notice->reason != LOST_GONE))

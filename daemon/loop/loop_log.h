@@ -1,22 +1,24 @@
-/* What the log tells of masters, of the quorum, and of locks that were lost. */
+/* Log lines about masters, the quorum, and locks that were lost. */
 #ifndef REDLOCKD_LOOP_LOG_H
 #define REDLOCKD_LOOP_LOG_H
 
 #include "daemon/loop/loop_show.h"
 
 struct loop_log {
-    uint32_t changes[MASTERS], clock_backs[MASTERS]; /* of masters, as logged last */
+    uint32_t changes[MASTERS], clock_backs[MASTERS]; /* how many of each master's were logged so far */
     bool has_quorum;                                 /* as logged last */
-    bool told_quorum;                                /* it was logged at all */
-    int64_t second;                                  /* lost locks are logged so many a second ... */
-    unsigned lost;                                   /* ... and these were in this one */
+    bool told_quorum;                                /* has_quorum was logged at all */
+    int64_t second;                                  /* the second in which a lost lock was logged last ... */
+    unsigned lost;                                   /* ... and how many locks were lost in it */
 };
 
-/* What changed of them since the last call. Cheap when none did: once a turn. */
+/* Logs what changed in the masters' states since the last call. Called in each turn, so it is cheap if
+ * nothing did. */
 void loop_log_masters(struct loop_log *log, const struct loop_view *view);
-/* Whether a quorum may vote: when that changed, and the first time. From the moment that clients come in. */
+/* Logs whether a quorum may vote: at the first call and after each change. Called once clients can
+ * connect. */
 void loop_log_quorum(struct loop_log *log, const struct loop_view *view);
-/* This daemon's clock stood still: this time, and all in all. */
+/* This daemon's clock stood still, for stall_ms this time and for behind_ms in all. */
 void loop_log_behind(int64_t stall_ms, int64_t behind_ms);
 void loop_log_lost(struct loop_log *log, const struct notice *notice);
 

@@ -1,4 +1,4 @@
-/* Rows of SHOW: what coordinator, masters' transports and clients know, joined. */
+/* Rows of SHOW, which join what the coordinator, the nodes and the client connections know. */
 #ifndef REDLOCKD_LOOP_SHOW_H
 #define REDLOCKD_LOOP_SHOW_H
 
@@ -17,8 +17,8 @@ struct loop_view {
     int64_t started_ms;
 };
 
-/* The next row of a list as one line in out (SERVER_LINE_BYTES); its length, 0: no more. state starts
- * as zeroes. */
+/* Writes the next row of a list as one line to out (SERVER_LINE_BYTES) and returns its length; 0: no more
+ * rows. state starts as zeroes. */
 size_t loop_show_row(const struct loop_view *view, enum show show, const struct tag *tag, uint64_t state[8],
                      char *out);
 

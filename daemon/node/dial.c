@@ -1,3 +1,4 @@
+/* Names -> addresses, and sockets that connect to them. */
 #include "daemon/node/dial.h"
 
 #include <assert.h>
@@ -15,7 +16,7 @@ enum { KEEPALIVE_IDLE_S = 10, KEEPALIVE_INTERVAL_S = 3, KEEPALIVE_PROBES = 3 };
 
 struct dial_lookup {
     struct evdns_getaddrinfo_request *request;
-    dial_answer *answer; /* NULL: cancelled; evdns still tells us, and then it is freed */
+    dial_answer *answer; /* NULL: cancelled; evdns still calls lookup_done(), which frees the lookup */
     void *arg;
 };
 
@@ -87,7 +88,7 @@ struct dial_lookup *dial_lookup(struct evdns_base *dns, const struct conf_addres
     struct evdns_getaddrinfo_request *request =
         evdns_getaddrinfo(dns, address->host, port, &hints, lookup_done, lookup);
     if (!request)
-        return NULL; /* lookup_done() was called and freed it */
+        return NULL; /* lookup_done() was called and has freed the lookup */
     lookup->request = request;
     return lookup;
 }
@@ -100,7 +101,7 @@ void dial_cancel(struct dial_lookup *lookup)
 
 /* ---- the socket ---- */
 
-/* What cannot be set makes a connection worse, not wrong. */
+/* Errors are ignored: without an option the connection is worse, but not wrong. */
 static void socket_option(int fd, int level, int option, int value)
 {
     (void)setsockopt(fd, level, option, &value, sizeof value);
@@ -126,7 +127,8 @@ int dial_open(const struct dial_target *target)
     return -1;
 }
 
-/* A connect to a free port of the ephemeral range may meet itself (simultaneous open, RFC 9293, 3.5). */
+/* A socket that connects to a free port of the ephemeral range may connect to itself (simultaneous open,
+ * RFC 9293, 3.5). */
 static bool is_self(int fd)
 {
     struct sockaddr_storage here = {0}, there = {0};

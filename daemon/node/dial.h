@@ -8,7 +8,7 @@
 
 #include "daemon/conf/conf.h"
 
-enum { DIAL_TARGETS = 8 }; /* most addresses of a name that are tried */
+enum { DIAL_TARGETS = 8 }; /* addresses of one name that are tried, at most */
 
 struct dial_target {
     socklen_t len;
@@ -20,23 +20,25 @@ struct dial_targets {
     struct dial_target list[DIAL_TARGETS];
 };
 
-/* targets is borrowed for the call; count 0: error (static text) says why. */
+/* targets is borrowed for the call. If its count is 0, error (static text) says why. */
 typedef void dial_answer(void *arg, const struct dial_targets *targets, const char *error);
 
 struct dial_lookup;
 
-/* Numeric addresses and Unix paths are answered at once, names by evdns. Returns what
- * dial_cancel() takes; NULL: answer was called already. dns may be NULL. */
+/* Calls answer with the addresses: at once for numeric addresses and Unix paths, else when evdns has
+ * resolved the name. Returns a handle for dial_cancel(); NULL: answer has already been called. dns may be
+ * NULL where there is no name. */
 struct dial_lookup *dial_lookup(struct evdns_base *dns, const struct conf_address *address,
                                 dial_answer *answer, void *arg);
-/* answer will not be called. */
+/* answer will not be called any more. */
 void dial_cancel(struct dial_lookup *lookup);
 
-/* A non-blocking socket under connect: it is writable when dial_connected() can tell. -1: errno. */
+/* Returns a non-blocking socket whose connect is under way; once it is writable, dial_connected() knows
+ * the outcome. -1: errno says why. */
 int dial_open(const struct dial_target *target);
 /* 0, or why the connect failed, as an errno. */
 int dial_connected(int fd);
-/* Closes it; what was not sent yet never is. */
+/* Closes the socket; bytes that were not sent yet never will be. */
 void dial_hangup(int fd);
 
 #endif

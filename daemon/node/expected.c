@@ -35,7 +35,7 @@ void expected_trim(struct expected_ring *ring)
         return;
     free(ring->list);
     ring->list = NULL;
-    ring->capacity = 0; /* what was counted goes on */
+    ring->capacity = 0; /* pushed and popped keep counting */
 }
 
 void expected_clear(struct expected_ring *ring)

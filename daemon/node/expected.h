@@ -1,4 +1,4 @@
-/* The replies that a master owes us, oldest first: a ring that grows. */
+/* The replies that we expect from a master, oldest first, in a ring that grows. */
 #ifndef REDLOCKD_EXPECTED_H
 #define REDLOCKD_EXPECTED_H
 
@@ -17,13 +17,13 @@ struct expected {
     uint64_t ref;
     uint8_t kind;
     uint8_t detail;
-    uint8_t replies_to; /* how many of these, from here on, one reply is the answer to */
+    uint8_t replies_to; /* how many entries, from this one on, the next reply answers */
 };
 
 struct expected_ring {
     struct expected *list;
     size_t capacity; /* a power of two */
-    uint64_t pushed; /* both only grow while the connection lives */
+    uint64_t pushed; /* pushed and popped only grow while the connection lives */
     uint64_t popped;
 };
 
@@ -32,7 +32,7 @@ static inline size_t expected_count(const struct expected_ring *ring)
     return (size_t)(ring->pushed - ring->popped);
 }
 
-/* Twice the room. 0, or -1: no memory. */
+/* Doubles the room. 0, or -1: no memory. */
 int expected_grow(struct expected_ring *ring) __attribute__((cold));
 
 /* 0, or -1: no memory. */
@@ -46,20 +46,20 @@ static inline int expected_push(struct expected_ring *ring, enum expected_kind k
     return 0;
 }
 
-/* The same of one reply to several; where there is no memory, some of them may be there. */
+/* The same for several entries that one reply answers. After -1 some of them may have been pushed. */
 int expected_push_all(struct expected_ring *ring, enum expected_kind kind, unsigned detail,
                       const uint64_t refs[], unsigned count);
 
-/* There must be one. */
+/* The ring must not be empty. */
 static inline struct expected expected_pop(struct expected_ring *ring)
 {
     assert(expected_count(ring));
     return ring->list[ring->popped++ & (ring->capacity - 1)];
 }
 
-/* Where nothing is expected: gives the memory back if it is much. */
+/* Frees the memory of an empty ring if it is large. */
 void expected_trim(struct expected_ring *ring);
-/* Forgets all and gives the memory back where it is much. */
+/* Forgets all entries, and frees the memory if it is large. */
 void expected_clear(struct expected_ring *ring);
 void expected_free(struct expected_ring *ring);
 

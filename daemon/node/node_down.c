@@ -82,8 +82,8 @@ void node_hangup(struct node *n)
 
 static void node_wait(struct node *n)
 {
-    /* A connection that did not last counts as a failure. Otherwise a server that accepts and closes at once would
-     * be dialled 20 times a second. */
+    /* A connection that did not last counts as a failure. Otherwise a server that accepts and closes at
+     * once would be dialled 20 times a second. */
     if (n->state == NODE_READY && clock_boot_ms() - n->ready_ms >= BACKOFF_MAX_MS)
         n->failures_in_a_row = 0;
     int64_t ms = (int64_t)BACKOFF_MIN_MS << n->failures_in_a_row;

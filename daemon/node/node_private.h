@@ -1,4 +1,4 @@
-/* What the files of a node share. Each calls only files above it in this list:
+/* Shared by the files of a node only. Each file calls only files above it in this list:
  *
  *     node_down.c   the end of a connection, and the pause before the next dial
  *     node_write.c  commands: collected, and written once a turn
@@ -94,15 +94,15 @@ void node_timer(struct node *n, int64_t ms);
 void node_socket_close(struct node *n);
 /* Drops the connection, or the attempt to get one, and everything that belongs to it. */
 void node_hangup(struct node *n);
-/* Every failure ends here: logs it, hangs up, waits for the next dial and tells the handler. detail is for the log:
- * escaped, or "". */
+/* Every failure ends here: logs it, hangs up, waits for the next dial and tells the handler. detail is for
+ * the log: escaped, or "". */
 void node_down(struct node *n, enum node_failure failure, const char *detail);
 void node_down_errno(struct node *n, enum node_failure failure, int error);
 
 /* ---- node_write.c ---- */
 
-/* Appends a command of the transport itself and the reply to expect, and frees bytes. NULL bytes mean that there was
- * no memory for them: the next flush closes the connection. */
+/* Appends a command of the transport itself and the reply to expect, and frees bytes. NULL bytes mean that
+ * there was no memory for them: the next flush closes the connection. */
 void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail);
 /* false: the connection is gone. */
 bool node_write(struct node *n);
@@ -114,7 +114,7 @@ void node_login(struct node *n);
 /* A reply in NODE_LOGIN. */
 void node_login_reply(struct node *n, const struct expected *expected, const struct resp_reply *reply);
 bool node_script_loaded(const struct expected *expected, const struct resp_reply *reply);
-/* What the log may show of a server's text: "unknown command" repeats its arguments, among them tokens. */
+/* The part of a server's text that the log may show: "unknown command" repeats arguments, such as tokens. */
 size_t node_text_len(const struct resp_reply *reply);
 const char *node_text(char out[NODE_SHOWN_BYTES], const struct resp_reply *reply);
 

@@ -37,8 +37,8 @@ static void node_reload(struct node *n, unsigned script)
     log_info("node_scripts", "node=%s script=%u why=not_there", n->address->address.shown, script);
 }
 
-/* The votes on all keys of a batch but the first. A handler may close the connection in between: the coordinator
- * then counts the remaining keys as lost with it. */
+/* The votes on all keys of a batch but the first. A handler may close the connection in between: the
+ * coordinator then counts the remaining keys as lost with it. */
 static void node_vote_rest(struct node *n, unsigned keys, const struct resp_reply *reply, struct vote *vote)
 {
     for (unsigned key = 1; key < keys && n->fd >= 0; key++) {
@@ -102,8 +102,8 @@ static void node_reply(struct node *n, const struct resp_reply *reply)
     }
 }
 
-/* Any reply may end the connection, here or in a handler. Only the timer dials again, so fd < 0 means that the
- * connection is gone. */
+/* Any reply may end the connection, here or in a handler. Only the timer dials again, so fd < 0 means that
+ * the connection is gone. */
 static void node_replies(struct node *n)
 {
     while (n->fd >= 0) {

@@ -26,8 +26,9 @@ bool node_write(struct node *n)
     return true;
 }
 
-/* Appends a command. expected is what expected_push() returned for its replies, and bytes is NULL where there was no
- * memory for the command. Without memory for both the connection is useless, and the next flush closes it. */
+/* Appends a command. expected is what expected_push() returned for its replies, and bytes is NULL where
+ * there was no memory for the command. Without memory for both the connection is useless, and the next
+ * flush closes it. */
 static void node_append(struct node *n, const char *bytes, size_t len, int expected)
 {
     char *room = bytes && expected == 0 ? buffer_reserve(&n->out, len) : NULL;
@@ -71,8 +72,8 @@ void node_send_extends(struct node *n, const char *bytes, size_t len, const uint
     node_append(n, bytes, len, expected_push_all(&n->expected, EXPECTED_VOTE, COMMAND_EXTEND, refs, count));
 }
 
-/* Whether unsent bytes and expected replies hold too much memory: more than the limit at first, and more than twice
- * the limit once the handler was told and did not close the connection. */
+/* Whether unsent bytes and expected replies hold too much memory: more than the limit at first, and more
+ * than twice the limit once the handler was told and did not close the connection. */
 static bool node_backlogged(const struct node *n)
 {
     uint64_t bytes = buffer_len(&n->out) + expected_count(&n->expected) * sizeof(struct expected);
