@@ -110,13 +110,23 @@ static bool yaml_is_null(const yaml_node_t *node)
     return false;
 }
 
+/* How to write the items of a list, for a message; "": the setting is no list. */
+static const char *list_advice(const struct conf_setting *setting)
+{
+    if (setting->kind == &conf_kind_nodes)
+        return "; write one address a line, as in \"- redis://10.0.0.1:6379\"";
+    if (setting->kind == &conf_kind_listen)
+        return "; write one address a line, as in \"- 127.0.0.1:7335\"";
+    return "";
+}
+
 static bool value_set(struct conf_reader *r, const struct conf_setting *setting, const yaml_node_t *value,
                       struct conf_place place)
 {
     char why[CONF_WHY_BYTES];
     if (value->type != YAML_SCALAR_NODE)
-        snprintf(why, sizeof why, "wrong type: %s where one value belongs",
-                 value->type == YAML_SEQUENCE_NODE ? "a list" : "a mapping");
+        snprintf(why, sizeof why, "wrong type: %s where one value belongs%s",
+                 value->type == YAML_SEQUENCE_NODE ? "a list" : "a mapping", list_advice(setting));
     else if (yaml_is_null(value))
         snprintf(why, sizeof why, "there is no value; without the line the default counts");
     else if (strlen(yaml_text(value)) != value->data.scalar.length)
@@ -172,13 +182,12 @@ static bool list_set(struct conf_reader *r, yaml_document_t *document, const str
                      const yaml_node_t *value, struct conf_place place)
 {
     bool nodes = setting->kind == &conf_kind_nodes;
-    const char *example = nodes ? "redis://10.0.0.1:6379" : "127.0.0.1:7335";
     if (value->type != YAML_SEQUENCE_NODE ||
         value->data.sequence.items.start == value->data.sequence.items.top) {
-        conf_fault(r, &place, setting->key, "%s; write one address a line, as in \"- %s\"",
+        conf_fault(r, &place, setting->key, "%s%s",
                    value->type == YAML_SEQUENCE_NODE || yaml_is_null(value) ? "the list is empty"
                                                                             : "wrong type: not a list",
-                   example);
+                   list_advice(setting));
         return false;
     }
     bool good = true;
@@ -289,11 +298,24 @@ static bool cost_check(struct conf_reader *r, yaml_parser_t *parser)
     return good;
 }
 
+/* libyaml notices an unclosed quote only at the end of the file, but remembers where the quote began. */
+static bool is_unclosed_quote(const yaml_parser_t *parser)
+{
+    return parser->problem && parser->context &&
+           strcmp(parser->problem, "found unexpected end of stream") == 0 &&
+           strcmp(parser->context, "while scanning a quoted scalar") == 0;
+}
+
 static bool document_load(struct conf_reader *r, yaml_parser_t *parser, yaml_document_t *document,
                           const char *text, size_t len)
 {
     if (yaml_parser_load(parser, document))
         return true;
+    if (is_unclosed_quote(parser)) {
+        struct conf_place quote = place_of(&parser->context_mark);
+        conf_fault(r, &quote, "YAML", "the quote that begins here is never closed");
+        return false;
+    }
     struct conf_place place = error_place(parser, text, len);
     conf_fault(r, &place, "YAML", "%s%s%s%s", parser->problem ? parser->problem : "out of memory",
                parser->context ? ", " : "", parser->context ? parser->context : "",

@@ -27,7 +27,8 @@ static const struct {
     {"listen: 127.0.0.1:1", "f:2:9: listen: wrong type: not a list; write one address a line"},
     {"listen: []", "f:2:9: listen: the list is empty"},
     {"listen:", "f:2:1: listen: the list is empty"},
-    {"listen: [[a]]", "f:2:10: listen: wrong type"},
+    {"listen: [[a]]", "f:2:10: listen: wrong type: a list where one value belongs; write one address a "
+                      "line, as in \"- 127.0.0.1:7335\""},
     /* numbers */
     {"max_ttl: 1.5s", "f:2:10: max_ttl: \"1.5s\" is not a duration"},
     {"max_ttl: -3s", "is not a duration"},
@@ -120,6 +121,8 @@ static const struct {
     {"listen: [{address: '127.0.0.1:1', fin: [break]}]",
      "f:2:35: listen: each key stands here once, with one word"},
     {"listen: [{address: [a]}]", "f:2:20: listen: wrong type: a list where one value belongs"},
+    {"listen:\n  - host: a",
+     "f:3:5: listen: the address is missing; write {address: 127.0.0.1:7335, fin: break}"},
     {"listen: [{address: 'x'}]", "f:2:20: listen: \"x\": the port is missing"},
     {"nodes: [{address: 'redis://a:1'}]", "stands in line 1 already"},
     /* between keys */
@@ -137,6 +140,8 @@ static const struct {
      "f:2:1: min_validity: a lock of min_ttl (100ms) could never be granted; allowed is at most 96ms"},
     /* YAML */
     {"max_ttl: [1", "f:3:1: YAML: did not find expected"},
+    {"key_prefix: \"a\nmax_ttl: 5s", "f:2:13: YAML: the quote that begins here is never closed"},
+    {"key_prefix: 'a\nmax_ttl: 5s", "f:2:13: YAML: the quote that begins here is never closed"},
     {"max_ttl: 5s\n\tlog_level: info", "f:3:1: YAML: found a tab character"},
     {"max_ttl: 5s\n\tlog_level: info", "(a tab? indent with spaces)"},
     {"listen:\n\t- 127.0.0.1:1", "(a tab? indent with spaces)"},
@@ -290,6 +295,15 @@ START_TEST(no_error_of_an_error)
 }
 END_TEST
 
+START_TEST(a_master_as_a_mapping)
+{
+    parse("nodes:\n  - host: 10.0.0.1\n");
+    assert_fault(
+        "f:2:5: nodes: wrong type: a mapping where one value belongs; write one address a line, as in "
+        "\"- redis://10.0.0.1:6379\"");
+}
+END_TEST
+
 START_TEST(yaml_broken)
 {
     parse_len("nodes: \xff", 8);
@@ -356,6 +370,7 @@ int main(void)
     tcase_add_test(one, all_errors_are_told);
     tcase_add_test(one, all_keys_are_listed_once);
     tcase_add_test(one, no_error_of_an_error);
+    tcase_add_test(one, a_master_as_a_mapping);
     tcase_add_test(one, yaml_broken);
     tcase_add_loop_test(one, nested_too_deep, 0, 4);
     tcase_add_test(one, too_many_anchors);
