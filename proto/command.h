@@ -36,26 +36,31 @@ struct group {
     char why[GROUP_WORD]; /* why that daemon keeps it out; "": not said */
 };
 
-/* command          on the wire                                     vote CLIENT_ID        CLIENT ID
- * NUMBER INFO             INFO                                            INFO KILL             CLIENT
- * KILL ID <number>                         NUMBER (0: it was gone) TIME             TIME
- * NUMBER: its wall clock in ms, 1000 to CLOCK_MAX_MS GROUP            GET <prefix>,group
- * GROUP, NO (absent), UNREADABLE PROBE            GETEX <prefix>,group PX <number>                as GROUP
- * GROUP_SET        SET <prefix>,group <group> PX <number>          YES GROUP_LATER      SET <prefix>,group
- * <group> XX PX <number>       YES, NO (it is gone) GROUP_NEW        SET <prefix>,group <group> NX PX
- * <number>       YES, NO SET              SET <prefix><name> <token> NX PX <number>       YES, NO HEAL
- * SET <prefix><name> <token> NX PXAT <number>     YES, NO GET              GET <prefix><name>
- * TOKEN (of its holder), NO (absent) ZADD             ZADD <prefix>,fences GT CH <number> <bucket>    YES
- * (higher than before), NO ZSCORE           ZSCORE <prefix>,fences <bucket>                 NUMBER (0:
- * none) WANT             SET <prefix>,want:<name> <to> PX <number>       YES RELEASE          script:
- * delete if the value is the token        YES, NO (not ours); WANTED (only if to
+/* command          on the wire                                     vote
+ * CLIENT_ID        CLIENT ID                                       NUMBER
+ * INFO             INFO                                            INFO
+ * KILL             CLIENT KILL ID <number>                         NUMBER (0: it was gone)
+ * TIME             TIME                                            NUMBER: its wall clock in ms, 1000 or
+ *                                                                  more, up to CLOCK_MAX_MS
+ * GROUP            GET <prefix>,group                              GROUP, NO (absent), UNREADABLE
+ * PROBE            GETEX <prefix>,group PX <number>                as GROUP
+ * GROUP_SET        SET <prefix>,group <group> PX <number>          YES
+ * GROUP_LATER      SET <prefix>,group <group> XX PX <number>       YES, NO (it is gone)
+ * GROUP_NEW        SET <prefix>,group <group> NX PX <number>       YES, NO
+ * SET              SET <prefix><name> <token> NX PX <number>       YES, NO
+ * HEAL             SET <prefix><name> <token> NX PXAT <number>     YES, NO
+ * GET              GET <prefix><name>                              TOKEN (of its holder), NO (absent)
+ * ZADD             ZADD <prefix>,fences GT CH <number> <bucket>    YES (higher than before), NO
+ * ZSCORE           ZSCORE <prefix>,fences <bucket>                 NUMBER (0: none)
+ * WANT             SET <prefix>,want:<name> <to> PX <number>       YES
+ * RELEASE          script: delete if the value is the token        YES, NO (not ours); WANTED (only if to
  *                                                                  is not zero): deleted, and a daemon
  *                                                                  other than to has its WANT there
  * EXTEND           script: PEXPIRE <number> if the value is the    NUMBER: the TTL that the key has now,
  *                  token and the TTL becomes longer; up to 64      in ms; NO (not ours)
  *                  consecutive EXTENDs become one command
- * CHECK            script: PTTL if the value is the token          as EXTEND MOVE             script: if
- * the value is the token, set to in    YES, NO (not ours)
+ * CHECK            script: PTTL if the value is the token          as EXTEND
+ * MOVE             script: if the value is the token, set to in    YES, NO (not ours)
  *                  its place and keep the TTL
  * any command                                                      ERROR; for the scripts also NOT_RUN */
 enum command_verb {

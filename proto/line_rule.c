@@ -1,3 +1,4 @@
+/* The table of verbs. */
 #include "proto/line_rule.h"
 
 #include <assert.h>

@@ -33,11 +33,10 @@ struct verb_rule {
     const char *word;
     enum verb verb;
     enum argument argument;
-    unsigned takes;      /* options, as bits of enum option */
-    unsigned needs;      /* options that must be there */
-    const char *example; /* for refusals */
-    const char
-        *unsupported; /* why this server does not have the verb, and what to do instead; NULL: it has */
+    unsigned takes;          /* options, as bits of enum option */
+    unsigned needs;          /* options that must be there */
+    const char *example;     /* for refusals */
+    const char *unsupported; /* why this server does not have the verb, and what to do; NULL: it has */
     const char *help;
 };
 

@@ -21,8 +21,8 @@ static void lists_set_timer(struct conns *all, int64_t in_ms)
 {
     struct timeval tv = {.tv_sec = (time_t)(in_ms / 1000), .tv_usec = (suseconds_t)(in_ms % 1000 * 1000)};
 
-    if (event_add(&all->timer, &tv) <
-        0) /* no memory: a timer that fires early is set again, a lost one is not */
+    /* Without memory for the timer, fire at once: a timer that fires early is set again. */
+    if (event_add(&all->timer, &tv) < 0)
         event_active(&all->timer, EV_TIMEOUT, 0);
 }
 

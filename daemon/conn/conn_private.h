@@ -27,12 +27,11 @@
 #include "proto/line.h"
 
 enum {
-    READ_BYTES =
-        16 * 1024,       /* read from one client in one wake-up, so that a flood does not starve the others */
-    QUEUE_REQUESTS = 64, /* untagged requests that wait for their turn; then reading stops ... */
-    QUEUE_RESUME = 32,   /* ... until so few are left, which saves two system calls for each answer */
-    TAGGED_SPARE = 64,   /* requests under way beside max_waits_per_client */
-    SHOWS = 16,          /* unfinished lists of one client */
+    READ_BYTES = 16 * 1024,  /* of one client in one wake-up: a flood must not starve the others */
+    QUEUE_REQUESTS = 64,     /* untagged requests that wait for their turn; then reading stops ... */
+    QUEUE_RESUME = 32,       /* ... until so few are left, which saves two system calls for each answer */
+    TAGGED_SPARE = 64,       /* requests under way beside max_waits_per_client */
+    SHOWS = 16,              /* unfinished lists of one client */
     SHOW_BYTES = 8 * 1024,   /* rows made ahead of the reader */
     SPARE_BUFFERS = 64,      /* empty buffers kept for the next connection that needs one ... */
     SPARE_BYTES = 16 * 1024, /* ... unless they are larger than this */
@@ -236,8 +235,8 @@ struct listing *listing_new(struct conns *all);
 void listing_free(struct conns *all, struct listing *listing);
 void listing_end(struct conn *c); /* the first list of the connection and its request */
 void listings_abandon(struct conn *c);
-void buffer_lend(struct conns *all,
-                 struct buffer *b); /* gives b the memory of a spare buffer, if there is one */
+/* Gives b the memory of a spare buffer, if there is one. */
+void buffer_lend(struct conns *all, struct buffer *b);
 void buffer_return(struct conns *all, struct buffer *b);
 
 /* ---- conn_output.c ---- */

@@ -22,8 +22,8 @@ void loop_free(struct loop *loop);
 int loop_run(struct loop *loop);
 
 /* The next three are called from signal callbacks of loop_base(). */
-void loop_drain(
-    struct loop *loop); /* sends !DRAIN, waits for the holders, at most drain_timeout, then stops */
+/* Sends !DRAIN, waits for the holders of locks for drain_timeout at most, then stops. */
+void loop_drain(struct loop *loop);
 void loop_stop(struct loop *loop); /* stops at once */
 /* conf_update() has changed conf: takes the changes over. */
 void loop_reconfigure(struct loop *loop);

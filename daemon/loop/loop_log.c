@@ -69,8 +69,8 @@ void loop_log_masters(struct loop_log *log, const struct loop_view *view)
             continue;
         struct master_row row;
         coordinator_master_row(view->coordinator, clock_boot_ms(), i, &row);
-        uint32_t clock_backs =
-            row.clock_backs - log->clock_backs[i]; /* each of these also counts as a change */
+        /* Each jump of a clock also counts as a change. */
+        uint32_t clock_backs = row.clock_backs - log->clock_backs[i];
         if (clock_backs > 0)
             log_clock(view, i, &row);
         if (changes > clock_backs && row.state != MASTER_HANDSHAKE && row.state != MASTER_KILLING &&

@@ -6,7 +6,7 @@
  *     EXTEND -----> open batch --+-- another command to one of its masters, an EXTEND to others, 64 keys, or
  *                                |   the end of the turn: appended to the nodes as one command
  *                                '-- a new connection of a master: the batch no longer goes to that master
- * / */
+ */
 #ifndef REDLOCKD_LOOP_SEND_H
 #define REDLOCKD_LOOP_SEND_H
 
