@@ -47,7 +47,7 @@ static void log_change(void *arg, const struct conf_change *change)
                  log_escape(from, sizeof from, change->from, strlen(change->from)),
                  log_escape(to, sizeof to, change->to, strlen(change->to)));
     if (change->with)
-        snprintf(with, sizeof with, " why=\"it goes with %s\"", change->with);
+        snprintf(with, sizeof with, " why=\"held back together with %s\"", change->with);
     log(left ? "conf_left" : "conf_changed", "key=%s%s%s", change->key, values,
         change->with ? with : to_do(change->when));
 }

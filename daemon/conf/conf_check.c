@@ -59,8 +59,8 @@ static void conf_check_ttls(struct conf_reader *r)
     if (place && conf->min_validity_ms > left_ms) {
         conf_show_duration(left_ms, limit, sizeof limit);
         conf_fault(r, place, "min_validity",
-                   "a lock of min_ttl (%s) could never be granted; allowed is at most %s, what clock drift "
-                   "leaves of it",
+                   "a lock of min_ttl (%s) could never be granted; allowed is at most %s, which is min_ttl "
+                   "less the allowance for clock drift",
                    text, limit);
     }
 }

@@ -48,7 +48,8 @@ static void log_master(const struct loop_view *view, unsigned i, const struct ma
 static void log_clock(const struct loop_view *view, unsigned i, const struct master_row *row)
 {
     log_warn("clock",
-             "node=%s back=%lld warn=\"its clock jumped back: locks there end late; let it slew, not step\"",
+             "node=%s back=%lld warn=\"this master's clock jumped back, so locks there end late: let it be "
+             "slewed, not stepped\"",
              view->conf->nodes[i].address.shown, (long long)row->clock_back_ms);
 }
 
@@ -56,8 +57,8 @@ void loop_log_behind(int64_t stall_ms, int64_t behind_ms)
 {
     log_warn(
         "clock_behind",
-        "ms=%lld total=%lld warn=\"this host stood still and its clock did not count it: deadlines that were "
-        "told are earlier by that much, and clients were told so\"",
+        "ms=%lld total=%lld warn=\"this host stood still and its clock did not count that time: deadlines of "
+        "locks come earlier by it, and !CLOCK tells the clients\"",
         (long long)stall_ms, (long long)behind_ms);
 }
 
@@ -94,7 +95,7 @@ void loop_log_quorum(struct loop_log *log, const struct loop_view *view)
     else
         log_error("no_quorum",
                   "voting=%u/%u needed=%u locks=%u waiters=%u why=\"no lock is granted until more "
-                  "masters vote: see their state; held ones go on where those in quarantine still answer\"",
+                  "masters vote (see their state); held locks go on while masters in quarantine answer\"",
                   voters, view->conf->masters, needed, stats.locks, stats.waiters);
     log->has_quorum = has_quorum;
     log->told_quorum = true;
