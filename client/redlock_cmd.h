@@ -96,8 +96,9 @@ struct take {
 struct redlock_lock *take_lock(struct redlock *redlock, const struct take *take, int signals, int *code);
 extern const int take_signals[];
 
-/* Where the output is for eval, makes that fail with the code too. */
-void lock_failed(int code);
+/* Prints for eval what unsets the variables of `redlock lock` and makes eval end with the code; prints
+ * nothing on a terminal. */
+void take_failed(int code);
 
 /* Options that run and lock share: 1 it was one, 0 not, -1 wrong and said. */
 int take_option(const char *subcommand, struct take *take, int option, const char *value);

@@ -114,7 +114,7 @@ static bool read_once(struct processes *all)
     return true;
 }
 
-static struct process *find(const struct processes *all, pid_t pid)
+static struct process *family_find(const struct processes *all, pid_t pid)
 {
     const struct process key = {.pid = pid};
 
@@ -125,13 +125,13 @@ static struct process *find(const struct processes *all, pid_t pid)
 static bool is_complete(const struct processes *all)
 {
     for (size_t i = 0; i < all->count; i++)
-        if (all->of[i].parent != 0 && !find(all, all->of[i].parent))
+        if (all->of[i].parent != 0 && !family_find(all, all->of[i].parent))
             return false;
     return true;
 }
 
 /* Some parents may be hidden from us for good (hidepid of proc(5)), therefore the tries are limited. */
-static bool read_all(struct processes *all)
+static bool family_read_all(struct processes *all)
 {
     enum { TRIES = 3 };
 
@@ -145,7 +145,7 @@ static bool read_all(struct processes *all)
 
 static bool is_from_before(const struct process *one)
 {
-    const struct process *same = before.count ? find(&before, one->pid) : NULL;
+    const struct process *same = before.count ? family_find(&before, one->pid) : NULL;
 
     return same && same->start == one->start;
 }
@@ -159,7 +159,7 @@ static void mark(const struct processes *all, const struct family *family)
         more = false;
         for (size_t i = 0; i < all->count; i++) {
             struct process *one = &all->of[i];
-            const struct process *parent = find(all, one->parent);
+            const struct process *parent = family_find(all, one->parent);
             if (one->ours || one->pid == family->root || is_from_before(one))
                 continue;
             if (one->session != session && !family->whole)
@@ -175,7 +175,7 @@ void family_begin(void)
     struct processes all;
     bool enough = true;
 
-    if (!read_all(&all))
+    if (!family_read_all(&all))
         return;
     mark(&all, &(struct family){.root = getpid(), .whole = true});
     for (size_t i = 0; i < all.count && enough; i++)
@@ -222,7 +222,7 @@ unsigned family_signal(const struct family *family, int signal)
 
     if (signal && family->group > 0 && !family->spares)
         (void)kill(-family->group, signal); /* at once, so that none of it sees another end first */
-    if (!read_all(&all))
+    if (!family_read_all(&all))
         return UINT_MAX;
     mark(&all, family);
     if (family->spares)
@@ -248,7 +248,7 @@ bool family_is_stopped(const struct family *family)
     struct processes all;
     bool stopped = true;
 
-    if (!read_all(&all))
+    if (!family_read_all(&all))
         return true;
     mark(&all, family);
     for (size_t i = 0; i < all.count; i++)
@@ -260,12 +260,12 @@ bool family_is_stopped(const struct family *family)
 
 static bool is_above(const struct processes *all, pid_t pid)
 {
-    const struct process *one = find(all, getpid());
+    const struct process *one = family_find(all, getpid());
 
     for (unsigned i = 0; one && i < all->count; i++) { /* read while they change: no end is sure */
         if (one->pid == pid)
             return true;
-        one = find(all, one->parent);
+        one = family_find(all, one->parent);
     }
     return false;
 }
@@ -275,7 +275,7 @@ bool family_has_siblings(void)
     struct processes all;
     bool found = false;
 
-    if (!read_all(&all))
+    if (!family_read_all(&all))
         return false;
     for (size_t i = 0; i < all.count && !found; i++)
         found = all.of[i].group == getpgrp() && !is_dead(&all.of[i]) && !is_above(&all, all.of[i].pid);

@@ -41,7 +41,7 @@ struct started {
 
 /* ---- orders, as the guard reads them ---- */
 
-static void set_timer(int64_t at_ms)
+static void guard_set_timer(int64_t at_ms)
 {
     struct itimerspec at = {0};
 
@@ -96,13 +96,13 @@ static bool read_orders(struct keeper *keeper)
 
 /* ---- what the guard does ---- */
 
-static bool tell(const struct report *report)
+static bool guard_tell(const struct report *report)
 {
     return send(FD_ORDERS, report, sizeof *report, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *report;
 }
 
 /* All that ended, up to the command itself, which is left as it is: redlock still uses its number. */
-static void reap(struct keeper *keeper)
+static void guard_reap(struct keeper *keeper)
 {
     siginfo_t info;
 
@@ -134,10 +134,11 @@ static void look_at_children(struct keeper *keeper)
 
     drain_children();
     if (waitid(P_PID, (id_t)keeper->command, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0)
-        (void)tell(&(struct report){CLD_STOPPED, info.si_status, false});
-    reap(keeper);
+        (void)guard_tell(&(struct report){CLD_STOPPED, info.si_status, false});
+    guard_reap(keeper);
     if (keeper->ended && !keeper->told)
-        keeper->told = tell(&keeper->end); /* else with the next order, since redlock reads again then */
+        keeper->told =
+            guard_tell(&keeper->end); /* else with the next order, since redlock reads again then */
 }
 
 /* Without redlock: kills until nothing is left, and only then lets go of the lock. What is left when nobody
@@ -157,7 +158,8 @@ __attribute__((noreturn)) static void end_all(const struct keeper *keeper)
         if (pid < 0)
             break;
         if (alive == 0 && family.spares)
-            family.spares = false; /* a guard below us lets go of its lock when it is killed: now that may be */
+            family.spares =
+                false; /* a guard below us lets go of its lock when it is killed: now that may be */
         else
             calm = alive ? 0 : calm + 1;
         (void)poll(&children, 1, AGAIN_MS);
@@ -183,7 +185,8 @@ __attribute__((noreturn)) static void watch(struct keeper *keeper)
         if (due)
             (void)family_signal(&family, SIGKILL);
         keeper->overdue |= due;
-        set_timer(due ? boot_ms() + AGAIN_MS : keeper->kill_ms); /* again: it may have forked meanwhile */
+        guard_set_timer(due ? boot_ms() + AGAIN_MS
+                            : keeper->kill_ms); /* again: it may have forked meanwhile */
         (void)poll(fds, FD_COUNT, -1);
     }
     end_all(keeper);
@@ -228,7 +231,7 @@ __attribute__((noreturn)) static void begin(int orders, const struct start *star
     watch(&keeper);
 }
 
-static pid_t failed(struct guard *guard, int error)
+static pid_t guard_failed(struct guard *guard, int error)
 {
     say("cannot start the command and what watches over it: %s", strerror(error));
     if (guard->fd >= 0)
@@ -243,7 +246,7 @@ pid_t guard_start(struct guard *guard, const struct start *start)
 
     *guard = (struct guard){-1, -1};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return failed(guard, errno);
+        return guard_failed(guard, errno);
     guard->fd = pair[0];
     /* The guard has both from the beginning, however early redlock is killed or stopped. */
     guard_keep(guard, start->connection);
@@ -254,10 +257,10 @@ pid_t guard_start(struct guard *guard, const struct start *start)
     int error = errno;
     (void)close(pair[1]);
     if (guard->pid < 0)
-        return failed(guard, error);
+        return guard_failed(guard, error);
     while (recv(guard->fd, &started, sizeof started, 0) < 0 && errno == EINTR)
         ;
-    return started.command > 0 ? started.command : failed(guard, started.error);
+    return started.command > 0 ? started.command : guard_failed(guard, started.error);
 }
 
 /* ---- for redlock ---- */

@@ -21,7 +21,7 @@ static const struct {
 };
 enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 
-static int help(void)
+static int main_help(void)
 {
     (void)puts("usage: redlock SUBCOMMAND [option ...] [argument ...]\n");
     for (unsigned i = 0; i < SUBCOMMANDS; i++)
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
         return CODE_FAILED;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
-        return help();
+        return main_help();
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         (void)printf("redlock %s\n", redlock_version());
         return CODE_OK;

@@ -85,7 +85,7 @@ static bool is(struct text text, const char *word)
     return strlen(word) == text.len && memcmp(word, text.at, text.len) == 0;
 }
 
-static struct text find(const char *row, const char *key)
+static struct text row_find(const char *row, const char *key)
 {
     struct redlock_pair pair;
 
@@ -97,7 +97,7 @@ static struct text find(const char *row, const char *key)
 
 const char *row_value(const char *row, const char *key, char *out, size_t size)
 {
-    struct text value = find(row, key);
+    struct text value = row_find(row, key);
 
     (void)snprintf(out, size, "%.*s", (int)value.len, value.at ? value.at : "");
     return out;
@@ -129,7 +129,7 @@ static int64_t number_of(struct text text)
 
 int64_t row_number(const char *row, const char *key)
 {
-    return number_of(find(row, key));
+    return number_of(row_find(row, key));
 }
 
 /* ---- what the keys mean ---- */
@@ -212,7 +212,7 @@ static void measure(struct table *table, const char *row)
     }
 }
 
-static void upper(char *text)
+static void rows_upper(char *text)
 {
     for (; *text; text++)
         if (*text >= 'a' && *text <= 'z')
@@ -229,9 +229,9 @@ static void print_line(const struct table *table, const char *row)
         const struct column *column = &table->column[i];
         char name[64];
         (void)snprintf(name, sizeof name, "%.*s", (int)column->key.len, column->key.at);
-        const char *shown = row ? cell(column->key, find(row, name), text) : name;
+        const char *shown = row ? cell(column->key, row_find(row, name), text) : name;
         if (!row)
-            upper(name);
+            rows_upper(name);
         int width = i + 1 < table->columns || column->right ? (int)column->width : 0;
         len += (size_t)snprintf(line + len, sizeof line - len, "%s%*s", i ? "  " : "",
                                 column->right ? width : -width, shown);

@@ -158,7 +158,7 @@ static int run_command(struct run *run)
     return finish(run);
 }
 
-static void help(void)
+static void run_help(void)
 {
     (void)puts(
         "usage: redlock run [-nqv] [-t ttl] [-w wait] [-E code] [--max time] [--note word] [--grace time]\n"
@@ -211,7 +211,7 @@ static bool read_options(struct run *run, int argc, char **argv, int *code)
             break;
         case 'a': run->address = optarg; break;
         case 'h':
-            help();
+            run_help();
             *code = CODE_OK;
             return false;
         default:

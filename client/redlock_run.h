@@ -132,6 +132,7 @@ struct run {
 
 /* Until the command and all of its family are gone. */
 void run_watch(struct run *run);
-int64_t run_kill_ms(const struct run *run, int64_t until_ms); /* when the guard kills: a little after redlock would */
+int64_t run_kill_ms(const struct run *run,
+                    int64_t until_ms); /* when the guard kills: a little after redlock would */
 
 #endif

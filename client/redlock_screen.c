@@ -11,7 +11,7 @@
 #define SCREEN_BEGIN "\033[?1049h\033[?25l\033[2J"
 #define SCREEN_END   "\033[?25h\033[?1049l"
 
-static bool put(const char *bytes, size_t len)
+static bool screen_put(const char *bytes, size_t len)
 {
     while (len > 0) {
         ssize_t wrote = write(STDOUT_FILENO, bytes, len);
@@ -51,7 +51,7 @@ void screen_open(struct screen *screen)
         (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
     }
     screen->open = true;
-    (void)put(SCREEN_BEGIN, sizeof SCREEN_BEGIN - 1);
+    (void)screen_put(SCREEN_BEGIN, sizeof SCREEN_BEGIN - 1);
     screen_measure(screen);
 }
 
@@ -60,7 +60,7 @@ void screen_close(struct screen *screen)
     if (!screen->open)
         return;
     screen->open = false;
-    (void)put(SCREEN_END, sizeof SCREEN_END - 1);
+    (void)screen_put(SCREEN_END, sizeof SCREEN_END - 1);
     if (screen->keys)
         (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &screen->before);
 }
@@ -92,7 +92,7 @@ bool screen_draw(const struct screen *screen, const char *text)
     if (!out)
         return false;
     put_lines(screen, text, out);
-    bool fine = fclose(out) == 0 && put(bytes, len);
+    bool fine = fclose(out) == 0 && screen_put(bytes, len);
     free(bytes);
     return fine;
 }

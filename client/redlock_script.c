@@ -123,21 +123,12 @@ static int lock_main(int argc, char **argv)
     return lease(address, &take);
 }
 
-/* An eval of nothing succeeds. */
-void lock_failed(int code)
-{
-    if (isatty(STDOUT_FILENO))
-        return;
-    (void)printf("unset REDLOCK_NAME REDLOCK_TOKEN REDLOCK_FENCE REDLOCK_UNTIL; (exit %d)\n", code);
-    (void)fflush(stdout);
-}
-
 int cmd_lock(int argc, char **argv)
 {
     int code = lock_main(argc, argv);
 
     if (code != CODE_OK)
-        lock_failed(code);
+        take_failed(code);
     return code;
 }
 
@@ -173,7 +164,7 @@ struct asking {
     const char *token;
 };
 
-static enum redlock_error ask(const struct asking *asking, struct redlock_lock *lock)
+static enum redlock_error script_ask(const struct asking *asking, struct redlock_lock *lock)
 {
     switch (asking->verb) {
     case VERB_UNLOCK: return redlock_unlock(lock);
@@ -183,8 +174,8 @@ static enum redlock_error ask(const struct asking *asking, struct redlock_lock *
     return redlock_check(lock);
 }
 
-static int answer(const struct asking *asking, const struct redlock *redlock, const struct redlock_lock *lock,
-                  enum redlock_error error)
+static int script_answer(const struct asking *asking, const struct redlock *redlock,
+                         const struct redlock_lock *lock, enum redlock_error error)
 {
     if (error == REDLOCK_NOTHELD && asking->quiet)
         return CODE_LOST;
@@ -210,7 +201,7 @@ static int ask_about(const struct asking *asking)
     struct redlock_lock *lock = redlock_attach(redlock, asking->name, asking->token);
     int code = CODE_FAILED;
     if (lock)
-        code = answer(asking, redlock, lock, ask(asking, lock));
+        code = script_answer(asking, redlock, lock, script_ask(asking, lock));
     else
         (void)say_error(redlock, asking->name);
     redlock_close(redlock);

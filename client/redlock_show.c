@@ -19,7 +19,7 @@ static const struct {
 };
 enum { TOPICS = sizeof topics / sizeof topics[0] };
 
-static void help(void)
+static void show_help(void)
 {
     (void)puts("usage: redlock show [--table | --rows | --json] [-a address] WHAT\n"
                "\n"
@@ -83,7 +83,7 @@ int cmd_show(int argc, char **argv)
         case 'R': format = FORMAT_ROWS; break;
         case 'j': format = FORMAT_JSON; break;
         case 'a': address = optarg; break;
-        case 'h': help(); return CODE_OK;
+        case 'h': show_help(); return CODE_OK;
         default: return usage_option("show", argv);
         }
     if (argc - optind != 1)

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "client/redlock_cmd.h"
 
@@ -18,7 +19,7 @@ struct taking {
     char text[2048]; /* the handle's own may be of another request by now */
 };
 
-static void heard(struct redlock *redlock, const struct redlock_event *event, void *user)
+static void take_heard(struct redlock *redlock, const struct redlock_event *event, void *user)
 {
     struct taking *taking = user;
 
@@ -32,16 +33,25 @@ static void heard(struct redlock *redlock, const struct redlock_event *event, vo
     (void)snprintf(taking->text, sizeof taking->text, "%s", event->text);
 }
 
+/* The output is for eval, which would succeed with nothing. */
+void take_failed(int code)
+{
+    if (isatty(STDOUT_FILENO))
+        return;
+    (void)printf("unset REDLOCK_NAME REDLOCK_TOKEN REDLOCK_FENCE REDLOCK_UNTIL; (exit %d)\n", code);
+    (void)fflush(stdout);
+}
+
 static void end_by(const struct take *take, int signal)
 {
     if (take->options.hold == REDLOCK_LEASE)
-        lock_failed(CODE_SIGNAL + signal);
+        take_failed(CODE_SIGNAL + signal);
     signal_die(signal);
 }
 
 /* The first signal cancels, and what was granted meanwhile is given back; the second does not wait for
  * that. 0: none. */
-static int look_at_signals(int fd, struct taking *taking, int before)
+static int take_look_at_signals(int fd, struct taking *taking, int before)
 {
     int number = signal_next(fd);
 
@@ -65,12 +75,12 @@ static int wait_for(struct redlock *redlock, struct taking *taking, int signals)
         if (taking->over)
             break;
         waiting_turn(&taking->waiting, redlock);
-        signal = look_at_signals(signals, taking, signal);
+        signal = take_look_at_signals(signals, taking, signal);
     }
     return signal;
 }
 
-static int refused(const struct taking *taking)
+static int take_refused(const struct taking *taking)
 {
     const struct take *take = taking->take;
     enum redlock_error error = taking->error;
@@ -93,7 +103,7 @@ struct redlock_lock *take_lock(struct redlock *redlock, const struct take *take,
         return NULL;
     }
     waiting_begin(&taking.waiting, take);
-    redlock_set_callback(redlock, heard, &taking);
+    redlock_set_callback(redlock, take_heard, &taking);
     int signal = wait_for(redlock, &taking, signals);
     redlock_set_callback(redlock, NULL, NULL);
     waiting_end(&taking.waiting);
@@ -107,7 +117,7 @@ struct redlock_lock *take_lock(struct redlock *redlock, const struct take *take,
     }
     if (!taking.error)
         return taking.lock;
-    *code = refused(&taking);
+    *code = take_refused(&taking);
     return NULL;
 }
 

@@ -62,7 +62,7 @@ static int64_t figure(const struct rows *stats, const char *key)
     return 0;
 }
 
-static void ask(struct top *top, enum topic topic)
+static void top_ask(struct top *top, enum topic topic)
 {
     rows_free(&top->coming[topic]);
     top->request[topic] = redlock_show_begin(top->redlock, topic_names[topic]);
@@ -71,7 +71,7 @@ static void ask(struct top *top, enum topic topic)
 static void ask_list(struct top *top, enum topic topic, const char *key)
 {
     if (figure(&top->rows[TOPIC_STATS], key) <= LISTED_MAX)
-        ask(top, topic);
+        top_ask(top, topic);
     else
         rows_free(&top->rows[topic]);
 }
@@ -122,7 +122,7 @@ static void answered(struct top *top, enum topic topic, const struct redlock_eve
     ask_list(top, TOPIC_WAITERS, "waiters");
 }
 
-static void heard(struct redlock *redlock, const struct redlock_event *event, void *user)
+static void top_heard(struct redlock *redlock, const struct redlock_event *event, void *user)
 {
     struct top *top = user;
 
@@ -221,7 +221,7 @@ static void draw(struct top *top)
 
 static const int top_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH, 0};
 
-static void look_at_signals(struct top *top)
+static void top_look_at_signals(struct top *top)
 {
     int signal;
 
@@ -259,7 +259,7 @@ static void look_at_keys(struct top *top)
             top->next_ms = 0;
 }
 
-static int timeout_ms(const struct top *top)
+static int top_timeout_ms(const struct top *top)
 {
     int64_t left_ms = top->next_ms - boot_ms();
     int redlock_ms = redlock_timeout_ms(top->redlock);
@@ -275,14 +275,14 @@ static void loop(struct top *top)
         struct pollfd fds[] = {{.fd = redlock_fd(top->redlock), .events = redlock_events(top->redlock)},
                                {.fd = top->signals, .events = POLLIN},
                                {.fd = top->screen.keys ? STDIN_FILENO : -1, .events = POLLIN}};
-        (void)poll(fds, 3, timeout_ms(top));
+        (void)poll(fds, 3, top_timeout_ms(top));
         (void)redlock_process(top->redlock);
-        look_at_signals(top);
+        top_look_at_signals(top);
         if (fds[2].revents)
             look_at_keys(top);
         if (!is_asking(top) && boot_ms() >= top->next_ms) {
-            ask(top, TOPIC_STATS);
-            ask(top, TOPIC_NODES);
+            top_ask(top, TOPIC_STATS);
+            top_ask(top, TOPIC_NODES);
             top->next_ms = boot_ms() + top->every_ms;
         }
         if (top->changed && (!is_asking(top) || top->trouble[0]))
@@ -298,7 +298,7 @@ static int top_main(struct top *top)
     redlock_set_timeout(top->redlock, ANSWER_MS);
     if (redlock_connect(top->redlock))
         return say_error(top->redlock, NULL);
-    redlock_set_callback(top->redlock, heard, top);
+    redlock_set_callback(top->redlock, top_heard, top);
     screen_open(&top->screen);
     loop(top);
     screen_close(&top->screen);
@@ -309,7 +309,7 @@ static int top_main(struct top *top)
     return CODE_OK;
 }
 
-static void help(void)
+static void top_help(void)
 {
     (void)puts("usage: redlock top [-d time] [-a address]\n"
                "\n"
@@ -338,7 +338,7 @@ int cmd_top(int argc, char **argv)
                 return CODE_FAILED;
             break;
         case 'a': address = optarg; break;
-        case 'h': help(); return CODE_OK;
+        case 'h': top_help(); return CODE_OK;
         default: return usage_option("top", argv);
         }
     if (optind < argc)

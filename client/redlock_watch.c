@@ -166,7 +166,7 @@ static int64_t wake_ms(const struct run *run)
     return earlier_ms(earlier_ms(run->next_ms, until_ms - run->margin_ms), boot_ms() + LOOK_MS);
 }
 
-static void set_timer(const struct run *run)
+static void watch_set_timer(const struct run *run)
 {
     int64_t at_ms = wake_ms(run);
     struct itimerspec at = {.it_value = {.tv_nsec = 1}};
@@ -178,7 +178,7 @@ static void set_timer(const struct run *run)
     (void)timerfd_settime(run->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-static void heard(struct redlock *redlock, const struct redlock_event *event, void *user)
+static void watch_heard(struct redlock *redlock, const struct redlock_event *event, void *user)
 {
     struct run *run = user;
 
@@ -237,7 +237,7 @@ static void continued(struct run *run)
 
 /* ---- what happens ---- */
 
-static void look_at_signals(struct run *run)
+static void watch_look_at_signals(struct run *run)
 {
     int signal;
 
@@ -275,7 +275,7 @@ static void guard_was_killed(struct run *run)
 
 /* Children that we had before, what they left to us, and the guard. The command, which is our child when the
  * guard has ended, is left as it is. */
-static void reap(struct run *run)
+static void watch_reap(struct run *run)
 {
     siginfo_t info;
 
@@ -322,7 +322,7 @@ static void look_at_command(struct run *run)
 
 void run_watch(struct run *run)
 {
-    redlock_set_callback(run->redlock, heard, run);
+    redlock_set_callback(run->redlock, watch_heard, run);
     (void)redlock_process(run->redlock); /* held up since the grant, we may have been sent a renewal */
     look_at_clock(run);
     while (run->state != RUN_OVER) {
@@ -330,11 +330,11 @@ void run_watch(struct run *run)
                                {.fd = run->signals, .events = POLLIN},
                                {.fd = run->timer, .events = POLLIN},
                                {.fd = run->guard.fd, .events = POLLIN}};
-        set_timer(run);
+        watch_set_timer(run);
         (void)poll(fds, 4, redlock_timeout_ms(run->redlock));
         (void)redlock_process(run->redlock);
-        look_at_signals(run);
-        reap(run);
+        watch_look_at_signals(run);
+        watch_reap(run);
         look_at_command(run);
         look_at_clock(run);
         look_at_family(run);

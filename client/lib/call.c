@@ -110,7 +110,7 @@ enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlo
 }
 
 /* Ends with the first attempt that fails where redlockd has never answered, as requests do. */
-static bool is_hopeless(const struct core *core, uint64_t first)
+static bool call_is_hopeless(const struct core *core, uint64_t first)
 {
     return core->state == CORE_DOWN && core->connection > first && !core->ever_up;
 }
@@ -128,7 +128,7 @@ enum redlock_error redlock_connect(struct redlock *redlock)
     for (;;) {
         handle_turn(redlock);
         int64_t left_ms = end_ms - handle_now_ms();
-        if (redlock->closing || core->state == CORE_UP || is_hopeless(core, first) || left_ms <= 0)
+        if (redlock->closing || core->state == CORE_UP || call_is_hopeless(core, first) || left_ms <= 0)
             break;
         sleep_until_next(redlock, left_ms);
     }

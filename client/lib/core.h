@@ -9,7 +9,7 @@
  * locks and requests; out of memory is an answer. The server is not trusted, the caller is: private to the
  * library, which has checked what the program gave.
  *
- * A connection, from the inside. Of the edges without a word, core_wish() tells the shell to make them:
+ * A connection, from the inside. Of the edges without a word, core_action() tells the shell to make them:
  *
  *                             core_connected()            +HELLO
  *     down ---> connecting ------------------> greeting ---------> up
@@ -145,17 +145,17 @@ TAILQ_HEAD(lock_list, redlock_lock);
 
 enum core_state { CORE_DOWN, CORE_CONNECTING, CORE_GREETING, CORE_UP };
 
-enum core_wish {
-    WISH_NOTHING,
-    WISH_CONNECT, /* core_connecting(), then core_connected() or core_disconnected() */
-    WISH_CLOSE,   /* close the connection and core_disconnected() */
-    WISH_PARK,    /* the same, but keep the socket open while core_binds(): its end would release locks
+enum core_action {
+    ACTION_NOTHING,
+    ACTION_CONNECT, /* core_connecting(), then core_connected() or core_disconnected() */
+    ACTION_CLOSE,   /* close the connection and core_disconnected() */
+    ACTION_PARK,    /* the same, but keep the socket open while core_binds(): its end would release locks
                      that are about to be resumed */
 };
 
 struct core {
     enum core_state state;
-    enum core_wish wish;
+    enum core_action action;
     bool local;   /* over a Unix socket */
     bool ever_up; /* redlockd has answered once */
     bool fresh;   /* core_output() may have something to say */
@@ -235,7 +235,7 @@ void core_forget(struct core *core, int64_t now_ms, struct redlock_lock *lock);
  * the clock says. */
 void core_tick(struct core *core, int64_t now_ms);
 int64_t core_deadline_ms(const struct core *core); /* when it wants the next core_tick(); INT64_MAX: never */
-enum core_wish core_wish(const struct core *core);
+enum core_action core_action(const struct core *core);
 void core_connecting(struct core *core, int64_t now_ms);
 void core_connected(struct core *core, int64_t now_ms, bool local);
 void core_disconnected(struct core *core, int64_t now_ms, enum redlock_error error, const char *why);

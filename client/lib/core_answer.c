@@ -15,6 +15,24 @@ static const char *text_of(const struct answer *answer)
     return answer->rest.text; /* the line's end is the text's end */
 }
 
+static enum redlock_error error_of(enum reply_code code)
+{
+    switch (code) {
+    case REPLY_BUSY: return REDLOCK_BUSY;
+    case REPLY_TIMEOUT: return REDLOCK_TIMEOUT;
+    case REPLY_NOQUORUM: return REDLOCK_NOQUORUM;
+    case REPLY_NOTHELD: return REDLOCK_NOTHELD;
+    case REPLY_CANCELLED: return REDLOCK_CANCELLED;
+    case REPLY_MODE: return REDLOCK_MODE;
+    case REPLY_LIMIT: return REDLOCK_LIMIT;
+    case REPLY_DRAINING: return REDLOCK_DRAINING;
+    case REPLY_DENIED: return REDLOCK_DENIED;
+    case REPLY_AUTH: return REDLOCK_AUTH;
+    case REPLY_UNSUPPORTED: return REDLOCK_UNSUPPORTED;
+    default: return REDLOCK_BADREQUEST;
+    }
+}
+
 static int64_t again_ms(struct core *core, const struct answer *answer)
 {
     int64_t least_ms = answer->retry_ms > RESUME_AGAIN_MS ? answer->retry_ms : RESUME_AGAIN_MS;
@@ -88,7 +106,7 @@ static bool can_be_asked_again(const struct redlock_lock *lock, const struct ans
            lock->own.wait_until_ms > now_ms;
 }
 
-static void refused(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
+static void answer_refused(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
 {
     struct core *core = lock->core;
 
@@ -101,11 +119,11 @@ static void refused(struct redlock_lock *lock, const struct answer *answer, int6
     if (lock->state == LOCK_ASKED) {
         /* Connecting has used up its time, so that it was asked for without a wait. */
         bool waited = answer->refusal == REPLY_BUSY && lock->own.wait_until_ms != 0;
-        lock_taken(lock, waited ? REDLOCK_TIMEOUT : core_error_of(answer->refusal), text_of(answer));
+        lock_taken(lock, waited ? REDLOCK_TIMEOUT : error_of(answer->refusal), text_of(answer));
         lock->result_retry_ms = answer->retry_ms;
     } else if (lock->give_back) {
         lock_move(lock, LOCK_GIVING);
-        lock_given(lock, answer->refusal == REPLY_NOTHELD ? REDLOCK_LOST : core_error_of(answer->refusal),
+        lock_given(lock, answer->refusal == REPLY_NOTHELD ? REDLOCK_LOST : error_of(answer->refusal),
                    text_of(answer));
     } else if (lock->state == LOCK_RESUMING) {
         not_resumed(lock, answer, now_ms);
@@ -126,8 +144,7 @@ static void given(struct redlock_lock *lock, const struct answer *answer)
         int64_t retry_ms = answer->retry_ms;
         lock->result_retry_ms = -1;
         bool orphan = lock->orphan;
-        lock_given(lock, refusal ? core_error_of(answer->refusal) : REDLOCK_OK,
-                   refusal ? text_of(answer) : "");
+        lock_given(lock, refusal ? error_of(answer->refusal) : REDLOCK_OK, refusal ? text_of(answer) : "");
         if (!orphan)
             lock->result_retry_ms = retry_ms;
     } else if (lock->orphan) {
@@ -144,7 +161,7 @@ static void answer_own(struct ask *ask, const struct answer *answer, int64_t now
     else if (ask->verb != ASK_UNLOCK && answer->code == ANSWER_LOCKED)
         granted(lock, answer, now_ms);
     else if (ask->verb != ASK_UNLOCK && answer->code == ANSWER_REFUSED)
-        refused(lock, answer, now_ms);
+        answer_refused(lock, answer, now_ms);
     else
         confused(lock->core);
 }
@@ -179,7 +196,7 @@ static void not_longer(struct core *core, struct ask *ask, const struct answer *
     else if (gone)
         lock_vanish(lock);
     ask->retry_ms = answer->retry_ms;
-    ask_done(core, ask, core_error_of(answer->refusal), text_of(answer));
+    ask_done(core, ask, error_of(answer->refusal), text_of(answer));
 }
 
 static void answer_ask(struct core *core, struct ask *ask, const struct answer *answer, int64_t now_ms)

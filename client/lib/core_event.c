@@ -48,23 +48,13 @@ static bool next_line(struct core *core, size_t *len)
     return true;
 }
 
-static bool is_listening(const struct core *core)
-{
-    return (core->state == CORE_GREETING || core->state == CORE_UP) && core->wish == WISH_NOTHING;
-}
-
-bool core_has_line(const struct core *core)
-{
-    return is_listening(core) && memchr(core->in + core->in_used, '\n', core->in_len - core->in_used) != NULL;
-}
-
 /* False: no line left. */
 static bool work_line(struct core *core, int64_t now_ms)
 {
     struct answer answer;
     size_t len;
 
-    if (!is_listening(core) || !next_line(core, &len))
+    if (!core_is_listening(core) || !next_line(core, &len))
         return false;
     if (len == 0)
         return true;
@@ -77,8 +67,8 @@ static bool work_line(struct core *core, int64_t now_ms)
 
 /* ---- events ---- */
 
-static void tell(struct redlock_event *event, enum redlock_event_kind kind, enum redlock_error error,
-                 const char *text)
+static void event_fill(struct redlock_event *event, enum redlock_event_kind kind, enum redlock_error error,
+                       const char *text)
 {
     event->kind = kind;
     event->error = error;
@@ -89,13 +79,13 @@ static bool tell_link(struct core *core, struct redlock_event *event)
 {
     if (core->news_down) {
         core->news_down = false;
-        tell(event, REDLOCK_ON_DOWN, core_why(core), core->why);
+        event_fill(event, REDLOCK_ON_DOWN, core_why(core), core->why);
     } else if (core->news_up) {
         core->news_up = false;
-        tell(event, REDLOCK_ON_UP, REDLOCK_OK, core->server);
+        event_fill(event, REDLOCK_ON_UP, REDLOCK_OK, core->server);
     } else if (core->news_drain) {
         core->news_drain = false;
-        tell(event, REDLOCK_ON_DRAIN, REDLOCK_OK, "");
+        event_fill(event, REDLOCK_ON_DRAIN, REDLOCK_OK, "");
     } else {
         return false;
     }
@@ -106,7 +96,7 @@ static bool tell_row(struct core *core, struct redlock_event *event)
 {
     if (!core->row_of)
         return false;
-    tell(event, REDLOCK_ON_ROW, REDLOCK_OK, core->row);
+    event_fill(event, REDLOCK_ON_ROW, REDLOCK_OK, core->row);
     event->request = core->row_of->id;
     core->row_of = NULL;
     return true;
@@ -123,7 +113,7 @@ static bool tell_done(struct core *core, struct redlock_event *event)
 
     if (!ask)
         return false;
-    tell(event, kinds[ask->verb], ask->error, ask->text);
+    event_fill(event, kinds[ask->verb], ask->error, ask->text);
     event->request = ask->id;
     event->lock = ask->lock;
     event->retry_ms = ask->retry_ms;
@@ -142,7 +132,7 @@ static unsigned first_news(struct redlock_lock *lock)
 
 static void tell_result(struct redlock_lock *lock, struct redlock_event *event, enum redlock_event_kind kind)
 {
-    tell(event, kind, lock->result, lock->text);
+    event_fill(event, kind, lock->result, lock->text);
     event->retry_ms = lock->result_retry_ms;
     if (kind == REDLOCK_ON_UNLOCK)
         event->request = lock->own.id;
@@ -162,10 +152,10 @@ static bool tell_lock(struct core *core, struct redlock_event *event)
     event->lock = lock;
     switch ((enum news)news) {
     case NEWS_TAKEN: tell_result(lock, event, REDLOCK_ON_LOCK); break;
-    case NEWS_RENEWED: tell(event, REDLOCK_ON_RENEWED, REDLOCK_OK, ""); break;
-    case NEWS_EXPIRING: tell(event, REDLOCK_ON_EXPIRING, REDLOCK_OK, ""); break;
-    case NEWS_RESUMED: tell(event, REDLOCK_ON_RESUMED, REDLOCK_OK, ""); break;
-    case NEWS_LOST: tell(event, REDLOCK_ON_LOST, REDLOCK_LOST, lock->text); break;
+    case NEWS_RENEWED: event_fill(event, REDLOCK_ON_RENEWED, REDLOCK_OK, ""); break;
+    case NEWS_EXPIRING: event_fill(event, REDLOCK_ON_EXPIRING, REDLOCK_OK, ""); break;
+    case NEWS_RESUMED: event_fill(event, REDLOCK_ON_RESUMED, REDLOCK_OK, ""); break;
+    case NEWS_LOST: event_fill(event, REDLOCK_ON_LOST, REDLOCK_LOST, lock->text); break;
     case NEWS_GIVEN: tell_result(lock, event, REDLOCK_ON_UNLOCK); break;
     }
     return true;

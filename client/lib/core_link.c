@@ -5,20 +5,6 @@
 
 #include "client/lib/core_private.h"
 
-enum redlock_error core_why(const struct core *core)
-{
-    if (core->state == CORE_UP)
-        return REDLOCK_NOANSWER;
-    return core->why_error ? core->why_error : REDLOCK_CONNECT;
-}
-
-const char *core_why_text(const struct core *core)
-{
-    if (core->state == CORE_UP)
-        return "no answer in time";
-    return core->why_error ? core->why : "no connection in time";
-}
-
 static void core_move(struct core *core, enum core_state to, int64_t now_ms)
 {
     assert(to == CORE_DOWN || (unsigned)to == (unsigned)core->state + 1);
@@ -27,25 +13,11 @@ static void core_move(struct core *core, enum core_state to, int64_t now_ms)
     core->fresh = true;
 }
 
-static bool has_bound(const struct core *core)
-{
-    return core->sessions > 0;
-}
-
-void core_break(struct core *core, enum redlock_error error, const char *why)
-{
-    if (core->wish != WISH_NOTHING)
-        return;
-    core->wish = core->state == CORE_UP && has_bound(core) ? WISH_PARK : WISH_CLOSE;
-    core->why_error = error;
-    (void)snprintf(core->why, sizeof core->why, "%s", why);
-}
-
 /* ---- its beginning ---- */
 
 void core_connecting(struct core *core, int64_t now_ms)
 {
-    core->wish = WISH_NOTHING;
+    core->action = ACTION_NOTHING;
     core->connection++;
     core_move(core, CORE_CONNECTING, now_ms);
 }
@@ -181,11 +153,11 @@ void core_disconnected(struct core *core, int64_t now_ms, enum redlock_error err
 
     if (core->state == CORE_DOWN)
         return;
-    if (core->wish == WISH_NOTHING) { /* else core_break() has said why */
+    if (core->action == ACTION_NOTHING) { /* else core_break() has said why */
         core->why_error = error;
         (void)snprintf(core->why, sizeof core->why, "%s", why);
     }
-    core->wish = WISH_NOTHING;
+    core->action = ACTION_NOTHING;
     core->failures = was_up && now_ms - core->since_ms >= STABLE_MS ? 1 : core->failures + 1;
     core_move(core, CORE_DOWN, now_ms);
     core->server[0] = '\0';
@@ -278,7 +250,7 @@ static void tick_link(struct core *core, int64_t now_ms)
     if (now_ms < link_deadline_ms(core))
         return;
     switch (core->state) {
-    case CORE_DOWN: core->wish = WISH_CONNECT; break;
+    case CORE_DOWN: core->action = ACTION_CONNECT; break;
     case CORE_CONNECTING: core_break(core, REDLOCK_CONNECT, "connecting takes too long"); break;
     case CORE_GREETING: core_break(core, REDLOCK_CONNECT, "connected, but HELLO is not answered"); break;
     case CORE_UP: tick_up(core, now_ms); break;
@@ -311,7 +283,7 @@ void core_tick(struct core *core, int64_t now_ms)
 {
     struct redlock_lock *next;
 
-    if (core->wish == WISH_NOTHING)
+    if (core->action == ACTION_NOTHING)
         tick_link(core, now_ms);
     if (now_ms < core->next_ms)
         return;
@@ -328,20 +300,13 @@ void core_tick(struct core *core, int64_t now_ms)
 
 int64_t core_deadline_ms(const struct core *core)
 {
-    if (core->wish != WISH_NOTHING || core->news_up || core->news_down || core->news_drain ||
+    if (core->action != ACTION_NOTHING || core->news_up || core->news_down || core->news_drain ||
         !TAILQ_EMPTY(&core->news) || !TAILQ_EMPTY(&core->done) || core_has_line(core))
         return 0;
     return earlier_ms(link_deadline_ms(core), core->next_ms);
 }
 
-enum core_wish core_wish(const struct core *core)
+enum core_action core_action(const struct core *core)
 {
-    return core->wish;
-}
-
-bool core_has_output(const struct core *core)
-{
-    bool open = core->state == CORE_GREETING || core->state == CORE_UP;
-
-    return open && core->wish == WISH_NOTHING && (core->fresh || core->out_len > core->out_used);
+    return core->action;
 }

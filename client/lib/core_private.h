@@ -31,10 +31,26 @@ static inline void core_wants_at(struct core *core, int64_t at_ms)
     core->next_ms = earlier_ms(core->next_ms, at_ms > 0 ? at_ms : 0);
 }
 
+/* Whether it is the lock's own request: LOCK, RESUME or UNLOCK, which is allocated with the lock. */
+static inline bool ask_is_own(const struct ask *ask)
+{
+    return ask->lock && ask == &ask->lock->own;
+}
+
 /* ---- core.c ---- */
 
 int64_t core_jitter_ms(struct core *core, int64_t span_ms); /* 0 to span_ms - 1 */
 
+/* Why there is no answer: as good as it is known. */
+enum redlock_error core_why(const struct core *core);
+const char *core_why_text(const struct core *core);
+/* The connection cannot go on. why is copied. */
+void core_break(struct core *core, enum redlock_error error, const char *why);
+bool core_is_listening(const struct core *core);
+
+/* ---- core_table.c ---- */
+
+bool buckets_new(struct core *core); /* false: no memory */
 /* Its place in core->slots, as long as it lives. False: no memory, or too many (*error says which). */
 bool slot_take(struct core *core, struct ask *ask, enum redlock_error *error);
 void slot_leave(struct core *core, struct ask *ask);
@@ -53,8 +69,6 @@ void ask_idle(struct core *core, struct ask *ask);    /* out of its list */
 void ask_done(struct core *core, struct ask *ask, enum redlock_error error, const char *text);
 void ask_free(struct core *core, struct ask *ask);
 void ask_let_go(struct core *core, struct redlock_lock *lock); /* what points to it is told CANCELLED */
-bool ask_is_own(const struct ask *ask);
-enum redlock_error core_error_of(enum reply_code code);
 
 /* ---- core_lock.c ---- */
 
@@ -88,11 +102,6 @@ void core_answered(struct core *core, const struct answer *answer, int64_t now_m
 
 /* ---- core_link.c ---- */
 
-/* Why there is no answer: as good as it is known. */
-enum redlock_error core_why(const struct core *core);
-const char *core_why_text(const struct core *core);
-/* The connection cannot go on. why is copied. */
-void core_break(struct core *core, enum redlock_error error, const char *why);
 void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms);
 /* The daemon's clock stood still for so long in all (-1: not said): its deadlines are earlier. */
 void core_is_behind(struct core *core, int64_t behind_ms);

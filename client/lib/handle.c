@@ -175,7 +175,7 @@ static bool is_result(enum redlock_event_kind kind)
     return kind >= REDLOCK_ON_LOCK && kind <= REDLOCK_ON_SHOW;
 }
 
-static void tell(struct redlock *redlock, const struct redlock_event *event)
+static void handle_tell(struct redlock *redlock, const struct redlock_event *event)
 {
     struct awaited *awaited = redlock->awaited;
     bool ours = is_awaited(awaited, event);
@@ -206,12 +206,12 @@ static bool is_stopped(const struct redlock *redlock)
     return redlock->closing || (redlock->awaited && redlock->awaited->over);
 }
 
-static void tell_all(struct redlock *redlock)
+static void handle_tell_all(struct redlock *redlock)
 {
     struct redlock_event event;
 
     while (!is_stopped(redlock) && core_next(redlock->core, handle_now_ms(), &event))
-        tell(redlock, &event);
+        handle_tell(redlock, &event);
 }
 
 /* ---- the connection ---- */
@@ -238,7 +238,7 @@ static void look_at_connecting(struct redlock *redlock)
         disconnected(redlock);
 }
 
-static void read_all(struct redlock *redlock)
+static void handle_read(struct redlock *redlock)
 {
     size_t all = 0;
 
@@ -252,17 +252,17 @@ static void read_all(struct redlock *redlock)
             return;
         if (len < 0) {
             disconnected(redlock);
-            tell_all(redlock);
+            handle_tell_all(redlock);
             return;
         }
         all += (size_t)len;
         core_got(redlock->core, (size_t)len, handle_now_ms());
-        tell_all(redlock);
+        handle_tell_all(redlock);
     }
 }
 
 /* What cannot be written may have been answered all the same: "too many clients", and then the end. */
-static void write_all(struct redlock *redlock)
+static void handle_write(struct redlock *redlock)
 {
     struct link *link = &redlock->link;
 
@@ -275,7 +275,7 @@ static void write_all(struct redlock *redlock)
         if (sent == 0)
             return;
         if (sent < 0) {
-            read_all(redlock);
+            handle_read(redlock);
             if (link->state == LINK_OPEN)
                 disconnected(redlock);
             return;
@@ -284,20 +284,20 @@ static void write_all(struct redlock *redlock)
     }
 }
 
-static void grant_wish(struct redlock *redlock)
+static void handle_act(struct redlock *redlock)
 {
     struct core *core = redlock->core;
     struct link *link = &redlock->link;
 
-    switch (core_wish(core)) {
-    case WISH_NOTHING: return;
-    case WISH_CONNECT:
+    switch (core_action(core)) {
+    case ACTION_NOTHING: return;
+    case ACTION_CONNECT:
         core_connecting(core, handle_now_ms());
         link_connect(link);
         look_at_connecting(redlock);
         return;
-    case WISH_PARK: link_park(link, core->connection); break;
-    case WISH_CLOSE: link_close(link, true); break;
+    case ACTION_PARK: link_park(link, core->connection); break;
+    case ACTION_CLOSE: link_close(link, true); break;
     }
     core_disconnected(core, handle_now_ms(), REDLOCK_CONNECT, "");
 }
@@ -320,17 +320,17 @@ void handle_turn(struct redlock *redlock)
     for (unsigned i = 0; i < ROUNDS && !is_stopped(redlock); i++) {
         look_at_connecting(redlock);
         redlock->link.blocked = false;
-        tell_all(redlock);
-        read_all(redlock);
+        handle_tell_all(redlock);
+        handle_read(redlock);
         if (is_stopped(redlock))
             break;
         core_tick(core, handle_now_ms());
-        tell_all(redlock);
+        handle_tell_all(redlock);
         if (is_stopped(redlock))
             break;
-        grant_wish(redlock);
-        write_all(redlock);
-        tell_all(redlock);
+        handle_act(redlock);
+        handle_write(redlock);
+        handle_tell_all(redlock);
         if (handle_wait_ms(redlock) > 0)
             break;
     }

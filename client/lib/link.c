@@ -81,7 +81,7 @@ void link_end(struct link *link, bool shut)
 
 /* ---- connecting ---- */
 
-static void failed(struct link *link, const char *why)
+static void link_failed(struct link *link, const char *why)
 {
     size_t len = strlen(link->why);
 
@@ -96,7 +96,7 @@ static void try_socket(struct link *link, int family, const struct sockaddr *add
 
     link->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (link->fd < 0) {
-        failed(link, strerror(errno));
+        link_failed(link, strerror(errno));
         return;
     }
     link->local = family == AF_UNIX;
@@ -110,7 +110,7 @@ static void try_socket(struct link *link, int family, const struct sockaddr *add
         link->state = error ? LINK_CONNECTING : LINK_OPEN;
         return;
     }
-    failed(link, strerror(error));
+    link_failed(link, strerror(error));
     (void)close(link->fd);
     link->fd = -1;
 }
@@ -134,7 +134,7 @@ static void look_up(struct link *link, const struct address *where)
     }
     if (error) {
         link->found = NULL;
-        failed(link, error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+        link_failed(link, error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
     }
     link->next = link->found;
 }
@@ -189,7 +189,7 @@ void link_progress(struct link *link)
         link->state = LINK_OPEN;
         return;
     }
-    failed(link, strerror(error));
+    link_failed(link, strerror(error));
     unwatch(link);
     (void)close(link->fd);
     link->fd = -1;

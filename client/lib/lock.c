@@ -8,7 +8,7 @@
 
 /* ---- what a program may give ---- */
 
-static bool is_name(const char *name)
+static bool lock_is_name(const char *name)
 {
     return name && piece_is_word((struct piece){name, strnlen(name, NAME_BYTES + 1)}, NAME_BYTES);
 }
@@ -27,7 +27,7 @@ static bool is_span(int64_t ms)
 
 static const char *wrong_with(const char *name, const struct redlock_lock_options *options)
 {
-    if (!is_name(name))
+    if (!lock_is_name(name))
         return "a name has 1 to 200 visible characters except , \" = and no # or : first";
     if (!is_span(options->ttl_ms) || !is_span(options->max_ms))
         return "ttl_ms and max_ms are 0 to 30 days";
@@ -41,7 +41,7 @@ static const char *wrong_with(const char *name, const struct redlock_lock_option
     return NULL;
 }
 
-static void refused(struct redlock *redlock, enum redlock_error error)
+static void lock_refused(struct redlock *redlock, enum redlock_error error)
 {
     if (error == REDLOCK_NOMEM)
         (void)handle_says(redlock, error, "out of memory");
@@ -53,8 +53,8 @@ static void refused(struct redlock *redlock, enum redlock_error error)
 
 /* ---- requests ---- */
 
-static struct redlock_lock *begin(struct redlock *redlock, const char *name, const char *token,
-                                  const struct redlock_lock_options *options)
+static struct redlock_lock *lock_begin(struct redlock *redlock, const char *name, const char *token,
+                                       const struct redlock_lock_options *options)
 {
     static const struct redlock_lock_options defaults;
     const struct redlock_lock_options *o = options ? options : &defaults;
@@ -71,14 +71,14 @@ static struct redlock_lock *begin(struct redlock *redlock, const char *name, con
     if (lock)
         lock->owner = redlock;
     else
-        refused(redlock, error);
+        lock_refused(redlock, error);
     return lock;
 }
 
 struct redlock_lock *redlock_lock_begin(struct redlock *redlock, const char *name,
                                         const struct redlock_lock_options *options)
 {
-    return begin(redlock, name, NULL, options);
+    return lock_begin(redlock, name, NULL, options);
 }
 
 static bool wants_token(struct redlock *redlock, const char *token)
@@ -94,7 +94,7 @@ static bool wants_token(struct redlock *redlock, const char *token)
 struct redlock_lock *redlock_resume_begin(struct redlock *redlock, const char *name, const char *token,
                                           const struct redlock_lock_options *options)
 {
-    return wants_token(redlock, token) ? begin(redlock, name, token, options) : NULL;
+    return wants_token(redlock, token) ? lock_begin(redlock, name, token, options) : NULL;
 }
 
 struct redlock_lock *redlock_attach(struct redlock *redlock, const char *name, const char *token)
@@ -103,7 +103,7 @@ struct redlock_lock *redlock_attach(struct redlock *redlock, const char *name, c
 
     if (!wants_token(redlock, token))
         return NULL;
-    if (!is_name(name)) {
+    if (!lock_is_name(name)) {
         (void)handle_says(redlock, REDLOCK_ARGUMENT, "that is not a name");
         return NULL;
     }
@@ -111,11 +111,11 @@ struct redlock_lock *redlock_attach(struct redlock *redlock, const char *name, c
     if (lock)
         lock->owner = redlock;
     else
-        refused(redlock, error);
+        lock_refused(redlock, error);
     return lock;
 }
 
-static uint64_t ask(struct redlock_lock *lock, enum ask_verb verb, int64_t ttl_ms)
+static uint64_t lock_ask(struct redlock_lock *lock, enum ask_verb verb, int64_t ttl_ms)
 {
     struct redlock *redlock = redlock_of(lock);
     enum redlock_error error = REDLOCK_OK;
@@ -128,23 +128,23 @@ static uint64_t ask(struct redlock_lock *lock, enum ask_verb verb, int64_t ttl_m
     }
     uint64_t request = core_ask(redlock->core, handle_now_ms(), lock, verb, ttl_ms, &error);
     if (!request)
-        refused(redlock, error);
+        lock_refused(redlock, error);
     return request;
 }
 
 uint64_t redlock_unlock_begin(struct redlock_lock *lock)
 {
-    return ask(lock, ASK_UNLOCK, 0);
+    return lock_ask(lock, ASK_UNLOCK, 0);
 }
 
 uint64_t redlock_extend_begin(struct redlock_lock *lock, int64_t ttl_ms)
 {
-    return ask(lock, ASK_EXTEND, ttl_ms);
+    return lock_ask(lock, ASK_EXTEND, ttl_ms);
 }
 
 uint64_t redlock_check_begin(struct redlock_lock *lock)
 {
-    return ask(lock, ASK_CHECK, 0);
+    return lock_ask(lock, ASK_CHECK, 0);
 }
 
 uint64_t redlock_show_begin(struct redlock *redlock, const char *what)
@@ -159,7 +159,7 @@ uint64_t redlock_show_begin(struct redlock *redlock, const char *what)
             continue;
         uint64_t request = core_show(redlock->core, handle_now_ms(), known[i], &error);
         if (!request)
-            refused(redlock, error);
+            lock_refused(redlock, error);
         return request;
     }
     (void)handle_says(redlock, REDLOCK_ARGUMENT,

@@ -334,15 +334,15 @@ static void take_output(struct world *w, size_t most)
 
 static void grant_wish(struct world *w, uint8_t how)
 {
-    switch (core_wish(w->core)) {
-    case WISH_NOTHING: return;
-    case WISH_CONNECT:
+    switch (core_action(w->core)) {
+    case ACTION_NOTHING: return;
+    case ACTION_CONNECT:
         core_connecting(w->core, w->now_ms);
         if (how & 1)
             core_connected(w->core, w->now_ms, how & 2);
         return;
-    case WISH_CLOSE:
-    case WISH_PARK: core_disconnected(w->core, w->now_ms, REDLOCK_CONNECT, "closed"); return;
+    case ACTION_CLOSE:
+    case ACTION_PARK: core_disconnected(w->core, w->now_ms, REDLOCK_CONNECT, "closed"); return;
     }
 }
 
@@ -383,7 +383,7 @@ static void happen(struct world *w)
     case 11: w->now_ms += 100 * (int64_t)bytes_next(&w->in); break;
     case 12: grant_wish(w, what >> 5); break;
     case 13:
-        if (core_wish(w->core) != WISH_CONNECT)
+        if (core_action(w->core) != ACTION_CONNECT)
             core_disconnected(w->core, w->now_ms, REDLOCK_CONNECT, "it happened");
         break;
     case 14: come_up(w); break;

@@ -150,7 +150,7 @@ static inline void dial(struct world *w, bool local)
     if (core_deadline_ms(w->core) > w->now_ms)
         w->now_ms = core_deadline_ms(w->core);
     core_tick(w->core, w->now_ms);
-    ck_assert_int_eq(core_wish(w->core), WISH_CONNECT);
+    ck_assert_int_eq(core_action(w->core), ACTION_CONNECT);
     core_connecting(w->core, w->now_ms);
     core_connected(w->core, w->now_ms, local);
     expect_line(w, "#h HELLO 1 events=renewed");

@@ -44,7 +44,7 @@ START_TEST(what_answers_nothing_is_ignored)
     says(w, "!LOST job token=" TOKEN_A " reason=gone");
     says(w, "!NEWS from=later");
     expect_nothing(w);
-    ck_assert_int_eq(core_wish(w->core), WISH_NOTHING);
+    ck_assert_int_eq(core_action(w->core), ACTION_NOTHING);
     says(w, "%s -BUSY job", mine);
     expect_told(w, "lock job busy : *");
     says(w, "%s -BUSY job", mine); /* twice */
@@ -65,7 +65,7 @@ static void breaks(const char *answer, const char *why)
     says(w, "%s", line);
     says(w, "!DRAIN"); /* what follows is not listened to */
     expect_nothing(w);
-    ck_assert_msg(core_wish(w->core) == WISH_CLOSE, "%s", answer);
+    ck_assert_msg(core_action(w->core) == ACTION_CLOSE, "%s", answer);
     expect_silence(w);
     core_disconnected(w->core, w->now_ms, REDLOCK_CONNECT, "overwritten");
     expect_told(w, why);

@@ -13,7 +13,7 @@ START_TEST(never_there_ends_requests_at_once)
     ask(w, token, ASK_CHECK);
     core_show(w->core, w->now_ms, "NODES", &error);
     core_tick(w->core, w->now_ms);
-    ck_assert_int_eq(core_wish(w->core), WISH_CONNECT);
+    ck_assert_int_eq(core_action(w->core), ACTION_CONNECT);
     core_connecting(w->core, w->now_ms);
     core_disconnected(w->core, w->now_ms, REDLOCK_CONNECT, "cannot connect to x: refused");
     expect_told(w, "down connect : cannot connect to x: refused");
@@ -115,14 +115,14 @@ START_TEST(connecting_and_hello_have_a_limit)
     core_tick(w->core, w->now_ms);
     core_connecting(w->core, w->now_ms);
     passes(w, CONNECT_MS - 1);
-    ck_assert_int_eq(core_wish(w->core), WISH_NOTHING);
+    ck_assert_int_eq(core_action(w->core), ACTION_NOTHING);
     passes(w, 1);
-    ck_assert_int_eq(core_wish(w->core), WISH_CLOSE);
+    ck_assert_int_eq(core_action(w->core), ACTION_CLOSE);
     goes_down(w);
     expect_told(w, "down connect : connecting takes too long");
     dial(w, true);
     passes(w, CONNECT_MS);
-    ck_assert_int_eq(core_wish(w->core), WISH_CLOSE);
+    ck_assert_int_eq(core_action(w->core), ACTION_CLOSE);
     goes_down(w);
     ck_assert_str_eq(w->core->why, "connected, but HELLO is not answered");
 }
@@ -255,10 +255,10 @@ START_TEST(ping_and_its_answer)
     passes(w, 1);
     expect_line(w, "#p PING");
     passes(w, PATIENCE_MS - 1);
-    ck_assert_int_eq(core_wish(w->core), WISH_NOTHING);
+    ck_assert_int_eq(core_action(w->core), ACTION_NOTHING);
     says(w, "#p +PONG");
     passes(w, 1);
-    ck_assert_int_eq(core_wish(w->core), WISH_NOTHING);
+    ck_assert_int_eq(core_action(w->core), ACTION_NOTHING);
     expect_nothing(w);
 }
 END_TEST

@@ -399,7 +399,7 @@ START_TEST(a_silent_redlockd_is_parked)
     passes(w, TTL_MS / 3);
     expect_line(w, "#p PING");
     passes(w, TTL_MS / 3);
-    ck_assert_int_eq(core_wish(w->core), WISH_PARK);
+    ck_assert_int_eq(core_action(w->core), ACTION_PARK);
     goes_down(w);
     expect_told(w, "down connect : redlockd is silent*");
     expect_told(w, "expiring job ok");
@@ -425,7 +425,7 @@ START_TEST(parked_until_the_lock_is_lost_or_given_back)
 
     says(w, "what is this");
     expect_nothing(w);
-    ck_assert_int_eq(core_wish(w->core), WISH_PARK);
+    ck_assert_int_eq(core_action(w->core), ACTION_PARK);
     goes_down(w);
     expect_told(w, "down protocol : *");
     ck_assert(core_binds(w->core, old));

@@ -72,8 +72,8 @@ struct redlock_lock *core_attach(struct core *core, const char *name, const char
 
 /* ---- UNLOCK ---- */
 
-static uint64_t unlock(struct core *core, int64_t now_ms, struct redlock_lock *lock,
-                       enum redlock_error *error)
+static uint64_t request_unlock(struct core *core, int64_t now_ms, struct redlock_lock *lock,
+                               enum redlock_error *error)
 {
     switch (lock->state) {
     case LOCK_HELD:
@@ -172,7 +172,7 @@ uint64_t core_ask(struct core *core, int64_t now_ms, struct redlock_lock *lock, 
                   int64_t ttl_ms, enum redlock_error *error)
 {
     if (verb == ASK_UNLOCK)
-        return unlock(core, now_ms, lock, error);
+        return request_unlock(core, now_ms, lock, error);
     if (lock->state == LOCK_ASKED || lock->state == LOCK_GIVING || lock->state == LOCK_OVER ||
         lock->give_back) {
         *error = REDLOCK_ARGUMENT;

@@ -1,0 +1,254 @@
+/* What the core sends: its lines, and which of them may go now. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/lib/core_private.h"
+
+/* ---- lines ---- */
+
+static int64_t left_ms(int64_t until_ms, int64_t now_ms)
+{
+    return until_ms > now_ms ? until_ms - now_ms : 0;
+}
+
+struct line {
+    char *at;
+    char *end;
+};
+
+static void send_put(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void send_put(struct line *line, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int len = vsnprintf(line->at, (size_t)(line->end - line->at), format, args);
+    va_end(args);
+    assert(len >= 0 && len < line->end - line->at); /* the longest line is far below LINE_BYTES */
+    line->at += len;
+}
+
+static void send_put_duration(struct line *line, const char *key, int64_t ms)
+{
+    if (ms > 0)
+        send_put(line, " %s=%" PRId64, key, earlier_ms(ms, DURATION_MAX_MS));
+}
+
+static void put_lock(struct line *line, const struct ask *ask, int64_t now_ms)
+{
+    const struct redlock_lock *lock = ask->lock;
+
+    send_put(line, "LOCK %s", lock->name);
+    send_put_duration(line, "ttl", lock->ttl_ms);
+    send_put_duration(line, "wait", left_ms(ask->wait_until_ms, now_ms));
+    send_put_duration(line, "max", lock->max_ms);
+    if (lock->hold == REDLOCK_LEASE)
+        send_put(line, " hold=lease");
+    if (lock->note[0])
+        send_put(line, " note=%s", lock->note);
+}
+
+/* What is left of max= is all that may be asked for, and no TTL is longer than that. */
+static void put_resume(struct line *line, const struct redlock_lock *lock, int64_t now_ms)
+{
+    int64_t max_ms = lock->max_until_ms ? left_ms(lock->max_until_ms, now_ms) : 0;
+    int64_t ttl_ms = lock->ttl_ms;
+
+    if (lock->state == LOCK_ASKED)
+        max_ms = lock->max_ms;
+    else if (max_ms > 0)
+        ttl_ms = earlier_ms(ttl_ms > 0 ? ttl_ms : lock->span_ms, max_ms);
+    send_put(line, "RESUME %s token=%s", lock->name, lock->token_text);
+    send_put_duration(line, "ttl", ttl_ms);
+    send_put_duration(line, "max", max_ms);
+    if (lock->note[0])
+        send_put(line, " note=%s", lock->note);
+}
+
+static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
+{
+    assert(ask->lock || ask->verb == ASK_SHOW);
+    send_put(line, "#%" PRIx32 ".%" PRIx32 " ", ask->slot, ask->serial);
+    switch (ask->verb) {
+    case ASK_LOCK: put_lock(line, ask, now_ms); break;
+    case ASK_RESUME: put_resume(line, ask->lock, now_ms); break;
+    case ASK_UNLOCK: send_put(line, "UNLOCK %s token=%s", ask->lock->name, ask->lock->token_text); break;
+    case ASK_CHECK: send_put(line, "CHECK %s token=%s", ask->lock->name, ask->lock->token_text); break;
+    case ASK_EXTEND:
+        send_put(line, "EXTEND %s token=%s", ask->lock->name, ask->lock->token_text);
+        send_put_duration(line, "ttl", ask->ttl_ms);
+        break;
+    case ASK_SHOW: send_put(line, "SHOW %s", ask->what); break;
+    }
+    send_put(line, "\n");
+}
+
+/* ---- sending ---- */
+
+/* A LOCK that waits takes nobody's place. */
+static bool is_short(const struct ask *ask, int64_t now_ms)
+{
+    return ask->verb != ASK_LOCK || ask->wait_until_ms <= now_ms;
+}
+
+static bool has_room(const struct core *core)
+{
+    return CORE_OUTPUT_BYTES - core->out_len >= LINE_BYTES;
+}
+
+static struct line room(struct core *core)
+{
+    return (struct line){core->out + core->out_len, core->out + CORE_OUTPUT_BYTES};
+}
+
+static void sent(struct core *core, struct line line)
+{
+    core->out_len = (size_t)(line.at - core->out);
+}
+
+static void send_ask(struct core *core, struct ask *ask, int64_t now_ms)
+{
+    struct line line = room(core);
+
+    ask_idle(core, ask);
+    ask->serial = ++core->last_serial;
+    put_ask(&line, ask, now_ms);
+    sent(core, line);
+    ask->state = ASK_SENT;
+    ask->counted = is_short(ask, now_ms);
+    core->short_sent += ask->counted;
+    TAILQ_INSERT_TAIL(&core->sent, ask, link);
+}
+
+/* Its lock has to be bound again first, or will never be. */
+static bool has_to_wait(const struct core *core, const struct ask *ask, int64_t now_ms)
+{
+    if (ask->not_on == core->connection)
+        return true;
+    if (core->short_sent >= CORE_WINDOW && is_short(ask, now_ms))
+        return true;
+    return ask->lock && (ask->lock->state == LOCK_DETACHED || ask->lock->state == LOCK_RESUMING);
+}
+
+static void send_asks(struct core *core, int64_t now_ms)
+{
+    struct ask *next;
+
+    for (struct ask *ask = TAILQ_FIRST(&core->queued); ask && has_room(core); ask = next) {
+        next = TAILQ_NEXT(ask, link);
+        if (ask->lock && ask->lock->state == LOCK_LOST && !ask_is_own(ask))
+            ask_done(core, ask, REDLOCK_LOST, "the lock was lost before");
+        else if (!has_to_wait(core, ask, now_ms))
+            send_ask(core, ask, now_ms);
+    }
+}
+
+/* A RESUME needs no place in the queue: its lock is the place. */
+static void send_resumes(struct core *core, int64_t now_ms)
+{
+    struct redlock_lock *lock;
+
+    if (!core->sessions)
+        return;
+    TAILQ_FOREACH(lock, &core->locks, link)
+    {
+        if (core->short_sent >= CORE_WINDOW || !has_room(core))
+            return;
+        if (lock->state != LOCK_DETACHED || lock->own.state != ASK_IDLE ||
+            lock->own.not_on == core->connection)
+            continue;
+        if (lock->retry_at_ms > now_ms || atomic_load(&lock->deadline_ms) <= now_ms)
+            continue;
+        lock->own.verb = ASK_RESUME;
+        ask_queue(core, &lock->own, INT64_MAX);
+        send_ask(core, &lock->own, now_ms);
+        lock_move(lock, LOCK_RESUMING);
+    }
+}
+
+static void send_cancels(struct core *core)
+{
+    struct ask *ask;
+
+    TAILQ_FOREACH(ask, &core->sent, link)
+    {
+        if (!core->cancels || !has_room(core))
+            return;
+        if (!ask->cancel)
+            continue;
+        struct line line = room(core);
+        send_put(&line, "#c%" PRIx32 ".%" PRIx32 " CANCEL %" PRIx32 ".%" PRIx32 "\n", ask->slot, ask->serial,
+                 ask->slot, ask->serial);
+        sent(core, line);
+        ask->cancel = false;
+        core->cancels--;
+    }
+}
+
+static void send_hello(struct core *core, int64_t now_ms)
+{
+    struct line line = room(core);
+
+    send_put(&line, "#h HELLO 1");
+    if (core->client[0])
+        send_put(&line, " client=%s", core->client);
+    send_put(&line, " events=renewed\n");
+    sent(core, line);
+    core->greet = false;
+    core->hello_sent_ms = now_ms;
+    core->hello_last_ms = now_ms;
+    core->hello_soon = false;
+}
+
+static void send_ping(struct core *core)
+{
+    struct line line = room(core);
+
+    send_put(&line, "#p PING\n");
+    sent(core, line);
+    core->ping = false;
+}
+
+const char *core_output(struct core *core, int64_t now_ms, size_t *len)
+{
+    bool open = core->state == CORE_GREETING || core->state == CORE_UP;
+
+    *len = 0;
+    if (!open || core->action != ACTION_NOTHING)
+        return core->out;
+    if (core->out_used > 0) {
+        core->out_len -= core->out_used;
+        memmove(core->out, core->out + core->out_used, core->out_len);
+        core->out_used = 0;
+    }
+    core->fresh = false;
+    if (core->greet && has_room(core))
+        send_hello(core, now_ms);
+    if (core->ping && has_room(core))
+        send_ping(core);
+    if (core->state == CORE_UP) {
+        send_cancels(core);
+        send_resumes(core, now_ms);
+        send_asks(core, now_ms);
+        core->fresh = !has_room(core);
+    }
+    *len = core->out_len;
+    return core->out;
+}
+
+void core_wrote(struct core *core, size_t len)
+{
+    assert(len <= core->out_len - core->out_used);
+    core->out_used += len;
+}
+
+bool core_has_output(const struct core *core)
+{
+    bool open = core->state == CORE_GREETING || core->state == CORE_UP;
+
+    return open && core->action == ACTION_NOTHING && (core->fresh || core->out_len > core->out_used);
+}
