@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <getopt.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "client/redlock_cmd.h"
 #include "proto/line.h"
+#include "proto/line_piece.h"
 
 int usage(const char *subcommand, const char *format, ...)
 {
@@ -50,6 +52,16 @@ bool arg_duration(const char *subcommand, const char *option, const char *text, 
     return true;
 }
 
+bool arg_word(const char *subcommand, const char *option, const char *text)
+{
+    if (piece_is_word((struct piece){text, strlen(text)}, REDLOCK_WORD_BYTES))
+        return true;
+    (void)usage(subcommand,
+                "%s %s: 1 to 64 visible characters are allowed, except , \" = and no # or : first", option,
+                text);
+    return false;
+}
+
 bool arg_number(const char *subcommand, const char *option, const char *text, int least, int most,
                 int *number)
 {
@@ -65,22 +77,31 @@ bool arg_number(const char *subcommand, const char *option, const char *text, in
     return true;
 }
 
-const char *take_client(char *out)
+const char *arg_client(const char *program, char *out)
 {
+    const char *slash = strrchr(program, '/');
+    const char *base = slash && slash[1] ? slash + 1 : program;
+    const struct passwd *user = getpwuid(geteuid());
     char host[128] = "";
 
     (void)gethostname(host, sizeof host - 1);
-    (void)snprintf(out, REDLOCK_WORD_BYTES + 1, "%.40s/%d", host[0] ? host : "host", (int)getpid());
+    (void)snprintf(out, REDLOCK_WORD_BYTES + 1, "%.12s@%.22s:%.17s/%d", user ? user->pw_name : "user",
+                   host[0] ? host : "host", base[0] ? base : "-", (int)getpid());
     for (char *c = out; *c; c++)
         if (*c < 0x21 || *c > 0x7e || strchr(",\"=", *c) || (c == out && strchr("#:", *c)))
             *c = '-';
     return out;
 }
 
-struct redlock *arg_open(const char *subcommand, const char *address)
+struct redlock *arg_open(const char *subcommand, const char *address, const char *client)
 {
-    char client[REDLOCK_WORD_BYTES + 1];
-    struct redlock_options options = {.client = take_client(client)};
+    char program[32], word[REDLOCK_WORD_BYTES + 1];
+    struct redlock_options options = {.client = client};
+
+    if (!client) {
+        (void)snprintf(program, sizeof program, "redlock-%s", subcommand);
+        options.client = arg_client(program, word);
+    }
 
     struct redlock *redlock = redlock_open(address && *address ? address : NULL, &options);
     if (redlock)

@@ -13,7 +13,9 @@ __attribute__((noreturn)) static void become(char *const argv[])
     signals_restore();
     (void)execvp(argv[0], argv);
     int error = errno;
-    say("%s: %s", argv[0], strerror(error));
+    bool is_line = error == ENOENT && !argv[1] && strchr(argv[0], ' ');
+    say("%s: %s%s", argv[0], strerror(error),
+        is_line ? "; to have a shell run this line, use `-c LINE` or `-- sh -c LINE`" : "");
     _exit(error == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC);
 }
 

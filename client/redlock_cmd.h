@@ -29,7 +29,7 @@ enum code {
     CODE_BUSY = 120,     /* another has it, and waiting was not wanted */
     CODE_TIMEOUT = 121,  /* another had it for all the time that was waited */
     CODE_NOQUORUM = 122, /* too few masters answered */
-    CODE_CONNECT = 123,  /* no redlockd */
+    CODE_CONNECT = 123,  /* no redlockd, or it is shutting down */
     CODE_LOST = 124,     /* the lock was lost, or is not held */
     CODE_FAILED = 125,   /* wrong usage, and whatever else redlock itself could not do */
     CODE_NOEXEC = 126,   /* the command cannot be executed */
@@ -53,8 +53,14 @@ int usage_option(const char *subcommand, char **argv);
 bool arg_duration(const char *subcommand, const char *option, const char *text, int64_t *ms);
 bool arg_number(const char *subcommand, const char *option, const char *text, int least, int most,
                 int *number);
-/* A handle for the address (NULL: the usual ones); NULL: said why. */
-struct redlock *arg_open(const char *subcommand, const char *address);
+/* Whether the protocol takes the text as a word; if not, usage() has said why. */
+bool arg_word(const char *subcommand, const char *option, const char *text);
+/* Writes user@host:program/pid, by which SHOW tells people whose lock it is. The parts are cut and odd characters
+ * replaced so that the protocol takes it as a word. out has room for REDLOCK_WORD_BYTES + 1. */
+const char *arg_client(const char *program, char *out);
+/* Opens a handle for the address (NULL: the usual ones). client NULL: the subcommand is named as the program.
+ * Returns NULL after it has said why. */
+struct redlock *arg_open(const char *subcommand, const char *address, const char *client);
 
 /* ---- redlock_say.c ---- */
 
@@ -88,9 +94,10 @@ bool signal_stop(int signal);
 struct take {
     const char *name;
     struct redlock_lock_options options;
-    int conflict_code; /* of "busy" and "timed out"; -1: the usual ones */
-    bool quiet;        /* no word about those two, nor about what it waits for */
-    bool verbose;      /* that, where nobody sits in front of it, too */
+    const char *client; /* the word for SHOW; NULL: user@host:program/pid */
+    int conflict_code;  /* of "busy" and "timed out"; -1: the usual ones */
+    bool quiet;         /* no word about those two, nor about what it waits for */
+    bool verbose;       /* that, where nobody sits in front of it, too */
 };
 /* The lock, or NULL and *code. Ends with a signal that comes meanwhile (does not return then). */
 struct redlock_lock *take_lock(struct redlock *redlock, const struct take *take, int signals, int *code);
@@ -107,11 +114,10 @@ int take_option(const char *subcommand, struct take *take, int option, const cha
     {"nonblock", no_argument, NULL, 'n'}, {"quiet", no_argument, NULL, 'q'},                          \
         {"verbose", no_argument, NULL, 'v'}, {"ttl", required_argument, NULL, 't'},                   \
         {"wait", required_argument, NULL, 'w'}, {"conflict-exit-code", required_argument, NULL, 'E'}, \
+        {"timeout", required_argument, NULL, 'w'}, {"client", required_argument, NULL, 'C'},          \
     {                                                                                                 \
         "note", required_argument, NULL, 'N'                                                          \
     }
-/* A word that says who holds it: host/pid. out has room for REDLOCK_WORD_BYTES + 1. */
-const char *take_client(char *out);
 
 /* ---- redlock_waiting.c ---- */
 

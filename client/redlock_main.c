@@ -28,7 +28,8 @@ static int main_help(void)
         (void)printf("  %-8s %s\n", subcommands[i].name, subcommands[i].what);
     (void)puts("\n`redlock SUBCOMMAND --help` tells its options; all of it is in redlock(1).\n"
                "Exit codes: 120 another has the lock, 121 and the wait is over, 122 too few masters,\n"
-               "123 no redlockd, 124 lost or not held, 125 wrong usage; of run, else the command's own.");
+               "123 no redlockd, or it is shutting down, 124 lost or not held, 125 wrong usage; of run, else "
+               "the command's own.");
     return CODE_OK;
 }
 

@@ -170,13 +170,26 @@ struct table {
 
 enum { CELL = 2048, LINE = 16384 };
 
-/* As people read it; "-" where there is nothing. */
-static const char *cell(struct text key, struct text value, char out[CELL])
+enum { ENDLESS_WITHIN_MS = 1000 }; /* what redlock and redlockd may have waited for each other */
+static const int64_t WAIT_LONGEST_MS = INT64_C(30) * 24 * 3600 * 1000; /* of the protocol */
+
+/* Whether a waiter asked for the longest wait there is, which `redlock run` does where no --wait is given. */
+static bool is_endless(const char *row)
+{
+    int64_t waited_ms = row_number(row, "waited"), left_ms = row_number(row, "left");
+
+    return waited_ms > 0 && waited_ms + left_ms >= WAIT_LONGEST_MS - ENDLESS_WITHIN_MS;
+}
+
+/* The value as people read it; "-" where the row has none. */
+static const char *cell(const char *row, struct text key, struct text value, char out[CELL])
 {
     char time[DURATION_TEXT];
 
     if (!value.at || value.len == 0)
         return "-";
+    if (is(key, "left") && is_endless(row))
+        return "endless";
     if (meaning_of(key) == MEANS_MS && is_number(value))
         (void)snprintf(out, CELL, "%s", duration_text(number_of(value), time));
     else
@@ -206,7 +219,7 @@ static void measure(struct table *table, const char *row)
         struct column *column = column_of(table, key);
         if (!column)
             continue;
-        size_t width = strlen(cell(key, value, text));
+        size_t width = strlen(cell(row, key, value, text));
         if (width > column->width)
             column->width = width;
     }
@@ -229,7 +242,7 @@ static void print_line(const struct table *table, const char *row)
         const struct column *column = &table->column[i];
         char name[64];
         (void)snprintf(name, sizeof name, "%.*s", (int)column->key.len, column->key.at);
-        const char *shown = row ? cell(column->key, row_find(row, name), text) : name;
+        const char *shown = row ? cell(row, column->key, row_find(row, name), text) : name;
         if (!row)
             rows_upper(name);
         int width = i + 1 < table->columns || column->right ? (int)column->width : 0;
@@ -270,7 +283,7 @@ static void print_figures(const struct rows *rows, size_t most, FILE *out)
     for (const char *row = rows_next(rows, NULL); row && i < most; row = rows_next(rows, row), i++)
         if (redlock_next_pair(&(const char *){row}, &pair)) {
             struct text key = {pair.key, pair.key_len}, value = {pair.value, pair.value_len};
-            (void)fprintf(out, "%-*.*s  %s\n", (int)width, (int)key.len, key.at, cell(key, value, text));
+            (void)fprintf(out, "%-*.*s  %s\n", (int)width, (int)key.len, key.at, cell(row, key, value, text));
         }
 }
 

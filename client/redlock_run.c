@@ -138,7 +138,10 @@ static int run_command(struct run *run)
 {
     int code = CODE_FAILED;
 
-    run->redlock = arg_open("run", run->address);
+    char client[REDLOCK_WORD_BYTES + 1];
+    if (!run->take.client)
+        run->take.client = arg_client(run->argv[0], client);
+    run->redlock = arg_open("run", run->address, run->take.client);
     if (!run->redlock)
         return CODE_FAILED;
     run->signals = signals_open(take_signals);
@@ -161,22 +164,26 @@ static int run_command(struct run *run)
 static void run_help(void)
 {
     (void)puts(
-        "usage: redlock run [-nqv] [-t ttl] [-w wait] [-E code] [--max time] [--note word] [--grace time]\n"
-        "                   [-a address] NAME [--] COMMAND [argument ...]\n"
+        "usage: redlock run [option ...] NAME [--] COMMAND [argument ...]\n"
+        "       redlock run [option ...] NAME -c 'COMMAND for sh'\n"
         "\n"
         "Runs COMMAND while it holds the lock NAME, and ends it, and all that it started, when the lock is "
         "lost.\n"
         "\n"
-        "  -w, --wait TIME        wait no longer than that (30s, 5m); default: without end\n"
+        "  -c, --command LINE     run this line by sh -c\n"
+        "  -w, --wait TIME        wait for at most this long (30s, 5m; also --timeout); default: without "
+        "end\n"
         "  -n, --nonblock         do not wait\n"
-        "  -E, --conflict-exit-code N  when another has it (120, and 121 after a wait)\n"
-        "  -q, --quiet            no word when another has it\n"
-        "  -v, --verbose          say what it waits for, as it does on a terminal\n"
-        "  -t, --ttl TIME         what a crash costs the others; it is renewed all the time\n"
-        "      --max TIME         renew it for no longer than that\n"
+        "  -E, --conflict-exit-code N  exit code when another has it (120, and 121 after a wait)\n"
+        "  -q, --quiet            say nothing when another has it\n"
+        "  -v, --verbose          say what the wait is for, as on a terminal\n"
+        "  -t, --ttl TIME         how long others wait when this host dies; the lock is renewed all the "
+        "time\n"
+        "      --max TIME         renew the lock for at most this long\n"
         "      --grace TIME       between SIGTERM and the lock's end; default: a quarter of the TTL, 5s at "
         "most\n"
         "      --note WORD        for `redlock show locks`\n"
+        "      --client WORD      the same; default: user@host:COMMAND/pid\n"
         "  -a, --address ADDRESS  of redlockd: unix:/path or host:port\n");
 }
 
@@ -187,6 +194,7 @@ static bool read_options(struct run *run, int argc, char **argv, int *code)
         TAKE_LONG,
         {"max", required_argument, NULL, 'm'},
         {"grace", required_argument, NULL, 'g'},
+        {"command", required_argument, NULL, 'c'},
         {"address", required_argument, NULL, 'a'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -194,7 +202,7 @@ static bool read_options(struct run *run, int argc, char **argv, int *code)
     int option;
 
     *code = CODE_FAILED;
-    while ((option = getopt_long(argc, argv, "+" TAKE_SHORT "a:h", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "+" TAKE_SHORT "c:a:h", options, NULL)) != -1) {
         int taken = take_option("run", &run->take, option, optarg);
         if (taken < 0)
             return false;
@@ -210,6 +218,11 @@ static bool read_options(struct run *run, int argc, char **argv, int *code)
                 return false;
             break;
         case 'a': run->address = optarg; break;
+        case 'c':
+            run->shell[0] = "sh";
+            run->shell[1] = "-c";
+            run->shell[2] = optarg;
+            break;
         case 'h':
             run_help();
             *code = CODE_OK;
@@ -238,8 +251,10 @@ int cmd_run(int argc, char **argv)
     run.take.name = argv[optind++];
     if (!read_options(&run, argc, argv, &code)) /* options behind the name, and "--" */
         return code;
-    if (optind >= argc)
+    if (optind < argc && run.shell[0])
+        return usage("run", "%s: -c has the whole command, so nothing may follow", argv[optind]);
+    if (optind >= argc && !run.shell[0])
         return usage("run", "a COMMAND is needed behind the NAME: redlock run %s -- COMMAND", run.take.name);
-    run.argv = argv + optind;
+    run.argv = run.shell[0] ? run.shell : argv + optind;
     return run_command(&run);
 }

@@ -105,7 +105,8 @@ struct run {
     int64_t margin_ms;  /* and SIGKILL */
     int64_t span_ms;    /* how long the lock was valid when it was granted */
     int64_t max_end_ms; /* when --max is over; 0: never */
-    char **argv;
+    char *const *argv;
+    char *shell[4]; /* the argv that --command stands for; shell[0] NULL: --command was not given */
     struct redlock *redlock;
     struct redlock_lock *lock;
     int signals, timer;

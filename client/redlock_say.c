@@ -43,28 +43,45 @@ const char *duration_text(int64_t ms, char *out)
     return out;
 }
 
+#define SHOW_LOCKS "`redlock show locks` on the host that holds it says who"
+
 static const struct rule {
     enum redlock_error error;
     enum code code;
     const char *what; /* then redlockd's text for people, where it gave one */
     const char *hint;
 } rules[] = {
-    {REDLOCK_BUSY, CODE_BUSY, "another has it", "`redlock show locks` says who"},
-    {REDLOCK_TIMEOUT, CODE_TIMEOUT, "another has it, and the wait is over", "`redlock show locks` says who"},
+    {REDLOCK_BUSY, CODE_BUSY, "another has it", SHOW_LOCKS},
+    {REDLOCK_TIMEOUT, CODE_TIMEOUT, "another has it, and the wait is over", SHOW_LOCKS},
     {REDLOCK_NOQUORUM, CODE_NOQUORUM, "too few masters answered", "`redlock show nodes` says why"},
-    {REDLOCK_NOTHELD, CODE_LOST, "this token does not hold it", ""},
+    {REDLOCK_NOTHELD, CODE_LOST, "this token does not hold it",
+     "the lock has ended, or has a new token since it was resumed (see $REDLOCK_TOKEN in redlock(1))"},
     {REDLOCK_LOST, CODE_LOST, "it was lost", ""},
     {REDLOCK_CONNECT, CODE_CONNECT, "", "is redlockd running there? Another address: -a, or REDLOCK_ADDRESS"},
     {REDLOCK_NOANSWER, CODE_CONNECT, "redlockd does not answer", "what became of the request is not known"},
     {REDLOCK_PROTOCOL, CODE_CONNECT, "", "is that a redlockd? Another address: -a, or REDLOCK_ADDRESS"},
     {REDLOCK_LIMIT, CODE_FAILED, "a limit is reached", "see limits in redlockd.yaml(5)"},
-    {REDLOCK_DRAINING, CODE_FAILED, "redlockd is shutting down", "try again when it is back"},
+    {REDLOCK_DRAINING, CODE_CONNECT, "redlockd is shutting down", "try again when it is back"},
     {REDLOCK_DENIED, CODE_FAILED, "not allowed", ""},
     {REDLOCK_AUTH, CODE_FAILED, "redlockd wants AUTH first", ""},
     {REDLOCK_MODE, CODE_FAILED, "it is held in another mode", ""},
     {REDLOCK_BADREQUEST, CODE_FAILED, "redlockd refuses that", "`redlock show config` has its bounds"},
     {REDLOCK_UNSUPPORTED, CODE_FAILED, "this redlockd cannot do that", ""},
 };
+
+/* Whether quarantine keeps a quorum away, as redlockd says by retry= and a ~ for each such master. They did answer. */
+static bool is_quarantine(const char *text)
+{
+    bool quarantined = false, until = false;
+    struct redlock_pair pair;
+
+    for (const char *at = text; redlock_next_pair(&at, &pair);) {
+        quarantined |= pair.key_len == 5 && memcmp(pair.key, "nodes", 5) == 0 &&
+                       memchr(pair.value, '~', pair.value_len) != NULL;
+        until |= pair.key_len == 5 && memcmp(pair.key, "retry", 5) == 0;
+    }
+    return quarantined && until;
+}
 
 /* Of "-NOQUORUM job votes=2/5 nodes=++!!? : 3 votes are needed" what stands behind " : "; a sentence of the
  * library as it is. */
@@ -89,6 +106,8 @@ int say_result(enum redlock_error error, const char *told, const char *name)
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (rules[i].error == error)
             rule = rules[i];
+    if (error == REDLOCK_NOQUORUM && is_quarantine(told))
+        rule.what = "too few masters may vote yet";
     say("%s%s%s%s%s%s%s", name ? name : "", name ? ": " : "", rule.what, rule.what[0] && text[0] ? ": " : "",
         text, rule.hint[0] ? "; " : "", rule.hint);
     return (int)rule.code;

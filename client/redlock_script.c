@@ -50,25 +50,27 @@ static bool printed(void)
 static void help_lock(void)
 {
     (void)puts(
-        "usage: redlock lock --lease [-nqv] [-t ttl] [-w wait] [-E code] [--note word] [-a address] NAME\n"
+        "usage: redlock lock --lease [-nqv] [-t ttl] [-w wait] [-E code] [--note word] [--client word]\n"
+        "                    [-a address] NAME\n"
         "\n"
         "Takes a lease and prints it as assignments: eval \"$(redlock lock --lease -t 60s job)\"\n"
         "\n"
-        "      --lease            it lives for its TTL, and nobody renews it\n"
+        "      --lease            the lock lives for its TTL, and nobody renews it\n"
         "  -t, --ttl TIME         how long it lasts (30s, 5m); default: redlockd's default_ttl\n"
-        "  -w, --wait TIME        wait no longer than that; default: without end\n"
+        "  -w, --wait TIME        wait for at most this long (also --timeout); default: without end\n"
         "  -n, --nonblock         do not wait\n"
-        "  -E, --conflict-exit-code N  when another has it (120, and 121 after a wait)\n"
-        "  -q, --quiet            no word when another has it\n"
-        "  -v, --verbose          say what it waits for, as it does on a terminal\n"
+        "  -E, --conflict-exit-code N  exit code when another has it (120, and 121 after a wait)\n"
+        "  -q, --quiet            say nothing when another has it\n"
+        "  -v, --verbose          say what the wait is for, as on a terminal\n"
         "      --note WORD        for `redlock show locks`\n"
+        "      --client WORD      the same; default: user@host:redlock-lock/pid\n"
         "  -a, --address ADDRESS  of redlockd: unix:/path or host:port\n");
 }
 
 static int lease(const char *address, const struct take *take)
 {
     int code = CODE_FAILED;
-    struct redlock *redlock = arg_open("lock", address);
+    struct redlock *redlock = arg_open("lock", address, take->client);
     int signals = signals_open(take_signals);
 
     if (!redlock || signals < 0)
@@ -194,7 +196,7 @@ static int script_answer(const struct asking *asking, const struct redlock *redl
 
 static int ask_about(const struct asking *asking)
 {
-    struct redlock *redlock = arg_open(verb_names[asking->verb], asking->address);
+    struct redlock *redlock = arg_open(verb_names[asking->verb], asking->address, NULL);
 
     if (!redlock)
         return CODE_FAILED;

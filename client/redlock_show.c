@@ -53,7 +53,9 @@ static int show(struct redlock *redlock, unsigned topic, enum format format)
     }
     if (rows.failed)
         say("these are not all: the rest did not fit into memory; use --rows");
-    if (format == FORMAT_TABLE)
+    if (format == FORMAT_TABLE && rows.count == 0 && isatty(STDOUT_FILENO))
+        (void)printf("no %s here: each redlockd shows only its own\n", topics[topic].what);
+    else if (format == FORMAT_TABLE)
         rows_table(&rows, topics[topic].layout, 0, SIZE_MAX, stdout);
     else if (format == FORMAT_JSON)
         rows_json(&rows, topics[topic].layout, stdout);
@@ -94,7 +96,7 @@ int cmd_show(int argc, char **argv)
         return usage("show",
                      "%s: nothing to show; locks, waiters, nodes, clients, stats, config and version are",
                      argv[optind]);
-    struct redlock *redlock = arg_open("show", address);
+    struct redlock *redlock = arg_open("show", address, NULL);
     if (!redlock)
         return CODE_FAILED;
     int code = show(redlock, topic, format);

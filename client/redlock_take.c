@@ -131,7 +131,8 @@ int take_option(const char *subcommand, struct take *take, int option, const cha
     case 'w': return arg_duration(subcommand, "--wait", value, &take->options.wait_ms) ? 1 : -1;
     case 'E':
         return arg_number(subcommand, "--conflict-exit-code", value, 0, 255, &take->conflict_code) ? 1 : -1;
-    case 'N': take->options.note = value; return 1;
+    case 'N': take->options.note = value; return arg_word(subcommand, "--note", value) ? 1 : -1;
+    case 'C': take->client = value; return arg_word(subcommand, "--client", value) ? 1 : -1;
     default: return 0;
     }
 }

@@ -347,7 +347,7 @@ int cmd_top(int argc, char **argv)
         return usage("top", "--delay is 100ms at least");
     if (!isatty(STDOUT_FILENO))
         return usage("top", "it needs a terminal; `redlock show` prints into files and pipes");
-    top.redlock = arg_open("top", address);
+    top.redlock = arg_open("top", address, NULL);
     if (!top.redlock)
         return CODE_FAILED;
     int code = top_main(&top);

@@ -118,7 +118,8 @@ void waiting_heard(struct waiting *waiting, const struct redlock_event *event)
     if (waiting_for_masters(&waiting->rows, text, sizeof text))
         explain(waiting, REASON_MASTERS, text);
     else
-        explain(waiting, REASON_HOLDER, "another has it; `redlock show locks` says who");
+        explain(waiting, REASON_HOLDER,
+                "another has it; `redlock show locks` on the host that holds it says who");
 }
 
 void waiting_end(struct waiting *waiting)

@@ -1,6 +1,7 @@
 /* redlock run: a command under a lock, with everything well, and refusals. */
 #include "tests/integ/command.h"
 
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,9 @@ START_TEST(the_command_has_the_lock_and_knows_it)
     ck_assert_msg(until_ms > now_ms() && until_ms < now_ms() + 50000, "until %lld", (long long)until_ms);
     ck_assert_str_eq(kv(row, "note"), "why");
     ck_assert_str_eq(kv(row, "hold"), "session");
-    ck_assert_ptr_nonnull(strchr(kv(row, "client"), '/')); /* host/pid */
+    char client[128];
+    snprintf(client, sizeof client, "*@*:sh/%d", (int)c.pid);
+    ck_assert_msg(fnmatch(client, kv(row, "client"), 0) == 0, "%s", kv(row, "client"));
     unlink(path);
     ck_assert_int_eq(command_code(&c), 7);
     ck_assert(cluster_gave_back(&masters, "job"));
@@ -76,6 +79,51 @@ START_TEST(what_cannot_be_executed)
     ck_assert_ptr_nonnull(strstr(errors(&c), "/nonexistent/command: No such file"));
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "/"), 126);
     ck_assert(cluster_gave_back(&masters, "job"));
+}
+END_TEST
+
+/* As flock(1) has them: -c, and --timeout for --wait. */
+START_TEST(a_line_for_the_shell)
+{
+    begin(PATIENT);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "echo hi; exit 3"), 127);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "exit 3: No such file or directory; to have a shell run this line, use `-c LINE`"));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "-c", "echo hi; exit 3"), 3);
+    ck_assert_str_eq(output(&c), "hi\n");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--command", "exit 4", "job"), 4);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "-c", "exit 4", "surplus"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "surplus: "));
+    lock(&a, "taken ttl=20s");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--timeout", "50ms", "taken", "true"), 121);
+}
+END_TEST
+
+START_TEST(the_name_that_others_see)
+{
+    begin(PATIENT);
+    START(&c, redlock_binary(), "run", "--client", "batch-7", "job", "-c", "echo >$F; exec sleep 60");
+    (void)number_in(path);
+    ck_assert_str_eq(kv(row_with(show(&a, "LOCKS"), "name=job"), "client"), "batch-7");
+    kill(c.pid, SIGTERM);
+    ck_assert_int_eq(command_code(&c), 128 + SIGTERM);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--client", "a b", "job", "true"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "--client a b: "));
+}
+END_TEST
+
+/* Another redlockd, or this one when it is back, may have the lock: that is not wrong usage. */
+START_TEST(a_daemon_that_shuts_down)
+{
+    begin("drain_timeout: 60s\n" PATIENT);
+    lock(&a, "held ttl=60s");
+    daemon_signal(&redlockd, SIGTERM);
+    expect(&a, "!DRAIN");
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "--", "touch", path), 123);
+    ck_assert_ptr_nonnull(strstr(errors(&c), "redlockd is shutting down"));
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "lock", "--lease", "-n", "job"), 123);
+    ask(&a, "+UNLOCKED *", "UNLOCK held");
+    ck_assert_int_eq(daemon_exit(&redlockd), 0);
+    ck_assert_int_ne(access(path, F_OK), 0);
 }
 END_TEST
 
@@ -132,7 +180,8 @@ START_TEST(refusals)
     begin(PATIENT);
     lock(&a, "taken ttl=20s");
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "taken", "--", "touch", path), 120);
-    ck_assert_ptr_nonnull(strstr(errors(&c), "taken: another has it"));
+    ck_assert_ptr_nonnull(
+        strstr(errors(&c), "taken: another has it; `redlock show locks` on the host that holds it"));
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-w", "100ms", "taken", "--", "touch", path), 121);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-nq", "-E", "33", "taken", "--", "touch", path), 33);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-qw50ms", "-E", "0", "taken", "--", "touch", path), 0);
@@ -285,6 +334,9 @@ int main(void)
     ADD(suite, the_command_has_the_lock_and_knows_it);
     ADD(suite, arguments_come_as_they_are);
     ADD(suite, what_cannot_be_executed);
+    ADD(suite, a_line_for_the_shell);
+    ADD(suite, the_name_that_others_see);
+    ADD(suite, a_daemon_that_shuts_down);
     ADD(suite, signals_and_their_codes);
     ADD(suite, what_was_ignored_stays_ignored);
     ADD(suite, refusals);

@@ -214,6 +214,8 @@ END_TEST
 START_TEST(rows_in_a_pipe)
 {
     begin(PATIENT);
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "locks"), 0);
+    ck_assert_str_eq(output(&c), "");
     lock(&a, "one ttl=20s");
     lock(&a, "two ttl=20s");
     ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "locks"), 0);

@@ -1,6 +1,7 @@
 /* redlock run says what it waits for. */
 #include "tests/integ/command.h"
 
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,12 @@ START_TEST(too_few_masters_may_vote)
     pty_await(&pty, too_few);
     pty_type(&pty, "\003");
     ck_assert_int_eq(pty_code(&pty), -SIGINT);
+    /* They do answer, which the refusal must not deny. */
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "--", "true"), 122);
+    ck_assert_msg(fnmatch("redlock: job: too few masters may vote yet: 3 of 3 masters are in quarantine for "
+                          "* s more*; `redlock show nodes` says why\n",
+                          errors(&c), 0) == 0,
+                  "%s", errors(&c));
 }
 END_TEST
 

@@ -1,8 +1,10 @@
 /* Parts of the command `redlock` that need no redlockd: rows laid out, times read and written. */
 #include <check.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/redlock_cmd.h"
 #include "client/redlock_rows.h"
@@ -60,6 +62,17 @@ START_TEST(keys_that_some_rows_lack)
                                                  "a     up        -  -        -\n"
                                                  "b     down   1.5s  restart  -\n"
                                                  "c     odd       -  -        1\n");
+}
+END_TEST
+
+/* As `redlock run` waits where no -w is given. */
+START_TEST(a_wait_without_end)
+{
+    GIVEN("name=a waited=300 left=2591999700", "name=b waited=300 left=2591000000", "name=c left=2592000000");
+    expect_text(table(LAYOUT_LIST, 0, SIZE_MAX), "NAME  WAITED     LEFT\n"
+                                                 "a      300ms  endless\n"
+                                                 "b      300ms   29d23h\n"
+                                                 "c          -   30d00h\n");
 }
 END_TEST
 
@@ -200,12 +213,20 @@ END_TEST
 
 START_TEST(client_word_is_one)
 {
-    char out[REDLOCK_WORD_BYTES + 1];
-    take_client(out);
-    ck_assert_uint_ge(strlen(out), 3);
-    ck_assert_uint_le(strlen(out), REDLOCK_WORD_BYTES);
-    ck_assert_ptr_nonnull(strchr(out, '/'));
-    ck_assert_ptr_null(strpbrk(out, " ,\"="));
+    static const char *const programs[] = {
+        "backup", "/usr/bin/a b,\"=",
+        "/",      "",
+        "#x",     "a-name-that-is-much-longer-than-the-protocol-has-room-for"};
+    char out[REDLOCK_WORD_BYTES + 1], behind[32];
+    snprintf(behind, sizeof behind, "/%d", (int)getpid());
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        arg_client(programs[i], out);
+        ck_assert(arg_word("run", "--client", out));
+        ck_assert_msg(fnmatch("?*@?*:?*/?*", out, 0) == 0, "%s", out);
+        ck_assert_str_eq(strrchr(out, '/'), behind);
+    }
+    arg_client("/usr/bin/backup", out);
+    ck_assert_ptr_nonnull(strstr(out, ":backup/"));
 }
 END_TEST
 
@@ -216,6 +237,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, columns_are_aligned);
     tcase_add_test(tests, keys_that_some_rows_lack);
+    tcase_add_test(tests, a_wait_without_end);
     tcase_add_test(tests, cut_to_size);
     tcase_add_test(tests, figures_and_settings);
     tcase_add_test(tests, json_of_what_names_may_be);
