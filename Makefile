@@ -129,11 +129,21 @@ layers: ## who may include whom
 purity: $(CORE_OBJ) ## the coordinator does no I/O and reads no clock
 	@tests/purity.sh $(CORE_OBJ)
 
+# $(call install_page,FILE,SECTION) installs a manual page, in which the default paths are replaced by those of this
+# installation.
+COMPDIR ?= $(PREFIX)/share/bash-completion/completions
+PATHS = s|/usr/local/share/bash-completion/completions|$(COMPDIR)|; s|/usr/local/share/|$(PREFIX)/share/|; s|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|
+install_page = install -d $(DESTDIR)$(MANDIR)/man$(2) && sed '$(PATHS)' $(1) >$(DESTDIR)$(MANDIR)/man$(2)/$(notdir $(1)) && \
+               chmod 644 $(DESTDIR)$(MANDIR)/man$(2)/$(notdir $(1))
+
 install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is honoured
 	install -D -m 755 $(BUILD)/redlockd $(SBIN)/redlockd
-	install -D -m 644 daemon/redlockd.8 $(DESTDIR)$(MANDIR)/man8/redlockd.8
-	install -D -m 644 conf/redlockd.yaml.5 $(DESTDIR)$(MANDIR)/man5/redlockd.yaml.5
-	install -D -m 644 README.md $(DOC)/README.md
+	$(call install_page,daemon/redlockd.8,8)
+	$(call install_page,conf/redlockd.yaml.5,5)
+	install -d $(DOC)
+	sed 's|](proto/|](|g; s|](client/examples|](examples|g' README.md >$(DOC)/README.md
+	chmod 644 $(DOC)/README.md
+	install -m 644 LICENSE $(DOC)/LICENSE
 	install -D -m 644 proto/protocol.txt $(DOC)/protocol.txt
 	install -d $(ETC) $(DESTDIR)$(UNITDIR)
 	@if [ -e $(ETC)/redlockd.yaml ]; then \
@@ -145,7 +155,7 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 
 uninstall: ## all of it but SYSCONFDIR/redlockd/redlockd.yaml
 	rm -f $(SBIN)/redlockd $(DESTDIR)$(MANDIR)/man8/redlockd.8 $(DESTDIR)$(MANDIR)/man5/redlockd.yaml.5 \
-	    $(DOC)/README.md $(DOC)/protocol.txt $(ETC)/redlockd.yaml.example $(DESTDIR)$(UNITDIR)/redlockd.service
+	    $(DOC)/README.md $(DOC)/LICENSE $(DOC)/protocol.txt $(ETC)/redlockd.yaml.example $(DESTDIR)$(UNITDIR)/redlockd.service
 	@rmdir $(DOC) $(ETC) 2>/dev/null || true
 
 clean: ## remove everything that was built

@@ -3,7 +3,6 @@ CMD_SRC := $(sort $(wildcard client/redlock_*.c))
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/%.o)
 CMD     := $(BUILD)/redlock
 BIN     := $(DESTDIR)$(PREFIX)/bin
-COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 
 all: $(CMD)
 
@@ -18,7 +17,7 @@ $(filter $(BUILD)/tests/unit/test_command%,$(UNIT)): $(filter-out %/redlock_main
 
 install-command: $(CMD)
 	install -D -m 755 $(CMD) $(BIN)/redlock
-	install -D -m 644 client/redlock.1 $(DESTDIR)$(MANDIR)/man1/redlock.1
+	$(call install_page,client/redlock.1,1)
 	install -D -m 644 client/redlock.bash $(DESTDIR)$(COMPDIR)/redlock
 
 uninstall-command:

@@ -39,9 +39,24 @@ installs() { make --no-print-directory "${make_flags[@]}" install; }
 laid_out() {
     local file
     for file in include/redlock.h lib/libredlock.a lib/libredlock.so lib/libredlock.so.0 \
-        lib/pkgconfig/libredlock.pc share/man/man3/libredlock.3 share/man/man8/redlockd.8 sbin/redlockd; do
+        lib/pkgconfig/libredlock.pc share/man/man3/libredlock.3 share/man/man8/redlockd.8 sbin/redlockd \
+        bin/redlock share/man/man1/redlock.1 share/bash-completion/completions/redlock \
+        share/doc/redlockd/{README.md,LICENSE,protocol.txt} \
+        share/doc/redlockd/examples/{stock.c,resource.h,loop_poll.c,nightly.sh}; do
         [ -e "$root$prefix/$file" ] || { echo "no $file"; return 1; }
     done
+}
+
+# The paths below PREFIX that the manual pages name, and what README.md links to beside itself.
+names_what_is_there() {
+    local file said=0
+    while read -r file; do
+        said=1
+        [ -e "$root$file" ] || { echo "no $file"; return 1; }
+    done < <(grep -ho '/opt/redlock/share/[A-Za-z0-9/._-]*[a-z]' "$root$prefix"/share/man/*/*)
+    [ $said -eq 1 ] && ! grep -l '/usr/local/share' "$root$prefix"/share/man/*/* || return 1
+    [ -e "$root$prefix/share/doc/redlockd/$(grep -o '](protocol.txt)' "$root$prefix/share/doc/redlockd/README.md" |
+        head -1 | tr -d ']()')" ]
 }
 
 exports_only_ours() {
@@ -102,6 +117,7 @@ C
 
 check 'make install' installs
 check 'everything lies where it belongs' laid_out
+check 'the manual pages name what is there' names_what_is_there
 check 'only redlock_ leaves the library' exports_only_ours
 check 'the library needs libc only' needs_libc_only
 check 'systemd never gives the daemon up' is_always_started_again

@@ -18,4 +18,18 @@ $(NIGHTLY): client/examples/nightly.sh $(BUILD)/redlock
 examples: $(EXAMPLES) $(NIGHTLY) ## small programs for the jobs that people do with locks
 objects: examples
 
-.PHONY: examples
+EXAMPLE_FILES := $(wildcard client/examples/*.[ch]) client/examples/nightly.sh
+
+install-examples:
+	install -d $(DOC)/examples
+	install -m 644 $(filter-out %.sh,$(EXAMPLE_FILES)) $(DOC)/examples
+	install -m 755 $(filter %.sh,$(EXAMPLE_FILES)) $(DOC)/examples
+
+uninstall-examples:
+	rm -f $(EXAMPLE_FILES:client/examples/%=$(DOC)/examples/%)
+	@rmdir $(DOC)/examples 2>/dev/null || true
+
+install: install-examples
+uninstall: uninstall-examples
+
+.PHONY: examples install-examples uninstall-examples

@@ -41,7 +41,7 @@ install-library: $(LIB_A) $(LIB_SO)
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
 	    client/libredlock.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libredlock.pc
 	chmod 644 $(DESTDIR)$(LIBDIR)/pkgconfig/libredlock.pc
-	install -D -m 644 client/libredlock.3 $(DESTDIR)$(MANDIR)/man3/libredlock.3
+	$(call install_page,client/libredlock.3,3)
 
 uninstall-library:
 	rm -f $(DESTDIR)$(INCLUDEDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a $(DESTDIR)$(LIBDIR)/libredlock.so \
