@@ -8,7 +8,8 @@
  *         write_next(redlock_fence(lock));
  *     redlock_close(redlock);
  *
- * These lines need no further checks, since every function accepts a NULL handle or lock and then answers "no".
+ * These lines need no further checks, since every function accepts a NULL handle or lock and then answers
+ * "no".
  *
  * A handle can be used in two ways, which may be mixed:
  *  - blocking: redlock_lock(), _unlock(), _extend(), _check(), _resume(), _show(), _connect(). Each of them
@@ -19,10 +20,10 @@
  *
  * A lock of the default kind, REDLOCK_SESSION, is renewed by redlockd for as long as this program is
  * connected, and given back when the program ends, however it ends. If the program's host dies or the network
- * is cut, the lock ends after its TTL. Only inside its functions does the library learn of renewals, reconnect,
- * and resume its locks after redlockd was restarted. So a program that holds such a lock calls
- * redlock_safe_ms(), or redlock_process() in a loop, at least three times in each TTL. A program that cannot do
- * so takes a REDLOCK_LEASE that is longer than its work.
+ * is cut, the lock ends after its TTL. Only inside its functions does the library learn of renewals,
+ * reconnect, and resume its locks after redlockd was restarted. So a program that holds such a lock calls
+ * redlock_safe_ms(), or redlock_process() in a loop, at least three times in each TTL. A program that cannot
+ * do so takes a REDLOCK_LEASE that is longer than its work.
  *
  * Units: every time is in milliseconds, and its name ends in _ms. Instants are on CLOCK_BOOTTIME.
  *

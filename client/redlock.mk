@@ -11,7 +11,7 @@ $(CMD): $(CMD_OBJ) $(BUILD)/proto/line_piece.o $(LIB_A)
 
 objects: $(CMD_OBJ)
 
-# Its parts that can be looked at alone.
+# The command without main(), for tests of its parts.
 $(filter $(BUILD)/tests/unit/test_command%,$(UNIT)): $(filter-out %/redlock_main.o,$(CMD_OBJ)) \
     $(BUILD)/proto/line_piece.o $(LIB_A)
 

@@ -1,4 +1,4 @@
-/* Where redlockd listens, as a program says it. Pure. */
+/* Addresses of redlockd, as programs write them. Pure. */
 #ifndef REDLOCK_LIB_ADDRESS_H
 #define REDLOCK_LIB_ADDRESS_H
 
@@ -16,9 +16,9 @@ struct address {
     char port[6];
 };
 
-/* "unix:/path", "/path", "host:port", "[v6]:port", "host". False: it is none of them. */
+/* Reads "unix:/path", "/path", "host:port", "[v6]:port" or "host"; false: the text is none of them. */
 bool address_parse(const char *text, struct address *address);
-/* As "unix:/path", "host:port" or "[v6]:port". */
+/* Writes "unix:/path", "host:port" or "[v6]:port". */
 void address_text(const struct address *address, char out[ADDRESS_BYTES]);
 
 #endif

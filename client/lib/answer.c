@@ -51,7 +51,7 @@ static const struct refusal_rule {
     {"-TOOLONG", REPLY_TOOLONG},     {"-UNSUPPORTED", REPLY_UNSUPPORTED},
 };
 
-/* A number of at most 18 digits, which needs no look at overflow; false: it is none. */
+/* Reads a number of at most 18 digits, which cannot overflow; false: the value is none. */
 static bool read_number(struct piece value, int64_t *number)
 {
     int64_t read = 0;
@@ -64,7 +64,7 @@ static bool read_number(struct piece value, int64_t *number)
     return true;
 }
 
-/* Which part it brought, 0 for a word that is not known: later versions add some. */
+/* Returns the part that the pair is, or 0 for another: later versions add keys. */
 static unsigned take_pair(struct answer *answer, struct piece key, struct piece value)
 {
     int64_t number = 0;
@@ -106,8 +106,8 @@ static unsigned take_pair(struct answer *answer, struct piece key, struct piece 
     return 0;
 }
 
-/* The name, then key=value words up to the text for people. A word that stands twice is a line that
- * cannot be trusted. */
+/* Reads the name and the key=value words up to the text for people. A line with the same part twice cannot be
+ * trusted. */
 static bool read_words(struct answer *answer, const char *at, const char *end, unsigned *has)
 {
     bool first = true;

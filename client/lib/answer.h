@@ -1,7 +1,6 @@
-/* Server lines -> values: replies, rows and events as proto/protocol.txt has them.
- *
- * Pure: no allocation, no state, no I/O. The server is not trusted: what is said of a line here is
- * what it has, whatever else it contains. */
+/* Reads the server's lines: replies, rows and events as proto/protocol.txt has them.
+ * Pure: no allocation, no state, no I/O. The server is not trusted: a line may contain anything, and only
+ * what struct answer says of it is relied on. */
 #ifndef REDLOCK_LIB_ANSWER_H
 #define REDLOCK_LIB_ANSWER_H
 
@@ -19,37 +18,37 @@ enum answer_code {
     ANSWER_PONG,
     ANSWER_BYE,
     ANSWER_END,
-    ANSWER_REFUSED,  /* -, why is in .refusal */
+    ANSWER_REFUSED,  /* -; .refusal has the code */
     ANSWER_ROW,      /* * */
     ANSWER_EXPIRING, /* ! */
     ANSWER_LOST,
     ANSWER_RENEWED,
     ANSWER_DRAIN,
     ANSWER_CLOCK,
-    ANSWER_OTHER, /* an event of a later version: to be ignored */
+    ANSWER_OTHER, /* an event of a later version, to be ignored */
 };
 
 struct answer {
     enum answer_code code;
-    enum reply_code refusal; /* REFUSED; REPLY_BADARG for a code that is not known here */
+    enum reply_code refusal; /* REFUSED; REPLY_BADARG for an unknown code */
     struct tag tag;          /* len 0: none */
     struct piece name;       /* the lock's; len 0: none */
-    struct piece rest;       /* the line without its tag, of a row without "* " */
+    struct piece rest;       /* the line without its tag; a row without "* " too */
     struct piece server;     /* HELLO; len 0: not said */
     struct piece reason;     /* LOST; len 0: not said */
     struct piece limit;      /* REFUSED; len 0: not said */
     struct token token;
     bool has_token;
-    uint64_t fence; /* each of these: 0 where it was not said */
-    int64_t proto;
-    int64_t until_ms; /* -1 where it was not said, these as well */
-    int64_t now_ms;
-    int64_t behind_ms; /* HELLO, CLOCK */
-    int64_t retry_ms;
+    uint64_t fence;    /* 0: not said */
+    int64_t proto;     /* 0: not said */
+    int64_t until_ms;  /* -1: not said */
+    int64_t now_ms;    /* -1: not said */
+    int64_t behind_ms; /* HELLO, CLOCK; -1: not said */
+    int64_t retry_ms;  /* -1: not said */
 };
 
-/* One line without its end. False: no line of this protocol, or one that lacks what its code must
- * have (token, fence and until= of +LOCKED, and so on). */
+/* Reads one line without its end. Returns false if it is no line of this protocol, or lacks a part that
+ * its code must have, as +LOCKED its token, fence and until=. */
 bool answer_parse(const char *line, size_t len, struct answer *answer);
 
 #endif

@@ -1,12 +1,13 @@
-/* Blocking calls: a request, and the handle's turns until its result is there. The core ends each
- * request in time, so that nothing here needs a deadline of its own. */
+/* Blocking calls: each makes a request and gives the handle its turns until the result is there. The core
+ * ends each request in time, so the calls need no deadline of their own (but redlock_connect(), which
+ * makes no request). */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 
 #include "client/lib/handle.h"
 
-enum { RESUME_MS = 100 }; /* that redlock_safe_ms() waits at most */
+enum { RESUME_MS = 100 }; /* the longest wait of redlock_safe_ms() */
 
 static void sleep_until_next(struct redlock *redlock, int64_t most_ms)
 {
@@ -19,7 +20,7 @@ static void sleep_until_next(struct redlock *redlock, int64_t most_ms)
         (void)poll(&poll_fd, 1, wait_ms < INT_MAX ? (int)wait_ms : INT_MAX);
 }
 
-/* REDLOCK_CANCELLED: a callback closed the handle, which is gone now. */
+/* Returns REDLOCK_CANCELLED if a callback has closed the handle, which is freed now. */
 static enum redlock_error await(struct redlock *redlock, struct awaited *awaited)
 {
     struct awaited *outer = redlock->awaited;
@@ -109,7 +110,7 @@ enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlo
     return awaited.request ? await(redlock, &awaited) : redlock->error;
 }
 
-/* Ends with the first attempt that fails where redlockd has never answered, as requests do. */
+/* If redlockd has never answered, the first attempt that fails is the last, as it is for requests. */
 static bool call_is_hopeless(const struct core *core, uint64_t first)
 {
     return core->state == CORE_DOWN && core->connection > first && !core->ever_up;
@@ -153,14 +154,15 @@ static bool is_there(const struct core *core, const struct redlock_lock *lock)
     return false;
 }
 
-/* A callback may have let go of it. */
+/* Whether the lock is gone: a callback may have let go of it. */
 static bool is_gone(const struct redlock *redlock, const struct redlock_lock *lock)
 {
     return redlock->closing || (redlock->callback && !is_there(redlock->core, lock));
 }
 
-/* A program without a loop comes here a few times in each TTL: were each of the steps (seeing the end,
- * connecting, asking, hearing) left to the next time, its lock would be over before the last of them. */
+/* A program without a loop comes here only a few times in each TTL. If each step of resuming (to see the
+ * connection's end, to connect, to ask, to read the answer) waited for the next time, the lock would be
+ * over before the last step. */
 static void resume_now(struct redlock *redlock, const struct redlock_lock *lock)
 {
     int64_t end_ms = handle_now_ms() + RESUME_MS, left_ms = RESUME_MS;
@@ -168,7 +170,7 @@ static void resume_now(struct redlock *redlock, const struct redlock_lock *lock)
     while (left_ms > 0 && !is_gone(redlock, lock) && redlock_state(lock) == REDLOCK_STATE_DETACHED &&
            redlock_valid_ms(lock) > 0) {
         if (redlock->core->state == CORE_DOWN && handle_wait_ms(redlock) > left_ms)
-            return; /* it will not connect before */
+            return; /* the next attempt to connect is later than that */
         sleep_until_next(redlock, left_ms);
         handle_turn(redlock);
         left_ms = end_ms - handle_now_ms();

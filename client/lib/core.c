@@ -1,4 +1,4 @@
-/* The core's life, and what its other files know of the connection. */
+/* The core's life, and facts about the connection that the other files need. */
 #include "client/lib/core.h"
 
 #include <assert.h>
@@ -48,8 +48,8 @@ void core_free(struct core *core)
     free(core);
 }
 
-/* splitmix64, of Steele, Lea and Flood (OOPSLA 2014): clients that were disconnected together must not
- * come back together, and that is all it has to do. */
+/* splitmix64, of Steele, Lea and Flood (OOPSLA 2014). It need not be a good generator: clients that were
+ * disconnected together must only not come back together. */
 int64_t core_jitter_ms(struct core *core, int64_t span_ms)
 {
     uint64_t z = core->random += 0x9e3779b97f4a7c15u;

@@ -1,4 +1,4 @@
-/* What redlockd says: answers to requests, and events. */
+/* What redlockd says, answers to requests and events, and what changes by it. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,20 +51,20 @@ static void granted(struct redlock_lock *lock, const struct answer *answer, int6
         return;
     }
     ask_idle(core, &lock->own);
-    /* In time, or the hold may have been broken. */
+    /* A RESUME that was answered too late is no use: another may have had the lock in between. */
     if (lock->state == LOCK_RESUMING && !lock->give_back && lock_is_over(lock, now_ms))
         lock_expire(lock, now_ms);
     if ((lock->state == LOCK_ASKED || lock->state == LOCK_RESUMING) && !lock->give_back) {
         lock_granted(lock, answer, now_ms);
         return;
     }
-    /* Nobody wants it any more. */
+    /* The program does not want the lock any more. */
     lock_retoken(lock, answer);
     lock_give(lock, now_ms + core->timeout_ms);
 }
 
-/* A RESUME whose answer was lost with its connection is set back, and the token works again a moment later: one
- * -NOTHELD proves nothing yet. */
+/* A RESUME is answered -NOTHELD. redlockd sets a RESUME back whose answer was lost with its connection,
+ * and the old token works again a moment later, so the first -NOTHELD proves nothing yet. */
 static void not_held(struct redlock_lock *lock, int64_t now_ms)
 {
     if (!lock->notheld_ms)
@@ -78,7 +78,8 @@ static void not_held(struct redlock_lock *lock, int64_t now_ms)
     core_wants_at(lock->core, lock->retry_at_ms);
 }
 
-/* A lock that was held on another connection: again, while there is time, or never. */
+/* The lock was held on another connection. The RESUME is repeated while there is time, unless the refusal is
+ * final. */
 static void not_resumed(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
 {
     struct core *core = lock->core;
@@ -99,7 +100,7 @@ static void not_resumed(struct redlock_lock *lock, const struct answer *answer, 
     }
 }
 
-/* A wait goes on elsewhere when this redlockd ends. */
+/* When this redlockd shuts down, a wait goes on at the next one. */
 static bool can_be_asked_again(const struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
 {
     return answer->refusal == REPLY_DRAINING && !lock->own.cancelled && lock->own.verb == ASK_LOCK &&
@@ -117,7 +118,7 @@ static void answer_refused(struct redlock_lock *lock, const struct answer *answe
     }
     ask_idle(core, &lock->own);
     if (lock->state == LOCK_ASKED) {
-        /* Connecting has used up its time, so that it was asked for without a wait. */
+        /* Connecting has used up the wait, so that the LOCK was sent without one. */
         bool waited = answer->refusal == REPLY_BUSY && lock->own.wait_until_ms != 0;
         lock_taken(lock, waited ? REDLOCK_TIMEOUT : error_of(answer->refusal), text_of(answer));
         lock->result_retry_ms = answer->retry_ms;
@@ -172,10 +173,11 @@ static void longer(struct ask *ask, const struct answer *answer, int64_t now_ms)
 {
     struct redlock_lock *lock = ask->lock;
 
-    /* Late: somebody else may have had it in between. Of a session lock redlockd knows better. */
+    /* A lease that is extended too late may have been another's in between. A session lock is renewed by
+     * redlockd, which knows better. */
     if (lock->state == LOCK_HELD && lock->hold == REDLOCK_LEASE && lock_is_over(lock, now_ms))
         lock_expire(lock, now_ms);
-    bool alive = lock->state == LOCK_HELD; /* what was told LOST does not come back to life */
+    bool alive = lock->state == LOCK_HELD; /* a lock that was told LOST does not come back to life */
 
     if (alive && ask->verb == ASK_EXTEND)
         lock->ttl_ms = ask->ttl_ms;
@@ -235,12 +237,12 @@ static void event(struct core *core, const struct answer *answer, int64_t now_ms
 {
     if (answer->code == ANSWER_DRAIN)
         core->news_drain = true;
-    if (answer->code == ANSWER_CLOCK && core->state == CORE_UP) /* else the answer to HELLO tells */
+    if (answer->code == ANSWER_CLOCK && core->state == CORE_UP) /* before, the answer to HELLO has behind= */
         core_is_behind(core, answer->behind_ms);
     if (!answer->has_token)
         return;
     struct redlock_lock *lock = bucket_find(core, answer->name, &answer->token);
-    /* Of a lock that is being given back, or was resumed, the news are old. */
+    /* The event is out of date if the lock is being given back, or was resumed. */
     if (!lock || lock->state != LOCK_HELD)
         return;
     if (answer->code == ANSWER_RENEWED) {
@@ -250,7 +252,7 @@ static void event(struct core *core, const struct answer *answer, int64_t now_ms
         lock->warned = true;
         lock_news(lock, NEWS_EXPIRING);
     } else if (answer->code == ANSWER_LOST && piece_is(answer->reason, "drain")) {
-        /* Its keys are still there: the next redlockd can have it. */
+        /* The lock's keys are still there, so it can be resumed through the next redlockd. */
         lock_detach(lock);
         lock->own.not_on = core->connection;
     } else if (answer->code == ANSWER_LOST) {
@@ -270,7 +272,7 @@ static void answer_untagged(struct core *core, const struct answer *answer)
     enum redlock_error error = REDLOCK_PROTOCOL;
 
     if (answer->code == ANSWER_REFUSED && answer->refusal == REPLY_LIMIT)
-        error = REDLOCK_CONNECT; /* max_clients: it closes now */
+        error = REDLOCK_CONNECT; /* max_clients is reached, and redlockd closes the connection */
     core_break(core, error, text_of(answer));
 }
 
@@ -287,7 +289,7 @@ void core_answered(struct core *core, const struct answer *answer, int64_t now_m
     } else {
         struct ask *ask = core->state == CORE_UP ? slot_find(core, &answer->tag) : NULL;
         if (!ask)
-            return; /* PONG, of CANCEL, or of what was given up */
+            return; /* the answer to PING or CANCEL, or to a request that was given up */
         if (ask_is_own(ask))
             answer_own(ask, answer, now_ms);
         else

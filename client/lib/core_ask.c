@@ -1,4 +1,4 @@
-/* Requests: which list each is in, and how it ends. */
+/* Requests: the list that each is in, and how it ends. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Lines out of bytes, and what they and the clock come to, one event after the other. */
+/* Lines out of the bytes that came, and events for the program, one after the other. */
 #include <assert.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ void core_got(struct core *core, size_t len, int64_t now_ms)
 
 /* ---- lines ---- */
 
-/* The next line into core->line, without its end; false: there is none yet. */
+/* Copies the next line to core->line, without its end; false: there is no whole line yet. */
 static bool next_line(struct core *core, size_t *len)
 {
     const char *start = core->in + core->in_used;
@@ -48,7 +48,7 @@ static bool next_line(struct core *core, size_t *len)
     return true;
 }
 
-/* False: no line left. */
+/* Works on one line; false: there is none. */
 static bool work_line(struct core *core, int64_t now_ms)
 {
     struct answer answer;
@@ -161,7 +161,7 @@ static bool tell_lock(struct core *core, struct redlock_event *event)
     return true;
 }
 
-/* What the last event was about is not needed any more. */
+/* Frees the request or lock that the last event was the end of. */
 static void forget_told(struct core *core)
 {
     struct ask *ask = core->told_ask;

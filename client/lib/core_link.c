@@ -1,4 +1,5 @@
-/* The connection's life: when to make it, whether it is alive, what its end means. */
+/* The connection's life: when it is made, whether it is alive, and what its end means for requests and
+ * locks. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,8 +51,8 @@ void core_is_behind(struct core *core, int64_t behind_ms)
         lock_shift(lock, grown_ms);
 }
 
-/* The first HELLO of a connection. Another daemon says nothing about the deadlines that one before has told,
- * and what it is behind by, it has taken off all that it tells us. */
+/* The answer to the first HELLO of a connection. If another daemon answers, its behind= says nothing about
+ * the deadlines that the daemon before has told, and is already part of all that it tells itself. */
 static void meet_daemon(struct core *core, const struct answer *answer, int64_t sent_ms, int64_t now_ms)
 {
     int64_t behind_ms = answer->behind_ms < 0 ? 0 : answer->behind_ms;
@@ -111,7 +112,7 @@ static void ask_unanswered(struct core *core, struct ask *ask, int64_t now_ms)
         ask_requeue(core, ask);
 }
 
-/* Nobody was ever there: waiting would only hide that. */
+/* Ends all requests, since redlockd has never answered: waiting would only hide a wrong address. */
 static void fail_all(struct core *core)
 {
     struct ask *next;
@@ -125,8 +126,9 @@ static void fail_all(struct core *core)
     }
 }
 
-/* Doubled each time, and anything between the half and the whole. While locks wait to be resumed, a
- * quarter of the time that the first of them has left must not be slept away. */
+/* The pause before the next attempt to connect: a random time between half of a bound and the bound, which
+ * doubles each time. While locks wait to be resumed, the bound is a quarter of the shortest time that one of
+ * them has left. */
 static int64_t backoff_ms(struct core *core, int64_t now_ms)
 {
     int64_t most_ms = BACKOFF_FIRST_MS;
@@ -214,7 +216,7 @@ static int64_t hello_due_ms(const struct core *core)
     return core->hello_last_ms + (core->hello_soon ? HELLO_SOON_MS : HELLO_HELD_MS);
 }
 
-/* When the connection itself wants something, and what. */
+/* When tick_link() has something to do. */
 static int64_t link_deadline_ms(const struct core *core)
 {
     switch (core->state) {

@@ -1,4 +1,4 @@
-/* Locks: what the program does with them, and what becomes of them. */
+/* Locks: their states, their deadlines and their end. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ void lock_disbelieve(struct redlock_lock *lock)
     believe(lock, 0);
 }
 
-/* However wrong a server is, nothing is held for longer than anything can be. */
+/* The deadline on our clock. However wrong the server is, no deadline is further away than the longest
+ * TTL. */
 static int64_t deadline_of(const struct redlock_lock *lock, int64_t now_ms)
 {
     int64_t deadline_ms = sample_deadline_ms(&lock->core->sample, lock->until_ms);
@@ -43,7 +44,7 @@ static void become_earlier(struct redlock_lock *lock, int64_t by_ms)
         return;
     believe(lock, deadline_ms > by_ms ? deadline_ms - by_ms : 1);
     lock->warn_ms -= by_ms;
-    core_wants_at(lock->core, lock->warn_ms); /* that is before the deadline */
+    core_wants_at(lock->core, lock->warn_ms); /* warn_ms is before the deadline */
 }
 
 void lock_recount(struct redlock_lock *lock, int64_t now_ms)
@@ -66,7 +67,7 @@ void lock_until(struct redlock_lock *lock, int64_t until_ms, int64_t now_ms)
     lock->until_ms = until_ms;
     lock->until_of = core->daemon;
     int64_t deadline_ms = deadline_of(lock, now_ms);
-    if (!longer) /* another sample of the clock is no renewal */
+    if (!longer) /* a better sample of the clock is no renewal */
         deadline_ms = earlier_ms(deadline_ms, before_ms);
     lock->span_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
     lock->warn_ms = deadline_ms - lock->span_ms / 3;
@@ -157,12 +158,13 @@ void lock_lost(struct redlock_lock *lock, const char *why)
 {
     lock_move(lock, LOCK_LOST);
     if (lock->asks > 0)
-        core_wants_at(lock->core, 0); /* they are to be told */
+        core_wants_at(lock->core, 0); /* the requests end with the lock */
     lock->text = why;
     lock_news(lock, NEWS_LOST);
 }
 
-/* A token of which nothing was known, and now that it is nobody's: whoever asked is told. */
+/* Nothing was known of the token, and now redlockd says that nobody holds the lock by it. The answer to
+ * the request tells that to the program, so no event does. */
 void lock_vanish(struct redlock_lock *lock)
 {
     lock_move(lock, LOCK_LOST);
@@ -226,7 +228,6 @@ void lock_let_go(struct redlock_lock *lock)
 
 /* ---- time and connection ---- */
 
-/* There never was a redlockd to ask. */
 void lock_unreachable(struct redlock_lock *lock)
 {
     struct core *core = lock->core;
@@ -238,8 +239,8 @@ void lock_unreachable(struct redlock_lock *lock)
         lock_given(lock, core_why(core), core_why_text(core));
 }
 
-/* Its own request had no answer in time. What a late one may grant is given back then, so a LOCK and a
- * RESUME stay on their way. */
+/* The lock's own request had no answer in time. A LOCK or RESUME that was sent stays under way, so that a
+ * late grant is seen and given back. */
 static void no_answer(struct redlock_lock *lock)
 {
     struct core *core = lock->core;
@@ -265,7 +266,8 @@ static void no_answer(struct redlock_lock *lock)
         lock_free(lock);
 }
 
-/* Where redlockd renewed or extended it, and the word of that is on its way, it is to let go too. */
+/* The lock is over by our clock. redlockd may just have renewed or extended a session lock, and must then
+ * let go of it too. */
 void lock_expire(struct redlock_lock *lock, int64_t now_ms)
 {
     bool there = lock->state == LOCK_HELD && lock->hold == REDLOCK_SESSION;
@@ -293,7 +295,7 @@ void lock_tick(struct redlock_lock *lock, int64_t now_ms)
     struct core *core = lock->core;
 
     if (lock->own.state != ASK_IDLE && lock->own.give_up_ms <= now_ms) {
-        core_wants_at(core, now_ms); /* for the rest of it, where it is not gone */
+        core_wants_at(core, now_ms); /* the next tick looks at the deadline, if the lock is still there */
         no_answer(lock);
         return;
     }
@@ -322,7 +324,6 @@ void lock_tick(struct redlock_lock *lock, int64_t now_ms)
     lock_news(lock, NEWS_EXPIRING);
 }
 
-/* Its own request was on its way when the connection ended. */
 void lock_unanswered(struct redlock_lock *lock, int64_t now_ms)
 {
     struct core *core = lock->core;

@@ -1,24 +1,24 @@
-/* Shared by core*.c only. */
+/* What the files of the core share; core.h has the list of the files. */
 #ifndef REDLOCK_LIB_CORE_PRIVATE_H
 #define REDLOCK_LIB_CORE_PRIVATE_H
 
 #include "client/lib/core.h"
 
 enum {
-    CONNECT_MS = 5000, /* for a connection, and for HELLO's answer */
-    /* HELLO again, where the clocks are two: */
-    HELLO_AGAIN_MS = 10000, /* while nothing is held; it costs 10 ms of a deadline at most */
-    HELLO_HELD_MS = 1000,   /* while a lock is held: so late we notice that our host stood still */
-    HELLO_SOON_MS = 100,    /* when a lock was granted, or the daemon's clock stood still */
-    PATIENCE_MS = 10000, /* silence of redlockd before PING, and of that before the connection is given up */
-    PATIENCE_LEAST_MS = 1000, /* with short TTLs too: a busy machine is no broken one */
+    CONNECT_MS = 5000, /* how long connecting may take, and the answer to HELLO */
+    /* HELLO is sent again after these times if daemon and library do not read the same clock: */
+    HELLO_AGAIN_MS = 10000, /* while no lock is held; later, a deadline would be more than 10 ms too early */
+    HELLO_HELD_MS = 1000,   /* while a lock is held: we notice so late that our host stood still */
+    HELLO_SOON_MS = 100,    /* after a lock was granted, or the daemon's clock stood still */
+    PATIENCE_MS = 10000,    /* silence of redlockd before PING, and again before the connection is given up */
+    PATIENCE_LEAST_MS = 1000, /* the same with short TTLs: a machine may be just busy */
     BACKOFF_FIRST_MS = 20,
     BACKOFF_MOST_MS = 1000,
-    RESUME_AGAIN_MS = 50, /* at least, at most twice: two that RESUME at once may both fail */
-    NOTHELD_MS = 100,     /* for so long a RESUME is asked again after -NOTHELD */
+    RESUME_AGAIN_MS = 50, /* the least pause, plus as much jitter: two that RESUME at once may both fail */
+    NOTHELD_MS = 100,     /* for how long a RESUME is repeated after -NOTHELD */
     NOTHELD_AGAIN_MS = 25,
-    LOST_GRACE_MS = 50, /* where redlockd can still say why */
-    STABLE_MS = 1000,   /* so long a connection was good for something */
+    LOST_GRACE_MS = 50, /* past a deadline, so that redlockd can still say why the lock is lost */
+    STABLE_MS = 1000,   /* a connection that lasted so long was no failure */
 };
 
 static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
@@ -39,22 +39,25 @@ static inline bool ask_is_own(const struct ask *ask)
 
 /* ---- core.c ---- */
 
-int64_t core_jitter_ms(struct core *core, int64_t span_ms); /* 0 to span_ms - 1 */
+/* A number from 0 to span_ms - 1. */
+int64_t core_jitter_ms(struct core *core, int64_t span_ms);
 
-/* Why there is no answer: as good as it is known. */
+/* The best reason there is for having no answer. */
 enum redlock_error core_why(const struct core *core);
 const char *core_why_text(const struct core *core);
-/* The connection cannot go on. why is copied. */
+/* Asks for the connection's end, since it cannot go on. why is copied. */
 void core_break(struct core *core, enum redlock_error error, const char *why);
+/* Whether bytes from the socket are worked on. */
 bool core_is_listening(const struct core *core);
 
 /* ---- core_table.c ---- */
 
 bool buckets_new(struct core *core); /* false: no memory */
-/* Its place in core->slots, as long as it lives. False: no memory, or too many (*error says which). */
+/* Gives the request a place in core->slots until slot_leave(). Returns false with *error if there is no
+ * memory, or if there are too many requests. */
 bool slot_take(struct core *core, struct ask *ask, enum redlock_error *error);
 void slot_leave(struct core *core, struct ask *ask);
-struct ask *slot_find(const struct core *core, const struct tag *tag); /* only of what is SENT */
+struct ask *slot_find(const struct core *core, const struct tag *tag); /* finds only requests that are SENT */
 
 void bucket_add(struct core *core, struct redlock_lock *lock);
 void bucket_remove(struct core *core, struct redlock_lock *lock);
@@ -63,12 +66,13 @@ struct redlock_lock *bucket_find(const struct core *core, struct piece name, con
 /* ---- core_ask.c ---- */
 
 void ask_queue(struct core *core, struct ask *ask, int64_t give_up_ms);
-void ask_requeue(struct core *core, struct ask *ask); /* before all others */
-void ask_idle(struct core *core, struct ask *ask);    /* out of its list */
-/* EXTEND, CHECK, SHOW: its end, to be told. */
+void ask_requeue(struct core *core, struct ask *ask); /* puts it before all others */
+void ask_idle(struct core *core, struct ask *ask);    /* takes it out of its list */
+/* Ends an EXTEND, CHECK or SHOW, so that the program is told. */
 void ask_done(struct core *core, struct ask *ask, enum redlock_error error, const char *text);
 void ask_free(struct core *core, struct ask *ask);
-void ask_let_go(struct core *core, struct redlock_lock *lock); /* what points to it is told CANCELLED */
+/* Ends every EXTEND and CHECK of the lock as CANCELLED; none of them points to it any more. */
+void ask_let_go(struct core *core, struct redlock_lock *lock);
 
 /* ---- core_lock.c ---- */
 
@@ -76,25 +80,28 @@ void lock_move(struct redlock_lock *lock, enum lock_state to);
 void lock_news(struct redlock_lock *lock, enum news news);
 void lock_granted(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms);
 void lock_retoken(struct redlock_lock *lock, const struct answer *answer);
-void lock_until(struct redlock_lock *lock, int64_t until_ms, int64_t now_ms);
-void lock_recount(struct redlock_lock *lock, int64_t now_ms); /* by another sample: never later */
-void lock_shift(struct redlock_lock *lock, int64_t ms);       /* all that it was told is earlier by that */
-void lock_disbelieve(struct redlock_lock *lock);              /* it has no deadline any more */
+void lock_until(struct redlock_lock *lock, int64_t until_ms, int64_t now_ms); /* a deadline by the daemon */
+void lock_recount(struct redlock_lock *lock, int64_t now_ms); /* the deadline by a new sample: never later */
+void lock_shift(struct redlock_lock *lock, int64_t ms);       /* the daemon's deadline is earlier by ms */
+void lock_disbelieve(struct redlock_lock *lock);              /* the lock has no deadline any more */
 void lock_lost(struct redlock_lock *lock, const char *why);
-void lock_vanish(struct redlock_lock *lock);
-/* UNLOCK by its token, with nobody waiting for the result where it is an orphan. */
+void lock_vanish(struct redlock_lock *lock); /* like lock_lost(), but the program is not told */
+/* Queues an UNLOCK by the lock's token. */
 void lock_give(struct redlock_lock *lock, int64_t give_up_ms);
-/* The result of its own request, which is idle or an orphan's then. */
+/* The result of the lock's LOCK or RESUME, and of its UNLOCK, for the program. */
 void lock_taken(struct redlock_lock *lock, enum redlock_error error, const char *text);
 void lock_given(struct redlock_lock *lock, enum redlock_error error, const char *text);
-void lock_let_go(struct redlock_lock *lock); /* by the program, or behind its last event */
+/* The program has let go of the lock, or has been told its end. */
+void lock_let_go(struct redlock_lock *lock);
 void lock_free(struct redlock_lock *lock);
+/* There never was a redlockd to ask. */
 void lock_unreachable(struct redlock_lock *lock);
-bool lock_is_over(const struct redlock_lock *lock, int64_t now_ms); /* by its deadline */
+bool lock_is_over(const struct redlock_lock *lock, int64_t now_ms); /* its deadline has passed */
 void lock_expire(struct redlock_lock *lock, int64_t now_ms);
 void lock_tick(struct redlock_lock *lock, int64_t now_ms);
+/* The connection has ended while the lock's own request was under way. */
 void lock_unanswered(struct redlock_lock *lock, int64_t now_ms);
-void lock_detach(struct redlock_lock *lock); /* from its connection */
+void lock_detach(struct redlock_lock *lock); /* the lock's connection holds it no more */
 
 /* ---- core_answer.c ---- */
 
@@ -103,7 +110,7 @@ void core_answered(struct core *core, const struct answer *answer, int64_t now_m
 /* ---- core_link.c ---- */
 
 void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms);
-/* The daemon's clock stood still for so long in all (-1: not said): its deadlines are earlier. */
+/* The daemon's clock has stood still for behind_ms in all (-1: not said), so its deadlines are earlier. */
 void core_is_behind(struct core *core, int64_t behind_ms);
 
 #endif

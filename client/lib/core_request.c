@@ -1,4 +1,4 @@
-/* What the program asks of its locks. */
+/* What the program asks for: locks, and requests about them. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,6 @@ struct redlock_lock *core_attach(struct core *core, const char *name, const char
         return NULL;
     lock->state = LOCK_HELD;
     lock->hold = REDLOCK_LEASE;
-    lock->attached = true;
     return lock;
 }
 
@@ -121,7 +120,7 @@ void core_forget(struct core *core, int64_t now_ms, struct redlock_lock *lock)
         break;
     case LOCK_LOST: break;
     case LOCK_GIVING:
-    case LOCK_OVER: return; /* it ends with its event */
+    case LOCK_OVER: return; /* the lock is freed after its event */
     }
     lock_let_go(lock);
 }

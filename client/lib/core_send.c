@@ -1,4 +1,4 @@
-/* What the core sends: its lines, and which of them may go now. */
+/* The lines that the core sends, and when each may be sent. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static void send_put(struct line *line, const char *format, ...)
     va_start(args, format);
     int len = vsnprintf(line->at, (size_t)(line->end - line->at), format, args);
     va_end(args);
-    assert(len >= 0 && len < line->end - line->at); /* the longest line is far below LINE_BYTES */
+    assert(len >= 0 && len < line->end - line->at); /* no line comes near LINE_BYTES */
     line->at += len;
 }
 
@@ -52,7 +52,7 @@ static void put_lock(struct line *line, const struct ask *ask, int64_t now_ms)
         send_put(line, " note=%s", lock->note);
 }
 
-/* What is left of max= is all that may be asked for, and no TTL is longer than that. */
+/* A resumed lock may ask for no more than what is left of its max=, and for no longer TTL. */
 static void put_resume(struct line *line, const struct redlock_lock *lock, int64_t now_ms)
 {
     int64_t max_ms = lock->max_until_ms ? left_ms(lock->max_until_ms, now_ms) : 0;
@@ -89,7 +89,7 @@ static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
 
 /* ---- sending ---- */
 
-/* A LOCK that waits takes nobody's place. */
+/* Whether the request counts for CORE_WINDOW: a LOCK that waits does not. */
 static bool is_short(const struct ask *ask, int64_t now_ms)
 {
     return ask->verb != ASK_LOCK || ask->wait_until_ms <= now_ms;
@@ -124,7 +124,8 @@ static void send_ask(struct core *core, struct ask *ask, int64_t now_ms)
     TAILQ_INSERT_TAIL(&core->sent, ask, link);
 }
 
-/* Its lock has to be bound again first, or will never be. */
+/* Whether the request cannot be sent now: it was refused on this connection, there are too many requests,
+ * or its lock has to be resumed first. */
 static bool has_to_wait(const struct core *core, const struct ask *ask, int64_t now_ms)
 {
     if (ask->not_on == core->connection)
@@ -147,7 +148,7 @@ static void send_asks(struct core *core, int64_t now_ms)
     }
 }
 
-/* A RESUME needs no place in the queue: its lock is the place. */
+/* Sends a RESUME for each lock that waits for one; the queue has requests of the program only. */
 static void send_resumes(struct core *core, int64_t now_ms)
 {
     struct redlock_lock *lock;

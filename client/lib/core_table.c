@@ -74,7 +74,7 @@ static bool read_hex(const char **at, const char *end, char stop, uint32_t *numb
     return *at > start;
 }
 
-/* A tag is "<slot>.<serial>"; whatever else it may be, or an answer to what was given up, finds nothing. */
+/* A tag is "<slot>.<serial>". Any other tag, and that of a request which was given up, finds nothing. */
 struct ask *slot_find(const struct core *core, const struct tag *tag)
 {
     const char *at = tag->text;
@@ -108,7 +108,7 @@ bool buckets_new(struct core *core)
     return core->buckets != NULL;
 }
 
-/* Without memory for more buckets, those that are there grow longer. */
+/* If there is no memory for more buckets, the old ones just get longer. */
 static void buckets_grow(struct core *core)
 {
     uint32_t old_size = core->buckets_size;

@@ -13,8 +13,8 @@
 
 enum {
     TIMEOUT_MS = 10000,
-    READ_MOST = 1 << 20, /* bytes in one turn: then others get theirs */
-    ROUNDS = 4,
+    READ_MOST = 1 << 20, /* bytes read in one turn, so that a turn ends */
+    ROUNDS = 4,          /* of a turn, while one leads to the next */
 };
 
 int64_t handle_now_ms(void)
@@ -22,7 +22,7 @@ int64_t handle_now_ms(void)
     struct timespec now;
 
     if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
-        return INT64_MAX; /* cannot be: then everything is over */
+        return INT64_MAX; /* cannot happen; every deadline would be over */
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
@@ -195,11 +195,11 @@ static void handle_tell(struct redlock *redlock, const struct redlock_event *eve
     else if (redlock->callback)
         redlock->callback(redlock, event, redlock->user);
     redlock->telling = false;
-    if (redlock->pid != getpid()) /* the callback forked, and this is the child: hands off */
+    if (redlock->pid != getpid()) /* the callback forked, and this is the child */
         redlock->closing = true;
 }
 
-/* A blocking call returns at once with its result: what comes behind it may concern the lock that the
+/* A blocking call returns as soon as its result is there: the next event may be about the lock that the
  * program does not know yet. */
 static bool is_stopped(const struct redlock *redlock)
 {
@@ -245,7 +245,7 @@ static void handle_read(struct redlock *redlock)
     while (redlock->link.state == LINK_OPEN && !is_stopped(redlock) && all < READ_MOST) {
         size_t room;
         char *space = core_space(redlock->core, &room);
-        if (room == 0) /* the core has had enough */
+        if (room == 0) /* the core has lines to work on first */
             return;
         ssize_t len = link_read(&redlock->link, space, room);
         if (len == 0)
@@ -261,7 +261,8 @@ static void handle_read(struct redlock *redlock)
     }
 }
 
-/* What cannot be written may have been answered all the same: "too many clients", and then the end. */
+/* If writing fails, an answer may have come all the same, as "too many clients" before the connection's
+ * end. */
 static void handle_write(struct redlock *redlock)
 {
     struct link *link = &redlock->link;

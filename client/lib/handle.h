@@ -1,4 +1,4 @@
-/* What stands behind struct redlock: the core, its socket, and who is to be told. Private to client/lib. */
+/* struct redlock from the inside: the core, its socket, and the program's callback. Private to client/lib. */
 #ifndef REDLOCK_LIB_HANDLE_H
 #define REDLOCK_LIB_HANDLE_H
 
@@ -9,8 +9,8 @@
 
 /* The result that a blocking call waits for. */
 struct awaited {
-    struct redlock_lock *lock; /* of ON_LOCK */
-    uint64_t request;          /* of all others */
+    struct redlock_lock *lock; /* the lock whose ON_LOCK is awaited, or */
+    uint64_t request;          /* the request whose result is */
     bool over;
     enum redlock_error error;
     redlock_row *row;
@@ -20,13 +20,13 @@ struct awaited {
 struct redlock {
     struct core *core;
     struct link link;
-    pid_t pid; /* who opened it */
+    pid_t pid; /* of the process that opened it */
     redlock_callback *callback;
     void *user;
     struct awaited *awaited; /* (ref in the blocking call's stack) */
     unsigned depth;          /* functions of the library that are under way */
     bool telling;            /* inside the callback */
-    bool closing;            /* when the last of them returns */
+    bool closing;            /* it is freed when the outermost of them returns */
     enum redlock_error error;
     int64_t retry_ms;
     char text[SERVER_LINE_BYTES + 1];
@@ -34,17 +34,20 @@ struct redlock {
 
 int64_t handle_now_ms(void); /* CLOCK_BOOTTIME */
 
-/* Before and behind what may call back: a close inside comes into force at the end. */
+/* Called before and after all that may call the callback: a redlock_close() inside takes effect in the last
+ * handle_leave(). */
 void handle_enter(struct redlock *redlock);
 void handle_leave(struct redlock *redlock);
-/* Reads, looks at the clock, tells, connects, writes: all that can be done without waiting. */
+/* Does all that can be done without waiting: reads, looks at the clock, calls the callback, connects,
+ * writes. */
 void handle_turn(struct redlock *redlock);
-int64_t handle_wait_ms(
-    const struct redlock *redlock); /* until the next turn is due; INT64_MAX: without end */
+/* For how many ms to wait before the next turn is due; INT64_MAX: without end. */
+int64_t handle_wait_ms(const struct redlock *redlock);
 
-/* For redlock_error(); returns the error. text is copied. */
+/* Keeps the error for redlock_error(), with a copy of the text, and returns it. */
 enum redlock_error handle_says(struct redlock *redlock, enum redlock_error error, const char *text);
-/* Whether it may be used here at all, and (blocking) whether waiting is allowed. */
+/* REDLOCK_OK if the handle may be used here, and, for a blocking function, if waiting is allowed; else the
+ * error. */
 enum redlock_error handle_usable(struct redlock *redlock, bool blocking);
 
 #endif

@@ -1,5 +1,5 @@
-# libredlock, static and shared. Only redlock_* leaves it: by the version script in the shared one; the
-# static one is a single object whose other names were made local.
+# libredlock, static and shared. Both export only redlock_*: the shared library by its version script, and the static
+# library because it is a single object in which all other names were made local.
 LIB_ABI  := 0
 LIB_SRC  := $(sort $(wildcard client/lib/*.c)) proto/line_piece.c
 CLIENT_OBJ  := $(LIB_SRC:%.c=$(BUILD)/pic/%.o)
@@ -26,7 +26,7 @@ $(LIB_SO): $(CLIENT_OBJ) $(LIB_MAP)
 	$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -Wl,-soname,libredlock.so.$(LIB_ABI) -Wl,--version-script=$(LIB_MAP) -o $@ $(CLIENT_OBJ)
 	ln -sf libredlock.so $@.$(LIB_ABI)
 
-# For tests that look inside.
+# For tests of the library's parts.
 $(BUILD)/pic/libclient.a: $(CLIENT_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -54,7 +54,7 @@ uninstall: uninstall-library
 -include $(CLIENT_OBJ:.o=.d)
 .PHONY: install-library uninstall-library
 
-# Its tests: those of its parts see inside, the others see what a program sees.
+# Its tests: test_client* see the library's parts, test_library* only what a program sees.
 $(filter $(BUILD)/tests/unit/test_client%,$(UNIT)): $(BUILD)/pic/libclient.a
 $(filter $(BUILD)/tests/integ/test_library%,$(INTEG)): $(LIB_A)
 CHECKS += ./tests/install.sh

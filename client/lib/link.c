@@ -35,8 +35,8 @@ int link_init(struct link *link, const char *address)
     return link->epoll < 0 ? errno : 0;
 }
 
-/* A FIN before the close: bytes that were not read would make a reset of it, which proves nothing to
- * redlockd, and the locks would stay until their TTL is over. */
+/* The shutdown sends a FIN first. A close alone with unread bytes would send a reset, which does not prove to
+ * redlockd that this program has ended, and the locks would stay until their TTL is over. */
 static void end_socket(int fd, bool shut)
 {
     if (shut)
@@ -44,7 +44,7 @@ static void end_socket(int fd, bool shut)
     (void)close(fd);
 }
 
-/* The close alone would not do it where a fork has the socket too. */
+/* Closing the socket would not take it out of the epoll if a forked child has it too. */
 static void unwatch(struct link *link)
 {
     (void)epoll_ctl(link->epoll, EPOLL_CTL_DEL, link->fd, NULL);
@@ -139,7 +139,7 @@ static void look_up(struct link *link, const struct address *where)
     link->next = link->found;
 }
 
-/* The next place, or the next address of the one before, until one is worth waiting for. */
+/* Tries the next address of this place, or the next place, until a connection is made or under way. */
 static void try_next(struct link *link)
 {
     while (link->state == LINK_CLOSED) {

@@ -1,4 +1,4 @@
-/* The daemon's clock and ours, from HELLO's now=: when is until= here?
+/* Compares the daemon's clock with ours by the now= of HELLO, to convert until= into an instant of our clock.
  *
  * Pure. All times are in ms on CLOCK_BOOTTIME, of the daemon or of this machine. */
 #ifndef REDLOCK_LIB_SAMPLE_H
@@ -9,22 +9,22 @@
 
 struct sample {
     bool any;
-    bool same;       /* one clock */
+    bool same;       /* both read the same clock */
     int64_t sent_ms; /* ours, before HELLO was handed to the kernel */
     int64_t now_ms;  /* the daemon's, when it answered */
 };
 
-/* A HELLO that was sent and received at these times (ours), over a Unix socket or not. True: the
- * sample is another one now, and deadlines are to be computed again. */
+/* Takes in a HELLO: when it was sent and received by our clock, and over a Unix socket or not. Returns
+ * true if the sample has changed, so that deadlines are to be computed again. */
 bool sample_take(struct sample *sample, int64_t sent_ms, int64_t now_ms, int64_t received_ms, bool local);
 
-/* Whether a HELLO on a new connection shows the clock that was there before: as far along as ours, or as far
- * as that less what the daemon says it stood still since (grown_ms). */
+/* Whether a HELLO on a new connection shows the clock of the connection before: it has gone on as far as ours
+ * has, or less far by grown_ms, for which the daemon says it has stood still since. */
 bool sample_goes_on(const struct sample *before, int64_t sent_ms, int64_t now_ms, int64_t received_ms,
                     int64_t grown_ms);
 
-/* until= as an instant of our clock: never later than the daemon means it, however slow the answer was,
- * while the two clocks run within 0.1 % of each other. */
+/* Returns until= as an instant of our clock. The instant is never later than the daemon's deadline,
+ * however slow the answer was, as long as the speeds of the two clocks differ by at most 0.1 %. */
 int64_t sample_deadline_ms(const struct sample *sample, int64_t until_ms);
 
 #endif

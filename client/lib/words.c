@@ -1,4 +1,4 @@
-/* Text for and from people and programs, without a handle. */
+/* Names of errors, words of rows, and the version: what needs no handle. */
 #include <string.h>
 
 #include "client/lib/answer.h"
