@@ -1,4 +1,4 @@
-/* The command's start. */
+/* Starts the command. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -25,7 +25,7 @@ pid_t child_start(char *const argv[], const struct terminal *terminal, bool fore
     pid_t pid = fork();
 
     if (pid > 0)
-        (void)setpgid(pid, pid); /* by both, so that it is so for both */
+        (void)setpgid(pid, pid); /* parent and child both set it, so that neither runs before it is set */
     if (pid != 0)
         return pid;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,13 +1,15 @@
 /* The command `redlock`: what its parts share.
  *
- *     redlock_main.c     which subcommand
- *     redlock_args.c     options that several have: durations, numbers, words
- *     redlock_say.c      errors: what, where, what to do, and the exit code
- *     redlock_signals.c  signals as things to read
- *     redlock_take.c     asks for a lock; a signal ends the wait, and redlock_waiting.c says what it is for
- *     redlock_run.c      run: a command under a lock, with redlock_watch.c (while it runs), _child.c (its
- *                        start), _family.c (it and all that it started), _guard.c (its parent, which
- *                        watches when we cannot), _terminal.c; begin with redlock_run.h
+ *     redlock_main.c     finds the subcommand
+ *     redlock_args.c     reads durations, numbers and words of options, and opens the handle
+ *     redlock_say.c      prints errors (what, where, what to do) and chooses the exit code
+ *     redlock_signals.c  makes signals readable from a descriptor
+ *     redlock_take.c     takes a lock, until a signal ends the wait
+ *     redlock_waiting.c  says what the wait is for
+ *     redlock_run.c      run: a command under a lock, with redlock_watch.c (while the command runs), _child.c
+ *                        (its start), _family.c (the command and all that it started), _guard.c (the
+ *                        command's parent, which watches when we cannot) and _terminal.c; begin with
+ *                        redlock_run.h
  *     redlock_script.c   lock, unlock, extend, check
  *     redlock_show.c     show, with redlock_rows.c (rows as a table, as they are, as JSON)
  *     redlock_top.c      top, with redlock_screen.c (the terminal)
@@ -22,13 +24,13 @@
 #include "client/redlock.h"
 #include "client/redlock_rows.h"
 
-/* A command that ran under `run` has its own, so ours keep out of the way: 124 to 127 mean what they
- * mean to timeout(1) and env(1), and those below are rarely a program's. */
+/* Exit codes. A command under `run` has its own, so ours are chosen not to clash: 124 to 127 mean what
+ * they mean to timeout(1) and env(1), and programs rarely use 120 to 123. */
 enum code {
     CODE_OK = 0,
-    CODE_BUSY = 120,     /* another has it, and waiting was not wanted */
-    CODE_TIMEOUT = 121,  /* another had it for all the time that was waited */
-    CODE_NOQUORUM = 122, /* too few masters answered */
+    CODE_BUSY = 120,     /* another has the lock, and -n was given */
+    CODE_TIMEOUT = 121,  /* another has the lock, and the wait is over */
+    CODE_NOQUORUM = 122, /* too few masters answered, or too few may vote yet */
     CODE_CONNECT = 123,  /* no redlockd, or it is shutting down */
     CODE_LOST = 124,     /* the lock was lost, or is not held */
     CODE_FAILED = 125,   /* wrong usage, and whatever else redlock itself could not do */
@@ -44,19 +46,19 @@ int64_t boot_ms(void); /* CLOCK_BOOTTIME */
 
 /* ---- redlock_args.c ---- */
 
-/* What is wrong is said; the caller returns CODE_FAILED. */
+/* Says what is wrong and returns CODE_FAILED. */
 int usage(const char *subcommand, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* For getopt_long()'s '?': names the option. */
+/* The same for an option that getopt_long() refused; names the option. */
 int usage_option(const char *subcommand, char **argv);
-/* "30s", "250ms", "5m", "1h", "0". A number without a unit would be seconds to flock(1) and milliseconds
- * to redlockd: refused. */
+/* Reads "30s", "250ms", "5m", "1h" or "0". A number without a unit is refused, since it would be seconds to
+ * flock(1) and milliseconds to redlockd. This function and the next two return false after usage(). */
 bool arg_duration(const char *subcommand, const char *option, const char *text, int64_t *ms);
 bool arg_number(const char *subcommand, const char *option, const char *text, int least, int most,
                 int *number);
-/* Whether the protocol takes the text as a word; if not, usage() has said why. */
+/* Whether the protocol takes the text as a word. */
 bool arg_word(const char *subcommand, const char *option, const char *text);
-/* Writes user@host:program/pid, by which SHOW tells people whose lock it is. The parts are cut and odd characters
- * replaced so that the protocol takes it as a word. out has room for REDLOCK_WORD_BYTES + 1. */
+/* Writes user@host:program/pid, by which SHOW tells people whose lock it is. The parts are cut and odd
+ * characters replaced so that the protocol takes it as a word. out has room for REDLOCK_WORD_BYTES + 1. */
 const char *arg_client(const char *program, char *out);
 /* Opens a handle for the address (NULL: the usual ones). client NULL: the subcommand is named as the program.
  * Returns NULL after it has said why. */
@@ -65,28 +67,29 @@ struct redlock *arg_open(const char *subcommand, const char *address, const char
 /* ---- redlock_say.c ---- */
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* What became of the handle's last request, about that name (NULL: none), and the exit code. */
+/* Says how the handle's last request about that name (NULL: none) failed, and returns the exit code. */
 int say_error(const struct redlock *redlock, const char *name);
-/* The same of another request, with its text from redlockd or the library. */
+/* The same for any request, by its error and its text from redlockd or the library. */
 int say_result(enum redlock_error error, const char *text, const char *name);
-/* 1500 -> "1.5s"; out has room for DURATION_TEXT. */
+/* Writes 1500 as "1.5s"; out has room for DURATION_TEXT. */
 enum { DURATION_TEXT = 32 };
 const char *duration_text(int64_t ms, char *out);
 
 /* ---- redlock_signals.c ---- */
 
-/* The signals given (0 ends the list) are read from the result, a descriptor for signal_next(), and do
- * nothing else any more; but those that whoever started us wants ignored stay so (nohup(1)). -1: said why. */
+/* Returns a descriptor for signal_next(). From now on the given signals (0 ends the list) have no other
+ * effect than to be read there. A signal that was ignored when we were started stays ignored (nohup(1)).
+ * Returns -1 after it has said why. */
 int signals_open(const int *signals);
-bool signals_more(int fd, const int *signals); /* from now on these too */
+bool signals_more(int fd, const int *signals); /* adds signals; false: said why */
 int signal_next(int fd);                       /* 0: none now */
-/* As it was when we started, for a program that is to be executed. */
+/* Sets signals back as they were when we started, for a program that is to be executed. */
 void signals_restore(void);
-/* Ends as if nobody had caught it, so that a shell knows why. */
+/* Ends this process by the signal as if nobody had caught it, so that a shell sees why. */
 void signal_die(int signal) __attribute__((noreturn));
 
-/* Our group and we stop as the signal says, until somebody continues us. False: it did not stop us, since
- * nobody could continue us. */
+/* Stops this process and its group by the signal until somebody continues them. Returns false if it did
+ * not stop us: the kernel does not stop a process that nobody could continue. */
 bool signal_stop(int signal);
 
 /* ---- redlock_take.c ---- */
@@ -95,11 +98,12 @@ struct take {
     const char *name;
     struct redlock_lock_options options;
     const char *client; /* the word for SHOW; NULL: user@host:program/pid */
-    int conflict_code;  /* of "busy" and "timed out"; -1: the usual ones */
-    bool quiet;         /* no word about those two, nor about what it waits for */
-    bool verbose;       /* that, where nobody sits in front of it, too */
+    int conflict_code;  /* the exit code when another has the lock; -1: CODE_BUSY or CODE_TIMEOUT */
+    bool quiet;         /* say nothing when another has the lock, nor what the wait is for */
+    bool verbose;       /* say what the wait is for even if standard error is no terminal */
 };
-/* The lock, or NULL and *code. Ends with a signal that comes meanwhile (does not return then). */
+/* Returns the lock, or NULL with the exit code in *code. If a signal ends the wait, the process ends by it
+ * and the function does not return. */
 struct redlock_lock *take_lock(struct redlock *redlock, const struct take *take, int signals, int *code);
 extern const int take_signals[];
 
@@ -107,7 +111,7 @@ extern const int take_signals[];
  * nothing on a terminal. */
 void take_failed(int code);
 
-/* Options that run and lock share: 1 it was one, 0 not, -1 wrong and said. */
+/* Reads an option that run and lock share. Returns 1 if it is one, 0 if not, and -1 after usage(). */
 int take_option(const char *subcommand, struct take *take, int option, const char *value);
 #define TAKE_SHORT "nqvt:w:E:"
 #define TAKE_LONG                                                                                     \
@@ -125,18 +129,20 @@ enum reason { REASON_NONE, REASON_MASTERS, REASON_HOLDER, REASON_DOWN };
 
 struct waiting {
     const char *name;
-    int64_t look_ms;  /* when the masters are asked for next; INT64_MAX: never, it says nothing */
-    uint64_t request; /* SHOW NODES; 0: it is not under way */
+    int64_t look_ms;  /* when SHOW NODES is due; INT64_MAX: never, since nothing is to be said */
+    uint64_t request; /* the SHOW NODES that is under way; 0: none */
     struct rows rows;
-    enum reason reason; /* that was said */
+    enum reason reason; /* the last reason that was said */
 };
 
 void waiting_begin(struct waiting *waiting, const struct take *take);
-int waiting_timeout_ms(const struct waiting *waiting, int timeout_ms); /* for poll(2): the shorter one */
+/* The timeout for poll(2): timeout_ms, or less. */
+int waiting_timeout_ms(const struct waiting *waiting, int timeout_ms);
 void waiting_turn(struct waiting *waiting, struct redlock *redlock);
 void waiting_heard(struct waiting *waiting, const struct redlock_event *event);
 void waiting_end(struct waiting *waiting);
-/* The caller gives the rows of SHOW NODES. False: enough masters may vote. */
+/* Writes why too few masters may vote, from the rows of SHOW NODES (which it sorts). Returns false if
+ * enough may. */
 bool waiting_for_masters(struct rows *rows, char *out, size_t size);
 
 #endif

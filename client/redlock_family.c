@@ -1,4 +1,4 @@
-/* Who of all processes belongs to the command, from /proc. */
+/* Finds in /proc which processes belong to the command. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -12,11 +12,11 @@
 
 #include "client/redlock_run.h"
 
-enum { PROCESSES_MAX = 1 << 22 }; /* the kernel's own: PID_MAX_LIMIT */
+enum { PROCESSES_MAX = 1 << 22 }; /* the kernel's limit, PID_MAX_LIMIT */
 
 struct process {
     pid_t pid, parent, group, session;
-    long long threads, start; /* start is in the kernel's ticks */
+    long long threads, start; /* start: when it was started, in the kernel's ticks */
     char state;
     bool ours;
 };
@@ -26,10 +26,11 @@ struct processes {
     size_t count, room;
 };
 
-/* A shell that became this process by exec may have left it children: none of them is the command's. */
+/* Processes from before the command: a shell that became this process by exec may have left it children. */
 static struct processes before;
 
-/* proc(5): the name, which may be anything, ends with the last ')'; then the state, and numbers. */
+/* Reads /proc/PID/stat (proc(5)): the name, which may contain anything, ends with the last ')'; then come
+ * the state and numbers. */
 static bool parse(const char *text, struct process *process)
 {
     enum { PARENT = 4, GROUP = 5, SESSION = 6, THREADS = 20, START = 22 };
@@ -91,7 +92,7 @@ static int by_pid(const void *a, const void *b)
     return (left->pid > right->pid) - (left->pid < right->pid);
 }
 
-/* Sorted by pid. False: /proc cannot be read. */
+/* Reads all processes, sorted by pid. Returns false if /proc cannot be read. */
 static bool read_once(struct processes *all)
 {
     DIR *folder = opendir("/proc");
@@ -184,13 +185,14 @@ void family_begin(void)
     free(all.of);
 }
 
-/* Where only the first thread has ended, the state is Z, too. */
+/* The state is Z also if only the first thread has ended. */
 static bool is_dead(const struct process *process)
 {
     return (process->state == 'Z' && process->threads <= 1) || process->state == 'X' || process->state == 'x';
 }
 
-/* Another user's daemon cannot be killed, and may live for months: the lock does not wait for it. */
+/* Whether it is another user's daemon, which we cannot kill and which may live for months: the lock does
+ * not wait for it. */
 static bool has_escaped(const struct process *one)
 {
     return one->session != getsid(0) && kill(one->pid, 0) < 0 && errno == EPERM;
@@ -207,7 +209,8 @@ static bool is_redlock(pid_t pid)
            own.st_ino == other.st_ino;
 }
 
-/* So that none lets go of its lock while what is below it dies. */
+/* Stops the redlocks in the family, so that none of them releases its lock before the processes below it
+ * are dead. */
 static void stop_redlocks(const struct processes *all)
 {
     for (size_t i = 0; i < all->count; i++)
@@ -221,7 +224,7 @@ unsigned family_signal(const struct family *family, int signal)
     unsigned alive = 0;
 
     if (signal && family->group > 0 && !family->spares)
-        (void)kill(-family->group, signal); /* at once, so that none of it sees another end first */
+        (void)kill(-family->group, signal); /* all at once, so that no member sees another end first */
     if (!family_read_all(&all))
         return UINT_MAX;
     mark(&all, family);
@@ -234,7 +237,7 @@ unsigned family_signal(const struct family *family, int signal)
         if (!one->ours || is_dead(one) || has_escaped(one))
             continue;
         if (family->spares && is_redlock(one->pid))
-            continue; /* it stands still already */
+            continue; /* it has been stopped */
         alive++;
         if (signal && (one->group != family->group || family->spares))
             (void)kill(one->pid, signal);
@@ -262,7 +265,9 @@ static bool is_above(const struct processes *all, pid_t pid)
 {
     const struct process *one = family_find(all, getpid());
 
-    for (unsigned i = 0; one && i < all->count; i++) { /* read while they change: no end is sure */
+    for (unsigned i = 0; one && i < all->count;
+         i++) { /* processes changed while /proc was read: parents may form
+                                                          a circle */
         if (one->pid == pid)
             return true;
         one = family_find(all, one->parent);

@@ -13,8 +13,8 @@
 #include "client/redlock_cmd.h"
 #include "client/redlock_run.h"
 
-/* The guard's descriptors; behind them those of connections to redlockd, of which the last ones are kept:
- * a lock that is being resumed may hang on the one before. */
+/* The guard's descriptors. Connections to redlockd have higher numbers; the last ones are kept open, since
+ * a lock that is being resumed may still depend on the connection before. */
 enum { FD_ORDERS, FD_TIMER, FD_CHILDREN, FD_COUNT, CONNECTIONS = 4 };
 
 enum { AGAIN_MS = 20, CALM = 3 };
@@ -28,12 +28,12 @@ struct keeper {
     unsigned next;
 };
 
-/* An order may carry a connection; -1 leaves the deadline as it is. */
+/* An order to the guard, which may carry a connection too. */
 struct order {
-    int64_t kill_ms;
+    int64_t kill_ms; /* -1: as before */
 };
 
-/* The first word of the guard; error is an errno. */
+/* The guard's first report; error is an errno. */
 struct started {
     pid_t command;
     int error;
@@ -52,7 +52,8 @@ static void guard_set_timer(int64_t at_ms)
     (void)timerfd_settime(FD_TIMER, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* What is closed here redlock has closed before, or still has open: for redlockd nothing changes. */
+/* Keeps a connection in place of the oldest one. redlock has closed that one, or still has it open itself, so
+ * redlockd does not notice. */
 static void keep_connection(struct keeper *keeper, int fd)
 {
     int *place = &keeper->connections[keeper->next++ % CONNECTIONS];
@@ -67,7 +68,7 @@ union control {
     char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-/* All orders that came; false: who gives them is gone. */
+/* Reads all orders that have come; false: redlock has ended. */
 static bool read_orders(struct keeper *keeper)
 {
     for (;;) {
@@ -101,7 +102,7 @@ static bool guard_tell(const struct report *report)
     return send(FD_ORDERS, report, sizeof *report, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *report;
 }
 
-/* All that ended, up to the command itself, which is left as it is: redlock still uses its number. */
+/* Reaps the processes that have ended, except the command: redlock still uses its pid. */
 static void guard_reap(struct keeper *keeper)
 {
     siginfo_t info;
@@ -138,11 +139,11 @@ static void look_at_children(struct keeper *keeper)
     guard_reap(keeper);
     if (keeper->ended && !keeper->told)
         keeper->told =
-            guard_tell(&keeper->end); /* else with the next order, since redlock reads again then */
+            guard_tell(&keeper->end); /* if it fails, again after the next order: redlock reads then */
 }
 
-/* Without redlock: kills until nothing is left, and only then lets go of the lock. What is left when nobody
- * is found any more are other users' daemons. */
+/* redlock is gone. Kills the family until nothing is left, and only then lets go of the lock. Daemons of
+ * other users may be left, which family_signal() does not count. */
 __attribute__((noreturn)) static void end_all(const struct keeper *keeper)
 {
     struct family family = {.root = getpid(), .group = keeper->command, .whole = true, .spares = true};
@@ -154,12 +155,11 @@ __attribute__((noreturn)) static void end_all(const struct keeper *keeper)
         unsigned alive = family_signal(&family, SIGKILL);
         while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
             if (pid == keeper->command)
-                family.group = 0; /* the number may soon be a stranger's */
+                family.group = 0; /* another process may soon get that number */
         if (pid < 0)
             break;
         if (alive == 0 && family.spares)
-            family.spares =
-                false; /* a guard below us lets go of its lock when it is killed: now that may be */
+            family.spares = false; /* all else is dead, so the redlocks below us may let go of their locks */
         else
             calm = alive ? 0 : calm + 1;
         (void)poll(&children, 1, AGAIN_MS);
@@ -168,7 +168,7 @@ __attribute__((noreturn)) static void end_all(const struct keeper *keeper)
     for (unsigned i = 0; i < CONNECTIONS; i++)
         if (keeper->connections[i] >= 0)
             (void)shutdown(keeper->connections[i],
-                           SHUT_RDWR); /* bytes that nobody read would make it a reset */
+                           SHUT_RDWR); /* a close with unread bytes would send a reset */
     _exit(0);
 }
 
@@ -185,8 +185,8 @@ __attribute__((noreturn)) static void watch(struct keeper *keeper)
         if (due)
             (void)family_signal(&family, SIGKILL);
         keeper->overdue |= due;
-        guard_set_timer(due ? boot_ms() + AGAIN_MS
-                            : keeper->kill_ms); /* again: it may have forked meanwhile */
+        /* A process may fork while the family is killed, so it is killed again. */
+        guard_set_timer(due ? boot_ms() + AGAIN_MS : keeper->kill_ms);
         (void)poll(fds, FD_COUNT, -1);
     }
     end_all(keeper);
@@ -194,7 +194,7 @@ __attribute__((noreturn)) static void watch(struct keeper *keeper)
 
 /* ---- its beginning ---- */
 
-/* Nothing that could end the guard before its time, but SIGKILL; the rest is for redlock. */
+/* Blocks all signals, so that only SIGKILL can end the guard; redlock handles the others. */
 static void be_deaf(void)
 {
     sigset_t every;
@@ -203,9 +203,9 @@ static void be_deaf(void)
     (void)sigprocmask(SIG_SETMASK, &every, NULL);
 }
 
-/* In a group of its own, so that ^Z and the like do not stop it, but in the command's session: a command
- * whose parent were in another could not be stopped by a terminal. Nothing of redlock may live on in it,
- * neither an end of a pipe nor the terminal. */
+/* The guard's process. It has a group of its own, so that ^Z does not stop it, but is in the command's
+ * session: a terminal could not stop a command whose parent is in another session. The guard closes all
+ * that redlock had open, as ends of pipes and the terminal. */
 __attribute__((noreturn)) static void begin(int orders, const struct start *start)
 {
     struct keeper keeper = {.kill_ms = INT64_MAX, .connections = {-1, -1, -1, -1}};
@@ -248,7 +248,7 @@ pid_t guard_start(struct guard *guard, const struct start *start)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return guard_failed(guard, errno);
     guard->fd = pair[0];
-    /* The guard has both from the beginning, however early redlock is killed or stopped. */
+    /* Both orders are sent before the guard is there, so that it has them however early redlock is killed. */
     guard_keep(guard, start->connection);
     guard_set(guard, start->kill_ms);
     guard->pid = fork();

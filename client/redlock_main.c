@@ -33,8 +33,8 @@ static int main_help(void)
     return CODE_OK;
 }
 
-/* No descriptor of ours may take the place of a closed stdin, stdout or stderr; for a command they stay
- * closed. */
+/* Opens /dev/null in place of a closed stdin, stdout or stderr, so that no descriptor of ours gets its
+ * number. For the command they stay closed, since these are close-on-exec. */
 static void keep_standard_places(void)
 {
     for (int fd = open("/dev/null", O_RDWR | O_CLOEXEC); fd >= 0 && fd <= STDERR_FILENO;)
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
         (void)printf("redlock %s\n", redlock_version());
         return CODE_OK;
     }
-    opterr = 0; /* our own words */
+    opterr = 0; /* we print the errors */
     keep_standard_places();
     for (unsigned i = 0; i < SUBCOMMANDS; i++)
         if (strcmp(argv[1], subcommands[i].name) == 0)

@@ -170,8 +170,8 @@ struct table {
 
 enum { CELL = 2048, LINE = 16384 };
 
-enum { ENDLESS_WITHIN_MS = 1000 }; /* what redlock and redlockd may have waited for each other */
-static const int64_t WAIT_LONGEST_MS = INT64_C(30) * 24 * 3600 * 1000; /* of the protocol */
+static const int64_t WAIT_LONGEST_MS = INT64_C(30) * 24 * 3600 * 1000; /* the protocol's longest wait */
+enum { ENDLESS_WITHIN_MS = 1000 }; /* the wait may be so much shorter, as connecting took a part of it */
 
 /* Whether a waiter asked for the longest wait there is, which `redlock run` does where no --wait is given. */
 static bool is_endless(const char *row)
@@ -232,7 +232,7 @@ static void rows_upper(char *text)
             *text = (char)(*text - 'a' + 'A');
 }
 
-/* row NULL: the heads. */
+/* Prints a row, or for NULL the heads of the columns. */
 static void print_line(const struct table *table, const char *row)
 {
     char line[LINE], text[CELL];
@@ -310,7 +310,7 @@ static void json_string(struct text text, FILE *out)
     (void)putc('"', out);
 }
 
-/* JSON has no numbers with a 0 in front, and readers keep no more than 2^53. */
+/* JSON has no numbers with leading zeros, and many readers are exact up to 2^53 only. */
 static bool is_json_number(struct text value)
 {
     return is_number(value) && value.len <= 16 && (value.len == 1 || value.at[0] != '0') &&
@@ -348,7 +348,7 @@ static void json_list(const struct rows *rows, FILE *out)
     (void)fputs("]\n", out);
 }
 
-/* A key that comes several times, as nodes= of the configuration, is a list, also when it came once. */
+/* Keys that may come several times, as nodes= of the configuration, are lists, even if they come once. */
 static bool is_plural(struct text key)
 {
     return is(key, "nodes") || is(key, "listen");

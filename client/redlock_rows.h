@@ -1,4 +1,4 @@
-/* Rows of SHOW, kept and laid out. */
+/* Keeps rows of SHOW and lays them out. */
 #ifndef REDLOCK_ROWS_H
 #define REDLOCK_ROWS_H
 
@@ -8,25 +8,25 @@
 #include <stdio.h>
 
 enum {
-    ROWS_BYTES_MAX = 256 << 20, /* what is kept of one answer */
+    ROWS_BYTES_MAX = 256 << 20, /* the most that is kept of one answer */
     COLUMNS_MAX = 64,
 };
 
 struct rows {
-    char *text; /* one row after the other, each with NUL */
+    char *text; /* one row after the other, each with its NUL */
     size_t len, room;
     size_t count;
     bool failed; /* out of memory, or beyond the limit: the last rows are missing */
 };
 
 void rows_add(struct rows *rows, const char *row);
-void rows_free(struct rows *rows); /* empty again */
-/* The next row: start with NULL; NULL: there is none. */
+void rows_free(struct rows *rows); /* they are empty afterwards */
+/* Returns the row after the given one, or the first for NULL; NULL: there is none. */
 const char *rows_next(const struct rows *rows, const char *row);
 
-/* The value of key in a row into out (cut to size, NUL at its end): "" where it has none. */
+/* Copies the value of key to out, cut to size, with NUL at its end; "" if the row has none. Returns out. */
 const char *row_value(const char *row, const char *key, char *out, size_t size);
-int64_t row_number(const char *row, const char *key); /* 0: it has none */
+int64_t row_number(const char *row, const char *key); /* 0 if the row has none */
 
 enum layout {
     LAYOUT_LIST,     /* each row is a thing: locks, waiters, clients, nodes */
@@ -34,14 +34,14 @@ enum layout {
     LAYOUT_SETTINGS, /* each row is a key and its word: config, version */
 };
 
-/* Into another order: by the number of that key, the highest first, those of one number as they came. */
+/* Sorts by the number of that key, the highest first; rows with the same number stay in order. */
 void rows_sort(struct rows *rows, const char *key);
 
-/* A table with aligned columns, numbers to the right and times as people write them. Lines are cut to
- * `width` columns (0: never). most: so many rows at most. */
+/* Prints a table with aligned columns, numbers to the right and times as people write them. Lines are cut to
+ * `width` columns (0: never), and at most `most` rows are printed. */
 void rows_table(const struct rows *rows, enum layout layout, size_t width, size_t most, FILE *out);
-/* One JSON value and a line feed: a list of objects, or one object. Numbers are numbers by their key, not by
- * their look: a lock may be called 17. */
+/* Prints one JSON value, a list of objects or one object, and a line feed. The key decides what is a
+ * number, not the value: a lock may be called 17. */
 void rows_json(const struct rows *rows, enum layout layout, FILE *out);
 
 #endif

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    GRACE_MOST_MS = 5000, /* of itself; --grace may say more */
+    GRACE_MOST_MS = 5000, /* of the default; --grace may be longer */
     MARGIN_MOST_MS = 1000,
     UNLOCK_MS = 3000,
 };
@@ -23,7 +23,8 @@ enum {
 static const int run_signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
                                   SIGTSTP, SIGTTOU, SIGCONT, SIGCHLD, 0};
 
-/* Of a fresh grant. What is left of it is less where we were held up since; a TTL that was given tells. */
+/* For how long the lock was valid when it was granted. Less is left if we were held up since then, but a
+ * given --ttl tells. */
 static int64_t valid_when_granted_ms(const struct run *run)
 {
     int64_t left_ms = redlock_valid_ms(run->lock), ttl_ms = run->take.options.ttl_ms;
@@ -32,14 +33,15 @@ static int64_t valid_when_granted_ms(const struct run *run)
     return left_ms > at_most_ms ? left_ms : at_most_ms;
 }
 
-/* Since renewals come at a third of the TTL, more than the half of it would end a command in good health. */
+/* Renewals come at a third of the TTL, so with a grace of more than half of it, SIGTERM would come between
+ * two of them. */
 static bool set_times(struct run *run)
 {
     int64_t valid_ms = valid_when_granted_ms(run);
     char grace[DURATION_TEXT], valid[DURATION_TEXT];
 
     run->span_ms = valid_ms;
-    run->until_ms = redlock_until_ms(run->lock); /* a !CLOCK may come before the first look at the clock */
+    run->until_ms = redlock_until_ms(run->lock); /* before a !CLOCK can change it */
     if (run->take.options.max_ms)
         run->max_end_ms = redlock_until_ms(run->lock) - valid_ms + run->take.options.max_ms;
     if (run->grace_ms < 0)
@@ -77,7 +79,7 @@ static bool start(struct run *run)
         return false;
     family_begin();
     terminal_open(&run->terminal);
-    /* Before the guard, which is of our group until it has a group of its own. */
+    /* Look before the guard is started, since it is in our group until it has one of its own. */
     run->foreground = terminal_is_ours(&run->terminal) && !family_has_siblings();
     run->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (run->timer < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
@@ -95,8 +97,8 @@ static bool start(struct run *run)
     return run->pid > 0;
 }
 
-/* What was told LOST is said by its reason, and what redlockd only now tells too: the command may not
- * have been alone. */
+/* Gives the lock back. If redlockd says only now that the lock was lost, the command may not have been
+ * alone. */
 static int give_back(struct run *run)
 {
     redlock_set_timeout(run->redlock, UNLOCK_MS);
@@ -126,7 +128,8 @@ static int finish(struct run *run)
     else
         code = give_back(run);
     redlock_close(run->redlock);
-    /* ^C went to the command's group only. Those of ours, a script or make, would have had it too. */
+    /* ^C went to the command's group only. Without redlock our own group, a script or make, would have got
+     * it too. */
     if (code == run->code && had_terminal && (run->signal == SIGINT || run->signal == SIGQUIT)) {
         (void)kill(0, run->signal);
         signal_die(run->signal);
@@ -136,9 +139,9 @@ static int finish(struct run *run)
 
 static int run_command(struct run *run)
 {
+    char client[REDLOCK_WORD_BYTES + 1];
     int code = CODE_FAILED;
 
-    char client[REDLOCK_WORD_BYTES + 1];
     if (!run->take.client)
         run->take.client = arg_client(run->argv[0], client);
     run->redlock = arg_open("run", run->address, run->take.client);
@@ -187,7 +190,7 @@ static void run_help(void)
         "  -a, --address ADDRESS  of redlockd: unix:/path or host:port\n");
 }
 
-/* 1: all is well; else the exit code is *code. */
+/* Returns false with the exit code in *code if the options are wrong, or after --help. */
 static bool read_options(struct run *run, int argc, char **argv, int *code)
 {
     static const struct option options[] = {
@@ -249,7 +252,7 @@ int cmd_run(int argc, char **argv)
     if (optind >= argc)
         return usage("run", "the lock's NAME is needed, and a COMMAND");
     run.take.name = argv[optind++];
-    if (!read_options(&run, argc, argv, &code)) /* options behind the name, and "--" */
+    if (!read_options(&run, argc, argv, &code)) /* options after the name, and "--" */
         return code;
     if (optind < argc && run.shell[0])
         return usage("run", "%s: -c has the whole command, so nothing may follow", argv[optind]);

@@ -4,11 +4,11 @@
  *                                   |        +- ...      descends from the guard is the family: it ends with
  *                                   +- ...   +- ...      the lock.
  *
- * The guard starts the command, tells us what becomes of it, and inherits its orphans (it is a subreaper,
- * see prctl(2)). It sleeps until the lock's deadline, and does what we would, should we be stopped or held
- * up in the kernel then. When we are killed, it kills the family. It has the connection to redlockd open,
- * too, so that the lock ends behind the family, not before it. When the guard is killed, we inherit the
- * family, and end it. */
+ * The guard starts the command, reports to us what becomes of it, and inherits its orphans (the guard is a
+ * subreaper, see prctl(2)). The guard sleeps until the lock's deadline; if we are stopped or held up in the
+ * kernel then, it kills the family in our place. If we are killed, the guard kills the family. The guard also
+ * has the connection to redlockd open, so that the lock ends after the family. If the guard is killed, we
+ * inherit the family and kill it. */
 #ifndef REDLOCK_RUN_H
 #define REDLOCK_RUN_H
 
@@ -19,51 +19,53 @@
 /* ---- redlock_family.c ---- */
 
 struct family {
-    pid_t root;  /* whose descendants they are: the guard, or we when the guard has ended */
-    pid_t group; /* the command's own; 0: nobody is left in it */
-    bool whole;  /* with those that left the session */
-    bool spares; /* other redlocks, which hold locks of what is below them: they are stopped instead */
+    pid_t root;  /* the common ancestor: the guard, or this process when the guard has ended */
+    pid_t group; /* the command's process group; 0: it is empty */
+    bool whole;  /* processes that left the session belong to the family too */
+    bool spares; /* other redlocks are stopped, not killed: each holds a lock for what is below it */
 };
 
-/* Before anything of ours is started: the children that we have already do not belong to it. */
+/* Call it before anything is started: children that this process already has do not belong to the family. */
 void family_begin(void);
-/* Sends the signal (0: none) to all of the family, and says how many of it were alive. UINT_MAX: /proc
- * cannot be read; the group had its signal. */
+/* Sends the signal (0: none) to all of the family and returns how many of its processes were alive.
+ * Returns UINT_MAX if /proc cannot be read; then only the group got the signal. */
 unsigned family_signal(const struct family *family, int signal);
 bool family_is_stopped(const struct family *family);
-/* Whether our own process group has others than us and those above us, as in a pipeline. */
+/* Whether our process group has members other than this process and its ancestors, as in a pipeline. */
 bool family_has_siblings(void);
 
 /* ---- redlock_guard.c ---- */
 
 struct guard {
-    pid_t pid; /* -1: it has ended, and was waited for */
-    int fd;    /* -1: the same */
+    pid_t pid; /* -1: the guard has ended, and was waited for */
+    int fd;    /* -1: the guard has ended */
 };
-/* The guard's word on what became of the command. */
+/* The guard reports what became of the command. */
 struct report {
     int code, status; /* si_code and si_status of waitid(2) */
-    bool overdue;     /* the deadline came, and the guard has killed the family */
+    bool overdue;     /* the guard has killed the family because of the deadline */
 };
-/* The command that the guard starts, and what the guard needs for it. */
+/* The command that the guard starts, and what the guard needs. */
 struct start {
     char *const *argv;
     const struct terminal *terminal;
     bool foreground;
-    int connection;  /* to redlockd */
-    int64_t kill_ms; /* as guard_set() has it */
+    int connection;  /* the socket to redlockd */
+    int64_t kill_ms; /* as for guard_set() */
 };
 
-/* With the command, whose pid it returns. -1: said why. */
+/* Starts the guard, which starts the command. Returns the command's pid, or -1 after it has said why. */
 pid_t guard_start(struct guard *guard, const struct start *start);
-/* From that instant on the family is killed; INT64_MAX: never. Killed too when this process is gone. */
+/* Tells the guard from which instant on to kill the family; INT64_MAX: never. It is also killed when this
+ * process is gone. */
 void guard_set(const struct guard *guard, int64_t kill_ms);
-/* Another connection to redlockd, to be open until the family has ended; -1: there is none. */
+/* Gives the guard another connection to redlockd to hold open until the family has ended; -1: there is
+ * none. */
 void guard_keep(const struct guard *guard, int connection);
-/* The next report; false: there is none now. With guard->fd < 0 the guard was killed. */
+/* Reads the next report; false: there is none now. If guard->fd < 0 afterwards, the guard was killed. */
 bool guard_hear(struct guard *guard, struct report *report);
-void guard_wake(const struct guard *guard); /* where somebody stopped it */
-void guard_end(struct guard *guard);        /* it ends, and kills nobody */
+void guard_wake(const struct guard *guard); /* continues the guard if somebody has stopped it */
+void guard_end(struct guard *guard);        /* ends the guard, which kills nobody then */
 
 /* ---- redlock_terminal.c ---- */
 
@@ -71,15 +73,15 @@ struct terminal {
     int fd; /* -1: there is none */
 };
 void terminal_open(struct terminal *terminal);
-bool terminal_is_ours(const struct terminal *terminal); /* our group is in the foreground */
+bool terminal_is_ours(const struct terminal *terminal); /* whether our group is in the foreground */
 bool terminal_is_of(const struct terminal *terminal, pid_t group);
 void terminal_give(const struct terminal *terminal, pid_t group);
-void terminal_take(const struct terminal *terminal, pid_t group); /* from that group, if it has it */
+void terminal_take(const struct terminal *terminal, pid_t group); /* takes it from that group, if it has it */
 
 /* ---- redlock_child.c ---- */
 
-/* Starts the command, in a process group of its own that has the terminal if `foreground`. When the caller
- * is gone, it is killed. -1: errno says why. */
+/* Starts the command in a process group of its own, which gets the terminal if `foreground` is set. The
+ * kernel kills the command when the calling process ends. Returns -1 with errno on failure. */
 pid_t child_start(char *const argv[], const struct terminal *terminal, bool foreground);
 
 /* ---- redlock_watch.c ---- */
@@ -101,8 +103,8 @@ static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
 struct run {
     struct take take;
     const char *address;
-    int64_t grace_ms;   /* SIGTERM comes as long before the deadline; -1: not given */
-    int64_t margin_ms;  /* and SIGKILL */
+    int64_t grace_ms;   /* how long before the deadline SIGTERM comes; -1: not given */
+    int64_t margin_ms;  /* how long before the deadline SIGKILL comes */
     int64_t span_ms;    /* how long the lock was valid when it was granted */
     int64_t max_end_ms; /* when --max is over; 0: never */
     char *const *argv;
@@ -111,29 +113,30 @@ struct run {
     struct redlock_lock *lock;
     int signals, timer;
     struct guard guard;
-    int64_t guarded_ms; /* what the guard knows; 0: nothing */
-    int64_t until_ms;   /* the deadline, when we looked last, or as it was granted */
-    bool earlier;       /* it came before the one that we knew until then */
+    int64_t guarded_ms; /* the kill_ms that the guard knows; 0: none */
+    int64_t until_ms;   /* the deadline as we saw it last */
+    bool earlier;       /* the last change of the deadline made it earlier */
     struct terminal terminal;
     bool foreground; /* the command is to have the terminal whenever we have it */
-    pid_t pid; /* the command and its group; not waited for before all is over, so that the number stays */
+    pid_t pid;       /* of the command and its group; waited for last, so that nobody else gets the number */
     struct family family;
     bool unguarded; /* the guard was killed */
     enum run_state state;
-    int64_t next_ms;                /* ENDING: when the next state comes */
-    int64_t looked_ms, lingered_ms; /* LINGERING: when we looked last, and for how long it lasts */
-    bool ended;
-    int code;   /* the command's */
-    int signal; /* that it ended by; 0: it ended by itself */
+    int64_t next_ms;     /* ENDING: when KILLING begins */
+    int64_t looked_ms;   /* LINGERING: when we looked last */
+    int64_t lingered_ms; /* LINGERING: for how long it has lasted, less pauses of this machine */
+    bool ended;          /* the command has ended */
+    int code;            /* the exit code that the command's end gives */
+    int signal;          /* the signal that ended the command; 0: none */
     bool lost;
     char why[32];
-    int64_t killing_ms; /* KILLING: since when */
-    bool told;          /* that some of it cannot be killed */
+    int64_t killing_ms; /* KILLING: when it began */
+    bool told;          /* we have said that some processes cannot be killed */
 };
 
-/* Until the command and all of its family are gone. */
+/* Watches until the command and all of its family are gone. */
 void run_watch(struct run *run);
-int64_t run_kill_ms(const struct run *run,
-                    int64_t until_ms); /* when the guard kills: a little after redlock would */
+/* When the guard kills the family: a little after we would, since we can say why. */
+int64_t run_kill_ms(const struct run *run, int64_t until_ms);
 
 #endif

@@ -10,11 +10,11 @@ int64_t boot_ms(void)
     struct timespec now;
 
     if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
-        return INT64_MAX; /* cannot be: then everything is over */
+        return INT64_MAX; /* cannot happen; every deadline would be over */
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* In one write: several of us may share one terminal or log. */
+/* Prints in one write, since several redlocks may share a terminal or log. */
 void say(const char *format, ...)
 {
     char line[4096];
@@ -48,8 +48,8 @@ const char *duration_text(int64_t ms, char *out)
 static const struct rule {
     enum redlock_error error;
     enum code code;
-    const char *what; /* then redlockd's text for people, where it gave one */
-    const char *hint;
+    const char *what; /* what has happened; redlockd's text for people follows if there is one */
+    const char *hint; /* what to do */
 } rules[] = {
     {REDLOCK_BUSY, CODE_BUSY, "another has it", SHOW_LOCKS},
     {REDLOCK_TIMEOUT, CODE_TIMEOUT, "another has it, and the wait is over", SHOW_LOCKS},
@@ -69,7 +69,8 @@ static const struct rule {
     {REDLOCK_UNSUPPORTED, CODE_FAILED, "this redlockd cannot do that", ""},
 };
 
-/* Whether quarantine keeps a quorum away, as redlockd says by retry= and a ~ for each such master. They did answer. */
+/* Whether a quorum is missing because masters are in quarantine, which redlockd says by retry= and by a ~
+ * for each such master. These masters did answer. */
 static bool is_quarantine(const char *text)
 {
     bool quarantined = false, until = false;
@@ -83,8 +84,8 @@ static bool is_quarantine(const char *text)
     return quarantined && until;
 }
 
-/* Of "-NOQUORUM job votes=2/5 nodes=++!!? : 3 votes are needed" what stands behind " : "; a sentence of the
- * library as it is. */
+/* Returns what follows " : " in a line of redlockd as "-NOQUORUM job votes=2/5 nodes=++!!? : 3 votes are
+ * needed", and a sentence of the library as it is. */
 static const char *text_for_people(const char *text)
 {
     if (text[0] != '-')

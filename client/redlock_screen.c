@@ -45,7 +45,7 @@ void screen_open(struct screen *screen)
     screen->keys = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &screen->before) == 0;
     if (screen->keys) {
         raw = screen->before;
-        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* ISIG stays: ^C and ^Z are signals */
+        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* not ISIG: ^C and ^Z stay signals */
         raw.c_cc[VMIN] = 1;
         raw.c_cc[VTIME] = 0;
         (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
@@ -65,7 +65,7 @@ void screen_close(struct screen *screen)
         (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &screen->before);
 }
 
-/* No LF behind the last line, which would scroll the first one away. */
+/* No LF follows the last line, since it would scroll the first one away. */
 static void put_lines(const struct screen *screen, const char *text, FILE *out)
 {
     (void)fputs("\033[H", out);

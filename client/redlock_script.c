@@ -1,4 +1,4 @@
-/* lock, unlock, extend, check: for scripts, which keep name and token in their variables. */
+/* lock, unlock, extend, check: for scripts, which keep the name and the token in variables. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -11,7 +11,8 @@
 
 /* ---- assignments ---- */
 
-/* Whatever a name contains, a shell reads it as one word: in '...' only the ' itself needs care. */
+/* Prints the value so that a shell reads it as one word, whatever it contains: in '...' only the ' itself
+ * needs care. */
 static void print_quoted(const char *key, const char *value)
 {
     (void)printf("%s='", key);
@@ -79,7 +80,7 @@ static int lease(const char *address, const struct take *take)
     if (lock) {
         print_lock(lock);
         code = CODE_OK;
-        if (!printed()) { /* nobody will ever know its token */
+        if (!printed()) { /* nobody knows the token, so nobody else could give the lock back */
             (void)redlock_unlock(lock);
             code = CODE_FAILED;
         }

@@ -1,4 +1,4 @@
-/* show: what redlockd knows, for people and for programs. */
+/* show: prints what redlockd knows, for people and for programs. */
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 
 static struct {
     bool open;
-    sigset_t mask; /* as we were started */
+    sigset_t mask; /* these three are as they were when we started */
     struct sigaction pipe, child;
     sigset_t watched;
 } signals;
@@ -22,8 +22,8 @@ static void save(void)
     (void)sigaction(SIGPIPE, NULL, &signals.pipe);
     (void)sigaction(SIGCHLD, NULL, &signals.child);
     (void)sigemptyset(&signals.watched);
-    /* Whoever ignores its children is told nothing of them; and a closed stderr must not end us, since that
-     * would end the command. */
+    /* A process that ignores SIGCHLD cannot wait for its children; and writing to a closed stderr must not
+     * end us, since that would end the command. */
     (void)signal(SIGCHLD, SIG_DFL);
     (void)signal(SIGPIPE, SIG_IGN);
     signals.open = true;
@@ -83,7 +83,7 @@ void signal_die(int number)
     struct rlimit none = {0, 0};
     sigset_t set;
 
-    (void)setrlimit(RLIMIT_CORE, &none); /* SIGQUIT: there is nothing to look at */
+    (void)setrlimit(RLIMIT_CORE, &none); /* a core dump by SIGQUIT would be of no use */
     (void)sigemptyset(&set);
     (void)sigaddset(&set, number);
     (void)signal(number, SIG_DFL);
@@ -106,7 +106,7 @@ bool signal_stop(int number)
     (void)sigaction(number, NULL, &before);
     (void)signal(number, SIG_DFL);
     (void)kill(0, number);
-    (void)sigprocmask(SIG_UNBLOCK, &stop, NULL); /* here it stops */
+    (void)sigprocmask(SIG_UNBLOCK, &stop, NULL); /* this process stops here */
     bool stopped = sigtimedwait(&cont, NULL, &now) == SIGCONT;
     if (number != SIGSTOP)
         (void)sigaction(number, &before, NULL);

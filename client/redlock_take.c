@@ -16,7 +16,7 @@ struct taking {
     struct waiting waiting;
     bool over;
     enum redlock_error error;
-    char text[2048]; /* the handle's own may be of another request by now */
+    char text[2048]; /* a copy, since the handle's text may be that of another request by now */
 };
 
 static void take_heard(struct redlock *redlock, const struct redlock_event *event, void *user)
@@ -33,7 +33,7 @@ static void take_heard(struct redlock *redlock, const struct redlock_event *even
     (void)snprintf(taking->text, sizeof taking->text, "%s", event->text);
 }
 
-/* The output is for eval, which would succeed with nothing. */
+/* If nothing were printed, eval would succeed. */
 void take_failed(int code)
 {
     if (isatty(STDOUT_FILENO))
@@ -49,8 +49,8 @@ static void end_by(const struct take *take, int signal)
     signal_die(signal);
 }
 
-/* The first signal cancels, and what was granted meanwhile is given back; the second does not wait for
- * that. 0: none. */
+/* The first signal cancels the wait, and a lock that was granted meanwhile is given back; a second signal
+ * ends the process at once. Returns the signal; 0: none. */
 static int take_look_at_signals(int fd, struct taking *taking, int before)
 {
     int number = signal_next(fd);

@@ -19,7 +19,7 @@ bool terminal_is_ours(const struct terminal *terminal)
     return terminal_is_of(terminal, getpgrp());
 }
 
-/* From the background too, where SIGTTOU would stop us: blocked, it does not (tcsetpgrp(3)). */
+/* SIGTTOU would stop us if we are in the background; while it is blocked, it does not (tcsetpgrp(3)). */
 void terminal_give(const struct terminal *terminal, pid_t group)
 {
     sigset_t set, before;

@@ -1,4 +1,4 @@
-/* top: locks, waiters, nodes and rates, live. */
+/* top: shows locks, waiters, nodes and rates, live. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -16,7 +16,8 @@ enum {
     EVERY_MS = 1000,
     EVERY_LEAST_MS = 100,
     ANSWER_MS = 3000,
-    LISTED_MAX = 5000, /* of more locks or waiters only the number is asked for: nobody reads them all */
+    LISTED_MAX =
+        5000, /* if there are more locks or waiters, only their number is shown: nobody reads them all */
 };
 
 enum topic { TOPIC_STATS, TOPIC_NODES, TOPIC_LOCKS, TOPIC_WAITERS, TOPICS };
@@ -39,9 +40,9 @@ struct top {
     int64_t every_ms;
     int64_t next_ms; /* when to ask again */
     int signals;
-    uint64_t request[TOPICS]; /* 0: none under way */
+    uint64_t request[TOPICS]; /* that is under way; 0: none */
     struct rows coming[TOPICS], rows[TOPICS];
-    int64_t counted_ms; /* when the figures were, and those before */
+    int64_t counted_ms; /* when the figures were taken */
     int64_t figure[RATES];
     double rate[RATES];
     bool changed;
@@ -91,8 +92,8 @@ static void count_rates(struct top *top)
     for (unsigned i = 0; i < RATES; i++) {
         int64_t count = figure(&top->rows[TOPIC_STATS], rates[i].key);
         int64_t span_ms = now_ms - top->counted_ms;
-        bool known =
-            top->counted_ms > 0 && count >= top->figure[i] && span_ms > 0; /* less: it was restarted */
+        /* A figure that became smaller is that of a daemon which was restarted. */
+        bool known = top->counted_ms > 0 && count >= top->figure[i] && span_ms > 0;
         top->rate[i] = known ? (double)(count - top->figure[i]) * 1000 / (double)span_ms : 0;
         top->figure[i] = count;
     }
@@ -163,7 +164,7 @@ static void draw_head(const struct top *top, FILE *out)
     (void)fprintf(out, "\n%s%s\n", top->trouble[0] ? "\a" : "", top->trouble);
 }
 
-/* A title, the heads, and the rows: at most so many lines. */
+/* Draws a title, the heads and rows, on at most so many lines. */
 static void draw_list(const struct top *top, enum topic topic, size_t lines, FILE *out)
 {
     const struct rows *rows = &top->rows[topic];

@@ -1,4 +1,4 @@
-/* What a LOCK waits for, said to whoever sits in front of it. */
+/* Says what a LOCK waits for, to people in front of a terminal and with --verbose. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +15,8 @@ static const char *are(unsigned count)
     return count == 1 ? "is" : "are";
 }
 
-/* Where masters are in quarantine, when enough of them are let in; the rows begin with the longest one. */
+/* How long it takes until enough masters have left quarantine. The rows are sorted, the longest quarantine
+ * first. */
 static int64_t quarantine_left_ms(const struct rows *rows, unsigned quarantined, unsigned needed)
 {
     unsigned pass = quarantined > needed ? quarantined - needed : 0;
@@ -89,7 +90,7 @@ void waiting_turn(struct waiting *waiting, struct redlock *redlock)
     waiting->request = redlock_show_begin(redlock, "nodes");
 }
 
-/* Once for each reason, since the next one may be the same for hours. */
+/* Says a reason once, since it may stay the same for hours. */
 static void explain(struct waiting *waiting, enum reason reason, const char *text)
 {
     if (waiting->reason == reason)

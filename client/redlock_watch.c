@@ -1,4 +1,4 @@
-/* While the command runs: its lock's clock, its signals, its stops and its end. */
+/* Watches while the command runs: the lock's deadline, signals, stops, and the end of the command. */
 #include <assert.h>
 #include <limits.h>
 #include <poll.h>
@@ -12,10 +12,10 @@
 #include "client/redlock_run.h"
 
 enum {
-    LINGER_MS = 300, /* for what ends by itself behind the command, as bash's >(tee) */
-    LOOK_MS = 20,    /* whether the family is gone: the kernel does not always tell us */
-    TOLD_MS = 1000,  /* a kill takes no longer */
-    SETTLE_MS = 200, /* for what stops with the command: an editor restores the terminal first */
+    LINGER_MS = 300, /* for processes that end by themselves after the command, as bash's >(tee) */
+    LOOK_MS = 20,    /* between two looks whether the family is gone: the kernel does not always tell us */
+    TOLD_MS = 1000,  /* a process that lives so long after SIGKILL cannot be killed */
+    SETTLE_MS = 200, /* for processes that stop with the command: an editor restores the terminal first */
 };
 
 static void run_move(struct run *run, enum run_state to)
@@ -47,7 +47,7 @@ static void begin_ending(struct run *run, int64_t kill_ms)
     run_move(run, RUN_ENDING);
     run->next_ms = kill_ms;
     (void)family_signal(&run->family, SIGTERM);
-    (void)family_signal(&run->family, SIGCONT); /* what is stopped cannot end */
+    (void)family_signal(&run->family, SIGCONT); /* a stopped process cannot end by SIGTERM */
 }
 
 static void say_unkillable(struct run *run, unsigned alive)
@@ -66,7 +66,7 @@ static void look_at_family(struct run *run)
     unsigned alive = family_signal(&run->family, run->state == RUN_KILLING ? SIGKILL : 0);
     if (run->ended && alive == 0) {
         run_move(run, RUN_OVER);
-    } else if (run->ended && alive == UINT_MAX) { /* without /proc nobody knows: the group is all there is */
+    } else if (run->ended && alive == UINT_MAX) { /* without /proc only the group is known */
         (void)family_signal(&run->family, SIGKILL);
         run_move(run, RUN_OVER);
     } else if (run->state == RUN_RUNNING) {
@@ -79,7 +79,8 @@ static void look_at_family(struct run *run)
     }
 }
 
-/* Where the machine stood still, they could not end either: between two looks little time counts. */
+/* While the machine stood still, the processes could not end either, so at most 2 * LOOK_MS count of the time
+ * between two looks. */
 static void look_at_linger(struct run *run, int64_t now_ms)
 {
     if (run->state != RUN_LINGERING)
@@ -105,7 +106,7 @@ static void begin_killing(struct run *run)
 
 int64_t run_kill_ms(const struct run *run, int64_t until_ms)
 {
-    return until_ms - run->margin_ms / 2; /* we first: we can say why */
+    return until_ms - run->margin_ms / 2;
 }
 
 static void guard_follow(struct run *run, int64_t until_ms)
@@ -121,7 +122,8 @@ static void guard_follow(struct run *run, int64_t until_ms)
 static void begin_losing(struct run *run, int64_t now_ms, int64_t until_ms)
 {
     char left[DURATION_TEXT];
-    /* As far as it will ever be renewed, or nearly: redlockd began to count a little earlier. */
+    /* Whether --max is why the lock ends. The deadline then is a little before max_end_ms, since redlockd
+     * began to count earlier. */
     bool is_max = run->max_end_ms && until_ms + run->span_ms / 10 >= run->max_end_ms;
 
     lose(run, is_max ? "max" : "expired");
@@ -184,13 +186,14 @@ static void watch_heard(struct redlock *redlock, const struct redlock_event *eve
 
     if (event->kind == REDLOCK_ON_LOST && event->lock == run->lock)
         lose(run, event->text);
-    if (event->kind == REDLOCK_ON_UP) /* before the lock is resumed on it */
+    if (event->kind == REDLOCK_ON_UP) /* the lock is not yet resumed on it */
         guard_keep(&run->guard, redlock_socket(redlock));
 }
 
 /* ---- job control ---- */
 
-/* Nothing of the family may run on while we cannot watch, nor may the guard take our silence for death. */
+/* Stops the whole family with the command, since we cannot watch it then, and tells the guard not to kill
+ * it. */
 static void stop_with_command(struct run *run, int signal)
 {
     const struct timespec nap = {.tv_nsec = 10 * 1000000};
@@ -206,7 +209,7 @@ static void stop_with_command(struct run *run, int signal)
     if (run->state != RUN_RUNNING)
         return;
     if (!stopped && (signal == SIGTTIN || signal == SIGTTOU))
-        return; /* it would only ask for the terminal again, and nobody is there to give it */
+        return; /* nobody is there to give it the terminal, and it would only ask again */
     if (run->foreground && terminal_is_ours(&run->terminal))
         terminal_give(&run->terminal, run->pid);
     (void)family_signal(&run->family, SIGCONT);
@@ -223,7 +226,7 @@ static void command_stopped(struct run *run, int signal)
         (void)kill(-run->pid, SIGCONT);
         return;
     }
-    /* Who stops a command from afar continues it from there too. */
+    /* A signal from elsewhere, as by kill(1), stops the command only: its sender will continue it. */
     if (wants_terminal || signal == SIGTSTP || terminal_is_of(&run->terminal, run->pid))
         stop_with_command(run, signal);
 }
@@ -255,7 +258,7 @@ static void command_ended(struct run *run, const struct report *report)
     bool by_itself = report->code == CLD_EXITED;
 
     run->ended = true;
-    run->family.whole = run->lost || run->unguarded; /* else a daemon that it has started may stay */
+    run->family.whole = run->lost || run->unguarded; /* else daemons that the command has started may stay */
     if (!by_itself && report->status == SIGKILL && report->overdue)
         lose(run, "held up beyond its end");
     run->signal = by_itself ? 0 : report->status;
@@ -273,8 +276,8 @@ static void guard_was_killed(struct run *run)
         begin_killing(run);
 }
 
-/* Children that we had before, what they left to us, and the guard. The command, which is our child when the
- * guard has ended, is left as it is. */
+/* Reaps children from before the command, orphans, and the guard. The command, which is our child once the
+ * guard has ended, is not waited for. */
 static void watch_reap(struct run *run)
 {
     siginfo_t info;
@@ -290,7 +293,7 @@ static void watch_reap(struct run *run)
     }
 }
 
-/* When the guard has ended, the command is our own child, and its end was not its own. */
+/* Once the guard has ended, the command is our own child, and we have killed it. */
 static void look_at_own_child(struct run *run)
 {
     siginfo_t info = {0};
@@ -323,7 +326,7 @@ static void look_at_command(struct run *run)
 void run_watch(struct run *run)
 {
     redlock_set_callback(run->redlock, watch_heard, run);
-    (void)redlock_process(run->redlock); /* held up since the grant, we may have been sent a renewal */
+    (void)redlock_process(run->redlock); /* if we were held up since the grant, a renewal may have come */
     look_at_clock(run);
     while (run->state != RUN_OVER) {
         struct pollfd fds[] = {{.fd = redlock_fd(run->redlock), .events = redlock_events(run->redlock)},
