@@ -1,15 +1,16 @@
-/* A cache entry that one process rebuilds while the others wait, instead of all at once when it runs
- * out (the stampede, or dog-pile).
+/* A cache entry that one process rebuilds while the others wait, instead of all processes rebuilding it when
+ * it runs out (the stampede, or dog-pile).
  *
  *     cache localhost:6379 weather 60 'sleep 3; date'      in ten terminals at once: one date
  *
- * prints what the entry holds; when it holds nothing, what the command prints, which is kept for 60 s.
- * Those that had to wait look again, and find it. When the one that builds dies, its lock is free at
- * once and the next one builds. Try it with ^C, and with ^Z: it holds up the others until its HOLD_MS
- * are over; the fence then keeps what it writes later from replacing what is newer.
+ * The program prints the entry. If there is none, the program runs the command, prints its output, and keeps
+ * it for 60 s. Processes that had to wait look again, and find the entry. If the process that builds dies,
+ * its lock is free at once and the next one builds. Try it with ^C, and with ^Z: a stopped process holds up
+ * the others until its HOLD_MS are over, and then its fence keeps it from replacing a newer entry.
  *
- * Such a lock saves work and is not needed for being right, so without redlockd everybody builds for
- * himself. Where an old value will do, do not wait (wait_ms = 0): who is refused takes the old one.
+ * Such a lock saves work, but the result is right without it, so if there is no redlockd every process
+ * builds for itself. If an old value will do, do not wait (wait_ms = 0): a process that is refused the lock
+ * takes the old value.
  *
  *     cc cache.c $(pkg-config --cflags --libs libredlock) -lhiredis */
 #include <poll.h>
@@ -59,7 +60,8 @@ static bool print_cached(const struct cache *cache)
     return there;
 }
 
-/* Reads what there is; meanwhile the library hears of renewals, and reconnects when redlockd restarts. */
+/* Reads a piece of the output. Meanwhile the library learns of renewals, and reconnects when redlockd
+ * restarts. */
 static bool read_more(struct redlock *redlock, int fd, struct value *value)
 {
     struct pollfd polls[] = {{.fd = fd, .events = POLLIN},
@@ -74,7 +76,7 @@ static bool read_more(struct redlock *redlock, int fd, struct value *value)
     return got > 0;
 }
 
-/* What takes long. */
+/* Runs the command, which may take long. */
 static bool build(const struct cache *cache, struct value *value)
 {
     FILE *command = popen(cache->command, "r"); /* NOLINT(cert-env33-c): what it is for */
@@ -92,11 +94,11 @@ static bool build(const struct cache *cache, struct value *value)
     return built;
 }
 
-/* lock may be NULL: then it is for ourselves only. */
+/* lock may be NULL; then the output is printed but not kept. */
 static bool build_and_store(const struct cache *cache, const struct redlock_lock *lock)
 {
     struct value value;
-    /* From before the work: what began earlier is older. */
+    /* The fence of the time before the work, since the command that began earlier has the older output. */
     unsigned long long fence = redlock_fence(lock);
     bool built = build(cache, &value);
 
@@ -121,7 +123,7 @@ static bool get(const struct cache *cache)
     struct redlock_lock *lock = redlock_lock(cache->redlock, name, &options);
     if (!lock)
         fprintf(stderr, "cache: without a lock: %s\n", redlock_error_text(cache->redlock));
-    /* Once more: it was built while this one waited. */
+    /* Look once more, since the entry may have been built while we waited. */
     bool printed = print_cached(cache) || build_and_store(cache, lock);
     if (lock)
         (void)redlock_unlock(lock);

@@ -5,16 +5,17 @@
  *     redis-cli HGETALL bills:balances
  *
  * A queue delivers at least once: a Redis stream gives a message that was not acknowledged for IDLE_MS to
- * another consumer, since nothing tells a dead consumer from a slow one. So:
- *  - The lock, named after the message: two do not work on it at a time. Work costs, and what it does
- *    outside cannot be taken back. Who finds it locked lets it be; if its worker dies, it comes again.
- *  - The mark, set in one step with the effect: what was handled has no effect again, also by one who
- *    was paused beyond its lock in the middle of its work. It is this resource's fence: here not the
- *    later one counts but the first.
- * Try it: ^Z, ^C or kill -9 one of them at work; kill redlockd and start it again; stop a master.
+ * another consumer, since nothing tells a dead consumer from a slow one. Two things make it right:
+ *  - The lock, named after the message, keeps two consumers from working on it at a time. Work costs, and
+ *    its effects outside cannot be taken back. A consumer that finds the message locked leaves it alone; if
+ *    the consumer at work dies, the message comes again.
+ *  - The mark, set in one step with the effect, keeps a message from having an effect twice, even if a
+ *    consumer was paused in the middle of its work for longer than its lock lasted. The mark is the fence of
+ *    this resource: here the first consumer counts, not the one with the higher fence.
+ * Try it: ^Z, ^C or kill -9 a consumer at work; kill redlockd and start it again; stop a master.
  *
- * When work has an effect outside (a mail), the one who died in between did it or not: nobody can tell.
- * Then give the message's id to whoever does it, so that he knows it again.
+ * If work has an effect outside (a mail), nobody can tell whether a consumer that died in between has caused
+ * it. Then send the message's id along, so that the other side recognises a repeat.
  *
  *     cc consumer.c $(pkg-config --cflags --libs libredlock) -lhiredis */
 #include <signal.h>
@@ -31,7 +32,7 @@
 enum { TTL_MS = 10000, IDLE_MS = 2000, STEPS = 5, STEP_MS = 10, PAUSE_MS = 100 };
 
 /* KEYS: the stream, its balances, the mark of the message; ARGV: message, who did it, customer, amount.
- * A mark lives for a day: for longer than a message may come again. */
+ * A mark lives for a day, which is longer than a message may come again. */
 static const char settle[] = "local first = redis.call('SET', KEYS[3], ARGV[2], 'NX', 'EX', 86400) "
                              "if first then redis.call('HINCRBY', KEYS[2], ARGV[3], ARGV[4]) end "
                              "redis.call('XACK', KEYS[1], 'billing', ARGV[1]) "
@@ -46,26 +47,26 @@ struct consumer {
 
 static volatile sig_atomic_t ended;
 
-static void end(int number)
+static void consumer_end(int number)
 {
     (void)number;
     ended = 1;
 }
 
-static void pause_ms(long ms)
+static void consumer_pause_ms(long ms)
 {
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* What takes its time: writes the bill, a page a step. Not the TTL is its limit, since redlockd renews
- * the lock; but it looks now and then whether it still has it. */
-static bool work(const struct consumer *consumer, struct redlock_lock *lock, const char *id)
+/* Writes the bill, a page in each step. The work may take longer than the TTL, since redlockd renews the
+ * lock, but looks before each step whether the lock is still held. */
+static bool consumer_work(const struct consumer *consumer, struct redlock_lock *lock, const char *id)
 {
     printf("%s: works on %s\n", consumer->name, id);
     for (int step = 0; step < STEPS; step++) {
         if (redlock_safe_ms(lock) <= 0)
             return false;
-        pause_ms(STEP_MS);
+        consumer_pause_ms(STEP_MS);
     }
     return true;
 }
@@ -76,7 +77,7 @@ static void handle_locked(const struct consumer *consumer, struct redlock_lock *
     const char *stream = consumer->stream, *customer = fields[1]->str, *amount = fields[3]->str;
     bool fresh = resource_number(resource_ask(consumer->redis, "EXISTS %s:done:%s", stream, id)) == 0;
 
-    if (fresh && !work(consumer, lock, id)) {
+    if (fresh && !consumer_work(consumer, lock, id)) {
         printf("%s: lost %s\n", consumer->name, id);
         return;
     }
@@ -90,7 +91,7 @@ static void handle_locked(const struct consumer *consumer, struct redlock_lock *
 /* A message is its id and its fields: customer C amount A. */
 static void handle(const struct consumer *consumer, const redisReply *message)
 {
-    /* max: who stands still keeps his message for so long, and no longer. */
+    /* max_ms: a consumer that stands still keeps its message for no longer than this. */
     const struct redlock_lock_options options = {.ttl_ms = consumer->ttl_ms, .max_ms = 3 * consumer->ttl_ms};
     const redisReply *fields = message->element[1];
     const char *id = message->element[0]->str;
@@ -106,13 +107,13 @@ static void handle(const struct consumer *consumer, const redisReply *message)
         handle_locked(consumer, lock, id, fields->element);
         (void)redlock_unlock(lock);
     } else if (redlock_error(consumer->redlock) != REDLOCK_BUSY) {
-        /* It stays in the queue. */
+        /* The message stays in the queue. */
         fprintf(stderr, "%s: no lock: %s\n", consumer->name, redlock_error_text(consumer->redlock));
-        pause_ms(PAUSE_MS);
+        consumer_pause_ms(PAUSE_MS);
     }
 }
 
-/* One that somebody has had for too long, else a new one. */
+/* Handles a message that another consumer has had for too long, or else a new one; false: there is none. */
 static bool handle_next(const struct consumer *consumer)
 {
     redisReply *reply = resource_ask(consumer->redis, "XAUTOCLAIM %s billing %s %ld 0 COUNT 1",
@@ -132,7 +133,7 @@ static bool handle_next(const struct consumer *consumer)
     return found;
 }
 
-/* Whether anybody still has one that is not acknowledged. */
+/* Whether all messages that were delivered are acknowledged. */
 static bool all_is_done(const struct consumer *consumer)
 {
     redisReply *pending = resource_ask(consumer->redis, "XPENDING %s billing", consumer->stream);
@@ -142,20 +143,20 @@ static bool all_is_done(const struct consumer *consumer)
     return none;
 }
 
-/* With -x until nothing is left, else until a signal. */
+/* Handles messages until nothing is left (-x), or until a signal comes. */
 static void consume(const struct consumer *consumer, bool leaves)
 {
     redisReply *reply =
         redisCommand(consumer->redis, "XGROUP CREATE %s billing 0 MKSTREAM", consumer->stream);
 
-    if (reply) /* an error, when it is there */
+    if (reply) /* an error if the group is there already */
         freeReplyObject(reply);
     while (!ended) {
         if (handle_next(consumer))
             continue;
         if (leaves && all_is_done(consumer))
             return;
-        pause_ms(PAUSE_MS);
+        consumer_pause_ms(PAUSE_MS);
     }
 }
 
@@ -171,8 +172,8 @@ int main(int argc, char **argv)
         return 2;
     }
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
-    (void)sigaction(SIGTERM, &(struct sigaction){.sa_handler = end}, NULL);
-    (void)sigaction(SIGINT, &(struct sigaction){.sa_handler = end}, NULL);
+    (void)sigaction(SIGTERM, &(struct sigaction){.sa_handler = consumer_end}, NULL);
+    (void)sigaction(SIGINT, &(struct sigaction){.sa_handler = consumer_end}, NULL);
     struct consumer consumer = {.redlock = redlock_open(NULL, NULL),
                                 .redis = resource_open(argv[1]),
                                 .stream = argv[2],

@@ -1,5 +1,6 @@
-/* loop_libevent NAME: one leader among many. Each copy of it waits for the lock; who has it works, here a
- * line every 100 ms, and the next one takes over when it ends or loses the lock.
+/* loop_libevent NAME: one leader among many. Each copy of the program waits for the lock. The copy that has
+ * it works, here by printing a line every 100 ms. The next one takes over when the leader ends or loses the
+ * lock.
  *
  *     $ loop_libevent report & loop_libevent report &
  *     4711 leads fence=1731934500123456
@@ -8,8 +9,8 @@
  *     $ kill 4711
  *     4712 leads fence=1731934512345678
  *
- * The handle in libevent: an event for its descriptor, persistent, since that is the same for the
- * handle's whole life, and a timer that is set anew whenever something may have changed its timeout. */
+ * The handle has two events in libevent: a persistent one for its descriptor, which stays the same for the
+ * handle's whole life, and a timer that is set again whenever something may have changed the timeout. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ enum { WORK_MS = 100 };
 struct leader {
     const char *name;
     struct redlock *redlock;
-    struct redlock_lock *lock; /* NULL: to be asked for */
+    struct redlock_lock *lock; /* NULL: it is to be asked for */
     struct event_base *base;
     struct event *timer, *work;
 };
@@ -36,7 +37,7 @@ static void arm(struct event *event, int64_t ms)
     event_add(event, &after);
 }
 
-static void ask(struct leader *leader)
+static void leader_ask(struct leader *leader)
 {
     struct redlock_lock_options options = {.ttl_ms = 10000, .wait_ms = REDLOCK_WAIT_LONGEST};
 
@@ -48,7 +49,7 @@ static void ask(struct leader *leader)
     }
 }
 
-static void happened(struct redlock *redlock, const struct redlock_event *event, void *user)
+static void leader_happened(struct redlock *redlock, const struct redlock_event *event, void *user)
 {
     struct leader *leader = user;
 
@@ -58,16 +59,17 @@ static void happened(struct redlock *redlock, const struct redlock_event *event,
         arm(leader->work, 0);
     } else if (event->kind == REDLOCK_ON_LOCK) {
         fprintf(stderr, "%s\n", event->text);
-        leader->lock = NULL; /* asked for again with the next piece of work */
+        leader->lock = NULL; /* do_work() asks for it again */
         arm(leader->work, 1000);
     } else if (event->kind == REDLOCK_ON_LOST) {
         printf("%d lost it: %s\n", (int)getpid(), event->text);
         redlock_forget(leader->lock);
-        ask(leader);
+        leader_ask(leader);
     }
 }
 
-/* Once for each piece of work: is it still ours? And the fence goes along with whatever is written. */
+/* Before each piece of work, look whether the lock is still held. The fence goes along with all that is
+ * written. */
 static void do_work(evutil_socket_t fd, short what, void *arg)
 {
     struct leader *leader = arg;
@@ -75,7 +77,7 @@ static void do_work(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     (void)what;
     if (!leader->lock)
-        ask(leader);
+        leader_ask(leader);
     else if (redlock_valid_ms(leader->lock) > 0)
         printf("%d works fence=%" PRIu64 "\n", (int)getpid(), redlock_fence(leader->lock));
     if (leader->lock && redlock_state(leader->lock) != REDLOCK_STATE_WAITING)
@@ -122,8 +124,8 @@ int main(int argc, char **argv)
     struct event *term = evsignal_new(leader.base, SIGTERM, stop, &leader);
     leader.timer = evtimer_new(leader.base, turn, &leader);
     leader.work = evtimer_new(leader.base, do_work, &leader);
-    redlock_set_callback(leader.redlock, happened, &leader);
-    ask(&leader);
+    redlock_set_callback(leader.redlock, leader_happened, &leader);
+    leader_ask(&leader);
     event_add(bytes, NULL);
     event_add(term, NULL);
     arm(leader.timer, 0);

@@ -1,21 +1,21 @@
-/* An order that must not be placed twice, though it is sent twice: a customer clicks again, a phone
- * repeats what got no answer, two web servers take the same request from a queue.
+/* An order that must not be placed twice, although it is sent twice: a customer clicks again, a phone repeats
+ * a request that got no answer, two web servers take the same request from a queue.
  *
  *     nc -l localhost 7001                     the supplier: you
  *     order localhost:7001 4711 'two lamps'    type OK where nc runs: "placed"
  *     order localhost:7001 4711 'two lamps'    "placed already, or being placed"
  *
- * The lock is named after the order, is a lease, and is not given back when the order was placed: for
- * its TTL every repeat finds it, here or on another host, whether this program is still there or not.
- * Try it: end the first `order` with ^C before you answer. A session lock would be free then, and the
- * repeat would place what may have been placed. Only where the supplier surely has nothing is it given
- * back.
+ * The lock is a lease named after the order, and is not given back after the order was placed: for its TTL
+ * every repeat finds the lock, here or on another host, whether this program still runs or not. Try it: end
+ * the first `order` with ^C before you answer. A session lock would be free then, and the repeat would place
+ * an order that may have been placed. The lock is given back only if the supplier surely has no order.
  *
- * Exit status: 0 placed, 1 surely not placed (again at any time), 3 a repeat, 4 in doubt, 75 no lock.
+ * Exit status: 0 placed, 1 surely not placed (try again at any time), 3 a repeat, 4 in doubt, 75 no lock.
  *
- * Choose a TTL (-t, in seconds; redlockd's max_ttl has to allow it) longer than repeats come. It covers
- * the time in which nobody knows yet. For ever, the order's number belongs under a unique index in your
- * database; and a supplier who knows an order's number again, or compares fences, needs no lock.
+ * Choose a TTL (-t, in seconds; redlockd's max_ttl has to allow it) that is longer than repeats may come. The
+ * lock covers the time in which nobody knows the outcome yet; to refuse repeats for ever, put the order's
+ * number under a unique index in your database. A supplier that recognises an order's number, or compares
+ * fences, needs no lock.
  *
  *     cc order.c $(pkg-config --cflags --libs libredlock) */
 #include <errno.h>
@@ -55,8 +55,9 @@ static FILE *dial(const char *host, const char *port)
     return fdopen(fd, "r+");
 }
 
-/* A read with a time limit ends without an answer when this program was stopped and goes on (^Z, fg). */
-static bool hear(FILE *supplier, char *answer, int size)
+/* Reads an answer. A read with a time limit also ends, without an answer, when this program is stopped and
+ * continued (^Z, fg), and is then repeated. */
+static bool order_hear(FILE *supplier, char *answer, int size)
 {
     char *heard;
 
@@ -68,14 +69,14 @@ static bool hear(FILE *supplier, char *answer, int size)
     return heard != NULL;
 }
 
-/* A supplier who does as he is told, each time. */
+/* Places the order with a supplier that does not notice repeats. */
 static enum outcome place(FILE *supplier, const char *number, const char *what, uint64_t fence)
 {
     char answer[64] = "";
 
     fprintf(supplier, "ORDER %s fence=%llu %s\n", number, (unsigned long long)fence, what);
-    /* From here on he may have it. */
-    if (fflush(supplier) != 0 || !hear(supplier, answer, sizeof answer))
+    /* From here on the supplier may have the order. */
+    if (fflush(supplier) != 0 || !order_hear(supplier, answer, sizeof answer))
         return IN_DOUBT;
     if (strncmp(answer, "OK", 2) == 0)
         return PLACED;

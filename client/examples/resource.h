@@ -1,5 +1,5 @@
-/* For the examples: the Redis that holds what a lock guards. It is the application's own, and none of
- * redlockd's masters. A program of yours answers a failure better than by ending. */
+/* For the examples: the Redis that has the data which a lock guards. This Redis belongs to the application
+ * and is none of redlockd's masters. Your own program should handle a failure better than by ending. */
 #ifndef REDLOCK_EXAMPLES_RESOURCE_H
 #define REDLOCK_EXAMPLES_RESOURCE_H
 
@@ -12,7 +12,7 @@
 
 enum { RESOURCE_S = 10, RESOURCE_PORT = 6379 };
 
-/* "/path", "host" or "host:port". */
+/* Connects to "/path", "host" or "host:port". */
 static inline redisContext *resource_open(const char *address)
 {
     const struct timeval limit = {.tv_sec = RESOURCE_S};
@@ -37,8 +37,8 @@ static inline redisContext *resource_open(const char *address)
     return redis;
 }
 
-/* The reply to a command, to be freed with freeReplyObject(). Without one nobody knows whether it was
- * done: the program ends, and with it goes its lock. */
+/* Returns the reply to a command, to be freed with freeReplyObject(). Without a reply nobody knows whether
+ * the command was done, so the program ends, and its lock with it. */
 static inline redisReply *resource_ask(redisContext *redis, const char *format, ...)
 {
     va_list arguments;
@@ -53,7 +53,7 @@ static inline redisReply *resource_ask(redisContext *redis, const char *format, 
     return reply;
 }
 
-/* The number that a reply is; 0: it is none. */
+/* Returns the reply as a number, or 0 if it is none, and frees it. */
 static inline long long resource_number(redisReply *reply)
 {
     long long number = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;

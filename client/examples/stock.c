@@ -3,20 +3,22 @@
  *     redis-cli HSET stock:lamp left 50        (your own Redis, none of redlockd's masters)
  *     stock localhost:6379 lamp 200            "50 sold, 150 came too late"
  *
- * Each worker reads what is left, decides, and writes what is left then. The lock lets one at a time do
- * so. The fence keeps it right when a worker stands still after it has read, for longer than it may
- * hold the lock (swapping, a hypervisor, a slow call), and writes what is no longer true. Try it:
+ * Each worker reads how many items are left, decides, and writes how many are left then. The lock lets one
+ * worker at a time do so. The fence keeps the number right if a worker stands still after it has read, for
+ * longer than it may hold the lock (swapping, a hypervisor, a slow call), and then writes an old number.
+ * Try it:
  *
  *     stock -a localhost:6379 lamp 1           asks before it buys: press ^Z
- *     stock localhost:6379 lamp 200            goes on when the other's time is over
- *     fg, Enter                                "refused", and it looks again
+ *     stock localhost:6379 lamp 200            goes on when the time of the first one is over
+ *     fg, Enter                                "refused", and the worker reads again
  *
- * The fence is shown for reading too. Were it shown for writing only, the late worker could still write
- * in between, when the next one has read and has not written yet.
+ * The workers show the fence for reading too. If they showed it for writing only, a late worker could still
+ * write after the next one has read and before that one has written.
  *
- * Where one step does it all, as UPDATE ... SET left = left - 1 WHERE left > 0, no lock is needed: it is
- * for steps in between that the database cannot take (a price, a limit, a person). The fence alone would
- * keep it right, too, but then all decide at once, and all but one decide again.
+ * If one statement does it all, as UPDATE ... SET left = left - 1 WHERE left > 0, no lock is needed. The
+ * lock is for steps in between that the database cannot do (a price, a limit, a person). The fence alone
+ * would also keep the number right, but then all workers decide at once, and all but one have to decide
+ * again.
  *
  *     cc stock.c $(pkg-config --cflags --libs libredlock) -lhiredis */
 #include <inttypes.h>
@@ -37,7 +39,7 @@
 enum { WORKERS_MAX = 1000, TTL_MS = 2000, HOLD_MS = 4000, WAIT_MS = 60000 };
 enum outcome { SOLD = 0, FAILED = 1, TOO_LATE = 3, REFUSED = 4 };
 
-/* What a fenced resource does: it keeps the highest fence that it was shown, and refuses a lower one.
+/* A fenced resource keeps the highest fence that it was shown, and refuses a lower one.
  * KEYS: the item, its orders; ARGV: the fence, ... */
 #define FENCED                                                                                       \
     "if tonumber(ARGV[1]) < tonumber(redis.call('HGET', KEYS[1], 'fence') or 0) then return -1 end " \
@@ -54,8 +56,8 @@ struct worker {
     bool asks;
 };
 
-/* What makes it several steps. */
-static void decide(const struct worker *worker, long long left)
+/* Stands for the steps between reading and writing. */
+static void worker_decide(const struct worker *worker, long long left)
 {
     if (worker->asks) {
         printf("worker %u: %lld left; Enter buys\n", worker->number, left);
@@ -75,7 +77,7 @@ static enum outcome buy_locked(const struct worker *worker, uint64_t fence)
         return TOO_LATE;
     if (left < 0)
         return REFUSED;
-    decide(worker, left);
+    worker_decide(worker, left);
     long long orders = resource_number(
         resource_ask(worker->redis, "EVAL %s 2 stock:%s orders:%s %llu %lld worker-%u", write_left, item,
                      item, (unsigned long long)fence, left - 1, worker->number));
@@ -84,7 +86,7 @@ static enum outcome buy_locked(const struct worker *worker, uint64_t fence)
 
 static enum outcome buy(const struct worker *worker)
 {
-    /* max: a worker that stands still holds up the others for so long, and no longer. */
+    /* max_ms: a worker that stands still holds up the others for no longer than this. */
     const struct redlock_lock_options options = {.ttl_ms = TTL_MS, .max_ms = HOLD_MS, .wait_ms = WAIT_MS};
     char name[REDLOCK_NAME_BYTES + 1];
 
@@ -94,14 +96,14 @@ static enum outcome buy(const struct worker *worker)
         fprintf(stderr, "worker %u: no lock: %s\n", worker->number, redlock_error_text(worker->redlock));
         return FAILED;
     }
-    /* Taken once: both steps belong to this hold. */
+    /* The fence is read once, since both steps belong to the same hold of the lock. */
     enum outcome outcome = buy_locked(worker, redlock_fence(lock));
-    /* Whether it was still held does not matter any more: the fence has decided. */
+    /* It no longer matters whether the lock was still held, since the fence has decided. */
     (void)redlock_unlock(lock);
     return outcome;
 }
 
-static enum outcome work(const char *address, const char *item, unsigned number, bool asks)
+static enum outcome worker_main(const char *address, const char *item, unsigned number, bool asks)
 {
     struct worker worker = {.redlock = redlock_open(NULL, NULL),
                             .redis = resource_open(address),
@@ -128,7 +130,7 @@ static void start_worker(const char *address, const char *item, unsigned number,
     if (pid > 0)
         return;
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* ends with the program */
-    exit((int)work(address, item, number, asks));
+    exit((int)worker_main(address, item, number, asks));
 }
 
 int main(int argc, char **argv)

@@ -5,10 +5,11 @@
  *     fg, a text, Enter                    in the first: "refused"
  *     redis-cli HGETALL doc:motd
  *
- * The first one held the lock, had looked whether it still does, and then stood still: swapping, a
- * hypervisor that moves it, a debugger. It cannot know. No lock service can help there, and no other
- * look at the clock, since the pause may come right behind it. But each holder's fence is higher than
- * those of all before: a resource that keeps the highest one refuses who is late.
+ * The first writer held the lock, had looked whether it still did, and then stood still: swapping, a
+ * hypervisor that moves its machine, a debugger. The writer cannot know that. Neither a lock service nor
+ * another look at the clock can help, since the pause may come right after that look. But each holder's
+ * fence is higher than those of all holders before, so a resource that keeps the highest fence refuses a late
+ * writer.
  *
  * Exit status: 0 written, 1 no lock, 3 refused.
  *
@@ -36,7 +37,7 @@ static enum outcome write_locked(struct redlock_lock *lock, redisContext *redis,
     unsigned long long fence = redlock_fence(lock);
     char text[1024] = "";
 
-    /* Here it may stand still, after it has looked. */
+    /* The program may stand still here, after it has looked at the clock. */
     printf("fence %llu, held for %lld ms; the new text of %s?\n", fence, (long long)redlock_valid_ms(lock),
            document);
     if (!fgets(text, sizeof text, stdin))
