@@ -240,7 +240,7 @@ void *redlock_data(const struct redlock_lock *lock);
 
 /* ---- looking around ---- */
 
-/* One row of key=value words, without "* " and line end; valid during the call. */
+/* Gets a row of key=value words, without "* " and line end; valid during the call. */
 typedef void redlock_row(const char *row, void *user);
 
 /* what: "locks", "waiters", "clients", "nodes", "stats", "config" or "version". Rows come in redlockd's
@@ -268,13 +268,13 @@ enum redlock_event_kind {
     REDLOCK_ON_CHECK = 4,
     REDLOCK_ON_SHOW = 5, /* after the last row */
     REDLOCK_ON_ROW = 6,  /* text is the row */
-    /* What happens to a lock. */
+    /* Events of a lock. */
     REDLOCK_ON_RENEWED = 7,  /* redlock_valid_ms() is longer now */
     REDLOCK_ON_EXPIRING = 8, /* less than a third is left, and nobody has renewed it */
     REDLOCK_ON_LOST = 9,     /* stop; text is why: expired max gone released moved closed unknown, or refused
                                 (the lock could not be resumed on a new connection) */
     REDLOCK_ON_RESUMED = 10, /* held without a gap on a new connection: token and fence are new */
-    /* What happens to the connection. */
+    /* Events of the connection. */
     REDLOCK_ON_UP = 11,   /* redlockd answered HELLO */
     REDLOCK_ON_DOWN = 12, /* text is why; the library tries again by itself */
     REDLOCK_ON_DRAIN = 13 /* redlockd will shut down; locks are resumed on the next connection */

@@ -1,4 +1,4 @@
-# The two examples of event loops. They include redlock.h as a program outside the tree does.
+# The two examples of event loops, which include redlock.h as a program outside the tree does.
 LOOPS := $(BUILD)/client/examples/loop_poll $(BUILD)/client/examples/loop_libevent
 
 objects examples: $(LOOPS)

@@ -98,7 +98,7 @@ static enum outcome buy(const struct worker *worker)
     }
     /* The fence is read once, since both steps belong to the same hold of the lock. */
     enum outcome outcome = buy_locked(worker, redlock_fence(lock));
-    /* It no longer matters whether the lock was still held, since the fence has decided. */
+    /* Whether the lock was still held no longer matters, since the fence has decided. */
     (void)redlock_unlock(lock);
     return outcome;
 }

@@ -4,7 +4,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What a line must have to be of use: bits of enum part. */
+/* The parts that a line may have to have, as bits. */
 enum part {
     PART_TOKEN = 1,
     PART_FENCE = 2,

@@ -1,4 +1,4 @@
-/* What redlockd says, answers to requests and events, and what changes by it. */
+/* Answers and events of redlockd, and what each of them changes. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the files of the core share; core.h has the list of the files. */
+/* Shared by the files of the core, of which core.h has the list. */
 #ifndef REDLOCK_LIB_CORE_PRIVATE_H
 #define REDLOCK_LIB_CORE_PRIVATE_H
 

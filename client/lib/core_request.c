@@ -1,4 +1,4 @@
-/* What the program asks for: locks, and requests about them. */
+/* Locks and requests that the program asks for. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

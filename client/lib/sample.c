@@ -4,7 +4,7 @@ enum {
     /* A Unix socket may lead to another machine (ssh forwards them), whose clock may by chance show nearly
      * the same as ours. The smaller this bound, the smaller that chance. */
     SAME_WITHIN_MS = 20,
-    /* What a difference in speed of the two clocks and a slow answer may amount to. Two machines seldom
+    /* A difference in speed of the two clocks and a slow answer may come to so much. Two machines seldom
      * start so close together. */
     GOES_ON_WITHIN_MS = 1000,
 };

@@ -87,7 +87,8 @@ START_TEST(a_line_for_the_shell)
 {
     begin(PATIENT);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "echo hi; exit 3"), 127);
-    ck_assert_ptr_nonnull(strstr(errors(&c), "exit 3: No such file or directory; to have a shell run this line, use `-c LINE`"));
+    ck_assert_ptr_nonnull(strstr(
+        errors(&c), "exit 3: No such file or directory; to have a shell run this line, use `-c LINE`"));
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "-c", "echo hi; exit 3"), 3);
     ck_assert_str_eq(output(&c), "hi\n");
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "--command", "exit 4", "job"), 4);
