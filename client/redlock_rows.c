@@ -119,7 +119,7 @@ static int64_t number_of(struct text text)
 {
     int64_t number = 0;
 
-    if (!is_number(text))
+    if (!text.at || !is_number(text))
         return 0;
     bool minus = text.at[0] == '-';
     for (size_t i = minus ? 1 : 0; i < text.len; i++)
