@@ -123,8 +123,9 @@ lint: ## cppcheck, clang-tidy and shellcheck, where they are installed; silent w
 format: ## lay out the C files with clang-format 14
 	clang-format -i $(C_FILES)
 
-layers: ## who may include whom
+layers: $(OBJ) $(CLIENT_OBJ) ## who may include whom, and which files may call each other in a circle
 	@tests/layers.sh
+	@tests/circles.sh $(OBJ) $(CLIENT_OBJ)
 
 purity: $(CORE_OBJ) ## the coordinator does no I/O and reads no clock
 	@tests/purity.sh $(CORE_OBJ)
