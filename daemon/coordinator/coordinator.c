@@ -11,10 +11,10 @@
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/request.h"
 #include "daemon/coordinator/resource.h"
-#include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/state.h"
 #include "daemon/coordinator/trial.h"
+#include "daemon/coordinator/votes.h"
 
 #ifdef MUTANTS
 enum mutant mutant_active;
@@ -225,13 +225,13 @@ static void item_due(struct coordinator *c, struct heap_item *item)
  * before time-outs, so that these find nothing half done. */
 static void timer(struct coordinator *c)
 {
-    if (round_look_stale(c) || release_look_stale(c))
+    if (votes_look_stale(c) || release_look_stale(c))
         return;
     int64_t at_ms = next_ms(c);
     if (at_ms > c->now_ms)
         return;
     if (timeout_ms(&c->rounds_live) == at_ms)
-        round_timeout(c, c->rounds_live.first);
+        votes_timeout(c, c->rounds_live.first);
     else if (timeout_ms(&c->releases_live) == at_ms)
         release_timeout(c, c->releases_live.first);
     else
@@ -246,7 +246,7 @@ static void vote_on_lock(struct coordinator *c, const struct core_event *event)
     if (round == NULL && mutant(MUTANT_LATE_REPLY_MATCHES))
         round = c->rounds_live.last != NULL ? FLIGHT_OWNER(round, c->rounds_live.last) : NULL;
     if (round != NULL)
-        round_vote(c, round, event->master, event->verb, &event->vote);
+        votes_told(c, round, event->master, event->verb, &event->vote);
 }
 
 static void vote_on_heal(struct coordinator *c, const struct core_event *event)

@@ -18,16 +18,6 @@
  */
 enum { THIRD = 3, SOON = 30 /* of a TTL, after a renewal that failed */, TENTH = 10 };
 
-struct lease *lease_of_hold(struct hold *hold)
-{
-    return (struct lease *)(void *)((char *)hold - offsetof(struct lease, hold));
-}
-
-bool lease_is_kept(const struct lease *lease)
-{
-    return lease->hold.session != NULL && lease->hold.kind == HOLD_SESSION;
-}
-
 /* When it is said that renewal fails; never where max= is what ends it. */
 static int64_t warn_ms(const struct lease *lease)
 {

@@ -34,9 +34,4 @@ void lease_not_renewed(struct coordinator *c, struct lease *lease,
 
 void lease_timer(struct coordinator *c, struct lease *lease);
 
-struct lease *lease_of_hold(struct hold *hold);
-
-/* Bound to a live session, which renews it: nobody else can have the name meanwhile. */
-bool lease_is_kept(const struct lease *lease);
-
 #endif

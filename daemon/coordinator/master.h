@@ -18,9 +18,6 @@ void master_told(struct coordinator *c, struct master *m, enum command_verb verb
 /* ... or for lock commands that it refused. */
 void master_refused(struct coordinator *c, struct master *m, enum command_verb verb, enum vote_error error);
 
-/* Kept out since their clocks jumped, by whichever daemon. */
-masters_t masters_clock_doubted(const struct coordinator *c);
-
 /* These masters did not answer within node_timeout. */
 void masters_overdue(struct coordinator *c, masters_t masters);
 /* node_timeout is another one now. */

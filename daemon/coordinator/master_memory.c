@@ -446,17 +446,6 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
 
 /* ---- its clock ---- */
 
-masters_t masters_clock_doubted(const struct coordinator *c)
-{
-    masters_t set = 0;
-    for (unsigned i = 0; i < c->config.masters; i++) {
-        const struct master *m = &c->masters[i];
-        if (m->clock_jumped || (m->quarantine_ms > c->now_ms && m->quarantine_why == WHY_CLOCK))
-            set |= masters_bit(i);
-    }
-    return set;
-}
-
 /* What stands in its key is overwritten when the next probe has read it. Without service, the next handshake judges it by its key. */
 void memory_clock_jumped(struct coordinator *c, struct master *m)
 {

@@ -72,11 +72,6 @@ static void answer(struct coordinator *c, struct release *release, enum reply_co
 
 /* ---- the head comes next ---- */
 
-bool release_is_awaited(const struct resource *resource)
-{
-    return resource->giving_back != NULL && !resource->giving_back->hands_over;
-}
-
 /* In a young turn its SETs may follow at once: on each connection they find the key gone. */
 static void let_follow(struct coordinator *c, struct release *release, struct resource *resource)
 {

@@ -21,7 +21,6 @@ struct release_order {
 };
 
 void release_begin(struct coordinator *c, const struct release_order *order);
-bool release_is_awaited(const struct resource *resource); /* before its head may ask */
 void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote);
 void release_timer(struct coordinator *c, struct release *release); /* its item */
 void release_timeout(struct coordinator *c, struct flight *flight); /* the oldest that is not late */

@@ -272,12 +272,6 @@ void resource_yield(struct coordinator *c, struct resource *resource)
     sweep_or(c, resource, turn_yield(c, resource));
 }
 
-bool wait_is_over(const struct coordinator *c, const struct wait *wait)
-{
-    bool late = wait->patient && wait->tried && c->now_ms >= wait->deadline_ms;
-    return late || c->draining || wait->session->state >= SESSION_RELEASING;
-}
-
 void resource_head_leaves(struct coordinator *c, struct resource *resource)
 {
     refuse_waiting(c, resource->queue->head);

@@ -24,9 +24,7 @@ struct reply *resource_answer_head(struct coordinator *c, struct resource *resou
 void resource_granted(struct coordinator *c, struct resource *resource);
 void resource_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict);
 
-/* The head does not want it any more, or may not have it: its client left, its time ran out, the daemon stops.
- * It is told, its attempt is undone, and the next may ask. */
-bool wait_is_over(const struct coordinator *c, const struct wait *wait);
+/* The head's wait is over: the head is told so, its attempt is undone, and the next may ask. */
 void resource_head_leaves(struct coordinator *c, struct resource *resource);
 
 void resource_timer(struct coordinator *c, struct resource *resource);

@@ -20,26 +20,6 @@ unsigned resume_needed(const struct coordinator *c)
 
 /* ---- of a name ---- */
 
-static bool is_of(const struct resume *resume, const struct token *token)
-{
-    return memcmp(resume->old.bytes, token->bytes, TOKEN_BYTES) == 0;
-}
-
-bool resume_is_under_way(const struct resource *resource, const struct token *token)
-{
-    const struct resume *resume = resource->resumes;
-    while (resume != NULL && !is_of(resume, token))
-        resume = resume->next;
-    return resume != NULL;
-}
-
-void resume_given_back(struct resource *resource, const struct token *token)
-{
-    for (struct resume *resume = resource->resumes; resume != NULL; resume = resume->next)
-        if (is_of(resume, token))
-            resume->given_back = true;
-}
-
 static void attach(struct coordinator *c, struct round *round, struct resource *resource,
                    struct session *session)
 {

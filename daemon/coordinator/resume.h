@@ -22,9 +22,4 @@ void resume_grant(struct coordinator *c, struct round *round);
 void resume_fail(struct coordinator *c, struct round *round, enum reply_code code);
 unsigned resume_needed(const struct coordinator *c); /* Q */
 
-/* This token of the resource is being RESUMEd: what masters say of it until that is over tells nothing. */
-bool resume_is_under_way(const struct resource *resource, const struct token *token);
-/* It was given back meanwhile: a RESUME that fails releases the new one too. */
-void resume_given_back(struct resource *resource, const struct token *token);
-
 #endif

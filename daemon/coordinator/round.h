@@ -1,5 +1,6 @@
-/* A round: one question to several masters, and their votes, until it is decided.
- * Here is what all rounds share; acquire.c and extend.c know what they ask. */
+/* A round: one question to several masters, and their votes, until it is decided. This file has what all rounds
+ * share, and calls none of their owners: acquire.c, extend.c and resume.c know what they ask, and votes.c hands
+ * them the votes. */
 #ifndef REDLOCKD_ROUND_H
 #define REDLOCKD_ROUND_H
 
@@ -9,6 +10,8 @@
 struct round *round_begin(struct coordinator *c, enum round_phase phase, const struct name *name,
                           const struct token *token, int64_t ttl_ms);
 void round_move(struct coordinator *c, struct round *round, enum round_phase to); /* a new time-out begins */
+/* A time-out begins, so the round goes to the end of the list. */
+void round_wait(struct coordinator *c, struct round *round);
 void round_free(struct coordinator *c, struct round *round);
 void round_send(struct coordinator *c, const struct round *round, enum command_verb verb, masters_t masters,
                 uint64_t number);
@@ -20,10 +23,8 @@ masters_t round_unheard(const struct round *round); /* did not answer something 
  * key; gone when there are none to come. */
 void round_decided(struct coordinator *c, struct round *round);
 
-void round_vote(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
-                const struct vote *vote);
-void round_timeout(struct coordinator *c, struct flight *flight); /* the oldest */
-bool round_look_stale(struct coordinator *c);             /* one that lost a master; false: there is none */
-void rounds_lost(struct coordinator *c, unsigned master); /* its connection, or our trust in it */
+/* What rounds heard from this master, or were to hear, counts no more: its connection is gone, or our trust in it.
+ * These rounds become stale, and votes_look_stale() looks at them. */
+void rounds_lost(struct coordinator *c, unsigned master);
 
 #endif

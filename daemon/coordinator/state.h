@@ -441,6 +441,23 @@ struct coordinator {
     struct coordinator_stats stats;
 };
 
+/* ---- questions that an object's own data answer (state.c) ---- */
+
+struct lease *lease_of_hold(struct hold *hold);
+/* The lease is bound to a live session, which renews it: nobody else can have the name meanwhile. */
+bool lease_is_kept(const struct lease *lease);
+/* This wait ends without the lock: its client left, its time ran out or the daemon stops. */
+bool wait_is_over(const struct coordinator *c, const struct wait *wait);
+/* The head may not ask before a release of the name is answered. */
+bool release_is_awaited(const struct resource *resource);
+/* A RESUME of this token is under way: until it is over, what masters say of the token tells nothing. */
+bool resume_is_under_way(const struct resource *resource, const struct token *token);
+/* The token was given back while a RESUME of it is under way: if that fails, the new token is released too. */
+void resume_given_back(struct resource *resource, const struct token *token);
+/* Masters that are kept out because their clocks jumped, by whichever daemon. */
+masters_t masters_clock_doubted(const struct coordinator *c);
+bool trial_is_open(const struct coordinator *c);
+
 /* ---- actions ---- */
 
 /* The next action, its kind set and the rest undefined but for what its kind needs. */

@@ -20,11 +20,6 @@ enum {
 
 static const int64_t UNKNOWN_MS = (int64_t)1 << 40;
 
-bool trial_is_open(const struct coordinator *c)
-{
-    return c->trial.open;
-}
-
 /* ---- readings ---- */
 
 static bool has_base(const struct master *m)

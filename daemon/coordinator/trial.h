@@ -20,6 +20,5 @@ void trial_told_time(struct coordinator *c, struct master *m, const struct vote 
 /* Nothing more is told on the present connection of this master. */
 void trial_lost(struct coordinator *c, struct master *m);
 void trial_timer(struct coordinator *c);
-bool trial_is_open(const struct coordinator *c);
 
 #endif

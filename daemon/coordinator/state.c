@@ -1,0 +1,61 @@
+/* Questions that an object's own data answer. */
+#include "daemon/coordinator/state.h"
+
+#include <string.h>
+
+struct lease *lease_of_hold(struct hold *hold)
+{
+    return (struct lease *)(void *)((char *)hold - offsetof(struct lease, hold));
+}
+
+bool lease_is_kept(const struct lease *lease)
+{
+    return lease->hold.session != NULL && lease->hold.kind == HOLD_SESSION;
+}
+
+bool wait_is_over(const struct coordinator *c, const struct wait *wait)
+{
+    bool late = wait->patient && wait->tried && c->now_ms >= wait->deadline_ms;
+    return late || c->draining || wait->session->state >= SESSION_RELEASING;
+}
+
+bool release_is_awaited(const struct resource *resource)
+{
+    return resource->giving_back != NULL && !resource->giving_back->hands_over;
+}
+
+static bool resumes(const struct resume *resume, const struct token *token)
+{
+    return memcmp(resume->old.bytes, token->bytes, TOKEN_BYTES) == 0;
+}
+
+bool resume_is_under_way(const struct resource *resource, const struct token *token)
+{
+    const struct resume *resume = resource->resumes;
+    while (resume != NULL && !resumes(resume, token))
+        resume = resume->next;
+    return resume != NULL;
+}
+
+void resume_given_back(struct resource *resource, const struct token *token)
+{
+    for (struct resume *resume = resource->resumes; resume != NULL; resume = resume->next)
+        if (resumes(resume, token))
+            resume->given_back = true;
+}
+
+masters_t masters_clock_doubted(const struct coordinator *c)
+{
+    masters_t set = 0;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *m = &c->masters[i];
+        if (m->clock_jumped || (m->quarantine_ms > c->now_ms && m->quarantine_why == WHY_CLOCK))
+            set |= masters_bit(i);
+    }
+    return set;
+}
+
+bool trial_is_open(const struct coordinator *c)
+{
+    return c->trial.open;
+}

@@ -1,0 +1,113 @@
+#include "daemon/coordinator/votes.h"
+
+#include <assert.h>
+
+#include "daemon/coordinator/acquire.h"
+#include "daemon/coordinator/acquire_split.h"
+#include "daemon/coordinator/extend.h"
+#include "daemon/coordinator/fence.h"
+#include "daemon/coordinator/heal.h"
+#include "daemon/coordinator/master.h"
+#include "daemon/coordinator/resume.h"
+#include "daemon/coordinator/round.h"
+
+static void look(struct coordinator *c, struct round *round, bool late)
+{
+    if (round->flight.stale)
+        return; /* votes_look_stale() comes to it */
+    if (round->phase == ROUND_CHECKING || round->phase == ROUND_EXTENDING)
+        extend_look(c, round, late);
+    else if (round->phase == ROUND_MOVING || round->phase == ROUND_RESUMING)
+        resume_look(c, round, late);
+    else if (round->phase != ROUND_DECIDED)
+        acquire_look(c, round, late);
+    else if (late || round_unheard(round) == 0)
+        round_free(c, round);
+}
+
+static bool is_fencing(enum command_verb verb)
+{
+    return verb == COMMAND_ZADD || verb == COMMAND_ZSCORE;
+}
+
+/* CHECK and EXTEND are two questions of one round, and MOVE and EXTEND: the first's late answers are none
+ * to the second. */
+static bool is_to_this_phase(const struct round *round, enum command_verb verb)
+{
+    if (verb == COMMAND_MOVE)
+        return round->phase == ROUND_MOVING;
+    return !(verb == COMMAND_CHECK && round->purpose == ROUND_EXTEND && round->phase != ROUND_CHECKING);
+}
+
+/* A renewal of a lease that was given back is not, nor a question that was answered. */
+static bool is_wanted(const struct coordinator *c, const struct round *round)
+{
+    bool held = pool_find(&c->leases, round->lease) != NULL;
+    return held || (round->lease == 0 && round->phase != ROUND_DECIDED);
+}
+
+static void count(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote)
+{
+    masters_t bit = masters_bit(master);
+    bool yes = vote->kind == VOTE_YES || vote->kind == VOTE_NUMBER;
+    if (!(round_silent(round) & bit))
+        return;
+    if (yes)
+        round->tally.granted |= bit;
+    else if (vote->kind == VOTE_NO)
+        round->tally.refused |= bit;
+    else
+        round->tally.failed |= bit;
+    if (vote->kind == VOTE_NO && round->resume != NULL)
+        round->resume->may = masters_without(round->resume->may, bit);
+    if (vote->kind == VOTE_NUMBER)
+        round->numbers[master] = vote->number;
+    struct lease *lease = pool_find(&c->leases, round->lease);
+    if (lease == NULL)
+        return;
+    lease->granted = yes ? lease->granted | bit : masters_without(lease->granted, bit);
+    if (yes)
+        lease->may |= bit;
+    else if (vote->kind == VOTE_NO)
+        lease->may = masters_without(lease->may, bit);
+    heal_told(c, lease, round, master, vote);
+}
+
+void votes_told(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
+                const struct vote *vote)
+{
+    if (!is_to_this_phase(round, verb))
+        return;
+    if (vote->kind == VOTE_NOT_RUN && is_wanted(c, round)) {
+        round_send(c, round, verb, masters_bit(master), verb == COMMAND_EXTEND ? (uint64_t)round->ttl_ms : 0);
+        return;
+    }
+    if (is_fencing(verb))
+        fence_vote(round, master, verb, vote);
+    else if (verb == COMMAND_GET)
+        acquire_split_vote(round, master, vote);
+    else
+        count(c, round, master, vote);
+    look(c, round, false);
+}
+
+void votes_timeout(struct coordinator *c, struct flight *flight)
+{
+    struct round *round = FLIGHT_OWNER(round, flight);
+    assert(!flight->stale);
+    if (round->ready && trial_is_open(c)) { /* which is over soon */
+        flight_remove(&c->rounds_live, flight);
+        round_wait(c, round);
+        return;
+    }
+    masters_overdue(c, masters_without(round_unheard(round), round->split.fresh));
+    look(c, round, true);
+}
+
+bool votes_look_stale(struct coordinator *c)
+{
+    struct flight *flight = flight_take_stale(&c->rounds_live);
+    if (flight != NULL)
+        look(c, FLIGHT_OWNER(round, flight), false);
+    return flight != NULL;
+}
