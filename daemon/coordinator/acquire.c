@@ -69,6 +69,16 @@ void acquire_grant(struct coordinator *c, struct round *round)
     }
 }
 
+void acquire_fenced(struct coordinator *c, struct round *round, enum fence_outcome outcome)
+{
+    switch (outcome) {
+    case FENCE_OPEN: break;
+    case FENCE_STANDS: acquire_grant(c, round); break;
+    case FENCE_BEYOND: acquire_fail(c, round, REPLY_LIMIT); break;
+    case FENCE_HOPELESS: acquire_fail(c, round, REPLY_NOQUORUM); break;
+    }
+}
+
 /* ---- the head asks ---- */
 
 /* A request's first attempt sends the proposal behind the SET. Retries send the SET alone: losers who poll
@@ -79,7 +89,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     assert(resource->queue->round == NULL && wait != NULL);
     resource->queue->release_seen = false; /* used up, also by an attempt that cannot begin */
     resource->queue->asked = resource->queue->tail->id;
-    if (masters_count(c->voters) < fence_needed(c)) {
+    if (masters_count(c->voters) < fence_needed(c, ROUND_ACQUIRE)) {
         resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
         return;
     }
@@ -101,8 +111,10 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     c->acquiring++;
     round->proposal =
         wait->tried ? (mutant(MUTANT_RETRY_REUSES_PROPOSAL) ? c->proposal : 0) : fence_propose(c);
-    if (fence_is_beyond(c, round, round->proposal))
+    if (fence_is_beyond(round->proposal)) {
+        acquire_fail(c, round, REPLY_LIMIT);
         return;
+    }
     round->tally.asked = c->voters;
     round_send(c, round, COMMAND_SET, c->voters, (uint64_t)round->ttl_ms);
     if (!wait->tried)
@@ -134,16 +146,16 @@ static void look_asking(struct coordinator *c, struct round *round, bool late)
     masters_t can = stand | round_silent(round);
     if (fence->asked != 0)
         can &= fence->answered | fence->pending;
-    if (late || masters_count(can) < fence_needed(c))
+    if (late || masters_count(can) < fence_needed(c, ROUND_ACQUIRE))
         look_refused(c, round, late);
-    else if (masters_count(stand) < fence_needed(c))
+    else if (masters_count(stand) < fence_needed(c, ROUND_ACQUIRE))
         return;
     else if (fence->asked != 0)
-        fence_decide(c, round);
+        acquire_fenced(c, round, fence_decide(c, round));
     else if (mutant(MUTANT_RETRY_REUSES_PROPOSAL))
         acquire_grant(c, round);
     else
-        fence_begin(c, round);
+        acquire_fenced(c, round, fence_begin(c, round));
 }
 
 void acquire_look(struct coordinator *c, struct round *round, bool late)
@@ -153,5 +165,5 @@ void acquire_look(struct coordinator *c, struct round *round, bool late)
     else if (round->phase == ROUND_REASKING)
         acquire_split_look(c, round, late);
     else
-        fence_look(c, round, late);
+        acquire_fenced(c, round, fence_look(c, round, late));
 }

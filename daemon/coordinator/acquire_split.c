@@ -164,10 +164,10 @@ static void win(struct coordinator *c, struct round *round)
 {
     heap_remove(&c->deadlines, &round->resource->queue->item);
     if (mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) &&
-        masters_count(fence_standing(c, round) & round->fence.accepted) >= fence_needed(c))
+        masters_count(fence_standing(c, round) & round->fence.accepted) >= fence_needed(c, ROUND_ACQUIRE))
         acquire_grant(c, round);
     else
-        fence_begin(c, round);
+        acquire_fenced(c, round, fence_begin(c, round));
 }
 
 static void end(struct coordinator *c, struct round *round)
@@ -186,9 +186,9 @@ void acquire_split_look(struct coordinator *c, struct round *round, bool late)
     masters_t stand = fence_standing(c, round);
     bool decided = round->split.decider & stand; /* it may be lost, or slow, by now */
     enum election election = decided ? ELECTION_WON : elect(c, round);
-    if (masters_count(stand) >= fence_needed(c))
+    if (masters_count(stand) >= fence_needed(c, ROUND_ACQUIRE))
         win(c, round);
-    else if (masters_count(in_service(c, round)) < fence_needed(c) || is_expired(c, round))
+    else if (masters_count(in_service(c, round)) < fence_needed(c, ROUND_ACQUIRE) || is_expired(c, round))
         acquire_fail(c, round, REPLY_NOQUORUM);
     else if (election == ELECTION_LOST || another_has_it(c, round))
         acquire_fail(c, round, REPLY_BUSY);

@@ -1,8 +1,6 @@
 #include "daemon/coordinator/fence.h"
 
-#include "daemon/coordinator/acquire.h"
 #include "daemon/coordinator/mutant.h"
-#include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/round.h"
 
 /* ---- proposals: a hybrid clock, so that a fence of today is above one of yesterday even
@@ -36,15 +34,17 @@ static void follow(struct coordinator *c, uint64_t score)
 
 /* ---- who counts ---- */
 
-/* How many a quorum is here (for the planted bug only it is not). */
-unsigned fence_needed(const struct coordinator *c)
+/* A quorum, but for planted bugs. */
+unsigned fence_needed(const struct coordinator *c, enum round_purpose purpose)
 {
-    return mutant(MUTANT_QUORUM_MINUS_ONE) ? c->quorum - 1 : c->quorum;
+    bool fewer = (purpose == ROUND_ACQUIRE && mutant(MUTANT_QUORUM_MINUS_ONE)) ||
+                 (purpose == ROUND_RESUME && mutant(MUTANT_RESUME_BELOW_QUORUM));
+    return fewer ? c->quorum - 1 : c->quorum;
 }
 
 static unsigned needed(const struct coordinator *c, const struct round *round)
 {
-    return round->purpose == ROUND_RESUME ? resume_needed(c) : fence_needed(c);
+    return fence_needed(c, round->purpose);
 }
 
 masters_t fence_standing(const struct coordinator *c, const struct round *round)
@@ -74,33 +74,12 @@ struct tally fence_shown(const struct round *round)
     return tally;
 }
 
-/* ---- ends ---- */
-
-static void grant(struct coordinator *c, struct round *round)
-{
-    if (round->purpose == ROUND_RESUME)
-        resume_grant(c, round);
-    else
-        acquire_grant(c, round);
-}
-
-static void fail(struct coordinator *c, struct round *round, enum reply_code code)
-{
-    if (round->purpose == ROUND_RESUME)
-        resume_fail(c, round, code);
-    else
-        acquire_fail(c, round, code);
-}
-
-bool fence_is_beyond(struct coordinator *c, struct round *round, uint64_t proposal)
-{
-    if (proposal <= FENCE_MAX)
-        return false;
-    fail(c, round, REPLY_LIMIT);
-    return true;
-}
-
 /* ---- the fence: a proposal, and where that is not the highest, the raise ---- */
+
+bool fence_is_beyond(uint64_t proposal)
+{
+    return proposal > FENCE_MAX;
+}
 
 void fence_ask(struct coordinator *c, struct round *round, masters_t masters)
 {
@@ -119,11 +98,13 @@ static void ask_anew(struct coordinator *c, struct round *round, enum round_phas
     fence_ask(c, round, masters_without(fencing(c, round), round->fence.pending));
 }
 
-void fence_begin(struct coordinator *c, struct round *round)
+enum fence_outcome fence_begin(struct coordinator *c, struct round *round)
 {
     uint64_t proposal = fence_propose(c);
-    if (!fence_is_beyond(c, round, proposal))
-        ask_anew(c, round, ROUND_FENCING, proposal);
+    if (fence_is_beyond(proposal))
+        return FENCE_BEYOND;
+    ask_anew(c, round, ROUND_FENCING, proposal);
+    return FENCE_OPEN;
 }
 
 /* Those that granted late, or answered the proposal before late, join. */
@@ -178,18 +159,20 @@ static void incr_each(struct coordinator *c, struct round *round)
 }
 #endif
 
-static void raise_write(struct coordinator *c, struct round *round)
+static enum fence_outcome raise_write(struct coordinator *c, struct round *round)
 {
     uint64_t highest = highest_score(round);
     follow(c, highest);
 #ifdef MUTANTS
     if (mutant(MUTANT_FENCE_INCR_MAX)) {
         incr_each(c, round);
-        return;
+        return FENCE_OPEN;
     }
 #endif
-    if (!fence_is_beyond(c, round, highest + 1))
-        ask_anew(c, round, ROUND_RAISING, highest + 1);
+    if (fence_is_beyond(highest + 1))
+        return FENCE_BEYOND;
+    ask_anew(c, round, ROUND_RAISING, highest + 1);
+    return FENCE_OPEN;
 }
 
 static void score_vote(struct round *round, unsigned master, const struct vote *vote)
@@ -235,15 +218,13 @@ void fence_vote(struct round *round, unsigned master, enum command_verb verb, co
 /* ---- decisions ---- */
 
 /* Q granted; the proposal is the fence where it was the highest on Q of them. */
-bool fence_decide(struct coordinator *c, struct round *round)
+enum fence_outcome fence_decide(struct coordinator *c, struct round *round)
 {
     if (masters_count(fencing(c, round) & round->fence.accepted) >= needed(c, round))
-        grant(c, round);
-    else if (masters_count(fencing(c, round) & round->fence.answered) >= needed(c, round))
+        return FENCE_STANDS;
+    if (masters_count(fencing(c, round) & round->fence.answered) >= needed(c, round))
         raise_begin(c, round);
-    else
-        return false;
-    return true;
+    return FENCE_OPEN;
 }
 
 /* Of the masters that can still stand, those whose answer of this phase is there or can come. */
@@ -255,48 +236,47 @@ static bool is_hopeless(const struct coordinator *c, const struct round *round, 
     return masters_count(can) < needed(c, round);
 }
 
-static void look_fencing(struct coordinator *c, struct round *round, bool late)
+static enum fence_outcome open_or_hopeless(const struct coordinator *c, const struct round *round,
+                                           masters_t known, bool late)
 {
-    if (fence_decide(c, round))
-        return;
-    ask_late(c, round);
-    if (late || is_hopeless(c, round, round->fence.answered))
-        fail(c, round, REPLY_NOQUORUM);
+    return late || is_hopeless(c, round, known) ? FENCE_HOPELESS : FENCE_OPEN;
 }
 
-static void look_reading(struct coordinator *c, struct round *round, bool late)
+static enum fence_outcome look_fencing(struct coordinator *c, struct round *round, bool late)
+{
+    enum fence_outcome outcome = fence_decide(c, round);
+    if (outcome != FENCE_OPEN || round->phase == ROUND_READING)
+        return outcome;
+    ask_late(c, round);
+    return open_or_hopeless(c, round, round->fence.answered, late);
+}
+
+static enum fence_outcome look_reading(struct coordinator *c, struct round *round, bool late)
 {
     const struct fence *fence = &round->fence;
     masters_t known = fencing(c, round) & (fence->accepted | fence->scored);
     if (masters_count(fencing(c, round) & fence->accepted) >= needed(c, round))
-        grant(c, round); /* it was the highest after all */
-    else if (masters_count(known) >= (mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : needed(c, round)))
-        raise_write(c, round);
-    else {
-        ask_scores(c, round);
-        if (late || is_hopeless(c, round, known))
-            fail(c, round, REPLY_NOQUORUM);
-    }
+        return FENCE_STANDS; /* it was the highest after all */
+    if (masters_count(known) >= (mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : needed(c, round)))
+        return raise_write(c, round);
+    ask_scores(c, round);
+    return open_or_hopeless(c, round, known, late);
 }
 
-static void look_raising(struct coordinator *c, struct round *round, bool late)
+static enum fence_outcome look_raising(struct coordinator *c, struct round *round, bool late)
 {
     unsigned answered = masters_count(fencing(c, round) & round->fence.answered);
-    if (answered >= (mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : needed(c, round))) {
-        grant(c, round);
-        return;
-    }
+    if (answered >= (mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : needed(c, round)))
+        return FENCE_STANDS;
     ask_late(c, round);
-    if (late || is_hopeless(c, round, round->fence.answered))
-        fail(c, round, REPLY_NOQUORUM);
+    return open_or_hopeless(c, round, round->fence.answered, late);
 }
 
-void fence_look(struct coordinator *c, struct round *round, bool late)
+enum fence_outcome fence_look(struct coordinator *c, struct round *round, bool late)
 {
     if (round->phase == ROUND_FENCING)
-        look_fencing(c, round, late);
-    else if (round->phase == ROUND_READING)
-        look_reading(c, round, late);
-    else
-        look_raising(c, round, late);
+        return look_fencing(c, round, late);
+    if (round->phase == ROUND_READING)
+        return look_reading(c, round, late);
+    return look_raising(c, round, late);
 }

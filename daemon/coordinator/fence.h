@@ -1,28 +1,35 @@
 /* A grant's fence: a proposal that Q granting masters take as the highest, or where that is not
  * so, the raise: what stands there is read from Q of them, and one above it is stored on Q.
  *
- * Source: Kleppmann, "How to do distributed locking". The round ends in its owner's grant or
- * refusal, with the fence in round->proposal. */
+ * Source: Kleppmann, "How to do distributed locking". The outcome goes back to the caller, which ends its round
+ * by it; the fence is round->proposal. */
 #ifndef REDLOCKD_FENCE_H
 #define REDLOCKD_FENCE_H
 
 #include "daemon/coordinator/state.h"
 
-uint64_t fence_propose(struct coordinator *c); /* above every one before */
-/* No fence can be as high: the clock is wrong by centuries. Then the round is refused. */
-bool fence_is_beyond(struct coordinator *c, struct round *round, uint64_t proposal);
+enum fence_outcome {
+    FENCE_OPEN,     /* more answers are needed, and can come */
+    FENCE_STANDS,   /* the proposal is the fence */
+    FENCE_BEYOND,   /* no fence can be as high as it would have to be: the clock is wrong by centuries */
+    FENCE_HOPELESS, /* no quorum can agree on one any more, or not in time */
+};
+
+uint64_t fence_propose(struct coordinator *c); /* above every proposal before */
+bool fence_is_beyond(uint64_t proposal);       /* for such a proposal the outcome is FENCE_BEYOND */
 
 /* The round's proposal, behind what else is asked of these masters. */
 void fence_ask(struct coordinator *c, struct round *round, masters_t masters);
 /* A fresh proposal, once Q granted. */
-void fence_begin(struct coordinator *c, struct round *round);
+enum fence_outcome fence_begin(struct coordinator *c, struct round *round);
 
-/* Q granted: ends the round or raises, where enough is known for that; else false. */
-bool fence_decide(struct coordinator *c, struct round *round);
-void fence_look(struct coordinator *c, struct round *round, bool late); /* in FENCING and after */
+/* Q granted: where enough is known for that, the proposal stands, or the raise begins (the round is READING then). */
+enum fence_outcome fence_decide(struct coordinator *c, struct round *round);
+enum fence_outcome fence_look(struct coordinator *c, struct round *round,
+                              bool late); /* in FENCING and after */
 void fence_vote(struct round *round, unsigned master, enum command_verb verb, const struct vote *vote);
 
-unsigned fence_needed(const struct coordinator *c); /* Q */
+unsigned fence_needed(const struct coordinator *c, enum round_purpose purpose); /* Q */
 /* Granted it, took part in the fence without an error, and may still be asked: not a master that became slow,
  * or was lost, in between. */
 masters_t fence_standing(const struct coordinator *c, const struct round *round);

@@ -13,9 +13,9 @@
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/trial.h"
 
-unsigned resume_needed(const struct coordinator *c)
+static unsigned needed(const struct coordinator *c)
 {
-    return mutant(MUTANT_RESUME_BELOW_QUORUM) ? c->quorum - 1 : c->quorum;
+    return fence_needed(c, ROUND_RESUME);
 }
 
 /* ---- of a name ---- */
@@ -161,7 +161,7 @@ static void set_back(struct coordinator *c, const struct round *round)
     release_begin(c, &order);
 }
 
-void resume_fail(struct coordinator *c, struct round *round, enum reply_code code)
+static void resume_fail(struct coordinator *c, struct round *round, enum reply_code code)
 {
     bool gone = session_of(c, round) == NULL; /* nobody is there to be told */
     c->stats.refused_noquorum += code == REPLY_NOQUORUM;
@@ -208,7 +208,7 @@ static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
     round_decided(c, round);
 }
 
-void resume_grant(struct coordinator *c, struct round *round)
+static void resume_grant(struct coordinator *c, struct round *round)
 {
     round->ready = trial_is_open(c);
     if (round->ready)
@@ -224,6 +224,16 @@ void resume_grant(struct coordinator *c, struct round *round)
         bind(c, round, until_ms);
 }
 
+static void fenced(struct coordinator *c, struct round *round, enum fence_outcome outcome)
+{
+    switch (outcome) {
+    case FENCE_OPEN: break;
+    case FENCE_STANDS: resume_grant(c, round); break;
+    case FENCE_BEYOND: resume_fail(c, round, REPLY_LIMIT); break;
+    case FENCE_HOPELESS: resume_fail(c, round, REPLY_NOQUORUM); break;
+    }
+}
+
 /* ---- decisions ---- */
 
 /* On the same connections, behind what moved it. Those that said no, or refused, have nothing to extend. */
@@ -232,8 +242,10 @@ static void extend(struct coordinator *c, struct round *round)
     struct tally *tally = &round->tally;
     masters_t asked = c->extenders & (tally->granted | round_silent(round));
     uint64_t proposal = fence_propose(c);
-    if (fence_is_beyond(c, round, proposal))
+    if (fence_is_beyond(proposal)) {
+        resume_fail(c, round, REPLY_LIMIT);
         return;
+    }
     round_move(c, round, ROUND_RESUMING);
     round->t0_ms = c->now_ms;
     round->proposal = proposal;
@@ -255,11 +267,11 @@ static void look_moving(struct coordinator *c, struct round *round, bool late)
     unsigned can_be_gone = gone + masters_count(silent & round->votes);
     unsigned blocking = quorum_blocking(c->config.masters);
     bool none_moved = tally->granted == 0;
-    if (masters_count(moved) >= resume_needed(c))
+    if (masters_count(moved) >= needed(c))
         extend(c, round);
     else if (none_moved && gone >= blocking && (late || silent == 0))
         resume_fail(c, round, REPLY_NOTHELD);
-    else if (late || (masters_count(can_move) < resume_needed(c) && !(none_moved && can_be_gone >= blocking)))
+    else if (late || (masters_count(can_move) < needed(c) && !(none_moved && can_be_gone >= blocking)))
         resume_fail(c, round, REPLY_NOQUORUM);
 }
 
@@ -267,20 +279,22 @@ static void look_resuming(struct coordinator *c, struct round *round, bool late)
 {
     masters_t stand = fence_standing(c, round);
     masters_t can = stand | (masters_without(round_silent(round), round->voided) & c->voters);
-    if (late || masters_count(can) < resume_needed(c))
+    if (late || masters_count(can) < needed(c))
         resume_fail(c, round, REPLY_NOQUORUM);
-    else if (masters_count(stand) < resume_needed(c))
+    else if (masters_count(stand) < needed(c))
         return;
     else if (mutant(MUTANT_RESUME_OLD_FENCE))
         resume_grant(c, round);
     else
-        fence_decide(c, round);
+        fenced(c, round, fence_decide(c, round));
 }
 
 void resume_look(struct coordinator *c, struct round *round, bool late)
 {
     if (round->phase == ROUND_MOVING)
         look_moving(c, round, late);
-    else
+    else if (round->phase == ROUND_RESUMING)
         look_resuming(c, round, late);
+    else
+        fenced(c, round, fence_look(c, round, late));
 }

@@ -17,9 +17,5 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
                     const struct request *what);
 
 void resume_look(struct coordinator *c, struct round *round, bool late);
-/* The fence is there, or cannot be had. */
-void resume_grant(struct coordinator *c, struct round *round);
-void resume_fail(struct coordinator *c, struct round *round, enum reply_code code);
-unsigned resume_needed(const struct coordinator *c); /* Q */
 
 #endif

@@ -15,14 +15,18 @@ static void look(struct coordinator *c, struct round *round, bool late)
 {
     if (round->flight.stale)
         return; /* votes_look_stale() comes to it */
-    if (round->phase == ROUND_CHECKING || round->phase == ROUND_EXTENDING)
-        extend_look(c, round, late);
-    else if (round->phase == ROUND_MOVING || round->phase == ROUND_RESUMING)
-        resume_look(c, round, late);
-    else if (round->phase != ROUND_DECIDED)
-        acquire_look(c, round, late);
-    else if (late || round_unheard(round) == 0)
-        round_free(c, round);
+    if (round->phase == ROUND_DECIDED) {
+        if (late || round_unheard(round) == 0)
+            round_free(c, round);
+        return;
+    }
+    switch ((enum round_purpose)round->purpose) {
+    case ROUND_ACQUIRE: acquire_look(c, round, late); break;
+    case ROUND_RESUME: resume_look(c, round, late); break;
+    case ROUND_RENEW:
+    case ROUND_EXTEND:
+    case ROUND_CHECK: extend_look(c, round, late); break;
+    }
 }
 
 static bool is_fencing(enum command_verb verb)
