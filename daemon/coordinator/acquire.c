@@ -35,7 +35,7 @@ static void undo(struct coordinator *c, struct round *round)
     round_free(c, round);
 }
 
-void acquire_fail(struct coordinator *c, struct round *round, enum reply_code code)
+static void acquire_fail(struct coordinator *c, struct round *round, enum reply_code code)
 {
     struct resource *resource = detach(c, round);
     enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
@@ -51,7 +51,7 @@ void acquire_abandon(struct coordinator *c, struct resource *resource)
     undo(c, round);
 }
 
-void acquire_grant(struct coordinator *c, struct round *round)
+static void acquire_grant(struct coordinator *c, struct round *round)
 {
     round->ready = trial_is_open(c);
     if (round->ready)
@@ -69,13 +69,32 @@ void acquire_grant(struct coordinator *c, struct round *round)
     }
 }
 
-void acquire_fenced(struct coordinator *c, struct round *round, enum fence_outcome outcome)
+static void acquire_fenced(struct coordinator *c, struct round *round, enum fence_outcome outcome)
 {
     switch (outcome) {
     case FENCE_OPEN: break;
     case FENCE_STANDS: acquire_grant(c, round); break;
     case FENCE_BEYOND: acquire_fail(c, round, REPLY_LIMIT); break;
     case FENCE_HOPELESS: acquire_fail(c, round, REPLY_NOQUORUM); break;
+    }
+}
+
+/* By a fresh proposal: the one before was sent when others still had the key on some of these masters. */
+static void split_won(struct coordinator *c, struct round *round)
+{
+    bool first_stands =
+        mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) &&
+        masters_count(fence_standing(c, round) & round->fence.accepted) >= fence_needed(c, ROUND_ACQUIRE);
+    acquire_fenced(c, round, first_stands ? FENCE_STANDS : fence_begin(c, round));
+}
+
+static void acquire_was_split(struct coordinator *c, struct round *round, enum split_outcome outcome)
+{
+    switch (outcome) {
+    case SPLIT_OPEN: break;
+    case SPLIT_WON: split_won(c, round); break;
+    case SPLIT_BUSY: acquire_fail(c, round, REPLY_BUSY); break;
+    case SPLIT_HOPELESS: acquire_fail(c, round, REPLY_NOQUORUM); break;
     }
 }
 
@@ -132,7 +151,7 @@ static void look_refused(struct coordinator *c, struct round *round, bool late)
     unsigned silent = masters_count(round_silent(round));
     bool enough = masters_count(tally->granted) >= c->quorum; /* but no fence in time */
     if (tally->refused != 0 && answered >= c->quorum && !enough && !round->resource->queue->head->patient)
-        acquire_split(c, round, late);
+        acquire_was_split(c, round, acquire_split(c, round, late));
     else if (tally->refused != 0 && answered >= c->quorum && !enough)
         acquire_fail(c, round, REPLY_BUSY); /* it tries again, soon and by chance */
     else if (late || tally->refused == 0 || answered + silent < c->quorum)
@@ -163,7 +182,12 @@ void acquire_look(struct coordinator *c, struct round *round, bool late)
     if (round->phase == ROUND_ASKING)
         look_asking(c, round, late);
     else if (round->phase == ROUND_REASKING)
-        acquire_split_look(c, round, late);
+        acquire_was_split(c, round, acquire_split_look(c, round, late));
     else
         acquire_fenced(c, round, fence_look(c, round, late));
+}
+
+void acquire_timer(struct coordinator *c, struct round *round)
+{
+    acquire_was_split(c, round, acquire_split_timer(c, round));
 }

@@ -6,7 +6,6 @@
 #ifndef REDLOCKD_ACQUIRE_H
 #define REDLOCKD_ACQUIRE_H
 
-#include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/state.h"
 
 /* The head asks. Answers it at once where that is all there is to do. */
@@ -16,9 +15,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource);
 void acquire_abandon(struct coordinator *c, struct resource *resource);
 
 void acquire_look(struct coordinator *c, struct round *round, bool late);
-
-void acquire_fenced(struct coordinator *c, struct round *round, enum fence_outcome outcome);
-void acquire_grant(struct coordinator *c, struct round *round);
-void acquire_fail(struct coordinator *c, struct round *round, enum reply_code code);
+/* The time has come to ask again for a lock whose votes were split. */
+void acquire_timer(struct coordinator *c, struct round *round);
 
 #endif

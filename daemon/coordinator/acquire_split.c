@@ -3,9 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/coordinator/acquire.h"
 #include "daemon/coordinator/fence.h"
-#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
 
 enum { REASKS = 8 };
@@ -75,17 +73,16 @@ static void give_up_silent(struct round *round)
     round->split.fresh = 0;
 }
 
-void acquire_split(struct coordinator *c, struct round *round, bool late)
+enum split_outcome acquire_split(struct coordinator *c, struct round *round, bool late)
 {
     enum election election = elect(c, round);
-    if (election == ELECTION_LOST)
-        acquire_fail(c, round, REPLY_BUSY);
     if (election != ELECTION_WON)
-        return;
+        return election == ELECTION_LOST ? SPLIT_BUSY : SPLIT_OPEN;
     if (late)
         give_up_silent(round);
     round_move(c, round, ROUND_REASKING);
     plan(c, round);
+    return SPLIT_OPEN;
 }
 
 static void ask_again(struct coordinator *c, struct round *round, masters_t masters)
@@ -108,16 +105,15 @@ static bool is_expired(const struct coordinator *c, const struct round *round)
     return quorum_until_ms(round->t0_ms, round->ttl_ms) - c->now_ms < c->config.min_validity_ms;
 }
 
-void acquire_split_timer(struct coordinator *c, struct resource *resource)
+enum split_outcome acquire_split_timer(struct coordinator *c, struct round *round)
 {
-    struct round *round = resource->queue->round;
     assert(round->phase == ROUND_REASKING);
-    heap_remove(&c->deadlines, &resource->queue->item);
+    heap_remove(&c->deadlines, &round->resource->queue->item);
     masters_t masters = to_ask(c, round);
     if (masters == 0 || is_expired(c, round))
-        acquire_split_look(c, round, false);
-    else
-        ask_again(c, round, masters);
+        return acquire_split_look(c, round, false);
+    ask_again(c, round, masters);
+    return SPLIT_OPEN;
 }
 
 static uint64_t beginning(const struct token *token)
@@ -159,25 +155,15 @@ static bool another_has_it(const struct coordinator *c, const struct round *roun
     return false;
 }
 
-/* By a fresh proposal: the one of before was sent when others still had the key on some of these. */
-static void win(struct coordinator *c, struct round *round)
-{
-    heap_remove(&c->deadlines, &round->resource->queue->item);
-    if (mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) &&
-        masters_count(fence_standing(c, round) & round->fence.accepted) >= fence_needed(c, ROUND_ACQUIRE))
-        acquire_grant(c, round);
-    else
-        acquire_fenced(c, round, fence_begin(c, round));
-}
-
-static void end(struct coordinator *c, struct round *round)
+/* Q masters answered in vain: nobody won. Fewer say nothing of who has the lock. */
+static enum split_outcome end_in_vain(const struct coordinator *c, struct round *round)
 {
     unsigned answered = masters_count(round->tally.granted | round->tally.refused);
     round->split.in_vain = answered >= c->quorum;
-    acquire_fail(c, round, round->split.in_vain ? REPLY_BUSY : REPLY_NOQUORUM);
+    return round->split.in_vain ? SPLIT_BUSY : SPLIT_HOPELESS;
 }
 
-void acquire_split_look(struct coordinator *c, struct round *round, bool late)
+enum split_outcome acquire_split_look(struct coordinator *c, struct round *round, bool late)
 {
     if (late) {
         give_up_silent(round);
@@ -186,14 +172,16 @@ void acquire_split_look(struct coordinator *c, struct round *round, bool late)
     masters_t stand = fence_standing(c, round);
     bool decided = round->split.decider & stand; /* it may be lost, or slow, by now */
     enum election election = decided ? ELECTION_WON : elect(c, round);
-    if (masters_count(stand) >= fence_needed(c, ROUND_ACQUIRE))
-        win(c, round);
-    else if (masters_count(in_service(c, round)) < fence_needed(c, ROUND_ACQUIRE) || is_expired(c, round))
-        acquire_fail(c, round, REPLY_NOQUORUM);
-    else if (election == ELECTION_LOST || another_has_it(c, round))
-        acquire_fail(c, round, REPLY_BUSY);
-    else if (round->split.reasks == REASKS && (round_silent(round) | round->split.getting) == 0)
-        end(c, round);
-    else
-        plan(c, round);
+    if (masters_count(stand) >= fence_needed(c, ROUND_ACQUIRE)) {
+        heap_remove(&c->deadlines, &round->resource->queue->item);
+        return SPLIT_WON;
+    }
+    if (masters_count(in_service(c, round)) < fence_needed(c, ROUND_ACQUIRE) || is_expired(c, round))
+        return SPLIT_HOPELESS;
+    if (election == ELECTION_LOST || another_has_it(c, round))
+        return SPLIT_BUSY;
+    if (round->split.reasks == REASKS && (round_silent(round) | round->split.getting) == 0)
+        return end_in_vain(c, round);
+    plan(c, round);
+    return SPLIT_OPEN;
 }

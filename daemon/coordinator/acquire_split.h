@@ -8,12 +8,20 @@
 
 #include "daemon/coordinator/state.h"
 
-/* Q masters answered, and Q grants are out of reach: ends the attempt, or asks again, or waits for the
- * word of the master that decides. */
-void acquire_split(struct coordinator *c, struct round *round, bool late);
+/* What is to become of the attempt. */
+enum split_outcome {
+    SPLIT_OPEN,     /* it waits for answers, or asks again later */
+    SPLIT_WON,      /* Q masters granted it by now */
+    SPLIT_BUSY,     /* another has the lock, or wins it */
+    SPLIT_HOPELESS, /* no quorum can be had, or not in time */
+};
 
-void acquire_split_look(struct coordinator *c, struct round *round, bool late);         /* in REASKING */
+/* Q masters answered, and Q grants are out of reach. */
+enum split_outcome acquire_split(struct coordinator *c, struct round *round, bool late);
+
+enum split_outcome acquire_split_look(struct coordinator *c, struct round *round,
+                                      bool late);                                       /* in REASKING */
+enum split_outcome acquire_split_timer(struct coordinator *c, struct round *round);     /* likewise */
 void acquire_split_vote(struct round *round, unsigned master, const struct vote *vote); /* GET's */
-void acquire_split_timer(struct coordinator *c, struct resource *resource); /* its round is REASKING */
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/coordinator/acquire.h"
-#include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/queue.h"
@@ -317,7 +316,7 @@ static void sweep(struct coordinator *c, struct resource *resource)
 void resource_timer(struct coordinator *c, struct resource *resource)
 {
     if (resource->queue->round != NULL) {
-        acquire_split_timer(c, resource);
+        acquire_timer(c, resource->queue->round);
         return;
     }
     if (resource->queue->sweeping)
