@@ -1,4 +1,4 @@
-#include "daemon/coordinator/release.h"
+#include "daemon/coordinator/release_private.h"
 
 #include <assert.h>
 
@@ -31,20 +31,6 @@ static struct release *release_take(struct coordinator *c)
         release_free(c, FLIGHT_OWNER(release, oldest));
     }
     return pool_take(&c->releases);
-}
-
-static void send(struct coordinator *c, const struct release *release, masters_t masters)
-{
-    const struct resource *resource = release->resource;
-    struct command command = {.verb = release->sets_back ? COMMAND_MOVE : COMMAND_RELEASE,
-                              .ref = release->id,
-                              .token = release->token,
-                              .to = release->to};
-    bool asks = resource != NULL && (resource->queue->head != NULL || resource->turn_goes_on);
-    if (asks && !release->hands_over && !release->sets_back)
-        command.to = c->config.self; /* it asks who else waits */
-    name_copy(&command.name, release->name);
-    action_send(c, masters, &command);
 }
 
 /* ---- the answer ---- */
@@ -112,13 +98,6 @@ static void linger(struct coordinator *c, struct release *release)
     flight_add(&c->releases_owed, &release->flight);
 }
 
-/* Nothing but settled masters owe it: they have forgotten it by until_ms. */
-static void rearm(struct coordinator *c, struct release *release)
-{
-    bool settled = masters_without(release->owed, release->settled) == 0;
-    heap_set(&c->deadlines, &release->item, settled && release->lingers ? release->until_ms : INT64_MAX);
-}
-
 static bool decide(struct coordinator *c, struct release *release, bool late)
 {
     unsigned deleted = masters_count(release->deleted), missing = masters_count(release->missing);
@@ -148,7 +127,7 @@ static void look(struct coordinator *c, struct release *release, bool late)
     }
     if (!release->lingers && (late || release->unanswered == 0))
         linger(c, release);
-    rearm(c, release);
+    release_rearm(c, release);
 }
 
 /* ---- its life ---- */
@@ -209,21 +188,11 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     if (order->resource != NULL)
         let_follow(c, release, order->resource);
     flight_add(&c->releases_live, &release->flight);
-    send(c, release, release->asked);
+    release_send(c, release, release->asked);
     if (release->asked == 0)
         look(c, release, false);
     else if (release->hands_over)
         resource_released(c, order->resource);
-}
-
-/* The master ran all that we sent before: what it may still have is over in a TTL. */
-static void settle(struct release *release, masters_t bit, int64_t now_ms)
-{
-    if (release->settled & bit)
-        return; /* since then only releases went there */
-    release->settled |= bit;
-    if (now_ms + release->ttl_ms > release->until_ms)
-        release->until_ms = now_ms + release->ttl_ms;
 }
 
 void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote)
@@ -233,7 +202,7 @@ void release_vote(struct coordinator *c, struct release *release, unsigned maste
         return;
     if (vote->kind == VOTE_NOT_RUN && !(release->repeated & bit)) {
         release->repeated |= bit;
-        send(c, release, bit);
+        release_send(c, release, bit);
         return;
     }
     release->unanswered = masters_without(release->unanswered, bit);
@@ -243,7 +212,7 @@ void release_vote(struct coordinator *c, struct release *release, unsigned maste
     else if (vote->kind == VOTE_NO)
         release->missing |= bit;
     else
-        settle(release, bit, c->now_ms);
+        release_settle(release, bit, c->now_ms);
     if ((release->deleted | release->missing) & bit)
         release->owed = masters_without(release->owed, bit);
     look(c, release, false);
@@ -262,38 +231,6 @@ void release_timer(struct coordinator *c, struct release *release)
     assert(release->lingers && !release->flight.stale);
     c->stats.expired_undo += release->owed != 0;
     release_free(c, release);
-}
-
-bool release_again(struct coordinator *c, struct release *release, unsigned master)
-{
-    masters_t bit = masters_bit(master);
-    if (!(release->owed & bit) || (release->unanswered & bit))
-        return false;
-    settle(release, bit, c->masters[master].fenced_ms);
-    release->asked |= bit;
-    release->unanswered |= bit;
-    release->repeated = masters_without(release->repeated, bit);
-    send(c, release, bit);
-    rearm(c, release);
-    return true;
-}
-
-static void lose_each(struct flights *flights, masters_t bit)
-{
-    for (struct flight *flight = flights->first; flight != NULL; flight = flight->next) {
-        struct release *release = FLIGHT_OWNER(release, flight);
-        release->repeated = masters_without(release->repeated, bit);
-        if (!(release->unanswered & bit))
-            continue;
-        release->unanswered = masters_without(release->unanswered, bit);
-        flight_make_stale(flights, flight);
-    }
-}
-
-void releases_lost(struct coordinator *c, unsigned master)
-{
-    lose_each(&c->releases_live, masters_bit(master));
-    lose_each(&c->releases_owed, masters_bit(master));
 }
 
 bool release_look_stale(struct coordinator *c)

@@ -1,0 +1,64 @@
+/* What goes to the masters for a release, and when it goes there again. */
+#include "daemon/coordinator/release_private.h"
+
+void release_send(struct coordinator *c, const struct release *release, masters_t masters)
+{
+    const struct resource *resource = release->resource;
+    struct command command = {.verb = release->sets_back ? COMMAND_MOVE : COMMAND_RELEASE,
+                              .ref = release->id,
+                              .token = release->token,
+                              .to = release->to};
+    bool asks = resource != NULL && (resource->queue->head != NULL || resource->turn_goes_on);
+    if (asks && !release->hands_over && !release->sets_back)
+        command.to = c->config.self; /* it asks who else waits */
+    name_copy(&command.name, release->name);
+    action_send(c, masters, &command);
+}
+
+void release_settle(struct release *release, masters_t bit, int64_t now_ms)
+{
+    if (release->settled & bit)
+        return; /* since then only releases went there */
+    release->settled |= bit;
+    if (now_ms + release->ttl_ms > release->until_ms)
+        release->until_ms = now_ms + release->ttl_ms;
+}
+
+/* Every master that still owes this release has run all that was sent before it, so its key is gone by until_ms. */
+void release_rearm(struct coordinator *c, struct release *release)
+{
+    bool settled = masters_without(release->owed, release->settled) == 0;
+    heap_set(&c->deadlines, &release->item, settled && release->lingers ? release->until_ms : INT64_MAX);
+}
+
+bool release_again(struct coordinator *c, struct release *release, unsigned master)
+{
+    masters_t bit = masters_bit(master);
+    if (!(release->owed & bit) || (release->unanswered & bit))
+        return false;
+    release_settle(release, bit, c->masters[master].fenced_ms);
+    release->asked |= bit;
+    release->unanswered |= bit;
+    release->repeated = masters_without(release->repeated, bit);
+    release_send(c, release, bit);
+    release_rearm(c, release);
+    return true;
+}
+
+static void lose_each(struct flights *flights, masters_t bit)
+{
+    for (struct flight *flight = flights->first; flight != NULL; flight = flight->next) {
+        struct release *release = FLIGHT_OWNER(release, flight);
+        release->repeated = masters_without(release->repeated, bit);
+        if (!(release->unanswered & bit))
+            continue;
+        release->unanswered = masters_without(release->unanswered, bit);
+        flight_make_stale(flights, flight);
+    }
+}
+
+void releases_lost(struct coordinator *c, unsigned master)
+{
+    lose_each(&c->releases_live, masters_bit(master));
+    lose_each(&c->releases_owed, masters_bit(master));
+}
