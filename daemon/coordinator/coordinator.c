@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/master.h"
@@ -207,12 +208,18 @@ int64_t coordinator_behind_ms(const struct coordinator *c)
 
 #define OWNER(type, member_item) ((struct type *)(void *)((char *)(member_item)-offsetof(struct type, item)))
 
+static void lease_due(struct coordinator *c, struct lease *lease)
+{
+    if (lease_timer(c, lease))
+        extend_renew(c, lease);
+}
+
 static void item_due(struct coordinator *c, struct heap_item *item)
 {
     switch ((enum item_kind)item->kind) {
     case ITEM_WAIT: wait_timer(c, OWNER(wait, item)); break;
     case ITEM_QUEUE: resource_timer(c, OWNER(queue, item)->resource); break;
-    case ITEM_LEASE: lease_timer(c, OWNER(lease, item)); break;
+    case ITEM_LEASE: lease_due(c, OWNER(lease, item)); break;
     case ITEM_SESSION: session_timer(c, OWNER(session, item)); break;
     case ITEM_RELEASE: release_timer(c, OWNER(release, item)); break;
     case ITEM_MASTER: master_timer(c, OWNER(master, item)); break;

@@ -36,15 +36,8 @@ void extend_renew(struct coordinator *c, struct lease *lease)
     c->stats.renewals++;
     round->purpose = ROUND_RENEW;
     round->lease = lease->id;
-    lease->renewing = true;
-    c->renewing++;
+    lease_renewing(c, lease);
     ask(c, round);
-}
-
-void extend_renewed(struct coordinator *c, struct lease *lease)
-{
-    c->renewing -= lease->renewing;
-    lease->renewing = false;
 }
 
 /* ---- requests ---- */
@@ -118,7 +111,7 @@ static struct lease *lease_of(struct coordinator *c, struct round *round)
     if (lease == NULL)
         return NULL;
     if (round->purpose == ROUND_RENEW)
-        extend_renewed(c, lease);
+        lease_renewed(c, lease);
     else if (lease->extending > 0)
         lease->extending--;
     return lease_is_kept(lease) && c->now_ms >= lease->until_ms ? NULL : lease;
@@ -167,18 +160,6 @@ static bool is_over(const struct coordinator *c, const struct round *round)
 {
     const struct lease *lease = pool_find(&c->leases, round->lease);
     return round->over || (lease != NULL && lease_is_kept(lease) && c->now_ms >= lease->until_ms);
-}
-
-void extend_over(struct coordinator *c, struct lease *lease)
-{
-    for (struct flight *flight = c->rounds_live.first; flight != NULL && lease->extending > 0;
-         flight = flight->next) {
-        struct round *round = FLIGHT_OWNER(round, flight);
-        if (round->lease != lease->id || round->purpose != ROUND_EXTEND || round->request == 0)
-            continue;
-        round->over = true;
-        lease->extending--;
-    }
 }
 
 static void end_held(struct coordinator *c, struct round *round, int64_t until_ms)

@@ -4,17 +4,12 @@
 
 #include "daemon/coordinator/state.h"
 
-void extend_renew(struct coordinator *c, struct lease *lease);
-void extend_renewed(struct coordinator *c,
-                    struct lease *lease); /* its renewal is over, however it ended; or there is none */
+void extend_renew(struct coordinator *c, struct lease *lease); /* when lease_timer() says that it is due */
 
 /* A request of session for a name and token; lease is what is known here of it, or NULL. */
 void extend_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
                     struct lease *lease);
 void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what);
-
-/* The lease is given back or lost: EXTENDs of it under way are told so, whatever the masters answer. */
-void extend_over(struct coordinator *c, struct lease *lease);
 
 void extend_look(struct coordinator *c, struct round *round, bool late);
 

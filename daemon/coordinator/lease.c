@@ -3,12 +3,11 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
-#include "daemon/coordinator/resume.h"
+#include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
 
 /*   granted --> kept --UNLOCK, FIN------------------> given back
@@ -60,6 +59,19 @@ static void renew_soon(struct coordinator *c, struct lease *lease)
     rearm(c, lease);
 }
 
+void lease_renewing(struct coordinator *c, struct lease *lease)
+{
+    lease->renewing = true;
+    c->renewing++;
+    rearm(c, lease);
+}
+
+void lease_renewed(struct coordinator *c, struct lease *lease)
+{
+    c->renewing -= lease->renewing;
+    lease->renewing = false;
+}
+
 static void lease_free(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
@@ -67,7 +79,7 @@ static void lease_free(struct coordinator *c, struct lease *lease)
         session_unlink_hold(c, &lease->hold);
     if (resource->lease == lease)
         resource->lease = NULL;
-    extend_renewed(c, lease);
+    lease_renewed(c, lease);
     heap_remove(&c->deadlines, &lease->item);
     keep_note_back(&c->keep, lease->hold.note);
     if (lease->resume != NULL)
@@ -151,7 +163,7 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
 static void lease_replace(struct coordinator *c, struct lease *lease, const struct token *by_resume_of)
 {
     bool moved = memcmp(lease->token.bytes, by_resume_of->bytes, TOKEN_BYTES) == 0;
-    extend_over(c, lease);
+    rounds_end_extends(c, lease);
     if (lease_is_kept(lease)) {
         c->stats.lost++;
         action_notice(c, lease->hold.session->key, NOTICE_LOST, lease->resource->name, &lease->token)
@@ -186,7 +198,7 @@ void lease_set_back(struct coordinator *c, struct lease *lease)
                                   .ttl_ms = lease->longest_ms,
                                   .may =
                                       mutant(MUTANT_RESUME_SET_BACK_ANSWERED) ? lease->granted : lease->sent};
-    extend_over(c, lease);
+    rounds_end_extends(c, lease);
     lease_free(c, lease);
     c->stats.undone++;
     if (!mutant(MUTANT_RESUME_NO_SET_BACK))
@@ -213,7 +225,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     int64_t until_ms = lease->until_ms;
 #endif
     resume_given_back(resource, &token);
-    extend_over(c, lease);
+    rounds_end_extends(c, lease);
     lease_free(c, lease);
     release_begin(c, &order);
 #ifdef MUTANTS
@@ -228,7 +240,7 @@ static void end_by_max(struct coordinator *c, struct lease *lease)
     int64_t ttl_ms = lease->longest_ms;
     if (mutant(MUTANT_MAX_FORGOTTEN))
         return;
-    extend_over(c, lease);
+    rounds_end_extends(c, lease);
     ended_note(&c->ended, &lease->token, c->now_ms, c->now_ms + ttl_ms + quorum_drift_ms(ttl_ms));
 }
 
@@ -243,7 +255,7 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
         end_by_max(c, lease);
     if (lease_is_kept(lease)) {
         c->stats.lost++;
-        extend_over(c, lease);
+        rounds_end_extends(c, lease);
         action_notice(c, lease->hold.session->key, NOTICE_LOST, resource->name, &lease->token)->reason =
             reason;
     }
@@ -306,15 +318,15 @@ static bool renewal_must_wait(const struct coordinator *c, const struct lease *l
     return c->renewing >= (hurries ? 2 : 1) * c->config.max_renewals;
 }
 
-void lease_timer(struct coordinator *c, struct lease *lease)
+bool lease_timer(struct coordinator *c, struct lease *lease)
 {
     if (c->now_ms >= lease->until_ms) {
         lease_lost(c, lease, c->now_ms >= lease->hold.ends_ms ? LOST_MAX : LOST_EXPIRED);
-        return;
+        return false;
     }
     if (!lease_is_kept(lease)) {
         rearm(c, lease);
-        return;
+        return false;
     }
     if (!lease->hold.warned && c->now_ms >= warn_ms(lease)) {
         lease->hold.warned = true;
@@ -322,9 +334,10 @@ void lease_timer(struct coordinator *c, struct lease *lease)
             ->valid_ms = lease->until_ms - c->now_ms;
     }
     bool due = !lease->renewing && c->now_ms >= lease->renew_ms;
-    if (due && (resume_is_under_way(lease->resource, &lease->token) || renewal_must_wait(c, lease)))
+    bool waits = due && (resume_is_under_way(lease->resource, &lease->token) || renewal_must_wait(c, lease));
+    if (waits)
         renew_soon(c, lease);
-    else if (due)
-        extend_renew(c, lease);
-    rearm(c, lease);
+    else if (!due)
+        rearm(c, lease);
+    return due && !waits;
 }

@@ -32,6 +32,11 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
 void lease_not_renewed(struct coordinator *c, struct lease *lease,
                        bool at_once); /* the next one goes at once, or soon */
 
-void lease_timer(struct coordinator *c, struct lease *lease);
+/* A renewal begins; it is over, however it ended. */
+void lease_renewing(struct coordinator *c, struct lease *lease);
+void lease_renewed(struct coordinator *c, struct lease *lease); /* no harm where none is under way */
+
+/* Its item. True: a renewal is due, see extend_renew(). */
+bool lease_timer(struct coordinator *c, struct lease *lease);
 
 #endif

@@ -116,3 +116,15 @@ void rounds_lost(struct coordinator *c, unsigned master)
         flight_make_stale(&c->rounds_live, flight);
     }
 }
+
+void rounds_end_extends(struct coordinator *c, struct lease *lease)
+{
+    for (struct flight *flight = c->rounds_live.first; flight != NULL && lease->extending > 0;
+         flight = flight->next) {
+        struct round *round = FLIGHT_OWNER(round, flight);
+        if (round->lease != lease->id || round->purpose != ROUND_EXTEND || round->request == 0)
+            continue;
+        round->over = true;
+        lease->extending--;
+    }
+}

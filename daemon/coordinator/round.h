@@ -27,4 +27,7 @@ void round_decided(struct coordinator *c, struct round *round);
  * These rounds become stale, and votes_look_stale() looks at them. */
 void rounds_lost(struct coordinator *c, unsigned master);
 
+/* The lease is given back or lost: EXTENDs of it that are under way are told so, whatever the masters answer. */
+void rounds_end_extends(struct coordinator *c, struct lease *lease);
+
 #endif
