@@ -13,6 +13,7 @@
 #include "daemon/coordinator/request.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/session_end.h"
 #include "daemon/coordinator/state.h"
 #include "daemon/coordinator/trial.h"
 #include "daemon/coordinator/votes.h"

@@ -16,8 +16,4 @@ struct wait *session_wait(const struct session *session, uint64_t request); /* N
 struct lease *session_lease(const struct session *session,
                             uint64_t request); /* granted to that request; NULL: none */
 
-void session_finish(struct coordinator *c, uint64_t key);
-void session_end(struct coordinator *c, uint64_t key, enum session_state how); /* RELEASING or DROPPING */
-void session_timer(struct coordinator *c, struct session *session);
-
 #endif

@@ -1,0 +1,85 @@
+/* A session's end, a little of it in each step. */
+#include "daemon/coordinator/session_end.h"
+
+#include <assert.h>
+
+#include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/session.h"
+
+enum { CANCELLED_A_STEP = 3 /* each may undo an attempt and begin another */ };
+
+/*   OPEN --FIN, QUIT--> FINISHING --> RELEASING or DROPPING --> gone (ACTION_SESSION_ENDED) */
+static void session_move(struct coordinator *c, struct session *session, enum session_state to)
+{
+    assert(to > session->state && session->state < SESSION_RELEASING);
+    session->state = to;
+    heap_set(&c->deadlines, &session->item, c->now_ms);
+}
+
+void session_finish(struct coordinator *c, uint64_t key)
+{
+    struct session *session = session_find_or_make(c, key);
+    if (session != NULL && session->state == SESSION_OPEN)
+        session_move(c, session, SESSION_FINISHING);
+}
+
+void session_end(struct coordinator *c, uint64_t key, enum session_state how)
+{
+    struct session *session = session_find(c, key);
+    if (session == NULL)
+        action_push(c, ACTION_SESSION_ENDED)->session = key;
+    else if (session->state < SESSION_RELEASING)
+        session_move(c, session, how);
+}
+
+/* The next that would have to wait; what does not wait, or tries for the first time, is
+ * still answered. */
+static struct wait *to_cancel(const struct coordinator *c, const struct session *session)
+{
+    struct wait *wait = session->waiting;
+    while (wait != NULL && (!wait->patient || wait_is_trying(c, wait)))
+        wait = wait->session_next;
+    return wait;
+}
+
+static void finish_some(struct coordinator *c, struct session *session)
+{
+    struct wait *wait = to_cancel(c, session);
+    for (unsigned i = 0; wait != NULL && i < CANCELLED_A_STEP; i++) {
+        wait_cancel(c, wait, REPLY_CANCELLED);
+        wait = to_cancel(c, session);
+    }
+    heap_set(&c->deadlines, &session->item, wait != NULL ? c->now_ms : INT64_MAX);
+}
+
+static void end_lease(struct coordinator *c, struct session *session, struct lease *lease)
+{
+    if (session->state == SESSION_DROPPING || lease->hold.kind == HOLD_LEASE) {
+        lease_unbind(c, lease);
+        return;
+    }
+    action_notice(c, session->key, NOTICE_LOST, lease->resource->name, &lease->token)->reason = LOST_CLOSED;
+    lease_give_back(c, lease, 0, 0, true);
+}
+
+void session_timer(struct coordinator *c, struct session *session)
+{
+    if (session->state == SESSION_FINISHING) {
+        finish_some(c, session);
+        return;
+    }
+    if (session->waiting != NULL) {
+        wait_drop(c, session->waiting);
+    } else if (session->holds != NULL) {
+        end_lease(c, session, lease_of_hold(session->holds));
+    }
+    if (session->waiting != NULL || session->holds != NULL) {
+        heap_set(&c->deadlines, &session->item, c->now_ms);
+        return;
+    }
+    action_push(c, ACTION_SESSION_ENDED)->session = session->key;
+    heap_remove(&c->deadlines, &session->item);
+    table_remove(&c->session_keys, pool_slot(&c->sessions, session));
+    pool_give(&c->sessions, session);
+}
