@@ -13,7 +13,7 @@
 
 /* ---- ends ---- */
 
-static struct resource *detach(struct coordinator *c, struct round *round)
+static struct resource *acquire_detach(struct coordinator *c, struct round *round)
 {
     struct resource *resource = round->resource;
     round->resource = NULL;
@@ -37,7 +37,7 @@ static void undo(struct coordinator *c, struct round *round)
 
 static void acquire_fail(struct coordinator *c, struct round *round, enum reply_code code)
 {
-    struct resource *resource = detach(c, round);
+    struct resource *resource = acquire_detach(c, round);
     enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
     struct verdict verdict = {code, limit, fence_shown(round), round->split.in_vain};
     undo(c, round);
@@ -47,7 +47,7 @@ static void acquire_fail(struct coordinator *c, struct round *round, enum reply_
 void acquire_abandon(struct coordinator *c, struct resource *resource)
 {
     struct round *round = resource->queue->round;
-    detach(c, round);
+    acquire_detach(c, round);
     undo(c, round);
 }
 
@@ -63,7 +63,7 @@ static void acquire_grant(struct coordinator *c, struct round *round)
     } else if (wait_is_over(c, resource->queue->head)) {
         resource_head_leaves(c, resource);
     } else {
-        detach(c, round);
+        acquire_detach(c, round);
         round->lease = lease_grant(c, resource, round, round->proposal, until_ms);
         round_decided(c, round);
     }

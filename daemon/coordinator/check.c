@@ -118,8 +118,9 @@ struct of_rounds {
 static struct of_rounds check_of_rounds(const struct coordinator *c)
 {
     struct of_rounds of = {0};
-    for (struct flight *flight = c->rounds_live.first; flight != NULL; flight = flight->next) {
-        const struct round *round = FLIGHT_OWNER(round, flight);
+    for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL;
+         in_flight = in_flight->next) {
+        const struct round *round = IN_FLIGHT_OWNER(round, in_flight);
         const struct lease *lease = pool_find(&c->leases, round->lease);
         bool renews = round->purpose == ROUND_RENEW;
         of.notes += round->resume != NULL && round->resume->note != NULL;
@@ -161,20 +162,21 @@ static void check_leases(const struct coordinator *c)
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
     assert(renewals == of.renewals && renewals == c->renewing && resumes == c->resumes.used);
-    assert(c->keep.used == c->resources.used + c->rounds.used + c->releases.used + notes);
+    assert(c->intern.used == c->resources.used + c->rounds.used + c->releases.used + notes);
 }
 
 static void check_rounds(const struct coordinator *c, uint32_t *asking)
 {
     uint32_t used = 0;
     int64_t timeout_ms = 0;
-    const struct flight *prev = NULL;
-    for (struct flight *flight = c->rounds_live.first; flight != NULL; flight = flight->next) {
-        const struct round *round = FLIGHT_OWNER(round, flight);
+    const struct in_flight *prev = NULL;
+    for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL;
+         in_flight = in_flight->next) {
+        const struct round *round = IN_FLIGHT_OWNER(round, in_flight);
         used++;
         *asking += round->request != 0;
-        assert(pool_find(&c->rounds, round->id) == round && flight->prev == prev);
-        assert(flight->timeout_ms >= timeout_ms);
+        assert(pool_find(&c->rounds, round->id) == round && in_flight->prev == prev);
+        assert(in_flight->timeout_ms >= timeout_ms);
         assert(masters_count(round->tally.granted & round->tally.refused) == 0);
         assert(masters_without(round->tally.granted | round->tally.refused | round->tally.failed,
                                round->tally.asked) == 0);
@@ -186,27 +188,27 @@ static void check_rounds(const struct coordinator *c, uint32_t *asking)
             assert((round->resource == NULL) == (round->phase == ROUND_DECIDED));
         else
             assert(round->phase >= ROUND_CHECKING || round->resource->queue->round == round);
-        timeout_ms = flight->timeout_ms;
-        prev = flight;
+        timeout_ms = in_flight->timeout_ms;
+        prev = in_flight;
     }
-    assert(used == c->rounds.used && c->rounds_live.last == prev);
+    assert(used == c->rounds.used && c->rounds_pending.last == prev);
 }
 
-static void check_release_list(const struct coordinator *c, const struct flights *list, bool lingers,
+static void check_release_list(const struct coordinator *c, const struct in_flight_list *list, bool only_owed,
                                uint32_t *used, uint32_t *asking, uint32_t *setting_back)
 {
-    const struct flight *prev = NULL;
-    for (struct flight *flight = list->first; flight != NULL; flight = flight->next) {
-        const struct release *release = FLIGHT_OWNER(release, flight);
+    const struct in_flight *prev = NULL;
+    for (struct in_flight *in_flight = list->first; in_flight != NULL; in_flight = in_flight->next) {
+        const struct release *release = IN_FLIGHT_OWNER(release, in_flight);
         ++*used;
         *asking += !release->answered;
         *setting_back += release->sets_back;
-        assert(pool_find(&c->releases, release->id) == release && flight->prev == prev);
-        assert(release->lingers == lingers);
-        assert(!lingers || (release->answered && release->resource == NULL));
-        assert(flight->stale || release->owed != 0 || release->unanswered != 0 || !release->answered ||
+        assert(pool_find(&c->releases, release->id) == release && in_flight->prev == prev);
+        assert(release->only_owed == only_owed);
+        assert(!only_owed || (release->answered && release->resource == NULL));
+        assert(in_flight->stale || release->owed != 0 || release->unanswered != 0 || !release->answered ||
                release->resource != NULL);
-        prev = flight;
+        prev = in_flight;
     }
     assert(list->last == prev);
 }
@@ -232,7 +234,7 @@ void coordinator_check(const struct coordinator *c)
     check_sessions(c);
     check_leases(c);
     check_rounds(c, &asking);
-    check_release_list(c, &c->releases_live, false, &releases, &asking, &setting_back);
+    check_release_list(c, &c->releases_pending, false, &releases, &asking, &setting_back);
     check_release_list(c, &c->releases_owed, true, &releases, &asking, &setting_back);
     assert(releases == c->releases.used && asking == c->asking && setting_back == c->setting_back);
     check_masters(c);

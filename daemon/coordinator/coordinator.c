@@ -51,8 +51,8 @@ static bool make_tables(struct coordinator *c)
                      capacity(rounds)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
-           keep_init(&c->keep, capacity(names) + capacity(rounds) + capacity(undo) + 1 /* a request's */,
-                     config->max_locks + config->max_waiters) &&
+           intern_init(&c->intern, capacity(names) + capacity(rounds) + capacity(undo) + 1 /* a request's */,
+                       config->max_locks + config->max_waiters) &&
            table_init(&c->names, capacity(names), c->resources.slots + offsetof(struct resource, hash),
                       c->resources.size) &&
            table_init(&c->session_keys, capacity(sessions),
@@ -97,8 +97,8 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
     c->config.max_locks_per_peer = config->max_locks_per_peer;
     c->config.max_waits_per_peer = config->max_waits_per_peer;
     /* What comes into these lists later must not have to go before what is there. */
-    flights_hasten(&c->rounds_live, c->now_ms + config->node_timeout_ms);
-    flights_hasten(&c->releases_live, c->now_ms + config->node_timeout_ms);
+    in_flight_hasten(&c->rounds_pending, c->now_ms + config->node_timeout_ms);
+    in_flight_hasten(&c->releases_pending, c->now_ms + config->node_timeout_ms);
     masters_reconfigured(c);
 }
 
@@ -114,7 +114,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->resumes);
     pool_free(&c->releases);
     pool_free(&c->sessions);
-    keep_free(&c->keep);
+    intern_free(&c->intern);
     table_free(&c->names);
     table_free(&c->session_keys);
     heap_free(&c->deadlines);
@@ -172,28 +172,24 @@ static void drain_timer(struct coordinator *c)
 bool coordinator_drained(const struct coordinator *c)
 {
     return c->draining && c->waits.used == 0 && c->bound == 0 && c->asking == 0 &&
-           c->releases_live.first == NULL;
+           c->releases_pending.first == NULL;
 }
 
 /* ---- time ---- */
 
-static int64_t earlier(int64_t a_ms, int64_t b_ms)
+static int64_t timeout_ms(const struct in_flight_list *list)
 {
-    return a_ms < b_ms ? a_ms : b_ms;
-}
-
-static int64_t timeout_ms(const struct flights *flights)
-{
-    return flights->first != NULL ? flights->first->timeout_ms : INT64_MAX;
+    return list->first != NULL ? list->first->timeout_ms : INT64_MAX;
 }
 
 static int64_t next_ms(const struct coordinator *c)
 {
-    if (c->rounds_live.stale != NULL || c->releases_live.stale != NULL || c->releases_owed.stale != NULL)
+    if (c->rounds_pending.stale != NULL || c->releases_pending.stale != NULL ||
+        c->releases_owed.stale != NULL)
         return c->now_ms;
     int64_t at_ms = heap_next_ms(&c->deadlines);
-    at_ms = earlier(at_ms, timeout_ms(&c->rounds_live));
-    return earlier(at_ms, timeout_ms(&c->releases_live));
+    at_ms = earlier_ms(at_ms, timeout_ms(&c->rounds_pending));
+    return earlier_ms(at_ms, timeout_ms(&c->releases_pending));
 }
 
 int64_t coordinator_deadline(const struct coordinator *c)
@@ -238,33 +234,33 @@ static void timer(struct coordinator *c)
     int64_t at_ms = next_ms(c);
     if (at_ms > c->now_ms)
         return;
-    if (timeout_ms(&c->rounds_live) == at_ms)
-        votes_timeout(c, c->rounds_live.first);
-    else if (timeout_ms(&c->releases_live) == at_ms)
-        release_timeout(c, c->releases_live.first);
+    if (timeout_ms(&c->rounds_pending) == at_ms)
+        votes_timeout(c, c->rounds_pending.first);
+    else if (timeout_ms(&c->releases_pending) == at_ms)
+        release_timeout(c, c->releases_pending.first);
     else
         item_due(c, heap_top(&c->deadlines));
 }
 
 /* ---- events ---- */
 
-static void vote_on_lock(struct coordinator *c, const struct core_event *event)
+static void vote_on_lock(struct coordinator *c, const struct coordinator_event *event)
 {
     struct round *round = pool_find(&c->rounds, event->ref);
     if (round == NULL && mutant(MUTANT_LATE_REPLY_MATCHES))
-        round = c->rounds_live.last != NULL ? FLIGHT_OWNER(round, c->rounds_live.last) : NULL;
+        round = c->rounds_pending.last != NULL ? IN_FLIGHT_OWNER(round, c->rounds_pending.last) : NULL;
     if (round != NULL)
         votes_told(c, round, event->master, event->verb, &event->vote);
 }
 
-static void vote_on_heal(struct coordinator *c, const struct core_event *event)
+static void vote_on_heal(struct coordinator *c, const struct coordinator_event *event)
 {
     struct lease *lease = pool_find(&c->leases, event->ref);
     if (lease != NULL)
         heal_done(c, lease, event->master, &event->vote);
 }
 
-static void vote(struct coordinator *c, const struct core_event *event)
+static void vote(struct coordinator *c, const struct coordinator_event *event)
 {
     struct master *m = &c->masters[event->master];
     if (m->state == MASTER_DOWN || m->connection != event->connection)
@@ -285,7 +281,7 @@ static void vote(struct coordinator *c, const struct core_event *event)
         vote_on_lock(c, event);
 }
 
-static void undelivered(struct coordinator *c, const struct core_event *event)
+static void undelivered(struct coordinator *c, const struct coordinator_event *event)
 {
     struct session *session = session_find(c, event->session);
     struct lease *lease = session != NULL ? session_lease(session, event->request) : NULL;
@@ -295,7 +291,7 @@ static void undelivered(struct coordinator *c, const struct core_event *event)
         lease_give_back(c, lease, 0, 0, true);
 }
 
-static void dispatch(struct coordinator *c, const struct core_event *event)
+static void dispatch(struct coordinator *c, const struct coordinator_event *event)
 {
     struct master *m = &c->masters[event->master];
     bool present = m->state != MASTER_DOWN && m->connection == event->connection;
@@ -334,7 +330,7 @@ static void show_boottime(const struct coordinator *c, struct actions *actions)
     }
 }
 
-void coordinator_step(struct coordinator *c, const struct core_event *event, struct actions *actions)
+void coordinator_step(struct coordinator *c, const struct coordinator_event *event, struct actions *actions)
 {
     assert(event->master < c->config.masters);
     if (c->now_ms == 0)

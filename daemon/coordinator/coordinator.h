@@ -53,7 +53,7 @@ struct coordinator_config {
  * same. That two peers share one is harmless, but for their limits. */
 enum { PEERS = 4096 };
 
-/* ---- events: what happened (core_ because libevent has a struct event too) ---- */
+/* ---- events: what happened (coordinator_ because libevent has a struct event too) ---- */
 
 enum event_kind {
     EVENT_TIMER,          /* the time of coordinator_deadline() has come (early is harmless) */
@@ -70,7 +70,7 @@ enum event_kind {
     EVENT_DRAIN,            /* stop granting; end when nobody holds a session lock, or at the time-out */
 };
 
-struct core_event {
+struct coordinator_event {
     enum event_kind kind;
     int64_t
         now_ms; /* CLOCK_BOOTTIME, read for this event; a vote on SET, ZADD or RELEASE may share the one before,
@@ -152,7 +152,7 @@ int64_t coordinator_deadline(const struct coordinator *c);
 
 /* One event in, at most ACTIONS actions out. event->now_ms must not run backwards
  * (it is taken as the latest time seen if it does). */
-void coordinator_step(struct coordinator *c, const struct core_event *event, struct actions *actions);
+void coordinator_step(struct coordinator *c, const struct coordinator_event *event, struct actions *actions);
 
 /* After EVENT_DRAIN: nothing is left to wait for. */
 bool coordinator_drained(const struct coordinator *c);
@@ -178,7 +178,7 @@ enum master_why {
     WHY_REPLICA,
     WHY_CLUSTER,
     WHY_VERSION,    /* below 6.2 */
-    WHY_TWIN,       /* same run_id as another configured master */
+    WHY_DUPLICATE,  /* same run_id as another configured master */
     WHY_NOPERM,     /* the handshake was not allowed */
     WHY_LOADING,    /* reading its data from disk */
     WHY_GROUP,      /* its daemons have another N or max_ttl than this one: see their_* */
@@ -240,7 +240,7 @@ struct coordinator_stats {
     uint64_t grants, refused_busy, refused_timeout, refused_noquorum, refused_limit;
     uint64_t releases, extends, checks, resumes, resumed, renewals, renewals_failed, lost, raises, undone,
         rounds, expired_undo, behind_ms;
-    uint32_t locks, waiters, sessions, resources, rounds_live, undo_live;
+    uint32_t locks, waiters, sessions, resources, rounds_pending, undo_pending;
 };
 
 /* Each call gives the next row and moves the cursor, which starts as {0}; false: no

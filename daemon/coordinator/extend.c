@@ -7,7 +7,7 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
 
-static void ask(struct coordinator *c, struct round *round)
+static void extend_ask(struct coordinator *c, struct round *round)
 {
     bool checking = round->phase == ROUND_CHECKING;
     struct lease *lease = pool_find(&c->leases, round->lease);
@@ -37,13 +37,13 @@ void extend_renew(struct coordinator *c, struct lease *lease)
     round->purpose = ROUND_RENEW;
     round->lease = lease->id;
     lease_renewing(c, lease);
-    ask(c, round);
+    extend_ask(c, round);
 }
 
 /* ---- requests ---- */
 
-static struct round *request_begin(struct coordinator *c, uint64_t session, uint64_t request,
-                                   const struct request *what, struct lease *lease, int64_t ttl_ms)
+static struct round *extend_begin(struct coordinator *c, uint64_t session, uint64_t request,
+                                  const struct request *what, struct lease *lease, int64_t ttl_ms)
 {
     enum round_phase phase = lease != NULL ? ROUND_EXTENDING : ROUND_CHECKING;
     if (!quorum_may_vote(c, lease)) {
@@ -51,9 +51,9 @@ static struct round *request_begin(struct coordinator *c, uint64_t session, uint
         action_noquorum(c, action_reply(c, session, request, REPLY_NOQUORUM, &what->name), NULL);
         return NULL;
     }
-    const struct name *name = keep_name(&c->keep, &what->name);
+    const struct name *name = intern_name(&c->intern, &what->name);
     struct round *round = round_begin(c, phase, name, &what->token, ttl_ms);
-    keep_name_back(&c->keep, name);
+    intern_name_back(&c->intern, name);
     if (round == NULL) {
         c->stats.refused_limit++;
         action_reply(c, session, request, REPLY_LIMIT, &what->name)->limit = LIMIT_MAX_ROUNDS;
@@ -73,7 +73,7 @@ void extend_request(struct coordinator *c, uint64_t session, uint64_t request, c
 {
     int64_t known_ms = lease != NULL ? lease->ttl_ms : c->config.default_ttl_ms;
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : known_ms;
-    struct round *round = request_begin(c, session, request, what, lease, ttl_ms);
+    struct round *round = extend_begin(c, session, request, what, lease, ttl_ms);
     if (round == NULL)
         return;
     c->stats.extends++;
@@ -81,21 +81,21 @@ void extend_request(struct coordinator *c, uint64_t session, uint64_t request, c
         round->lease = lease->id;
         lease->extending++;
     }
-    ask(c, round);
+    extend_ask(c, round);
 }
 
 void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what)
 {
-    struct round *round = request_begin(c, session, request, what, NULL, 0);
+    struct round *round = extend_begin(c, session, request, what, NULL, 0);
     if (round == NULL)
         return;
     c->stats.checks++;
-    ask(c, round);
+    extend_ask(c, round);
 }
 
 /* ---- ends ---- */
 
-static struct reply *answer(struct coordinator *c, struct round *round, enum reply_code code)
+static struct reply *extend_answer(struct coordinator *c, struct round *round, enum reply_code code)
 {
     struct reply *reply = action_reply(c, round->session, round->request, code, round->name);
     round->request = 0;
@@ -122,7 +122,7 @@ static void end_gone(struct coordinator *c, struct round *round)
 {
     struct lease *lease = lease_of(c, round);
     if (round->purpose != ROUND_RENEW)
-        answer(c, round, REPLY_NOTHELD);
+        extend_answer(c, round, REPLY_NOTHELD);
     round_decided(c, round);
     if (lease != NULL)
         lease_lost(c, lease, LOST_GONE);
@@ -134,9 +134,9 @@ static bool is_late_by_a_stall(const struct coordinator *c, const struct round *
     return c->stall_ms != 0 && round->t0_ms < c->stall_seen_ms;
 }
 
-static void answer_noquorum(struct coordinator *c, struct round *round)
+static void extend_answer_noquorum(struct coordinator *c, struct round *round)
 {
-    struct reply *reply = answer(c, round, REPLY_NOQUORUM);
+    struct reply *reply = extend_answer(c, round, REPLY_NOQUORUM);
     c->stats.refused_noquorum++;
     action_noquorum(c, reply, &round->tally);
     if (is_late_by_a_stall(c, round) && reply->retry_ms < 0)
@@ -148,7 +148,7 @@ static void end_unknown(struct coordinator *c, struct round *round)
     struct lease *lease = lease_of(c, round);
     bool renewal = round->purpose == ROUND_RENEW, at_once = is_late_by_a_stall(c, round);
     if (!renewal)
-        answer_noquorum(c, round);
+        extend_answer_noquorum(c, round);
     round_decided(c, round);
     if (renewal && lease != NULL)
         lease_not_renewed(c, lease, at_once);
@@ -156,7 +156,7 @@ static void end_unknown(struct coordinator *c, struct round *round)
 
 /* Whatever the masters said: its holder gave it back, or was told that it is lost. (A lease whose time ran out
  * here, and that they extended all the same, is held.) */
-static bool is_over(const struct coordinator *c, const struct round *round)
+static bool extend_is_over(const struct coordinator *c, const struct round *round)
 {
     const struct lease *lease = pool_find(&c->leases, round->lease);
     return round->over || (lease != NULL && lease_is_kept(lease) && c->now_ms >= lease->until_ms);
@@ -170,10 +170,10 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
         until_ms = lease_extended(c, lease, round, until_ms);
         heal_extended(c, lease, round);
     }
-    if (round->purpose != ROUND_RENEW && is_over(c, round)) {
-        answer(c, round, REPLY_NOTHELD);
+    if (round->purpose != ROUND_RENEW && extend_is_over(c, round)) {
+        extend_answer(c, round, REPLY_NOTHELD);
     } else if (round->purpose != ROUND_RENEW) {
-        struct reply *reply = answer(c, round, extended ? REPLY_EXTENDED : REPLY_HELD);
+        struct reply *reply = extend_answer(c, round, extended ? REPLY_EXTENDED : REPLY_HELD);
         reply->until_ms = until_ms;
         reply->valid_ms = until_ms - c->now_ms;
     }
@@ -188,7 +188,7 @@ static void end_expiring(struct coordinator *c, struct round *round)
         return;
     }
     lease_of(c, round);
-    answer(c, round, REPLY_NOTHELD)->text = TEXT_EXPIRING;
+    extend_answer(c, round, REPLY_NOTHELD)->text = TEXT_EXPIRING;
     round_decided(c, round);
 }
 
@@ -197,7 +197,7 @@ static void quorum_holds(struct coordinator *c, struct round *round, masters_t y
     if (round->phase == ROUND_CHECKING && round->purpose == ROUND_EXTEND) {
         round_move(c, round, ROUND_EXTENDING);
         round->t0_ms = c->now_ms;
-        ask(c, round);
+        extend_ask(c, round);
         return;
     }
     uint64_t ttl_ms = quorum_nth_largest(round->numbers, yes, c->quorum);

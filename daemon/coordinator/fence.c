@@ -42,7 +42,7 @@ unsigned fence_needed(const struct coordinator *c, enum round_purpose purpose)
     return fewer ? c->quorum - 1 : c->quorum;
 }
 
-static unsigned needed(const struct coordinator *c, const struct round *round)
+static unsigned fence_needed_by(const struct coordinator *c, const struct round *round)
 {
     return fence_needed(c, round->purpose);
 }
@@ -220,9 +220,9 @@ void fence_vote(struct round *round, unsigned master, enum command_verb verb, co
 /* Q granted; the proposal is the fence where it was the highest on Q of them. */
 enum fence_outcome fence_decide(struct coordinator *c, struct round *round)
 {
-    if (masters_count(fencing(c, round) & round->fence.accepted) >= needed(c, round))
+    if (masters_count(fencing(c, round) & round->fence.accepted) >= fence_needed_by(c, round))
         return FENCE_STANDS;
-    if (masters_count(fencing(c, round) & round->fence.answered) >= needed(c, round))
+    if (masters_count(fencing(c, round) & round->fence.answered) >= fence_needed_by(c, round))
         raise_begin(c, round);
     return FENCE_OPEN;
 }
@@ -233,7 +233,7 @@ static bool is_hopeless(const struct coordinator *c, const struct round *round, 
     masters_t coming = round->fence.pending | round->fence.reading;
     masters_t silent = masters_without(round_silent(round), round->voided);
     masters_t can = (fence_standing(c, round) & (known | coming)) | silent;
-    return masters_count(can) < needed(c, round);
+    return masters_count(can) < fence_needed_by(c, round);
 }
 
 static enum fence_outcome open_or_hopeless(const struct coordinator *c, const struct round *round,
@@ -255,9 +255,9 @@ static enum fence_outcome look_reading(struct coordinator *c, struct round *roun
 {
     const struct fence *fence = &round->fence;
     masters_t known = fencing(c, round) & (fence->accepted | fence->scored);
-    if (masters_count(fencing(c, round) & fence->accepted) >= needed(c, round))
+    if (masters_count(fencing(c, round) & fence->accepted) >= fence_needed_by(c, round))
         return FENCE_STANDS; /* it was the highest after all */
-    if (masters_count(known) >= (mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : needed(c, round)))
+    if (masters_count(known) >= (mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : fence_needed_by(c, round)))
         return raise_write(c, round);
     ask_scores(c, round);
     return open_or_hopeless(c, round, known, late);
@@ -266,7 +266,7 @@ static enum fence_outcome look_reading(struct coordinator *c, struct round *roun
 static enum fence_outcome look_raising(struct coordinator *c, struct round *round, bool late)
 {
     unsigned answered = masters_count(fencing(c, round) & round->fence.answered);
-    if (answered >= (mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : needed(c, round)))
+    if (answered >= (mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : fence_needed_by(c, round)))
         return FENCE_STANDS;
     ask_late(c, round);
     return open_or_hopeless(c, round, round->fence.answered, late);

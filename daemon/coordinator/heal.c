@@ -38,7 +38,7 @@ static void refresh(struct coordinator *c, struct lease *lease)
             lease->confirmed |= masters_bit(i);
         lease->acknowledged[i] = 0;
         lease->healing = masters_without(lease->healing, masters_bit(i));
-        lease->robbed = masters_without(lease->robbed, masters_bit(i));
+        lease->released_elsewhere = masters_without(lease->released_elsewhere, masters_bit(i));
     }
     lease->memories = c->memories;
 }
@@ -83,7 +83,7 @@ static bool is_healing(const struct lease *lease, unsigned master)
 }
 
 /* What it acknowledged is over at that time, or before: a heal that is under way is not acknowledged. */
-static bool is_over(const struct lease *lease, unsigned master, int64_t at_ms)
+static bool heal_is_over(const struct lease *lease, unsigned master, int64_t at_ms)
 {
     return is_healing(lease, master) || instant_ms(lease, lease->acknowledged[master]) <= at_ms;
 }
@@ -166,7 +166,8 @@ static bool is_forgotten(const struct coordinator *c, const struct lease *lease,
 {
     if (mutant(MUTANT_HEAL_ACKNOWLEDGED))
         return true;
-    return !(lease->robbed & masters_bit(master)) && is_over(lease, master, round->t0_ms - stall_slack_ms(c));
+    return !(lease->released_elsewhere & masters_bit(master)) &&
+           heal_is_over(lease, master, round->t0_ms - stall_slack_ms(c));
 }
 
 static void heal(struct coordinator *c, struct lease *lease, const struct round *round, masters_t masters)
@@ -194,8 +195,8 @@ static void missed(struct coordinator *c, struct lease *lease, unsigned master)
 {
     int64_t drift_ms = quorum_drift_ms(lease->longest_ms);
     lease->confirmed = masters_without(lease->confirmed, masters_bit(master));
-    if (!is_over(lease, master, c->now_ms + drift_ms))
-        lease->robbed |= masters_bit(master);
+    if (!heal_is_over(lease, master, c->now_ms + drift_ms))
+        lease->released_elsewhere |= masters_bit(master);
 }
 
 void heal_told(struct coordinator *c, struct lease *lease, const struct round *round, unsigned master,
@@ -253,10 +254,10 @@ masters_t heal_counted(struct coordinator *c, struct lease *lease)
 masters_t heal_known_missing(const struct coordinator *c, const struct round *round,
                              const struct lease *lease)
 {
-    masters_t robbed = lease != NULL ? lease->robbed : 0;
+    masters_t released_elsewhere = lease != NULL ? lease->released_elsewhere : 0;
     if (round->tally.refused == 0)
         return 0;
     /* A clock that jumped may have ended the key early: to miss it there says nothing. */
     masters_t votes = masters_without(round->votes, masters_clock_doubted(c));
-    return round->tally.refused & (votes | robbed);
+    return round->tally.refused & (votes | released_elsewhere);
 }

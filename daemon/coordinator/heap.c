@@ -29,7 +29,7 @@ static uint32_t first_child_of(uint32_t place)
     return place * CHILDREN - 2;
 }
 
-static void put(struct heap *heap, uint32_t place, struct heap_entry entry)
+static void heap_put(struct heap *heap, uint32_t place, struct heap_entry entry)
 {
     heap->entries[place] = entry;
     entry.item->place = place;
@@ -38,10 +38,10 @@ static void put(struct heap *heap, uint32_t place, struct heap_entry entry)
 static void sift_up(struct heap *heap, uint32_t place, struct heap_entry entry)
 {
     while (place > 1 && heap->entries[parent_of(place)].at_ms > entry.at_ms) {
-        put(heap, place, heap->entries[parent_of(place)]);
+        heap_put(heap, place, heap->entries[parent_of(place)]);
         place = parent_of(place);
     }
-    put(heap, place, entry);
+    heap_put(heap, place, entry);
 }
 
 static uint32_t earliest_child(const struct heap *heap, uint32_t place)
@@ -59,10 +59,10 @@ static void sift_down(struct heap *heap, uint32_t place, struct heap_entry entry
         uint32_t child = earliest_child(heap, place);
         if (heap->entries[child].at_ms >= entry.at_ms)
             break;
-        put(heap, place, heap->entries[child]);
+        heap_put(heap, place, heap->entries[child]);
         place = child;
     }
-    put(heap, place, entry);
+    heap_put(heap, place, entry);
 }
 
 static void settle(struct heap *heap, uint32_t place, struct heap_entry entry)

@@ -81,7 +81,7 @@ static void lease_free(struct coordinator *c, struct lease *lease)
         resource->lease = NULL;
     lease_renewed(c, lease);
     heap_remove(&c->deadlines, &lease->item);
-    keep_note_back(&c->keep, lease->hold.note);
+    intern_note_back(&c->intern, lease->hold.note);
     if (lease->resume != NULL)
         pool_give(&c->resumes, lease->resume);
     c->peer_locks[lease->hold.peer]--;
@@ -203,7 +203,7 @@ void lease_set_back(struct coordinator *c, struct lease *lease)
     c->stats.undone++;
     if (!mutant(MUTANT_RESUME_NO_SET_BACK))
         release_begin(c, &order);
-    resource_pump(c, resource);
+    resource_advance(c, resource);
 }
 
 /* A master that said that the key is gone owes its release all the same: a restart from a snapshot may bring it back. */
@@ -264,7 +264,7 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
         return;
     }
     lease_free(c, lease);
-    resource_pump(c, resource);
+    resource_advance(c, resource);
 }
 
 void lease_unbind(struct coordinator *c, struct lease *lease)
@@ -272,7 +272,7 @@ void lease_unbind(struct coordinator *c, struct lease *lease)
     struct resource *resource = lease->resource;
     session_unlink_hold(c, &lease->hold);
     rearm(c, lease);
-    resource_pump(c, resource);
+    resource_advance(c, resource);
 }
 
 int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round,

@@ -1,7 +1,7 @@
 /* One master's way through its states; what it is asked and what it may have forgotten is in the files beside. */
 #include <assert.h>
 
-#include "daemon/coordinator/master_parts.h"
+#include "daemon/coordinator/master_private.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/round.h"
@@ -104,24 +104,19 @@ static int64_t handshake_deadline(const struct coordinator *c, const struct mast
     return INT64_MAX;
 }
 
-static int64_t earlier(int64_t a_ms, int64_t b_ms)
-{
-    return a_ms < b_ms ? a_ms : b_ms;
-}
-
 static int64_t next_deadline(const struct coordinator *c, const struct master *m)
 {
     if (m->state == MASTER_DOWN)
         return INT64_MAX;
-    int64_t at_ms = earlier(handshake_deadline(c, m), probe_deadline(c, m));
+    int64_t at_ms = earlier_ms(handshake_deadline(c, m), probe_deadline(c, m));
     if (m->state == MASTER_QUARANTINE)
-        at_ms = earlier(at_ms, m->quarantine_ms);
-    if (m->undoing && m->sent - m->heard < UNDO_FLIGHT && m->undo_cursor < c->releases.fresh)
+        at_ms = earlier_ms(at_ms, m->quarantine_ms);
+    if (m->undoing && m->sent - m->heard < UNDO_IN_FLIGHT && m->undo_cursor < c->releases.fresh)
         at_ms = c->now_ms;
     if (is_served(c, m))
-        at_ms = earlier(at_ms, m->undo_again_ms);
+        at_ms = earlier_ms(at_ms, m->undo_again_ms);
     if (m->heard < m->watched)
-        at_ms = earlier(at_ms, m->heard_ms + SILENT_TIMEOUTS * c->config.node_timeout_ms);
+        at_ms = earlier_ms(at_ms, m->heard_ms + SILENT_TIMEOUTS * c->config.node_timeout_ms);
     return at_ms;
 }
 

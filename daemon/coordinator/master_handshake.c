@@ -2,12 +2,12 @@
  * was refused:  CLIENT ID, INFO, TIME and the group's key, in one go; the last answer decides. */
 #include <string.h>
 
-#include "daemon/coordinator/master_parts.h"
+#include "daemon/coordinator/master_private.h"
 #include "daemon/coordinator/trial.h"
 
 enum { VERSION_6_2 = 0x060200 };
 
-static void ask(struct coordinator *c, struct master *m, enum command_verb verb)
+static void handshake_ask(struct coordinator *c, struct master *m, enum command_verb verb)
 {
     master_ask(c, m, &(struct command){.verb = verb});
 }
@@ -19,15 +19,15 @@ static void ask_all(struct coordinator *c, struct master *m)
     m->waiting = false;
     m->refusal = WHY_NONE;
     if (m->client_id == 0)
-        ask(c, m, COMMAND_CLIENT_ID);
-    ask(c, m, COMMAND_INFO);
+        handshake_ask(c, m, COMMAND_CLIENT_ID);
+    handshake_ask(c, m, COMMAND_INFO);
     trial_ask_time(c, m);
 }
 
 void handshake_begin(struct coordinator *c, struct master *m)
 {
     ask_all(c, m);
-    ask(c, m, COMMAND_GROUP);
+    handshake_ask(c, m, COMMAND_GROUP);
 }
 
 /* Whether it takes writes again only a write tells; of others the key must not be kept alive: to let it run out is
@@ -39,7 +39,7 @@ void handshake_again(struct coordinator *c, struct master *m)
     if (refused_writes)
         master_ask(c, m, &(struct command){.verb = COMMAND_PROBE, .number = (uint64_t)memory_px_ms(c)});
     else
-        ask(c, m, COMMAND_GROUP);
+        handshake_ask(c, m, COMMAND_GROUP);
 }
 
 enum master_why why_of_error(enum vote_error error)
@@ -55,7 +55,7 @@ enum master_why why_of_error(enum vote_error error)
     }
 }
 
-static bool is_twin(const struct coordinator *c, const struct master *m, const struct master_info *info)
+static bool is_duplicate(const struct coordinator *c, const struct master *m, const struct master_info *info)
 {
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *other = &c->masters[i];
@@ -79,7 +79,7 @@ static enum master_why why_refused(const struct coordinator *c, const struct mas
         return WHY_VERSION;
     if (info->loading)
         return WHY_LOADING;
-    return is_twin(c, m, info) ? WHY_TWIN : WHY_NONE;
+    return is_duplicate(c, m, info) ? WHY_DUPLICATE : WHY_NONE;
 }
 
 static void told_info(struct master *m, const struct vote *vote)
@@ -92,7 +92,7 @@ static void told_info(struct master *m, const struct vote *vote)
         m->was_replica = true;
 }
 
-static void decide(struct coordinator *c, struct master *m, const struct vote *group)
+static void handshake_decide(struct coordinator *c, struct master *m, const struct vote *group)
 {
     m->asking = false;
     enum master_why why = m->refusal;
@@ -116,5 +116,5 @@ void handshake_told(struct coordinator *c, struct master *m, enum command_verb v
     else if (verb == COMMAND_INFO)
         told_info(m, vote);
     else if (verb == COMMAND_GROUP || verb == COMMAND_PROBE)
-        decide(c, m, vote);
+        handshake_decide(c, m, vote);
 }

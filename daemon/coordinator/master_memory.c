@@ -15,7 +15,7 @@
  * any master's key differs from ours none votes for us. */
 #include <string.h>
 
-#include "daemon/coordinator/master_parts.h"
+#include "daemon/coordinator/master_private.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/trial.h"
@@ -152,7 +152,7 @@ static void forget(struct coordinator *c, struct master *m, enum master_why why)
 }
 
 /* Other daemons are told the first bytes of a daemon's token, which is random, and no secret. */
-static void id_of(const struct token *self, char id[GROUP_WORD])
+static void memory_id_of(const struct token *self, char id[GROUP_WORD])
 {
     static const char digits[] = "0123456789abcdef";
     memset(id, 0, GROUP_WORD);
@@ -167,7 +167,7 @@ static void doubt(struct coordinator *c, struct master *m, enum master_why why)
 {
     forget(c, m, why);
     m->amiss_ms = 0; /* its time counts from now, which is later */
-    id_of(&c->config.self, m->by);
+    memory_id_of(&c->config.self, m->by);
     m->from_ms = m->clock_ms + (c->now_ms - m->clock_at_ms) + c->full_ms;
     set_quarantine(c, m, why);
 }

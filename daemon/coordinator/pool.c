@@ -8,7 +8,7 @@
  * link the free list. */
 static const uint64_t SLOT_MASK = ((uint64_t)1 << POOL_SLOT_BITS) - 1;
 
-static uint64_t *id_of(const struct pool *pool, uint32_t slot)
+static uint64_t *pool_id_of(const struct pool *pool, uint32_t slot)
 {
     return (uint64_t *)(void *)(pool->slots + (size_t)slot * pool->size);
 }
@@ -33,13 +33,13 @@ void *pool_take(struct pool *pool)
     uint32_t slot;
     if (pool->free != 0) {
         slot = pool->free - 1;
-        pool->free = (uint32_t)*id_of(pool, slot);
+        pool->free = (uint32_t)*pool_id_of(pool, slot);
     } else if (pool->fresh < pool->capacity) {
         slot = pool->fresh++;
     } else {
         return NULL;
     }
-    uint64_t *id = id_of(pool, slot);
+    uint64_t *id = pool_id_of(pool, slot);
     memset(id, 0, pool->size);
     *id = ++pool->serial << POOL_SLOT_BITS | slot;
     pool->used++;
@@ -59,14 +59,14 @@ void pool_give(struct pool *pool, void *object)
 void *pool_find(const struct pool *pool, uint64_t id)
 {
     uint32_t slot = (uint32_t)(id & SLOT_MASK);
-    if (id <= SLOT_MASK || slot >= pool->fresh || *id_of(pool, slot) != id)
+    if (id <= SLOT_MASK || slot >= pool->fresh || *pool_id_of(pool, slot) != id)
         return NULL;
-    return id_of(pool, slot);
+    return pool_id_of(pool, slot);
 }
 
 void *pool_at(const struct pool *pool, uint32_t slot)
 {
-    uint64_t *id = id_of(pool, slot);
+    uint64_t *id = pool_id_of(pool, slot);
     return *id > SLOT_MASK ? id : NULL;
 }
 

@@ -50,6 +50,6 @@ void queue_remove(struct coordinator *c, struct wait *wait)
         queue_free(c, resource);
     session_unlink_wait(c, wait);
     heap_remove(&c->deadlines, &wait->item);
-    keep_note_back(&c->keep, wait->note);
+    intern_note_back(&c->intern, wait->note);
     pool_give(&c->waits, wait);
 }

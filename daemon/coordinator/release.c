@@ -7,35 +7,35 @@
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/turn.h"
 
-static struct flights *list_of(struct coordinator *c, const struct release *release)
+static struct in_flight_list *list_of(struct coordinator *c, const struct release *release)
 {
-    return release->lingers ? &c->releases_owed : &c->releases_live;
+    return release->only_owed ? &c->releases_owed : &c->releases_pending;
 }
 
 static void release_free(struct coordinator *c, struct release *release)
 {
     assert(release->answered && release->resource == NULL);
     c->setting_back -= release->sets_back;
-    flight_remove(list_of(c, release), &release->flight);
+    in_flight_remove(list_of(c, release), &release->in_flight);
     heap_remove(&c->deadlines, &release->item);
-    keep_name_back(&c->keep, release->name);
+    intern_name_back(&c->intern, release->name);
     pool_give(&c->releases, release);
 }
 
 /* Room for another: the oldest that is only owed makes place; its key expires by itself. */
 static struct release *release_take(struct coordinator *c)
 {
-    struct flight *oldest = c->releases_owed.first;
+    struct in_flight *oldest = c->releases_owed.first;
     if (c->releases.used == c->releases.capacity && oldest != NULL) {
         c->stats.expired_undo++;
-        release_free(c, FLIGHT_OWNER(release, oldest));
+        release_free(c, IN_FLIGHT_OWNER(release, oldest));
     }
     return pool_take(&c->releases);
 }
 
 /* ---- the answer ---- */
 
-static void answer(struct coordinator *c, struct release *release, enum reply_code code)
+static void release_answer(struct coordinator *c, struct release *release, enum reply_code code)
 {
     if (release->answered)
         return;
@@ -88,45 +88,45 @@ static void let_go(struct coordinator *c, struct release *release)
     else if (given_back && !has_asked)
         resource_released(c, resource);
     else
-        resource_pump(c, resource);
+        resource_advance(c, resource);
 }
 
-static void linger(struct coordinator *c, struct release *release)
+static void move_to_owed(struct coordinator *c, struct release *release)
 {
-    flight_remove(&c->releases_live, &release->flight);
-    release->lingers = true;
-    flight_add(&c->releases_owed, &release->flight);
+    in_flight_remove(&c->releases_pending, &release->in_flight);
+    release->only_owed = true;
+    in_flight_add(&c->releases_owed, &release->in_flight);
 }
 
-static bool decide(struct coordinator *c, struct release *release, bool late)
+static bool release_decide(struct coordinator *c, struct release *release, bool late)
 {
     unsigned deleted = masters_count(release->deleted), missing = masters_count(release->missing);
     bool over = late || release->unanswered == 0;
     if (missing >= quorum_blocking(c->config.masters))
-        answer(c, release, REPLY_NOTHELD);
+        release_answer(c, release, REPLY_NOTHELD);
     else if (release->bound ? deleted + missing >= c->quorum || over : deleted >= c->quorum)
-        answer(c, release, REPLY_UNLOCKED);
+        release_answer(c, release, REPLY_UNLOCKED);
     else if (over)
-        answer(c, release, REPLY_NOQUORUM);
+        release_answer(c, release, REPLY_NOQUORUM);
     if (over || deleted + missing >= c->quorum)
         let_go(c, release);
     return release->answered && release->resource == NULL;
 }
 
 /* (One that is stale is looked at in its turn.) */
-static void look(struct coordinator *c, struct release *release, bool late)
+static void release_look(struct coordinator *c, struct release *release, bool late)
 {
-    if (release->flight.stale)
+    if (release->in_flight.stale)
         return;
-    bool decided = decide(c, release, late);
+    bool decided = release_decide(c, release, late);
     if (!decided)
         return;
     if (release->owed == 0 && release->unanswered == 0) {
         release_free(c, release);
         return;
     }
-    if (!release->lingers && (late || release->unanswered == 0))
-        linger(c, release);
+    if (!release->only_owed && (late || release->unanswered == 0))
+        move_to_owed(c, release);
     release_rearm(c, release);
 }
 
@@ -165,7 +165,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
         return;
     }
     release->item.kind = ITEM_RELEASE;
-    release->name = keep_name_again(&c->keep, order->name);
+    release->name = intern_name_again(&c->intern, order->name);
     release->token = *order->token;
     release->sets_back = order->back != NULL && !mutant(MUTANT_RESUME_RELEASES);
     if (release->sets_back)
@@ -182,15 +182,15 @@ void release_begin(struct coordinator *c, const struct release_order *order)
         c->asking++;
     release->until_ms = mutant(MUTANT_UNDO_FROM_T0) ? c->now_ms + release->ttl_ms : c->now_ms;
     if (mutant(MUTANT_UNDO_FROM_T0))
-        release->settled = release->owed;
+        release->caught_up = release->owed;
     release->asked = release->unanswered = at_once(c, release, order->may);
-    release->flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
+    release->in_flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
     if (order->resource != NULL)
         let_follow(c, release, order->resource);
-    flight_add(&c->releases_live, &release->flight);
+    in_flight_add(&c->releases_pending, &release->in_flight);
     release_send(c, release, release->asked);
     if (release->asked == 0)
-        look(c, release, false);
+        release_look(c, release, false);
     else if (release->hands_over)
         resource_released(c, order->resource);
 }
@@ -212,33 +212,33 @@ void release_vote(struct coordinator *c, struct release *release, unsigned maste
     else if (vote->kind == VOTE_NO)
         release->missing |= bit;
     else
-        release_settle(release, bit, c->now_ms);
+        release_caught_up(release, bit, c->now_ms);
     if ((release->deleted | release->missing) & bit)
         release->owed = masters_without(release->owed, bit);
-    look(c, release, false);
+    release_look(c, release, false);
 }
 
-void release_timeout(struct coordinator *c, struct flight *flight)
+void release_timeout(struct coordinator *c, struct in_flight *in_flight)
 {
-    struct release *release = FLIGHT_OWNER(release, flight);
-    assert(!flight->stale && !release->lingers);
+    struct release *release = IN_FLIGHT_OWNER(release, in_flight);
+    assert(!in_flight->stale && !release->only_owed);
     masters_overdue(c, release->unanswered);
-    look(c, release, true);
+    release_look(c, release, true);
 }
 
 void release_timer(struct coordinator *c, struct release *release)
 {
-    assert(release->lingers && !release->flight.stale);
+    assert(release->only_owed && !release->in_flight.stale);
     c->stats.expired_undo += release->owed != 0;
     release_free(c, release);
 }
 
 bool release_look_stale(struct coordinator *c)
 {
-    struct flight *flight = flight_take_stale(&c->releases_live);
-    if (flight == NULL)
-        flight = flight_take_stale(&c->releases_owed);
-    if (flight != NULL)
-        look(c, FLIGHT_OWNER(release, flight), false);
-    return flight != NULL;
+    struct in_flight *in_flight = in_flight_take_stale(&c->releases_pending);
+    if (in_flight == NULL)
+        in_flight = in_flight_take_stale(&c->releases_owed);
+    if (in_flight != NULL)
+        release_look(c, IN_FLIGHT_OWNER(release, in_flight), false);
+    return in_flight != NULL;
 }

@@ -22,8 +22,8 @@ struct release_order {
 
 void release_begin(struct coordinator *c, const struct release_order *order);
 void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote);
-void release_timer(struct coordinator *c, struct release *release); /* its item */
-void release_timeout(struct coordinator *c, struct flight *flight); /* the oldest that is not late */
+void release_timer(struct coordinator *c, struct release *release);       /* its item */
+void release_timeout(struct coordinator *c, struct in_flight *in_flight); /* the oldest that is not late */
 bool release_look_stale(struct coordinator *c); /* one that lost a master; false: there is none */
 
 /* A pass over the undo list: sends it again if that master owes it; says whether. */

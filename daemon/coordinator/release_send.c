@@ -15,11 +15,11 @@ void release_send(struct coordinator *c, const struct release *release, masters_
     action_send(c, masters, &command);
 }
 
-void release_settle(struct release *release, masters_t bit, int64_t now_ms)
+void release_caught_up(struct release *release, masters_t bit, int64_t now_ms)
 {
-    if (release->settled & bit)
+    if (release->caught_up & bit)
         return; /* since then only releases went there */
-    release->settled |= bit;
+    release->caught_up |= bit;
     if (now_ms + release->ttl_ms > release->until_ms)
         release->until_ms = now_ms + release->ttl_ms;
 }
@@ -27,8 +27,8 @@ void release_settle(struct release *release, masters_t bit, int64_t now_ms)
 /* Every master that still owes this release has run all that was sent before it, so its key is gone by until_ms. */
 void release_rearm(struct coordinator *c, struct release *release)
 {
-    bool settled = masters_without(release->owed, release->settled) == 0;
-    heap_set(&c->deadlines, &release->item, settled && release->lingers ? release->until_ms : INT64_MAX);
+    bool caught_up = masters_without(release->owed, release->caught_up) == 0;
+    heap_set(&c->deadlines, &release->item, caught_up && release->only_owed ? release->until_ms : INT64_MAX);
 }
 
 bool release_again(struct coordinator *c, struct release *release, unsigned master)
@@ -36,7 +36,7 @@ bool release_again(struct coordinator *c, struct release *release, unsigned mast
     masters_t bit = masters_bit(master);
     if (!(release->owed & bit) || (release->unanswered & bit))
         return false;
-    release_settle(release, bit, c->masters[master].fenced_ms);
+    release_caught_up(release, bit, c->masters[master].fenced_ms);
     release->asked |= bit;
     release->unanswered |= bit;
     release->repeated = masters_without(release->repeated, bit);
@@ -45,20 +45,20 @@ bool release_again(struct coordinator *c, struct release *release, unsigned mast
     return true;
 }
 
-static void lose_each(struct flights *flights, masters_t bit)
+static void lose_each(struct in_flight_list *list, masters_t bit)
 {
-    for (struct flight *flight = flights->first; flight != NULL; flight = flight->next) {
-        struct release *release = FLIGHT_OWNER(release, flight);
+    for (struct in_flight *in_flight = list->first; in_flight != NULL; in_flight = in_flight->next) {
+        struct release *release = IN_FLIGHT_OWNER(release, in_flight);
         release->repeated = masters_without(release->repeated, bit);
         if (!(release->unanswered & bit))
             continue;
         release->unanswered = masters_without(release->unanswered, bit);
-        flight_make_stale(flights, flight);
+        in_flight_make_stale(list, in_flight);
     }
 }
 
 void releases_lost(struct coordinator *c, unsigned master)
 {
-    lose_each(&c->releases_live, masters_bit(master));
+    lose_each(&c->releases_pending, masters_bit(master));
     lose_each(&c->releases_owed, masters_bit(master));
 }

@@ -11,7 +11,8 @@
 #include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/session.h"
 
-static struct reply *reply_to(struct coordinator *c, const struct core_event *event, enum reply_code code)
+static struct reply *reply_to(struct coordinator *c, const struct coordinator_event *event,
+                              enum reply_code code)
 {
     return action_reply(c, event->session, event->request, code, &event->what.name);
 }
@@ -50,7 +51,7 @@ static bool is_bound_to(const struct lease *lease, uint64_t session)
 
 /* ---- LOCK, RESUME ---- */
 
-static void relock(struct coordinator *c, const struct core_event *event)
+static void relock(struct coordinator *c, const struct coordinator_event *event)
 {
     struct lease *lease = known_lease(c, &event->what);
     if (lease == NULL || !lease_is_kept(lease) || !is_bound_to(lease, event->session)) {
@@ -71,7 +72,7 @@ static void relock(struct coordinator *c, const struct core_event *event)
 }
 
 /* Says what is wrong with ttl= or max=; true: it was answered. */
-static bool bad_times(struct coordinator *c, const struct core_event *event)
+static bool bad_times(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
@@ -112,7 +113,7 @@ static enum limit limit_reached(const struct coordinator *c, const struct sessio
 }
 
 /* A lock that its connection does not have yet. */
-static void take(struct coordinator *c, const struct core_event *event)
+static void take(struct coordinator *c, const struct coordinator_event *event)
 {
     if (c->draining) {
         reply_to(c, event, REPLY_DRAINING);
@@ -138,7 +139,7 @@ static void take(struct coordinator *c, const struct core_event *event)
 
 /* ---- UNLOCK ---- */
 
-static void unlock_own(struct coordinator *c, const struct core_event *event, struct lease *lease)
+static void unlock_own(struct coordinator *c, const struct coordinator_event *event, struct lease *lease)
 {
     if (lease->hold.depth > 1) {
         lease->hold.depth--;
@@ -152,7 +153,7 @@ static void unlock_own(struct coordinator *c, const struct core_event *event, st
 
 /* Whoever shows the token is the holder: it works whatever the depth, and the session that
  * had it is told. */
-static void unlock_by_token(struct coordinator *c, const struct core_event *event)
+static void unlock_by_token(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
     struct lease *lease = known_lease(c, what);
@@ -164,7 +165,7 @@ static void unlock_by_token(struct coordinator *c, const struct core_event *even
         return;
     }
     struct release_order order = {
-        .name = keep_name(&c->keep, &what->name),
+        .name = intern_name(&c->intern, &what->name),
         .token = &what->token,
         .ttl_ms = c->config.max_ttl_ms,
         .may = masters_all(c->config.masters), /* nobody here knows where it was sent */
@@ -178,10 +179,10 @@ static void unlock_by_token(struct coordinator *c, const struct core_event *even
     if (order.resource != NULL && order.resource->lease != NULL && lease_is_kept(order.resource->lease))
         order.resource = NULL; /* another token has it: nobody waits for this one */
     release_begin(c, &order);
-    keep_name_back(&c->keep, order.name);
+    intern_name_back(&c->intern, order.name);
 }
 
-static void unlock(struct coordinator *c, const struct core_event *event)
+static void unlock(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
     const struct resource *resource = resource_find(c, &what->name);
@@ -198,7 +199,7 @@ static void unlock(struct coordinator *c, const struct core_event *event)
 
 /* ---- EXTEND, CHECK, CANCEL ---- */
 
-static void extend(struct coordinator *c, const struct core_event *event)
+static void request_extend(struct coordinator *c, const struct coordinator_event *event)
 {
     if (event->what.ttl_ms >= 0 && bad_times(c, event))
         return;
@@ -209,7 +210,7 @@ static void extend(struct coordinator *c, const struct core_event *event)
         extend_request(c, event->session, event->request, &event->what, known_lease(c, &event->what));
 }
 
-static void check(struct coordinator *c, const struct core_event *event)
+static void check(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct lease *lease = known_lease(c, &event->what);
     enum text over = why_over(c, &event->what);
@@ -226,7 +227,7 @@ static void check(struct coordinator *c, const struct core_event *event)
     reply->valid_ms = lease->until_ms - c->now_ms;
 }
 
-static void cancel(struct coordinator *c, const struct core_event *event)
+static void cancel(struct coordinator *c, const struct coordinator_event *event)
 {
     struct session *session = session_find(c, event->session);
     struct wait *wait = session != NULL ? session_wait(session, event->target) : NULL;
@@ -238,7 +239,7 @@ static void cancel(struct coordinator *c, const struct core_event *event)
     reply_to(c, event, REPLY_OK);
 }
 
-void request_begin(struct coordinator *c, const struct core_event *event)
+void request_begin(struct coordinator *c, const struct coordinator_event *event)
 {
     switch (event->what.verb) {
     case VERB_LOCK:
@@ -249,7 +250,7 @@ void request_begin(struct coordinator *c, const struct core_event *event)
         break;
     case VERB_RESUME: take(c, event); break;
     case VERB_UNLOCK: unlock(c, event); break;
-    case VERB_EXTEND: extend(c, event); break;
+    case VERB_EXTEND: request_extend(c, event); break;
     case VERB_CHECK: check(c, event); break;
     case VERB_CANCEL: cancel(c, event); break;
     default: assert(0 && "the shell answers the other verbs itself");

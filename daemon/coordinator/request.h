@@ -4,6 +4,6 @@
 
 #include "daemon/coordinator/state.h"
 
-void request_begin(struct coordinator *c, const struct core_event *event);
+void request_begin(struct coordinator *c, const struct coordinator_event *event);
 
 #endif

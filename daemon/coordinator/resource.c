@@ -15,7 +15,7 @@ enum { SWEEP = 8 /* waiters answered in one step */ };
 
 /* ---- names ---- */
 
-static uint32_t hash_of(const struct coordinator *c, const struct name *name)
+static uint32_t resource_hash(const struct coordinator *c, const struct name *name)
 {
     return table_hash(c->config.hash_seed, name->text, name->len);
 }
@@ -33,12 +33,12 @@ static struct resource *find(const struct coordinator *c, const struct name *nam
 
 struct resource *resource_find(const struct coordinator *c, const struct name *name)
 {
-    return find(c, name, hash_of(c, name));
+    return find(c, name, resource_hash(c, name));
 }
 
 struct resource *resource_find_or_make(struct coordinator *c, const struct name *name)
 {
-    uint32_t hash = hash_of(c, name);
+    uint32_t hash = resource_hash(c, name);
     struct resource *resource = find(c, name, hash);
     if (resource != NULL)
         return resource;
@@ -47,7 +47,7 @@ struct resource *resource_find_or_make(struct coordinator *c, const struct name 
         return NULL;
     resource->queue = &c->nobody;
     resource->hash = hash;
-    resource->name = keep_name(&c->keep, name);
+    resource->name = intern_name(&c->intern, name);
     table_add(&c->names, pool_slot(&c->resources, resource));
     turn_recall(c, resource);
     return resource;
@@ -59,7 +59,7 @@ static void resource_free(struct coordinator *c, struct resource *resource)
     assert(resource->resumes == NULL);
     turn_remember(c, resource);
     table_remove(&c->names, pool_slot(&c->resources, resource));
-    keep_name_back(&c->keep, resource->name);
+    intern_name_back(&c->intern, resource->name);
     pool_give(&c->resources, resource);
 }
 
@@ -86,12 +86,12 @@ static void wait_leave(struct coordinator *c, struct wait *wait)
     if (resource->queue->head == wait && resource->queue->round != NULL)
         acquire_abandon(c, resource);
     queue_remove(c, wait);
-    resource_pump(c, resource);
+    resource_advance(c, resource);
 }
 
 /* ---- refusals ---- */
 
-static struct reply *refuse(struct coordinator *c, struct wait *wait, enum reply_code code)
+static struct reply *wait_refuse(struct coordinator *c, struct wait *wait, enum reply_code code)
 {
     struct reply *reply = action_reply(c, wait->session->key, wait->request, code, wait->resource->name);
     c->stats.refused_busy += code == REPLY_BUSY;
@@ -111,15 +111,15 @@ static void refuse_timeout(struct coordinator *c, struct wait *wait)
     bool few = masters_count(c->voters) < c->quorum;
     bool in_vain = wait->tried && queue->head == wait && queue->verdict.code == REPLY_NOQUORUM;
     if (!few && !in_vain)
-        refuse(c, wait, REPLY_TIMEOUT);
+        wait_refuse(c, wait, REPLY_TIMEOUT);
     else
-        action_noquorum(c, refuse(c, wait, REPLY_NOQUORUM), in_vain ? &queue->verdict.tally : NULL);
+        action_noquorum(c, wait_refuse(c, wait, REPLY_NOQUORUM), in_vain ? &queue->verdict.tally : NULL);
 }
 
 static void refuse_busy(struct coordinator *c, struct wait *wait, bool split)
 {
     const struct lease *lease = wait->resource->lease;
-    struct reply *reply = refuse(c, wait, REPLY_BUSY);
+    struct reply *reply = wait_refuse(c, wait, REPLY_BUSY);
     reply->split = split;
     if (lease != NULL && !lease_is_kept(lease) && lease->until_ms > c->now_ms)
         reply->retry_ms = lease->until_ms - c->now_ms;
@@ -130,9 +130,9 @@ static void refuse_verdict(struct coordinator *c, struct wait *wait, const struc
     if (verdict->code == REPLY_BUSY)
         refuse_busy(c, wait, verdict->split);
     else if (verdict->code == REPLY_NOQUORUM)
-        action_noquorum(c, refuse(c, wait, REPLY_NOQUORUM), &verdict->tally);
+        action_noquorum(c, wait_refuse(c, wait, REPLY_NOQUORUM), &verdict->tally);
     else
-        refuse(c, wait, verdict->code)->limit = verdict->limit;
+        wait_refuse(c, wait, verdict->code)->limit = verdict->limit;
 }
 
 /* It waited, and now it must not wait any more. */
@@ -141,11 +141,11 @@ static void refuse_waiting(struct coordinator *c, struct wait *wait)
     if (wait->session->state >= SESSION_RELEASING)
         return; /* nobody is there to be told */
     if (c->draining)
-        refuse(c, wait, REPLY_DRAINING);
+        wait_refuse(c, wait, REPLY_DRAINING);
     else if (c->now_ms >= wait->deadline_ms)
         refuse_timeout(c, wait);
     else
-        refuse(c, wait, REPLY_CANCELLED);
+        wait_refuse(c, wait, REPLY_CANCELLED);
 }
 
 /* The head was refused: may it try again? */
@@ -166,7 +166,7 @@ static void refuse_for_good(struct coordinator *c, struct wait *wait, const stru
 
 /* ---- the head ---- */
 
-void resource_pump(struct coordinator *c, struct resource *resource)
+void resource_advance(struct coordinator *c, struct resource *resource)
 {
     if (resource->queue->sweeping || resource->queue->round != NULL) /* whose end comes back here */
         return;
@@ -196,7 +196,7 @@ void resource_released(struct coordinator *c, struct resource *resource)
     if (resource->queue->head != NULL)
         resource->queue->release_seen = true;
     resource->retry_ms = 0;
-    resource_pump(c, resource);
+    resource_advance(c, resource);
 }
 
 /* One who does not wait is answered as the head was: he was there when it asked, or it is before him and goes
@@ -229,7 +229,7 @@ static void sweep_or(struct coordinator *c, struct resource *resource, int64_t r
     else if (resource->queue->head != NULL && !is_kept(resource))
         heap_set(&c->deadlines, &resource->queue->item, retry_ms);
     else
-        resource_pump(c, resource);
+        resource_advance(c, resource);
 }
 
 static int64_t next_retry_ms(struct coordinator *c, const struct resource *resource)
@@ -324,7 +324,7 @@ void resource_timer(struct coordinator *c, struct resource *resource)
     if (resource->queue->sweeping)
         heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
     else
-        resource_pump(c, resource);
+        resource_advance(c, resource);
 }
 
 /* ---- a request comes ---- */
@@ -342,7 +342,7 @@ static struct wait *wait_new(struct coordinator *c, const struct request *what, 
     wait->ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     wait->max_ms = what->max_ms;
     wait->hold = what->hold;
-    wait->note = keep_note(&c->keep, &what->note);
+    wait->note = intern_note(&c->intern, &what->note);
     if (wait->patient)
         heap_set(&c->deadlines, &wait->item, wait->deadline_ms);
     return wait;
@@ -375,7 +375,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
     if (wait->patient) {
         if (is_head && !is_kept(resource))
             return false; /* its first attempt */
-        refuse(c, wait, REPLY_CANCELLED);
+        wait_refuse(c, wait, REPLY_CANCELLED);
     } else if (is_kept(resource)) {
         refuse_busy(c, wait, false);
     } else {
@@ -385,7 +385,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
             return false; /* he asks, or is answered as the head is */
         if (quorum_is_back) {
             resource->retry_ms = 0;
-            resource_pump(c, resource);
+            resource_advance(c, resource);
             return true;
         }
         refuse_behind_head(c, wait);
@@ -405,7 +405,7 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
     struct wait *wait = wait_new(c, what, request);
     if (wait == NULL) {
         refuse_limit(c, session, request, &what->name, LIMIT_MAX_WAITERS);
-        resource_pump(c, resource);
+        resource_advance(c, resource);
         return;
     }
     if (resource->queue->head == NULL && !wait->patient)
@@ -414,7 +414,7 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
     if (answer_at_once(c, wait))
         return;
     if (resource->queue->head == wait)
-        resource_pump(c, resource);
+        resource_advance(c, resource);
 }
 
 /* ---- a waiter leaves ---- */
@@ -431,7 +431,7 @@ void wait_timer(struct coordinator *c, struct wait *wait)
 
 void wait_cancel(struct coordinator *c, struct wait *wait, enum reply_code code)
 {
-    refuse(c, wait, code);
+    wait_refuse(c, wait, code);
     wait_leave(c, wait);
 }
 

@@ -13,7 +13,7 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
 
 /* The head asks the masters if nothing stands before it. Frees the resource when nobody
  * uses it: it may be gone afterwards. */
-void resource_pump(struct coordinator *c, struct resource *resource);
+void resource_advance(struct coordinator *c, struct resource *resource);
 void resource_released(struct coordinator *c,
                        struct resource *resource); /* the lock may be free: ask at once */
 /* It is free, but other daemons wait for it: those who wait here go on a little later. */

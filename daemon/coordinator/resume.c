@@ -13,7 +13,7 @@
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/trial.h"
 
-static unsigned needed(const struct coordinator *c)
+static unsigned resume_needed(const struct coordinator *c)
 {
     return fence_needed(c, ROUND_RESUME);
 }
@@ -34,7 +34,7 @@ static void attach(struct coordinator *c, struct round *round, struct resource *
     c->asking++;
 }
 
-static struct resource *detach(struct coordinator *c, struct round *round)
+static struct resource *resume_detach(struct coordinator *c, struct round *round)
 {
     struct resource *resource = round->resource;
     struct session *session = session_find(c, round->session);
@@ -59,12 +59,12 @@ static struct resume *resume_new(struct coordinator *c, const struct request *wh
     assert(resume != NULL); /* no more of them than locks */
     resume->old = what->token;
     resume->max_ms = what->max_ms;
-    resume->note = keep_note(&c->keep, &what->note);
+    resume->note = intern_note(&c->intern, &what->note);
     return resume;
 }
 
-static struct reply *refuse(struct coordinator *c, const struct session *session, uint64_t request,
-                            const struct request *what, enum limit limit)
+static struct reply *resume_refuse(struct coordinator *c, const struct session *session, uint64_t request,
+                                   const struct request *what, enum limit limit)
 {
     c->stats.refused_noquorum += limit == LIMIT_NONE;
     c->stats.refused_limit += limit != LIMIT_NONE;
@@ -86,18 +86,18 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
                     const struct request *what)
 {
     if (masters_count(c->voters) < c->quorum) {
-        action_noquorum(c, refuse(c, session, request, what, LIMIT_NONE), NULL);
+        action_noquorum(c, resume_refuse(c, session, request, what, LIMIT_NONE), NULL);
         return;
     }
     if (c->rounds.used == c->rounds.capacity) {
-        refuse(c, session, request, what, LIMIT_MAX_ROUNDS);
+        resume_refuse(c, session, request, what, LIMIT_MAX_ROUNDS);
         return;
     }
     struct resource *resource = NULL;
     if (c->leases.used + c->acquiring < c->config.max_locks)
         resource = resource_find_or_make(c, &what->name);
     if (resource == NULL) {
-        refuse(c, session, request, what, LIMIT_MAX_LOCKS);
+        resume_refuse(c, session, request, what, LIMIT_MAX_LOCKS);
         return;
     }
     struct token token = what->token;
@@ -123,17 +123,17 @@ static struct session *session_of(const struct coordinator *c, const struct roun
     return session != NULL && session->state < SESSION_RELEASING ? session : NULL;
 }
 
-static struct reply *answer(struct coordinator *c, const struct round *round, enum reply_code code)
+static struct reply *resume_answer(struct coordinator *c, const struct round *round, enum reply_code code)
 {
     return action_reply(c, round->session, round->request, code, round->name);
 }
 
 /* Two at once may take masters from each other, and both fail: they are to ask again, but not together. */
-static void answer_noquorum(struct coordinator *c, const struct round *round)
+static void resume_answer_noquorum(struct coordinator *c, const struct round *round)
 {
     struct tally tally = fence_shown(round);
     bool moved = round->phase != ROUND_MOVING || round->tally.granted != 0;
-    struct reply *reply = answer(c, round, REPLY_NOQUORUM);
+    struct reply *reply = resume_answer(c, round, REPLY_NOQUORUM);
     action_noquorum(c, reply, &tally);
     if (moved && reply->retry_ms < 0)
         reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
@@ -168,15 +168,15 @@ static void resume_fail(struct coordinator *c, struct round *round, enum reply_c
     c->stats.refused_limit += code == REPLY_LIMIT;
     set_back(c, round);
     if (!gone && code == REPLY_NOQUORUM)
-        answer_noquorum(c, round);
+        resume_answer_noquorum(c, round);
     else if (!gone)
-        answer(c, round, code)->limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
-    struct resource *resource = detach(c, round);
-    keep_note_back(&c->keep, round->resume->note);
+        resume_answer(c, round, code)->limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
+    struct resource *resource = resume_detach(c, round);
+    intern_note_back(&c->intern, round->resume->note);
     pool_give(&c->resumes, round->resume);
     round->resume = NULL;
     round_free(c, round);
-    resource_pump(c, resource);
+    resource_advance(c, resource);
 }
 
 /* The lease keeps it, to go back to the old token if nobody is told. */
@@ -195,14 +195,14 @@ static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
     if (round->resource->queue->round != NULL)
         acquire_abandon(c, round->resource); /* the head waits on, or is refused */
     struct lease *lease = lease_resume(c, round, session_of(c, round), until_ms);
-    struct reply *reply = answer(c, round, REPLY_LOCKED);
+    struct reply *reply = resume_answer(c, round, REPLY_LOCKED);
     reply->token = lease->token;
     reply->fence = lease->fence;
     reply->until_ms = lease->until_ms;
     reply->valid_ms = lease->until_ms - c->now_ms;
     round->lease = lease->id;
     c->stats.resumed++;
-    struct resource *resource = detach(c, round);
+    struct resource *resource = resume_detach(c, round);
     pass_on(c, round, lease);
     resource_granted(c, resource);
     round_decided(c, round);
@@ -224,7 +224,7 @@ static void resume_grant(struct coordinator *c, struct round *round)
         bind(c, round, until_ms);
 }
 
-static void fenced(struct coordinator *c, struct round *round, enum fence_outcome outcome)
+static void resume_fenced(struct coordinator *c, struct round *round, enum fence_outcome outcome)
 {
     switch (outcome) {
     case FENCE_OPEN: break;
@@ -237,7 +237,7 @@ static void fenced(struct coordinator *c, struct round *round, enum fence_outcom
 /* ---- decisions ---- */
 
 /* On the same connections, behind what moved it. Those that said no, or refused, have nothing to extend. */
-static void extend(struct coordinator *c, struct round *round)
+static void resume_extend(struct coordinator *c, struct round *round)
 {
     struct tally *tally = &round->tally;
     masters_t asked = c->extenders & (tally->granted | round_silent(round));
@@ -267,11 +267,11 @@ static void look_moving(struct coordinator *c, struct round *round, bool late)
     unsigned can_be_gone = gone + masters_count(silent & round->votes);
     unsigned blocking = quorum_blocking(c->config.masters);
     bool none_moved = tally->granted == 0;
-    if (masters_count(moved) >= needed(c))
-        extend(c, round);
+    if (masters_count(moved) >= resume_needed(c))
+        resume_extend(c, round);
     else if (none_moved && gone >= blocking && (late || silent == 0))
         resume_fail(c, round, REPLY_NOTHELD);
-    else if (late || (masters_count(can_move) < needed(c) && !(none_moved && can_be_gone >= blocking)))
+    else if (late || (masters_count(can_move) < resume_needed(c) && !(none_moved && can_be_gone >= blocking)))
         resume_fail(c, round, REPLY_NOQUORUM);
 }
 
@@ -279,14 +279,14 @@ static void look_resuming(struct coordinator *c, struct round *round, bool late)
 {
     masters_t stand = fence_standing(c, round);
     masters_t can = stand | (masters_without(round_silent(round), round->voided) & c->voters);
-    if (late || masters_count(can) < needed(c))
+    if (late || masters_count(can) < resume_needed(c))
         resume_fail(c, round, REPLY_NOQUORUM);
-    else if (masters_count(stand) < needed(c))
+    else if (masters_count(stand) < resume_needed(c))
         return;
     else if (mutant(MUTANT_RESUME_OLD_FENCE))
         resume_grant(c, round);
     else
-        fenced(c, round, fence_decide(c, round));
+        resume_fenced(c, round, fence_decide(c, round));
 }
 
 void resume_look(struct coordinator *c, struct round *round, bool late)
@@ -296,5 +296,5 @@ void resume_look(struct coordinator *c, struct round *round, bool late)
     else if (round->phase == ROUND_RESUMING)
         look_resuming(c, round, late);
     else
-        fenced(c, round, fence_look(c, round, late));
+        resume_fenced(c, round, fence_look(c, round, late));
 }

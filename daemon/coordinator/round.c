@@ -6,8 +6,8 @@
 
 void round_wait(struct coordinator *c, struct round *round)
 {
-    round->flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
-    flight_add(&c->rounds_live, &round->flight);
+    round->in_flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
+    in_flight_add(&c->rounds_pending, &round->in_flight);
 }
 
 struct round *round_begin(struct coordinator *c, enum round_phase phase, const struct name *name,
@@ -23,7 +23,7 @@ struct round *round_begin(struct coordinator *c, enum round_phase phase, const s
     round->memories = c->memories;
     round->ttl_ms = (int32_t)ttl_ms;
     round->token = *token;
-    round->name = keep_name_again(&c->keep, name);
+    round->name = intern_name_again(&c->intern, name);
     round_wait(c, round);
     return round;
 }
@@ -54,15 +54,15 @@ void round_move(struct coordinator *c, struct round *round, enum round_phase to)
     round->phase = to;
     if (to == ROUND_DECIDED)
         return;
-    flight_remove(&c->rounds_live, &round->flight);
+    in_flight_remove(&c->rounds_pending, &round->in_flight);
     round_wait(c, round);
 }
 
 void round_free(struct coordinator *c, struct round *round)
 {
     assert(round->resource == NULL && round->request == 0 && round->resume == NULL);
-    flight_remove(&c->rounds_live, &round->flight);
-    keep_name_back(&c->keep, round->name);
+    in_flight_remove(&c->rounds_pending, &round->in_flight);
+    intern_name_back(&c->intern, round->name);
     pool_give(&c->rounds, round);
 }
 
@@ -93,7 +93,7 @@ masters_t round_unheard(const struct round *round)
 void round_decided(struct coordinator *c, struct round *round)
 {
     round_move(c, round, ROUND_DECIDED);
-    if (round_unheard(round) == 0 && !round->flight.stale)
+    if (round_unheard(round) == 0 && !round->in_flight.stale)
         round_free(c, round);
 }
 
@@ -102,8 +102,9 @@ void round_decided(struct coordinator *c, struct round *round)
 void rounds_lost(struct coordinator *c, unsigned master)
 {
     masters_t bit = masters_bit(master);
-    for (struct flight *flight = c->rounds_live.first; flight != NULL; flight = flight->next) {
-        struct round *round = FLIGHT_OWNER(round, flight);
+    for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL;
+         in_flight = in_flight->next) {
+        struct round *round = IN_FLIGHT_OWNER(round, in_flight);
         masters_t lost = round_unheard(round) | round->tally.granted;
         if (!(lost & bit))
             continue;
@@ -113,15 +114,15 @@ void rounds_lost(struct coordinator *c, unsigned master)
         round->fence.pending = masters_without(round->fence.pending, bit);
         round->fence.reading = masters_without(round->fence.reading, bit);
         round->split.getting = masters_without(round->split.getting, bit);
-        flight_make_stale(&c->rounds_live, flight);
+        in_flight_make_stale(&c->rounds_pending, in_flight);
     }
 }
 
 void rounds_end_extends(struct coordinator *c, struct lease *lease)
 {
-    for (struct flight *flight = c->rounds_live.first; flight != NULL && lease->extending > 0;
-         flight = flight->next) {
-        struct round *round = FLIGHT_OWNER(round, flight);
+    for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL && lease->extending > 0;
+         in_flight = in_flight->next) {
+        struct round *round = IN_FLIGHT_OWNER(round, in_flight);
         if (round->lease != lease->id || round->purpose != ROUND_EXTEND || round->request == 0)
             continue;
         round->over = true;

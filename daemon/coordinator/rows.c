@@ -96,12 +96,12 @@ bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct 
 }
 
 /* What a master owes; of those that are still in time, only what is not on its way. */
-static uint32_t owed_in(const struct flights *flights, masters_t bit)
+static uint32_t owed_in(const struct in_flight_list *list, masters_t bit)
 {
     uint32_t owed = 0;
-    for (struct flight *flight = flights->first; flight != NULL; flight = flight->next) {
-        const struct release *release = FLIGHT_OWNER(release, flight);
-        masters_t on_its_way = release->lingers ? 0 : release->unanswered;
+    for (struct in_flight *in_flight = list->first; in_flight != NULL; in_flight = in_flight->next) {
+        const struct release *release = IN_FLIGHT_OWNER(release, in_flight);
+        masters_t on_its_way = release->only_owed ? 0 : release->unanswered;
         owed += (masters_without(release->owed, on_its_way) & bit) != 0;
     }
     return owed;
@@ -130,7 +130,7 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
         memcpy(row->by, m->by, GROUP_WORD);
     row->version = m->version;
     memcpy(row->run_id, m->run_id, RUN_ID_HEX);
-    row->undo = owed_in(&c->releases_owed, bit) + owed_in(&c->releases_live, bit);
+    row->undo = owed_in(&c->releases_owed, bit) + owed_in(&c->releases_pending, bit);
 }
 
 void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats)
@@ -140,8 +140,8 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
     stats->waiters = c->waits.used;
     stats->sessions = c->sessions.used;
     stats->resources = c->resources.used;
-    stats->rounds_live = c->rounds.used;
-    stats->undo_live = c->releases.used;
+    stats->rounds_pending = c->rounds.used;
+    stats->undo_pending = c->releases.used;
     stats->behind_ms = (uint64_t)c->behind_ms;
 }
 

@@ -1,13 +1,13 @@
 #include "daemon/coordinator/session.h"
 
-static uint32_t hash_of(const struct coordinator *c, uint64_t key)
+static uint32_t session_hash(const struct coordinator *c, uint64_t key)
 {
     return table_hash(c->config.hash_seed, &key, sizeof key);
 }
 
 struct session *session_find(const struct coordinator *c, uint64_t key)
 {
-    uint32_t hash = hash_of(c, key), place = table_first(&c->session_keys, hash), slot;
+    uint32_t hash = session_hash(c, key), place = table_first(&c->session_keys, hash), slot;
     while (table_next(&c->session_keys, hash, &place, &slot)) {
         struct session *session = pool_at(&c->sessions, slot);
         if (session->key == key)
@@ -26,7 +26,7 @@ struct session *session_find_or_make(struct coordinator *c, uint64_t key)
         return NULL;
     session->item.kind = ITEM_SESSION;
     session->key = key;
-    session->hash = hash_of(c, key);
+    session->hash = session_hash(c, key);
     table_add(&c->session_keys, pool_slot(&c->sessions, session));
     return session;
 }

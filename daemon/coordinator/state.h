@@ -18,9 +18,9 @@
 
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/coordinator/ended.h"
-#include "daemon/coordinator/flight.h"
 #include "daemon/coordinator/heap.h"
-#include "daemon/coordinator/keep.h"
+#include "daemon/coordinator/in_flight.h"
+#include "daemon/coordinator/intern.h"
 #include "daemon/coordinator/pool.h"
 #include "daemon/coordinator/quorum.h"
 #include "daemon/coordinator/table.h"
@@ -151,7 +151,8 @@ struct lease {
     masters_t sent;      /* was sent the key, and did not refuse it: owes a release (see lease_give_back) */
     masters_t healing;   /* acknowledged[] is the deadline of a heal that is not answered yet */
     masters_t confirmed; /* what it says counts though it is in quarantine */
-    masters_t robbed;    /* lost an acknowledged key before its time: somebody released it there */
+    masters_t
+        released_elsewhere; /* the key was deleted there before its TTL ended: it is never set there again */
     struct hold hold;
     uint64_t fence;
     struct resume *resume;   /* goes back to its token old, if nobody is told of it; NULL: it does not */
@@ -216,7 +217,7 @@ struct split {
 
 struct round {
     uint64_t id;
-    struct flight flight; /* until the phase's time-out */
+    struct in_flight in_flight; /* until the phase's time-out */
     enum round_purpose purpose : 8;
     enum round_phase phase : 8;
     bool over : 1;  /* EXTEND: its lock was given back or lost in the meantime */
@@ -240,11 +241,14 @@ struct round {
     uint64_t numbers[];      /* of each master: scores (acquire, RESUME) or TTLs (extend, check) */
 };
 
+/* A master owes a release while it may have the key and has not acknowledged that the key is gone there. Once the
+ * client has its answer and no reply can come in time, the release is only owed: it is kept until no master owes it.
+ * A master has caught up when nothing that was sent to it before can run any more: a key there ends with its TTL. */
 struct release {
     uint64_t id;
     struct heap_item item; /* when nothing of it can be left anywhere */
-    struct flight flight;
-    bool lingers;    /* in the list of those that are only owed */
+    struct in_flight in_flight;
+    bool only_owed;  /* in releases_owed */
     bool answered;   /* the client has its reply, or never wanted one */
     bool bound;      /* +UNLOCKED by the rule for a lock bound here */
     bool known;      /* of a lock that was granted here */
@@ -252,11 +256,11 @@ struct release {
     bool hands_over; /* the head's SETs follow at once, before its answers */
     bool wanted;     /* another daemon waits for the name */
     int64_t ttl_ms;
-    int64_t until_ms;     /* keys are gone by then on masters of settled */
+    int64_t until_ms;     /* keys are gone by then on masters that have caught up */
     masters_t asked;      /* got it on their present connection, at least once */
     masters_t unanswered; /* of those */
-    masters_t owed;       /* may have the key, and did not acknowledge */
-    masters_t settled;    /* of owed: nothing that we sent before can run there any more */
+    masters_t owed;       /* by these */
+    masters_t caught_up;  /* of these */
     masters_t deleted, missing;
     masters_t repeated;        /* NOSCRIPT: sent a second time on this connection */
     struct resource *resource; /* (ref) until Q masters answered; NULL: none */
@@ -397,20 +401,20 @@ struct coordinator {
     int64_t stall_seen_ms; /* when behind_ms grew last ... */
     int64_t stall_ms;      /* ... and by how much, within a full quarantine */
     struct trial trial;
-    const struct core_event *event; /* (ref) the step's */
-    struct actions *actions;        /* (ref) the step's */
-    bool token_drawn;               /* in this step */
+    const struct coordinator_event *event; /* (ref) the step's */
+    struct actions *actions;               /* (ref) the step's */
+    bool token_drawn;                      /* in this step */
 
     struct heap deadlines;
     struct pool waits, queues, resources, leases, rounds, resumes, releases, sessions;
     struct queue nobody; /* of names for which nobody waits: all zero, for ever */
-    struct keep keep;
+    struct intern intern;
     uint32_t peer_locks[PEERS], peer_waits[PEERS]; /* leases, and waits of sessions */
     struct table names, session_keys;
-    struct flights rounds_live;
-    struct flights releases_live; /* not answered, and not late */
-    struct flights releases_owed; /* in order of age; they have no time-out */
-    uint32_t setting_back;        /* of both: those that set back */
+    struct in_flight_list rounds_pending;
+    struct in_flight_list releases_pending; /* not answered, and not late */
+    struct in_flight_list releases_owed;    /* in order of age; they have no time-out */
+    uint32_t setting_back;                  /* of both: those that set back */
 
     struct master masters[MASTERS];
     masters_t voters;    /* MASTER_UP */
@@ -442,6 +446,11 @@ struct coordinator {
 };
 
 /* ---- questions that an object's own data answer (state.c) ---- */
+
+static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < b_ms ? a_ms : b_ms;
+}
 
 struct lease *lease_of_hold(struct hold *hold);
 /* The lease is bound to a live session, which renews it: nobody else can have the name meanwhile. */

@@ -44,12 +44,12 @@ void table_free(struct table *table)
         free(table->larger[i]);
 }
 
-static uint32_t slot_of(uint32_t entry)
+static uint32_t table_slot_of(uint32_t entry)
 {
     return (entry & SLOT_MASK) - 1;
 }
 
-static uint32_t hash_of(const struct table *table, uint32_t slot)
+static uint32_t table_slot_hash(const struct table *table, uint32_t slot)
 {
     uint32_t hash;
     memcpy(&hash, table->hashes + slot * table->apart, sizeof hash);
@@ -61,9 +61,9 @@ static uint32_t entry_of(uint32_t hash, uint32_t slot)
     return (hash & ~SLOT_MASK) | (slot + 1);
 }
 
-static void put(struct table *table, uint32_t slot)
+static void table_put(struct table *table, uint32_t slot)
 {
-    uint32_t hash = hash_of(table, slot), place = hash & table->mask;
+    uint32_t hash = table_slot_hash(table, slot), place = hash & table->mask;
     while (table->entries[place] != 0)
         place = (place + 1) & table->mask;
     table->entries[place] = entry_of(hash, slot);
@@ -81,7 +81,7 @@ static void grow(struct table *table)
     table->mask = 2 * size - 1;
     for (uint32_t place = 0; place < size; place++)
         if (old[place] != 0)
-            put(table, slot_of(old[place]));
+            table_put(table, table_slot_of(old[place]));
     free(old);
 }
 
@@ -90,7 +90,7 @@ void table_add(struct table *table, uint32_t slot)
     assert(table->count < table->capacity && slot < SLOT_MASK);
     if (table->count == room_in((uint64_t)table->mask + 1))
         grow(table);
-    put(table, slot);
+    table_put(table, slot);
     table->count++;
 }
 
@@ -98,14 +98,14 @@ void table_add(struct table *table, uint32_t slot)
  * there are no tombstones to step over. */
 void table_remove(struct table *table, uint32_t slot)
 {
-    uint32_t hash = hash_of(table, slot), gap = hash & table->mask;
+    uint32_t hash = table_slot_hash(table, slot), gap = hash & table->mask;
     while (table->entries[gap] != entry_of(hash, slot)) {
         assert(table->entries[gap] != 0);
         gap = (gap + 1) & table->mask;
     }
     for (uint32_t place = (gap + 1) & table->mask; table->entries[place] != 0;
          place = (place + 1) & table->mask) {
-        uint32_t home = hash_of(table, slot_of(table->entries[place])) & table->mask;
+        uint32_t home = table_slot_hash(table, table_slot_of(table->entries[place])) & table->mask;
         bool reachable = ((place - home) & table->mask) >= ((place - gap) & table->mask);
         if (reachable) {
             table->entries[gap] = table->entries[place];
@@ -128,8 +128,8 @@ bool table_next(const struct table *table, uint32_t hash, uint32_t *place, uint3
         if (entry == 0)
             return false;
         *place = (*place + 1) & table->mask;
-        *slot = slot_of(entry);
-        if ((entry & ~SLOT_MASK) == (hash & ~SLOT_MASK) && hash_of(table, *slot) == hash)
+        *slot = table_slot_of(entry);
+        if ((entry & ~SLOT_MASK) == (hash & ~SLOT_MASK) && table_slot_hash(table, *slot) == hash)
             return true;
     }
 }

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/coordinator/flight.h"
-#include "daemon/coordinator/master_parts.h"
+#include "daemon/coordinator/in_flight.h"
+#include "daemon/coordinator/master_private.h"
 #include "daemon/coordinator/mutant.h"
 
 enum {
@@ -274,8 +274,8 @@ static void stood_still(struct coordinator *c, int64_t stall_ms)
     c->now_ms += stall_ms;
     c->stall_ms = stall_ms + (c->now_ms - c->stall_seen_ms <= c->full_ms ? c->stall_ms : 0);
     c->stall_seen_ms = c->now_ms;
-    flights_delay(&c->rounds_live, stall_ms);
-    flights_delay(&c->releases_live, stall_ms);
+    in_flight_delay(&c->rounds_pending, stall_ms);
+    in_flight_delay(&c->releases_pending, stall_ms);
     for (unsigned i = 0; i < c->config.masters; i++) {
         move_reading(&c->trial, &c->masters[i], stall_ms);
         master_stood_still(c, &c->masters[i], stall_ms);
@@ -289,10 +289,11 @@ static void close_trial(struct coordinator *c)
 {
     c->trial.open = false;
     heap_remove(&c->deadlines, &c->trial.item);
-    for (struct flight *flight = c->rounds_live.first; flight != NULL; flight = flight->next) {
-        struct round *round = FLIGHT_OWNER(round, flight);
+    for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL;
+         in_flight = in_flight->next) {
+        struct round *round = IN_FLIGHT_OWNER(round, in_flight);
         if (round->ready)
-            flight_make_stale(&c->rounds_live, flight);
+            in_flight_make_stale(&c->rounds_pending, in_flight);
     }
 }
 
@@ -328,7 +329,7 @@ static bool confirms(struct coordinator *c, masters_t suspects)
     return trial->awaited != 0;
 }
 
-static void decide(struct coordinator *c)
+static void trial_decide(struct coordinator *c)
 {
     if (confirms(c, jumped(c, decide_stall(c))))
         return;
@@ -365,7 +366,7 @@ static bool is_decided(const struct coordinator *c)
 }
 
 /* An answer to a question from before the trial that is not ahead says nothing. */
-static void look(struct coordinator *c, struct master *m, uint32_t trial)
+static void trial_look(struct coordinator *c, struct master *m, uint32_t trial)
 {
     bool counts = m->excess_ms > AHEAD_MS || trial == c->trial.number || mutant(MUTANT_INCONCLUSIVE_COUNTS);
     bool awaited = c->trial.awaited & masters_bit(m->index);
@@ -374,7 +375,7 @@ static void look(struct coordinator *c, struct master *m, uint32_t trial)
     else if (awaited && !is_asked_anew(c, m))
         trial_ask_time(c, m);
     if (is_decided(c))
-        decide(c);
+        trial_decide(c);
 }
 
 /* ---- what happens ---- */
@@ -401,7 +402,7 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
     }
     if (!c->trial.open)
         begin(c, m);
-    look(c, m, asked->trial);
+    trial_look(c, m, asked->trial);
 }
 
 void trial_told_time(struct coordinator *c, struct master *m, const struct vote *vote)
@@ -422,10 +423,10 @@ void trial_lost(struct coordinator *c, struct master *m)
         return;
     c->trial.awaited = masters_without(c->trial.awaited, masters_bit(m->index));
     if (is_decided(c))
-        decide(c);
+        trial_decide(c);
 }
 
 void trial_timer(struct coordinator *c)
 {
-    decide(c);
+    trial_decide(c);
 }

@@ -19,7 +19,7 @@ bool turn_is_young(const struct coordinator *c, const struct resource *resource)
     return resource->turn_ms != 0 && c->now_ms - resource->turn_ms < YOUNG_MS;
 }
 
-static struct turn *slot_of(struct coordinator *c, const struct resource *resource)
+static struct turn *turn_slot_of(struct coordinator *c, const struct resource *resource)
 {
     return &c->turns[resource->hash % TURNS];
 }
@@ -31,13 +31,13 @@ void turn_remember(struct coordinator *c, const struct resource *resource)
     int64_t forgotten_ms = c->now_ms + c->config.retry_max_ms;
     if (resource->retry_ms > forgotten_ms)
         forgotten_ms = resource->retry_ms;
-    *slot_of(c, resource) =
+    *turn_slot_of(c, resource) =
         (struct turn){resource->hash, resource->turn_ms, resource->retry_ms, forgotten_ms};
 }
 
 void turn_recall(struct coordinator *c, struct resource *resource)
 {
-    struct turn *turn = slot_of(c, resource);
+    struct turn *turn = turn_slot_of(c, resource);
     if (turn->hash != resource->hash || c->now_ms >= turn->forgotten_ms)
         return;
     resource->turn_ms = turn->began_ms;

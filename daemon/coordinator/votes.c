@@ -11,9 +11,9 @@
 #include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/round.h"
 
-static void look(struct coordinator *c, struct round *round, bool late)
+static void votes_look(struct coordinator *c, struct round *round, bool late)
 {
-    if (round->flight.stale)
+    if (round->in_flight.stale)
         return; /* votes_look_stale() comes to it */
     if (round->phase == ROUND_DECIDED) {
         if (late || round_unheard(round) == 0)
@@ -92,26 +92,26 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
         acquire_split_vote(round, master, vote);
     else
         count(c, round, master, vote);
-    look(c, round, false);
+    votes_look(c, round, false);
 }
 
-void votes_timeout(struct coordinator *c, struct flight *flight)
+void votes_timeout(struct coordinator *c, struct in_flight *in_flight)
 {
-    struct round *round = FLIGHT_OWNER(round, flight);
-    assert(!flight->stale);
+    struct round *round = IN_FLIGHT_OWNER(round, in_flight);
+    assert(!in_flight->stale);
     if (round->ready && trial_is_open(c)) { /* which is over soon */
-        flight_remove(&c->rounds_live, flight);
+        in_flight_remove(&c->rounds_pending, in_flight);
         round_wait(c, round);
         return;
     }
     masters_overdue(c, masters_without(round_unheard(round), round->split.fresh));
-    look(c, round, true);
+    votes_look(c, round, true);
 }
 
 bool votes_look_stale(struct coordinator *c)
 {
-    struct flight *flight = flight_take_stale(&c->rounds_live);
-    if (flight != NULL)
-        look(c, FLIGHT_OWNER(round, flight), false);
-    return flight != NULL;
+    struct in_flight *in_flight = in_flight_take_stale(&c->rounds_pending);
+    if (in_flight != NULL)
+        votes_look(c, IN_FLIGHT_OWNER(round, in_flight), false);
+    return in_flight != NULL;
 }

@@ -7,7 +7,7 @@
 
 void votes_told(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
                 const struct vote *vote);
-void votes_timeout(struct coordinator *c, struct flight *flight); /* the oldest */
+void votes_timeout(struct coordinator *c, struct in_flight *in_flight); /* the oldest */
 /* Looks at one round that lost a master; false: there is none. */
 bool votes_look_stale(struct coordinator *c);
 

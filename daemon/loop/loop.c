@@ -48,7 +48,7 @@ struct loop {
     bool active; /* something is to be flushed */
     void (*ready)(void *arg);
     void *ready_arg;
-    struct core_event event; /* one is enough, since a step ends before the next one begins */
+    struct coordinator_event event; /* one is enough, since a step ends before the next one begins */
     struct actions actions;
 };
 
@@ -92,7 +92,7 @@ static void carry_out(struct loop *loop, struct action *action)
 /* Neither node_send() nor conns_reply() calls back, so steps never nest. */
 static void loop_step(struct loop *loop, enum event_kind kind)
 {
-    struct core_event *event = &loop->event;
+    struct coordinator_event *event = &loop->event;
     struct actions *actions = &loop->actions;
     if (actions->random_used)
         clock_random(event->random);

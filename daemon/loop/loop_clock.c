@@ -9,7 +9,7 @@ void loop_clock_sleep(struct loop_clock *clock)
     clock->votes_left = 0;
 }
 
-static bool is_shared(const struct loop_clock *clock, const struct core_event *event)
+static bool is_shared(const struct loop_clock *clock, const struct coordinator_event *event)
 {
     enum command_verb verb = event->verb;
     bool lasting = verb == COMMAND_SET || verb == COMMAND_ZADD || verb == COMMAND_RELEASE;
@@ -20,7 +20,7 @@ static bool is_shared(const struct loop_clock *clock, const struct core_event *e
 /* The wall clock is used only for fences. It is read once a millisecond at most, and computed from
  * CLOCK_BOOTTIME in between. Even if the process was stopped between the two readings, the result is off
  * by less than a millisecond. */
-void loop_clock_stamp(struct loop_clock *clock, struct core_event *event)
+void loop_clock_stamp(struct loop_clock *clock, struct coordinator_event *event)
 {
     if (is_shared(clock, event)) {
         clock->votes_left--;
@@ -37,7 +37,8 @@ void loop_clock_stamp(struct loop_clock *clock, struct core_event *event)
     event->now_ms = boot_us / 1000;
 }
 
-int64_t loop_clock_left_ms(const struct loop_clock *clock, const struct core_event *event, int64_t valid_ms)
+int64_t loop_clock_left_ms(const struct loop_clock *clock, const struct coordinator_event *event,
+                           int64_t valid_ms)
 {
     bool just_read = event->kind != EVENT_MASTER_VOTE || clock->votes_left == SHARED_BY - 1;
     if (valid_ms <= 0 || just_read)

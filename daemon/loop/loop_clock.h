@@ -20,10 +20,11 @@ struct loop_clock {
 
 /* Fills in now_ms and wall_us of an event whose kind is set, and whose master and verb are set if it is a
  * vote. */
-void loop_clock_stamp(struct loop_clock *clock, struct core_event *event);
+void loop_clock_stamp(struct loop_clock *clock, struct coordinator_event *event);
 /* The process is about to sleep: no reading is shared across a sleep. */
 void loop_clock_sleep(struct loop_clock *clock);
 /* How much is left now of a validity that was valid_ms at the time of the event. */
-int64_t loop_clock_left_ms(const struct loop_clock *clock, const struct core_event *event, int64_t valid_ms);
+int64_t loop_clock_left_ms(const struct loop_clock *clock, const struct coordinator_event *event,
+                           int64_t valid_ms);
 
 #endif

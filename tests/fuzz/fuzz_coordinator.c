@@ -22,7 +22,7 @@ enum {
 
 static void step(struct world *w, enum event_kind kind)
 {
-    struct core_event *event = &w->event;
+    struct coordinator_event *event = &w->event;
     if (w->actions.random_used)
         for (unsigned i = 0; i < sizeof event->random; i++) {
             w->random = w->random * 6364136223846793005u + 1442695040888963407u;
@@ -440,7 +440,7 @@ static void wind_up(struct world *w)
         assert(w->clients[i].session == 0);
     coordinator_stats(w->c, &stats);
     assert(stats.locks == 0 && stats.waiters == 0 && stats.sessions == 0 && stats.resources == 0);
-    assert(stats.rounds_live == 0 && stats.undo_live == 0);
+    assert(stats.rounds_pending == 0 && stats.undo_pending == 0);
     assert(!w->draining || coordinator_drained(w->c));
 }
 

@@ -37,7 +37,7 @@ struct belief {
 struct world {
     struct coordinator *c;
     struct coordinator_config config;
-    struct core_event event;
+    struct coordinator_event event;
     struct actions actions;
     struct bytes in;
     int64_t now_ms, wall_ahead_us;

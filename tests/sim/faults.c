@@ -151,7 +151,7 @@ static void fault_daemon(struct world *w, const struct record *fault, int64_t en
 {
     struct sim_daemon *d = &w->daemon[(unsigned)fault->field[F_TARGET] % w->daemons];
     bool awake = d->running && w->now_us > d->paused_until_us;
-    struct core_event drain = {.kind = EVENT_DRAIN};
+    struct coordinator_event drain = {.kind = EVENT_DRAIN};
     switch ((enum fault_kind)fault->field[F_KIND]) {
     case FAULT_PAUSE: later(&d->paused_until_us, end_us); return;
     case FAULT_SLEEP:

@@ -48,10 +48,10 @@ static void quiet_daemon(struct world *w, const struct sim_daemon *d)
         violation(w, 11, "d%u does not run at the end", d->index);
     coordinator_check(d->core);
     coordinator_stats(d->core, &s);
-    if (s.locks + s.waiters + s.sessions + s.resources + s.rounds_live + s.undo_live != 0)
+    if (s.locks + s.waiters + s.sessions + s.resources + s.rounds_pending + s.undo_pending != 0)
         violation(w, 11,
                   "d%u: all is quiet, but locks=%u waiters=%u sessions=%u resources=%u rounds=%u undo=%u",
-                  d->index, s.locks, s.waiters, s.sessions, s.resources, s.rounds_live, s.undo_live);
+                  d->index, s.locks, s.waiters, s.sessions, s.resources, s.rounds_pending, s.undo_pending);
     /* Only the probes go on. */
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     int64_t left_ms = coordinator_deadline(d->core) - now_ms;

@@ -364,7 +364,7 @@ void master_run_id(const struct world *w, unsigned master, uint32_t epoch, char 
 void daemon_configure(struct world *w, struct sim_daemon *d);
 void daemon_start(struct world *w, struct sim_daemon *d);
 void daemon_stop(struct world *w, struct sim_daemon *d);
-void daemon_step(struct world *w, struct sim_daemon *d, struct core_event *event);
+void daemon_step(struct world *w, struct sim_daemon *d, struct coordinator_event *event);
 void daemon_drained(struct world *w, struct sim_daemon *d);
 void daemon_timer(struct world *w, struct sim_daemon *d);
 void daemon_line(struct world *w, uint32_t message);

@@ -217,7 +217,7 @@ static void daemon_settle(struct world *w, struct sim_daemon *d, unsigned master
     link_send(w, node->conn - 1, UP, &mark);
 }
 
-void daemon_step(struct world *w, struct sim_daemon *d, struct core_event *event)
+void daemon_step(struct world *w, struct sim_daemon *d, struct coordinator_event *event)
 {
     struct actions actions;
     if (d->random_used) {
@@ -273,7 +273,7 @@ void daemon_timer(struct world *w, struct sim_daemon *d)
         daemon_arm(w, d);
         return;
     }
-    struct core_event event = {.kind = EVENT_TIMER};
+    struct coordinator_event event = {.kind = EVENT_TIMER};
     daemon_step(w, d, &event);
     daemon_drained(w, d);
 }
@@ -284,17 +284,17 @@ static void session_event(struct world *w, struct sim_daemon *d, uint32_t sessio
                           uint32_t request)
 {
     trace_add(w, TRACE_SESSION, d->index, session, kind, request, 0, 0, 0);
-    struct core_event event = {.kind = kind, .session = session, .request = request};
+    struct coordinator_event event = {.kind = kind, .session = session, .request = request};
     daemon_step(w, d, &event);
 }
 
 static void daemon_request(struct world *w, struct sim_daemon *d, const struct message *message)
 {
-    struct core_event event = {.kind = EVENT_REQUEST,
-                               .session = message->session,
-                               .request = message->request,
-                               .target = message->target,
-                               .what = message->what};
+    struct coordinator_event event = {.kind = EVENT_REQUEST,
+                                      .session = message->session,
+                                      .request = message->request,
+                                      .target = message->target,
+                                      .what = message->what};
     w->oracle.session[message->session].unanswered++;
     oracle_asked(w, d, message->request);
     daemon_step(w, d, &event);
@@ -356,7 +356,7 @@ static void daemon_backlog(struct world *w, struct sim_daemon *d, uint32_t index
     const struct conn *conn = &w->conn[index];
     if (!conn->open_daemon || !conn->connected)
         return;
-    struct core_event event = {
+    struct coordinator_event event = {
         .kind = EVENT_MASTER_BACKLOG, .master = conn->master, .connection = conn->number};
     daemon_step(w, d, &event);
 }

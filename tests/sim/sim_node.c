@@ -63,7 +63,8 @@ static void node_down(struct world *w, struct sim_daemon *d, unsigned master, bo
     trace_add(w, TRACE_LOST, d->index, master, conn->number, conn->client_id, 0, 0, 0);
     if (!tell)
         return;
-    struct core_event event = {.kind = EVENT_MASTER_LOST, .master = master, .connection = conn->number};
+    struct coordinator_event event = {
+        .kind = EVENT_MASTER_LOST, .master = master, .connection = conn->number};
     daemon_step(w, d, &event);
 }
 
@@ -171,7 +172,8 @@ static void node_connected(struct world *w, struct sim_daemon *d, uint32_t index
     conn->connected = true;
     d->node[master].backoff_us = 0;
     trace_add(w, TRACE_CONNECTED, d->index, master, conn->number, conn->client_id, 0, 0, 0);
-    struct core_event event = {.kind = EVENT_MASTER_CONNECTED, .master = master, .connection = conn->number};
+    struct coordinator_event event = {
+        .kind = EVENT_MASTER_CONNECTED, .master = master, .connection = conn->number};
     daemon_step(w, d, &event);
 }
 
@@ -189,12 +191,12 @@ static void node_voted(struct world *w, struct sim_daemon *d, const struct msg *
         number = (uint64_t)msg->vote.group.from_ms;
     trace_add(w, TRACE_VOTE, d->index, master, msg->verb, msg->tok, number, msg->vote.kind, 0);
     oracle_heard(w, d, msg);
-    struct core_event event = {.kind = EVENT_MASTER_VOTE,
-                               .master = master,
-                               .connection = conn->number,
-                               .verb = msg->verb,
-                               .ref = msg->ref,
-                               .vote = msg->vote};
+    struct coordinator_event event = {.kind = EVENT_MASTER_VOTE,
+                                      .master = master,
+                                      .connection = conn->number,
+                                      .verb = msg->verb,
+                                      .ref = msg->ref,
+                                      .vote = msg->vote};
     w->heard = msg;
     daemon_step(w, d, &event);
     w->heard = NULL;

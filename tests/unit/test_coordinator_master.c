@@ -328,7 +328,7 @@ START_TEST(votes_of_an_old_connection_are_none)
     shake(1);
     vote("1", "KILL 1");
     forget();
-    struct core_event event = {.kind = EVENT_MASTER_VOTE,
+    struct coordinator_event event = {.kind = EVENT_MASTER_VOTE,
                                .master = 1,
                                .connection = 1,
                                .verb = COMMAND_SET,

@@ -37,7 +37,7 @@ static void is_small(void)
     ck_assert_uint_eq(core->resources.used, HELD);
     ck_assert_uint_eq(core->waits.used + core->queues.used + core->resumes.used + core->releases.used, 0);
     size_t bytes = used_bytes(&core->leases) + used_bytes(&core->resources) +
-                   HELD * sizeof(struct heap_entry) + keep_bytes(&core->keep);
+                   HELD * sizeof(struct heap_entry) + intern_bytes(&core->intern);
     if (bytes > HELD * LOCK_BYTES)
         ck_abort_msg("%zu bytes a lock, not %d", bytes / HELD, LOCK_BYTES);
 }
@@ -76,13 +76,13 @@ START_TEST(a_moved_lock_takes_its_old_token_more)
 {
     start(5);
     grant(1, "LOCK job ttl=10s");
-    size_t before = used_bytes(&core->leases) + keep_bytes(&core->keep);
+    size_t before = used_bytes(&core->leases) + intern_bytes(&core->intern);
     ask(2, "RESUME job token=T1");
     vote("0-4", "MOVE YES");
     vote("0-4", "EXTEND 10000, ZADD YES");
     forget();
     ck_assert_uint_eq(core->resumes.used, 1);
-    ck_assert_uint_eq(used_bytes(&core->leases) + keep_bytes(&core->keep), before);
+    ck_assert_uint_eq(used_bytes(&core->leases) + intern_bytes(&core->intern), before);
     release(2);
     work();
     ck_assert_uint_eq(core->resumes.used, 0);

@@ -25,12 +25,12 @@ int64_t clock_wall_us(void)
 }
 
 static struct loop_clock shell;
-static struct core_event event;
+static struct coordinator_event event;
 
 static void fresh(void)
 {
     shell = (struct loop_clock){0};
-    event = (struct core_event){0};
+    event = (struct coordinator_event){0};
     boot_us = 5000000;
     wall_reads = 0;
 }

@@ -81,12 +81,12 @@ static inline void vote_one(unsigned master, const char *verb, const char *word)
     link->first = (link->first + 1) % PENDING;
     link->count--;
     log_event("master %u: %.200s: %s", master, line, word);
-    struct core_event event = {.kind = EVENT_MASTER_VOTE,
-                               .master = master,
-                               .connection = link->connection,
-                               .verb = command.verb,
-                               .ref = command.ref,
-                               .vote = vote_of(word, master, &command)};
+    struct coordinator_event event = {.kind = EVENT_MASTER_VOTE,
+                                      .master = master,
+                                      .connection = link->connection,
+                                      .verb = command.verb,
+                                      .ref = command.ref,
+                                      .vote = vote_of(word, master, &command)};
     step(&event);
 }
 
@@ -146,7 +146,7 @@ static inline uint64_t ask(uint64_t session, const char *line)
 {
     char longer[LINE];
     struct refusal refusal;
-    struct core_event event = {.kind = EVENT_REQUEST, .session = session, .request = new_request()};
+    struct coordinator_event event = {.kind = EVENT_REQUEST, .session = session, .request = new_request()};
     lengthen(longer, line);
     if (line_parse(longer, strlen(longer), &event.what, &refusal) != LINE_REQUEST)
         trace_fail("the test's line \"%s\" is refused: %s", line, refusal.text);
@@ -157,7 +157,7 @@ static inline uint64_t ask(uint64_t session, const char *line)
 
 static inline uint64_t cancel(uint64_t session, uint64_t request)
 {
-    struct core_event event = {
+    struct coordinator_event event = {
         .kind = EVENT_REQUEST, .session = session, .request = new_request(), .target = request};
     event.what.verb = VERB_CANCEL;
     log_event("session %" PRIu64 " #%" PRIu64 ": CANCEL #%" PRIu64, session, event.request, request);
@@ -191,7 +191,7 @@ static inline void undelivered(uint64_t session, uint64_t request)
 
 static inline void drain(void)
 {
-    struct core_event event = {.kind = EVENT_DRAIN};
+    struct coordinator_event event = {.kind = EVENT_DRAIN};
     log_event("drain");
     step(&event);
 }

@@ -150,7 +150,7 @@ static inline struct vote marker_vote(unsigned master, const struct command *com
     return value;
 }
 
-static inline void step(struct core_event *event);
+static inline void step(struct coordinator_event *event);
 
 static inline void answer_hidden(void)
 {
@@ -160,18 +160,18 @@ static inline void answer_hidden(void)
             struct command command = link->pending[link->first];
             link->first = (link->first + 1) % PENDING;
             link->count--;
-            struct core_event event = {.kind = EVENT_MASTER_VOTE,
-                                       .master = i,
-                                       .connection = link->connection,
-                                       .verb = command.verb,
-                                       .ref = command.ref,
-                                       .vote = marker_vote(i, &command)};
+            struct coordinator_event event = {.kind = EVENT_MASTER_VOTE,
+                                              .master = i,
+                                              .connection = link->connection,
+                                              .verb = command.verb,
+                                              .ref = command.ref,
+                                              .vote = marker_vote(i, &command)};
             step(&event);
         }
     }
 }
 
-static inline void step(struct core_event *event)
+static inline void step(struct coordinator_event *event)
 {
     if (fresh_bytes)
         drawn++;
@@ -190,19 +190,19 @@ static inline void step(struct core_event *event)
 
 static inline void step_master(enum event_kind kind, unsigned master)
 {
-    struct core_event event = {.kind = kind, .master = master, .connection = links[master].connection};
+    struct coordinator_event event = {.kind = kind, .master = master, .connection = links[master].connection};
     step(&event);
 }
 
 static inline void step_session(enum event_kind kind, uint64_t session, uint64_t request)
 {
-    struct core_event event = {.kind = kind, .session = session, .request = request};
+    struct coordinator_event event = {.kind = kind, .session = session, .request = request};
     step(&event);
 }
 
 static inline void work_once(void)
 {
-    struct core_event event = {.kind = EVENT_TIMER};
+    struct coordinator_event event = {.kind = EVENT_TIMER};
     unsigned before = trace_lines, actions_before = trace_actions;
     log_event("timer");
     step(&event);

@@ -291,7 +291,7 @@ static inline void trace_expect_master(const char *file, int line, unsigned mast
         [WHY_REPLICA] = " replica",
         [WHY_CLUSTER] = " cluster",
         [WHY_VERSION] = " version",
-        [WHY_TWIN] = " twin",
+        [WHY_DUPLICATE] = " twin",
         [WHY_NOPERM] = " noperm",
         [WHY_LOADING] = " loading",
         [WHY_GROUP] = " group",

@@ -1,4 +1,4 @@
-#include "daemon/coordinator/keep.h"
+#include "daemon/coordinator/intern.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -16,42 +16,42 @@ static_assert(offsetof(struct name, text) == 1 && offsetof(struct word, text) ==
               "a name and a note are both a length and its bytes");
 
 enum { EIGHTH = 8 };
-static const uint32_t slot_bytes[KEEP_SHELVES] = {16, 24, 32, 48, 64, 208};
+static const uint32_t slot_bytes[INTERN_SHELVES] = {16, 24, 32, 48, 64, 208};
 /* By how many eighths of bytes a slot must have beside the first; more: the last shelf. */
 static const uint8_t shelf_by_eighths[] = {0, 0, 1, 2, 3, 3, 4, 4};
 
 static_assert(offsetof(struct kept, text) + NAME_BYTES <= 208, "the longest fits");
 
-bool keep_init(struct keep *keep, uint32_t names, uint32_t notes)
+bool intern_init(struct intern *intern, uint32_t names, uint32_t notes)
 {
     bool all = true;
-    memset(keep, 0, sizeof *keep);
-    keep->capacity = names + notes;
-    for (unsigned i = 0; i < KEEP_SHELVES; i++) {
-        keep->shelf[i].slots = calloc(keep->capacity ? keep->capacity : 1, slot_bytes[i]);
-        all &= keep->shelf[i].slots != NULL;
+    memset(intern, 0, sizeof *intern);
+    intern->capacity = names + notes;
+    for (unsigned i = 0; i < INTERN_SHELVES; i++) {
+        intern->shelf[i].slots = calloc(intern->capacity ? intern->capacity : 1, slot_bytes[i]);
+        all &= intern->shelf[i].slots != NULL;
     }
     return all;
 }
 
-void keep_free(struct keep *keep)
+void intern_free(struct intern *intern)
 {
-    for (unsigned i = 0; i < KEEP_SHELVES; i++)
-        free(keep->shelf[i].slots);
+    for (unsigned i = 0; i < INTERN_SHELVES; i++)
+        free(intern->shelf[i].slots);
 }
 
-size_t keep_bytes(const struct keep *keep)
+size_t intern_bytes(const struct intern *intern)
 {
     size_t bytes = 0;
-    for (unsigned i = 0; i < KEEP_SHELVES; i++)
-        bytes += (size_t)keep->shelf[i].fresh * slot_bytes[i];
+    for (unsigned i = 0; i < INTERN_SHELVES; i++)
+        bytes += (size_t)intern->shelf[i].fresh * slot_bytes[i];
     return bytes;
 }
 
 static unsigned shelf_of(size_t len)
 {
     size_t eighths = (offsetof(struct kept, text) + len - 1) / EIGHTH;
-    return eighths < sizeof shelf_by_eighths ? shelf_by_eighths[eighths] : KEEP_SHELVES - 1;
+    return eighths < sizeof shelf_by_eighths ? shelf_by_eighths[eighths] : INTERN_SHELVES - 1;
 }
 
 static struct kept *kept_of(const void *len)
@@ -59,64 +59,64 @@ static struct kept *kept_of(const void *len)
     return (struct kept *)(void *)((uintptr_t)len - offsetof(struct kept, len));
 }
 
-static const void *put(struct keep *keep, const char *text, uint8_t len)
+static const void *intern_put(struct intern *intern, const char *text, uint8_t len)
 {
     unsigned i = shelf_of(len);
-    struct shelf *shelf = &keep->shelf[i];
+    struct shelf *shelf = &intern->shelf[i];
     uint32_t slot = shelf->free != 0 ? shelf->free - 1 : shelf->fresh++;
-    assert(slot < keep->capacity);
+    assert(slot < intern->capacity);
     struct kept *kept = (struct kept *)(void *)(shelf->slots + (size_t)slot * slot_bytes[i]);
     if (shelf->free != 0)
         memcpy(&shelf->free, kept, sizeof shelf->free);
     kept->shared = 0;
     kept->len = len;
     memcpy(kept->text, text, len);
-    keep->used++;
+    intern->used++;
     return &kept->len;
 }
 
-static void put_back(struct keep *keep, struct kept *kept)
+static void intern_put_back(struct intern *intern, struct kept *kept)
 {
-    keep->used--;
+    intern->used--;
     if (kept->shared > 0) {
         kept->shared--;
         return;
     }
     unsigned i = shelf_of(kept->len);
-    struct shelf *shelf = &keep->shelf[i];
+    struct shelf *shelf = &intern->shelf[i];
     size_t at = (size_t)((const char *)kept - shelf->slots);
     assert(at % slot_bytes[i] == 0 && at / slot_bytes[i] < shelf->fresh);
     memcpy(shelf->slots + at, &shelf->free, sizeof shelf->free);
     shelf->free = (uint32_t)(at / slot_bytes[i]) + 1;
 }
 
-const struct name *keep_name(struct keep *keep, const struct name *name)
+const struct name *intern_name(struct intern *intern, const struct name *name)
 {
-    return put(keep, name->text, name->len);
+    return intern_put(intern, name->text, name->len);
 }
 
-const struct name *keep_name_again(struct keep *keep, const struct name *name)
+const struct name *intern_name_again(struct intern *intern, const struct name *name)
 {
     struct kept *kept = kept_of(name);
     if (kept->shared == UINT16_MAX)
-        return keep_name(keep, name);
+        return intern_name(intern, name);
     kept->shared++;
-    keep->used++;
+    intern->used++;
     return name;
 }
 
-void keep_name_back(struct keep *keep, const struct name *name)
+void intern_name_back(struct intern *intern, const struct name *name)
 {
-    put_back(keep, kept_of(name));
+    intern_put_back(intern, kept_of(name));
 }
 
-const struct word *keep_note(struct keep *keep, const struct word *note)
+const struct word *intern_note(struct intern *intern, const struct word *note)
 {
-    return note->len != 0 ? put(keep, note->text, note->len) : NULL;
+    return note->len != 0 ? intern_put(intern, note->text, note->len) : NULL;
 }
 
-void keep_note_back(struct keep *keep, const struct word *note)
+void intern_note_back(struct intern *intern, const struct word *note)
 {
     if (note != NULL)
-        put_back(keep, kept_of(note));
+        intern_put_back(intern, kept_of(note));
 }

@@ -1,7 +1,7 @@
 /* Between the files of master.h: master.c moves it through its states, master_handshake.c asks who it is,
  * master_memory.c judges what it may have forgotten, master_undo.c sends what it owes us. */
-#ifndef REDLOCKD_MASTER_PARTS_H
-#define REDLOCKD_MASTER_PARTS_H
+#ifndef REDLOCKD_MASTER_PRIVATE_H
+#define REDLOCKD_MASTER_PRIVATE_H
 
 #include "daemon/coordinator/master.h"
 
@@ -47,7 +47,7 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
 
 /* ---- master_undo.c ---- */
 
-enum { UNDO_FLIGHT = 128 /* releases without reply, at most */ };
+enum { UNDO_IN_FLIGHT = 128 /* releases without reply, at most */ };
 
 void undo_begin(struct coordinator *c, struct master *m);
 void undo_step(struct coordinator *c, struct master *m);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/coordinator/keep.h"
+#include "daemon/coordinator/intern.h"
 
 enum { KEPT = 64, NOTES = 8, RUNS = 20000 };
 
@@ -31,29 +31,29 @@ static void is_name(const struct name *kept, const struct name *name)
 
 START_TEST(names_of_all_lengths_come_and_go)
 {
-    struct keep keep;
+    struct intern intern;
     const struct name *kept[KEPT] = {NULL};
     struct name names[KEPT];
     unsigned used = 0;
-    ck_assert(keep_init(&keep, KEPT, NOTES));
+    ck_assert(intern_init(&intern, KEPT, NOTES));
     for (unsigned run = 0; run < RUNS; run++) {
         unsigned i = chance(KEPT);
         if (kept[i] != NULL) {
             is_name(kept[i], &names[i]);
-            keep_name_back(&keep, kept[i]);
+            intern_name_back(&intern, kept[i]);
             kept[i] = NULL;
             used--;
         } else {
             names[i] = name_of(1 + chance(run % 4 ? 40 : NAME_BYTES), run);
-            kept[i] = keep_name(&keep, &names[i]);
+            kept[i] = intern_name(&intern, &names[i]);
             used++;
         }
-        ck_assert_uint_eq(keep.used, used);
+        ck_assert_uint_eq(intern.used, used);
     }
     for (unsigned i = 0; i < KEPT; i++)
         if (kept[i] != NULL)
             is_name(kept[i], &names[i]);
-    keep_free(&keep);
+    intern_free(&intern);
 }
 END_TEST
 
@@ -62,38 +62,38 @@ START_TEST(as_many_of_one_length_as_were_asked_for)
     static const uint8_t lens[] = {1, 13, 14, 21, 22, 29, 30, 45, 46, 61, 62, NAME_BYTES};
     const struct name *kept[KEPT];
     struct name names[KEPT];
-    struct keep keep;
-    ck_assert(keep_init(&keep, KEPT - NOTES, NOTES));
+    struct intern intern;
+    ck_assert(intern_init(&intern, KEPT - NOTES, NOTES));
     for (unsigned k = 0; k < sizeof lens; k++) {
         for (unsigned i = 0; i < KEPT; i++) {
             names[i] = name_of(lens[k], i);
-            kept[i] = keep_name(&keep, &names[i]);
+            kept[i] = intern_name(&intern, &names[i]);
         }
         for (unsigned i = 0; i < KEPT; i++) {
             is_name(kept[i], &names[i]);
-            keep_name_back(&keep, kept[i]);
+            intern_name_back(&intern, kept[i]);
         }
     }
-    ck_assert_uint_eq(keep.used, 0);
-    keep_free(&keep);
+    ck_assert_uint_eq(intern.used, 0);
+    intern_free(&intern);
 }
 END_TEST
 
 START_TEST(a_shared_name_stays_until_all_gave_it_back)
 {
-    struct keep keep;
+    struct intern intern;
     struct name name = name_of(20, 1), other = name_of(20, 2);
-    ck_assert(keep_init(&keep, 2, 0));
-    const struct name *kept = keep_name(&keep, &name);
-    ck_assert_ptr_eq(keep_name_again(&keep, kept), kept);
-    ck_assert_uint_eq(keep.used, 2);
-    keep_name_back(&keep, kept);
-    const struct name *beside = keep_name(&keep, &other);
+    ck_assert(intern_init(&intern, 2, 0));
+    const struct name *kept = intern_name(&intern, &name);
+    ck_assert_ptr_eq(intern_name_again(&intern, kept), kept);
+    ck_assert_uint_eq(intern.used, 2);
+    intern_name_back(&intern, kept);
+    const struct name *beside = intern_name(&intern, &other);
     is_name(kept, &name);
-    keep_name_back(&keep, kept);
-    ck_assert_ptr_eq(keep_name(&keep, &name), kept); /* its slot was free now */
+    intern_name_back(&intern, kept);
+    ck_assert_ptr_eq(intern_name(&intern, &name), kept); /* its slot was free now */
     is_name(beside, &other);
-    keep_free(&keep);
+    intern_free(&intern);
 }
 END_TEST
 
@@ -102,43 +102,43 @@ START_TEST(a_name_is_shared_by_any_number)
 {
     enum { MANY = UINT16_MAX + 3 };
     static const struct name *kept[MANY];
-    struct keep keep;
+    struct intern intern;
     struct name name = name_of(30, 3);
-    ck_assert(keep_init(&keep, MANY, 0));
-    kept[0] = keep_name(&keep, &name);
+    ck_assert(intern_init(&intern, MANY, 0));
+    kept[0] = intern_name(&intern, &name);
     for (unsigned i = 1; i < MANY; i++)
-        kept[i] = keep_name_again(&keep, kept[0]);
-    ck_assert_uint_eq(keep.used, MANY);
+        kept[i] = intern_name_again(&intern, kept[0]);
+    ck_assert_uint_eq(intern.used, MANY);
     for (unsigned i = 0; i < MANY; i++) {
         is_name(kept[i], &name);
-        keep_name_back(&keep, kept[i]);
+        intern_name_back(&intern, kept[i]);
     }
-    ck_assert_uint_eq(keep.used, 0);
-    keep_free(&keep);
+    ck_assert_uint_eq(intern.used, 0);
+    intern_free(&intern);
 }
 END_TEST
 
 START_TEST(notes_are_kept_where_there_are_any)
 {
-    struct keep keep;
+    struct intern intern;
     struct word none = {.len = 0}, note = {.len = WORD_BYTES};
     memset(note.text, 'n', WORD_BYTES);
-    ck_assert(keep_init(&keep, 0, 1));
-    ck_assert_ptr_null(keep_note(&keep, &none));
-    keep_note_back(&keep, NULL);
-    const struct word *kept = keep_note(&keep, &note);
+    ck_assert(intern_init(&intern, 0, 1));
+    ck_assert_ptr_null(intern_note(&intern, &none));
+    intern_note_back(&intern, NULL);
+    const struct word *kept = intern_note(&intern, &note);
     ck_assert_uint_eq(kept->len, WORD_BYTES);
     ck_assert_mem_eq(kept->text, note.text, WORD_BYTES);
-    keep_note_back(&keep, kept);
-    ck_assert_uint_eq(keep.used, 0);
-    keep_free(&keep);
+    intern_note_back(&intern, kept);
+    ck_assert_uint_eq(intern.used, 0);
+    intern_free(&intern);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("keep");
-    TCase *tcase = tcase_create("keep");
+    Suite *suite = suite_create("intern");
+    TCase *tcase = tcase_create("intern");
     tcase_add_test(tcase, names_of_all_lengths_come_and_go);
     tcase_add_test(tcase, as_many_of_one_length_as_were_asked_for);
     tcase_add_test(tcase, a_shared_name_stays_until_all_gave_it_back);
