@@ -101,7 +101,9 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
         if (master->state != MASTER_QUARANTINE)
             continue;
         quarantined |= masters_bit(i);
-        left_ms[i] = master->quarantine_ms > c->now_ms ? (uint64_t)(master->quarantine_ms - c->now_ms) : 0;
+        left_ms[i] = master->memory.quarantine_ms > c->now_ms
+                         ? (uint64_t)(master->memory.quarantine_ms - c->now_ms)
+                         : 0;
     }
     unsigned voters = masters_count(c->voters), kept_out = masters_count(quarantined);
     if (voters >= c->quorum || voters + kept_out < c->quorum)

@@ -218,10 +218,10 @@ static void check_masters(const struct coordinator *c)
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
         masters_t bit = masters_bit(i);
-        assert(m->heard <= m->sent && m->watched <= m->sent && m->overdue <= m->sent);
+        assert(m->heard <= m->sent && m->liveness.watched <= m->sent && m->liveness.overdue <= m->sent);
         assert(((c->voters & bit) != 0) <= (m->state == MASTER_UP || m->state == MASTER_QUARANTINE));
-        assert(m->state != MASTER_UP || m->quarantine_ms <= c->now_ms);
-        assert(m->state != MASTER_SLOW || m->heard < m->overdue);
+        assert(m->state != MASTER_UP || m->memory.quarantine_ms <= c->now_ms);
+        assert(m->state != MASTER_SLOW || m->heard < m->liveness.overdue);
         assert(!(c->releasers & bit) || (m->carried && m->killing == 0));
     }
 }

@@ -27,10 +27,10 @@ static void refresh(struct coordinator *c, struct lease *lease)
     if (lease->memories == c->memories)
         return;
     for (unsigned i = 0; i < c->config.masters; i++) {
-        if (c->masters[i].memory <= lease->memories)
+        if (c->masters[i].memory.number <= lease->memories)
             continue;
         /* Where only its clock jumped, a key that is still there was there all the while. */
-        bool lost = c->masters[i].memory_lost > lease->memories;
+        bool lost = c->masters[i].memory.lost > lease->memories;
         bool had = lease->acknowledged[i] != 0 && !(lease->healing & masters_bit(i));
         if (lost)
             lease->confirmed = masters_without(lease->confirmed, masters_bit(i));
@@ -114,10 +114,10 @@ static masters_t send(struct coordinator *c, const struct name *name, const stru
     name_copy(&command.name, name);
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        bool old = m->clock_unsure || c->now_ms - m->clock_at_ms > CLOCK_AGE_MS;
+        bool old = m->clock.unsure || c->now_ms - m->clock.told_at_ms > CLOCK_AGE_MS;
         if (!(masters & masters_bit(i)) || old)
             continue;
-        command.number = (uint64_t)(m->clock_ms + (until_ms - m->clock_at_ms));
+        command.number = (uint64_t)(m->clock.time_ms + (until_ms - m->clock.told_at_ms));
         action_send(c, masters_bit(i), &command);
         sent |= masters_bit(i);
     }

@@ -56,7 +56,7 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
     m->since_ms = c->now_ms;
     m->changes++;
     masters_t bit = masters_bit(m->index);
-    m->trusted |= to == MASTER_UP;
+    m->memory.trusted |= to == MASTER_UP;
     if (to == MASTER_UP)
         c->fast = masters_without(c->fast, bit);
     bool quarantine = to == MASTER_QUARANTINE;
@@ -65,7 +65,7 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
     set_member(&c->releasers, bit,
                to == MASTER_UP || quarantine || to == MASTER_SLOW || to == MASTER_UNDOING);
     if (to != MASTER_DOWN && to != MASTER_HANDSHAKE && to != MASTER_KILLING)
-        m->settled = true;
+        m->handshake.ended_once = true;
 }
 
 /* Until a refused master is asked again. (WHY_MEMORY: another daemon's key may be on its way there.) */
@@ -73,7 +73,8 @@ static int64_t pause_ms(const struct master *m)
 {
     if (m->why == WHY_MEMORY)
         return LOOK_AGAIN_MS;
-    return m->why == WHY_NOPERM && m->pause_ms > ASK_AGAIN_MS ? m->pause_ms : ASK_AGAIN_MS;
+    return m->why == WHY_NOPERM && m->handshake.pause_ms > ASK_AGAIN_MS ? m->handshake.pause_ms
+                                                                        : ASK_AGAIN_MS;
 }
 
 static bool is_served(const struct coordinator *c, const struct master *m)
@@ -83,24 +84,24 @@ static bool is_served(const struct coordinator *c, const struct master *m)
 
 static bool is_probe_late(const struct master *m)
 {
-    return m->probing && m->overdue < m->probe_sent;
+    return m->liveness.probing && m->liveness.overdue < m->liveness.probe_sent;
 }
 
 static int64_t probe_deadline(const struct coordinator *c, const struct master *m)
 {
     if (is_probe_late(m))
-        return m->probed_ms + c->config.node_timeout_ms;
-    return m->probing || !is_served(c, m) ? INT64_MAX : m->probed_ms + PROBE_MS;
+        return m->liveness.probed_ms + c->config.node_timeout_ms;
+    return m->liveness.probing || !is_served(c, m) ? INT64_MAX : m->liveness.probed_ms + PROBE_MS;
 }
 
 static int64_t handshake_deadline(const struct coordinator *c, const struct master *m)
 {
-    if (m->waiting)
+    if (m->handshake.waiting)
         return memory_may_write(c) ? c->now_ms : INT64_MAX;
     if (m->state == MASTER_HANDSHAKE || m->state == MASTER_KILLING)
-        return m->asked_ms + HANDSHAKE_MS;
-    if (m->state == MASTER_REFUSED && !m->probing)
-        return m->asked_ms + (m->asking ? HANDSHAKE_MS : pause_ms(m));
+        return m->handshake.asked_ms + HANDSHAKE_MS;
+    if (m->state == MASTER_REFUSED && !m->liveness.probing)
+        return m->handshake.asked_ms + (m->handshake.asking ? HANDSHAKE_MS : pause_ms(m));
     return INT64_MAX;
 }
 
@@ -110,13 +111,13 @@ static int64_t next_deadline(const struct coordinator *c, const struct master *m
         return INT64_MAX;
     int64_t at_ms = earlier_ms(handshake_deadline(c, m), probe_deadline(c, m));
     if (m->state == MASTER_QUARANTINE)
-        at_ms = earlier_ms(at_ms, m->quarantine_ms);
-    if (m->undoing && m->sent - m->heard < UNDO_IN_FLIGHT && m->undo_cursor < c->releases.fresh)
+        at_ms = earlier_ms(at_ms, m->memory.quarantine_ms);
+    if (m->undo.under_way && m->sent - m->heard < UNDO_IN_FLIGHT && m->undo.cursor < c->releases.fresh)
         at_ms = c->now_ms;
     if (is_served(c, m))
-        at_ms = earlier_ms(at_ms, m->undo_again_ms);
-    if (m->heard < m->watched)
-        at_ms = earlier_ms(at_ms, m->heard_ms + SILENT_TIMEOUTS * c->config.node_timeout_ms);
+        at_ms = earlier_ms(at_ms, m->undo.again_ms);
+    if (m->heard < m->liveness.watched)
+        at_ms = earlier_ms(at_ms, m->liveness.heard_ms + SILENT_TIMEOUTS * c->config.node_timeout_ms);
     return at_ms;
 }
 
@@ -129,7 +130,7 @@ void master_rearm(struct coordinator *c, struct master *m)
 static void rearm_waiting(struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++)
-        if (c->masters[i].waiting)
+        if (c->masters[i].handshake.waiting)
             master_rearm(c, &c->masters[i]);
 }
 
@@ -139,20 +140,20 @@ void master_init(struct coordinator *c, unsigned index)
     m->item.kind = ITEM_MASTER;
     m->index = index;
     m->state = MASTER_DOWN;
-    m->undo_again_ms = INT64_MAX;
+    m->undo.again_ms = INT64_MAX;
 }
 
 void master_ask(struct coordinator *c, struct master *m, const struct command *command)
 {
     action_send(c, masters_bit(m->index), command);
-    m->asked_ms = c->now_ms;
+    m->handshake.asked_ms = c->now_ms;
 }
 
 void master_watch(struct coordinator *c, struct master *m)
 {
-    if (m->heard >= m->watched)
-        m->heard_ms = c->now_ms;
-    m->watched = m->sent;
+    if (m->heard >= m->liveness.watched)
+        m->liveness.heard_ms = c->now_ms;
+    m->liveness.watched = m->sent;
 }
 
 /* ---- the connection ---- */
@@ -164,8 +165,8 @@ void master_connected(struct coordinator *c, struct master *m, uint32_t connecti
     m->connection = connection;
     m->client_id = 0;
     m->carried = false;
-    m->sent = m->heard = m->overdue = m->watched = 0;
-    m->times_told = m->times_asked;
+    m->sent = m->heard = m->liveness.overdue = m->liveness.watched = 0;
+    m->clock.times_told = m->clock.times_asked;
     master_move(c, m, MASTER_HANDSHAKE, WHY_NONE);
     handshake_begin(c, m);
     master_rearm(c, m);
@@ -176,8 +177,8 @@ static void down(struct coordinator *c, struct master *m, enum master_why why)
     if (m->carried)
         m->killing = mutant(MUTANT_NO_KILL) ? 0 : m->client_id;
     m->carried = false;
-    m->undoing = m->asking = m->probing = m->waiting = false;
-    m->settled = true;
+    m->undo.under_way = m->handshake.asking = m->liveness.probing = m->handshake.waiting = false;
+    m->handshake.ended_once = true;
     master_move(c, m, MASTER_DOWN, why);
     trial_lost(c, m);
     master_rearm(c, m);
@@ -190,7 +191,7 @@ void master_lost(struct coordinator *c, struct master *m)
 {
     if (m->state != MASTER_DOWN)
         down(c, m, WHY_NONE);
-    m->settled = true;
+    m->handshake.ended_once = true;
     rearm_waiting(c);
 }
 
@@ -213,13 +214,13 @@ void master_backlog(struct coordinator *c, struct master *m)
 
 static void serve(struct coordinator *c, struct master *m)
 {
-    master_move(c, m, m->heard < m->overdue ? MASTER_SLOW : MASTER_UP, WHY_NONE);
+    master_move(c, m, m->heard < m->liveness.overdue ? MASTER_SLOW : MASTER_UP, WHY_NONE);
 }
 
 void master_enter_service(struct coordinator *c, struct master *m)
 {
-    if (m->quarantine_ms > c->now_ms)
-        master_move(c, m, MASTER_QUARANTINE, m->quarantine_why);
+    if (m->memory.quarantine_ms > c->now_ms)
+        master_move(c, m, MASTER_QUARANTINE, m->memory.quarantine_why);
     else
         serve(c, m);
 }
@@ -247,8 +248,8 @@ void master_say_why(struct master *m, enum master_why why)
 void master_refuse(struct coordinator *c, struct master *m, enum master_why why)
 {
     bool served = is_served(c, m);
-    m->undoing = m->waiting = false;
-    m->asked_ms = c->now_ms;
+    m->undo.under_way = m->handshake.waiting = false;
+    m->handshake.asked_ms = c->now_ms;
     if (m->state != MASTER_REFUSED)
         master_move(c, m, MASTER_REFUSED, why);
     else
@@ -277,10 +278,10 @@ void master_told(struct coordinator *c, struct master *m, enum command_verb verb
         killed(c, m, vote);
     } else if (verb == COMMAND_GROUP_NEW) {
         memory_told_new(c, m, vote);
-    } else if (m->probing) {
+    } else if (m->liveness.probing) {
         if (verb == COMMAND_PROBE)
             probe_told(c, m, vote);
-    } else if (m->asking) {
+    } else if (m->handshake.asking) {
         handshake_told(c, m, verb, vote);
     }
     rearm_waiting(c);
@@ -291,12 +292,12 @@ void master_told(struct coordinator *c, struct master *m, enum command_verb verb
 
 void master_heard(struct coordinator *c, struct master *m)
 {
-    bool armed = m->heard < m->watched || m->undoing;
+    bool armed = m->heard < m->liveness.watched || m->undo.under_way;
     m->heard++;
-    m->heard_ms = c->now_ms;
-    if (m->state == MASTER_SLOW && m->heard >= m->overdue)
+    m->liveness.heard_ms = c->now_ms;
+    if (m->state == MASTER_SLOW && m->heard >= m->liveness.overdue)
         master_move(c, m, MASTER_UP, WHY_NONE);
-    if (m->undoing)
+    if (m->undo.under_way)
         undo_look(c, m);
     if (armed)
         master_rearm(c, m);
@@ -307,9 +308,9 @@ void master_heard(struct coordinator *c, struct master *m)
 static void pause_longer(const struct coordinator *c, struct master *m)
 {
     bool soon = c->now_ms - m->since_ms < NOPERM_MS;
-    m->pause_ms = soon && m->pause_ms != 0 ? 2 * m->pause_ms : ASK_AGAIN_MS;
-    if (m->pause_ms > NOPERM_MS)
-        m->pause_ms = NOPERM_MS;
+    m->handshake.pause_ms = soon && m->handshake.pause_ms != 0 ? 2 * m->handshake.pause_ms : ASK_AGAIN_MS;
+    if (m->handshake.pause_ms > NOPERM_MS)
+        m->handshake.pause_ms = NOPERM_MS;
 }
 
 /* -READONLY: it is a replica now. What it knew of our locks is its master's memory, so it
@@ -322,7 +323,7 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
         error == ERROR_MISCONF || error == ERROR_NOREPLICAS || error == ERROR_LOADING || error == ERROR_BUSY;
     if (error ==
         ERROR_READONLY) /* also if it is not in use: the answer before may have said that it is busy */
-        m->was_replica = true;
+        m->memory.was_replica = true;
     if (is_served(c, m) && error == ERROR_READONLY) {
         master_refuse(c, m, WHY_REPLICA);
     } else if (is_served(c, m) && error == ERROR_NOPERM) {
@@ -330,8 +331,8 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
         master_refuse(c, m, WHY_NOPERM);
     } else if (is_served(c, m) && probe && all_writes) {
         master_refuse(c, m, why_of_error(error));
-    } else if ((verb == COMMAND_RELEASE || verb == COMMAND_MOVE) && m->undo_again_ms == INT64_MAX) {
-        m->undo_again_ms = c->now_ms + ASK_AGAIN_MS;
+    } else if ((verb == COMMAND_RELEASE || verb == COMMAND_MOVE) && m->undo.again_ms == INT64_MAX) {
+        m->undo.again_ms = c->now_ms + ASK_AGAIN_MS;
     }
     master_rearm(c, m);
 }
@@ -346,13 +347,13 @@ static void delay(int64_t *at_ms, int64_t by_ms)
  * what it was, which is in full at most. */
 void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_ms)
 {
-    delay(&m->asked_ms, stall_ms);
-    delay(&m->probed_ms, stall_ms);
-    delay(&m->heard_ms, stall_ms);
-    delay(&m->undo_again_ms, stall_ms);
-    delay(&m->good_at_ms, stall_ms);
-    if (m->quarantine_ms > c->now_ms - stall_ms && !mutant(MUTANT_QUARANTINE_SOONER))
-        m->quarantine_ms += stall_ms;
+    delay(&m->handshake.asked_ms, stall_ms);
+    delay(&m->liveness.probed_ms, stall_ms);
+    delay(&m->liveness.heard_ms, stall_ms);
+    delay(&m->undo.again_ms, stall_ms);
+    delay(&m->memory.good_at_ms, stall_ms);
+    if (m->memory.quarantine_ms > c->now_ms - stall_ms && !mutant(MUTANT_QUARANTINE_SOONER))
+        m->memory.quarantine_ms += stall_ms;
     master_rearm(c, m);
 }
 
@@ -369,7 +370,7 @@ void masters_overdue(struct coordinator *c, masters_t masters)
         if (!(masters & masters_bit(i)) || m->state == MASTER_DOWN || m->heard == m->sent)
             continue;
         master_watch(c, m);
-        m->overdue = m->sent;
+        m->liveness.overdue = m->sent;
         if (m->state == MASTER_UP)
             master_move(c, m, MASTER_SLOW, WHY_SILENT);
         master_rearm(c, m);
@@ -379,37 +380,37 @@ void masters_overdue(struct coordinator *c, masters_t masters)
 static bool asked_in_vain(const struct coordinator *c, const struct master *m)
 {
     bool asks = m->state == MASTER_HANDSHAKE || m->state == MASTER_KILLING ||
-                (m->state == MASTER_REFUSED && m->asking);
-    return asks && !m->waiting && c->now_ms >= m->asked_ms + HANDSHAKE_MS;
+                (m->state == MASTER_REFUSED && m->handshake.asking);
+    return asks && !m->handshake.waiting && c->now_ms >= m->handshake.asked_ms + HANDSHAKE_MS;
 }
 
 static void timer_in_service(struct coordinator *c, struct master *m)
 {
-    if (c->now_ms >= m->undo_again_ms)
+    if (c->now_ms >= m->undo.again_ms)
         undo_begin(c, m);
-    if (m->undoing) {
+    if (m->undo.under_way) {
         undo_step(c, m);
         undo_look(c, m);
     }
-    if (is_probe_late(m) && c->now_ms >= m->probed_ms + c->config.node_timeout_ms)
+    if (is_probe_late(m) && c->now_ms >= m->liveness.probed_ms + c->config.node_timeout_ms)
         masters_overdue(c, masters_bit(m->index));
-    else if (is_served(c, m) && !m->probing && c->now_ms >= m->probed_ms + PROBE_MS)
+    else if (is_served(c, m) && !m->liveness.probing && c->now_ms >= m->liveness.probed_ms + PROBE_MS)
         probe_send(c, m);
 }
 
 void master_timer(struct coordinator *c, struct master *m)
 {
-    int64_t silent_ms = m->heard_ms + SILENT_TIMEOUTS * c->config.node_timeout_ms;
-    if (m->heard < m->watched && c->now_ms >= silent_ms)
+    int64_t silent_ms = m->liveness.heard_ms + SILENT_TIMEOUTS * c->config.node_timeout_ms;
+    if (m->heard < m->liveness.watched && c->now_ms >= silent_ms)
         close_connection(c, m, CLOSE_SILENT, WHY_SILENT);
-    else if (m->waiting)
+    else if (m->handshake.waiting)
         memory_go_on(c, m);
     else if (asked_in_vain(c, m))
         close_connection(c, m, CLOSE_HANDSHAKE, WHY_TIMEOUT);
-    else if (m->state == MASTER_REFUSED && !m->asking && !m->probing &&
-             c->now_ms >= m->asked_ms + pause_ms(m))
+    else if (m->state == MASTER_REFUSED && !m->handshake.asking && !m->liveness.probing &&
+             c->now_ms >= m->handshake.asked_ms + pause_ms(m))
         handshake_again(c, m);
-    else if (m->state == MASTER_QUARANTINE && c->now_ms >= m->quarantine_ms)
+    else if (m->state == MASTER_QUARANTINE && c->now_ms >= m->memory.quarantine_ms)
         serve(c, m);
     else
         timer_in_service(c, m);

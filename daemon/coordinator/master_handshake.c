@@ -14,10 +14,10 @@ static void handshake_ask(struct coordinator *c, struct master *m, enum command_
 
 static void ask_all(struct coordinator *c, struct master *m)
 {
-    m->asking = true;
-    m->has_info = false;
-    m->waiting = false;
-    m->refusal = WHY_NONE;
+    m->handshake.asking = true;
+    m->handshake.has_info = false;
+    m->handshake.waiting = false;
+    m->handshake.refusal = WHY_NONE;
     if (m->client_id == 0)
         handshake_ask(c, m, COMMAND_CLIENT_ID);
     handshake_ask(c, m, COMMAND_INFO);
@@ -59,7 +59,8 @@ static bool is_duplicate(const struct coordinator *c, const struct master *m, co
 {
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *other = &c->masters[i];
-        bool in_use = other->state == MASTER_KILLING || (c->releasers & masters_bit(i)) || other->waiting;
+        bool in_use =
+            other->state == MASTER_KILLING || (c->releasers & masters_bit(i)) || other->handshake.waiting;
         if (other != m && other->known && in_use && memcmp(other->run_id, info->run_id, RUN_ID_HEX) == 0)
             return true;
     }
@@ -84,22 +85,22 @@ static enum master_why why_refused(const struct coordinator *c, const struct mas
 
 static void told_info(struct master *m, const struct vote *vote)
 {
-    m->has_info = vote->kind == VOTE_INFO;
-    if (!m->has_info)
+    m->handshake.has_info = vote->kind == VOTE_INFO;
+    if (!m->handshake.has_info)
         return;
-    m->info = vote->info;
-    if (m->info.replica) /* also if it is refused for something else in the end */
-        m->was_replica = true;
+    m->handshake.info = vote->info;
+    if (m->handshake.info.replica) /* also if it is refused for something else in the end */
+        m->memory.was_replica = true;
 }
 
 static void handshake_decide(struct coordinator *c, struct master *m, const struct vote *group)
 {
-    m->asking = false;
-    enum master_why why = m->refusal;
-    if (why == WHY_NONE && !m->has_info)
+    m->handshake.asking = false;
+    enum master_why why = m->handshake.refusal;
+    if (why == WHY_NONE && !m->handshake.has_info)
         why = WHY_NOPERM;
     if (why == WHY_NONE)
-        why = why_refused(c, m, &m->info);
+        why = why_refused(c, m, &m->handshake.info);
     if (why == WHY_NONE)
         memory_judge(c, m, group);
     else
@@ -109,8 +110,8 @@ static void handshake_decide(struct coordinator *c, struct master *m, const stru
 void handshake_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
 {
     bool error = vote->kind == VOTE_ERROR;
-    if (error && m->refusal == WHY_NONE && verb != COMMAND_CLIENT_ID) /* INFO says it for both */
-        m->refusal = why_of_error(vote->error);
+    if (error && m->handshake.refusal == WHY_NONE && verb != COMMAND_CLIENT_ID) /* INFO says it for both */
+        m->handshake.refusal = why_of_error(vote->error);
     if (verb == COMMAND_CLIENT_ID && vote->kind == VOTE_NUMBER)
         m->client_id = vote->number;
     else if (verb == COMMAND_INFO)

@@ -35,7 +35,7 @@ int64_t memory_px_ms(const struct coordinator *c)
 
 static bool is_same_run(const struct master *m)
 {
-    return m->known && m->has_info && memcmp(m->run_id, m->info.run_id, RUN_ID_HEX) == 0;
+    return m->known && m->handshake.has_info && memcmp(m->run_id, m->handshake.info.run_id, RUN_ID_HEX) == 0;
 }
 
 /* ---- the group's key ---- */
@@ -65,10 +65,10 @@ static void write_group(struct coordinator *c, struct master *m, enum command_ve
     struct command command = {.verb = verb, .number = (uint64_t)memory_px_ms(c)};
     command.group.masters = c->config.masters;
     command.group.max_ttl_ms = c->config.max_ttl_ms;
-    command.group.from_ms = m->from_ms;
-    if (m->from_ms > m->clock_ms) {
-        memcpy(command.group.by, m->by, GROUP_WORD);
-        memcpy(command.group.why, why_word(m->quarantine_why), GROUP_WORD);
+    command.group.from_ms = m->memory.from_ms;
+    if (m->memory.from_ms > m->clock.time_ms) {
+        memcpy(command.group.by, m->memory.by, GROUP_WORD);
+        memcpy(command.group.why, why_word(m->memory.quarantine_why), GROUP_WORD);
     }
     memcpy(command.group.run_id, m->run_id, RUN_ID_HEX);
     master_ask(c, m, &command);
@@ -79,7 +79,7 @@ static void write_group(struct coordinator *c, struct master *m, enum command_ve
 static void differ(struct coordinator *c, struct master *m, enum master_why why)
 {
     c->differing |= masters_bit(m->index);
-    m->strange = true;
+    m->memory.strange = true;
     master_refuse(c, m, why);
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *other = &c->masters[i];
@@ -95,19 +95,19 @@ static bool agrees(struct coordinator *c, struct master *m, const struct vote *v
 {
     const struct group *group = &vote->group;
     bool there = vote->kind == VOTE_GROUP;
-    m->heard_once = true;
-    m->marked = false;
-    memset(&m->theirs, 0, sizeof m->theirs);
+    m->memory.heard_once = true;
+    m->memory.marked = false;
+    memset(&m->memory.theirs, 0, sizeof m->memory.theirs);
     if (vote->kind == VOTE_UNREADABLE) {
         differ(c, m, WHY_UNREADABLE);
         return false;
     }
     if (there && (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms)) {
-        m->theirs = *group;
+        m->memory.theirs = *group;
         differ(c, m, WHY_GROUP);
         return false;
     }
-    m->marked = there && !m->began;
+    m->memory.marked = there && !m->memory.began;
     c->differing = masters_without(c->differing, masters_bit(m->index));
     if (c->differing == 0 || mutant(MUTANT_DISAGREEMENT_EACH))
         return true;
@@ -119,7 +119,7 @@ static bool agrees(struct coordinator *c, struct master *m, const struct vote *v
 bool memory_may_write(const struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++)
-        if (!c->masters[i].heard_once && !c->masters[i].settled)
+        if (!c->masters[i].memory.heard_once && !c->masters[i].handshake.ended_once)
             return false;
     return true;
 }
@@ -128,27 +128,27 @@ bool memory_may_write(const struct coordinator *c)
 
 static void set_quarantine(struct coordinator *c, struct master *m, enum master_why why)
 {
-    int64_t left_ms = m->from_ms - m->clock_ms;
+    int64_t left_ms = m->memory.from_ms - m->clock.time_ms;
     /* A reading that was made at an unknown time within a stall may be as late as now. */
-    int64_t read_ms = m->clock_unsure ? c->now_ms : m->clock_at_ms;
-    m->quarantine_why = why;
-    m->quarantine_ms = read_ms + left_ms;
-    if (m->quarantine_ms >
+    int64_t read_ms = m->clock.unsure ? c->now_ms : m->clock.told_at_ms;
+    m->memory.quarantine_why = why;
+    m->memory.quarantine_ms = read_ms + left_ms;
+    if (m->memory.quarantine_ms >
         c->now_ms + c->full_ms) /* from now: its TIME may be that of a handshake that waited */
-        m->quarantine_ms = c->now_ms + c->full_ms;
+        m->memory.quarantine_ms = c->now_ms + c->full_ms;
     if (left_ms <= 0 || !c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
-        m->quarantine_ms = 0;
+        m->memory.quarantine_ms = 0;
 }
 
 /* A clock that jumped may have ended keys, but the keys that are still there were never gone. */
 static void forget(struct coordinator *c, struct master *m, enum master_why why)
 {
-    m->clock_jumped = false;
-    m->memory = ++c->memories;
-    if (why == WHY_CLOCK && m->trusted)
+    m->clock.jumped = false;
+    m->memory.number = ++c->memories;
+    if (why == WHY_CLOCK && m->memory.trusted)
         return;
-    m->memory_lost = m->memory;
-    m->trusted = false;
+    m->memory.lost = m->memory.number;
+    m->memory.trusted = false;
 }
 
 /* Other daemons are told the first bytes of a daemon's token, which is random, and no secret. */
@@ -166,9 +166,9 @@ static void memory_id_of(const struct token *self, char id[GROUP_WORD])
 static void doubt(struct coordinator *c, struct master *m, enum master_why why)
 {
     forget(c, m, why);
-    m->amiss_ms = 0; /* its time counts from now, which is later */
-    memory_id_of(&c->config.self, m->by);
-    m->from_ms = m->clock_ms + (c->now_ms - m->clock_at_ms) + c->full_ms;
+    m->memory.amiss_ms = 0; /* its time counts from now, which is later */
+    memory_id_of(&c->config.self, m->memory.by);
+    m->memory.from_ms = m->clock.time_ms + (c->now_ms - m->clock.told_at_ms) + c->full_ms;
     set_quarantine(c, m, why);
 }
 
@@ -177,35 +177,36 @@ static void doubt(struct coordinator *c, struct master *m, enum master_why why)
 static bool take_from(struct coordinator *c, struct master *m, const struct group *group, enum master_why why)
 {
     int64_t from_ms = group->from_ms;
-    if (from_ms == m->from_ms)
+    if (from_ms == m->memory.from_ms)
         return false;
-    if (from_ms < m->from_ms && m->from_ms > m->clock_ms) {
+    if (from_ms < m->memory.from_ms && m->memory.from_ms > m->clock.time_ms) {
         write_group(c, m, COMMAND_GROUP_LATER); /* if it is gone since, that is a doubt of its own */
         return false;
     }
-    m->from_ms = from_ms;
-    if (from_ms <= m->clock_ms || mutant(MUTANT_FROM_IGNORED))
+    m->memory.from_ms = from_ms;
+    if (from_ms <= m->clock.time_ms || mutant(MUTANT_FROM_IGNORED))
         return false;
     why = why_of_word(group->why, why);
-    memcpy(m->by, group->by, GROUP_WORD);
+    memcpy(m->memory.by, group->by, GROUP_WORD);
     if (why == WHY_CLOCK)
         forget(c, m, why);
-    int64_t before_ms = m->quarantine_ms; /* by a clock that may have jumped since: it ends no sooner */
+    int64_t before_ms =
+        m->memory.quarantine_ms; /* by a clock that may have jumped since: it ends no sooner */
     set_quarantine(c, m, why);
-    if (m->quarantine_ms < before_ms)
-        m->quarantine_ms = before_ms;
+    if (m->memory.quarantine_ms < before_ms)
+        m->memory.quarantine_ms = before_ms;
     return true;
 }
 
 static bool is_up_for_long(const struct coordinator *c, const struct master *m)
 {
     int64_t margin_ms = mutant(MUTANT_UPTIME_WITHOUT_MARGIN) ? 0 : UPTIME_ERROR_MS;
-    return 1000 * m->info.uptime_s >= c->full_ms + margin_ms;
+    return 1000 * m->handshake.info.uptime_s >= c->full_ms + margin_ms;
 }
 
 static enum master_why why_doubted(const struct coordinator *c, const struct master *m)
 {
-    if (m->was_replica)
+    if (m->memory.was_replica)
         return is_same_run(m) ? WHY_DEMOTED : WHY_PROMOTED;
     return is_up_for_long(c, m) ? WHY_DOUBTED : WHY_RESTART;
 }
@@ -213,7 +214,8 @@ static enum master_why why_doubted(const struct coordinator *c, const struct mas
 /* We knew this master lately: what we kept there cannot have run out. */
 static bool is_remembered(const struct coordinator *c, const struct master *m)
 {
-    return m->known && m->good_ms != 0 && c->now_ms - m->good_at_ms < memory_px_ms(c) - KEEP_MARGIN_MS;
+    return m->known && m->memory.good_ms != 0 &&
+           c->now_ms - m->memory.good_at_ms < memory_px_ms(c) - KEEP_MARGIN_MS;
 }
 
 /* The key says that it may vote, by a time or of a run that is news to us. A doubt of another daemon's would have shown
@@ -221,10 +223,11 @@ static bool is_remembered(const struct coordinator *c, const struct master *m)
  * daemon that has just started, and cannot know that, wrote it anew. */
 static bool is_papered(const struct coordinator *c, const struct master *m, const struct group *group)
 {
-    bool over = m->from_ms <= m->clock_ms; /* else it may be one that we have not rewritten yet */
-    bool news = group->from_ms != m->from_ms && (over || group->from_ms > m->good_ms);
-    bool lately = m->good_ms != 0 && c->now_ms - m->good_at_ms < c->full_ms && !m->strange;
-    return lately && group->from_ms <= m->clock_ms && (news || !is_same_run(m));
+    bool over = m->memory.from_ms <= m->clock.time_ms; /* else it may be one that we have not rewritten yet */
+    bool news = group->from_ms != m->memory.from_ms && (over || group->from_ms > m->memory.good_ms);
+    bool lately =
+        m->memory.good_ms != 0 && c->now_ms - m->memory.good_at_ms < c->full_ms && !m->memory.strange;
+    return lately && group->from_ms <= m->clock.time_ms && (news || !is_same_run(m));
 }
 
 /* A daemon that knew this master sees that it is another run, or that the group's key is gone or strange. It may have to
@@ -237,14 +240,15 @@ static void note_amiss(const struct coordinator *c, struct master *m, const stru
                    (vote->kind == VOTE_GROUP &&
                     (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms));
     bool gone = vote->kind == VOTE_NO && is_remembered(c, m);
-    if (m->known && m->amiss_ms == 0 && (!is_same_run(m) || gone || strange))
-        m->amiss_ms = m->clock_ms;
+    if (m->known && m->memory.amiss_ms == 0 && (!is_same_run(m) || gone || strange))
+        m->memory.amiss_ms = m->clock.time_ms;
 }
 
 /* The key lets it vote too early: what was forgotten when this daemon saw it amiss may not be over yet. */
 static bool is_too_early(const struct coordinator *c, const struct master *m, const struct group *group)
 {
-    return m->amiss_ms != 0 && group->from_ms <= m->clock_ms && group->from_ms < m->amiss_ms + c->full_ms;
+    return m->memory.amiss_ms != 0 && group->from_ms <= m->clock.time_ms &&
+           group->from_ms < m->memory.amiss_ms + c->full_ms;
 }
 
 /* The group's key stands on another master, and not because this daemon began it there: so it stood here too, and went
@@ -252,7 +256,7 @@ static bool is_too_early(const struct coordinator *c, const struct master *m, co
 static bool is_marked_elsewhere(const struct coordinator *c, const struct master *m)
 {
     for (unsigned i = 0; i < c->config.masters; i++)
-        if (&c->masters[i] != m && c->masters[i].marked)
+        if (&c->masters[i] != m && c->masters[i].memory.marked)
             return true;
     return false;
 }
@@ -262,16 +266,16 @@ static bool is_marked_elsewhere(const struct coordinator *c, const struct master
 static bool is_looked_at_again(const struct coordinator *c, struct master *m, const struct vote *vote)
 {
     bool absent = vote->kind == VOTE_NO && !is_remembered(c, m) && is_marked_elsewhere(c, m);
-    bool first = absent && !m->absent;
-    m->absent = absent;
+    bool first = absent && !m->memory.absent;
+    m->memory.absent = absent;
     return first && is_up_for_long(c, m);
 }
 
 /* Within one run a server deals client ids that grow: a smaller one is of a machine that was set back to a snapshot. */
 static bool is_set_back(const struct master *m)
 {
-    bool again = m->client_id == m->client_id_before && m->connection != m->connection_before;
-    return is_same_run(m) && (m->client_id < m->client_id_before || again);
+    bool again = m->client_id == m->memory.client_id_before && m->connection != m->memory.connection_before;
+    return is_same_run(m) && (m->client_id < m->memory.client_id_before || again);
 }
 
 /* WHY_NONE: what it holds is what it knew. */
@@ -279,15 +283,15 @@ static enum master_why find_doubt(const struct coordinator *c, const struct mast
                                   const struct vote *vote)
 {
     bool same = is_same_run(m);
-    if (m->was_replica)
+    if (m->memory.was_replica)
         return why_doubted(c, m);
     if (is_set_back(m))
         return WHY_MEMORY;
     if (same &&
-        m->clock_jumped) /* far enough, it ended the key too, and shows us a time when it would be over */
+        m->clock.jumped) /* far enough, it ended the key too, and shows us a time when it would be over */
         return WHY_CLOCK;
     if (vote->kind == VOTE_GROUP) {
-        if (memcmp(vote->group.run_id, m->info.run_id, RUN_ID_HEX) != 0)
+        if (memcmp(vote->group.run_id, m->handshake.info.run_id, RUN_ID_HEX) != 0)
             return is_up_for_long(c, m) ? WHY_PROMOTED : WHY_RESTART;
         if (is_too_early(c, m, &vote->group) || is_papered(c, m, &vote->group))
             return same ? WHY_MEMORY : WHY_PROMOTED;
@@ -307,20 +311,20 @@ static void know(struct coordinator *c, struct master *m)
 {
     if (!is_same_run(m)) {
         m->killing = 0;
-        m->from_ms = 0;
-        m->quarantine_ms = 0;
+        m->memory.from_ms = 0;
+        m->memory.quarantine_ms = 0;
         forget(c, m, WHY_RESTART);
     }
-    memcpy(m->run_id, m->info.run_id, RUN_ID_HEX);
+    memcpy(m->run_id, m->handshake.info.run_id, RUN_ID_HEX);
     m->known = true;
-    m->was_replica = m->strange = false;
-    m->amiss_ms = 0;
-    m->client_id_before = m->client_id;
-    m->connection_before = m->connection;
-    m->version = m->info.version;
-    m->evicts = m->info.evicts;
-    m->good_ms = m->clock_ms;
-    m->good_at_ms = c->now_ms;
+    m->memory.was_replica = m->memory.strange = false;
+    m->memory.amiss_ms = 0;
+    m->memory.client_id_before = m->client_id;
+    m->memory.connection_before = m->connection;
+    m->version = m->handshake.info.version;
+    m->evicts = m->handshake.info.evicts;
+    m->memory.good_ms = m->clock.time_ms;
+    m->memory.good_at_ms = c->now_ms;
 }
 
 /* Before lock commands flow, our old connection there must be gone. */
@@ -342,8 +346,8 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
     if (!agrees(c, m, vote))
         return;
     bool there = vote->kind == VOTE_GROUP;
-    m->waiting = !there && !memory_may_write(c);
-    if (m->waiting)
+    m->handshake.waiting = !there && !memory_may_write(c);
+    if (m->handshake.waiting)
         return;
     if (is_looked_at_again(c, m, vote)) {
         master_refuse(c, m, WHY_MEMORY);
@@ -355,10 +359,10 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
         doubt(c, m, why);
     if (!there) {
         if (why == WHY_NONE) {
-            m->from_ms = m->clock_ms;
-            m->good_ms = 0; /* until the key is seen there */
+            m->memory.from_ms = m->clock.time_ms;
+            m->memory.good_ms = 0; /* until the key is seen there */
         }
-        m->began = true;
+        m->memory.began = true;
         write_group(c, m, COMMAND_GROUP_NEW);
         return;
     }
@@ -378,7 +382,7 @@ void memory_told_new(struct coordinator *c, struct master *m, const struct vote 
         master_refuse(c, m, why_of_error(vote->error));
         return;
     }
-    m->asking = true;
+    m->handshake.asking = true;
     master_ask(c, m, &(struct command){.verb = COMMAND_GROUP});
 }
 
@@ -392,23 +396,23 @@ void memory_go_on(struct coordinator *c, struct master *m)
 void probe_send(struct coordinator *c, struct master *m)
 {
     struct command probe = {.verb = COMMAND_PROBE, .number = (uint64_t)memory_px_ms(c)};
-    m->probing = true;
-    m->probed_ms = c->now_ms;
+    m->liveness.probing = true;
+    m->liveness.probed_ms = c->now_ms;
     trial_ask_time(c, m);
     master_ask(c, m, &probe);
-    m->probe_sent = m->sent;
+    m->liveness.probe_sent = m->sent;
 }
 
 /* It goes on serving what it is allowed to, but has no vote. */
 static void keep_out(struct coordinator *c, struct master *m)
 {
     bool serves = m->state == MASTER_UP || m->state == MASTER_SLOW || m->state == MASTER_QUARANTINE;
-    if (m->quarantine_ms <= c->now_ms || !serves)
+    if (m->memory.quarantine_ms <= c->now_ms || !serves)
         return; /* ... or it comes there when its undo list was sent */
     if (m->state != MASTER_QUARANTINE)
-        master_move(c, m, MASTER_QUARANTINE, m->quarantine_why);
+        master_move(c, m, MASTER_QUARANTINE, m->memory.quarantine_why);
     else
-        master_say_why(m, m->quarantine_why);
+        master_say_why(m, m->memory.quarantine_why);
     rounds_lost(c, m->index);
 }
 
@@ -425,7 +429,7 @@ static enum master_why probe_doubt(const struct coordinator *c, const struct mas
 
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote)
 {
-    m->probing = false;
+    m->liveness.probing = false;
     note_amiss(c, m, vote);
     if (vote->kind != VOTE_ERROR && !agrees(c, m, vote))
         return;
@@ -438,8 +442,8 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
     }
     if (vote->kind == VOTE_ERROR)
         return;
-    m->good_ms = m->clock_ms;
-    m->good_at_ms = c->now_ms;
+    m->memory.good_ms = m->clock.time_ms;
+    m->memory.good_at_ms = c->now_ms;
     if (take_from(c, m, &vote->group, WHY_DOUBTED))
         keep_out(c, m);
 }
@@ -450,15 +454,15 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
 void memory_clock_jumped(struct coordinator *c, struct master *m)
 {
     if (m->state == MASTER_HANDSHAKE || m->state == MASTER_REFUSED || m->state == MASTER_DOWN) {
-        m->clock_jumped = true;
+        m->clock.jumped = true;
         return;
     }
-    bool again = m->jumped_ms != 0 && c->now_ms - m->jumped_ms < c->full_ms;
-    m->jumped_ms = c->now_ms;
+    bool again = m->clock.jumped_ms != 0 && c->now_ms - m->clock.jumped_ms < c->full_ms;
+    m->clock.jumped_ms = c->now_ms;
     if (again)
         c->fast |= masters_bit(m->index);
     doubt(c, m, WHY_CLOCK);
     keep_out(c, m);
-    m->probed_ms = INT64_MIN / 2;
+    m->liveness.probed_ms = INT64_MIN / 2;
     master_rearm(c, m);
 }

@@ -11,41 +11,41 @@ enum {
  * back since. */
 void undo_begin(struct coordinator *c, struct master *m)
 {
-    m->undoing = true;
-    m->undo_sets_back = c->setting_back != 0;
-    m->undo_cursor = 0;
-    m->undo_again_ms = INT64_MAX;
-    m->undo_sent = m->sent;
+    m->undo.under_way = true;
+    m->undo.sets_back = c->setting_back != 0;
+    m->undo.cursor = 0;
+    m->undo.again_ms = INT64_MAX;
+    m->undo.sent = m->sent;
     master_watch(c, m);
 }
 
 void undo_step(struct coordinator *c, struct master *m)
 {
     unsigned sent = 0;
-    for (unsigned i = 0; i < UNDO_SCAN && m->undo_cursor < c->releases.fresh && sent < UNDO_SEND; i++) {
-        struct release *release = pool_at(&c->releases, m->undo_cursor++);
-        bool its_turn = release != NULL && (release->sets_back || !m->undo_sets_back);
+    for (unsigned i = 0; i < UNDO_SCAN && m->undo.cursor < c->releases.fresh && sent < UNDO_SEND; i++) {
+        struct release *release = pool_at(&c->releases, m->undo.cursor++);
+        bool its_turn = release != NULL && (release->sets_back || !m->undo.sets_back);
         if (its_turn && release_again(c, release, m->index))
             sent++;
     }
-    if (m->undo_sets_back && m->undo_cursor >= c->releases.fresh) {
-        m->undo_sets_back = false;
-        m->undo_cursor = 0;
+    if (m->undo.sets_back && m->undo.cursor >= c->releases.fresh) {
+        m->undo.sets_back = false;
+        m->undo.cursor = 0;
     }
     if (sent == 0)
         return;
-    m->undo_sent = m->sent;
+    m->undo.sent = m->sent;
     master_watch(c, m);
 }
 
 void undo_look(struct coordinator *c, struct master *m)
 {
-    if (m->undo_cursor < c->releases.fresh)
+    if (m->undo.cursor < c->releases.fresh)
         return;
     if (m->state != MASTER_UNDOING)
-        m->undoing = false;
-    else if (m->heard >= m->undo_sent) {
-        m->undoing = false;
+        m->undo.under_way = false;
+    else if (m->heard >= m->undo.sent) {
+        m->undo.under_way = false;
         master_enter_service(c, m);
     }
 }

@@ -118,16 +118,16 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
     row->why = m->why;
     row->evicts = m->evicts;
     if (m->why == WHY_GROUP) {
-        row->their_masters = m->theirs.masters;
-        row->their_max_ttl_ms = m->theirs.max_ttl_ms;
+        row->their_masters = m->memory.theirs.masters;
+        row->their_max_ttl_ms = m->memory.theirs.max_ttl_ms;
     }
-    row->clock_backs = m->clock_backs;
-    row->clock_back_ms = m->clock_back_ms;
+    row->clock_backs = m->clock.backs;
+    row->clock_back_ms = m->clock.back_ms;
     row->for_ms = now_ms > m->since_ms ? now_ms - m->since_ms : 0;
-    if (m->state == MASTER_QUARANTINE && m->quarantine_ms > now_ms)
-        row->left_ms = m->quarantine_ms - now_ms;
+    if (m->state == MASTER_QUARANTINE && m->memory.quarantine_ms > now_ms)
+        row->left_ms = m->memory.quarantine_ms - now_ms;
     if (m->state == MASTER_QUARANTINE)
-        memcpy(row->by, m->by, GROUP_WORD);
+        memcpy(row->by, m->memory.by, GROUP_WORD);
     row->version = m->version;
     memcpy(row->run_id, m->run_id, RUN_ID_HEX);
     row->undo = owed_in(&c->releases_owed, bit) + owed_in(&c->releases_pending, bit);
@@ -172,6 +172,6 @@ unsigned coordinator_settled(const struct coordinator *c)
 {
     unsigned settled = 0;
     for (unsigned i = 0; i < c->config.masters; i++)
-        settled += c->masters[i].settled;
+        settled += c->masters[i].handshake.ended_once;
     return settled;
 }

@@ -49,7 +49,7 @@ masters_t masters_clock_doubted(const struct coordinator *c)
     masters_t set = 0;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        if (m->clock_jumped || (m->quarantine_ms > c->now_ms && m->quarantine_why == WHY_CLOCK))
+        if (m->clock.jumped || (m->memory.quarantine_ms > c->now_ms && m->memory.quarantine_why == WHY_CLOCK))
             set |= masters_bit(i);
     }
     return set;

@@ -23,6 +23,7 @@
 #include "daemon/coordinator/intern.h"
 #include "daemon/coordinator/pool.h"
 #include "daemon/coordinator/quorum.h"
+#include "daemon/coordinator/state_master.h"
 #include "daemon/coordinator/table.h"
 
 /* What a deadline in the heap belongs to. */
@@ -286,110 +287,6 @@ struct session {
     uint32_t locks, waits, resumes; /* resumes: RESUMEs under way */
     struct hold *holds;             /* bound to it */
     struct wait *waiting;
-};
-
-enum { TIMES = 4 /* TIME commands under way to one master: the probe's, the handshake's, a trial's */ };
-
-struct time_asked {
-    int64_t sent_ms;
-    uint32_t trial; /* asked in this trial; 0: in none */
-    bool unsure;    /* this daemon stood still before it was asked, or after that */
-};
-
-struct master {
-    struct heap_item item; /* must be the first member */
-    unsigned index;
-    enum master_state state;
-    enum master_why why;
-    int64_t since_ms;
-    uint32_t changes;    /* of state, why and clock_backs */
-    uint32_t connection; /* 0: none yet */
-    uint64_t client_id;  /* of the present connection; 0: not known yet */
-    uint64_t killing;    /* client id of the connection before that carried lock commands; 0: none */
-    bool carried;        /* the present connection carried lock commands */
-    bool asking;         /* the handshake's questions are under way ... */
-    bool has_info;       /* ... and INFO was answered by info ... */
-    bool waiting;        /* ... or they are answered, but first every other master must be heard */
-    bool heard_once;     /* its group's key was read ... */
-    bool strange;        /* ... and was not one of ours, last */
-    bool began;          /* this daemon wrote the group's key where there was none */
-    bool marked;         /* the key was there, and of this group, and another daemon or run began it */
-    bool absent;         /* the key was absent though another master has it */
-    bool probing;        /* TIME and PROBE are under way */
-    bool known;          /* run_id is that of a handshake that went well */
-    bool was_replica;
-    bool evicts;
-    bool settled;            /* a first handshake ended, well or not */
-    enum master_why refusal; /* the first that was found in this handshake */
-    struct master_info info;
-    char run_id[RUN_ID_HEX];
-    uint32_t version;
-    int64_t amiss_ms; /* its TIME when this daemon saw its memory amiss first and could not judge; 0: never */
-    uint64_t client_id_before;  /* in the known run, of the last handshake that went well ... */
-    uint32_t connection_before; /* ... and the number of that connection */
-    uint32_t memory;            /* what it knew before c->memories was this, it may have forgotten ... */
-    uint32_t memory_lost;  /* ... and before it was this, for another reason than that its clock jumped */
-    int64_t jumped_ms;     /* when its clock was seen to jump last; 0: never */
-    char by[GROUP_WORD];   /* the daemon that keeps it out */
-    bool trusted;          /* it has voted since it lost its memory last */
-    struct group theirs;   /* WHY_GROUP: what was read there */
-    int64_t from_ms;       /* of its own clock: when it may vote, as far as we know; 0: not known */
-    int64_t quarantine_ms; /* the same by our clock; 0: none */
-    enum master_why quarantine_why;
-    int64_t asked_ms;        /* handshake's question or next one */
-    int64_t pause_ms;        /* after -NOPERM */
-    int64_t probed_ms;       /* when the last probe was sent ... */
-    uint64_t probe_sent;     /* ... which is answered when heard reaches this */
-    int64_t clock_ms;        /* its TIME, the last one; 0: none */
-    int64_t clock_before_ms; /* ... when it was asked ... */
-    int64_t clock_at_ms;     /* ... and answered */
-    bool base_stalled;       /* this daemon was found to have stood still since the base was read */
-    bool base_unsure;        /* that reading is no base: when it was asked for is not known */
-    bool clock_unsure;       /* this daemon stood still, before that reading or after it */
-    int64_t level_ms;        /* its last reading that was not ahead was asked for then ... */
-    int64_t level_from_ms;   /* ... and since this one none was ahead, over all bases */
-    int64_t tried_ms;        /* so far ahead of its base it was when a trial ended without a verdict */
-    int64_t excess_ms;       /* by so much that reading was ahead of this daemon's clock: see trial.h */
-    struct {
-        int64_t clock_ms; /* 0: none yet */
-        int64_t sent_ms;
-        int64_t rtt_ms;          /* until it was told: TIME may have been read that much later */
-        char run_id[RUN_ID_HEX]; /* of the server that told it; all zero: not known */
-    } base; /* the reading that later readings are measured against; it outlives connections and runs */
-    struct time_asked times[TIMES];
-    uint32_t times_asked, times_told;
-    int64_t good_ms;      /* its TIME when its memory was found good last; 0: never ... */
-    int64_t good_at_ms;   /* ... and ours */
-    bool clock_jumped;    /* forward: the next handshake is to doubt it */
-    uint32_t clock_backs; /* how often it jumped backward, and how far last */
-    int64_t clock_back_ms;
-    uint64_t sent, heard;  /* commands and replies on this connection */
-    uint64_t overdue;      /* it is slow until heard reaches this */
-    uint64_t watched;      /* until heard reaches this, long silence closes the connection */
-    int64_t heard_ms;      /* last reply, or when watching began */
-    int64_t fenced_ms;     /* nothing sent before on earlier connections can run after this */
-    int64_t undo_again_ms; /* refused releases are tried again then; INT64_MAX: none */
-    bool undoing;          /* a pass over its undo list is under way ... */
-    bool undo_sets_back;   /* ... so far only of what is to be set back ... */
-    uint32_t undo_cursor;  /* ... and has come to this slot */
-    uint64_t undo_sent;    /* it is answered when heard reaches this */
-};
-
-/* Whose clock was it? See trial.h. */
-struct trial {
-    bool open;
-    bool confirming; /* a master is to be blamed, unless the others say otherwise now */
-    uint32_t number; /* of the questions that are asked now ... */
-    uint32_t first;  /* ... and of the first that were asked in this trial */
-    struct heap_item item;
-    masters_t
-        early; /* of those that told: what counts was asked before the trial, perhaps before the stall */
-    masters_t awaited; /* were asked, and have not told yet */
-    masters_t anew;    /* of those that told: what counts was asked in the trial, so after the stall */
-    masters_t told;    /* excess_ms[] holds by how much they are ahead */
-    int64_t excess_ms[MASTERS];
-    int64_t
-        slack_ms[MASTERS]; /* it may be ahead by that much more: both readings' round trips, and slewing */
 };
 
 struct coordinator {

@@ -24,53 +24,53 @@ static const int64_t UNKNOWN_MS = (int64_t)1 << 40;
 
 static bool has_base(const struct master *m)
 {
-    return m->base.clock_ms != 0;
+    return m->clock.base.time_ms != 0;
 }
 
 /* What the master's clock advanced since its base beyond the longest that can have passed here: from the sending of the
  * base's question to the arrival of this answer. */
 static int64_t excess_ms(const struct coordinator *c, const struct master *m, int64_t clock_ms)
 {
-    int64_t passed_ms = c->now_ms - m->base.sent_ms;
-    return clock_ms - m->base.clock_ms - passed_ms - passed_ms / SLEW_PART;
+    int64_t passed_ms = c->now_ms - m->clock.base.sent_ms;
+    return clock_ms - m->clock.base.time_ms - passed_ms - passed_ms / SLEW_PART;
 }
 
 /* A clock that is set back is no danger to locks, which then live longer, but it needs a look. */
 static void look_for_step_back(const struct coordinator *c, struct master *m, int64_t sent_ms,
                                int64_t clock_ms)
 {
-    int64_t least_ms = sent_ms - m->clock_at_ms, most_ms = c->now_ms - m->clock_before_ms;
-    int64_t passed_ms = clock_ms - m->clock_ms;
-    if (m->clock_ms == 0 || passed_ms >= least_ms - JUMP_MS - most_ms / BACK_PART)
+    int64_t least_ms = sent_ms - m->clock.told_at_ms, most_ms = c->now_ms - m->clock.asked_at_ms;
+    int64_t passed_ms = clock_ms - m->clock.time_ms;
+    if (m->clock.time_ms == 0 || passed_ms >= least_ms - JUMP_MS - most_ms / BACK_PART)
         return;
-    m->clock_backs++;
+    m->clock.backs++;
     m->changes++;
-    m->clock_back_ms = least_ms - passed_ms;
+    m->clock.back_ms = least_ms - passed_ms;
 }
 
 /* Until INFO is answered it is taken for the run that was there before: if it is not, its handshake finds out. */
 static const char *run_of(const struct master *m)
 {
-    return m->has_info ? m->info.run_id : m->run_id;
+    return m->handshake.has_info ? m->handshake.info.run_id : m->run_id;
 }
 
 static bool is_of_base(const struct master *m)
 {
-    return memcmp(m->base.run_id, run_of(m), RUN_ID_HEX) == 0;
+    return memcmp(m->clock.base.run_id, run_of(m), RUN_ID_HEX) == 0;
 }
 
 static void rebase(struct master *m)
 {
-    m->level_ms = m->clock_before_ms;
-    if (!has_base(m) || m->base_stalled || m->excess_ms > AHEAD_MS)
-        m->level_from_ms = m->clock_before_ms;
-    m->base.clock_ms = m->clock_ms;
-    m->base.sent_ms = m->clock_before_ms;
-    m->base.rtt_ms = m->clock_at_ms - m->clock_before_ms;
-    m->tried_ms = 0;
-    m->base_stalled = false;
-    m->excess_ms = 0;
-    memcpy(m->base.run_id, run_of(m), RUN_ID_HEX);
+    m->clock.level_ms = m->clock.asked_at_ms;
+    if (!has_base(m) || m->clock.base_stalled || m->clock.excess_ms > AHEAD_MS)
+        m->clock.level_from_ms = m->clock.asked_at_ms;
+    m->clock.base.time_ms = m->clock.time_ms;
+    m->clock.base.sent_ms = m->clock.asked_at_ms;
+    m->clock.base.rtt_ms = m->clock.told_at_ms - m->clock.asked_at_ms;
+    m->clock.tried_ms = 0;
+    m->clock.base_stalled = false;
+    m->clock.excess_ms = 0;
+    memcpy(m->clock.base.run_id, run_of(m), RUN_ID_HEX);
 }
 
 /* A master that is kept out for its clock is not let in while that runs fast. */
@@ -84,21 +84,21 @@ static int64_t jump_ms(const struct coordinator *c, const struct master *m)
  * the next stall, and be blamed on the master. */
 static void rebase_if_good(const struct coordinator *c, struct master *m)
 {
-    if (m->base_unsure)
+    if (m->clock.base_unsure)
         return;
-    int64_t passed_ms = m->clock_before_ms - m->base.sent_ms;
-    bool tighter = m->clock_ms - m->base.clock_ms <= passed_ms; /* it hides less of a round trip */
-    bool old = passed_ms >= GOOD_BASE_MS && m->excess_ms <= GOOD_MS;
-    if (tighter || old || m->base_stalled || !is_of_base(m) || c->now_ms - m->base.sent_ms >= BASE_MS ||
-        mutant(MUTANT_BASE_MOVED))
+    int64_t passed_ms = m->clock.asked_at_ms - m->clock.base.sent_ms;
+    bool tighter = m->clock.time_ms - m->clock.base.time_ms <= passed_ms; /* it hides less of a round trip */
+    bool old = passed_ms >= GOOD_BASE_MS && m->clock.excess_ms <= GOOD_MS;
+    if (tighter || old || m->clock.base_stalled || !is_of_base(m) ||
+        c->now_ms - m->clock.base.sent_ms >= BASE_MS || mutant(MUTANT_BASE_MOVED))
         rebase(m);
 }
 
 void trial_ask_time(struct coordinator *c, struct master *m)
 {
-    if (m->times_asked - m->times_told == TIMES)
+    if (m->clock.times_asked - m->clock.times_told == TIMES)
         return; /* it has enough to answer */
-    struct time_asked *asked = &m->times[m->times_asked++ % TIMES];
+    struct time_asked *asked = &m->clock.times[m->clock.times_asked++ % TIMES];
     asked->sent_ms = c->now_ms;
     asked->unsure = false;
     asked->trial = c->trial.open ? c->trial.number : 0;
@@ -110,7 +110,8 @@ void trial_ask_time(struct coordinator *c, struct master *m)
 /* The question that is under way was asked since this trial began. */
 static bool is_asked_anew(const struct coordinator *c, const struct master *m)
 {
-    return m->times_asked != m->times_told && m->times[(m->times_asked - 1) % TIMES].trial == c->trial.number;
+    return m->clock.times_asked != m->clock.times_told &&
+           m->clock.times[(m->clock.times_asked - 1) % TIMES].trial == c->trial.number;
 }
 
 static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
@@ -123,9 +124,10 @@ static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
     else
         c->trial.early = masters_without(c->trial.early, bit);
     c->trial.told |= bit;
-    c->trial.excess_ms[m->index] = m->excess_ms;
-    int64_t slack_ms = m->base.rtt_ms + m->clock_at_ms - m->clock_before_ms +
-                       (c->now_ms - m->base.sent_ms) / SLEW_PART; /* an old base hides that much of a stall */
+    c->trial.excess_ms[m->index] = m->clock.excess_ms;
+    int64_t slack_ms =
+        m->clock.base.rtt_ms + m->clock.told_at_ms - m->clock.asked_at_ms +
+        (c->now_ms - m->clock.base.sent_ms) / SLEW_PART; /* an old base hides that much of a stall */
     c->trial.slack_ms[m->index] = slack_ms < TRIAL_MS ? slack_ms : TRIAL_MS;
     if (mutant(MUTANT_INCONCLUSIVE_COUNTS))
         c->trial.slack_ms[m->index] = 0;
@@ -147,7 +149,7 @@ static void begin(struct coordinator *c, const struct master *first)
         if (m == first || m->state == MASTER_DOWN || !has_base(m))
             continue;
         trial->awaited |= masters_bit(i);
-        if (m->times_asked == m->times_told)
+        if (m->clock.times_asked == m->clock.times_told)
             trial_ask_time(c, m);
     }
 }
@@ -169,10 +171,10 @@ static masters_t witnesses(const struct coordinator *c)
     masters_t set = 0;
     for (unsigned i = 0; i < c->config.masters; i++)
         if ((trial->told & masters_bit(i)) && trial->excess_ms[i] > JUMP_MS &&
-            c->masters[i].level_ms < since_ms)
-            since_ms = c->masters[i].level_ms;
+            c->masters[i].clock.level_ms < since_ms)
+            since_ms = c->masters[i].clock.level_ms;
     for (unsigned i = 0; i < c->config.masters; i++)
-        if (trial->excess_ms[i] > AHEAD_MS || c->masters[i].level_from_ms <= since_ms)
+        if (trial->excess_ms[i] > AHEAD_MS || c->masters[i].clock.level_from_ms <= since_ms)
             set |= masters_bit(i);
     return set & trial->told;
 }
@@ -249,21 +251,21 @@ static int64_t decide_stall(const struct coordinator *c)
  * of what was asked in the trial; else its excess tells. */
 static void move_reading(const struct trial *trial, struct master *m, int64_t stall_ms)
 {
-    int64_t by_ms = m->excess_ms < stall_ms ? m->excess_ms : stall_ms;
-    for (uint32_t i = m->times_told; i != m->times_asked; i++) {
-        struct time_asked *asked = &m->times[i % TIMES];
+    int64_t by_ms = m->clock.excess_ms < stall_ms ? m->clock.excess_ms : stall_ms;
+    for (uint32_t i = m->clock.times_told; i != m->clock.times_asked; i++) {
+        struct time_asked *asked = &m->clock.times[i % TIMES];
         asked->unsure = asked->trial != trial->number;
         asked->sent_ms += asked->unsure ? 0 : stall_ms;
     }
-    m->base_stalled = true;
-    m->clock_unsure = !(trial->anew & masters_bit(m->index));
-    if (!m->clock_unsure)
+    m->clock.base_stalled = true;
+    m->clock.unsure = !(trial->anew & masters_bit(m->index));
+    if (!m->clock.unsure)
         by_ms = stall_ms;
     if (by_ms <= 0)
         return;
-    m->clock_before_ms += by_ms;
-    m->clock_at_ms += by_ms;
-    m->excess_ms -= by_ms;
+    m->clock.asked_at_ms += by_ms;
+    m->clock.told_at_ms += by_ms;
+    m->clock.excess_ms -= by_ms;
 }
 
 /* The one place where behind grows. Promises follow it: deadlines that were told, t0 of rounds, how long keys live.
@@ -343,10 +345,11 @@ static void trial_decide(struct coordinator *c)
         if (suspects & masters_bit(i)) {
             rebase(m);
             memory_clock_jumped(c, m);
-        } else if ((c->trial.told & masters_bit(i)) && stall_ms == 0 && m->excess_ms > JUMP_MS &&
+        } else if ((c->trial.told & masters_bit(i)) && stall_ms == 0 && m->clock.excess_ms > JUMP_MS &&
                    is_of_base(m)) {
-            m->tried_ms =
-                m->excess_ms; /* others are too far away to tell: it is tried again when it is further ahead */
+            m->clock.tried_ms =
+                m->clock
+                    .excess_ms; /* others are too far away to tell: it is tried again when it is further ahead */
         } else if (c->trial.told & masters_bit(i)) {
             rebase_if_good(c, m);
         }
@@ -368,7 +371,8 @@ static bool is_decided(const struct coordinator *c)
 /* An answer to a question from before the trial that is not ahead says nothing. */
 static void trial_look(struct coordinator *c, struct master *m, uint32_t trial)
 {
-    bool counts = m->excess_ms > AHEAD_MS || trial == c->trial.number || mutant(MUTANT_INCONCLUSIVE_COUNTS);
+    bool counts =
+        m->clock.excess_ms > AHEAD_MS || trial == c->trial.number || mutant(MUTANT_INCONCLUSIVE_COUNTS);
     bool awaited = c->trial.awaited & masters_bit(m->index);
     if (counts) /* also of a master that has told already: its clock jumped since */
         hear(c, m, trial);
@@ -384,19 +388,19 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
                        int64_t clock_ms)
 {
     look_for_step_back(c, m, asked->sent_ms, clock_ms);
-    m->clock_ms = clock_ms;
-    m->clock_before_ms = asked->sent_ms;
-    m->clock_at_ms = c->now_ms;
-    m->clock_unsure = false;
-    m->base_unsure = asked->unsure;
+    m->clock.time_ms = clock_ms;
+    m->clock.asked_at_ms = asked->sent_ms;
+    m->clock.told_at_ms = c->now_ms;
+    m->clock.unsure = false;
+    m->clock.base_unsure = asked->unsure;
     if (!has_base(m) || (!is_of_base(m) && mutant(MUTANT_COMPARED_WITHIN_RUN))) {
         rebase(m);
         return;
     }
-    m->excess_ms = excess_ms(c, m, clock_ms);
-    if (m->excess_ms <= AHEAD_MS)
-        m->level_ms = asked->sent_ms;
-    if (!c->trial.open && m->excess_ms <= m->tried_ms + jump_ms(c, m)) {
+    m->clock.excess_ms = excess_ms(c, m, clock_ms);
+    if (m->clock.excess_ms <= AHEAD_MS)
+        m->clock.level_ms = asked->sent_ms;
+    if (!c->trial.open && m->clock.excess_ms <= m->clock.tried_ms + jump_ms(c, m)) {
         rebase_if_good(c, m);
         return;
     }
@@ -407,8 +411,8 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
 
 void trial_told_time(struct coordinator *c, struct master *m, const struct vote *vote)
 {
-    assert(m->times_asked != m->times_told);
-    struct time_asked asked = m->times[m->times_told++ % TIMES];
+    assert(m->clock.times_asked != m->clock.times_told);
+    struct time_asked asked = m->clock.times[m->clock.times_told++ % TIMES];
     if (vote->kind == VOTE_NUMBER)
         read_clock(c, m, &asked, (int64_t)vote->number);
     else
@@ -418,7 +422,7 @@ void trial_told_time(struct coordinator *c, struct master *m, const struct vote 
 void trial_lost(struct coordinator *c, struct master *m)
 {
     if (m->state == MASTER_DOWN)
-        m->times_told = m->times_asked;
+        m->clock.times_told = m->clock.times_asked;
     if (!c->trial.open || !(c->trial.awaited & masters_bit(m->index)))
         return;
     c->trial.awaited = masters_without(c->trial.awaited, masters_bit(m->index));
