@@ -23,7 +23,8 @@ void fence_ask(struct coordinator *c, struct round *round, masters_t masters);
 /* A fresh proposal, once Q granted. */
 enum fence_outcome fence_begin(struct coordinator *c, struct round *round);
 
-/* Q granted: where enough is known for that, the proposal stands, or the raise begins (the round is READING then). */
+/* Q granted: where enough is known for that, the proposal stands, or the raise begins (the round is
+ * READING then). */
 enum fence_outcome fence_decide(struct coordinator *c, struct round *round);
 enum fence_outcome fence_look(struct coordinator *c, struct round *round,
                               bool late); /* in FENCING and after */

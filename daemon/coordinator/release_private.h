@@ -1,4 +1,5 @@
-/* Between the files of release.h: release.c decides releases, release_send.c sends them and calls nobody who decides. */
+/* Between the files of release.h: release.c decides releases, release_send.c sends them and calls nobody
+ * who decides. */
 #ifndef REDLOCKD_RELEASE_PRIVATE_H
 #define REDLOCKD_RELEASE_PRIVATE_H
 

@@ -24,7 +24,7 @@ void release_caught_up(struct release *release, masters_t bit, int64_t now_ms)
         release->until_ms = now_ms + release->ttl_ms;
 }
 
-/* Every master that still owes this release has run all that was sent before it, so its key is gone by until_ms. */
+/* Once a release is only owed, and all that owe it have caught up, its key is gone everywhere by until_ms. */
 void release_rearm(struct coordinator *c, struct release *release)
 {
     bool caught_up = masters_without(release->owed, release->caught_up) == 0;

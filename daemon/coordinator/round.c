@@ -97,8 +97,8 @@ void round_decided(struct coordinator *c, struct round *round)
         round_free(c, round);
 }
 
-/* An attempt needs the master once more, for the fence, and the master may come back without its memory: so what
- * it granted counts no more. */
+/* An attempt needs the master once more, for the fence, and the master may come back without its memory:
+ * so what it granted counts no more. */
 void rounds_lost(struct coordinator *c, unsigned master)
 {
     masters_t bit = masters_bit(master);

@@ -23,11 +23,12 @@ masters_t round_unheard(const struct round *round); /* did not answer something 
  * key; gone when there are none to come. */
 void round_decided(struct coordinator *c, struct round *round);
 
-/* What rounds heard from this master, or were to hear, counts no more: its connection is gone, or our trust in it.
- * These rounds become stale, and votes_look_stale() looks at them. */
+/* What rounds heard from this master, or were to hear, counts no more: its connection is gone, or our
+ * trust in it. These rounds become stale, and votes_look_stale() looks at them. */
 void rounds_lost(struct coordinator *c, unsigned master);
 
-/* The lease is given back or lost: EXTENDs of it that are under way are told so, whatever the masters answer. */
+/* The lease is given back or lost: EXTENDs of it that are under way are told so, whatever the masters
+ * answer. */
 void rounds_end_extends(struct coordinator *c, struct lease *lease);
 
 #endif

@@ -134,8 +134,8 @@ struct resume {
     bool given_back; /* the old token's holder gave it back meanwhile */
 };
 
-/* What the masters keep for us. There are as many of these as locks: rare things are kept elsewhere, and instants
- * near until_ms as a distance from it (see heal.c). */
+/* What the masters keep for us. There are as many of these as locks: rare things are kept elsewhere, and
+ * instants near until_ms as a distance from it (see heal.c). */
 struct lease {
     uint64_t id;
     struct heap_item item;     /* the next of: renewal, warning, deadline */
@@ -242,9 +242,10 @@ struct round {
     uint64_t numbers[];      /* of each master: scores (acquire, RESUME) or TTLs (extend, check) */
 };
 
-/* A master owes a release while it may have the key and has not acknowledged that the key is gone there. Once the
- * client has its answer and no reply can come in time, the release is only owed: it is kept until no master owes it.
- * A master has caught up when nothing that was sent to it before can run any more: a key there ends with its TTL. */
+/* A master owes a release while it may have the key and has not acknowledged that the key is gone there.
+ * Once the client has its answer and no reply can come in time, the release is only owed: it is kept until
+ * no master owes it. A master has caught up when nothing that was sent to it before can run any more: a
+ * key there ends with its TTL. */
 struct release {
     uint64_t id;
     struct heap_item item; /* when nothing of it can be left anywhere */

@@ -1,5 +1,5 @@
-/* Rounds are decided here: a vote is counted, or a time-out or a lost master is noted, and then the file that began
- * the round (acquire.c, extend.c or resume.c) looks at what it has. */
+/* Rounds are decided here: a vote is counted, or a time-out or a lost master is noted, and then the file
+ * that began the round (acquire.c, extend.c or resume.c) looks at what it has. */
 #ifndef REDLOCKD_VOTES_H
 #define REDLOCKD_VOTES_H
 
