@@ -68,7 +68,13 @@ $(BUILD)/libdaemon.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/%.o: %.c Makefile
+# Looked for once in a build, so that the first message is not the compiler's about a header.
+$(BUILD)/found:
+	@CC='$(CC)' CPPFLAGS='$(CPPFLAGS) $(CFLAGS)' .ci/deps build
+	@mkdir -p $(@D)
+	@touch $@
+
+$(BUILD)/%.o: %.c Makefile | $(BUILD)/found
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -81,7 +87,7 @@ $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
 include $(sort $(wildcard client/*.mk client/*/*.mk))
 -include $(sort $(wildcard tests/*/*.mk))
-CHECKS += ./tests/hardened.sh
+CHECKS += ./tests/hardened.sh ./tests/deps.sh
 
 $(BUILD)/tests/unit/%.o $(BUILD)/tests/integ/%.o $(BUILD)/tests/examples/%.o $(BUILD)/tests/fail/%.o: ALL_CFLAGS += $(TEST_CFLAGS) $(if $(filter -O0,$(TEST_CFLAGS)),-U_FORTIFY_SOURCE)
 

@@ -12,7 +12,7 @@ OBJCOPY  ?= objcopy
 
 all: $(LIB_A) $(LIB_SO)
 
-$(BUILD)/pic/%.o: %.c Makefile client/lib/lib.mk
+$(BUILD)/pic/%.o: %.c Makefile client/lib/lib.mk | $(BUILD)/found
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
 
