@@ -87,7 +87,7 @@ $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
 include $(sort $(wildcard client/*.mk client/*/*.mk))
 -include $(sort $(wildcard tests/*/*.mk))
-CHECKS += ./tests/hardened.sh ./tests/deps.sh
+CHECKS += ./tests/hardened.sh ./tests/deps.sh ./tests/documents.sh
 
 $(BUILD)/tests/unit/%.o $(BUILD)/tests/integ/%.o $(BUILD)/tests/examples/%.o $(BUILD)/tests/fail/%.o: ALL_CFLAGS += $(TEST_CFLAGS) $(if $(filter -O0,$(TEST_CFLAGS)),-U_FORTIFY_SOURCE)
 

@@ -4,22 +4,15 @@
 set -uo pipefail
 
 daemon=${1:-build/redlockd}
-wait_s=10 # for any single answer
 work=$(mktemp -d) || exit 1
-daemon_pid='' stopped=''
+stopped=''
+# shellcheck source=tests/talk.sh
+. "$(dirname "$0")/talk.sh"
 
 clean() {
     trap - EXIT
     [ -n "$stopped" ] && kill -CONT "$stopped" 2>/dev/null
-    if [ -n "$daemon_pid" ] && kill "$daemon_pid" 2>/dev/null; then
-        kill "$daemon_pid" 2>/dev/null # the second one does not wait for holders
-        for ((i = 0; i < 100; i++)); do
-            kill -0 "$daemon_pid" 2>/dev/null || break
-            sleep 0.05
-        done
-        kill -KILL "$daemon_pid" 2>/dev/null # its watcher cleans up
-        wait "$daemon_pid" 2>/dev/null
-    fi
+    daemon_end
     rm -rf "$work"
 }
 trap clean EXIT
@@ -33,24 +26,6 @@ fail() {
     exit 1
 }
 
-declare -A to from
-connect() { # client
-    mkfifo "$work/$1.to" "$work/$1.from"
-    nc -U "$socket" <"$work/$1.to" >"$work/$1.from" 2>>"$work/log" &
-    exec {fd}>"$work/$1.to"
-    to[$1]=$fd
-    exec {fd}<"$work/$1.from"
-    from[$1]=$fd
-}
-type() { # client, line
-    printf '%s > %s\n' "$1" "$2"
-    printf '%s\n' "$2" >&"${to[$1]}" || fail "$1 cannot write"
-}
-answer() { # client, extended regular expression
-    IFS= read -r -t "$wait_s" line <&"${from[$1]}" || fail "$1 got no answer within $wait_s s; expected $2"
-    printf '%s < %s\n' "$1" "$line"
-    [[ $line =~ $2 ]] || fail "expected $2"
-}
 silent() { # client: it waits, so nothing comes
     IFS= read -r -t 0.3 line <&"${from[$1]}" && fail "$1 should wait, but got: $line"
     printf '%s   (waits)\n' "$1"
@@ -64,15 +39,7 @@ rows() { # client, the rows of an answer into $list
     fail "$1 got no +END within $wait_s s"
 }
 
-"$daemon" --dev >"$work/out" 2>"$work/log" &
-daemon_pid=$!
-for ((i = 0; i < wait_s * 20; i++)); do
-    grep -q '^listening on unix:' "$work/out" && break
-    kill -0 "$daemon_pid" 2>/dev/null || break
-    sleep 0.05
-done
-socket=$(sed -n 's/^listening on unix://p' "$work/out")
-[ -n "$socket" ] || fail 'the daemon did not start'
+daemon_start
 master=$(sed -n 's/^master 1 pid=\([0-9]*\) .*/\1/p' "$work/out")
 
 say "redlockd runs with five Redis masters, which vote. Alice and Bob each use: nc -U $socket"

@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# Sourced by tests/demo.sh and tests/documents.sh: a daemon with five masters of its own, and its clients, each an nc.
+# The caller sets $work (a folder of its own) and $daemon (the program), and has fail(), which says why and ends.
+
+: "${daemon:?}" "${work:?}"
+wait_s=10 # for any single answer
+daemon_pid=''
+
+# Sets $daemon_pid and $socket. $work/out then has the masters and addresses.
+daemon_start() {
+    "$daemon" --dev >"$work/out" 2>"$work/log" &
+    daemon_pid=$!
+    for ((i = 0; i < wait_s * 20; i++)); do
+        grep -q '^listening on unix:' "$work/out" && break
+        kill -0 "$daemon_pid" 2>/dev/null || break
+        sleep 0.05
+    done
+    socket=$(sed -n 's/^listening on unix://p' "$work/out")
+    [ -n "$socket" ] || fail 'the daemon did not start'
+}
+
+daemon_end() {
+    if [ -n "$daemon_pid" ] && kill "$daemon_pid" 2>/dev/null; then
+        kill "$daemon_pid" 2>/dev/null # the second signal does not wait for holders
+        for ((i = 0; i < 100; i++)); do
+            kill -0 "$daemon_pid" 2>/dev/null || break
+            sleep 0.05
+        done
+        kill -KILL "$daemon_pid" 2>/dev/null # its watcher cleans up
+        wait "$daemon_pid" 2>/dev/null
+    fi
+}
+
+declare -A to=() from=()
+connect() { # client
+    rm -f "$work/$1.to" "$work/$1.from"
+    mkfifo "$work/$1.to" "$work/$1.from"
+    # Without the pipes of other clients, which could not be closed while this nc has them open.
+    (
+        for fd in "${to[@]}" "${from[@]}"; do exec {fd}>&-; done
+        exec nc -N -U "$socket"
+    ) <"$work/$1.to" >"$work/$1.from" 2>>"$work/log" &
+    exec {fd}>"$work/$1.to"
+    to[$1]=$fd
+    exec {fd}<"$work/$1.from"
+    from[$1]=$fd
+}
+
+# Waits until redlockd has closed the connection too, and so given back what the client held.
+disconnect() { # client
+    fd=${to[$1]}
+    exec {fd}>&-
+    while IFS= read -r -t "$wait_s" line <&"${from[$1]}"; do :; done
+    fd=${from[$1]}
+    exec {fd}<&-
+    unset "to[$1]" "from[$1]"
+}
+
+type() { # client, line
+    printf '%s > %s\n' "$1" "$2"
+    printf '%s\n' "$2" >&"${to[$1]}" || fail "$1 cannot write"
+}
+
+answer() { # client, extended regular expression
+    IFS= read -r -t "$wait_s" line <&"${from[$1]}" || fail "$1 got no answer within $wait_s s; expected $2"
+    printf '%s < %s\n' "$1" "$line"
+    [[ $line =~ $2 ]] || fail "expected $2"
+}
