@@ -79,12 +79,12 @@ links_lead_somewhere() { # page
     return $bad
 }
 
-# Files in back quotes, from the top of the sources or from the page's folder; a * may stand for some of them.
+# Files and folders in back quotes, from the top of the sources or somewhere in the page's folder.
 # shellcheck disable=SC2016
 named_files_exist() { # page
     local name bad=0
     while IFS= read -r name; do
-        compgen -G "$name" >/dev/null || compgen -G "$(dirname "$1")/$name" >/dev/null ||
+        compgen -G "$name" >/dev/null || find "$(dirname "$1")" -path "*/${name%/}" | grep -q . ||
             { echo "no file $name" && bad=1; }
     done < <(grep -oE '`[a-z_./*]+(\.[ch]|\.sh|\.mk|\.txt|\.1|\.3|\.5|\.8|/)`' "$1" | tr -d '`' | grep -v '^/' | sort -u)
     return $bad
