@@ -8,7 +8,8 @@ daemon_pid=''
 
 # Sets $daemon_pid and $socket. $work/out then has the masters and addresses.
 daemon_start() {
-    "$daemon" --dev >"$work/out" 2>"$work/log" &
+    : >"$work/out"
+    "$daemon" --dev >>"$work/out" 2>"$work/log" &
     daemon_pid=$!
     for ((i = 0; i < wait_s * 20; i++)); do
         grep -q '^listening on unix:' "$work/out" && break
