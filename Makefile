@@ -143,13 +143,17 @@ PATHS = s|/usr/local/share/bash-completion/completions|$(COMPDIR)|; s|/usr/local
 install_page = install -d $(DESTDIR)$(MANDIR)/man$(2) && sed '$(PATHS)' $(1) >$(DESTDIR)$(MANDIR)/man$(2)/$(notdir $(1)) && \
                chmod 644 $(DESTDIR)$(MANDIR)/man$(2)/$(notdir $(1))
 
+install_document = sed -E -f conf/installed.sed $(1) >$(DOC)/$(2) && chmod 644 $(DOC)/$(2)
+
 install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is honoured
 	install -D -m 755 $(BUILD)/redlockd $(SBIN)/redlockd
 	$(call install_page,daemon/redlockd.8,8)
 	$(call install_page,conf/redlockd.yaml.5,5)
 	install -d $(DOC)
-	sed 's|](proto/|](|g; s|](client/examples|](examples|g' README.md >$(DOC)/README.md
-	chmod 644 $(DOC)/README.md
+	$(call install_document,README.md,README.md)
+	$(call install_document,conf/OPERATING.md,OPERATING.md)
+	$(call install_document,client/README.md,CLIENTS.md)
+	$(call install_document,daemon/CHANGES.md,CHANGES.md)
 	install -m 644 LICENSE $(DOC)/LICENSE
 	install -D -m 644 proto/protocol.txt $(DOC)/protocol.txt
 	install -d $(ETC) $(DESTDIR)$(UNITDIR)
@@ -162,7 +166,7 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 
 uninstall: ## all of it but SYSCONFDIR/redlockd/redlockd.yaml
 	rm -f $(SBIN)/redlockd $(DESTDIR)$(MANDIR)/man8/redlockd.8 $(DESTDIR)$(MANDIR)/man5/redlockd.yaml.5 \
-	    $(DOC)/README.md $(DOC)/LICENSE $(DOC)/protocol.txt $(ETC)/redlockd.yaml.example $(DESTDIR)$(UNITDIR)/redlockd.service
+	    $(addprefix $(DOC)/,README.md OPERATING.md CLIENTS.md CHANGES.md LICENSE protocol.txt) $(ETC)/redlockd.yaml.example $(DESTDIR)$(UNITDIR)/redlockd.service
 	@rmdir $(DOC) $(ETC) 2>/dev/null || true
 
 clean: ## remove everything that was built

@@ -33,6 +33,7 @@ trap clean EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+make_flags=("BUILD=$build" "DESTDIR=$work/installed" PREFIX=/usr)
 checks=0 failures=0
 fail() {
     printf '%s\n' "$*"
@@ -213,6 +214,7 @@ install_nothing() {
         client/libredlock.pc.in >"$work/libredlock.pc"
     case $build in
     *asan*)
+        make_flags+=(ASAN=1)
         printf '#!/bin/sh\nexec /usr/bin/cc -fsanitize=address,undefined "$@"\n' >"$tools/cc"
         chmod 755 "$tools/cc"
         ;;
@@ -231,6 +233,12 @@ for page in "${pages[@]}"; do
     check "$page" named_targets_exist "$page"
     run_blocks "$page"
 done
-[ $# -gt 0 ] || check README.md fits README.md 200 100
+if [ $# -eq 0 ]; then
+    check README.md fits README.md 200 100
+    installed=$work/installed/usr/share/doc/redlockd
+    check 'make install' env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
+        make --no-print-directory "${make_flags[@]}" install
+    for page in "$installed"/*.md; do check "installed ${page##*/}" links_lead_somewhere "$page"; done
+fi
 printf '%d%%: Checks: %d, Failures: %d, Errors: 0\n' $((100 * (checks - failures) / checks)) $checks $failures
 [ $failures -eq 0 ]
