@@ -183,7 +183,9 @@ static void score_vote(struct round *round, unsigned master, const struct vote *
     round->fence.reading = masters_without(round->fence.reading, bit);
     if (round->phase != ROUND_READING)
         return;
-    if (vote->kind == VOTE_ERROR)
+    /* It refused the proposal, so its score was no lower: else it forgot that since. */
+    bool forgot = vote->number < round->proposal;
+    if (vote->kind == VOTE_ERROR || forgot)
         round->voided |= bit;
     else
         round->fence.scored |= bit;

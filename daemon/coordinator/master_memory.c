@@ -74,6 +74,15 @@ static void write_group(struct coordinator *c, struct master *m, enum command_ve
     master_ask(c, m, &command);
 }
 
+/* The key on the master is not one of this group. */
+static bool is_strange(const struct coordinator *c, const struct vote *vote)
+{
+    const struct group *group = &vote->group;
+    return vote->kind == VOTE_UNREADABLE ||
+           (vote->kind == VOTE_GROUP &&
+            (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms));
+}
+
 /* None votes for us, nor do we write a key anywhere, until all agree: were each judged alone, a master that was
  * restarted could be won by either side, and make a quorum without a master of the other's. */
 static void differ(struct coordinator *c, struct master *m, enum master_why why)
@@ -102,7 +111,7 @@ static bool agrees(struct coordinator *c, struct master *m, const struct vote *v
         differ(c, m, WHY_UNREADABLE);
         return false;
     }
-    if (there && (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms)) {
+    if (is_strange(c, vote)) {
         m->memory.theirs = *group;
         differ(c, m, WHY_GROUP);
         return false;
@@ -167,6 +176,7 @@ static void doubt(struct coordinator *c, struct master *m, enum master_why why)
 {
     forget(c, m, why);
     m->memory.amiss_ms = 0; /* its time counts from now, which is later */
+    m->memory.receded = false;
     memory_id_of(&c->config.self, m->memory.by);
     m->memory.from_ms = m->clock.time_ms + (c->now_ms - m->clock.told_at_ms) + c->full_ms;
     set_quarantine(c, m, why);
@@ -230,18 +240,25 @@ static bool is_papered(const struct coordinator *c, const struct master *m, cons
     return lately && group->from_ms <= m->clock.time_ms && (news || !is_same_run(m));
 }
 
+/* Within one run the time in the key only grows: an earlier one is of another server's data, or of long ago. */
+static void note_time(const struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    if (vote->kind != VOTE_GROUP || is_strange(c, vote))
+        return;
+    if (is_same_run(m) && vote->group.from_ms < m->memory.shown_ms)
+        m->memory.receded = true;
+    m->memory.shown_ms = vote->group.from_ms;
+}
+
 /* A daemon that knew this master sees that it is another run, or that the group's key is gone or strange. It may have to
  * wait before it can write what follows from that, and meanwhile a daemon that knew nothing may write a key. So the
  * master's TIME of the first such sight is remembered until the master is judged. */
 static void note_amiss(const struct coordinator *c, struct master *m, const struct vote *vote)
 {
-    const struct group *group = &vote->group;
-    bool strange = vote->kind == VOTE_UNREADABLE ||
-                   (vote->kind == VOTE_GROUP &&
-                    (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms));
     bool gone = vote->kind == VOTE_NO && is_remembered(c, m);
-    if (m->known && m->memory.amiss_ms == 0 && (!is_same_run(m) || gone || strange))
+    if (m->known && m->memory.amiss_ms == 0 && (!is_same_run(m) || gone || is_strange(c, vote)))
         m->memory.amiss_ms = m->clock.time_ms;
+    note_time(c, m, vote);
 }
 
 /* The key lets it vote too early: what was forgotten when this daemon saw it amiss may not be over yet. */
@@ -293,7 +310,7 @@ static enum master_why find_doubt(const struct coordinator *c, const struct mast
     if (vote->kind == VOTE_GROUP) {
         if (memcmp(vote->group.run_id, m->handshake.info.run_id, RUN_ID_HEX) != 0)
             return is_up_for_long(c, m) ? WHY_PROMOTED : WHY_RESTART;
-        if (is_too_early(c, m, &vote->group) || is_papered(c, m, &vote->group))
+        if (is_too_early(c, m, &vote->group) || is_papered(c, m, &vote->group) || m->memory.receded)
             return same ? WHY_MEMORY : WHY_PROMOTED;
         return WHY_NONE;
     }
@@ -317,7 +334,7 @@ static void know(struct coordinator *c, struct master *m)
     }
     memcpy(m->run_id, m->handshake.info.run_id, RUN_ID_HEX);
     m->known = true;
-    m->memory.was_replica = m->memory.strange = false;
+    m->memory.was_replica = m->memory.strange = m->memory.receded = false;
     m->memory.amiss_ms = 0;
     m->memory.client_id_before = m->client_id;
     m->memory.connection_before = m->connection;
@@ -367,7 +384,7 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
         return;
     }
     if (why != WHY_NONE)
-        write_group(c, m, COMMAND_GROUP_SET);
+        write_group(c, m, COMMAND_GROUP_LATER);
     else
         take_from(c, m, &vote->group, why_doubted(c, m));
     admit(c, m);
@@ -424,7 +441,7 @@ static enum master_why probe_doubt(const struct coordinator *c, const struct mas
     bool ours = vote->kind == VOTE_GROUP && memcmp(vote->group.run_id, m->run_id, RUN_ID_HEX) == 0;
     if (refused)
         return WHY_NONE;
-    return ours && !is_papered(c, m, &vote->group) ? WHY_NONE : WHY_MEMORY;
+    return ours && !is_papered(c, m, &vote->group) && !m->memory.receded ? WHY_NONE : WHY_MEMORY;
 }
 
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote)
@@ -436,7 +453,7 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
     enum master_why why = probe_doubt(c, m, vote);
     if (why != WHY_NONE) {
         doubt(c, m, why);
-        write_group(c, m, COMMAND_GROUP_SET);
+        write_group(c, m, vote->kind == VOTE_GROUP ? COMMAND_GROUP_LATER : COMMAND_GROUP_NEW);
         keep_out(c, m);
         return;
     }

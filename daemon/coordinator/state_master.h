@@ -87,6 +87,8 @@ struct master {
         uint64_t client_id_before;  /* in the known run, of the last handshake that went well ... */
         uint32_t connection_before; /* ... and the number of that connection */
         int64_t from_ms;            /* of its own clock: when it may vote, as far as we know; 0: not known */
+        bool receded;               /* its key showed an earlier time than before in this run */
+        int64_t shown_ms;           /* the same, as its key showed it last in this run */
         int64_t quarantine_ms;      /* the same by our clock; 0: none */
         enum master_why quarantine_why;
         char by[GROUP_WORD]; /* the daemon that keeps it out */

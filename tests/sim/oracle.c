@@ -186,10 +186,28 @@ void oracle_covers(struct world *w, unsigned name)
     }
 }
 
+/* A client that is paused, and hears of its lock later, is excused as well. */
+static void excuse_told(struct world *w)
+{
+    struct oracle *o = &w->oracle;
+    for (uint32_t i = 1; i < o->toks; i++) {
+        struct tok *t = &o->tok[i];
+        const struct sim_daemon *d = &w->daemon[t->daemon];
+        if (!t->granted || t->excused || t->told_ms == 0 || t->incarnation != d->incarnation)
+            continue;
+        int64_t until_us = clock_when(&d->clock, t->told_ms * 1000);
+        if (until_us <= w->now_us)
+            continue;
+        unsigned unseen, open = masters_open(w, i, until_us, UINT16_MAX, &unseen);
+        t->excused = open < d->quorum && open + unseen >= d->quorum;
+    }
+}
+
 void oracle_memory(struct world *w)
 {
     for (unsigned i = 0; i < w->names; i++)
         oracle_covers(w, i);
+    excuse_told(w);
 }
 
 static void holders_overlap(struct world *w, unsigned name, uint32_t tok)

@@ -308,7 +308,7 @@ START_TEST(doubt_ends_a_vote_that_was_given)
     vote("0", "TIME OK, PROBE OK, SET YES, ZADD YES");
     vote("1", "TIME OK, PROBE NO"); /* gone, and with it every lock */
     EXPECT_MASTER(1, "quarantine memory left=60602");
-    EXPECT("m1 GROUP_SET *");
+    EXPECT("m1 GROUP_NEW *");
     vote("1", "SET YES, ZADD YES");
     work();
     EXPECT_NOTHING();
