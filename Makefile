@@ -41,7 +41,7 @@ LTO := $(if $(ASAN)$(filter -O0 --coverage,$(CFLAGS)),,$(shell echo 'int main(vo
 endif
 LTO_LDFLAGS := $(if $(LTO),$(HARDEN)) $(CFLAGS) $(LTO) $(SANITIZE) $(HARDEN_LD) $(LDFLAGS)
 
-CORE_SRC   := $(sort $(wildcard daemon/coordinator/*.c))
+CORE_SRC   := $(sort $(wildcard daemon/coordinator/*.c daemon/coordinator/*/*.c))
 DAEMON_SRC := $(sort $(wildcard proto/*.c daemon/*.c daemon/*/*.c) $(CORE_SRC))
 OBJ        := $(DAEMON_SRC:%.c=$(BUILD)/%.o)
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/%.o)

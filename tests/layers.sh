@@ -21,17 +21,20 @@ only() { grep -E "include[[:space:]]*[<\"]($1)[>\"]" || true; }
 # Files of proto and daemon that are none of the given.
 others() {
     local file
-    for file in proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch]; do
+    for file in proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch]; do
         [[ $file =~ ^($1)$ ]] || printf '%s\n' "$file"
     done
 }
 
-includes proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] | { grep '"' || true; } | except '(proto|daemon)/.*' |
+includes proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] | { grep '"' || true; } | except '(proto|daemon)/.*' |
     refuse 'headers of ours are included by their path from the top'
 
 pure='assert|inttypes|limits|stdalign|stdbool|stddef|stdint|stdlib|stdnoreturn|string|strings'
-includes daemon/coordinator/*.[ch] | except "daemon/coordinator/[a-z_]+\.h|proto/(message|command)\.h|($pure)\.h" |
+includes daemon/coordinator/*.[ch] daemon/coordinator/*/*.[ch] |
+    except "daemon/coordinator/([a-z_]+/)?[a-z_]+\.h|proto/(message|command)\.h|($pure)\.h" |
     refuse 'the coordinator has no I/O, no clock and knows only message.h and command.h'
+includes daemon/coordinator/base/*.[ch] | only 'daemon/coordinator/[a-z_]+\.h|daemon/coordinator/master/.*' |
+    refuse 'the base knows nothing of what stands on it'
 
 includes proto/line*.[ch] | only '(daemon|client|event2|hiredis)/.*|proto/.*|yaml\.h|sys/.*|unistd\.h|time\.h' |
     except 'proto/(line[a-z_]*|message|decimal)\.h' |
@@ -50,7 +53,7 @@ mapfile -t files < <(others 'daemon/(loop|coordinator|node|conn)/.*')
 includes "${files[@]}" | only 'daemon/(coordinator|node|conn)/[^"]*' |
     refuse 'only loop knows the coordinator, nodes and connections'
 
-includes proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] tests/bench/*.[ch] | only 'daemon/[^"]*_private\.h' |
+includes proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] tests/bench/*.[ch] | only 'daemon/[^"]*_private\.h' |
     { grep -vE '^daemon/([a-z]+)/.*"daemon/\1/' || true; } | refuse 'a private header stays in its folder'
 
 mapfile -t files < <(others 'proto/resp[a-z_]*\.[ch]')

@@ -5,11 +5,11 @@
 #include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
-#include "daemon/coordinator/trial.h"
 
 /* ---- ends ---- */
 

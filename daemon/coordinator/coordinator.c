@@ -7,7 +7,8 @@
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/lease.h"
-#include "daemon/coordinator/master.h"
+#include "daemon/coordinator/master/master.h"
+#include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/request.h"
@@ -15,7 +16,6 @@
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/session_end.h"
 #include "daemon/coordinator/state.h"
-#include "daemon/coordinator/trial.h"
 #include "daemon/coordinator/votes.h"
 
 #ifdef MUTANTS

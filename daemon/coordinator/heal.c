@@ -15,7 +15,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/lease.h"
-#include "daemon/coordinator/master.h"
+#include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resume.h"
 

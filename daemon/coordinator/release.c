@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "daemon/coordinator/master.h"
+#include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/turn.h"

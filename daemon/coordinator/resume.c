@@ -6,12 +6,12 @@
 #include "daemon/coordinator/acquire.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
-#include "daemon/coordinator/trial.h"
 
 static unsigned resume_needed(const struct coordinator *c)
 {

@@ -16,15 +16,15 @@
 #ifndef REDLOCKD_STATE_H
 #define REDLOCKD_STATE_H
 
+#include "daemon/coordinator/base/heap.h"
+#include "daemon/coordinator/base/in_flight.h"
+#include "daemon/coordinator/base/intern.h"
+#include "daemon/coordinator/base/pool.h"
+#include "daemon/coordinator/base/quorum.h"
+#include "daemon/coordinator/base/table.h"
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/coordinator/ended.h"
-#include "daemon/coordinator/heap.h"
-#include "daemon/coordinator/in_flight.h"
-#include "daemon/coordinator/intern.h"
-#include "daemon/coordinator/pool.h"
-#include "daemon/coordinator/quorum.h"
 #include "daemon/coordinator/state_master.h"
-#include "daemon/coordinator/table.h"
 
 /* What a deadline in the heap belongs to. */
 enum item_kind {

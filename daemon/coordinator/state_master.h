@@ -2,9 +2,9 @@
 #ifndef REDLOCKD_STATE_MASTER_H
 #define REDLOCKD_STATE_MASTER_H
 
+#include "daemon/coordinator/base/heap.h"
+#include "daemon/coordinator/base/quorum.h"
 #include "daemon/coordinator/coordinator.h"
-#include "daemon/coordinator/heap.h"
-#include "daemon/coordinator/quorum.h"
 
 enum { TIMES = 4 /* TIME commands under way to one master: the probe's, the handshake's, a trial's */ };
 

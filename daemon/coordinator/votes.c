@@ -7,7 +7,7 @@
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/heal.h"
-#include "daemon/coordinator/master.h"
+#include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/round.h"
 

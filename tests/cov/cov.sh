@@ -14,7 +14,7 @@ done
 
 raw=$(mktemp -d)
 trap 'rm -rf "$raw"' EXIT
-find "$PWD/$build" -name '*.gcda' | grep -E '/(proto|daemon/coordinator)/[a-z_]*\.gcda$' >"$raw/list"
+find "$PWD/$build" -name '*.gcda' | grep -E '/(proto|daemon/coordinator)/([a-z_]*/)?[a-z_]*\.gcda$' >"$raw/list"
 number=0
 while read -r data; do
     number=$((number + 1))
@@ -28,7 +28,7 @@ done <"$raw/list"
 find "$raw" -name '*.gcov' -print0 | xargs -0 awk -v least_lines="$least_lines" -v least_branches="$least_branches" '
     FNR == 1 { file = ""; line = 0 }
     /^ *-: *0:Source:/ { file = $0; sub(/.*Source:/, "", file); next }
-    file !~ /^(proto|daemon\/coordinator)\/[a-z_]*\.[ch]$/ { next }
+    file !~ /^(proto|daemon\/coordinator)\/([a-z_]*\/)?[a-z_]*\.[ch]$/ { next }
     /^branch/ {
         key = file SUBSEP line SUBSEP $2
         branches[key]; if ($0 !~ /never executed/ && $4 + 0 > 0) taken[key]

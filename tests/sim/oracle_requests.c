@@ -1,7 +1,7 @@
 /* Requests and their replies: invariants 3, 4, 6 and 9. */
 #include "tests/sim/oracle.h"
 
-#include "daemon/coordinator/quorum.h"
+#include "daemon/coordinator/base/quorum.h"
 
 #include <assert.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/coordinator/intern.h"
+#include "daemon/coordinator/base/intern.h"
 
 enum { KEPT = 64, NOTES = 8, RUNS = 20000 };
 

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "daemon/coordinator/quorum.h"
+#include "daemon/coordinator/base/quorum.h"
 #include "proto/command.h"
 
 /* ---- quorums ---- */

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/coordinator/base/heap.h"
+#include "daemon/coordinator/base/pool.h"
+#include "daemon/coordinator/base/table.h"
 #include "daemon/coordinator/ended.h"
-#include "daemon/coordinator/heap.h"
-#include "daemon/coordinator/pool.h"
-#include "daemon/coordinator/table.h"
 
 enum { ITEMS = 300, SLOTS = 64 };
 

@@ -25,8 +25,8 @@
 
 #include <check.h>
 
+#include "daemon/coordinator/base/quorum.h"
 #include "daemon/coordinator/coordinator.h"
-#include "daemon/coordinator/quorum.h"
 
 static struct coordinator_config config; /* change it before start() */
 static struct coordinator *core;

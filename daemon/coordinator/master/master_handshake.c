@@ -2,8 +2,8 @@
  * was refused:  CLIENT ID, INFO, TIME and the group's key, in one go; the last answer decides. */
 #include <string.h>
 
-#include "daemon/coordinator/master_private.h"
-#include "daemon/coordinator/trial.h"
+#include "daemon/coordinator/master/master_private.h"
+#include "daemon/coordinator/master/trial.h"
 
 enum { VERSION_6_2 = 0x060200 };
 

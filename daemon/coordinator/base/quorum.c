@@ -1,4 +1,4 @@
-#include "daemon/coordinator/quorum.h"
+#include "daemon/coordinator/base/quorum.h"
 
 #include <assert.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/coordinator/heap.h"
+#include "daemon/coordinator/base/heap.h"
 
 #include <assert.h>
 #include <stdlib.h>

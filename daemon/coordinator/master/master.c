@@ -1,11 +1,11 @@
 /* One master's way through its states; what it is asked and what it may have forgotten is in the files beside. */
 #include <assert.h>
 
-#include "daemon/coordinator/master_private.h"
+#include "daemon/coordinator/master/master_private.h"
+#include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/round.h"
-#include "daemon/coordinator/trial.h"
 
 /*                 +--------------------------- any loss of the connection: DOWN
  *                 |

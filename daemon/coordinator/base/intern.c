@@ -1,4 +1,4 @@
-#include "daemon/coordinator/intern.h"
+#include "daemon/coordinator/base/intern.h"
 
 #include <assert.h>
 #include <stdlib.h>

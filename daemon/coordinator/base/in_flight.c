@@ -1,4 +1,4 @@
-#include "daemon/coordinator/in_flight.h"
+#include "daemon/coordinator/base/in_flight.h"
 
 void in_flight_add(struct in_flight_list *list, struct in_flight *in_flight)
 {

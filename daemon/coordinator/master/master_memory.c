@@ -15,10 +15,10 @@
  * any master's key differs from ours none votes for us. */
 #include <string.h>
 
-#include "daemon/coordinator/master_private.h"
+#include "daemon/coordinator/master/master_private.h"
+#include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
-#include "daemon/coordinator/trial.h"
 
 enum {
     UPTIME_ERROR_MS = 2000, /* uptime_in_seconds is by the wall clock, and a second wrong either way */

@@ -1,10 +1,10 @@
-#include "daemon/coordinator/trial.h"
+#include "daemon/coordinator/master/trial.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/coordinator/in_flight.h"
-#include "daemon/coordinator/master_private.h"
+#include "daemon/coordinator/base/in_flight.h"
+#include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/mutant.h"
 
 enum {

@@ -3,7 +3,7 @@
 #ifndef REDLOCKD_MASTER_PRIVATE_H
 #define REDLOCKD_MASTER_PRIVATE_H
 
-#include "daemon/coordinator/master.h"
+#include "daemon/coordinator/master/master.h"
 
 /* ---- master.c ---- */
 

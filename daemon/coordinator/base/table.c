@@ -1,10 +1,10 @@
-#include "daemon/coordinator/table.h"
+#include "daemon/coordinator/base/table.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/coordinator/pool.h"
+#include "daemon/coordinator/base/pool.h"
 
 /* An entry is slot + 1 in its low bits and as many bits of the hash above as there is room for: they save nearly
  * all looks at objects that are not the one. */

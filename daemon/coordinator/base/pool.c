@@ -1,4 +1,4 @@
-#include "daemon/coordinator/pool.h"
+#include "daemon/coordinator/base/pool.h"
 
 #include <assert.h>
 #include <stdlib.h>

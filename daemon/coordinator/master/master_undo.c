@@ -1,5 +1,5 @@
 /* What a master owes us: before lock commands on a new connection, and again where it refused. */
-#include "daemon/coordinator/master_private.h"
+#include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/release.h"
 
 enum {
