@@ -50,7 +50,7 @@ UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
 UNIT       := $(UNIT_SRC:%.c=$(BUILD)/%)
 INTEG_SRC  := $(sort $(wildcard tests/integ/test_*.c))
 INTEG      := $(INTEG_SRC:%.c=$(BUILD)/%)
-HARNESS    := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(INTEG_SRC),$(wildcard tests/integ/*.c)))
+HARNESS    := $(patsubst %,$(BUILD)/tests/integ/%.o,client command daemon harness server skewed steady)
 C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
 SCRIPTS    := .ci/deps .ci/run $(wildcard tests/*.sh client/examples/*.sh client/conformance/*.sh)
 SBIN       := $(DESTDIR)$(PREFIX)/sbin
@@ -79,10 +79,10 @@ $(BUILD)/%.o: %.c Makefile | $(BUILD)/found
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(UNIT): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libdaemon.a
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
 include $(sort $(wildcard client/*.mk client/*/*.mk))

@@ -5,8 +5,8 @@ FAIL_LIB := $(BUILD)/tests/fail/failing.so
 CHECKS  += $(FAIL)
 objects: $(FAIL) $(FAIL_LIB)
 
-$(FAIL): $(FAIL).o $(FAIL_LIB)
-	$(CC) $(ALL_LDFLAGS) -o $@ $< -lcheck -lsubunit -lm -lrt -lpthread
+$(FAIL): $(FAIL).o $(BUILD)/tests/unit/server.o $(FAIL_LIB)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -lcheck -lsubunit -lm -lrt -lpthread
 
 # Without sanitizers: it stands before them.
 $(FAIL_LIB): tests/fail/failing.c tests/fail/failing.h tests/fail/fail.mk

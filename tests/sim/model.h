@@ -21,132 +21,21 @@ struct model {
     struct resp_reader *reader;
 };
 
-static struct model model;
+extern struct model model;
 
 /* The server's own clock. */
-static inline int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static inline void nap(void)
-{
-    poll(NULL, 0, 1);
-}
+int64_t now_ms(void);
+void nap(void);
 
 /* ---- asking the server ---- */
 
-static inline void model_connect(void)
-{
-    model.fd = server_connect(&model.server);
-    model.reader = resp_reader_new();
-    ck_assert_int_ge(model.fd, 0);
-    ck_assert_ptr_nonnull(model.reader);
-}
-
-static inline void model_disconnect(void)
-{
-    close(model.fd);
-    resp_reader_free(model.reader);
-}
-
-static inline const struct resp_reply *ask_bytes(const char *bytes, size_t len)
-{
-    for (size_t sent = 0; sent < len;) {
-        ssize_t n = write(model.fd, bytes + sent, len - sent);
-        ck_assert_int_gt(n, 0);
-        sent += (size_t)n;
-    }
-    const struct resp_reply *reply;
-    const char *why = "";
-    for (int got; (got = resp_reader_next(model.reader, &reply, &why)) != 1;) {
-        char in[4096];
-        ck_assert_msg(got == 0, "%s", why);
-        ssize_t n = read(model.fd, in, sizeof(in));
-        ck_assert_int_gt(n, 0);
-        ck_assert_int_eq(resp_reader_feed(model.reader, in, (size_t)n), 0);
-    }
-    return reply;
-}
-
+void model_connect(void);
+void model_disconnect(void);
 /* By hand, as in nc. */
-static inline const struct resp_reply *ask_text(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
-
-static inline const struct resp_reply *ask_text(const char *format, ...)
-{
-    char line[LINE];
-    va_list arguments;
-    va_start(arguments, format);
-    int len = vsnprintf(line, sizeof(line) - 2, format, arguments);
-    va_end(arguments);
-    memcpy(line + len, "\r\n", 2);
-    return ask_bytes(line, (size_t)len + 2);
-}
-
-static inline void scripts_load(void)
-{
-    for (unsigned script = 0; script < RESP_SCRIPTS; script++) {
-        size_t len = 0;
-        char *bytes = resp_script_load(script, &len);
-        ck_assert_ptr_nonnull(bytes);
-        ck_assert_int_eq(ask_bytes(bytes, len)->type, RESP_STRING);
-        resp_bytes_free(bytes);
-    }
-}
-
-static inline void token_fill(struct token *token, uint32_t tok)
-{
-    memset(token->bytes, (int)tok, sizeof(token->bytes));
-}
-
-static inline void ask(struct resp_format *format, const struct store_command *what, struct vote *vote)
-{
-    struct command command = {
-        .verb = what->verb, .bucket = what->bucket, .number = what->number, .ref = 1, .group = what->group};
-    command.name.len = 2;
-    command.name.text[0] = 'n';
-    command.name.text[1] = (char)('0' + what->name);
-    token_fill(&command.token, what->tok);
-    token_fill(&command.to, what->to);
-    char bytes[RESP_COMMAND_BYTES];
-    resp_vote(what->verb, ask_bytes(bytes, resp_command(bytes, format, &command)), vote);
-}
-
-static inline bool same(enum command_verb verb, const struct vote *real, const struct vote *modelled,
-                        int64_t off_ms)
-{
-    struct token token;
-    if (real->kind != modelled->kind)
-        return false;
-    if (real->kind == VOTE_ERROR)
-        return real->error == modelled->error;
-    if (real->kind == VOTE_GROUP)
-        return real->group.masters == modelled->group.masters &&
-               real->group.max_ttl_ms == modelled->group.max_ttl_ms &&
-               real->group.from_ms == modelled->group.from_ms &&
-               memcmp(real->group.run_id, modelled->group.run_id, RUN_ID_HEX) == 0;
-    token_fill(&token, (uint32_t)modelled->number);
-    if (real->kind == VOTE_TOKEN)
-        return memcmp(&real->token, &token, sizeof(token)) == 0;
-    if (real->kind != VOTE_NUMBER)
-        return true;
-    int64_t apart = (int64_t)real->number - (int64_t)modelled->number;
-    bool time = verb == COMMAND_EXTEND || verb == COMMAND_CHECK || verb == COMMAND_TIME;
-    return time ? apart >= -off_ms && apart <= off_ms : apart == 0;
-}
-
-static inline void must_be_same(const struct store_command *command, const struct vote *real,
-                                const struct vote *modelled, int64_t off_ms, const char *where)
-{
-    ck_assert_msg(same(command->verb, real, modelled, off_ms),
-                  "%s: verb %d n%u token %u to %u number %llu: the server says %d/%llu (error %d), the model "
-                  "%d/%llu (error %d)",
-                  where, command->verb, command->name, command->tok, command->to,
-                  (unsigned long long)command->number, real->kind, (unsigned long long)real->number,
-                  real->error, modelled->kind, (unsigned long long)modelled->number, modelled->error);
-}
+const struct resp_reply *ask_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void scripts_load(void);
+void ask(struct resp_format *format, const struct store_command *what, struct vote *vote);
+void must_be_same(const struct store_command *command, const struct vote *real, const struct vote *modelled,
+                  int64_t off_ms, const char *where);
 
 #endif

@@ -3,7 +3,7 @@
 SIM       := $(BUILD)/tests/sim/sim
 SIM_TEST  := $(BUILD)/tests/sim/test_sim
 SIM_MODEL := $(BUILD)/tests/sim/test_model $(BUILD)/tests/sim/test_model_refuses
-SIM_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/sim/test_%.c tests/sim/main.c,$(wildcard tests/sim/*.c))) \
+SIM_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/sim/test_%.c tests/sim/main.c tests/sim/model.c,$(wildcard tests/sim/*.c))) \
              $(CORE_SRC:%.c=$(BUILD)/mutants/%.o)
 SIM_TIME  ?= 60
 CHECKS    += $(SIM_TEST) $(SIM_MODEL)
@@ -22,11 +22,11 @@ $(SIM): $(BUILD)/tests/sim/main.o $(SIM_OBJ)
 $(SIM_TEST): $(SIM_TEST).o $(SIM_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread
 
-$(SIM_MODEL): $(BUILD)/%: $(BUILD)/%.o $(addprefix $(BUILD)/,tests/sim/store.o tests/sim/rand.o \
+$(SIM_MODEL): $(BUILD)/%: $(BUILD)/%.o $(addprefix $(BUILD)/,tests/sim/model.o tests/sim/store.o tests/sim/rand.o tests/unit/server.o \
               $(patsubst %.c,%.o,$(wildcard proto/*.c)))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread -lhiredis
 
--include $(SIM_OBJ:.o=.d) $(BUILD)/tests/sim/main.d $(SIM_TEST).d $(SIM_MODEL:=.d)
+-include $(SIM_OBJ:.o=.d) $(BUILD)/tests/sim/main.d $(BUILD)/tests/sim/model.d $(SIM_TEST).d $(SIM_MODEL:=.d)
 
 .PHONY: sim mutants
 sim: $(SIM) ## simulate faults for SIM_TIME=60 seconds [SEED=n], from a seed of its own

@@ -190,7 +190,7 @@ START_TEST(a_second_loss_is_seen_as_the_first_was)
     while (coordinator_master_state(core, 1) == MASTER_REFUSED && now < 75000) {
         at(now + 500);
         for (unsigned i = 0; i < 3; i++)
-            if (unanswered(i) != 0 && links[i].pending[links[i].first].verb == COMMAND_INFO)
+            if (strcmp(unanswered_verb(i), "INFO") == 0)
                 vote(i == 0 ? "0" : i == 1 ? "1" : "2", "INFO OK");
     }
     work();

@@ -1,5 +1,5 @@
 /* Traces: which master may be asked what, and since when. */
-#include "tests/unit/trace.h"
+#include "tests/unit/trace_steps.h"
 
 #include <string.h>
 
@@ -142,11 +142,10 @@ START_TEST(quarantine_by_uptime)
     static const struct {
         int64_t uptime_s;
         const char *is;
-    } rows[] = {
-        {-5, "quarantine restart left=60602"}, /* full: max_ttl and its drift */
-        {0, "quarantine restart left=60602"},
-        {62, "quarantine restart left=60602"}, /* it may be two seconds less */
-        {63, "up"}};
+    } rows[] = {{-5, "quarantine restart left=60602"}, /* full: max_ttl and its drift */
+                {0, "quarantine restart left=60602"},
+                {62, "quarantine restart left=60602"}, /* it may be two seconds less */
+                {63, "up"}};
     start_alone(4);
     for (unsigned i = 0; i < 4; i++) {
         info[i].uptime_s = rows[i].uptime_s;
@@ -329,11 +328,11 @@ START_TEST(votes_of_an_old_connection_are_none)
     vote("1", "KILL 1");
     forget();
     struct coordinator_event event = {.kind = EVENT_MASTER_VOTE,
-                               .master = 1,
-                               .connection = 1,
-                               .verb = COMMAND_SET,
-                               .ref = set.ref,
-                               .vote = {.kind = VOTE_YES}};
+                                      .master = 1,
+                                      .connection = 1,
+                                      .verb = COMMAND_SET,
+                                      .ref = set.ref,
+                                      .vote = {.kind = VOTE_YES}};
     step(&event);
     event.verb = COMMAND_ZADD;
     step(&event);

@@ -431,7 +431,7 @@ static void drift_over(int64_t per_mille, int64_t rtt_ms)
         for (unsigned k = 0; k < 5; k++) {
             char master[2] = {(char)('0' + k), 0}, text[64];
             while (unanswered(k) != 0) {
-                snprintf(text, sizeof text, "%s OK", verbs[links[k].pending[links[k].first].verb]);
+                snprintf(text, sizeof text, "%s OK", unanswered_verb(k));
                 vote(master, text);
             }
         }

@@ -6,11 +6,11 @@
  *     vote("0-2", "SET YES, ZADD YES");
  *     EXPECT("s1 #1 +LOCKED job token=T1 fence=1000007 valid=9897 until=10897");
  *
- * Time stands still but for at(). Votes come in the order of the commands, as on a real
- * connection: to answer another command than a master's oldest fails. After each step the
- * coordinator's own invariants are checked, and: a token is set by one attempt only; lock commands go
- * only to masters that may have them; a name's fence grows; one reply a request; nothing is
- * said to a session that has ended. A test that fails prints its whole trace.
+ * Time moves only by at(). A master answers its commands in their order, as on a real connection: a vote
+ * for any command but the oldest fails the test. Each step also checks the coordinator's own invariants
+ * and these rules: only one attempt sets a token; lock commands go only to masters that may have them; a
+ * name's fence grows; each request gets one reply; an ended session is told nothing. A failed test prints
+ * its whole trace.
  *
  * Actions as text, in which * stands for anything (Tn: the n-th token that was seen):
  *
@@ -24,97 +24,97 @@
 #define REDLOCKD_TESTS_TRACE_H
 
 #include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "daemon/coordinator/base/quorum.h"
 #include "daemon/coordinator/coordinator.h"
 
-static struct coordinator_config config; /* change it before start() */
-static struct coordinator *core;
-static int64_t now;                      /* ms; 1000 at the start; the wall clock says now * 1000 + 7 us */
-static int64_t wall_offset_us;           /* ... and this more */
-static struct master_info info[MASTERS]; /* what INFO will say: up for long, a run_id of its own */
+extern struct coordinator_config config; /* a test changes it before start() */
+extern struct coordinator *core;
+extern int64_t now;                      /* ms; 1000 at the start; the wall clock says now * 1000 + 7 us */
+extern int64_t wall_offset_us;           /* is added to the wall clock */
+extern struct master_info info[MASTERS]; /* what INFO will say: up for long, a run_id of its own */
 
-/* A master's clock and the group's key on it. Until show_probes is set, TIME, GROUP, PROBE and the key's writes are
- * answered from here as soon as all before them is answered, and no EXPECT sees them. */
-static struct marker {
-    int64_t clock_ms; /* its TIME is now + this */
+/* A master's clock and the group's key on it. While show_probes is false, the trace itself answers TIME, GROUP,
+ * PROBE and the commands that write the key, as soon as all commands before them are answered; EXPECT does not
+ * see them. */
+struct marker {
+    int64_t clock_ms; /* the master's TIME is now + clock_ms */
     bool there;
     struct group group;
-} markers[MASTERS];
-static bool show_probes;
+};
+extern struct marker markers[MASTERS];
+extern bool show_probes;
 
-static inline void trace_setup(void); /* a checked fixture, both of them */
-static inline void trace_teardown(void);
-static inline int trace_run(const char *suite, const TTest *const *tests); /* main(); NULL ends the list */
+/* The test program's main(); NULL ends the list. */
+int trace_run(const char *suite, const TTest *const *tests);
 
 /* ---- what happens ---- */
 
-static inline void start(unsigned masters); /* all of them connected and up */
-static inline void start_alone(unsigned masters);
+void start(unsigned masters); /* all masters are connected and up */
+void start_alone(unsigned masters);
 /* A new connection; its client id is 100 * (master + 1) + its number. */
-static inline void dial(unsigned master);
-static inline void shake(
-    unsigned master); /* answers the handshake; as OK does: CLIENT_ID, INFO, TIME, GROUP ... */
-static inline void lose(unsigned master);
-static inline void backlog(unsigned master);
-static inline void restart(unsigned master,
-                           int64_t uptime_s); /* lose, and empty, with another run_id the next time */
+void dial(unsigned master);
+void shake(unsigned master); /* answers the handshake */
+void lose(unsigned master);
+void backlog(unsigned master);
+/* Loses the connection; the master is empty and has another run_id at the next one. */
+void restart(unsigned master, int64_t uptime_s);
 
-/* vote("0,2-4", "SET YES, ZADD NO"): each of these masters answers its oldest commands.
- * YES, NO, WANTED, a number, OK (CLIENT_ID, INFO), Tn, X or Y (GET), NOT_RUN, or an error:
+/* vote("0,2-4", "SET YES, ZADD NO"): each of these masters answers its oldest commands with
+ * YES, NO, WANTED, a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
  * OOM, READONLY, ... */
-static inline void vote(const char *masters, const char *votes);
-static inline unsigned unanswered(unsigned master);
+void vote(const char *masters, const char *votes);
+unsigned unanswered(unsigned master);
+const char *unanswered_verb(unsigned master); /* of the oldest unanswered command; "": none */
 
-/* Time comes to ms; what is due until then, and then, is done ... */
-static inline void at(int64_t ms);
-/* ... or not, as if the daemon slept, or had events to read first. */
-static inline void at_without_work(int64_t ms);
-static inline void work(void);      /* what is due now */
-static inline void work_once(void); /* one step of it */
-/* Drawn from now on: a delay of low to high becomes low + number % (high - low + 1). */
-static inline void chance(uint64_t number);
+/* Time comes to ms, and all work that is due until then is done. */
+void at(int64_t ms);
+/* Time comes to ms and no work is done, as if the daemon slept, or had events to read first. */
+void at_without_work(int64_t ms);
+void work(void);      /* all that is due now */
+void work_once(void); /* one step of it */
+/* The number that the random bytes give from now on: a delay of low to high is low + number % (high - low + 1). */
+void chance(uint64_t number);
 
-/* token=Tn is one that was seen, token=X a stranger's, and Y another's. Returns the request's number. */
-static inline uint64_t ask(uint64_t session, const char *line);
-static inline uint64_t cancel(uint64_t session, uint64_t request);
-static inline void finish(uint64_t session);
-static inline void release(uint64_t session);
-static inline void drop(uint64_t session);
-static inline void undelivered(uint64_t session, uint64_t request);
-static inline void drain(void);
+/* In the line token=Tn stands for a token that was seen, token=X and token=Y for two strangers' tokens. Returns the
+ * request's number. */
+uint64_t ask(uint64_t session, const char *line);
+uint64_t cancel(uint64_t session, uint64_t request);
+void finish(uint64_t session);
+void release(uint64_t session);
+void drop(uint64_t session);
+void undelivered(uint64_t session, uint64_t request);
+void drain(void);
 
-/* A whole grant by all masters; what was said on the way is forgotten. */
-static inline void grant(uint64_t session, const char *line);
+/* All masters grant the lock; the actions on the way are forgotten. */
+void grant(uint64_t session, const char *line);
 
 /* ---- what must have come of it ---- */
 
 /* All actions since the last EXPECT, in order, and no other. */
 #define EXPECT(...)      trace_expect(__FILE__, __LINE__, (const char *const[]){__VA_ARGS__, NULL})
 #define EXPECT_NOTHING() trace_expect(__FILE__, __LINE__, (const char *const[]){NULL})
-static inline void trace_expect(const char *file, int line, const char *const *actions);
+void trace_expect(const char *file, int line, const char *const *actions);
 
-/* The last of them; the others are of no interest. */
+/* The last action since the last EXPECT; the others do not matter. */
 #define EXPECT_LAST(action) trace_expect_last(__FILE__, __LINE__, action)
-static inline void trace_expect_last(const char *file, int line, const char *action);
+void trace_expect_last(const char *file, int line, const char *action);
 
-/* "up", "quarantine restart left=60602 undo=1": state, why, and what is not 0. */
+/* "up", "quarantine restart left=60602 undo=1": the state, its reason, and each figure that is not 0. */
 #define EXPECT_MASTER(master, text) trace_expect_master(__FILE__, __LINE__, master, text)
-static inline void trace_expect_master(const char *file, int line, unsigned master, const char *text);
+void trace_expect_master(const char *file, int line, unsigned master, const char *text);
 
-/* Nothing is left to be done, but for the probes. */
+/* Only probes are still to come. */
 #define EXPECT_REST() (at(now + 3600000), trace_expect(__FILE__, __LINE__, (const char *const[]){NULL}))
 
 /* The coordinator's next deadline. */
 #define EXPECT_DEADLINE(ms) trace_expect_deadline(__FILE__, __LINE__, ms)
-static inline void trace_expect_deadline(const char *file, int line, int64_t ms);
+void trace_expect_deadline(const char *file, int line, int64_t ms);
 
-static inline void forget(void); /* the actions so far are of no interest */
-
-#include "tests/unit/trace_text.h"
-
-#include "tests/unit/trace_steps.h"
-
-#include "tests/unit/trace_events.h"
+void forget(void); /* drops the actions so far */
 
 #endif

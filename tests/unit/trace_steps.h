@@ -1,245 +1,29 @@
-/* One step: an event in, its actions out, and what every test wants of them. See trace.h. */
+/* One step of a trace, for the trace's own files: an event goes in, its actions come out and are checked. */
 #ifndef REDLOCKD_TESTS_TRACE_STEPS_H
 #define REDLOCKD_TESTS_TRACE_STEPS_H
 
 #include "tests/unit/trace_text.h"
 
-enum { PENDING = 256, REQUESTS = 1024, NAMES = 64, STEPS = 500 /* most in one ms */ };
+enum { PENDING = 256, REQUESTS = 1024 };
 
 /* A master's connection: what was sent on it and not answered yet. */
-static struct link {
+struct trace_link {
     uint32_t connection;
     bool connected;
     unsigned first, count;
     struct command pending[PENDING];
-} links[MASTERS];
+};
+extern struct trace_link links[MASTERS];
 
-static uint64_t token_set[TOKENS];    /* by which attempt; 0: none */
-static uint64_t drawn, chance_number; /* of the random bytes: tokens so far, and what decides delays */
-static bool fresh_bytes;
+extern uint64_t last_request;
 
-static uint64_t last_request;
-static unsigned answers[REQUESTS];
-static bool ended[REQUESTS]; /* sessions */
-static struct {
-    struct name name;
-    uint64_t fence;
-} fences[NAMES];
+void steps_reset(void);
 
-/* ---- what every test wants of every action ---- */
-
-static inline void check_send(unsigned master, const struct command *command)
-{
-    enum master_state state = coordinator_master_state(core, master);
-    bool handshake = command->verb <= COMMAND_GROUP_NEW;
-    bool asks =
-        command->verb == COMMAND_SET || command->verb == COMMAND_ZADD || command->verb == COMMAND_ZSCORE;
-    if (!links[master].connected)
-        trace_fail("sent to master %u, which is not connected", master);
-    if (!handshake && (state == MASTER_HANDSHAKE || state == MASTER_KILLING || state == MASTER_REFUSED))
-        trace_fail("a lock command to master %u before it may have one", master);
-    if (asks && state != MASTER_UP)
-        trace_fail("master %u is asked for its vote, which it has not", master);
-    if ((command->verb == COMMAND_ZADD || command->verb == COMMAND_ZSCORE) &&
-        command->bucket != quorum_bucket(&command->name))
-        trace_fail("another name's bucket");
-}
-
-static inline bool is_hidden(const struct command *command)
-{
-    return !show_probes && command->verb >= COMMAND_TIME && command->verb <= COMMAND_GROUP_NEW;
-}
-
-static inline void send_command(masters_t masters, const struct command *command)
-{
-    char word[64], line[LINE];
-    command_text(line, command);
-    if (!is_hidden(command))
-        log_action("m%s %.250s", masters_word(masters, word), line);
-    if (command->verb == COMMAND_SET) {
-        unsigned token = token_number(&command->token);
-        if (token_set[token] != 0 && token_set[token] != command->ref)
-            trace_fail("token T%u is set by a second attempt", token);
-        token_set[token] = command->ref;
-    }
-    for (unsigned i = 0; i < config.masters; i++) {
-        if (!(masters & masters_bit(i)))
-            continue;
-        check_send(i, command);
-        struct link *link = &links[i];
-        if (link->count == PENDING)
-            trace_fail("too many unanswered commands at master %u", i);
-        link->pending[(link->first + link->count++) % PENDING] = *command;
-    }
-}
-
-static inline void check_fence(const struct reply *reply)
-{
-    unsigned i = 0;
-    while (i < NAMES - 1 && fences[i].name.len != 0 &&
-           (fences[i].name.len != reply->name.len ||
-            memcmp(fences[i].name.text, reply->name.text, reply->name.len) != 0))
-        i++;
-    if (reply->depth == 0 && reply->fence <= fences[i].fence)
-        trace_fail("fence %" PRIu64 " after %" PRIu64, reply->fence, fences[i].fence);
-    fences[i].name = reply->name;
-    fences[i].fence = reply->fence;
-}
-
-static inline void say_reply(const struct action *action)
-{
-    char line[SERVER_LINE_BYTES], shorter[LINE];
-    const struct tag untagged = {.len = 0};
-    shorten(shorter, line, line_format_reply(line, &untagged, &action->u.reply));
-    log_action("s%" PRIu64 " #%" PRIu64 " %.250s", action->session, action->request, shorter);
-    if (action->request == 0 || action->request > last_request || answers[action->request]++ != 0)
-        trace_fail("request #%" PRIu64 " is answered again, or was never asked", action->request);
-    if (action->u.reply.code == REPLY_LOCKED)
-        check_fence(&action->u.reply);
-}
-
-static inline void carry_out(const struct action *action)
-{
-    static const char *const why[] = {"silent", "backlog", "handshake"};
-    char line[SERVER_LINE_BYTES], shorter[LINE];
-    bool of_session =
-        action->kind != ACTION_SEND && action->kind != ACTION_CLOSE_MASTER && action->kind != ACTION_CLOCK;
-    if (of_session && ended[action->session])
-        trace_fail("session %" PRIu64 " has ended", action->session);
-    switch (action->kind) {
-    case ACTION_SEND: send_command(action->masters, &action->u.command); break;
-    case ACTION_CLOSE_MASTER:
-        log_action("close m%u %s", action->master, why[action->why]);
-        links[action->master].connected = false;
-        break;
-    case ACTION_REPLY: say_reply(action); break;
-    case ACTION_NOTICE:
-        shorten(shorter, line, line_format_notice(line, &action->u.notice));
-        log_action("s%" PRIu64 " %.250s", action->session, shorter);
-        break;
-    case ACTION_CLOCK:
-        log_action("behind %" PRId64 " of %" PRId64, action->u.clock.stall_ms, action->u.clock.behind_ms);
-        break;
-    case ACTION_SESSION_ENDED:
-        log_action("s%" PRIu64 " ended", action->session);
-        ended[action->session] = true;
-        break;
-    }
-}
-
-/* ---- steps ---- */
-
-static struct actions actions;
-
-/* What a master answers that keeps the group's key as it should. */
-static inline struct vote marker_vote(unsigned master, const struct command *command)
-{
-    struct marker *marker = &markers[master];
-    bool writes = command->verb == COMMAND_GROUP_SET ||
-                  (command->verb == COMMAND_GROUP_LATER && marker->there) ||
-                  (command->verb == COMMAND_GROUP_NEW && !marker->there);
-    struct vote value = {.kind = writes ? VOTE_YES : VOTE_NO};
-    if (command->verb == COMMAND_TIME)
-        return (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)(now + marker->clock_ms)};
-    if ((command->verb == COMMAND_GROUP || command->verb == COMMAND_PROBE) && marker->there)
-        return (struct vote){.kind = VOTE_GROUP, .group = marker->group};
-    if (writes) {
-        marker->there = true;
-        marker->group = command->group;
-    }
-    return value;
-}
-
-static inline void step(struct coordinator_event *event);
-
-static inline void answer_hidden(void)
-{
-    for (unsigned i = 0; i < config.masters; i++) {
-        struct link *link = &links[i];
-        while (link->connected && link->count > 0 && is_hidden(&link->pending[link->first])) {
-            struct command command = link->pending[link->first];
-            link->first = (link->first + 1) % PENDING;
-            link->count--;
-            struct coordinator_event event = {.kind = EVENT_MASTER_VOTE,
-                                              .master = i,
-                                              .connection = link->connection,
-                                              .verb = command.verb,
-                                              .ref = command.ref,
-                                              .vote = marker_vote(i, &command)};
-            step(&event);
-        }
-    }
-}
-
-static inline void step(struct coordinator_event *event)
-{
-    if (fresh_bytes)
-        drawn++;
-    event->now_ms = now;
-    event->wall_us = now * 1000 + 7 + wall_offset_us;
-    memset(event->random, 0x11, TOKEN_BYTES);
-    memcpy(event->random, &drawn, sizeof drawn);
-    memcpy(event->random + TOKEN_BYTES, &chance_number, sizeof chance_number);
-    coordinator_step(core, event, &actions);
-    fresh_bytes = actions.random_used;
-    for (unsigned i = 0; i < actions.count; i++)
-        carry_out(&actions.list[i]);
-    coordinator_check(core);
-    answer_hidden();
-}
-
-static inline void step_master(enum event_kind kind, unsigned master)
-{
-    struct coordinator_event event = {.kind = kind, .master = master, .connection = links[master].connection};
-    step(&event);
-}
-
-static inline void step_session(enum event_kind kind, uint64_t session, uint64_t request)
-{
-    struct coordinator_event event = {.kind = kind, .session = session, .request = request};
-    step(&event);
-}
-
-static inline void work_once(void)
-{
-    struct coordinator_event event = {.kind = EVENT_TIMER};
-    unsigned before = trace_lines, actions_before = trace_actions;
-    log_event("timer");
-    step(&event);
-    if (trace_actions == actions_before) /* nothing to tell */
-        trace_lines = before;
-}
-
-static inline void at_without_work(int64_t ms)
-{
-    ck_assert_int_ge(ms, now);
-    now = ms;
-}
-
-static inline void at(int64_t ms)
-{
-    ck_assert_int_ge(ms, now);
-    unsigned steps = 0;
-    while (coordinator_deadline(core) <= ms) {
-        if (coordinator_deadline(core) > now) {
-            now = coordinator_deadline(core);
-            steps = 0;
-        }
-        if (++steps == STEPS)
-            trace_fail("it does not come to rest");
-        work_once();
-    }
-    now = ms;
-}
-
-static inline void work(void)
-{
-    at(now);
-}
-
-static inline void chance(uint64_t number)
-{
-    chance_number = number;
-}
+/* The answer of a master that keeps the group's key as it should. */
+struct vote marker_vote(unsigned master, const struct command *command);
+struct command link_take(struct trace_link *link); /* the oldest unanswered command */
+void step(struct coordinator_event *event);
+void step_master(enum event_kind kind, unsigned master);
+void step_session(enum event_kind kind, uint64_t session, uint64_t request);
 
 #endif

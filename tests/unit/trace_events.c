@@ -1,14 +1,19 @@
-/* What happens to the coordinator, as words of a test. See trace.h. */
-#ifndef REDLOCKD_TESTS_TRACE_EVENTS_H
-#define REDLOCKD_TESTS_TRACE_EVENTS_H
-
+/* What happens to the coordinator, as words of a test. */
 #include "tests/unit/trace_steps.h"
+
+struct coordinator_config config;
+struct coordinator *core;
+int64_t now;
+int64_t wall_offset_us;
+struct master_info info[MASTERS];
+struct marker markers[MASTERS];
+bool show_probes;
 
 /* ---- masters ---- */
 
-static inline void dial(unsigned master)
+void dial(unsigned master)
 {
-    struct link *link = &links[master];
+    struct trace_link *link = &links[master];
     link->connection++;
     link->connected = true;
     link->first = link->count = 0;
@@ -16,20 +21,20 @@ static inline void dial(unsigned master)
     step_master(EVENT_MASTER_CONNECTED, master);
 }
 
-static inline void lose(unsigned master)
+void lose(unsigned master)
 {
     log_event("master %u: connection lost", master);
     links[master].connected = false;
     step_master(EVENT_MASTER_LOST, master);
 }
 
-static inline void backlog(unsigned master)
+void backlog(unsigned master)
 {
     log_event("master %u: backlog", master);
     step_master(EVENT_MASTER_BACKLOG, master);
 }
 
-static inline void restart(unsigned master, int64_t uptime_s)
+void restart(unsigned master, int64_t uptime_s)
 {
     lose(master);
     markers[master].there = false;
@@ -37,7 +42,7 @@ static inline void restart(unsigned master, int64_t uptime_s)
     info[master].uptime_s = uptime_s;
 }
 
-static inline struct vote vote_of(const char *word, unsigned master, const struct command *command)
+static struct vote vote_of(const char *word, unsigned master, const struct command *command)
 {
     static const char *const errors[] = {"OTHER",   "OOM",  "READONLY", "MISCONF", "NOREPLICAS",
                                          "LOADING", "BUSY", "NOPERM",   "NOAUTH",  "WRONGTYPE"};
@@ -68,18 +73,17 @@ static inline struct vote vote_of(const char *word, unsigned master, const struc
     return value;
 }
 
-static inline void vote_one(unsigned master, const char *verb, const char *word)
+static void vote_one(unsigned master, const char *verb, const char *word)
 {
-    struct link *link = &links[master];
+    struct trace_link *link = &links[master];
     char line[LINE];
     if (!link->connected || link->count == 0)
         trace_fail("master %u has nothing to answer", master);
     struct command command = link->pending[link->first];
     command_text(line, &command);
-    if (strcmp(verbs[command.verb], verb) != 0)
+    if (strcmp(verb_word(command.verb), verb) != 0)
         trace_fail("master %u has to answer %s first, not %s", master, line, verb);
-    link->first = (link->first + 1) % PENDING;
-    link->count--;
+    link_take(link);
     log_event("master %u: %.200s: %s", master, line, word);
     struct coordinator_event event = {.kind = EVENT_MASTER_VOTE,
                                       .master = master,
@@ -90,7 +94,7 @@ static inline void vote_one(unsigned master, const char *verb, const char *word)
     step(&event);
 }
 
-static inline void vote(const char *masters, const char *votes)
+void vote(const char *masters, const char *votes)
 {
     masters_t set = masters_of(masters);
     for (unsigned i = 0; i < config.masters; i++) {
@@ -107,12 +111,18 @@ static inline void vote(const char *masters, const char *votes)
     }
 }
 
-static inline unsigned unanswered(unsigned master)
+unsigned unanswered(unsigned master)
 {
     return links[master].count;
 }
 
-static inline void shake(unsigned master)
+const char *unanswered_verb(unsigned master)
+{
+    const struct trace_link *link = &links[master];
+    return link->count != 0 ? verb_word(link->pending[link->first].verb) : "";
+}
+
+void shake(unsigned master)
 {
     char word[16];
     snprintf(word, sizeof word, "%u", master);
@@ -123,7 +133,7 @@ static inline void shake(unsigned master)
 
 /* ---- clients ---- */
 
-static inline void lengthen(char *out, const char *line)
+static void lengthen(char *out, const char *line)
 {
     const char *token = strstr(line, "token=");
     if (token == NULL) {
@@ -136,13 +146,13 @@ static inline void lengthen(char *out, const char *line)
     snprintf(out, LINE, "%.*s%.*s%s", (int)(token - line), line, TOKEN_HEX, hex, token + strcspn(token, " "));
 }
 
-static inline uint64_t new_request(void)
+static uint64_t new_request(void)
 {
     ck_assert_uint_lt(++last_request, REQUESTS);
     return last_request;
 }
 
-static inline uint64_t ask(uint64_t session, const char *line)
+uint64_t ask(uint64_t session, const char *line)
 {
     char longer[LINE];
     struct refusal refusal;
@@ -155,7 +165,7 @@ static inline uint64_t ask(uint64_t session, const char *line)
     return event.request;
 }
 
-static inline uint64_t cancel(uint64_t session, uint64_t request)
+uint64_t cancel(uint64_t session, uint64_t request)
 {
     struct coordinator_event event = {
         .kind = EVENT_REQUEST, .session = session, .request = new_request(), .target = request};
@@ -165,31 +175,31 @@ static inline uint64_t cancel(uint64_t session, uint64_t request)
     return event.request;
 }
 
-static inline void finish(uint64_t session)
+void finish(uint64_t session)
 {
     log_event("session %" PRIu64 " asks nothing more", session);
     step_session(EVENT_SESSION_FINISH, session, 0);
 }
 
-static inline void release(uint64_t session)
+void release(uint64_t session)
 {
     log_event("session %" PRIu64 " is over", session);
     step_session(EVENT_SESSION_RELEASE, session, 0);
 }
 
-static inline void drop(uint64_t session)
+void drop(uint64_t session)
 {
     log_event("session %" PRIu64 " broke", session);
     step_session(EVENT_SESSION_DROP, session, 0);
 }
 
-static inline void undelivered(uint64_t session, uint64_t request)
+void undelivered(uint64_t session, uint64_t request)
 {
     log_event("session %" PRIu64 " got nothing of #%" PRIu64, session, request);
     step_session(EVENT_UNDELIVERED, session, request);
 }
 
-static inline void drain(void)
+void drain(void)
 {
     struct coordinator_event event = {.kind = EVENT_DRAIN};
     log_event("drain");
@@ -198,19 +208,12 @@ static inline void drain(void)
 
 /* ---- start and end ---- */
 
-static inline void trace_setup(void)
+static void trace_setup(void)
 {
-    trace_lines = trace_actions = 0;
-    memset(links, 0, sizeof links);
+    text_reset();
+    steps_reset();
     memset(markers, 0, sizeof markers);
     show_probes = false;
-    memset(token_set, 0, sizeof token_set);
-    memset(answers, 0, sizeof answers);
-    memset(ended, 0, sizeof ended);
-    memset(fences, 0, sizeof fences);
-    token_count = 0;
-    last_request = drawn = chance_number = 0;
-    fresh_bytes = true;
     now = 1000;
     wall_offset_us = 0;
     config = (struct coordinator_config){
@@ -236,10 +239,9 @@ static inline void trace_setup(void)
         info[i].run_id[0] = '0';
         markers[i].clock_ms = 1700000000000;
     }
-    signal(SIGABRT, on_abort);
 }
 
-static inline void trace_teardown(void)
+static void trace_teardown(void)
 {
     if (trace_actions != 0)
         trace_fail("the test ends with actions that it did not expect, \"%s\" the first", trace_action[0]);
@@ -247,7 +249,7 @@ static inline void trace_teardown(void)
     core = NULL;
 }
 
-static inline int trace_run(const char *suite_name, const TTest *const *tests)
+int trace_run(const char *suite_name, const TTest *const *tests)
 {
     Suite *suite = suite_create(suite_name);
     TCase *tcase = tcase_create(suite_name);
@@ -263,7 +265,7 @@ static inline int trace_run(const char *suite_name, const TTest *const *tests)
     return failed ? 1 : 0;
 }
 
-static inline void start_alone(unsigned masters)
+void start_alone(unsigned masters)
 {
     config.masters = masters;
     core = coordinator_new(&config);
@@ -271,7 +273,7 @@ static inline void start_alone(unsigned masters)
     coordinator_check(core);
 }
 
-static inline void start(unsigned masters)
+void start(unsigned masters)
 {
     start_alone(masters);
     for (unsigned i = 0; i < masters; i++) {
@@ -284,7 +286,7 @@ static inline void start(unsigned masters)
     forget();
 }
 
-static inline void grant(uint64_t session, const char *line)
+void grant(uint64_t session, const char *line)
 {
     char all[8];
     snprintf(all, sizeof all, "0-%u", config.masters - 1);
@@ -300,5 +302,3 @@ static inline void grant(uint64_t session, const char *line)
     }
     trace_fail("#%" PRIu64 " is not granted", request);
 }
-
-#endif

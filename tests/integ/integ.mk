@@ -1,0 +1,9 @@
+# Code that some integration tests share, beside the harness that all of them have.
+INTEG_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(INTEG_SRC),$(wildcard tests/integ/*.c)))
+integ       = $(filter $(1:%=$(BUILD)/tests/integ/test_%),$(INTEG))
+
+$(call integ,clock clock_reconnect): $(BUILD)/tests/integ/stalled.o
+$(call integ,library library_hostile library_loop): $(BUILD)/tests/integ/library.o
+$(call integ,restarts roles two_daemons): $(BUILD)/tests/integ/guarded.o
+
+-include $(filter-out $(HARNESS:.o=.d),$(INTEG_HELP:.o=.d))
