@@ -1,7 +1,7 @@
 /* For each planted bug the kind of world in which it shows. */
 #include "tests/sim/sim.h"
 
-void swarm_calm(struct plan *plan, struct swarm *swarm)
+void swarm_calm(struct sim_plan *plan, struct swarm *swarm)
 {
     for (unsigned i = 0; i < FAULT_KINDS; i++)
         swarm->rate[i] = 0;
@@ -15,7 +15,7 @@ void swarm_calm(struct plan *plan, struct swarm *swarm)
     plan->param[P_UPTIME] = 1000000;
 }
 
-void swarm_crowd(struct plan *plan, struct swarm *swarm)
+void swarm_crowd(struct sim_plan *plan, struct swarm *swarm)
 {
     plan->param[P_NAMES] = 1;
     plan->param[P_DAEMONS] = 3;
@@ -27,13 +27,13 @@ void swarm_crowd(struct plan *plan, struct swarm *swarm)
     swarm->abandon_pct = 0;
 }
 
-static void masters(struct plan *plan, int64_t count)
+static void masters(struct sim_plan *plan, int64_t count)
 {
     plan->param[P_MASTERS] = count;
 }
 
 /* Old connections whose bytes arrive after the new one is in use. */
-static void strays(struct plan *plan, struct swarm *swarm)
+static void strays(struct sim_plan *plan, struct swarm *swarm)
 {
     masters(plan, 3);
     plan->param[P_STRAY] = plan->param[P_MAX_TTL] * 1000;
@@ -55,7 +55,7 @@ static void leases(struct swarm *swarm)
     swarm->long_keep_pct = 40;
 }
 
-static void aim_fences(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+static void aim_fences(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     swarm_calm(plan, swarm);
     swarm_crowd(plan, swarm);
@@ -84,7 +84,7 @@ static void aim_fences(struct plan *plan, struct swarm *swarm, enum mutant mutan
     swarm->blackouts = 120;
 }
 
-static void aim_extends(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+static void aim_extends(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     swarm_calm(plan, swarm);
     swarm_crowd(plan, swarm);
@@ -114,7 +114,7 @@ static void aim_extends(struct plan *plan, struct swarm *swarm, enum mutant muta
     }
 }
 
-static void aim_releases(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+static void aim_releases(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     swarm_calm(plan, swarm);
     swarm_crowd(plan, swarm);
@@ -163,7 +163,7 @@ static void aim_releases(struct plan *plan, struct swarm *swarm, enum mutant mut
 }
 
 /* Locks that are held over restarts of masters. */
-static void aim_heals(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+static void aim_heals(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     swarm_calm(plan, swarm);
     swarm_crowd(plan, swarm);
@@ -189,7 +189,7 @@ static void aim_heals(struct plan *plan, struct swarm *swarm, enum mutant mutant
     }
 }
 
-static void aim_resumes(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+static void aim_resumes(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     swarm_calm(plan, swarm);
     swarm_crowd(plan, swarm);
@@ -207,7 +207,7 @@ static void aim_resumes(struct plan *plan, struct swarm *swarm, enum mutant muta
     plan->param[P_TAIL] = 100000;
 }
 
-static void aim_markers(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+static void aim_markers(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     if (mutant == MUTANT_DISAGREEMENT_EACH) {
         plan->param[P_CLASS] = CLASS_DISAGREE;
@@ -241,7 +241,7 @@ static void aim_markers(struct plan *plan, struct swarm *swarm, enum mutant muta
     swarm->think_ms = 5;
 }
 
-static void aim_others(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+static void aim_others(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     swarm_calm(plan, swarm);
     swarm_crowd(plan, swarm);
@@ -268,7 +268,7 @@ static void aim_others(struct plan *plan, struct swarm *swarm, enum mutant mutan
 }
 
 /* Hosts that stand still while locks are held there. */
-static void aim_stalls(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+static void aim_stalls(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     swarm_calm(plan, swarm);
     swarm_crowd(plan, swarm);
@@ -309,7 +309,7 @@ static void aim_stalls(struct plan *plan, struct swarm *swarm, enum mutant mutan
     }
 }
 
-void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant)
+void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     switch (mutant) {
     case MUTANT_NONE: return;

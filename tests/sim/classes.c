@@ -3,12 +3,12 @@
 
 enum { RECONNECT_MS = 1600 /* of a back-off of up to a second, and what follows it */ };
 
-static int64_t drawn(const struct plan *plan, uint64_t what, int64_t low, int64_t high)
+static int64_t drawn(const struct sim_plan *plan, uint64_t what, int64_t low, int64_t high)
 {
     return low + chance_below(plan->seed, 4, what, CHANCE_PLAN, high - low + 1);
 }
 
-static void memory(struct plan *plan, struct swarm *swarm)
+static void memory(struct sim_plan *plan, struct swarm *swarm)
 {
     if (drawn(plan, 0, 0, 1) == 0)
         swarm_calm(plan, swarm);
@@ -24,7 +24,7 @@ static void memory(struct plan *plan, struct swarm *swarm)
 }
 
 /* Often and short, or seldom and long. */
-static void stalls(const struct plan *plan, struct swarm *swarm)
+static void stalls(const struct sim_plan *plan, struct swarm *swarm)
 {
     static const int64_t longest_ms[] = {30, 30, 300, 3000, 10000}, most[] = {2000, 500, 300, 100, 60};
     int64_t kind = drawn(plan, 11, 0, 4);
@@ -33,14 +33,14 @@ static void stalls(const struct plan *plan, struct swarm *swarm)
 }
 
 /* Of a minority of masters, and otherwise all is well: see draw_fault(). */
-static void drifts(struct plan *plan, struct swarm *swarm)
+static void drifts(struct sim_plan *plan, struct swarm *swarm)
 {
     swarm_calm(plan, swarm);
     swarm->rate[FAULT_DRIFT] = drawn(plan, 13, 10, 100);
     swarm->longest_ms[FAULT_DRIFT] = 25000;
 }
 
-static void clocks(struct plan *plan, struct swarm *swarm)
+static void clocks(struct sim_plan *plan, struct swarm *swarm)
 {
     if (drawn(plan, 0, 0, 1) == 0)
         swarm_calm(plan, swarm);
@@ -56,7 +56,7 @@ static void clocks(struct plan *plan, struct swarm *swarm)
         drifts(plan, swarm);
 }
 
-static void rolling(struct plan *plan, struct swarm *swarm)
+static void rolling(struct sim_plan *plan, struct swarm *swarm)
 {
     swarm_calm(plan, swarm);
     if (plan->param[P_MASTERS] < 3)
@@ -68,7 +68,7 @@ static void rolling(struct plan *plan, struct swarm *swarm)
     swarm->via_pct = 0;
 }
 
-static void disagree(struct plan *plan, struct swarm *swarm)
+static void disagree(struct sim_plan *plan, struct swarm *swarm)
 {
     int64_t *p = plan->param;
     swarm_calm(plan, swarm);
@@ -87,7 +87,7 @@ static void disagree(struct plan *plan, struct swarm *swarm)
     swarm->longest_ms[FAULT_CRASH_DAEMON] = 2000;
 }
 
-static void turns(struct plan *plan, struct swarm *swarm)
+static void turns(struct sim_plan *plan, struct swarm *swarm)
 {
     swarm_calm(plan, swarm);
     swarm_crowd(plan, swarm);
@@ -100,7 +100,7 @@ static void turns(struct plan *plan, struct swarm *swarm)
     swarm->lease_pct = swarm->extend_pct = swarm->via_pct = swarm->resume_pct = 0;
 }
 
-static void split(struct plan *plan, struct swarm *swarm)
+static void split(struct sim_plan *plan, struct swarm *swarm)
 {
     turns(plan, swarm);
     swarm->clients = 1;
@@ -113,7 +113,7 @@ static void split(struct plan *plan, struct swarm *swarm)
     plan->param[P_MIN_TTL] = 500;
 }
 
-void swarm_class(struct plan *plan, struct swarm *swarm, enum plan_class class)
+void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class class)
 {
     switch (class) {
     case CLASS_MEMORY: memory(plan, swarm); return;
@@ -128,11 +128,11 @@ void swarm_class(struct plan *plan, struct swarm *swarm, enum plan_class class)
 
 /* ---- what a swarm does not draw ---- */
 
-static void restart(struct plan *plan, int64_t master, int64_t at_ms, int64_t for_ms)
+static void restart(struct sim_plan *plan, int64_t master, int64_t at_ms, int64_t for_ms)
 {
     if (plan->faults == PLAN_FAULTS || at_ms + for_ms >= plan->param[P_HEAL])
         return;
-    struct record *fault = &plan->fault[plan->faults];
+    struct sim_record *fault = &plan->fault[plan->faults];
     fault->id = plan->faults++;
     fault->field[F_KIND] = FAULT_CRASH_LOSE;
     fault->field[F_AT] = at_ms * 1000;
@@ -141,7 +141,7 @@ static void restart(struct plan *plan, int64_t master, int64_t at_ms, int64_t fo
 }
 
 /* One after the other: so long apart. */
-static void restarts(struct plan *plan, int64_t apart_ms)
+static void restarts(struct sim_plan *plan, int64_t apart_ms)
 {
     const int64_t *p = plan->param;
     int64_t masters = p[P_ODD_MASTERS] > p[P_MASTERS] ? p[P_ODD_MASTERS] : p[P_MASTERS];
@@ -153,7 +153,7 @@ static void restarts(struct plan *plan, int64_t apart_ms)
     }
 }
 
-void plan_class(struct plan *plan)
+void plan_class(struct sim_plan *plan)
 {
     int64_t max_ttl_ms = plan->param[P_MAX_TTL], odd_ttl_ms = plan->param[P_ODD_MAX_TTL];
     if (odd_ttl_ms > max_ttl_ms)

@@ -1,17 +1,17 @@
 /* Clocks that run a little fast or slow. */
 #include "tests/sim/sim.h"
 
-int64_t clock_us(const struct clock *clock, int64_t true_us)
+int64_t clock_us(const struct sim_clock *clock, int64_t true_us)
 {
     return clock->offset_us + true_us + true_us * clock->ppm / 1000000 - clock->stopped_us;
 }
 
-int64_t clock_ms(const struct clock *clock, int64_t true_us)
+int64_t clock_ms(const struct sim_clock *clock, int64_t true_us)
 {
     return clock_us(clock, true_us) / 1000;
 }
 
-int64_t clock_when(const struct clock *clock, int64_t local_us)
+int64_t clock_when(const struct sim_clock *clock, int64_t local_us)
 {
     int64_t base = local_us - clock->offset_us + clock->stopped_us;
     int64_t guess = base / (1000000 + clock->ppm) * 1000000; /* near it; what is left is made up below */

@@ -7,11 +7,11 @@ static void later(int64_t *until_us, int64_t at_us)
         *until_us = at_us;
 }
 
-static void fault_link(struct world *w, const struct record *fault, int64_t end_us)
+static void fault_link(struct sim_world *w, const struct sim_record *fault, int64_t end_us)
 {
     unsigned daemon = (unsigned)fault->field[F_TARGET] % w->daemons;
     unsigned master = (unsigned)fault->field[F_OTHER] % w->masters;
-    struct link *link = &w->link[daemon][master];
+    struct sim_link *link = &w->link[daemon][master];
     struct sim_daemon *d = &w->daemon[daemon];
     switch ((enum fault_kind)fault->field[F_KIND]) {
     case FAULT_RESET:
@@ -29,7 +29,7 @@ static void fault_link(struct world *w, const struct record *fault, int64_t end_
 }
 
 /* Forward, it may have lost any key. */
-static void fault_jump(struct world *w, struct sim_master *m, int64_t by_ms)
+static void fault_jump(struct sim_world *w, struct sim_master *m, int64_t by_ms)
 {
     m->clock.offset_us += by_ms * 1000;
     m->jumped_before_us = m->jumped_us;
@@ -42,7 +42,7 @@ static void fault_jump(struct world *w, struct sim_master *m, int64_t by_ms)
 }
 
 /* Its clock goes on from where it is. */
-static void set_rate(const struct world *w, struct sim_master *m, int64_t ppm)
+static void set_rate(const struct sim_world *w, struct sim_master *m, int64_t ppm)
 {
     int64_t was_us = clock_us(&m->clock, w->now_us);
     m->clock.ppm = ppm;
@@ -50,7 +50,8 @@ static void set_rate(const struct world *w, struct sim_master *m, int64_t ppm)
 }
 
 /* While it is fast, and until the longest lock is over, keys there may end early. */
-static void fault_drift(struct world *w, struct sim_master *m, const struct record *fault, int64_t end_us)
+static void fault_drift(struct sim_world *w, struct sim_master *m, const struct sim_record *fault,
+                        int64_t end_us)
 {
     if (m->drifts++ == 0)
         m->rate_ppm = m->clock.ppm;
@@ -64,14 +65,14 @@ static void fault_drift(struct world *w, struct sim_master *m, const struct reco
     queue_push(w, w->now_us + ORACLE_DRIFT_US, ITEM_DRIFT_SEEN, m->index, fault->id, 0);
 }
 
-static void drift_ends(struct world *w, struct sim_master *m)
+static void drift_ends(struct sim_world *w, struct sim_master *m)
 {
     m->drifts--;
     m->drifted_us = w->now_us;
     set_rate(w, m, m->rate_ppm); /* whatever else was to go on */
 }
 
-static void fault_rubbish(struct world *w, struct sim_master *m, enum rubbish rubbish)
+static void fault_rubbish(struct sim_world *w, struct sim_master *m, enum rubbish rubbish)
 {
     struct store_group *group = &m->store.group;
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
@@ -88,7 +89,7 @@ static void fault_rubbish(struct world *w, struct sim_master *m, enum rubbish ru
     group->group.from_ms = now_ms;
 }
 
-static void fault_master(struct world *w, const struct record *fault, int64_t end_us)
+static void fault_master(struct sim_world *w, const struct sim_record *fault, int64_t end_us)
 {
     struct sim_master *m = &w->master[(unsigned)fault->field[F_TARGET] % w->masters];
     switch ((enum fault_kind)fault->field[F_KIND]) {
@@ -117,7 +118,7 @@ static void fault_master(struct world *w, const struct record *fault, int64_t en
     }
 }
 
-static void fault_sleep(struct world *w, struct sim_daemon *d, int64_t end_us)
+static void fault_sleep(struct sim_world *w, struct sim_daemon *d, int64_t end_us)
 {
     later(&d->paused_until_us, end_us);
     for (unsigned i = 0; i < w->plan->clients; i++) {
@@ -132,7 +133,8 @@ static void fault_sleep(struct world *w, struct sim_daemon *d, int64_t end_us)
 }
 
 /* The wall clock is stepped right after it, or stays behind within the window that is assumed of all of them. */
-static void fault_stall(struct world *w, struct sim_daemon *d, const struct record *fault, int64_t end_us)
+static void fault_stall(struct sim_world *w, struct sim_daemon *d, const struct sim_record *fault,
+                        int64_t end_us)
 {
     int64_t for_us = end_us - w->now_us, window_us = w->plan->param[P_WALL] * 1000;
     later(&d->paused_until_us, end_us);
@@ -147,7 +149,7 @@ static void fault_stall(struct world *w, struct sim_daemon *d, const struct reco
     d->clock.stopped_us += for_us;
 }
 
-static void fault_daemon(struct world *w, const struct record *fault, int64_t end_us)
+static void fault_daemon(struct sim_world *w, const struct sim_record *fault, int64_t end_us)
 {
     struct sim_daemon *d = &w->daemon[(unsigned)fault->field[F_TARGET] % w->daemons];
     bool awake = d->running && w->now_us > d->paused_until_us;
@@ -180,7 +182,7 @@ static void fault_daemon(struct world *w, const struct record *fault, int64_t en
 }
 
 /* Whoever wrote it takes it away again. */
-void rubbish_delete(const struct world *w, struct sim_master *m)
+void rubbish_delete(const struct sim_world *w, struct sim_master *m)
 {
     struct store_group *group = &m->store.group;
     const struct group *text = &group->group;
@@ -190,7 +192,7 @@ void rubbish_delete(const struct world *w, struct sim_master *m)
         group->kind = STORE_GROUP_NONE;
 }
 
-void fault_end(struct world *w, const struct record *fault)
+void fault_end(struct sim_world *w, const struct sim_record *fault)
 {
     struct sim_master *m = &w->master[(unsigned)fault->field[F_TARGET] % w->masters];
     if (fault->field[F_KIND] == FAULT_DRIFT)
@@ -199,7 +201,7 @@ void fault_end(struct world *w, const struct record *fault)
         rubbish_delete(w, m);
 }
 
-void fault_begin(struct world *w, const struct record *fault, uint32_t index)
+void fault_begin(struct sim_world *w, const struct sim_record *fault, uint32_t index)
 {
     const int64_t *field = fault->field;
     int64_t end_us = w->now_us + field[F_FOR];

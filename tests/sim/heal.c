@@ -8,25 +8,25 @@ enum { TICK_US = 20000, LONG_SETTLING_US = 20000000 };
 
 enum { HEAL_NOT_YET, HEAL_SETTLING, HEAL_EXPIRING, HEAL_ASKING, HEAL_LEAVING };
 
-static int64_t heal_settled_us(const struct world *w)
+static int64_t heal_settled_us(const struct sim_world *w)
 {
     /* Reconnected, and every quarantine over: also one that began with the last fault. */
     return w->plan->param[P_HEAL] * 1000 + w->full_us + w->jump_us + 2 * w->plan->param[P_TAIL] + 4000000;
 }
 
-static int64_t heal_bound_us(const struct world *w)
+static int64_t heal_bound_us(const struct sim_world *w)
 {
     const int64_t *param = w->plan->param;
     return w->full_us + (10 * param[P_RETRY_MAX] + 20 * param[P_NODE_TIMEOUT] + 1000) * 1000;
 }
 
-void oracle_waiters(struct world *w)
+void oracle_waiters(struct sim_world *w)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     uint32_t waits[SIM_NAMES] = {0};
     for (unsigned d = 0; d < w->daemons; d++) {
         for (unsigned i = 0; i < o->outstandings[d]; i++) {
-            const struct asked *a = &o->asked[o->outstanding[d][i]];
+            const struct sim_asked *a = &o->asked[o->outstanding[d][i]];
             if (a->wait_ms > 0 && !a->cancelled && o->session[a->session].state == SESSION_OPEN)
                 waits[a->name] = o->outstanding[d][i];
         }
@@ -41,7 +41,7 @@ void oracle_waiters(struct world *w)
     }
 }
 
-static void quiet_daemon(struct world *w, const struct sim_daemon *d)
+static void quiet_daemon(struct sim_world *w, const struct sim_daemon *d)
 {
     struct coordinator_stats s;
     if (!d->running)
@@ -67,19 +67,19 @@ static void quiet_daemon(struct world *w, const struct sim_daemon *d)
     }
 }
 
-void oracle_quiet(struct world *w)
+void oracle_quiet(struct sim_world *w)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     for (unsigned i = 0; i < w->daemons; i++)
         quiet_daemon(w, &w->daemon[i]);
     for (uint32_t i = 1; i < o->asks; i++) {
-        const struct asked *a = &o->asked[i];
-        const struct session *s = &o->session[a->session];
+        const struct sim_asked *a = &o->asked[i];
+        const struct sim_session *s = &o->session[a->session];
         if (!a->answered && !s->client_gone && s->state != SESSION_ENDED)
             violation(w, 6, "request %u was never answered by d%u", i, a->daemon);
     }
     for (uint32_t i = 1; i < o->sessions; i++) {
-        const struct session *s = &o->session[i];
+        const struct sim_session *s = &o->session[i];
         if (s->state != SESSION_ENDED && s->hello_now_ms != 0)
             violation(w, 6, "session %u of d%u never ended (state %u)", i, s->daemon, s->state);
     }
@@ -94,7 +94,7 @@ void oracle_quiet(struct world *w)
 }
 
 /* Nobody waits for days until a quarantine is over: it must be there, and as long as it should be. */
-static void oracle_long(struct world *w)
+static void oracle_long(struct sim_world *w)
 {
     for (unsigned i = 0; i < w->daemons; i++) {
         const struct sim_daemon *d = &w->daemon[i];
@@ -113,7 +113,7 @@ static void oracle_long(struct world *w)
     }
 }
 
-static bool clients_done(const struct world *w)
+static bool clients_done(const struct sim_world *w)
 {
     for (unsigned i = 0; i < w->plan->clients; i++) {
         if (w->client[i].state != CLIENT_DONE)
@@ -122,14 +122,14 @@ static bool clients_done(const struct world *w)
     return true;
 }
 
-static void heal_next(struct world *w)
+static void heal_next(struct sim_world *w)
 {
     w->heal_phase++;
     w->heal_us = w->now_us;
 }
 
 /* One client of each daemon asks for every name. */
-static void heal_ask(struct world *w)
+static void heal_ask(struct sim_world *w)
 {
     bool asked[SIM_DAEMONS] = {false};
     for (unsigned name = 0; name < w->names; name++)
@@ -145,7 +145,7 @@ static void heal_ask(struct world *w)
 
 /* How N and max_ttl are changed: all daemons are stopped, the longest lock runs out, somebody deletes the marker on
  * every master, and they are started again. */
-static void heal_agree(struct world *w)
+static void heal_agree(struct sim_world *w)
 {
     w->odd_over = true;
     for (unsigned i = 0; i < w->daemons; i++)
@@ -155,7 +155,7 @@ static void heal_agree(struct world *w)
 }
 
 /* What the daemons sent before they were stopped has arrived: a marker of theirs would come back otherwise. */
-void heal_agreed(struct world *w)
+void heal_agreed(struct sim_world *w)
 {
     for (unsigned i = 0; i < w->masters; i++)
         w->master[i].store.group.kind = STORE_GROUP_NONE;
@@ -164,7 +164,7 @@ void heal_agreed(struct world *w)
             daemon_start(w, &w->daemon[i]);
 }
 
-void heal_begin(struct world *w)
+void heal_begin(struct sim_world *w)
 {
     w->healing = true;
     trace_add(w, TRACE_HEAL, 0, 0, 0, 0, 0, 0, 0);
@@ -178,7 +178,7 @@ void heal_begin(struct world *w)
     heal_next(w);
 }
 
-void heal_tick(struct world *w)
+void heal_tick(struct sim_world *w)
 {
     const int64_t *param = w->plan->param;
     int64_t since_us = w->now_us - w->heal_us;

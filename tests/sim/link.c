@@ -5,25 +5,25 @@
 
 #include "tests/sim/sim.h"
 
-struct conn *conn_new(struct world *w, unsigned daemon, unsigned master, uint32_t *index)
+struct sim_conn *conn_new(struct sim_world *w, unsigned daemon, unsigned master, uint32_t *index)
 {
     if (w->conns == w->conn_capacity) {
         w->conn_capacity = w->conn_capacity == 0 ? 256 : 2 * w->conn_capacity;
         w->conn = realloc(w->conn, w->conn_capacity * sizeof(*w->conn));
         assert(w->conn != NULL);
     }
-    struct conn *conn = &w->conn[w->conns];
-    *conn = (struct conn){.daemon = (uint8_t)daemon,
-                          .master = (uint8_t)master,
-                          .open_daemon = true,
-                          .incarnation = w->daemon[daemon].incarnation,
-                          .epoch = w->master[master].epoch,
-                          .born_us = w->now_us};
+    struct sim_conn *conn = &w->conn[w->conns];
+    *conn = (struct sim_conn){.daemon = (uint8_t)daemon,
+                              .master = (uint8_t)master,
+                              .open_daemon = true,
+                              .incarnation = w->daemon[daemon].incarnation,
+                              .epoch = w->master[master].epoch,
+                              .born_us = w->now_us};
     *index = w->conns++;
     return conn;
 }
 
-static uint32_t msg_new(struct world *w)
+static uint32_t msg_new(struct sim_world *w)
 {
     if (w->msg_free != 0) {
         uint32_t index = w->msg_free - 1;
@@ -38,16 +38,16 @@ static uint32_t msg_new(struct world *w)
     return w->msgs++;
 }
 
-static void msg_free(struct world *w, uint32_t index)
+static void msg_free(struct sim_world *w, uint32_t index)
 {
     w->msg[index].next = w->msg_free;
     w->msg_free = index + 1;
 }
 
-static int64_t link_delay_us(const struct world *w, unsigned daemon, unsigned master, int direction)
+static int64_t link_delay_us(const struct sim_world *w, unsigned daemon, unsigned master, int direction)
 {
     const int64_t *param = w->plan->param;
-    const struct link *link = &w->link[daemon][master];
+    const struct sim_link *link = &w->link[daemon][master];
     uint64_t who = 1000 + (daemon * SIM_MASTERS + master) * 2 + (unsigned)direction;
     uint64_t now = (uint64_t)w->now_us;
     int64_t delay_us = param[P_DELAY] + chance_below(w->seed, who, now, CHANCE_DELAY, param[P_JITTER]);
@@ -60,9 +60,9 @@ static int64_t link_delay_us(const struct world *w, unsigned daemon, unsigned ma
     return delay_us;
 }
 
-void link_send(struct world *w, uint32_t index, int direction, const struct msg *msg)
+void link_send(struct sim_world *w, uint32_t index, int direction, const struct sim_msg *msg)
 {
-    struct conn *conn = &w->conn[index];
+    struct sim_conn *conn = &w->conn[index];
     int64_t at_us = w->now_us + link_delay_us(w, conn->daemon, conn->master, direction);
     if (msg->kind == MSG_LOGIN) /* SYN and its answer come before */
         at_us += 2 * w->plan->param[P_DELAY];
@@ -81,11 +81,11 @@ void link_send(struct world *w, uint32_t index, int direction, const struct msg 
 }
 
 /* When the first msg can be read at the earliest; NEVER: it is lost. */
-static int64_t link_due_up(struct world *w, uint32_t index, const struct msg *msg)
+static int64_t link_due_up(struct sim_world *w, uint32_t index, const struct sim_msg *msg)
 {
-    struct conn *conn = &w->conn[index];
+    struct sim_conn *conn = &w->conn[index];
     const struct sim_master *m = &w->master[conn->master];
-    const struct link *link = &w->link[conn->daemon][conn->master];
+    const struct sim_link *link = &w->link[conn->daemon][conn->master];
     int64_t due_us = msg->at_us;
     if (msg->kind != MSG_LOGIN && (!conn->open_master || conn->epoch != m->epoch))
         return NEVER;
@@ -103,11 +103,11 @@ static int64_t link_due_up(struct world *w, uint32_t index, const struct msg *ms
     return due_us < conn->not_before_us ? conn->not_before_us : due_us;
 }
 
-static int64_t link_due_down(const struct world *w, uint32_t index, const struct msg *msg)
+static int64_t link_due_down(const struct sim_world *w, uint32_t index, const struct sim_msg *msg)
 {
-    const struct conn *conn = &w->conn[index];
+    const struct sim_conn *conn = &w->conn[index];
     const struct sim_daemon *d = &w->daemon[conn->daemon];
-    const struct link *link = &w->link[conn->daemon][conn->master];
+    const struct sim_link *link = &w->link[conn->daemon][conn->master];
     int64_t due_us = msg->at_us;
     if (!conn->open_daemon)
         return NEVER;
@@ -118,12 +118,12 @@ static int64_t link_due_down(const struct world *w, uint32_t index, const struct
     return due_us;
 }
 
-void link_arrive(struct world *w, uint32_t index, int direction)
+void link_arrive(struct sim_world *w, uint32_t index, int direction)
 {
     enum item_kind kind = direction == UP ? ITEM_UP : ITEM_DOWN;
-    struct conn *conn = &w->conn[index];
+    struct sim_conn *conn = &w->conn[index];
     uint32_t first = conn->first[direction] - 1;
-    struct msg msg = w->msg[first];
+    struct sim_msg msg = w->msg[first];
     int64_t due_us = direction == UP ? link_due_up(w, index, &msg) : link_due_down(w, index, &msg);
     if (due_us > w->now_us && due_us != NEVER) {
         queue_push(w, due_us, kind, 0, index, 0);
@@ -145,9 +145,9 @@ void link_arrive(struct world *w, uint32_t index, int direction)
 }
 
 /* The daemon's end is gone at once; the master's when the bytes before have arrived. */
-void link_close(struct world *w, uint32_t index)
+void link_close(struct sim_world *w, uint32_t index)
 {
-    struct conn *conn = &w->conn[index];
+    struct sim_conn *conn = &w->conn[index];
     if (!conn->open_daemon)
         return;
     conn->open_daemon = false;
@@ -163,12 +163,12 @@ void link_close(struct world *w, uint32_t index)
         conn->stray_until_us = NEVER;
         conn->stray_later_us = chance_below(w->seed, index, 2, CHANCE_STRAY, stray_us);
     }
-    struct msg gone = {.kind = MSG_GONE};
+    struct sim_msg gone = {.kind = MSG_GONE};
     link_send(w, index, UP, &gone);
 }
 
-bool link_healthy(const struct world *w, unsigned daemon, unsigned master)
+bool link_healthy(const struct sim_world *w, unsigned daemon, unsigned master)
 {
-    const struct link *link = &w->link[daemon][master];
+    const struct sim_link *link = &w->link[daemon][master];
     return w->now_us > link->cut_until_us[UP] && w->now_us > link->cut_until_us[DOWN];
 }

@@ -28,9 +28,9 @@ struct options {
     const char *out;
 };
 
-static struct world *world_new(void)
+static struct sim_world *world_new(void)
 {
-    struct world *w = calloc(1, sizeof(*w));
+    struct sim_world *w = calloc(1, sizeof(*w));
     if (w == NULL) {
         fprintf(stderr, "sim: no memory\n");
         exit(1);
@@ -38,9 +38,9 @@ static struct world *world_new(void)
     return w;
 }
 
-static struct plan *plan_new(void)
+static struct sim_plan *plan_new(void)
 {
-    struct plan *plan = calloc(1, sizeof(*plan));
+    struct sim_plan *plan = calloc(1, sizeof(*plan));
     if (plan == NULL) {
         fprintf(stderr, "sim: no memory\n");
         exit(1);
@@ -48,7 +48,7 @@ static struct plan *plan_new(void)
     return plan;
 }
 
-static void report(const struct world *w, const struct plan *plan)
+static void report(const struct sim_world *w, const struct sim_plan *plan)
 {
     fflush(stdout);
     trace_print_last(w, stderr, LAST_LINES);
@@ -63,7 +63,7 @@ struct tally {
     double simulated_s;
 };
 
-static bool same_twice(struct world *w, const struct plan *plan)
+static bool same_twice(struct sim_world *w, const struct sim_plan *plan)
 {
     uint64_t hash = w->trace.hash;
     int invariant = w->invariant;
@@ -74,7 +74,7 @@ static bool same_twice(struct world *w, const struct plan *plan)
     return false;
 }
 
-static int fail(const struct options *options, struct world *w, struct plan *plan)
+static int fail(const struct options *options, struct sim_world *w, struct sim_plan *plan)
 {
     report(w, plan);
     if (options->shrink && w->invariant != 12) {
@@ -95,8 +95,8 @@ static int fail(const struct options *options, struct world *w, struct plan *pla
 
 static int run_seeds(const struct options *options, uint64_t first, uint64_t step, struct tally *tally)
 {
-    struct world *w = world_new();
-    struct plan *plan = plan_new();
+    struct sim_world *w = world_new();
+    struct sim_plan *plan = plan_new();
     double end_s = now_s() + (double)options->time_s;
     int failed = 0;
     w->trace.print = options->trace;
@@ -172,8 +172,8 @@ static int run_jobs(const struct options *options)
 
 static int run_file(const struct options *options, const char *path)
 {
-    struct world *w = world_new();
-    struct plan *plan = plan_new();
+    struct sim_world *w = world_new();
+    struct sim_plan *plan = plan_new();
     FILE *file = fopen(path, "r");
     int failed = 1;
     if (file == NULL)
@@ -206,8 +206,8 @@ struct found {
 
 static void hunt(const struct options *options, enum mutant mutant, struct found *found)
 {
-    struct world *w = world_new();
-    struct plan *plan = plan_new();
+    struct sim_world *w = world_new();
+    struct sim_plan *plan = plan_new();
     double begin_s = now_s();
     found->mutant = (int)mutant;
     for (found->seeds = 1; found->seeds <= MUTANT_SEEDS && found->invariant == 0; found->seeds++) {

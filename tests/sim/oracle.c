@@ -17,9 +17,9 @@ static void *grow(void *list, uint32_t *capacity, uint32_t count, size_t size)
     return grown;
 }
 
-void oracle_begin(struct world *w)
+void oracle_begin(struct sim_world *w)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     if (o->tok_table == NULL)
         o->tok_table = malloc(TOK_TABLE * sizeof(*o->tok_table));
     assert(o->tok_table != NULL);
@@ -40,9 +40,9 @@ void oracle_begin(struct world *w)
     memset(o->crowd, 0, sizeof(o->crowd));
 }
 
-uint32_t oracle_tok(struct world *w, const struct token *token, unsigned name)
+uint32_t oracle_tok(struct sim_world *w, const struct token *token, unsigned name)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     uint64_t h;
     memcpy(&h, token->bytes, sizeof(h));
     for (uint32_t at = (uint32_t)h % TOK_TABLE;; at = (at + 1) % TOK_TABLE) {
@@ -53,44 +53,44 @@ uint32_t oracle_tok(struct world *w, const struct token *token, unsigned name)
             continue;
         assert(o->toks < TOK_TABLE / 2);
         o->tok = grow(o->tok, &o->tok_capacity, o->toks, sizeof(*o->tok));
-        o->tok[o->toks] = (struct tok){.token = *token, .name = (uint8_t)name, .daemon = SIM_DAEMONS};
+        o->tok[o->toks] = (struct sim_tok){.token = *token, .name = (uint8_t)name, .daemon = SIM_DAEMONS};
         o->tok_table[at] = o->toks;
         return o->toks++;
     }
 }
 
-uint32_t session_new(struct world *w, unsigned client, unsigned daemon)
+uint32_t session_new(struct sim_world *w, unsigned client, unsigned daemon)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     o->session = grow(o->session, &o->session_capacity, o->sessions, sizeof(*o->session));
     const struct sim_client *c = &w->client[client];
     bool remote = c->remote || daemon != c->home;
-    const struct clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
-    o->session[o->sessions] = (struct session){.client = (uint8_t)client,
-                                               .daemon = (uint8_t)daemon,
-                                               .remote = remote,
-                                               .incarnation = w->daemon[daemon].incarnation,
-                                               .hello_sent_us = clock_us(clock, w->now_us)};
+    const struct sim_clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
+    o->session[o->sessions] = (struct sim_session){.client = (uint8_t)client,
+                                                   .daemon = (uint8_t)daemon,
+                                                   .remote = remote,
+                                                   .incarnation = w->daemon[daemon].incarnation,
+                                                   .hello_sent_us = clock_us(clock, w->now_us)};
     return o->sessions++;
 }
 
-uint32_t asked_new(struct world *w, uint32_t session, unsigned verb, unsigned name)
+uint32_t asked_new(struct sim_world *w, uint32_t session, unsigned verb, unsigned name)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     o->asked = grow(o->asked, &o->ask_capacity, o->asks, sizeof(*o->asked));
-    o->asked[o->asks] = (struct asked){.verb = (uint8_t)verb,
-                                       .name = (uint8_t)name,
-                                       .session = session,
-                                       .daemon = o->session[session].daemon,
-                                       .incarnation = o->session[session].incarnation};
+    o->asked[o->asks] = (struct sim_asked){.verb = (uint8_t)verb,
+                                           .name = (uint8_t)name,
+                                           .session = session,
+                                           .daemon = o->session[session].daemon,
+                                           .incarnation = o->session[session].incarnation};
     return o->asks++;
 }
 
 /* ---- holders ---- */
 
-static void holder_remove(struct world *w, uint32_t tok)
+static void holder_remove(struct sim_world *w, uint32_t tok)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     unsigned name = o->tok[tok].name;
     o->tok[tok].until_us = 0;
     for (unsigned i = 0; i < o->holders[name]; i++) {
@@ -103,11 +103,11 @@ static void holder_remove(struct world *w, uint32_t tok)
 }
 
 /* Forgets those whose deadline has come. */
-static void holders_prune(struct world *w, unsigned name)
+static void holders_prune(struct sim_world *w, unsigned name)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     for (unsigned i = 0; i < o->holders[name];) {
-        struct tok *t = &o->tok[o->holder[name][i]];
+        struct sim_tok *t = &o->tok[o->holder[name][i]];
         if (t->until_us > w->now_us) {
             i++;
             continue;
@@ -118,7 +118,7 @@ static void holders_prune(struct world *w, unsigned name)
     }
 }
 
-bool oracle_held(struct world *w, unsigned name)
+bool oracle_held(struct sim_world *w, unsigned name)
 {
     holders_prune(w, name);
     return w->oracle.holders[name] > 0;
@@ -128,10 +128,10 @@ bool oracle_held(struct world *w, unsigned name)
  * since it forgot what it knew, and daemons may not know that yet. */
 enum cover { COVERED, EXCUSED, OPEN };
 
-static enum cover holder_covered(const struct world *w, const struct sim_daemon *d,
+static enum cover holder_covered(const struct sim_world *w, const struct sim_daemon *d,
                                  const struct sim_master *m, uint32_t tok, int64_t until_us)
 {
-    const struct tok *t = &w->oracle.tok[tok];
+    const struct sim_tok *t = &w->oracle.tok[tok];
     const struct store_key *key = &m->store.key[t->name];
     if (key->there && oracle_family(w, key->tok) == oracle_family(w, tok) &&
         clock_when(&m->clock, (key->expires_ms + 1) * 1000) >= until_us)
@@ -143,7 +143,7 @@ static enum cover holder_covered(const struct world *w, const struct sim_daemon 
 
 /* How many masters can grant the name to another before that, though all told what they forgot; unseen: and those of
  * these masters that nobody can know of. */
-static unsigned masters_open(const struct world *w, uint32_t tok, int64_t until_us, uint16_t masters,
+static unsigned masters_open(const struct sim_world *w, uint32_t tok, int64_t until_us, uint16_t masters,
                              unsigned *unseen)
 {
     const struct sim_daemon *d = &w->daemon[w->oracle.tok[tok].daemon];
@@ -157,21 +157,21 @@ static unsigned masters_open(const struct world *w, uint32_t tok, int64_t until_
     return open;
 }
 
-bool oracle_is_excused(const struct world *w, uint32_t tok, int64_t until_us)
+bool oracle_is_excused(const struct sim_world *w, uint32_t tok, int64_t until_us)
 {
-    const struct tok *t = &w->oracle.tok[tok];
+    const struct sim_tok *t = &w->oracle.tok[tok];
     unsigned unseen, quorum = w->daemon[t->daemon].quorum;
     unsigned open = masters_open(w, tok, until_us, t->yes, &unseen);
     return open < quorum && open + unseen >= quorum;
 }
 
-void oracle_covers(struct world *w, unsigned name)
+void oracle_covers(struct sim_world *w, unsigned name)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     holders_prune(w, name);
     for (unsigned i = 0; i < o->holders[name]; i++) {
         uint32_t tok = o->holder[name][i];
-        struct tok *t = &o->tok[tok];
+        struct sim_tok *t = &o->tok[tok];
         const struct sim_daemon *d = &w->daemon[t->daemon];
         int64_t until_us = oracle_believes_us(w, t);
         if (until_us <= w->now_us)
@@ -187,11 +187,11 @@ void oracle_covers(struct world *w, unsigned name)
 }
 
 /* A client that is paused, and hears of its lock later, is excused as well. */
-static void excuse_told(struct world *w)
+static void excuse_told(struct sim_world *w)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     for (uint32_t i = 1; i < o->toks; i++) {
-        struct tok *t = &o->tok[i];
+        struct sim_tok *t = &o->tok[i];
         const struct sim_daemon *d = &w->daemon[t->daemon];
         if (!t->granted || t->excused || t->told_ms == 0 || t->incarnation != d->incarnation)
             continue;
@@ -203,16 +203,16 @@ static void excuse_told(struct world *w)
     }
 }
 
-void oracle_memory(struct world *w)
+void oracle_memory(struct sim_world *w)
 {
     for (unsigned i = 0; i < w->names; i++)
         oracle_covers(w, i);
     excuse_told(w);
 }
 
-static void holders_overlap(struct world *w, unsigned name, uint32_t tok)
+static void holders_overlap(struct sim_world *w, unsigned name, uint32_t tok)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     if (oracle_believes_us(w, &o->tok[tok]) <= w->now_us)
         return;
     for (unsigned i = 0; i < o->holders[name]; i++) {
@@ -229,7 +229,7 @@ static void holders_overlap(struct world *w, unsigned name, uint32_t tok)
     }
 }
 
-void oracle_overlaps(struct world *w, unsigned name)
+void oracle_overlaps(struct sim_world *w, unsigned name)
 {
     holders_prune(w, name);
     for (unsigned i = 0; i < w->oracle.holders[name]; i++)
@@ -237,9 +237,9 @@ void oracle_overlaps(struct world *w, unsigned name)
 }
 
 /* Of a family the newest token counts. */
-static void family_leaves(struct world *w, uint32_t tok)
+static void family_leaves(struct sim_world *w, uint32_t tok)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     unsigned name = o->tok[tok].name;
     for (unsigned i = 0; i < o->holders[name];) {
         uint32_t other = o->holder[name][i];
@@ -250,10 +250,10 @@ static void family_leaves(struct world *w, uint32_t tok)
     }
 }
 
-void oracle_holds(struct world *w, unsigned client, uint32_t session, uint32_t tok, int64_t until_us)
+void oracle_holds(struct sim_world *w, unsigned client, uint32_t session, uint32_t tok, int64_t until_us)
 {
-    struct oracle *o = &w->oracle;
-    struct tok *t = &o->tok[tok];
+    struct sim_oracle *o = &w->oracle;
+    struct sim_tok *t = &o->tok[tok];
     unsigned name = t->name;
     holders_prune(w, name);
     if (t->parent != 0)
@@ -273,7 +273,7 @@ void oracle_holds(struct world *w, unsigned client, uint32_t session, uint32_t t
     holders_overlap(w, name, tok);
 }
 
-void oracle_gives_up(struct world *w, unsigned client, uint32_t tok)
+void oracle_gives_up(struct sim_world *w, unsigned client, uint32_t tok)
 {
     trace_add(w, TRACE_GIVES, client, tok, 0, 0, 0, 0, 0);
     w->oracle.tok[tok].given_up = true;
@@ -282,19 +282,19 @@ void oracle_gives_up(struct world *w, unsigned client, uint32_t tok)
         family_leaves(w, tok);
 }
 
-void oracle_hears_lost(struct world *w, unsigned client, uint32_t tok)
+void oracle_hears_lost(struct sim_world *w, unsigned client, uint32_t tok)
 {
     (void)client;
     holder_remove(w, tok);
 }
 
 /* Only where a planted bug stops the clock: what was told lasts longer by as much. */
-void oracle_slept(struct world *w, unsigned daemon, int64_t for_us)
+void oracle_slept(struct sim_world *w, unsigned daemon, int64_t for_us)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     for (unsigned name = 0; name < w->names; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
-            struct tok *t = &o->tok[o->holder[name][i]];
+            struct sim_tok *t = &o->tok[o->holder[name][i]];
             const struct sim_client *c = &w->client[t->believer];
             if (c->home == daemon && !c->remote && t->until_us > w->now_us - for_us)
                 t->until_us += for_us;

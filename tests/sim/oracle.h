@@ -44,7 +44,7 @@ enum {
 };
 
 /* What its daemon heard of a token from one master. */
-struct tok_master {
+struct sim_tok_master {
     uint32_t conn;                   /* that its SET or MOVE went by: index + 1 */
     uint32_t epoch;                  /* in which the yes to that was said */
     int64_t acked_us, acked_ends_us; /* a yes came, and it is for so long */
@@ -56,7 +56,7 @@ struct tok_master {
 };
 
 /* A token and all that is true of it. Index 0 is none. RESUME makes a new one of the same family. */
-struct tok {
+struct sim_tok {
     struct token token;
     uint8_t name, daemon;
     uint32_t parent, root; /* RESUME: made from, and the family's first; 0: itself */
@@ -78,7 +78,7 @@ struct tok {
     uint16_t ran;     /* ... where one did */
     uint16_t unmoved; /* RESUME: that said that it is not there */
     uint32_t incarnation, session, request;
-    struct tok_master at[SIM_MASTERS];
+    struct sim_tok_master at[SIM_MASTERS];
     uint32_t session_next; /* next token of its session */
     uint64_t fence;
     int64_t released_us;
@@ -95,7 +95,7 @@ struct tok {
 };
 
 /* Which masters stored a fence that one daemon proposed. */
-struct fence_acks {
+struct sim_fence_acks {
     uint32_t bucket;
     uint64_t number;
     uint16_t valid;
@@ -104,7 +104,7 @@ struct fence_acks {
 };
 
 /* One extend of one daemon's lock. */
-struct extending {
+struct sim_extending {
     uint64_t ref;
     uint32_t tok;
     uint16_t yes, counts; /* of yes: the votes that count */
@@ -113,7 +113,7 @@ struct extending {
 
 enum { SESSION_OPEN, SESSION_FINISHING, SESSION_OVER, SESSION_ENDED };
 
-struct session {
+struct sim_session {
     uint8_t client, daemon, state;
     bool remote;      /* its client reads another clock than its daemon */
     bool client_gone; /* the client closed its end */
@@ -127,7 +127,7 @@ struct session {
     uint32_t first[2], last[2]; /* messages on their way: index + 1 */
 };
 
-struct asked { /* a request */
+struct sim_asked { /* a request */
     uint8_t verb, daemon, name;
     bool reentry, answered, cancelled, undelivered, lease;
     uint32_t session, tok, incarnation;
@@ -135,21 +135,21 @@ struct asked { /* a request */
     int64_t wait_ms, max_ms, at_us;
 };
 
-struct oracle {
-    struct tok *tok;
+struct sim_oracle {
+    struct sim_tok *tok;
     uint32_t toks, tok_capacity;
     uint32_t *tok_table;
-    struct session *session;
+    struct sim_session *session;
     uint32_t sessions, session_capacity;
-    struct asked *asked;
+    struct sim_asked *asked;
     uint32_t asks, ask_capacity;
     uint32_t holder[SIM_NAMES][ORACLE_HOLDERS];
     unsigned holders[SIM_NAMES];
     uint64_t fence[SIM_NAMES];
     uint32_t fence_tok[SIM_NAMES];
-    struct fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
+    struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
     unsigned fence_next[SIM_DAEMONS];
-    struct extending extending[SIM_DAEMONS][ORACLE_EXTENDS]; /* ring */
+    struct sim_extending extending[SIM_DAEMONS][ORACLE_EXTENDS]; /* ring */
     unsigned extending_next[SIM_DAEMONS];
     /* LOCKs without an answer, in order of arrival */
     uint32_t outstanding[SIM_DAEMONS][ORACLE_OUTSTANDING];
@@ -172,83 +172,84 @@ enum {
     ORACLE_DRIFT_US = 15000000
 };
 
-struct world;
-struct msg;
-struct conn;
+struct sim_world;
+struct sim_msg;
+struct sim_conn;
 struct sim_master;
 struct sim_daemon;
 struct action;
 
-void oracle_begin(struct world *w);
-uint32_t oracle_tok(struct world *w, const struct token *token, unsigned name);
-uint32_t session_new(struct world *w, unsigned client, unsigned daemon);
-uint32_t asked_new(struct world *w, uint32_t session, unsigned verb, unsigned name);
+void oracle_begin(struct sim_world *w);
+uint32_t oracle_tok(struct sim_world *w, const struct token *token, unsigned name);
+uint32_t session_new(struct sim_world *w, unsigned client, unsigned daemon);
+uint32_t asked_new(struct sim_world *w, uint32_t session, unsigned verb, unsigned name);
 
 /* what it is told of, each when it happens */
 enum mark { MARK_RELEASED, MARK_SETTLED };
-void oracle_send(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
-void oracle_runs(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before);
-void oracle_ran(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
+void oracle_runs(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before);
+void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
                 struct vote *vote);
-void oracle_crashed(struct world *w, const struct sim_master *m); /* just now, its memory is as it was */
-void oracle_memory(struct world *w);                              /* a master's memory changed otherwise */
+void oracle_crashed(struct sim_world *w, const struct sim_master *m); /* just now, its memory is as it was */
+void oracle_memory(struct sim_world *w); /* a master's memory changed otherwise */
 /* oracle_memory.c: what a daemon can know of masters' memories */
-void oracle_learns(struct world *w, struct sim_daemon *d, const struct msg *msg);
-bool oracle_may_vote(const struct world *w, const struct sim_daemon *d, const struct msg *msg);
-bool oracle_is_blind(const struct world *w, const struct sim_daemon *d, const struct msg *msg);
-void oracle_noticed_loss(struct world *w, const struct sim_master *m, uint32_t loss);
-void oracle_overlaps(struct world *w, unsigned name); /* invariant 1, of the holders that there are */
-void oracle_covers(struct world *w, unsigned name);   /* invariant 2 of the holders of a name */
+void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg);
+bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
+bool oracle_is_blind(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
+void oracle_noticed_loss(struct sim_world *w, const struct sim_master *m, uint32_t loss);
+void oracle_overlaps(struct sim_world *w, unsigned name); /* invariant 1, of the holders that there are */
+void oracle_covers(struct sim_world *w, unsigned name);   /* invariant 2 of the holders of a name */
 /* Held until then, the token would be safe if the masters remembered that granted and forgot it unseen; it is not. */
-bool oracle_is_excused(const struct world *w, uint32_t tok, int64_t until_us);
-void oracle_mark(struct world *w, struct sim_master *m, const struct msg *msg);
-void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg);
-void oracle_asked(struct world *w, struct sim_daemon *d, uint32_t request);
-void oracle_replied(struct world *w, struct sim_daemon *d, const struct action *action);
-void oracle_noticed(struct world *w, struct sim_daemon *d, const struct action *action);
-void oracle_daemon_gone(struct world *w, struct sim_daemon *d);
+bool oracle_is_excused(const struct sim_world *w, uint32_t tok, int64_t until_us);
+void oracle_mark(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg);
+void oracle_heard(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg);
+void oracle_asked(struct sim_world *w, struct sim_daemon *d, uint32_t request);
+void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct action *action);
+void oracle_noticed(struct sim_world *w, struct sim_daemon *d, const struct action *action);
+void oracle_daemon_gone(struct sim_world *w, struct sim_daemon *d);
 /* oracle_move.c: RESUME */
-uint32_t oracle_family(const struct world *w, uint32_t tok);
-void oracle_sends_move(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
-void oracle_ran_move(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+uint32_t oracle_family(const struct sim_world *w, uint32_t tok);
+void oracle_sends_move(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
+void oracle_ran_move(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
                      const struct vote *vote);
-void oracle_heard_move(struct world *w, const struct sim_daemon *d, const struct msg *msg);
-void oracle_resumed(struct world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply);
-void oracle_orphans(struct world *w, struct sim_daemon *d, uint32_t tok);
+void oracle_heard_move(struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
+void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply);
+void oracle_orphans(struct sim_world *w, struct sim_daemon *d, uint32_t tok);
 /* oracle_heal.c: healing, and which "extended" count */
-void oracle_sends_heal(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
-void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *msg, const struct vote *vote);
-void oracle_heard_extend(struct world *w, struct sim_daemon *d, const struct msg *msg);
-void oracle_told_extended(struct world *w, struct sim_daemon *d, uint32_t tok);
+void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
+void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
+                     const struct vote *vote);
+void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg);
+void oracle_told_extended(struct sim_world *w, struct sim_daemon *d, uint32_t tok);
 /* oracle_stall.c: hosts whose clock stands still */
-int64_t oracle_believes_us(const struct world *w,
-                           const struct tok *t); /* until then, as far as it can know */
-void oracle_told_by(struct world *w, uint32_t tok, uint32_t session);
-void oracle_stalls(struct world *w, struct sim_daemon *d, int64_t for_us);
-void oracle_stall_shows(struct world *w, struct sim_daemon *d, const struct msg *msg);
-void oracle_stall_hello(struct world *w, struct sim_daemon *d, uint32_t number);
-void oracle_stall_over(struct world *w, struct sim_daemon *d, uint32_t number);
-void oracle_drift_seen(struct world *w, const struct sim_master *m, uint32_t fault);
-void oracle_behind(struct world *w, struct sim_daemon *d, int64_t stall_ms);
-void oracle_hears_behind(struct world *w, unsigned client, unsigned daemon, int64_t by_ms);
+int64_t oracle_believes_us(const struct sim_world *w,
+                           const struct sim_tok *t); /* until then, as far as it can know */
+void oracle_told_by(struct sim_world *w, uint32_t tok, uint32_t session);
+void oracle_stalls(struct sim_world *w, struct sim_daemon *d, int64_t for_us);
+void oracle_stall_shows(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg);
+void oracle_stall_hello(struct sim_world *w, struct sim_daemon *d, uint32_t number);
+void oracle_stall_over(struct sim_world *w, struct sim_daemon *d, uint32_t number);
+void oracle_drift_seen(struct sim_world *w, const struct sim_master *m, uint32_t fault);
+void oracle_behind(struct sim_world *w, struct sim_daemon *d, int64_t stall_ms);
+void oracle_hears_behind(struct sim_world *w, unsigned client, unsigned daemon, int64_t by_ms);
 /* oracle_turns.c: waiters of several daemons */
-void oracle_turn(struct world *w, const struct sim_daemon *d, unsigned name);
-void oracle_crowd_asks(struct world *w, unsigned name);
-void oracle_crowd_answered(struct world *w, unsigned name, bool granted);
+void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name);
+void oracle_crowd_asks(struct sim_world *w, unsigned name);
+void oracle_crowd_answered(struct sim_world *w, unsigned name, bool granted);
 /* oracle_keys.c */
-void oracle_gives_back(struct world *w, struct sim_daemon *d, uint32_t tok);
-bool oracle_is_ours(const struct tok *t, const struct sim_daemon *d);
-void oracle_session_over(struct world *w, uint32_t session, bool given_up);
+void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok);
+bool oracle_is_ours(const struct sim_tok *t, const struct sim_daemon *d);
+void oracle_session_over(struct sim_world *w, uint32_t session, bool given_up);
 
 /* what clients believe */
-void oracle_holds(struct world *w, unsigned client, uint32_t session, uint32_t tok, int64_t until_us);
-void oracle_gives_up(struct world *w, unsigned client, uint32_t tok); /* sends a release, or dies */
-void oracle_hears_lost(struct world *w, unsigned client, uint32_t tok);
-void oracle_slept(struct world *w, unsigned daemon, int64_t for_us);
-bool oracle_held(struct world *w, unsigned name);
+void oracle_holds(struct sim_world *w, unsigned client, uint32_t session, uint32_t tok, int64_t until_us);
+void oracle_gives_up(struct sim_world *w, unsigned client, uint32_t tok); /* sends a release, or dies */
+void oracle_hears_lost(struct sim_world *w, unsigned client, uint32_t tok);
+void oracle_slept(struct sim_world *w, unsigned daemon, int64_t for_us);
+bool oracle_held(struct sim_world *w, unsigned name);
 
 /* the second phase */
-void oracle_waiters(struct world *w);
-void oracle_quiet(struct world *w);
+void oracle_waiters(struct sim_world *w);
+void oracle_quiet(struct sim_world *w);
 
 #endif

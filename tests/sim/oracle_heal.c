@@ -12,16 +12,16 @@ static uint16_t bit(unsigned i)
 
 /* It acknowledged the key, remembers that as far as the daemon can know, and the key cannot
  * be over: if it is gone there, somebody released it. */
-static bool has_acknowledged(const struct world *w, const struct sim_daemon *d, unsigned master,
-                             const struct tok *t)
+static bool has_acknowledged(const struct sim_world *w, const struct sim_daemon *d, unsigned master,
+                             const struct sim_tok *t)
 {
-    const struct tok_master *at = &t->at[master];
+    const struct sim_tok_master *at = &t->at[master];
     return at->acked_us != 0 && !at->acked_late && at->acked_lost_us == w->master[master].lost_us &&
            d->node[master].quarantined_us < at->acked_us && w->now_us < at->acked_ends_us - HEAL_SLACK_US;
 }
 
 /* Until when its daemon can take it for held: what it told, or would have told if somebody were there. */
-static int64_t held_until_us(const struct sim_daemon *d, const struct tok *t)
+static int64_t held_until_us(const struct sim_daemon *d, const struct sim_tok *t)
 {
     int64_t until_us = clock_when(&d->clock, t->told_ms * 1000);
     for (unsigned i = 0; i < d->masters; i++) {
@@ -31,9 +31,9 @@ static int64_t held_until_us(const struct sim_daemon *d, const struct tok *t)
     return until_us;
 }
 
-void oracle_sends_heal(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
+void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
 {
-    const struct tok *t = &w->oracle.tok[tok];
+    const struct sim_tok *t = &w->oracle.tok[tok];
     if (!oracle_is_ours(t, d))
         violation(w, 7, "d%u heals T%u of n%u, which is not its lock", d->index, tok, t->name);
     if (t->released || t->forgotten)
@@ -49,9 +49,10 @@ void oracle_sends_heal(struct world *w, struct sim_daemon *d, const struct actio
 }
 
 /* Whatever the heal was held up by: not beyond that. */
-void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *msg, const struct vote *vote)
+void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
+                     const struct vote *vote)
 {
-    const struct tok *t = &w->oracle.tok[msg->tok];
+    const struct sim_tok *t = &w->oracle.tok[msg->tok];
     const struct store_key *key = &m->store.key[msg->name];
     const struct sim_daemon *d = &w->daemon[t->daemon];
     if (vote->kind != VOTE_YES || msg->sent_us < m->jumped_us + HEAL_CLOCK_US || !t->granted)
@@ -66,7 +67,8 @@ void oracle_ran_heal(struct world *w, struct sim_master *m, const struct msg *ms
                   msg->tok, msg->name, (double)ends_us / 1e6, (double)held_us / 1e6);
 }
 
-static void acknowledge(struct tok_master *at, const struct msg *msg, int64_t now_us, int64_t timeout_us)
+static void acknowledge(struct sim_tok_master *at, const struct sim_msg *msg, int64_t now_us,
+                        int64_t timeout_us)
 {
     bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND;
     bool longer = msg->vote.kind == VOTE_NUMBER && msg->vote.number > msg->number; /* as it was already */
@@ -79,25 +81,26 @@ static void acknowledge(struct tok_master *at, const struct msg *msg, int64_t no
     at->acked_lost_us = msg->lost_us;
 }
 
-static struct extending *extending_of(struct world *w, const struct sim_daemon *d, const struct msg *msg)
+static struct sim_extending *extending_of(struct sim_world *w, const struct sim_daemon *d,
+                                          const struct sim_msg *msg)
 {
-    struct oracle *o = &w->oracle;
-    struct extending *ring = o->extending[d->index];
+    struct sim_oracle *o = &w->oracle;
+    struct sim_extending *ring = o->extending[d->index];
     for (unsigned i = 1; i <= ORACLE_EXTENDS; i++) {
-        struct extending *e = &ring[(o->extending_next[d->index] - i) % ORACLE_EXTENDS];
+        struct sim_extending *e = &ring[(o->extending_next[d->index] - i) % ORACLE_EXTENDS];
         if (e->ref == msg->ref && e->tok == msg->tok)
             return e;
     }
-    struct extending *e = &ring[o->extending_next[d->index]++ % ORACLE_EXTENDS];
-    *e = (struct extending){.ref = msg->ref, .tok = msg->tok};
+    struct sim_extending *e = &ring[o->extending_next[d->index]++ % ORACLE_EXTENDS];
+    *e = (struct sim_extending){.ref = msg->ref, .tok = msg->tok};
     return e;
 }
 
-void oracle_heard_extend(struct world *w, struct sim_daemon *d, const struct msg *msg)
+void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)
 {
     unsigned master = w->conn[msg->conn].master;
-    struct tok *t = &w->oracle.tok[msg->tok];
-    struct tok_master *at = &t->at[master];
+    struct sim_tok *t = &w->oracle.tok[msg->tok];
+    struct sim_tok_master *at = &t->at[master];
     bool yes = msg->vote.kind == VOTE_YES || (msg->verb == COMMAND_EXTEND && msg->vote.kind == VOTE_NUMBER);
     bool takes = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_HEAL;
     if (!yes || !takes || !oracle_is_ours(t, d))
@@ -110,7 +113,7 @@ void oracle_heard_extend(struct world *w, struct sim_daemon *d, const struct msg
         at->confirmed_lost_us = msg->lost_us;
     if (msg->verb != COMMAND_EXTEND)
         return;
-    struct extending *e = extending_of(w, d, msg);
+    struct sim_extending *e = extending_of(w, d, msg);
     e->yes |= bit(master);
     at->extended_lost_us = msg->lost_us;
     bool before = at->confirmed_lost_us != 0 && d->node[master].unaware; /* in the memory before */
@@ -125,13 +128,13 @@ void oracle_heard_extend(struct world *w, struct sim_daemon *d, const struct msg
 
 /* Q masters that count must have said so. Once they have, those of the same round that did not count do
  * so from the next on. */
-void oracle_told_extended(struct world *w, struct sim_daemon *d, uint32_t tok)
+void oracle_told_extended(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
 {
-    struct tok *t = &w->oracle.tok[tok];
-    const struct msg *heard = w->heard;
+    struct sim_tok *t = &w->oracle.tok[tok];
+    const struct sim_msg *heard = w->heard;
     if (heard == NULL || heard->verb != COMMAND_EXTEND || heard->tok != tok || !oracle_is_ours(t, d))
         return;
-    struct extending *e = extending_of(w, d, heard);
+    struct sim_extending *e = extending_of(w, d, heard);
     unsigned count = (unsigned)__builtin_popcount(e->counts);
     if (count < d->quorum)
         violation(w, 9, "d%u says that T%u of n%u is extended, but only %u masters that count said so",

@@ -7,16 +7,16 @@ static uint16_t bit(unsigned i)
     return (uint16_t)(1u << i);
 }
 
-bool oracle_is_ours(const struct tok *t, const struct sim_daemon *d)
+bool oracle_is_ours(const struct sim_tok *t, const struct sim_daemon *d)
 {
     return t->daemon == d->index && t->incarnation == d->incarnation;
 }
 
 /* ---- what a daemon sends ---- */
 
-static void sends_set(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
+static void sends_set(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
 {
-    struct tok *t = &w->oracle.tok[tok];
+    struct sim_tok *t = &w->oracle.tok[tok];
     t->daemon = (uint8_t)d->index;
     t->incarnation = d->incarnation;
     for (unsigned i = 0; i < d->masters; i++) {
@@ -29,9 +29,9 @@ static void sends_set(struct world *w, struct sim_daemon *d, const struct action
 
 /* By a release or a set-back. Where its SET or MOVE went by a connection that is still there, the
  * key must be gone as soon as all that was sent by now has arrived. */
-void oracle_gives_back(struct world *w, struct sim_daemon *d, uint32_t tok)
+void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
 {
-    struct tok *t = &w->oracle.tok[tok];
+    struct sim_tok *t = &w->oracle.tok[tok];
     if (!oracle_is_ours(t, d) || t->released)
         return;
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
@@ -46,15 +46,15 @@ void oracle_gives_back(struct world *w, struct sim_daemon *d, uint32_t tok)
         coordinator_master_row(d->core, now_ms, i, &row);
         if (row.state != MASTER_UP && row.state != MASTER_SLOW && row.state != MASTER_QUARANTINE)
             continue;
-        struct msg mark = {.kind = MSG_MARK, .number = MARK_RELEASED, .tok = tok};
+        struct sim_msg mark = {.kind = MSG_MARK, .number = MARK_RELEASED, .tok = tok};
         link_send(w, d->node[i].conn - 1, UP, &mark);
     }
 }
 
-static void sends_release(struct world *w, struct sim_daemon *d, uint32_t tok)
+static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
 {
-    const struct tok *t = &w->oracle.tok[tok];
-    const struct tok *parent = &w->oracle.tok[t->parent];
+    const struct sim_tok *t = &w->oracle.tok[tok];
+    const struct sim_tok *parent = &w->oracle.tok[t->parent];
     if (t->granted && !t->given_up && !t->moved)
         violation(w, 2, "d%u releases T%u of n%u, which was granted and which nobody gave up", d->index, tok,
                   t->name);
@@ -64,14 +64,14 @@ static void sends_release(struct world *w, struct sim_daemon *d, uint32_t tok)
     oracle_gives_back(w, d, tok);
 }
 
-static void sends_zadd(struct world *w, struct sim_daemon *d, const struct command *command)
+static void sends_zadd(struct sim_world *w, struct sim_daemon *d, const struct command *command)
 {
-    struct oracle *o = &w->oracle;
-    struct fence_acks *acks = &o->fences[d->index][o->fence_next[d->index]++ % ORACLE_FENCES];
-    *acks = (struct fence_acks){.bucket = command->bucket, .number = command->number};
+    struct sim_oracle *o = &w->oracle;
+    struct sim_fence_acks *acks = &o->fences[d->index][o->fence_next[d->index]++ % ORACLE_FENCES];
+    *acks = (struct sim_fence_acks){.bucket = command->bucket, .number = command->number};
 }
 
-void oracle_send(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
+void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
 {
     switch (action->u.command.verb) {
     case COMMAND_SET: sends_set(w, d, action, tok); return;
@@ -85,10 +85,10 @@ void oracle_send(struct world *w, struct sim_daemon *d, const struct action *act
 
 /* ---- what a master does ---- */
 
-void oracle_runs(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before)
+void oracle_runs(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before)
 {
     (void)before;
-    const struct conn *conn = &w->conn[msg->conn];
+    const struct sim_conn *conn = &w->conn[msg->conn];
     const struct sim_daemon *d = &w->daemon[conn->daemon];
     const struct sim_node *node = &d->node[m->index];
     bool locks = msg->verb >= COMMAND_SET;
@@ -98,10 +98,10 @@ void oracle_runs(struct world *w, struct sim_master *m, const struct msg *msg, u
                   m->index, msg->tok, d->index, conn->number, node->settled_number);
 }
 
-static void ran_release(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+static void ran_release(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
                         const struct vote *vote)
 {
-    struct tok *t = &w->oracle.tok[msg->tok];
+    struct sim_tok *t = &w->oracle.tok[msg->tok];
     if (vote->kind == VOTE_NOT_RUN || vote->kind == VOTE_ERROR)
         t->blocked |= bit(m->index);
     else
@@ -114,10 +114,10 @@ static void ran_release(struct world *w, struct sim_master *m, const struct msg 
     oracle_covers(w, msg->name);
 }
 
-static void ran_extend(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+static void ran_extend(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
                        const struct vote *vote)
 {
-    const struct tok *t = &w->oracle.tok[msg->tok];
+    const struct sim_tok *t = &w->oracle.tok[msg->tok];
     if (vote->kind != VOTE_NUMBER)
         return;
     if (before != 0 && before != msg->tok)
@@ -129,7 +129,7 @@ static void ran_extend(struct world *w, struct sim_master *m, const struct msg *
     oracle_covers(w, msg->name);
 }
 
-void oracle_ran(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
                 struct vote *vote)
 {
     if (msg->verb == COMMAND_RELEASE)
@@ -143,9 +143,9 @@ void oracle_ran(struct world *w, struct sim_master *m, const struct msg *msg, ui
 }
 
 /* The daemon's new connection is in use: of what it released before nothing may be left. */
-static void mark_settled(struct world *w, struct sim_master *m, const struct msg *msg)
+static void mark_settled(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg)
 {
-    const struct conn *conn = &w->conn[msg->conn];
+    const struct sim_conn *conn = &w->conn[msg->conn];
     struct sim_daemon *d = &w->daemon[conn->daemon];
     if (conn->incarnation != d->incarnation || !d->running)
         return;
@@ -156,7 +156,7 @@ static void mark_settled(struct world *w, struct sim_master *m, const struct msg
         if (!store_has(&m->store, now_ms, name))
             continue;
         uint32_t tok = m->store.key[name].tok;
-        const struct tok *t = &w->oracle.tok[tok];
+        const struct sim_tok *t = &w->oracle.tok[tok];
         if (!oracle_is_ours(t, d) || !t->owed || t->released_us >= (int64_t)msg->ref ||
             (t->blocked & bit(m->index)))
             continue;
@@ -171,13 +171,13 @@ static void mark_settled(struct world *w, struct sim_master *m, const struct msg
     }
 }
 
-void oracle_mark(struct world *w, struct sim_master *m, const struct msg *msg)
+void oracle_mark(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg)
 {
     if (msg->number == MARK_SETTLED) {
         mark_settled(w, m, msg);
         return;
     }
-    const struct tok *t = &w->oracle.tok[msg->tok];
+    const struct sim_tok *t = &w->oracle.tok[msg->tok];
     const struct store_key *key = &m->store.key[t->name];
     if (!store_has(&m->store, clock_ms(&m->clock, w->now_us), t->name) || key->tok != msg->tok)
         return;
@@ -189,11 +189,11 @@ void oracle_mark(struct world *w, struct sim_master *m, const struct msg *msg)
 
 /* ---- what a daemon hears ---- */
 
-static void heard_zadd(struct world *w, struct sim_daemon *d, const struct msg *msg)
+static void heard_zadd(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)
 {
     unsigned master = w->conn[msg->conn].master;
     for (unsigned i = 0; i < ORACLE_FENCES; i++) {
-        struct fence_acks *acks = &w->oracle.fences[d->index][i];
+        struct sim_fence_acks *acks = &w->oracle.fences[d->index][i];
         if (acks->bucket != msg->bucket || acks->number != msg->number)
             continue;
         acks->epoch[master] = msg->epoch;
@@ -206,7 +206,7 @@ static void heard_zadd(struct world *w, struct sim_daemon *d, const struct msg *
 
 /* Which token a master says that it has; 0: none. (Whose SET or MOVE was answered, or who is asked again and is there:
  * it was set by a connection that broke before it answered.) */
-static uint32_t granted_by(struct world *w, const struct msg *msg)
+static uint32_t granted_by(struct sim_world *w, const struct sim_msg *msg)
 {
     if (msg->verb == COMMAND_GET && msg->vote.kind == VOTE_TOKEN)
         return oracle_tok(w, &msg->vote.token, msg->name);
@@ -215,7 +215,7 @@ static uint32_t granted_by(struct world *w, const struct msg *msg)
     return msg->verb == COMMAND_SET ? msg->tok : msg->verb == COMMAND_MOVE ? msg->to : 0;
 }
 
-void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg)
+void oracle_heard(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)
 {
     unsigned master = w->conn[msg->conn].master;
     oracle_learns(w, d, msg);
@@ -224,7 +224,7 @@ void oracle_heard(struct world *w, struct sim_daemon *d, const struct msg *msg)
     oracle_heard_extend(w, d, msg);
     oracle_heard_move(w, d, msg);
     uint32_t tok = granted_by(w, msg);
-    struct tok *t = &w->oracle.tok[tok];
+    struct sim_tok *t = &w->oracle.tok[tok];
     if (tok == 0 || !oracle_is_ours(t, d))
         return;
     t->yes |= bit(master);

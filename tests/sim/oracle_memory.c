@@ -18,7 +18,7 @@ enum {
     HIDDEN_US = 210000
 };
 
-static struct sim_node *node_of(const struct world *w, struct sim_daemon *d, const struct msg *msg)
+static struct sim_node *node_of(const struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)
 {
     return &d->node[w->conn[msg->conn].master];
 }
@@ -35,12 +35,12 @@ static void settle_suspect(const struct sim_daemon *d, struct sim_node *node, in
     node->suspect_us = 0;
 }
 
-bool oracle_is_blind(const struct world *w, const struct sim_daemon *d, const struct msg *msg)
+bool oracle_is_blind(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg)
 {
     return msg->unseen && msg->ran_us < msg->lost_us + d->full_us && d->node[w->conn[msg->conn].master].blind;
 }
 
-bool oracle_may_vote(const struct world *w, const struct sim_daemon *d, const struct msg *msg)
+bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg)
 {
     const struct sim_node *node = &d->node[w->conn[msg->conn].master];
     if (msg->ran_us < node->from_us - FROM_SLACK_US)
@@ -49,8 +49,8 @@ bool oracle_may_vote(const struct world *w, const struct sim_daemon *d, const st
 }
 
 /* (Not where the daemon took another master's jump for its own stall since: this one hides behind that.) */
-static bool heard_time(const struct world *w, const struct sim_daemon *d, struct sim_node *node,
-                       const struct msg *msg)
+static bool heard_time(const struct sim_world *w, const struct sim_daemon *d, struct sim_node *node,
+                       const struct sim_msg *msg)
 {
     int64_t behind_ms = coordinator_behind_ms(d->core);
     int64_t rtt_us = w->now_us - msg->sent_us;
@@ -70,7 +70,7 @@ static bool heard_time(const struct world *w, const struct sim_daemon *d, struct
     return seen;
 }
 
-static bool is_same_run(const struct world *w, const struct sim_master *m, const struct msg *msg)
+static bool is_same_run(const struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg)
 {
     char run_id[RUN_ID_HEX];
     master_run_id(w, m->index, msg->epoch, run_id);
@@ -78,8 +78,8 @@ static bool is_same_run(const struct world *w, const struct sim_master *m, const
 }
 
 /* The marker says since when it may vote, or is of another run. */
-static bool heard_group(const struct world *w, const struct sim_daemon *d, const struct sim_master *m,
-                        struct sim_node *node, const struct msg *msg)
+static bool heard_group(const struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m,
+                        struct sim_node *node, const struct sim_msg *msg)
 {
     const struct group *group = &msg->vote.group;
     node->group_us = msg->ran_us;
@@ -100,7 +100,7 @@ static bool heard_group(const struct world *w, const struct sim_daemon *d, const
     return old_us != NEVER && msg->ran_us + ahead_us >= old_us - FROM_SLACK_US;
 }
 
-void oracle_learns(struct world *w, struct sim_daemon *d, const struct msg *msg)
+void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)
 {
     const struct sim_master *m = &w->master[w->conn[msg->conn].master];
     struct sim_node *node = node_of(w, d, msg);
@@ -128,13 +128,13 @@ void oracle_learns(struct world *w, struct sim_daemon *d, const struct msg *msg)
 }
 
 /* Connected all the while, awake, and nothing else wrong with the link or the master. */
-static bool could_notice(const struct world *w, const struct sim_daemon *d, const struct sim_master *m)
+static bool could_notice(const struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m)
 {
     const struct sim_node *node = &d->node[m->index];
-    const struct link *link = &w->link[d->index][m->index];
+    const struct sim_link *link = &w->link[d->index][m->index];
     if (!d->running || d->draining || m->index >= d->masters || node->conn == 0 || !node->settled)
         return false;
-    const struct conn *conn = &w->conn[node->conn - 1];
+    const struct sim_conn *conn = &w->conn[node->conn - 1];
     bool troubled = m->rubbish_us > m->lost_us - d->full_us || m->hung_until_us > m->lost_us ||
                     m->error_until_us > m->lost_us || m->replica_until_us > m->lost_us ||
                     d->paused_until_us > m->lost_us;
@@ -144,7 +144,7 @@ static bool could_notice(const struct world *w, const struct sim_daemon *d, cons
            node->settled_us < m->lost_us && node->group_before_us > m->lost_us - ORACLE_NOTICE_US;
 }
 
-void oracle_noticed_loss(struct world *w, const struct sim_master *m, uint32_t loss)
+void oracle_noticed_loss(struct sim_world *w, const struct sim_master *m, uint32_t loss)
 {
     bool jumped = m->jumped_us >= m->lost_us;
     if (loss != m->losses || !m->running || m->replica_until_us > m->lost_us)

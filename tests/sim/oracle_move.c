@@ -12,16 +12,16 @@ static uint16_t bit(unsigned i)
     return (uint16_t)(1u << i);
 }
 
-uint32_t oracle_family(const struct world *w, uint32_t tok)
+uint32_t oracle_family(const struct sim_world *w, uint32_t tok)
 {
     uint32_t root = w->oracle.tok[tok].root;
     return root != 0 ? root : tok;
 }
 
-static void moves_on(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok,
+static void moves_on(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok,
                      uint32_t to)
 {
-    struct tok *t = &w->oracle.tok[to];
+    struct sim_tok *t = &w->oracle.tok[to];
     if (t->granted || t->released || (t->parent != 0 && t->parent != tok))
         violation(w, 6, "d%u moves T%u to T%u, which is not new", d->index, tok, to);
     t->parent = tok;
@@ -37,10 +37,10 @@ static void moves_on(struct world *w, struct sim_daemon *d, const struct action 
     }
 }
 
-void oracle_sends_move(struct world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
+void oracle_sends_move(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
 {
     uint32_t to = oracle_tok(w, &action->u.command.to, w->oracle.tok[tok].name);
-    const struct tok *t = &w->oracle.tok[tok];
+    const struct sim_tok *t = &w->oracle.tok[tok];
     if (t->parent != to) {
         moves_on(w, d, action, tok, to);
         return;
@@ -51,10 +51,10 @@ void oracle_sends_move(struct world *w, struct sim_daemon *d, const struct actio
     oracle_gives_back(w, d, tok);
 }
 
-void oracle_ran_move(struct world *w, struct sim_master *m, const struct msg *msg, uint32_t before,
+void oracle_ran_move(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
                      const struct vote *vote)
 {
-    struct tok *t = &w->oracle.tok[msg->tok];
+    struct sim_tok *t = &w->oracle.tok[msg->tok];
     bool back = t->parent == msg->to;
     if (back && (vote->kind == VOTE_NOT_RUN || vote->kind == VOTE_ERROR))
         t->blocked |= bit(m->index);
@@ -70,21 +70,21 @@ void oracle_ran_move(struct world *w, struct sim_master *m, const struct msg *ms
 }
 
 /* Who says that the new token is not there has nothing to set back. */
-void oracle_heard_move(struct world *w, const struct sim_daemon *d, const struct msg *msg)
+void oracle_heard_move(struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg)
 {
     bool moves = msg->verb == COMMAND_MOVE;
-    struct tok *t = &w->oracle.tok[moves ? msg->to : msg->tok];
+    struct sim_tok *t = &w->oracle.tok[moves ? msg->to : msg->tok];
     bool gone = moves ? msg->vote.kind != VOTE_YES : msg->verb == COMMAND_EXTEND && msg->vote.kind == VOTE_NO;
     if (gone && t->parent != 0 && oracle_is_ours(t, d))
         t->unmoved |= bit(w->conn[msg->conn].master);
 }
 
-void oracle_resumed(struct world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
+void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
 {
-    struct oracle *o = &w->oracle;
-    struct asked *a = &o->asked[request];
+    struct sim_oracle *o = &w->oracle;
+    struct sim_asked *a = &o->asked[request];
     uint32_t tok = oracle_tok(w, &reply->token, a->name);
-    struct tok *from = &o->tok[a->from];
+    struct sim_tok *from = &o->tok[a->from];
     if (tok == a->from || o->tok[tok].parent != a->from)
         violation(w, 6, "d%u answers a RESUME of T%u with T%u, which it was not moved to", d->index, a->from,
                   tok);
@@ -96,13 +96,13 @@ void oracle_resumed(struct world *w, struct sim_daemon *d, uint32_t request, con
 }
 
 /* A RESUME of tok has failed: what was moved for it must be on its way back by now, where there is a way. */
-void oracle_orphans(struct world *w, struct sim_daemon *d, uint32_t tok)
+void oracle_orphans(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
 {
-    const struct oracle *o = &w->oracle;
+    const struct sim_oracle *o = &w->oracle;
     unsigned orphans = 0, asking = 0;
     uint32_t last = 0;
     for (uint32_t i = tok + 1; i < o->toks; i++) {
-        const struct tok *t = &o->tok[i];
+        const struct sim_tok *t = &o->tok[i];
         bool reachable = false;
         if (t->parent != tok || !oracle_is_ours(t, d) || t->granted || t->released)
             continue;
@@ -113,7 +113,7 @@ void oracle_orphans(struct world *w, struct sim_daemon *d, uint32_t tok)
         last = i;
     }
     for (uint32_t i = 1; i < o->asks && orphans > 0; i++) {
-        const struct asked *a = &o->asked[i];
+        const struct sim_asked *a = &o->asked[i];
         asking += a->verb == VERB_RESUME && a->from == tok && !a->answered && a->daemon == d->index &&
                   a->incarnation == d->incarnation;
     }

@@ -8,15 +8,15 @@
 
 #include "tests/sim/sim.h"
 
-static bool is_ask_alive(const struct world *w, const struct asked *a)
+static bool is_ask_alive(const struct sim_world *w, const struct sim_asked *a)
 {
     return !a->cancelled && w->oracle.session[a->session].state == SESSION_OPEN;
 }
 
-void oracle_asked(struct world *w, struct sim_daemon *d, uint32_t request)
+void oracle_asked(struct sim_world *w, struct sim_daemon *d, uint32_t request)
 {
-    struct oracle *o = &w->oracle;
-    struct asked *a = &o->asked[request];
+    struct sim_oracle *o = &w->oracle;
+    struct sim_asked *a = &o->asked[request];
     o->requests++;
     a->at_us = w->now_us;
     trace_add(w, TRACE_REQUEST, d->index, a->session, request, a->verb, a->name, a->tok,
@@ -29,12 +29,12 @@ void oracle_asked(struct world *w, struct sim_daemon *d, uint32_t request)
 }
 
 /* First come, first served; and it is outstanding no more. */
-static void outstanding_remove(struct world *w, struct sim_daemon *d, uint32_t request, bool granted)
+static void outstanding_remove(struct sim_world *w, struct sim_daemon *d, uint32_t request, bool granted)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     uint32_t *list = o->outstanding[d->index];
     for (unsigned i = 0; i < o->outstandings[d->index]; i++) {
-        const struct asked *a = &o->asked[list[i]];
+        const struct sim_asked *a = &o->asked[list[i]];
         if (list[i] == request) {
             o->outstandings[d->index]--;
             memmove(list + i, list + i + 1, (o->outstandings[d->index] - i) * sizeof(*list));
@@ -46,14 +46,14 @@ static void outstanding_remove(struct world *w, struct sim_daemon *d, uint32_t r
     }
 }
 
-void oracle_daemon_gone(struct world *w, struct sim_daemon *d)
+void oracle_daemon_gone(struct sim_world *w, struct sim_daemon *d)
 {
     w->oracle.outstandings[d->index] = 0;
 }
 
-void oracle_session_over(struct world *w, uint32_t session, bool given_up)
+void oracle_session_over(struct sim_world *w, uint32_t session, bool given_up)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     for (uint32_t tok = o->session[session].toks; given_up && tok != 0; tok = o->tok[tok].session_next) {
         if (!o->tok[tok].lease && !o->tok[tok].moved)
             o->tok[tok].given_up = true;
@@ -62,11 +62,11 @@ void oracle_session_over(struct world *w, uint32_t session, bool given_up)
 
 /* ---- replies ---- */
 
-static void told(struct world *w, struct sim_daemon *d, uint32_t tok, int64_t valid_ms, int64_t until_ms,
+static void told(struct sim_world *w, struct sim_daemon *d, uint32_t tok, int64_t valid_ms, int64_t until_ms,
                  int64_t least_ms, const char *what)
 {
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
-    struct tok *t = &w->oracle.tok[tok];
+    struct sim_tok *t = &w->oracle.tok[tok];
     if (valid_ms < least_ms || until_ms - now_ms < least_ms)
         violation(w, 2, "d%u says %s for T%u with only %lld ms left (until - now = %lld)", d->index, what,
                   tok, (long long)valid_ms, (long long)(until_ms - now_ms));
@@ -89,10 +89,10 @@ static unsigned count(uint16_t set)
     return (unsigned)__builtin_popcount(set);
 }
 
-static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, const struct reply *reply)
+static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok, const struct reply *reply)
 {
-    struct oracle *o = &w->oracle;
-    const struct tok *t = &o->tok[tok];
+    struct sim_oracle *o = &w->oracle;
+    const struct sim_tok *t = &o->tok[tok];
     uint64_t fence = reply->fence;
     bool grows = fence > o->fence[t->name];
     if (!grows && t->blind != 0)
@@ -111,7 +111,7 @@ static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, con
     }
     uint16_t stored = 0;
     for (unsigned i = 0; i < ORACLE_FENCES; i++) {
-        const struct fence_acks *acks = &o->fences[d->index][i];
+        const struct sim_fence_acks *acks = &o->fences[d->index][i];
         if (acks->number != fence)
             continue;
         for (unsigned m = 0; m < d->masters; m++) {
@@ -125,12 +125,12 @@ static void check_fence(struct world *w, struct sim_daemon *d, uint32_t tok, con
                   tok, t->name, (unsigned long long)fence, count(stored));
 }
 
-static void granted(struct world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
+static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
 {
-    struct oracle *o = &w->oracle;
-    struct asked *a = &o->asked[request];
+    struct sim_oracle *o = &w->oracle;
+    struct sim_asked *a = &o->asked[request];
     uint32_t tok = oracle_tok(w, &reply->token, a->name);
-    struct tok *t = &o->tok[tok];
+    struct sim_tok *t = &o->tok[tok];
     if (t->granted || t->name != a->name)
         violation(w, 6, "T%u is granted to request %u, but belongs to another", tok, request);
     if (a->verb == VERB_RESUME)
@@ -160,16 +160,16 @@ static void granted(struct world *w, struct sim_daemon *d, uint32_t request, con
     check_fence(w, d, tok, reply);
 }
 
-void oracle_replied(struct world *w, struct sim_daemon *d, const struct action *action)
+void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     uint32_t request = (uint32_t)action->request;
     const struct reply *reply = &action->u.reply;
     if (request == 0 || request >= o->asks || o->asked[request].session != action->session)
         violation(w, 6, "d%u answers request %u of session %llu, which is not there", d->index, request,
                   (unsigned long long)action->session);
-    struct asked *a = &o->asked[request];
-    struct session *s = &o->session[a->session];
+    struct sim_asked *a = &o->asked[request];
+    struct sim_session *s = &o->session[a->session];
     uint32_t tok = reply->code == REPLY_LOCKED ? oracle_tok(w, &reply->token, a->name) : a->tok;
     trace_add(w, TRACE_REPLY, d->index, a->session, request, reply->code, tok, reply->fence,
               (uint64_t)reply->valid_ms);
@@ -200,12 +200,12 @@ void oracle_replied(struct world *w, struct sim_daemon *d, const struct action *
 
 /* Those who poll for a name may keep a heal from a master for a moment: a lock that is on no more than Q masters is
  * excused the first restart, but not the next. */
-void oracle_crashed(struct world *w, const struct sim_master *m)
+void oracle_crashed(struct sim_world *w, const struct sim_master *m)
 {
-    const struct oracle *o = &w->oracle;
+    const struct sim_oracle *o = &w->oracle;
     for (unsigned name = 0; name < w->names; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
-            struct tok *t = &w->oracle.tok[o->holder[name][i]];
+            struct sim_tok *t = &w->oracle.tok[o->holder[name][i]];
             unsigned others = 0;
             for (unsigned k = 0; k < w->masters; k++) {
                 const struct sim_master *other = &w->master[k];
@@ -219,9 +219,9 @@ void oracle_crashed(struct world *w, const struct sim_master *m)
 }
 
 /* Until its first renewal a lock is on Q masters, and may be on no more. */
-static void lost(struct world *w, const struct sim_daemon *d, uint32_t tok, enum lost_reason reason)
+static void lost(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, enum lost_reason reason)
 {
-    const struct tok *t = &w->oracle.tok[tok];
+    const struct sim_tok *t = &w->oracle.tok[tok];
     bool unwanted = reason == LOST_EXPIRED || reason == LOST_GONE;
     bool renewed = t->renewed_us != 0 && t->renewed_us < w->oracle.crashed_us && !t->thin;
     if (w->plan->param[P_CLASS] == CLASS_ROLLING && unwanted && renewed && !t->given_up)
@@ -229,14 +229,14 @@ static void lost(struct world *w, const struct sim_daemon *d, uint32_t tok, enum
                   d->index, tok, t->name, reason);
 }
 
-void oracle_noticed(struct world *w, struct sim_daemon *d, const struct action *action)
+void oracle_noticed(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
     const struct notice *notice = &action->u.notice;
     bool of_lock = notice->kind != NOTICE_DRAIN && notice->kind != NOTICE_CLOCK;
     uint32_t tok = !of_lock ? 0 : oracle_tok(w, &notice->token, 0);
     trace_add(w, TRACE_NOTICE, d->index, action->session, notice->kind, notice->reason, tok,
               (uint64_t)notice->valid_ms, 0);
-    struct tok *t = &w->oracle.tok[tok];
+    struct sim_tok *t = &w->oracle.tok[tok];
     if (notice->kind == NOTICE_RENEWED) {
         told(w, d, tok, notice->valid_ms, notice->until_ms, 1, "RENEWED");
         oracle_told_extended(w, d, tok);

@@ -24,41 +24,41 @@ static unsigned count(uint16_t set)
 }
 
 /* For how long the clock of its host stood still, as far as the daemon did not find out, or the client did not hear. */
-static int64_t lag_us(const struct world *w, const struct sim_daemon *d, uint32_t session)
+static int64_t lag_us(const struct sim_world *w, const struct sim_daemon *d, uint32_t session)
 {
-    const struct session *s = &w->oracle.session[session];
+    const struct sim_session *s = &w->oracle.session[session];
     if (!d->running || s->incarnation != d->incarnation)
         return d->clock.stopped_us - s->found_us;
     int64_t unread_ms = coordinator_behind_ms(d->core) - s->behind_ms;
     return d->stall.debt_us + unread_ms * 1000;
 }
 
-static bool reads_clock_of(const struct world *w, const struct tok *t, const struct sim_daemon *d)
+static bool reads_clock_of(const struct sim_world *w, const struct sim_tok *t, const struct sim_daemon *d)
 {
     const struct sim_client *c = &w->client[t->believer];
     return c->home == d->index && !c->remote;
 }
 
 /* Who has no connection to the daemon that told it hears no !CLOCK; or it is on its way, or lies there unread. */
-static bool has_heard(const struct world *w, const struct tok *t)
+static bool has_heard(const struct sim_world *w, const struct sim_tok *t)
 {
     const struct sim_client *c = &w->client[t->believer];
     const struct sim_daemon *d = &w->daemon[t->teller];
     uint32_t session = c->session[t->teller];
-    const struct session *s = &w->oracle.session[session];
+    const struct sim_session *s = &w->oracle.session[session];
     return session != 0 && t->session == session && s->state <= SESSION_OVER && d->running &&
            s->incarnation == d->incarnation && s->behind_ms == coordinator_behind_ms(d->core);
 }
 
 /* On its own host's clock, which stood still, it measured the clock of a daemon elsewhere. */
-static int64_t hello_lag_us(const struct world *w, const struct tok *t)
+static int64_t hello_lag_us(const struct sim_world *w, const struct sim_tok *t)
 {
     const struct sim_daemon *host = &w->daemon[w->client[t->believer].home];
     bool measures = reads_clock_of(w, t, host) && t->teller != host->index;
     return measures ? host->clock.stopped_us - host->stall.hello_us : 0;
 }
 
-int64_t oracle_believes_us(const struct world *w, const struct tok *t)
+int64_t oracle_believes_us(const struct sim_world *w, const struct sim_tok *t)
 {
     const struct sim_daemon *d = &w->daemon[t->teller];
     if (t->lag_us == 0)
@@ -69,9 +69,9 @@ int64_t oracle_believes_us(const struct world *w, const struct tok *t)
     return t->until_us - (t->lag_us < unseen_us ? t->lag_us : unseen_us);
 }
 
-void oracle_told_by(struct world *w, uint32_t tok, uint32_t session)
+void oracle_told_by(struct sim_world *w, uint32_t tok, uint32_t session)
 {
-    struct tok *t = &w->oracle.tok[tok];
+    struct sim_tok *t = &w->oracle.tok[tok];
     t->teller = w->oracle.session[session].daemon;
     const struct sim_daemon *d = &w->daemon[t->teller];
     bool same = reads_clock_of(w, t, d);
@@ -79,11 +79,11 @@ void oracle_told_by(struct world *w, uint32_t tok, uint32_t session)
 }
 
 /* It has said HELLO to the daemons of other hosts since: deadlines are on its clock as it is now. */
-static void says_hello(struct world *w, const struct sim_client *c)
+static void says_hello(struct sim_world *w, const struct sim_client *c)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     for (uint32_t i = 1; i < o->sessions; i++) {
-        struct session *s = &o->session[i];
+        struct sim_session *s = &o->session[i];
         if (s->client != c->index || s->daemon == c->home || s->hello_now_ms == 0)
             continue;
         s->hello_sent_us = clock_us(&w->daemon[c->home].clock, w->now_us);
@@ -93,7 +93,7 @@ static void says_hello(struct world *w, const struct sim_client *c)
     }
     for (unsigned name = 0; name < w->names; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
-            struct tok *t = &o->tok[o->holder[name][i]];
+            struct sim_tok *t = &o->tok[o->holder[name][i]];
             if (t->believer != c->index || t->teller == c->home)
                 continue;
             t->until_us -= t->lag_us;
@@ -102,7 +102,7 @@ static void says_hello(struct world *w, const struct sim_client *c)
     }
 }
 
-void oracle_stall_hello(struct world *w, struct sim_daemon *d, uint32_t number)
+void oracle_stall_hello(struct sim_world *w, struct sim_daemon *d, uint32_t number)
 {
     if (number != d->stall.number)
         return; /* it stood still again */
@@ -112,7 +112,7 @@ void oracle_stall_hello(struct world *w, struct sim_daemon *d, uint32_t number)
     d->stall.hello_us = d->clock.stopped_us;
 }
 
-static void judge(struct world *w)
+static void judge(struct sim_world *w)
 {
     for (unsigned name = 0; name < w->names; name++) {
         oracle_overlaps(w, name);
@@ -120,9 +120,9 @@ static void judge(struct world *w)
     }
 }
 
-void oracle_stalls(struct world *w, struct sim_daemon *d, int64_t for_us)
+void oracle_stalls(struct sim_world *w, struct sim_daemon *d, int64_t for_us)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     d->stall.open = true;
     d->stall.number++;
     d->stall.ends_us = w->now_us + for_us;
@@ -133,7 +133,7 @@ void oracle_stalls(struct world *w, struct sim_daemon *d, int64_t for_us)
     queue_push(w, d->stall.ends_us + HELLO_US, ITEM_STALL_HELLO, d->index, d->stall.number, 0);
     for (unsigned name = 0; name < w->names; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
-            struct tok *t = &o->tok[o->holder[name][i]];
+            struct sim_tok *t = &o->tok[o->holder[name][i]];
             if (t->until_us <= w->now_us || !reads_clock_of(w, t, d))
                 continue;
             t->until_us += for_us;
@@ -143,7 +143,7 @@ void oracle_stalls(struct world *w, struct sim_daemon *d, int64_t for_us)
 }
 
 /* A TIME that was sent after the stall is answered. */
-void oracle_stall_shows(struct world *w, struct sim_daemon *d, const struct msg *msg)
+void oracle_stall_shows(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)
 {
     unsigned master = w->conn[msg->conn].master;
     const struct sim_master *m = &w->master[master];
@@ -165,7 +165,7 @@ void oracle_stall_shows(struct world *w, struct sim_daemon *d, const struct msg 
         queue_push(w, w->now_us + WORD_US, ITEM_STALL_OVER, d->index, d->stall.number, 0);
 }
 
-void oracle_stall_over(struct world *w, struct sim_daemon *d, uint32_t number)
+void oracle_stall_over(struct sim_world *w, struct sim_daemon *d, uint32_t number)
 {
     if (!d->stall.open || number != d->stall.number)
         return;
@@ -178,7 +178,7 @@ void oracle_stall_over(struct world *w, struct sim_daemon *d, uint32_t number)
 }
 
 /* The daemon found out: what it keeps by its own time ends sooner. */
-void oracle_behind(struct world *w, struct sim_daemon *d, int64_t stall_ms)
+void oracle_behind(struct sim_world *w, struct sim_daemon *d, int64_t stall_ms)
 {
     int64_t owed_ms = d->stall.debt_us / 1000 + RATES_MS;
     if (w->true_clocks && w->quick_links &&
@@ -186,9 +186,9 @@ void oracle_behind(struct world *w, struct sim_daemon *d, int64_t stall_ms)
         violation(w, 2, "d%u says that it stood still for %lld ms, but it was at most for %lld ms", d->index,
                   (long long)stall_ms, (long long)owed_ms);
     d->stall.debt_us -= d->stall.debt_us < stall_ms * 1000 ? d->stall.debt_us : stall_ms * 1000;
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     for (uint32_t i = 1; i < o->toks; i++) {
-        struct tok *t = &o->tok[i];
+        struct sim_tok *t = &o->tok[i];
         if (t->daemon != d->index || t->incarnation != d->incarnation)
             continue;
         if (t->told_ms != 0)
@@ -199,12 +199,12 @@ void oracle_behind(struct world *w, struct sim_daemon *d, int64_t stall_ms)
 }
 
 /* !CLOCK: all that this daemon told this client is over so much sooner. */
-void oracle_hears_behind(struct world *w, unsigned client, unsigned daemon, int64_t by_ms)
+void oracle_hears_behind(struct sim_world *w, unsigned client, unsigned daemon, int64_t by_ms)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     for (unsigned name = 0; name < w->names; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
-            struct tok *t = &o->tok[o->holder[name][i]];
+            struct sim_tok *t = &o->tok[o->holder[name][i]];
             if (t->believer != client || t->teller != daemon)
                 continue;
             t->until_us -= by_ms * 1000;
@@ -215,7 +215,7 @@ void oracle_hears_behind(struct world *w, unsigned client, unsigned daemon, int6
 }
 
 /* Where nothing else is wrong. */
-static bool only_drifts(const struct world *w)
+static bool only_drifts(const struct sim_world *w)
 {
     for (unsigned i = 0; i < w->plan->faults; i++)
         if (w->plan->fault[i].field[F_KIND] != FAULT_DRIFT)
@@ -223,10 +223,10 @@ static bool only_drifts(const struct world *w)
     return w->plan->param[P_TAIL_PPM] == 0;
 }
 
-void oracle_drift_seen(struct world *w, const struct sim_master *m, uint32_t fault)
+void oracle_drift_seen(struct sim_world *w, const struct sim_master *m, uint32_t fault)
 {
     enum { FAST_PPM = 20000 };
-    const struct record *record = NULL;
+    const struct sim_record *record = NULL;
     for (unsigned i = 0; i < w->plan->faults; i++)
         if (w->plan->fault[i].id == fault)
             record = &w->plan->fault[i];

@@ -6,19 +6,19 @@
  * hours nobody waited for more than five. */
 enum { ROUNDS = 10, TURN_MS = 100, SECTION_MS = 60 };
 
-static int64_t turn_bound_us(const struct world *w)
+static int64_t turn_bound_us(const struct sim_world *w)
 {
     int64_t yield_ms = w->plan->param[P_RETRY_MAX] * 5 / 4;
     return ROUNDS * (int64_t)w->daemons * (TURN_MS + SECTION_MS + yield_ms) * 1000;
 }
 
 /* The first that waits for the name in a daemon; 0: nobody does. */
-static uint32_t first_waiter(const struct world *w, unsigned daemon, unsigned name)
+static uint32_t first_waiter(const struct sim_world *w, unsigned daemon, unsigned name)
 {
-    const struct oracle *o = &w->oracle;
+    const struct sim_oracle *o = &w->oracle;
     for (unsigned i = 0; i < o->outstandings[daemon]; i++) {
         uint32_t request = o->outstanding[daemon][i];
-        const struct asked *a = &o->asked[request];
+        const struct sim_asked *a = &o->asked[request];
         if (a->name == name && a->wait_ms > 0 && !a->cancelled &&
             o->session[a->session].state == SESSION_OPEN)
             return request;
@@ -27,9 +27,9 @@ static uint32_t first_waiter(const struct world *w, unsigned daemon, unsigned na
 }
 
 /* A daemon grants the name: the others' waiters must have had theirs not too long ago. */
-void oracle_turn(struct world *w, const struct sim_daemon *d, unsigned name)
+void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     o->turn_us[d->index][name] = w->now_us;
     if (w->plan->param[P_CLASS] != CLASS_TURNS)
         return;
@@ -49,7 +49,7 @@ void oracle_turn(struct world *w, const struct sim_daemon *d, unsigned name)
 
 /* ---- those who ask at once, with wait=0 ---- */
 
-static bool is_free(struct world *w, unsigned name)
+static bool is_free(struct sim_world *w, unsigned name)
 {
     bool keys = false;
     for (unsigned i = 0; i < w->masters; i++)
@@ -57,18 +57,18 @@ static bool is_free(struct world *w, unsigned name)
     return !keys && !oracle_held(w, name);
 }
 
-void oracle_crowd_asks(struct world *w, unsigned name)
+void oracle_crowd_asks(struct sim_world *w, unsigned name)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     if (w->plan->param[P_CLASS] != CLASS_SPLIT || o->crowd[name].asks++ > 0)
         return;
     o->crowd[name].grants = 0;
     o->crowd[name].counts = is_free(w, name);
 }
 
-void oracle_crowd_answered(struct world *w, unsigned name, bool granted)
+void oracle_crowd_answered(struct sim_world *w, unsigned name, bool granted)
 {
-    struct oracle *o = &w->oracle;
+    struct sim_oracle *o = &w->oracle;
     if (o->crowd[name].asks == 0)
         return;
     o->crowd[name].grants += granted;

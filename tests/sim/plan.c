@@ -73,7 +73,7 @@ int class_by_name(const char *name)
 
 /* ---- writing ---- */
 
-static void write_section(FILE *file, const char *section, const struct record *record, unsigned records,
+static void write_section(FILE *file, const char *section, const struct sim_record *record, unsigned records,
                           const char *const *names, unsigned fields)
 {
     for (unsigned i = 0; i < records; i++) {
@@ -88,7 +88,7 @@ static void write_section(FILE *file, const char *section, const struct record *
     }
 }
 
-void plan_write(const struct plan *plan, FILE *file)
+void plan_write(const struct sim_plan *plan, FILE *file)
 {
     fprintf(file, "seed %" PRIu64 "\nmutant %s\n", plan->seed, mutant_name(plan->mutant));
     for (unsigned i = 0; i < P_COUNT; i++)
@@ -109,7 +109,7 @@ static int find(const char *const *names, unsigned count, const char *name)
     return -1;
 }
 
-static bool read_fields(struct record *record, const char *const *names, unsigned fields)
+static bool read_fields(struct sim_record *record, const char *const *names, unsigned fields)
 {
     char *word = strtok(NULL, " \n");
     if (word == NULL)
@@ -133,7 +133,7 @@ static bool read_fields(struct record *record, const char *const *names, unsigne
     return true;
 }
 
-static bool read_one(struct plan *plan, const char *word)
+static bool read_one(struct sim_plan *plan, const char *word)
 {
     if (strcmp(word, "seed") == 0 || strcmp(word, "mutant") == 0) {
         const char *value = strtok(NULL, " \n");
@@ -162,7 +162,7 @@ static bool read_one(struct plan *plan, const char *word)
     return false;
 }
 
-bool plan_read(struct plan *plan, FILE *file, const char *path)
+bool plan_read(struct sim_plan *plan, FILE *file, const char *path)
 {
     char line[1024];
     memset(plan, 0, sizeof(*plan));

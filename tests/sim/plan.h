@@ -27,29 +27,34 @@ enum {
 };
 
 /* Each section is a table of named numbers, so that one reader and one writer do. */
-#define PARAM_LIST(X)                                                                                      \
-    X(MASTERS, "masters") X(DAEMONS, "daemons") X(NAMES, "names") X(HEAL, "heal_ms")                       \
-    X(MIN_TTL, "min_ttl_ms") X(MAX_TTL, "max_ttl_ms") X(NODE_TIMEOUT, "node_timeout_ms")                   \
-    X(MIN_VALIDITY, "min_validity_ms") X(RETRY_MIN, "retry_min_ms") X(RETRY_MAX, "retry_max_ms")           \
-    X(DRAIN_TIMEOUT, "drain_timeout_ms") X(BACKLOG, "backlog") X(MAX_LOCKS, "max_locks")                   \
-    X(MAX_WAITERS, "max_waiters") X(MAX_UNDO, "max_undo")                                                  \
-    X(DELAY, "delay_us") X(JITTER, "jitter_us") X(TAIL_PPM, "tail_ppm") X(TAIL, "tail_us")                 \
-    X(PPM, "ppm") X(WALL, "wall_spread_ms") X(UPTIME, "uptime_ms") X(STRAY, "stray_us")                    \
-    X(CLASS, "class") X(ODD_MASTERS, "odd_masters") X(ODD_MAX_TTL, "odd_max_ttl_ms")                       \
-    X(ODD_LATE, "odd_late_ms")
+#define PARAM_LIST(X)                                                                                        \
+    X(MASTERS, "masters")                                                                                    \
+    X(DAEMONS, "daemons")                                                                                    \
+    X(NAMES, "names")                                                                                        \
+    X(HEAL, "heal_ms") X(MIN_TTL, "min_ttl_ms") X(MAX_TTL, "max_ttl_ms") X(NODE_TIMEOUT, "node_timeout_ms")  \
+        X(MIN_VALIDITY, "min_validity_ms") X(RETRY_MIN, "retry_min_ms") X(RETRY_MAX, "retry_max_ms")         \
+            X(DRAIN_TIMEOUT, "drain_timeout_ms") X(BACKLOG, "backlog") X(MAX_LOCKS, "max_locks")             \
+                X(MAX_WAITERS, "max_waiters") X(MAX_UNDO, "max_undo") X(DELAY, "delay_us")                   \
+                    X(JITTER, "jitter_us") X(TAIL_PPM, "tail_ppm") X(TAIL, "tail_us") X(PPM, "ppm")          \
+                        X(WALL, "wall_spread_ms") X(UPTIME, "uptime_ms") X(STRAY, "stray_us")                \
+                            X(CLASS, "class") X(ODD_MASTERS, "odd_masters") X(ODD_MAX_TTL, "odd_max_ttl_ms") \
+                                X(ODD_LATE, "odd_late_ms")
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
-#define FAULT_LIST(X)                                                                                      \
+#define FAULT_LIST(X) \
     X(KIND, "kind") X(AT, "at_us") X(FOR, "for_us") X(TARGET, "target") X(OTHER, "other") X(ARG, "arg")
 
 #define CLIENT_LIST(X) X(DAEMON, "daemon") X(REMOTE, "remote")
 
 /* What a client does once: think, lock, keep, end. Times in ms; -1: not. */
-#define OP_LIST(X)                                                                                         \
-    X(CLIENT, "client") X(THINK, "think") X(NAME, "name") X(LEASE, "lease") X(TTL, "ttl") X(WAIT, "wait")  \
-    X(MAX, "max") X(KEEP, "keep") X(END, "end") X(VIA, "via") X(EXTENDS, "extends") X(EXTEND_TTL, "ettl")  \
-    X(CHECKS, "checks") X(REENTER, "reenter") X(GIVE_UP, "give_up") X(HOW, "how")                          \
-    X(RESUMES, "resumes") X(RESUME_HOW, "resume_how") X(SYNC, "sync")
+#define OP_LIST(X)                                                                                          \
+    X(CLIENT, "client")                                                                                     \
+    X(THINK, "think")                                                                                       \
+    X(NAME, "name")                                                                                         \
+    X(LEASE, "lease") X(TTL, "ttl") X(WAIT, "wait") X(MAX, "max") X(KEEP, "keep") X(END, "end")             \
+        X(VIA, "via") X(EXTENDS, "extends") X(EXTEND_TTL, "ettl") X(CHECKS, "checks") X(REENTER, "reenter") \
+            X(GIVE_UP, "give_up") X(HOW, "how") X(RESUMES, "resumes") X(RESUME_HOW, "resume_how")           \
+                X(SYNC, "sync")
 
 #define PLAN_ENUM_P(id, name) P_##id,
 #define PLAN_ENUM_F(id, name) F_##id,
@@ -73,29 +78,29 @@ enum plan_class {
 };
 
 enum fault_kind {
-    FAULT_RESET,        /* link: both ends see it */
-    FAULT_CUT_UP,       /* link: nothing arrives at the master */
-    FAULT_CUT_DOWN,     /* link: nothing arrives at the daemon */
-    FAULT_SLOW_UP,      /* link: arg µs more */
+    FAULT_RESET,    /* link: both ends see it */
+    FAULT_CUT_UP,   /* link: nothing arrives at the master */
+    FAULT_CUT_DOWN, /* link: nothing arrives at the daemon */
+    FAULT_SLOW_UP,  /* link: arg µs more */
     FAULT_SLOW_DOWN,
-    FAULT_HANG,         /* master: stopped; what is queued runs later */
-    FAULT_CRASH_KEEP,   /* master: down, back with all it knew */
-    FAULT_CRASH_LOSE,   /* master: down, back empty */
-    FAULT_CRASH_OLD,    /* master: down, back with what it knew arg µs ago */
+    FAULT_HANG,       /* master: stopped; what is queued runs later */
+    FAULT_CRASH_KEEP, /* master: down, back with all it knew */
+    FAULT_CRASH_LOSE, /* master: down, back empty */
+    FAULT_CRASH_OLD,  /* master: down, back with what it knew arg µs ago */
     FAULT_FLUSH_SCRIPTS,
-    FAULT_ERROR,        /* master: answers arg (enum vote_error) for a while */
-    FAULT_ZADD_ERROR,   /* master: only ZADD fails */
-    FAULT_REPLICA,      /* master: demoted for a while; arg 1: it loses all by it, n > 1: it knows what it knew
+    FAULT_ERROR,      /* master: answers arg (enum vote_error) for a while */
+    FAULT_ZADD_ERROR, /* master: only ZADD fails */
+    FAULT_REPLICA,    /* master: demoted for a while; arg 1: it loses all by it, n > 1: it knows what it knew
                            n - 1 seconds before */
-    FAULT_PAUSE,        /* daemon: stopped */
-    FAULT_SLEEP,        /* daemon's host sleeps, with the clients on it */
+    FAULT_PAUSE,      /* daemon: stopped */
+    FAULT_SLEEP,      /* daemon's host sleeps, with the clients on it */
     FAULT_CRASH_DAEMON,
-    FAULT_DRAIN,        /* daemon: asked to stop; a new one comes afterwards */
-    FAULT_WALL,         /* daemon: wall clock set to arg ms beside the true time */
+    FAULT_DRAIN, /* daemon: asked to stop; a new one comes afterwards */
+    FAULT_WALL,  /* daemon: wall clock set to arg ms beside the true time */
     FAULT_PAUSE_CLIENT,
-    FAULT_SWARM,        /* up to here an ordinary seed draws them, the others only their class */
+    FAULT_SWARM,               /* up to here an ordinary seed draws them, the others only their class */
     FAULT_FLUSH = FAULT_SWARM, /* master: FLUSHALL */
-    FAULT_PROMOTE,      /* master: another server answers at its address, which knew what it knew arg µs ago;
+    FAULT_PROMOTE, /* master: another server answers at its address, which knew what it knew arg µs ago;
                            -1: nothing */
     FAULT_JUMP,    /* master: its clock jumps by arg ms */
     FAULT_RUBBISH, /* master: somebody writes to <prefix>,group, and deletes it again; arg: enum rubbish */
@@ -133,24 +138,24 @@ enum resume_how {
     RESUME_HOWS
 };
 
-struct record {
+struct sim_record {
     uint32_t id;
     int64_t field[PLAN_FIELDS];
 };
 
-struct plan {
+struct sim_plan {
     uint64_t seed;
     enum mutant mutant;
     int64_t param[P_COUNT];
     unsigned clients, faults, ops;
-    struct record client[SIM_CLIENTS];
-    struct record fault[PLAN_FAULTS];
-    struct record op[PLAN_OPS];
+    struct sim_record client[SIM_CLIENTS];
+    struct sim_record fault[PLAN_FAULTS];
+    struct sim_record op[PLAN_OPS];
 };
 
 /* profile.c */
 extern int plan_class_drawn; /* only this class; CLASSES: each seed draws one */
-void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant);
+void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant);
 enum mutant mutant_by_name(const char *name); /* MUTANT_COUNT: no such */
 const char *mutant_name(enum mutant mutant);
 const char *mutant_text(enum mutant mutant);
@@ -165,16 +170,16 @@ struct swarm {
     int64_t resume_pct, sync_ms;
 };
 /* classes.c: what is particular to a class, before and after the clients and faults are drawn. */
-void swarm_class(struct plan *plan, struct swarm *swarm, enum plan_class class);
-void plan_class(struct plan *plan);
-void swarm_calm(struct plan *plan, struct swarm *swarm);
-void swarm_crowd(struct plan *plan, struct swarm *swarm);
+void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class class);
+void plan_class(struct sim_plan *plan);
+void swarm_calm(struct sim_plan *plan, struct swarm *swarm);
+void swarm_crowd(struct sim_plan *plan, struct swarm *swarm);
 /* aim.c: turns the swarm towards what a planted bug needs. */
-void swarm_aim(struct plan *plan, struct swarm *swarm, enum mutant mutant);
+void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant);
 
 /* plan.c */
-void plan_write(const struct plan *plan, FILE *file);
-bool plan_read(struct plan *plan, FILE *file, const char *path); /* false: said why */
+void plan_write(const struct sim_plan *plan, FILE *file);
+bool plan_read(struct sim_plan *plan, FILE *file, const char *path); /* false: said why */
 const char *fault_kind_name(int64_t kind);
 enum fault_target fault_target(enum fault_kind kind);
 const char *class_name(int64_t class);

@@ -18,7 +18,7 @@ static bool percent(struct draw *draw, int64_t pct)
     return between(draw, 0, 99) < pct;
 }
 
-static void draw_params(struct plan *plan, struct draw *draw, int64_t seconds)
+static void draw_params(struct sim_plan *plan, struct draw *draw, int64_t seconds)
 {
     static const int64_t masters[] = {1, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 7};
     static const int64_t max_ttl[] = {2000, 2000, 2500, 3000, 5000};
@@ -67,7 +67,7 @@ static const struct {
     [FAULT_PAUSE_CLIENT] = {40, 10, 300, 0},
 };
 
-static void draw_swarm(const struct plan *plan, struct draw *draw, struct swarm *swarm)
+static void draw_swarm(const struct sim_plan *plan, struct draw *draw, struct swarm *swarm)
 {
     for (unsigned i = 0; i < FAULT_SWARM; i++) {
         bool on = percent(draw, MIX[i].pct);
@@ -93,13 +93,13 @@ static void draw_swarm(const struct plan *plan, struct draw *draw, struct swarm 
 
 /* ---- faults ---- */
 
-static void draw_fault(struct plan *plan, struct draw *draw, const struct swarm *swarm, enum fault_kind kind,
-                       int64_t at_us)
+static void draw_fault(struct sim_plan *plan, struct draw *draw, const struct swarm *swarm,
+                       enum fault_kind kind, int64_t at_us)
 {
     static const int64_t errors[] = {ERROR_OTHER,      ERROR_OOM,     ERROR_MISCONF,
                                      ERROR_NOREPLICAS, ERROR_LOADING, ERROR_BUSY};
     const int64_t *p = plan->param;
-    struct record *fault = &plan->fault[plan->faults];
+    struct sim_record *fault = &plan->fault[plan->faults];
     int64_t longest_ms = percent(draw, 50) ? swarm->longest_ms[kind] : swarm->longest_ms[kind] / 8 + 1;
     int64_t for_us = between(draw, 1, longest_ms) * 1000;
     if (at_us + for_us >= p[P_HEAL] * 1000)
@@ -141,7 +141,7 @@ static void draw_fault(struct plan *plan, struct draw *draw, const struct swarm 
         fault->field[F_ARG] = between(draw, 0, RUBBISHES - 1);
 }
 
-static void draw_faults(struct plan *plan, uint64_t seed, const struct swarm *swarm)
+static void draw_faults(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     const int64_t *p = plan->param;
     for (unsigned kind = 0; kind < FAULT_KINDS; kind++) {
@@ -165,11 +165,11 @@ static void draw_faults(struct plan *plan, uint64_t seed, const struct swarm *sw
     }
 }
 
-static void draw_blackout(struct plan *plan, struct draw *draw, enum fault_kind kind, int64_t targets,
+static void draw_blackout(struct sim_plan *plan, struct draw *draw, enum fault_kind kind, int64_t targets,
                           int64_t at_us)
 {
     for (int64_t i = 0; i < targets && plan->faults < PLAN_FAULTS; i++) {
-        struct record *fault = &plan->fault[plan->faults];
+        struct sim_record *fault = &plan->fault[plan->faults];
         int64_t for_us = between(draw, 10000, 400000);
         fault->id = plan->faults++;
         fault->field[F_KIND] = kind;
@@ -180,7 +180,7 @@ static void draw_blackout(struct plan *plan, struct draw *draw, enum fault_kind 
 }
 
 /* A majority comes back with what it knew a while ago. */
-static void draw_rollbacks(struct plan *plan, uint64_t seed, const struct swarm *swarm)
+static void draw_rollbacks(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     struct draw draw = {.seed = seed, .who = 201};
     const int64_t *p = plan->param;
@@ -199,7 +199,7 @@ static void draw_rollbacks(struct plan *plan, uint64_t seed, const struct swarm 
     }
 }
 
-static void draw_blackouts(struct plan *plan, uint64_t seed, const struct swarm *swarm)
+static void draw_blackouts(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     struct draw draw = {.seed = seed, .who = 200};
     const int64_t *p = plan->param;
@@ -227,7 +227,8 @@ static int64_t draw_end(struct draw *draw, const struct swarm *swarm, bool lease
     return lease ? END_UNLOCK_TOKEN - (int64_t)percent(draw, 50) : ends[between(draw, 0, 4)];
 }
 
-static int64_t draw_op(const struct plan *plan, struct draw *draw, const struct swarm *swarm, int64_t *field)
+static int64_t draw_op(const struct sim_plan *plan, struct draw *draw, const struct swarm *swarm,
+                       int64_t *field)
 {
     const int64_t *p = plan->param;
     static const int64_t hows[] = {END_CANCEL, END_CANCEL, END_FIN, END_RESET, END_CRASH, END_UNDELIVERED};
@@ -266,7 +267,7 @@ static void draw_resumes(struct draw *draw, const struct swarm *swarm, int64_t *
         field[O_VIA] = between(draw, 0, 3);
 }
 
-static void draw_clients(struct plan *plan, uint64_t seed, const struct swarm *swarm)
+static void draw_clients(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     const int64_t *p = plan->param;
     plan->clients = (unsigned)(swarm->clients * p[P_DAEMONS]);
@@ -279,7 +280,7 @@ static void draw_clients(struct plan *plan, uint64_t seed, const struct swarm *s
         int64_t busy_ms = 0;
         unsigned most = PLAN_OPS / plan->clients;
         for (unsigned k = 0; k < most && busy_ms < p[P_HEAL]; k++) {
-            struct record *op = &plan->op[plan->ops];
+            struct sim_record *op = &plan->op[plan->ops];
             op->id = plan->ops++;
             op->field[O_CLIENT] = i;
             busy_ms += draw_op(plan, &draw, swarm, op->field) + 2 + swarm->sync_ms;
@@ -307,7 +308,7 @@ static enum plan_class draw_class(struct draw *draw)
 
 /* A max_ttl of hours or weeks, for the arithmetic: what waits for its end is not waited for (see heal.c), all else
  * happens as fast as ever. */
-static void draw_long(struct plan *plan, uint64_t seed)
+static void draw_long(struct sim_plan *plan, uint64_t seed)
 {
     struct draw draw = {.seed = seed, .who = 5};
     int64_t *p = plan->param;
@@ -328,7 +329,7 @@ static void draw_long(struct plan *plan, uint64_t seed)
     }
 }
 
-void plan_draw(struct plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant)
+void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant)
 {
     struct swarm swarm;
     struct draw params = {.seed = seed, .who = 1};

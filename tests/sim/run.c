@@ -5,7 +5,7 @@
 
 #include "tests/sim/sim.h"
 
-static struct world *running; /* for the handler of SIGABRT */
+static struct sim_world *running; /* for the handler of SIGABRT */
 
 static void aborted(int number)
 {
@@ -15,7 +15,7 @@ static void aborted(int number)
     siglongjmp(running->out, 1);
 }
 
-int run_plan(struct world *w, const struct plan *plan)
+int run_plan(struct sim_world *w, const struct sim_plan *plan)
 {
     struct sigaction action = {.sa_handler = aborted, .sa_flags = SA_NODEFER}, before;
     mutant_active = store_mutant = plan->mutant;

@@ -6,8 +6,8 @@
 #include "tests/sim/sim.h"
 
 struct shrinking {
-    struct world *w;
-    struct plan *best, *trial;
+    struct sim_world *w;
+    struct sim_plan *best, *trial;
     int invariant;
     unsigned runs;
 };
@@ -24,15 +24,16 @@ static bool still_fails(struct shrinking *s)
 
 /* The next op of the same client thinks for as long as the one that is left out took, so
  * that all that follows stays where it was in time. */
-static void keep_time(struct plan *plan, unsigned op)
+static void keep_time(struct sim_plan *plan, unsigned op)
 {
-    struct record *left = &plan->op[op];
+    struct sim_record *left = &plan->op[op];
     if (op + 1 < plan->ops && left[1].field[O_CLIENT] == left->field[O_CLIENT])
         left[1].field[O_THINK] += left->field[O_THINK] + left->field[O_KEEP];
 }
 
 /* list and count lie in the trial */
-static bool without(struct shrinking *s, struct record *list, unsigned *count, unsigned from, unsigned length)
+static bool without(struct shrinking *s, struct sim_record *list, unsigned *count, unsigned from,
+                    unsigned length)
 {
     for (unsigned i = from; list == s->trial->op && i < from + length; i++)
         keep_time(s->trial, i);
@@ -41,7 +42,7 @@ static bool without(struct shrinking *s, struct record *list, unsigned *count, u
     return still_fails(s);
 }
 
-static void shrink_list(struct shrinking *s, struct record *list, unsigned *count)
+static void shrink_list(struct shrinking *s, struct sim_record *list, unsigned *count)
 {
     unsigned before = 0;
     while (before != *count) {
@@ -58,7 +59,7 @@ static void shrink_list(struct shrinking *s, struct record *list, unsigned *coun
     }
 }
 
-static void shrink_fields(struct shrinking *s, struct record *list, const unsigned *count, unsigned field,
+static void shrink_fields(struct shrinking *s, struct sim_record *list, const unsigned *count, unsigned field,
                           int64_t value)
 {
     for (unsigned i = 0; i < *count; i++) {
@@ -81,7 +82,7 @@ static void shrink_param(struct shrinking *s, enum param param, int64_t value)
     *s->trial = *s->best;
 }
 
-void shrink(struct world *w, struct plan *plan)
+void shrink(struct sim_world *w, struct sim_plan *plan)
 {
     struct shrinking s = {.w = w, .best = plan};
     s.trial = malloc(sizeof(*s.trial));

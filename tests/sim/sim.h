@@ -45,14 +45,15 @@ int64_t chance_below(uint64_t seed, uint64_t who, uint64_t operation, enum chanc
 
 /* ---- clock.c ---- */
 
-struct clock {
+struct sim_clock {
     int64_t offset_us;
     int64_t ppm;
     int64_t stopped_us; /* how long it stood still */
 };
-int64_t clock_us(const struct clock *clock, int64_t true_us);
-int64_t clock_ms(const struct clock *clock, int64_t true_us);
-int64_t clock_when(const struct clock *clock, int64_t local_us); /* first true µs at which it shows that */
+int64_t clock_us(const struct sim_clock *clock, int64_t true_us);
+int64_t clock_ms(const struct sim_clock *clock, int64_t true_us);
+int64_t clock_when(const struct sim_clock *clock,
+                   int64_t local_us); /* first true µs at which it shows that */
 
 /* ---- world.c: the queue ---- */
 
@@ -79,7 +80,7 @@ enum item_kind {
     ITEM_NOTICED,      /* by now the daemons must know of master a's loss number b */
 };
 
-struct item {
+struct sim_item {
     int64_t at_us;
     uint64_t birth;
     uint16_t kind;
@@ -88,8 +89,8 @@ struct item {
     uint32_t c;
 };
 
-struct queue {
-    struct item *items;
+struct sim_queue {
+    struct sim_item *items;
     uint32_t count, capacity;
 };
 
@@ -109,7 +110,7 @@ enum msg_kind {
     MSG_CLOSED,    /* down: the master's end was closed */
 };
 
-struct msg {
+struct sim_msg {
     uint8_t kind;
     uint8_t verb;
     uint8_t name;
@@ -130,7 +131,7 @@ struct msg {
     int64_t clock_ms, jumps_ms; /* the master's */
 };
 
-struct conn {
+struct sim_conn {
     uint8_t daemon, master;
     bool open_daemon, open_master; /* each end */
     bool connected;                /* logged in, as the daemon knows */
@@ -145,7 +146,7 @@ struct conn {
     bool backlog_told;
 };
 
-struct link {
+struct sim_link {
     int64_t cut_until_us[2];
     int64_t slow_until_us[2];
     int64_t slow_us[2];
@@ -158,7 +159,7 @@ enum { SNAPSHOTS = 8 };
 struct sim_master {
     unsigned index;
     bool running;
-    struct clock clock;
+    struct sim_clock clock;
     struct store store;
     struct store saved[SNAPSHOTS]; /* ring, one a second */
     unsigned saves;
@@ -224,7 +225,7 @@ struct sim_daemon {
     int64_t max_ttl_ms, full_us;
     struct coordinator *core;
     uint32_t incarnation;
-    struct clock clock;
+    struct sim_clock clock;
     int64_t wall_us; /* beside the true time */
     int64_t paused_until_us;
     int64_t timer_at_us; /* of the ITEM_TIMER that counts */
@@ -252,7 +253,7 @@ struct sim_daemon {
 enum line_kind { LINE_REQUEST, LINE_FIN, LINE_RESET, LINE_RELEASE, LINE_UNDELIVERED, LINE_BACKLOG };
 enum tell_kind { TELL_REPLY, TELL_NOTICE, TELL_CLOSED };
 
-struct message { /* between clients and daemons */
+struct sim_message { /* between clients and daemons */
     uint8_t kind;
     uint32_t session, request, target, next;
     int64_t at_us;
@@ -273,7 +274,7 @@ enum client_state {
 struct sim_client {
     unsigned index, home;
     bool remote;
-    struct clock clock; /* used when it is on a host of its own */
+    struct sim_clock clock; /* used when it is on a host of its own */
     int64_t paused_until_us;
     uint32_t session[SIM_DAEMONS]; /* 0: none */
     uint32_t op;                   /* index + 1 in the plan */
@@ -288,17 +289,17 @@ struct sim_client {
     unsigned resumes; /* of acts */
     unsigned tries;   /* of the present RESUME */
     bool fresh;       /* second phase: asks for each name once, whatever its plan says */
-    struct record fresh_op;
+    struct sim_record fresh_op;
 };
 
 /* ---- the world ---- */
 
-struct world {
-    const struct plan *plan;
+struct sim_world {
+    const struct sim_plan *plan;
     uint64_t seed;
     int64_t now_us;
     uint64_t births, items;
-    struct queue queue;
+    struct sim_queue queue;
     unsigned masters, daemons, names; /* masters: the most that a daemon has */
     int64_t full_us;                  /* the longest quarantine */
     int64_t jump_us;                  /* so much longer a key may live since clocks are set back */
@@ -312,106 +313,106 @@ struct world {
     int64_t heal_us; /* its present part began */
     struct sim_master master[SIM_MASTERS];
     struct sim_daemon daemon[SIM_DAEMONS];
-    struct link link[SIM_DAEMONS][SIM_MASTERS];
+    struct sim_link link[SIM_DAEMONS][SIM_MASTERS];
     struct sim_client client[SIM_CLIENTS];
-    struct conn *conn;
+    struct sim_conn *conn;
     uint32_t conns, conn_capacity;
-    struct msg *msg;
+    struct sim_msg *msg;
     uint32_t msgs, msg_capacity, msg_free;
-    struct message *message;
+    struct sim_message *message;
     uint32_t messages, message_capacity, message_free;
-    struct oracle oracle;
-    const struct msg *heard; /* (ref) the vote that a daemon's step is about; NULL: none */
-    struct trace trace;
+    struct sim_oracle oracle;
+    const struct sim_msg *heard; /* (ref) the vote that a daemon's step is about; NULL: none */
+    struct sim_trace trace;
     sigjmp_buf out; /* a violation leaves the run here */
     int invariant;
     char why[512];
 };
 
-void world_run(struct world *w, const struct plan *plan); /* w is zeroed, or was run before */
-void world_free(struct world *w);
-void queue_push(struct world *w, int64_t at_us, enum item_kind kind, unsigned a, uint32_t b, uint32_t c);
-bool queue_pop(struct world *w, struct item *item);
-_Noreturn void violation(struct world *w, int invariant, const char *format, ...)
+void world_run(struct sim_world *w, const struct sim_plan *plan); /* w is zeroed, or was run before */
+void world_free(struct sim_world *w);
+void queue_push(struct sim_world *w, int64_t at_us, enum item_kind kind, unsigned a, uint32_t b, uint32_t c);
+bool queue_pop(struct sim_world *w, struct sim_item *item);
+_Noreturn void violation(struct sim_world *w, int invariant, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-uint32_t message_new(struct world *w);
-void message_free(struct world *w, uint32_t index);
+uint32_t message_new(struct sim_world *w);
+void message_free(struct sim_world *w, uint32_t index);
 /* In order, each way of a session. */
-void message_send(struct world *w, uint32_t session, int direction, uint32_t index);
-void message_arrive(struct world *w, uint32_t session, int direction); /* ITEM_LINE, ITEM_TELL */
+void message_send(struct sim_world *w, uint32_t session, int direction, uint32_t index);
+void message_arrive(struct sim_world *w, uint32_t session, int direction); /* ITEM_LINE, ITEM_TELL */
 
-struct conn *conn_new(struct world *w, unsigned daemon, unsigned master, uint32_t *index);
-void link_send(struct world *w, uint32_t conn, int direction, const struct msg *msg);
-void link_arrive(struct world *w, uint32_t conn, int direction); /* ITEM_UP, ITEM_DOWN */
-void link_close(struct world *w, uint32_t conn);                 /* by the daemon, or by both */
-bool link_healthy(const struct world *w, unsigned daemon, unsigned master);
+struct sim_conn *conn_new(struct sim_world *w, unsigned daemon, unsigned master, uint32_t *index);
+void link_send(struct sim_world *w, uint32_t conn, int direction, const struct sim_msg *msg);
+void link_arrive(struct sim_world *w, uint32_t conn, int direction); /* ITEM_UP, ITEM_DOWN */
+void link_close(struct sim_world *w, uint32_t conn);                 /* by the daemon, or by both */
+bool link_healthy(const struct sim_world *w, unsigned daemon, unsigned master);
 
-void master_start(struct world *w, struct sim_master *m);
-void master_crash(struct world *w, struct sim_master *m, const struct record *fault);
-void master_receive(struct world *w, struct sim_master *m, const struct msg *msg);
-void master_save(struct world *w, struct sim_master *m);
+void master_start(struct sim_world *w, struct sim_master *m);
+void master_crash(struct sim_world *w, struct sim_master *m, const struct sim_record *fault);
+void master_receive(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg);
+void master_save(struct sim_world *w, struct sim_master *m);
 /* What it saved so many seconds ago; nothing, if it did not. */
 void master_restore(struct sim_master *m, unsigned back);
-void master_loses(struct world *w, struct sim_master *m, bool unseen);
-void master_forgets(struct world *w, struct sim_master *m,
+void master_loses(struct sim_world *w, struct sim_master *m, bool unseen);
+void master_forgets(struct sim_world *w, struct sim_master *m,
                     bool by_clock); /* something that no run_id tells of */
 int64_t master_young_us(const struct sim_master *m,
                         int64_t full_us); /* until then it may not vote, in truth */
 
-void master_run_id(const struct world *w, unsigned master, uint32_t epoch, char run_id[RUN_ID_HEX]);
+void master_run_id(const struct sim_world *w, unsigned master, uint32_t epoch, char run_id[RUN_ID_HEX]);
 
-void daemon_configure(struct world *w, struct sim_daemon *d);
-void daemon_start(struct world *w, struct sim_daemon *d);
-void daemon_stop(struct world *w, struct sim_daemon *d);
-void daemon_step(struct world *w, struct sim_daemon *d, struct coordinator_event *event);
-void daemon_drained(struct world *w, struct sim_daemon *d);
-void daemon_timer(struct world *w, struct sim_daemon *d);
-void daemon_line(struct world *w, uint32_t message);
-void node_start(struct world *w, struct sim_daemon *d);
-void node_dial(struct world *w, struct sim_daemon *d, unsigned master);
-void node_dial_timeout(struct world *w, uint32_t conn);
-void node_close(struct world *w, struct sim_daemon *d, unsigned master);
-void node_send(struct world *w, struct sim_daemon *d, const struct action *action);
-void node_reset(struct world *w, struct sim_daemon *d, unsigned master); /* by the network */
-void node_receive(struct world *w, const struct msg *msg);
+void daemon_configure(struct sim_world *w, struct sim_daemon *d);
+void daemon_start(struct sim_world *w, struct sim_daemon *d);
+void daemon_stop(struct sim_world *w, struct sim_daemon *d);
+void daemon_step(struct sim_world *w, struct sim_daemon *d, struct coordinator_event *event);
+void daemon_drained(struct sim_world *w, struct sim_daemon *d);
+void daemon_timer(struct sim_world *w, struct sim_daemon *d);
+void daemon_line(struct sim_world *w, uint32_t message);
+void node_start(struct sim_world *w, struct sim_daemon *d);
+void node_dial(struct sim_world *w, struct sim_daemon *d, unsigned master);
+void node_dial_timeout(struct sim_world *w, uint32_t conn);
+void node_close(struct sim_world *w, struct sim_daemon *d, unsigned master);
+void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *action);
+void node_reset(struct sim_world *w, struct sim_daemon *d, unsigned master); /* by the network */
+void node_receive(struct sim_world *w, const struct sim_msg *msg);
 
-void client_start(struct world *w, struct sim_client *c);
-void client_timer(struct world *w, struct sim_client *c);
-void client_tell(struct world *w, uint32_t message);
-void client_fresh(struct world *w, struct sim_client *c);
-void client_leave(struct world *w, struct sim_client *c); /* closes its connections */
-int64_t client_deadline(const struct world *w, uint32_t session, int64_t until_ms); /* true time */
+void client_start(struct sim_world *w, struct sim_client *c);
+void client_timer(struct sim_world *w, struct sim_client *c);
+void client_tell(struct sim_world *w, uint32_t message);
+void client_fresh(struct sim_world *w, struct sim_client *c);
+void client_leave(struct sim_world *w, struct sim_client *c); /* closes its connections */
+int64_t client_deadline(const struct sim_world *w, uint32_t session, int64_t until_ms); /* true time */
 
 /* sim_client.c, for sim_resume.c */
-const struct record *client_op(const struct world *w, const struct sim_client *c);
-unsigned client_via(const struct world *w, const struct sim_client *c);
-void client_after(struct world *w, struct sim_client *c, int64_t ms);
-uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemon, const struct request *what,
+const struct sim_record *client_op(const struct sim_world *w, const struct sim_client *c);
+unsigned client_via(const struct sim_world *w, const struct sim_client *c);
+void client_after(struct sim_world *w, struct sim_client *c, int64_t ms);
+uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, const struct request *what,
                     uint32_t target, uint32_t tok);
-void client_words(const struct world *w, const struct sim_client *c, struct request *what, enum verb verb,
+void client_words(const struct sim_world *w, const struct sim_client *c, struct request *what, enum verb verb,
                   uint32_t tok);
-void session_close(struct world *w, struct sim_client *c, uint32_t session, enum line_kind how);
-void client_lost(struct world *w, struct sim_client *c);     /* it holds nothing any more */
-void client_holds_on(struct world *w, struct sim_client *c); /* until its op is over */
-void client_told(struct world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms);
+void session_close(struct sim_world *w, struct sim_client *c, uint32_t session, enum line_kind how);
+void client_lost(struct sim_world *w, struct sim_client *c);     /* it holds nothing any more */
+void client_holds_on(struct sim_world *w, struct sim_client *c); /* until its op is over */
+void client_told(struct sim_world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms);
 
 /* sim_resume.c */
-void resume_begin(struct world *w, struct sim_client *c);
-void resume_timer(struct world *w, struct sim_client *c);
-void resume_reply(struct world *w, struct sim_client *c, const struct message *message);
-void resume_closed(struct world *w, struct sim_client *c, uint32_t session);
+void resume_begin(struct sim_world *w, struct sim_client *c);
+void resume_timer(struct sim_world *w, struct sim_client *c);
+void resume_reply(struct sim_world *w, struct sim_client *c, const struct sim_message *message);
+void resume_closed(struct sim_world *w, struct sim_client *c, uint32_t session);
 
-void fault_begin(struct world *w, const struct record *fault, uint32_t index);
-void fault_end(struct world *w, const struct record *fault);
-void rubbish_delete(const struct world *w, struct sim_master *m);
-void heal_begin(struct world *w);
-void heal_agreed(struct world *w);
-void heal_tick(struct world *w);
+void fault_begin(struct sim_world *w, const struct sim_record *fault, uint32_t index);
+void fault_end(struct sim_world *w, const struct sim_record *fault);
+void rubbish_delete(const struct sim_world *w, struct sim_master *m);
+void heal_begin(struct sim_world *w);
+void heal_agreed(struct sim_world *w);
+void heal_tick(struct sim_world *w);
 
 /* Runs a plan; 0: nothing found; else the invariant that was broken. */
 enum { INVARIANT_ASSERT = 99 }; /* an assertion of the coordinator's */
-int run_plan(struct world *w, const struct plan *plan);
-void shrink(struct world *w, struct plan *plan);
+int run_plan(struct sim_world *w, const struct sim_plan *plan);
+void shrink(struct sim_world *w, struct sim_plan *plan);
 
 #endif

@@ -9,14 +9,14 @@
 
 #include "tests/sim/sim.h"
 
-const struct record *client_op(const struct world *w, const struct sim_client *c)
+const struct sim_record *client_op(const struct sim_world *w, const struct sim_client *c)
 {
     return c->fresh ? &c->fresh_op : &w->plan->op[c->op - 1];
 }
 
-static void client_next(struct world *w, struct sim_client *c);
+static void client_next(struct sim_world *w, struct sim_client *c);
 
-void client_after(struct world *w, struct sim_client *c, int64_t ms)
+void client_after(struct sim_world *w, struct sim_client *c, int64_t ms)
 {
     c->timer++;
     queue_push(w, w->now_us + ms * 1000, ITEM_CLIENT, c->index, 0, c->timer);
@@ -24,13 +24,13 @@ void client_after(struct world *w, struct sim_client *c, int64_t ms)
 
 /* ---- sessions ---- */
 
-unsigned client_via(const struct world *w, const struct sim_client *c)
+unsigned client_via(const struct sim_world *w, const struct sim_client *c)
 {
     return (c->home + (unsigned)client_op(w, c)->field[O_VIA]) % w->daemons;
 }
 
 /* Closes its end of a session: the daemon hears a FIN, or a reset. */
-void session_close(struct world *w, struct sim_client *c, uint32_t session, enum line_kind how)
+void session_close(struct sim_world *w, struct sim_client *c, uint32_t session, enum line_kind how)
 {
     if (session == 0 || w->oracle.session[session].client_gone)
         return;
@@ -43,18 +43,18 @@ void session_close(struct world *w, struct sim_client *c, uint32_t session, enum
             oracle_gives_up(w, c->index, tok);
     }
     uint32_t index = message_new(w);
-    w->message[index] = (struct message){.kind = (uint8_t)how, .session = session};
+    w->message[index] = (struct sim_message){.kind = (uint8_t)how, .session = session};
     message_send(w, session, UP, index);
 }
 
-static void client_close(struct world *w, struct sim_client *c, unsigned daemon, enum line_kind how)
+static void client_close(struct sim_world *w, struct sim_client *c, unsigned daemon, enum line_kind how)
 {
     uint32_t session = c->session[daemon];
     c->session[daemon] = 0;
     session_close(w, c, session, how);
 }
 
-uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemon, const struct request *what,
+uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, const struct request *what,
                     uint32_t target, uint32_t tok)
 {
     if (!w->daemon[daemon].running)
@@ -63,7 +63,7 @@ uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemon, cons
         c->session[daemon] = session_new(w, c->index, daemon);
     uint32_t session = c->session[daemon];
     uint32_t request = asked_new(w, session, what->verb, (unsigned)client_op(w, c)->field[O_NAME]);
-    struct asked *asked = &w->oracle.asked[request];
+    struct sim_asked *asked = &w->oracle.asked[request];
     asked->wait_ms = what->wait_ms;
     asked->max_ms = what->max_ms;
     asked->tok = tok;
@@ -71,13 +71,13 @@ uint32_t client_ask(struct world *w, struct sim_client *c, unsigned daemon, cons
     asked->lease = what->verb == VERB_LOCK && what->hold == HOLD_LEASE;
     asked->from = what->verb == VERB_RESUME ? tok : 0;
     uint32_t index = message_new(w);
-    w->message[index] = (struct message){
+    w->message[index] = (struct sim_message){
         .kind = LINE_REQUEST, .session = session, .request = request, .target = target, .what = *what};
     message_send(w, session, UP, index);
     return request;
 }
 
-void client_words(const struct world *w, const struct sim_client *c, struct request *what, enum verb verb,
+void client_words(const struct sim_world *w, const struct sim_client *c, struct request *what, enum verb verb,
                   uint32_t tok)
 {
     *what = (struct request){.verb = verb, .ttl_ms = -1, .max_ms = -1};
@@ -92,22 +92,22 @@ void client_words(const struct world *w, const struct sim_client *c, struct requ
 
 /* ---- an op ---- */
 
-void client_start(struct world *w, struct sim_client *c)
+void client_start(struct sim_world *w, struct sim_client *c)
 {
-    const struct record *plan = &w->plan->client[c->index];
+    const struct sim_record *plan = &w->plan->client[c->index];
     c->home = (unsigned)plan->field[C_DAEMON] % w->daemons;
     c->remote = plan->field[C_REMOTE] != 0;
     c->paused_until_us = -1;
     client_next(w, c);
 }
 
-static int64_t client_sync_ms(const struct world *w, const int64_t *op)
+static int64_t client_sync_ms(const struct sim_world *w, const int64_t *op)
 {
     int64_t at_ms = w->now_us / 1000 + op[O_THINK];
     return at_ms + op[O_SYNC] - at_ms % op[O_SYNC] - w->now_us / 1000;
 }
 
-static void client_next(struct world *w, struct sim_client *c)
+static void client_next(struct sim_world *w, struct sim_client *c)
 {
     session_close(w, c, c->old, LINE_FIN);
     c->tok = 0;
@@ -135,27 +135,27 @@ static void client_next(struct world *w, struct sim_client *c)
 }
 
 /* The second phase: every name once, and it must be granted. */
-void client_fresh(struct world *w, struct sim_client *c)
+void client_fresh(struct sim_world *w, struct sim_client *c)
 {
     c->fresh = true;
-    c->fresh_op = (struct record){.field = {[O_NAME] = -1,
-                                            [O_TTL] = w->plan->param[P_MAX_TTL],
-                                            [O_WAIT] = 60000,
-                                            [O_MAX] = -1,
-                                            [O_KEEP] = 2,
-                                            [O_GIVE_UP] = -1}};
+    c->fresh_op = (struct sim_record){.field = {[O_NAME] = -1,
+                                                [O_TTL] = w->plan->param[P_MAX_TTL],
+                                                [O_WAIT] = 60000,
+                                                [O_MAX] = -1,
+                                                [O_KEEP] = 2,
+                                                [O_GIVE_UP] = -1}};
     client_next(w, c);
 }
 
-void client_leave(struct world *w, struct sim_client *c)
+void client_leave(struct sim_world *w, struct sim_client *c)
 {
     for (unsigned i = 0; i < w->daemons; i++)
         client_close(w, c, i, LINE_FIN);
 }
 
-static void client_lock(struct world *w, struct sim_client *c)
+static void client_lock(struct sim_world *w, struct sim_client *c)
 {
-    const struct record *op = client_op(w, c);
+    const struct sim_record *op = client_op(w, c);
     struct request what;
     client_words(w, c, &what, VERB_LOCK, 0);
     what.hold = op->field[O_LEASE] ? HOLD_LEASE : HOLD_SESSION;
@@ -179,7 +179,7 @@ static void client_lock(struct world *w, struct sim_client *c)
         client_after(w, c, op->field[O_GIVE_UP]);
 }
 
-static void client_give_up(struct world *w, struct sim_client *c)
+static void client_give_up(struct sim_world *w, struct sim_client *c)
 {
     struct request what;
     switch ((enum op_end)client_op(w, c)->field[O_HOW]) {
@@ -206,7 +206,7 @@ static int64_t client_spread_ms(const int64_t *op)
 }
 
 /* What it does while it holds, evenly spread over the time that it keeps the lock. */
-static void client_act(struct world *w, struct sim_client *c)
+static void client_act(struct sim_world *w, struct sim_client *c)
 {
     const int64_t *op = client_op(w, c)->field;
     int64_t act = c->acts++;
@@ -230,7 +230,7 @@ static void client_act(struct world *w, struct sim_client *c)
     client_after(w, c, spread_ms);
 }
 
-static void client_unlock(struct world *w, struct sim_client *c, unsigned daemon, bool by_token)
+static void client_unlock(struct sim_world *w, struct sim_client *c, unsigned daemon, bool by_token)
 {
     struct request what;
     bool bound = c->session[daemon] != 0 && w->oracle.tok[c->tok].session == c->session[daemon];
@@ -245,7 +245,7 @@ static void client_unlock(struct world *w, struct sim_client *c, unsigned daemon
 }
 
 /* By a connection of its own: a program that only has the token. */
-static void client_unlock_beside(struct world *w, struct sim_client *c)
+static void client_unlock_beside(struct sim_world *w, struct sim_client *c)
 {
     unsigned daemon = client_via(w, c);
     uint32_t before = c->session[daemon];
@@ -256,12 +256,12 @@ static void client_unlock_beside(struct world *w, struct sim_client *c)
     if (session == 0)
         return;
     uint32_t index = message_new(w); /* nothing else is asked there */
-    w->message[index] = (struct message){.kind = LINE_FIN};
+    w->message[index] = (struct sim_message){.kind = LINE_FIN};
     message_send(w, session, UP, index);
 }
 
 /* Its connection goes, with all session locks on it. */
-static void client_hang_up(struct world *w, struct sim_client *c, enum line_kind how, bool dies)
+static void client_hang_up(struct sim_world *w, struct sim_client *c, enum line_kind how, bool dies)
 {
     bool session = w->oracle.tok[c->tok].session == c->session[c->at] && !w->oracle.tok[c->tok].lease;
     if (how == LINE_FIN && session && c->session[c->at] != 0)
@@ -272,7 +272,7 @@ static void client_hang_up(struct world *w, struct sim_client *c, enum line_kind
     client_next(w, c);
 }
 
-static void client_end(struct world *w, struct sim_client *c)
+static void client_end(struct sim_world *w, struct sim_client *c)
 {
     const int64_t *op = client_op(w, c)->field;
     switch ((enum op_end)op[O_END]) {
@@ -286,7 +286,7 @@ static void client_end(struct world *w, struct sim_client *c)
     }
 }
 
-void client_timer(struct world *w, struct sim_client *c)
+void client_timer(struct sim_world *w, struct sim_client *c)
 {
     if (w->now_us <= c->paused_until_us) {
         queue_push(w, c->paused_until_us + 1, ITEM_CLIENT, c->index, 0, c->timer);
@@ -313,41 +313,42 @@ void client_timer(struct world *w, struct sim_client *c)
 
 /* ---- what it hears ---- */
 
-int64_t client_deadline(const struct world *w, uint32_t session, int64_t until_ms)
+int64_t client_deadline(const struct sim_world *w, uint32_t session, int64_t until_ms)
 {
-    const struct session *s = &w->oracle.session[session];
+    const struct sim_session *s = &w->oracle.session[session];
     if (!s->remote)
         return clock_when(&w->daemon[s->daemon].clock, until_ms * 1000);
     /* Another machine: counted from when HELLO was sent, less 0.1 % of the time since. */
     int64_t since_us = (until_ms - s->hello_now_ms) * 1000;
     const struct sim_client *c = &w->client[s->client];
-    const struct clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
+    const struct sim_clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
     return clock_when(clock, s->hello_sent_us + since_us - since_us / 1000);
 }
 
 /* However its clocks were measured since: an until that did not grow moves no deadline later. */
-void client_told(struct world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms)
+void client_told(struct sim_world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms)
 {
-    struct tok *t = &w->oracle.tok[tok];
-    bool same = t->until_us > w->now_us && t->believer == c->index && t->teller == w->oracle.session[session].daemon;
+    struct sim_tok *t = &w->oracle.tok[tok];
+    bool same =
+        t->until_us > w->now_us && t->believer == c->index && t->teller == w->oracle.session[session].daemon;
     if (same && until_ms <= t->heard_ms)
         return;
     t->heard_ms = until_ms;
     oracle_holds(w, c->index, session, tok, client_deadline(w, session, until_ms));
 }
 
-void client_lost(struct world *w, struct sim_client *c)
+void client_lost(struct sim_world *w, struct sim_client *c)
 {
     client_next(w, c);
 }
 
-void client_holds_on(struct world *w, struct sim_client *c)
+void client_holds_on(struct sim_world *w, struct sim_client *c)
 {
     c->state = CLIENT_HOLDING;
     client_after(w, c, client_spread_ms(client_op(w, c)->field));
 }
 
-static void client_locked(struct world *w, struct sim_client *c, const struct message *message)
+static void client_locked(struct sim_world *w, struct sim_client *c, const struct sim_message *message)
 {
     uint32_t tok = w->oracle.asked[message->request].tok;
     c->tok = tok;
@@ -355,7 +356,7 @@ static void client_locked(struct world *w, struct sim_client *c, const struct me
     client_holds_on(w, c);
 }
 
-static void client_unlocked(struct world *w, struct sim_client *c, const struct reply *reply)
+static void client_unlocked(struct sim_world *w, struct sim_client *c, const struct reply *reply)
 {
     if (reply->code == REPLY_UNLOCKED && reply->depth > 0) { /* it had taken it more than once */
         client_unlock(w, c, c->at, false);
@@ -366,9 +367,9 @@ static void client_unlocked(struct world *w, struct sim_client *c, const struct 
     client_next(w, c);
 }
 
-static void client_reply(struct world *w, struct sim_client *c, const struct message *message)
+static void client_reply(struct sim_world *w, struct sim_client *c, const struct sim_message *message)
 {
-    const struct asked *asked = &w->oracle.asked[message->request];
+    const struct sim_asked *asked = &w->oracle.asked[message->request];
     const struct reply *reply = &message->reply;
     bool mine = message->request == c->request;
     switch (asked->verb) {
@@ -399,17 +400,17 @@ static void client_reply(struct world *w, struct sim_client *c, const struct mes
 }
 
 /* It says HELLO again, so that its clock is measured against the daemon's as it is now. */
-static void client_hears_clock(struct world *w, struct sim_client *c, uint32_t session, int64_t behind_ms)
+static void client_hears_clock(struct sim_world *w, struct sim_client *c, uint32_t session, int64_t behind_ms)
 {
-    struct session *s = &w->oracle.session[session];
-    const struct clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
+    struct sim_session *s = &w->oracle.session[session];
+    const struct sim_clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
     oracle_hears_behind(w, c->index, s->daemon, behind_ms - s->behind_ms);
     s->behind_ms = behind_ms;
     s->hello_sent_us = clock_us(clock, w->now_us);
     s->hello_now_ms = clock_ms(&w->daemon[s->daemon].clock, w->now_us);
 }
 
-static void client_notice(struct world *w, struct sim_client *c, const struct message *message)
+static void client_notice(struct sim_world *w, struct sim_client *c, const struct sim_message *message)
 {
     const struct notice *notice = &message->notice;
     bool of_lock = notice->kind != NOTICE_DRAIN && notice->kind != NOTICE_CLOCK;
@@ -425,7 +426,7 @@ static void client_notice(struct world *w, struct sim_client *c, const struct me
         client_next(w, c);
 }
 
-static void client_closed(struct world *w, struct sim_client *c, uint32_t session)
+static void client_closed(struct sim_world *w, struct sim_client *c, uint32_t session)
 {
     if (c->old == session)
         c->old = 0;
@@ -450,10 +451,10 @@ static void client_closed(struct world *w, struct sim_client *c, uint32_t sessio
     }
 }
 
-void client_tell(struct world *w, uint32_t index)
+void client_tell(struct sim_world *w, uint32_t index)
 {
-    struct message message = w->message[index];
-    struct session *s = &w->oracle.session[message.session];
+    struct sim_message message = w->message[index];
+    struct sim_session *s = &w->oracle.session[message.session];
     struct sim_client *c = &w->client[s->client];
     message_free(w, index);
     if (s->client_gone)

@@ -10,7 +10,7 @@ static const int64_t WALL_ZERO_US = INT64_C(1700000000000000);
 /* ---- start and end ---- */
 
 /* The last daemon may have another N or max_ttl than the others, until somebody sets it right. */
-void daemon_configure(struct world *w, struct sim_daemon *d)
+void daemon_configure(struct sim_world *w, struct sim_daemon *d)
 {
     const int64_t *param = w->plan->param;
     bool odd = d->index == w->daemons - 1 && !w->odd_over;
@@ -20,7 +20,7 @@ void daemon_configure(struct world *w, struct sim_daemon *d)
     d->full_us = (d->max_ttl_ms + (d->max_ttl_ms + 99) / 100 + 2) * 1000; /* and its drift */
 }
 
-void daemon_start(struct world *w, struct sim_daemon *d)
+void daemon_start(struct sim_world *w, struct sim_daemon *d)
 {
     const int64_t *param = w->plan->param;
     daemon_configure(w, d);
@@ -58,11 +58,11 @@ void daemon_start(struct world *w, struct sim_daemon *d)
 
 /* ---- towards clients ---- */
 
-static void tell(struct world *w, uint32_t session, enum tell_kind kind, const struct action *action)
+static void tell(struct sim_world *w, uint32_t session, enum tell_kind kind, const struct action *action)
 {
     uint32_t index = message_new(w);
-    struct message *message = &w->message[index];
-    *message = (struct message){.kind = (uint8_t)kind, .session = session};
+    struct sim_message *message = &w->message[index];
+    *message = (struct sim_message){.kind = (uint8_t)kind, .session = session};
     if (kind == TELL_REPLY) {
         message->request = (uint32_t)action->request;
         message->reply = action->u.reply;
@@ -72,7 +72,7 @@ static void tell(struct world *w, uint32_t session, enum tell_kind kind, const s
     message_send(w, session, DOWN, index);
 }
 
-void daemon_stop(struct world *w, struct sim_daemon *d)
+void daemon_stop(struct sim_world *w, struct sim_daemon *d)
 {
     trace_add(w, TRACE_DAEMON, d->index, d->incarnation, 0, 0, 0, 0, 0);
     for (unsigned i = 0; i < d->masters; i++) {
@@ -89,7 +89,7 @@ void daemon_stop(struct world *w, struct sim_daemon *d)
     d->core = NULL;
     oracle_daemon_gone(w, d);
     for (uint32_t i = 1; i < w->oracle.sessions; i++) {
-        struct session *s = &w->oracle.session[i];
+        struct sim_session *s = &w->oracle.session[i];
         if (s->daemon != d->index || s->incarnation != d->incarnation || s->state == SESSION_ENDED)
             continue;
         s->state = SESSION_ENDED;
@@ -98,20 +98,20 @@ void daemon_stop(struct world *w, struct sim_daemon *d)
     }
 }
 
-static void internal(struct world *w, struct sim_daemon *d, enum line_kind kind, uint32_t session,
+static void internal(struct sim_world *w, struct sim_daemon *d, enum line_kind kind, uint32_t session,
                      uint32_t request)
 {
     uint32_t index = message_new(w);
-    w->message[index] = (struct message){.kind = (uint8_t)kind, .session = session, .request = request};
+    w->message[index] = (struct sim_message){.kind = (uint8_t)kind, .session = session, .request = request};
     queue_push(w, w->now_us, ITEM_INTERNAL, d->index, index, 0);
 }
 
-static void replied(struct world *w, struct sim_daemon *d, const struct action *action)
+static void replied(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
     uint32_t session = (uint32_t)action->session;
     uint32_t request = (uint32_t)action->request;
     oracle_replied(w, d, action);
-    struct session *s = &w->oracle.session[session];
+    struct sim_session *s = &w->oracle.session[session];
     if (s->unanswered == 0 && s->state == SESSION_FINISHING)
         internal(w, d, LINE_RELEASE, session, 0);
     if (s->state >= SESSION_OVER)
@@ -123,11 +123,11 @@ static void replied(struct world *w, struct sim_daemon *d, const struct action *
     tell(w, session, TELL_REPLY, action);
 }
 
-static void ended(struct world *w, struct sim_daemon *d, const struct action *action)
+static void ended(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
     uint32_t session = (uint32_t)action->session;
     trace_add(w, TRACE_ENDED, d->index, session, 0, 0, 0, 0, 0);
-    struct session *s = &w->oracle.session[session];
+    struct sim_session *s = &w->oracle.session[session];
     if (s->state != SESSION_OVER)
         violation(w, 6, "d%u: session %u ended though it did not end", d->index, session);
     s->state = SESSION_ENDED;
@@ -135,7 +135,7 @@ static void ended(struct world *w, struct sim_daemon *d, const struct action *ac
 }
 
 /* !CLOCK to all sessions of it. */
-static void told_clock(struct world *w, struct sim_daemon *d, const struct action *action)
+static void told_clock(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
     trace_add(w, TRACE_BEHIND, d->index, (uint64_t)action->u.clock.stall_ms,
               (uint64_t)action->u.clock.behind_ms, 0, 0, 0, 0);
@@ -147,7 +147,7 @@ static void told_clock(struct world *w, struct sim_daemon *d, const struct actio
     struct action notice = {.kind = ACTION_NOTICE};
     notice.u.notice = (struct notice){.kind = NOTICE_CLOCK, .behind_ms = action->u.clock.behind_ms};
     for (uint32_t i = 1; i < w->oracle.sessions; i++) {
-        const struct session *s = &w->oracle.session[i];
+        const struct sim_session *s = &w->oracle.session[i];
         if (s->daemon == d->index && s->incarnation == d->incarnation && s->state <= SESSION_OVER)
             tell(w, i, TELL_NOTICE, &notice);
     }
@@ -155,7 +155,7 @@ static void told_clock(struct world *w, struct sim_daemon *d, const struct actio
 
 /* ---- a step ---- */
 
-static void daemon_act(struct world *w, struct sim_daemon *d, const struct action *action)
+static void daemon_act(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
     switch (action->kind) {
     case ACTION_SEND: node_send(w, d, action); return;
@@ -174,7 +174,7 @@ static void daemon_act(struct world *w, struct sim_daemon *d, const struct actio
     }
 }
 
-static void daemon_arm(struct world *w, struct sim_daemon *d)
+static void daemon_arm(struct sim_world *w, struct sim_daemon *d)
 {
     int64_t deadline_ms = coordinator_deadline(d->core);
     if (deadline_ms == INT64_MAX)
@@ -192,7 +192,7 @@ static void daemon_arm(struct world *w, struct sim_daemon *d)
 }
 
 /* Lock commands flow from now on: our keys of before must be gone there. */
-static void daemon_settle(struct world *w, struct sim_daemon *d, unsigned master)
+static void daemon_settle(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     struct sim_node *node = &d->node[master];
     if (node->conn == 0)
@@ -213,11 +213,11 @@ static void daemon_settle(struct world *w, struct sim_daemon *d, unsigned master
     if (!serves)
         return;
     node->settled_us = w->now_us;
-    struct msg mark = {.kind = MSG_MARK, .number = MARK_SETTLED, .ref = (uint64_t)w->now_us};
+    struct sim_msg mark = {.kind = MSG_MARK, .number = MARK_SETTLED, .ref = (uint64_t)w->now_us};
     link_send(w, node->conn - 1, UP, &mark);
 }
 
-void daemon_step(struct world *w, struct sim_daemon *d, struct coordinator_event *event)
+void daemon_step(struct sim_world *w, struct sim_daemon *d, struct coordinator_event *event)
 {
     struct actions actions;
     if (d->random_used) {
@@ -251,7 +251,7 @@ void daemon_step(struct world *w, struct sim_daemon *d, struct coordinator_event
 }
 
 /* Asked to stop, and nothing is left to wait for: the next one is started. */
-void daemon_drained(struct world *w, struct sim_daemon *d)
+void daemon_drained(struct sim_world *w, struct sim_daemon *d)
 {
     if (!d->running || !d->draining || !coordinator_drained(d->core))
         return;
@@ -259,7 +259,7 @@ void daemon_drained(struct world *w, struct sim_daemon *d)
     queue_push(w, w->now_us + 50000, ITEM_DAEMON_BACK, d->index, 0, d->incarnation);
 }
 
-void daemon_timer(struct world *w, struct sim_daemon *d)
+void daemon_timer(struct sim_world *w, struct sim_daemon *d)
 {
     if (w->now_us != d->timer_at_us || !d->running)
         return;
@@ -280,7 +280,7 @@ void daemon_timer(struct world *w, struct sim_daemon *d)
 
 /* ---- from clients ---- */
 
-static void session_event(struct world *w, struct sim_daemon *d, uint32_t session, enum event_kind kind,
+static void session_event(struct sim_world *w, struct sim_daemon *d, uint32_t session, enum event_kind kind,
                           uint32_t request)
 {
     trace_add(w, TRACE_SESSION, d->index, session, kind, request, 0, 0, 0);
@@ -288,7 +288,7 @@ static void session_event(struct world *w, struct sim_daemon *d, uint32_t sessio
     daemon_step(w, d, &event);
 }
 
-static void daemon_request(struct world *w, struct sim_daemon *d, const struct message *message)
+static void daemon_request(struct sim_world *w, struct sim_daemon *d, const struct sim_message *message)
 {
     struct coordinator_event event = {.kind = EVENT_REQUEST,
                                       .session = message->session,
@@ -301,9 +301,9 @@ static void daemon_request(struct world *w, struct sim_daemon *d, const struct m
 }
 
 /* A LOCK is given up by that; a RESUME leaves its holder what he had. */
-static void asked_undelivered(struct world *w, uint32_t request)
+static void asked_undelivered(struct sim_world *w, uint32_t request)
 {
-    const struct asked *a = &w->oracle.asked[request];
+    const struct sim_asked *a = &w->oracle.asked[request];
     if (a->verb == VERB_RESUME) {
         w->oracle.tok[a->tok].undelivered = true;
         w->oracle.tok[a->from].moved = false;
@@ -312,9 +312,9 @@ static void asked_undelivered(struct world *w, uint32_t request)
     }
 }
 
-static void daemon_hears(struct world *w, struct sim_daemon *d, const struct message *message)
+static void daemon_hears(struct sim_world *w, struct sim_daemon *d, const struct sim_message *message)
 {
-    struct session *s = &w->oracle.session[message->session];
+    struct sim_session *s = &w->oracle.session[message->session];
     uint32_t session = message->session;
     if (s->state >= SESSION_OVER || (s->state == SESSION_FINISHING && message->kind == LINE_FIN))
         return;
@@ -351,9 +351,9 @@ static void daemon_hears(struct world *w, struct sim_daemon *d, const struct mes
     }
 }
 
-static void daemon_backlog(struct world *w, struct sim_daemon *d, uint32_t index)
+static void daemon_backlog(struct sim_world *w, struct sim_daemon *d, uint32_t index)
 {
-    const struct conn *conn = &w->conn[index];
+    const struct sim_conn *conn = &w->conn[index];
     if (!conn->open_daemon || !conn->connected)
         return;
     struct coordinator_event event = {
@@ -361,9 +361,9 @@ static void daemon_backlog(struct world *w, struct sim_daemon *d, uint32_t index
     daemon_step(w, d, &event);
 }
 
-void daemon_line(struct world *w, uint32_t index)
+void daemon_line(struct sim_world *w, uint32_t index)
 {
-    struct message message = w->message[index];
+    struct sim_message message = w->message[index];
     bool backlog = message.kind == LINE_BACKLOG;
     unsigned at = backlog ? w->conn[message.session].daemon : w->oracle.session[message.session].daemon;
     struct sim_daemon *d = &w->daemon[at];

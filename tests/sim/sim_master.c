@@ -11,7 +11,7 @@ int64_t master_young_us(const struct sim_master *m, int64_t full_us)
     return m->lost_us == NEVER ? NEVER : m->lost_us + full_us;
 }
 
-void master_loses(struct world *w, struct sim_master *m, bool unseen)
+void master_loses(struct sim_world *w, struct sim_master *m, bool unseen)
 {
     m->losses++;
     m->lost_us = w->now_us;
@@ -26,7 +26,7 @@ void master_loses(struct world *w, struct sim_master *m, bool unseen)
     oracle_memory(w);
 }
 
-void master_forgets(struct world *w, struct sim_master *m, bool by_clock)
+void master_forgets(struct sim_world *w, struct sim_master *m, bool by_clock)
 {
     master_loses(w, m, true);
     if (!by_clock)
@@ -34,7 +34,7 @@ void master_forgets(struct world *w, struct sim_master *m, bool by_clock)
     queue_push(w, w->now_us + ORACLE_NOTICE_US, ITEM_NOTICED, m->index, m->losses, 0);
 }
 
-void master_save(struct world *w, struct sim_master *m)
+void master_save(struct sim_world *w, struct sim_master *m)
 {
     (void)w;
     if (m->running)
@@ -52,7 +52,7 @@ void master_restore(struct sim_master *m, unsigned back)
 }
 
 /* Empty, whole or old: what the disk had, or the server that is there now. */
-static void master_load(struct world *w, struct sim_master *m)
+static void master_load(struct sim_world *w, struct sim_master *m)
 {
     (void)w;
     bool old = m->crash == FAULT_CRASH_OLD || m->crash == FAULT_PROMOTE;
@@ -60,7 +60,7 @@ static void master_load(struct world *w, struct sim_master *m)
         master_restore(m, old && m->crash_arg_us >= 0 ? (unsigned)(m->crash_arg_us / 1000000) : SNAPSHOTS);
 }
 
-void master_start(struct world *w, struct sim_master *m)
+void master_start(struct sim_world *w, struct sim_master *m)
 {
     master_load(w, m);
     m->running = true;
@@ -72,7 +72,7 @@ void master_start(struct world *w, struct sim_master *m)
     master_loses(w, m, m->crash == FAULT_PROMOTE);
 }
 
-void master_crash(struct world *w, struct sim_master *m, const struct record *fault)
+void master_crash(struct sim_world *w, struct sim_master *m, const struct sim_record *fault)
 {
     if (!m->running)
         return;
@@ -85,33 +85,33 @@ void master_crash(struct world *w, struct sim_master *m, const struct record *fa
     oracle_crashed(w, m);
     m->lost_us = NEVER; /* until it starts again */
     for (uint32_t i = 0; i < w->conns; i++) {
-        struct conn *conn = &w->conn[i];
+        struct sim_conn *conn = &w->conn[i];
         if (conn->master != m->index || !conn->open_master)
             continue;
         conn->open_master = false;
-        struct msg closed = {.kind = MSG_CLOSED};
+        struct sim_msg closed = {.kind = MSG_CLOSED};
         link_send(w, i, DOWN, &closed);
     }
     queue_push(w, w->now_us + fault->field[F_FOR], ITEM_MASTER_BACK, m->index, 0, m->epoch);
 }
 
-static void master_kill(struct world *w, struct sim_master *m, uint64_t client_id, uint32_t caller,
+static void master_kill(struct sim_world *w, struct sim_master *m, uint64_t client_id, uint32_t caller,
                         struct vote *vote)
 {
     *vote = (struct vote){.kind = VOTE_NUMBER, .number = 0};
     for (uint32_t i = 0; i < w->conns; i++) {
-        struct conn *conn = &w->conn[i];
+        struct sim_conn *conn = &w->conn[i];
         if (conn->master != m->index || !conn->open_master || conn->client_id != client_id || i == caller)
             continue;
         conn->open_master = false;
-        struct msg closed = {.kind = MSG_CLOSED};
+        struct sim_msg closed = {.kind = MSG_CLOSED};
         link_send(w, i, DOWN, &closed);
         vote->number = 1;
         return;
     }
 }
 
-void master_run_id(const struct world *w, unsigned master, uint32_t epoch, char run_id[RUN_ID_HEX])
+void master_run_id(const struct sim_world *w, unsigned master, uint32_t epoch, char run_id[RUN_ID_HEX])
 {
     for (unsigned i = 0; i < RUN_ID_HEX; i++) {
         uint64_t h = chance(w->seed, master * 1000 + epoch, i, CHANCE_RUN_ID);
@@ -119,7 +119,7 @@ void master_run_id(const struct world *w, unsigned master, uint32_t epoch, char 
     }
 }
 
-static void master_info(struct world *w, const struct sim_master *m, struct vote *vote)
+static void master_info(struct sim_world *w, const struct sim_master *m, struct vote *vote)
 {
     /* Whole seconds of its own clock, as Redis counts them. */
     int64_t now_s = clock_us(&m->clock, w->now_us) / 1000000;
@@ -138,7 +138,7 @@ static bool is_script(unsigned verb)
 }
 
 /* What keeps a command from being run; false: nothing. */
-static bool master_refuses(const struct world *w, const struct sim_master *m, int64_t now_ms,
+static bool master_refuses(const struct sim_world *w, const struct sim_master *m, int64_t now_ms,
                            const struct store_command *command, struct vote *vote)
 {
     *vote = (struct vote){.kind = VOTE_ERROR};
@@ -153,7 +153,8 @@ static bool master_refuses(const struct world *w, const struct sim_master *m, in
 }
 
 /* SET and its like, as the store has them. */
-static void master_stores(struct world *w, struct sim_master *m, const struct msg *msg, struct vote *vote)
+static void master_stores(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
+                          struct vote *vote)
 {
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
     struct store_command command = {.verb = msg->verb,
@@ -171,11 +172,11 @@ static void master_stores(struct world *w, struct sim_master *m, const struct ms
         vote->token = w->oracle.tok[vote->number].token;
 }
 
-static void master_command(struct world *w, struct sim_master *m, struct msg *msg)
+static void master_command(struct sim_world *w, struct sim_master *m, struct sim_msg *msg)
 {
-    const struct msg asked = *msg;
+    const struct sim_msg asked = *msg;
     struct vote *vote = &msg->vote;
-    const struct conn *conn = &w->conn[msg->conn];
+    const struct sim_conn *conn = &w->conn[msg->conn];
     msg->ran_us = w->now_us;
     msg->clock_ms = clock_ms(&m->clock, w->now_us);
     msg->jumps_ms = m->jumps_ms;
@@ -207,7 +208,7 @@ static void master_command(struct world *w, struct sim_master *m, struct msg *ms
 }
 
 /* SCRIPT LOAD; false: refused, whereupon the daemon closes the connection. */
-static bool master_load_scripts(const struct world *w, struct sim_master *m)
+static bool master_load_scripts(const struct sim_world *w, struct sim_master *m)
 {
     bool refuses = m->error == ERROR_LOADING || m->error == ERROR_BUSY;
     if (w->now_us < m->error_until_us && refuses)
@@ -216,10 +217,10 @@ static bool master_load_scripts(const struct world *w, struct sim_master *m)
     return true;
 }
 
-static void master_login(struct world *w, struct sim_master *m, uint32_t index)
+static void master_login(struct sim_world *w, struct sim_master *m, uint32_t index)
 {
-    struct conn *conn = &w->conn[index];
-    struct msg answer = {.kind = MSG_LOGGED_IN};
+    struct sim_conn *conn = &w->conn[index];
+    struct sim_msg answer = {.kind = MSG_LOGGED_IN};
     if (!m->running) {
         answer.kind = MSG_REFUSED;
         link_send(w, index, DOWN, &answer);
@@ -233,9 +234,9 @@ static void master_login(struct world *w, struct sim_master *m, uint32_t index)
     link_send(w, index, DOWN, &answer);
 }
 
-void master_receive(struct world *w, struct sim_master *m, const struct msg *msg)
+void master_receive(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg)
 {
-    struct msg answer = *msg;
+    struct sim_msg answer = *msg;
     switch ((enum msg_kind)msg->kind) {
     case MSG_LOGIN: master_login(w, m, msg->conn); return;
     case MSG_LOAD:

@@ -6,7 +6,7 @@
 
 enum { DIAL_TIMEOUT_US = 1000000, BACKOFF_US = 50000, BACKOFF_MOST_US = 1000000 };
 
-static void node_again(struct world *w, struct sim_daemon *d, unsigned master)
+static void node_again(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     struct sim_node *node = &d->node[master];
     if (node->backoff_us == 0)
@@ -18,7 +18,7 @@ static void node_again(struct world *w, struct sim_daemon *d, unsigned master)
     node->backoff_us = 2 * node->backoff_us < BACKOFF_MOST_US ? 2 * node->backoff_us : BACKOFF_MOST_US;
 }
 
-void node_start(struct world *w, struct sim_daemon *d)
+void node_start(struct sim_world *w, struct sim_daemon *d)
 {
     memset(d->node, 0, sizeof(d->node));
     for (unsigned i = 0; i < d->masters; i++) {
@@ -32,23 +32,23 @@ void node_start(struct world *w, struct sim_daemon *d)
     }
 }
 
-void node_dial(struct world *w, struct sim_daemon *d, unsigned master)
+void node_dial(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     struct sim_node *node = &d->node[master];
     if (!d->running || node->conn != 0)
         return;
     uint32_t index;
-    struct conn *conn = conn_new(w, d->index, master, &index);
+    struct sim_conn *conn = conn_new(w, d->index, master, &index);
     conn->number = ++node->numbers;
     node->conn = index + 1;
     node->settled = false;
-    struct msg login = {.kind = MSG_LOGIN};
+    struct sim_msg login = {.kind = MSG_LOGIN};
     link_send(w, index, UP, &login);
     queue_push(w, w->now_us + DIAL_TIMEOUT_US, ITEM_DIAL_TIMEOUT, 0, index, 0);
 }
 
 /* The daemon's end is gone: tells the coordinator where it knew of the connection. */
-static void node_down(struct world *w, struct sim_daemon *d, unsigned master, bool tell)
+static void node_down(struct sim_world *w, struct sim_daemon *d, unsigned master, bool tell)
 {
     struct sim_node *node = &d->node[master];
     uint32_t index = node->conn - 1;
@@ -59,7 +59,7 @@ static void node_down(struct world *w, struct sim_daemon *d, unsigned master, bo
     node_again(w, d, master);
     if (!known)
         return;
-    const struct conn *conn = &w->conn[index];
+    const struct sim_conn *conn = &w->conn[index];
     trace_add(w, TRACE_LOST, d->index, master, conn->number, conn->client_id, 0, 0, 0);
     if (!tell)
         return;
@@ -68,9 +68,9 @@ static void node_down(struct world *w, struct sim_daemon *d, unsigned master, bo
     daemon_step(w, d, &event);
 }
 
-void node_dial_timeout(struct world *w, uint32_t index)
+void node_dial_timeout(struct sim_world *w, uint32_t index)
 {
-    struct conn *conn = &w->conn[index];
+    struct sim_conn *conn = &w->conn[index];
     struct sim_daemon *d = &w->daemon[conn->daemon];
     if (!conn->open_daemon || conn->connected)
         return;
@@ -80,13 +80,13 @@ void node_dial_timeout(struct world *w, uint32_t index)
         node_down(w, d, conn->master, false);
 }
 
-void node_close(struct world *w, struct sim_daemon *d, unsigned master)
+void node_close(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     if (d->node[master].conn != 0)
         node_down(w, d, master, false);
 }
 
-void node_reset(struct world *w, struct sim_daemon *d, unsigned master)
+void node_reset(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     if (d->node[master].conn != 0)
         node_down(w, d, master, true);
@@ -112,7 +112,7 @@ static bool has_token(enum command_verb verb)
 }
 
 /* Only the planted bug counts a heal's time from when it runs. */
-static uint64_t heal_number(const struct world *w, unsigned master, uint64_t number)
+static uint64_t heal_number(const struct sim_world *w, unsigned master, uint64_t number)
 {
     int64_t left_ms = (int64_t)number - clock_ms(&w->master[master].clock, w->now_us);
     if (store_mutant != MUTANT_HEAL_BY_PX)
@@ -125,22 +125,22 @@ static unsigned name_index(const struct name *name)
     return name->len >= 2 ? (unsigned)(name->text[1] - '0') : 0;
 }
 
-void node_send(struct world *w, struct sim_daemon *d, const struct action *action)
+void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
     const struct command *command = &action->u.command;
     unsigned name = name_index(&command->name);
     uint32_t tok = has_token(command->verb) ? oracle_tok(w, &command->token, name) : 0;
     bool moves = command->verb == COMMAND_MOVE;
     bool marks = command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW;
-    struct msg msg = {.kind = MSG_COMMAND,
-                      .verb = (uint8_t)command->verb,
-                      .name = (uint8_t)name,
-                      .bucket = command->bucket,
-                      .tok = tok,
-                      .to = moves ? oracle_tok(w, &command->to, name) : daemon_word(&command->to),
-                      .ref = command->ref,
-                      .number = command->number,
-                      .sent_us = w->now_us};
+    struct sim_msg msg = {.kind = MSG_COMMAND,
+                          .verb = (uint8_t)command->verb,
+                          .name = (uint8_t)name,
+                          .bucket = command->bucket,
+                          .tok = tok,
+                          .to = moves ? oracle_tok(w, &command->to, name) : daemon_word(&command->to),
+                          .ref = command->ref,
+                          .number = command->number,
+                          .sent_us = w->now_us};
     if (marks)
         msg.vote.group = command->group;
     trace_add(w, TRACE_SEND, d->index, action->masters, command->verb, tok,
@@ -155,19 +155,19 @@ void node_send(struct world *w, struct sim_daemon *d, const struct action *actio
     }
     oracle_send(w, d, action, tok);
     for (unsigned i = 0; i < d->masters; i++) {
-        struct conn *conn = d->node[i].conn == 0 ? NULL : &w->conn[d->node[i].conn - 1];
+        struct sim_conn *conn = d->node[i].conn == 0 ? NULL : &w->conn[d->node[i].conn - 1];
         if (conn == NULL || conn->backlog_told || conn->unanswered <= w->plan->param[P_BACKLOG])
             continue;
         conn->backlog_told = true;
         uint32_t index = message_new(w);
-        w->message[index] = (struct message){.kind = LINE_BACKLOG, .session = d->node[i].conn - 1};
+        w->message[index] = (struct sim_message){.kind = LINE_BACKLOG, .session = d->node[i].conn - 1};
         queue_push(w, w->now_us, ITEM_INTERNAL, d->index, index, 0);
     }
 }
 
-static void node_connected(struct world *w, struct sim_daemon *d, uint32_t index)
+static void node_connected(struct sim_world *w, struct sim_daemon *d, uint32_t index)
 {
-    struct conn *conn = &w->conn[index];
+    struct sim_conn *conn = &w->conn[index];
     unsigned master = conn->master;
     conn->connected = true;
     d->node[master].backoff_us = 0;
@@ -177,13 +177,13 @@ static void node_connected(struct world *w, struct sim_daemon *d, uint32_t index
     daemon_step(w, d, &event);
 }
 
-static void node_voted(struct world *w, struct sim_daemon *d, const struct msg *msg)
+static void node_voted(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)
 {
-    struct conn *conn = &w->conn[msg->conn];
+    struct sim_conn *conn = &w->conn[msg->conn];
     unsigned master = conn->master;
     conn->unanswered--;
     if (msg->vote.kind == VOTE_NOT_RUN) {
-        struct msg load = {.kind = MSG_LOAD};
+        struct sim_msg load = {.kind = MSG_LOAD};
         link_send(w, msg->conn, UP, &load);
     }
     uint64_t number = msg->vote.kind == VOTE_NUMBER ? msg->vote.number : msg->number;
@@ -202,9 +202,9 @@ static void node_voted(struct world *w, struct sim_daemon *d, const struct msg *
     w->heard = NULL;
 }
 
-void node_receive(struct world *w, const struct msg *msg)
+void node_receive(struct sim_world *w, const struct sim_msg *msg)
 {
-    struct conn *conn = &w->conn[msg->conn];
+    struct sim_conn *conn = &w->conn[msg->conn];
     struct sim_daemon *d = &w->daemon[conn->daemon];
     switch ((enum msg_kind)msg->kind) {
     case MSG_LOGGED_IN: node_connected(w, d, msg->conn); return;

@@ -12,13 +12,13 @@
 
 enum { RESUME_TRIES = 4, RESUME_SECOND_MS = 3, RESUME_PATIENCE = 3 /* x max_ttl */ };
 
-static enum resume_how how(const struct world *w, const struct sim_client *c)
+static enum resume_how how(const struct sim_world *w, const struct sim_client *c)
 {
     return c->tries > 1 ? RESUME_THEN_FIN : (enum resume_how)client_op(w, c)->field[O_RESUME_HOW];
 }
 
 /* On a connection of its own. */
-static uint32_t resume_ask(struct world *w, struct sim_client *c, unsigned daemon)
+static uint32_t resume_ask(struct sim_world *w, struct sim_client *c, unsigned daemon)
 {
     struct request what;
     uint32_t bound = w->oracle.tok[c->tok].session;
@@ -38,7 +38,7 @@ static uint32_t resume_ask(struct world *w, struct sim_client *c, unsigned daemo
 }
 
 /* What it was bound to before it is bound to the new one. */
-static void leave_old(struct world *w, struct sim_client *c, enum line_kind line)
+static void leave_old(struct sim_world *w, struct sim_client *c, enum line_kind line)
 {
     uint32_t session = w->oracle.tok[c->tok].session;
     for (unsigned i = 0; i < w->daemons; i++) {
@@ -49,7 +49,7 @@ static void leave_old(struct world *w, struct sim_client *c, enum line_kind line
         session_close(w, c, session, line);
 }
 
-static void resume_try(struct world *w, struct sim_client *c)
+static void resume_try(struct sim_world *w, struct sim_client *c)
 {
     unsigned daemon = (client_via(w, c) + c->tries) % w->daemons;
     c->tries++;
@@ -66,7 +66,7 @@ static void resume_try(struct world *w, struct sim_client *c)
     client_after(w, c, leaves ? RESUME_SECOND_MS : c->request + c->second == 0 ? 100 : patience_ms);
 }
 
-void resume_begin(struct world *w, struct sim_client *c)
+void resume_begin(struct sim_world *w, struct sim_client *c)
 {
     c->state = CLIENT_RESUMING;
     c->tries = 0;
@@ -74,7 +74,7 @@ void resume_begin(struct world *w, struct sim_client *c)
     resume_try(w, c);
 }
 
-static void forget_requests(struct world *w, struct sim_client *c, enum line_kind line)
+static void forget_requests(struct sim_world *w, struct sim_client *c, enum line_kind line)
 {
     const uint32_t asked[] = {c->request, c->second};
     for (unsigned i = 0; i < 2; i++) {
@@ -89,7 +89,7 @@ static void forget_requests(struct world *w, struct sim_client *c, enum line_kin
 }
 
 /* Nobody answered yet, or it is to try again. */
-void resume_timer(struct world *w, struct sim_client *c)
+void resume_timer(struct sim_world *w, struct sim_client *c)
 {
     if (how(w, c) == RESUME_AND_LEAVE && c->request != 0) {
         forget_requests(w, c, LINE_RESET);
@@ -107,7 +107,7 @@ void resume_timer(struct world *w, struct sim_client *c)
     }
 }
 
-static void resumed(struct world *w, struct sim_client *c, const struct message *message)
+static void resumed(struct sim_world *w, struct sim_client *c, const struct sim_message *message)
 {
     uint32_t old = w->oracle.tok[c->tok].session;
     c->tok = w->oracle.asked[message->request].tok;
@@ -122,7 +122,7 @@ static void resumed(struct world *w, struct sim_client *c, const struct message 
     client_holds_on(w, c);
 }
 
-static void refused(struct world *w, struct sim_client *c, bool gone)
+static void refused(struct sim_world *w, struct sim_client *c, bool gone)
 {
     if (c->request + c->second != 0)
         return; /* the other one may tell */
@@ -134,7 +134,7 @@ static void refused(struct world *w, struct sim_client *c, bool gone)
     client_after(w, c, 20 + chance_below(w->seed, c->index, (uint64_t)w->now_us, CHANCE_CLIENT, 200));
 }
 
-void resume_reply(struct world *w, struct sim_client *c, const struct message *message)
+void resume_reply(struct sim_world *w, struct sim_client *c, const struct sim_message *message)
 {
     enum reply_code code = message->reply.code;
     bool mine = message->request == c->request || message->request == c->second;
@@ -155,7 +155,7 @@ void resume_reply(struct world *w, struct sim_client *c, const struct message *m
 }
 
 /* Its daemon is gone, or broke the connection: what became of the RESUME is not known. */
-void resume_closed(struct world *w, struct sim_client *c, uint32_t session)
+void resume_closed(struct sim_world *w, struct sim_client *c, uint32_t session)
 {
     if (c->state != CLIENT_RESUMING)
         return;

@@ -10,8 +10,8 @@
 
 enum { SECONDS = 30, SEEDS = 200, LIMIT_S = 5, MUTANT_SEEDS = 200 };
 
-static struct world *w;
-static struct plan *plan;
+static struct sim_world *w;
+static struct sim_plan *plan;
 
 static void setup(void)
 {

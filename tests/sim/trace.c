@@ -23,7 +23,7 @@ static const char *const EVENTS[] = {"timer", "request", "finish", "release", "d
 
 #define WORD(table, i) ((i) < sizeof(table) / sizeof((table)[0]) ? (table)[i] : "?")
 
-static void trace_print(const struct trace_line *line, FILE *f)
+static void trace_print(const struct sim_trace_line *line, FILE *f)
 {
     const uint64_t *v = line->v;
     uint32_t a = line->a;
@@ -99,16 +99,16 @@ static void trace_print(const struct trace_line *line, FILE *f)
     }
 }
 
-void trace_add(struct world *w, enum trace_kind kind, uint32_t a, uint64_t b, uint64_t c, uint64_t d,
+void trace_add(struct sim_world *w, enum trace_kind kind, uint32_t a, uint64_t b, uint64_t c, uint64_t d,
                uint64_t e, uint64_t f, uint64_t g)
 {
-    struct trace *t = &w->trace;
+    struct sim_trace *t = &w->trace;
     if (t->line == NULL) {
         t->line = malloc(TRACE_LINES * sizeof(*t->line));
         assert(t->line != NULL);
     }
-    struct trace_line *line = &t->line[t->lines++ % TRACE_LINES];
-    *line = (struct trace_line){.at_us = w->now_us, .kind = kind, .a = a, .v = {b, c, d, e, f, g}};
+    struct sim_trace_line *line = &t->line[t->lines++ % TRACE_LINES];
+    *line = (struct sim_trace_line){.at_us = w->now_us, .kind = kind, .a = a, .v = {b, c, d, e, f, g}};
     uint64_t h = t->hash ^ (uint64_t)w->now_us ^ ((uint64_t)kind << 56) ^ ((uint64_t)a << 40);
     for (int i = 0; i < 6; i++)
         h = (h ^ line->v[i]) * UINT64_C(0x9e3779b97f4a7c15) + (h >> 29);
@@ -117,9 +117,9 @@ void trace_add(struct world *w, enum trace_kind kind, uint32_t a, uint64_t b, ui
         trace_print(line, stdout);
 }
 
-void trace_print_last(const struct world *w, FILE *file, unsigned lines)
+void trace_print_last(const struct sim_world *w, FILE *file, unsigned lines)
 {
-    const struct trace *t = &w->trace;
+    const struct sim_trace *t = &w->trace;
     uint64_t first = t->lines > lines ? t->lines - lines : 0;
     if (t->lines - first > TRACE_LINES)
         first = t->lines - TRACE_LINES;

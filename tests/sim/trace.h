@@ -30,22 +30,22 @@ enum trace_kind {
     TRACE_BEHIND, /* daemon a finds that it stood still for b ms, c all in all */
 };
 
-struct trace_line {
+struct sim_trace_line {
     int64_t at_us;
     uint32_t kind;
     uint32_t a;
     uint64_t v[6]; /* b .. g */
 };
 
-struct trace {
-    struct trace_line *line; /* ring */
+struct sim_trace {
+    struct sim_trace_line *line; /* ring */
     uint64_t lines, hash;
     bool print;
 };
 
-struct world;
-void trace_add(struct world *w, enum trace_kind kind, uint32_t a, uint64_t b, uint64_t c, uint64_t d,
+struct sim_world;
+void trace_add(struct sim_world *w, enum trace_kind kind, uint32_t a, uint64_t b, uint64_t c, uint64_t d,
                uint64_t e, uint64_t f, uint64_t g);
-void trace_print_last(const struct world *w, FILE *file, unsigned lines);
+void trace_print_last(const struct sim_world *w, FILE *file, unsigned lines);
 
 #endif

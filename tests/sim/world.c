@@ -8,25 +8,25 @@
 
 /* ---- the queue: a binary heap ---- */
 
-static bool item_before(const struct item *a, const struct item *b)
+static bool item_before(const struct sim_item *a, const struct sim_item *b)
 {
     return a->at_us != b->at_us ? a->at_us < b->at_us : a->birth < b->birth;
 }
 
-void queue_push(struct world *w, int64_t at_us, enum item_kind kind, unsigned a, uint32_t b, uint32_t c)
+void queue_push(struct sim_world *w, int64_t at_us, enum item_kind kind, unsigned a, uint32_t b, uint32_t c)
 {
-    struct queue *q = &w->queue;
+    struct sim_queue *q = &w->queue;
     if (q->count == q->capacity) {
         q->capacity = q->capacity == 0 ? 4096 : 2 * q->capacity;
         q->items = realloc(q->items, q->capacity * sizeof(*q->items));
         assert(q->items != NULL);
     }
-    struct item item = {.at_us = at_us < w->now_us ? w->now_us : at_us,
-                        .birth = w->births++,
-                        .kind = (uint16_t)kind,
-                        .a = (uint16_t)a,
-                        .b = b,
-                        .c = c};
+    struct sim_item item = {.at_us = at_us < w->now_us ? w->now_us : at_us,
+                            .birth = w->births++,
+                            .kind = (uint16_t)kind,
+                            .a = (uint16_t)a,
+                            .b = b,
+                            .c = c};
     uint32_t at = q->count++;
     while (at > 0 && item_before(&item, &q->items[(at - 1) / 2])) {
         q->items[at] = q->items[(at - 1) / 2];
@@ -35,13 +35,13 @@ void queue_push(struct world *w, int64_t at_us, enum item_kind kind, unsigned a,
     q->items[at] = item;
 }
 
-bool queue_pop(struct world *w, struct item *item)
+bool queue_pop(struct sim_world *w, struct sim_item *item)
 {
-    struct queue *q = &w->queue;
+    struct sim_queue *q = &w->queue;
     if (q->count == 0)
         return false;
     *item = q->items[0];
-    struct item last = q->items[--q->count];
+    struct sim_item last = q->items[--q->count];
     uint32_t at = 0;
     for (;;) {
         uint32_t child = 2 * at + 1;
@@ -60,7 +60,7 @@ bool queue_pop(struct world *w, struct item *item)
 
 /* ---- messages between clients and daemons ---- */
 
-uint32_t message_new(struct world *w)
+uint32_t message_new(struct sim_world *w)
 {
     if (w->message_free != 0) {
         uint32_t index = w->message_free - 1;
@@ -75,16 +75,16 @@ uint32_t message_new(struct world *w)
     return w->messages++;
 }
 
-void message_free(struct world *w, uint32_t index)
+void message_free(struct sim_world *w, uint32_t index)
 {
     w->message[index].next = w->message_free;
     w->message_free = index + 1;
 }
 
-void message_send(struct world *w, uint32_t session, int direction, uint32_t index)
+void message_send(struct sim_world *w, uint32_t session, int direction, uint32_t index)
 {
-    struct session *s = &w->oracle.session[session];
-    struct message *message = &w->message[index];
+    struct sim_session *s = &w->oracle.session[session];
+    struct sim_message *message = &w->message[index];
     uint64_t who = 2 * session + (unsigned)direction;
     message->session = session;
     message->next = 0;
@@ -100,15 +100,15 @@ void message_send(struct world *w, uint32_t session, int direction, uint32_t ind
 }
 
 /* Until then its reader does not run. */
-static int64_t message_held_us(const struct world *w, const struct session *s, int direction)
+static int64_t message_held_us(const struct sim_world *w, const struct sim_session *s, int direction)
 {
     return direction == UP ? w->daemon[s->daemon].paused_until_us : w->client[s->client].paused_until_us;
 }
 
-void message_arrive(struct world *w, uint32_t session, int direction)
+void message_arrive(struct sim_world *w, uint32_t session, int direction)
 {
     enum item_kind kind = direction == UP ? ITEM_LINE : ITEM_TELL;
-    struct session *s = &w->oracle.session[session];
+    struct sim_session *s = &w->oracle.session[session];
     uint32_t index = s->first[direction] - 1;
     int64_t due_us = w->message[index].at_us;
     if (w->now_us <= message_held_us(w, s, direction))
@@ -129,7 +129,7 @@ void message_arrive(struct world *w, uint32_t session, int direction)
         client_tell(w, index);
 }
 
-void violation(struct world *w, int invariant, const char *format, ...)
+void violation(struct sim_world *w, int invariant, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -141,7 +141,7 @@ void violation(struct world *w, int invariant, const char *format, ...)
 
 /* ---- a run ---- */
 
-static void world_item(struct world *w, const struct item *item)
+static void world_item(struct sim_world *w, const struct sim_item *item)
 {
     switch ((enum item_kind)item->kind) {
     case ITEM_UP: link_arrive(w, item->b, UP); break;
@@ -202,7 +202,7 @@ static void world_item(struct world *w, const struct item *item)
     }
 }
 
-static void world_clear(struct world *w)
+static void world_clear(struct sim_world *w)
 {
     for (unsigned i = 0; i < SIM_DAEMONS; i++) {
         coordinator_free(w->daemon[i].core);
@@ -222,7 +222,7 @@ static void world_clear(struct world *w)
     w->why[0] = '\0';
 }
 
-static void world_clocks(struct world *w)
+static void world_clocks(struct sim_world *w)
 {
     int64_t ppm = w->plan->param[P_PPM];
     int64_t wall_us = w->plan->param[P_WALL] * 1000;
@@ -246,7 +246,7 @@ static void world_clocks(struct world *w)
     }
 }
 
-static void world_begin(struct world *w)
+static void world_begin(struct sim_world *w)
 {
     const int64_t *param = w->plan->param;
     world_clear(w);
@@ -306,11 +306,11 @@ static void world_begin(struct world *w)
     queue_push(w, param[P_HEAL] * 1000, ITEM_TICK, 0, 0, 0);
 }
 
-void world_run(struct world *w, const struct plan *plan)
+void world_run(struct sim_world *w, const struct sim_plan *plan)
 {
     w->plan = plan;
     world_begin(w);
-    struct item item;
+    struct sim_item item;
     while (queue_pop(w, &item)) {
         w->now_us = item.at_us;
         w->items++;
@@ -321,7 +321,7 @@ void world_run(struct world *w, const struct plan *plan)
     w->invariant = 0;
 }
 
-void world_free(struct world *w)
+void world_free(struct sim_world *w)
 {
     for (unsigned i = 0; i < SIM_DAEMONS; i++)
         coordinator_free(w->daemon[i].core);
