@@ -1,4 +1,4 @@
-/* A run: who is there, how long each measurement takes, and the workloads. */
+/* A run: the servers, the time that each measurement takes, and the workloads. */
 #ifndef REDLOCKD_BENCH_BENCH_H
 #define REDLOCKD_BENCH_BENCH_H
 
@@ -6,13 +6,13 @@
 #include "tests/bench/record.h"
 #include "tests/bench/server.h"
 
-/* How much of everything: `make bench` or `make bench-quick`. */
+/* The size of everything: `make bench` or `make bench-quick`. */
 struct scale {
     unsigned reps;
     int64_t warm_ms, run_ms;
-    unsigned worker_counts[5]; /* of W1; 0 at the end */
-    int64_t contended_ms;      /* of W3 */
-    int64_t hang_ms;           /* of the long one in W4 */
+    unsigned worker_counts[5]; /* steps of W1; 0 at the end */
+    int64_t contended_ms;      /* steps of W3 */
+    int64_t hang_ms;           /* locks of the long step in W4 */
     unsigned renewed_locks;    /* W6 */
     int64_t renewed_ttl_ms;
     int64_t renewed_ms;
@@ -32,9 +32,9 @@ struct bench {
 
 /* A plan of the usual lengths against one server; NULL: against the masters. */
 struct load_plan plan_for(struct bench *bench, const struct server *server, bool use_unix, unsigned workers);
-/* Runs it in a process of its own and records what came of it. */
+/* Runs the workload in a process of its own and records its result. */
 void measure(struct bench *bench, struct what what, const struct load_plan *plan);
-/* The same without recording. */
+/* Runs it without recording. */
 void measure_into(struct bench *bench, struct measurement *m, const struct load_plan *plan);
 
 /* ---- work_*.c ---- */
@@ -53,7 +53,7 @@ void peers_contended(struct bench *bench, unsigned workers);
 
 /* ---- targets.c ---- */
 
-/* What the daemon should reach beside the others, and whether it did. */
+/* The daemon's targets beside the other servers, and whether it met them. */
 void targets_print(const struct scale *scale, FILE *out);
 
 #endif

@@ -1,13 +1,13 @@
-/* What counting.so (for LD_PRELOAD) counts, in the file that BENCH_COUNTS names. */
+/* Counts that counting.so (for LD_PRELOAD) makes, in the file that BENCH_COUNTS names. */
 #ifndef REDLOCKD_BENCH_COUNTING_H
 #define REDLOCKD_BENCH_COUNTING_H
 
 #include <stdint.h>
 
 struct counts {
-    uint64_t syscalls;    /* by libc's functions: what a loop at work calls */
-    uint64_t our_mallocs; /* malloc, calloc, realloc called by the program itself */
-    uint64_t lib_mallocs; /* called by its libraries */
+    uint64_t syscalls;    /* system calls, by the libc functions that a loop at work calls */
+    uint64_t our_mallocs; /* malloc, calloc, realloc by the program itself */
+    uint64_t lib_mallocs; /* the same by its libraries */
 };
 
 #endif

@@ -13,7 +13,7 @@ struct hist {
 };
 
 void hist_add(struct hist *hist, int64_t ns);
-/* The latency that this share of them (0..1) did not exceed, in µs; NAN: none were counted. */
+/* The latency in µs that this share (0..1) of the values did not exceed; NAN: no values. */
 double hist_us(const struct hist *hist, double share);
 double hist_max_us(const struct hist *hist);
 

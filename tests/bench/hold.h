@@ -7,15 +7,15 @@
 struct hold_plan {
     const struct server *server;
     unsigned connections;
-    unsigned locks;      /* in all; 0: each connection says PING and is silent then */
+    unsigned locks;      /* in all; 0: each connection says PING and then stays silent */
     const char *options; /* of LOCK */
     uint64_t salt;
 };
 
-/* What the holder tells; shared memory. */
+/* Progress that the holder reports, in shared memory. */
 struct hold_state {
     _Atomic unsigned held;    /* connections that were answered, or locks */
-    _Atomic unsigned refused; /* the first attempt, which is repeated */
+    _Atomic unsigned refused; /* the first attempt; the holder repeats it */
     _Atomic unsigned lost;
 };
 
@@ -26,6 +26,6 @@ struct holder {
 
 /* Returns when all is held; fails after two minutes. */
 void holder_start(struct holder *holder, const struct hold_plan *plan);
-void holder_stop(struct holder *holder); /* its connections close */
+void holder_stop(struct holder *holder); /* closes the connections */
 
 #endif

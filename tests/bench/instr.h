@@ -1,9 +1,7 @@
 /* The daemon's own loop in one process with its masters and clients, so that a run is the same each time:
- *
  *     clients (instr_clients.c) <== sockets ==> the daemon's loop <== sockets ==> masters (instr_masters.c)
- *
- * Masters and clients are served by a timer of the same loop, in which callgrind does not count. Time stands
- * still but for what they let pass (instr_clock.c). */
+ * A timer of the same loop serves masters and clients, and callgrind does not count there. Time moves only
+ * when they let it pass (instr_clock.c). */
 #ifndef REDLOCKD_BENCH_INSTR_H
 #define REDLOCKD_BENCH_INSTR_H
 
@@ -12,17 +10,17 @@
 
 enum { INSTR_MASTERS = 5, INSTR_PATH = 100 };
 
-/* What a master of the usual kind would answer: they are granted whatever they ask for. */
+/* The answer that a usual master would give: it grants each command. */
 void instr_masters_listen(char paths[INSTR_MASTERS][INSTR_PATH], const char *folder);
 void instr_masters_serve(void);
 
-/* Workers over that many connections; fewer than workers: with tags. */
+/* Workers over that many connections; fewer connections than workers: with tags. */
 void instr_clients_dial(const char *path, unsigned workers, unsigned connections);
 void instr_clients_serve(void);
-uint64_t instr_clients_cycles(void); /* that were completed */
+uint64_t instr_clients_cycles(void); /* completed cycles */
 
 void instr_clock_pass(int64_t us);
-int64_t instr_clock_us(void); /* not counted */
+int64_t instr_clock_us(void);     /* bytes that are not counted */
 uint64_t instr_clock_reads(void); /* by the daemon */
 
 _Noreturn void instr_fail(const char *what);

@@ -9,35 +9,36 @@
 enum { LOAD_WORKERS = 1024, LOAD_SERVERS = 3 };
 
 struct load_plan {
-    struct address server[LOAD_SERVERS]; /* worker i uses server i % servers; the ceiling: none */
+    struct address server[LOAD_SERVERS]; /* worker i uses server i % servers; the ceiling has none */
     unsigned servers;
     bool use_unix;
     unsigned workers;
-    unsigned connections; /* as many as workers: one request a connection; fewer: shared, with tags */
-    bool one_name;        /* all want the same lock, and wait for it; else each has names of its own */
-    bool reconnect;       /* connect, lock, unlock, close */
-    bool fence;           /* of the ceiling: the ZADDs too */
-    uint64_t salt;        /* part of each name, so that a run does not find what another left */
+    unsigned
+        connections; /* as many as workers: one request a connection; fewer: shared connections, with tags */
+    bool one_name;   /* all workers want the same lock and wait for it; otherwise each has names of its own */
+    bool reconnect;  /* connect, lock, unlock, close */
+    bool fence;      /* the ceiling's ZADDs too */
+    uint64_t salt;   /* part of each name, so that a run does not find the keys of another */
     int64_t warm_ms, run_ms;
     const struct masters *masters;
-    pid_t server_pid[LOAD_SERVERS]; /* whose CPU is measured */
-    const struct counts *counts;    /* of a server with counting.so; or NULL */
+    pid_t server_pid[LOAD_SERVERS]; /* the process whose CPU is measured */
+    const struct counts *counts;    /* counts of a server with counting.so; or NULL */
 };
 
 struct load_result {
     uint64_t cycles;
-    uint64_t refused;   /* answers other than the wished ones */
+    uint64_t refused;   /* other answers than the expected one */
     uint64_t lost;      /* !LOST */
-    uint64_t handovers; /* grants to another worker than the one before */
+    uint64_t handovers; /* grants to another worker than the grant before */
     uint64_t grants[LOAD_WORKERS];
     struct hist lock, unlock;
-    int64_t run_ns, server_cpu_ns, masters_cpu_ns, load_cpu_ns; /* of the measured time alone */
+    int64_t run_ns, server_cpu_ns, masters_cpu_ns, load_cpu_ns; /* the measured time alone */
     struct counts counts;
 };
 
-/* In a process of its own. result is shared memory. */
+/* Runs in a process of its own. result is shared memory. */
 void load_run(const struct load_plan *plan, struct load_result *result);
-/* The same commands straight to the masters: what a daemon can hardly reach. */
+/* The same commands straight to the masters: a bound that a daemon can hardly reach. */
 void ceiling_run(const struct load_plan *plan, struct load_result *result);
 
 #endif

@@ -10,10 +10,11 @@ enum { BENCH_MASTERS = 5, BENCH_QUORUM = BENCH_MASTERS / 2 + 1 };
 
 struct masters {
     struct address address[BENCH_MASTERS];
-    pid_t pid[BENCH_MASTERS]; /* 0: it was ended */
+    pid_t pid[BENCH_MASTERS]; /* 0: the master was ended */
 };
 
-void masters_start(struct masters *masters); /* those that do not run; returns when each answers */
+void masters_start(
+    struct masters *masters); /* starts the masters that do not run; returns when each answers */
 void masters_stop(struct masters *masters);
 void masters_flush(const struct masters *masters);
 void master_hang(const struct masters *masters, unsigned i);

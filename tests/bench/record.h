@@ -12,7 +12,7 @@ enum metric {
     LOCK_P99_US,
     LOCK_P999_US,
     LOCK_MAX_US,
-    MAX_OF_P50, /* longest wait, of the median one */
+    MAX_OF_P50, /* the longest wait of the median worker */
     UNLOCK_P50_US,
     UNLOCK_P99_US,
     UNLOCK_P999_US,
@@ -21,8 +21,8 @@ enum metric {
     LOAD_CPU_US,
     SERVER_CPU_PERCENT, /* of a core */
     SERVER_MEMORY_KB,
-    GROWN_KB,   /* how much memory the server took meanwhile */
-    BYTES_EACH, /* of the server's memory, for each lock or client */
+    GROWN_KB,   /* the growth of the server's memory */
+    BYTES_EACH, /* the server's memory for each lock or client */
     JAIN,
     REFUSED,
     LOST,
@@ -32,7 +32,7 @@ enum metric {
     METRICS,
 };
 
-/* What was measured: the same in each repetition. */
+/* The measurement's subject: the same in each repetition. */
 struct what {
     const char *work;      /* "W1" ... */
     const char *subject;   /* "daemon", "relay", ... */
@@ -54,11 +54,12 @@ struct range {
     double median, least, most; /* NAN: not measured */
 };
 struct range record_range(struct what what, enum metric metric);
-/* Repetition by repetition, since what is measured one after the other has the same noise. */
+/* The pairs are compared repetition by repetition, since measurements made one after the other share
+ * their noise. */
 struct range record_ratio(struct what what, struct what to, enum metric metric);
 struct range record_difference(struct what what, struct what to, enum metric metric);
 
-/* All that was measured, one row for each what. */
+/* All measurements, one row for each subject. */
 void record_table(FILE *out);
 
 #endif

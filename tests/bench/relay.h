@@ -4,7 +4,7 @@
  *     a line --> relay_client --> the commands to all masters --> relay_master
  *     a line <-- a majority has answered <-- replies, counted, never looked at
  *
- * As in the daemon everything is written once a turn of the loop. */
+ * Like the daemon, the relay writes once a turn of the loop. */
 #ifndef REDLOCKD_BENCH_RELAY_H
 #define REDLOCKD_BENCH_RELAY_H
 
@@ -17,14 +17,15 @@
 /* relay_client.c */
 struct relay_client;
 void relay_clients_listen(struct event_base *base, const struct address *address);
-/* One answer; the request is the one that relay_masters_ask() got. */
+/* The answer to a request; request is the number that relay_masters_ask() got. */
 void relay_answer(struct relay_client *client, bool unlock, const char *tagged_name, size_t len);
 void relay_clients_flush(void);
 
 /* relay_master.c */
 enum { RELAY_NAME = 240 };
 void relay_masters_dial(struct event_base *base, const struct masters *masters);
-/* tagged_name: "#<tag> <name>" or "<name>". A client that ends must say so: relay_masters_forget(). */
+/* tagged_name: "#<tag> <name>" or "<name>". The owner of a client that ends must call
+ * relay_masters_forget(). */
 void relay_masters_ask(struct relay_client *client, bool unlock, const char *tagged_name, size_t len);
 void relay_masters_forget(const struct relay_client *client);
 void relay_masters_flush(void);

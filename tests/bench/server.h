@@ -1,4 +1,4 @@
-/* What is measured: the daemon, and what it is compared with. */
+/* The measured servers: the daemon, and the servers that it is compared with. */
 #ifndef REDLOCKD_BENCH_SERVER_H
 #define REDLOCKD_BENCH_SERVER_H
 
@@ -17,7 +17,7 @@ struct places {
     const char *folder;   /* of this run */
 };
 
-/* Waits until it listens. what: for the message when it does not. */
+/* Waits until the server listens; what names it in the error message. */
 void server_wait(const struct server *server, const char *what);
 void server_stop(struct server *server);
 
@@ -25,12 +25,12 @@ void server_stop(struct server *server);
  * the masters vote. */
 void daemon_start(struct server *server, const struct places *places, const struct masters *masters,
                   const char *counts);
-/* A listener that nobody else of this run has. */
+/* A listener of its own for each server of this run. */
 void server_address(struct address *address, const struct places *places, const char *name);
 
-/* Masters that vote, by SHOW NODES. */
+/* The number of masters that vote, by SHOW NODES. */
 unsigned daemon_voting(const struct server *server);
-/* Waits until just so many vote; false: not within ten seconds. */
+/* Waits until exactly so many masters vote; false: not within ten seconds. */
 bool daemon_wait_voting(const struct server *server, unsigned masters);
 
 /* The same work without locks: a line in, the same commands to all masters, a majority of replies, a line

@@ -1,4 +1,4 @@
-/* Sockets on this machine. What fails here ends the process: nothing could be measured. */
+/* Sockets on this machine. A failure here ends the process, since nothing could be measured. */
 #ifndef REDLOCKD_BENCH_SOCKET_H
 #define REDLOCKD_BENCH_SOCKET_H
 
@@ -14,14 +14,15 @@ struct address {
 };
 
 uint16_t socket_port_free(void);
-/* Connected; blocking. A source spreads connections over 127.0.0.<2 + source>, since closed ones keep their
- * port for a minute; SOCKET_NO_SOURCE: the kernel chooses. */
+/* A connected, blocking socket. A source spreads connections over 127.0.0.<2 + source>, since closed
+ * connections keep their port for a minute; SOCKET_NO_SOURCE: the kernel chooses. */
 enum { SOCKET_NO_SOURCE = -1 };
 int socket_dial(const struct address *address, bool use_unix, int source);
 bool socket_answers(const struct address *address, bool use_unix);
 int socket_listen(const struct address *address, bool use_unix); /* non-blocking */
-void socket_send(int fd, const char *bytes, size_t len);         /* all of it */
-/* Waits up to a second: the length of what came, 0 at the end or when nothing did. out gets a NUL too. */
+void socket_send(int fd, const char *bytes, size_t len);         /* sends all bytes */
+/* Waits up to a second: the number of bytes that came, 0 at the end or when none came. Adds a NUL to
+ * out. */
 size_t socket_ask(int fd, const char *request, char *out, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* The time in which is measured: after a warm-up, and CPU times from its beginning to its end. */
+/* The measured time: it begins after a warm-up, and CPU times are read at its beginning and end. */
 #ifndef REDLOCKD_BENCH_WINDOW_H
 #define REDLOCKD_BENCH_WINDOW_H
 
@@ -13,7 +13,7 @@ struct window {
 };
 
 void window_open(struct window *window, const struct load_plan *plan, struct load_result *result);
-/* Call it at each wake-up, and at least every 50 ms; false: the time is over. */
+/* To be called at each wake-up, and at least every 50 ms; false: the time is over. */
 bool window_goes_on(struct window *window);
 enum { WINDOW_POLL_MS = 20 };
 

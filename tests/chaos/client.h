@@ -1,9 +1,8 @@
 /* A client: a process that takes locks through the daemons, one at a time, works under them, gives
  * them back in every way there is, and records what it knew.
- *
- *     own    the connection that its session locks belong to; its way of closing is part of the test
- *     other  to another daemon: leases and tokens are extended, checked and released there too, and
- *            locks moved there by RESUME: then it is the own one */
+ *     own    the connection that its session locks belong to; the way it is closed is part of the test
+ *     other  a connection to another daemon, where leases and tokens are extended, checked and released,
+ *            and where RESUME moves locks: the connection then becomes the own one */
 #ifndef CHAOS_CLIENT_H
 #define CHAOS_CLIENT_H
 
@@ -15,14 +14,14 @@
 
 enum { DAEMONS = 3, LINE = 2100, LINK_REQUESTS = 4, SOCKET_PATH = 104, TOKEN_TEXT = 41 };
 
-/* What all processes share. */
+/* Shared by all processes. */
 struct shared {
     uint64_t seed;
     atomic_bool stop;
-    bool long_holds; /* more locks are held over several renewals */
+    bool long_holds; /* holders keep more locks over several renewals */
     uint16_t daemon_port[DAEMONS];
     char daemon_path[DAEMONS][SOCKET_PATH];
-    char counter_path[SOCKET_PATH]; /* of the Redis that holds what the locks protect */
+    char counter_path[SOCKET_PATH]; /* the Redis that holds the protected counter */
     struct history history;
 };
 
@@ -52,7 +51,7 @@ struct hold {
     uint32_t ask; /* 0: none */
     uint8_t name, daemon;
     bool lease, granted;
-    bool given_up; /* its release was sent, or it was told that it lost it */
+    bool given_up; /* its release was sent, or its loss was told */
     uint64_t fence;
     int64_t until_us;
     char token[TOKEN_TEXT];
@@ -79,9 +78,9 @@ bool link_open(struct client *c, struct link *link, unsigned daemon, bool tcp);
 /* NULL: the connection is gone, or has too many requests. */
 struct request *link_ask(struct client *c, struct link *link, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void link_finish(struct client *c, struct link *link); /* FIN, reads to the end, closes */
-void link_reset(struct link *link);                    /* RST where it is TCP */
-/* Hears what comes on both connections until that time, or until the request (NULL: none) has ended. */
+void link_finish(struct client *c, struct link *link); /* sends a FIN, reads to the end, closes */
+void link_reset(struct link *link);                    /* sends a RST where the connection is TCP */
+/* Reads both connections until that time, or until the request (NULL: none) has ended. */
 void links_listen(struct client *c, int64_t until_us, const struct request *request);
 /* The value behind key= (with its '='), as a number; -1: none. */
 int64_t line_number(const char *line, const char *key);
@@ -97,7 +96,7 @@ uint64_t client_draw(struct client *c, uint64_t below);
 
 bool client_believes(const struct client *c);
 void client_record(struct client *c, enum record_kind kind, uint64_t number, const char *text);
-/* Reads the counter, sleeps while it listens, writes it one higher. */
+/* Reads the counter, sleeps while it listens, writes the counter one higher. */
 void client_work(struct client *c, int64_t sleep_us);
 
 #endif

@@ -1,8 +1,7 @@
-/* What every client did and was told, in one memory that all processes share.
- *
- * Times are CLOCK_BOOTTIME in µs, one clock for all since all run on one host. A grant is stamped
- * after its line was read and a release before it is sent, so that the recorded hold is never longer
- * than the real one: what overlaps here did overlap. */
+/* Everything that the clients did and were told, in one memory that all processes share.
+ * Times are CLOCK_BOOTTIME in µs, one clock for all processes since they run on one host. A grant is stamped
+ * after its line was read and a release before it is sent, so that a recorded hold is never longer
+ * than the real hold: records that overlap belong to holds that did overlap. */
 #ifndef CHAOS_HISTORY_H
 #define CHAOS_HISTORY_H
 
@@ -12,24 +11,24 @@
 
 enum { CHAOS_NAMES = 20, RECORD_TEXT = 28, RECORDS = 8 << 20 };
 
-#define ROLLING_RESTART "rolling restart" /* a RECORD_FAULT begins so where it is no more than that */
+#define ROLLING_RESTART "rolling restart" /* the first values of a RECORD_FAULT */
 
 enum record_kind {
     RECORD_NONE,
     RECORD_ASK,     /* LOCK is about to be sent; number: wait in ms */
     RECORD_GRANT,   /* +LOCKED was read; number: fence */
     RECORD_UNTIL,   /* a later deadline was read */
-    RECORD_END,     /* its release is about to be sent; text: how */
+    RECORD_END,     /* the release is about to be sent; text: how */
     RECORD_REFUSED, /* LOCK was answered otherwise; text: the code */
     RECORD_LOST,    /* !LOST was read; text: the reason */
-    RECORD_READ,    /* the counter, under this lock; number: its value */
-    RECORD_WRITE,   /* is about to be written */
-    RECORD_WRITTEN, /* was accepted */
-    RECORD_FENCED,  /* was refused: a higher fence had been there */
+    RECORD_READ,    /* the counter was read under this lock; number: its value */
+    RECORD_WRITE,   /* the counter is about to be written */
+    RECORD_WRITTEN, /* the write was accepted */
+    RECORD_FENCED,  /* the write was refused: a higher fence had been there */
     RECORD_KILL,    /* this client is about to be killed */
-    RECORD_FAULT,   /* text: which */
+    RECORD_FAULT,   /* a fault begins; text: which */
     RECORD_CALM,    /* no more faults from here on */
-    RECORD_WRONG,   /* somebody saw a promise broken; text: which */
+    RECORD_WRONG,   /* a promise was seen broken; text: which */
 };
 
 struct record {
@@ -39,8 +38,8 @@ struct record {
     uint32_t ask; /* which LOCK; 0: none */
     uint32_t who; /* which client process */
     uint8_t name, daemon, lease;
-    _Atomic uint8_t kind;   /* stored last: a process may be killed in the middle */
-    char text[RECORD_TEXT]; /* GRANT: the token's beginning */
+    _Atomic uint8_t kind;   /* stored last, since a process may be killed in the middle */
+    char text[RECORD_TEXT]; /* GRANT: the beginning of the token */
 };
 
 struct history {
@@ -50,13 +49,13 @@ struct history {
 };
 
 int64_t now_us(void);
-/* Stores a copy; beyond RECORDS nothing is stored, and history_full() says so. */
+/* Stores a copy; beyond RECORDS no copy is stored, and history_full() reports it. */
 void history_add(struct history *history, const struct record *record, enum record_kind kind);
 int history_full(const struct history *history);
 void record_print(FILE *out, const struct record *record, int64_t start_us);
 
-/* A number that depends on these four and on nothing else: leaving out one draw does not shuffle
- * the others. */
+/* A number that depends only on these four values, so that leaving out one draw does not shuffle the
+ * others. */
 uint64_t draw(uint64_t seed, uint64_t who, uint64_t count, uint64_t what);
 
 #endif

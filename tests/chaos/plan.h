@@ -1,5 +1,5 @@
-/* Which faults, when: drawn from the seed beforehand, so that one seed is one plan. What comes of it
- * is up to the scheduler of the kernel. */
+/* The faults and their times, drawn from the seed beforehand: one seed is one plan. The kernel's
+ * scheduler decides what comes of it. */
 #ifndef CHAOS_PLAN_H
 #define CHAOS_PLAN_H
 
@@ -7,22 +7,23 @@
 
 enum { MASTERS = 5, ALL_DAEMONS = 255, FAULTS_PLANNED = 1 << 14 };
 
-#define FAULT_LIST(X)                                                                               \
-    X(DELAY, "delay", 16)                                                                           \
-    X(CUT, "cut", 8)                                                                                \
-    X(CUT_REQUESTS, "cut-requests", 6)                                                              \
-    X(CUT_REPLIES, "cut-replies", 8)                                                                \
-    X(THROTTLE, "throttle", 6)                                                                      \
-    X(RESET, "reset", 8)                                                                            \
-    X(ORPHAN, "orphan", 8) /* requests held, the daemon's side reset, then they arrive after all */ \
-    X(MASTER_STOP, "master-stop", 10)                                                               \
-    X(MASTER_KILL, "master-kill", 3) /* comes back empty */                                         \
-    X(MAJORITY_KILL, "majority-kill", 1)                                                            \
-    X(ROLLING, "rolling", 1) /* all masters, one after the other, a renewal apart */                \
-    X(DAEMON_STOP, "daemon-stop", 6)                                                                \
-    X(DAEMON_KILL, "daemon-kill", 3)                                                                \
-    X(DAEMON_TERM, "daemon-term", 1)                                                                \
-    X(CLIENT_STOP, "client-stop", 14)                                                               \
+#define FAULT_LIST(X)                                                                            \
+    X(DELAY, "delay", 16)                                                                        \
+    X(CUT, "cut", 8)                                                                             \
+    X(CUT_REQUESTS, "cut-requests", 6)                                                           \
+    X(CUT_REPLIES, "cut-replies", 8)                                                             \
+    X(THROTTLE, "throttle", 6)                                                                   \
+    X(RESET, "reset", 8)                                                                         \
+    X(ORPHAN, "orphan",                                                                          \
+      8) /* requests are held, the daemon's side is reset, then the requests arrive after all */ \
+    X(MASTER_STOP, "master-stop", 10)                                                            \
+    X(MASTER_KILL, "master-kill", 3) /* the master comes back empty */                           \
+    X(MAJORITY_KILL, "majority-kill", 1)                                                         \
+    X(ROLLING, "rolling", 1) /* all masters, one after the other, a renewal apart */             \
+    X(DAEMON_STOP, "daemon-stop", 6)                                                             \
+    X(DAEMON_KILL, "daemon-kill", 3)                                                             \
+    X(DAEMON_TERM, "daemon-term", 1)                                                             \
+    X(CLIENT_STOP, "client-stop", 14)                                                            \
     X(CLIENT_KILL, "client-kill", 10)
 
 enum fault_kind {

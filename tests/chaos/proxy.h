@@ -1,10 +1,8 @@
 /* A TCP proxy between daemons and masters, in a process of its own: one listener for each pair, so
- * that each pair can have its own troubles.
- *
+ * that each pair can have its own faults.
  *     daemon d --TCP--> listener of link d x m --> queue, delay, cut --> master m's Unix socket
- *
  * A link behaves as TCP does: bytes keep their order and are never lost in the middle. A cut holds
- * them (and the news that a side has closed) until it is over; only a reset loses any. One connection
+ * the bytes (and the news that a side has closed) until it is over; only a reset loses bytes. One connection
  * of the daemon is one connection to the master: a restarted master is never hidden. */
 #ifndef CHAOS_PROXY_H
 #define CHAOS_PROXY_H
@@ -15,8 +13,8 @@ enum order_kind {
     ORDER_DELAY,  /* value: µs, each way, give or take a half; 0: none */
     ORDER_RATE,   /* value: bytes a second, each way; 0: any */
     ORDER_CUT,    /* value: CUT_* together; 0: none */
-    ORDER_RESET,  /* all its connections, both sides; what is queued is lost */
-    ORDER_ORPHAN, /* the daemon's side is reset; what it sent reaches the master value µs later */
+    ORDER_RESET,  /* resets all connections on both sides; queued bytes are lost */
+    ORDER_ORPHAN, /* resets the daemon's side; the bytes that it sent reach the master value µs later */
 };
 
 enum { CUT_TO_MASTER = 1, CUT_TO_DAEMON = 2 };

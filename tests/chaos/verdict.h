@@ -1,4 +1,4 @@
-/* Reads the history when all is over, in order of time, and says which promise was broken. */
+/* Reads the history in order of time when all is over, and says which promise was broken. */
 #ifndef CHAOS_VERDICT_H
 #define CHAOS_VERDICT_H
 
@@ -8,10 +8,10 @@
 #include "tests/chaos/history.h"
 
 enum violation_kind {
-    VIOLATION_OVERLAP, /* two believed at once that they held one name */
+    VIOLATION_OVERLAP, /* two clients believed at once that they held one name */
     VIOLATION_FENCE,   /* a later grant of a name had no higher fence */
     VIOLATION_TOKEN,   /* two grants had one token */
-    VIOLATION_STARVED, /* after all was healed nobody got a name any more */
+    VIOLATION_STARVED, /* after all was healed a name was not granted to anybody any more */
     VIOLATION_LOST,    /* a held lock was lost, though masters were only restarted, one after the other */
     VIOLATION_SEEN,    /* a RECORD_WRONG */
     VIOLATION_KINDS
@@ -22,7 +22,7 @@ enum { WORDS = 16, VIOLATIONS_KEPT = 4 };
 struct violation {
     enum violation_kind kind;
     int64_t at_us;
-    uint32_t ask[2]; /* the offenders; 0: none */
+    uint32_t ask[2]; /* the records that break it; 0: none */
     char text[160];
 };
 
@@ -35,7 +35,7 @@ struct tally {
 };
 
 struct verdict {
-    bool keeps; /* (in) no held lock may be lost */
+    bool keeps; /* (in) held locks must not be lost */
     unsigned grants, resumed, handed_over, written[CHAOS_NAMES], writing[CHAOS_NAMES], fenced;
     int64_t max_wait_us;
     struct tally refused, lost, given_up;
@@ -44,14 +44,15 @@ struct verdict {
     struct violation violation[VIOLATIONS_KEPT];
 };
 
-/* Sorts the history by time; nobody may write to it any more. */
+/* Sorts the history by time; no process may write to it any more. */
 void verdict_find(struct verdict *verdict, struct history *history);
 bool verdict_clean(const struct verdict *verdict);
-/* The offenders, and what happened around them. */
+/* Prints the records that break the promise, and what happened around them. */
 void verdict_explain(FILE *out, const struct verdict *verdict, const struct history *history,
                      int64_t start_us);
 
-/* Planted histories, each with one broken promise: whether the verdict sees it. Aborts if not. */
+/* Checks that the verdict sees the broken promise in each of several planted histories; aborts if it
+ * does not. */
 void verdict_prove(void);
 
 #endif

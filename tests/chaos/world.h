@@ -1,4 +1,4 @@
-/* The processes: who is started, paused, killed and started again, and how all end.
+/* The processes: how they are started, paused, killed, started again, and ended.
  *
  *     chaos --+-- redis-server x 5     the masters, empty whenever they start
  *             +-- redis-server         the counter's, left alone
@@ -8,6 +8,7 @@
  *             +-- broom                removes the folder when all of the above is gone
  *
  * All die with their parent, however it ends. */
+t ends.*/
 #ifndef CHAOS_WORLD_H
 #define CHAOS_WORLD_H
 
@@ -19,13 +20,17 @@
 #include "tests/chaos/plan.h"
 #include "tests/chaos/proxy.h"
 
-enum { LINKS = MASTERS * DAEMONS, CLIENTS = 28, FOLDER = 64 };
+    enum {
+        LINKS = MASTERS * DAEMONS,
+        CLIENTS = 28,
+        FOLDER = 64
+    };
 
 struct process {
     pid_t pid;       /* 0: not running */
-    int64_t cont_us; /* stopped until then; 0: runs */
-    int64_t due_us;  /* to be started then; 0: is not */
-    int64_t end_us;  /* SIGTERM was sent: has to have ended by then; 0: it was not */
+    int64_t cont_us; /* stopped until that time; 0: runs */
+    int64_t due_us;  /* to be started at that time; 0: not at all */
+    int64_t end_us;  /* SIGTERM was sent, and the process has to end by that time; 0: no SIGTERM was sent */
     bool killed;     /* by us */
 };
 
@@ -46,27 +51,28 @@ struct world {
     int broom;  /* its closing starts the broom */
     pid_t broom_pid;
     struct process master[MASTERS], counter, proxy, daemon[DAEMONS], client[CLIENTS];
-    unsigned rolling_left, rolling_next; /* masters to be restarted, and which is next ... */
-    int64_t rolling_us;                  /* ... and when */
+    unsigned rolling_left, rolling_next; /* masters still to be restarted: the next one ... */
+    int64_t rolling_us;                  /* ... and its time */
     uint32_t who[CLIENTS], whos;
     unsigned started[DAEMONS];
     unsigned faults[FAULT_KINDS];
     bool ending;
 };
 
-/* All but the clients; true, or it has said why not. */
+/* Starts all processes but the clients; false: the reason was printed. */
 bool world_start(struct world *world, const char *binary, struct shared *shared);
 void world_fault(struct world *world, const struct fault *fault);
-/* What is due: faults that are over, processes to start again; false: something ended by itself. */
+/* Does what is due: ends faults that are over, starts processes again; false: a process ended by itself.
+ * */
 bool world_tick(struct world *world);
-void world_calm(struct world *world); /* all faults are over now */
-/* Clients leave, then daemons drain; false: somebody did not. */
+void world_calm(struct world *world); /* ends all faults now */
+/* Ends the clients, then drains the daemons; false: a process did not end. */
 bool world_settle(struct world *world);
-/* The last lines of what a daemon logged, to stderr: an assertion that failed is there. */
+/* Prints the last lines of a daemon's log to stderr: a failed assertion shows there. */
 void world_log_tail(const struct world *world, unsigned daemon);
-/* Copies what the daemons and masters logged. */
+/* Copies the logs of the daemons and masters. */
 void world_keep(const struct world *world, const char *folder);
-void world_end(struct world *world); /* kills what is left, waits for it, removes the folder */
+void world_end(struct world *world); /* kills the remaining processes, waits for them, removes the folder */
 
 /* ---- world.c, for faults.c and settle.c ---- */
 
@@ -77,22 +83,22 @@ void folder_remove(const char *folder);
 
 /* ---- process.c ---- */
 
-/* Output goes to the file; dies with us. */
+/* The program's output goes to the file; the program dies with us. */
 pid_t process_exec(const char *const argv[], const char *output);
-/* Forks; in the child: dies with the parent, holds no descriptors but 0 to 2 and keep[], returns 0. */
+/* Forks. The child dies with its parent, keeps only the descriptors 0 to 2 and keep[], and sees 0. */
 pid_t process_fork(const int *keep, unsigned kept);
 void process_stop(struct process *process, int64_t until_us);
-void process_kill(struct process *process, int64_t start_us); /* to be started again then; 0: never */
-/* Waits until it is gone. */
+void process_kill(struct process *process, int64_t start_us); /* starts it again at that time; 0: never */
+/* Waits until the process is gone. */
 void process_end(struct process *process);
 
 /* ---- counter.c ---- */
 
-/* Waits until a redis-server answers; false: it does not. */
+/* Waits until a redis-server answers; false: no answer. */
 bool redis_ready(const char *path);
 /* A number, 0 if there is none; -1: no answer. */
 int64_t redis_number(const char *path, const char *key, unsigned name);
-/* How many locks' keys there are: keys below the prefix that are not the daemons' own; -1: no answer. */
+/* The number of locks' keys: those below the prefix that are not the daemons' own; -1: no answer. */
 int64_t redis_locks(const char *path);
 
 #endif

@@ -1,44 +1,45 @@
-/* A job's programs under test, beside the harness' masters and daemon: they are started as a person
- * would, and judged by what they say, how they end, and above all by what is in their Redis. */
+/* A job's programs under test, beside the harness' masters and daemon: a test starts them as a person
+ * would, and judges them by their output, their exit status and, above all, the data in their Redis. */
 #ifndef REDLOCKD_TESTS_JOB_H
 #define REDLOCKD_TESTS_JOB_H
 
 #include "tests/integ/harness.h"
 
-enum { JOB_MS = 50000, JOB_WORDS = 16 }; /* only a bound, just inside that of a test */
+enum { JOB_MS = 50000, JOB_WORDS = 16 }; /* only a bound, just inside the limit of a test */
 
-/* Five masters, a daemon of which REDLOCK_ADDRESS tells, and a Redis of the application's own. */
+/* Five masters, a daemon at REDLOCK_ADDRESS, and a Redis of the application's own. */
 struct stage {
     struct cluster masters;
-    struct cluster own; /* one */
+    struct cluster own; /* the application's Redis */
     struct daemon daemon;
-    const char *redis; /* the address of its own */
+    const char *redis; /* the address of the application's Redis */
 };
 
 void stage_begin(struct stage *stage, const char *settings);
-/* Until so many may: redlockd listens before, where a master's first answers came late. */
+/* Waits until so many masters may vote: redlockd listens earlier, where a master's first answers are
+ * late. */
 void masters_vote(const struct daemon *daemon, unsigned count);
-/* It dies by SIGKILL, and is started again. */
+/* Kills the daemon by SIGKILL and starts it again. */
 void daemon_restart(struct daemon *daemon);
-/* What its own Redis answers, as a number; -1: none. */
+/* The number that the application's Redis answers; -1: none. */
 int64_t stage_count(const struct stage *stage, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* In how many lines of it the part stands. */
+/* The number of lines of the text that hold the part. */
 unsigned text_lines(const char *text, const char *part);
 
 struct program {
     pid_t pid;
-    int in;         /* what it reads: a FIFO, so that it never sees an end */
-    char out[PATH]; /* what it says */
+    int in;         /* the program's input: a FIFO, so that it never ends */
+    char out[PATH]; /* the program's output */
 };
 
-/* The words are those behind the program's name; NULL ends them. */
+/* The words behind the program's name; NULL ends them. */
 void program_begin(struct program *program, const char *example, const char *const words[]);
 void program_type(const struct program *program, const char *text);
 bool program_runs(const struct program *program);
 /* Its exit status, or -signal. */
 int program_end(struct program *program);
 bool program_said(const struct program *program, const char *text);
-/* In how many lines it says so. */
+/* The number of lines of its output that hold the text. */
 unsigned program_lines(const struct program *program, const char *text);
 
 #endif

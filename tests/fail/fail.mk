@@ -5,7 +5,7 @@ FAIL_LIB := $(BUILD)/tests/fail/failing.so
 CHECKS  += $(FAIL)
 objects: $(FAIL) $(FAIL_LIB)
 
-$(FAIL): $(FAIL).o $(BUILD)/tests/unit/server.o $(FAIL_LIB)
+$(FAIL): $(FAIL).o $(patsubst %,$(BUILD)/tests/unit/%.o,server suite) $(FAIL_LIB)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -lcheck -lsubunit -lm -lrt -lpthread
 
 # Without sanitizers: it stands before them.

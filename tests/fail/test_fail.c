@@ -10,6 +10,7 @@
 
 #include "tests/fail/failing.h"
 #include "tests/unit/server.h"
+#include "tests/unit/suite.h"
 
 enum {
     MASTERS = 3,
@@ -419,9 +420,5 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, start_service_and_end);
     Suite *suite = suite_create("fail");
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed_tests = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed_tests != 0;
+    return suite_run(suite);
 }

@@ -8,7 +8,7 @@
  *     fuzz_coordinator  events of every kind, in any order that its shell could bring
  *     fuzz_client       a hostile server and a restless program, against the client library's core
  *
- * Where corpus/ has a file that once failed, its name says of what it died. */
+ * A file of corpus/ that once crashed a harness is named after the crash. */
 #ifndef REDLOCKD_TESTS_FUZZ_H
 #define REDLOCKD_TESTS_FUZZ_H
 
@@ -28,7 +28,7 @@ int fuzz_coordinator(const uint8_t *data, size_t size);
 int fuzz_client(const uint8_t *data, size_t size);
 #endif
 
-/* The input, read from the front; 0 when it is over. */
+/* The input, read from the front; 0 when no input is left. */
 struct bytes {
     const uint8_t *at, *end;
 };

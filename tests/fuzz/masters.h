@@ -1,6 +1,6 @@
-/* Masters for fuzz_coordinator: each a queue of commands in the order in which they were sent, and
- * what a Redis server would remember of them. A command runs when it is answered, or, after its
- * connection was lost, at any time until that connection is killed, or never. */
+/* Masters for fuzz_coordinator: each is a queue of commands in the order in which they were sent, and
+ * the state that a Redis server would keep. A command runs when it is answered. A command whose
+ * connection was lost runs at any time until that connection is killed, or never. */
 #ifndef REDLOCKD_TESTS_FUZZ_MASTERS_H
 #define REDLOCKD_TESTS_FUZZ_MASTERS_H
 
@@ -12,7 +12,7 @@ struct sent {
     enum command_verb verb;
     unsigned name; /* which, from 0 */
     uint64_t ref, number;
-    uint64_t client_id; /* of the connection that it came by */
+    uint64_t client_id; /* of the connection that the command came by */
     struct token token, to;
     struct group group;
 };
@@ -35,18 +35,18 @@ struct fake_master {
     int64_t started_ms;
     struct key keys[NAMES];
     struct key wants[NAMES];
-    struct group group; /* its key; there until: */
+    struct group group; /* the value of its key ... */
     int64_t group_ends_ms;
-    uint64_t scores[NAMES]; /* names are chosen from different buckets */
+    uint64_t scores[NAMES]; /* the names lie in different buckets */
 };
 
 void master_start(struct fake_master *m, unsigned index, int64_t started_ms);
-void master_restart(struct fake_master *m, int64_t now_ms); /* empty */
-void master_connect(struct fake_master *m);                 /* it is not connected */
+void master_restart(struct fake_master *m, int64_t now_ms); /* the master comes back empty */
+void master_connect(struct fake_master *m);                 /* the master must not be connected */
 /* The first `ran` commands without an answer run; some others may later. */
 void master_lose(struct fake_master *m, unsigned ran, int64_t now_ms);
 void master_queue(struct fake_master *m, const struct command *command);
-/* The oldest; there is one. */
+/* The oldest command; there must be one. */
 struct sent master_next(struct fake_master *m);
 void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote);
 void master_run_ghosts(struct fake_master *m, int64_t now_ms);

@@ -1,4 +1,4 @@
-/* What fuzz_coordinator knows of its world, and what it believes of each client. */
+/* The state of fuzz_coordinator's world, and what each client believes. */
 #ifndef REDLOCKD_TESTS_FUZZ_WORLD_H
 #define REDLOCKD_TESTS_FUZZ_WORLD_H
 
@@ -16,7 +16,7 @@ enum {
 struct asked {
     uint64_t session, request; /* session 0: a free place */
     enum verb verb;
-    bool optional; /* its session was dropped: nobody reads the answer */
+    bool optional; /* its session was dropped: no client reads the answer */
     struct token token;
 };
 
@@ -25,7 +25,7 @@ struct client {
     bool finished, closed;
 };
 
-/* What a client believes, from its grant to the end that it knows of. */
+/* A client's belief that it holds a name, from the grant to the end that the client knows of. */
 struct belief {
     bool held;
     unsigned name;
@@ -55,14 +55,17 @@ struct world {
     bool draining;
 };
 
-/* Checks one action of the step that was made and does what it says. */
+/* Checks one action of the step and carries it out. */
 void world_carry_out(struct world *w, const struct action *action);
 
-/* Requests without an answer, of one session or (0) of all that somebody waits for. */
+/* Replaces the vote by any other that proto/resp could make of a reply to this command. */
+void world_lie(struct world *w, const struct sent *sent);
+
+/* The number of requests without an answer, of one session or (0) of all whose answer is still read. */
 unsigned world_asked(const struct world *w, uint64_t session);
 
-/* Nobody believes in it any more: the holds of that token, or (token NULL) of that session, of one of its
- * requests (0: all) and of one name (NAMES: all). */
+/* Ends beliefs: those of that token, or (token NULL) of that session, of one of its requests (0: all)
+ * and of one name (NAMES: all). */
 void world_forget(struct world *w, unsigned name, const struct token *token, uint64_t session,
                   uint64_t request);
 

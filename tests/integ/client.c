@@ -285,6 +285,14 @@ bool masters_up(struct client *client, const struct cluster *cluster)
     return rows_with(show(client, "NODES"), " state=up ") == cluster->count;
 }
 
+void daemon_serves(struct daemon *daemon, const struct cluster *cluster, const char *settings,
+                   struct client *client)
+{
+    daemon_start(daemon, cluster, settings);
+    client_open(client, daemon);
+    eventually(masters_up(client, cluster));
+}
+
 struct grant grant_of(const char *line)
 {
     struct grant grant = {

@@ -5,33 +5,33 @@
 #include "tests/integ/harness.h"
 
 const char *redlock_binary(void);
-/* From now on what is started finds this daemon, by REDLOCK_ADDRESS, and `redlock` by $R and PATH. */
+/* Programs that start from now on find this daemon by REDLOCK_ADDRESS, and `redlock` by $R and PATH. */
 void command_use(const struct daemon *daemon);
 
-/* A command under way. Both files are in a folder of the test's. */
+/* A command under way. Both files lie in a folder of the test's. */
 struct command {
     pid_t pid;
     char out[PATH], err[PATH];
 };
 
-/* Its words, NULL at the end. */
+/* argv ends with NULL. */
 void command_start(struct command *command, const char *const argv[]);
-/* Waits for its end: its exit code, or -signal. */
+/* Waits until the command ends: its exit code, or -signal. */
 int command_code(struct command *command);
-bool command_is_over(const struct command *command); /* without taking its exit code away */
-/* Starts and waits. */
+bool command_is_over(const struct command *command); /* does not take its exit code away */
+/* Starts the command and waits for its end. */
 int command_run(struct command *command, const char *const argv[]);
 #define START(command, ...) command_start(command, (const char *const[]){__VA_ARGS__, NULL})
 #define RUN(command, ...)   command_run(command, (const char *const[]){__VA_ARGS__, NULL})
 
-/* What it wrote; kept. */
+/* All that the command has written; the text is kept for the rest of the test. */
 const char *output(const struct command *command);
 const char *errors(const struct command *command);
-/* The number that a file has once it is there, and complete (with its LF). */
+/* The number in a file, once the file exists and its line is complete. */
 long number_in(const char *path);
-/* Alive, and no zombie. */
+/* The process lives, and is no zombie. */
 bool is_alive(pid_t pid);
-char process_state(pid_t pid); /* as in proc(5); '-': not there */
+char process_state(pid_t pid); /* as in proc(5); '-': no such process */
 
 /* ---- a pseudo-terminal ---- */
 
@@ -39,16 +39,17 @@ struct pty {
     int fd;
     pid_t pid; /* leads the session */
     size_t len, seen;
-    char text[1 << 22]; /* all that was written to it */
+    char text[1 << 22]; /* all that was written to the terminal */
 };
 
 void pty_start(struct pty *pty, const char *const argv[], unsigned columns, unsigned lines);
 void pty_type(struct pty *pty, const char *text);
 void pty_resize(struct pty *pty, unsigned columns, unsigned lines);
-/* What comes has to contain this text, behind what was awaited before. */
+/* Waits for this text, behind the text that was awaited before. */
 void pty_await_at(struct pty *pty, const char *text, const char *file, int line);
 #define pty_await(pty, text) pty_await_at(pty, text, __FILE__, __LINE__)
-bool pty_has(struct pty *pty, const char *text); /* so far, behind what was awaited before */
+bool pty_has(struct pty *pty,
+             const char *text); /* whether the text has come, behind the text that was awaited before */
 int pty_code(struct pty *pty);
 
 #endif

@@ -24,9 +24,7 @@ void begin(unsigned count, enum transport transport, const char *settings)
 
 void begin_other(const char *settings)
 {
-    daemon_start(&other, &masters, settings);
-    client_open(&c, &other);
-    eventually(masters_up(&c, &masters));
+    daemon_serves(&other, &masters, settings, &c);
 }
 
 /* What the log said last of a master that is in quarantine for that; NULL: nothing. */

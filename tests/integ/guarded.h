@@ -1,4 +1,4 @@
-/* Masters that are guarded by quarantine, with clocks that may jump, a daemon or two in front of them, and what
+/* Masters that are guarded by quarantine, with clocks that may jump, behind one daemon or two, and what
  * their rows, logs and keys say. */
 #ifndef REDLOCKD_TESTS_GUARDED_H
 #define REDLOCKD_TESTS_GUARDED_H
@@ -7,7 +7,8 @@
 
 #include <stdio.h>
 
-/* What a test has to see before it is over, or must not lose, lasts half a minute; of what is shorter the log tells. */
+/* Quarantines and locks that a test has to see in full last half a minute; the log tells of shorter
+ * ones. */
 extern const char guarded[];
 extern const char guarded_long[];
 enum { MAX_TTL_MS = 4000, FULL_MS = 4000 + 42, LONG_MAX_TTL_MS = 30000, LONG_FULL_MS = 30000 + 302 };
@@ -19,9 +20,9 @@ extern struct client a, b, c;
 bool state_is(unsigned master, const char *state);
 void begin(unsigned count, enum transport transport, const char *settings);
 void begin_other(const char *settings);
-/* For that, and for no longer than in full. */
+/* The master is in quarantine for this reason, for no longer than full_ms. */
 void is_kept_out(unsigned master, const char *why, int64_t full_ms);
-/* From its dump, if there is one. */
+/* The master comes back with its dump, if there is one. */
 void restart(unsigned master);
 unsigned holds(const char *name, const char *token);
 bool key_is_free(const char *name);

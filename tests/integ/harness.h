@@ -1,12 +1,10 @@
 /* Real masters, the real daemon and its clients, for tests.
- *
  *     test (forked by Check) --+-- redis-server x N   on a Unix socket, and on 127.0.0.1 if asked
  *                              +-- redlockd           REDLOCKD, or build/redlockd
  *                              +-- client             blocking sockets with a deadline
- *
- * Whatever a test starts dies with it, however it ends, and the folder in /tmp goes with the
- * program. Everything fails the test by itself, naming the test's line. Nothing sleeps for a
- * fixed time: things are polled until they are so, or until WAIT_MS is over. */
+ * Each process that a test starts dies with the test, however it ends, and the folder in /tmp goes with the
+ * program. Each helper fails the test by itself and names the test's line. No helper sleeps for a fixed
+ * time: conditions are polled until they hold, or until WAIT_MS is over. */
 #ifndef REDLOCKD_TESTS_HARNESS_H
 #define REDLOCKD_TESTS_HARNESS_H
 
@@ -18,7 +16,7 @@
 #include "tests/skew/skew.h"
 
 enum {
-    WAIT_MS = 15000, /* far beyond what anything here takes: only a bound */
+    WAIT_MS = 15000, /* only a bound, far beyond what any step here takes */
     SERVERS = 7,
     FOLDER = 80,
     PATH = 104, /* the name of a Unix socket has to fit */
@@ -36,7 +34,7 @@ void nap(void);
 void fail_at(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4), noreturn));
 
-/* For what is said about the processes under test: the daemon is several times larger under ASan. */
+/* For bounds on the processes under test: under ASan the daemon is several times larger. */
 bool under_sanitizer(void);
 
 #define eventually_within(condition, bound_ms)                                                            \
@@ -57,7 +55,7 @@ struct server {
     char folder[FOLDER];
     char path[PATH];
     uint16_t port;     /* 0: Unix socket only */
-    struct skew *skew; /* NULL: its clocks are the machine's */
+    struct skew *skew; /* NULL: the server uses the machine's clocks */
 };
 
 struct cluster {
@@ -68,29 +66,35 @@ struct cluster {
 enum transport { UNIX, TCP };
 
 void cluster_start(struct cluster *cluster, unsigned count, enum transport transport);
-/* The same with wall clocks of their own, to be set while they run: server[0].skew->wall_us = 3000000. */
+/* Starts servers with wall clocks of their own, to be set while they run: server[0].skew->wall_us =
+ * 3000000. */
 void cluster_start_skewed(struct cluster *cluster, unsigned count, enum transport transport);
-/* As if daemons with this max_ttl had known them for long: one that starts need not keep them out. */
+/* Writes the group's key as daemons with this max_ttl would: a daemon that starts need not quarantine
+ * the masters. */
 void cluster_trust(const struct cluster *cluster, int64_t max_ttl_ms);
 void server_kill(struct server *server);
-void server_start(struct server *server); /* again: where it was, from its dump if there is one */
-/* The same, with so long a pause at each key of its dump, answering after each KiB of it; not waited for. */
+void server_start(struct server *server); /* once more, in its folder, with its dump if there is one */
+/* Starts the server so that it loads its dump slowly, with a pause of key_us at each key, and answers
+ * after each KiB; does not wait for it. */
 void server_start_loading(struct server *server, unsigned key_us);
-void server_stop(struct server *server); /* SIGSTOP, and sure that it stands */
+void server_stop(struct server *server); /* SIGSTOP; returns when the process stands still */
 void server_cont(struct server *server);
 
 /* The answer to a command, as text: "OK", "(nil)", "42", "READONLY ...", array elements with a space
  * between; "(down)" when there is no connection. Good until eight more were asked. */
 const char *redis(const struct server *server, const char *format, ...);
-/* From now on it refuses writes, until CONFIG SET stop-writes-on-bgsave-error no. */
+/* The server refuses writes from now on, until CONFIG SET stop-writes-on-bgsave-error no. */
 void server_misconf(struct server *server);
-/* The same of one line as somebody types it into redis-cli: its words and quotes are taken apart by the server. */
+/* The answer to a line as one types it into redis-cli: the server takes its words and quotes apart. */
 const char *redis_typed(const struct server *server, const char *line);
-/* On how many masters the command answers so. */
+/* On how many masters the command has this answer. */
 unsigned cluster_answers(const struct cluster *cluster, const char *answer, const char *format, ...);
+/* Whether no master has the lock's key. */
+bool cluster_is_free(const struct cluster *cluster, const char *name);
 /* On how many masters the lock's key holds this token. */
 unsigned cluster_holds(const struct cluster *cluster, const char *name, const char *token);
-/* Whether a majority has no such lock any more, as its UNLOCK says; waits for the others, which may be a little later. */
+/* Whether UNLOCK has deleted the key on a majority; waits for the other masters, which may be a little
+ * later. */
 bool cluster_gave_back(const struct cluster *cluster, const char *name);
 
 /* ---- the daemon ---- */
@@ -102,22 +106,23 @@ struct daemon {
     char log[PATH]; /* what it wrote to stdout and stderr */
     char path[PATH];
     uint16_t port;
-    struct skew *skew; /* NULL: its clocks are the machine's */
+    struct skew *skew; /* NULL: the daemon uses the machine's clocks */
 };
 
 /* Listens on a Unix socket and on 127.0.0.1, works on the cluster's masters. settings are lines of YAML
  * that take the place of the harness' own: restart_guard: off, node_timeout: 250ms, min_ttl: 500ms. */
 void daemon_start(struct daemon *daemon, const struct cluster *cluster, const char *settings);
-/* The same with clocks of its own, to be set while it runs. */
+/* Starts a daemon with clocks of its own, to be set while it runs. */
 void daemon_start_skewed(struct daemon *daemon, const struct cluster *cluster, const char *settings);
-/* For a test in which no master hangs and no lock has to run out: a machine that stands still for seconds makes no
- * master slow then, and ends no lock. */
+/* For a test in which no master hangs and no lock has to run out: with these settings, a machine that
+ * stands still for seconds makes no master slow and ends no lock. */
 #define PATIENT "node_timeout: 5s\nmin_ttl: 10s\ndefault_ttl: 30s\n"
-/* Only writes its file; only starts it, with these arguments; waits until it listens. */
+/* The steps of daemon_start(): the first writes the daemon's file, the second starts it with these
+ * arguments, the third waits until it listens. */
 void daemon_configure(struct daemon *daemon, const struct cluster *cluster, const char *settings);
 void daemon_run(struct daemon *daemon, const char *const arguments[]);
 void daemon_listens(struct daemon *daemon);
-void daemon_signal(struct daemon *daemon, int signal); /* SIGSTOP: and sure that it stands */
+void daemon_signal(struct daemon *daemon, int signal); /* SIGSTOP: returns when the daemon stands still */
 int daemon_exit(struct daemon *daemon);                /* waits for its end: the exit status, or -signal */
 bool daemon_logged(const struct daemon *daemon, const char *text);
 const char *daemon_binary(void);
@@ -129,21 +134,23 @@ char *folder_new(const char *what); /* a fresh folder, kept */
 uint16_t port_free(void);
 void file_write(const char *path, const char *text);
 char *file_read(const char *path); /* to be freed; "" where there is none */
-/* What is handed out for the rest of the test; LeakSanitizer sees that it is not forgotten. */
+/* Keeps a text for the rest of the test, where LeakSanitizer can reach it. */
 char *keep(char *text);
-/* Starts a program in the test's hands: dies with it, output (where not NULL) to that file. */
+/* Starts a program that dies with the test; its output goes to that file, where output is not NULL. */
 pid_t program_start(const char *const argv[], const char *output);
-/* Clocks that are the machine's until they are set, for what program_start_skewed() starts in that folder. */
+/* The clocks of programs that program_start_skewed() starts in that folder: the machine's, until they
+ * are set. */
 struct skew *skew_make(const char *folder);
 pid_t program_start_skewed(const char *const argv[], const char *output, const char *folder);
-void process_stop(pid_t pid); /* SIGSTOP, and sure that it stands: kill(2) only queues it */
+void process_stop(
+    pid_t pid); /* SIGSTOP; waits until the process stands still, since kill(2) only queues the signal */
 
 /* ---- clients ---- */
 
 struct client {
     int fd;
-    size_t len;       /* bytes read ... */
-    size_t used;      /* ... and given out as lines */
+    size_t len;       /* bytes that were read */
+    size_t used;      /* bytes that were given out as lines */
     int renew_ttl_ms; /* of its lock, from lock_steady() */
     char buffer[1 << 16];
     char line[4096];
@@ -156,8 +163,8 @@ void client_send(struct client *client, const char *format, ...)
 void client_write(struct client *client, const void *bytes, size_t len);
 void client_half_close(struct client *client);
 void client_close(struct client *client);
-void client_reset(struct client *client);  /* TCP: ends it with a RST */
-bool client_silent(struct client *client); /* nothing has come that was not taken */
+void client_reset(struct client *client);  /* TCP: ends the connection with a RST */
+bool client_silent(struct client *client); /* whether no bytes came beyond the lines that were taken */
 
 /* The next line, without its LF; NULL: the connection was closed. Good until the next call. */
 const char *client_line_at(struct client *client, const char *file, int line);
@@ -175,11 +182,12 @@ char *client_rows_at(struct client *client, const char *file, int line);
 /* Sends and expects: ask(&c, "+PONG", "PING"). */
 #define ask(client, pattern, ...) \
     (client_send(client, __VA_ARGS__), client_expect_at(client, pattern, __FILE__, __LINE__))
-/* The same, again for as long as it is -NOQUORUM: where node_timeout has to be short, a machine that stands still ends it. */
+/* Asks again for as long as the answer is -NOQUORUM, which a machine that stands still can cause where
+ * node_timeout has to be short. */
 #define ask_again(client, pattern, ...) client_ask_again_at(client, pattern, __FILE__, __LINE__, __VA_ARGS__)
 const char *client_ask_again_at(struct client *client, const char *pattern, const char *file, int line,
                                 const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* SHOW's rows, once: show(&c, "NODES"). */
+/* The rows of SHOW, asked once: show(&c, "NODES"). */
 #define show(client, what) (client_send(client, "SHOW %s", what), client_rows_at(client, __FILE__, __LINE__))
 
 /* The value of key= in a line, "" without it; number() as a number, -1 without it. Good until
@@ -195,7 +203,12 @@ unsigned rows_with(const char *rows, const char *text);
 const char *node_row(struct client *client, const struct server *server);
 const char *node_state(struct client *client, const struct server *server);
 
-/* Whether all of its masters may vote: a daemon listens when it has tried each once, and a pause may have cost it one. */
+/* Starts a daemon on the cluster and opens a client, which sees all masters vote. */
+void daemon_serves(struct daemon *daemon, const struct cluster *cluster, const char *settings,
+                   struct client *client);
+
+/* Whether all of the daemon's masters may vote. A daemon listens as soon as it has tried each master
+ * once, and a pause may have cost it that try. */
 bool masters_up(struct client *client, const struct cluster *cluster);
 
 struct grant {
@@ -211,15 +224,15 @@ struct grant grant_of(const char *line);
 
 /* ---- a machine that stands still ---- */
 
-/* Who waits for anything here looks at the clock every few ms, or the machine has not let us: nor then anybody else
- * who was to act in time. */
-enum { STILL_MS = 250 }; /* what costs a master its vote, by the harness' node_timeout */
+/* A helper that waits looks at the clock every few ms. A longer gap means that the machine stood still,
+ * and so did every process that had to act in time. */
+enum { STILL_MS = 250 }; /* a pause that costs a master its vote, by the harness' node_timeout */
 extern int64_t looked_ms, still_ms;
 void look_begin(void);
 void look(void);
 
-/* Plays a scene in which locks live for ttl_ms; false: they ended too early. Where we have seen that the machine stood
- * still it is played again with twice as long, a few times. */
+/* Plays a scene in which locks live for ttl_ms; false: the locks ended too early. Where the machine is
+ * known to have stood still meanwhile, the scene is played again with twice as long a TTL, a few times. */
 void play(bool (*scene)(int ttl_ms), int ttl_ms);
 
 #endif

@@ -12,13 +12,13 @@
 enum { KINDS = REDLOCK_ON_DRAIN + 1 };
 
 struct told {
-    unsigned count[KINDS];           /* by kind */
-    unsigned failed[KINDS];          /* of them, with an error */
-    enum redlock_error error[KINDS]; /* of the last */
+    unsigned count[KINDS];           /* events by kind */
+    unsigned failed[KINDS];          /* events that came with an error */
+    enum redlock_error error[KINDS]; /* the error of the last event */
     char text[KINDS][256];
 };
 
-/* A handle whose events are counted in *told (NULL: nobody is told). */
+/* A handle whose events are counted in *told; NULL: events are not counted. */
 struct redlock *open_handle(const char *address, struct told *told);
 struct redlock *open_unix(const struct daemon *daemon, struct told *told);
 struct redlock *open_tcp(const struct daemon *daemon, struct told *told);

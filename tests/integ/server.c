@@ -119,6 +119,11 @@ unsigned cluster_answers(const struct cluster *cluster, const char *answer, cons
     return count;
 }
 
+bool cluster_is_free(const struct cluster *cluster, const char *name)
+{
+    return cluster_answers(cluster, "(nil)", "GET redlock:%s", name) == cluster->count;
+}
+
 unsigned cluster_holds(const struct cluster *cluster, const char *name, const char *token)
 {
     return cluster_answers(cluster, token, "GET redlock:%s", name);

@@ -1,5 +1,5 @@
-/* Locks and answers that a machine which stands still for a second or two, and then goes on, does not change: where
- * such a pause is not what a test is about, it must not fail by it. */
+/* Locks and answers for tests that are not about pauses: a machine that stands still for a second or two
+ * does not make them fail. */
 #ifndef REDLOCKD_TESTS_STEADY_H
 #define REDLOCKD_TESTS_STEADY_H
 
@@ -8,21 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Masters do not seem slow for that. */
+/* With these settings such a pause makes no master slow. */
 #define STEADY "node_timeout: 2s\nmin_ttl: 4s\n"
 
-/* From now on this session's lock is renewed each third of that time, though it lives for as long as before: EXTEND
- * never shortens, but says with which TTL to renew. */
+/* Renews this session's lock each third of ttl_ms, though the lock keeps its longer TTL: EXTEND never
+ * shortens a lock, but sets the TTL by which it is renewed. */
 void renew_often(struct client *client, const char *name, const char *token, int ttl_ms);
-/* A lock of a minute, or of max_ttl, which is renewed each third of ttl_ms all the same. */
+/* A lock of a minute, or of max_ttl, that is renewed each third of ttl_ms. */
 struct grant lock_steady(struct client *client, const char *name, const char *ttl, int ttl_ms);
-/* The client's one lock, from lock_steady(), is renewed from now on, and so often that it would live by that TTL. It
- * lives longer, so its until= stays; until= less valid= is when the daemon renewed it. From here on its !RENEWED come
- * in between what it asks. */
+/* Asserts that the client's only lock, from lock_steady(), is still renewed, and often enough for its
+ * short TTL. The lock lives longer than that, so until= does not move: until= less valid= is the time at
+ * which the daemon renewed it. From here on !RENEWED lines come between the answers. */
 void is_renewed(struct client *client);
-/* Also when its renewals are seen to go on. */
+/* Asserts that the lock is held and its renewals go on. */
 void is_held(struct client *client, const char *name, const char *token);
-/* By its own clock; -1: it does not answer. */
+/* The server's uptime by its own clock; -1: no answer. */
 int uptime_s(const struct server *server);
 
 #endif

@@ -20,14 +20,7 @@ static struct client a, b, c;
 static void begin(const char *settings)
 {
     cluster_start(&masters, 3, UNIX);
-    daemon_start(&redlockd, &masters, settings);
-    client_open(&a, &redlockd);
-    eventually(masters_up(&a, &masters));
-}
-
-static bool key_is_free(const char *name)
-{
-    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
+    daemon_serves(&redlockd, &masters, settings, &a);
 }
 
 static unsigned rows_of(const char *what)
@@ -71,7 +64,7 @@ START_TEST(gone_while_its_round_is_under_way)
     server_cont(&masters.server[0]);
     server_cont(&masters.server[1]);
     eventually(rows_of("WAITERS") == 0 && rows_of("LOCKS") == 0);
-    eventually(key_is_free("round"));
+    eventually(cluster_is_free(&masters, "round"));
     lock(&a, "round wait=10s");
 }
 END_TEST
@@ -103,7 +96,7 @@ START_TEST(end_of_a_client_gives_back_at_once)
         if (i == 2)
             client_half_close(&b), expect(&b, "!LOST end token=* reason=closed");
         client_close(&b);
-        eventually(key_is_free("end"));
+        eventually(cluster_is_free(&masters, "end"));
         lock(&a, "end");
         ask(&a, "+UNLOCKED end *", "UNLOCK end");
         ck_assert_uint_eq(cluster_answers(&masters, "1", "EXISTS redlock:lease%d", i), 3);
@@ -381,7 +374,7 @@ END_TEST
 START_TEST(limits_by_name)
 {
     begin(PATIENT "max_locks_per_client: 2\nmax_waits_per_client: 1\nmax_locks: 4\nmax_waiters: 2\n"
-          "max_locks_per_peer: 4\nmax_waits_per_peer: 2\n");
+                  "max_locks_per_peer: 4\nmax_waits_per_peer: 2\n");
     client_open(&b, &redlockd);
     client_open(&c, &redlockd);
     lock(&a, "one");

@@ -22,14 +22,7 @@ static void begin(const char *settings)
 
 static void begin_other(void)
 {
-    daemon_start(&other, &masters, PATIENT);
-    client_open(&c, &other);
-    eventually(masters_up(&c, &masters));
-}
-
-static bool key_is_free(const char *name)
-{
-    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
+    daemon_serves(&other, &masters, PATIENT, &c);
 }
 
 /* ---- paused and killed ---- */
@@ -39,7 +32,7 @@ START_TEST(paused_beyond_a_ttl)
     begin("");
     struct grant grant = lock(&a, "paused ttl=600ms wait=10s");
     daemon_signal(&redlockd, SIGSTOP);
-    eventually(key_is_free("paused"));
+    eventually(cluster_is_free(&masters, "paused"));
     ck_assert_uint_eq(cluster_answers(&masters, "OK", "SET redlock:paused next NX PX 60000"), 3);
     daemon_signal(&redlockd, SIGCONT);
     ck_assert_str_eq(kv(await(&a, "!LOST paused token=* reason=*"), "token"), grant.token);
@@ -70,7 +63,7 @@ static bool stands_in_its_round(const int before[3])
         return true;
     daemon_signal(&redlockd, SIGCONT);
     expect(&a, "-NOQUORUM old *");
-    eventually(masters_up(&b, &masters) && key_is_free("old"));
+    eventually(masters_up(&b, &masters) && cluster_is_free(&masters, "old"));
     return false;
 }
 
@@ -87,7 +80,7 @@ START_TEST(nothing_is_granted_on_old_time)
     }
     for (unsigned i = 0; i < 2; i++) /* granted, but nobody has read it yet */
         eventually(sets_done(i) > before[i]);
-    eventually(key_is_free("old"));
+    eventually(cluster_is_free(&masters, "old"));
     daemon_signal(&redlockd, SIGCONT);
     expect(&a, "-NOQUORUM old *");
     lock(&b, "old wait=10s");
@@ -150,7 +143,7 @@ START_TEST(drain)
     ask(&a, "+UNLOCKED held *", "UNLOCK held");
     ck_assert_int_eq(daemon_exit(&redlockd), 0);
     expect_closed(&a);
-    eventually(key_is_free("held"));
+    eventually(cluster_is_free(&masters, "held"));
     ck_assert_uint_eq(cluster_answers(&masters, "1", "EXISTS redlock:other"), 3);
     ck_assert_int_ne(access(redlockd.path, F_OK), 0);
 }

@@ -17,14 +17,7 @@ static struct told told;
 static void begin(const char *settings)
 {
     cluster_start(&masters, 3, UNIX);
-    daemon_start(&redlockd, &masters, settings);
-    client_open(&raw, &redlockd);
-    eventually(masters_up(&raw, &masters));
-}
-
-static bool key_is_free(const char *name)
-{
-    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
+    daemon_serves(&redlockd, &masters, settings, &raw);
 }
 
 /* ---- taking and giving back ---- */
@@ -53,11 +46,11 @@ START_TEST(lock_and_unlock)
     ck_assert_int_eq(redlock_extend(lock, 30000), REDLOCK_OK);
     ck_assert_int_gt(redlock_valid_ms(lock), 20000);
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_OK);
-    eventually(key_is_free("job"));
+    eventually(cluster_is_free(&masters, "job"));
     lock = take(redlock, "job", 0, 0);
     ck_assert_uint_gt(redlock_fence(lock), fence);
     redlock_close(redlock); /* gives it back */
-    eventually(key_is_free("job"));
+    eventually(cluster_is_free(&masters, "job"));
 }
 END_TEST
 

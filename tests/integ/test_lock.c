@@ -22,14 +22,7 @@ static void begin(const char *settings)
 /* Patient, beside one whose locks run out. */
 static void begin_other(void)
 {
-    daemon_start(&other, &masters, PATIENT);
-    client_open(&c, &other);
-    eventually(masters_up(&c, &masters));
-}
-
-static bool key_is_free(const char *name)
-{
-    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
+    daemon_serves(&other, &masters, PATIENT, &c);
 }
 
 START_TEST(lock_is_a_key_on_all_masters_and_unlock_removes_it)
@@ -45,7 +38,7 @@ START_TEST(lock_is_a_key_on_all_masters_and_unlock_removes_it)
         ck_assert_str_eq(redis(&masters.server[i], "TYPE redlock:,fences"), "zset");
     }
     ask(&a, "+UNLOCKED plain confirmed=[345]/5", "UNLOCK plain");
-    eventually(key_is_free("plain"));
+    eventually(cluster_is_free(&masters, "plain"));
 }
 END_TEST
 
@@ -136,7 +129,7 @@ START_TEST(lease_survives_its_connection)
     ck_assert_int_gt(valid_ms, 30000); /* only ever longer */
 
     ask(&c, "+UNLOCKED lease confirmed=*", "UNLOCK lease token=%s", grant.token);
-    eventually(key_is_free("lease"));
+    eventually(cluster_is_free(&masters, "lease"));
     ask(&b, "-NOTHELD lease*", "EXTEND lease token=%s", grant.token);
     ask(&b, "-NOTHELD lease*", "CHECK lease token=%s", grant.token);
     ask(&b, "-NOTHELD lease*", "UNLOCK lease token=%s", grant.token);
@@ -162,7 +155,7 @@ START_TEST(lease_is_given_back_without_token_where_it_was_taken)
     begin(PATIENT);
     lock(&a, "mine hold=lease");
     ask(&a, "+UNLOCKED mine *", "UNLOCK mine");
-    eventually(key_is_free("mine"));
+    eventually(cluster_is_free(&masters, "mine"));
     ask(&a, "-NOTHELD mine*", "UNLOCK mine");
 }
 END_TEST
@@ -185,7 +178,7 @@ START_TEST(session_lock_is_entered_again_with_its_token)
     ask(&a, "+UNLOCKED deep confirmed=0/5 depth=1", "UNLOCK deep token=%s", grant.token);
     ck_assert_uint_ge(cluster_holds(&masters, "deep", grant.token), 3);
     ask(&a, "+UNLOCKED deep confirmed=[345]/5*", "UNLOCK deep");
-    eventually(key_is_free("deep"));
+    eventually(cluster_is_free(&masters, "deep"));
 }
 END_TEST
 
@@ -236,7 +229,7 @@ START_TEST(token_releases_what_another_session_holds)
     char lost[128];
     snprintf(lost, sizeof lost, "!LOST told token=%s reason=released", grant.token);
     expect(&a, lost);
-    eventually(key_is_free("told"));
+    eventually(cluster_is_free(&masters, "told"));
     ask(&a, "-NOTHELD told*", "UNLOCK told");
 }
 END_TEST
@@ -289,7 +282,7 @@ static bool extended_elsewhere(int ttl_ms)
     answer = expect(&a, "*"); /* which may come too late for node_timeout */
     ck_assert_msg(strncmp(answer, "+UNLOCKED ", 10) == 0 || strncmp(answer, "-NOQUORUM ", 10) == 0, "%s",
                   answer);
-    eventually(key_is_free(name));
+    eventually(cluster_is_free(&masters, name));
     return true;
 }
 
@@ -358,7 +351,7 @@ START_TEST(extend_of_a_session_lock)
     ck_assert_int_gt(number(line, "valid"), 40000);
     ask(&a, "+EXTENDED longer *", "EXTEND longer token=%s", grant.token); /* still bound to its session ... */
     client_close(&a);
-    eventually(key_is_free("longer")); /* ... and gone with it */
+    eventually(cluster_is_free(&masters, "longer")); /* ... and gone with it */
 }
 END_TEST
 
@@ -375,7 +368,7 @@ START_TEST(cancel)
     ask(&b, "-BADTAG*", "CANCEL");
     ask(&b, "-BADTAG*", "CANCEL w1");
     ask(&a, "+UNLOCKED wanted *", "UNLOCK wanted");
-    eventually(key_is_free("wanted"));
+    eventually(cluster_is_free(&masters, "wanted"));
     ck_assert(client_silent(&b));
 }
 END_TEST

@@ -18,11 +18,6 @@ static void begin(unsigned count, enum transport transport, const char *settings
     eventually(strstr(settings, "restart_guard: on") || masters_up(&b, &masters));
 }
 
-static bool key_is_free(const char *name)
-{
-    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
-}
-
 static bool state_is(unsigned master, const char *state)
 {
     return strcmp(node_state(&b, &masters.server[master]), state) == 0;
@@ -100,7 +95,7 @@ START_TEST(hung_master_is_reset_and_its_old_connection_killed)
     ck_assert_ptr_nonnull(strstr(redis(&masters.server[0], "INFO commandstats"), "cmdstat_client|kill"));
     ck_assert_uint_ge(cluster_holds(&masters, "left", grant.token), 2);
     ask(&a, "+UNLOCKED left *", "UNLOCK left");
-    eventually(key_is_free("left"));
+    eventually(cluster_is_free(&masters, "left"));
 }
 END_TEST
 
@@ -129,7 +124,7 @@ START_TEST(late_set_is_undone)
     server_cont(&masters.server[0]);
     server_cont(&masters.server[1]);
     eventually(strstr(redis(&masters.server[0], "INFO commandstats"), "cmdstat_set:") != NULL);
-    eventually(key_is_free("late"));
+    eventually(cluster_is_free(&masters, "late"));
     for (unsigned i = 0; i < 2; i++)
         eventually(state_is(i, "up"));
     lock(&a, "late");
@@ -328,7 +323,7 @@ START_TEST(scripts_flushed_under_renewals)
     for (unsigned i = 0; i < 3; i++)
         in_five_tries(is_flushed_unnoticed());
     client_close(&a);
-    eventually(key_is_free("held"));
+    eventually(cluster_is_free(&masters, "held"));
 }
 END_TEST
 
@@ -338,7 +333,7 @@ START_TEST(scripts_flushed_under_requests)
     struct grant lease = lock(&b, "lease hold=lease ttl=30s");
     ck_assert_uint_eq(cluster_answers(&masters, "OK", "SCRIPT FLUSH"), 3);
     ask(&b, "+UNLOCKED lease confirmed=[23]/3", "UNLOCK lease");
-    eventually(key_is_free("lease"));
+    eventually(cluster_is_free(&masters, "lease"));
     ck_assert_uint_eq(cluster_answers(&masters, "OK", "SCRIPT FLUSH"), 3);
     ask(&b, "-NOTHELD lease*", "CHECK lease token=%s", lease.token);
 }
@@ -387,7 +382,7 @@ START_TEST(nobody_answers_an_unlock)
     ask(&b, "-NOQUORUM lease *", "EXTEND lease token=%s", lease.token);
     for (unsigned i = 0; i < 3; i++)
         server_cont(&masters.server[i]);
-    eventually(key_is_free("session") && key_is_free("lease"));
+    eventually(cluster_is_free(&masters, "session") && cluster_is_free(&masters, "lease"));
 }
 END_TEST
 

@@ -17,11 +17,6 @@ static void begin(const char *settings)
     eventually(masters_up(&a, &masters));
 }
 
-static bool key_is_free(const char *name)
-{
-    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
-}
-
 /* "%65" stands for 65 digits: the longest words need not be typed. */
 static const char *const refused[][2] = {
     {"FROB", "-BADVERB*"},
@@ -206,7 +201,7 @@ START_TEST(quit_gives_back)
     ck_assert_str_eq(kv(expect(&b, "!LOST quit token=* reason=closed"), "token"), grant.token);
     expect(&b, "+BYE");
     expect_closed(&b);
-    eventually(key_is_free("quit"));
+    eventually(cluster_is_free(&masters, "quit"));
 }
 END_TEST
 
@@ -226,7 +221,7 @@ START_TEST(client_that_closes_its_side_gets_its_answers)
     client_half_close(&b);
     grant = grant_of(await(&b, "+LOCKED session *"));
     client_close(&b);
-    eventually(key_is_free("session"));
+    eventually(cluster_is_free(&masters, "session"));
 
     client_open(&b, &redlockd);
     client_send(&b, "LOCK job wait=30s\nLOCK session\nPING");
@@ -236,7 +231,7 @@ START_TEST(client_that_closes_its_side_gets_its_answers)
     expect(&b, "+PONG");
     ck_assert_str_eq(kv(expect(&b, "!LOST session token=* reason=closed"), "token"), grant.token);
     expect_closed(&b);
-    eventually(key_is_free("session"));
+    eventually(cluster_is_free(&masters, "session"));
     ck_assert_uint_eq(rows_with(show(&a, "WAITERS"), ""), 0);
 }
 END_TEST

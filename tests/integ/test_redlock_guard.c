@@ -16,9 +16,7 @@ static char first[PATH], second[PATH];
 static void begin(const char *settings)
 {
     cluster_start(&masters, 3, UNIX);
-    daemon_start(&redlockd, &masters, settings);
-    client_open(&a, &redlockd);
-    eventually(masters_up(&a, &masters));
+    daemon_serves(&redlockd, &masters, settings, &a);
     command_use(&redlockd);
     const char *folder = folder_new("words");
     snprintf(first, sizeof first, "%s/first", folder);

@@ -16,9 +16,7 @@ static char first[PATH], second[PATH], beat[PATH];
 static void begin(const char *settings)
 {
     cluster_start(&masters, 3, UNIX);
-    daemon_start(&redlockd, &masters, settings);
-    client_open(&a, &redlockd);
-    eventually(masters_up(&a, &masters));
+    daemon_serves(&redlockd, &masters, settings, &a);
     command_use(&redlockd);
     const char *folder = folder_new("words");
     snprintf(first, sizeof first, "%s/first", folder);
@@ -27,11 +25,6 @@ static void begin(const char *settings)
     setenv("F", first, 1);
     setenv("S", second, 1);
     setenv("B", beat, 1);
-}
-
-static bool is_free(const char *name)
-{
-    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
 }
 
 static const char *lock_row(const char *name)
@@ -201,7 +194,7 @@ static bool is_renewed_until_max(void)
     ck_assert_int_eq(code_while_looking(), 124);
     bool max = strstr(errors(&c), "lost (max)") != NULL;
     ck_assert_msg(max || is_excused(), "%s", errors(&c));
-    eventually(is_free("job"));
+    eventually(cluster_is_free(&masters, "job"));
     return max;
 }
 
@@ -235,7 +228,7 @@ START_TEST(restarted_daemon_goes_on_with_the_lock)
     unlink(first);
     ck_assert_int_eq(command_code(&c), 9);
     ck_assert_str_eq(errors(&c), "");
-    eventually(is_free("job"));
+    eventually(cluster_is_free(&masters, "job"));
 }
 END_TEST
 
@@ -261,7 +254,7 @@ START_TEST(killed_itself)
     kill(c.pid, SIGKILL);
     ck_assert_int_eq(command_code(&c), -SIGKILL);
     eventually(!is_alive(pid) && !is_alive(grandchild));
-    eventually(is_free("job")); /* long before its TTL */
+    eventually(cluster_is_free(&masters, "job")); /* long before its TTL */
 }
 END_TEST
 

@@ -18,9 +18,7 @@ static char path[PATH];
 static void begin(const char *settings)
 {
     cluster_start(&masters, 3, UNIX);
-    daemon_start(&redlockd, &masters, settings);
-    client_open(&a, &redlockd);
-    eventually(masters_up(&a, &masters));
+    daemon_serves(&redlockd, &masters, settings, &a);
     command_use(&redlockd);
     snprintf(path, sizeof path, "%s/word", folder_new("words"));
     setenv("F", path, 1);

@@ -14,9 +14,7 @@ static struct command c;
 static void begin(const char *settings)
 {
     cluster_start(&masters, 3, UNIX);
-    daemon_start(&redlockd, &masters, settings);
-    client_open(&a, &redlockd);
-    eventually(masters_up(&a, &masters));
+    daemon_serves(&redlockd, &masters, settings, &a);
     command_use(&redlockd);
 }
 

@@ -21,9 +21,7 @@ static char path[PATH], waited[PATH + 2];
 static void begin_with(const char *settings)
 {
     cluster_start(&masters, 3, UNIX);
-    daemon_start(&redlockd, &masters, settings);
-    client_open(&a, &redlockd);
-    eventually(masters_up(&a, &masters));
+    daemon_serves(&redlockd, &masters, settings, &a);
     command_use(&redlockd);
     snprintf(path, sizeof path, "%s/word", folder_new("words"));
     setenv("F", path, 1);
@@ -319,135 +317,6 @@ END_TEST
 
 /* ---- top ---- */
 
-static struct termios before;
-
-/* What any new terminal is: ours may have been changed already when we come to look. */
-static void look_at_a_new_one(void)
-{
-    int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(tcgetattr(fd, &before), 0);
-    close(fd);
-}
-
-static void start_top(void)
-{
-    lock(&a, "watched ttl=20s");
-    look_at_a_new_one();
-    pty_start(&pty, (const char *const[]){redlock_binary(), "top", "-d", "200ms", NULL}, 150, 40);
-    pty_await(&pty, "\033[?1049h");
-    pty_await(&pty, "3 of 3 masters vote");
-    pty_await(&pty, "watched");
-}
-
-static void ends_clean(void)
-{
-    struct termios now;
-    const char *last = strstr(pty.text + pty.seen, "\033[?25h\033[?1049l");
-    ck_assert_msg(last != NULL, "%s", pty.text + pty.seen);
-    ck_assert_str_eq(last, "\033[?25h\033[?1049l");
-    ck_assert_int_eq(tcgetattr(pty.fd, &now), 0);
-    ck_assert_uint_eq(now.c_lflag, before.c_lflag);
-    ck_assert_uint_eq(now.c_iflag, before.c_iflag);
-}
-
-START_TEST(top_shows_what_is)
-{
-    begin();
-    start_top();
-    lock(&a, "another ttl=20s");
-    pty_await(&pty, "another");
-    client_send(&a, "LOCK watched wait=30s"); /* of itself: it waits */
-    pty_await(&pty, "waiters");
-    server_kill(&masters.server[0]);
-    pty_await(&pty, "2 of 3 masters vote");
-    pty_await(&pty, "down");
-    pty_type(&pty, "q");
-    ck_assert_int_eq(pty_code(&pty), 0);
-    ends_clean();
-}
-END_TEST
-
-START_TEST(top_leaves_the_terminal_clean)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    begin();
-    for (unsigned i = 0; i < 4; i++) {
-        start_top();
-        if (signals[i] == SIGINT)
-            pty_type(&pty, "\003");
-        else
-            kill(pty.pid, signals[i]);
-        ck_assert_int_eq(pty_code(&pty), -signals[i]);
-        ends_clean();
-        ask(&a, "+UNLOCKED *", "UNLOCK watched");
-    }
-}
-END_TEST
-
-/* Whether the last whole picture has no more lines than that, and none that is longer. */
-static bool fits(size_t columns, size_t lines)
-{
-    const char *begin = NULL, *end = NULL;
-    (void)pty_has(&pty, "");
-    for (const char *at = pty.text; (at = strstr(at, "\033[H")) && strstr(at, "\033[J"); at = end) {
-        begin = at;
-        end = strstr(at, "\033[J");
-    }
-    if (!begin)
-        return false;
-    size_t width = 0, count = 1;
-    for (const char *at = begin; at < end; at++) {
-        if (*at == '\033')
-            at += strcspn(at, "HJKmhl");
-        else if (*at == '\n')
-            width = 0, count++;
-        else if (*at != '\r' && ++width > columns)
-            return false;
-    }
-    return count <= lines;
-}
-
-START_TEST(top_follows_the_size)
-{
-    begin();
-    start_top();
-    ck_assert(!fits(60, 40));
-    pty_resize(&pty, 40, 6);
-    eventually(fits(40, 6));
-    pty_resize(&pty, 150, 40);
-    eventually(!fits(60, 40));
-    pty_type(&pty, "q");
-    ck_assert_int_eq(pty_code(&pty), 0);
-    ends_clean();
-}
-END_TEST
-
-START_TEST(top_outlives_the_daemon)
-{
-    begin();
-    start_top();
-    client_close(&a);
-    daemon_signal(&redlockd, SIGKILL);
-    (void)daemon_exit(&redlockd);
-    pty_await(&pty, "trying again");
-    daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
-    daemon_listens(&redlockd);
-    client_open(&a, &redlockd);
-    lock(&a, "anew ttl=20s wait=10s");
-    pty_await(&pty, "anew");
-    pty_type(&pty, "q");
-    ck_assert_int_eq(pty_code(&pty), 0);
-    ends_clean();
-    client_close(&a);
-    daemon_signal(&redlockd, SIGKILL);
-    (void)daemon_exit(&redlockd);
-    pty_start(&pty, (const char *const[]){redlock_binary(), "top", NULL}, 80, 24);
-    ck_assert_int_eq(pty_code(&pty), 123);
-    ck_assert_ptr_null(strstr(pty.text, "\033"));
-}
-END_TEST
-
 START_TEST(top_stops_and_goes_on)
 {
     begin_shell();
@@ -481,10 +350,6 @@ int main(void)
     ADD(suite, in_a_pipeline);
     ADD(suite, a_shell_under_a_lock);
     ADD(suite, tables_on_a_terminal);
-    ADD(suite, top_shows_what_is);
-    ADD(suite, top_leaves_the_terminal_clean);
-    ADD(suite, top_follows_the_size);
-    ADD(suite, top_outlives_the_daemon);
     ADD(suite, top_stops_and_goes_on);
     return harness_main(suite);
 }

@@ -22,11 +22,6 @@ static void begin(unsigned count, const char *settings)
     eventually(masters_up(&a, &masters));
 }
 
-static bool key_is_free(const char *name)
-{
-    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
-}
-
 static void end_misconf(struct server *server)
 {
     redis(server, "CONFIG SET stop-writes-on-bgsave-error no");
@@ -132,7 +127,7 @@ static bool full_masters_serve_its_holder(int ttl_ms)
     char answer[128];
     snprintf(answer, sizeof answer, "%s", await(&holder, "[+-]*"));
     client_close(&holder);
-    eventually(key_is_free(name));
+    eventually(cluster_is_free(&masters, name));
     for (unsigned i = 0; i < 3; i++)
         end_oom(&masters.server[i]);
     if (!renewed || strncmp(answer, "-NOTHELD ", 9) == 0)

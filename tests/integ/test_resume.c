@@ -24,11 +24,6 @@ static void begin(unsigned count)
     begin_with(count, STEADY);
 }
 
-static bool is_free(const char *name)
-{
-    return cluster_answers(&masters, "(nil)", "GET redlock:%s", name) == masters.count;
-}
-
 static bool nothing_under_way(struct client *client)
 {
     const char *stats = show(client, "STATS");
@@ -91,7 +86,7 @@ START_TEST(after_the_daemon_was_killed_and_started_again)
     ask(&c, "-BUSY job*", "LOCK job");
     ask(&c, "-NOTHELD job*", "CHECK job token=%s", grant.token);
     ask(&b, "+UNLOCKED job *", "UNLOCK job");
-    eventually(is_free("job"));
+    eventually(cluster_is_free(&masters, "job"));
 }
 END_TEST
 
@@ -145,7 +140,8 @@ START_TEST(at_the_same_daemon)
     ask(&b, "+LOCKED job token=* depth=2", "LOCK job token=%s", moved.token);
     struct grant own = resume(&b, "other", lock(&c, "other hold=lease ttl=30s").token);
     client_close(&b);
-    eventually(is_free("job") && is_free("other")); /* both are session locks */
+    eventually(cluster_is_free(&masters, "job") &&
+               cluster_is_free(&masters, "other")); /* both are session locks */
     ask(&c, "-NOTHELD other*", "CHECK other token=%s", own.token);
 }
 END_TEST
@@ -160,7 +156,7 @@ START_TEST(after_a_reset)
     struct grant moved = resume(&b, "job", grant.token);
     eventually(cluster_holds(&masters, "job", moved.token) == 3);
     ask(&b, "+UNLOCKED job *", "UNLOCK job");
-    eventually(is_free("job"));
+    eventually(cluster_is_free(&masters, "job"));
 }
 END_TEST
 
@@ -232,7 +228,7 @@ START_TEST(a_minority_hangs)
     eventually(cluster_holds(&masters, "job", moved.token) ==
                5); /* moved late, or when the old key ran out */
     ask(&c, "+UNLOCKED job *", "UNLOCK job");
-    eventually(is_free("job"));
+    eventually(cluster_is_free(&masters, "job"));
 }
 END_TEST
 
@@ -246,7 +242,7 @@ START_TEST(a_master_is_down)
     eventually(cluster_holds(&masters, "job", moved.token) == 2);
     server_start(&masters.server[1]);
     ask(&c, "+UNLOCKED job *", "UNLOCK job");
-    eventually(is_free("job"));
+    eventually(cluster_is_free(&masters, "job"));
 }
 END_TEST
 
@@ -304,12 +300,12 @@ START_TEST(a_token_that_nobody_has)
 {
     begin(5);
     ask(&b, "-NOTHELD job", "RESUME job token=%040d", 7);
-    ck_assert(is_free("job"));
+    ck_assert(cluster_is_free(&masters, "job"));
     struct grant grant = lock(&b, "job");
     ask(&c, "-NOTHELD job", "RESUME job token=%040d", 7);
     eventually(cluster_holds(&masters, "job", grant.token) == 5);
     ask(&b, "+UNLOCKED job *", "UNLOCK job");
-    eventually(is_free("job"));
+    eventually(cluster_is_free(&masters, "job"));
     ask(&c, "-NOTHELD job", "RESUME job token=%s", grant.token); /* not any more */
 }
 END_TEST

@@ -66,7 +66,8 @@ static void aim_fences(struct sim_plan *plan, struct swarm *swarm, enum mutant m
     plan->param[P_TAIL] = 20000;
     if (mutant == MUTANT_ZADD_ERROR_KEEPS_VOTE)
         swarm->rate[FAULT_ZADD_ERROR] = 200;
-    if (mutant == MUTANT_REASK_COUNTS_FIRST_ZADD) { /* votes are split only of those who do not wait */
+    if (mutant ==
+        MUTANT_REASK_COUNTS_FIRST_ZADD) { /* votes are split only between requests that do not wait */
         swarm->wait_pct = 10;
         swarm->clients = 6;
     }
@@ -74,7 +75,7 @@ static void aim_fences(struct sim_plan *plan, struct swarm *swarm, enum mutant m
         restarts(swarm, 200);
     if (mutant != MUTANT_NO_LEAD_CAP)
         return;
-    /* Clocks that step within their window lead each other on, until all masters forget. */
+    /* Clocks that step within their window drag each other on, until all masters forget. */
     plan->param[P_MAX_TTL] = 2000;
     plan->param[P_WALL] = 900;
     masters(plan, 3);
@@ -94,7 +95,7 @@ static void aim_extends(struct sim_plan *plan, struct swarm *swarm, enum mutant 
     plan->param[P_TAIL] = 3 * plan->param[P_MAX_TTL] / 2 * 1000;
     if (mutant == MUTANT_EXTEND_RESURRECTS)
         swarm->lease_pct = 30;
-    if (mutant == MUTANT_MAX_FORGOTTEN) { /* clients that are paused while they are told that it is over */
+    if (mutant == MUTANT_MAX_FORGOTTEN) { /* clients are paused while they are told that their lock is over */
         plan->param[P_MAX_TTL] = 2000;
         plan->param[P_MIN_TTL] = 200;
         plan->param[P_DAEMONS] = 4;
@@ -141,7 +142,7 @@ static void aim_releases(struct sim_plan *plan, struct swarm *swarm, enum mutant
         plan->param[P_MIN_TTL] = 500;
         swarm->rate[FAULT_RESET] = 4000;
         break;
-    case MUTANT_UNDO_BY_RECORD: /* two masters are flushed, and the third does not answer when it is given up */
+    case MUTANT_UNDO_BY_RECORD: /* two masters are flushed, and the third does not answer while the lock is given up */
         plan->param[P_CLASS] = CLASS_MEMORY;
         plan->param[P_NAMES] = SIM_NAMES;
         plan->param[P_MAX_TTL] = 2000;
@@ -172,7 +173,7 @@ static void aim_heals(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
     swarm->long_keep_pct = 60;
     restarts(swarm, 60);
     switch (mutant) {
-    case MUTANT_HEAL_ACKNOWLEDGED: /* given back through another daemon, between two renewals */
+    case MUTANT_HEAL_ACKNOWLEDGED: /* the lock is given back through another daemon, between two renewals */
         swarm->via_pct = 90;
         swarm->long_keep_pct = 30;
         break;
@@ -199,7 +200,7 @@ static void aim_resumes(struct sim_plan *plan, struct swarm *swarm, enum mutant 
     swarm->lease_pct = 20;
     if (mutant == MUTANT_RESUME_OLD_FENCE || mutant == MUTANT_RESUME_KEEPS_TOKEN)
         return;
-    /* Some masters that do not answer in time. */
+    /* Some masters do not answer in time. */
     swarm->rate[FAULT_SLOW_DOWN] = 100;
     swarm->rate[FAULT_RESET] = 100;
     swarm->longest_ms[FAULT_SLOW_DOWN] = 500;
@@ -228,14 +229,15 @@ static void aim_markers(struct sim_plan *plan, struct swarm *swarm, enum mutant 
     swarm->rate[FAULT_CRASH_DAEMON] = 300;
     swarm->longest_ms[FAULT_CRASH_DAEMON] = 2000;
     restarts(swarm, 100);
-    if (mutant == MUTANT_FROM_IGNORED) { /* one daemon sees that it was a replica, the next cannot */
+    if (mutant ==
+        MUTANT_FROM_IGNORED) { /* one daemon sees that the master was a replica, the next daemon cannot see it */
         plan->param[P_CLASS] = CLASS_MEMORY;
         swarm->rate[FAULT_REPLICA] = 200;
         swarm->longest_ms[FAULT_REPLICA] = 1500;
     }
     if (mutant != MUTANT_UPTIME_WITHOUT_MARGIN)
         return;
-    /* All are new to each other, and a second of uptime is what the quarantine ends with. */
+    /* No daemon knows the masters yet, so only their uptime, in whole seconds, ends the quarantine. */
     plan->param[P_MAX_TTL] = 2900;
     plan->param[P_UPTIME] = 1900;
     swarm->think_ms = 5;
@@ -280,7 +282,7 @@ static void aim_stalls(struct sim_plan *plan, struct swarm *swarm, enum mutant m
     plan->param[P_NAMES] = 2;
     swarm->rate[FAULT_STALL] = 100;
     swarm->longest_ms[FAULT_STALL] = 2000;
-    if (mutant == MUTANT_INCONCLUSIVE_COUNTS) { /* answers that are on their way when it stands still */
+    if (mutant == MUTANT_INCONCLUSIVE_COUNTS) { /* answers are on their way when the host stands still */
         plan->param[P_TAIL_PPM] = 300000;
         plan->param[P_TAIL] = 300000;
         plan->param[P_NODE_TIMEOUT] = 50;
@@ -288,7 +290,7 @@ static void aim_stalls(struct sim_plan *plan, struct swarm *swarm, enum mutant m
         swarm->rate[FAULT_STALL] = 500;
         swarm->longest_ms[FAULT_STALL] = 800;
     }
-    if (mutant == MUTANT_COMPARED_WITHIN_RUN) { /* all masters are restarted in the meantime */
+    if (mutant == MUTANT_COMPARED_WITHIN_RUN) { /* all masters are restarted meanwhile */
         swarm->longest_ms[FAULT_STALL] = 1000;
         swarm->rate[FAULT_STALL] = 300;
         swarm->rate[FAULT_CRASH_KEEP] = 400;

@@ -1,4 +1,4 @@
-/* What goes wrong, when its time has come. */
+/* The faults: their beginning and end. */
 #include "tests/sim/sim.h"
 
 static void later(int64_t *until_us, int64_t at_us)
@@ -28,7 +28,7 @@ static void fault_link(struct sim_world *w, const struct sim_record *fault, int6
     }
 }
 
-/* Forward, it may have lost any key. */
+/* A clock that jumps forward may end any key. */
 static void fault_jump(struct sim_world *w, struct sim_master *m, int64_t by_ms)
 {
     m->clock.offset_us += by_ms * 1000;
@@ -41,7 +41,7 @@ static void fault_jump(struct sim_world *w, struct sim_master *m, int64_t by_ms)
         master_forgets(w, m, true);
 }
 
-/* Its clock goes on from where it is. */
+/* The clock goes on from its present value. */
 static void set_rate(const struct sim_world *w, struct sim_master *m, int64_t ppm)
 {
     int64_t was_us = clock_us(&m->clock, w->now_us);
@@ -49,7 +49,7 @@ static void set_rate(const struct sim_world *w, struct sim_master *m, int64_t pp
     m->clock.offset_us += was_us - clock_us(&m->clock, w->now_us);
 }
 
-/* While it is fast, and until the longest lock is over, keys there may end early. */
+/* While the clock is fast, and until the longest lock is over, keys there may end early. */
 static void fault_drift(struct sim_world *w, struct sim_master *m, const struct sim_record *fault,
                         int64_t end_us)
 {
@@ -59,7 +59,7 @@ static void fault_drift(struct sim_world *w, struct sim_master *m, const struct 
     m->set_back = true;
     if (fault->field[F_ARG] <= 0)
         return;
-    int64_t before_us = m->lost_us; /* it may be fast already, for longer */
+    int64_t before_us = m->lost_us; /* the clock may be fast already, for longer */
     master_loses(w, m, true);
     m->lost_us = end_us > before_us ? end_us : before_us;
     queue_push(w, w->now_us + ORACLE_DRIFT_US, ITEM_DRIFT_SEEN, m->index, fault->id, 0);
@@ -69,7 +69,7 @@ static void drift_ends(struct sim_world *w, struct sim_master *m)
 {
     m->drifts--;
     m->drifted_us = w->now_us;
-    set_rate(w, m, m->rate_ppm); /* whatever else was to go on */
+    set_rate(w, m, m->rate_ppm); /* even where another drift should go on */
 }
 
 static void fault_rubbish(struct sim_world *w, struct sim_master *m, enum rubbish rubbish)
@@ -132,7 +132,8 @@ static void fault_sleep(struct sim_world *w, struct sim_daemon *d, int64_t end_u
     oracle_slept(w, d->index, end_us - w->now_us);
 }
 
-/* The wall clock is stepped right after it, or stays behind within the window that is assumed of all of them. */
+/* The wall clock is stepped right after it, or stays behind within the window that all wall clocks are
+ * assumed to keep. */
 static void fault_stall(struct sim_world *w, struct sim_daemon *d, const struct sim_record *fault,
                         int64_t end_us)
 {
@@ -181,7 +182,7 @@ static void fault_daemon(struct sim_world *w, const struct sim_record *fault, in
     }
 }
 
-/* Whoever wrote it takes it away again. */
+/* The stranger deletes the marker that it wrote. */
 void rubbish_delete(const struct sim_world *w, struct sim_master *m)
 {
     struct store_group *group = &m->store.group;

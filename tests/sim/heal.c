@@ -1,4 +1,4 @@
-/* The second phase: all faults are over, so everybody must get what he asks for, and in
+/* The second phase: all faults are over, so each client must get each name that it asks for, and in
  * the end nothing may be left: invariants 5, 6 and 11. */
 #include <string.h>
 
@@ -10,7 +10,7 @@ enum { HEAL_NOT_YET, HEAL_SETTLING, HEAL_EXPIRING, HEAL_ASKING, HEAL_LEAVING };
 
 static int64_t heal_settled_us(const struct sim_world *w)
 {
-    /* Reconnected, and every quarantine over: also one that began with the last fault. */
+    /* All connections are up and all quarantines are over, even if the last fault began one. */
     return w->plan->param[P_HEAL] * 1000 + w->full_us + w->jump_us + 2 * w->plan->param[P_TAIL] + 4000000;
 }
 
@@ -52,7 +52,7 @@ static void quiet_daemon(struct sim_world *w, const struct sim_daemon *d)
         violation(w, 11,
                   "d%u: all is quiet, but locks=%u waiters=%u sessions=%u resources=%u rounds=%u undo=%u",
                   d->index, s.locks, s.waiters, s.sessions, s.resources, s.rounds_pending, s.undo_pending);
-    /* Only the probes go on. */
+    /* Only probes are still sent. */
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     int64_t left_ms = coordinator_deadline(d->core) - now_ms;
     if (left_ms < 0 || left_ms > 1000)
@@ -93,7 +93,8 @@ void oracle_quiet(struct sim_world *w)
     }
 }
 
-/* Nobody waits for days until a quarantine is over: it must be there, and as long as it should be. */
+/* The run does not wait for days until a quarantine is over: the quarantine must exist, and be as long
+ * as it should be. */
 static void oracle_long(struct sim_world *w)
 {
     for (unsigned i = 0; i < w->daemons; i++) {
@@ -128,7 +129,7 @@ static void heal_next(struct sim_world *w)
     w->heal_us = w->now_us;
 }
 
-/* One client of each daemon asks for every name. */
+/* One client of each daemon asks for each name. */
 static void heal_ask(struct sim_world *w)
 {
     bool asked[SIM_DAEMONS] = {false};
@@ -143,8 +144,8 @@ static void heal_ask(struct sim_world *w)
     heal_next(w);
 }
 
-/* How N and max_ttl are changed: all daemons are stopped, the longest lock runs out, somebody deletes the marker on
- * every master, and they are started again. */
+/* The documented way to change N and max_ttl: all daemons stop, the longest lock runs out, the operator
+ * deletes the marker on every master, and all daemons start again. */
 static void heal_agree(struct sim_world *w)
 {
     w->odd_over = true;
@@ -154,7 +155,8 @@ static void heal_agree(struct sim_world *w)
     queue_push(w, w->now_us + w->full_us + w->plan->param[P_TAIL], ITEM_AGREE, 0, 0, 0);
 }
 
-/* What the daemons sent before they were stopped has arrived: a marker of theirs would come back otherwise. */
+/* The commands that the daemons sent before they stopped have arrived: one of them could write the
+ * marker again. */
 void heal_agreed(struct sim_world *w)
 {
     for (unsigned i = 0; i < w->masters; i++)
@@ -170,7 +172,7 @@ void heal_begin(struct sim_world *w)
     trace_add(w, TRACE_HEAL, 0, 0, 0, 0, 0, 0, 0);
     for (unsigned i = 0; i < w->masters; i++) {
         w->master[i].scripts = true;
-        if (w->plan->param[P_CLASS] == CLASS_MEMORY) /* also what an old snapshot brought back */
+        if (w->plan->param[P_CLASS] == CLASS_MEMORY) /* also keys that an old snapshot brought back */
             rubbish_delete(w, &w->master[i]);
     }
     if (w->plan->param[P_CLASS] == CLASS_DISAGREE)
@@ -197,7 +199,7 @@ void heal_tick(struct sim_world *w)
         if (clients_done(w) && w->now_us > heal_settled_us(w))
             heal_next(w);
         break;
-    case HEAL_EXPIRING: /* what was left behind counts as a lock until its time is over */
+    case HEAL_EXPIRING: /* a key that was left behind counts as a lock until it runs out */
         if (since_us > w->full_us + w->jump_us)
             heal_ask(w);
         break;

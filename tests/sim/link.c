@@ -1,5 +1,5 @@
-/* What travels between a daemon and a master. In one connection bytes stay in order and
- * none is lost but at its end; between an old connection and a new one anything goes. */
+/* Messages between a daemon and a master. In one connection bytes stay in order and are lost only at
+ * its end; an old connection and a new one can deliver in any order. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -64,7 +64,7 @@ void link_send(struct sim_world *w, uint32_t index, int direction, const struct 
 {
     struct sim_conn *conn = &w->conn[index];
     int64_t at_us = w->now_us + link_delay_us(w, conn->daemon, conn->master, direction);
-    if (msg->kind == MSG_LOGIN) /* SYN and its answer come before */
+    if (msg->kind == MSG_LOGIN) /* the SYN and its answer come first */
         at_us += 2 * w->plan->param[P_DELAY];
     uint32_t copy = msg_new(w);
     w->msg[copy] = *msg;
@@ -90,13 +90,13 @@ static int64_t link_due_up(struct sim_world *w, uint32_t index, const struct sim
     if (msg->kind != MSG_LOGIN && (!conn->open_master || conn->epoch != m->epoch))
         return NEVER;
     if (!conn->open_daemon && msg->kind != MSG_GONE && w->now_us > conn->stray_until_us)
-        return NEVER; /* the daemon closed it: of what was on its way not all arrives, or late */
+        return NEVER; /* the daemon closed it: bytes on their way may arrive late or not at all */
     if (!conn->open_daemon)
         due_us += conn->stray_later_us;
     if (w->now_us <= link->cut_until_us[UP] && due_us <= link->cut_until_us[UP])
         due_us = link->cut_until_us[UP] + 1;
     if (m->running && w->now_us <= m->hung_until_us) {
-        /* It wakes up and reads its connections in an order of its own. */
+        /* A master that wakes up reads its connections in an order of its own. */
         int64_t order_us = chance_below(w->seed, index, (uint64_t)m->hung_until_us, CHANCE_WAKE, 300);
         conn->not_before_us = m->hung_until_us + 1 + order_us;
     }
@@ -129,7 +129,7 @@ void link_arrive(struct sim_world *w, uint32_t index, int direction)
         queue_push(w, due_us, kind, 0, index, 0);
         return;
     }
-    /* Taken out first: what it leads to may send. */
+    /* The message is taken out first, because handling it may send others. */
     conn->first[direction] = msg.next;
     if (msg.next == 0)
         conn->last[direction] = 0;
@@ -144,7 +144,7 @@ void link_arrive(struct sim_world *w, uint32_t index, int direction)
         node_receive(w, &msg);
 }
 
-/* The daemon's end is gone at once; the master's when the bytes before have arrived. */
+/* The daemon's end is gone at once; the master's end when the bytes before the FIN have arrived. */
 void link_close(struct sim_world *w, uint32_t index)
 {
     struct sim_conn *conn = &w->conn[index];

@@ -131,7 +131,7 @@ static void tally_add(struct tally *all, const struct tally *one)
     all->simulated_s += one->simulated_s;
 }
 
-/* (One job runs in this process, where debuggers and coverage see it.) */
+/* One job runs in this process, where debuggers and coverage see it. */
 static int run_forked(const struct options *options, struct tally *all)
 {
     int failed = 0, pipes[2];
@@ -198,7 +198,7 @@ static int run_file(const struct options *options, const char *path)
 
 struct found {
     int mutant;
-    int invariant; /* 0: not found */
+    int invariant; /* 0: no violation was found */
     int seeds;
     double took_s;
     char why[160];
@@ -312,7 +312,8 @@ static bool parse(struct options *options, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct options options = {.seed = 1, .runs = 1, .seconds = 30, .jobs = 1};
-    /* Each daemon's tables come as fresh pages, which are zero, instead of being cleared: few of them are touched. */
+    /* Each daemon's tables come as fresh pages, which are zero; clearing old ones would touch all of
+     * them. */
     (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     if (!parse(&options, argc, argv)) {
         fputs(usage, stderr);

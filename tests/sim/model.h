@@ -1,4 +1,5 @@
-/* A real redis-server beside the model of one: the same to both, and what they vote. */
+/* A real redis-server beside the model of one: both get the same commands, and their votes are compared.
+ * */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
 
@@ -11,7 +12,7 @@
 
 enum {
     NAMES = 3,
-    NEAR_MS = 5 /* a time that is told may be so far off, and by what the asking took */,
+    NEAR_MS = 5 /* the largest error of a time that is told, beside the duration of the command */,
     LINE = 256
 };
 
@@ -31,7 +32,7 @@ void nap(void);
 
 void model_connect(void);
 void model_disconnect(void);
-/* By hand, as in nc. */
+/* Sends an inline command, as nc would. */
 const struct resp_reply *ask_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void scripts_load(void);
 void ask(struct resp_format *format, const struct store_command *what, struct vote *vote);

@@ -1,4 +1,4 @@
-/* Who believes in what, in true time: invariants 1 and 2. */
+/* Beliefs in true time: invariants 1 and 2. */
 #include "tests/sim/oracle.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@ void oracle_begin(struct sim_world *w)
         o->tok_table = malloc(TOK_TABLE * sizeof(*o->tok_table));
     assert(o->tok_table != NULL);
     memset(o->tok_table, 0, TOK_TABLE * sizeof(*o->tok_table));
-    o->toks = o->sessions = o->asks = 1; /* 0 is none */
+    o->toks = o->sessions = o->asks = 1; /* index 0 means none */
     o->tok = grow(o->tok, &o->tok_capacity, 0, sizeof(*o->tok));
     o->session = grow(o->session, &o->session_capacity, 0, sizeof(*o->session));
     o->asked = grow(o->asked, &o->ask_capacity, 0, sizeof(*o->asked));
@@ -102,7 +102,7 @@ static void holder_remove(struct sim_world *w, uint32_t tok)
     }
 }
 
-/* Forgets those whose deadline has come. */
+/* Forgets the holders whose deadline has come. */
 static void holders_prune(struct sim_world *w, unsigned name)
 {
     struct sim_oracle *o = &w->oracle;
@@ -124,8 +124,8 @@ bool oracle_held(struct sim_world *w, unsigned name)
     return w->oracle.holders[name] > 0;
 }
 
-/* COVERED: until its deadline this master cannot grant the name to another. EXCUSED: it can,
- * since it forgot what it knew, and daemons may not know that yet. */
+/* COVERED: until its deadline this master cannot grant the name to another. EXCUSED: the master can,
+ * since it forgot the key, and daemons may not know that yet. */
 enum cover { COVERED, EXCUSED, OPEN };
 
 static enum cover holder_covered(const struct sim_world *w, const struct sim_daemon *d,
@@ -141,8 +141,8 @@ static enum cover holder_covered(const struct sim_world *w, const struct sim_dae
     return m->unseen ? EXCUSED : COVERED;
 }
 
-/* How many masters can grant the name to another before that, though all told what they forgot; unseen: and those of
- * these masters that nobody can know of. */
+/* The number of masters that can grant the name to another before until_us although their loss was
+ * visible; unseen: the number of the given masters whose loss no daemon can see. */
 static unsigned masters_open(const struct sim_world *w, uint32_t tok, int64_t until_us, uint16_t masters,
                              unsigned *unseen)
 {
@@ -236,7 +236,7 @@ void oracle_overlaps(struct sim_world *w, unsigned name)
         holders_overlap(w, name, w->oracle.holder[name][i]);
 }
 
-/* Of a family the newest token counts. */
+/* Only the newest token of a family counts. */
 static void family_leaves(struct sim_world *w, uint32_t tok)
 {
     struct sim_oracle *o = &w->oracle;
@@ -269,7 +269,7 @@ void oracle_holds(struct sim_world *w, unsigned client, uint32_t session, uint32
         assert(o->holders[name] < ORACLE_HOLDERS);
         o->holder[name][o->holders[name]++] = tok;
     }
-    oracle_covers(w, name); /* first: it may excuse the overlap */
+    oracle_covers(w, name); /* comes first, since it may excuse the overlap */
     holders_overlap(w, name, tok);
 }
 
@@ -288,7 +288,8 @@ void oracle_hears_lost(struct sim_world *w, unsigned client, uint32_t tok)
     holder_remove(w, tok);
 }
 
-/* Only where a planted bug stops the clock: what was told lasts longer by as much. */
+/* Needed only where a planted bug stops the clock: told deadlines last longer by the time that the clock
+ * stood still. */
 void oracle_slept(struct sim_world *w, unsigned daemon, int64_t for_us)
 {
     struct sim_oracle *o = &w->oracle;

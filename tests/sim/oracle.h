@@ -1,7 +1,6 @@
 /* The oracle: it sees everything in true time and says when a promise was broken.
- *
  * Invariants, by their numbers in a report:
- *   1  two holders of one name believe at once
+ *   1  two clients believe at once that they hold one name
  *   2  before a told deadline Q masters could grant the name to another, or a held lock's
  *      key is deleted though nobody gave it up, or a deadline is told that is no promise
  *   3  a fence does not grow
@@ -15,17 +14,16 @@
  *  12  a seed gave two traces
  *  13  a held lock is lost though masters were only restarted, one after the other
  * (10 belongs to locks of several names, which do not exist yet.)
- *
- * Where a master forgets and neither run_id nor uptime tells of it (FLUSHALL, a replica's data, another
- * server, a clock set forward), nobody can keep all of this until it is seen. Excused is, until the longest
- * lock that it may have forgotten is over, and nothing else:
- *   9  its vote, for a daemon that has heard no answer yet from which it could know (struct sim_node's blind)
- *   1, 2  two holders, or one that is not covered, where the lock would be safe if this master remembered
- *   3  a fence that was told by such a vote, or of a lock that was lost so before it was told
+ * Where a master forgets and neither run_id nor uptime shows it (FLUSHALL, a replica's data, another
+ * server, a clock set forward), no daemon can keep all of these promises until it sees the loss. Until the
+ * longest lock that the master may have forgotten is over, the oracle excuses only these:
+ *   9  the master's vote, for a daemon that has heard no answer yet from which it could know (blind in struct sim_node)
+ *   1, 2  two holders, or a holder that is not covered, where the lock would be safe if this master remembered
+ *   3  a fence that was told by such a vote, or whose lock was lost in this way before it was told
  * Where the host of a daemon stands still, uncounted by its clock, nobody on it can know before masters tell their
- * TIME: see oracle_stall.c for what is excused until then.
- * Where a clock is set back, keys there live longer by as much: what is left of a release there, and how long
- * the heals of the last seconds last, is not judged. */
+ * TIME: oracle_stall.c says what is excused until then.
+ * Where a clock is set back, keys there live longer by as much: the oracle does not judge what is left of a
+ * release there, nor how long the heals of the last seconds last. */
 #ifndef SIM_ORACLE_H
 #define SIM_ORACLE_H
 
@@ -43,63 +41,64 @@ enum {
     ORACLE_OUTSTANDING = 256
 };
 
-/* What its daemon heard of a token from one master. */
+/* A daemon's knowledge of a token at one master. */
 struct sim_tok_master {
-    uint32_t conn;                   /* that its SET or MOVE went by: index + 1 */
-    uint32_t epoch;                  /* in which the yes to that was said */
-    int64_t acked_us, acked_ends_us; /* a yes came, and it is for so long */
-    bool acked_late;                 /* ... perhaps when its round was over: the daemon need not know */
-    int64_t acked_lost_us;           /* that was said by this memory of the master */
-    int64_t extended_lost_us;        /* the last "extended" came from this one */
-    int64_t counted_held_us;         /* a yes counted, and it has lost nothing since, but by its clock */
-    int64_t confirmed_lost_us;       /* "extended" counts from this memory, old enough or not */
+    uint32_t conn;                   /* the connection of its SET or MOVE: index + 1 */
+    uint32_t epoch;                  /* the master's epoch in which it said yes to them */
+    int64_t acked_us, acked_ends_us; /* a yes came, and holds for so long */
+    bool acked_late;           /* a yes came, perhaps when its round was over: the daemon need not know */
+    int64_t acked_lost_us;     /* this memory of the master said yes */
+    int64_t extended_lost_us;  /* this master sent the last "extended" */
+    int64_t counted_held_us;   /* a yes counted, and the master has lost nothing since, except by its clock */
+    int64_t confirmed_lost_us; /* an "extended" counts from this memory, old enough or not */
 };
 
-/* A token and all that is true of it. Index 0 is none. RESUME makes a new one of the same family. */
+/* A token and its true state. Index 0 is no token. RESUME makes a new token of the same family. */
 struct sim_tok {
     struct token token;
     uint8_t name, daemon;
-    uint32_t parent, root; /* RESUME: made from, and the family's first; 0: itself */
+    uint32_t parent, root; /* RESUME: the token that it replaced, and the family's first; 0: itself */
     bool granted;          /* +LOCKED was said */
-    bool excused;          /* masters forgot it unseen: others may have it too */
-    bool given_up;         /* somebody who may has asked for its release, or its session ended */
+    bool excused;          /* masters forgot it unseen: the name may be granted to others too */
+    bool given_up;         /* a client with the right to do so asked for its release, or its session ended */
     bool released;         /* its daemon sent a release */
     bool lease;
-    bool forgotten;   /* its daemon has no record of it: past its deadline, or said to be lost */
-    bool maxed;       /* its daemon said that its max= is over */
-    bool owed;        /* released while its daemon knew it: where that is not acknowledged, again later */
-    bool moved;       /* a RESUME of it succeeded: its token holds nothing any more */
+    bool forgotten; /* its daemon has no record of it: the deadline is over, or it was reported lost */
+    bool maxed;     /* its daemon said that its max= is over */
+    bool
+        owed; /* released while its daemon knew it: where a release is not acknowledged, it is sent again later */
+    bool moved;       /* RESUME replaced this token, which holds nothing any more */
     bool undelivered; /* RESUME: no byte of its grant reached the kernel */
     uint16_t sent;    /* masters that its SET was sent to */
-    uint16_t yes;     /* ... that said yes, as the daemon heard */
-    uint16_t valid; /* ... and whose memory was old enough when they did, as far as that daemon could know */
-    uint16_t blind; /* ... of those: where it could not know better */
-    uint16_t blocked; /* ... where a release did not run */
-    uint16_t ran;     /* ... where one did */
-    uint16_t unmoved; /* RESUME: that said that it is not there */
+    uint16_t yes;     /* ... masters that said yes, as the daemon heard */
+    uint16_t valid;   /* ... whose memory was old enough for it, as far as that daemon could know */
+    uint16_t blind;   /* ... of these: masters where it could not know better */
+    uint16_t blocked; /* ... masters where a release did not run */
+    uint16_t ran;     /* ... masters where a release ran */
+    uint16_t unmoved; /* RESUME: masters that said that the key is not there */
     uint32_t incarnation, session, request;
     struct sim_tok_master at[SIM_MASTERS];
     uint32_t session_next; /* next token of its session */
     uint64_t fence;
     int64_t released_us;
-    int64_t renewed_us; /* for the first time; 0: not yet */
+    int64_t renewed_us; /* the first time it was released; 0: not yet */
     bool outlived;      /* a master crashed while it was held ... */
     bool thin;          /* ... and the first time fewer than Q others had its key */
-    int64_t told_ms;    /* deadline, on its daemon's clock, as that said it last */
+    int64_t told_ms;    /* the deadline that its daemon told last, on that daemon's clock */
     int64_t ends_ms;    /* max=, on its daemon's clock; 0: none */
-    int64_t until_us;   /* true time until which somebody believes; 0: nobody */
-    uint32_t believer;  /* the client */
-    int64_t heard_ms;   /* until= as that daemon said it */
+    int64_t until_us;   /* true time until which a client believes in it; 0: no client does */
+    uint32_t believer;  /* the client that believes in it */
+    int64_t heard_ms;   /* until= as its daemon told it */
     uint8_t teller;     /* the daemon that told it last */
-    int64_t lag_us;     /* of until_us: since its host's clock stood still, and nobody there knows */
+    int64_t lag_us;     /* part of until_us, since its host's clock stood still and nobody there knows */
 };
 
-/* Which masters stored a fence that one daemon proposed. */
+/* The masters that stored a fence that one daemon proposed. */
 struct sim_fence_acks {
     uint32_t bucket;
     uint64_t number;
     uint16_t valid;
-    uint16_t blind; /* of those: they forgot what they had stored, and the daemon could not know */
+    uint16_t blind; /* of these: masters that forgot what they had stored, and the daemon could not know */
     uint32_t epoch[SIM_MASTERS];
 };
 
@@ -107,7 +106,7 @@ struct sim_fence_acks {
 struct sim_extending {
     uint64_t ref;
     uint32_t tok;
-    uint16_t yes, counts; /* of yes: the votes that count */
+    uint16_t yes, counts; /* of the yeses: votes that count */
     bool told;
 };
 
@@ -115,7 +114,7 @@ enum { SESSION_OPEN, SESSION_FINISHING, SESSION_OVER, SESSION_ENDED };
 
 struct sim_session {
     uint8_t client, daemon, state;
-    bool remote;      /* its client reads another clock than its daemon */
+    bool remote;      /* the client reads another clock than the daemon */
     bool client_gone; /* the client closed its end */
     uint32_t incarnation, unanswered;
     uint32_t toks;         /* its locks: chain of tokens */
@@ -131,7 +130,7 @@ struct sim_asked { /* a request */
     uint8_t verb, daemon, name;
     bool reentry, answered, cancelled, undelivered, lease;
     uint32_t session, tok, incarnation;
-    uint32_t from; /* RESUME: the old token */
+    uint32_t from; /* RESUME: the replaced token */
     int64_t wait_ms, max_ms, at_us;
 };
 
@@ -154,21 +153,21 @@ struct sim_oracle {
     /* LOCKs without an answer, in order of arrival */
     uint32_t outstanding[SIM_DAEMONS][ORACLE_OUTSTANDING];
     unsigned outstandings[SIM_DAEMONS];
-    int64_t served_us[SIM_NAMES]; /* last grant or last time that nobody waited, in the second phase */
-    int64_t turn_us[SIM_DAEMONS][SIM_NAMES]; /* last grant by a daemon */
+    int64_t served_us[SIM_NAMES]; /* the last grant or the last time without a waiter, in the second phase */
+    int64_t turn_us[SIM_DAEMONS][SIM_NAMES]; /* the last grant by a daemon */
     struct {
         unsigned asks, grants;
-        bool counts;    /* it was free */
-    } crowd[SIM_NAMES]; /* those who ask at once */
+        bool counts;    /* the name was free */
+    } crowd[SIM_NAMES]; /* requests that came at once */
     int64_t crashed_us; /* the last master that crashed */
     uint64_t grants, requests;
 };
 
-/* By then a loss of memory must have been noticed, where all is well but for it: the probe's second, and what
- * links and timers add. */
+/* The time by which a loss of memory must have been noticed where nothing else is wrong: the probe's
+ * second, and the delays of links and timers. */
 enum {
     ORACLE_NOTICE_US = 1400000,
-    ORPHAN_US = 1000 /* in it a set-back is sent */,
+    ORPHAN_US = 1000 /* a set-back is sent within this time */,
     ORACLE_DRIFT_US = 15000000
 };
 
@@ -184,22 +183,24 @@ uint32_t oracle_tok(struct sim_world *w, const struct token *token, unsigned nam
 uint32_t session_new(struct sim_world *w, unsigned client, unsigned daemon);
 uint32_t asked_new(struct sim_world *w, uint32_t session, unsigned verb, unsigned name);
 
-/* what it is told of, each when it happens */
+/* Notifications of the oracle, each at the time of its event: */
 enum mark { MARK_RELEASED, MARK_SETTLED };
 void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
 void oracle_runs(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before);
 void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
                 struct vote *vote);
-void oracle_crashed(struct sim_world *w, const struct sim_master *m); /* just now, its memory is as it was */
-void oracle_memory(struct sim_world *w); /* a master's memory changed otherwise */
+void oracle_crashed(struct sim_world *w,
+                    const struct sim_master *m); /* the master's memory is as it was just now */
+void oracle_memory(struct sim_world *w);         /* a master's memory changed in another way */
 /* oracle_memory.c: what a daemon can know of masters' memories */
 void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg);
 bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
 bool oracle_is_blind(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
 void oracle_noticed_loss(struct sim_world *w, const struct sim_master *m, uint32_t loss);
-void oracle_overlaps(struct sim_world *w, unsigned name); /* invariant 1, of the holders that there are */
-void oracle_covers(struct sim_world *w, unsigned name);   /* invariant 2 of the holders of a name */
-/* Held until then, the token would be safe if the masters remembered that granted and forgot it unseen; it is not. */
+void oracle_overlaps(struct sim_world *w, unsigned name); /* checks invariant 1 for the present holders */
+void oracle_covers(struct sim_world *w, unsigned name);   /* checks invariant 2 for the holders of a name */
+/* The token would be safe until then if the masters remembered it, and it is not, because masters that
+ * granted it forgot it unseen. */
 bool oracle_is_excused(const struct sim_world *w, uint32_t tok, int64_t until_us);
 void oracle_mark(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg);
 void oracle_heard(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg);
@@ -223,7 +224,7 @@ void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct
 void oracle_told_extended(struct sim_world *w, struct sim_daemon *d, uint32_t tok);
 /* oracle_stall.c: hosts whose clock stands still */
 int64_t oracle_believes_us(const struct sim_world *w,
-                           const struct sim_tok *t); /* until then, as far as it can know */
+                           const struct sim_tok *t); /* true time until which its holder believes in it */
 void oracle_told_by(struct sim_world *w, uint32_t tok, uint32_t session);
 void oracle_stalls(struct sim_world *w, struct sim_daemon *d, int64_t for_us);
 void oracle_stall_shows(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg);

@@ -2,7 +2,8 @@
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
-/* Clocks in ms, that differ while a TTL lasts; and how old the TIME may be that a heal was sent by. */
+/* The greatest difference of two clocks in ms while a TTL lasts, and the greatest age of the TIME by
+ * which a heal was sent. */
 enum { HEAL_SLACK_US = 15000, HEAL_CLOCK_US = 4000000 };
 
 static uint16_t bit(unsigned i)
@@ -10,8 +11,8 @@ static uint16_t bit(unsigned i)
     return (uint16_t)(1u << i);
 }
 
-/* It acknowledged the key, remembers that as far as the daemon can know, and the key cannot
- * be over: if it is gone there, somebody released it. */
+/* The master acknowledged the key, remembers it as far as the daemon can know, and the key cannot have
+ * run out: if the key is gone there, a client released it. */
 static bool has_acknowledged(const struct sim_world *w, const struct sim_daemon *d, unsigned master,
                              const struct sim_tok *t)
 {
@@ -20,7 +21,8 @@ static bool has_acknowledged(const struct sim_world *w, const struct sim_daemon 
            d->node[master].quarantined_us < at->acked_us && w->now_us < at->acked_ends_us - HEAL_SLACK_US;
 }
 
-/* Until when its daemon can take it for held: what it told, or would have told if somebody were there. */
+/* The time until which its daemon can take the token for held: the told deadline, or the one that it
+ * would have told. */
 static int64_t held_until_us(const struct sim_daemon *d, const struct sim_tok *t)
 {
     int64_t until_us = clock_when(&d->clock, t->told_ms * 1000);
@@ -48,7 +50,7 @@ void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct a
     }
 }
 
-/* Whatever the heal was held up by: not beyond that. */
+/* A heal may be delayed in any way, but its key must not live beyond this time. */
 void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote)
 {
@@ -59,7 +61,7 @@ void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim
         return;
     if (m->drifts > 0 || msg->sent_us < m->drifted_us + HEAL_CLOCK_US ||
         (d->stall.number > 0 && msg->sent_us < d->stall.ends_us + d->full_us))
-        return; /* its instant was right by clocks that were not: the key may stay a little longer */
+        return; /* the heal's instant was right by clocks that were wrong: the key may stay a little longer */
     int64_t ends_us = clock_when(&m->clock, key->expires_ms * 1000);
     int64_t held_us = held_until_us(d, t);
     if (ends_us > held_us + HEAL_SLACK_US && ends_us > w->now_us)
@@ -71,7 +73,8 @@ static void acknowledge(struct sim_tok_master *at, const struct sim_msg *msg, in
                         int64_t timeout_us)
 {
     bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND;
-    bool longer = msg->vote.kind == VOTE_NUMBER && msg->vote.number > msg->number; /* as it was already */
+    bool longer = msg->vote.kind == VOTE_NUMBER &&
+                  msg->vote.number > msg->number; /* the key was already as the heal wants it */
     uint64_t ttl_ms = longer ? msg->vote.number : msg->number;
     int64_t ends_us = ttl ? msg->sent_us + (int64_t)ttl_ms * 1000 : now_us;
     if (at->acked_lost_us != msg->lost_us || at->acked_ends_us < ends_us)
@@ -116,18 +119,19 @@ void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct
     struct sim_extending *e = extending_of(w, d, msg);
     e->yes |= bit(master);
     at->extended_lost_us = msg->lost_us;
-    bool before = at->confirmed_lost_us != 0 && d->node[master].unaware; /* in the memory before */
-    bool kept =
-        msg->ran_us >= msg->held_us + d->full_us; /* only its clock is doubted: what is there was there */
+    bool before =
+        at->confirmed_lost_us != 0 && d->node[master].unaware; /* the yes came from the memory before */
+    bool kept = msg->ran_us >=
+                msg->held_us + d->full_us; /* only its clock is in doubt: keys that it has were never gone */
     bool confirmed = before || counted || kept || at->confirmed_lost_us == msg->lost_us;
     if (confirmed || oracle_may_vote(w, d, msg))
         e->counts |= bit(master);
-    if (e->told) /* Q said so without it */
+    if (e->told) /* Q masters said so without this one */
         at->confirmed_lost_us = msg->lost_us;
 }
 
-/* Q masters that count must have said so. Once they have, those of the same round that did not count do
- * so from the next on. */
+/* Q masters that count must have said so. Once they have, the masters of the same round that did not count
+ * do count from the next round on. */
 void oracle_told_extended(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
 {
     struct sim_tok *t = &w->oracle.tok[tok];

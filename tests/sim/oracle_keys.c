@@ -1,4 +1,4 @@
-/* What coordinators send and masters do: invariants 7, 8 and part of 2 and 9. */
+/* Commands of coordinators and their effect on masters: invariants 7, 8 and parts of 2 and 9. */
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
@@ -27,15 +27,15 @@ static void sends_set(struct sim_world *w, struct sim_daemon *d, const struct ac
     }
 }
 
-/* By a release or a set-back. Where its SET or MOVE went by a connection that is still there, the
- * key must be gone as soon as all that was sent by now has arrived. */
+/* The key is deleted by a release or a set-back. Where its SET or MOVE went by a connection that is still open,
+ * the key must be gone as soon as all commands that were sent by now have arrived. */
 void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
 {
     struct sim_tok *t = &w->oracle.tok[tok];
     if (!oracle_is_ours(t, d) || t->released)
         return;
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
-    bool room = w->plan->param[P_MAX_UNDO] > 1000; /* else its undo list may overflow */
+    bool room = w->plan->param[P_MAX_UNDO] > 1000; /* otherwise its undo list may overflow */
     t->owed = room && (!t->granted || (!t->forgotten && now_ms < t->told_ms));
     t->released = true;
     t->released_us = w->now_us;
@@ -142,7 +142,7 @@ void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg 
         oracle_ran_heal(w, m, msg, vote);
 }
 
-/* The daemon's new connection is in use: of what it released before nothing may be left. */
+/* The daemon's new connection is in use: no key that the daemon released before may be left. */
 static void mark_settled(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg)
 {
     const struct sim_conn *conn = &w->conn[msg->conn];
@@ -162,9 +162,9 @@ static void mark_settled(struct sim_world *w, struct sim_master *m, const struct
             continue;
         bool known_gone = (t->ran & bit(m->index)) || w->plan->param[P_CLASS] == CLASS_MEMORY;
         if (m->restored && known_gone)
-            continue; /* deleted or missed once, and back from an old snapshot: it runs out */
+            continue; /* was deleted or missed once, and is back from an old snapshot: it runs out */
         if (m->set_back || w->plan->param[P_CLASS] == CLASS_CLOCK)
-            continue; /* it lives longer than anybody thinks; or another got the name too, and this one was forgotten */
+            continue; /* the key lives longer than its daemon thinks; or the name was granted again, and this key was forgotten */
         violation(w, 7,
                   "m%u is in use by d%u again, but T%u's key of n%u is there, which was released at %.6f",
                   m->index, d->index, tok, name, (double)t->released_us / 1e6);
@@ -204,8 +204,8 @@ static void heard_zadd(struct sim_world *w, struct sim_daemon *d, const struct s
     }
 }
 
-/* Which token a master says that it has; 0: none. (Whose SET or MOVE was answered, or who is asked again and is there:
- * it was set by a connection that broke before it answered.) */
+/* The token that a master reports in its key; 0: none. Either the token's SET or MOVE was answered, or
+ * its connection broke before the answer and the master is asked again. */
 static uint32_t granted_by(struct sim_world *w, const struct sim_msg *msg)
 {
     if (msg->verb == COMMAND_GET && msg->vote.kind == VOTE_TOKEN)

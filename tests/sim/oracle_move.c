@@ -1,9 +1,7 @@
 /* RESUME: invariants 2, 7, 8 and 9 of tokens that are moved, and set back.
- *
  *     T --move--> N --granted--> T has moved: N is the lock now
  *                  \--failed---> N is set back to T, on all masters that it was sent to
- *
- * All tokens of a family belong to one holder: any of their keys keeps others out. */
+ * All tokens of a family belong to one holder: any of their keys keeps other clients out. */
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
@@ -64,12 +62,12 @@ void oracle_ran_move(struct sim_world *w, struct sim_master *m, const struct sim
         return;
     if (before != msg->tok)
         violation(w, 8, "a move of T%u takes T%u's key of n%u on m%u", msg->tok, before, msg->name, m->index);
-    if (back) /* it may have been released in the meantime: it is there for a TTL more */
+    if (back) /* the key may have been released meanwhile: it then stays for one TTL more */
         w->oracle.tok[msg->to].blocked |= bit(m->index);
     oracle_covers(w, msg->name);
 }
 
-/* Who says that the new token is not there has nothing to set back. */
+/* A master that says that the new token is not there has nothing to set back. */
 void oracle_heard_move(struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg)
 {
     bool moves = msg->verb == COMMAND_MOVE;
@@ -95,7 +93,7 @@ void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request,
         from->forgotten = true;
 }
 
-/* A RESUME of tok has failed: what was moved for it must be on its way back by now, where there is a way. */
+/* A RESUME of tok has failed: its moved keys must be on their way back by now, where there is a way. */
 void oracle_orphans(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
 {
     const struct sim_oracle *o = &w->oracle;

@@ -28,7 +28,7 @@ void oracle_asked(struct sim_world *w, struct sim_daemon *d, uint32_t request)
     oracle_crowd_asks(w, a->name);
 }
 
-/* First come, first served; and it is outstanding no more. */
+/* Checks first come, first served, and ends the request. */
 static void outstanding_remove(struct sim_world *w, struct sim_daemon *d, uint32_t request, bool granted)
 {
     struct sim_oracle *o = &w->oracle;
@@ -74,9 +74,9 @@ static void told(struct sim_world *w, struct sim_daemon *d, uint32_t tok, int64_
         violation(w, 2, "d%u says %s for T%u: valid=%lld, but until - now = %lld", d->index, what, tok,
                   (long long)valid_ms, (long long)(until_ms - now_ms));
     bool known = t->daemon == d->index && t->incarnation == d->incarnation && !t->forgotten;
-    bool recorded = t->told_ms == 0 || now_ms < t->told_ms; /* once over, it is forgotten for good */
+    bool recorded = t->told_ms == 0 || now_ms < t->told_ms; /* a lock that is over is forgotten for good */
     if (known && recorded && until_ms > t->told_ms && strcmp(what, "HELD") != 0)
-        t->told_ms = until_ms; /* (a CHECK changes no record) */
+        t->told_ms = until_ms; /* a CHECK changes no record */
     if (t->maxed && oracle_is_ours(t, d))
         violation(w, 2, "d%u says %s for T%u, which it said to be over by its max=", d->index, what, tok);
     if (t->ends_ms != 0 && known && until_ms > t->ends_ms)
@@ -96,16 +96,18 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
     uint64_t fence = reply->fence;
     bool grows = fence > o->fence[t->name];
     if (!grows && t->blind != 0)
-        return; /* a master forgot the higher one, and nobody could know */
+        return; /* a master forgot the higher fence, and no daemon could know */
     for (unsigned i = 0; i < ORACLE_FENCES && !grows; i++)
         if (o->fences[d->index][i].number == fence && o->fences[d->index][i].blind != 0)
             return; /* the same, between the key's SET and the fence's ZADD */
     if (!grows && d->stall.open)
-        return; /* a stall cut its round in two, and nobody on that host can know yet: others were granted meanwhile */
+        return; /* a stall cut its round in two, and nobody on that host can know yet: other daemons granted the name meanwhile */
     if (!grows && !oracle_is_excused(w, tok, clock_when(&d->clock, reply->until_ms * 1000)))
         violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", t->name, tok,
                   (unsigned long long)fence, o->fence_tok[t->name], (unsigned long long)o->fence[t->name]);
-    if (grows && !d->stall.open) { /* else it may be of no lock any more, and above that of the next one */
+    if (grows &&
+        !d->stall
+             .open) { /* otherwise the fence may belong to no lock any more, and lie above the fence of the next lock */
         o->fence[t->name] = fence;
         o->fence_tok[t->name] = tok;
     }
@@ -144,7 +146,7 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
     t->request = request;
     t->fence = reply->fence;
     if (o->session[a->session].state != SESSION_OPEN && !t->lease)
-        t->given_up = true; /* it has asked for the end before */
+        t->given_up = true; /* the session has asked for its end before */
     if (a->max_ms > 0)
         t->ends_ms = clock_ms(&d->clock, w->now_us) + a->max_ms;
     if (d->index == w->daemons - 1 && w->plan->param[P_ODD_LATE] > 0 && !w->odd_over)
@@ -198,8 +200,8 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "HELD");
 }
 
-/* Those who poll for a name may keep a heal from a master for a moment: a lock that is on no more than Q masters is
- * excused the first restart, but not the next. */
+/* Clients that poll for a name may keep a heal from a master for a moment: a lock that is on no more
+ * than Q masters is excused the first restart, but not the next. */
 void oracle_crashed(struct sim_world *w, const struct sim_master *m)
 {
     const struct sim_oracle *o = &w->oracle;
@@ -218,7 +220,7 @@ void oracle_crashed(struct sim_world *w, const struct sim_master *m)
     }
 }
 
-/* Until its first renewal a lock is on Q masters, and may be on no more. */
+/* Until its first renewal a lock is on Q masters, and need not be on more. */
 static void lost(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, enum lost_reason reason)
 {
     const struct sim_tok *t = &w->oracle.tok[tok];

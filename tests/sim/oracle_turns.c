@@ -1,9 +1,9 @@
-/* Waiters of several daemons: invariant 5 where nothing is wrong but that many want one lock. */
+/* Waiters of several daemons: invariant 5 where the only trouble is that many clients want one lock. */
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
-/* Who gets the next turn is a matter of chance: how many rounds of all daemons' turns somebody may wait. In 36 simulated
- * hours nobody waited for more than five. */
+/* Chance decides which daemon gets the next turn: this is the number of rounds of all daemons' turns
+ * that a client may wait. In 36 simulated hours no client waited for more than five. */
 enum { ROUNDS = 10, TURN_MS = 100, SECTION_MS = 60 };
 
 static int64_t turn_bound_us(const struct sim_world *w)
@@ -12,7 +12,7 @@ static int64_t turn_bound_us(const struct sim_world *w)
     return ROUNDS * (int64_t)w->daemons * (TURN_MS + SECTION_MS + yield_ms) * 1000;
 }
 
-/* The first that waits for the name in a daemon; 0: nobody does. */
+/* The first request that waits for the name in a daemon; 0: none. */
 static uint32_t first_waiter(const struct sim_world *w, unsigned daemon, unsigned name)
 {
     const struct sim_oracle *o = &w->oracle;
@@ -26,7 +26,7 @@ static uint32_t first_waiter(const struct sim_world *w, unsigned daemon, unsigne
     return 0;
 }
 
-/* A daemon grants the name: the others' waiters must have had theirs not too long ago. */
+/* A daemon grants the name: the waiters of the others must have had a turn not too long ago. */
 void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name)
 {
     struct sim_oracle *o = &w->oracle;

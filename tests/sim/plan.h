@@ -1,8 +1,7 @@
-/* A plan is all that happens to a run from outside: the parameters, the clients and what
- * they do, the faults. It is drawn from a seed (profile.c), written and read as text, and
- * made smaller by shrink.c. What is left to chance in a run (delays, tokens) comes from
- * hashes of the seed and of who does what when, so that a plan with one fault less is
- * the same run otherwise. */
+/* A plan is everything that happens to a run from outside: the parameters, the clients and their
+ * operations, the faults. It is drawn from a seed (profile.c), written and read as text, and made smaller by
+ * shrink.c. Chance within a run (delays, tokens) comes from hashes of the seed and of the event's place and
+ * number, so that a plan with one fault less is otherwise the same run. */
 #ifndef SIM_PLAN_H
 #define SIM_PLAN_H
 
@@ -11,7 +10,7 @@
 #include <stdio.h>
 
 #ifndef MUTANTS
-#define MUTANTS /* in the simulator they are always there */
+#define MUTANTS /* the simulator always has the planted bugs */
 #endif
 #include "daemon/coordinator/mutant.h"
 
@@ -26,12 +25,13 @@ enum {
     PLAN_LONG_TTL_MS = 3600000, /* from here on a max_ttl is not waited for */
 };
 
-/* Each section is a table of named numbers, so that one reader and one writer do. */
+/* Each section is a table of named numbers, so that one reader and one writer serve all of them. */
 #define PARAM_LIST(X)                                                                                        \
     X(MASTERS, "masters")                                                                                    \
     X(DAEMONS, "daemons")                                                                                    \
     X(NAMES, "names")                                                                                        \
-    X(HEAL, "heal_ms") X(MIN_TTL, "min_ttl_ms") X(MAX_TTL, "max_ttl_ms") X(NODE_TIMEOUT, "node_timeout_ms")  \
+    X(HEAL, "heal_ms")                                                                                       \
+    X(MIN_TTL, "min_ttl_ms") X(MAX_TTL, "max_ttl_ms") X(NODE_TIMEOUT, "node_timeout_ms")                     \
         X(MIN_VALIDITY, "min_validity_ms") X(RETRY_MIN, "retry_min_ms") X(RETRY_MAX, "retry_max_ms")         \
             X(DRAIN_TIMEOUT, "drain_timeout_ms") X(BACKLOG, "backlog") X(MAX_LOCKS, "max_locks")             \
                 X(MAX_WAITERS, "max_waiters") X(MAX_UNDO, "max_undo") X(DELAY, "delay_us")                   \
@@ -46,14 +46,15 @@ enum {
 
 #define CLIENT_LIST(X) X(DAEMON, "daemon") X(REMOTE, "remote")
 
-/* What a client does once: think, lock, keep, end. Times in ms; -1: not. */
-#define OP_LIST(X)                                                                                          \
-    X(CLIENT, "client")                                                                                     \
-    X(THINK, "think")                                                                                       \
-    X(NAME, "name")                                                                                         \
-    X(LEASE, "lease") X(TTL, "ttl") X(WAIT, "wait") X(MAX, "max") X(KEEP, "keep") X(END, "end")             \
-        X(VIA, "via") X(EXTENDS, "extends") X(EXTEND_TTL, "ettl") X(CHECKS, "checks") X(REENTER, "reenter") \
-            X(GIVE_UP, "give_up") X(HOW, "how") X(RESUMES, "resumes") X(RESUME_HOW, "resume_how")           \
+/* One operation of a client: think, lock, keep, end. Times in ms; -1: not at all. */
+#define OP_LIST(X)                                                                                \
+    X(CLIENT, "client")                                                                           \
+    X(THINK, "think")                                                                             \
+    X(NAME, "name")                                                                               \
+    X(LEASE, "lease")                                                                             \
+    X(TTL, "ttl") X(WAIT, "wait") X(MAX, "max") X(KEEP, "keep") X(END, "end") X(VIA, "via")       \
+        X(EXTENDS, "extends") X(EXTEND_TTL, "ettl") X(CHECKS, "checks") X(REENTER, "reenter")     \
+            X(GIVE_UP, "give_up") X(HOW, "how") X(RESUMES, "resumes") X(RESUME_HOW, "resume_how") \
                 X(SYNC, "sync")
 
 #define PLAN_ENUM_P(id, name) P_##id,
@@ -65,15 +66,15 @@ enum fault_field { FAULT_LIST(PLAN_ENUM_F) F_COUNT };
 enum client_field { CLIENT_LIST(PLAN_ENUM_C) C_COUNT };
 enum op_field { OP_LIST(PLAN_ENUM_O) O_COUNT };
 
-/* What kind of world it is: what is promised there differs. */
+/* The kind of world; different promises hold in each. */
 enum plan_class {
     CLASS_ORDINARY,
-    CLASS_MEMORY,   /* masters forget what no run_id tells of: see master_forgets() */
+    CLASS_MEMORY,   /* masters forget though no run_id shows it: see master_forgets() */
     CLASS_CLOCK,    /* masters' clocks jump */
     CLASS_ROLLING,  /* all masters restarted, one after the other: no held lock is lost */
     CLASS_DISAGREE, /* the last daemon (the odd one) has another N or max_ttl */
-    CLASS_TURNS,    /* a crowd and no faults: everybody gets a turn */
-    CLASS_SPLIT,    /* all daemons ask for a free lock at once: one gets it */
+    CLASS_TURNS,    /* a crowd and no faults: each waiter gets a turn */
+    CLASS_SPLIT,    /* all daemons ask for a free lock at once: one of them gets it */
     CLASSES
 };
 
@@ -84,26 +85,24 @@ enum fault_kind {
     FAULT_SLOW_UP,  /* link: arg µs more */
     FAULT_SLOW_DOWN,
     FAULT_HANG,       /* master: stopped; what is queued runs later */
-    FAULT_CRASH_KEEP, /* master: down, back with all it knew */
+    FAULT_CRASH_KEEP, /* master: down, back with all its data */
     FAULT_CRASH_LOSE, /* master: down, back empty */
-    FAULT_CRASH_OLD,  /* master: down, back with what it knew arg µs ago */
+    FAULT_CRASH_OLD,  /* master: down, back with its data of arg µs ago */
     FAULT_FLUSH_SCRIPTS,
     FAULT_ERROR,      /* master: answers arg (enum vote_error) for a while */
     FAULT_ZADD_ERROR, /* master: only ZADD fails */
-    FAULT_REPLICA,    /* master: demoted for a while; arg 1: it loses all by it, n > 1: it knows what it knew
-                           n - 1 seconds before */
-    FAULT_PAUSE,      /* daemon: stopped */
-    FAULT_SLEEP,      /* daemon's host sleeps, with the clients on it */
+    FAULT_REPLICA, /* master: demoted for a while; arg 1: its data is lost, n > 1: its data is n - 1 s old */
+    FAULT_PAUSE,   /* daemon: stopped */
+    FAULT_SLEEP,   /* daemon's host sleeps, with the clients on it */
     FAULT_CRASH_DAEMON,
     FAULT_DRAIN, /* daemon: asked to stop; a new one comes afterwards */
     FAULT_WALL,  /* daemon: wall clock set to arg ms beside the true time */
     FAULT_PAUSE_CLIENT,
-    FAULT_SWARM,               /* up to here an ordinary seed draws them, the others only their class */
+    FAULT_SWARM,               /* ordinary seeds draw the faults up to here, classes also draw the others */
     FAULT_FLUSH = FAULT_SWARM, /* master: FLUSHALL */
-    FAULT_PROMOTE, /* master: another server answers at its address, which knew what it knew arg µs ago;
-                           -1: nothing */
+    FAULT_PROMOTE, /* master: another server takes its address, with data of arg µs ago; -1: none */
     FAULT_JUMP,    /* master: its clock jumps by arg ms */
-    FAULT_RUBBISH, /* master: somebody writes to <prefix>,group, and deletes it again; arg: enum rubbish */
+    FAULT_RUBBISH, /* master: a stranger writes to <prefix>,group, and deletes it again; arg: enum rubbish */
     FAULT_STALL,   /* daemon's host stands still, uncounted by its clock; arg 1: the wall clock, too */
     FAULT_DRIFT,   /* master: its clock runs arg ppm fast for a while */
     FAULT_KINDS
@@ -121,20 +120,20 @@ enum op_end {
     END_FIN,          /* closes the connection */
     END_RESET,        /* the connection breaks, the client lives */
     END_CRASH,        /* the process dies, its kernel closes the connection */
-    END_LEAVE,        /* nothing: it runs out */
+    END_LEAVE,        /* the client does nothing: the lock runs out */
     END_CANCEL,       /* give up only: CANCEL */
     END_UNDELIVERED,  /* the reply to LOCK never reaches the kernel: the connection broke before */
     OP_ENDS
 };
 
-/* What becomes of the connection that a lock is bound to when it is RESUMEd on another (field resume_how). */
+/* The connection that a lock is bound to, when the lock is RESUMEd on another (field resume_how): */
 enum resume_how {
-    RESUME_THEN_FIN,    /* it is closed when the new one has the lock */
-    RESUME_AFTER_RESET, /* it broke before */
-    RESUME_AND_FIN,     /* it is closed while the answer is under way */
-    RESUME_TWICE,       /* two RESUMEs at once, at two daemons */
-    RESUME_UNDELIVERED, /* the answer never reaches the kernel; then once more */
-    RESUME_AND_LEAVE,   /* the new one breaks while the answer is under way; then once more */
+    RESUME_THEN_FIN,    /* is closed when the new connection has the lock */
+    RESUME_AFTER_RESET, /* broke before */
+    RESUME_AND_FIN,     /* is closed while the answer is under way */
+    RESUME_TWICE,       /* two RESUMEs ask at once, at two daemons */
+    RESUME_UNDELIVERED, /* the answer never reaches the kernel; RESUME is asked again */
+    RESUME_AND_LEAVE,   /* the new connection breaks while the answer is under way; RESUME is asked again */
     RESUME_HOWS
 };
 
@@ -156,10 +155,10 @@ struct sim_plan {
 /* profile.c */
 extern int plan_class_drawn; /* only this class; CLASSES: each seed draws one */
 void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant);
-enum mutant mutant_by_name(const char *name); /* MUTANT_COUNT: no such */
+enum mutant mutant_by_name(const char *name); /* MUTANT_COUNT: no planted bug */
 const char *mutant_name(enum mutant mutant);
 const char *mutant_text(enum mutant mutant);
-/* How often each fault comes, in events per 1,000 s and target, and how long it lasts. */
+/* The rate of each fault, in events per 1,000 s and target, and its duration. */
 struct swarm {
     int64_t rate[FAULT_KINDS];
     int64_t longest_ms[FAULT_KINDS];
@@ -169,7 +168,7 @@ struct swarm {
     int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct, abandon_pct;
     int64_t resume_pct, sync_ms;
 };
-/* classes.c: what is particular to a class, before and after the clients and faults are drawn. */
+/* classes.c: what is special to a class, before and after the clients and faults are drawn. */
 void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class class);
 void plan_class(struct sim_plan *plan);
 void swarm_calm(struct sim_plan *plan, struct swarm *swarm);
@@ -179,10 +178,10 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant);
 
 /* plan.c */
 void plan_write(const struct sim_plan *plan, FILE *file);
-bool plan_read(struct sim_plan *plan, FILE *file, const char *path); /* false: said why */
+bool plan_read(struct sim_plan *plan, FILE *file, const char *path); /* false: the reason was printed */
 const char *fault_kind_name(int64_t kind);
 enum fault_target fault_target(enum fault_kind kind);
 const char *class_name(int64_t class);
-int class_by_name(const char *name); /* CLASSES: no such */
+int class_by_name(const char *name); /* CLASSES: no such class */
 
 #endif

@@ -128,7 +128,7 @@ static void draw_fault(struct sim_plan *plan, struct draw *draw, const struct sw
         fault->field[F_ARG] = percent(draw, 40) ? -1 : between(draw, 0, 4000000);
     if (kind == FAULT_REPLICA && p[P_CLASS] == CLASS_MEMORY)
         fault->field[F_ARG] = between(draw, 0, 4);
-    if (kind == FAULT_JUMP) /* what is shorter than its own noise is not looked for */
+    if (kind == FAULT_JUMP) /* a drift below the noise of its measurement is not looked for */
         fault->field[F_ARG] = (percent(draw, 70) ? 1 : -1) * between(draw, 60, 2 * p[P_MAX_TTL]);
     if (kind == FAULT_STALL)
         fault->field[F_ARG] = between(draw, 0, 1);
@@ -179,7 +179,7 @@ static void draw_blackout(struct sim_plan *plan, struct draw *draw, enum fault_k
     }
 }
 
-/* A majority comes back with what it knew a while ago. */
+/* A majority comes back with its data of a while ago. */
 static void draw_rollbacks(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     struct draw draw = {.seed = seed, .who = 201};
@@ -256,7 +256,7 @@ static int64_t draw_op(const struct sim_plan *plan, struct draw *draw, const str
     return field[O_THINK] + field[O_KEEP];
 }
 
-/* Drawn apart: a plan without it is the same otherwise. */
+/* Drawn from a hash of its own: a plan without it is otherwise the same. */
 static void draw_resumes(struct draw *draw, const struct swarm *swarm, int64_t *field)
 {
     bool resumes = percent(draw, swarm->resume_pct);
@@ -306,8 +306,8 @@ static enum plan_class draw_class(struct draw *draw)
     return CLASS_ORDINARY;
 }
 
-/* A max_ttl of hours or weeks, for the arithmetic: what waits for its end is not waited for (see heal.c), all else
- * happens as fast as ever. */
+/* A max_ttl of hours or weeks, for the arithmetic: the run does not wait for its end (see heal.c), and
+ * all else happens at the usual pace. */
 static void draw_long(struct sim_plan *plan, uint64_t seed)
 {
     struct draw draw = {.seed = seed, .who = 5};

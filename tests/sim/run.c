@@ -1,4 +1,4 @@
-/* One run of a plan, out of which a violation or an assertion jumps. */
+/* One run of a plan; a violation or an assertion jumps out of it. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

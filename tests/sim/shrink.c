@@ -1,5 +1,5 @@
 /* Makes a failing plan small: leaves out faults, ops and clients as long as the same
- * invariant is still broken. Big pieces first, then one by one. */
+ * invariant is still broken, big pieces first, then one by one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +22,8 @@ static bool still_fails(struct shrinking *s)
     return true;
 }
 
-/* The next op of the same client thinks for as long as the one that is left out took, so
- * that all that follows stays where it was in time. */
+/* The next op of the same client thinks for as long as the op that is left out took, so that all later
+ * ops keep their time. */
 static void keep_time(struct sim_plan *plan, unsigned op)
 {
     struct sim_record *left = &plan->op[op];

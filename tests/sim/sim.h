@@ -5,8 +5,8 @@
  *         ^                    |                                                   |
  *         +------reply---------+                 sim_master <-----link (TCP)-------+
  *
- * True time is in µs from the start of the run; nobody but the oracle knows it. Everybody
- * else has a clock. One queue of items, ordered by time and then by birth, drives all. */
+ * True time is in µs from the start of the run; only the oracle knows it. Masters, daemons and clients
+ * have clocks. One queue of items, ordered by time and then by birth, drives all. */
 #ifndef SIM_H
 #define SIM_H
 
@@ -20,8 +20,9 @@
 #include "tests/sim/store.h"
 #include "tests/sim/trace.h"
 
-#define NEVER       INT64_MAX
-#define LONG_BEFORE (-(INT64_C(1) << 60)) /* something may be taken from it still */
+#define NEVER INT64_MAX
+#define LONG_BEFORE \
+    (-(INT64_C(1) << 60)) /* far enough from INT64_MIN that a duration can still be subtracted */
 
 /* ---- rand.c: randomness without a stream ---- */
 
@@ -48,35 +49,35 @@ int64_t chance_below(uint64_t seed, uint64_t who, uint64_t operation, enum chanc
 struct sim_clock {
     int64_t offset_us;
     int64_t ppm;
-    int64_t stopped_us; /* how long it stood still */
+    int64_t stopped_us; /* the time for which it stood still */
 };
 int64_t clock_us(const struct sim_clock *clock, int64_t true_us);
 int64_t clock_ms(const struct sim_clock *clock, int64_t true_us);
 int64_t clock_when(const struct sim_clock *clock,
-                   int64_t local_us); /* first true µs at which it shows that */
+                   int64_t local_us); /* the first true µs at which the clock shows local_us */
 
 /* ---- world.c: the queue ---- */
 
 enum item_kind {
     ITEM_UP,           /* the first msg of connection b arrives at its master */
-    ITEM_DOWN,         /* ... at its daemon */
+    ITEM_DOWN,         /* the first msg of connection b arrives at its daemon */
     ITEM_DIAL,         /* daemon a dials master b; c: generation */
     ITEM_DIAL_TIMEOUT, /* of connection a */
     ITEM_TIMER,        /* of daemon a */
-    ITEM_INTERNAL,     /* daemon a: what its own shell has to tell the coordinator: message b */
+    ITEM_INTERNAL,     /* daemon a: message b of its own shell to the coordinator arrives */
     ITEM_LINE,         /* the first message of session b arrives at its daemon */
-    ITEM_TELL,         /* ... at its client */
+    ITEM_TELL,         /* the first message of session b arrives at its client */
     ITEM_CLIENT,       /* timer of client a; c: generation */
     ITEM_FAULT,        /* fault b begins; c: ends */
     ITEM_MASTER_BACK,  /* master a starts again; c: epoch */
     ITEM_DAEMON_BACK,  /* daemon a starts again; c: incarnation */
     ITEM_AGREE,        /* all daemons start again, with one configuration */
-    ITEM_SNAPSHOT,     /* every now and then masters save what they know */
-    ITEM_TICK,         /* the second phase looks around */
-    ITEM_ORPHANS,      /* what daemon a moved T b to must be set back; c: incarnation */
-    ITEM_DRIFT_SEEN,   /* master a runs fast, by fault b: all daemons must keep it out by now */
+    ITEM_SNAPSHOT,     /* masters save their data */
+    ITEM_TICK,         /* the second phase checks its progress */
+    ITEM_ORPHANS,      /* the keys that daemon a moved to T b must be set back; c: incarnation */
+    ITEM_DRIFT_SEEN,   /* master a runs fast, by fault b: by now all daemons must keep it out */
     ITEM_STALL_HELLO,  /* clients on the host of daemon a have said HELLO elsewhere since stall b */
-    ITEM_STALL_OVER,   /* what daemon a can know of stall b of its host is known */
+    ITEM_STALL_OVER,   /* all that daemon a can know of stall b of its host is known */
     ITEM_NOTICED,      /* by now the daemons must know of master a's loss number b */
 };
 
@@ -122,26 +123,26 @@ struct sim_msg {
     uint64_t ref;
     uint64_t number;
     struct vote vote; /* up: its group is the command's */
-    /* of a reply: what the oracle knows of its asking and execution */
+    /* In a reply: the oracle's knowledge of its command. */
     int64_t sent_us, ran_us;
-    int64_t lost_us; /* when the master's memory began ... */
-    int64_t held_us; /* ... and since when it has lost nothing but what its clock ended early */
+    int64_t lost_us; /* the beginning of the master's memory ... */
+    int64_t held_us; /* ... and of the time since which it lost nothing but what its clock ended early */
     bool unseen;
     uint32_t epoch;
-    int64_t clock_ms, jumps_ms; /* the master's */
+    int64_t clock_ms, jumps_ms; /* the master's clock */
 };
 
 struct sim_conn {
     uint8_t daemon, master;
-    bool open_daemon, open_master; /* each end */
+    bool open_daemon, open_master; /* the two ends */
     bool connected;                /* logged in, as the daemon knows */
     uint32_t incarnation, number, epoch;
     int64_t born_us;
     uint64_t client_id;
-    uint32_t first[2], last[2]; /* what is on its way, in order: index + 1 */
-    int64_t not_before_us;      /* the woken master reads it then */
-    int64_t stray_until_us;     /* closed: what would arrive later is lost */
-    int64_t stray_later_us;     /* closed: what is on its way takes so much longer */
+    uint32_t first[2], last[2]; /* messages on their way, in order: index + 1 */
+    int64_t not_before_us;      /* a woken master reads it no earlier */
+    int64_t stray_until_us;     /* closed: messages that would arrive later are lost */
+    int64_t stray_later_us;     /* closed: messages on their way take so much longer */
     uint32_t unanswered;
     bool backlog_told;
 };
@@ -168,21 +169,21 @@ struct sim_master {
     int64_t hung_until_us, replica_until_us, error_until_us, zadd_error_until_us;
     enum vote_error error;
     bool scripts;
-    bool restored; /* once from an old snapshot: what was deleted may be back */
+    bool restored; /* came back once with an old snapshot: deleted keys may be back */
     uint64_t next_client;
-    int64_t held_us; /* when it lost something for another reason than its clock, last */
-    uint32_t losses; /* of its memory, so far */
-    int64_t lost_us; /* the last of them; NEVER: it is down, and loses what it loses when it starts */
-    bool unseen;     /* no run_id and no uptime tells of it */
+    int64_t held_us; /* the last loss for another reason than its clock */
+    uint32_t losses; /* losses of its memory so far */
+    int64_t lost_us; /* the last loss; NEVER: the master is down, and its loss happens when it starts */
+    bool unseen;     /* neither run_id nor uptime shows the last loss */
     int64_t jumped_before_us;
     int64_t jumped_us;  /* the last jump of its clock, ... */
-    int64_t jumped_ms;  /* ... how far, ... */
-    int64_t jumps_ms;   /* ... and all of them together */
-    unsigned drifts;    /* of its clock, at present */
-    int64_t drifted_us; /* the last of them ended then */
-    int64_t rate_ppm;   /* of its clock otherwise */
-    bool set_back;      /* its clock, at least once, or it ran at another rate */
-    int64_t rubbish_us; /* somebody wrote to its marker, last */
+    int64_t jumped_ms;  /* ... its size, ... */
+    int64_t jumps_ms;   /* ... and the sum of all jumps */
+    unsigned drifts;    /* drifts of its clock at present */
+    int64_t drifted_us; /* the end of the last drift */
+    int64_t rate_ppm;   /* the rate of its clock without them */
+    bool set_back;      /* its clock was set back at least once, or ran at another rate */
+    int64_t rubbish_us; /* the last write of a stranger to its marker */
     enum fault_kind crash;
     int64_t crash_arg_us;
 };
@@ -195,49 +196,49 @@ struct sim_node {
     uint32_t dials;   /* generation of ITEM_DIAL */
     int64_t backoff_us;
     bool settled;            /* its handshake is over: lock commands flow, ... */
-    int64_t settled_us;      /* ... since then */
-    uint32_t settled_number; /* connection for which the master saw that */
-    /* What this daemon can know of the master's memory. */
+    int64_t settled_us;      /* ... since that time */
+    uint32_t settled_number; /* the connection at which the master saw that */
+    /* The daemon's possible knowledge of the master's memory: */
     bool blind;                /* it cannot know of the last loss yet ... */
     bool unaware;              /* ... or only that another daemon doubts the master, which is no new memory */
-    bool knew;                 /* it has been in use: what stood there is remembered ... */
-    uint32_t knew_epoch;       /* ... and of this run also its clock */
+    bool knew;                 /* it has used the master: it remembers the marker ... */
+    uint32_t knew_epoch;       /* ... and the clock of this run, too */
     int64_t group_us;          /* the master showed it the marker, last ... */
     int64_t group_before_us;   /* ... before its memory was lost */
-    int64_t time_rtt_us;       /* of the last TIME; 0: none */
-    int64_t rtt_most_us;       /* of a TIME so far, however it was answered */
+    int64_t time_rtt_us;       /* the round trip of the last TIME; 0: none */
+    int64_t rtt_most_us;       /* the longest round trip of a TIME, however it was answered */
     int64_t base_us;           /* the first TIME that was answered was sent then */
-    int64_t time_behind_ms;    /* the daemon's behind then */
-    int64_t time_jumps_ms;     /* how far its clock had jumped then */
-    uint32_t time_epoch;       /* in which run of the master that was */
-    int64_t from_us;           /* true: the marker that it read keeps the master out until then */
     int64_t from_ms;           /* ... by the master's clock */
-    int64_t suspect_us;        /* TIME showed a jump then, ... */
-    int64_t suspect_behind_ms; /* ... and the daemon's behind was that; 0: no jump was shown */
-    int64_t loss_behind_ms;    /* the daemon's behind when memory was lost last */
-    int64_t quarantined_us;    /* it had the master in quarantine then, last */
+    int64_t time_behind_ms;    /* the daemon's behind at that TIME */
+    int64_t time_jumps_ms;     /* how far its clock had jumped then */
+    uint32_t time_epoch;       /* the master's run at that TIME */
+    int64_t from_us;           /* true time until which the marker that it read keeps the master out */
+    int64_t suspect_us;        /* the time at which TIME showed a jump ... */
+    int64_t suspect_behind_ms; /* ... and the daemon's behind at that time; 0: no jump was shown */
+    int64_t loss_behind_ms;    /* the daemon's behind at the last loss of memory */
+    int64_t quarantined_us;    /* the last time at which it had the master in quarantine */
 };
 
 struct sim_daemon {
     unsigned index;
     bool running;
-    unsigned masters, quorum; /* as it is configured */
+    unsigned masters, quorum; /* by its configuration */
     int64_t max_ttl_ms, full_us;
     struct coordinator *core;
     uint32_t incarnation;
     struct sim_clock clock;
-    int64_t wall_us; /* beside the true time */
+    int64_t wall_us; /* ahead of true time */
     int64_t paused_until_us;
-    int64_t timer_at_us; /* of the ITEM_TIMER that counts */
+    int64_t timer_at_us; /* the ITEM_TIMER that counts */
     uint64_t steps, randoms;
     struct {
-        bool open; /* its host stood still, and it cannot know yet */
+        bool open; /* its host stood still, and the daemon cannot know yet */
         uint32_t number;
         int64_t ends_us;
-        int64_t hello_us;   /* stood still before its clients said HELLO to other hosts last */
-        int64_t started_us; /* this incarnation of the daemon */
-        int64_t sum_ms;     /* of all that it said so far */
-        int64_t debt_us;    /* for so long the clock stood still, and its daemon does not know */
+        int64_t hello_us;   /* time stood still before its clients last said HELLO to other hosts */
+        int64_t started_us; /* start of this incarnation of the daemon */
+        int64_t sum_ms;     /* sum of the stalls that it has reported */
+        int64_t debt_us;    /* the part of the stalls that the daemon does not know of */
         uint16_t told;      /* masters that answered a TIME since */
         int64_t rtt_us;
     } stall;
@@ -253,7 +254,7 @@ struct sim_daemon {
 enum line_kind { LINE_REQUEST, LINE_FIN, LINE_RESET, LINE_RELEASE, LINE_UNDELIVERED, LINE_BACKLOG };
 enum tell_kind { TELL_REPLY, TELL_NOTICE, TELL_CLOSED };
 
-struct sim_message { /* between clients and daemons */
+struct sim_message { /* a message between a client and a daemon */
     uint8_t kind;
     uint32_t session, request, target, next;
     int64_t at_us;
@@ -274,7 +275,7 @@ enum client_state {
 struct sim_client {
     unsigned index, home;
     bool remote;
-    struct sim_clock clock; /* used when it is on a host of its own */
+    struct sim_clock clock; /* its clock, when the client is on a host of its own */
     int64_t paused_until_us;
     uint32_t session[SIM_DAEMONS]; /* 0: none */
     uint32_t op;                   /* index + 1 in the plan */
@@ -283,11 +284,11 @@ struct sim_client {
     uint32_t request; /* the LOCK under way, or the UNLOCK, or the RESUME, ... */
     uint32_t second;  /* ... and the other one */
     uint32_t tok;
-    unsigned at;      /* the daemon that it is bound to */
-    uint32_t old;     /* session that it was bound to before; 0: none, or it is closed */
-    unsigned acts;    /* while it holds */
-    unsigned resumes; /* of acts */
-    unsigned tries;   /* of the present RESUME */
+    unsigned at;      /* the daemon that the lock is bound to */
+    uint32_t old;     /* the session that the lock was bound to before; 0: none, or it is closed */
+    unsigned acts;    /* acts while it holds */
+    unsigned resumes; /* RESUMEs among the acts */
+    unsigned tries;   /* tries of the present RESUME */
     bool fresh;       /* second phase: asks for each name once, whatever its plan says */
     struct sim_record fresh_op;
 };
@@ -302,15 +303,15 @@ struct sim_world {
     struct sim_queue queue;
     unsigned masters, daemons, names; /* masters: the most that a daemon has */
     int64_t full_us;                  /* the longest quarantine */
-    int64_t jump_us;                  /* so much longer a key may live since clocks are set back */
-    bool rubbish;                     /* somebody will write to a marker: daemons then judge no memory */
+    int64_t jump_us;                  /* the time by which a key may live longer, since clocks are set back */
+    bool rubbish;                     /* a stranger will write to a marker: daemons then judge no memory */
     bool early_stall;                 /* a host stood still while its daemon read clocks for the first time */
-    bool quick_links;                 /* no answer will take long */
-    bool true_clocks;                 /* no master's clock will jump or drift */
+    bool quick_links;                 /* no answer takes long */
+    bool true_clocks;                 /* no master's clock jumps or drifts */
     bool odd_over;                    /* the odd daemon has the others' configuration now */
     bool healing;                     /* second phase */
     unsigned heal_phase;
-    int64_t heal_us; /* its present part began */
+    int64_t heal_us; /* start of its present part */
     struct sim_master master[SIM_MASTERS];
     struct sim_daemon daemon[SIM_DAEMONS];
     struct sim_link link[SIM_DAEMONS][SIM_MASTERS];
@@ -322,7 +323,7 @@ struct sim_world {
     struct sim_message *message;
     uint32_t messages, message_capacity, message_free;
     struct sim_oracle oracle;
-    const struct sim_msg *heard; /* (ref) the vote that a daemon's step is about; NULL: none */
+    const struct sim_msg *heard; /* (ref) the vote that a daemon's step handles; NULL: none */
     struct sim_trace trace;
     sigjmp_buf out; /* a violation leaves the run here */
     int invariant;
@@ -338,7 +339,7 @@ _Noreturn void violation(struct sim_world *w, int invariant, const char *format,
 
 uint32_t message_new(struct sim_world *w);
 void message_free(struct sim_world *w, uint32_t index);
-/* In order, each way of a session. */
+/* Messages of one direction of a session arrive in order. */
 void message_send(struct sim_world *w, uint32_t session, int direction, uint32_t index);
 void message_arrive(struct sim_world *w, uint32_t session, int direction); /* ITEM_LINE, ITEM_TELL */
 
@@ -352,13 +353,13 @@ void master_start(struct sim_world *w, struct sim_master *m);
 void master_crash(struct sim_world *w, struct sim_master *m, const struct sim_record *fault);
 void master_receive(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg);
 void master_save(struct sim_world *w, struct sim_master *m);
-/* What it saved so many seconds ago; nothing, if it did not. */
+/* Restores what the master saved so many seconds ago; nothing, if it did not save then. */
 void master_restore(struct sim_master *m, unsigned back);
 void master_loses(struct sim_world *w, struct sim_master *m, bool unseen);
 void master_forgets(struct sim_world *w, struct sim_master *m,
-                    bool by_clock); /* something that no run_id tells of */
+                    bool by_clock); /* loses keys though no run_id shows it */
 int64_t master_young_us(const struct sim_master *m,
-                        int64_t full_us); /* until then it may not vote, in truth */
+                        int64_t full_us); /* the true time until which it may not vote */
 
 void master_run_id(const struct sim_world *w, unsigned master, uint32_t epoch, char run_id[RUN_ID_HEX]);
 
@@ -393,7 +394,7 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
 void client_words(const struct sim_world *w, const struct sim_client *c, struct request *what, enum verb verb,
                   uint32_t tok);
 void session_close(struct sim_world *w, struct sim_client *c, uint32_t session, enum line_kind how);
-void client_lost(struct sim_world *w, struct sim_client *c);     /* it holds nothing any more */
+void client_lost(struct sim_world *w, struct sim_client *c);     /* it holds no lock any more */
 void client_holds_on(struct sim_world *w, struct sim_client *c); /* until its op is over */
 void client_told(struct sim_world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms);
 

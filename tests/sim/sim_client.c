@@ -1,10 +1,8 @@
 /* Clients: each does one op of its plan after the other: think, lock, keep, end.
- *
  *     THINKING -> ASKING -> HOLDING -> ENDING -> THINKING ... DONE
  *                              \ <-> RESUMING (sim_resume.c)
- *
  * A client believes that it holds from the arrival of +LOCKED until it sends the release,
- * hears !LOST, or the deadline that it was told has come on its clock. */
+ * hears !LOST, or its clock shows the deadline that it was told. */
 #include <string.h>
 
 #include "tests/sim/sim.h"
@@ -29,7 +27,7 @@ unsigned client_via(const struct sim_world *w, const struct sim_client *c)
     return (c->home + (unsigned)client_op(w, c)->field[O_VIA]) % w->daemons;
 }
 
-/* Closes its end of a session: the daemon hears a FIN, or a reset. */
+/* The client closes its end of a session: the daemon hears a FIN, or a reset. */
 void session_close(struct sim_world *w, struct sim_client *c, uint32_t session, enum line_kind how)
 {
     if (session == 0 || w->oracle.session[session].client_gone)
@@ -130,11 +128,11 @@ static void client_next(struct sim_world *w, struct sim_client *c)
     }
     c->state = CLIENT_THINKING;
     client_after(w, c, client_op(w, c)->field[O_THINK]);
-    if (client_op(w, c)->field[O_SYNC] > 0) /* at the next full so many ms, with all others */
+    if (client_op(w, c)->field[O_SYNC] > 0) /* at the next multiple of so many ms, together with all others */
         client_after(w, c, client_sync_ms(w, client_op(w, c)->field));
 }
 
-/* The second phase: every name once, and it must be granted. */
+/* The second phase: the client asks for each name once, and must be granted each. */
 void client_fresh(struct sim_world *w, struct sim_client *c)
 {
     c->fresh = true;
@@ -205,7 +203,7 @@ static int64_t client_spread_ms(const int64_t *op)
     return op[O_KEEP] / (client_acts(op) + 1);
 }
 
-/* What it does while it holds, evenly spread over the time that it keeps the lock. */
+/* The acts of a holder are evenly spread over the time that it keeps the lock. */
 static void client_act(struct sim_world *w, struct sim_client *c)
 {
     const int64_t *op = client_op(w, c)->field;
@@ -241,10 +239,10 @@ static void client_unlock(struct sim_world *w, struct sim_client *c, unsigned da
     c->state = CLIENT_ENDING;
     c->timer++;
     if (c->request == 0)
-        client_after(w, c, 100); /* gives up giving back */
+        client_after(w, c, 100); /* the client stops trying to give the lock back */
 }
 
-/* By a connection of its own: a program that only has the token. */
+/* Releases on a connection of its own, as a program that only has the token does. */
 static void client_unlock_beside(struct sim_world *w, struct sim_client *c)
 {
     unsigned daemon = client_via(w, c);
@@ -255,12 +253,12 @@ static void client_unlock_beside(struct sim_world *w, struct sim_client *c)
     c->session[daemon] = before;
     if (session == 0)
         return;
-    uint32_t index = message_new(w); /* nothing else is asked there */
+    uint32_t index = message_new(w); /* that connection asks nothing else */
     w->message[index] = (struct sim_message){.kind = LINE_FIN};
     message_send(w, session, UP, index);
 }
 
-/* Its connection goes, with all session locks on it. */
+/* The client's connection ends, with all session locks on it. */
 static void client_hang_up(struct sim_world *w, struct sim_client *c, enum line_kind how, bool dies)
 {
     bool session = w->oracle.tok[c->tok].session == c->session[c->at] && !w->oracle.tok[c->tok].lease;
@@ -282,7 +280,7 @@ static void client_end(struct sim_world *w, struct sim_client *c)
     case END_FIN: client_hang_up(w, c, LINE_FIN, false); return;
     case END_CRASH: client_hang_up(w, c, LINE_FIN, true); return;
     case END_RESET: client_hang_up(w, c, LINE_RESET, false); return;
-    default: client_next(w, c); /* a session lock stays with its session, whatever comes */
+    default: client_next(w, c); /* a session lock stays with its session in any case */
     }
 }
 
@@ -303,7 +301,7 @@ void client_timer(struct sim_world *w, struct sim_client *c)
             client_end(w, c);
         return;
     case CLIENT_RESUMING: resume_timer(w, c); return;
-    case CLIENT_ENDING: /* could not even ask: the connection's end must do */
+    case CLIENT_ENDING: /* the client could not even ask: the end of its connection releases the lock */
         client_close(w, c, c->at, LINE_FIN);
         client_next(w, c);
         return;
@@ -318,14 +316,15 @@ int64_t client_deadline(const struct sim_world *w, uint32_t session, int64_t unt
     const struct sim_session *s = &w->oracle.session[session];
     if (!s->remote)
         return clock_when(&w->daemon[s->daemon].clock, until_ms * 1000);
-    /* Another machine: counted from when HELLO was sent, less 0.1 % of the time since. */
+    /* On another machine the deadline counts from the time at which HELLO was sent, less 0.1 % of the
+     * time since. */
     int64_t since_us = (until_ms - s->hello_now_ms) * 1000;
     const struct sim_client *c = &w->client[s->client];
     const struct sim_clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
     return clock_when(clock, s->hello_sent_us + since_us - since_us / 1000);
 }
 
-/* However its clocks were measured since: an until that did not grow moves no deadline later. */
+/* An until that did not grow never moves a deadline later, however the clocks were measured since. */
 void client_told(struct sim_world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms)
 {
     struct sim_tok *t = &w->oracle.tok[tok];
@@ -358,7 +357,7 @@ static void client_locked(struct sim_world *w, struct sim_client *c, const struc
 
 static void client_unlocked(struct sim_world *w, struct sim_client *c, const struct reply *reply)
 {
-    if (reply->code == REPLY_UNLOCKED && reply->depth > 0) { /* it had taken it more than once */
+    if (reply->code == REPLY_UNLOCKED && reply->depth > 0) { /* the client had taken it more than once */
         client_unlock(w, c, c->at, false);
         return;
     }
@@ -399,7 +398,7 @@ static void client_reply(struct sim_world *w, struct sim_client *c, const struct
     }
 }
 
-/* It says HELLO again, so that its clock is measured against the daemon's as it is now. */
+/* The client says HELLO again, so that its clock is measured against the daemon's present clock. */
 static void client_hears_clock(struct sim_world *w, struct sim_client *c, uint32_t session, int64_t behind_ms)
 {
     struct sim_session *s = &w->oracle.session[session];
@@ -439,11 +438,11 @@ static void client_closed(struct sim_world *w, struct sim_client *c, uint32_t se
         if (c->fresh)
             violation(w, 6, "c%u: its session %u was closed though all is well", c->index, session);
         if (c->state == CLIENT_ENDING)
-            client_close(w, c, c->at, LINE_FIN); /* nobody answered its release */
+            client_close(w, c, c->at, LINE_FIN); /* its release was not answered */
         client_next(w, c);
     }
     resume_closed(w, c, session);
-    /* Its daemon is gone: it goes to another, where it is one that does. */
+    /* The client's daemon is gone: a client that changes daemons goes to another one. */
     if (c->state == CLIENT_HOLDING && w->oracle.tok[c->tok].session == session &&
         client_op(w, c)->field[O_RESUMES] > 0 && !w->oracle.tok[c->tok].given_up) {
         c->acts = (unsigned)(client_acts(client_op(w, c)->field) - client_op(w, c)->field[O_RESUMES]);

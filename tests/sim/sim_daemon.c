@@ -1,4 +1,4 @@
-/* One daemon: a real coordinator, and around it what daemon/loop.c and conn.c do. */
+/* One daemon: a real coordinator in the place of daemon/loop.c and conn.c. */
 #include <string.h>
 
 #include "tests/sim/sim.h"
@@ -9,7 +9,7 @@ static const int64_t WALL_ZERO_US = INT64_C(1700000000000000);
 
 /* ---- start and end ---- */
 
-/* The last daemon may have another N or max_ttl than the others, until somebody sets it right. */
+/* The last daemon may have another N or max_ttl than the others, until the operator corrects it. */
 void daemon_configure(struct sim_world *w, struct sim_daemon *d)
 {
     const int64_t *param = w->plan->param;
@@ -17,7 +17,7 @@ void daemon_configure(struct sim_world *w, struct sim_daemon *d)
     d->masters = (unsigned)(odd && param[P_ODD_MASTERS] > 0 ? param[P_ODD_MASTERS] : param[P_MASTERS]);
     d->max_ttl_ms = odd && param[P_ODD_MAX_TTL] > 0 ? param[P_ODD_MAX_TTL] : param[P_MAX_TTL];
     d->quorum = d->masters / 2 + 1;
-    d->full_us = (d->max_ttl_ms + (d->max_ttl_ms + 99) / 100 + 2) * 1000; /* and its drift */
+    d->full_us = (d->max_ttl_ms + (d->max_ttl_ms + 99) / 100 + 2) * 1000; /* max_ttl and its drift */
 }
 
 void daemon_start(struct sim_world *w, struct sim_daemon *d)
@@ -134,7 +134,7 @@ static void ended(struct sim_world *w, struct sim_daemon *d, const struct action
     tell(w, session, TELL_CLOSED, action);
 }
 
-/* !CLOCK to all sessions of it. */
+/* Tells !CLOCK to all sessions of the daemon. */
 static void told_clock(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
     trace_add(w, TRACE_BEHIND, d->index, (uint64_t)action->u.clock.stall_ms,
@@ -191,7 +191,7 @@ static void daemon_arm(struct sim_world *w, struct sim_daemon *d)
     queue_push(w, at_us, ITEM_TIMER, d->index, 0, 0);
 }
 
-/* Lock commands flow from now on: our keys of before must be gone there. */
+/* Lock commands flow from now on: this daemon's old keys must be gone there. */
 static void daemon_settle(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     struct sim_node *node = &d->node[master];
@@ -209,7 +209,7 @@ static void daemon_settle(struct sim_world *w, struct sim_daemon *d, unsigned ma
         return;
     node->knew = node->knew || serves;
     node->knew_epoch = serves ? w->conn[node->conn - 1].epoch : node->knew_epoch;
-    node->settled = serves; /* it may be refused later, and come back on the same connection */
+    node->settled = serves; /* the master may be refused later, and come back on the same connection */
     if (!serves)
         return;
     node->settled_us = w->now_us;
@@ -250,7 +250,7 @@ void daemon_step(struct sim_world *w, struct sim_daemon *d, struct coordinator_e
     daemon_arm(w, d);
 }
 
-/* Asked to stop, and nothing is left to wait for: the next one is started. */
+/* A daemon that was asked to stop has nothing left to wait for: the next one starts. */
 void daemon_drained(struct sim_world *w, struct sim_daemon *d)
 {
     if (!d->running || !d->draining || !coordinator_drained(d->core))
@@ -300,7 +300,7 @@ static void daemon_request(struct sim_world *w, struct sim_daemon *d, const stru
     daemon_step(w, d, &event);
 }
 
-/* A LOCK is given up by that; a RESUME leaves its holder what he had. */
+/* An undelivered answer gives a LOCK up; after a RESUME the holder keeps the old token. */
 static void asked_undelivered(struct sim_world *w, uint32_t request)
 {
     const struct sim_asked *a = &w->oracle.asked[request];

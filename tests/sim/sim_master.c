@@ -51,7 +51,7 @@ void master_restore(struct sim_master *m, unsigned back)
     m->restored = m->restored || there;
 }
 
-/* Empty, whole or old: what the disk had, or the server that is there now. */
+/* The master's data is empty, whole or old: the disk's data, or that of the server that is there now. */
 static void master_load(struct sim_world *w, struct sim_master *m)
 {
     (void)w;
@@ -83,7 +83,7 @@ void master_crash(struct sim_world *w, struct sim_master *m, const struct sim_re
     m->hung_until_us = 0;
     w->oracle.crashed_us = w->now_us;
     oracle_crashed(w, m);
-    m->lost_us = NEVER; /* until it starts again */
+    m->lost_us = NEVER; /* until the master starts again */
     for (uint32_t i = 0; i < w->conns; i++) {
         struct sim_conn *conn = &w->conn[i];
         if (conn->master != m->index || !conn->open_master)
@@ -121,7 +121,7 @@ void master_run_id(const struct sim_world *w, unsigned master, uint32_t epoch, c
 
 static void master_info(struct sim_world *w, const struct sim_master *m, struct vote *vote)
 {
-    /* Whole seconds of its own clock, as Redis counts them. */
+    /* Whole seconds of the master's own clock, as Redis counts them. */
     int64_t now_s = clock_us(&m->clock, w->now_us) / 1000000;
     int64_t start_s = clock_us(&m->clock, m->started_us) / 1000000;
     *vote = (struct vote){.kind = VOTE_INFO};
@@ -137,7 +137,7 @@ static bool is_script(unsigned verb)
     return verb == COMMAND_RELEASE || verb == COMMAND_EXTEND || verb == COMMAND_CHECK || verb == COMMAND_MOVE;
 }
 
-/* What keeps a command from being run; false: nothing. */
+/* The reason for which a command is not run; false: there is none. */
 static bool master_refuses(const struct sim_world *w, const struct sim_master *m, int64_t now_ms,
                            const struct store_command *command, struct vote *vote)
 {
@@ -152,7 +152,7 @@ static bool master_refuses(const struct sim_world *w, const struct sim_master *m
     return w->now_us < m->zadd_error_until_us && command->verb == COMMAND_ZADD;
 }
 
-/* SET and its like, as the store has them. */
+/* SET and the other commands of the store. */
 static void master_stores(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
                           struct vote *vote)
 {

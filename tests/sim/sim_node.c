@@ -47,7 +47,7 @@ void node_dial(struct sim_world *w, struct sim_daemon *d, unsigned master)
     queue_push(w, w->now_us + DIAL_TIMEOUT_US, ITEM_DIAL_TIMEOUT, 0, index, 0);
 }
 
-/* The daemon's end is gone: tells the coordinator where it knew of the connection. */
+/* The daemon's end is gone: the coordinator is told, if it knew of the connection. */
 static void node_down(struct sim_world *w, struct sim_daemon *d, unsigned master, bool tell)
 {
     struct sim_node *node = &d->node[master];
@@ -92,7 +92,7 @@ void node_reset(struct sim_world *w, struct sim_daemon *d, unsigned master)
         node_down(w, d, master, true);
 }
 
-/* Which daemon a command names, as the store knows it. */
+/* The daemon that a command names, by its number in the store. */
 static uint32_t daemon_word(const struct token *self)
 {
     return self->bytes[0] + 256u * self->bytes[1];
@@ -111,7 +111,7 @@ static bool has_token(enum command_verb verb)
     }
 }
 
-/* Only the planted bug counts a heal's time from when it runs. */
+/* Only the planted bug counts a heal's time from the moment at which it runs. */
 static uint64_t heal_number(const struct sim_world *w, unsigned master, uint64_t number)
 {
     int64_t left_ms = (int64_t)number - clock_ms(&w->master[master].clock, w->now_us);

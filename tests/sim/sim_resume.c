@@ -1,12 +1,10 @@
 /* A client that takes its lock to another connection: at the same daemon or another one, with the
  * old connection open, closed or broken, and again where no answer came.
- *
  *     HOLDING -> RESUMING --+LOCKED-------------------------> HOLDING, by the new token
  *                 |  ^  \--NOTHELD, all answered-------------> lost
  *                 v  |
  *               tries again, until it goes on by the old token
- *
- * It believes by the old token until the new one is there, since both are its own; but not once it has
+ * The client believes by the old token until it has the new one, since both are its own; but not once it has
  * closed a connection whose FIN gives one of them back. */
 #include "tests/sim/sim.h"
 
@@ -17,7 +15,7 @@ static enum resume_how how(const struct sim_world *w, const struct sim_client *c
     return c->tries > 1 ? RESUME_THEN_FIN : (enum resume_how)client_op(w, c)->field[O_RESUME_HOW];
 }
 
-/* On a connection of its own. */
+/* The RESUME goes by a connection of its own. */
 static uint32_t resume_ask(struct sim_world *w, struct sim_client *c, unsigned daemon)
 {
     struct request what;
@@ -37,7 +35,7 @@ static uint32_t resume_ask(struct sim_world *w, struct sim_client *c, unsigned d
     return request;
 }
 
-/* What it was bound to before it is bound to the new one. */
+/* Closes the connection that the lock was bound to. */
 static void leave_old(struct sim_world *w, struct sim_client *c, enum line_kind line)
 {
     uint32_t session = w->oracle.tok[c->tok].session;
@@ -88,7 +86,7 @@ static void forget_requests(struct sim_world *w, struct sim_client *c, enum line
     c->request = c->second = 0;
 }
 
-/* Nobody answered yet, or it is to try again. */
+/* No answer came yet, or the client is to try again. */
 void resume_timer(struct sim_world *w, struct sim_client *c)
 {
     if (how(w, c) == RESUME_AND_LEAVE && c->request != 0) {
@@ -96,7 +94,7 @@ void resume_timer(struct sim_world *w, struct sim_client *c)
         client_after(w, c, 1 + w->plan->param[P_NODE_TIMEOUT]);
         return;
     }
-    if (c->request + c->second != 0) { /* for so long that all is over in any case */
+    if (c->request + c->second != 0) { /* for so long that each try is over by then */
         oracle_gives_up(w, c->index, c->tok);
         forget_requests(w, c, LINE_FIN);
         client_lost(w, c);
@@ -125,7 +123,7 @@ static void resumed(struct sim_world *w, struct sim_client *c, const struct sim_
 static void refused(struct sim_world *w, struct sim_client *c, bool gone)
 {
     if (c->request + c->second != 0)
-        return; /* the other one may tell */
+        return; /* the other RESUME may still be answered */
     if (gone) {
         oracle_hears_lost(w, c->index, c->tok);
         client_lost(w, c);
@@ -139,7 +137,8 @@ void resume_reply(struct sim_world *w, struct sim_client *c, const struct sim_me
     enum reply_code code = message->reply.code;
     bool mine = message->request == c->request || message->request == c->second;
     if (c->state != CLIENT_RESUMING || !mine) {
-        /* The second of two that came in late: what it grants is its holder's, who has gone on. */
+        /* The answer of a second RESUME came late: its grant belongs to the same client, which has gone
+         * on. */
         if (code == REPLY_LOCKED)
             session_close(w, c, message->session, LINE_FIN);
         return;
@@ -154,7 +153,7 @@ void resume_reply(struct sim_world *w, struct sim_client *c, const struct sim_me
         refused(w, c, code == REPLY_NOTHELD);
 }
 
-/* Its daemon is gone, or broke the connection: what became of the RESUME is not known. */
+/* The client's daemon is gone, or broke the connection: the RESUME's outcome is unknown. */
 void resume_closed(struct sim_world *w, struct sim_client *c, uint32_t session)
 {
     if (c->state != CLIENT_RESUMING)

@@ -77,7 +77,7 @@ static void store_group_set(struct store *s, int64_t now_ms, const struct store_
 
 /* ---- locks ---- */
 
-/* A time in the past sets nothing: the answer is OK all the same. */
+/* A time in the past sets nothing, and yet the answer is OK. */
 static void store_set(struct store_key *key, int64_t now_ms, const struct store_command *command,
                       struct vote *vote)
 {

@@ -1,4 +1,4 @@
-/* What one Redis master keeps, and what its commands and our scripts do to it: the model
+/* The data of one Redis master, and the effect of its commands and our scripts on it: the model
  * that test_model.c compares with a real server. Times are the master's own, in ms. */
 #ifndef SIM_STORE_H
 #define SIM_STORE_H
@@ -10,8 +10,8 @@ enum { STORE_BUCKETS = 16 };
 
 struct store_key {
     bool there;
-    uint32_t tok;       /* stands for a token */
-    int64_t expires_ms; /* gone when the clock shows more */
+    uint32_t tok;       /* the number of a token */
+    int64_t expires_ms; /* the key is gone when the clock shows more */
 };
 
 enum store_group_kind { STORE_GROUP_NONE, STORE_GROUP_OURS, STORE_GROUP_RUBBISH };
@@ -41,13 +41,15 @@ struct store_command {
     struct group group; /* GROUP_SET, GROUP_LATER, GROUP_NEW */
 };
 
-/* All but CLIENT_ID, INFO and KILL. Of VOTE_TOKEN, number is the tok. */
+/* Runs any command but CLIENT_ID, INFO and KILL. In a VOTE_TOKEN, number is the tok. */
 void store_run(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote);
-/* Whether a server in that state answers so instead; a script is refused where it writes. */
+/* Whether a server in that state answers with this error instead; a script is refused where it writes.
+ * */
 bool store_refuses(const struct store *s, int64_t now_ms, const struct store_command *command,
                    enum vote_error error);
-bool store_has(const struct store *s, int64_t now_ms, unsigned name); /* a key that is not over */
-/* What a planted bug makes of the scripts. */
+bool store_has(const struct store *s, int64_t now_ms,
+               unsigned name); /* there is a key, and it has not run out */
+/* The planted bug that changes the scripts. */
 extern enum mutant store_mutant;
 
 #endif

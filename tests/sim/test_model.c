@@ -1,9 +1,10 @@
-/* The simulated master is true: the same random commands go to it and to a real
+/* Tests that the simulated master is true: the same random commands go to it and to a real
  * redis-server, and both must vote alike. */
 #include <check.h>
 #include <string.h>
 
 #include "tests/sim/model.h"
+#include "tests/unit/suite.h"
 
 enum { SEQUENCES = 40, MOST_SEQUENCES = 1000, COMMANDS = 80, ENOUGH = SEQUENCES * COMMANDS / 2, TOKENS = 4 };
 
@@ -60,7 +61,7 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
         draw_group(sequence, step, &command->group);
 }
 
-/* An instant of the server's clock: what is drawn is how long that is from now, or was. */
+/* An instant of the server's clock: the draw is the distance from now, to either side. */
 static void draw_instant(uint64_t sequence, uint64_t step, struct store_command *command)
 {
     bool over = pick(sequence, step, 7, 4) == 0;
@@ -74,14 +75,14 @@ static bool is_near(int64_t instant_ms, int64_t at_ms)
     return left_ms >= -NEAR_MS && left_ms <= NEAR_MS;
 }
 
-/* The answer hangs on a millisecond. */
+/* The answer depends on a single millisecond. */
 static bool hangs(const struct store *store, unsigned name, int64_t at_ms)
 {
     return is_near(store->key[name].expires_ms, at_ms) || is_near(store->want[name].expires_ms, at_ms) ||
            is_near(store->group.expires_ms, at_ms);
 }
 
-/* False: the machine was too slow to tell. */
+/* False: the machine was too slow to decide. */
 static bool compare(struct resp_format *format, struct store *store, uint64_t sequence, uint64_t step)
 {
     char where[64];
@@ -104,7 +105,7 @@ static bool compare(struct resp_format *format, struct store *store, uint64_t se
     return true;
 }
 
-/* What people do to a server. */
+/* Commands that people type into redis-cli. */
 static void by_hand(struct store *store, const char *prefix, uint64_t sequence, uint64_t step)
 {
     static const char *const rubbish[] = {"rubbish", "1", "2 N=3 max_ttl=1000 run= from=1"};
@@ -125,7 +126,7 @@ static void by_hand(struct store *store, const char *prefix, uint64_t sequence, 
     }
 }
 
-/* Keys that nothing has touched yet. */
+/* Keys that no command has touched yet. */
 static struct resp_format *begin_anew(struct resp_format *old, struct store *store, char prefix[32])
 {
     static unsigned spaces;
@@ -192,9 +193,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 4);
     tcase_add_test(tcase, model_votes_as_a_real_server);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

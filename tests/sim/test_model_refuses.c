@@ -1,9 +1,10 @@
-/* A server that refuses refuses what the simulated master says that it does. */
+/* A server that refuses commands refuses those that the simulated master refuses. */
 #include <check.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "tests/sim/model.h"
+#include "tests/unit/suite.h"
 
 enum { LONG_MS = 100000, KEYS = 2000 };
 
@@ -43,7 +44,7 @@ static void make_noreplicas(void)
     ask_text("CONFIG SET min-replicas-to-write 1");
 }
 
-/* It cannot save: there is a folder where the file should be. */
+/* The server cannot save: a folder lies where the file should be. */
 static void make_misconf(void)
 {
     char path[128];
@@ -65,7 +66,7 @@ static void make_busy(void)
         ck_assert_msg(now_ms() < end_ms, "the server answers though a script runs without end");
 }
 
-/* It is started again, and reads slowly: 10 s for all, and it answers after each key. */
+/* The server starts again and loads slowly: 10 s in all, and it answers after each key. */
 static void make_loading(void)
 {
     static const char *const slowly[4] = {"--key-load-delay", "5000",
@@ -90,7 +91,7 @@ static const struct {
 
 static int64_t slowest_ms;
 
-/* When it has answered: the model does all so much later, at most, than the server. */
+/* To be called after the answer: the model runs each command so much later, at most, than the server. */
 static int64_t ask_slowly(struct resp_format *format, const struct store_command *command, struct vote *real)
 {
     int64_t begin_ms = now_ms();
@@ -169,7 +170,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("model");
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) { /* a server for each */
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]);
+         i++) { /* each test has a server of its own */
         TCase *tcase = tcase_create("refusal");
         tcase_add_unchecked_fixture(tcase, setup, teardown);
         tcase_add_checked_fixture(tcase, model_connect, model_disconnect);
@@ -177,9 +179,5 @@ int main(void)
         tcase_add_loop_test(tcase, a_server_that_refuses_is_modelled, (int)i, (int)i + 1);
         suite_add_tcase(suite, tcase);
     }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

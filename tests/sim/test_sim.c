@@ -1,5 +1,5 @@
-/* What every `make check` asks of the simulator: the plans of old bugs pass, a seed is one
- * trace, planted bugs are found, and a few hundred seeds find nothing. */
+/* The simulator's share of `make check`: the plans of old bugs pass, a seed gives one trace,
+ * planted bugs are found, and a few hundred seeds find nothing. */
 #include <check.h>
 #include <glob.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "tests/sim/sim.h"
+#include "tests/unit/suite.h"
 
 enum { SECONDS = 30, SEEDS = 200, LIMIT_S = 5, MUTANT_SEEDS = 200 };
 
@@ -115,9 +116,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_planted_bug_is_found, 1, MUTANT_COUNT);
     tcase_add_test(tcase, seeds_find_nothing);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

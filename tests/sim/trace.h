@@ -1,5 +1,5 @@
-/* The trace: what happened, as small records in a ring; text is made only when somebody
- * wants to read it. Its hash tells whether two runs were the same. */
+/* The trace: events as small records in a ring, which become text only when they are printed. Its hash
+ * tells whether two runs were the same. */
 #ifndef SIM_TRACE_H
 #define SIM_TRACE_H
 
@@ -14,7 +14,7 @@ enum trace_kind {
     TRACE_RUN,       /* master b runs for daemon a: verb c, tok d, number e, vote f, name or bucket g */
     TRACE_VOTE,      /* daemon a hears from master b: verb c, tok d, number e, vote f */
     TRACE_CONNECTED, /* daemon a, master b, number c, client id d */
-    TRACE_LOST,      /* the same */
+    TRACE_LOST,      /* daemon a, master b, number c, client id d */
     TRACE_CLOSE,     /* daemon a closes its connection to master b, why c */
     TRACE_REQUEST,   /* daemon a: session b, request c, verb d, name e, tok f, wait g */
     TRACE_REPLY,     /* daemon a: session b, request c, code d, tok e, fence f, until g */

@@ -99,7 +99,7 @@ void message_send(struct sim_world *w, uint32_t session, int direction, uint32_t
     s->last[direction] = index + 1;
 }
 
-/* Until then its reader does not run. */
+/* The reader of this end does not run until then. */
 static int64_t message_held_us(const struct sim_world *w, const struct sim_session *s, int direction)
 {
     return direction == UP ? w->daemon[s->daemon].paused_until_us : w->client[s->client].paused_until_us;
@@ -117,7 +117,7 @@ void message_arrive(struct sim_world *w, uint32_t session, int direction)
         queue_push(w, due_us, kind, 0, session, 0);
         return;
     }
-    /* Taken out first: what it leads to may send. */
+    /* The item is taken out first, because handling it may push others. */
     s->first[direction] = w->message[index].next;
     if (s->first[direction] == 0)
         s->last[direction] = 0;

@@ -1,4 +1,5 @@
 #include "tests/unit/client_world.h"
+#include "tests/unit/suite.h"
 
 struct world *world_new(void)
 {
@@ -186,9 +187,5 @@ int world_main(const char *name, const TTest *const *tests, size_t count)
         tcase_add_test(tcase, tests[i]);
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return suite_run(suite);
 }

@@ -1,4 +1,5 @@
-/* The client's core, and a server of lines and a clock that the test writes. Nothing here waits. */
+/* The client's core, a server whose lines the test writes, and a clock that the test sets. No call here
+ * waits. */
 #ifndef REDLOCKD_TESTS_CLIENT_WORLD_H
 #define REDLOCKD_TESTS_CLIENT_WORLD_H
 
@@ -21,7 +22,7 @@ enum { START_MS = 1000, TTL_MS = 9000 };
 struct world {
     struct core *core;
     int64_t now_ms;
-    struct redlock_event event; /* the last that was told */
+    struct redlock_event event; /* the last event that the program was told */
     char line[SERVER_LINE_BYTES];
     char text[SERVER_LINE_BYTES + 256];
 };
@@ -61,7 +62,7 @@ const char *told(struct world *w);
 
 void time_is(struct world *w, int64_t now_ms);
 void passes(struct world *w, int64_t ms);
-/* Connects, over a Unix socket (the clocks are one then) or TCP, up to HELLO. */
+/* Connects over a Unix socket (both sides then read one clock) or TCP, up to HELLO. */
 void dial(struct world *w, bool local);
 void comes_up(struct world *w);
 void goes_down(struct world *w);

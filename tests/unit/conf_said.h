@@ -1,4 +1,4 @@
-/* What the tests of the configuration share: text in, what was said about it out. */
+/* Shared by the tests of the configuration: parses a text and keeps the faults that were reported. */
 #ifndef REDLOCKD_TESTS_CONF_SAID_H
 #define REDLOCKD_TESTS_CONF_SAID_H
 
@@ -17,11 +17,11 @@ extern int faults;
 
 void parse_len(const char *text, size_t len);
 void parse(const char *text);
-/* After NODES in line 1, so that text begins in line 2. */
+/* Puts NODES before the text, which so begins in line 2. */
 void parse_more(const char *text);
 unsigned lines_said(void);
 void assert_said(const char *what);
-/* Exactly this one fault, and nothing else said. */
+/* Exactly one fault was reported, this one. */
 void assert_fault(const char *what);
 void assert_clean(void);
 

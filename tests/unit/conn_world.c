@@ -313,6 +313,29 @@ void expect_heard(struct world *w, const char *text)
     ck_assert_str_eq(w->heard, text);
 }
 
+void expect_last(struct world *w, int fd, const char *text)
+{
+    static char bytes[1 << 16];
+    size_t len = 0, want = strlen(text);
+    int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+
+    while (clock_boot_ms() < until_ms) {
+        turn(w);
+        ssize_t n = recv(fd, bytes + len, sizeof bytes - len, MSG_DONTWAIT);
+        if (n <= 0) {
+            poll(NULL, 0, 1);
+            continue;
+        }
+        len += (size_t)n;
+        if (len >= want && memcmp(bytes + len - want, text, want) == 0)
+            return;
+        size_t keep = len < want ? len : want;
+        memmove(bytes, bytes + len - keep, keep);
+        len = keep;
+    }
+    ck_abort_msg("%s did not come", text);
+}
+
 void expect_count(struct world *w, unsigned count)
 {
     int64_t until_ms = clock_boot_ms() + PATIENCE_MS;

@@ -36,16 +36,16 @@ struct pending {
 struct world {
     struct event_base *base;
     struct conf conf;
-    struct conf_listener listener; /* by which clients come */
+    struct conf_listener listener; /* the listener that accepts the clients */
     struct conns *conns;
     struct conn_handler handler;
     struct pending pending[PENDING];
     unsigned pendings;
     uint64_t finishing[64];
     unsigned finishings;
-    bool late_end;  /* conns_ended() is left to the test */
+    bool late_end;  /* the test calls conns_ended() itself */
     bool tell_lost; /* a released session hears !LOST held first */
-    uint64_t rows;  /* of SHOW LOCKS */
+    uint64_t rows;  /* rows of SHOW LOCKS */
     uint64_t rows_made;
     uint64_t requests;
     char heard[HEARD_BYTES];
@@ -54,35 +54,37 @@ struct world {
 
 struct name world_name(const char *text);
 void __attribute__((format(printf, 2, 3))) heard(struct world *w, const char *fmt, ...);
-/* Answers the waiting request of that name; false: none waits. */
+/* Answers the request that waits for that name; false: no request waits. */
 bool answer(struct world *w, const char *name, enum reply_code code);
 void on_request(void *arg, uint64_t session, uint64_t request, uint64_t target, const struct request *what);
 void on_finish(void *arg, uint64_t session);
 void world_new(struct world *w);
-/* After the test changed its limits. */
+/* Starts the connections; the test has changed its limits before. */
 void world_start(struct world *w);
 void world_free(struct world *w);
 void turn(struct world *w);
-/* A client on a Unix socket; its end is blocking. */
+/* A client on a Unix socket; its side is blocking. */
 int client_unix(struct world *w);
 int client_tcp(struct world *w);
 /* Closes a TCP socket with a reset. */
 void reset_close(int fd);
 void say_bytes(int fd, const char *bytes, size_t len);
 void say(int fd, const char *text);
-/* The next bytes that the client gets, which are to be these. */
+/* The next bytes that the client reads are these. */
 void expect(struct world *w, int fd, const char *text);
-/* The line that refuses this one: its text is proto/line's business. */
+/* The refusal of this line, whose text is tested with proto/line. */
 const char *refused(const char *line);
 void __attribute__((format(printf, 3, 4))) expectf(struct world *w, int fd, const char *fmt, ...);
-/* Nothing more but the end of the stream. */
+/* Nothing comes but the end of the stream. */
 void expect_end(struct world *w, int fd);
-/* The loop turns until the handler has heard exactly this since world_new(). */
+/* Turns the loop until the handler has heard exactly this text since world_new(). */
 void expect_heard(struct world *w, const char *text);
+/* Reads until these are the last bytes; what comes before them does not matter. */
+void expect_last(struct world *w, int fd, const char *text);
 void expect_count(struct world *w, unsigned count);
-/* Some turns, for what must not happen. */
+/* Turns the loop a few times, for what must not happen. */
 void settle(struct world *w);
-/* Lines up to and with this one, which is to come; their number. */
+/* Reads lines up to and including this one; returns their number. */
 unsigned read_lines(struct world *w, int fd, const char *last);
 
 #define LOCKED(name) \

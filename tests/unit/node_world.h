@@ -1,4 +1,4 @@
-/* A node in a loop of its own, what it tells its handler, and what it logs. */
+/* A node in a loop of its own, the calls of its handler, and its log. */
 #ifndef REDLOCKD_TESTS_NODE_WORLD_H
 #define REDLOCKD_TESTS_NODE_WORLD_H
 
@@ -28,7 +28,7 @@ struct told {
     } vote[VOTES];
 };
 extern struct told told;
-extern unsigned close_at_vote; /* voted() number n calls node_close() */
+extern unsigned close_at_vote; /* the voted() with this number calls node_close() */
 extern bool close_at_backlog;
 extern bool send_when_connected;
 
@@ -40,7 +40,7 @@ extern const struct node_handler handler;
 void turn(void);
 unsigned log_count(const char *word);
 const char *row_why(void);
-/* The log goes to a file, which a failed test leaves to the system. */
+/* The log goes to a temporary file, which the system removes when a test fails. */
 void bench_setup(void);
 void bench_teardown(void);
 void dial_unix(const char *path);

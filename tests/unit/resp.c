@@ -44,12 +44,3 @@ struct vote vote_of(enum command_verb verb, const char *bytes)
 {
     return vote_of_bytes(verb, bytes, strlen(bytes));
 }
-
-int resp_main(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
-}

@@ -1,4 +1,4 @@
-/* What the tests of proto/resp share: commands to send, and what replies to them become. */
+/* Shared by the tests of proto/resp: commands to send, and the votes that replies become. */
 #ifndef REDLOCKD_TESTS_RESP_H
 #define REDLOCKD_TESTS_RESP_H
 
@@ -20,10 +20,10 @@
 
 void command_to(struct command *command);
 struct command command_of(enum command_verb verb, const char *name, uint64_t number);
-/* The first reply of these bytes; fails if there is none. reply must outlive nothing. */
+/* The first reply in these bytes; fails if there is none. Its text stays valid only as long as the
+ * bytes. */
 struct resp_reply reply_of(const char *bytes, size_t len);
 struct vote vote_of_bytes(enum command_verb verb, const char *bytes, size_t len);
 struct vote vote_of(enum command_verb verb, const char *bytes);
-int resp_main(Suite *suite);
 
 #endif

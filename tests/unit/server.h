@@ -1,6 +1,6 @@
-/* A throw-away redis-server for a test: in a folder of its own, on a Unix socket and, if asked, a loopback port.
- * It dies with the process that started it; start it in an unchecked fixture, whose teardown runs after a
- * failure too. */
+/* A throw-away redis-server for a test, in a folder of its own, on a Unix socket and, if asked, a loopback
+ * port. The server dies with the process that started it. A test starts it in an unchecked fixture, whose
+ * teardown also runs after a failure. */
 #ifndef REDLOCKD_TESTS_SERVER_H
 #define REDLOCKD_TESTS_SERVER_H
 
@@ -28,7 +28,7 @@ struct server {
 };
 
 long long test_now_ms(void);
-/* turn(), which every test has in its own way, until it is so. */
+/* Turns the test's loop, by the test's own turn(), until the condition holds. */
 #define UNTIL(condition)                                                             \
     do {                                                                             \
         long long until_ms = test_now_ms() + SERVER_WAIT_MS;                         \
@@ -40,17 +40,18 @@ long long test_now_ms(void);
     } while (0)
 
 int server_free_port(void);
-/* A blocking connection; -1: nobody answers. */
+/* A blocking connection; -1: the server does not answer. */
 int server_connect(const struct server *s);
 void server_folder(struct server *s);
 void server_kill(struct server *s);
-/* In the folder that server_folder() made, with two options and their values; NULL: none. */
+/* Starts the server in the folder of server_folder(), with up to two options and their values; NULL:
+ * none. */
 void server_run_with(struct server *s, int port, const char *const more[4]);
 /* option may be "--requirepass" or the like, with its value. */
 void server_run(struct server *s, int port, const char *option, const char *value);
 void server_remove(struct server *s);
 void server_write(int fd, const char *bytes, size_t len);
-/* An inline command (its words may hold no spaces); the reply's first bytes go to reply. */
+/* Sends an inline command, whose words may hold no spaces; the first bytes of the reply go to reply. */
 void server_ask(struct server *s, const char *command, char *reply, size_t size);
 void server_say(struct server *s, const char *command);
 

@@ -5,6 +5,7 @@
 
 #include "daemon/acl.h"
 #include "tests/unit/resp.h"
+#include "tests/unit/suite.h"
 
 #include <check.h>
 
@@ -168,9 +169,5 @@ int main(void)
     tcase_add_test(tests, longest);
     tcase_add_test(tests, each_right_is_needed_and_no_other);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/buffer.h"
+#include "tests/unit/suite.h"
 
 START_TEST(keeps_the_order)
 {
@@ -51,9 +52,5 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, keeps_the_order);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

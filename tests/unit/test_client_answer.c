@@ -8,6 +8,7 @@
 #include "client/lib/answer.h"
 #include "client/lib/sample.h"
 #include "client/redlock.h"
+#include "tests/unit/suite.h"
 
 #define TOKEN_A "5f0e5f0e5f0e5f0e5f0e5f0e5f0e5f0e5f0e5f0e"
 
@@ -330,9 +331,5 @@ int main(void)
     tcase_add_test(rest, pairs_of_a_row);
     suite_add_tcase(suite, lines);
     suite_add_tcase(suite, rest);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return suite_run(suite);
 }

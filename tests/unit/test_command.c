@@ -8,6 +8,7 @@
 
 #include "client/redlock_cmd.h"
 #include "client/redlock_rows.h"
+#include "tests/unit/suite.h"
 
 static struct rows rows;
 
@@ -247,9 +248,5 @@ int main(void)
     tcase_add_test(tests, times_written);
     tcase_add_test(tests, times_read);
     tcase_add_test(tests, client_word_is_one);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

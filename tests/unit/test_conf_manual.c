@@ -1,5 +1,6 @@
 /* The manual says of each setting what the code does: when a change of it counts, its range, its default. */
 #include "tests/unit/conf_said.h"
+#include "tests/unit/suite.h"
 
 static char *manual;
 
@@ -94,9 +95,5 @@ int main(void)
     tcase_add_loop_test(tests, every_setting_has_its_entry, 0, CONF_KEYS);
     tcase_add_loop_test(tests, every_default_is_right, 0, CONF_KEYS);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
 /* Lines, their order, tags, and what conn answers itself. */
 #include "tests/unit/conn_world.h"
+#include "tests/unit/suite.h"
 
 static struct world w;
 static int fd;
@@ -276,9 +277,5 @@ int main(void)
     tcase_add_test(t, bad_bytes_are_refused_and_the_connection_goes_on);
     tcase_add_test(t, sessions_are_numbered_from_1_and_never_again);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

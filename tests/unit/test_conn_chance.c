@@ -1,6 +1,7 @@
 /* Clients that do anything, in any order: nothing asserts, every known session ends exactly
  * once, and nothing is left. A failure names its seed; CHANCE_SEED=<n> runs that one alone. */
 #include "tests/unit/conn_world.h"
+#include "tests/unit/suite.h"
 
 enum { CLIENTS = 24, STEPS = 1000, SESSIONS = 4096, SEEDS = 5 };
 
@@ -236,9 +237,5 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, anything_goes, 0, getenv("CHANCE_SEED") ? 1 : SEEDS);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
 /* How connections end, and what that says of their locks. */
 #include "tests/unit/conn_world.h"
+#include "tests/unit/suite.h"
 
 static struct world w;
 
@@ -81,30 +82,6 @@ START_TEST(an_empty_end_is_no_line)
 }
 END_TEST
 
-/* Reads and throws away until these are the last bytes. */
-static void expect_last(int fd, const char *text)
-{
-    static char bytes[1 << 16];
-    size_t len = 0, want = strlen(text);
-    int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
-
-    while (clock_boot_ms() < until_ms) {
-        turn(&w);
-        ssize_t n = recv(fd, bytes + len, sizeof bytes - len, MSG_DONTWAIT);
-        if (n <= 0) {
-            poll(NULL, 0, 1);
-            continue;
-        }
-        len += (size_t)n;
-        if (len >= want && memcmp(bytes + len - want, text, want) == 0)
-            return;
-        size_t keep = len < want ? len : want;
-        memmove(bytes, bytes + len - keep, keep);
-        len = keep;
-    }
-    ck_abort_msg("%s did not come", text);
-}
-
 START_TEST(the_first_request_may_come_out_of_the_queue_behind_a_fin)
 {
     int fd = client(_i);
@@ -115,7 +92,7 @@ START_TEST(the_first_request_may_come_out_of_the_queue_behind_a_fin)
     shutdown(fd, SHUT_WR);
     settle(&w);
     ck_assert_str_eq(w.heard, "");
-    expect_last(fd, "+END 50000\n-CANCELLED wait1\n");
+    expect_last(&w, fd, "+END 50000\n-CANCELLED wait1\n");
     expect_end(&w, fd);
     ck_assert_str_eq(w.heard, "LOCK wait1\nfinish\nreleased\n");
     close(fd);
@@ -311,146 +288,6 @@ START_TEST(a_grant_behind_a_fin_that_was_not_written_is_told)
 }
 END_TEST
 
-/* Grants until the socket is full: only the last one waits in our buffer. */
-static int full_client(void)
-{
-    int fd = client_unix(&w);
-    uint64_t asked = 0;
-
-    do {
-        say(fd, "LOCK now\n");
-        while (w.requests == asked)
-            turn(&w);
-        asked = w.requests;
-        conns_flush(w.conns);
-    } while (conns_idle(w.conns));
-    return fd;
-}
-
-START_TEST(only_the_grant_that_waits_is_undelivered)
-{
-    int fd = full_client();
-
-    w.heard_len = 0;
-    close(fd);
-    expect_heard(&w, "finish\nundelivered\nreleased\n");
-    expect_count(&w, 0);
-}
-END_TEST
-
-START_TEST(the_release_waits_for_the_grant)
-{
-    int fd = full_client();
-
-    w.heard_len = 0;
-    say(fd, "#last LOCK now\n");
-    shutdown(fd, SHUT_WR);
-    expect_heard(&w, "LOCK now\nfinish\n");
-    settle(&w);
-    ck_assert_str_eq(w.heard, "LOCK now\nfinish\n");
-    expect_last(fd, "#last " LOCKED("now"));
-    expect_end(&w, fd);
-    ck_assert_str_eq(w.heard, "LOCK now\nfinish\nreleased\n");
-    close(fd);
-}
-END_TEST
-
-START_TEST(a_grant_is_written_before_the_release)
-{
-    int fd = client(_i);
-
-    say(fd, "LOCK now\n");
-    shutdown(fd, SHUT_WR);
-    expect(&w, fd, LOCKED("now"));
-    expect_end(&w, fd);
-    ck_assert_str_eq(w.heard, "LOCK now\nfinish\nreleased\n");
-    close(fd);
-}
-END_TEST
-
-/* A client whose queue is full is not read, but its end is noticed. */
-static int blocked_client(int kind)
-{
-    int fd = client(kind);
-    char lines[300 * 9 + 1];
-
-    say(fd, "LOCK wait1\n");
-    for (int i = 0; i < 300; i++)
-        memcpy(lines + 9 * i, "UNLOCK u\n", 10);
-    say(fd, lines);
-    settle(&w);
-    ck_assert_str_eq(w.heard, "LOCK wait1\n");
-    say(fd, "#t LOCK now\n"); /* not read: even tagged requests stay where they are */
-    settle(&w);
-    ck_assert_str_eq(w.heard, "LOCK wait1\n");
-    return fd;
-}
-
-START_TEST(fin_is_noticed_while_not_read)
-{
-    int fd = blocked_client(_i);
-
-    close(fd);
-    expect_count(&w, 0);
-    ck_assert_int_eq(strncmp(w.heard, "LOCK wait1\nfinish\nUNLOCK u\n", 27), 0);
-    ck_assert_uint_eq(w.requests, 302);
-    const char *last = strstr(w.heard, "LOCK now\n"); /* whose grant reaches nobody */
-    ck_assert_ptr_nonnull(last);
-    ck_assert_str_eq(last, "LOCK now\nundelivered\nreleased\n");
-}
-END_TEST
-
-START_TEST(half_a_close_is_noticed_while_not_read)
-{
-    int fd = blocked_client(_i);
-
-    shutdown(fd, SHUT_WR);
-    expect(&w, fd, "-CANCELLED wait1\n");
-    for (int i = 0; i < 300; i++)
-        expect(&w, fd, UNLOCKED("u"));
-    expect(&w, fd, "#t " LOCKED("now"));
-    expect_end(&w, fd);
-    ck_assert_uint_eq(w.requests, 302);
-    close(fd);
-}
-END_TEST
-
-START_TEST(reset_is_noticed_while_not_read)
-{
-    int fd = blocked_client(1);
-
-    reset_close(fd);
-    expect_heard(&w, "LOCK wait1\ndropped\n");
-    expect_count(&w, 0);
-}
-END_TEST
-
-/* It stays so: no event spins while nothing happens. */
-START_TEST(nothing_spins_while_a_client_is_not_read)
-{
-    int fd = blocked_client(_i & 1);
-
-    w.late_end = true;
-    if (_i & 2) {
-        shutdown(fd, SHUT_WR);
-        expect(&w, fd, "-CANCELLED wait1\n");
-    }
-    settle(&w);
-    struct timeval tv = {.tv_usec = 50000};
-    int64_t start_ms = clock_boot_ms();
-    event_base_loopexit(w.base, &tv);
-    unsigned wakeups = 0;
-    while (!event_base_got_exit(w.base) && wakeups < 50) {
-        event_base_loop(w.base, EVLOOP_ONCE);
-        conns_flush(w.conns);
-        wakeups++;
-    }
-    ck_assert_uint_lt(wakeups, 10);
-    ck_assert_int_ge(clock_boot_ms() - start_ms, 45);
-    close(fd);
-}
-END_TEST
-
 START_TEST(conns_free_closes_all)
 {
     int fds[4];
@@ -488,21 +325,10 @@ int main(void)
     tcase_add_loop_test(t, unix_errors_are_a_release, 0, 2);
     tcase_add_loop_test(t, a_grant_that_was_not_written_is_told, 0, 2);
     tcase_add_loop_test(t, a_grant_behind_a_fin_that_was_not_written_is_told, 0, 2);
-    tcase_add_test(t, only_the_grant_that_waits_is_undelivered);
-    tcase_add_test(t, the_release_waits_for_the_grant);
-    tcase_add_loop_test(t, a_grant_is_written_before_the_release, 0, 2);
-    tcase_add_loop_test(t, fin_is_noticed_while_not_read, 0, 2);
-    tcase_add_loop_test(t, half_a_close_is_noticed_while_not_read, 0, 2);
-    tcase_add_test(t, reset_is_noticed_while_not_read);
-    tcase_add_loop_test(t, nothing_spins_while_a_client_is_not_read, 0, 4);
     tcase_add_test(t, conns_free_closes_all);
     tcase_add_loop_test(t, fin_is_a_drop_where_it_breaks, 0, 2);
     tcase_add_loop_test(t, errors_are_a_drop_where_a_fin_breaks, 0, 2);
     tcase_add_loop_test(t, quit_is_a_release_also_where_a_fin_breaks, 0, 2);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

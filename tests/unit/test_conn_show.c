@@ -1,5 +1,6 @@
 /* Lists, made as the client reads them. */
 #include "tests/unit/conn_world.h"
+#include "tests/unit/suite.h"
 
 static struct world w;
 
@@ -156,9 +157,5 @@ int main(void)
     tcase_add_test(t, help_and_clients);
     tcase_add_loop_test(t, a_closing_client_that_does_not_read_has_its_time, 0, 4);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "daemon/node/expected.h"
+#include "tests/unit/suite.h"
 
 enum { MANY = 5000 };
 
@@ -69,9 +70,5 @@ int main(void)
     tcase_add_test(tcase, first_in_first_out_while_it_grows);
     tcase_add_test(tcase, much_memory_is_given_back_when_nothing_is_expected);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/base/intern.h"
+#include "tests/unit/suite.h"
 
 enum { KEPT = 64, NOTES = 8, RUNS = 20000 };
 
@@ -145,9 +146,5 @@ int main(void)
     tcase_add_test(tcase, a_name_is_shared_by_any_number);
     tcase_add_test(tcase, notes_are_kept_where_there_are_any);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

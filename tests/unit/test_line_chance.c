@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "proto/line.h"
+#include "tests/unit/suite.h"
 
 #define TOKEN "0123456789abcdef0123456789ABCDEF01234567"
 
@@ -133,10 +134,5 @@ static Suite *line_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(line_suite());
-
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(line_suite());
 }

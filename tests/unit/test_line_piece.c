@@ -7,6 +7,7 @@
 #include "proto/decimal.h"
 #include "proto/line.h"
 #include "proto/line_piece.h"
+#include "tests/unit/suite.h"
 
 /* ---- durations ---- */
 
@@ -219,10 +220,5 @@ static Suite *line_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(line_suite());
-
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(line_suite());
 }

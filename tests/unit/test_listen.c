@@ -15,6 +15,7 @@
 #include "daemon/clock.h"
 #include "daemon/conn/listen.h"
 #include "daemon/log.h"
+#include "tests/unit/suite.h"
 
 enum { PATIENCE_MS = 10000, CLIENTS = 256 };
 
@@ -474,9 +475,5 @@ int main(void)
     tcase_add_test(t, without_descriptors_accepting_pauses);
     tcase_add_test(t, one_wakeup_accepts_a_bounded_number);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

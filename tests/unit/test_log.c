@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/log.h"
+#include "tests/unit/suite.h"
 
 static int ends[2]; /* a pipe in place of stderr */
 static int old_stderr;
@@ -113,9 +114,5 @@ int main(void)
     tcase_add_test(t, a_closed_pipe_is_no_matter);
     tcase_add_test(t, bytes_from_outside_are_escaped);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

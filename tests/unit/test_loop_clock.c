@@ -4,6 +4,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/loop/loop_clock.h"
+#include "tests/unit/suite.h"
 
 static int64_t boot_us;
 static unsigned wall_reads;
@@ -129,9 +130,5 @@ int main(void)
     tcase_add_test(tests, what_is_left_is_told_as_of_now);
     tcase_add_test(tests, wall_clock_goes_along_for_a_millisecond);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

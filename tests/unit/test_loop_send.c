@@ -5,6 +5,7 @@
 #include "daemon/loop/loop_send.h"
 #include "tests/unit/mallocs.h"
 #include "tests/unit/server.h"
+#include "tests/unit/suite.h"
 
 enum { ALL = 3, BYTES = 1 << 18, VOTES = 512, ALL_MASTERS = 7 };
 
@@ -399,9 +400,5 @@ int main(void)
     tcase_add_test(tcase, a_batch_allocates_nothing);
 #endif
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

@@ -1,5 +1,6 @@
 /* The transport to a master, against real servers. */
 #include "tests/unit/node_world.h"
+#include "tests/unit/suite.h"
 
 static struct server server;
 
@@ -368,9 +369,5 @@ static Suite *node_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(node_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(node_suite());
 }

@@ -4,6 +4,7 @@
 
 #include "daemon/coordinator/base/quorum.h"
 #include "proto/command.h"
+#include "tests/unit/suite.h"
 
 /* ---- quorums ---- */
 
@@ -210,9 +211,5 @@ int main(void)
     tcase_add_test(tcase, buckets_are_fnv_1a);
     tcase_add_test(tcase, buckets_of_high_bytes_and_long_names);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

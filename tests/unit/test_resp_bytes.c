@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "tests/unit/resp.h"
+#include "tests/unit/suite.h"
 
 static const struct {
     enum command_verb verb;
@@ -101,14 +102,13 @@ START_TEST(several_extends)
     char want[16384];
     unsigned keys = batch_keys[_i];
     struct resp_format *format = resp_format_new("lock:");
-    int at = snprintf(want, sizeof want,
-                      "*%u\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_EXTEND "\r\n$%d\r\n%u\r\n", 3 + 3 * keys,
-                      keys < 10 ? 1 : 2, keys);
+    int at = snprintf(want, sizeof want, "*%u\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_EXTEND "\r\n$%d\r\n%u\r\n",
+                      3 + 3 * keys, keys < 10 ? 1 : 2, keys);
     for (unsigned i = 0; i < keys; i++)
         at += snprintf(want + at, sizeof want - (size_t)at, "$8\r\nlock:n%02u\r\n", i);
     for (unsigned i = 0; i < keys; i++)
-        at += snprintf(want + at, sizeof want - (size_t)at, "$40\r\n%02x%s\r\n$4\r\n%u\r\n", i, &TOKEN_TEXT[2],
-                       1000 + i);
+        at += snprintf(want + at, sizeof want - (size_t)at, "$40\r\n%02x%s\r\n$4\r\n%u\r\n", i,
+                       &TOKEN_TEXT[2], 1000 + i);
     /* Twice: what was ended is empty. */
     for (unsigned round = 0; round < 2; round++) {
         size_t len;
@@ -263,5 +263,5 @@ static Suite *resp_bytes_suite(void)
 
 int main(void)
 {
-    return resp_main(resp_bytes_suite());
+    return suite_run(resp_bytes_suite());
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "tests/unit/resp.h"
+#include "tests/unit/suite.h"
 
 START_TEST(long_strings_are_cut)
 {
@@ -21,8 +22,9 @@ END_TEST
 
 START_TEST(replies_byte_by_byte)
 {
-    static const char bytes[] = "+OK\r\n$-1\r\n:17\r\n-OOM no\r\n*3\r\n:1\r\n$2\r\nab\r\n$-1\r\n$4\r\n\r\n\r\n\r\n*-1\r\n";
-    static const enum resp_type types[] = {RESP_STATUS, RESP_NIL,   RESP_INTEGER, RESP_ERROR,
+    static const char bytes[] =
+        "+OK\r\n$-1\r\n:17\r\n-OOM no\r\n*3\r\n:1\r\n$2\r\nab\r\n$-1\r\n$4\r\n\r\n\r\n\r\n*-1\r\n";
+    static const enum resp_type types[] = {RESP_STATUS, RESP_NIL,    RESP_INTEGER, RESP_ERROR,
                                            RESP_ARRAY,  RESP_STRING, RESP_NIL};
     static const size_t ends[] = {5, 10, 15, 24, 45, 55, 60};
     struct resp_reader *reader = resp_reader_new();
@@ -248,7 +250,8 @@ static size_t endless(const char *head, const char *tail, size_t block)
 
 START_TEST(endless_is_refused)
 {
-    static const char *const heads[] = {"+", "-ERR ", ":", "$60000000000\r\n", "$9223372036854775807\r\n", "$", "*"};
+    static const char *const heads[] = {"+", "-ERR ", ":", "$60000000000\r\n", "$9223372036854775807\r\n",
+                                        "$", "*"};
     for (unsigned i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         size_t fed = endless(heads[i], "1", 1000);
         ck_assert_uint_gt(fed, RESP_REPLY_BYTES);
@@ -299,5 +302,5 @@ static Suite *resp_reader_suite(void)
 
 int main(void)
 {
-    return resp_main(resp_reader_suite());
+    return suite_run(resp_reader_suite());
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "tests/unit/resp.h"
+#include "tests/unit/suite.h"
 
 static const struct {
     enum command_verb verb;
@@ -72,10 +73,10 @@ static const struct {
     {COMMAND_MOVE, ":2\r\n", VOTE_ERROR, ERROR_OTHER},
     {COMMAND_MOVE, "+OK\r\n", VOTE_ERROR, ERROR_OTHER},
     {COMMAND_MOVE, "-NOSCRIPT No matching script.\r\n", VOTE_NOT_RUN, 0},
-    {COMMAND_MOVE, "-@user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.\r\n", VOTE_ERROR,
-     ERROR_OOM},
-    {COMMAND_RELEASE, "-@user_script: 1: -READONLY You can't write against a read only replica.\r\n", VOTE_ERROR,
-     ERROR_READONLY},
+    {COMMAND_MOVE, "-@user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.\r\n",
+     VOTE_ERROR, ERROR_OOM},
+    {COMMAND_RELEASE, "-@user_script: 1: -READONLY You can't write against a read only replica.\r\n",
+     VOTE_ERROR, ERROR_READONLY},
     {COMMAND_RELEASE, "-@user_script: 1: nothing\r\n", VOTE_ERROR, ERROR_OTHER},
     {COMMAND_RELEASE, ":2\r\n", VOTE_WANTED, 0},
     {COMMAND_RELEASE, ":3\r\n", VOTE_ERROR, ERROR_OTHER},
@@ -220,7 +221,8 @@ START_TEST(group_as_we_write_it)
         ck_assert_int_eq(vote.group.from_ms, 1732200000000);
         ck_assert_mem_eq(vote.group.run_id, RUN_ID, RUN_ID_HEX);
     }
-    struct vote vote = group_vote("1 N=999999999 max_ttl=999999999999999 run=" RUN_ID " from=999999999999999");
+    struct vote vote =
+        group_vote("1 N=999999999 max_ttl=999999999999999 run=" RUN_ID " from=999999999999999");
     ck_assert_int_eq(vote.kind, VOTE_GROUP);
     ck_assert_uint_eq(vote.group.masters, 999999999);
     ck_assert_int_eq(vote.group.max_ttl_ms, 999999999999999);
@@ -293,7 +295,8 @@ START_TEST(group_with_a_byte_wrong)
             if (wrong == (unsigned char)right || (wrong && digit) || zero || hex)
                 continue;
             text[i] = (char)wrong;
-            ck_assert_msg(string_vote(COMMAND_PROBE, text, sizeof text - 1).kind == VOTE_UNREADABLE, "%s", text);
+            ck_assert_msg(string_vote(COMMAND_PROBE, text, sizeof text - 1).kind == VOTE_UNREADABLE, "%s",
+                          text);
         }
         text[i] = right;
     }
@@ -335,9 +338,17 @@ START_TEST(any_other_value_is_somebodys)
     static char large[3000];
     memset(large, 'x', sizeof large);
     static const char *const texts[] = {
-        "", "a", "b", "ab", "another", "000102030405060708090A0B0C0D0E0F10111213",
-        "00010203040506070809ga0b0c0d0e0f10111213", "0000000000000000000000000000000000000000",
-        (TOKEN_TEXT "0"), (TOKEN_TEXT "\n"), "00010203040506070809",
+        "",
+        "a",
+        "b",
+        "ab",
+        "another",
+        "000102030405060708090A0B0C0D0E0F10111213",
+        "00010203040506070809ga0b0c0d0e0f10111213",
+        "0000000000000000000000000000000000000000",
+        (TOKEN_TEXT "0"),
+        (TOKEN_TEXT "\n"),
+        "00010203040506070809",
     };
     enum { TEXTS = sizeof texts / sizeof texts[0], ALL = TEXTS + 5 };
     struct token token[ALL] = {0};
@@ -363,11 +374,11 @@ END_TEST
 
 /* ---- INFO ---- */
 
-#define INFO_HEAD "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" RUN_ID "\r\n"
-#define INFO_UP "uptime_in_seconds:12345\r\nuptime_in_days:0\r\n"
-#define INFO_MEM "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
-#define INFO_LOAD "# Persistence\r\nloading:0\r\nasync_loading:0\r\n"
-#define INFO_ROLE "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
+#define INFO_HEAD    "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" RUN_ID "\r\n"
+#define INFO_UP      "uptime_in_seconds:12345\r\nuptime_in_days:0\r\n"
+#define INFO_MEM     "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
+#define INFO_LOAD    "# Persistence\r\nloading:0\r\nasync_loading:0\r\n"
+#define INFO_ROLE    "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
 #define INFO_CLUSTER "# Cluster\r\ncluster_enabled:0\r\n"
 
 static struct vote info_vote(const char *text)
@@ -397,14 +408,15 @@ START_TEST(info_of_others)
     ck_assert_int_eq(vote.info.uptime_s, 0);
     ck_assert(vote.info.replica && vote.info.cluster && !vote.info.evicts && vote.info.loading);
 
-    vote = info_vote("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\nrun_id:" RUN_ID
-                     "\r\n" INFO_UP "maxmemory_policy:allkeys-lru\r\n" INFO_LOAD INFO_ROLE INFO_CLUSTER);
+    vote = info_vote(
+        "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\nrun_id:" RUN_ID
+        "\r\n" INFO_UP "maxmemory_policy:allkeys-lru\r\n" INFO_LOAD INFO_ROLE INFO_CLUSTER);
     ck_assert_int_eq(vote.kind, VOTE_INFO);
     ck_assert_uint_eq(vote.info.version, 0x070204);
     ck_assert(vote.info.evicts && !vote.info.replica);
 
-    vote = info_vote("redis_version:255.255.999\r\nrun_id:" RUN_ID "\r\n" INFO_UP INFO_MEM INFO_LOAD INFO_ROLE
-                     INFO_CLUSTER);
+    vote = info_vote("redis_version:255.255.999\r\nrun_id:" RUN_ID
+                     "\r\n" INFO_UP INFO_MEM INFO_LOAD INFO_ROLE INFO_CLUSTER);
     ck_assert_uint_eq(vote.info.version, 0xffffff);
 }
 END_TEST
@@ -451,5 +463,5 @@ static Suite *resp_vote_suite(void)
 
 int main(void)
 {
-    return resp_main(resp_vote_suite());
+    return suite_run(resp_vote_suite());
 }

@@ -7,6 +7,7 @@
 #include "daemon/coordinator/base/pool.h"
 #include "daemon/coordinator/base/table.h"
 #include "daemon/coordinator/ended.h"
+#include "tests/unit/suite.h"
 
 enum { ITEMS = 300, SLOTS = 64 };
 
@@ -416,9 +417,5 @@ int main(void)
     tcase_add_test(tcase, ended_until_their_time);
     tcase_add_test(tcase, ended_keeps_the_last_ones);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }

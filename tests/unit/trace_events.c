@@ -1,4 +1,5 @@
 /* What happens to the coordinator, as words of a test. */
+#include "tests/unit/suite.h"
 #include "tests/unit/trace_steps.h"
 
 struct coordinator_config config;
@@ -258,11 +259,7 @@ int trace_run(const char *suite_name, const TTest *const *tests)
     for (; *tests != NULL; tests++)
         tcase_add_test(tcase, *tests);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return suite_run(suite);
 }
 
 void start_alone(unsigned masters)

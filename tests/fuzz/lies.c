@@ -1,0 +1,92 @@
+/* Whatever proto/resp could make of a reply to a command. */
+#include <string.h>
+
+#include "tests/fuzz/world.h"
+
+static void lie_number(struct world *w, const struct sent *sent)
+{
+    static const uint64_t limits[] = {0, 1, 5, 1000, FENCE_MAX - 1, FENCE_MAX, INT64_MAX - 1, INT64_MAX};
+    struct vote *v = &w->event.vote;
+    uint8_t choice = bytes_next(&w->in);
+    v->kind = VOTE_NUMBER;
+    v->number = choice < 128 ? limits[choice % 8] : bytes_number(&w->in, choice % 9) & INT64_MAX;
+    if (sent->verb == COMMAND_ZSCORE && v->number > FENCE_MAX)
+        v->number = FENCE_MAX;
+}
+
+static void lie_info(struct world *w)
+{
+    struct master_info *info = &w->event.vote.info;
+    uint8_t flags = bytes_next(&w->in), more = bytes_next(&w->in);
+    w->event.vote.kind = VOTE_INFO;
+    info->replica = flags & 1;
+    info->cluster = flags & 2;
+    info->loading = flags & 4;
+    info->evicts = flags & 8;
+    info->version = flags & 16 ? 0x060005 : 0x080002;
+    info->uptime_s = flags & 32 ? INT64_C(999999999999) : more;
+    if (flags & 64) /* perhaps another one's */
+        info->run_id[0] = (char)('a' + more % 8);
+}
+
+static void lie_group(struct world *w)
+{
+    struct vote *v = &w->event.vote;
+    uint8_t choice = bytes_next(&w->in);
+    struct master_info info;
+    master_info(&w->masters[w->event.master % w->config.masters], w->now_ms, &info);
+    v->kind = choice & 1 ? VOTE_GROUP : choice & 2 ? VOTE_NO : VOTE_UNREADABLE;
+    if (v->kind != VOTE_GROUP)
+        return;
+    v->group.masters = choice & 4 ? w->config.masters : choice;
+    v->group.max_ttl_ms = choice & 8 ? w->config.max_ttl_ms : 1;
+    v->group.from_ms = choice & 16 ? 1 + (int64_t)(bytes_number(&w->in, 8) % GROUP_MAX_MS) : 1;
+    memcpy(v->group.run_id, info.run_id, RUN_ID_HEX);
+    if (choice & 32)
+        v->group.run_id[0] = 'z';
+}
+
+void world_lie(struct world *w, const struct sent *sent)
+{
+    uint8_t choice = bytes_next(&w->in);
+    struct vote *v = &w->event.vote;
+    bool script = sent->verb >= COMMAND_RELEASE;
+    w->lied = true;
+    v->kind = VOTE_ERROR;
+    v->error = (enum vote_error)(choice / 8 % (ERROR_WRONGTYPE + 1));
+    if (choice % 8 < 2)
+        return;
+    switch (sent->verb) {
+    case COMMAND_INFO: lie_info(w); break;
+    case COMMAND_CLIENT_ID:
+    case COMMAND_KILL:
+    case COMMAND_ZSCORE: lie_number(w, sent); break;
+    case COMMAND_SET:
+    case COMMAND_ZADD: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
+    case COMMAND_RELEASE: v->kind = choice & 8 ? VOTE_YES : choice & 16 ? VOTE_WANTED : VOTE_NO; break;
+    case COMMAND_EXTEND:
+    case COMMAND_CHECK:
+        v->kind = VOTE_NO;
+        if (choice & 8)
+            lie_number(w, sent);
+        break;
+    case COMMAND_TIME:
+        lie_number(w, sent);
+        v->number = 1000 + v->number % (CLOCK_MAX_MS - 999);
+        break;
+    case COMMAND_GROUP:
+    case COMMAND_PROBE: lie_group(w); break;
+    case COMMAND_GET:
+        v->kind = choice & 8 ? VOTE_TOKEN : VOTE_NO;
+        v->token = choice & 16 ? sent->token : w->tokens[choice % TOKENS];
+        break;
+    case COMMAND_HEAL:
+    case COMMAND_MOVE:
+    case COMMAND_GROUP_LATER:
+    case COMMAND_GROUP_NEW: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
+    case COMMAND_GROUP_SET:
+    case COMMAND_WANT: v->kind = VOTE_YES; break;
+    }
+    if (script && choice % 8 == 2)
+        v->kind = VOTE_NOT_RUN;
+}

@@ -1,0 +1,179 @@
+/* How connections end while they are not read, or while a grant waits to be written. */
+#include "tests/unit/conn_world.h"
+#include "tests/unit/suite.h"
+
+static struct world w;
+
+static void setup(void)
+{
+    world_new(&w);
+    world_start(&w);
+}
+
+static void teardown(void)
+{
+    world_free(&w);
+}
+
+/* Test 0: a Unix socket, 1: TCP. */
+static int client(int kind)
+{
+    return kind ? client_tcp(&w) : client_unix(&w);
+}
+
+/* Grants until the socket is full: only the last one waits in our buffer. */
+static int full_client(void)
+{
+    int fd = client_unix(&w);
+    uint64_t asked = 0;
+
+    do {
+        say(fd, "LOCK now\n");
+        while (w.requests == asked)
+            turn(&w);
+        asked = w.requests;
+        conns_flush(w.conns);
+    } while (conns_idle(w.conns));
+    return fd;
+}
+
+START_TEST(only_the_grant_that_waits_is_undelivered)
+{
+    int fd = full_client();
+
+    w.heard_len = 0;
+    close(fd);
+    expect_heard(&w, "finish\nundelivered\nreleased\n");
+    expect_count(&w, 0);
+}
+END_TEST
+
+START_TEST(the_release_waits_for_the_grant)
+{
+    int fd = full_client();
+
+    w.heard_len = 0;
+    say(fd, "#last LOCK now\n");
+    shutdown(fd, SHUT_WR);
+    expect_heard(&w, "LOCK now\nfinish\n");
+    settle(&w);
+    ck_assert_str_eq(w.heard, "LOCK now\nfinish\n");
+    expect_last(&w, fd, "#last " LOCKED("now"));
+    expect_end(&w, fd);
+    ck_assert_str_eq(w.heard, "LOCK now\nfinish\nreleased\n");
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_grant_is_written_before_the_release)
+{
+    int fd = client(_i);
+
+    say(fd, "LOCK now\n");
+    shutdown(fd, SHUT_WR);
+    expect(&w, fd, LOCKED("now"));
+    expect_end(&w, fd);
+    ck_assert_str_eq(w.heard, "LOCK now\nfinish\nreleased\n");
+    close(fd);
+}
+END_TEST
+
+/* A client whose queue is full is not read, but its end is noticed. */
+static int blocked_client(int kind)
+{
+    int fd = client(kind);
+    char lines[300 * 9 + 1];
+
+    say(fd, "LOCK wait1\n");
+    for (int i = 0; i < 300; i++)
+        memcpy(lines + 9 * i, "UNLOCK u\n", 10);
+    say(fd, lines);
+    settle(&w);
+    ck_assert_str_eq(w.heard, "LOCK wait1\n");
+    say(fd, "#t LOCK now\n"); /* not read: even tagged requests stay where they are */
+    settle(&w);
+    ck_assert_str_eq(w.heard, "LOCK wait1\n");
+    return fd;
+}
+
+START_TEST(fin_is_noticed_while_not_read)
+{
+    int fd = blocked_client(_i);
+
+    close(fd);
+    expect_count(&w, 0);
+    ck_assert_int_eq(strncmp(w.heard, "LOCK wait1\nfinish\nUNLOCK u\n", 27), 0);
+    ck_assert_uint_eq(w.requests, 302);
+    const char *last = strstr(w.heard, "LOCK now\n"); /* whose grant reaches nobody */
+    ck_assert_ptr_nonnull(last);
+    ck_assert_str_eq(last, "LOCK now\nundelivered\nreleased\n");
+}
+END_TEST
+
+START_TEST(half_a_close_is_noticed_while_not_read)
+{
+    int fd = blocked_client(_i);
+
+    shutdown(fd, SHUT_WR);
+    expect(&w, fd, "-CANCELLED wait1\n");
+    for (int i = 0; i < 300; i++)
+        expect(&w, fd, UNLOCKED("u"));
+    expect(&w, fd, "#t " LOCKED("now"));
+    expect_end(&w, fd);
+    ck_assert_uint_eq(w.requests, 302);
+    close(fd);
+}
+END_TEST
+
+START_TEST(reset_is_noticed_while_not_read)
+{
+    int fd = blocked_client(1);
+
+    reset_close(fd);
+    expect_heard(&w, "LOCK wait1\ndropped\n");
+    expect_count(&w, 0);
+}
+END_TEST
+
+/* It stays so: no event spins while nothing happens. */
+START_TEST(nothing_spins_while_a_client_is_not_read)
+{
+    int fd = blocked_client(_i & 1);
+
+    w.late_end = true;
+    if (_i & 2) {
+        shutdown(fd, SHUT_WR);
+        expect(&w, fd, "-CANCELLED wait1\n");
+    }
+    settle(&w);
+    struct timeval tv = {.tv_usec = 50000};
+    int64_t start_ms = clock_boot_ms();
+    event_base_loopexit(w.base, &tv);
+    unsigned wakeups = 0;
+    while (!event_base_got_exit(w.base) && wakeups < 50) {
+        event_base_loop(w.base, EVLOOP_ONCE);
+        conns_flush(w.conns);
+        wakeups++;
+    }
+    ck_assert_uint_lt(wakeups, 10);
+    ck_assert_int_ge(clock_boot_ms() - start_ms, 45);
+    close(fd);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conn_unread");
+    TCase *t = tcase_create("ends");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, only_the_grant_that_waits_is_undelivered);
+    tcase_add_test(t, the_release_waits_for_the_grant);
+    tcase_add_loop_test(t, a_grant_is_written_before_the_release, 0, 2);
+    tcase_add_loop_test(t, fin_is_noticed_while_not_read, 0, 2);
+    tcase_add_loop_test(t, half_a_close_is_noticed_while_not_read, 0, 2);
+    tcase_add_test(t, reset_is_noticed_while_not_read);
+    tcase_add_loop_test(t, nothing_spins_while_a_client_is_not_read, 0, 4);
+    suite_add_tcase(suite, t);
+    return suite_run(suite);
+}
