@@ -1,4 +1,4 @@
-/* What a daemon can hardly reach: the workers' commands go straight to the masters, one connection for each,
+/* A bound that a daemon can hardly reach: the workers' commands go straight to the masters, one connection for each,
  * one write for each and wake-up. */
 #include <errno.h>
 #include <stdio.h>
@@ -19,11 +19,12 @@ struct worker {
     unsigned turn;
     bool unlocking;
     unsigned answers; /* of masters, to what is under way */
-    uint32_t round;   /* which; late answers belong to an earlier one */
+    uint32_t round;   /* the round's number; late answers belong to an earlier round */
     int64_t asked_ns;
 };
 
-/* One that is owed by a master: the last of a worker's commands in a round counts as its answer. */
+/* A reply that a master owes: the reply to the last of a worker's commands in a round counts as its
+ * answer. */
 struct owed {
     unsigned worker;
     uint32_t round;

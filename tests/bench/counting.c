@@ -1,4 +1,5 @@
-/* counting.so, for LD_PRELOAD: counts system calls and allocations of the program, and who allocates. */
+/* counting.so, for LD_PRELOAD: counts system calls and allocations, those of the program and those of
+ * its libraries. */
 #include "tests/bench/counting.h"
 
 #include <dlfcn.h>

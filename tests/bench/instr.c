@@ -1,5 +1,5 @@
-/* instr <empty folder> <workers> <connections> <cycles>: under callgrind (--collect-atstart=no) what
- * the daemon executes for so many cycles of lock and unlock; system calls are not counted. See instr.sh. */
+/* instr <empty folder> <workers> <connections> <cycles>: callgrind (--collect-atstart=no) counts the
+ * daemon's instructions for so many cycles of lock and unlock, without system calls. See instr.sh. */
 #include "tests/bench/instr.h"
 
 #include <event2/event.h>

@@ -1,4 +1,4 @@
-/* In place of daemon/clock.c: a time that is told, chance that repeats. */
+/* Replaces daemon/clock.c: a clock that is set, and random numbers that repeat. */
 #include "daemon/clock.h"
 #include <string.h>
 

@@ -15,7 +15,7 @@ static const char group_key[] = ",group";
 
 static struct master {
     int listener, fd;
-    char group[GROUP_BYTES]; /* what the daemon keeps there; "": nothing yet */
+    char group[GROUP_BYTES]; /* the daemon's key on this master; "": none yet */
     size_t kept;
     char in[READ_BYTES];
     size_t out_len;
@@ -43,7 +43,7 @@ void instr_masters_listen(char paths[INSTR_MASTERS][INSTR_PATH], const char *fol
 
 /* ---- one command ---- */
 
-/* A word that is not there is empty. */
+/* A missing word is empty. */
 static bool is_word(struct piece word, const char *text)
 {
     return word.len == strlen(text) && memcmp(word.text, text, word.len) == 0;
@@ -123,7 +123,7 @@ static void say_time(struct master *m)
     say_bulk(m, text);
 }
 
-/* EXTEND's script tells of each of its keys. */
+/* EXTEND's script answers for each of its keys. */
 static void say_evalsha(struct master *m, const struct piece *words)
 {
     if (!is_word(words[1], resp_script_sha1((unsigned)resp_script_of(COMMAND_EXTEND)))) {
@@ -162,7 +162,7 @@ static void command_run(struct master *m, const struct piece *words)
 
 /* ---- many ---- */
 
-/* The number behind the byte at *at, which moves behind its line; -1: the line is not whole. */
+/* The number behind the byte at *at, which then moves past its line; -1: the line is not whole. */
 static long number_read(const char **at, const char *end)
 {
     const char *lf = memchr(*at, '\n', (size_t)(end - *at));
@@ -173,7 +173,7 @@ static long number_read(const char **at, const char *end)
     return number;
 }
 
-/* Where the command ends; NULL: it is not whole. */
+/* The end of the command; NULL: it is not whole. */
 static const char *command_read(const char *at, const char *end, struct piece words[WORDS])
 {
     long count = number_read(&at, end);

@@ -90,7 +90,7 @@ static void link_dial(struct load *load, struct link *link)
         fail("epoll_ctl: %s", strerror(errno));
 }
 
-/* true: the connection is a new one, and what is left of the old one's bytes is nobody's. */
+/* true: the connection is a new one, and the old one's unread bytes are dropped. */
 static bool answered(struct load *load, struct worker *w, const char *line)
 {
     int64_t took_ns = now_ns() - w->asked_ns;

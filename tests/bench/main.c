@@ -1,7 +1,7 @@
 /* bench --daemon <file> [--counting <file>] [--peers <folder>] [--quick] [--only <word,word>]
  *       [--workers <n>] [--run <ms>]     for a closer look at W1: one number of workers, a longer time
  *
- * A guard process waits for the run, which is its child, and clears up behind it, whatever ended it. */
+ * A guard process waits for the run, which is its child, and cleans up after it, however it ended. */
 #include <errno.h>
 #include <ftw.h>
 #include <getopt.h>
@@ -55,7 +55,7 @@ struct options {
     struct places places;
     bool quick;
     const char *only; /* words, or NULL: all */
-    unsigned workers; /* 0: those of the scale */
+    unsigned workers; /* 0: the scale's numbers */
     int64_t run_ms;
 };
 
@@ -69,7 +69,7 @@ static void on_signal(int number)
 
 /* ---- the run ---- */
 
-/* Ten thousand clients are as many descriptors, here and in the daemon. */
+/* Ten thousand clients need as many descriptors, here and in the daemon. */
 static unsigned descriptors_raise(void)
 {
     struct rlimit limit;
@@ -90,7 +90,7 @@ static void run(void *arg)
     struct bench *bench = calloc(1, sizeof *bench);
     if (!bench)
         fail("no memory");
-    signal(SIGINT, SIG_IGN); /* the guard's matter */
+    signal(SIGINT, SIG_IGN); /* the guard handles it */
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     bench->places = options->places;

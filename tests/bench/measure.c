@@ -37,7 +37,7 @@ static void role_run(void *arg)
         ceiling_run(role->plan, role->result);
 }
 
-/* (sum x)^2 / (n * sum x^2): 1 when all got as much, 1/n when one got it all. */
+/* (sum x)^2 / (n * sum x^2): 1 when all workers got as much, 1/n when one worker got it all. */
 static double jain(const uint64_t *grants, unsigned n)
 {
     double sum = 0, squares = 0;

@@ -6,7 +6,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/process.h"
 
-enum { WARM_MS = 500 }; /* a compiler warms up too */
+enum { WARM_MS = 500 }; /* includes the compiler's warm-up */
 
 static const char *const peers[] = {"npm-redlock", "redis-kit"};
 static bool missing[sizeof peers / sizeof peers[0]];
@@ -20,7 +20,7 @@ static bool file_line(const char *path, char *line, size_t size)
     return good;
 }
 
-/* false: it said nothing that can be used. */
+/* false: the output has no usable result */
 static bool peer_run(struct bench *bench, const char *peer, unsigned workers, bool one_name, int64_t run_ms,
                      char *line, size_t size)
 {

@@ -50,7 +50,7 @@ static void die_with(pid_t parent)
 
 pid_t process_fork(const char *name, void (*role)(void *arg), void *arg)
 {
-    fflush(NULL); /* else the child would write it once more */
+    fflush(NULL); /* otherwise the child would write the buffer once more */
     pid_t self = getpid(), pid = fork();
     if (pid < 0)
         fail("fork: %s", strerror(errno));
@@ -113,7 +113,7 @@ bool process_runs(pid_t pid)
     return waitpid(pid, NULL, WNOHANG) == 0;
 }
 
-/* The first number of a file; 0: there is none. */
+/* The first number of a file; 0: none. */
 static int64_t file_number(const char *path)
 {
     char text[64] = "";

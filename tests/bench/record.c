@@ -106,7 +106,7 @@ static struct range range_of(double *values, unsigned n)
     return (struct range){median, values[0], values[n - 1]};
 }
 
-/* Those that were measured, by repetition; NAN where one was not. */
+/* The measured values by repetition; NAN where a repetition has none. */
 static unsigned values_of(struct what what, enum metric metric, double values[REPETITIONS])
 {
     unsigned n = 0;
@@ -175,7 +175,7 @@ static void print_row(FILE *out, struct what what)
     char range[48];
     struct range rate = record_range(what, CYCLES_S);
     if (isnan(rate.median))
-        return; /* it stands among the ratios */
+        return; /* the value is printed among the ratios */
     snprintf(range, sizeof range, "%.0f (%.0f-%.0f)", rate.median, rate.least, rate.most);
     fprintf(out, "%-11s %-12s %-5s %6u %22s", what.work, what.subject, what.transport, what.size, range);
     for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++)

@@ -1,4 +1,4 @@
-/* Lines in, lines out. */
+/* The relay's clients: lines in, lines out. */
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,7 +19,7 @@ struct relay_client {
     int fd;
     struct event *readable;
     struct buffer out;
-    unsigned asked; /* requests that have no answer: until then it is not freed */
+    unsigned asked; /* requests without an answer: the client is not freed before they are answered */
     bool is_dirty, gone;
     struct relay_client *dirty_next;
     size_t kept; /* half a line */
@@ -43,7 +43,7 @@ static char *put(char *at, const char *text, size_t len)
     return at + len;
 }
 
-/* As long as the daemon's. */
+/* As large as the daemon's buffer. */
 void relay_answer(struct relay_client *client, bool unlock, const char *tagged_name, size_t len)
 {
     static const char unlocked[] = " confirmed=3/5\n",
@@ -69,7 +69,7 @@ void relay_answer(struct relay_client *client, bool unlock, const char *tagged_n
     mark(client);
 }
 
-/* "[#tag ]LOCK <name>" or "[#tag ]UNLOCK <name>": without the verb it is what the answer needs. */
+/* "[#tag ]LOCK <name>" or "[#tag ]UNLOCK <name>": the answer needs the line without its verb. */
 static void line_read(struct relay_client *client, const char *line, size_t len)
 {
     char tagged_name[RELAY_NAME];
@@ -151,7 +151,7 @@ void relay_clients_flush(void)
         dirty = client->dirty_next;
         client->is_dirty = false;
         if (!client->gone && buffer_write(&client->out, client->fd) < 0)
-            client_end(client); /* once more in the list, to be freed */
+            client_end(client); /* puts the client into the list once more, to be freed */
         else if (client->gone) {
             buffer_free(&client->out);
             free(client);

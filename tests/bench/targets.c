@@ -1,4 +1,4 @@
-/* What the daemon should reach beside the others of the same run, and whether it did. */
+/* The daemon's targets beside the other servers of the same run, and whether it met them. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static const char *const transports[] = {"tcp", "unix"};
 static void row(const char *verdict, struct range range, const char *bound, const char *format,
                 va_list arguments) __attribute__((format(printf, 4, 0)));
 
-/* Few digits, and no more: they would be noise. */
+/* More digits would be noise. */
 static void row(const char *verdict, struct range range, const char *bound, const char *format,
                 va_list arguments)
 {

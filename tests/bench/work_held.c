@@ -1,4 +1,4 @@
-/* Much that is held: W6 session locks that are renewed, W7 clients that say nothing, W9 leases beside which
+/* Much that is held: W6 session locks that are renewed, W7 silent clients, W9 leases beside which
  * the usual work goes on. Each has a daemon of its own, whose memory begins small. */
 #include <stdio.h>
 
@@ -48,7 +48,7 @@ static void renewed(struct bench *bench)
     struct hold_plan plan = locks_plan(bench, &server, bench->scale.renewed_locks, options);
     long before_kb = process_memory_kb(server.pid);
     holder_start(&holder, &plan);
-    pause_ms(bench->scale.renewed_ttl_ms); /* until renewals are as spread as they become */
+    pause_ms(bench->scale.renewed_ttl_ms); /* waits until renewals are spread as evenly as they will be */
     double bytes = bytes_each(server.pid, before_kb, plan.locks);
     for (unsigned rep = 0; rep < bench->scale.reps; rep++)
         watch_renewal(bench, &server, holder.state, bytes);

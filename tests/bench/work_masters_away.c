@@ -26,7 +26,7 @@ static void hang(struct bench *bench)
     wait_voting(bench);
 }
 
-/* For what a hung master makes grow. */
+/* Settings for buffers that a hung master makes grow. */
 static void hang_long(struct bench *bench)
 {
     master_hang(&bench->masters, HUNG);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Far beyond the longest wait and the longest pause of a daemon. */
+/* A bound far beyond the longest wait and the longest pause of a daemon. */
 enum { ANSWER_US = 25000000, MS = 1000 };
 
 uint64_t client_draw(struct client *c, uint64_t below)
@@ -26,8 +26,8 @@ static void client_nap(struct client *c, int64_t us)
 
 /* ---- what lines mean ---- */
 
-/* A later deadline counts while the old one is ahead. After it, it does only where a daemon has
- * renewed all the while: for a session lock, from its own daemon. */
+/* A later deadline counts only while the old one is ahead. After the old one, only a daemon that has
+ * renewed all the while can tell a later deadline: for a session lock, its own daemon. */
 static void hold_until(struct client *c, const struct link *link, const char *line)
 {
     int64_t until_us = line_number(line, "until=") * MS;
@@ -57,7 +57,9 @@ void client_notice(struct client *c, struct link *link, const char *line)
     sscanf(found + 8, "%27s", reason);
     struct hold hold = c->hold;
     if (!is_about_hold(c, line))
-        c->hold = (struct hold){.daemon = (uint8_t)link->daemon}; /* of an earlier lock, given up elsewhere */
+        c->hold = (struct hold){
+            .daemon =
+                (uint8_t)link->daemon}; /* of an earlier lock, which was given up on another connection */
     client_record(c, RECORD_LOST, 0, reason);
     if (is_about_hold(c, line))
         hold.given_up = true;
@@ -130,7 +132,8 @@ static struct link *other_open(struct client *c)
     return &c->other;
 }
 
-/* A reset of a TCP connection is no release: what was told still counts, for whoever broke it. */
+/* A reset of a TCP connection releases nothing: deadlines that were told still count, for the client
+ * that broke it. */
 static void own_leave(struct client *c)
 {
     static const char *const ways[] = {"FIN", "QUIT", "RST"};
@@ -176,7 +179,7 @@ static bool lock_take(struct client *c)
                                   wait_ms, kinds[lease]));
 }
 
-/* Extends or checks, here or through another daemon. */
+/* Extends or checks, at its own daemon or at another one. */
 static void lock_touch(struct client *c)
 {
     struct link *link = one_in(c, 2) ? &c->own : other_open(c);
@@ -201,7 +204,8 @@ static void lock_release(struct client *c, struct link *link)
 
 /* ---- to another connection ---- */
 
-/* At another daemon or at the same one, on a connection of its own; or on the one that it is bound to. */
+/* At another daemon or at the same one, on a connection of its own; or on the connection that the lock
+ * is bound to. */
 static struct link *resume_link(struct client *c)
 {
     if (c->own.fd >= 0 && one_in(c, 8))
@@ -213,8 +217,8 @@ static struct link *resume_link(struct client *c)
     return &c->other;
 }
 
-/* The lock is bound to what was the other connection. The one before may stay, be closed or break: nothing of the
- * lock depends on it any more. */
+/* The lock is bound to the former other connection. The former own connection may stay, be closed or
+ * break: the lock does not depend on it any more. */
 static void resume_swap(struct client *c)
 {
     struct link before = c->own;
@@ -227,12 +231,12 @@ static void resume_swap(struct client *c)
         link_reset(&c->other);
 }
 
-/* By its token it becomes another lock, as far as anybody here is concerned: the old one ends when it is asked for. */
+/* A new token makes another lock in the history: the old lock ends when RESUME is asked. */
 static void lock_resume(struct client *c)
 {
     struct hold before = c->hold;
     if (c->own.fd >= 0 && c->own.tcp && one_in(c, 4))
-        link_reset(&c->own); /* it is why it looks for another */
+        link_reset(&c->own); /* for a client without its daemon */
     struct link *link = resume_link(c);
     if (link->fd < 0)
         return;
@@ -248,7 +252,7 @@ static void lock_resume(struct client *c)
     await(c, request);
     if (c->hold.granted && !c->hold.given_up && link == &c->other) {
         resume_swap(c);
-    } else if (!c->hold.granted) { /* whether the old one is there still is not relied on, but it may be */
+    } else if (!c->hold.granted) { /* the old lock may still be there, but the client does not rely on it */
         c->hold = before;
         c->hold.given_up = true;
         await(c, link_ask(c, link, "UNLOCK n%u token=%s", before.name, before.token));
@@ -262,7 +266,7 @@ static void lock_leave(struct client *c)
     if (c->hold.lease && way < 10)
         link_reset(&c->own); /* a lease outlives its connection */
     if (c->hold.lease && way >= 97)
-        return; /* runs out */
+        return; /* the lock runs out */
     if (c->own.fd >= 0 && way < (c->hold.lease ? 60 : 84))
         lock_release(c, &c->own);
     else if (c->own.fd < 0 || c->hold.lease || way < 90)
@@ -280,9 +284,9 @@ static void client_turn(struct client *c)
     }
     int64_t sleep_us = (int64_t)client_draw(c, 50 * MS);
     if (c->shared->long_holds && one_in(c, 8))
-        sleep_us += (int64_t)client_draw(c, 10000 * MS); /* over several restarts of masters */
+        sleep_us += (int64_t)client_draw(c, 10000 * MS); /* long enough for several restarts of masters */
     else if (one_in(c, 100))
-        sleep_us += (int64_t)client_draw(c, 2500 * MS); /* lives on renewals */
+        sleep_us += (int64_t)client_draw(c, 2500 * MS); /* the lock lives on renewals */
     client_work(c, sleep_us);
     if (one_in(c, 8)) {
         lock_touch(c);
@@ -311,7 +315,7 @@ _Noreturn void client_run(struct shared *shared, uint32_t who)
             client_turn(c);
         c->hold = (struct hold){0};
         if (one_in(c, 50))
-            link_finish(c, &c->own); /* the next one may lead to another daemon */
+            link_finish(c, &c->own); /* the next connection may lead to another daemon */
     }
     link_finish(c, &c->own);
     link_finish(c, &c->other);

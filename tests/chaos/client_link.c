@@ -25,7 +25,7 @@ static int socket_connect(const struct shared *shared, unsigned daemon, bool tcp
     const struct sockaddr *address = tcp ? (struct sockaddr *)&port : (struct sockaddr *)&path;
     socklen_t size = tcp ? sizeof port : sizeof path;
     int fd = socket(tcp ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    /* Bounds connect() too: a stopped daemon accepts nobody. */
+    /* The limit also bounds connect(): a stopped daemon accepts no connection. */
     struct timeval bound = {.tv_sec = 1};
     if (fd >= 0)
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
@@ -94,7 +94,7 @@ int64_t line_number(const char *line, const char *key)
     return -1;
 }
 
-/* Every reply must be the only one to a request of ours. */
+/* Every reply must be the only reply to a request of this client. */
 static void link_reply(struct client *c, struct link *link, const char *line)
 {
     char *text = NULL;
@@ -138,7 +138,7 @@ static void link_read(struct client *c, struct link *link)
     }
 }
 
-/* close() alone would be a reset where something was left unread. */
+/* close() alone would send a reset where unread bytes were left. */
 void link_finish(struct client *c, struct link *link)
 {
     if (link->fd < 0)

@@ -6,11 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* As one that is paused after it has looked at its deadline: only the fence can stop it. */
+/* The client acts like one that is paused after it looked at its deadline: only the fence can stop it.
+ * */
 enum { CARELESS_US = 300000 };
 
-/* What a fenced resource does: it remembers the highest fence that it was shown and refuses a lower
- * one, when reading too, since what is written depends on what was read. -1: refused. */
+/* A fenced resource: it remembers the highest fence that it was shown and refuses a lower one, when
+ * reading too, since a write depends on what was read. -1: refused. */
 static const char counter_read[] = "local seen = tonumber(redis.call('GET', KEYS[2]) or '0') "
                                    "if tonumber(ARGV[1]) < seen then return -1 end "
                                    "redis.call('SET', KEYS[2], ARGV[1]) "
@@ -62,7 +63,8 @@ static int64_t counter_ask(struct client *c, const char *script, int64_t value)
     return answer;
 }
 
-/* A higher fence was there, though the lock is still ours: somebody else has it too, or fences fell. */
+/* A higher fence was there, though the client still holds the lock: another client holds it too, or
+ * fences fell. */
 static void counter_refused(struct client *c)
 {
     client_record(c, RECORD_FENCED, c->hold.fence, "");

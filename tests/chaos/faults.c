@@ -1,4 +1,4 @@
-/* What is done to the processes and links, and undone when its time is over. */
+/* Applies faults to processes and links, and undoes them when their time is over. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 /* drain_timeout is 1 s; the rest is for a loaded machine. */
 enum { DRAIN_US = 8000000, STARTS = 100 };
 
-/* Between two masters of a rolling restart: to start, to be connected again (after a back-off of up to 1.5 s), and
- * each lock's renewal, at a third of at most 2 s, give or take a tenth. */
+/* The pause between two masters of a rolling restart: for the start, the reconnection (after a back-off
+ * of up to 1.5 s), and each lock's renewal, at a third of at most 2 s, give or take a tenth. */
 enum { APART_US = 2300000 };
 
 static void fault_record(struct world *world, const struct fault *fault)
@@ -115,7 +115,7 @@ static void daemon_term(struct process *daemon, int64_t end_us)
     kill(daemon->pid, SIGTERM);
 }
 
-/* Its belief ends before it is dead: what it records in between does not count. */
+/* The client's belief ends before it is dead: anything it records in between does not count. */
 static void client_kill(struct world *world, unsigned slot, int64_t start_us)
 {
     struct record record = {.at_us = now_us(), .who = world->who[slot]};
@@ -129,7 +129,7 @@ void world_fault(struct world *world, const struct fault *fault)
 {
     int64_t at_us = now_us(), end_us = at_us + fault->for_us;
     if (fault->kind == FAULT_ROLLING && world->rolling_left > 0)
-        return; /* one at a time */
+        return; /* restarts one master at a time */
     world->faults[fault->kind]++;
     fault_record(world, fault);
     for (unsigned i = 0; fault->kind <= FAULT_ORPHAN && i < DAEMONS; i++)
@@ -182,7 +182,7 @@ static void process_tick(struct process *process, int64_t at_us)
         kill(process->pid, SIGCONT);
 }
 
-/* Whether it may end like this; it is to be started again when process->due_us comes. */
+/* Whether the process may end like this; it is started again at process->due_us. */
 static bool process_ended(struct process *process, int status, const char *what, unsigned number)
 {
     bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;

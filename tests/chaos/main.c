@@ -32,7 +32,7 @@ static void on_interrupt(int signal)
     interrupted = 1;
 }
 
-/* Something hangs. The children and the folder go with us. */
+/* A process hangs. The children and the folder end with this one. */
 static void on_alarm(int signal)
 {
     static const char text[] = "chaos: it took far too long\n";
@@ -101,7 +101,7 @@ static bool wrong_seen(const struct history *history, uint32_t *seen)
     return false;
 }
 
-/* False: a process ended by itself. Stops early when something is seen that must not be. */
+/* False: a process ended by itself. Stops early when a promise was broken. */
 static bool run(struct world *world, unsigned faults, int64_t calm_us, int64_t end_us)
 {
     int64_t start_us = now_us();
@@ -123,14 +123,14 @@ static bool run(struct world *world, unsigned faults, int64_t calm_us, int64_t e
     return true;
 }
 
-/* What the locks protect: each accepted increment must be in it. */
+/* The data that the locks protect: it must contain each accepted increment. */
 static unsigned updates_lost(const struct shared *shared, const struct verdict *verdict)
 {
     unsigned lost = 0;
     for (unsigned name = 0; name < CHAOS_NAMES; name++) {
         int64_t count = redis_number(shared->counter_path, "count", name);
         int64_t done = redis_number(shared->counter_path, "done", name);
-        /* Who was killed in the middle does not know whether its write was accepted. */
+        /* A client that was killed in the middle does not know whether its write was accepted. */
         if (count == done && done >= verdict->written[name] && done <= verdict->writing[name])
             continue;
         printf("LOST UPDATES of n%u: the counter is %" PRId64 " after %" PRId64
@@ -230,7 +230,7 @@ static struct shared *shared_make(uint64_t seed)
     return shared;
 }
 
-/* The masters are young: nobody grants before their first quarantine is over. */
+/* The masters are young: no daemon grants before their first quarantine is over. */
 static bool begin(struct world *world, const struct options *options, struct shared *shared)
 {
     if (!world_start(world, options->binary, shared))

@@ -6,7 +6,7 @@
 #include "tests/chaos/history.h"
 
 /* In an epoch all faults of masters and their links fall on two of the five, so that a majority is
- * there for most of the time; in one of six they fall on all. */
+ * there for most of the time; in one epoch of six they fall on all. */
 enum { EPOCH_US = 4000000, OPEN_EPOCHS = 6, GAP_US = 130000, LONGEST_BITS = 12 };
 
 enum what {
@@ -97,7 +97,7 @@ static void fault_fill(struct fault *fault, uint64_t seed, unsigned number, unsi
     if (fault->for_us > 3000000)
         fault->for_us = 3000000;
     if (fault->kind >= FAULT_MASTER_KILL && fault->kind <= FAULT_ROLLING && fault->for_us > 1000000)
-        fault->for_us = 1000000; /* then it is started again, empty */
+        fault->for_us = 1000000; /* the master is started again then, empty */
     if (fault->kind == FAULT_DAEMON_KILL && fault->for_us > 1000000)
         fault->for_us = 1000000;
     fault->value = fault->kind == FAULT_THROTTLE ? 200 + pick(seed, number, WHAT_VALUE, 20000)

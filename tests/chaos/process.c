@@ -16,8 +16,8 @@ pid_t process_fork(const int *keep, unsigned kept)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(1);  /* it was gone before the call */
-    setpgid(0, 0); /* ^C is for the parent */
+        _exit(1);  /* the parent was gone before the call */
+    setpgid(0, 0); /* only the parent handles ^C */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGALRM, SIG_DFL);

@@ -26,9 +26,9 @@ struct chunk {
 struct flow {
     struct chunk *head, *tail;
     size_t bytes;
-    int64_t due_us;   /* of the last chunk: later ones must not overtake it */
-    int64_t spent_us; /* until when the rate is used up */
-    bool ended;       /* nothing more will be read */
+    int64_t due_us;   /* arrival of the last chunk: later chunks must not overtake it */
+    int64_t spent_us; /* the rate is used up until then */
+    bool ended;       /* no more will be read */
     bool full;        /* the other side took no more */
 };
 
@@ -150,7 +150,7 @@ static void flow_read(struct proxy *p, struct relay *relay, unsigned way)
     flow->bytes += (size_t)got;
 }
 
-/* Up to one chunk; false: nothing more goes now. */
+/* Moves up to one chunk; false: no more can be moved now. */
 static bool flow_write(const struct proxy *p, struct relay *relay, unsigned way, int64_t at_us)
 {
     struct flow *flow = &relay->flow[way];
@@ -188,7 +188,7 @@ static bool is_cut(const struct proxy *p, const struct relay *relay, unsigned wa
     return (p->state[relay->link].cut & (way == TO_MASTER ? CUT_TO_MASTER : CUT_TO_DAEMON)) != 0;
 }
 
-/* That a side closed is news that travels behind its last bytes. */
+/* The news that a side closed travels behind its last bytes. */
 static void relay_pump(const struct proxy *p, struct relay *relay, int64_t at_us)
 {
     for (unsigned way = 0; way < 2; way++) {
@@ -202,7 +202,7 @@ static void relay_pump(const struct proxy *p, struct relay *relay, int64_t at_us
         if (flow->ended && flow->head == NULL)
             side_close(relay, !way, false);
     }
-    /* The side that ended keeps its descriptor until the other one has heard of it. */
+    /* The side that ended keeps its descriptor until the other side has heard of it. */
     for (unsigned side = 0; side < 2; side++)
         if (relay->flow[side].ended && relay->fd[!side] < 0)
             side_close(relay, side, false);
@@ -306,7 +306,7 @@ static void relays_serve(struct proxy *p, const struct pollfd *fds)
                 (side_events(relay, side) & POLLIN))
                 flow_read(p, relay, side);
             else if (seen & (POLLHUP | POLLERR))
-                relay->flow[!side].full = false; /* the write will say what is wrong */
+                relay->flow[!side].full = false; /* the write will tell the error */
         }
         relay_pump(p, relay, now_us());
         if (relay->fd[0] >= 0 || relay->fd[1] >= 0) {
@@ -329,7 +329,7 @@ _Noreturn void proxy_run(const struct proxy_link *links, unsigned count, int ord
         unsigned total = poll_fill(p, orders, fds);
         if (poll(fds, total, poll_timeout_ms(p, now_us())) < 0 && errno != EINTR)
             abort();
-        /* Relays first: an order may end some, and new ones have no place in fds. */
+        /* Relays are served first: an order may end some of them, and new ones have no place in fds. */
         relays_serve(p, fds + 1 + count);
         for (unsigned i = 0; i < count; i++)
             if (fds[1 + i].revents & POLLIN)

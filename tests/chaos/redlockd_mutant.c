@@ -1,5 +1,5 @@
-/* Linked into a redlockd with planted bugs: REDLOCKD_MUTANT names the one that is active. Chaos must
- * find it, or it would not find the same mistake made by accident. */
+/* Linked into a redlockd with planted bugs: REDLOCKD_MUTANT names the active one. If chaos did not find
+ * it, it would not find the same mistake made by accident. */
 #ifndef MUTANTS
 #define MUTANTS
 #endif

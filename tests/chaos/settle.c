@@ -1,4 +1,4 @@
-/* The end: clients leave, nothing of theirs stays on the masters, daemons drain. */
+/* The end: clients leave, none of their keys stays on the masters, daemons drain. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -37,7 +37,7 @@ static bool group_leaves(struct process *list, unsigned count, const char *what,
     return well && left == 0;
 }
 
-/* Nobody holds anything any more: a key that outlives the longest TTL is being renewed by a daemon. */
+/* No client holds a lock any more: a key that outlives the longest TTL is being renewed by a daemon. */
 static bool keys_go(const struct world *world)
 {
     int64_t keys = 1;
@@ -71,7 +71,8 @@ void world_log_tail(const struct world *world, unsigned daemon)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
-    lseek(fd, -(off_t)sizeof text, SEEK_END); /* fails where the file is shorter: from its beginning */
+    lseek(fd, -(off_t)sizeof text,
+          SEEK_END); /* fails where the file is shorter; then it is read from its beginning */
     ssize_t got = read(fd, text, sizeof text);
     close(fd);
     fprintf(stderr, "chaos: the log of redlockd %u ends so:\n%.*s\n", daemon, (int)(got > 0 ? got : 0), text);

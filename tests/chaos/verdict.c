@@ -5,35 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long after the last fault each name must have been granted again: its last holder's TTL (2 s) runs
- * out, quarantine (2 s) ends, connections come back (1 s). */
+/* The time after the last fault within which each name must have been granted again: its last holder's TTL
+ * (2 s) runs out, quarantine (2 s) ends, connections come back (1 s). */
 enum { HEALED_US = 6000000 };
 
-/* One LOCK, from its sending on. */
+/* One LOCK, from the sending of its line. */
 struct attempt {
     int64_t asked_us, granted_us;
-    int64_t until_us; /* believed until then, unless it has ended */
+    int64_t until_us; /* believed until this time, unless the belief has ended */
     int64_t by_us;    /* the grant was made between asked_us and this */
     uint64_t fence;
     uint32_t who;
     uint8_t name;
     bool granted, ended, believed, resume;
-    int64_t renewed_us; /* for the first time; 0: not yet */
+    int64_t renewed_us; /* the first time; 0: not yet */
     char token[RECORD_TEXT];
 };
 
 struct court {
     struct verdict *verdict;
-    struct attempt *attempt; /* by its number */
+    struct attempt *attempt; /* indexed by the LOCK's number */
     uint32_t attempts;
-    bool *dead; /* by client */
+    bool *dead; /* indexed by client */
     uint32_t clients;
-    uint32_t holder[CHAOS_NAMES]; /* who believed last */
+    uint32_t holder[CHAOS_NAMES]; /* the last believer */
     uint32_t fence[CHAOS_NAMES];  /* the last believed grant */
     int64_t freed_us[CHAOS_NAMES];
     uint32_t freed_by[CHAOS_NAMES];
     int64_t calm_us, end_us;
-    int64_t restart_us; /* of a master, the last in a rolling restart */
+    int64_t restart_us; /* the last end of a master in a rolling restart */
     bool served[CHAOS_NAMES];
 };
 
@@ -140,7 +140,7 @@ static void see_grant(struct court *court, const struct record *record)
     hold_begins(court, record->ask, record->at_us, record->until_us);
 }
 
-/* Until its first renewal a lock is on a majority, and may be on no more. */
+/* Until its first renewal a lock is on a majority, and need not be on more. */
 static void see_lost(struct court *court, const struct record *record)
 {
     const struct attempt *attempt = &court->attempt[record->ask];
@@ -225,8 +225,8 @@ static int order_token(const void *a, const void *b)
                    RECORD_TEXT);
 }
 
-/* Grants that were read too late to be believed count for fences too. When such a one was made is not
- * known, only that it was after its asking and before its reading or its deadline. */
+/* Grants that were read too late to be believed count for fences too. The time of such a grant is not
+ * known, only that it lies after its request and before its reading or its deadline. */
 static void fences_compare(struct court *court, uint32_t *asked, uint32_t *by, uint32_t count)
 {
     uint32_t highest[CHAOS_NAMES] = {0};
@@ -274,7 +274,8 @@ static void grants_compare(struct court *court)
 
 /* ---- the whole ---- */
 
-/* An end before a beginning of the same µs: a release was sent before what it made possible. */
+/* Of records of the same µs, an end comes before a beginning: a release was sent before the grant that
+ * it made possible. */
 static int order_time(const void *a, const void *b)
 {
     const struct record *one = a, *two = b;

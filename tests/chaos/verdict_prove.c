@@ -113,7 +113,7 @@ static const struct planted plants[] = {
 
 void verdict_prove(void)
 {
-    /* Most of it is never touched. */
+    /* Most of the memory is never touched. */
     struct history *history = mmap(NULL, sizeof *history, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (history == MAP_FAILED)

@@ -24,12 +24,13 @@ void folder_remove(const char *folder)
     if (dir == NULL)
         return;
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
-        unlinkat(dirfd(dir), entry->d_name, 0); /* . and .. are refused */
+        unlinkat(dirfd(dir), entry->d_name, 0); /* . and .. are refused by the kernel */
     closedir(dir);
     rmdir(folder);
 }
 
-/* Outlives a parent that is killed: it has no parent-death signal, and waits for the end of its pipe. */
+/* The broom outlives a parent that is killed: it has no parent-death signal, and waits for the end of
+ * its pipe. */
 static bool broom_start(struct world *world)
 {
     int ends[2];
@@ -43,7 +44,8 @@ static bool broom_start(struct world *world)
         close_range(4, ~0U, 0);
         while (read(3, &byte, 1) < 0 && errno == EINTR)
             ;
-        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL); /* those killed with it may still write */
+        nanosleep(&(struct timespec){.tv_nsec = 200000000},
+                  NULL); /* processes that were killed with the parent may still write */
         folder_remove(world->folder);
         _exit(0);
     }
@@ -94,7 +96,7 @@ static bool proxy_start(struct world *world)
     for (unsigned i = 0; i < LINKS; i++) {
         if (!listener_open(world, i))
             return false;
-        keep[1 + i] = world->link[i].listener; /* opened one after the other: ascending */
+        keep[1 + i] = world->link[i].listener; /* descriptors opened one after the other ascend */
     }
     world->proxy.pid = process_fork(keep, 1 + LINKS);
     if (world->proxy.pid == 0)
@@ -105,7 +107,7 @@ static bool proxy_start(struct world *world)
     return world->proxy.pid > 0;
 }
 
-/* Not one of those that the kernel gives to outgoing connections: it has to be free again when the
+/* A port outside the range that the kernel gives to outgoing connections: it has to be free again when the
  * daemon is started again. */
 static uint16_t port_free(uint64_t seed)
 {
@@ -123,7 +125,7 @@ static uint16_t port_free(uint64_t seed)
     return 0;
 }
 
-/* max_ttl is also the quarantine: short, so that much of it can happen. */
+/* max_ttl is also the quarantine: both are short, so that many of them fit into a run. */
 static bool daemon_configure(struct world *world, unsigned daemon)
 {
     struct shared *shared = world->shared;
@@ -213,7 +215,7 @@ bool world_start(struct world *world, const char *binary, struct shared *shared)
     snprintf(log, sizeof log, "%s/counter.log", world->folder);
     for (unsigned i = 0; i < MASTERS; i++)
         snprintf(world->master_path[i], SOCKET_PATH, "%s/master%u.sock", world->folder, i);
-    if (!proxy_start(world)) /* first: it wants few descriptors open */
+    if (!proxy_start(world)) /* the proxy comes first: it needs a table with few descriptors */
         return fail("cannot start the proxy");
     master_launch(&world->counter, shared->counter_path, world->folder, log);
     for (unsigned i = 0; i < MASTERS; i++)

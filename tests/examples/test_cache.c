@@ -1,4 +1,4 @@
-/* Twenty readers of an entry that is not there, and a command that takes as long as the test likes. */
+/* Twenty readers of a missing cache entry, and a build command that takes as long as the test likes. */
 #include "tests/examples/job.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@ enum { READERS = 20 };
 
 static struct stage stage;
 static struct program reader[READERS];
-static char builds[PATH]; /* a line for each build: who does it */
+static char builds[PATH]; /* a line for each build, which names the builder */
 static char go[PATH];     /* builds end when this file is there */
 
 static void read_all(void)
@@ -21,7 +21,7 @@ static void read_all(void)
     stage_begin(&stage, PATIENT);
     snprintf(builds, sizeof builds, "%s/builds", folder);
     snprintf(go, sizeof go, "%s/go", folder);
-    /* Ends with the folder at the latest. */
+    /* The build ends with the folder at the latest. */
     snprintf(command, sizeof command,
              "echo $PPID >>%s; while [ -e %s ] && [ ! -e %s ]; do sleep 0.05; done; echo built by $PPID",
              builds, builds, go);
@@ -38,7 +38,7 @@ static unsigned build_count(void)
     return count;
 }
 
-/* The entry's lock is held, and so many wait for it. */
+/* One reader holds the entry's lock, and so many others wait for it. */
 static bool one_builds_and_others_wait(unsigned count)
 {
     struct client client;
@@ -105,7 +105,8 @@ START_TEST(another_builds_when_the_one_that_builds_dies)
 }
 END_TEST
 
-/* Its lock is taken away, as by an operator, while it stands still: what it built is old. */
+/* An operator's UNLOCK takes the lock away while its holder stands still: the entry that it builds is
+ * stale. */
 START_TEST(a_late_build_is_not_kept)
 {
     char page[64];

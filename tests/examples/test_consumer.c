@@ -18,14 +18,14 @@ static void queue_bills(const char *settings)
         ck_assert_str_ne(redis(&stage.own.server[0], "XADD bills * customer ann amount %u", i + 1), "(down)");
 }
 
-/* Leaves when all is handled. */
+/* The consumer ends when all messages are handled. */
 static void start(unsigned i, const char *idle_ms, const char *ttl_ms)
 {
     program_begin(&consumer[i], "consumer",
                   (const char *const[]){"-x", stage.redis, "bills", name[i], idle_ms, ttl_ms, NULL});
 }
 
-/* Leaves when it is told. */
+/* The consumer ends when it is told to. */
 static void start_for_good(unsigned i, const char *idle_ms, const char *ttl_ms)
 {
     program_begin(&consumer[i], "consumer",
@@ -63,7 +63,8 @@ static void each_bill_counts_once(void)
     ck_assert_int_eq(handled(), BILLS);
 }
 
-/* What one works on is delivered to the others meanwhile, and they let it be. */
+/* While one consumer works on a message, the queue delivers it to the others, and they leave it alone.
+ * */
 START_TEST(nobody_works_twice_when_a_master_dies)
 {
     start_all();
@@ -77,7 +78,7 @@ START_TEST(nobody_works_twice_when_a_master_dies)
 }
 END_TEST
 
-/* A queue that was set back, as by its backup, delivers all of it once more. */
+/* A queue that was set back, as by its backup, delivers all messages once more. */
 START_TEST(what_was_handled_has_no_effect_again)
 {
     struct program again;
@@ -100,8 +101,8 @@ static void works(unsigned i)
     eventually(program_said(&consumer[i], "works on") || handled() == BILLS);
 }
 
-/* One stands still in the middle of its work until the others have done all of it, one is killed, and the
- * daemon is killed. */
+/* One consumer stands still in the middle of its work until the others have done all of theirs, another is
+ * killed, and so is the daemon. */
 START_TEST(nothing_counts_twice_when_consumers_and_the_daemon_die)
 {
     queue_bills("node_timeout: 1s\nmin_ttl: 2s\n");

@@ -8,7 +8,7 @@
 
 enum { HOSTS = 10, DAEMONS = 3 };
 
-/* Nothing here runs out by itself: neither the night's lease nor, while a daemon restarts, the job's lock. */
+/* Neither the night's lease nor, while a daemon restarts, the job's lock runs out within this test. */
 static const char settings[] = "max_ttl: 10m\n" PATIENT;
 
 static struct stage stage;
@@ -67,7 +67,8 @@ static unsigned running(const struct program hosts[])
     return count;
 }
 
-/* All ask at once; a master dies in the middle. All but the one at work have gone, without a word. */
+/* All hosts ask at once, and a master dies meanwhile. All but the working host have ended without a
+ * word. */
 static struct program *all_but_one_leave(struct program hosts[])
 {
     struct program *at_work = NULL;
@@ -122,7 +123,7 @@ START_TEST(one_of_ten_does_the_job)
 }
 END_TEST
 
-/* What its host began is not begun by another, and its end is the job's. */
+/* No host begins a job that another host has begun, and the exit status is the job's. */
 START_TEST(a_host_dies_at_work)
 {
     struct program hosts[HOSTS];

@@ -1,4 +1,5 @@
-/* The supplier, who is this test, must hear of an order once. He is no friend: he places whatever he is told. */
+/* The supplier, played by this test, must hear of an order once, since it delivers each order that it
+ * hears. */
 #include "tests/examples/job.h"
 #include "tests/integ/command.h"
 
@@ -17,7 +18,7 @@ static struct stage stage;
 static int supplier;
 static char address[32];
 
-/* The TTL is far beyond the test: a repeat never comes too late here. */
+/* The TTL is far longer than the test, so that no repeat comes too late. */
 static void start(void)
 {
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -36,7 +37,7 @@ static void click(struct program *program, const char *number)
     program_begin(program, "order", (const char *const[]){"-t", "600", address, number, "two lamps", NULL});
 }
 
-/* Whoever calls next. */
+/* Accepts the next connection. */
 static int supplier_hears(const char *number)
 {
     struct pollfd poll_fd = {.fd = supplier, .events = POLLIN};
@@ -63,14 +64,14 @@ static void supplier_says(int caller, const char *text)
     close(caller);
 }
 
-/* Nobody calls any more: every program has ended. */
+/* No connection comes any more: every program has ended. */
 static void supplier_heard_no_more(void)
 {
     ck_assert_int_eq(accept(supplier, NULL, NULL), -1);
     ck_assert_int_eq(errno, EAGAIN);
 }
 
-/* The answer of redlockd, however often it takes: at first it may not have all masters yet. */
+/* The answer of redlockd, asked until it has all masters. */
 static void repeat_is_refused(const char *number)
 {
     struct program again;
@@ -97,7 +98,7 @@ static unsigned turned_away(const struct program clicks[])
     return count;
 }
 
-/* Ten clicks; the one that reached the supplier dies before it hears his answer, and a master and the
+/* Ten clicks: the program that reached the supplier dies before it reads the answer, and a master and the
  * daemon die too. */
 START_TEST(one_of_many_is_placed)
 {
@@ -138,7 +139,8 @@ START_TEST(what_was_surely_not_placed_may_be_tried_again)
 }
 END_TEST
 
-/* Stopped and continued while it waits for the supplier, as by ^Z and fg: it goes on waiting. */
+/* A program that waits for the supplier is stopped and continued, as by ^Z and fg, and goes on waiting.
+ * */
 START_TEST(a_pause_is_no_answer)
 {
     struct program order;

@@ -24,7 +24,7 @@ static void all_are_sold(void)
     ck_assert_int_eq(orders(), 50);
 }
 
-/* One worker reads and then stands still for longer than it may hold the lock. */
+/* One worker reads, and then stands still for longer than it may hold the lock. */
 START_TEST(one_master_dies_and_one_worker_is_paused)
 {
     struct program late, shop;
@@ -46,7 +46,7 @@ START_TEST(one_master_dies_and_one_worker_is_paused)
 }
 END_TEST
 
-/* The late one writes when the next one has read but has not written. */
+/* The late worker writes after the next one has read and before it has written. */
 START_TEST(a_late_write_between_the_next_ones_two_steps)
 {
     struct program late, next;
@@ -59,7 +59,8 @@ START_TEST(a_late_write_between_the_next_ones_two_steps)
     program_type(&late, "\n");
     eventually(program_said(&late, "refused, a later lock was here"));
     ck_assert_int_eq(orders(), 0);
-    /* One Enter each, and some more where this machine is slow and one of them is late again. */
+    /* The user presses Enter once, and again for each worker that a slow machine makes late once more.
+     * */
     program_type(&next, "\n\n\n\n\n\n\n\n");
     program_type(&late, "\n\n\n\n\n\n\n\n");
     ck_assert_int_eq(program_end(&next), 0);
@@ -84,7 +85,7 @@ START_TEST(the_daemon_dies_in_the_middle)
     client_open(&clerk, &stage.daemon);
     lock(&clerk, "stock:lamp ttl=60s wait=10s");
     program_begin(&shop, "stock", (const char *const[]){stage.redis, "lamp", "200", NULL});
-    /* All have heard of redlockd, whose first refusal they would take for an answer. */
+    /* All workers have reached redlockd, whose first refusal they would take for an answer. */
     eventually(all_wait(&door));
     client_close(&clerk);
     eventually_within(orders() >= 10, JOB_MS);

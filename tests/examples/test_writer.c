@@ -1,4 +1,4 @@
-/* A writer that stands still beyond its lease, and one that came after it. */
+/* A writer that stands still beyond its lease, and the writer that came after it. */
 #include "tests/examples/job.h"
 
 #include <signal.h>
@@ -35,7 +35,7 @@ START_TEST(a_paused_writer_is_refused)
     program_type(&late, "old\n");
     start_writer(&next);
     server_kill(&stage.masters.server[0]);
-    /* Only when the other's lease is over. */
+    /* Waits until the other writer's lease is over. */
     eventually(asks(&next));
     program_type(&next, "new\n");
     ck_assert_int_eq(program_end(&next), WRITTEN);
@@ -47,7 +47,7 @@ START_TEST(a_paused_writer_is_refused)
 }
 END_TEST
 
-/* Fences grow over a daemon that forgot all, too. */
+/* Fences also grow over a daemon that has lost its memory. */
 START_TEST(a_paused_writer_is_refused_though_the_daemon_died)
 {
     struct program late, next;

@@ -1,4 +1,4 @@
-/* failing.so, for LD_PRELOAD: of all calls that may fail the one with the number failing.at does, once.
+/* failing.so, for LD_PRELOAD: the fallible call with the number failing.at fails, once.
  * See failing.h. */
 #include "tests/fail/failing.h"
 
@@ -50,7 +50,7 @@ static bool fails(const char *what, int error)
     return true;
 }
 
-/* The function that this one stands in front of. */
+/* The libc function that this one replaces. */
 static void *next(const char *name)
 {
     return dlsym(RTLD_NEXT, name);
@@ -107,7 +107,7 @@ FAIL(int, sigaction, (int number, const struct sigaction *new, struct sigaction 
 
 FAIL(ssize_t, getrandom, (void *bytes, size_t len, unsigned flags), (bytes, len, flags), -1, ENOSYS)
 FAIL(ssize_t, read, (int fd, void *bytes, size_t len), (fd, bytes, len), -1, EIO)
-/* What _FORTIFY_SOURCE makes of it. */
+/* The names that _FORTIFY_SOURCE gives to these calls. */
 FAIL(ssize_t, __read_chk, (int fd, void *bytes, size_t len, size_t room), (fd, bytes, len, room), -1, EIO)
 FAIL(ssize_t, write, (int fd, const void *bytes, size_t len), (fd, bytes, len), -1, EIO)
 FAIL(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL, EMFILE)

@@ -3,7 +3,8 @@
  * why and exit with 1, or serve: one holder, known to a majority of masters, then a clean exit.
  *
  * make check tries some of the calls; FAIL_ALL=1 (make fail) all of them; FAIL_AT=k the k-th alone, and
- * FAIL_TRACE=1 adds where in the program it was. */
+ * FAIL_TRACE=1 adds the place in the program. */
+    s.* /
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -12,16 +13,16 @@
 #include "tests/unit/server.h"
 #include "tests/unit/suite.h"
 
-enum {
-    MASTERS = 3,
-    SAMPLE = 50,      /* of all calls, for make check */
-    SERVE_MS = 20000, /* until it must have served a client, or have ended */
-    EXIT_MS = 5000,
-    ANSWER_MS = 3000,
-    TEXT_BYTES = 64 * 1024,
-    PATH_BYTES = 256,
-    REPORTED = 20, /* failures shown */
-};
+    enum {
+        MASTERS = 3,
+        SAMPLE = 50,      /* of all calls, for make check */
+        SERVE_MS = 20000, /* the time within which it must have served a client, or have ended */
+        EXIT_MS = 5000,
+        ANSWER_MS = 3000,
+        TEXT_BYTES = 64 * 1024,
+        PATH_BYTES = 256,
+        REPORTED = 20, /* failures shown */
+    };
 
 static struct server masters[MASTERS];
 static char folder[64], conf[PATH_BYTES], out[PATH_BYTES], state_path[PATH_BYTES], library[PATH_BYTES + 64];
@@ -106,8 +107,8 @@ static bool daemon_wait(int *status)
     return false;
 }
 
-/* 0, or 1 and the reason (which libevent gives where it ends the process itself), unless it is the very
- * line with it that could not be written. */
+/* The status is 0, or 1 with the reason (which libevent prints where it ends the process itself), unless
+ * writing that very line failed. */
 static bool good_exit(int status)
 {
     char why[64];
@@ -148,8 +149,8 @@ static int client_tcp(void)
     return -1;
 }
 
-/* The first line that begins with one of these bytes, in answer. 1: there is one, 0: the connection ended,
- * -1: nothing in time, which is a failure. */
+/* Puts the first line that begins with one of these bytes into answer. 1: there is one, 0: the
+ * connection ended, -1: no line in time, which is a failure. */
 static int client_ask(int fd, const char *request, const char *begins, char answer[1024])
 {
     size_t len = 0;
@@ -184,7 +185,7 @@ static unsigned masters_that_hold(const char *name, const char *token)
     return count;
 }
 
-/* While somebody holds it, a client that comes by TCP must not get it. */
+/* While the first client holds the lock, a client that comes by TCP must not get it. */
 static bool session_second(const char *name, int first)
 {
     char request[128], answer[1024];
@@ -197,11 +198,11 @@ static bool session_second(const char *name, int first)
     close(fd);
     if (answered <= 0 || answer[0] == '-')
         return answered >= 0;
-    /* Unless the first has heard that its lock or its connection is over. */
+    /* This does not hold once the first client has heard that its lock or its connection is over. */
     return poll(&p, 1, 0) > 0 || failed("two holders");
 }
 
-/* The answer to one request is to begin so. */
+/* The answer to a request must begin like this. */
 static int session_step(int fd, const char *request, const char *begins, char answer[1024])
 {
     int answered = client_ask(fd, request, "+-", answer);
@@ -225,7 +226,7 @@ static int session_end(int fd, const char *name, const char *token)
     return good;
 }
 
-/* 1: served, 0: not this time, -1: wrong. */
+/* 1: served, 0: not served this time, -1: wrong. */
 static int session_run(int fd, const char *name)
 {
     char request[256], answer[1024], token[41] = "";
@@ -246,7 +247,7 @@ static int session_run(int fd, const char *name)
     return session_end(fd, name, token);
 }
 
-/* Serves within SERVE_MS, though perhaps not the first client, or ends. */
+/* The daemon serves within SERVE_MS, though perhaps not the first client, or ends. */
 static bool serve(void)
 {
     char name[64];
@@ -333,8 +334,9 @@ static void each_call(void (*scenario)(void), unsigned sample)
         state->at = at;
         scenario();
         if (!state->what[0] && at > calls / 2)
-            break; /* there were not so many */
-        /* A little uneven, so that calls in a row of the same kind are not all left out. */
+            break; /* the run makes fewer such calls */
+        /* The numbers are a little uneven, so that a row of calls of the same kind is not left out as a
+         * whole. */
         at += stride > 2 ? stride - 1 + i % 3 : stride;
     }
     printf("%llu calls\n", (unsigned long long)calls);

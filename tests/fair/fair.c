@@ -1,6 +1,7 @@
-/* Who gets a lock that all want: some daemons, each with some clients that wait for one name, hold it for a moment,
- * give it back and wait again. Prints how evenly the grants fall (Jain's index: 1 is even, 1/n is all to one) and the
- * longest wait. What is asserted is no time: only that the fence grows with each grant. */
+/* The share of each client in a lock that all of them want: several daemons, each with clients that wait
+ * for one name, hold it for a moment, give it back and wait again. Prints how evenly the grants fall
+ * (Jain's index: 1 is even, 1/n means that one client gets all) and the longest wait. Only the growth of
+ * the fence is asserted, no time. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ struct waiter {
     unsigned daemon;
     unsigned grants;
     int64_t asked_ms, longest_ms;
-    int64_t gives_back_ms; /* 0: it does not hold the lock */
+    int64_t gives_back_ms; /* 0: the client does not hold the lock */
 };
 
 static struct cluster masters;
@@ -96,7 +97,7 @@ static void run(int64_t run_ms)
     }
     for (unsigned i = 0; i < waiters; i++)
         if (waiter[i].gives_back_ms == 0)
-            note_wait(&waiter[i]); /* who starved shows too */
+            note_wait(&waiter[i]); /* clients that starved show too */
 }
 
 /* Jain, Chiu, Hawe: A Quantitative Measure of Fairness, 1984. */

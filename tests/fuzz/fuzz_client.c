@@ -1,8 +1,7 @@
 /* A hostile server, a clock and a restless program against the client library's core.
- *
- * Each byte of the input is something that happens, see happen(). Held to: each request has one result
- * and no more, no event tells of a lock that was let go of, no deadline is further off than anything
- * can be, a lock that was told LOST stays lost, and the core's own tables are right. */
+ * Each byte of the input is an event, see happen(). The harness asserts that each request has exactly one
+ * result, no event names a lock that was let go of, no deadline is absurdly late, a lock that was told LOST
+ * stays lost, and the core's own tables are right. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@ struct world {
     int64_t now_ms;
     struct known locks[LOCKS];     /* .lock NULL: free */
     uint64_t requests[REQUESTS];   /* EXTEND, CHECK, SHOW without result; 0: free */
-    char lines[LINES][LINE_BYTES]; /* what the client has said last */
+    char lines[LINES][LINE_BYTES]; /* the last request that the client wrote */
     unsigned said;
 };
 
@@ -224,7 +223,7 @@ static void use_lock(struct world *w, unsigned how)
             remember(w, request);
     } else if (how == 3) {
         core_cancel(w->core, w->now_ms, known->lock);
-    } else if (!known->unlock) { /* else it is the library's to free */
+    } else if (!known->unlock) { /* otherwise the library frees it */
         core_forget(w->core, w->now_ms, known->lock);
         *known = (struct known){0};
     }
@@ -251,10 +250,11 @@ static void come(struct world *w, const char *bytes, size_t len)
     core_got(w->core, len, w->now_ms);
 }
 
-/* An answer to one of the lines that the client said, as an honest server may write it or not. */
+/* An answer to a line that the client wrote, as an honest server may write it or not. */
 static void answer(struct world *w)
 {
-    static const char *const codes[] = { /* of a name, a token, an instant and a number, in this order */
+    static const char *const codes[] = {
+        /* of a name, a token, an instant and a number, in this order */
         "+LOCKED %s token=%s valid=1 until=%lld fence=%d",
         "+UNLOCKED %s confirmed=2/3",
         "+EXTENDED %s%.0s valid=1 until=%lld",
@@ -307,7 +307,7 @@ static void raw(struct world *w)
     come(w, bytes, len);
 }
 
-/* The kernel takes some of what the client has to say; the harness remembers its lines. */
+/* The kernel takes a part of the client's output; the harness remembers its lines. */
 static void take_output(struct world *w, size_t most)
 {
     size_t len;
@@ -346,7 +346,7 @@ static void grant_wish(struct world *w, uint8_t how)
     }
 }
 
-/* Connected, greeted, and what was queued is sent. */
+/* The client is connected and greeted, and its queue is sent. */
 static void come_up(struct world *w)
 {
     char line[128];
@@ -404,7 +404,7 @@ static void close_all(struct world *w)
     }
 }
 
-/* Whatever it was: when time goes on, everything ends. */
+/* Whatever happened before: when time goes on, everything ends. */
 static void end(struct world *w)
 {
     for (unsigned i = 0; i < 3; i++) {

@@ -1,5 +1,5 @@
-/* A configuration: what is refused is told with its place, one line an error, and what is taken
- * is whole, consistent, and the same again when it is printed and read. */
+/* A configuration: a refusal names its place, one line for each error; an accepted configuration is whole,
+ * consistent, and the same again when it is printed and read. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,8 @@ static void told(void *taken, const struct conf_change *change)
     *(unsigned *)taken += change->when < CONF_RESTART;
 }
 
-/* A daemon that runs with something else reads it again: it stays whole, and the second time nothing is new. */
+/* A daemon with another configuration reads this one: its own stays whole, and a second reading changes
+ * nothing. */
 static void check_update(const struct conf *fresh)
 {
     static const char base[] = "nodes: [redis://a:1, redis://b:2, redis://c:3]\nmin_ttl: 2s\nmax_ttl: 20s\n";

@@ -1,9 +1,9 @@
-/* What two clients send, over socket pairs, through the connections, whose handler plays the
- * coordinator and holds them to conns.h: untagged requests one after the other, one end of each
- * session, nothing after it, and no connection left when the clients are gone.
+/* Bytes of two clients, over socket pairs, through the connections. The handler plays the coordinator and
+ * holds the connections to conns.h: untagged requests one after the other, one end for each session, no call
+ * after it, and no connection left when the clients are gone.
  *
- * The first byte sets the world up. The rest is what a client sends, but NUL and a letter are
- * something that happens: see happen(). */
+ * The first byte configures the world. The rest is sent by a client, except that NUL and a letter are an
+ * event: see happen(). */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ struct pending {
     struct name name;
     struct tag tag;
     enum verb verb;
-    bool granted; /* answered by +LOCKED: undelivered() may come */
+    bool granted; /* answered by +LOCKED: undelivered() may follow */
 };
 
 struct session {
@@ -39,16 +39,16 @@ struct world {
     struct conn_handler handler;
     struct conf conf;
     unsigned flags;
-    int clients[CLIENTS]; /* -1: not there */
-    bool said[CLIENTS];   /* its last bytes ended in the middle of an output line */
+    int clients[CLIENTS]; /* -1: no connection */
+    bool said[CLIENTS];   /* the bytes so far end in the middle of an output line */
     unsigned client;
     uint64_t last_request;
     struct session sessions[SESSIONS];
     unsigned session_count;
     struct pending pending[PENDING];
     unsigned pending_count;
-    bool forgot;           /* there was no room for all */
-    char last[LINE_BYTES]; /* what was sent since the last LF */
+    bool forgot;           /* there was no room for all bytes */
+    char last[LINE_BYTES]; /* bytes sent since the last LF */
     size_t last_len;
 };
 
@@ -110,7 +110,7 @@ static void cancel(struct world *w, const struct pending *asked, uint64_t target
     conns_reply(w->conns, asked->session, asked->request, answer);
 }
 
-/* Most were delivered long ago. */
+/* Most of them were delivered long ago. */
 static void forget_grant(struct world *w)
 {
     unsigned i = 0;
@@ -121,7 +121,7 @@ static void forget_grant(struct world *w)
     w->forgot = true;
 }
 
-/* No two untagged ones at a time, and no two of one tag. */
+/* At most one untagged request is under way, and one of each tag. */
 static void check_turn(const struct world *w, const struct pending *asked)
 {
     for (unsigned i = 0; i < w->pending_count; i++) {
@@ -154,7 +154,7 @@ static void on_request(void *arg, uint64_t id, uint64_t request, uint64_t target
         forget_grant(w);
     unsigned i = w->pending_count++;
     w->pending[i] = asked;
-    if (what->name.text[0] != 'w') /* else it waits */
+    if (what->name.text[0] != 'w') /* otherwise the request waits */
         reply(w, i, good_code(what->verb));
 }
 
@@ -224,8 +224,10 @@ static void on_counts(void *arg, uint64_t session, uint32_t *locks, uint32_t *wa
 
 static void turn(struct world *w)
 {
-    event_base_loop(base,
-                    EVLOOP_ONCE | EVLOOP_NONBLOCK); /* the second alone would go on while one is ready */
+    event_base_loop(
+        base,
+        EVLOOP_ONCE |
+            EVLOOP_NONBLOCK); /* the second flag alone would run the loop for as long as an event is ready */
     conns_flush(w->conns);
 }
 
@@ -239,7 +241,7 @@ static int client_fd(struct world *w)
         return w->clients[w->client];
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds);
     assert(!failed);
-    /* The least that the kernel gives: output that nobody reads is stuck soon. */
+    /* The smallest buffers of the kernel, so that unread output is soon stuck. */
     setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     w->clients[w->client] = fds[1];
     w->said[w->client] = false;
@@ -269,7 +271,7 @@ static void client_send(struct world *w, const char *bytes, size_t len)
     }
 }
 
-/* What the client reads is lines: the first byte says what each is. */
+/* The client reads whole lines, whose first byte names their kind. */
 static void client_read(struct world *w)
 {
     char bytes[16 * 1024];
@@ -365,7 +367,7 @@ static void run(struct world *w, struct bytes in)
     }
 }
 
-/* All ends, in a bounded number of turns: each line that is queued may need one. */
+/* Everything ends within a bounded number of turns: each queued line may need one. */
 static void wind_up(struct world *w)
 {
     turn(w);

@@ -1,5 +1,5 @@
 /* Bytes become events for the coordinator: requests, votes of masters that mostly tell the truth,
- * lies, losses, timers, ends of sessions. Its own data is checked after each step, and from outside:
+ * lies, losses, timers, ends of sessions. After each step the coordinator's own data is checked, and from outside:
  *
  *     one answer to each request, and none to another
  *     commands only to masters that are connected
@@ -12,7 +12,7 @@
 #include "tests/fuzz/world.h"
 
 enum {
-    SPIN = 4000,  /* timers due at one time */
+    SPIN = 4000,  /* more timers due at one time are a loop without end */
     HEAL = 50000, /* steps until all is quiet */
     HEAL_MS = 5000,
     QUIET_MS = 60000,
@@ -52,7 +52,7 @@ static void run_timers(struct world *w, unsigned most)
     }
 }
 
-/* The oldest command's answer: the truth, or what replace says (of its kind at least). */
+/* Answers the oldest command: truly, or as replace changes the vote. */
 static void vote(struct world *w, struct fake_master *m, void (*replace)(struct world *, const struct sent *))
 {
     if (!m->connected || m->count == 0)
@@ -66,7 +66,7 @@ static void vote(struct world *w, struct fake_master *m, void (*replace)(struct 
     master_step(w, EVENT_MASTER_VOTE, m);
 }
 
-/* Another command of that verb, gone or not: as after an answer too many. */
+/* Votes for another command of that verb, as after an answer too many. */
 static void misdirect(struct world *w, const struct sent *sent)
 {
     w->lied = true;
@@ -174,7 +174,7 @@ static void close_session(struct world *w, struct client *client, bool released)
     step(w, released ? EVENT_SESSION_RELEASE : EVENT_SESSION_DROP);
 }
 
-/* No byte of its last grant was written, then its connection ended. */
+/* No byte of the client's last grant was written, then its connection ended. */
 static void undelivered(struct world *w, struct client *client)
 {
     const struct belief *last = &w->holds[(w->next_hold + HOLDS - 1) % HOLDS];
@@ -239,7 +239,7 @@ static void rare(struct world *w, struct fake_master *m)
         if (m->connected)
             master_step(w, EVENT_MASTER_BACKLOG, m);
         break;
-    case 1: /* of a connection before the present one */
+    case 1: /* a request of a connection before the present one */
         w->event.verb = (enum command_verb)(bytes_next(&w->in) % (COMMAND_MOVE + 1));
         w->event.ref = bytes_number(&w->in, 4);
         w->event.vote.kind = VOTE_NUMBER;
@@ -260,7 +260,7 @@ static void rare(struct world *w, struct fake_master *m)
         master_restart(m, w->now_ms);
         w->forgot = true;
         break;
-    default: step(w, EVENT_TIMER); break; /* early */
+    default: step(w, EVENT_TIMER); break; /* the release comes early */
     }
 }
 
@@ -297,8 +297,8 @@ static void happen(struct world *w, uint8_t what)
             master_step(w, EVENT_MASTER_BACKLOG, &w->masters[i]);
 }
 
-/* Every master answers truly; time passes as the coordinator wants it. false: nothing is to be done
- * before end_ms. */
+/* Every master answers truly, and time passes as the coordinator wants. false: no work is left before
+ * end_ms. */
 static bool heal_some(struct world *w, int64_t end_ms)
 {
     bool answered = false;
@@ -317,7 +317,7 @@ static bool heal_some(struct world *w, int64_t end_ms)
     return true;
 }
 
-/* answered: only until nobody waits for an answer. */
+/* answers only until no client waits for an answer */
 static void heal(struct world *w, int64_t for_ms, bool answered)
 {
     int64_t end_ms = w->now_ms + for_ms;

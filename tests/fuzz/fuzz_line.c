@@ -1,5 +1,5 @@
-/* Every line is parsed; what is refused must be told in one good line, and what is taken must
- * keep its limits and must not break out of the command that is made of it for masters. */
+/* Every line is parsed. A refusal must fit in one good line; an accepted line must keep its limits and must not
+ * break out of the commands for masters that are made from it. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void check_refusal(const struct refusal *refusal)
     assert(out[0] == (refusal->tag.len ? '#' : '-'));
 }
 
-/* A name that ended an argument would be a command of the client's own on every master. */
+/* A name that ended an argument would become the client's own command on every master. */
 static void check_command(const struct request *request, enum command_verb verb, long long words)
 {
     static struct resp_format *format;
@@ -81,7 +81,7 @@ static void run_line(const char *line, size_t len)
         check_request(&request);
     int64_t ms = line_duration_ms(line, len);
     check_time(ms);
-    if (len > 0 && result == LINE_REQUEST) /* what it begins with decides who is spoken to, not its length */
+    if (len > 0 && result == LINE_REQUEST) /* its first bytes decide, not its length */
         (void)line_is_foreign(line, len);
 }
 
@@ -91,7 +91,7 @@ int HARNESS(fuzz_line)(const uint8_t *data, size_t size)
     for (size_t i = 0; i <= size; i++) {
         if (i < size && data[i] != '\n')
             continue;
-        /* In memory of just this size, so that a byte read too many is seen. */
+        /* The line lies in memory of exactly its size, so that reading one byte too many is seen. */
         size_t len = i - start;
         char *line = malloc(len + 1);
         char *exact = line + 1;

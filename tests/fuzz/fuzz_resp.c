@@ -36,7 +36,7 @@ static const unsigned kinds[] = {
     [COMMAND_MOVE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
 };
 
-/* What is read is written the same again, but for what was passed over. */
+/* A reply that was read is written back the same, except for the parts that are passed over. */
 static void check_group(const struct resp_reply *reply, const struct group *group)
 {
     char text[GROUP_BYTES];
@@ -66,7 +66,7 @@ static void check_vote(enum command_verb verb, const struct resp_reply *reply)
         return;
     }
     assert(kinds[verb] & 1u << vote.kind);
-    bool told = vote.kind == VOTE_UNREADABLE || vote.kind == VOTE_TOKEN; /* by WRONGTYPE too */
+    bool told = vote.kind == VOTE_UNREADABLE || vote.kind == VOTE_TOKEN; /* WRONGTYPE also does */
     assert(told || (reply->type == RESP_ERROR) == (vote.kind == VOTE_NOT_RUN));
     if (vote.kind == VOTE_GROUP)
         check_group(reply, &vote.group);
@@ -120,7 +120,7 @@ static size_t next_piece(uint32_t *seed, size_t left)
     return piece < left ? piece : left;
 }
 
-/* Returns how many replies there were, and their digests; *broken: the reader had enough. */
+/* Returns the number of replies and their digests; *broken: the reader gave up. */
 static unsigned read_all(const char *bytes, size_t len, uint32_t seed, uint32_t sums[REPLIES], bool *broken)
 {
     struct resp_reader *reader = resp_reader_new();
@@ -139,7 +139,7 @@ static unsigned read_all(const char *bytes, size_t len, uint32_t seed, uint32_t 
         while (replies < REPLIES && (got = resp_reader_next(reader, &reply, &why)) > 0)
             sums[replies++] = check_reply(reply);
         assert(got >= 0 || why != NULL);
-        if (got < 0) /* and it stays so */
+        if (got < 0) /* and stays broken */
             assert(resp_reader_next(reader, &reply, &why) < 0);
         if (replies == REPLIES)
             break;

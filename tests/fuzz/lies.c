@@ -25,7 +25,7 @@ static void lie_info(struct world *w)
     info->evicts = flags & 8;
     info->version = flags & 16 ? 0x060005 : 0x080002;
     info->uptime_s = flags & 32 ? INT64_C(999999999999) : more;
-    if (flags & 64) /* perhaps another one's */
+    if (flags & 64) /* perhaps the id of another run */
         info->run_id[0] = (char)('a' + more % 8);
 }
 

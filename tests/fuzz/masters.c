@@ -21,7 +21,7 @@ void master_restart(struct fake_master *m, int64_t now_ms)
     m->ghost_count = 0;
     m->run++;
     m->started_ms = now_ms;
-    m->next_client_id = 3; /* the same ids again */
+    m->next_client_id = 3; /* a new run deals the same client ids again */
 }
 
 void master_connect(struct fake_master *m)
@@ -113,7 +113,7 @@ static void vote_number(struct vote *vote, uint64_t number)
     vote->number = number;
 }
 
-/* Its clock is ahead of ours by this. */
+/* The master's clock is ahead of the daemon's by this. */
 #define CLOCK_MS INT64_C(1700000000000)
 
 static void run_group(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote)

@@ -1,5 +1,5 @@
-/* replay [FILE...]: runs the files of tests/fuzz/corpus (from the top of the source) or those
- * given, each in a process of its own, and tells which ones their harness did not survive. */
+/* replay [FILE...]: runs the given files, or those of tests/fuzz/corpus (from the top of the source),
+ * each in a process of its own, and names the files that their harness did not survive. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -95,7 +95,8 @@ static void check_corpus(const struct harness *harness)
     }
 }
 
-/* By its folder, as in corpus/line/x, or by how libFuzzer's runner names it: .../line-crash-... */
+/* Finds the harness by the folder, as in corpus/line/x, or by the name that libFuzzer's runner gives:
+ * .../line-crash-... */
 static const struct harness *harness_of(const char *path)
 {
     for (unsigned i = 0; i < HARNESSES; i++) {

@@ -1,4 +1,4 @@
-/* What must hold of the coordinator's actions, whatever the events were. */
+/* Properties of the coordinator's actions that hold whatever the events were. */
 #include "tests/fuzz/world.h"
 
 #include <assert.h>
@@ -80,7 +80,7 @@ static void check_reply(struct world *w, const struct action *action)
     assert(asked != NULL && asked->session == action->session);
     assert(reply->code != REPLY_HELLO && reply->code <= REPLY_BADTAG && reply->name.len <= 1);
     bool resumed = asked->verb == VERB_RESUME;
-    if (reply->code == REPLY_LOCKED && resumed) /* whoever had the token before has it no longer */
+    if (reply->code == REPLY_LOCKED && resumed) /* the client that had the token before has lost it */
         world_forget(w, (unsigned)(reply->name.text[0] - 'a'), &asked->token, 0, 0);
     if (reply->code == REPLY_LOCKED && (resumed || asked->verb == VERB_LOCK) && reply->depth <= 1)
         hold_granted(w, action);

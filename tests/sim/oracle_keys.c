@@ -164,7 +164,7 @@ static void mark_settled(struct sim_world *w, struct sim_master *m, const struct
         if (m->restored && known_gone)
             continue; /* was deleted or missed once, and is back from an old snapshot: it runs out */
         if (m->set_back || w->plan->param[P_CLASS] == CLASS_CLOCK)
-            continue; /* the key lives longer than its daemon thinks; or the name was granted again, and this key was forgotten */
+            continue; /* runs out later than its daemon thinks; or the name was granted again */
         violation(w, 7,
                   "m%u is in use by d%u again, but T%u's key of n%u is there, which was released at %.6f",
                   m->index, d->index, tok, name, (double)t->released_us / 1e6);
