@@ -1,5 +1,5 @@
-/* A bound that a daemon can hardly reach: the workers' commands go straight to the masters, one connection for each,
- * one write for each and wake-up. */
+/* A bound that a daemon can hardly reach: the workers' commands go straight to the masters, with one
+ * connection for each and one write for each and wake-up. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 /* Every call that may fail fails once: the daemon runs again and again with failing.so, and in the k-th
- * run the k-th such call fails, from reading the configuration to the exit. Each time it must either say
- * why and exit with 1, or serve: one holder, known to a majority of masters, then a clean exit.
+ * run the k-th such call fails, from reading the configuration to the exit. Each time the daemon must either
+ * say why and exit with 1, or serve: one holder, known to a majority of masters, then a clean exit.
  *
  * make check tries some of the calls; FAIL_ALL=1 (make fail) all of them; FAIL_AT=k the k-th alone, and
  * FAIL_TRACE=1 adds the place in the program. */
-    s.* /
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-/* Every line is parsed. A refusal must fit in one good line; an accepted line must keep its limits and must not
- * break out of the commands for masters that are made from it. */
+/* Every line is parsed. A refusal must fit in one good line; an accepted line must keep its limits and must
+ * not break out of the commands for masters that are made from it. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

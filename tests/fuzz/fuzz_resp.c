@@ -1,6 +1,6 @@
-/* What a master answers, fed as it comes, in pieces and byte by byte (where the reader's own way for short
- * lines finds no whole one, and hiredis reads all): the same replies, and nothing but votes that its command can
- * have. The first byte seeds the pieces' sizes; byte 1 with n and c
+/* A master's answers, fed as they come, in pieces and byte by byte (where the reader's own way for short
+ * lines finds no whole line, and hiredis reads all): the replies are the same each time, and become only
+ * votes that their command can have. The first byte seeds the sizes of the pieces; byte 1 with n and c
  * stands for 256 n times c, so that small files reach the limits. */
 #include <assert.h>
 #include <stdlib.h>

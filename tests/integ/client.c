@@ -226,7 +226,7 @@ const char *kv(const char *line, const char *key)
     value[0] = '\0';
     for (const char *word = line; word && *word; word = strchr(word, ' '), word += word != NULL) {
         if (*word == ':' && word[1] == ' ')
-            break; /* from here on it is text */
+            break; /* the rows so far become a text */
         if (strncmp(word, key, key_len) == 0 && word[key_len] == '=') {
             size_t len = strcspn(word + key_len + 1, " \n");
             snprintf(value, sizeof values[0], "%.*s", (int)len, word + key_len + 1);

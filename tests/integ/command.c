@@ -159,7 +159,8 @@ void pty_start(struct pty *pty, const char *const argv[], unsigned columns, unsi
         return;
     begin_child(test);
     setsid();
-    int fd = open(name, O_RDWR); /* the first terminal of a session becomes its own */
+    int fd =
+        open(name, O_RDWR); /* the first terminal that a session opens becomes its controlling terminal */
     if (fd < 0 || dup2(fd, 0) < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
         _exit(126);
     if (fd > 2)
@@ -207,7 +208,7 @@ int pty_code(struct pty *pty)
 {
     int status = 0;
     for (int64_t end_ms = now_ms() + WAIT_MS; waitpid(pty->pid, &status, WNOHANG) == 0; nap()) {
-        take_what_is_there(pty); /* who writes must not wait for us */
+        take_what_is_there(pty); /* a writer must not have to wait for this process */
         ck_assert_msg(now_ms() < end_ms, "what runs in the terminal does not end:\n%.4000s", pty->text);
     }
     take_what_is_there(pty);

@@ -1,4 +1,4 @@
-/* The daemon: its configuration, its process, what it says of itself. */
+/* The daemon: its configuration, its process, and what its files and /proc tell about it. */
 #include "tests/integ/harness.h"
 
 #include <signal.h>
@@ -59,7 +59,7 @@ void daemon_run(struct daemon *daemon, const char *const arguments[])
     daemon->pid = daemon->skew ? program_start_skewed(argv, log, daemon->folder) : program_start(argv, log);
 }
 
-/* It listens only when it has heard of its masters, so a connection says that it is ready. */
+/* A daemon listens only when it has heard of its masters, so a connection shows that it is ready. */
 static bool listening(const struct daemon *daemon)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -139,7 +139,8 @@ long daemon_cpu_ms(const struct daemon *daemon)
     snprintf(path, sizeof path, "/proc/%d/stat", (int)daemon->pid);
     char *text = file_read(path);
     unsigned long user = 0, kernel = 0;
-    /* Its name is ours, so without the spaces that make this file hard to read. */
+    /* The process is called redlockd: its name has no spaces, which would make this file hard to parse.
+     * */
     ck_assert_int_eq(
         sscanf(text, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel), 2);
     free(text);

@@ -14,7 +14,7 @@ bool state_is(unsigned master, const char *state)
 
 void begin(unsigned count, enum transport transport, const char *settings)
 {
-    cluster_start_skewed(&masters, count, transport); /* so that one may jump */
+    cluster_start_skewed(&masters, count, transport); /* so that a master's clock can jump */
     cluster_trust(&masters, atoi(strstr(settings, "max_ttl: ") + strlen("max_ttl: ")) * 1000);
     daemon_start(&redlockd, &masters, settings);
     client_open(&a, &redlockd);
@@ -27,7 +27,7 @@ void begin_other(const char *settings)
     daemon_serves(&other, &masters, settings, &c);
 }
 
-/* What the log said last of a master that is in quarantine for that; NULL: nothing. */
+/* The last line of the log about a master that is in quarantine for this reason; NULL: none. */
 static const char *quarantine_logged(unsigned master, const char *why)
 {
     char node[PATH + 64];

@@ -38,14 +38,15 @@ static void pass_on(int number)
     kill(runner, number);
 }
 
-/* The suite runs in a child, so that the folder is removed whatever becomes of it. */
+/* The suite runs in a child, so that the folder is removed however the child ends. */
 int harness_main(Suite *suite)
 {
     if (!mkdtemp(root)) {
         perror(root);
         return EXIT_FAILURE;
     }
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of a test come to us, not to an init that may not care */
+    prctl(PR_SET_CHILD_SUBREAPER,
+          1); /* a test's orphans come to this process, not to an init that may not reap them */
     pid_t above = getpid();
     SRunner *tests = srunner_create(suite);
     runner = fork();
@@ -53,7 +54,9 @@ int harness_main(Suite *suite)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != above)
             _exit(EXIT_FAILURE);
-        setpgid(0, 0); /* Check answers a signal by one to its whole group: make's and the shell's, else */
+        setpgid(
+            0,
+            0); /* Check signals its whole process group, which would otherwise be that of make and the shell */
         signal(SIGPIPE, SIG_IGN);
         srunner_run_all(tests, getenv("CK_VERBOSITY") ? CK_ENV : CK_NORMAL);
         int failed = srunner_ntests_failed(tests);
@@ -173,7 +176,8 @@ char *file_read(const char *path)
 
 /* Below the range from which the kernel takes ports for outgoing connections: a dial to a
  * dead master's port there could meet itself. */
-/* Not another test's, which may have killed its server to start it there again. Ours until this process ends. */
+/* Not a port of another test, which may have killed its server to start it there again. The port is
+ * reserved until this process ends. */
 static bool port_is_ours(uint16_t port)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

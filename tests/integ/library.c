@@ -38,7 +38,7 @@ struct redlock *open_tcp(const struct daemon *daemon, struct told *told)
 
 void loop_once(struct redlock *redlock)
 {
-    enum { MOST_MS = 20 }; /* so that conditions of the world outside are seen as well */
+    enum { MOST_MS = 20 }; /* the upper limit lets the loop see other conditions as well */
     int wait_ms = redlock_timeout_ms(redlock);
     struct pollfd poll_fd = {.fd = redlock_fd(redlock), .events = redlock_events(redlock)};
 

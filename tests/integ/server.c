@@ -1,4 +1,4 @@
-/* Masters: real redis-servers, and what to do to them. */
+/* Masters: real redis-servers, and the faults that tests inject into them. */
 #include "tests/integ/harness.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 
 enum { ANSWER_S = 2 };
 
-/* Asks without failing the test. One connection for each command: none is left in a bad state by
- * what is done to the masters. */
+/* Asks without failing the test. Each command has a connection of its own, so that no connection is left
+ * in a bad state by the faults. */
 static redisReply *server_ask(const struct server *server, const char *format, va_list arguments)
 {
     struct timeval bound = {.tv_sec = ANSWER_S};
@@ -91,15 +91,15 @@ const char *redis_typed(const struct server *server, const char *line)
     ck_assert_int_gt(len, 0);
     answer[len] = '\0';
     answer[strcspn(answer, "\r")] = '\0';
-    return answer + 1; /* behind its type */
+    return answer + 1; /* the reply behind its type */
 }
 
-/* A save that fails, and the default not to take writes after one. */
+/* A save fails, and by default the server takes no writes after that. */
 void server_misconf(struct server *server)
 {
     char path[PATH + 16];
     snprintf(path, sizeof path, "%s/dump.rdb", server->folder);
-    mkdir(path, 0700); /* nothing can be renamed over a folder with something in it */
+    mkdir(path, 0700); /* no file can be renamed over a folder with a file in it */
     snprintf(path, sizeof path, "%s/dump.rdb/full", server->folder);
     file_write(path, "");
     redis(server, "CONFIG SET save %s", "3600 100000");
@@ -136,7 +136,7 @@ bool cluster_gave_back(const struct cluster *cluster, const char *name)
     for (unsigned i = 0; i < cluster->count; i++) {
         const struct server *server = &cluster->server[i];
         eventually_within(!server->pid || strcmp(redis(server, "GET redlock:%s", name), "(nil)") == 0,
-                          8000); /* before its TTL is over */
+                          8000); /* before the key's TTL is over */
     }
     return true;
 }
@@ -165,7 +165,7 @@ static void server_answers_ping(struct server *server)
         if (waitpid(server->pid, NULL, WNOHANG) == 0)
             continue;
         ck_assert_msg(server->port != 0, "redis-server in %s ended, see its log there", server->folder);
-        server->port = port_free(); /* somebody was faster */
+        server->port = port_free(); /* another process was faster */
         server_launch(server);
     }
 }

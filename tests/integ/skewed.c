@@ -35,7 +35,7 @@ pid_t program_start_skewed(const char *const argv[], const char *output, const c
     ck_assert_msg(access(library, R_OK) == 0, "no %s: make objects", library);
     skew_path(path, folder);
     setenv("SKEW_FILE", path, 1);
-    setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 0); /* its library is not the first then */
+    setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 0); /* skew.so need not be the first library then */
     setenv("LD_PRELOAD", library, 1);
     pid_t pid = program_start(argv, output);
     unsetenv("LD_PRELOAD");

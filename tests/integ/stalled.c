@@ -36,7 +36,7 @@ int64_t behind_ms(const struct host *host)
 {
     struct client *client = viewer(host);
     client_send(client, "HELLO 1");
-    int64_t ms = number(await(client, "+HELLO *"), "behind"); /* it may have just been told */
+    int64_t ms = number(await(client, "+HELLO *"), "behind"); /* the client may have just been told */
     ck_assert_int_ge(ms, 0);
     return ms;
 }
@@ -51,7 +51,7 @@ int64_t figure(const struct host *host, const char *key)
 
 /* ---- a host stands still ---- */
 
-/* By answers that took long nobody can tell how far a clock is off. */
+/* Slow answers leave it open how far a clock is off. */
 static bool is_quick(const struct host *host)
 {
     struct client *client = viewer(host);
@@ -78,7 +78,7 @@ void still_end(struct host *host, int64_t ms)
     daemon_signal(&host->daemon, SIGCONT);
 }
 
-/* It has kept no master out for its clock, not even since another daemon says so. */
+/* The daemon has put no master in quarantine for its clock, not even because another daemon says so. */
 static void blames_none(const struct host *host)
 {
     ck_assert_msg(!daemon_logged(&host->daemon, "why=clock"), "%s", file_read(host->daemon.log));

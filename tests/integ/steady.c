@@ -15,7 +15,7 @@ struct grant lock_steady(struct client *client, const char *name, const char *tt
 
 void is_renewed(struct client *client)
 {
-    enum { RENEWALS = 10 }; /* some of which a machine that stands still may delay */
+    enum { RENEWALS = 10 }; /* a machine that stands still may delay some of them */
     int64_t distance_ms = INT64_MAX;
     const char *line;
     ck_assert_int_gt(client->renew_ttl_ms, 0);
@@ -24,7 +24,7 @@ void is_renewed(struct client *client)
         line = next_line(client);
         ck_assert_msg(line && (line[0] == '+' || strncmp(line, "!RENEWED ", 9) == 0), "%s", line);
     } while (line[0] != '+');
-    line = expect(client, "!RENEWED *"); /* which may have been begun before */
+    line = expect(client, "!RENEWED *"); /* this renewal may have begun before */
     int64_t last_ms = number(line, "until") - number(line, "valid");
     for (unsigned i = 1; i < RENEWALS && distance_ms > client->renew_ttl_ms; i++) {
         line = expect(client, "!RENEWED *");

@@ -1,4 +1,4 @@
-/* A user of the masters that has the rights which the daemon asks for in its log, and not one more. */
+/* A user of the masters with exactly the rights that the daemon asks for in its log. */
 #include "tests/integ/steady.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ static struct client a, b;
 static char settings[1024], secret[PATH + 16];
 static const char *key_prefix;
 
-/* Also by a name, and one in another database. */
+/* The masters are also reached by a name, and one of them in another database. */
 static void configure(const char *user, const char *prefix)
 {
     char quoted[128];
@@ -29,7 +29,7 @@ static void configure(const char *user, const char *prefix)
              user, secret, quoted, masters.server[0].port, masters.server[1].port, masters.server[2].path);
 }
 
-/* What is typed where the log has dots. */
+/* The words that the operator types in place of the dots of the log. */
 static void paste(const struct server *server)
 {
     char line[2048];
@@ -65,7 +65,8 @@ static unsigned ran(const char *command)
     return masters_that_did;
 }
 
-/* The fence of another daemon, whose clock is a minute ahead: what the daemon proposes has to be raised. */
+/* The fence of another daemon, whose clock is a minute ahead: this daemon's proposal has to be raised.
+ * */
 static void raise_fence(const char *name)
 {
     uint32_t hash = 2166136261u;
@@ -94,7 +95,8 @@ static void use_all(void)
     ask(&a, "+UNLOCKED job *", "UNLOCK job token=%s", grant.token);
     await(&b, "!LOST job *");
 
-    /* Resumed elsewhere. Healed where it was flushed, by the daemon whose probe sees that first. */
+    /* The lock is resumed elsewhere, and healed where it was flushed, by the daemon whose probe sees
+     * that first. */
     struct grant stays = lock_steady(&a, "stays", "60s", 4000);
     grant = lock_steady(&a, "moved", "60s", 9000);
     eventually(strcmp(kv(row_with(show(&a, "LOCKS"), "name=moved "), "nodes"), "+++") == 0);
@@ -126,7 +128,7 @@ static void use_all(void)
     eventually(rows_with(show(&a, "NODES"), "state=up") == 3);
     eventually(rows_with(show(&b, "NODES"), "state=up") == 3);
     for (unsigned i = 0; i < 3; i++)
-        ck_assert_str_eq(redis(&masters.server[i], "ACL LOG"), ""); /* nothing was denied */
+        ck_assert_str_eq(redis(&masters.server[i], "ACL LOG"), ""); /* the server denied no command */
 }
 
 START_TEST(line_of_the_log_suffices)

@@ -1,4 +1,5 @@
-/* Clients that leave, stay silent, talk too much or not our language: the others must not notice. */
+/* Clients that leave, stay silent, send too much or speak another protocol: the others must not notice.
+ * */
 #include "tests/integ/harness.h"
 
 #include <errno.h>
@@ -76,7 +77,7 @@ START_TEST(gone_at_the_grant)
         /* Leaving an answer unread resets a TCP connection, so that its lock may have to run out. */
         (i % 2 ? client_open : client_open_tcp)(&b, &redlockd);
         client_send(&b, "LOCK grant%d ttl=%s", i, i % 2 ? "60s" : "500ms");
-        if (i % 3) /* before, while, or after the reply is written */
+        if (i % 3) /* ends before, while, or after the reply is written */
             usleep((useconds_t)(i * 10));
         client_close(&b);
     }
@@ -111,7 +112,7 @@ static int64_t renewals(void)
     return begun;
 }
 
-/* No proof that the holder is dead: only its renewal stops. */
+/* A dead connection does not prove that the holder is dead: only its renewal stops. */
 START_TEST(reset_lets_the_lock_run_out)
 {
     begin("");
@@ -132,12 +133,12 @@ END_TEST
 
 /* ---- clients that talk badly ---- */
 
-/* Is answered, if the second one comes in time. */
+/* The line is answered, if its second half comes in time. */
 static void in_two_pieces(struct client *client)
 {
     int64_t start_ms = now_ms();
     client_write(client, "PIN", 3);
-    send(client->fd, "G\n", 2, MSG_NOSIGNAL); /* it may be closed */
+    send(client->fd, "G\n", 2, MSG_NOSIGNAL); /* the connection may be closed */
     const char *line = next_line(client);
     ck_assert(line ? strcmp(line, "+PONG") == 0 : now_ms() - start_ms >= 290);
 }
@@ -153,9 +154,10 @@ START_TEST(half_a_line)
     client_write(&b, "PIN", 3);
     expect_closed(&b);
     ck_assert_int_ge(now_ms() - start_ms, 290);
-    ask(&c, "+PONG", "PING"); /* silent as long, but between lines */
+    ask(&c, "+PONG", "PING"); /* as long a silence, but between lines */
     in_two_pieces(&c);
-    ck_assert_uint_eq(cluster_holds(&masters, "half", grant.token), 3); /* closed by us: it runs out */
+    ck_assert_uint_eq(cluster_holds(&masters, "half", grant.token),
+                      3); /* the daemon closed the connection: the lock runs out */
 }
 END_TEST
 
@@ -187,7 +189,7 @@ START_TEST(flood_is_answered_in_order)
         len += sprintf(flood + len, i % 2 ? "PING\n" : "CHECK n%d token=%040d\n", i, i);
     begin(PATIENT);
     client_open(&b, &redlockd);
-    pid_t writer = fork(); /* who reads in time is never too slow */
+    pid_t writer = fork(); /* a client that reads in time is never too slow */
     if (writer == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         client_write(&b, flood, strlen(flood));
@@ -206,14 +208,14 @@ START_TEST(flood_is_answered_in_order)
 }
 END_TEST
 
-/* Asks without ever reading. */
+/* Sends requests without ever reading. */
 static void never_read(struct client *client, const char *line)
 {
     fcntl(client->fd, F_SETFL, O_NONBLOCK);
     for (;;) {
         ssize_t sent = send(client->fd, line, strlen(line), MSG_NOSIGNAL);
         if (sent < 0 && errno != EAGAIN)
-            return; /* closed on us */
+            return; /* the daemon closed the connection */
         if (sent < (ssize_t)strlen(line) && rows_of("CLIENTS") < 2)
             return;
     }
@@ -228,7 +230,8 @@ START_TEST(slow_reader_is_closed)
     never_read(&b, "CHECK another token=0123456789012345678901234567890123456789\n");
     eventually(rows_of("CLIENTS") == 1);
     lock(&a, "others");
-    ck_assert_uint_ge(cluster_holds(&masters, "slow", grant.token), 2); /* closed by us: it runs out */
+    ck_assert_uint_ge(cluster_holds(&masters, "slow", grant.token),
+                      2); /* the daemon closed the connection: the lock runs out */
 }
 END_TEST
 
@@ -252,8 +255,8 @@ START_TEST(foreign_languages)
 }
 END_TEST
 
-/* What a page in a browser may have posted to us: any method, a path of any length, a body of its choice. The daemon
- * closes in the middle of it, so not all may be sent. */
+/* A page in a browser can make it post such requests: any method, a path of any length, a body of its
+ * choice. The daemon closes in the middle of the request, so some of it may stay unsent. */
 static void post(struct client *client, const char *method, size_t path_len)
 {
     static char text[128 * 1024];
@@ -300,7 +303,7 @@ START_TEST(thousand_idle_clients)
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
     begin(PATIENT);
-    for (int i = 0; i < 20; i++) { /* what is allocated once */
+    for (int i = 0; i < 20; i++) { /* memory that is allocated once */
         client_open(&b, &redlockd);
         ask(&b, "+PONG", "PING");
         client_close(&b);
@@ -326,7 +329,7 @@ END_TEST
 START_TEST(max_clients)
 {
     begin(PATIENT "max_clients: 2\nmax_clients_per_peer: 2\n");
-    eventually(rows_of("CLIENTS") == 1); /* we asked whether it listens */
+    eventually(rows_of("CLIENTS") == 1); /* the connection of the check whether it listens */
     client_open(&b, &redlockd);
     ask(&b, "+PONG", "PING");
     client_open_tcp(&c, &redlockd);
@@ -358,7 +361,7 @@ START_TEST(no_descriptors_left)
     long cpu_ms = daemon_cpu_ms(&redlockd);
     int64_t start_ms = now_ms();
     eventually(now_ms() - start_ms >
-               700); /* long enough to tell a spin, on a crowded machine too, from a pause */
+               700); /* long enough to tell a spin from a pause, on a crowded machine too */
     cpu_ms = daemon_cpu_ms(&redlockd) - cpu_ms;
     long took_ms = (long)(now_ms() - start_ms);
     ck_assert_msg(cpu_ms < took_ms / 10, "%ld ms of processor time in %ld ms without descriptors", cpu_ms,

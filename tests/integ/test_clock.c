@@ -1,4 +1,4 @@
-/* Clocks, with real masters and daemons: a daemon's that stood still, and a master's that is fast. */
+/* Clocks of real masters and daemons: a daemon's that stood still, and a master's that is fast. */
 #include "tests/integ/stalled.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@ static void begin(void)
 
 /* ---- a daemon's ---- */
 
-/* On a machine that stands still itself the masters' answers may come too late to show it all: then once more. */
+/* On a machine that itself stands still the masters' answers may come too late to show the whole stall:
+ * the stall is repeated. */
 static void one_stands_still(int64_t ms)
 {
     int64_t since_ms = now_ms();
@@ -41,8 +42,8 @@ START_TEST(it_stands_still_for_a_moment)
 }
 END_TEST
 
-/* Right after a renewal it stands still until the lock is over. The next probe comes before the next renewal, which is a
- * third of the TTL away; where it does not, the machine stood still. */
+/* Right after a renewal the host stands still until the lock is over. The next probe comes before the
+ * next renewal, which is a third of the TTL away, unless this machine stood still. */
 static bool it_is_over(int ttl_ms)
 {
     struct client due, next;

@@ -1,5 +1,6 @@
-/* A daemon's clock stood still, and its connections to the masters are gone as well: what it compares their clocks with
- * is of the connections before, and the first master that it reaches again is alone for a moment. */
+/* A daemon's clock stood still, and its connections to the masters are gone as well: its readings of
+ * their clocks are from the connections before, and the first master that it reaches again is alone for a
+ * moment. */
 #include "tests/integ/stalled.h"
 
 #include <stdlib.h>
@@ -8,11 +9,11 @@ enum { CLIENTS = 8 };
 
 /* ---- connections ---- */
 
-/* Of the daemons that go on, on each master. */
+/* Connections of the daemons that go on, on each master. */
 static unsigned long long spared[SERVERS][CLIENTS];
 static unsigned spared_count[SERVERS];
 
-/* The id in a line of CLIENT LIST; 0: it is our own. */
+/* The id in a line of CLIENT LIST; 0: the line is that of the test's own connection. */
 static unsigned long long id_of(const char *line)
 {
     return strncmp(line, "id=", 3) == 0 && !memmem(line, strcspn(line, "\n"), " cmd=client", 11)
@@ -45,7 +46,7 @@ static bool is_spared(unsigned master, unsigned long long id)
     return false;
 }
 
-/* How many there were. */
+/* Returns their number. */
 static unsigned kill_others(unsigned master)
 {
     unsigned killed = 0;
@@ -63,9 +64,9 @@ static unsigned kill_others(unsigned master)
 
 /* ---- the scene ---- */
 
-static unsigned stalled; /* that many stand still, the first ones */
+static unsigned stalled; /* the number of hosts that stand still, the first ones */
 
-/* Those that go on first, so that their connections are known. */
+/* The hosts that go on are started first, so that their connections are known. */
 static void begin(unsigned stalled_hosts)
 {
     stalled = stalled_hosts;
@@ -105,7 +106,8 @@ static bool have_noticed(void)
     return all;
 }
 
-/* On a machine that stands still itself the masters' answers may come too late to show it all: then once more. */
+/* On a machine that itself stands still the masters' answers may come too late to show the whole stall:
+ * the stall is repeated. */
 static void play_for(int64_t ms, unsigned restarted, unsigned voting)
 {
     int64_t since_ms = now_ms(), lost_ms = hosts[0].lost_ms;
@@ -143,7 +145,7 @@ START_TEST(one_is_down)
 }
 END_TEST
 
-/* They are kept out since they were restarted, not for their clocks. */
+/* The masters are in quarantine because they were restarted, not for their clocks. */
 START_TEST(two_are_restarted)
 {
     begin(1);

@@ -49,7 +49,7 @@ static int sets_done(unsigned master)
     return calls ? atoi(calls + strlen("cmdstat_set:calls=")) : 0;
 }
 
-/* The daemon stands, its SETs are under way. False: its round was over before that. */
+/* The daemon stands still while its SETs are under way. False: its round was over before that. */
 static bool stands_in_its_round(const int before[3])
 {
     server_stop(&masters.server[0]);
@@ -78,7 +78,7 @@ START_TEST(nothing_is_granted_on_old_time)
         if (stands_in_its_round(before))
             break;
     }
-    for (unsigned i = 0; i < 2; i++) /* granted, but nobody has read it yet */
+    for (unsigned i = 0; i < 2; i++) /* the lock is granted, but the client has not read it yet */
         eventually(sets_done(i) > before[i]);
     eventually(cluster_is_free(&masters, "old"));
     daemon_signal(&redlockd, SIGCONT);
@@ -104,7 +104,7 @@ START_TEST(killed)
     next = lock(&c, "lease wait=10s");
     ck_assert_int_gt(next.fence, lease.fence);
 
-    /* Its socket is still there, and nobody answers. */
+    /* The daemon's socket is still there, but no process answers on it. */
     ck_assert_int_eq(access(redlockd.path, F_OK), 0);
     daemon_configure(&redlockd, &masters, PATIENT);
     daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
@@ -159,7 +159,8 @@ START_TEST(drain_runs_out)
     ck_assert_str_eq(kv(expect(&a, "!LOST held token=* reason=drain"), "token"), grant.token);
     expect_closed(&a);
     ck_assert_int_eq(daemon_exit(&redlockd), 0);
-    ck_assert_uint_eq(cluster_holds(&masters, "held", grant.token), 3); /* never given back: it expires */
+    ck_assert_uint_eq(cluster_holds(&masters, "held", grant.token),
+                      3); /* the lock is never given back: it expires */
 }
 END_TEST
 
@@ -216,7 +217,7 @@ START_TEST(key_of_another_library)
         redis(&masters.server[i], "PEXPIRE redlock:theirs 1000");
     eventually(cluster_answers(&masters, "8a7f", "GET redlock:theirs") == 0);
     struct grant grant = grant_of(expect(&a, "+LOCKED theirs *"));
-    /* And they are refused by ours. */
+    /* This daemon refuses them, too. */
     ck_assert_uint_ge(cluster_answers(&masters, "(nil)", "SET redlock:theirs 8a7f NX PX 1200"), 2);
     ck_assert_uint_ge(cluster_holds(&masters, "theirs", grant.token), 2);
 }
@@ -259,7 +260,8 @@ START_TEST(check_names_every_error)
         ck_assert_msg(daemon_logged(&other, place), "no %s in\n%s", place, file_read(other.log));
     }
     ck_assert(daemon_logged(&other, "min_ttl") && daemon_logged(&other, "colour"));
-    ck_assert_int_eq(run((const char *const[]){"-c", other.config, NULL}), 1); /* and so it does not start */
+    ck_assert_int_eq(run((const char *const[]){"-c", other.config, NULL}),
+                     1); /* so the daemon does not start */
 
     daemon_configure(&other, NULL, "nodes:\n  - redis://127.0.0.1:1\n");
     ck_assert_int_eq(run((const char *const[]){"-c", other.config, "--check", NULL}), 0);
@@ -276,7 +278,7 @@ START_TEST(exit_codes)
     ck_assert_int_eq(run((const char *const[]){"--dev=0", NULL}), 2);
     ck_assert_int_eq(run((const char *const[]){"-c", "/nowhere/redlockd.yaml", NULL}), 1);
     ck_assert(daemon_logged(&other, "/nowhere/redlockd.yaml"));
-    ck_assert_int_eq(run((const char *const[]){"-c", other.config, NULL}), 1); /* no nodes */
+    ck_assert_int_eq(run((const char *const[]){"-c", other.config, NULL}), 1); /* the file has no nodes */
 }
 END_TEST
 
@@ -297,7 +299,8 @@ static void dev_start(const char *option)
     client_open(&a, &other);
 }
 
-/* By what signal it may end: all that it started is gone with it. Looked at before, since the watcher is fast. */
+/* The signal that may end the daemon; all processes that it started end with it. Their number is read
+ * before, since the watcher is fast. */
 static void dev_ends_by(int signal)
 {
     pid_t pids[3];

@@ -1,4 +1,4 @@
-/* What the daemons of some masters agree on: the key <prefix>,group on each of them. */
+/* The agreement of the daemons of some masters: the key <prefix>,group on each of them. */
 #include "tests/integ/steady.h"
 
 #include <signal.h>
@@ -47,7 +47,8 @@ static bool state_is(struct client *client, unsigned master, const char *state, 
     return strcmp(kv(row, "state"), state) == 0 && strcmp(kv(row, "why"), why) == 0;
 }
 
-/* Asked until it says so: one that is refused is asked again each second, and may just be down. */
+/* Waits until the row says so: a master that is refused is asked again each second, and may just be
+ * down. */
 static bool row_says(struct client *client, unsigned master, const char *key, int64_t ours, int64_t theirs)
 {
     char their_key[32];
@@ -75,16 +76,16 @@ START_TEST(key_says_what_is_agreed)
     daemon_start(&redlockd, &masters, guarded);
     client_open(&a, &redlockd);
     eventually(rows_with(keep(file_read(redlockd.log)), " state=quarantine why=restart ") >=
-               3); /* they are young */
+               3); /* the masters are young */
     eventually(rows_with(show(&a, "NODES"), " state=up ") == 3);
     for (unsigned i = 0; i < 3; i++) {
         char expected[128];
         const char *run = strstr(redis(&masters.server[i], "INFO server"), "run_id:") + 7;
         int len = snprintf(expected, sizeof expected, "1 N=3 max_ttl=2000 run=%.40s from=", run);
         ck_assert_msg(strncmp(group_of(i), expected, (size_t)len) == 0, "%s not %s", group_of(i), expected);
-        ck_assert_int_le(atoll(group_of(i) + len), time_of(i)); /* it votes */
+        ck_assert_int_le(atoll(group_of(i) + len), time_of(i)); /* the master votes */
         ck_assert_int_ge(atoll(group_of(i) + len), began.tv_sec * 1000LL + FULL_MS);
-        /* The probe keeps it alive. */
+        /* The probe keeps the key alive. */
         ck_assert_str_eq(redis(&masters.server[i], "PEXPIRE redlock:,group 60000"), "1");
         eventually(atoi(redis(&masters.server[i], "PTTL redlock:,group")) > 500000);
     }
@@ -102,7 +103,7 @@ START_TEST(another_max_ttl_is_refused)
     ask(&b, "-NOQUORUM no votes=0/3 nodes=!!! *", "LOCK no");
     lock(&a, "yes wait=14s");
 
-    /* Not even of masters that forgot what was agreed: one that remembers is enough. */
+    /* The agreement holds even where masters forgot it: one master that remembers is enough. */
     daemon_signal(&redlockd, SIGKILL);
     daemon_exit(&redlockd);
     for (unsigned i = 0; i < 2; i++) {
@@ -114,7 +115,7 @@ START_TEST(another_max_ttl_is_refused)
     ck_assert_str_eq(group_of(0), "(nil)");
     ck_assert_str_eq(group_of(1), "(nil)");
 
-    /* When it is gone everywhere, the new one counts. */
+    /* When the key is gone everywhere, the new agreement counts. */
     redis(&masters.server[2], "DEL redlock:,group");
     lock(&b, "changed hold=lease wait=14s");
     eventually(rows_with(show(&b, "NODES"), " state=up ") == 3);
@@ -126,7 +127,7 @@ END_TEST
 START_TEST(another_number_of_masters_is_refused)
 {
     begin(5, guarded);
-    masters.count = 3; /* the first three of them */
+    masters.count = 3; /* the first three masters */
     begin_other(guarded);
     eventually(refused_for(&b, "group") == 3);
     eventually(row_says(&b, 2, "n", 3, 5));
@@ -136,7 +137,7 @@ START_TEST(another_number_of_masters_is_refused)
 }
 END_TEST
 
-/* The masters that are not of the larger list's daemons have no key, and get none. */
+/* The masters that only the larger list has have no key, and get none. */
 START_TEST(more_masters_than_the_others_have)
 {
     struct cluster all;
@@ -159,15 +160,15 @@ START_TEST(more_masters_than_the_others_have)
 }
 END_TEST
 
-/* Both work on the same masters: while a has it, b is refused. It gets it, or hears of no quorum, only on a machine
- * that stands still for as long. */
+/* Both daemons work on the same masters: while a has the lock, b is refused. Only on a machine that
+ * stands still as long can b get it or hear of no quorum. */
 static bool b_finds_it_busy(void)
 {
     struct grant grant = lock(&a, "again hold=lease ttl=2s wait=14s");
     client_send(&b, "LOCK again hold=lease");
     const char *line = next_line(&b);
     bool granted = line && strncmp(line, "+LOCKED again ", 14) == 0;
-    if (granted) { /* when its own daemon says: we may read that late */
+    if (granted) { /* the time that its own daemon told, which may be read late */
         struct grant other_grant = grant_of(line);
         int64_t from_ms = other_grant.until_ms - other_grant.valid_ms;
         ck_assert_msg(from_ms >= grant.until_ms, "both have it, one until %lld: %s",
@@ -181,7 +182,8 @@ START_TEST(rubbish_is_left_alone)
     static const char forged[] = "1 N=3 max_ttl=2000 run=? from=0";
     begin(5, guarded);
     redis(&masters.server[0], "RPUSH list x");
-    redis(&masters.server[0], "RENAME list redlock:,group"); /* never gone, or the daemon would set it */
+    redis(&masters.server[0],
+          "RENAME list redlock:,group"); /* the key is never gone, or the daemon would set it */
     redis(&masters.server[1], "SET redlock:,group hello");
     redis(&masters.server[2], "SET redlock:,group %s", forged);
     eventually(refused_for(&a, "unreadable") == 3);
@@ -189,7 +191,7 @@ START_TEST(rubbish_is_left_alone)
     eventually(daemon_logged(&redlockd, "redlock:,group is not as a redlockd writes it: delete it there"));
     ask(&a, "-NOQUORUM no votes=0/5 nodes=!!!!! *", "LOCK no");
 
-    /* A daemon that starts now does not overwrite it either. */
+    /* A daemon that starts now does not overwrite the key either. */
     begin_other(guarded);
     eventually(refused_for(&b, "unreadable") == 3);
     ask(&b, "-NOQUORUM no votes=0/5 *", "LOCK no");
@@ -205,7 +207,8 @@ START_TEST(rubbish_is_left_alone)
 }
 END_TEST
 
-/* A daemon that starts in the middle of it keeps the master out for as long as the others. */
+/* A daemon that starts in the middle of the quarantine keeps the master out for as long as the others.
+ * */
 START_TEST(quarantine_is_the_same_for_all)
 {
     begin(3, guarded_long);
@@ -221,14 +224,15 @@ START_TEST(quarantine_is_the_same_for_all)
     eventually((there = number(node_row(&b, &masters.server[0]), "left")) > 0);
     long long after_ms = time_of(0);
     ck_assert_str_eq(group_of(0), group);
-    /* It ends by the master's clock, which the daemon knows late by a round trip at most. */
+    /* The quarantine ends by the master's clock, which the daemon knows late by a round trip at most. */
     ck_assert_msg(there <= from_ms - before_ms + 50 && there >= from_ms - after_ms - 50, "%lld..%lld: %lld",
                   from_ms - after_ms, from_ms - before_ms, (long long)there);
     eventually(strcmp(node_state(&a, &masters.server[0]), "quarantine") == 0);
 }
 END_TEST
 
-/* Nobody remembers this master, and it runs for long; but its key says that it is another's memory. */
+/* No daemon remembers this master, which has been up for long; but its key says that its memory is
+ * another's. */
 START_TEST(restarted_from_disk_while_no_daemon_ran)
 {
     begin(3, guarded);

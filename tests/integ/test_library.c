@@ -49,12 +49,12 @@ START_TEST(lock_and_unlock)
     eventually(cluster_is_free(&masters, "job"));
     lock = take(redlock, "job", 0, 0);
     ck_assert_uint_gt(redlock_fence(lock), fence);
-    redlock_close(redlock); /* gives it back */
+    redlock_close(redlock); /* gives the lock back */
     eventually(cluster_is_free(&masters, "job"));
 }
 END_TEST
 
-/* Over TCP never; over a Unix socket both are mostly the same (not where HELLO took long). */
+/* Over TCP it is never so; over a Unix socket both are mostly the same (not where HELLO took long). */
 START_TEST(never_later_than_the_daemon)
 {
     begin(PATIENT);
@@ -139,7 +139,7 @@ START_TEST(bad_arguments)
 }
 END_TEST
 
-/* The three lines without a check: each function takes what there is not, and says no. */
+/* The three lines without a check: each function takes NULL, and says no. */
 START_TEST(nothing_at_all)
 {
     ck_assert_ptr_null(redlock_lock(NULL, "job", NULL));
@@ -218,7 +218,7 @@ START_TEST(resume_from_another_program)
     ck_assert_str_eq(told.text[REDLOCK_ON_LOST], "moved");
     ck_assert_int_eq(redlock_unlock(old), REDLOCK_LOST);
     ck_assert_int_eq(redlock_check(lock), REDLOCK_OK);
-    redlock_close(first); /* the end of who had it releases nothing */
+    redlock_close(first); /* the end of the former holder releases nothing */
     ck_assert_int_eq(redlock_check(lock), REDLOCK_OK);
     ck_assert_ptr_null(redlock_resume(second, "job", "0123456789012345678901234567890123456789", NULL));
     ck_error(second, REDLOCK_NOTHELD);
@@ -267,7 +267,7 @@ START_TEST(nobody_there)
     ck_assert_ptr_nonnull(strstr(redlock_error_text(redlock), address));
     ck_assert_ptr_nonnull(strstr(redlock_error_text(redlock), "refused"));
     ck_assert_int_eq(redlock_connect(redlock), REDLOCK_CONNECT);
-    ck_assert_int_lt(now_ms() - start_ms, WAIT_MS); /* not after the whole timeout */
+    ck_assert_int_lt(now_ms() - start_ms, WAIT_MS); /* not only after the whole timeout */
     ck_assert_uint_eq(told.count[REDLOCK_ON_DOWN], 1);
     redlock_close(redlock);
     redlock = open_handle("unix:/nowhere/redlockd.sock", NULL);
@@ -298,7 +298,7 @@ END_TEST
 
 /* ---- processes ---- */
 
-/* A child that shares the connection must neither use it nor end it. */
+/* A child that shares the connection must neither use nor end it. */
 START_TEST(a_fork_lets_go_of_nothing)
 {
     begin(PATIENT);

@@ -1,4 +1,4 @@
-/* libredlock and servers that are no redlockd, or a strange one: each is a child of the test that
+/* libredlock and servers that are not redlockd, or a faulty one: each is a child of the test that
  * listens on a Unix socket and does one thing. The library must end its calls in time, say why, and
  * raise no signal. */
 #include "tests/integ/library.h"
@@ -29,7 +29,7 @@ static void say(int fd, const char *text)
         _exit(0);
 }
 
-/* The next line of the client, without its end; the child ends with the connection. */
+/* The client's next line, without its LF; the child ends with the connection. */
 static const char *hear(int fd)
 {
     static char line[LINE];
@@ -123,7 +123,7 @@ static void floods(int fd)
             return;
 }
 
-/* Valid lines that answer nothing, without end. */
+/* Sends valid lines that answer no request, without end. */
 static void chatters(int fd)
 {
     static const char line[] = "!RENEWED other token=" TOKEN_A " valid=1 until=9\n";
@@ -147,7 +147,7 @@ static void answers_wrongly(int fd)
     pause();
 }
 
-/* Serves one connection after the other, each with the function. */
+/* Serves one connection after the other with this function. */
 static pid_t serve(void (*behave)(int fd))
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -191,7 +191,7 @@ static void expect_error(void (*behave)(int fd), enum redlock_error error, const
     redlock_close(redlock);
 }
 
-/* False: it took longer than it may, since the machine stood still, and what it says is another thing. */
+/* False: the call took longer than it may, since the machine stood still; its error is then another. */
 static bool is_told_in_time(const char *address, enum redlock_error error, const char *text)
 {
     int64_t start_ms = now_ms();
@@ -239,7 +239,7 @@ START_TEST(an_end_again_and_again)
 {
     expect_error_in_time(resets, REDLOCK_CONNECT, "the connection to unix:");
     ck_assert_uint_ge(told.count[REDLOCK_ON_DOWN], 1);
-    ck_assert_uint_lt(told.count[REDLOCK_ON_DOWN], 60); /* not as fast as it can */
+    ck_assert_uint_lt(told.count[REDLOCK_ON_DOWN], 60); /* the library does not retry as fast as it can */
 }
 END_TEST
 
@@ -273,7 +273,7 @@ START_TEST(another_answer)
     struct redlock *redlock = open_handle(path, &told);
     redlock_set_timeout(redlock, SHORT_MS);
     ck_assert_ptr_null(redlock_lock(redlock, "job", NULL));
-    run_until(redlock, told.count[REDLOCK_ON_DOWN] >= 1); /* what it asked is still on its way */
+    run_until(redlock, told.count[REDLOCK_ON_DOWN] >= 1); /* its request is still on its way */
     ck_assert_ptr_nonnull(strstr(told.text[REDLOCK_ON_DOWN], "does not fit"));
     redlock_close(redlock);
 }
@@ -293,8 +293,9 @@ static int listener_new(void)
     return listener;
 }
 
-/* Its end would be a FIN that releases the lock: it is kept until the lock is resumed on another, and
- * closed then. The server checks that, and says so by its exit status. */
+/* The end of this connection would be a FIN that releases the lock: the library keeps it until the lock
+ * is resumed on another connection, and closes it then. The server checks that, and reports it by its exit
+ * status. */
 START_TEST(parked_until_resumed)
 {
     int listener = listener_new();
@@ -327,8 +328,8 @@ START_TEST(parked_until_resumed)
 }
 END_TEST
 
-/* However many connections break, each with a lock that could not be resumed yet: one lock is resumed on
- * each of them, so that it hangs on that one, and the last resumes all. */
+/* Many connections break, each with a lock that could not be resumed yet: one lock is resumed on each of
+ * them and so is bound to it, and the last connection resumes all. */
 enum { BROKEN = 8 };
 
 static void break_all_but_the_last(int listener)

@@ -1,5 +1,5 @@
-/* libredlock in an event loop, and its locks when things go wrong: lost, renewed, the daemon killed,
- * drained, paused and started again. */
+/* libredlock in an event loop, and its locks when the daemon, the masters or another client fail them.
+ * */
 #include "tests/integ/library_daemon.h"
 
 #include <signal.h>
@@ -38,7 +38,7 @@ START_TEST(many_requests_at_once)
     }
     run_until(redlock, told.count[REDLOCK_ON_UNLOCK] == MANY);
     ck_assert_uint_eq(told.failed[REDLOCK_ON_UNLOCK], 0);
-    /* Some were overtaken by their UNLOCK; each has had its answer. */
+    /* Some were overtaken by their UNLOCK; each request was answered. */
     run_until(redlock, told.count[REDLOCK_ON_CHECK] == MANY && told.count[REDLOCK_ON_EXTEND] == MANY);
     ck_assert_uint_eq(rows_with(show(&raw, "LOCKS"), "name="), 0);
     redlock_close(redlock);
@@ -66,7 +66,7 @@ START_TEST(a_wait_is_served_or_cancelled)
 }
 END_TEST
 
-/* What a callback may do: let go, ask, close; what it may not: block. */
+/* A callback may let go, ask and close; it may not block. */
 struct careless {
     enum redlock_error blocked;
     bool closed;
@@ -98,7 +98,7 @@ START_TEST(inside_a_callback)
 
     redlock_set_callback(redlock, careless, &care);
     ck_assert_ptr_nonnull(redlock_lock_begin(redlock, "job", NULL));
-    while (!care.closed) { /* the handle is gone behind that */
+    while (!care.closed) { /* the handle is gone after this call */
         ck_assert_int_eq(redlock_process(redlock), REDLOCK_OK);
         nap();
     }
@@ -146,7 +146,7 @@ START_TEST(renewed_moves_the_deadline)
 }
 END_TEST
 
-/* A program without a loop: what was renewed while it worked lies in the socket. */
+/* A program without a loop: renewals that came while it worked lie in the socket. */
 START_TEST(safe_without_a_loop)
 {
     begin("");
@@ -159,9 +159,9 @@ START_TEST(safe_without_a_loop)
 }
 END_TEST
 
-/* Three times in a TTL is what such a program promises, so a restart must not need a fourth. The pauses
- * are there for a machine that is slower than the library's patience; a call in the middle of which it
- * stood still does not count. */
+/* Such a program promises three calls in a TTL, so a restart must not need a fourth. The pauses are for
+ * a machine that is slower than the library's patience; a call during which the machine stood still does
+ * not count. */
 START_TEST(resumed_without_a_loop)
 {
     unsigned calls = 0;
@@ -191,7 +191,8 @@ START_TEST(resumed_without_a_loop)
 }
 END_TEST
 
-/* Nobody is there to wait for: it answers at once, or nearly, however often it is asked. */
+/* Without a daemon there is nothing to wait for: the call returns almost at once, however often it is
+ * made. */
 START_TEST(safe_while_nobody_is_there)
 {
     begin("");
@@ -245,7 +246,8 @@ START_TEST(lost_without_a_majority)
 }
 END_TEST
 
-/* A daemon that stands still cannot tell it: the clock does, and when it goes on, the lock is given back. */
+/* A daemon that stands still cannot tell the loss: the clock does, and when the daemon goes on, the lock
+ * is given back. */
 START_TEST(lost_with_a_silent_daemon)
 {
     begin("");

@@ -46,7 +46,7 @@ START_TEST(killed_under_blocking_calls)
     for (int i = 0; i < 3; i++) {
         kill_daemon();
         again();
-        ck_assert_int_eq(redlock_check(lock), REDLOCK_OK); /* resumes it on the way */
+        ck_assert_int_eq(redlock_check(lock), REDLOCK_OK); /* this call resumes it */
         ck_assert_uint_ge(cluster_holds(&masters, "job", redlock_token(lock)), 2);
     }
     ck_assert_int_eq(redlock_unlock(lock), REDLOCK_OK);
@@ -93,7 +93,8 @@ START_TEST(not_resumed_in_time)
 }
 END_TEST
 
-/* Somebody gave it back while nobody was connected: the program is told, and nobody holds it twice. */
+/* Another client gave the lock back while no connection was up: the program is told, and no name is held
+ * twice. */
 START_TEST(gone_meanwhile)
 {
     begin(PATIENT);
@@ -111,8 +112,8 @@ START_TEST(gone_meanwhile)
 }
 END_TEST
 
-/* A holder and one who waits, both through the daemon that dies: the holder keeps it, the other goes on
- * waiting with what is left of its wait, and has it next. */
+/* A holder and a waiter, both through the daemon that dies: the holder keeps the lock, the waiter goes on
+ * waiting with the rest of its wait, and has the lock next. */
 START_TEST(a_wait_over_a_restart)
 {
     begin(PATIENT);

@@ -1,5 +1,5 @@
-/* Many clients of two daemons count together under one lock, while a master hangs in between: no
- * update is lost, nobody is inside beside another, and every fence is higher than the one before. */
+/* Many clients of two daemons count together under one lock, while a master hangs: no update is lost,
+ * no two clients are inside at once, and every fence is higher than the one before. */
 #include "tests/integ/harness.h"
 
 #include <poll.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A phase lasts for PHASE_MS, and until it had SECTIONS: without a master that hangs, or with one, far less time is
- * enough. Of one that hangs a daemon does not know at first: if a section waited for it as long as node_timeout, there
- * would be a few before it is found slow, not SECTIONS_BEFORE_SLOW. */
+/* A phase lasts for PHASE_MS, and until it had SECTIONS: far less time is enough with or without a
+ * master that hangs. A daemon does not know of the hang at first: if each section waited for the master as
+ * long as node_timeout, there would be a few sections before it is found slow, not SECTIONS_BEFORE_SLOW. */
 enum { CLIENTS = 64, PHASE_MS = 1000, SECTIONS = 200, SECTIONS_BEFORE_SLOW = 20, INSIDE_MS = 2 };
 
 enum step { ASKING, INSIDE, GIVING_BACK, DONE };
@@ -18,8 +18,8 @@ enum step { ASKING, INSIDE, GIVING_BACK, DONE };
 struct worker {
     struct client client;
     enum step step;
-    int64_t leave_ms; /* INSIDE: until then */
-    int64_t until_ms; /* INSIDE: what it was promised */
+    int64_t leave_ms; /* INSIDE: the deadline */
+    int64_t until_ms; /* INSIDE: the promised validity */
     long read;        /* INSIDE: the counter as it was */
     unsigned sections;
 };
@@ -27,9 +27,9 @@ struct worker {
 static struct cluster masters;
 static struct daemon redlockd[2];
 static struct worker workers[CLIENTS];
-static struct client watchers[2]; /* one of each daemon's */
+static struct client watchers[2]; /* one lock name for both daemons */
 
-/* What the lock protects: written as read + 1 only when the section ends. */
+/* The data that the lock protects: written as read + 1 only when the section ends. */
 static long counter, sections;
 static int64_t last_fence;
 static const struct worker *inside;
@@ -98,7 +98,7 @@ static unsigned turn(const char *name, bool more)
     return busy;
 }
 
-/* How many sections it had. */
+/* Returns the number of sections. */
 static long phase(const char *name)
 {
     long before = sections;
@@ -125,7 +125,7 @@ static void turn_until(bool up, const struct server *server)
     }
 }
 
-/* How many sections it had before the first daemon says that it is slow. */
+/* Returns the number of sections before the first daemon reports the master as slow. */
 static long hang(struct server *server)
 {
     turn_until(true, server);
@@ -135,7 +135,7 @@ static long hang(struct server *server)
     return sections - before;
 }
 
-/* A machine that stands still at once finds it slow at once. */
+/* Where this machine stands still at once, the daemon finds the master slow at once. */
 static long hang_unnoticed(struct server *server)
 {
     long had = hang(server);

@@ -19,7 +19,7 @@ static void begin(const char *settings)
     eventually(masters_up(&a, &masters));
 }
 
-/* Patient, beside one whose locks run out. */
+/* A patient daemon beside one whose locks run out. */
 static void begin_other(void)
 {
     daemon_serves(&other, &masters, PATIENT, &c);
@@ -120,13 +120,13 @@ START_TEST(lease_survives_its_connection)
         number(ask(&b, "+HELD lease valid=* until=*", "CHECK lease token=%s", grant.token), "valid");
     ck_assert_msg(valid_ms > 0 && valid_ms < 30000, "valid=%d", (int)valid_ms);
     ask(&b, "-BUSY lease*", "LOCK lease");
-    ask(&b, "-NOTHELD lease*", "UNLOCK lease"); /* it did not take it */
+    ask(&b, "-NOTHELD lease*", "UNLOCK lease"); /* the refused EXTEND changed nothing */
 
     valid_ms = number(
         ask(&b, "+EXTENDED lease valid=* until=*", "EXTEND lease token=%s ttl=55s", grant.token), "valid");
     ck_assert_msg(valid_ms > 30000 && valid_ms <= 55000 - 552, "valid=%d", (int)valid_ms);
     valid_ms = number(ask(&b, "+EXTENDED lease *", "EXTEND lease token=%s ttl=10s", grant.token), "valid");
-    ck_assert_int_gt(valid_ms, 30000); /* only ever longer */
+    ck_assert_int_gt(valid_ms, 30000); /* EXTEND never shortens */
 
     ask(&c, "+UNLOCKED lease confirmed=*", "UNLOCK lease token=%s", grant.token);
     eventually(cluster_is_free(&masters, "lease"));
@@ -276,7 +276,8 @@ static bool extended_elsewhere(int ttl_ms)
         return false;
     ck_assert_msg(strncmp(answer, "+EXTENDED ", 10) == 0, "%s", answer);
     eventually(now_ms() > grant.until_ms && rows_with(show(&a, "LOCKS"), "name=moved") == 0);
-    ask_again(&a, "-BUSY moved*", "LOCK %s", name); /* forgotten here, but neither deleted nor free */
+    ask_again(&a, "-BUSY moved*", "LOCK %s",
+              name); /* forgotten by the daemon, but neither deleted nor free */
     ck_assert_uint_ge(cluster_holds(&masters, name, grant.token), 3);
     client_send(&a, "UNLOCK %s token=%s", name, grant.token);
     answer = expect(&a, "*"); /* which may come too late for node_timeout */
@@ -294,7 +295,7 @@ START_TEST(lease_extended_through_another_daemon)
 }
 END_TEST
 
-/* Nothing but renewals, and each later than the one before. */
+/* Only renewals come, each later than the one before. */
 static bool hears_renewals(struct client *client, struct grant grant, int ttl_ms)
 {
     int64_t until_ms = grant.until_ms;
@@ -324,7 +325,7 @@ static bool renewed_all_the_time(int ttl_ms)
     bool well = hears_renewals(&loud, heard, ttl_ms) && cluster_holds(&masters, kept, heard.token) >= 3 &&
                 cluster_holds(&masters, quiet, unheard.token) >= 3;
     client_send(&still, "CHECK %s token=%s", quiet, unheard.token);
-    const char *first = expect(&still, "*"); /* all that it hears */
+    const char *first = expect(&still, "*"); /* all lines that the client gets */
     ck_assert_msg(strncmp(first, "!RENEWED ", 9) != 0, "%s", first);
     well = well && strncmp(first, "+HELD ", 6) == 0;
     client_send(&still, "UNLOCK %s", quiet);

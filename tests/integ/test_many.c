@@ -41,8 +41,9 @@ static struct round ask_all_at_once(const char *name)
     return round;
 }
 
-/* Nobody wins where the chosen one, or one of the others, stood still for longer than all its re-asks take, an eighth
- * of a second. It is told so, and the round is held again: that may happen on a crowded machine, not often. */
+/* No daemon wins where the chosen one, or one of the others, stood still for longer than all its re-asks
+ * take, an eighth of a second. Each client is told so, and the round is repeated: on a crowded machine that
+ * may happen, but not often. */
 static void one_of_ten_wins(unsigned count)
 {
     unsigned rounds = under_sanitizer() ? ROUNDS_UNDER_SANITIZER : ROUNDS, again = 0;
@@ -76,7 +77,7 @@ END_TEST
 
 static struct client second, third;
 
-/* Who has the lock gives it back and asks anew: how many did. */
+/* Each holder gives the lock back and asks again: returns the number of clients that did. */
 static unsigned pass_on(struct client *one)
 {
     if (client_silent(one) || strncmp(next_line(one), "+LOCKED job ", 12) != 0)
@@ -85,7 +86,8 @@ static unsigned pass_on(struct client *one)
     return 1;
 }
 
-/* Three clients of one daemon want it for ever; that of another daemon gets it all the same, again and again. */
+/* Three clients of one daemon want the lock all the time; the client of another daemon gets it all the
+ * same, again and again. */
 START_TEST(a_waiter_of_another_daemon_gets_its_turn)
 {
     begin(3, 2);

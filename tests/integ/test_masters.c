@@ -1,4 +1,4 @@
-/* Masters that hang, die, forget, come back: the locks must not notice, or be told in time. */
+/* Masters that hang, die, forget, come back: holders must not notice, or must be told in time. */
 #include "tests/integ/steady.h"
 
 #include <signal.h>
@@ -23,7 +23,7 @@ static bool state_is(unsigned master, const char *state)
     return strcmp(node_state(&b, &masters.server[master]), state) == 0;
 }
 
-/* For what may be over before SHOW NODES is asked. */
+/* For conditions that may be over before SHOW NODES is asked. */
 static bool logged(unsigned master, const char *state)
 {
     char text[PATH + 64];
@@ -31,7 +31,7 @@ static bool logged(unsigned master, const char *state)
     return daemon_logged(&redlockd, text);
 }
 
-/* For what only a machine that stands still can spoil, and does not five times in a row. */
+/* For conditions that only a machine that stands still can spoil, and does not five times in a row. */
 #define in_five_tries(condition)                                               \
     do {                                                                       \
         for (unsigned tries_ = 1; !(condition); tries_++)                      \
@@ -45,7 +45,8 @@ static void give_back_those_of_the_hang(void)
         ask(&a, "+UNLOCKED hung* confirmed=[34]/5", "UNLOCK hung%d", i);
 }
 
-/* They are asked of it too, for it is not known to be slow before the first of them waited for node_timeout. */
+/* The hung masters are asked too, because a master is found slow only after the first command has waited
+ * for node_timeout. */
 static bool none_waits_for_one_that_hangs(void)
 {
     server_stop(&masters.server[2]);
@@ -66,7 +67,7 @@ START_TEST(hung_master_holds_up_nothing)
     eventually(cluster_holds(&masters, "before", before.token) == 5);
     in_five_tries(none_waits_for_one_that_hangs());
     eventually(state_is(2, "slow"));
-    lock(&a, "slow"); /* not even asked there */
+    lock(&a, "slow"); /* that master is not even asked */
     ask(&a, "+UNLOCKED before confirmed=[34]/5", "UNLOCK before");
     ask(&a, "+UNLOCKED slow confirmed=[34]/5", "UNLOCK slow");
     give_back_those_of_the_hang();
@@ -131,7 +132,8 @@ START_TEST(late_set_is_undone)
 }
 END_TEST
 
-/* Two of five masters are left. Only on a machine that stands still meanwhile is c told late, or not warned. */
+/* Two of five masters are left. Only on a machine that stands still meanwhile is c told late, or not
+ * warned. */
 static bool is_told_in_time(void)
 {
     bool warned = false;
@@ -176,14 +178,15 @@ START_TEST(two_of_five_dead_then_three_and_back)
     server_kill(&masters.server[3]);
     for (int i = 0; i < 10; i++) {
         lock(&b, "two%d wait=14s", i);
-        ask(&b, "+UNLOCKED *", "UNLOCK two%d", i); /* else some are lost when the masters come back empty */
+        ask(&b, "+UNLOCKED *", "UNLOCK two%d",
+            i); /* otherwise some are lost when the masters come back empty */
     }
     is_renewed(&a);
 
     in_five_tries(is_told_in_time());
     eventually(state_is(4, "down"));
     in_five_tries(is_refused_at_once());
-    ask(&b, "-NOQUORUM three *", "LOCK three wait=300ms"); /* tries on, to no avail */
+    ask(&b, "-NOQUORUM three *", "LOCK three wait=300ms"); /* the daemon keeps trying, without success */
 
     client_send(&c, "LOCK three wait=14s");
     for (unsigned i = 0; i < 5; i++)
@@ -233,7 +236,7 @@ static void restart(unsigned master)
     server_start(&masters.server[master]);
 }
 
-/* One comes back empty, one from its dump, with the lock's key: neither may vote. */
+/* One master comes back empty, another from its dump, with the lock's key: neither may vote. */
 START_TEST(restarted_masters_are_kept_out)
 {
     cluster_start(&masters, 3, TCP);
@@ -278,9 +281,9 @@ END_TEST
 
 START_TEST(old_masters_are_trusted_but_not_a_demoted_one)
 {
-    begin(1, UNIX, "max_ttl: 2s\ndefault_ttl: 1s\n"); /* daemons must agree */
-    lock(&a, "young wait=14s");                       /* the guard is off in this one */
-    int64_t from_ms = now_ms() + FULL_MS;             /* at the latest, says the key */
+    begin(1, UNIX, "max_ttl: 2s\ndefault_ttl: 1s\n"); /* all daemons must agree */
+    lock(&a, "young wait=14s");                       /* the guard is off in this daemon */
+    int64_t from_ms = now_ms() + FULL_MS;             /* the latest end, by the key */
     eventually(uptime_s(&masters.server[0]) >= 5 && now_ms() > from_ms);
     daemon_start(&redlockd, &masters, guarded);
     client_open(&b, &redlockd);
@@ -288,7 +291,8 @@ START_TEST(old_masters_are_trusted_but_not_a_demoted_one)
     ck_assert(!logged(0, "quarantine"));
     lock(&b, "old hold=lease wait=14s");
 
-    /* But not one that was a replica in between, though neither connection nor run_id changes. */
+    /* A master that was a replica in between does not vote, though neither its connection nor its run_id
+     * changed. */
     redis(&masters.server[0], "REPLICAOF 127.0.0.1 1");
     ask(&b, "-NOQUORUM no *", "LOCK no");
     eventually(logged(0, "refused why=replica"));
@@ -307,7 +311,7 @@ static int64_t renewals_failed(void)
     return failed;
 }
 
-/* Not one renewal fails for it; only where the machine stood still may one have. */
+/* Not one renewal fails for it, unless the machine stood still. */
 static bool is_flushed_unnoticed(void)
 {
     int64_t failed = renewals_failed();
@@ -350,7 +354,7 @@ START_TEST(keys_deleted)
     int64_t gone_ms = now_ms();
     ck_assert_str_eq(redis(&masters.server[4], "DEL redlock:held"), "1");
     ck_assert_str_eq(kv(await(&a, "!LOST held token=* reason=gone"), "token"), held.token);
-    ck_assert_int_lt(now_ms() - gone_ms, 5000); /* by the next renewal, not at the deadline in a minute */
+    ck_assert_int_lt(now_ms() - gone_ms, 5000); /* by the next renewal, not at the deadline a minute later */
     ask(&a, "-NOTHELD held*", "UNLOCK held");
 }
 END_TEST

@@ -1,4 +1,5 @@
-/* What a listener makes of its clients' ends, and what all connections of one peer may take together. */
+/* A listener's rules for the ends of its clients, and the limit on all connections of one peer together.
+ * */
 #include "tests/integ/harness.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@ static struct cluster masters;
 static struct daemon redlockd;
 static struct client a, b;
 
-/* The Unix socket is as ever, TCP as its listener says. */
+/* The Unix socket has its usual rules, TCP those of its listener. */
 static void begin(const char *tcp, const char *settings)
 {
     char text[1024];
@@ -29,7 +30,7 @@ static unsigned rows_of(const char *what)
     return rows_with(show(&a, what), "");
 }
 
-/* A proxy makes a FIN of the reset that it saw: such an end is no proof that the holder is done. */
+/* A proxy makes a FIN from a reset: such an end does not prove that the holder is done. */
 START_TEST(fin_of_a_proxy_lets_the_lock_run_out)
 {
     begin(", fin: break", "");
@@ -41,7 +42,7 @@ START_TEST(fin_of_a_proxy_lets_the_lock_run_out)
     ask(&b, "+LOCKED *", "LOCK unlocked ttl=60s wait=10s");
     client_send(&b, "UNLOCK unlocked");
     client_half_close(&b);
-    expect(&b, "+UNLOCKED unlocked *"); /* what was asked is answered */
+    expect(&b, "+UNLOCKED unlocked *"); /* the request is answered */
     expect_closed(&b);
     eventually(rows_of("CLIENTS") == 1);
     ck_assert_uint_ge(cluster_holds(&masters, "closed", closed.token), 2);
@@ -68,7 +69,7 @@ START_TEST(fin_releases_by_default)
 }
 END_TEST
 
-/* The TCP clients take all that one peer may have; the Unix socket's user is another peer. */
+/* The TCP clients use up the share of one peer; the Unix socket's user is another peer. */
 START_TEST(one_peer_leaves_room_for_others)
 {
     enum { MANY = 257, WAITS = 5 };
@@ -95,14 +96,14 @@ START_TEST(one_peer_leaves_room_for_others)
     expect_closed(&b);
     client_open(&b, &redlockd);
     ask(&b, "+PONG", "PING");
-    client_close(&many[0]); /* its place is free again */
+    client_close(&many[0]); /* the closed connection's place is free again */
     eventually(rows_of("CLIENTS") == MANY - 1 + 4);
     client_open_tcp(&b, &redlockd);
     ask(&b, "+PONG", "PING");
 }
 END_TEST
 
-/* Leases stay when their connection is over, and are counted on. */
+/* Leases stay when their connection is over, and still count. */
 START_TEST(one_peer_does_not_take_all_locks)
 {
     begin("", "max_locks: 16\n"); /* of which a quarter is 4 */

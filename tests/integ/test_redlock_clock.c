@@ -1,5 +1,5 @@
-/* redlock run and clocks that stand still: a redlockd of the test's own making tells it that a deadline is earlier
- * than was told, long before that would have come. */
+/* redlock run and clocks that stand still: a redlockd that the test plays tells an earlier deadline than
+ * before, long before the old one would have come. */
 #include "tests/integ/command.h"
 
 #include <arpa/inet.h>
@@ -55,7 +55,7 @@ static void say(const char *text)
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* The client's next line, which is to begin with that, behind its tag. */
+/* The client's next line, which must begin with this behind its tag. */
 static void hear(const char *verb)
 {
     size_t len = 0;
@@ -68,7 +68,7 @@ static void hear(const char *verb)
     ck_assert_msg(behind && strncmp(behind + 1, verb, strlen(verb)) == 0, "\"%s\" is no %s", line, verb);
 }
 
-/* What our clock is ahead of the client's, and what it is behind in all. */
+/* The test's clock is ahead of the client's by the first, and behind in all by the second. */
 static void greet(int64_t ahead_ms, int behind_ms)
 {
     char answer[LINE];
@@ -91,7 +91,7 @@ static void grant(void)
 
 /* ---- the command ---- */
 
-/* Up to the command's own word; its pid. */
+/* Goes up to the command's own word; returns its pid. */
 static pid_t run(int listener, const char *script)
 {
     struct timeval patience = {.tv_sec = WAIT_MS / 1000};
@@ -121,7 +121,7 @@ static const char stays[] = "trap '' TERM; echo $$ >$F; while :; do sleep 0.02; 
 
 /* ---- the tests ---- */
 
-/* The grace begins 2 s from now, when nothing else wakes it up. */
+/* The grace begins 2 s from now, when no other event wakes redlock. */
 START_TEST(the_timer_is_set_anew)
 {
     (void)run(listen_unix(), obeys);
@@ -150,7 +150,7 @@ START_TEST(over_already)
 }
 END_TEST
 
-/* redlockd's clock is further on than ours would have it: ours stood still. */
+/* redlockd's clock is further on than this machine's shows: this machine's stood still. */
 START_TEST(our_own_host_stood_still)
 {
     (void)run(listen_tcp(), obeys);

@@ -1,4 +1,4 @@
-/* redlock run: somebody kills or stops redlock, or its guard. */
+/* redlock run when redlock or its guard is killed or stopped. */
 #include "tests/integ/command.h"
 
 #include <signal.h>
@@ -37,21 +37,21 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-/* Who has the lock next looks for the process whose number is in $F: not even a zombie may be there. */
+/* The next holder looks for the process whose number is in $F: not even a zombie may be there. */
 static bool next_is_alone(const char *name)
 {
     return RUN(&next, redlock_binary(), "run", "-w", "60s", name, "--", "sh", "-c",
                "! [ -e /proc/$(cat $F) ]") == 0;
 }
 
-/* SIGSTOP, and sure that it stands: it is no child of the test's. */
+/* SIGSTOP; waits until the process stands still, which is no child of the test's. */
 static void stop(pid_t pid)
 {
     kill(pid, SIGSTOP);
     eventually(process_state(pid) == 'T');
 }
 
-/* Until it has written to $F, which is its last word. */
+/* Waits until the command has written to $F, its last act. */
 static pid_t start_job(const char *const argv[])
 {
     unlink(first);
@@ -68,7 +68,7 @@ static void is_killed_and_leaves_nobody(const char *const argv[], unsigned times
         kill(c.pid, SIGKILL);
         ck_assert_int_eq(command_code(&c), -SIGKILL);
         bool alone = next_is_alone("job");
-        if (!alone) /* it would outlive the test */
+        if (!alone) /* the process would outlive the test */
             kill(pid, SIGKILL);
         ck_assert_msg(alone, "alive when the next one had the lock (%u)", i);
     }
@@ -78,7 +78,7 @@ static void is_killed_and_leaves_nobody(const char *const argv[], unsigned times
 
 /* ---- redlock is killed ---- */
 
-/* timeout(1) makes a process group of its own. MANY=100 in the environment: so many times. */
+/* timeout(1) makes a process group of its own. MANY=100 in the environment repeats the test so often. */
 START_TEST(killed_with_timeout_in_its_script)
 {
     const char *many = getenv("MANY");
@@ -118,7 +118,7 @@ START_TEST(killed_while_everything_is_stopped)
 }
 END_TEST
 
-/* Of two locks, one inside the other. */
+/* The command holds two locks, one inside the other. */
 START_TEST(killed_with_another_run_inside)
 {
     begin(PATIENT);
@@ -135,8 +135,8 @@ START_TEST(killed_with_another_run_inside)
 }
 END_TEST
 
-/* While its guard stands still, nothing is killed, and the lock has to stay. The guard's number is that of
- * the command's parent; redlock would wake it at once, so it has to stand first. */
+/* While the guard stands still, no process is killed, and the lock has to stay. The guard's number is
+ * that of the command's parent; redlock would wake the guard at once, so redlock has to be stopped first. */
 static void lock_outlives_redlock(const char *address)
 {
     pid_t pid = START_JOB("-a", address, "job", "--", "sh", "-c",
@@ -147,7 +147,7 @@ static void lock_outlives_redlock(const char *address)
     stop(guard);
     kill(c.pid, SIGKILL);
     ck_assert_int_eq(command_code(&c), -SIGKILL);
-    /* redlockd hears of an end before it hears of this. */
+    /* redlockd hears of a connection's end before this */
     ck_assert_int_eq(RUN(&next, redlock_binary(), "run", "-w", "300ms", "job", "--", "true"), 121);
     ck_assert(is_alive(pid));
     kill(guard, SIGCONT);
@@ -171,7 +171,7 @@ static bool is_resumed(const char *token)
     return row && strncmp(kv(row, "token"), token, 6) != 0;
 }
 
-/* The connection is another one then. */
+/* The lock is bound to another connection then. */
 START_TEST(killed_after_redlockd_was_restarted)
 {
     begin("node_timeout: 2s\nmin_ttl: 4s\n");
@@ -265,7 +265,7 @@ START_TEST(its_guard_is_hard_of_hearing)
 }
 END_TEST
 
-/* Who ends before the command does leaves no zombie: an orphan of the command, and a child that redlock
+/* A process that ends before the command leaves no zombie: an orphan of the command, and a child that redlock
  * had before. */
 START_TEST(no_zombies)
 {

@@ -1,4 +1,4 @@
-/* redlock run: the lock is lost, somebody is killed, something is left behind. */
+/* redlock run when the lock is lost or processes are killed, and what must not be left behind. */
 #include "tests/integ/command.h"
 
 #include <signal.h>
@@ -34,7 +34,7 @@ static const char *lock_row(const char *name)
     return row_with(show(&a, "LOCKS"), word);
 }
 
-/* The command's, which it wrote there. */
+/* The token that the command wrote to the file. */
 static const char *token_in_file(void)
 {
     char path[PATH + 2];
@@ -48,7 +48,7 @@ static const char *token_in_file(void)
 
 enum { SCENES = 6 };
 
-/* Its exit code. */
+/* Returns the exit code of the command. */
 static int code_while_looking(void)
 {
     for (; !command_is_over(&c); nap())
@@ -58,7 +58,8 @@ static int code_while_looking(void)
     return code;
 }
 
-/* Whether what came too late says nothing: the scene is played again, a few times at most. */
+/* Whether the result says nothing because it came too late: the scene is played again, a few times at
+ * most. */
 static bool is_excused(void)
 {
     static unsigned scenes;
@@ -73,7 +74,8 @@ static bool has_line(const char *path)
     return has;
 }
 
-/* Up to the command's own word, the number in `first`. One that lost its lock before is started again. */
+/* Goes up to the command's own word, the number in `first`. A command that lost its lock before is
+ * started again. */
 static void start_held(const char *const argv[])
 {
     for (unsigned i = 0; i < SCENES; i++) {
@@ -107,8 +109,8 @@ START_TEST(released_by_somebody_else)
 }
 END_TEST
 
-/* Writes the time on CLOCK_BOOTTIME, in hundredths of a second, again and again: its last line says until
- * when it was alive. */
+/* Writes the time on CLOCK_BOOTTIME, in hundredths of a second, again and again: its last line tells
+ * until when the command was alive. */
 static const char beats[] = "trap '' TERM; [ -p $B.p ] || mkfifo $B.p; exec 9<>$B.p\n"
                             "read -r up idle </proc/uptime; echo $up >>$B; echo $$ >$F\n"
                             "while read -r up idle </proc/uptime; do echo $up >>$B; read -rt 0.005 <&9; done";
@@ -124,12 +126,14 @@ static int64_t last_beat_ms(void)
     return ms;
 }
 
-/* Nobody renews it any more from here on; the deadline that redlockd knows, and with it the masters. */
+/* The lock is not renewed from here on; the deadline that redlockd knows stays, and with it the masters'
+ * keys. */
 static int64_t stop_a_majority(const char *name)
 {
     server_stop(&masters.server[0]);
     server_stop(&masters.server[1]);
-    ask(&a, "-NOQUORUM*", "CHECK nosuch token=%040d", 1); /* what was on its way has come, or never will */
+    ask(&a, "-NOQUORUM*", "CHECK nosuch token=%040d",
+        1); /* all lines on their way have come, or never will */
     int64_t asked_ms = now_ms();
     const char *row = lock_row(name);
     look();
@@ -222,7 +226,7 @@ START_TEST(restarted_daemon_goes_on_with_the_lock)
     client_close(&a);
     client_open(&a, &redlockd);
     eventually(lock_row("job") != NULL);
-    eventually(now_ms() > until_ms + 100); /* beyond what the first daemon ever told */
+    eventually(now_ms() > until_ms + 100); /* later than any deadline that the first daemon told */
     ck_assert(!command_is_over(&c));
     ck_assert_ptr_nonnull(lock_row("job"));
     unlink(first);
@@ -272,7 +276,7 @@ static bool dies_while_redlock_stands(void)
     return held_up;
 }
 
-/* Who is stopped cannot look at the clock, so somebody else does. */
+/* A stopped process cannot look at the clock, so the guard does. */
 START_TEST(stopped_itself)
 {
     begin("");
@@ -297,7 +301,8 @@ START_TEST(orphans_end_with_it)
 }
 END_TEST
 
-/* In a process group of its own, as a shell with job control makes them: an orphan all the same. */
+/* The process has a group of its own, as a shell with job control makes them, and is an orphan all the
+ * same. */
 START_TEST(orphans_of_another_group_end_with_it)
 {
     begin(PATIENT);
@@ -309,7 +314,7 @@ START_TEST(orphans_of_another_group_end_with_it)
 }
 END_TEST
 
-/* And what is no orphan yet ends with a lost lock, whatever its group. */
+/* A process that is no orphan yet also ends with a lost lock, whatever its group. */
 START_TEST(other_groups_end_when_it_is_lost)
 {
     begin(PATIENT);
@@ -336,7 +341,8 @@ START_TEST(what_ends_by_itself_is_not_disturbed)
 }
 END_TEST
 
-/* It stops us, and itself, as if the machine stood still: that is no time in which it could have ended. */
+/* The command stops redlock and itself, as if the machine stood still: in that time it could not have
+ * ended. */
 static bool ends_by_itself_behind_a_pause(void)
 {
     const char *script = "read -r p n s redlock x </proc/$PPID/stat; exec > >(trap 'echo disturbed; kill "
@@ -345,7 +351,7 @@ static bool ends_by_itself_behind_a_pause(void)
                          "echo $BASHPID >$F; kill -STOP $BASHPID); echo word";
     START(&c, redlock_binary(), "run", "job", "--", "bash", "-c", script);
     eventually(command_is_over(&c) || has_line(first));
-    if (command_is_over(&c)) { /* the machine was too busy for it to come that far */
+    if (command_is_over(&c)) { /* the machine was too busy for the command to come that far */
         ck_assert_int_eq(command_code(&c), 0);
         return false;
     }
@@ -354,7 +360,7 @@ static bool ends_by_itself_behind_a_pause(void)
     int64_t stopped_ms = now_ms();
     eventually(now_ms() > stopped_ms + 400);
     look_begin();
-    kill(c.pid, SIGCONT); /* and by that the command's group */
+    kill(c.pid, SIGCONT); /* and the command's group with it */
     ck_assert_int_eq(code_while_looking(), 0);
     bool undisturbed = strcmp(output(&c), "got word\n") == 0 && strcmp(errors(&c), "") == 0;
     ck_assert_msg(undisturbed || is_excused(), "%s%s", output(&c), errors(&c));
@@ -370,7 +376,7 @@ START_TEST(a_pause_is_no_time_to_end_in)
 }
 END_TEST
 
-/* As the manual says: who leaves the session wants to stay. */
+/* As the manual says: a process that leaves the session wants to stay. */
 START_TEST(setsid_escapes)
 {
     begin(PATIENT);

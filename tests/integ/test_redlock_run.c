@@ -168,7 +168,7 @@ START_TEST(what_was_ignored_stays_ignored)
     ask(&a, "+UNLOCKED *", "UNLOCK job");
     (void)number_in(path);
     kill(c.pid, SIGHUP);
-    kill(c.pid, SIGCONT); /* behind it, and harmless */
+    kill(c.pid, SIGCONT); /* a word behind the options, and harmless */
     unlink(path);
     ck_assert_int_eq(command_code(&c), 3);
 }
@@ -195,11 +195,11 @@ START_TEST(refusals)
     server_kill(&masters.server[0]);
     server_kill(&masters.server[1]);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "free", "--", "touch", path), 122);
-    ck_assert_int_ne(access(path, F_OK), 0); /* it never ran */
+    ck_assert_int_ne(access(path, F_OK), 0); /* the command never ran */
 }
 END_TEST
 
-/* It is held up between the grant and its look at it: half of the TTL is as long as ever. */
+/* redlock is held up between the grant and its look at the lock: half of the TTL is as long as ever. */
 START_TEST(a_grant_that_is_seen_late)
 {
     begin(PATIENT);
@@ -246,7 +246,7 @@ START_TEST(wrong_usage)
         int code = command_run(&c, argv);
         ck_assert_msg(code == 125, "%s %s: %d", wrong[i][0], wrong[i][1] ? wrong[i][1] : "", code);
         ck_assert_msg(strncmp(errors(&c), "redlock: ", 9) == 0, "%s", errors(&c));
-        if (strcmp(wrong[i][0], "lock") != 0) /* that is for eval, which must fail too */
+        if (strcmp(wrong[i][0], "lock") != 0) /* the output is for eval, which must fail too */
             ck_assert_str_eq(output(&c), "");
     }
     ck_assert_int_eq(RUN(&c, redlock_binary()), 125);
@@ -262,7 +262,7 @@ START_TEST(wrong_usage)
 }
 END_TEST
 
-/* The folder is a witness that does not trust us: mkdir(2) fails where it is already there. */
+/* The folder is an independent witness: mkdir(2) fails where it already exists. */
 START_TEST(one_after_the_other)
 {
     enum { MANY = 10 };
@@ -291,7 +291,7 @@ START_TEST(interrupted_while_it_waits)
         eventually(row_with(show(&a, "WAITERS"), "name=job") != NULL);
         kill(c.pid, signals[i]);
         ck_assert_int_eq(command_code(&c),
-                         -signals[i]); /* as who never caught it: a shell stops its script */
+                         -signals[i]); /* as for a command that never caught it: a shell stops its script */
         eventually(row_with(show(&a, "WAITERS"), "name=job") == NULL);
     }
     ck_assert_int_ne(access(path, F_OK), 0);
@@ -304,13 +304,14 @@ START_TEST(nothing_of_ours_is_inherited)
 {
     begin(PATIENT);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "sh", "-c", "exec ls /proc/self/fd"), 0);
-    ck_assert_msg(strcmp(output(&c), "0\n1\n2\n3\n") == 0, /* the last is the folder itself */ "%s",
+    ck_assert_msg(strcmp(output(&c), "0\n1\n2\n3\n") == 0, /* the last removal is the folder itself */ "%s",
                   output(&c));
     START(&c, "sh", "-c", "exec $R run job -- sh -c 'echo >$F; exec sleep 60' <&- 2>&-");
     (void)number_in(path);
     kill(c.pid, SIGTERM);
     ck_assert_int_eq(command_code(&c), 128 + SIGTERM);
-    /* A reader of its output sees the end as soon as the command has ended: nobody keeps it open. */
+    /* A reader of the command's output sees the end as soon as the command has ended: no other process
+     * keeps it open. */
     ck_assert_int_eq(RUN(&c, "sh", "-c", "$R run job -- echo hello | cat"), 0);
     ck_assert_str_eq(output(&c), "hello\n");
 }

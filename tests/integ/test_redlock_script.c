@@ -18,7 +18,7 @@ static void begin(const char *settings)
     command_use(&redlockd);
 }
 
-/* Ends with the first command that fails; `no` wants one to fail. */
+/* The script ends with the first command that fails; `no` wants one to fail. */
 static int script(const char *text)
 {
     char whole[4096];
@@ -86,7 +86,7 @@ START_TEST(lock_has_the_codes_of_run)
                      120); /* an eval of nothing would succeed */
     ck_assert_int_eq(script("eval \"$($R lock --lease -nq job)\" || echo \"$?,$REDLOCK_TOKEN\""), 0);
     ck_assert_str_eq(output(&c), "120,\n");
-    ck_assert_int_eq(RUN(&c, redlock_binary(), "lock", "free"), 125); /* it would not last */
+    ck_assert_int_eq(RUN(&c, redlock_binary(), "lock", "free"), 125); /* a session lock would not last */
     ck_assert_ptr_nonnull(strstr(errors(&c), "redlock run free"));
     ck_assert_ptr_null(row_with(show(&a, "LOCKS"), "name=free"));
     START(&c, redlock_binary(), "lock", "--lease", "job");
@@ -100,7 +100,7 @@ START_TEST(lock_has_the_codes_of_run)
 }
 END_TEST
 
-/* Nobody will ever know its token: it must not block the name for its TTL. */
+/* No client will ever know this token: the lock must not block the name for its TTL. */
 START_TEST(what_cannot_be_printed_is_given_back)
 {
     begin(PATIENT);
@@ -150,7 +150,8 @@ END_TEST
 
 /* ---- completion ---- */
 
-/* What bash would offer for these words, the last of which is being typed; one a line. */
+/* The completions that bash would offer for these words, the last of which is being typed; one a line.
+ * */
 static const char *completion(const char *words)
 {
     char text[1024];
@@ -174,7 +175,7 @@ START_TEST(bash_completes)
     ck_assert_ptr_nonnull(strstr(completion("run job -- tru"), "true\n"));
     lock(&a, "nightly ttl=20s");
     lock(&a, "night$(touch${IFS}/nonexistent/x>&2)`y` ttl=20s");
-    /* Whoever may take locks must not execute anything here. */
+    /* A client that may take locks must not be able to execute anything here. */
     const char *names = completion("check nig");
     ck_assert_uint_eq(rows_with(names, "night"), 2);
     ck_assert_ptr_nonnull(strstr(names, "nightly\n"));
@@ -184,7 +185,7 @@ END_TEST
 
 /* ---- the manual ---- */
 
-/* What --help lists is in the manual and in the completion. */
+/* Every option in --help is in the manual and in the completion. */
 START_TEST(help_manual_and_completion_agree)
 {
     static const char *const subcommands[] = {"run", "lock", "unlock", "extend", "check", "show", "top"};

@@ -1,4 +1,4 @@
-/* redlock in a terminal: job control of run, the tables of show, and top. A real bash is in charge of the
+/* redlock in a terminal: job control of run, and the tables of show. A real bash is in charge of the
  * jobs, in a pseudo-terminal. */
 #include "tests/integ/command.h"
 
@@ -35,17 +35,17 @@ static void begin(void)
     begin_with(PATIENT);
 }
 
-/* Who reads $P waits without starting anything: a shell that is stopped inside vfork(2) is not seen to
+/* Reading $P waits without starting a process: a shell that is stopped inside vfork(2) is not seen to
  * stop, by any shell. */
 static void let_go(void)
 {
     int fd = -1;
-    eventually((fd = open(waited, O_WRONLY | O_NONBLOCK)) >= 0); /* it reads */
+    eventually((fd = open(waited, O_WRONLY | O_NONBLOCK)) >= 0); /* the shell reads */
     ck_assert_int_eq(write(fd, "\n", 1), 1);
     close(fd);
 }
 
-/* The prompt is two variables, so that what is typed does not look like it. */
+/* The prompt is two variables, so that typed text does not look like it. */
 static void begin_shell_with(const char *settings)
 {
     begin_with(settings);
@@ -69,10 +69,10 @@ static void type_line(const char *line)
 {
     pty_type(&pty, line);
     pty_type(&pty, "\n");
-    pty_await(&pty, "\n"); /* its echo */
+    pty_await(&pty, "\n"); /* the echo of the typed line */
 }
 
-/* The exit code of what the shell ran last. */
+/* The exit code of the shell's last command. */
 static void await_code(const char *code)
 {
     char line[64];
@@ -101,18 +101,18 @@ START_TEST(the_command_has_the_terminal)
     type_line("hello");
     pty_await(&pty, "<hello>");
     await_code("6");
-    /* Not only when it asks for it: programs look who is in the foreground. */
+    /* The command has the terminal without asking for it: programs look who is in the foreground. */
     type_line("$R run job -- sh -c 'read -r p c s pp group se tt front x </proc/$$/stat; [ $group = $front ] "
               "&& echo front${X}'");
     pty_await(&pty, "frontrea");
     pty_await(&pty, "ready> ");
-    /* And the shell has it again: what reads now is not stopped. */
+    /* The shell has the terminal again: a reader is not stopped. */
     type_line("read word; echo \"[$word]\"");
     type_line("again");
     pty_await(&pty, "[again]");
     pty_await(&pty, "ready> ");
     type_line(
-        "sh -c '$R run job -- true; read word; echo \"($word)\"'"); /* a script has to have it back too */
+        "sh -c '$R run job -- true; read word; echo \"($word)\"'"); /* a script has to get it back too */
     type_line("once more");
     pty_await(&pty, "(once more)");
 }
@@ -126,7 +126,7 @@ START_TEST(interrupted_by_the_terminal)
     pty_type(&pty, "\003");
     await_code("130");
     eventually(!is_held("job"));
-    /* What is trapped is the command's affair. */
+    /* A trapped signal is the command's affair. */
     type_line("$R run job -- sh -c 'trap \"exit 8\" INT; echo ask${X}; read word <$P'");
     pty_await(&pty, "askrea");
     pty_type(&pty, "\003");
@@ -134,7 +134,7 @@ START_TEST(interrupted_by_the_terminal)
 }
 END_TEST
 
-/* It would have had the ^C too, had we not taken the terminal from it. */
+/* The shell would have got the ^C too, had redlock not taken the terminal from it. */
 START_TEST(interrupt_ends_the_script_around_it)
 {
     begin_shell();
@@ -170,7 +170,7 @@ START_TEST(stopped_and_continued)
     pty_await(&pty, "Stopped");
     pty_await(&pty, "ready> ");
     ck_assert_int_eq(process_state(pid), 'T');
-    /* Its connection lives, so it keeps the lock, for longer than a TTL. */
+    /* The connection lives while redlock is stopped, so it keeps the lock for longer than a TTL. */
     int64_t start_ms = now_ms();
     eventually(now_ms() - start_ms > 3700);
     ck_assert(is_held("job"));
@@ -182,7 +182,7 @@ START_TEST(stopped_and_continued)
 }
 END_TEST
 
-/* While it stood, the lock went: it must not take one more step. */
+/* While the command was stopped, the lock was lost: the command must not take one more step. */
 START_TEST(lost_while_it_was_stopped)
 {
     begin_shell();
@@ -216,7 +216,7 @@ START_TEST(in_the_background)
     type_line("$R run job -- sh -c 'echo $$ >$F; read word; echo \"<$word>\"; exit 6' &");
     pty_await(&pty, "ready> ");
     pid_t pid = (pid_t)number_in(path);
-    eventually(jobs_say("Stopped")); /* it wants to read */
+    eventually(jobs_say("Stopped")); /* the command wants to read */
     ck_assert_int_eq(process_state(pid), 'T');
     type_line("bg");
     pty_await(&pty, "ready> ");
@@ -246,7 +246,8 @@ START_TEST(background_goes_on_after_bg)
 }
 END_TEST
 
-/* Another of the pipeline reads the terminal: it must not lose it to the command, which does not. */
+/* Another process of the pipeline reads the terminal: the command, which does not read, must not take it
+ * away. */
 START_TEST(in_a_pipeline)
 {
     begin_shell();
@@ -255,7 +256,7 @@ START_TEST(in_a_pipeline)
     type_line("hello");
     pty_await(&pty, "<hello>");
     await_code("0");
-    /* And ^C reaches all of it. */
+    /* ^C reaches all of the pipeline. */
     type_line("$R run job -- sh -c 'echo ask${X} >&2; exec sleep 60' | cat");
     pty_await(&pty, "askrea");
     pty_type(&pty, "\003");
@@ -274,7 +275,7 @@ START_TEST(a_shell_under_a_lock)
     pty_await(&pty, "inrea job");
     type_line("sh -c 'echo $$ >$F; exec sleep 60'");
     pid_t pid = (pid_t)number_in(path);
-    pty_type(&pty, "\032"); /* of the inner shell: the outer one must not see it */
+    pty_type(&pty, "\032"); /* of the inner shell: the outer shell must not see it */
     pty_await(&pty, "Stopped");
     pty_await(&pty, "ready> ");
     type_line("fg");
@@ -305,7 +306,7 @@ START_TEST(tables_on_a_terminal)
     ck_assert_int_eq(strstr(heads, "MODE") - heads, strlen("a-longer-name  "));
     ck_assert_int_eq(strstr(one, "exclusive") - one - 1, strlen("a-longer-name  "));
     ck_assert_int_eq(strstr(two, "exclusive") - two - 1, strlen("a-longer-name  "));
-    ck_assert_int_eq(fnmatch("* [1-4][0-9].[0-9]s *", pty.text, 0), 0); /* what is left of a TTL */
+    ck_assert_int_eq(fnmatch("* [1-4][0-9].[0-9]s *", pty.text, 0), 0); /* the rest of a TTL */
     pty_start(&pty, (const char *const[]){redlock_binary(), "show", "nodes", NULL}, 200, 50);
     ck_assert_int_eq(pty_code(&pty), 0);
     ck_assert_ptr_nonnull(strstr(pty.text, "NODE "));

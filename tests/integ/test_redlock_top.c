@@ -22,7 +22,7 @@ static void begin(void)
 
 static struct termios before;
 
-/* What any new terminal is: ours may have been changed already when we come to look. */
+/* The settings of any new terminal: this one's may have been changed already. */
 static void look_at_a_new_one(void)
 {
     int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -58,7 +58,7 @@ START_TEST(top_shows_what_is)
     start_top();
     lock(&a, "another ttl=20s");
     pty_await(&pty, "another");
-    client_send(&a, "LOCK watched wait=30s"); /* of itself: it waits */
+    client_send(&a, "LOCK watched wait=30s"); /* the client waits for its own lock */
     pty_await(&pty, "waiters");
     server_kill(&masters.server[0]);
     pty_await(&pty, "2 of 3 masters vote");
@@ -86,7 +86,7 @@ START_TEST(top_leaves_the_terminal_clean)
 }
 END_TEST
 
-/* Whether the last whole picture has no more lines than that, and none that is longer. */
+/* Whether the last whole picture has no more lines than that, and no longer ones. */
 static bool fits(size_t columns, size_t lines)
 {
     const char *begin = NULL, *end = NULL;

@@ -1,4 +1,4 @@
-/* redlock run says what it waits for. */
+/* redlock run names the reason for which it waits. */
 #include "tests/integ/command.h"
 
 #include <fnmatch.h>
@@ -13,7 +13,7 @@ static struct client a;
 static struct command c;
 static struct pty pty;
 
-/* Masters that were started just now, which are kept out for so long. */
+/* Masters that were started just now are in quarantine for so long. */
 static const char fresh[] = "restart_guard: on\nmax_ttl: 60s\n" PATIENT;
 
 static void begin(const char *settings)
@@ -79,7 +79,7 @@ START_TEST(the_daemon_is_gone)
 }
 END_TEST
 
-/* In a script, and with -q, nothing is said of a wait. The refusal is the same in both. */
+/* In a script, and with -q, no word is said of a wait. The refusal is the same in both. */
 START_TEST(nobody_wants_to_know)
 {
     begin(PATIENT);
@@ -92,7 +92,7 @@ START_TEST(nobody_wants_to_know)
               200, 50);
     ck_assert_int_eq(pty_code(&pty), 121);
     ck_assert_str_eq(pty.text, "");
-    /* What was said of the wait, once, does not hide how it ended. It looks again after 5 s. */
+    /* The notice of the wait does not hide how the wait ended. redlock looks again after 5 s. */
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-v", "-w", "7s", "job", "--", "true"), 121);
     const char *said = strstr(errors(&c), "waiting:");
     ck_assert_ptr_nonnull(said);

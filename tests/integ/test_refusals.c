@@ -1,4 +1,4 @@
-/* Masters that answer, but not as they should: they have no vote, and the daemon goes on. */
+/* Masters that answer with refusals: they have no vote, and the daemon goes on. */
 #include "tests/integ/harness.h"
 
 #include <signal.h>
@@ -133,7 +133,7 @@ static bool full_masters_serve_its_holder(int ttl_ms)
     if (!renewed || strncmp(answer, "-NOTHELD ", 9) == 0)
         return false;
     ck_assert_int_eq(strncmp(answer, "+UNLOCKED ", 10), 0);
-    return *kv(answer, "confirmed") >= '2'; /* of three, in time */
+    return *kv(answer, "confirmed") >= '2'; /* two of three, in time */
 }
 
 START_TEST(full_masters_renew_and_release)
@@ -199,7 +199,7 @@ START_TEST(replicas_and_twins_are_not_used)
     char port[8], settings[512];
     snprintf(port, sizeof port, "%u", masters.server[0].port);
     redis(&masters.server[3], "REPLICAOF 127.0.0.1 %s", port);
-    /* The third is the second by its other address. */
+    /* The third master is the second by its other address. */
     snprintf(settings, sizeof settings,
              PATIENT "nodes:\n  - redis://127.0.0.1:%u\n  - redis://127.0.0.1:%u\n  - unix:%s\n  - "
                      "redis://127.0.0.1:%u\n  - redis://127.0.0.1:%u\n",
@@ -215,7 +215,7 @@ START_TEST(replicas_and_twins_are_not_used)
                rows_with(show(&a, "NODES"), "state=up") == 3);
     lock(&a, "three"); /* of five, which is a quorum */
 
-    redis(&masters.server[3], "REPLICAOF NO ONE"); /* it is asked again */
+    redis(&masters.server[3], "REPLICAOF NO ONE"); /* the master is asked again */
     eventually(strcmp(node_state(&a, &masters.server[3]), "up") == 0);
 }
 END_TEST
@@ -237,7 +237,8 @@ START_TEST(master_that_is_busy)
 {
     begin(3, PATIENT);
     redis(&masters.server[2], "CONFIG SET lua-time-limit 50");
-    redis(&masters.server[2], "EVAL %s 0", "while true do end"); /* until the answer is waited for no more */
+    redis(&masters.server[2], "EVAL %s 0",
+          "while true do end"); /* until the daemon stops waiting for the answer */
     eventually(strcmp(kv(node_row(&b, &masters.server[2]), "why"), "busy") == 0);
     lock(&a, "two wait=10s");
     ck_assert_str_eq(redis(&masters.server[2], "SCRIPT KILL"), "OK");
@@ -260,7 +261,7 @@ START_TEST(master_that_reads_its_data)
 }
 END_TEST
 
-/* A server that says the same to everybody. */
+/* A server that gives every command the same answer. */
 static void babbler_start(struct server *server, const char *says, size_t len)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -302,7 +303,8 @@ START_TEST(garbage_closes_only_that_connection)
         char name[16];
         snprintf(name, sizeof name, "g%zu", i);
         lock(&client, "%s wait=10s", name);
-        eventually(number(node_row(&client, &mixed.server[0]), "errors") >= 3); /* dials again, and again */
+        eventually(number(node_row(&client, &mixed.server[0]), "errors") >=
+                   3); /* the daemon dials again and again */
         lock(&client, "%sx wait=10s", name);
         ck_assert_str_ne(node_state(&client, &mixed.server[1]), "up");
         if (!under_sanitizer())

@@ -1,4 +1,4 @@
-/* SIGHUP: the daemon reads its configuration again, and nobody loses a lock by it. */
+/* SIGHUP: the daemon reads its configuration again, and no lock is lost by it. */
 #include "tests/integ/steady.h"
 
 #include <signal.h>
@@ -26,7 +26,7 @@ static unsigned logged(const char *text)
     return rows_with(keep(file_read(redlockd.log)), text);
 }
 
-/* The daemon has read what stands in its file now. */
+/* Returns when the daemon has read its present file. */
 static void hup(void)
 {
     reloads++;
@@ -102,7 +102,8 @@ START_TEST(bad_file_changes_nothing)
     ck_assert(daemon_logged(&redlockd, "errors=2 why=\"nothing was changed\""));
     ck_assert_ptr_nonnull(strstr(show(&a, "CONFIG"), "* default_ttl=10s\n"));
 
-    /* Nor does one that is away, a folder, or a pipe that never ends. */
+    /* The daemon also keeps its configuration where the file is missing, a folder, or a pipe that never
+     * ends. */
     ck_assert_int_eq(unlink(redlockd.config), 0);
     hup();
     ck_assert_int_eq(mkdir(redlockd.config, 0700), 0);
@@ -166,7 +167,7 @@ START_TEST(time_outs_of_clients_that_are_there)
 }
 END_TEST
 
-/* While a thousand locks come and go, and with as many signals as they take. */
+/* A thousand locks come and go while the daemon gets as many signals as fit in. */
 START_TEST(in_the_middle_of_work)
 {
     begin("");
@@ -182,7 +183,7 @@ START_TEST(in_the_middle_of_work)
         }
         expect(&a, "+LOCKED work *");
         ask(&a, "+UNLOCKED work *", "UNLOCK work");
-        if (i % 500 == 490) /* in the middle, and behind the last one */
+        if (i % 500 == 490) /* a signal in the middle, and one behind the last lock */
             is_renewed(&b);
     }
     ck_assert_uint_gt(logged("event=reload"), 0);

@@ -1,5 +1,5 @@
-/* Masters that lose their memory: flushed, or restarted. It must be noticed also where nobody uses a lock, kept
- * out in full, and cost no holder his lock where it need not. */
+/* Masters that lose their memory, flushed or restarted: the daemon must notice it even where no lock is
+ * used, keep them out in full, and not cost a holder its lock without need. */
 #include "tests/integ/guarded.h"
 
 /* ---- flushed ---- */
@@ -47,7 +47,7 @@ START_TEST(restarted_minority_is_healed)
     restart(2);
     is_kept_out(2, "restart", LONG_FULL_MS);
     eventually(holds("held", held.token) == 3);
-    /* And now another one may go: the healed one counts for the holder, though not yet for others. */
+    /* Another master may go now: the healed master counts for the holder, though not yet for others. */
     restart(0);
     is_held(&a, "held", held.token);
     ask(&b, "-* held*", "LOCK held");
@@ -62,7 +62,8 @@ START_TEST(all_masters_restarted_empty_one_after_the_other)
     struct grant held = lock(&a, "held wait=14s");
     client_send(&c, "LOCK held wait=1m");
     for (unsigned i = 0; i < 5; i++) {
-        renew_often(&a, "held", held.token, 6000); /* for so long it bears that the machine does nothing */
+        renew_often(&a, "held", held.token,
+                    6000); /* the time for which the lock survives a machine that stands still */
         renew_often(&a, "held", held.token, 900);
         eventually(holds("held", held.token) == 5);
         restart(i);
@@ -77,7 +78,8 @@ START_TEST(all_masters_restarted_empty_one_after_the_other)
 }
 END_TEST
 
-/* ---- many at once: renewals that are due together, and requests, are merged into scripts of many keys ---- */
+/* ---- many at once: renewals that are due together, and requests, are merged into scripts of many keys
+ * ---- */
 
 enum { MANY = 200 };
 
@@ -95,7 +97,7 @@ static void lock_many(const char *options)
 
 static int64_t extended_ms[MANY];
 
-/* In one write. A shorter TTL than they have is that of their renewals. */
+/* All keys in one write. Their TTL is cut to that of their renewals. */
 static void extend_many(const char *ttl)
 {
     static char lines[MANY * 100];
@@ -134,7 +136,7 @@ START_TEST(many_are_renewed_while_scripts_and_a_master_go)
     begin(3, TCP, guarded_long);
     lock_many("ttl=30s");
     extend_many("6s");
-    restart(2); /* which has neither keys nor scripts */
+    restart(2); /* the master has neither keys nor scripts */
     for (int64_t begin_ms = now_ms(), round = 0; round < 24; round++) {
         redis(&masters.server[round % 2], "SCRIPT FLUSH");
         eventually(now_ms() > begin_ms + (round + 1) * 300);
@@ -166,7 +168,7 @@ START_TEST(many_requests_are_few_scripts)
 }
 END_TEST
 
-/* Masters that come back with an old lock do not bring it back to life. */
+/* Masters that come back with an old lock do not revive it. */
 START_TEST(old_snapshots_count_for_nothing)
 {
     begin(3, TCP, guarded);

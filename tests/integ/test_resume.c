@@ -1,4 +1,4 @@
-/* RESUME: a lock outlives its connection and its daemon, and nobody gets it in between. */
+/* RESUME: a lock outlives its connection and its daemon, and no other client gets it in between. */
 #include "tests/integ/steady.h"
 
 #include <signal.h>
@@ -30,7 +30,7 @@ static bool nothing_under_way(struct client *client)
     return row_with(stats, "releases_under_way=0") && row_with(stats, "rounds_under_way=0");
 }
 
-/* On a busy machine masters may seem slow: what is not granted is set back, and asked again. */
+/* On a busy machine masters may seem slow: a RESUME that is not granted is set back, and asked again. */
 static struct grant resume_for(struct client *client, const char *name, const char *token, const char *ttl)
 {
     const char *line;
@@ -52,7 +52,7 @@ static struct grant resume(struct client *client, const char *name, const char *
     return resume_for(client, name, token, "30s");
 }
 
-/* Those that hang are not asked, which would take a while. */
+/* Masters that hang are not asked, which would take a while. */
 static bool holds(unsigned first, unsigned last, const char *token)
 {
     bool all = true;
@@ -96,7 +96,7 @@ START_TEST(at_another_daemon)
     begin(5);
     struct grant grant = lock(&a, "job ttl=30s");
     eventually(cluster_holds(&masters, "job", grant.token) == 5);
-    client_send(&b, "LOCK job wait=1m"); /* it waits for the session that it knows */
+    client_send(&b, "LOCK job wait=1m"); /* the request waits for the session that the daemon knows */
     struct grant moved = resume(&c, "job", grant.token);
     ck_assert_int_gt(moved.fence, grant.fence);
     client_close(&a);
@@ -104,7 +104,7 @@ START_TEST(at_another_daemon)
     client_open(&eye, &redlockd);
     eventually(rows_with(show(&eye, "LOCKS"), "name=job ") == 0);
     eventually(cluster_holds(&masters, "job", moved.token) == 5);
-    ck_assert(client_silent(&b)); /* it polls now, and does not get it */
+    ck_assert(client_silent(&b)); /* the client polls now, and does not get it */
     ask(&c, "+HELD job *", "CHECK job token=%s", moved.token);
     ask(&c, "+UNLOCKED job *", "UNLOCK job");
     struct grant last = grant_of(expect(&b, "+LOCKED job *"));
@@ -118,7 +118,7 @@ START_TEST(the_session_before_finds_that_it_is_gone)
     struct grant grant = lock_steady(&a, "job", "60s", 4000);
     eventually(cluster_holds(&masters, "job", grant.token) == 3);
     struct grant moved = resume(&c, "job", grant.token);
-    await(&a, "!LOST job token=* reason=gone"); /* by its next renewal */
+    await(&a, "!LOST job token=* reason=gone"); /* by the next renewal */
     eventually(cluster_holds(&masters, "job", moved.token) == 3);
     ask(&a, "-NOTHELD job*", "UNLOCK job");
     ask(&a, "-NOTHELD job*", "UNLOCK job token=%s", grant.token);
@@ -162,7 +162,7 @@ END_TEST
 
 /* ---- two at once ---- */
 
-/* Returns who got it, or NULL: nobody yet. */
+/* Returns the client that got the lock, or NULL: none yet. */
 static struct client *race(struct client *both[2], const char *name, const char *token, char winner[TOKEN])
 {
     struct client *won = NULL;
@@ -183,7 +183,7 @@ static struct client *race(struct client *both[2], const char *name, const char 
     return won;
 }
 
-/* One of them in the end, as retry= asks for; the other has nothing. */
+/* One of them gets it in the end, since retry= makes it ask again; the other has nothing. */
 static void one_wins(struct client *one, struct client *two, const char *name)
 {
     struct client *both[] = {one, two}, *won = NULL;
@@ -192,7 +192,7 @@ static void one_wins(struct client *one, struct client *two, const char *name)
     for (int64_t end_ms = now_ms() + WAIT_MS; won == NULL && now_ms() < end_ms;)
         won = race(both, name, grant.token, winner);
     ck_assert_msg(won != NULL, "nobody got %s in %d ms", name, WAIT_MS);
-    /* What the other took meanwhile and set back stays until its time is over. */
+    /* A key that the other client took meanwhile and set back stays until its time is over. */
     ck_assert_uint_ge(cluster_holds(&masters, name, winner), 3);
     ask(won == one ? two : one, "-NO*", "RESUME %s token=%s", name, grant.token);
     ask(won, "+UNLOCKED *", "UNLOCK %s", name);
@@ -248,7 +248,8 @@ END_TEST
 
 /* ---- set back ---- */
 
-/* Of five, three stand still. Whether the others answered in time: else nothing asks c to try again. */
+/* Three masters of five stand still. Whether the others answered in time: otherwise no event makes c try
+ * again. */
 static bool two_move_it(const char *token)
 {
     for (unsigned i = 0; i < 3; i++)
@@ -271,7 +272,7 @@ START_TEST(a_majority_hangs)
     }
     eventually(holds(3, 4, grant.token));
     client_send(&b, "RESUME job token=%s", grant.token);
-    client_close(&b); /* nobody is there to be told */
+    client_close(&b); /* no client is there to be told */
     for (unsigned i = 0; i < 3; i++)
         server_cont(&masters.server[i]); /* now they move, and move back */
     struct client eye;

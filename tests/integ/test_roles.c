@@ -1,8 +1,8 @@
-/* Masters that are demoted, promoted, whose clock jumps, or that refuse to write: seen also by a daemon that does
- * nothing. */
+/* Masters that are demoted or promoted, whose clock jumps, or that refuse writes: an idle daemon sees
+ * that, too. */
 #include "tests/integ/guarded.h"
 
-/* One that is refused is asked again each second, and may just be down, or be tried. */
+/* A refused master is asked again each second, and may just be down, or be tried. */
 static bool is_refused(unsigned master, const char *why)
 {
     const char *row = node_row(&b, &masters.server[master]);
@@ -23,7 +23,7 @@ START_TEST(demotion_is_seen_by_a_daemon_that_does_nothing)
     is_kept_out(0, "demoted", FULL_MS);
     ck_assert_str_eq(kv(node_row(&b, &masters.server[0]), "run_id"), run_id);
     int64_t jump_ms = now_ms();
-    masters.server[1].skew->wall_us = INT64_C(3600000000); /* another one's clock, meanwhile */
+    masters.server[1].skew->wall_us = INT64_C(3600000000); /* another master's clock, meanwhile */
     is_kept_out(1, "clock", FULL_MS);
     eventually(state_is(0, "up"));
     ck_assert_int_ge(now_ms() - back_ms, MAX_TTL_MS);
@@ -32,7 +32,7 @@ START_TEST(demotion_is_seen_by_a_daemon_that_does_nothing)
 }
 END_TEST
 
-/* Its replica takes a master's place, with its data and at its address. */
+/* A master's replica takes its place, with its data and at its address. */
 START_TEST(promoted_replica_is_kept_out)
 {
     struct cluster spare;
@@ -42,9 +42,9 @@ START_TEST(promoted_replica_is_kept_out)
     snprintf(port, sizeof port, "%u", masters.server[0].port);
     redis(&spare.server[0], "REPLICAOF 127.0.0.1 %s", port);
     eventually(strcmp(redis(&spare.server[0], "EXISTS redlock:,group"), "1") == 0);
-    /* So old that by its age alone it could be trusted. */
+    /* The master is so old that its age alone would make it trusted. */
     eventually(uptime_s(&spare.server[0]) >= FULL_MS / 1000 + 3);
-    /* The master dies, and what listens on its port then is the other one. */
+    /* The master dies, and another server listens on its port then. */
     server_kill(&masters.server[0]);
     redis(&spare.server[0], "REPLICAOF NO ONE");
     ck_assert_str_eq(redis(&spare.server[0], "CONFIG SET port %s", port), "OK");
@@ -60,20 +60,20 @@ START_TEST(clock_that_jumps_ahead)
     begin(3, UNIX, guarded_long);
     struct grant held = lock_steady(&a, "held", "30s", 4000);
     eventually(holds("held", held.token) == 3);
-    masters.server[1].skew->wall_us = INT64_C(3600000000); /* and so the group's key is over there too */
+    masters.server[1].skew->wall_us = INT64_C(3600000000); /* the group's key has also run out there */
     is_kept_out(1, "clock", LONG_FULL_MS);
-    eventually(holds("held", held.token) == 3); /* what expired there early is healed */
+    eventually(holds("held", held.token) == 3); /* a key that expired there early is healed */
     is_held(&a, "held", held.token);
 }
 END_TEST
 
-/* It costs nothing, and is said. */
+/* The jump costs no lock, and is reported. */
 START_TEST(clock_that_jumps_back)
 {
     begin(3, UNIX, guarded_long);
     masters.server[1].skew->wall_us = -5000000;
     eventually(daemon_logged(&redlockd, "back"));
-    eventually(state_is(1, "up")); /* sooner than from a quarantine */
+    eventually(state_is(1, "up")); /* earlier than from a quarantine */
 }
 END_TEST
 

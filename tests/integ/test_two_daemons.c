@@ -1,9 +1,10 @@
-/* One lock that two daemons have to do with. */
+/* One lock that concerns two daemons. */
 #include "tests/integ/guarded.h"
 
 /* ---- two daemons, one lock ---- */
 
-/* By one of the next renewals, which come every 1.3 s, not at the deadline in half a minute. */
+/* The first daemon learns of it by one of the next renewals, which come every 1.3 s, not at the deadline
+ * in half a minute. */
 static void is_told_soon(const struct grant *held, int64_t unlock_ms)
 {
     ck_assert_str_eq(kv(expect(&a, "!LOST held token=* reason=gone"), "token"), held->token);
@@ -25,11 +26,11 @@ START_TEST(unlock_through_another_daemon_is_not_healed)
     ask(&a, "-NOTHELD held*", "UNLOCK held");
     eventually(holds("held", next.token) == 3);
 
-    /* The same where nobody else takes it: it must not come back. */
+    /* The same where no other client takes the lock: it must not come back. */
     ask(&c, "+UNLOCKED held *", "UNLOCK held");
     held = lock_steady(&a, "held", "30s", 4000);
     eventually(holds("held", held.token) ==
-               3); /* else a SET may come behind the release, and stay for its TTL */
+               3); /* otherwise a SET may come behind the release, and stay for its TTL */
     unlock_ms = now_ms();
     ask(&c, "+UNLOCKED held *", "UNLOCK held token=%s", held.token);
     is_told_soon(&held, unlock_ms);
@@ -44,7 +45,7 @@ START_TEST(lease_lives_on_through_another_daemon)
     begin_other(settings);
     struct grant lease = lock(&a, "lease hold=lease ttl=6s");
     ask_again(&c, "+EXTENDED lease *", "EXTEND lease token=%s ttl=30s", lease.token);
-    eventually(now_ms() > lease.until_ms + 100); /* over, as far as its own daemon knows */
+    eventually(now_ms() > lease.until_ms + 100); /* over, as far as the lock's own daemon knows */
     const char *line = ask_again(&a, "+HELD lease *", "CHECK lease token=%s", lease.token);
     ck_assert_int_gt(number(line, "until"), lease.until_ms);
     ask_again(&a, "-BUSY lease*", "LOCK lease");

@@ -142,7 +142,7 @@ static void aim_releases(struct sim_plan *plan, struct swarm *swarm, enum mutant
         plan->param[P_MIN_TTL] = 500;
         swarm->rate[FAULT_RESET] = 4000;
         break;
-    case MUTANT_UNDO_BY_RECORD: /* two masters are flushed, and the third does not answer while the lock is given up */
+    case MUTANT_UNDO_BY_RECORD: /* two flushed masters, and a silent third */
         plan->param[P_CLASS] = CLASS_MEMORY;
         plan->param[P_NAMES] = SIM_NAMES;
         plan->param[P_MAX_TTL] = 2000;
@@ -229,8 +229,7 @@ static void aim_markers(struct sim_plan *plan, struct swarm *swarm, enum mutant 
     swarm->rate[FAULT_CRASH_DAEMON] = 300;
     swarm->longest_ms[FAULT_CRASH_DAEMON] = 2000;
     restarts(swarm, 100);
-    if (mutant ==
-        MUTANT_FROM_IGNORED) { /* one daemon sees that the master was a replica, the next daemon cannot see it */
+    if (mutant == MUTANT_FROM_IGNORED) { /* only one daemon sees the replica */
         plan->param[P_CLASS] = CLASS_MEMORY;
         swarm->rate[FAULT_REPLICA] = 200;
         swarm->longest_ms[FAULT_REPLICA] = 1500;

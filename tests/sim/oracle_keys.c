@@ -27,8 +27,8 @@ static void sends_set(struct sim_world *w, struct sim_daemon *d, const struct ac
     }
 }
 
-/* The key is deleted by a release or a set-back. Where its SET or MOVE went by a connection that is still open,
- * the key must be gone as soon as all commands that were sent by now have arrived. */
+/* The key is deleted by a release or a set-back. Where its SET or MOVE went by a connection that is still
+ * open, the key must be gone as soon as all commands that were sent by now have arrived. */
 void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
 {
     struct sim_tok *t = &w->oracle.tok[tok];

@@ -23,8 +23,9 @@ static struct sim_node *node_of(const struct sim_world *w, struct sim_daemon *d,
     return &d->node[w->conn[msg->conn].master];
 }
 
-/* A daemon may take a clock that jumped for its own that stood still, where no other master says otherwise: then its
- * promises end as early as the keys, and the master goes on voting. That is decided when its trial is over. */
+/* A daemon may take a clock that jumped for its own that stood still, where no other master says
+ * otherwise: then its promises end as early as the keys, and the master goes on voting. That is decided when
+ * its trial is over. */
 static void settle_suspect(const struct sim_daemon *d, struct sim_node *node, int64_t now_us)
 {
     int64_t since_us = node->suspect_us > d->paused_until_us ? node->suspect_us : d->paused_until_us;

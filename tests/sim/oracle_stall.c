@@ -23,7 +23,8 @@ static unsigned count(uint16_t set)
     return (unsigned)__builtin_popcount(set);
 }
 
-/* For how long the clock of its host stood still, as far as the daemon did not find out, or the client did not hear. */
+/* For how long the clock of its host stood still, as far as the daemon did not find out, or the client
+ * did not hear. */
 static int64_t lag_us(const struct sim_world *w, const struct sim_daemon *d, uint32_t session)
 {
     const struct sim_session *s = &w->oracle.session[session];
@@ -39,7 +40,8 @@ static bool reads_clock_of(const struct sim_world *w, const struct sim_tok *t, c
     return c->home == d->index && !c->remote;
 }
 
-/* Who has no connection to the daemon that told it hears no !CLOCK; or it is on its way, or lies there unread. */
+/* Who has no connection to the daemon that told it hears no !CLOCK; or it is on its way, or lies there
+ * unread. */
 static bool has_heard(const struct sim_world *w, const struct sim_tok *t)
 {
     const struct sim_client *c = &w->client[t->believer];

@@ -199,7 +199,8 @@ START_TEST(never_later_than_the_daemon)
         int64_t deadline_ms = sample_deadline_ms(&sample, (int64_t)until_ms);
         ck_assert_msg((double)deadline_ms <= truth_ms, "%lld is later than %f", (long long)deadline_ms,
                       truth_ms);
-        /* And not for nothing: what is lost is the way there, 0.1 % and roundings (rates add up to twice that). */
+        /* And not for nothing: what is lost is the way there, 0.1 % and roundings (rates add up to twice
+         * that). */
         double least_ms = truth_ms - (there_ms - sent_ms) - 0.0021 * (until_ms - theirs_ms) - 5;
         ck_assert_msg((double)deadline_ms >= least_ms, "%lld is far before %f", (long long)deadline_ms,
                       truth_ms);

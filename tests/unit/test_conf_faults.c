@@ -319,7 +319,8 @@ START_TEST(yaml_broken)
 }
 END_TEST
 
-/* Refused where the seventeenth level begins. Without that, libyaml alone takes many seconds for the deepest. */
+/* Refused where the seventeenth level begins. Without that, libyaml alone takes many seconds for the
+ * deepest. */
 START_TEST(nested_too_deep)
 {
     static const char *const openers[] = {"[", "{a: ", "- ", "? "};

@@ -126,7 +126,8 @@ START_TEST(a_clock_that_jumped_while_the_probe_is_refused)
 }
 END_TEST
 
-/* A handshake that waits for other masters is judged with an old TIME: a doubt counts from now all the same. */
+/* A handshake that waits for other masters is judged with an old TIME: a doubt counts from now all the
+ * same. */
 START_TEST(a_doubt_after_a_handshake_that_waited)
 {
     start_alone(2);
@@ -145,7 +146,8 @@ START_TEST(a_doubt_after_a_handshake_that_waited)
 }
 END_TEST
 
-/* The key is gone while this daemon may write none, since another master's is strange; a newcomer writes it anew. */
+/* The key is gone while this daemon may write none, since another master's is strange; a newcomer writes
+ * it anew. */
 START_TEST(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
 {
     start(3);

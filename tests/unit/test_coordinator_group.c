@@ -246,7 +246,8 @@ START_TEST(we_doubt_more_than_what_stands_there)
 }
 END_TEST
 
-/* Between the probe that found the earlier time and our own that is written over it: nobody would know of it. */
+/* Between the probe that found the earlier time and our own that is written over it: nobody would know of
+ * it. */
 START_TEST(what_is_gone_meanwhile_is_not_written_anew)
 {
     start(3);

@@ -281,7 +281,8 @@ START_TEST(a_token_that_is_moved_is_not_healed)
 }
 END_TEST
 
-/* Two rounds found the key gone, and the second one moved the deadline on before the first heal was answered. */
+/* Two rounds found the key gone, and the second one moved the deadline on before the first heal was
+ * answered. */
 START_TEST(a_heal_is_good_until_its_own_deadline)
 {
     start(3);

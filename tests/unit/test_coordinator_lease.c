@@ -322,7 +322,8 @@ START_TEST(extend_takes_back_nothing_that_was_told)
 END_TEST
 
 /* A lease is told nothing at its deadline: that Q masters extended it is enough. */
-/* Somebody's hand, or a lie: no daemon sends more than max_ttl. 59397 is what drift and the clock leave of it. */
+/* Somebody's hand, or a lie: no daemon sends more than max_ttl. 59397 is what drift and the clock leave
+ * of it. */
 START_TEST(a_month_from_a_master_is_cut_to_max_ttl)
 {
     start(3);

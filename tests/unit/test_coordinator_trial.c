@@ -315,7 +315,8 @@ END_TEST
 
 /* ---- drift ---- */
 
-/* A stall of a fifth of a second shows whatever became of the master since: its clock is that of its machine. */
+/* A stall of a fifth of a second shows whatever became of the master since: its clock is that of its
+ * machine. */
 START_TEST(clocks_are_compared_across_runs)
 {
     start(1);

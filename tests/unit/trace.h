@@ -38,9 +38,9 @@ extern int64_t now;                      /* ms; 1000 at the start; the wall cloc
 extern int64_t wall_offset_us;           /* is added to the wall clock */
 extern struct master_info info[MASTERS]; /* what INFO will say: up for long, a run_id of its own */
 
-/* A master's clock and the group's key on it. While show_probes is false, the trace itself answers TIME, GROUP,
- * PROBE and the commands that write the key, as soon as all commands before them are answered; EXPECT does not
- * see them. */
+/* A master's clock and the group's key on it. While show_probes is false, the trace itself answers TIME,
+ * GROUP, PROBE and the commands that write the key, as soon as all commands before them are answered; EXPECT
+ * does not see them. */
 struct marker {
     int64_t clock_ms; /* the master's TIME is now + clock_ms */
     bool there;
@@ -64,8 +64,8 @@ void backlog(unsigned master);
 /* Loses the connection; the master is empty and has another run_id at the next one. */
 void restart(unsigned master, int64_t uptime_s);
 
-/* vote("0,2-4", "SET YES, ZADD NO"): each of these masters answers its oldest commands with
- * YES, NO, WANTED, a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
+/* vote("0,2-4", "SET YES, ZADD NO"): each of these masters answers its oldest commands with YES, NO,
+ * WANTED, a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
  * OOM, READONLY, ... */
 void vote(const char *masters, const char *votes);
 unsigned unanswered(unsigned master);
@@ -77,11 +77,12 @@ void at(int64_t ms);
 void at_without_work(int64_t ms);
 void work(void);      /* all that is due now */
 void work_once(void); /* one step of it */
-/* The number that the random bytes give from now on: a delay of low to high is low + number % (high - low + 1). */
+/* The number that the random bytes give from now on: a delay of low to high is low + number % (high - low
+ * + 1). */
 void chance(uint64_t number);
 
-/* In the line token=Tn stands for a token that was seen, token=X and token=Y for two strangers' tokens. Returns the
- * request's number. */
+/* In the line token=Tn stands for a token that was seen, token=X and token=Y for two strangers' tokens.
+ * Returns the request's number. */
 uint64_t ask(uint64_t session, const char *line);
 uint64_t cancel(uint64_t session, uint64_t request);
 void finish(uint64_t session);
