@@ -13,12 +13,11 @@ struct load_plan {
     unsigned servers;
     bool use_unix;
     unsigned workers;
-    unsigned
-        connections; /* as many as workers: one request a connection; fewer: shared connections, with tags */
-    bool one_name;   /* all workers want the same lock and wait for it; otherwise each has names of its own */
-    bool reconnect;  /* connect, lock, unlock, close */
-    bool fence;      /* the ceiling's ZADDs too */
-    uint64_t salt;   /* part of each name, so that a run does not find the keys of another */
+    unsigned connections; /* as many as workers: one request each; fewer: shared, with tags */
+    bool one_name;  /* all workers want the same lock and wait for it; otherwise each has names of its own */
+    bool reconnect; /* connect, lock, unlock, close */
+    bool fence;     /* the ceiling's ZADDs too */
+    uint64_t salt;  /* part of each name, so that a run does not find the keys of another */
     int64_t warm_ms, run_ms;
     const struct masters *masters;
     pid_t server_pid[LOAD_SERVERS]; /* the process whose CPU is measured */

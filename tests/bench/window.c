@@ -16,8 +16,8 @@ static void sample_cpu(struct window *window, int64_t sign)
     result->run_ns += sign * now_ns();
 }
 
-/* Counts of another process, which works meanwhile: each number is whole, and off by a request or two.
- * */
+/* Counts of another process, which works meanwhile: each number is whole, and off by a request or
+ * two. */
 static void sample_counts(struct window *window, bool end)
 {
     const struct counts *now = window->plan->counts;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The client acts like one that is paused after it looked at its deadline: only the fence can stop it.
- * */
+/* The client acts like one that is paused after it looked at its deadline: only the fence can stop
+ * it. */
 enum { CARELESS_US = 300000 };
 
 /* A fenced resource: it remembers the highest fence that it was shown and refuses a lower one, when

@@ -62,8 +62,8 @@ struct world {
 /* Starts all processes but the clients; false: the reason was printed. */
 bool world_start(struct world *world, const char *binary, struct shared *shared);
 void world_fault(struct world *world, const struct fault *fault);
-/* Does what is due: ends faults that are over, starts processes again; false: a process ended by itself.
- * */
+/* Does what is due: ends faults that are over, starts processes again; false: a process ended by
+ * itself. */
 bool world_tick(struct world *world);
 void world_calm(struct world *world); /* ends all faults now */
 /* Ends the clients, then drains the daemons; false: a process did not end. */

@@ -63,8 +63,8 @@ static void each_bill_counts_once(void)
     ck_assert_int_eq(handled(), BILLS);
 }
 
-/* While one consumer works on a message, the queue delivers it to the others, and they leave it alone.
- * */
+/* While one consumer works on a message, the queue delivers it to the others, and they leave it
+ * alone. */
 START_TEST(nobody_works_twice_when_a_master_dies)
 {
     start_all();

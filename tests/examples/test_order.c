@@ -139,8 +139,8 @@ START_TEST(what_was_surely_not_placed_may_be_tried_again)
 }
 END_TEST
 
-/* A program that waits for the supplier is stopped and continued, as by ^Z and fg, and goes on waiting.
- * */
+/* A program that waits for the supplier is stopped and continued, as by ^Z and fg, and goes on
+ * waiting. */
 START_TEST(a_pause_is_no_answer)
 {
     struct program order;

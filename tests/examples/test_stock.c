@@ -59,8 +59,8 @@ START_TEST(a_late_write_between_the_next_ones_two_steps)
     program_type(&late, "\n");
     eventually(program_said(&late, "refused, a later lock was here"));
     ck_assert_int_eq(orders(), 0);
-    /* The user presses Enter once, and again for each worker that a slow machine makes late once more.
-     * */
+    /* The user presses Enter once, and again for each worker that a slow machine makes late once
+     * more. */
     program_type(&next, "\n\n\n\n\n\n\n\n");
     program_type(&late, "\n\n\n\n\n\n\n\n");
     ck_assert_int_eq(program_end(&next), 0);

@@ -1,5 +1,6 @@
 /* Bytes become events for the coordinator: requests, votes of masters that mostly tell the truth,
- * lies, losses, timers, ends of sessions. After each step the coordinator's own data is checked, and from outside:
+ * lies, losses, timers, ends of sessions. After each step the coordinator's own data is checked, and from
+ * outside:
  *
  *     one answer to each request, and none to another
  *     commands only to masters that are connected

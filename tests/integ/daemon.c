@@ -139,8 +139,8 @@ long daemon_cpu_ms(const struct daemon *daemon)
     snprintf(path, sizeof path, "/proc/%d/stat", (int)daemon->pid);
     char *text = file_read(path);
     unsigned long user = 0, kernel = 0;
-    /* The process is called redlockd: its name has no spaces, which would make this file hard to parse.
-     * */
+    /* The process is called redlockd: its name has no spaces, which would make this file hard to
+     * parse. */
     ck_assert_int_eq(
         sscanf(text, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel), 2);
     free(text);

@@ -45,8 +45,7 @@ int harness_main(Suite *suite)
         perror(root);
         return EXIT_FAILURE;
     }
-    prctl(PR_SET_CHILD_SUBREAPER,
-          1); /* a test's orphans come to this process, not to an init that may not reap them */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* a test's orphans come to this process */
     pid_t above = getpid();
     SRunner *tests = srunner_create(suite);
     runner = fork();
@@ -54,9 +53,7 @@ int harness_main(Suite *suite)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != above)
             _exit(EXIT_FAILURE);
-        setpgid(
-            0,
-            0); /* Check signals its whole process group, which would otherwise be that of make and the shell */
+        setpgid(0, 0); /* Check signals its whole group: not make's and the shell's */
         signal(SIGPIPE, SIG_IGN);
         srunner_run_all(tests, getenv("CK_VERBOSITY") ? CK_ENV : CK_NORMAL);
         int failed = srunner_ntests_failed(tests);

@@ -142,8 +142,7 @@ pid_t program_start(const char *const argv[], const char *output);
  * are set. */
 struct skew *skew_make(const char *folder);
 pid_t program_start_skewed(const char *const argv[], const char *output, const char *folder);
-void process_stop(
-    pid_t pid); /* SIGSTOP; waits until the process stands still, since kill(2) only queues the signal */
+void process_stop(pid_t pid); /* SIGSTOP; returns when the process stands still */
 
 /* ---- clients ---- */
 

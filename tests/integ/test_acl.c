@@ -65,8 +65,8 @@ static unsigned ran(const char *command)
     return masters_that_did;
 }
 
-/* The fence of another daemon, whose clock is a minute ahead: this daemon's proposal has to be raised.
- * */
+/* The fence of another daemon, whose clock is a minute ahead: this daemon's proposal has to be
+ * raised. */
 static void raise_fence(const char *name)
 {
     uint32_t hash = 2166136261u;

@@ -1,5 +1,5 @@
-/* Clients that leave, stay silent, send too much or speak another protocol: the others must not notice.
- * */
+/* Clients that leave, stay silent, send too much or speak another protocol: the others must not
+ * notice. */
 #include "tests/integ/harness.h"
 
 #include <errno.h>

@@ -299,7 +299,7 @@ static void dev_start(const char *option)
     client_open(&a, &other);
 }
 
-/* The signal that may end the daemon; all processes that it started end with it. Their number is read
+/* The signal that may end the daemon; all processes that it started end with it. Their pids are read
  * before, since the watcher is fast. */
 static void dev_ends_by(int signal)
 {

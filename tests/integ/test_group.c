@@ -207,8 +207,8 @@ START_TEST(rubbish_is_left_alone)
 }
 END_TEST
 
-/* A daemon that starts in the middle of the quarantine keeps the master out for as long as the others.
- * */
+/* A daemon that starts in the middle of the quarantine keeps the master out for as long as the
+ * others. */
 START_TEST(quarantine_is_the_same_for_all)
 {
     begin(3, guarded_long);

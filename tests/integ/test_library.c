@@ -54,7 +54,8 @@ START_TEST(lock_and_unlock)
 }
 END_TEST
 
-/* Over TCP it is never so; over a Unix socket both are mostly the same (not where HELLO took long). */
+/* Over TCP the library's deadline is earlier; over a Unix socket both are mostly the same (not where
+ * HELLO took long). */
 START_TEST(never_later_than_the_daemon)
 {
     begin(PATIENT);

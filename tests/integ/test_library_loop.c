@@ -1,5 +1,5 @@
-/* libredlock in an event loop, and its locks when the daemon, the masters or another client fail them.
- * */
+/* libredlock in an event loop, and its locks when the daemon, the masters or another client fail
+ * them. */
 #include "tests/integ/library_daemon.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* A listener's rules for the ends of its clients, and the limit on all connections of one peer together.
- * */
+/* A listener's rules for the ends of its clients, and the limit on all connections of one peer
+ * together. */
 #include "tests/integ/harness.h"
 
 #include <stdio.h>

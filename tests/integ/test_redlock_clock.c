@@ -68,7 +68,7 @@ static void hear(const char *verb)
     ck_assert_msg(behind && strncmp(behind + 1, verb, strlen(verb)) == 0, "\"%s\" is no %s", line, verb);
 }
 
-/* The test's clock is ahead of the client's by the first, and behind in all by the second. */
+/* Greets with a clock that is ahead of the client's by ahead_ms and has fallen behind by behind_ms in all. */
 static void greet(int64_t ahead_ms, int behind_ms)
 {
     char answer[LINE];

@@ -150,8 +150,8 @@ END_TEST
 
 /* ---- completion ---- */
 
-/* The completions that bash would offer for these words, the last of which is being typed; one a line.
- * */
+/* The completions that bash would offer for these words, the last of which is being typed; one a
+ * line. */
 static const char *completion(const char *words)
 {
     char text[1024];

@@ -1,5 +1,5 @@
-/* A real redis-server beside the model of one: both get the same commands, and their votes are compared.
- * */
+/* A real redis-server beside the model of one: both get the same commands, and their votes are
+ * compared. */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
 

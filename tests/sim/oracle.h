@@ -17,11 +17,11 @@
  * Where a master forgets and neither run_id nor uptime shows it (FLUSHALL, a replica's data, another
  * server, a clock set forward), no daemon can keep all of these promises until it sees the loss. Until the
  * longest lock that the master may have forgotten is over, the oracle excuses only these:
- *   9  the master's vote, for a daemon that has heard no answer yet from which it could know (blind in struct sim_node)
+ *   9  the master's vote, for a daemon that could not know yet (blind in struct sim_node)
  *   1, 2  two holders, or a holder that is not covered, where the lock would be safe if this master remembered
  *   3  a fence that was told by such a vote, or whose lock was lost in this way before it was told
- * Where the host of a daemon stands still, uncounted by its clock, nobody on it can know before masters tell their
- * TIME: oracle_stall.c says what is excused until then.
+ * Where the host of a daemon stands still, uncounted by its clock, nobody on it can know before masters tell
+ * their TIME: oracle_stall.c says what is excused until then.
  * Where a clock is set back, keys there live longer by as much: the oracle does not judge what is left of a
  * release there, nor how long the heals of the last seconds last. */
 #ifndef SIM_ORACLE_H
@@ -63,10 +63,9 @@ struct sim_tok {
     bool given_up;         /* a client with the right to do so asked for its release, or its session ended */
     bool released;         /* its daemon sent a release */
     bool lease;
-    bool forgotten; /* its daemon has no record of it: the deadline is over, or it was reported lost */
-    bool maxed;     /* its daemon said that its max= is over */
-    bool
-        owed; /* released while its daemon knew it: where a release is not acknowledged, it is sent again later */
+    bool forgotten;   /* its daemon has no record of it: the deadline is over, or it was reported lost */
+    bool maxed;       /* its daemon said that its max= is over */
+    bool owed;        /* released while its daemon knew it: an unacknowledged release is sent again */
     bool moved;       /* RESUME replaced this token, which holds nothing any more */
     bool undelivered; /* RESUME: no byte of its grant reached the kernel */
     uint16_t sent;    /* masters that its SET was sent to */

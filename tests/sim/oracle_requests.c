@@ -101,13 +101,11 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
         if (o->fences[d->index][i].number == fence && o->fences[d->index][i].blind != 0)
             return; /* the same, between the key's SET and the fence's ZADD */
     if (!grows && d->stall.open)
-        return; /* a stall cut its round in two, unseen on that host: others granted the name meanwhile */
+        return; /* an unseen stall cut its round in two: others granted the name meanwhile */
     if (!grows && !oracle_is_excused(w, tok, clock_when(&d->clock, reply->until_ms * 1000)))
         violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", t->name, tok,
                   (unsigned long long)fence, o->fence_tok[t->name], (unsigned long long)o->fence[t->name]);
-    if (grows &&
-        !d->stall
-             .open) { /* otherwise the fence may belong to no lock any more, and lie above the fence of the next lock */
+    if (grows && !d->stall.open) { /* otherwise it may lie above the next lock's fence */
         o->fence[t->name] = fence;
         o->fence_tok[t->name] = tok;
     }

@@ -43,8 +43,8 @@ struct store_command {
 
 /* Runs any command but CLIENT_ID, INFO and KILL. In a VOTE_TOKEN, number is the tok. */
 void store_run(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote);
-/* Whether a server in that state answers with this error instead; a script is refused where it writes.
- * */
+/* Whether a server in that state answers with this error instead; a script is refused where it
+ * writes. */
 bool store_refuses(const struct store *s, int64_t now_ms, const struct store_command *command,
                    enum vote_error error);
 bool store_has(const struct store *s, int64_t now_ms,

@@ -20,8 +20,7 @@
 
 void command_to(struct command *command);
 struct command command_of(enum command_verb verb, const char *name, uint64_t number);
-/* The first reply in these bytes; fails if there is none. Its text stays valid only as long as the
- * bytes. */
+/* The first reply in these bytes; fails if there is none. */
 struct resp_reply reply_of(const char *bytes, size_t len);
 struct vote vote_of_bytes(enum command_verb verb, const char *bytes, size_t len);
 struct vote vote_of(enum command_verb verb, const char *bytes);

@@ -138,7 +138,7 @@ static void rights_collect(void)
     }
 }
 
-/* AUTH alone needs no right: whoever may log in may send it. */
+/* AUTH alone needs no right: a user that may log in may send it. */
 START_TEST(each_right_is_needed_and_no_other)
 {
     bool needed[RIGHTS] = {false};

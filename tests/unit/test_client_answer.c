@@ -135,7 +135,7 @@ START_TEST(what_is_no_line_of_ours)
 }
 END_TEST
 
-/* Only what stands before the cut may be read: with AddressSanitizer this sees each byte too many. */
+/* Only bytes before the cut may be read: with AddressSanitizer this finds each byte too many. */
 START_TEST(lines_cut_anywhere)
 {
     static const char line[] = "#a.1 +LOCKED job token=" TOKEN_A " fence=17 valid=9890 until=86409890";
@@ -180,8 +180,8 @@ START_TEST(not_one_clock)
 }
 END_TEST
 
-/* The daemon's clock is ahead by any number, runs faster by up to 0.1 %, and reads its clock at any
- * time between our sending and our hearing: no deadline may be later than what it means. */
+/* The daemon's clock is ahead by any number, runs faster by up to 0.1 %, and is read at any time
+ * between the request and its answer: no deadline may be later than the daemon meant. */
 START_TEST(never_later_than_the_daemon)
 {
     srand(1);
@@ -199,8 +199,7 @@ START_TEST(never_later_than_the_daemon)
         int64_t deadline_ms = sample_deadline_ms(&sample, (int64_t)until_ms);
         ck_assert_msg((double)deadline_ms <= truth_ms, "%lld is later than %f", (long long)deadline_ms,
                       truth_ms);
-        /* And not for nothing: what is lost is the way there, 0.1 % and roundings (rates add up to twice
-         * that). */
+        /* The deadline loses only the way there, 0.1 % and roundings (rates add up to twice that). */
         double least_ms = truth_ms - (there_ms - sent_ms) - 0.0021 * (until_ms - theirs_ms) - 5;
         ck_assert_msg((double)deadline_ms >= least_ms, "%lld is far before %f", (long long)deadline_ms,
                       truth_ms);
@@ -221,7 +220,8 @@ START_TEST(the_better_sample_stays)
 }
 END_TEST
 
-/* Our clock stood still for a minute (a virtual machine was paused): the old sample says too late a time. */
+/* The client's clock stood still for a minute (a virtual machine was paused): the old sample gives too late
+ * a time. */
 START_TEST(a_clock_that_stood_still)
 {
     struct sample sample = {0};

@@ -166,7 +166,7 @@ START_TEST(extend_check_unlock)
 }
 END_TEST
 
-/* 300 requests: no more of them are on their way than redlockd takes, and all are answered. */
+/* 300 requests: no more are on their way than redlockd takes, and all are answered. */
 START_TEST(a_window_of_requests)
 {
     struct world *w = world_new();
@@ -258,7 +258,7 @@ START_TEST(cancel_before_it_was_asked_and_too_late)
 }
 END_TEST
 
-/* The program was told that there is no answer; what is granted after that is given back. */
+/* The program was told that there is no answer; a grant after that is given back. */
 START_TEST(a_late_grant_is_given_back)
 {
     struct world *w = world_new();

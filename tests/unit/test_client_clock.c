@@ -1,8 +1,9 @@
-/* Clocks that stand still, the daemon's or our own: a deadline may become earlier, and never later without a
- * new until=. */
+/* Clocks that stand still, the daemon's or the client's: a deadline may become earlier, and never later
+ * without a new until=. */
 #include "tests/unit/client_world.h"
 
-enum { THEIRS_MS = 500000 }; /* the daemon's clock is ahead of ours by that, where the clocks are two */
+/* The daemon's clock is ahead of the client's by this, where the clocks are two. */
+enum { THEIRS_MS = 500000 };
 
 static void greets(struct world *w, int64_t now_ms, int behind_ms)
 {
@@ -62,7 +63,7 @@ START_TEST(all_deadlines_are_earlier)
     expect_nothing(w);
     ck_assert_int_eq(deadline(lock), START_MS + TTL_MS - 2500);
     ck_assert_int_eq(deadline(lease), START_MS + TTL_MS - 2500);
-    /* What is told from now on has it taken off already. */
+    /* Deadlines that are told from now on have it taken off already. */
     says(w, "!RENEWED job token=" TOKEN_A " valid=1 until=12000");
     expect_told(w, "renewed job ok");
     ck_assert_int_eq(deadline(lock), 12000);
@@ -146,7 +147,7 @@ START_TEST(expiring_comes_earlier_too)
 }
 END_TEST
 
-/* What was behind before this connection is in all that was told on it. */
+/* The time behind before this connection is in all deadlines that were told on it. */
 START_TEST(hello_tells_what_is_behind)
 {
     struct world *w = world_new();
@@ -190,7 +191,7 @@ START_TEST(hello_at_once_where_the_clocks_are_two)
     expect_silence(w);
     passes(w, 1);
     expect_line(w, "#h HELLO *");
-    passes(w, 300); /* one at a time */
+    passes(w, 300); /* one HELLO at a time */
     says(w, "!CLOCK behind=1");
     expect_nothing(w);
     passes(w, 0);
@@ -212,7 +213,7 @@ START_TEST(hello_each_second_while_a_lock_is_held)
     struct redlock_lock *attached = core_attach(w->core, "x", TOKEN_C, &error);
 
     for (int i = 0; i < 4; i++) {
-        passes(w, 2000); /* of an attached token nothing is believed */
+        passes(w, 2000); /* the deadline of an attached token is unknown */
         expect_silence(w);
     }
     core_forget(w->core, w->now_ms, attached);
@@ -241,7 +242,7 @@ START_TEST(our_host_stood_still)
     comes_up_elsewhere(w);
     struct redlock_lock *lock = has_lock_elsewhere(w);
 
-    passes(w, 1000); /* in truth 5000: ours did not count 4000 of them */
+    passes(w, 1000); /* in truth 5000: the client's clock did not count 4000 of them */
     expect_line(w, "#h HELLO *");
     greets(w, w->now_ms + THEIRS_MS + 4000, 0);
     expect_nothing(w);
@@ -258,7 +259,8 @@ START_TEST(our_host_stood_still)
 }
 END_TEST
 
-/* Theirs first, which tells us nothing, since ours counted; then ours. */
+/* The daemon's stall first, which changes nothing, since the client's clock counted; then the
+ * client's. */
 START_TEST(both_hosts_stood_still)
 {
     struct world *w = world_new();
@@ -292,7 +294,7 @@ START_TEST(no_hello_makes_a_deadline_later)
 
     passes(w, 1000);
     expect_line(w, "#h HELLO *");
-    greets(w, w->now_ms + THEIRS_MS - 700, 0); /* it does not know yet */
+    greets(w, w->now_ms + THEIRS_MS - 700, 0); /* the daemon does not know yet */
     expect_nothing(w);
     ck_assert_int_eq(deadline(lock), told_ms);
     says(w, "!RENEWED job token=" TOKEN_A " valid=1 until=%d", START_MS + THEIRS_MS + TTL_MS);
@@ -359,7 +361,7 @@ START_TEST(behind_on_the_same_machine)
 }
 END_TEST
 
-/* Whatever stood still there long ago, nothing of it was told to us. */
+/* Stalls of long ago are in no deadline that this client was told. */
 START_TEST(what_another_daemon_is_behind)
 {
     struct world *w = world_new();

@@ -1,4 +1,4 @@
-/* The client library against a server that says whatever it likes, and against its own limits. */
+/* The client library against a server that says anything, and against its own limits. */
 #include "tests/unit/client_world.h"
 
 static void expect_fnmatch(const char *text, const char *pattern)
@@ -63,7 +63,7 @@ static void breaks(const char *answer, const char *why)
     bool tagged = strncmp(answer, "%s", 2) == 0;
     (void)snprintf(line, sizeof line, "%s%s", tagged ? tag(w) : "", tagged ? answer + 2 : answer);
     says(w, "%s", line);
-    says(w, "!DRAIN"); /* what follows is not listened to */
+    says(w, "!DRAIN"); /* later lines are not listened to */
     expect_nothing(w);
     ck_assert_msg(core_action(w->core) == ACTION_CLOSE, "%s", answer);
     expect_silence(w);
@@ -110,7 +110,7 @@ START_TEST(a_line_as_long_as_allowed)
 }
 END_TEST
 
-/* A server that says what cannot be: nothing is held for ever, nothing overflows. */
+/* A server with impossible values: nothing is held for ever, nothing overflows. */
 START_TEST(until_the_end_of_the_world)
 {
     struct world *w = world_new();

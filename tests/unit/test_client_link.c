@@ -1,4 +1,5 @@
-/* The client library's connection: how it comes back, what it brings along, how silence is noticed. */
+/* The client library's connection: how it comes back, what is asked again on it, how silence is
+ * noticed. */
 #include "tests/unit/client_world.h"
 
 /* ---- connecting ---- */
@@ -128,7 +129,7 @@ START_TEST(connecting_and_hello_have_a_limit)
 }
 END_TEST
 
-/* Who answers now may be another daemon on another machine. */
+/* The daemon that answers now may be another one, on another machine. */
 START_TEST(another_connection_another_clock)
 {
     struct world *w = world_new();
@@ -170,11 +171,11 @@ START_TEST(requests_are_asked_again_in_their_order)
     core_connecting(w->core, w->now_ms);
     core_connected(w->core, w->now_ms, true);
     expect_line(w, "#h HELLO *");
-    says(w, "%s -BUSY a", old); /* who says that? */
+    says(w, "%s -BUSY a", old); /* an answer to no request */
     expect_nothing(w);
     says(w, "#h +HELLO proto=1 server=x now=%lld", (long long)w->now_ms);
     expect_told(w, "up *");
-    expect_line(w, "#* LOCK a ttl=9000 wait=3000"); /* what is left */
+    expect_line(w, "#* LOCK a ttl=9000 wait=3000"); /* the rest of the wait */
     ck_assert_str_ne(tag(w), old);
     says(w, "%s -BUSY a", old);
     expect_nothing(w);

@@ -1,4 +1,4 @@
-/* A lock's life in the client library: its deadline, renewals, loss, and what the program does with it. */
+/* A lock's life in the client library: its deadline, renewals, loss, and the program's calls. */
 #include "tests/unit/client_world.h"
 
 START_TEST(held_until_until)
@@ -129,7 +129,8 @@ START_TEST(expiring_once_for_each_deadline)
 }
 END_TEST
 
-/* What lay in the socket counts before the clock: redlockd renewed in time, only we were slow to read. */
+/* Lines in the socket count before the clock: redlockd renewed in time, only the client was slow to
+ * read. */
 START_TEST(a_renewal_that_is_read_late)
 {
     struct world *w = world_new();
@@ -160,7 +161,7 @@ START_TEST(lost_by_each_reason)
         expect_told(w, line);
         ck_assert_int_eq(deadline(lock), 0);
         passes(w, 0);
-        expect_told(w, "check job lost : *"); /* it was not asked yet, and need not be */
+        expect_told(w, "check job lost : *"); /* CHECK was not sent yet, and need not be */
         ck_assert_uint_eq(w->event.request, check);
         expect_silence(w);
         ck_assert_uint_gt(ask(w, lock, ASK_EXTEND), 0);
@@ -177,7 +178,7 @@ START_TEST(lost_by_each_reason)
 }
 END_TEST
 
-/* Taken again under the same name: the old one's news are not the new one's. */
+/* Taken again under the same name: the old lock's events do not concern the new one. */
 START_TEST(news_of_a_lock_of_before)
 {
     struct world *w = world_new();
@@ -266,12 +267,12 @@ START_TEST(a_lease_ends_without_a_word)
     passes(w, 3000);
     expect_told(w, "lost lease lost : expired");
     expect_nothing(w);
-    expect_silence(w); /* it may have been extended by others: not ours to give back */
+    expect_silence(w); /* another client may have extended it: it is not this one's to give back */
     ck_assert_int_eq(lease->state, LOCK_LOST);
 }
 END_TEST
 
-/* Between its end and this answer another may have had it. */
+/* Between its end and this answer another client may have had it. */
 START_TEST(a_lease_that_is_extended_too_late)
 {
     struct world *w = world_new();
@@ -308,7 +309,7 @@ START_TEST(a_token_from_elsewhere)
     struct redlock_lock *lock = core_attach(w->core, "job", TOKEN_C, &error);
 
     ck_assert_int_eq(deadline(lock), 0);
-    passes(w, 100000); /* nothing is known of it, so nothing can be over */
+    passes(w, 100000); /* its deadline is unknown, so it cannot be over */
     expect_nothing(w);
     ask(w, lock, ASK_CHECK);
     expect_line(w, "#* CHECK job token=" TOKEN_C);
@@ -353,7 +354,7 @@ START_TEST(forget_a_wait)
     struct world *w = world_new();
     comes_up(w);
 
-    core_forget(w->core, w->now_ms, ask_lock(w, "early", 5000)); /* not even sent */
+    core_forget(w->core, w->now_ms, ask_lock(w, "early", 5000)); /* the request was not even sent */
     expect_silence(w);
     struct redlock_lock *lock = ask_lock(w, "job", 5000);
     expect_line(w, "#* LOCK job *");
@@ -370,7 +371,7 @@ START_TEST(forget_a_wait)
     (void)snprintf(mine, sizeof mine, "%s", tag(w));
     core_forget(w->core, w->now_ms, lock);
     expect_line(w, "#c* CANCEL *");
-    says(w, "%s +LOCKED job token=" TOKEN_A " fence=1 valid=1 until=10000", mine); /* it was faster */
+    says(w, "%s +LOCKED job token=" TOKEN_A " fence=1 valid=1 until=10000", mine); /* the grant was faster */
     expect_nothing(w);
     expect_line(w, "#* UNLOCK job token=" TOKEN_A);
     says(w, "%s -NOQUORUM job votes=0/3 nodes=???", tag(w));
@@ -409,7 +410,7 @@ START_TEST(let_go_of_what_is_being_told)
 }
 END_TEST
 
-/* 10,000 locks find their way through the table of tokens, and their news are theirs. */
+/* The tokens of 10,000 locks are found in the table, and each event reaches its lock. */
 START_TEST(many_locks)
 {
     enum { MANY = 10000 };

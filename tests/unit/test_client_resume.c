@@ -1,4 +1,4 @@
-/* Locks whose connection is gone: resumed, or lost, or given back all the same. */
+/* Locks whose connection is gone: they are resumed, or lost, or given back all the same. */
 #include "tests/unit/client_world.h"
 
 static struct redlock_lock *is_resuming(struct world *w)
@@ -22,7 +22,7 @@ START_TEST(a_lock_is_resumed)
     goes_down(w);
     expect_told(w, "down *");
     ck_assert_int_eq(lock->state, LOCK_DETACHED);
-    ck_assert_int_eq(deadline(lock), START_MS + TTL_MS); /* still ours */
+    ck_assert_int_eq(deadline(lock), START_MS + TTL_MS); /* the lock is still held */
     comes_up(w);
     expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
     char mine[20];
@@ -161,7 +161,7 @@ START_TEST(resume_is_tried_again)
     expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
     passes(w, 6000);
     expect_told(w, "expiring job ok");
-    time_is(w, START_MS + TTL_MS); /* its time is over, and redlockd can say nothing that would help */
+    time_is(w, START_MS + TTL_MS); /* its time is over, and no answer of redlockd would help */
     expect_told(w, "lost job lost : expired");
     while (strcmp(line_of(w), "#p PING") == 0)
         ;
@@ -169,7 +169,7 @@ START_TEST(resume_is_tried_again)
 }
 END_TEST
 
-/* What is resumed behind the deadline may have been another's in between: given back. */
+/* A lock that is resumed behind its deadline may have been another's in between: it is given back. */
 START_TEST(resumed_too_late)
 {
     struct world *w = world_new();
@@ -188,7 +188,7 @@ START_TEST(resumed_too_late)
 }
 END_TEST
 
-/* The until= of before was said by another clock: the new daemon's HELLO says nothing about it. */
+/* The earlier until= was told by another clock: the new daemon's HELLO says nothing about it. */
 START_TEST(the_deadline_of_before_stays)
 {
     struct world *w = world_new();
@@ -210,7 +210,7 @@ START_TEST(the_deadline_of_before_stays)
 }
 END_TEST
 
-/* Its old token belongs to the connection of before: nobody can say anything of it here. */
+/* The old token belongs to the connection before: no event here can concern it. */
 START_TEST(news_of_the_old_token)
 {
     struct world *w = world_new();
@@ -280,7 +280,7 @@ START_TEST(unlock_while_it_cannot_be_resumed)
     passes(w, 10000);
     expect_told(w, "unlock job noanswer : *");
     says(w, "%s +LOCKED job token=" TOKEN_B " fence=8 valid=1 until=99000",
-         mine); /* late: not ours any more */
+         mine); /* late: the lock is not this client's any more */
     expect_nothing(w);
     while (strcmp(line_of(w), "#p PING") == 0)
         ;
@@ -353,7 +353,7 @@ START_TEST(drain)
     expect_told(w, "drain ok");
     says(w, "%s -DRAINING now", tag(w));
     expect_told(w, "lock now draining : *");
-    says(w, "%s -DRAINING wait", wait); /* it has time: the next one may have it */
+    says(w, "%s -DRAINING wait", wait); /* the request has time: the next daemon may have the lock */
     expect_nothing(w);
     expect_silence(w);
     says(w, "!LOST job token=" TOKEN_A " reason=drain");
@@ -377,7 +377,7 @@ START_TEST(resume_of_a_redlockd_that_drains)
     says(w, "%s -DRAINING job", tag(w));
     expect_nothing(w);
     passes(w, 500);
-    expect_silence(w); /* not again with this one */
+    expect_silence(w); /* not again with this daemon */
     ck_assert_int_eq(lock->state, LOCK_DETACHED);
     goes_down(w);
     expect_told(w, "down *");

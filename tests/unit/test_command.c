@@ -80,8 +80,7 @@ END_TEST
 START_TEST(cut_to_size)
 {
     GIVEN("name=abcdef note=x", "name=b note=y", "name=muchlonger note=z");
-    expect_text(table(LAYOUT_LIST, 5, 2),
-                "NAME\nabcde\nb\n"); /* and what is not shown has no say in widths */
+    expect_text(table(LAYOUT_LIST, 5, 2), "NAME\nabcde\nb\n"); /* hidden columns have no say in the widths */
     GIVEN("name=abcdef note=x");
     expect_text(table(LAYOUT_LIST, 0, 0), "");
     rows_free(&rows);

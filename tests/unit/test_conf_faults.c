@@ -283,7 +283,7 @@ START_TEST(all_keys_are_listed_once)
 }
 END_TEST
 
-/* From a refused value nothing follows about the others. */
+/* A refused value says nothing about the others. */
 START_TEST(no_error_of_an_error)
 {
     parse_more("max_ttl: 9x\ndefault_ttl: 5m\n");
@@ -319,7 +319,7 @@ START_TEST(yaml_broken)
 }
 END_TEST
 
-/* Refused where the seventeenth level begins. Without that, libyaml alone takes many seconds for the
+/* Refused where the seventeenth level begins: otherwise libyaml alone takes many seconds for the
  * deepest. */
 START_TEST(nested_too_deep)
 {

@@ -1,4 +1,5 @@
-/* The manual says of each setting what the code does: when a change of it counts, its range, its default. */
+/* The manual says of each setting what the code does: when a change takes effect, its range, its
+ * default. */
 #include "tests/unit/conf_said.h"
 #include "tests/unit/suite.h"
 

@@ -1,4 +1,4 @@
-/* A file that is read again: what of it is taken over while the daemon runs. */
+/* A file that is read again: which settings are taken over while the daemon runs. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ static void told(void *arg, const struct conf_change *change)
              change->with ? change->with : "", change->with ? ")" : "", when_names[change->when]);
 }
 
-/* The daemon runs with before, the file then says after; both follow NODES. */
+/* The daemon runs with the first text, and its file then has the second; both follow NODES. */
 static void update(const char *before, const char *after)
 {
     parse_more(before);
@@ -45,7 +45,7 @@ START_TEST(the_same_again)
 }
 END_TEST
 
-/* Every key once, so that a new one must say here when it counts. */
+/* Every key once, so that a new key must say here when it takes effect. */
 static const struct example {
     const char *key, *value, *when;
 } examples[] = {
@@ -95,7 +95,8 @@ END_TEST
 
 START_TEST(every_key_is_here)
 {
-    /* What is left has a test of its own: listen, nodes, node_user, node_password_file, restart_guard. */
+    /* The other keys have tests of their own: listen, nodes, node_user, node_password_file,
+     * restart_guard. */
     ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 5, CONF_KEYS);
 }
 END_TEST
@@ -133,7 +134,7 @@ START_TEST(restart_guard)
 }
 END_TEST
 
-/* With the max_ttl of the running daemon they would contradict it. */
+/* These values would contradict the max_ttl of the running daemon. */
 START_TEST(ttls_wait_for_max_ttl)
 {
     update("", "max_ttl: 2m\ndefault_ttl: 90s\nmin_ttl: 70s\nmin_validity: 2ms\n");
@@ -148,7 +149,7 @@ START_TEST(ttls_wait_for_max_ttl)
     ck_assert_int_eq(running.default_ttl_ms, 60000);
     ck_assert_int_eq(running.max_ttl_ms, 60000);
 
-    /* A smaller one is no trouble: what fits below it fits here. */
+    /* A smaller max_ttl is no trouble: values that fit below it also fit below the running one. */
     update("", "max_ttl: 5s\ndefault_ttl: 5s\n");
     ck_assert_str_eq(changes, "default_ttl=once max_ttl=all ");
     ck_assert_int_eq(running.default_ttl_ms, 5000);
@@ -186,7 +187,7 @@ START_TEST(passwords)
     parse(text);
     changes[0] = 0;
     conf_update(&running, &conf, told, NULL);
-    ck_assert_str_eq(changes, "node_user=login "); /* said once */
+    ck_assert_str_eq(changes, "node_user=login "); /* the warning comes once */
     ck_assert_str_eq(running.nodes[2].user, "me");
     ck_assert_str_eq(running.node_user, "me");
 
@@ -198,7 +199,7 @@ START_TEST(passwords)
     ck_assert_str_eq(running.nodes[1].password, "p");
     ck_assert_str_eq(running.nodes[0].password, "");
 
-    /* Of other masters nothing is taken. */
+    /* A file for other masters changes nothing. */
     snprintf(text, sizeof text, "nodes: [redis://a:1, redis://x:2, redis://c:3]\nnode_password_file: %s\n",
              path);
     parse(text);
@@ -211,7 +212,7 @@ START_TEST(passwords)
 }
 END_TEST
 
-/* A pipe might never end, and who waits for it renews no lock. */
+/* A pipe might never end, and a daemon that waits for it renews no lock. */
 START_TEST(only_a_regular_file_is_read_again)
 {
     char *text;

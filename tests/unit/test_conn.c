@@ -1,4 +1,4 @@
-/* Lines, their order, tags, and what conn answers itself. */
+/* Lines, their order, tags, and the requests that conn answers itself. */
 #include "tests/unit/conn_world.h"
 #include "tests/unit/suite.h"
 
@@ -134,7 +134,7 @@ START_TEST(hello_and_events)
     char line[256] = "";
 
     ck_assert_uint_eq(conns_client_word(w.conns, 1)->len, 0);
-    conns_notice(w.conns, 1, &renewed); /* not asked for: not told */
+    conns_notice(w.conns, 1, &renewed); /* the client did not ask for this event, and is not told */
     say(fd, "#h HELLO 1 client=worker-3 events=renewed\nHELLO 2\n");
     while (!strchr(line, '\n')) {
         turn(&w);

@@ -1,4 +1,4 @@
-/* How connections end, and what that says of their locks. */
+/* How connections end, and what that means for their locks. */
 #include "tests/unit/conn_world.h"
 #include "tests/unit/suite.h"
 
@@ -99,7 +99,7 @@ START_TEST(the_first_request_may_come_out_of_the_queue_behind_a_fin)
 }
 END_TEST
 
-/* The reset is found by a write outside of conns_flush(): the read behind it sees only an end. */
+/* A write outside of conns_flush() finds the reset: the read behind it sees only an end. */
 START_TEST(a_reset_is_not_forgotten_before_the_flush)
 {
     struct notice notice = {.kind = NOTICE_EXPIRING, .name = world_name("a")};
@@ -128,13 +128,13 @@ START_TEST(close_is_a_release)
 }
 END_TEST
 
-/* Where a FIN may be made of a reset on the way: what was asked is answered, and nothing is given back. */
+/* Where a proxy may turn a reset into a FIN, requests are answered and no lock is given back. */
 START_TEST(fin_is_a_drop_where_it_breaks)
 {
     w.listener.fin_breaks = true;
     int fd = client(_i);
 
-    w.tell_lost = true; /* which a session that is dropped does not hear */
+    w.tell_lost = true; /* an event that a dropped session does not hear */
     say(fd, "LOCK wait1\nLOCK now\n#t LOCK wait2\nPING\nUNLOCK now\n");
     shutdown(fd, SHUT_WR);
     expect(&w, fd, "-CANCELLED wait1\n#t -CANCELLED wait2\n" LOCKED("now") "+PONG\n" UNLOCKED("now"));
@@ -154,7 +154,7 @@ START_TEST(errors_are_a_drop_where_a_fin_breaks)
     expect(&w, fd, LOCKED("now"));
     say(fd, "PING\n");
     settle(&w);
-    close(fd); /* with an answer unread: an error, of a Unix socket as well */
+    close(fd); /* closes with an answer unread: an error, of a Unix socket as well */
     expect_heard(&w, "LOCK now\ndropped\n");
     expect_count(&w, 0);
 }
@@ -216,7 +216,7 @@ START_TEST(a_reset_behind_a_fin_is_a_release)
 }
 END_TEST
 
-/* The write learns of it first: errno says which it was. */
+/* The write learns of the end first: errno tells its kind. */
 START_TEST(a_failed_write_tells_a_reset_from_a_fin)
 {
     int fd = client_tcp(&w);
@@ -233,7 +233,7 @@ START_TEST(a_failed_write_tells_a_reset_from_a_fin)
 }
 END_TEST
 
-/* A Unix peer that leaves replies unread: the kernel says ECONNRESET. */
+/* A Unix peer leaves replies unread: the kernel says ECONNRESET. */
 START_TEST(unix_errors_are_a_release)
 {
     int fd = client_unix(&w);
@@ -268,7 +268,7 @@ START_TEST(a_grant_that_was_not_written_is_told)
 }
 END_TEST
 
-/* Of a RESUME as of a LOCK. */
+/* A RESUME is tested as well as a LOCK. */
 START_TEST(a_grant_behind_a_fin_that_was_not_written_is_told)
 {
     static const char *const lines[] = {"LOCK wait1\n",

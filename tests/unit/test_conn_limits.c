@@ -1,4 +1,4 @@
-/* Limits: what a client may cost, and who is closed for it. */
+/* Limits: the cost of a client, and the clients that are closed for it. */
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -85,7 +85,8 @@ START_TEST(foreign_protocols_get_no_answer)
 }
 END_TEST
 
-/* A line that is too long for ours, and then lines of the sender's choice, cut anywhere. */
+/* A line that is longer than the protocol allows, and then lines of the sender's choice, cut
+ * anywhere. */
 START_TEST(a_long_first_line_ends_it)
 {
     char line[3000 + 16];
@@ -105,7 +106,8 @@ START_TEST(a_long_first_line_ends_it)
 }
 END_TEST
 
-/* At any time, also behind requests that wait for their turn, and in a line that is too long. */
+/* A header ends the connection at any time, also behind requests that wait for their turn, and in a line
+ * that is too long. */
 START_TEST(a_header_ends_it)
 {
     char text[2000] = "\nCookie: ";
@@ -124,7 +126,7 @@ START_TEST(a_header_ends_it)
     say(fd, "PING\n");
     say_bytes(fd, text, sizeof text);
     expect_end(&w, fd);
-    fd = client_unix(&w); /* read behind its end: what is before the header is still done */
+    fd = client_unix(&w); /* read behind the client's end: requests before the header are still done */
     say(fd, "LOCK wait2\nUNLOCK a\nHost: a\nLOCK now\n");
     shutdown(fd, SHUT_WR);
     expect_count(&w, 0);
@@ -135,7 +137,7 @@ END_TEST
 
 /* ---- the log ---- */
 
-/* The lines so far that tell of clients that were dropped; *dropped: of how many. */
+/* The log lines about dropped clients; *dropped: the number of clients in them. */
 static unsigned lines_of_drops(FILE *log, unsigned *dropped)
 {
     char line[512];
@@ -170,7 +172,7 @@ START_TEST(many_resets_are_one_line_a_second)
         turn(&w);
     }
     expect_count(&w, 0);
-    do { /* also the last ones, though nobody else comes */
+    do { /* also the last lines, though no other client comes */
         turn(&w);
         poll(NULL, 0, 10);
         lines = lines_of_drops(log, &dropped);
@@ -293,7 +295,7 @@ START_TEST(idle_clients_are_cheap)
     double each = (double)(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / CLIENTS;
 #ifdef COUNTS_MALLOC
     printf("an idle client costs %.0f bytes\n", each);
-    ck_assert_double_gt(each, 100); /* or nothing was measured */
+    ck_assert_double_gt(each, 100); /* otherwise nothing was measured */
     ck_assert_double_le(each, 2048);
 #else
     (void)each;

@@ -1,4 +1,4 @@
-/* Lists, made as the client reads them. */
+/* Lists, whose rows are made as the client reads them. */
 #include "tests/unit/conn_world.h"
 #include "tests/unit/suite.h"
 
@@ -65,7 +65,7 @@ START_TEST(lists_come_one_after_the_other)
 }
 END_TEST
 
-/* Each of them is little work, but thousands fit into one read. */
+/* Each of these requests is little work, but thousands fit into one read. */
 START_TEST(many_short_lists_leave_turns_to_others)
 {
     enum { LISTS = 300 };

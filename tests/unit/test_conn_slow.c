@@ -35,8 +35,8 @@ END_TEST
 
 enum { PIPELINED = 8000 };
 
-/* Answers that are 25 times as long as what asks for them, of which the client reads a little in each
- * turn. With _i it says at once that it asks nothing more. */
+/* Answers that are 25 times as long as their requests, of which the client reads a little in each
+ * turn. With _i the client sends a FIN at once. */
 START_TEST(a_deep_pipeline_is_slowed_down)
 {
     static const char answer[] = "-BADVERB : \"x\" is not a verb; HELP lists them\n";
@@ -76,8 +76,8 @@ START_TEST(a_deep_pipeline_is_slowed_down)
 }
 END_TEST
 
-/* Who pipelines and reads nothing at all has idle_line_timeout to begin with it. What it asked is not
- * done beyond what it could read. */
+/* A client that pipelines and reads nothing has idle_line_timeout to begin reading. Its requests are done
+ * only as far as it could read the answers. */
 START_TEST(who_reads_nothing_is_closed)
 {
     static char asked[2 * PIPELINED];

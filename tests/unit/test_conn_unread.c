@@ -21,7 +21,7 @@ static int client(int kind)
     return kind ? client_tcp(&w) : client_unix(&w);
 }
 
-/* Grants until the socket is full: only the last one waits in our buffer. */
+/* Grants until the socket is full: only the last grant waits in the daemon's buffer. */
 static int full_client(void)
 {
     int fd = client_unix(&w);
@@ -90,7 +90,7 @@ static int blocked_client(int kind)
     say(fd, lines);
     settle(&w);
     ck_assert_str_eq(w.heard, "LOCK wait1\n");
-    say(fd, "#t LOCK now\n"); /* not read: even tagged requests stay where they are */
+    say(fd, "#t LOCK now\n"); /* the client is not read: even tagged requests stay in the socket */
     settle(&w);
     ck_assert_str_eq(w.heard, "LOCK wait1\n");
     return fd;
@@ -104,7 +104,7 @@ START_TEST(fin_is_noticed_while_not_read)
     expect_count(&w, 0);
     ck_assert_int_eq(strncmp(w.heard, "LOCK wait1\nfinish\nUNLOCK u\n", 27), 0);
     ck_assert_uint_eq(w.requests, 302);
-    const char *last = strstr(w.heard, "LOCK now\n"); /* whose grant reaches nobody */
+    const char *last = strstr(w.heard, "LOCK now\n"); /* whose grant reaches no client */
     ck_assert_ptr_nonnull(last);
     ck_assert_str_eq(last, "LOCK now\nundelivered\nreleased\n");
 }
@@ -135,7 +135,7 @@ START_TEST(reset_is_noticed_while_not_read)
 }
 END_TEST
 
-/* It stays so: no event spins while nothing happens. */
+/* The loop stays at rest: no event spins while nothing happens. */
 START_TEST(nothing_spins_while_a_client_is_not_read)
 {
     int fd = blocked_client(_i & 1);

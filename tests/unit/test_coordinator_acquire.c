@@ -50,7 +50,7 @@ START_TEST(busy_when_no_quorum_can_grant_and_q_answered)
     vote("0,2", "SET NO, ZADD YES");
     EXPECT_NOTHING();
     vote("3", "SET NO");
-    EXPECT("m0-4 RELEASE job T1", "s1 #1 -BUSY job"); /* to all: also where it was refused */
+    EXPECT("m0-4 RELEASE job T1", "s1 #1 -BUSY job"); /* to all masters, also where the SET was refused */
     vote("4", "SET YES, ZADD YES, RELEASE YES");      /* late, and undone on the same connection */
     vote("3", "ZADD NO, RELEASE NO");
     vote("1", "RELEASE YES");
@@ -89,7 +89,7 @@ START_TEST(noquorum_at_once_when_too_few_may_vote)
     shake(0);
     vote("0", "KILL 0");
     forget();
-    ask(1, "LOCK job"); /* three: it asks them, and no other */
+    ask(1, "LOCK job"); /* three: the head asks these masters, and no other */
     EXPECT("m0,2-3 SET job T1 10000", "m0,2-3 ZADD job 1000007");
 }
 END_TEST
@@ -185,7 +185,7 @@ START_TEST(zadd_error_voids_the_vote)
     vote("4", "ZADD NOPERM");
     work();
     EXPECT("m0-3 RELEASE job T1", "s1 #1 -NOQUORUM job votes=2/5 nodes=++!!!*");
-    EXPECT_MASTER(4, "refused noperm undo=1"); /* it will be asked for the release when it is back */
+    EXPECT_MASTER(4, "refused noperm undo=1"); /* the master will be asked for the release when it is back */
 }
 END_TEST
 
@@ -207,7 +207,7 @@ START_TEST(a_lost_connection_is_no_vote)
 }
 END_TEST
 
-/* A replica: all that it was asked fails at once. */
+/* A replica: all commands that it was sent fail at once. */
 START_TEST(a_demoted_master_is_no_vote)
 {
     start(3);
@@ -224,7 +224,7 @@ START_TEST(a_demoted_master_is_no_vote)
 }
 END_TEST
 
-/* It may come back without its memory, and here without quarantine. */
+/* The master may come back without its memory, and here without quarantine. */
 START_TEST(a_grant_counts_no_more_when_its_connection_is_lost)
 {
     config.node_timeout_ms = 1000;
@@ -245,7 +245,7 @@ START_TEST(a_grant_counts_no_more_when_its_connection_is_lost)
 }
 END_TEST
 
-/* One token a step, whoever asks: nothing tells it apart from another's but its bytes. */
+/* One token a step, whichever session asks: only its bytes tell it apart from another's. */
 START_TEST(two_heads_in_one_step_get_two_tokens)
 {
     start(3);

@@ -32,7 +32,8 @@ START_TEST(a_clock_that_jumped_while_it_was_away)
 }
 END_TEST
 
-/* So far that the group's key is over there, as it would be had no daemon been there for ten minutes. */
+/* A jump so far that the group's key runs out there, as it would if no daemon had been there for ten
+ * minutes. */
 START_TEST(a_clock_that_jumped_by_an_hour)
 {
     start(5);

@@ -76,7 +76,7 @@ START_TEST(ttls)
     start(3);
     config.default_ttl_ms = 5000;
     config.min_ttl_ms = 1000;
-    config.max_ttl_ms = 1000000; /* not to be changed: it is how long masters are kept out */
+    config.max_ttl_ms = 1000000; /* must not change: it is the duration of quarantines */
     configure();
     ask(1, "LOCK a");
     EXPECT("m0-2 SET a T1 5000", "m0-2 ZADD a *");

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* As a daemon leaves it that has just started, and never knew this master: it may vote from now on. */
+/* The state that a daemon leaves that has just started and never knew this master: the master may vote
+ * from now on. */
 static void newcomer_writes(unsigned master)
 {
     struct marker *marker = &markers[master];
@@ -40,7 +41,7 @@ START_TEST(a_newcomer_hides_no_other_server)
 }
 END_TEST
 
-/* Its quarantine may have come and gone. */
+/* The master's quarantine may have come and gone. */
 START_TEST(who_was_away_for_long_cannot_tell)
 {
     start(3);
@@ -174,7 +175,7 @@ START_TEST(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
 }
 END_TEST
 
-/* What was amiss once, and judged, hides nothing of what is amiss later. */
+/* A doubt that came once, and was judged, hides no later doubt. */
 START_TEST(a_second_loss_is_seen_as_the_first_was)
 {
     start(3);

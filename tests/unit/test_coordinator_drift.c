@@ -80,7 +80,7 @@ static void is_kept_out(int64_t per_mille, int64_t rtt_ms)
     ck_assert_int_eq(row.state, MASTER_QUARANTINE);
 }
 
-/* As redlockd.yaml(5) has it: 1 % over less than 70 ms, 2 % over less than 170 ms. */
+/* The limits of redlockd.yaml(5): 1 % over less than 70 ms, 2 % over less than 170 ms. */
 START_TEST(a_round_trip_hides_no_drift)
 {
     is_kept_out(20, 20);

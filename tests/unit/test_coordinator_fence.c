@@ -17,12 +17,12 @@ START_TEST(refused_proposal_is_raised_above_the_highest_score)
     at(1060); /* each phase has its own node_timeout; validity counts from the SET all the same */
     vote("1", "ZADD YES");
     EXPECT_NOTHING();
-    vote("0", "ZADD NO"); /* somebody was faster, and higher: it stands on a quorum all the same */
+    vote("0", "ZADD NO"); /* another daemon's higher fence stands on a quorum, too */
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1700001 valid=9837 until=10897");
 }
 END_TEST
 
-/* One that accepted counts as the proposal, and is not asked. */
+/* A master that accepted counts as the proposal, and is not asked. */
 START_TEST(raise_reads_q_of_those_that_granted)
 {
     start(5);
@@ -78,7 +78,8 @@ START_TEST(raise_that_fails_is_undone)
     vote("0", "ZADD LOADING"); /* of a */
     EXPECT("m0-2 RELEASE a T1", "s1 #1 -NOQUORUM a votes=0/3 nodes=!?- *");
     at(1050);
-    EXPECT("m0-2 RELEASE b T2", "s2 #2 -NOQUORUM b votes=0/3 nodes=?" "?- *");
+    EXPECT("m0-2 RELEASE b T2", "s2 #2 -NOQUORUM b votes=0/3 nodes=?"
+                                "?- *");
 }
 END_TEST
 
@@ -90,7 +91,7 @@ START_TEST(retry_sends_set_alone_and_then_a_fresh_proposal)
     vote("0-4", "RELEASE NO, WANT YES");
     forget();
     at(1020);
-    EXPECT("m0-4 SET job T2 10000"); /* losers who poll raise nothing */
+    EXPECT("m0-4 SET job T2 10000"); /* clients that poll and lose raise nothing */
     vote("0-4", "SET NO");
     vote("0-4", "RELEASE NO");
     EXPECT("m0-4 RELEASE job T2");
@@ -188,7 +189,7 @@ START_TEST(no_fence_above_what_a_score_can_tell_apart)
 }
 END_TEST
 
-/* It granted, but can be asked nothing more. */
+/* The master granted, but can be asked nothing more. */
 START_TEST(raise_without_a_master_that_was_lost_meanwhile)
 {
     start(5);

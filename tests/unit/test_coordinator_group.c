@@ -1,4 +1,4 @@
-/* Traces: what a master may have forgotten, by the group's key, the probe and its clock. */
+/* Traces: signs that a master may have forgotten: the group's key, the probe and its clock. */
 #include "tests/unit/trace.h"
 
 #include <string.h>
@@ -143,7 +143,7 @@ START_TEST(another_max_ttl_on_one_master_ends_all_votes)
     at(5000); /* those that were asked before it */
     vote("0", "INFO OK");
     EXPECT_MASTER(0, "up");
-    EXPECT_MASTER(1, "quarantine memory left=59602"); /* who wrote there may have found it empty */
+    EXPECT_MASTER(1, "quarantine memory left=59602"); /* its writer may have found it empty */
     EXPECT_MASTER(2, "up");
     forget();
 }
@@ -161,7 +161,7 @@ START_TEST(another_n_keeps_a_new_daemon_from_writing)
     EXPECT_MASTER(2, "refused group");
     ck_assert(!markers[0].there && !markers[1].there);
     ck_assert_uint_eq(markers[2].group.masters, 5);
-    lose(2); /* that one being away is no agreement */
+    lose(2); /* the absence of that master is no agreement */
     forget();
     at(2000);
     vote("0-1", "INFO OK, TIME OK, GROUP OK");
@@ -237,7 +237,7 @@ START_TEST(we_doubt_more_than_what_stands_there)
     EXPECT_MASTER(1, "quarantine memory left=60602");
     int64_t from_ms = CLOCK + now + FULL;
     ck_assert_int_eq(markers[1].group.from_ms, from_ms);
-    markers[1].group.from_ms = CLOCK + now + 10000; /* by a daemon that did not see it */
+    markers[1].group.from_ms = CLOCK + now + 10000; /* by a daemon that did not see the loss */
     at(3000);
     at(4000);
     ck_assert_int_eq(markers[1].group.from_ms, from_ms);
@@ -246,8 +246,8 @@ START_TEST(we_doubt_more_than_what_stands_there)
 }
 END_TEST
 
-/* Between the probe that found the earlier time and our own that is written over it: nobody would know of
- * it. */
+/* The loss falls between the probe that found the earlier time and this daemon's own key, which is
+ * written over it: no daemon would know of it. */
 START_TEST(what_is_gone_meanwhile_is_not_written_anew)
 {
     start(3);
@@ -341,7 +341,7 @@ START_TEST(restart_guard_off_waits_for_nothing)
     markers[1].there = false;
     at(2000);
     EXPECT_MASTER(1, "up");
-    ck_assert_int_eq(markers[1].group.from_ms, CLOCK + now + FULL); /* for those that do wait */
+    ck_assert_int_eq(markers[1].group.from_ms, CLOCK + now + FULL); /* for daemons that do wait */
     forget();
 }
 END_TEST
@@ -362,7 +362,7 @@ START_TEST(writes_that_are_refused)
         EXPECT_MASTER(i, is[i]);
     }
     forget();
-    at(3000); /* whether writes are taken again, only a write tells */
+    at(3000); /* only a write tells whether writes are taken again */
     EXPECT("m* INFO", "m* TIME", "m* *", "m* INFO", "m* TIME", "m* *", "m* INFO", "m* TIME", "m* *",
            "m* INFO", "m* TIME", "m* *", "m* INFO", "m* TIME", "m* *");
     vote("0", "INFO OK, TIME OK, PROBE MISCONF");
@@ -388,7 +388,7 @@ START_TEST(an_idle_daemon_notices_a_master_that_hangs)
     forget();
     at(3049);
     vote("0-1", "TIME OK, PROBE OK");
-    EXPECT("m* TIME", "m* PROBE *", "m* TIME", "m* PROBE *"); /* none to the one that owes an answer */
+    EXPECT("m* TIME", "m* PROBE *", "m* TIME", "m* PROBE *"); /* none to the master that owes an answer */
     at(3050);
     EXPECT("close m2 silent");
 }

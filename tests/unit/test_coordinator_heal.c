@@ -1,7 +1,7 @@
 /* Traces: held locks outlive masters that lose their memory. */
 #include "tests/unit/trace.h"
 
-/* It comes back empty. */
+/* The master comes back empty. */
 static void empty(unsigned master)
 {
     restart(master, 0);
@@ -24,7 +24,7 @@ START_TEST(healed_by_the_next_renewal_and_counted_then)
     /* Until the told deadline, by that master's clock. */
     EXPECT("s1 !RENEWED job token=T1 valid=9897 until=13897", "m2 HEAL job T1 1700000013897");
     vote("2", "HEAL YES");
-    lose(0); /* now it counts, in quarantine still */
+    lose(0); /* the master counts now, though still in quarantine */
     ask(1, "EXTEND job token=T1");
     vote("1-2", "EXTEND 10000");
     EXPECT("m1-2 EXTEND job T1 10000", "s1 !RENEWED *", "s1 #2 +EXTENDED job *");
@@ -127,7 +127,7 @@ START_TEST(a_confirmation_ends_with_the_memory)
     lose(0);
     empty(2); /* once more */
     at(7000);
-    EXPECT_NOTHING(); /* no quorum of those that count: not asked */
+    EXPECT_NOTHING(); /* no quorum of masters that count: they are not asked */
 }
 END_TEST
 
@@ -244,7 +244,7 @@ START_TEST(a_heal_is_released_like_any_key)
     at(4000);
     vote("2", "EXTEND NO");
     vote("0-1", "EXTEND 10000");
-    lose(2); /* whether the heal ran, nobody knows */
+    lose(2); /* the daemon does not know whether the heal ran */
     forget();
     ask(1, "UNLOCK job");
     vote("0-1", "RELEASE YES");
@@ -258,7 +258,7 @@ START_TEST(a_heal_is_released_like_any_key)
 }
 END_TEST
 
-/* It would come there behind the move, which found nothing, and stand in the new token's way. */
+/* The heal would come there behind the move, which found nothing, and stand in the new token's way. */
 START_TEST(a_token_that_is_moved_is_not_healed)
 {
     start(3);

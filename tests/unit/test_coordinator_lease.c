@@ -48,12 +48,12 @@ START_TEST(renewal_fails_until_it_is_lost)
     work();
     EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL 101");
     EXPECT_MASTER(0, "up");
-    ask(2, "LOCK job"); /* ... as somebody else asks */
+    ask(2, "LOCK job"); /* ... when another client asks */
     EXPECT("m0,2 SET job T2 10000", "m0,2 ZADD job *");
 }
 END_TEST
 
-/* So that many that fall together do not make each other late. */
+/* The draw keeps renewals that fall together from making each other late. */
 START_TEST(renewals_wait_for_each_other)
 {
     config.max_renewals = 1;
@@ -69,7 +69,7 @@ START_TEST(renewals_wait_for_each_other)
     EXPECT_NOTHING();
     at(4000 + 20 + 333);
     EXPECT("m0-2 EXTEND b T2 10000");
-    release(1); /* while it is renewed: then none is */
+    release(1); /* while it is renewed, no event is sent */
     work();
     vote("0-2", "EXTEND 10000, RELEASE YES, RELEASE YES");
     forget();
@@ -111,7 +111,7 @@ START_TEST(a_last_chance_does_not_wait)
 }
 END_TEST
 
-/* Else the first failure would be the last chance where retry_max is not far below the TTL. */
+/* Otherwise the first failure would be the last chance where retry_max is not far below the TTL. */
 START_TEST(the_pause_is_a_tenth_of_what_is_left_at_most)
 {
     config.retry_max_ms = 9000;
@@ -157,7 +157,7 @@ START_TEST(renewal_comes_back)
     vote("2", "EXTEND LOADING");
     at(4353);
     EXPECT("m0-2 EXTEND job T1 10000");
-    at(4403); /* node_timeout: all are slow, and nobody can be asked */
+    at(4403); /* node_timeout: all masters are slow, and none can be asked */
     at(7564);
     EXPECT("close m* silent", "close m* silent", "close m* silent", "s1 !EXPIRING job token=T1 valid=3333");
     for (unsigned i = 0; i < 2; i++) {
@@ -187,7 +187,7 @@ START_TEST(gone_before_its_deadline)
     EXPECT("m0-4 EXTEND job T1 10000");
     vote("2", "EXTEND 10000");
     EXPECT_NOTHING();
-    vote("3", "EXTEND NO"); /* no quorum can have it: somebody showed its token elsewhere */
+    vote("3", "EXTEND NO"); /* no quorum can have it: another client released it elsewhere */
     EXPECT("s1 !LOST job token=T1 reason=gone", "m0-4 SET job T2 10000", "m0-4 ZADD job 4000007");
     at(4001);
     vote("4", "EXTEND 10000, SET NO, ZADD YES");
@@ -216,7 +216,7 @@ START_TEST(masters_in_quarantine_do_not_count)
 }
 END_TEST
 
-/* The daemon slept: what it reads first does not bring back what is over. */
+/* The daemon slept: the events that it reads first do not revive a lock that is over. */
 START_TEST(renewal_that_is_answered_after_the_deadline)
 {
     config.node_timeout_ms = 10000;
@@ -300,7 +300,7 @@ START_TEST(extend_only_lengthens)
 }
 END_TEST
 
-/* Whom it did not reach holds it no longer than before; those whom it did reach still do. */
+/* Masters that the EXTEND did not reach hold the key no longer than before; the others do. */
 START_TEST(extend_takes_back_nothing_that_was_told)
 {
     start(3);
@@ -322,8 +322,8 @@ START_TEST(extend_takes_back_nothing_that_was_told)
 END_TEST
 
 /* A lease is told nothing at its deadline: that Q masters extended it is enough. */
-/* Somebody's hand, or a lie: no daemon sends more than max_ttl. 59397 is what drift and the clock leave
- * of it. */
+/* A key that an operator made longer, or a lie: no daemon sends more than max_ttl. 59397 is the rest
+ * after drift and the clock. */
 START_TEST(a_month_from_a_master_is_cut_to_max_ttl)
 {
     start(3);
@@ -405,7 +405,7 @@ START_TEST(not_run_is_repeated_while_it_is_wanted)
     vote("1", "EXTEND 10000");
     EXPECT("s1 !RENEWED *");
     ask(1, "UNLOCK job");
-    vote("2", "EXTEND NOT_RUN"); /* the lock is given back: nobody wants that any more */
+    vote("2", "EXTEND NOT_RUN"); /* the lock is given back: its EXTEND is not wanted any more */
     EXPECT("m0-2 RELEASE job T1");
     vote("0", "RELEASE NOT_RUN");
     EXPECT("m0 RELEASE job T1");

@@ -1,4 +1,4 @@
-/* Traces: which master may be asked what, and since when. */
+/* Traces: the commands that a master may be sent, and from when on. */
 #include "tests/unit/trace_steps.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ START_TEST(handshake_that_takes_too_long)
     ck_assert_uint_eq(coordinator_settled(core), 2);
     dial(0);
     shake(0);
-    EXPECT("m0 CLIENT_ID", "m0 INFO"); /* it carried nothing: nothing to kill */
+    EXPECT("m0 CLIENT_ID", "m0 INFO"); /* the connection carried nothing: there is nothing to kill */
     EXPECT_MASTER(0, "up");
 }
 END_TEST
@@ -144,7 +144,7 @@ START_TEST(quarantine_by_uptime)
         const char *is;
     } rows[] = {{-5, "quarantine restart left=60602"}, /* full: max_ttl and its drift */
                 {0, "quarantine restart left=60602"},
-                {62, "quarantine restart left=60602"}, /* it may be two seconds less */
+                {62, "quarantine restart left=60602"}, /* the quarantine may be two seconds shorter */
                 {63, "up"}};
     start_alone(4);
     for (unsigned i = 0; i < 4; i++) {
@@ -184,7 +184,7 @@ START_TEST(quarantine_by_another_run_id)
     ask(1, "LOCK job");
     EXPECT("m0-1 SET job T1 10000", "m0-1 ZADD job *");
     vote("0-1", "SET YES, ZADD YES");
-    ask(1, "UNLOCK job"); /* releases and extends it gets */
+    ask(1, "UNLOCK job"); /* releases and extends go to it */
     EXPECT("m2 HEAL job T1 1700000039897", "s1 #1 +LOCKED *", "m0-2 RELEASE job T1");
 }
 END_TEST
@@ -224,7 +224,9 @@ START_TEST(quarantine_after_readonly)
     EXPECT("m0,2 RELEASE job T1");
     vote("0,2", "RELEASE YES");
     EXPECT("s1 #2 +UNLOCKED job confirmed=2/3");
-    EXPECT_MASTER(1, "refused replica undo=1"); /* what did not run may yet, for all that we know */
+    EXPECT_MASTER(
+        1,
+        "refused replica undo=1"); /* a command that did not run may still run, as far as the daemon knows */
     at(2000);
     vote("1", "INFO OK");
     work();
@@ -273,7 +275,7 @@ START_TEST(kill_is_repeated_until_acknowledged)
     EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL 101");
     ask(1, "LOCK job");
     EXPECT("m1-2 SET job *", "m1-2 ZADD job *");
-    vote("0", "KILL 0"); /* it was gone */
+    vote("0", "KILL 0"); /* the connection was gone */
     EXPECT_MASTER(0, "up");
     lose(0);
     dial(0);
@@ -359,7 +361,7 @@ START_TEST(slow_and_up_again)
     EXPECT_MASTER(2, "slow silent");
     ask(1, "LOCK other");
     EXPECT("m0-1 SET other *", "m0-1 ZADD other *");
-    ask(1, "UNLOCK held"); /* releases it gets */
+    ask(1, "UNLOCK held"); /* releases go to it */
     EXPECT("m0-2 RELEASE held *");
     vote("2", "SET YES");
     EXPECT_MASTER(2, "slow silent");
@@ -381,7 +383,7 @@ START_TEST(silent_and_closed)
     EXPECT("close m2 silent");
     EXPECT_MASTER(2, "down silent");
     at(3999);
-    EXPECT_NOTHING(); /* who owes nothing may be silent */
+    EXPECT_NOTHING(); /* a master that owes nothing may be silent */
 }
 END_TEST
 

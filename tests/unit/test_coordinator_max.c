@@ -22,7 +22,7 @@ START_TEST(max_ends_it)
 }
 END_TEST
 
-/* It is renewed up to its max=, at 11000. */
+/* The lock is renewed up to its max=, at 11000. */
 static void grant_up_to_max(void)
 {
     start(3);
@@ -33,7 +33,7 @@ static void grant_up_to_max(void)
     forget();
 }
 
-/* The keys are there still: who extended them would have the lock for ever. */
+/* The keys are still there: a client that extended them would have the lock for ever. */
 START_TEST(nobody_extends_it_afterwards)
 {
     grant_up_to_max();
@@ -45,7 +45,7 @@ START_TEST(nobody_extends_it_afterwards)
     at(21101);
     ask(2, "EXTEND job token=T1");
     EXPECT("s2 #4 -NOTHELD job" MAX_OVER);
-    at(11000 + 10000 + 102); /* its keys are over by then, with what clocks may differ in */
+    at(11000 + 10000 + 102); /* its keys are over by then, with the error of the clocks */
     ask(2, "EXTEND job token=T1");
     EXPECT("m0-2 CHECK job T1");
 }
@@ -63,7 +63,7 @@ START_TEST(its_longest_ttl_counts)
 }
 END_TEST
 
-/* Its connection broke; nobody is there to be told when it ends. */
+/* Its connection broke; no client is there to be told when it ends. */
 START_TEST(of_a_session_that_broke)
 {
     grant_up_to_max();
@@ -71,7 +71,7 @@ START_TEST(of_a_session_that_broke)
     work();
     at(10990);
     forget();
-    ask(2, "EXTEND job token=T1"); /* it ends while this is under way */
+    ask(2, "EXTEND job token=T1"); /* the lock ends while this is under way */
     at(11000);
     vote("0-2", "EXTEND 10000");
     EXPECT("m0-2 EXTEND job T1 10000", "s2 #2 -NOTHELD job");
@@ -109,7 +109,7 @@ START_TEST(resume_gives_it_a_new_max)
 }
 END_TEST
 
-/* What ended otherwise may be extended: its time was over, but the masters hold it. */
+/* A lock that ended otherwise may be extended: its time was over, but the masters hold it. */
 START_TEST(a_deadline_before_max_is_no_end)
 {
     start(3);

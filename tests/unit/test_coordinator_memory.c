@@ -1,15 +1,15 @@
-/* What a held lock costs, counted: there may be a hundred thousand of them. */
+/* The memory that a held lock costs: there may be a hundred thousand of them. */
 #include "tests/unit/trace.h"
 
 #include "daemon/coordinator/state.h"
 
 enum {
     HELD = 50,
-    LOCK_BYTES = 296,  /* what a session lock over five masters takes: lease, resource, name, deadline */
+    LOCK_BYTES = 296,  /* the objects of a session lock over five masters: lease, resource, name, deadline */
     ROUND_BYTES = 224, /* ... and while it is renewed */
 };
 
-/* Of 20 bytes, as many a name has. */
+/* Names of 20 bytes, the usual length. */
 static void name_of(char out[], unsigned i)
 {
     snprintf(out, 32, "stock.warehouse.%04u", i);
@@ -30,7 +30,7 @@ static size_t used_bytes(const struct pool *pool)
     return pool->used * pool->size;
 }
 
-/* Memory that was ever touched for what stays as long as the lock. */
+/* The memory that was touched for objects that stay as long as the lock. */
 static void is_small(void)
 {
     ck_assert_uint_eq(core->leases.used, HELD);
@@ -71,7 +71,8 @@ START_TEST(a_renewed_lock_takes_no_more)
 }
 END_TEST
 
-/* Nor one that came by RESUME, once its client has its token: but for the object that knows the old one. */
+/* A lock that came by RESUME costs no more, once its client has its token, but for the object that knows
+ * the old one. */
 START_TEST(a_moved_lock_takes_its_old_token_more)
 {
     start(5);

@@ -1,4 +1,4 @@
-/* Traces: how a lock is given back, by whom, and what a master owes us of that. */
+/* Traces: how a lock is given back, by which client, and the releases that a master still owes. */
 #include "tests/unit/trace.h"
 
 /* ---- UNLOCK ---- */
@@ -60,7 +60,7 @@ START_TEST(unlock_by_the_token_of_another_session)
     grant(1, "LOCK job ttl=10s");
     ask(1, "LOCK job token=T1");
     EXPECT("s1 #2 +LOCKED job token=T1 fence=1000007 valid=9897 until=10897 depth=2");
-    ask(2, "UNLOCK job token=T1"); /* whoever shows the token is the holder, whatever the depth */
+    ask(2, "UNLOCK job token=T1"); /* the client that shows the token is the holder, whatever the depth */
     EXPECT("s1 !LOST job token=T1 reason=released", "m0-4 RELEASE job T1");
     vote("0", "RELEASE NO");
     vote("1-2", "RELEASE YES");
@@ -158,7 +158,7 @@ START_TEST(owed_until_a_ttl_after_the_kill)
     at(1050);
     vote("1-2", "SET YES, ZADD YES, RELEASE YES");
     EXPECT_LAST("s1 #1 -NOQUORUM job *");
-    at(20000); /* our SET may run on the old connection whenever that master wakes up */
+    at(20000); /* the SET may run on the old connection whenever that master wakes up */
     EXPECT_MASTER(0, "down undo=1");
     dial(0);
     shake(0);
@@ -171,7 +171,7 @@ START_TEST(owed_until_a_ttl_after_the_kill)
     lose(0);
     at(30099);
     EXPECT_MASTER(0, "down undo=1");
-    at(30100); /* a TTL after the kill: whatever ran before it has expired */
+    at(30100); /* a TTL after the kill: any key that was set before it has expired */
     EXPECT_MASTER(0, "down");
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* Traces: RESUME moves a lock to another connection. What becomes of one that fails: see
+/* Traces: RESUME moves a lock to another connection. For a RESUME that fails see
  * test_coordinator_set_back.c. */
 #include "tests/unit/trace.h"
 
@@ -87,8 +87,8 @@ START_TEST(a_master_that_says_no_or_refuses_is_not_asked_again)
     vote("2-4", "EXTEND 10000, ZADD YES");
     EXPECT("s1 #1 +LOCKED job *");
     ask(1, "UNLOCK job");
-    lose(0); /* it never had the token */
-    lose(1); /* it may have: not every error proves that nothing was done */
+    lose(0); /* the master never had the token */
+    lose(1); /* the master may have it: not every error proves that nothing was done */
     EXPECT("m0-4 RELEASE job T1");
     EXPECT_MASTER(0, "down");
     EXPECT_MASTER(1, "down undo=1");
@@ -106,7 +106,7 @@ START_TEST(a_script_that_is_not_loaded_is_asked_again)
     EXPECT("m0-2 MOVE job X T1", "m0 MOVE job X T1");
     vote("0-1", "MOVE YES");
     EXPECT("m0-2 EXTEND job T1 10000", "m0-2 ZADD job 1000007");
-    vote("2", "MOVE NOT_RUN"); /* not wanted any more: what came behind it was answered for the old token */
+    vote("2", "MOVE NOT_RUN"); /* not wanted any more: requests behind it were answered for the old token */
     EXPECT_NOTHING();
     vote("2", "EXTEND NO, ZADD YES");
     vote("0", "EXTEND NOT_RUN, ZADD YES");
@@ -117,7 +117,7 @@ START_TEST(a_script_that_is_not_loaded_is_asked_again)
 }
 END_TEST
 
-/* Moved and extended there too, but it may remember a token that is over. */
+/* Moved and extended there too, but the master may remember a token that is over. */
 START_TEST(a_master_in_quarantine_is_moved_and_not_counted)
 {
     start(3);
@@ -242,7 +242,7 @@ END_TEST
 
 /* ---- what goes on beside it ---- */
 
-/* What masters say of the old token meanwhile tells nothing: it may be set back. */
+/* Answers about the old token meanwhile say nothing: the token may be set back. */
 START_TEST(nothing_is_lost_while_it_is_moved)
 {
     start(5);
@@ -288,7 +288,7 @@ START_TEST(the_token_before_is_not_renewed_meanwhile)
 }
 END_TEST
 
-/* Its holder is told at the deadline, whatever is under way; that somebody resumed it is no news then. */
+/* The holder is told at the deadline, whatever is under way; a RESUME elsewhere is no news then. */
 START_TEST(the_token_before_may_run_out_meanwhile)
 {
     start(3);
@@ -315,7 +315,7 @@ START_TEST(waiters_of_the_name_stay_behind)
     vote("0-2", "MOVE YES");
     forget();
     at(1020);
-    EXPECT("m0-2 SET job T3 10000"); /* nobody knows yet whether X is the lock's token */
+    EXPECT("m0-2 SET job T3 10000"); /* it is not known yet whether X is the lock's token */
     ask(3, "LOCK job");
     vote("0-1", "EXTEND 10000, ZADD YES");
     work();
@@ -342,7 +342,7 @@ START_TEST(a_waiter_whose_time_is_over_is_answered)
     forget();
     ask(2, "LOCK job wait=5ms");
     ask(3, "LOCK job wait=1m");
-    at(1010); /* it has 5 ms, and what its first attempt needs */
+    at(1010); /* the request has 5 ms more than its first attempt needs */
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD job *");
     vote("0-1", "EXTEND 10000, ZADD YES");
     EXPECT("m0-2 RELEASE job T2", "s1 #1 +LOCKED job token=T1 *", "s2 #2 -TIMEOUT job waited=10");
@@ -367,7 +367,8 @@ START_TEST(a_waiter_whose_client_asks_nothing_more_is_answered)
 }
 END_TEST
 
-/* Moved on some masters and granted on others it cannot be, but a master may have forgotten the token. */
+/* No token can be moved on some masters and granted on others, but a master may have forgotten the
+ * token. */
 START_TEST(a_lock_attempt_that_is_granted_first)
 {
     start(3);
@@ -383,7 +384,7 @@ START_TEST(a_lock_attempt_that_is_granted_first)
 }
 END_TEST
 
-/* It moved, and was found slow before it could be asked to extend. */
+/* The token moved, and the master was found slow before it could be asked to extend. */
 START_TEST(given_back_also_where_it_was_moved_only)
 {
     start(3);
@@ -408,7 +409,7 @@ START_TEST(given_back_also_where_it_was_moved_only)
 }
 END_TEST
 
-/* What is asked of a master that hangs is undone in the end. */
+/* Commands that a hanging master was sent are undone in the end. */
 START_TEST(given_back_also_where_it_may_have_been_moved)
 {
     start(3);
@@ -430,7 +431,7 @@ START_TEST(given_back_also_where_it_may_have_been_moved)
     work();
     EXPECT("m2 RELEASE job T1");
     lose(2);
-    at(61049); /* the old token's TTL may have been any */
+    at(61049); /* the old token may have had any TTL */
     EXPECT_MASTER(2, "down undo=1");
     at(61050);
     EXPECT_MASTER(2, "down");

@@ -1,4 +1,4 @@
-/* Traces: what a RESUME meets while it is under way: an UNLOCK, another RESUME, a drain, limits. */
+/* Traces: events during a RESUME: an UNLOCK, another RESUME, a drain, limits. */
 #include "tests/unit/trace.h"
 
 static void nothing_is_left(void)
@@ -19,7 +19,7 @@ START_TEST(unlocked_meanwhile_and_granted)
     forget();
     ask(1, "UNLOCK job");
     vote("0-1", "EXTEND 10000, ZADD YES");
-    EXPECT("m0-2 RELEASE job T1", "s2 #2 +LOCKED job token=T2 *"); /* to nobody's loss: it was given up */
+    EXPECT("m0-2 RELEASE job T1", "s2 #2 +LOCKED job token=T2 *"); /* no client loses it: it was given up */
     vote("0-1", "RELEASE NO");
     EXPECT("s1 #3 -NOTHELD job : it was lost before this release");
     vote("2", "MOVE YES, EXTEND 10000, ZADD YES, RELEASE NO");
@@ -31,7 +31,7 @@ START_TEST(unlocked_meanwhile_and_not_granted)
     start(3);
     grant(1, "LOCK job");
     ask(2, "LOCK job wait=1m");
-    at(1200); /* it would follow the release at once */
+    at(1200); /* the SET would follow the release at once */
     ask(3, "RESUME job token=T1");
     vote("0", "MOVE YES");
     vote("1", "MOVE OOM");
@@ -69,7 +69,7 @@ START_TEST(the_client_closed_meanwhile)
 }
 END_TEST
 
-/* Its lock was granted elsewhere: nothing is known of it here but that it is being RESUMEd. */
+/* The lock was granted elsewhere: all that this daemon knows of it is the RESUME. */
 START_TEST(unlocked_meanwhile_by_a_token_that_is_unknown_here)
 {
     start(3);
@@ -92,7 +92,7 @@ START_TEST(unlocked_meanwhile_by_a_token_that_is_unknown_here)
 }
 END_TEST
 
-/* The master has to hear of both, in this order: else the token would be there again. */
+/* The master has to get both, in this order: otherwise the token would be there again. */
 START_TEST(set_back_before_it_is_given_back)
 {
     start(1);
@@ -120,7 +120,7 @@ START_TEST(set_back_before_it_is_given_back)
 }
 END_TEST
 
-/* Success wins, also where its answer is not delivered: then nobody holds either token. */
+/* Success wins, also where its answer is not delivered: then no client holds either token. */
 START_TEST(unlocked_meanwhile_and_the_answer_not_written)
 {
     start(3);
@@ -156,7 +156,8 @@ START_TEST(two_at_once_here)
 }
 END_TEST
 
-/* The other daemon's took 0, this one 1: both fail, both ask again after a while of their own. */
+/* The other daemon's RESUME took master 0, this one master 1: both fail, and both ask again after a
+ * while of their own. */
 START_TEST(two_at_once_through_two_daemons)
 {
     start(3);
@@ -193,7 +194,7 @@ START_TEST(drain_sets_back_what_is_under_way)
     forget();
     vote("0-1", "EXTEND 10000, ZADD YES");
     EXPECT("m0-2 MOVE job T1 X", "s1 #1 -DRAINING job");
-    ck_assert(!coordinator_drained(core)); /* it is to be set back before the daemon ends */
+    ck_assert(!coordinator_drained(core)); /* the token has to be set back before the daemon ends */
     vote("0-1", "MOVE YES");
     vote("2", "EXTEND 10000, ZADD YES, MOVE YES");
     ck_assert(coordinator_drained(core));

@@ -1,4 +1,4 @@
-/* What SHOW reads of the coordinator, also while locks and waiters come and go between two rows. */
+/* The rows of SHOW, also while locks and waiters come and go between two rows. */
 #include <string.h>
 
 #include "tests/unit/trace.h"
@@ -61,7 +61,7 @@ START_TEST(waiters_in_their_order)
 }
 END_TEST
 
-/* The row that was shown last is gone: it goes on behind where that stood, and shows none twice. */
+/* The row that was shown last is gone: the list goes on behind its place, and shows no row twice. */
 START_TEST(waiters_that_leave_between_two_rows)
 {
     struct cursor cursor = {0};

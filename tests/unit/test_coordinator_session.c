@@ -18,13 +18,13 @@ START_TEST(finish_answers_first_attempts_and_cancels_what_waits)
     vote("0-1", "SET YES, ZADD YES, SET NO, ZADD NO, SET NO, ZADD NO");
     EXPECT("s1 #2 +LOCKED a *", "m0-2 RELEASE b T3", "s1 #3 -BUSY b", "m0-2 RELEASE c T4",
            "s1 #5 -CANCELLED c");
-    ask(1, "LOCK held wait=1m"); /* was in the daemon's buffer */
+    ask(1, "LOCK held wait=1m"); /* the grant was in the daemon's buffer */
     ask(1, "LOCK held");
     EXPECT("s1 #6 -CANCELLED held", "s1 #7 -BUSY held");
 }
 END_TEST
 
-/* What stands before a first attempt is a release that is under way: it is waited for. */
+/* A request before its first attempt waits for a release that is under way. */
 START_TEST(finish_while_the_name_is_being_given_back)
 {
     start(3);
@@ -74,7 +74,8 @@ START_TEST(release_while_a_round_is_under_way)
     forget();
     finish(1);
     release(1);
-    vote("1", "SET YES, ZADD YES"); /* before the work of its end: no grant to nobody */
+    vote("1",
+         "SET YES, ZADD YES"); /* before the work of its end: no lock is granted to a client that has gone */
     work();
     EXPECT("m0-2 RELEASE job T1", "s1 ended");
 }
@@ -105,7 +106,7 @@ START_TEST(drop_lets_locks_run_out)
     struct coordinator_stats stats;
     coordinator_stats(core, &stats);
     ck_assert_uint_eq(stats.locks, 0); /* both are forgotten */
-    ck_assert_uint_eq(stats.lost, 0);  /* there was nobody to tell */
+    ck_assert_uint_eq(stats.lost, 0);  /* there was no client to tell */
 }
 END_TEST
 
@@ -119,7 +120,7 @@ START_TEST(drop_undoes_a_round_under_way)
     drop(1);
     work();
     EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job *", "s1 ended");
-    drop(3); /* of whom nothing is known */
+    drop(3); /* a session that the daemon does not know */
     EXPECT("s3 ended");
 }
 END_TEST
@@ -136,7 +137,7 @@ START_TEST(drain_refuses_who_waits_and_who_comes)
     vote("0", "SET YES, ZADD YES");
     forget();
     drain();
-    work(); /* the next in line asks nobody any more */
+    work(); /* the next in line sends no more attempts */
     EXPECT("s2 #2 -DRAINING job", "s2 #3 -DRAINING other", "m0-2 RELEASE other T2", "s3 #4 -DRAINING other");
     ask(3, "LOCK job");
     EXPECT("s3 #5 -DRAINING job");
@@ -243,7 +244,7 @@ START_TEST(limits_of_a_client)
     ask(2, "LOCK job wait=1m"); /* may become the third */
     ask(2, "LOCK c");
     EXPECT("s2 #8 -LIMIT c limit=max_locks_per_client");
-    ask(3, "LOCK c"); /* another's limits are another's */
+    ask(3, "LOCK c"); /* another session has limits of its own */
     EXPECT("m0-2 SET c *", "m0-2 ZADD c *");
 }
 END_TEST

@@ -51,7 +51,7 @@ START_TEST(a_token_that_nobody_has)
     EXPECT("m0-4 MOVE job X T1");
     vote("3-4", "MOVE NO");
     EXPECT("m0-4 MOVE job T1 X", "s1 #1 -NOTHELD job");
-    EXPECT_MASTER(0, "up"); /* they never had it, so they owe nothing */
+    EXPECT_MASTER(0, "up"); /* these masters never had it, so they owe nothing */
     lose(0);
     EXPECT_MASTER(0, "down");
     work();
@@ -71,7 +71,7 @@ START_TEST(a_token_that_nobody_has_while_a_master_hangs)
     at(1050);
     EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOTHELD job");
     vote("0-1", "MOVE NO");
-    ask(1, "RESUME job token=X"); /* it is slow: not waited for again */
+    ask(1, "RESUME job token=X"); /* the master is slow: it is not waited for again */
     vote("0-1", "MOVE NO");
     EXPECT("m0-1 MOVE job X T2", "m0-2 MOVE job T2 X", "s1 #2 -NOTHELD job");
     vote("2", "MOVE NO, MOVE NO");
@@ -86,10 +86,10 @@ START_TEST(too_few_answers)
     at(1050);
     EXPECT("m0-2 MOVE a X T1", "m0-2 MOVE a T1 X",
            "s1 #1 -NOQUORUM a votes=0/3 nodes=-?"
-           "? : *"); /* no retry=: who knows when */
+           "? : *"); /* no retry=: the time is unknown */
     ask(1, "RESUME b token=X");
     EXPECT("s1 #2 -NOQUORUM b votes=1/3 nodes=+?"
-           "? : *"); /* nobody needs to be asked for that */
+           "? : *"); /* no master needs to be asked for that */
     vote("1-2", "MOVE NO, MOVE NO");
     vote("0", "MOVE NO");
     ask(1, "RESUME c token=X");
@@ -100,7 +100,7 @@ START_TEST(too_few_answers)
 }
 END_TEST
 
-/* A master that restarted with the disk of an hour ago has it, the others do not. */
+/* A master that restarted with its disk of an hour ago has the token, the others do not. */
 START_TEST(moved_in_quarantine_alone)
 {
     start(3);
@@ -119,7 +119,7 @@ START_TEST(moved_in_quarantine_alone)
 }
 END_TEST
 
-/* That a master which may have forgotten it says no proves nothing. */
+/* A no from a master that may have forgotten the token proves nothing. */
 START_TEST(not_there_in_quarantine)
 {
     start(3);
@@ -176,7 +176,7 @@ START_TEST(a_raise_that_fails)
 }
 END_TEST
 
-/* One in quarantine, whose answer is still to come, could not help. */
+/* A master in quarantine, whose answer is still to come, could not help. */
 START_TEST(a_raise_that_fails_before_quarantine_answers)
 {
     start(3);
@@ -228,7 +228,7 @@ START_TEST(its_time_is_over)
 }
 END_TEST
 
-/* What a master granted before its connection was lost does not count after it. */
+/* Grants that came before a master's connection was lost do not count after it. */
 START_TEST(a_master_that_is_lost_meanwhile)
 {
     start(3);
@@ -243,7 +243,7 @@ START_TEST(a_master_that_is_lost_meanwhile)
     vote("1", "EXTEND 10000, ZADD YES, MOVE YES");
     vote("2", "MOVE NO");
     EXPECT_MASTER(0, "down undo=1");
-    restart(0, 100000); /* with nothing that we sent; but its disk may bring it back */
+    restart(0, 100000); /* with none of this daemon's keys; but its disk may bring them back */
     dial(0);
     shake(0);
     work();
@@ -280,7 +280,7 @@ START_TEST(the_client_is_gone)
 }
 END_TEST
 
-/* It has other locks, which are still being unbound. */
+/* The session has other locks, which are still being unbound. */
 START_TEST(the_client_is_going)
 {
     start(3);
@@ -298,7 +298,7 @@ START_TEST(the_client_is_going)
 }
 END_TEST
 
-/* The client asks nothing more, but this it asked. */
+/* The client asks nothing more, but it asked this before. */
 START_TEST(a_client_that_finishes_gets_its_answer)
 {
     start(3);

@@ -1,8 +1,8 @@
 /* Traces: the votes of wait=0 are split, and the first master in order of run_id decides. */
 #include "tests/unit/trace.h"
 
-/* Master 0's run_id is the lowest, then 1's, ... Of five masters three have another's key; what is asked and
- * answered until then is forgotten. */
+/* Master 0's run_id is the lowest, then 1's, ... Of five masters three have another's key; the commands
+ * and answers until then are forgotten. */
 static void split_over_five(const char *granted, const char *refused)
 {
     start(5);
@@ -19,7 +19,7 @@ START_TEST(the_first_masters_choice_asks_again_and_wins)
     at(1001);
     EXPECT("m1-2,4 SET job T1 10000", "m1-2,4 GET job");
     vote("1", "SET YES, GET T1");
-    /* The proposal of before came to master 1 when another had the key there. */
+    /* The earlier proposal came to master 1 when another client had the key there. */
     EXPECT("m0-1,3 ZADD job 1001007");
     vote("2,4", "SET NO, GET X");
     vote("0-1", "ZADD YES");
@@ -119,7 +119,7 @@ START_TEST(re_asks_are_used_up)
     }
     work();
     EXPECT("m0-2 RELEASE job T1", "s1 #1 -BUSY job split=1");
-    at(1148); /* the next came later, and asks for himself */
+    at(1148); /* the next request came later, and makes an attempt of its own */
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD job *");
     vote("0", "RELEASE YES, SET NO");
     vote("1-2", "RELEASE NO, SET NO");
@@ -260,7 +260,7 @@ START_TEST(the_deciding_master_is_lost_and_the_next_says_yes)
 }
 END_TEST
 
-/* Re-asks go on at the others, whose time counts from their own. */
+/* Re-asks go on at the other masters, whose time counts from their own commands. */
 START_TEST(a_silent_master_does_not_hold_up_the_others)
 {
     start(5);
@@ -323,7 +323,7 @@ START_TEST(validity_counts_from_the_first_set)
         EXPECT("m1-2 SET job T1 100", "m1-2 GET job");
         vote("1-2", "SET NO, GET NO");
     }
-    at(1128); /* the next one would come too late */
+    at(1128); /* the next re-ask would come too late */
     EXPECT("m0-2 RELEASE job T1", "s1 #1 -NOQUORUM job *");
 }
 END_TEST

@@ -1,11 +1,12 @@
-/* Traces: whose clock was it, a master's that jumped or this daemon's that stood still? */
+/* Traces: which clock was wrong: a master's that jumped, or this daemon's that stood still? */
 #include "tests/unit/trace.h"
 
 #include <string.h>
 
 #define FULL 60602 /* max_ttl and its drift */
 
-/* CLOCK_BOOTTIME does not count so long: all masters' clocks are ahead by that much. */
+/* The daemon's host stands still without counting the time: all masters' clocks are ahead by that
+ * much. */
 static void stand_still(int64_t ms)
 {
     for (unsigned i = 0; i < config.masters; i++)
@@ -61,7 +62,7 @@ START_TEST(time_outs_do_not_count_a_stall)
     dial(2);
     forget();
     show_probes = false;
-    vote("2", "CLIENT_ID OK, INFO OK"); /* its TIME shows it, alone: the others answer nothing */
+    vote("2", "CLIENT_ID OK, INFO OK"); /* only this TIME shows the stall */
     at(1049);
     EXPECT_MASTER(0, "up");
     EXPECT_MASTER(1, "up");
@@ -69,13 +70,13 @@ START_TEST(time_outs_do_not_count_a_stall)
 }
 END_TEST
 
-/* The first answer after a stall is alone: what the others say was said before. */
+/* The first answer after a stall stands alone: the other masters answered before it. */
 START_TEST(the_first_answer_after_a_stall_is_not_blamed)
 {
     start(5);
     show_probes = true;
     at(2000);
-    vote("1-4", "TIME OK"); /* on their way while it stands still: they read their clocks before it */
+    vote("1-4", "TIME OK"); /* on their way during the stall, read before it */
     stand_still(500);
     at(2020);
     lose(0);
@@ -131,7 +132,7 @@ START_TEST(no_grant_is_told_while_nobody_knows)
     vote("1", "TIME OK");
     EXPECT("behind 498 of 498", "m0 TIME", "m2 TIME");
     work();
-    EXPECT("s1 #1 +LOCKED job token=T1 fence=* valid=9399 until=11399"); /* 11897 without it */
+    EXPECT("s1 #1 +LOCKED job token=T1 fence=* valid=9399 until=11399"); /* 11897 without the stall */
     forget();
 }
 END_TEST
@@ -149,7 +150,7 @@ START_TEST(nor_is_it_lost_while_nobody_knows)
     forget();
     at(2060); /* beyond node_timeout */
     forget();
-    at(2200); /* the trial is over: one told */
+    at(2200); /* the trial is over: one master told the time */
     EXPECT("behind 498 of 498", "m0 TIME", "m1 TIME", "m2 TIME",
            "s1 #1 +LOCKED job token=T1 fence=* valid=* until=11399");
     forget();
@@ -173,7 +174,8 @@ START_TEST(an_extend_that_a_stall_made_late_is_no_loss)
 }
 END_TEST
 
-/* Nobody knows which of two is right, so it is taken for this daemon's, which is safe. */
+/* Neither of the two clocks is known to be right, so the stall counts as this daemon's, which is
+ * safe. */
 START_TEST(a_tie_is_ours)
 {
     start(3);
@@ -217,7 +219,7 @@ START_TEST(one_of_three_that_jumped_is_kept_out)
 }
 END_TEST
 
-/* A quorum must be left: so many clocks that jump are one that stood still. */
+/* A quorum must be left: when too many clocks jump, this daemon stood still. */
 START_TEST(no_more_than_a_minority_is_kept_out)
 {
     start(3);
@@ -231,7 +233,7 @@ START_TEST(no_more_than_a_minority_is_kept_out)
     at(3000);
     EXPECT("behind 798 of 798");
     EXPECT_MASTER(2, "up");
-    EXPECT_MASTER(1, "quarantine clock left=59602"); /* what is left stays what it was */
+    EXPECT_MASTER(1, "quarantine clock left=59602"); /* the rest of the quarantine stays as it was */
     forget();
 }
 END_TEST
@@ -271,7 +273,7 @@ START_TEST(a_reason_of_a_later_version_is_only_a_doubt)
 }
 END_TEST
 
-/* The keys that it still has were never gone. */
+/* The keys that the master still has were never gone. */
 START_TEST(what_a_clock_that_jumped_still_has_counts)
 {
     start(3);
@@ -291,7 +293,7 @@ START_TEST(what_a_clock_that_jumped_still_has_counts)
 }
 END_TEST
 
-/* What it misses may have ended early: that is no word that it was released. */
+/* A missing key may have ended early: its absence does not prove a release. */
 START_TEST(what_a_clock_that_jumped_misses_counts_for_nothing)
 {
     start(3);
@@ -315,8 +317,8 @@ END_TEST
 
 /* ---- drift ---- */
 
-/* A stall of a fifth of a second shows whatever became of the master since: its clock is that of its
- * machine. */
+/* A stall of a fifth of a second shows whatever became of the master since: a master's clock is its
+ * machine's. */
 START_TEST(clocks_are_compared_across_runs)
 {
     start(1);
@@ -350,7 +352,7 @@ START_TEST(a_master_that_is_kept_out_and_jumps_again_leaves_room_for_no_other)
 }
 END_TEST
 
-/* It is to be doubted when it is used again: that is as good as kept out. */
+/* A refused master is doubted when it is used again, which is as good as keeping it out. */
 START_TEST(a_jump_of_a_master_that_is_refused_counts)
 {
     start(3);

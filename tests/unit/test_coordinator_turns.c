@@ -62,7 +62,7 @@ START_TEST(all_ways_to_give_a_lock_back_hand_it_over)
 }
 END_TEST
 
-/* Rubbish would make the head ask each time. */
+/* Rubbish in the key would make the head ask each time. */
 START_TEST(a_token_that_was_not_granted_here_hands_nothing_over)
 {
     start(3);
@@ -104,7 +104,7 @@ START_TEST(a_release_that_is_not_answered_yet_does_not_hold_up_the_next)
     ask(1, "UNLOCK job");
     vote("0-2", "RELEASE NOT_RUN");
     forget();
-    vote("0-1", "SET YES, ZADD YES"); /* the key had gone by itself */
+    vote("0-1", "SET YES, ZADD YES"); /* the key had run out */
     EXPECT("s2 #2 +LOCKED job token=T2 *");
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *");
@@ -171,11 +171,11 @@ START_TEST(after_100_ms_the_release_asks_and_is_waited_for)
     EXPECT_NOTHING();
     vote("1", "RELEASE YES");
     EXPECT("s1 #3 +UNLOCKED *", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
-    vote("2", "RELEASE WANTED"); /* too late: it has asked */
+    vote("2", "RELEASE WANTED"); /* too late: the request has been sent */
     vote("0-1", "SET YES, ZADD YES");
     EXPECT("s2 #2 +LOCKED job token=T2 *");
     ask(3, "LOCK job wait=1m");
-    ask(2, "UNLOCK job"); /* nobody waited: the turn goes on, and is old */
+    ask(2, "UNLOCK job"); /* no client waited: the turn goes on, and is old */
     EXPECT("m0-2 RELEASE job T2 ASK");
 }
 END_TEST
@@ -249,12 +249,12 @@ START_TEST(a_wait_may_end_while_others_have_their_turn)
     cancel(3, 3);
     EXPECT("s3 #3 -CANCELLED job", "s3 #5 +OK");
     EXPECT_REST();
-    ask(4, "LOCK job"); /* nobody waits here: he does not pause for others */
+    ask(4, "LOCK job"); /* no client waits here, so there is no pause for others */
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
 }
 END_TEST
 
-/* Who does not wait is answered now, and does not give way either. */
+/* A request with wait=0 is answered now, and does not give way either. */
 START_TEST(wait_0_while_others_have_their_turn)
 {
     held_and_waited_for(1);
@@ -287,7 +287,7 @@ START_TEST(wait_0_alone_does_not_give_way)
     vote("0-2", "SET NO, ZADD NO");
     vote("0-2", "RELEASE NO");
     EXPECT("m0-2 RELEASE job T2", "s2 #3 -BUSY job");
-    ask(1, "UNLOCK job token=X"); /* before he asks for himself */
+    ask(1, "UNLOCK job token=X"); /* before the head asks for itself */
     vote("0-1", "RELEASE WANTED");
     EXPECT("m0-2 RELEASE job X ASK", "s1 #5 +UNLOCKED *", "m0-2 SET job T3 10000", "m0-2 ZADD *");
 }
@@ -295,7 +295,7 @@ END_TEST
 
 /* ---- a client that gives back and asks anew, again and again ---- */
 
-/* Granted at 1000, and given back, with nobody else there, at 1050. */
+/* Granted at 1000, and given back at 1050 while no other client was there. */
 static void used_a_moment_ago(void)
 {
     held_and_waited_for(0);
@@ -398,7 +398,7 @@ START_TEST(a_head_that_is_refused_marks_the_name)
     at(1199);
     vote("0-2", "SET NO");
     vote("0-2", "RELEASE NO");
-    EXPECT("m0-2 SET job T2 10000", "m0-2 RELEASE job T2"); /* it is there still */
+    EXPECT("m0-2 SET job T2 10000", "m0-2 RELEASE job T2"); /* the key is still there */
     at(1398);
     vote("0-2", "SET NO");
     EXPECT("m0-2 SET job T3 10000", "m0-2 RELEASE job T3", "m0-2 WANT job 400");
@@ -413,7 +413,7 @@ START_TEST(who_does_not_wait_leaves_no_mark)
     EXPECT("m0-2 SET *", "m0-2 ZADD *", "m0-2 RELEASE job T1", "s1 #1 -BUSY job");
     ask(2, "LOCK other wait=1m");
     vote("0-2", "RELEASE NO, SET OOM, ZADD OOM");
-    EXPECT("m0-2 SET other *", "m0-2 ZADD *", "m0-2 RELEASE other T2"); /* nobody is known to have it */
+    EXPECT("m0-2 SET other *", "m0-2 ZADD *", "m0-2 RELEASE other T2"); /* no master is known to have it */
 }
 END_TEST
 

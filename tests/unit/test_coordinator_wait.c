@@ -1,4 +1,4 @@
-/* Traces: who waits for a lock, in which order, and until when. */
+/* Traces: the requests that wait for a lock, their order, and their deadlines. */
 #include "tests/unit/trace.h"
 
 /* Session 9's request is the head of "job", which another daemon holds: refused once. */
@@ -98,7 +98,7 @@ START_TEST(wait_0_behind_a_waiting_head)
 {
     start(3);
     head_waits("LOCK job wait=1m");
-    ask(2, "LOCK job"); /* what the masters just said to the head, they say to all */
+    ask(2, "LOCK job"); /* the masters' answer to the head is the answer to all */
     EXPECT("s2 #2 -BUSY job");
     at(1020);
     ask(3, "LOCK job"); /* the head's attempt is under way */
@@ -111,7 +111,8 @@ START_TEST(wait_0_behind_a_waiting_head)
     vote("0-2", "RELEASE NO, SET YES");
     vote("0-1", "ZADD YES");
     work();
-    EXPECT("m0-2 SET job T3 10000", "m0-1 ZADD job 1040007", "m2 ZADD job 1040007", "s9 #1 +LOCKED *", "s4 #4 -BUSY job");
+    EXPECT("m0-2 SET job T3 10000", "m0-1 ZADD job 1040007", "m2 ZADD job 1040007", "s9 #1 +LOCKED *",
+           "s4 #4 -BUSY job");
     ask(5, "LOCK job"); /* held by a session here */
     EXPECT("s5 #5 -BUSY job");
 }
@@ -152,7 +153,7 @@ START_TEST(noquorum_at_the_end_of_a_wait_without_masters)
     ask(2, "LOCK job wait=1s");
     ask(3, "LOCK job wait=400ms");
     at(1399);
-    EXPECT_NOTHING(); /* it goes on trying */
+    EXPECT_NOTHING(); /* the daemon goes on trying */
     at(1499);
     EXPECT("s3 #3 -NOQUORUM job votes=1/3 nodes=!+! *");
     at(1500);
@@ -209,7 +210,7 @@ START_TEST(cancel_during_a_round)
     cancel(1, 1); /* answered already */
     cancel(1, 2); /* another session's */
     cancel(2, 2); /* granted already */
-    cancel(7, 0); /* of a session that nobody knows */
+    cancel(7, 0); /* of a session that the daemon does not know */
     EXPECT("s1 #4 -BADTAG *", "s1 #5 -BADTAG *", "s2 #6 -BADTAG *", "s7 #7 -BADTAG *");
 }
 END_TEST

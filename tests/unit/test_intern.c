@@ -92,13 +92,13 @@ START_TEST(a_shared_name_stays_until_all_gave_it_back)
     const struct name *beside = intern_name(&intern, &other);
     is_name(kept, &name);
     intern_name_back(&intern, kept);
-    ck_assert_ptr_eq(intern_name(&intern, &name), kept); /* its slot was free now */
+    ck_assert_ptr_eq(intern_name(&intern, &name), kept); /* the slot is free now */
     is_name(beside, &other);
     intern_free(&intern);
 }
 END_TEST
 
-/* More than its count of them can hold: some get a copy. */
+/* More names than the count can hold: some get a copy. */
 START_TEST(a_name_is_shared_by_any_number)
 {
     enum { MANY = UINT16_MAX + 3 };

@@ -1,4 +1,4 @@
-/* Lines in: what is a request, what is refused, and how it is said. */
+/* Lines in: requests, and the defaults and options that they are read with. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -31,7 +31,7 @@ static struct name a_name(const char *text)
     return name;
 }
 
-/* A reply with everything in it, so that what does not belong to its code would show. */
+/* A reply with a value in each field, so that a field that does not belong to its code would show. */
 static struct reply a_reply(enum reply_code code)
 {
     struct reply reply = {

@@ -104,7 +104,7 @@ START_TEST(our_own_lines_are_not_foreign)
     ck_ours("");
     ck_ours("G");
     ck_ours("GET");
-    ck_ours("GET job\n"); /* somebody from memcached: -BADVERB helps more than a closed connection */
+    ck_ours("GET job\n"); /* from a client of memcached: -BADVERB helps more than a closed connection */
     ck_ours("\x16");
     ck_ours("\x16\x02");
 }
@@ -119,7 +119,7 @@ static enum reply_code code_of(const char *line, size_t len)
     return line_parse(line, len, &request, &refusal) == LINE_REFUSED ? refusal.code : REPLY_OK;
 }
 
-/* Wherever it stands, and alone or beside another that undoes it. */
+/* At any place, and alone or beside another byte that would cancel it. */
 START_TEST(bytes_outside_ascii_text_at_any_place)
 {
     enum { BYTES = 11 };

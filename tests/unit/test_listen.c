@@ -1,4 +1,4 @@
-/* Listening sockets: stale, live and foreign paths, ports, and what happens without descriptors. */
+/* Listening sockets: stale, live and foreign paths, ports, and a daemon without free descriptors. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
@@ -77,7 +77,7 @@ static void teardown(void)
     rmdir(folder);
 }
 
-/* What was logged since the last call. */
+/* The log since the last call. */
 static const char *logged(void)
 {
     static char text[8192];
@@ -137,7 +137,7 @@ static void expect_accepted(unsigned want)
     ck_assert_uint_eq(count, want);
 }
 
-/* A socket file that nobody listens on, as a daemon leaves it that was killed. */
+/* A socket file that no process listens on, as a killed daemon leaves it. */
 static void leave_stale(void)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -236,13 +236,13 @@ END_TEST
 
 START_TEST(an_address_of_another_host_is_an_error)
 {
-    listen_on("192.0.2.1", ""); /* RFC 5737: nobody's */
+    listen_on("192.0.2.1", ""); /* RFC 5737: an address of no host */
     ck_assert_ptr_null(listeners_new(base, &conf, on_accepted, &conf));
     ck_assert_ptr_nonnull(strstr(logged(), "hint=\"this host does not have that address"));
 }
 END_TEST
 
-/* What is bound, not what was asked for: port 0 is some port, a name some address. */
+/* The bound address, not the configured one: port 0 becomes a port, a name an address. */
 START_TEST(the_log_tells_where_to_connect)
 {
     char expected[64];
@@ -262,7 +262,7 @@ END_TEST
 
 START_TEST(a_name_that_is_none_is_an_error)
 {
-    char label[81]; /* longer than DNS allows, so that nobody is asked */
+    char label[81]; /* longer than DNS allows, so that no server is asked */
 
     memset(label, 'x', sizeof label - 1);
     label[sizeof label - 1] = 0;
@@ -314,14 +314,14 @@ START_TEST(a_live_socket_is_left_alone)
     ck_assert_ptr_null(listeners_new(base, &conf, on_accepted, &conf));
     snprintf(pid, sizeof pid, " pid=%ld why=", (long)getpid());
     ck_assert_ptr_nonnull(strstr(logged(), pid));
-    int fd = unix_connect(); /* still the first one's */
+    int fd = unix_connect(); /* the file is still the first daemon's */
     ck_assert_int_ge(fd, 0);
     close(fd);
     listeners_free(listeners);
 }
 END_TEST
 
-/* Between bind() and listen() ours refuses connections, and so looks stale to another daemon. */
+/* Between bind() and listen() the socket refuses connections, and so looks stale to another daemon. */
 START_TEST(a_path_taken_over_before_the_start_is_an_error)
 {
     listen_on("", path);
@@ -333,7 +333,7 @@ START_TEST(a_path_taken_over_before_the_start_is_an_error)
     ck_assert_int_eq(listeners_start(slow), -1);
     ck_assert_ptr_nonnull(strstr(logged(), "another process put its socket in place of ours"));
     listeners_free(slow);
-    int fd = unix_connect(); /* still the fast one's */
+    int fd = unix_connect(); /* the file is still the fast daemon's */
     ck_assert_int_ge(fd, 0);
     close(fd);
     listeners_free(fast);
@@ -366,7 +366,7 @@ START_TEST(only_our_own_inode_is_unlinked)
     struct listeners *listeners = start();
 
     unlink(path);
-    leave_stale(); /* somebody else's by now */
+    leave_stale(); /* the file is another process's by now */
     listeners_free(listeners);
     ck_assert_int_eq(access(path, F_OK), 0);
 }
@@ -407,7 +407,7 @@ START_TEST(without_descriptors_accepting_pauses)
     clients[3] = unix_connect();
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
     limit = old;
-    limit.rlim_cur = 3; /* every new one is above that */
+    limit.rlim_cur = 3; /* every new descriptor is above that */
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     logged();
 

@@ -1,4 +1,5 @@
-/* Logging: what a line looks like, and that nobody who reads it slowly, or not at all, stops the daemon. */
+/* Logging: the form of a line, and a reader that is slow or does not read, which must not stop the
+ * daemon. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +63,7 @@ START_TEST(a_long_line_is_cut)
 }
 END_TEST
 
-/* The test would not end. */
+/* Otherwise the test would not end. */
 START_TEST(a_full_pipe_loses_lines_and_says_so)
 {
     char want[128];

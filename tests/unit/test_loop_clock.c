@@ -1,4 +1,4 @@
-/* Which events share a reading of the clock, by a clock that the test sets. */
+/* Events that share a reading of the clock, by a clock that the test sets. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static void fresh(void)
     wall_reads = 0;
 }
 
-/* A millisecond later; true: it was not noticed. */
+/* A millisecond passes; true: the loop did not notice it. */
 static bool shares(enum event_kind kind, unsigned master, enum command_verb verb)
 {
     boot_us += 1000;

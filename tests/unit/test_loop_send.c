@@ -1,4 +1,4 @@
-/* Commands to several masters: what is merged, and in which order it goes out. */
+/* Commands to several masters: which are merged, and in which order they go out. */
 #include <fcntl.h>
 
 #include "daemon/log.h"
@@ -189,7 +189,7 @@ static void flush_all(void)
         node_flush(nodes[i]);
 }
 
-/* The end of a turn, and nothing but what was wanted came of it. */
+/* Ends the turn, which sends exactly the expected bytes. */
 static void goes_out(void)
 {
     flush_all();
@@ -221,7 +221,8 @@ START_TEST(extends_of_a_turn)
 }
 END_TEST
 
-/* A release that came before an extension of the same lock must not go out behind it, nor the other way. */
+/* A release that came before an extension of the same lock must not go out behind it, and the
+ * reverse. */
 START_TEST(order_is_kept)
 {
     enum command_verb verb = (enum command_verb)_i;
@@ -294,7 +295,7 @@ START_TEST(each_ref_has_its_vote)
 }
 END_TEST
 
-/* What was asked while the last connection lived is not for this one. */
+/* Commands from the time of the last connection do not go out on this one. */
 START_TEST(a_batch_ends_with_its_connection)
 {
     send_extends(ALL_MASTERS, 1, 3);
@@ -302,7 +303,7 @@ START_TEST(a_batch_ends_with_its_connection)
     log_in(&masters[_i]);
     want_batch(ALL_MASTERS & ~(1 << _i), 1, 3);
     goes_out();
-    /* Also where another joins it. */
+    /* The same where another command joins it. */
     send_extends(ALL_MASTERS, 1, 3);
     node_close(nodes[_i], "test");
     log_in(&masters[_i]);
@@ -313,7 +314,7 @@ START_TEST(a_batch_ends_with_its_connection)
     say((unsigned)_i, "*2\r\n:500\r\n:501\r\n");
     UNTIL(masters[_i].votes == 2);
     ck_assert_uint_eq(masters[_i].ref[0], 4);
-    /* Nor is what was asked of a master that is away. */
+    /* Commands for a master that is away are dropped, too. */
     send_extends(ALL_MASTERS, 1, 3);
     node_close(nodes[_i], "test");
     want_batch(ALL_MASTERS & ~(1 << _i), 1, 3);
@@ -347,7 +348,7 @@ static bool all_voted(unsigned votes)
     return all;
 }
 
-/* Of one batch of 64 keys to all, its replies, and all votes. */
+/* One batch of 64 keys to all masters, its replies, and all votes. */
 static void round_of_64(unsigned n)
 {
     char reply[8 + 64 * 8];

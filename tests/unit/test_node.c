@@ -54,7 +54,7 @@ START_TEST(commands_and_votes)
 }
 END_TEST
 
-/* Most hosts files give ::1 as well, where nobody listens: the next address is tried. */
+/* Most hosts files also give ::1, where no server listens: the next address is tried. */
 START_TEST(a_name)
 {
     dial_tcp("localhost", server.port);
@@ -165,7 +165,7 @@ START_TEST(scripts_flushed)
     ck_assert_int_eq(told.vote[102].vote.kind, VOTE_YES);
     server_ask(&server, "INFO commandstats", stats, sizeof stats);
     ck_assert_ptr_nonnull(strstr(stats, "cmdstat_script|load:calls=6,"));
-    /* And once more: each is loaded whenever it is missing. */
+    /* Each script is loaded again whenever it is missing. */
     server_say(&server, "SCRIPT FLUSH");
     send_command(COMMAND_CHECK, 0, 104);
     node_flush(node);
@@ -236,7 +236,7 @@ START_TEST(a_server_that_comes_later)
     server_run(&server, server.port, NULL, NULL);
     UNTIL(told.connected);
     ck_assert_uint_eq(told.failed, 1);
-    /* And one that goes away and comes back. */
+    /* A server that goes away and comes back. */
     send_command(COMMAND_CLIENT_ID, 0, 1);
     node_flush(node);
     UNTIL(told.votes == 1);
@@ -259,7 +259,7 @@ START_TEST(a_server_that_goes_away)
     server_kill(&server);
     UNTIL(told.lost);
     UNTIL(dials() == 4);
-    ck_assert_uint_eq(told.failed, 0); /* that is of the start alone */
+    ck_assert_uint_eq(told.failed, 0); /* only the first connection does that */
     ck_assert_uint_eq(told.lost, 1);
 }
 END_TEST
@@ -274,7 +274,7 @@ START_TEST(a_port_where_nobody_listens)
 }
 END_TEST
 
-/* Sends until it is told of or the connection lost; how many commands that took. */
+/* Sends until the backlog is reported or the connection is lost; returns the number of commands. */
 static unsigned fill_backlog(void)
 {
     unsigned before = told.backlog + told.lost, sent = 0;
@@ -300,7 +300,7 @@ START_TEST(backlog_of_a_stopped_server)
     ck_assert_uint_eq(told.backlog, 1);
     ck_assert_uint_eq(told.lost, 0);
     if (_i) {
-        /* Who does not listen loses it at twice the limit. */
+        /* A handler that does not close at the backlog loses the connection at twice the limit. */
         ck_assert_uint_ge(fill_backlog(), (unsigned)conf.node_backlog_bytes / 200);
         ck_assert_uint_eq(told.backlog, 1);
         ck_assert_uint_eq(told.lost, 1);
@@ -308,7 +308,7 @@ START_TEST(backlog_of_a_stopped_server)
     node_row(node, &row);
     ck_assert_uint_eq(row.pending, 0);
     ck_assert_str_eq(row.why, "backlog");
-    UNTIL(log_count("why=login_timeout") == 1); /* it accepts, and says nothing */
+    UNTIL(log_count("why=login_timeout") == 1); /* the server accepts, and says nothing */
     ck_assert_int_eq(kill(server.pid, SIGCONT), 0);
     UNTIL(told.connected == 2);
     ck_assert_uint_eq(told.votes, 0);
@@ -325,7 +325,7 @@ START_TEST(more_than_a_socket_takes)
     for (unsigned i = 0; i < VOTES; i++)
         send_command(COMMAND_SET, 10000, i + 1);
     node_flush(node);
-    ck_assert(!node_wants_flush(node)); /* the loop need not: we wait for the socket */
+    ck_assert(!node_wants_flush(node)); /* without turning the loop: the test waits for the socket */
     ck_assert_int_eq(kill(server.pid, SIGCONT), 0);
     UNTIL(told.votes == VOTES);
     for (unsigned i = 0; i < VOTES; i++)
@@ -355,7 +355,7 @@ static Suite *node_suite(void)
     tcase_add_test(real, more_than_a_socket_takes);
     suite_add_tcase(suite, real);
 
-    /* These end their server: one each, in the test's own process. */
+    /* These tests end their server: each has its own, in the test's own process. */
     TCase *own = tcase_create("a server of its own");
     tcase_set_timeout(own, 60);
     tcase_add_checked_fixture(own, bench_setup, bench_teardown);

@@ -11,7 +11,7 @@ static const struct {
     {"*1\r\n*1\r\n*1\r\n", "protocol"},
     {">2\r\n+message\r\n+x\r\n", "protocol"},
     {"$-5\r\n", "protocol"},
-    {":5\r\n", "protocol"}, /* none that SET has: the order of replies is lost */
+    {":5\r\n", "protocol"}, /* a reply that SET never has: the order of replies is lost */
     {"*1\r\n+OK\r\n", "protocol"},
     {"+OK\r\n+OK\r\n", "unsolicited_reply"},
 };
@@ -33,7 +33,8 @@ START_TEST(a_reply_that_nobody_asked_for)
 {
     fake_connected();
     if (_i)
-        send_command(COMMAND_SET, 10000, 1); /* not written yet, so that it is no answer to this */
+        send_command(COMMAND_SET, 10000,
+                     1); /* the command is not written yet, so the reply does not answer it */
     fake_say("+OK\r\n");
     is_lost_and_redialled("unsolicited_reply");
     ck_assert_uint_eq(told.votes, 0);
@@ -194,12 +195,12 @@ START_TEST(a_connection_that_does_not_last_backs_off)
         fake_close();
         UNTIL(told.lost == i);
     }
-    /* Half of 50, 100, 200, 400 and 800 ms, which jitter leaves at least. */
+    /* At least half of 50, 100, 200, 400 and 800 ms, which jitter leaves. */
     ck_assert_int_ge(test_now_ms() - start_ms, 775);
 }
 END_TEST
 
-/* A load that is refused is asked for again when the script is missed again. */
+/* After a refused load the script is loaded again when it is missed again. */
 START_TEST(a_script_that_cannot_be_loaded)
 {
     fake_connected();

@@ -107,11 +107,11 @@ START_TEST(an_error_in_reply_to_several)
     }
     ck_assert_uint_eq(told.vote[3].vote.number, 500);
     node_row(node, &row);
-    ck_assert_uint_eq(row.errors, 1); /* the master refused once */
+    ck_assert_uint_eq(row.errors, 1); /* the master refused the script once */
 }
 END_TEST
 
-/* It is loaded once, and asking again is left to who asked. */
+/* The script is loaded once, and the caller decides whether to ask again. */
 START_TEST(several_whose_script_is_not_there)
 {
     fake_connected();
@@ -138,7 +138,8 @@ START_TEST(several_whose_script_is_not_there)
 }
 END_TEST
 
-/* By a handler: the rest of the votes is not told, neither now nor on the next connection. */
+/* A handler closes the connection: the rest of the votes is not told, neither now nor on the next
+ * connection. */
 START_TEST(closed_amid_the_votes_of_several)
 {
     fake_connected();

@@ -81,7 +81,7 @@ START_TEST(drift_is_rounded_up)
 }
 END_TEST
 
-/* validity = ttl - (now - t0 + 1) - drift, and until is where it is 0. */
+/* validity = ttl - (now - t0 + 1) - drift, and until is the time at which the validity is 0. */
 START_TEST(validity_counts_the_tick_under_way)
 {
     ck_assert_int_eq(quorum_until_ms(1000, 10000), 1000 + 10000 - 102 - 1);
@@ -161,7 +161,7 @@ END_TEST
 static uint32_t bucket_of(const char *text, size_t len)
 {
     struct name name = {.len = (uint8_t)len};
-    memset(name.text, 0x5a, sizeof name.text); /* what lies behind a name is not part of it */
+    memset(name.text, 0x5a, sizeof name.text); /* bytes behind a name are not part of it */
     memcpy(name.text, text, len);
     return quorum_bucket(&name);
 }

@@ -109,7 +109,7 @@ START_TEST(several_extends)
     for (unsigned i = 0; i < keys; i++)
         at += snprintf(want + at, sizeof want - (size_t)at, "$40\r\n%02x%s\r\n$4\r\n%u\r\n", i,
                        &TOKEN_TEXT[2], 1000 + i);
-    /* Twice: what was ended is empty. */
+    /* Freed twice: a freed format is empty. */
     for (unsigned round = 0; round < 2; round++) {
         size_t len;
         for (unsigned i = 0; i < keys; i++)
@@ -139,7 +139,7 @@ START_TEST(one_extend_is_a_batch_of_one)
 }
 END_TEST
 
-/* The largest that there is: an array of 195 words, each as long as it says. */
+/* The largest command: an array of 195 words, each as long as it says. */
 START_TEST(several_extends_of_the_longest_words)
 {
     static struct resp_batch batch;

@@ -1,4 +1,4 @@
-/* Bytes as replies, cut anywhere, and what no master of ours sends. */
+/* Bytes as replies, cut anywhere, and replies that no Redis master sends. */
 #include <stdio.h>
 
 #include "tests/unit/resp.h"
@@ -125,14 +125,14 @@ START_TEST(hostile_is_refused)
     ck_assert_ptr_nonnull(why);
     ck_assert_uint_gt(strlen(why), 5);
     ck_assert_ptr_null(strstr(why, "emory"));
-    /* It stays refused, whatever comes. */
+    /* The reader stays broken, whatever comes. */
     resp_reader_feed(reader, "+OK\r\n", 5);
     ck_assert_int_eq(resp_reader_next(reader, &reply, &why), -1);
     resp_reader_free(reader);
 }
 END_TEST
 
-/* And one that is larger is refused, however much of it is there. */
+/* A larger one is refused, however much of it is there. */
 START_TEST(the_largest_array_is_taken)
 {
     char bytes[6 + 257 * 4 + 1] = "*256\r\n";
@@ -195,7 +195,8 @@ static void is_array(const struct resp_reply *reply, int row)
         ck_assert_int_eq(reply->element[i], arrays[row].element[i]);
 }
 
-/* Cut anywhere, so that it is read here or by hiredis, and with others before and behind it. */
+/* Cut anywhere, so that it is read by the reader itself or by hiredis, with other replies before and
+ * behind it. */
 START_TEST(arrays_of_numbers)
 {
     const char *bytes = arrays[_i].bytes;
@@ -226,7 +227,7 @@ START_TEST(arrays_of_numbers)
 }
 END_TEST
 
-/* Feeds head, then blocks of tail; how many bytes went in before the reader gave up. */
+/* Feeds head, then blocks of tail; returns the number of bytes before the reader gave up. */
 static size_t endless(const char *head, const char *tail, size_t block)
 {
     struct resp_reader *reader = resp_reader_new();

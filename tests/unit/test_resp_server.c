@@ -124,7 +124,7 @@ START_TEST(heal_sets_what_ends_then)
     ck_assert_uint_eq((uint64_t)number_of("PEXPIRETIME t:job"), now.number + 60000);
     ck_assert_int_eq(run(COMMAND_HEAL, "job", now.number + 90000).kind, VOTE_NO);
     ck_assert_uint_eq((uint64_t)number_of("PEXPIRETIME t:job"), now.number + 60000);
-    /* One that comes too late sets nothing, whatever it answers. */
+    /* An EXTEND that comes too late sets nothing, whatever it answers. */
     ck_assert_int_eq(run(COMMAND_HEAL, "late", now.number - 1).kind, VOTE_YES);
     is_reply("EXISTS t:late", ":0\r\n");
 }
@@ -204,14 +204,14 @@ START_TEST(a_release_that_asks)
     ck_assert_int_gt(number_of("PTTL t:,want:job"), 600);
     is_reply("GET t:,want:job", "$40\r\n" TO_TEXT "\r\n");
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
-    ck_assert_int_eq(release_asking("job").kind, VOTE_YES); /* the mark is our own */
+    ck_assert_int_eq(release_asking("job").kind, VOTE_YES); /* the mark is this daemon's own */
     server_say(&server, "SET t:,want:job " TOKEN_TEXT);
-    ck_assert_int_eq(release_asking("job").kind, VOTE_NO); /* not ours: nobody is asked */
+    ck_assert_int_eq(release_asking("job").kind, VOTE_NO); /* the key is another's: no daemon is asked */
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
     ck_assert_int_eq(release_asking("job").kind, VOTE_WANTED);
     is_reply("EXISTS t:job t:,want:job", ":1\r\n"); /* the mark stays */
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
-    ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_YES); /* does not ask */
+    ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_YES); /* the release does not ask */
     server_say(&server, "DEL t:,want:job");
     server_say(&server, "LPUSH t:,want:job a");
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
@@ -261,7 +261,7 @@ START_TEST(a_server_that_refuses_writes)
     ck_assert_int_eq(vote.kind, VOTE_INFO);
     ck_assert(vote.info.replica);
     server_say(&server, "REPLICAOF NO ONE");
-    /* Out of memory: no new lock, but giving back and extending go on. */
+    /* Out of memory: no new lock is granted, but releases and extensions go on. */
     server_say(&server, "CONFIG SET maxmemory 1");
     ck_assert_int_eq(run(COMMAND_SET, "other", 10000).error, ERROR_OOM);
     ck_assert_int_eq(run(COMMAND_ZADD, "job", 10000).error, ERROR_OOM);
@@ -274,7 +274,7 @@ START_TEST(a_server_that_refuses_writes)
 }
 END_TEST
 
-/* An error of the GET itself is no "not ours". */
+/* An error of the GET itself does not mean that the key is another's. */
 START_TEST(a_user_without_get)
 {
     fresh();

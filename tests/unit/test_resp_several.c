@@ -4,7 +4,7 @@
 
 enum { KEYS = 8 };
 
-/* As a server of Redis 6.2 runs it, which has no GT and tells no number of its version. */
+/* The script as a Redis 6.2 server runs it, which has no GT and reports no version number. */
 static void load_without_gt(char sha1[RESP_SHA1_HEX])
 {
     static const char version[] = "redis.REDIS_VERSION_NUM";
@@ -22,7 +22,7 @@ static void load_without_gt(char sha1[RESP_SHA1_HEX])
     memcpy(sha1, reply.text, RESP_SHA1_HEX);
 }
 
-/* Of all names at once, each to number ms more than the one before. */
+/* Extends all names at once, each to number ms more than the one before. */
 static struct resp_reply extend_all(const char *const names[], unsigned keys, uint64_t number,
                                     bool without_gt)
 {
@@ -75,7 +75,7 @@ START_TEST(extend_of_several)
     is_reply("EXISTS t:missing", ":0\r\n");
     is_reply("GET t:other", "$7\r\nanother\r\n");
     is_reply("LRANGE t:list 0 -1", "*1\r\n$1\r\na\r\n");
-    /* And not back to less. */
+    /* An EXTEND never shortens. */
     reply = extend_all(names, KEYS, 100, _i);
     ck_assert_uint_gt(vote_on(&reply, 7, KEYS).number, 60000);
     ck_assert_int_gt(number_of("PTTL t:c"), 60000);
@@ -99,7 +99,7 @@ START_TEST(extend_of_as_many_as_there_can_be)
 }
 END_TEST
 
-/* Whatever the other keys are, and also where a write came before the one that was refused. */
+/* The result does not depend on the other keys, nor on a write that came before the refused one. */
 START_TEST(extend_of_several_is_refused_for_all)
 {
     static const char *const names[] = {"list", "a", "missing", "b"};

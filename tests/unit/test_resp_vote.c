@@ -280,7 +280,7 @@ START_TEST(group_of_others)
 }
 END_TEST
 
-/* Every byte of it counts, and so does every end. */
+/* Every byte of the text counts, and so does every end. */
 START_TEST(group_with_a_byte_wrong)
 {
     char text[] = GROUP_TEXT;
@@ -303,7 +303,7 @@ START_TEST(group_with_a_byte_wrong)
 }
 END_TEST
 
-/* What follows may be long, but not longer than is kept: then nobody knows how it ends. */
+/* The rest of the text may be long, but not longer than is kept: then its end is unknown. */
 START_TEST(group_that_is_cut)
 {
     char text[RESP_TEXT_BYTES + 2] = GROUP_TEXT " a=";

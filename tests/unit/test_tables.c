@@ -124,8 +124,8 @@ static void table_compare(const struct table *table)
     }
 }
 
-/* Hashes that fall together, also over the end of the array: runs grow long, and what is
- * removed leaves gaps in them. */
+/* Hashes that collide, also over the end of the array: runs grow long, and removals leave gaps in
+ * them. */
 static uint32_t crowded_hash(const struct table *table)
 {
     uint32_t near_the_end = (uint32_t)(table->mask - 3 + chance(8));
@@ -165,7 +165,7 @@ START_TEST(table_full_of_one_hash)
         table_add(&table, slot);
     }
     table_compare(&table);
-    uint32_t place = table_first(&table, 7), slot; /* a stranger comes to an end in a full table too */
+    uint32_t place = table_first(&table, 7), slot; /* a search for an unknown hash ends in a full table too */
     ck_assert(!table_next(&table, 7, &place, &slot));
     for (slot = 0; slot < SLOTS; slot += 2) {
         table_remove(&table, slot);
@@ -193,7 +193,7 @@ START_TEST(table_grows_with_what_is_in_it)
     ck_assert(table_init(&table, MANY, many, sizeof many[0]));
     uint32_t small = table.mask;
     for (uint32_t slot = 0; slot < MANY; slot++) {
-        many[slot] = (uint32_t)chance(slot % 3 ? UINT32_MAX : 50); /* and some hashes that many have */
+        many[slot] = (uint32_t)chance(slot % 3 ? UINT32_MAX : 50); /* and some hashes that many items share */
         table_add(&table, slot);
         ck_assert(table_has(&table, many[slot / 2], slot / 2)); /* before and behind a move */
         ck_assert_uint_le(table.count, table.mask + 1 - (table.mask + 1) / 4);
@@ -243,7 +243,7 @@ struct thing {
 
 enum { IDS = 20000 };
 
-static uint64_t old_ids[IDS]; /* all that were ever given */
+static uint64_t old_ids[IDS]; /* all ids that were ever given */
 static unsigned old_count;
 
 static bool is_old(uint64_t id)
@@ -373,7 +373,7 @@ START_TEST(ended_until_their_time)
 }
 END_TEST
 
-/* More than there is room for: the last ones are there, whatever was before them. */
+/* More than there is room for: the last ones are kept. */
 START_TEST(ended_keeps_the_last_ones)
 {
     enum { MANY = 3 * ENDED, LAST = ENDED / 4 };
