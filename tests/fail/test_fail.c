@@ -12,16 +12,16 @@
 #include "tests/unit/server.h"
 #include "tests/unit/suite.h"
 
-    enum {
-        MASTERS = 3,
-        SAMPLE = 50,      /* of all calls, for make check */
-        SERVE_MS = 20000, /* the time within which it must have served a client, or have ended */
-        EXIT_MS = 5000,
-        ANSWER_MS = 3000,
-        TEXT_BYTES = 64 * 1024,
-        PATH_BYTES = 256,
-        REPORTED = 20, /* failures shown */
-    };
+enum {
+    MASTERS = 3,
+    SAMPLE = 50,      /* of all calls, for make check */
+    SERVE_MS = 20000, /* the time within which it must have served a client, or have ended */
+    EXIT_MS = 5000,
+    ANSWER_MS = 3000,
+    TEXT_BYTES = 64 * 1024,
+    PATH_BYTES = 256,
+    REPORTED = 20, /* failures shown */
+};
 
 static struct server masters[MASTERS];
 static char folder[64], conf[PATH_BYTES], out[PATH_BYTES], state_path[PATH_BYTES], library[PATH_BYTES + 64];
