@@ -1,5 +1,7 @@
 /* The daemon's own loop in one process with its masters and clients, so that a run is the same each time:
+ *
  *     clients (instr_clients.c) <== sockets ==> the daemon's loop <== sockets ==> masters (instr_masters.c)
+ *
  * A timer of the same loop serves masters and clients, and callgrind does not count there. Time moves only
  * when they let it pass (instr_clock.c). */
 #ifndef REDLOCKD_BENCH_INSTR_H

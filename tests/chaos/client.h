@@ -1,5 +1,6 @@
 /* A client: a process that takes locks through the daemons, one at a time, works under them, gives
  * them back in every way there is, and records what it knew.
+ *
  *     own    the connection that its session locks belong to; the way it is closed is part of the test
  *     other  a connection to another daemon, where leases and tokens are extended, checked and released,
  *            and where RESUME moves locks: the connection then becomes the own one */

@@ -1,4 +1,5 @@
 /* Everything that the clients did and were told, in one memory that all processes share.
+ *
  * Times are CLOCK_BOOTTIME in µs, one clock for all processes since they run on one host. A grant is stamped
  * after its line was read and a release before it is sent, so that a recorded hold is never longer
  * than the real hold: records that overlap belong to holds that did overlap. */

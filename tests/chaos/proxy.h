@@ -1,6 +1,8 @@
 /* A TCP proxy between daemons and masters, in a process of its own: one listener for each pair, so
  * that each pair can have its own faults.
+ *
  *     daemon d --TCP--> listener of link d x m --> queue, delay, cut --> master m's Unix socket
+ *
  * A link behaves as TCP does: bytes keep their order and are never lost in the middle. A cut holds
  * the bytes (and the news that a side has closed) until it is over; only a reset loses bytes. One connection
  * of the daemon is one connection to the master: a restarted master is never hidden. */

@@ -1,4 +1,5 @@
 /* A hostile server, a clock and a restless program against the client library's core.
+ *
  * Each byte of the input is an event, see happen(). The harness asserts that each request has exactly one
  * result, no event names a lock that was let go of, no deadline is absurdly late, a lock that was told LOST
  * stays lost, and the core's own tables are right. */

@@ -1,7 +1,9 @@
 /* Real masters, the real daemon and its clients, for tests.
+ *
  *     test (forked by Check) --+-- redis-server x N   on a Unix socket, and on 127.0.0.1 if asked
  *                              +-- redlockd           REDLOCKD, or build/redlockd
  *                              +-- client             blocking sockets with a deadline
+ *
  * Each process that a test starts dies with the test, however it ends, and the folder in /tmp goes with the
  * program. Each helper fails the test by itself and names the test's line. No helper sleeps for a fixed
  * time: conditions are polled until they hold, or until WAIT_MS is over. */

@@ -1,4 +1,5 @@
 /* The oracle: it sees everything in true time and says when a promise was broken.
+ *
  * Invariants, by their numbers in a report:
  *   1  two clients believe at once that they hold one name
  *   2  before a told deadline Q masters could grant the name to another, or a held lock's
@@ -14,6 +15,7 @@
  *  12  a seed gave two traces
  *  13  a held lock is lost though masters were only restarted, one after the other
  * (10 belongs to locks of several names, which do not exist yet.)
+ *
  * Where a master forgets and neither run_id nor uptime shows it (FLUSHALL, a replica's data, another
  * server, a clock set forward), no daemon can keep all of these promises until it sees the loss. Until the
  * longest lock that the master may have forgotten is over, the oracle excuses only these:

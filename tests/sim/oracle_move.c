@@ -1,6 +1,8 @@
 /* RESUME: invariants 2, 7, 8 and 9 of tokens that are moved, and set back.
+ *
  *     T --move--> N --granted--> T has moved: N is the lock now
  *                  \--failed---> N is set back to T, on all masters that it was sent to
+ *
  * All tokens of a family belong to one holder: any of their keys keeps other clients out. */
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"

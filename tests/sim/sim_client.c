@@ -1,6 +1,8 @@
 /* Clients: each does one op of its plan after the other: think, lock, keep, end.
+ *
  *     THINKING -> ASKING -> HOLDING -> ENDING -> THINKING ... DONE
  *                              \ <-> RESUMING (sim_resume.c)
+ *
  * A client believes that it holds from the arrival of +LOCKED until it sends the release,
  * hears !LOST, or its clock shows the deadline that it was told. */
 #include <string.h>

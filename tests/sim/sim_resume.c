@@ -1,9 +1,11 @@
 /* A client that takes its lock to another connection: at the same daemon or another one, with the
  * old connection open, closed or broken, and again where no answer came.
+ *
  *     HOLDING -> RESUMING --+LOCKED-------------------------> HOLDING, by the new token
  *                 |  ^  \--NOTHELD, all answered-------------> lost
  *                 v  |
  *               tries again, until it goes on by the old token
+ *
  * The client believes by the old token until it has the new one, since both are its own; but not once it has
  * closed a connection whose FIN gives one of them back. */
 #include "tests/sim/sim.h"
