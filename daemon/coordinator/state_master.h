@@ -115,18 +115,14 @@ struct master {
 /* Whose clock was it? See trial.h. */
 struct trial {
     bool open;
-    bool confirming; /* a master is to be blamed, unless the others say otherwise now */
-    uint32_t number; /* of the questions that are asked now ... */
-    uint32_t first;  /* ... and of the first that were asked in this trial */
+    unsigned confirms; /* how often the others were asked once more, before a master is blamed */
+    uint32_t number;   /* of the questions that are asked now */
     struct heap_item item;
-    masters_t awaited; /* were asked, and have not told yet */
-    masters_t anew;    /* of those that told: what counts was asked in the trial, so after the stall */
-    masters_t
-        early;      /* of those that told: what counts was asked before the trial, perhaps before the stall */
-    masters_t told; /* excess_ms[] holds by how much they are ahead */
+    masters_t awaited; /* masters that were asked, and have not told yet */
+    masters_t anew;    /* masters whose reading was asked for with this number, so after the stall */
+    masters_t told;    /* masters that told; excess_ms[] says by how much each is ahead */
     int64_t excess_ms[MASTERS];
-    int64_t
-        slack_ms[MASTERS]; /* it may be ahead by that much more: both readings' round trips, and slewing */
+    int64_t slack_ms[MASTERS]; /* what both readings' round trips, and slewing, may hide beyond that */
 };
 
 #endif

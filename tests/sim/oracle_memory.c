@@ -23,6 +23,16 @@ static struct sim_node *node_of(const struct sim_world *w, struct sim_daemon *d,
     return &d->node[w->conn[msg->conn].master];
 }
 
+/* What the round trips of any master hide: none is blamed for that. */
+static int64_t hidden_us(const struct sim_daemon *d)
+{
+    int64_t most_us = 0;
+    for (unsigned i = 0; i < d->masters; i++)
+        if (most_us < 2 * d->node[i].rtt_most_us)
+            most_us = 2 * d->node[i].rtt_most_us;
+    return most_us < HIDDEN_US ? most_us : HIDDEN_US;
+}
+
 /* A daemon may take a clock that jumped for its own that stood still, where no other master says
  * otherwise: then its promises end as early as the keys, and the master goes on voting. That is decided when
  * its trial is over. */
@@ -31,7 +41,8 @@ static void settle_suspect(const struct sim_daemon *d, struct sim_node *node, in
     int64_t since_us = node->suspect_us > d->paused_until_us ? node->suspect_us : d->paused_until_us;
     if (node->suspect_us == 0 || now_us < since_us + TRIAL_US)
         return;
-    if (d->running && coordinator_behind_ms(d->core) == node->suspect_behind_ms)
+    bool hidden = node->suspect_beyond_us <= hidden_us(d); /* by answers that came later */
+    if (d->running && !hidden && coordinator_behind_ms(d->core) == node->suspect_behind_ms)
         node->blind = node->unaware = false;
     node->suspect_us = 0;
 }
@@ -57,12 +68,11 @@ static bool heard_time(const struct sim_world *w, const struct sim_daemon *d, st
     int64_t rtt_us = w->now_us - msg->sent_us;
     int64_t jumped_us = (msg->jumps_ms - node->time_jumps_ms) * 1000;
     bool same = node->time_rtt_us > 0 && node->time_epoch == msg->epoch && node->knew_epoch == msg->epoch;
-    /* What round trips hide of this master and of the others: none is blamed for that. */
-    int64_t hidden_us = rtt_us + node->time_rtt_us, own_us = hidden_us;
-    for (unsigned i = 0; i < d->masters; i++)
-        if (hidden_us < 2 * d->node[i].rtt_most_us)
-            hidden_us = 2 * d->node[i].rtt_most_us;
-    bool seen = same && jumped_us > JUMP_SEEN_US + own_us + (hidden_us < HIDDEN_US ? hidden_us : HIDDEN_US);
+    int64_t own_us = rtt_us + node->time_rtt_us;
+    int64_t beyond_us = jumped_us - JUMP_SEEN_US - own_us;
+    bool seen = same && beyond_us > (own_us < HIDDEN_US ? own_us : HIDDEN_US) && beyond_us > hidden_us(d);
+    if (seen)
+        node->suspect_beyond_us = beyond_us;
     seen = seen && behind_ms == node->time_behind_ms;
     node->time_behind_ms = behind_ms;
     node->time_rtt_us = rtt_us;

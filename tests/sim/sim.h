@@ -214,6 +214,7 @@ struct sim_node {
     uint32_t time_epoch;       /* the master's run at that TIME */
     int64_t from_us;           /* true time until which the marker that it read keeps the master out */
     int64_t suspect_us;        /* the time at which TIME showed a jump ... */
+    int64_t suspect_beyond_us; /* ... by so much more than can pass unseen, ... */
     int64_t suspect_behind_ms; /* ... and the daemon's behind at that time; 0: no jump was shown */
     int64_t loss_behind_ms;    /* the daemon's behind at the last loss of memory */
     int64_t quarantined_us;    /* the last time at which it had the master in quarantine */

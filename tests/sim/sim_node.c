@@ -148,6 +148,8 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
     for (unsigned i = 0; i < d->masters; i++) {
         if (!(action->masters >> i & 1) || d->node[i].conn == 0 || !w->conn[d->node[i].conn - 1].connected)
             continue;
+        if (marks) /* to read its own mark is no news to it */
+            d->node[i].from_ms = command->group.from_ms;
         w->conn[d->node[i].conn - 1].unanswered++;
         if (command->verb == COMMAND_HEAL)
             msg.number = heal_number(w, i, command->number);

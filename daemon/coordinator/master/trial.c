@@ -16,6 +16,7 @@ enum {
     BASE_MS = 60000,      /* a base that is older gives way to any reading that opened no trial */
     TRIAL_MS = 200,       /* then those that told must do */
     BACK_PART = 1000,
+    CONFIRMS = 4, /* stalls that follow each other so closely are not waited for */
 };
 
 static const int64_t UNKNOWN_MS = (int64_t)1 << 40;
@@ -119,10 +120,6 @@ static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
     masters_t bit = masters_bit(m->index);
     if (trial == c->trial.number || mutant(MUTANT_INCONCLUSIVE_COUNTS))
         c->trial.anew |= bit;
-    if (trial < c->trial.first)
-        c->trial.early |= bit;
-    else
-        c->trial.early = masters_without(c->trial.early, bit);
     c->trial.told |= bit;
     c->trial.excess_ms[m->index] = m->clock.excess_ms;
     int64_t slack_ms =
@@ -139,9 +136,9 @@ static void begin(struct coordinator *c, const struct master *first)
 {
     struct trial *trial = &c->trial;
     trial->open = true;
-    trial->first = ++trial->number;
-    trial->told = trial->awaited = trial->anew = trial->early = 0;
-    trial->confirming = false;
+    trial->number++;
+    trial->told = trial->awaited = trial->anew = 0;
+    trial->confirms = 0;
     heap_set(&c->deadlines, &trial->item, c->now_ms + TRIAL_MS);
     hear(c, first, 0);
     for (unsigned i = 0; i < c->config.masters; i++) {
@@ -154,11 +151,12 @@ static void begin(struct coordinator *c, const struct master *first)
     }
 }
 
-/* A master may have read its clock in the middle of the stall. If it was asked to confirm and did not, then what it told
- * says nothing of how long the stall was at most. */
+/* A master that is ahead may have read its clock in the middle of a stall. If it was asked to confirm and did not, then
+ * nothing says how long the stall was at most. */
 static int64_t most_excess_ms(const struct trial *trial, unsigned i)
 {
-    if (trial->confirming && (trial->early & masters_bit(i)))
+    bool confirmed = trial->confirms == 0 || (trial->anew & masters_bit(i));
+    if (!confirmed && trial->excess_ms[i] > AHEAD_MS)
         return UNKNOWN_MS;
     return trial->excess_ms[i] + trial->slack_ms[i];
 }
@@ -315,9 +313,10 @@ static void ask_for_bases(struct coordinator *c)
 static bool confirms(struct coordinator *c, masters_t suspects)
 {
     struct trial *trial = &c->trial;
-    if (suspects == 0 || trial->confirming || mutant(MUTANT_FIRST_ANSWER_BLAMED))
+    bool asked = trial->confirms > 0 && !(suspects & trial->anew); /* since these were heard */
+    if (suspects == 0 || asked || trial->confirms == CONFIRMS || mutant(MUTANT_FIRST_ANSWER_BLAMED))
         return false;
-    trial->confirming = true;
+    trial->confirms++;
     trial->number++;
     trial->anew = trial->awaited = 0; /* nobody waits for a master that hangs */
     heap_set(&c->deadlines, &trial->item, c->now_ms + TRIAL_MS);
@@ -364,7 +363,7 @@ static bool is_decided(const struct coordinator *c)
     unsigned ahead = 0;
     for (unsigned i = 0; i < c->config.masters; i++)
         ahead += (trial->told & masters_bit(i)) && trial->excess_ms[i] > AHEAD_MS;
-    return trial->awaited == 0 || (ahead >= c->quorum && !trial->confirming) ||
+    return trial->awaited == 0 || (ahead >= c->quorum && trial->confirms == 0) ||
            mutant(MUTANT_FIRST_ANSWER_BLAMED);
 }
 
