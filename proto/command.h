@@ -44,8 +44,7 @@ struct group {
  *                                                                  more, up to CLOCK_MAX_MS
  * GROUP            GET <prefix>,group                              GROUP, NO (absent), UNREADABLE
  * PROBE            GETEX <prefix>,group PX <number>                as GROUP
- * GROUP_SET        SET <prefix>,group <group> PX <number>          YES
- * GROUP_LATER      SET <prefix>,group <group> XX PX <number>       YES, NO (it is gone)
+ * GROUP_SET        SET <prefix>,group <group> XX PX <number>       YES, NO (it is gone)
  * GROUP_NEW        SET <prefix>,group <group> NX PX <number>       YES, NO
  * SET              SET <prefix><name> <token> NX PX <number>       YES, NO
  * HEAL             SET <prefix><name> <token> NX PXAT <number>     YES, NO
@@ -71,7 +70,6 @@ enum command_verb {
     COMMAND_GROUP,
     COMMAND_PROBE,
     COMMAND_GROUP_SET,
-    COMMAND_GROUP_LATER,
     COMMAND_GROUP_NEW,
     COMMAND_SET,
     COMMAND_HEAL,
@@ -93,7 +91,7 @@ struct command {
     struct name name;
     struct token token;
     struct token to;    /* MOVE: the new one; WANT, RELEASE: this daemon */
-    struct group group; /* GROUP_SET, GROUP_LATER, GROUP_NEW */
+    struct group group; /* GROUP_SET, GROUP_NEW */
 };
 
 enum vote_kind {

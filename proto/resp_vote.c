@@ -270,9 +270,8 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
     case COMMAND_GROUP:
     case COMMAND_PROBE: vote_group(reply, vote); break;
     case COMMAND_GET: vote_token(reply, vote); break;
-    case COMMAND_GROUP_SET:
     case COMMAND_WANT: vote_ok(reply, vote); break;
-    case COMMAND_GROUP_LATER:
+    case COMMAND_GROUP_SET:
     case COMMAND_GROUP_NEW:
     case COMMAND_SET:
     case COMMAND_HEAL: vote_set(reply, vote); break;

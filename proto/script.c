@@ -78,7 +78,6 @@ int resp_script_of(enum command_verb verb)
     case COMMAND_GROUP:
     case COMMAND_PROBE:
     case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_LATER:
     case COMMAND_GROUP_NEW:
     case COMMAND_HEAL:
     case COMMAND_GET:

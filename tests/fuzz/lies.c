@@ -82,9 +82,8 @@ void world_lie(struct world *w, const struct sent *sent)
         break;
     case COMMAND_HEAL:
     case COMMAND_MOVE:
-    case COMMAND_GROUP_LATER:
-    case COMMAND_GROUP_NEW: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
     case COMMAND_GROUP_SET:
+    case COMMAND_GROUP_NEW: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
     case COMMAND_WANT: v->kind = VOTE_YES; break;
     }
     if (script && choice % 8 == 2)

@@ -121,7 +121,7 @@ static void run_group(struct fake_master *m, const struct sent *sent, int64_t no
     bool there = m->group_ends_ms > now_ms;
     int64_t ends_ms = now_ms + (int64_t)sent->number;
     bool marks = sent->verb >= COMMAND_GROUP_SET && sent->verb <= COMMAND_GROUP_NEW;
-    if (marks && sent->verb != COMMAND_GROUP_SET && there == (sent->verb == COMMAND_GROUP_NEW)) {
+    if (marks && there == (sent->verb == COMMAND_GROUP_NEW)) {
         vote->kind = VOTE_NO;
     } else if (marks) {
         m->group = sent->group;
@@ -195,7 +195,6 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
     case COMMAND_GROUP:
     case COMMAND_PROBE:
     case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_LATER:
     case COMMAND_GROUP_NEW: run_group(m, sent, now_ms, vote); break;
     case COMMAND_HEAL:
         if (!there)

@@ -68,7 +68,7 @@ static void store_group_set(struct store *s, int64_t now_ms, const struct store_
                             struct vote *vote)
 {
     enum command_verb verb = command->verb;
-    if (verb != COMMAND_GROUP_SET && group_there(s, now_ms) == (verb == COMMAND_GROUP_NEW))
+    if (group_there(s, now_ms) == (verb == COMMAND_GROUP_NEW))
         return;
     s->group = (struct store_group){
         .kind = STORE_GROUP_OURS, .expires_ms = now_ms + (int64_t)command->number, .group = command->group};
@@ -152,7 +152,6 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_GROUP:
     case COMMAND_PROBE: store_group(s, now_ms, command, vote); return;
     case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_LATER:
     case COMMAND_GROUP_NEW: store_group_set(s, now_ms, command, vote); return;
     case COMMAND_SET:
     case COMMAND_HEAL: store_set(key, now_ms, command, vote); return;
@@ -191,7 +190,6 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
     bool writes = false, grows = false;
     switch (verb) {
     case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_LATER:
     case COMMAND_GROUP_NEW:
     case COMMAND_SET:
     case COMMAND_HEAL:

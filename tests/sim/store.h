@@ -38,7 +38,7 @@ struct store_command {
     uint32_t to; /* MOVE: a token; WANT, RELEASE: a daemon */
     uint32_t bucket;
     uint64_t number;
-    struct group group; /* GROUP_SET, GROUP_LATER, GROUP_NEW */
+    struct group group; /* GROUP_SET, GROUP_NEW */
 };
 
 /* Runs any command but CLIENT_ID, INFO and KILL. In a VOTE_TOKEN, number is the tok. */

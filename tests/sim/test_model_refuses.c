@@ -123,7 +123,7 @@ static void prepare(struct resp_format *format, struct store *store)
         {.verb = COMMAND_SET, .name = 1, .tok = 2, .number = LONG_MS},
         {.verb = COMMAND_WANT, .name = 0, .to = 3, .number = LONG_MS},
         {.verb = COMMAND_ZADD, .bucket = 1, .number = 100},
-        {.verb = COMMAND_GROUP_SET,
+        {.verb = COMMAND_GROUP_NEW,
          .number = LONG_MS,
          .group = {.masters = 3, .max_ttl_ms = 2000, .from_ms = 1}},
     };

@@ -6,9 +6,9 @@
 
 #include "tests/sim/sim.h"
 
-static const char *const VERBS[] = {
-    "CLIENT_ID", "INFO", "KILL", "TIME",   "GROUP", "PROBE",   "GROUP_SET", "GROUP_LATER", "GROUP_NEW", "SET",
-    "HEAL",      "GET",  "ZADD", "ZSCORE", "WANT",  "RELEASE", "EXTEND",    "CHECK",       "MOVE"};
+static const char *const VERBS[] = {"CLIENT_ID", "INFO",      "KILL",    "TIME",   "GROUP", "PROBE",
+                                    "GROUP_SET", "GROUP_NEW", "SET",     "HEAL",   "GET",   "ZADD",
+                                    "ZSCORE",    "WANT",      "RELEASE", "EXTEND", "CHECK", "MOVE"};
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
 static const char *const REPLIES[] = {

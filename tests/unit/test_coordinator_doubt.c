@@ -121,7 +121,7 @@ START_TEST(a_clock_that_jumped_while_the_probe_is_refused)
     vote("0,2", "TIME OK"); /* before it is blamed */
     forget();
     at(3000);
-    vote("1", "INFO OK, TIME OK, GROUP OK, GROUP_LATER OK");
+    vote("1", "INFO OK, TIME OK, GROUP OK, GROUP_SET OK");
     EXPECT_MASTER(1, "quarantine clock left=60602");
     forget();
 }
@@ -141,7 +141,7 @@ START_TEST(a_doubt_after_a_handshake_that_waited)
     vote("0", "GROUP_NEW NO");
     newcomer_writes(0);
     memset(markers[0].group.run_id, 'f', RUN_ID_HEX); /* another run's: it came back from a disk */
-    vote("0", "GROUP OK, GROUP_LATER OK");
+    vote("0", "GROUP OK, GROUP_SET OK");
     EXPECT_MASTER(0, "quarantine promoted left=60602");
     forget();
 }

@@ -258,7 +258,7 @@ START_TEST(what_is_gone_meanwhile_is_not_written_anew)
     at(3000);
     vote("1", "TIME OK, PROBE OK");
     markers[1].there = false; /* once more */
-    vote("1", "GROUP_LATER OK");
+    vote("1", "GROUP_SET OK");
     vote("0,2", "TIME OK, PROBE OK");
     show_probes = false;
     ck_assert(!markers[1].there);

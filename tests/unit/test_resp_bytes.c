@@ -18,8 +18,6 @@ static const struct {
     {COMMAND_GROUP, 0, "*2\r\n$3\r\nGET\r\n$11\r\nlock:,group\r\n"},
     {COMMAND_PROBE, 600000, "*4\r\n$5\r\nGETEX\r\n$11\r\nlock:,group\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
     {COMMAND_GROUP_SET, 600000,
-     "*5\r\n$3\r\nSET\r\n$11\r\nlock:,group\r\n$83\r\n" GROUP_TEXT "\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
-    {COMMAND_GROUP_LATER, 600000,
      "*6\r\n$3\r\nSET\r\n$11\r\nlock:,group\r\n$83\r\n" GROUP_TEXT
      "\r\n$2\r\nXX\r\n$2\r\nPX\r\n$6\r\n600000\r\n"},
     {COMMAND_GROUP_NEW, 600000,

@@ -144,8 +144,7 @@ struct command link_take(struct trace_link *link)
 struct vote marker_vote(unsigned master, const struct command *command)
 {
     struct marker *marker = &markers[master];
-    bool writes = command->verb == COMMAND_GROUP_SET ||
-                  (command->verb == COMMAND_GROUP_LATER && marker->there) ||
+    bool writes = (command->verb == COMMAND_GROUP_SET && marker->there) ||
                   (command->verb == COMMAND_GROUP_NEW && !marker->there);
     struct vote value = {.kind = writes ? VOTE_YES : VOTE_NO};
     if (command->verb == COMMAND_TIME)

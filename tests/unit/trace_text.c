@@ -75,15 +75,23 @@ void log_action(const char *format, ...)
 /* ---- words ---- */
 
 static const char *const verbs[] = {
-    [COMMAND_CLIENT_ID] = "CLIENT_ID", [COMMAND_INFO] = "INFO",
-    [COMMAND_KILL] = "KILL",           [COMMAND_TIME] = "TIME",
-    [COMMAND_GROUP] = "GROUP",         [COMMAND_PROBE] = "PROBE",
-    [COMMAND_GROUP_SET] = "GROUP_SET", [COMMAND_GROUP_LATER] = "GROUP_LATER",
-    [COMMAND_GROUP_NEW] = "GROUP_NEW", [COMMAND_SET] = "SET",
-    [COMMAND_HEAL] = "HEAL",           [COMMAND_GET] = "GET",
-    [COMMAND_ZADD] = "ZADD",           [COMMAND_ZSCORE] = "ZSCORE",
-    [COMMAND_WANT] = "WANT",           [COMMAND_RELEASE] = "RELEASE",
-    [COMMAND_EXTEND] = "EXTEND",       [COMMAND_CHECK] = "CHECK",
+    [COMMAND_CLIENT_ID] = "CLIENT_ID",
+    [COMMAND_INFO] = "INFO",
+    [COMMAND_KILL] = "KILL",
+    [COMMAND_TIME] = "TIME",
+    [COMMAND_GROUP] = "GROUP",
+    [COMMAND_PROBE] = "PROBE",
+    [COMMAND_GROUP_SET] = "GROUP_SET",
+    [COMMAND_GROUP_NEW] = "GROUP_NEW",
+    [COMMAND_SET] = "SET",
+    [COMMAND_HEAL] = "HEAL",
+    [COMMAND_GET] = "GET",
+    [COMMAND_ZADD] = "ZADD",
+    [COMMAND_ZSCORE] = "ZSCORE",
+    [COMMAND_WANT] = "WANT",
+    [COMMAND_RELEASE] = "RELEASE",
+    [COMMAND_EXTEND] = "EXTEND",
+    [COMMAND_CHECK] = "CHECK",
     [COMMAND_MOVE] = "MOVE",
 };
 
@@ -181,7 +189,6 @@ void command_text(char *out, const struct command *command)
     case COMMAND_PROBE:
     case COMMAND_KILL: snprintf(out, LINE, "%s %" PRIu64, verb, command->number); break;
     case COMMAND_GROUP_SET:
-    case COMMAND_GROUP_LATER:
     case COMMAND_GROUP_NEW: group_text(out, verb, command); break;
     case COMMAND_SET:
     case COMMAND_HEAL:

@@ -190,7 +190,7 @@ static bool take_from(struct coordinator *c, struct master *m, const struct grou
     if (from_ms == m->memory.from_ms)
         return false;
     if (from_ms < m->memory.from_ms && m->memory.from_ms > m->clock.time_ms) {
-        write_group(c, m, COMMAND_GROUP_LATER); /* if it is gone since, that is a doubt of its own */
+        write_group(c, m, COMMAND_GROUP_SET); /* if it is gone since, that is a doubt of its own */
         return false;
     }
     m->memory.from_ms = from_ms;
@@ -384,7 +384,7 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
         return;
     }
     if (why != WHY_NONE)
-        write_group(c, m, COMMAND_GROUP_LATER);
+        write_group(c, m, COMMAND_GROUP_SET);
     else
         take_from(c, m, &vote->group, why_doubted(c, m));
     admit(c, m);
@@ -453,7 +453,7 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
     enum master_why why = probe_doubt(c, m, vote);
     if (why != WHY_NONE) {
         doubt(c, m, why);
-        write_group(c, m, vote->kind == VOTE_GROUP ? COMMAND_GROUP_LATER : COMMAND_GROUP_NEW);
+        write_group(c, m, vote->kind == VOTE_GROUP ? COMMAND_GROUP_SET : COMMAND_GROUP_NEW);
         keep_out(c, m);
         return;
     }
