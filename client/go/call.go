@@ -1,0 +1,187 @@
+package redlockd
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+)
+
+// A call is one request, until its answer.
+type call struct {
+	verb, name string
+	lock       *Lock  // nil: an UNLOCK of what nobody wants
+	token      string // that it goes out with
+	ttl        int64  // ms, of EXTEND
+	waitUntil  int64  // ms; 0: LOCK does not wait
+	own        bool   // RESUME: of a lock whose connection is gone
+	serial     uint64 // its tag
+	short      bool   // it counts for the window
+	notOn      *link  // that one drains
+	abandoned  bool   // nobody waits for its answer any more
+	giveUp     int64  // ms, where nobody waits
+	done       chan outcome
+}
+
+type outcome struct {
+	answer *answer
+	err    error
+}
+
+func newCall(verb string, l *Lock, name string) *call {
+	return &call{verb: verb, lock: l, name: name, done: make(chan outcome, 1)}
+}
+
+func (k *call) finish(a *answer, err error) {
+	select {
+	case k.done <- outcome{a, err}:
+	default: // it had its end before
+	}
+}
+
+func (k *call) waits(now int64) bool { return k.verb == "LOCK" && k.waitUntil > now }
+
+// line writes the request with what is left of its times.
+func (k *call) line(b []byte, now int64) []byte {
+	b = append(strconv.AppendUint(append(b, '#'), k.serial, 10), ' ')
+	b = append(append(append(b, k.verb...), ' '), k.name...)
+	if k.verb != "LOCK" {
+		b = append(append(b, " token="...), k.token...)
+	}
+	switch k.verb {
+	case "LOCK":
+		o := &k.lock.options
+		b = appendNumber(b, " ttl=", o.ttl)
+		b = appendNumber(b, " wait=", k.waitLeft(now))
+		b = appendNumber(b, " max=", o.max)
+		if o.lease {
+			b = append(b, " hold=lease"...)
+		}
+		b = k.noted(b)
+		if o.mode != "" {
+			b = append(append(b, " mode="...), o.mode...)
+		}
+		b = appendNumber(b, " slots=", o.slots)
+	case "RESUME":
+		ttl, max := k.resumeTimes(now)
+		b = appendNumber(b, " ttl=", ttl)
+		b = k.noted(appendNumber(b, " max=", max))
+	case "EXTEND":
+		b = appendNumber(b, " ttl=", k.ttl)
+	}
+	return append(b, '\n')
+}
+
+func (k *call) waitLeft(now int64) int64 {
+	if k.waitUntil == 0 {
+		return 0
+	}
+	return k.waitUntil - now
+}
+
+func (k *call) noted(b []byte) []byte {
+	if k.lock.options.note == "" {
+		return b
+	}
+	return append(append(b, " note="...), k.lock.options.note...)
+}
+
+// resumeTimes asks for what is left of max=, and for no TTL that is longer than that.
+func (k *call) resumeTimes(now int64) (ttl, max int64) {
+	l := k.lock
+	ttl, max = l.options.ttl, l.options.max
+	if !k.own || l.maxUntil == 0 {
+		return ttl, max
+	}
+	if max = l.maxUntil - now; max < 1 {
+		max = 1
+	}
+	if ttl == 0 {
+		ttl = l.span
+	}
+	if ttl > max {
+		ttl = max
+	}
+	return ttl, max
+}
+
+// ask sends the call, or has it wait for a connection, and waits for its answer: for limit, and no longer than the
+// context and grace. It is called with the client's mutex, and lets go of it.
+func (c *Client) ask(ctx context.Context, k *call, limit, grace time.Duration) (*answer, error) {
+	if c.closed {
+		c.mu.Unlock()
+		return nil, &Error{Err: ErrClosed, Name: k.name}
+	}
+	if c.broken != nil {
+		c.mu.Unlock()
+		return nil, c.broken
+	}
+	k.giveUp = nowMS() + milliseconds(limit)
+	c.submit(k)
+	c.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	ended, late := ctx.Done(), (<-chan time.Time)(nil)
+	for {
+		select {
+		case o := <-k.done:
+			return o.answer, o.err
+		case <-ended:
+			if grace == 0 {
+				return c.abandon(k, contextError(ctx, k.name))
+			}
+			last := time.NewTimer(grace)
+			defer last.Stop()
+			ended, late = nil, last.C
+		case <-timer.C:
+			return c.abandon(k, nil)
+		case <-late:
+			return c.abandon(k, nil)
+		}
+	}
+}
+
+// abandon ends a call that was not answered in time, with an error that says why. A LOCK that waits is cancelled, and
+// what is granted all the same is given back when the answer comes.
+func (c *Client) abandon(k *call, why error) (*answer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case o := <-k.done: // the answer was faster
+		return o.answer, o.err
+	default:
+	}
+	if why == nil || c.link == nil && c.why != nil && errors.Is(why, context.DeadlineExceeded) {
+		why = c.whyNoAnswer(k.name, why)
+	}
+	k.abandoned = true
+	if k.verb == "UNLOCK" {
+		return nil, why // it goes on until giveUp: nobody wants that lock
+	}
+	for i, queued := range c.queue {
+		if queued == k {
+			c.queue = append(c.queue[:i], c.queue[i+1:]...)
+			return nil, why
+		}
+	}
+	for lk := range c.links {
+		if lk.calls[k.serial] != k {
+			continue
+		}
+		switch k.verb {
+		case "LOCK":
+			tag := strconv.FormatUint(k.serial, 10)
+			lk.write("#c" + tag + " CANCEL " + tag + "\n")
+		case "EXTEND", "CHECK":
+			lk.forget(k)
+		}
+	}
+	return nil, why
+}
+
+func (c *Client) whyNoAnswer(name string, also error) error {
+	if c.link == nil && c.why != nil {
+		return &Error{Err: c.why.Err, Name: name, Text: c.why.Text, also: also}
+	}
+	return &Error{Err: ErrNoAnswer, Name: name, also: also}
+}

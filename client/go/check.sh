@@ -1,0 +1,24 @@
+#!/bin/bash
+# client/go/check.sh: the tests of the client library for Go, with real masters and a real daemon. Prints what a Check
+# program does, for tests/run.sh. REDLOCKD names the daemon, and so the build. Arguments go to the test program.
+set -uo pipefail
+cd "$(dirname "$0")" || exit 1
+
+build=${REDLOCKD:-$PWD/../../build/redlockd}
+build=${build%/*}
+export REDLOCKD=$build/redlockd
+if [ ! -x "$build/go/tests" ]; then
+    echo "left out: the tests of the client library for Go (it is not installed)"
+    echo "100%: Checks: 1, Failures: 0, Errors: 0"
+    exit 0
+fi
+report=$("$build/go/tests" -test.v "$@" 2>&1)
+status=$?
+printf '%s\n' "$report" | grep -v '^=== '
+passed=$(grep -c '^--- PASS' <<<"$report")
+failed=$(grep -c '^--- FAIL' <<<"$report")
+# A program that fails without a failed test crashed or hung.
+[ $status -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
+checks=$((passed + failed))
+echo "$((checks ? 100 * passed / checks : 0))%: Checks: $checks, Failures: $failed, Errors: 0"
+[ "$failed" -eq 0 ] && [ "$checks" -gt 0 ]

@@ -1,0 +1,460 @@
+package redlockd
+
+import (
+	"context"
+	"errors"
+	"math/rand"
+	"sync"
+	"time"
+)
+
+const (
+	connectTimeout = 5 * time.Second
+	closeTimeout   = 2 * time.Second
+	window         = 48 // requests under way, besides LOCKs that wait: redlockd has a limit (max_rounds)
+
+	// All in ms.
+	backoffFirst  = 20
+	backoffMost   = 1000
+	stable        = 1000  // so long a connection was good for something
+	patienceMost  = 10000 // silence of redlockd before PING, and of that before the connection is given up
+	patienceLeast = 1000  // with short TTLs too: a busy machine is no broken one
+	resumeAgain   = 50    // at least, at most twice: two that RESUME at once may both fail
+	notHeldSpan   = 100   // for so long RESUME is asked again after -NOTHELD
+	notHeldAgain  = 25
+	helloHeld     = 1000  // HELLO again, where the clocks are two, while something is held
+	helloSoon     = 100   // the same, when a lock was granted or a clock stood still
+	helloStale    = 10000 // HELLO before a request, where the last is older
+	lookAgain     = 250   // deadlines count sleep, and Go's timers do not: look at them so often
+)
+
+// A Client is one connection to redlockd, made at the first request and made anew when it breaks. All of its methods
+// may be called from any goroutine, and one Client is enough for a program: requests of all goroutines run side by
+// side on it.
+type Client struct {
+	config  Config
+	targets []target
+	broken  error // the configuration: every request fails with it
+	kicked  chan struct{}
+	ctx     context.Context // until Close
+	cancel  context.CancelFunc
+
+	mu       sync.Mutex
+	closed   bool
+	running  bool
+	dialing  bool
+	everUp   bool
+	failures uint
+	why      *Error // of the last failing connection
+	retryAt  int64  // ms: no connecting before
+	wakeAt   int64  // ms: when run looks again
+	serial   uint64
+	link     *link              // where requests go; nil: none
+	links    map[*link]struct{} // it, and older ones that drain
+	queue    []*call            // for want of a connection, of room, or of a RESUME
+	locks    map[*Lock]struct{} // held
+	byToken  map[string]*Lock   // of them, those that belong to a connection
+	before   sample             // of the last connection
+	daemon   *daemon            // of the last connection
+}
+
+// A daemon is one that counts behind=; its clock is that of the until= that it told.
+type daemon struct{ behind int64 }
+
+// Open makes a client. It does not connect yet: the first request does. An error is ErrBadArg or ErrUsage, about the
+// configuration or the environment.
+func Open(config Config) (*Client, error) {
+	if config.Client != "" && !isWord(config.Client, wordBytes) || config.Timeout < 0 {
+		return nil, &Error{Err: ErrBadArg, Text: "Client is one word, and Timeout not negative"}
+	}
+	if config.Timeout == 0 {
+		config.Timeout = 10 * time.Second
+	}
+	targets, err := config.resolve()
+	if err != nil {
+		return nil, &Error{Err: ErrUsage, Text: err.Error(), also: err}
+	}
+	c := &Client{config: config, targets: targets, kicked: make(chan struct{}, 1), links: map[*link]struct{}{},
+		locks: map[*Lock]struct{}{}, byToken: map[string]*Lock{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// Lock takes a lock and waits for it while another has it: until ctx ends, and with Wait for so long at most. When
+// the connection breaks meanwhile, the request is made again. Where ctx ends first, nothing is left behind: a grant
+// that comes all the same is given back.
+//
+// Errors: ErrTimeout (also context.DeadlineExceeded, where that was it), ErrCancelled (also context.Canceled),
+// ErrNoQuorum, ErrUnreachable (at once where redlockd never answered), and the others.
+func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
+	if !isWord(name, nameBytes) {
+		return nil, badName(name)
+	}
+	return c.take(ctx, name, durationMax, opts)
+}
+
+// TryLock takes a lock if nobody has it; else the error is ErrBusy.
+func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
+	if !isWord(name, nameBytes) {
+		return nil, badName(name)
+	}
+	return c.take(ctx, name, 0, opts)
+}
+
+// LockAll takes several locks at once, all or none, with one token and one fence. redlockd 0.1 answers
+// ErrUnsupported.
+func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption) (*Lock, error) {
+	all := ""
+	for i, name := range names {
+		if !isWord(name, nameBytes) {
+			return nil, badName(name)
+		}
+		if i > 0 {
+			all += ","
+		}
+		all += name
+	}
+	if all == "" || len(all) > 4*nameBytes {
+		return nil, badName(all)
+	}
+	return c.take(ctx, all, durationMax, opts)
+}
+
+// Resume takes over a lock of which this program has the token, a lease or not, and from then on it belongs to this
+// client and is renewed. Token and fence become new; who held it before loses it. Wait and Lease mean nothing here.
+func (c *Client) Resume(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
+	o, err := optionsOf(name, opts)
+	if err == nil && !(isWord(name, nameBytes) && isToken(token)) {
+		err = &Error{Err: ErrBadArg, Name: name, Text: "a name and a token of 40 hex digits are needed"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.lease = false
+	l := newLock(c, name, o)
+	k := newCall("RESUME", l, name)
+	k.token = token
+	return c.taken(ctx, k, c.config.Timeout)
+}
+
+// Attach makes a Lock of a token from elsewhere, to extend, check or unlock it; nobody is asked, and nothing is known
+// of it: Valid is 0 until Extend or Check.
+func (c *Client) Attach(name, token string) (*Lock, error) {
+	if !isWord(name, nameBytes) || !isToken(token) {
+		return nil, &Error{Err: ErrBadArg, Name: name, Text: "a name and a token of 40 hex digits are needed"}
+	}
+	l := newLock(c, name, options{lease: true})
+	l.state, l.token = lockHeld, token
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.locks[l] = struct{}{}
+	return l, nil
+}
+
+func badName(name string) error {
+	return &Error{Err: ErrBadArg, Text: "a name has 1 to 200 printable ASCII characters, no space , \" or = and neither # nor : in front"}
+}
+
+func optionsOf(name string, opts []LockOption) (o options, err error) {
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.bad != "" {
+		err = &Error{Err: ErrBadArg, Name: name, Text: o.bad}
+	}
+	return o, err
+}
+
+func (c *Client) take(ctx context.Context, name string, wait time.Duration, opts []LockOption) (*Lock, error) {
+	o, err := optionsOf(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if l, ok := ctx.Value(lockKey{c, name}).(*Lock); ok && o.reentrant && c.again(l) {
+		return l, nil
+	}
+	if ctx.Err() != nil {
+		return nil, contextError(ctx, name)
+	}
+	if o.waitGiven && o.wait < wait {
+		wait = o.wait
+	}
+	byContext := false
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
+		wait, byContext = time.Until(deadline), true
+	}
+	k := newCall("LOCK", newLock(c, name, o), name)
+	if wait > 0 {
+		k.waitUntil = nowMS() + milliseconds(wait)
+	}
+	l, err := c.taken(ctx, k, wait+c.config.Timeout)
+	var refused *Error
+	if byContext && errors.As(err, &refused) && refused.Err == ErrTimeout {
+		refused.also = context.DeadlineExceeded // redlockd's clock was a little faster than the context's
+	}
+	return l, err
+}
+
+// again enters a lock that the task has already.
+func (c *Client) again(l *Lock) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l.state != lockHeld || l.Valid() == 0 {
+		return false
+	}
+	l.depth++
+	return true
+}
+
+func (c *Client) taken(ctx context.Context, k *call, limit time.Duration) (*Lock, error) {
+	c.mu.Lock()
+	if _, err := c.ask(ctx, k, limit, 0); err != nil {
+		k.lock.cancel()
+		return nil, err
+	}
+	return k.lock, nil
+}
+
+// Do takes the lock as Lock does, calls work, and gives the lock back. The context of work ends when ctx does or when
+// the lock is lost. Do returns what work returned, also where the release failed; where work returned nil and the
+// lock was lost, ErrLost.
+func (c *Client) Do(ctx context.Context, name string, work func(context.Context, *Lock) error, opts ...LockOption) (err error) {
+	l, err := c.Lock(ctx, name, opts...)
+	if err != nil {
+		return err
+	}
+	inside, cancel := context.WithCancel(context.WithValue(ctx, lockKey{c, name}, l))
+	go func() {
+		select {
+		case <-l.ctx.Done():
+			cancel()
+		case <-inside.Done():
+		}
+	}()
+	defer func() { // also when work panics
+		cancel()
+		if lost := l.Unlock(ctx); err == nil && errors.Is(lost, ErrLost) {
+			err = lost
+		}
+	}()
+	err = work(inside, l)
+	return err
+}
+
+// Close gives back all locks but leases: QUIT, and it reads to +BYE, for 2 s at most. Every lock counts as lost from
+// its beginning on, and every request fails with ErrClosed.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	for l := range c.locks {
+		c.lose(l, "closed")
+	}
+	var links []*link
+	for lk := range c.links {
+		for _, k := range lk.calls {
+			k.finish(nil, &Error{Err: ErrClosed, Name: k.name})
+		}
+		lk.calls = map[uint64]*call{}
+		lk.write("#q QUIT\n")
+		links = append(links, lk)
+	}
+	c.failQueue(&Error{Err: ErrClosed})
+	c.kick()
+	c.mu.Unlock()
+	c.cancel()
+	timer := time.NewTimer(closeTimeout)
+	defer timer.Stop()
+	for _, lk := range links {
+		select {
+		case <-lk.bye:
+		case <-timer.C:
+		}
+		c.linkDown(lk, &Error{Err: ErrClosed})
+	}
+	return nil
+}
+
+// ---- requests; the mutex is held ----
+
+func (c *Client) kick() {
+	select {
+	case c.kicked <- struct{}{}:
+	default:
+	}
+}
+
+func (c *Client) submit(k *call) {
+	c.serial++
+	k.serial = c.serial
+	c.queue = append(c.queue, k)
+	if !c.running {
+		c.running = true
+		go c.run()
+	}
+	c.flush()
+	if c.link == nil {
+		c.kick()
+	}
+}
+
+// give releases what nobody wants.
+func (c *Client) give(name, token string) {
+	if c.closed {
+		return // QUIT gives it back
+	}
+	k := newCall("UNLOCK", nil, name)
+	k.token, k.abandoned, k.giveUp = token, true, nowMS()+milliseconds(c.config.Timeout)
+	c.submit(k)
+}
+
+// flush sends what may be sent.
+func (c *Client) flush() {
+	lk := c.link
+	if lk == nil || len(c.queue) == 0 {
+		return
+	}
+	now := nowMS()
+	kept := c.queue[:0]
+	for _, k := range c.queue {
+		if c.mustWait(k, lk, now) {
+			kept = append(kept, k)
+		} else {
+			lk.send(k, now)
+		}
+	}
+	for i := len(kept); i < len(c.queue); i++ {
+		c.queue[i] = nil
+	}
+	c.queue = kept
+}
+
+func (c *Client) mustWait(k *call, lk *link, now int64) bool {
+	if k.notOn == lk || lk.short >= window && !k.waits(now) {
+		return true
+	}
+	l := k.lock
+	if l == nil || k.verb == "LOCK" || k.verb == "RESUME" {
+		return false
+	}
+	// UNLOCK goes out by the token that the lock has; the others wait until it has its new one.
+	return l.resuming || l.isSession() && l.link == nil && k.verb != "UNLOCK"
+}
+
+func (c *Client) failQueue(err *Error) {
+	for _, k := range c.queue {
+		k.finish(nil, &Error{Err: err.Err, Name: k.name, Text: err.Text, also: err.also})
+	}
+	c.queue = nil
+}
+
+// ---- time; run is the client's own goroutine ----
+
+func (c *Client) run() {
+	for {
+		c.mu.Lock()
+		now := nowMS()
+		next := c.tick(now)
+		c.wakeAt = next
+		closed := c.closed
+		c.mu.Unlock()
+		if closed {
+			return
+		}
+		timer := time.NewTimer(time.Duration(next-now) * time.Millisecond)
+		select {
+		case <-c.kicked:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// tick does what is due, and returns when to look again.
+func (c *Client) tick(now int64) int64 {
+	next := now + 60000
+	if len(c.locks) > 0 {
+		next = now + lookAgain
+	}
+	soon := func(at int64) {
+		if at < next {
+			next = at
+		}
+	}
+	for l := range c.locks {
+		c.tickLock(l, now, soon)
+	}
+	c.dropOld(now, soon)
+	for lk := range c.links {
+		lk.tick(now, soon)
+	}
+	if c.needsLink() && !c.dialing {
+		if now >= c.retryAt {
+			c.dialing = true
+			go c.dial()
+		} else {
+			soon(c.retryAt)
+		}
+	}
+	if next < now {
+		next = now
+	}
+	return next
+}
+
+// dropOld ends requests that nobody waits for, and connections that drain and have nothing left.
+func (c *Client) dropOld(now int64, soon func(int64)) {
+	kept := c.queue[:0]
+	for _, k := range c.queue {
+		if !k.abandoned || k.giveUp > now {
+			kept = append(kept, k)
+		}
+	}
+	c.queue = kept
+	for lk := range c.links {
+		if lk != c.link && len(lk.calls) == 0 && !c.binds(lk) {
+			go c.linkDown(lk, &Error{Err: ErrDraining})
+		}
+	}
+}
+
+// binds reports whether locks belong to this connection, or to none with nil.
+func (c *Client) binds(lk *link) bool {
+	for _, l := range c.byToken {
+		if l.link == lk {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Client) needsLink() bool {
+	if c.closed {
+		return false
+	}
+	if c.link == nil {
+		return len(c.queue) > 0 || c.binds(nil)
+	}
+	return c.link.draining && (len(c.queue) > 0 || c.binds(nil) || c.binds(c.link))
+}
+
+// backoff doubles, and is anything between the half and the whole. While locks wait to be resumed, a quarter of the
+// time that the first of them has left must not be slept away.
+func (c *Client) backoff(now int64) int64 {
+	most := int64(backoffMost)
+	if shift := c.failures; shift > 0 && shift < 7 && backoffFirst<<(shift-1) < most {
+		most = backoffFirst << (shift - 1)
+	}
+	for _, l := range c.byToken {
+		if quarter := (l.deadline.Load() - now) / 4; l.link == nil && quarter < most {
+			most = quarter
+		}
+	}
+	if most < backoffFirst {
+		most = backoffFirst
+	}
+	return most/2 + rand.Int63n(most/2+1)
+}

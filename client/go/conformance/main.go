@@ -1,0 +1,282 @@
+// The conformance driver of this package: commands on standard input become calls, and results lines on standard
+// output. client/conformance/README.md has both grammars.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	redlockd "redlockd.invalid/client/go"
+)
+
+var codes = map[error]string{
+	redlockd.ErrBusy: "BUSY", redlockd.ErrTimeout: "TIMEOUT", redlockd.ErrNoQuorum: "NOQUORUM",
+	redlockd.ErrNotHeld: "NOTHELD", redlockd.ErrCancelled: "CANCELLED", redlockd.ErrMode: "MODE",
+	redlockd.ErrLimit: "LIMIT", redlockd.ErrDraining: "DRAINING", redlockd.ErrDenied: "DENIED",
+	redlockd.ErrAuth: "AUTH", redlockd.ErrUnsupported: "UNSUPPORTED", redlockd.ErrBadArg: "BADARG",
+	redlockd.ErrLost: "LOST", redlockd.ErrUnreachable: "UNREACHABLE", redlockd.ErrNoAnswer: "NOANSWER",
+	redlockd.ErrProtocol: "PROTOCOL", redlockd.ErrClosed: "CLOSED", redlockd.ErrUsage: "USAGE",
+}
+
+var outMutex sync.Mutex
+
+func say(format string, args ...any) {
+	outMutex.Lock()
+	defer outMutex.Unlock()
+	fmt.Printf(format+"\n", args...)
+}
+
+func sayError(handle string, err error) {
+	var e *redlockd.Error
+	if !errors.As(err, &e) {
+		panic(err)
+	}
+	retry := ""
+	if e.Retry > 0 {
+		retry = fmt.Sprintf(" retry=%d", e.Retry.Milliseconds())
+	}
+	say("%s error %s%s : %s", handle, codes[e.Err], retry, strings.ReplaceAll(e.Error(), "\n", " "))
+}
+
+// A handle is what the case calls a, b ...
+type handle struct {
+	name    string
+	mutex   sync.Mutex
+	waiting bool
+	cancel  context.CancelFunc
+	lock    *redlockd.Lock
+}
+
+type command struct {
+	words   []string
+	options map[string]string
+}
+
+func parse(line string) (c command) {
+	c.options = map[string]string{}
+	first := 0
+	if strings.HasPrefix(line, "lock ") || strings.HasPrefix(line, "resume ") || strings.HasPrefix(line, "attach ") {
+		first = 2 // the name may have "=", where the case is about that
+	}
+	for i, word := range strings.Fields(line) {
+		if key, value, pair := strings.Cut(word, "="); pair && i > first {
+			c.options[key] = decode(value)
+		} else {
+			c.words = append(c.words, decode(word))
+		}
+	}
+	return c
+}
+
+func decode(word string) string {
+	text, err := url.PathUnescape(word)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+func (c command) span(key string) time.Duration {
+	d, err := time.ParseDuration(c.options[key])
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func (c command) lockOptions() (opts []redlockd.LockOption) {
+	for key, value := range c.options {
+		switch key {
+		case "ttl":
+			opts = append(opts, redlockd.TTL(c.span(key)))
+		case "wait":
+			opts = append(opts, redlockd.Wait(c.span(key)))
+		case "max":
+			opts = append(opts, redlockd.Max(c.span(key)))
+		case "note":
+			opts = append(opts, redlockd.Note(value))
+		case "hold":
+			opts = append(opts, redlockd.Lease())
+		case "mode":
+			opts = append(opts, redlockd.Shared())
+		case "slots":
+			n, _ := strconv.Atoi(value)
+			opts = append(opts, redlockd.Slots(n))
+		}
+	}
+	return opts
+}
+
+func (h *handle) watch(l *redlockd.Lock) {
+	for {
+		select {
+		case <-l.Expiring():
+			say("%s expiring", h.name)
+		case <-l.Context().Done():
+			select { // a select among channels that are all ready takes any
+			case <-l.Expiring():
+				say("%s expiring", h.name)
+			default:
+			}
+			var e *redlockd.Error
+			if errors.As(l.Err(), &e) && e.Err == redlockd.ErrLost && e.Reason != "closed" {
+				say("%s lost reason=%s", h.name, e.Reason)
+			}
+			return
+		}
+	}
+}
+
+func (h *handle) take(ctx context.Context, client *redlockd.Client, c command) {
+	var l *redlockd.Lock
+	var err error
+	_, waits := c.options["wait"]
+	switch {
+	case c.words[0] == "resume":
+		l, err = client.Resume(ctx, c.words[2], c.options["token"], c.lockOptions()...)
+	case c.words[0] == "attach":
+		l, err = client.Attach(c.words[2], c.options["token"])
+	case waits:
+		l, err = client.Lock(ctx, c.words[2], c.lockOptions()...)
+	default:
+		l, err = client.TryLock(ctx, c.words[2], c.lockOptions()...)
+	}
+	h.mutex.Lock()
+	h.waiting, h.lock = false, l
+	h.mutex.Unlock()
+	switch {
+	case err != nil:
+		sayError(h.name, err)
+	case c.words[0] == "attach":
+		say("%s attached", h.name)
+	default:
+		say("%s locked fence=%d token=%s valid=%d", h.name, l.Fence(), l.Token(), l.Valid().Milliseconds())
+	}
+	if l != nil {
+		go h.watch(l)
+	}
+}
+
+func (h *handle) ask(l *redlockd.Lock, c command) {
+	ctx := context.Background()
+	var err error
+	switch {
+	case l == nil:
+		err = &redlockd.Error{Err: redlockd.ErrNotHeld}
+	case c.words[0] == "unlock":
+		err = l.Unlock(ctx)
+	case c.words[0] == "check":
+		err = l.Check(ctx)
+	case c.options["ttl"] != "":
+		err = l.Extend(ctx, c.span("ttl"))
+	default:
+		err = l.Extend(ctx, 0)
+	}
+	if err != nil {
+		sayError(h.name, err)
+		return
+	}
+	done := map[string]string{"unlock": "unlocked", "check": "checked", "extend": "extended"}[c.words[0]]
+	if c.words[0] == "unlock" {
+		say("%s %s", h.name, done)
+	} else {
+		say("%s %s valid=%d", h.name, done, l.Valid().Milliseconds())
+	}
+}
+
+func (h *handle) info() {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	l, state := h.lock, "none"
+	if l == nil {
+		if h.waiting {
+			state = "waiting"
+		}
+		say("%s info state=%s valid=0 fence=0 token=", h.name, state)
+		return
+	}
+	if err := l.Err(); err == nil {
+		state = "held"
+	} else if errors.Is(err, redlockd.ErrLost) {
+		state = "lost"
+	}
+	say("%s info state=%s valid=%d fence=%d token=%s", h.name, state, l.Valid().Milliseconds(), l.Fence(), l.Token())
+}
+
+func open(c command) *redlockd.Client {
+	config := redlockd.Config{Client: c.options["client"]}
+	if c.options["timeout"] != "" {
+		config.Timeout = c.span("timeout")
+	}
+	client, err := redlockd.Open(config)
+	if err != nil {
+		opened = err
+	}
+	say("client open")
+	return client
+}
+
+// What Open said; the case hears it from its first lock.
+var opened error
+
+func (h *handle) obey(client *redlockd.Client, c command) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	switch c.words[0] {
+	case "lock", "resume", "attach":
+		if opened != nil {
+			sayError(h.name, opened)
+			return
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		h.waiting, h.lock, h.cancel = true, nil, cancel
+		go h.take(ctx, client, c)
+	case "cancel":
+		h.cancel()
+	case "unlock", "check", "extend":
+		go h.ask(h.lock, c)
+	default:
+		fmt.Fprintf(os.Stderr, "driver: %s is no command of this driver\n", c.words[0])
+		os.Exit(2)
+	}
+}
+
+func main() {
+	fmt.Println("driver go features=attach,auth,client,closed,drain,notheld-again,quit,resume,shared,timeout,twice")
+	handles := map[string]*handle{}
+	var client *redlockd.Client
+	input := bufio.NewScanner(os.Stdin)
+	for input.Scan() {
+		c := parse(input.Text())
+		switch {
+		case len(c.words) == 0:
+		case c.words[0] == "open":
+			client = open(c)
+		case c.words[0] == "close":
+			client.Close()
+			say("client closed")
+		default:
+			h := handles[c.words[1]]
+			if h == nil {
+				h = &handle{name: c.words[1]}
+				handles[c.words[1]] = h
+			}
+			if c.words[0] == "info" {
+				h.info()
+			} else {
+				h.obey(client, c)
+			}
+		}
+	}
+	if client != nil {
+		client.Close()
+	}
+}

@@ -1,0 +1,89 @@
+package redlockd
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// What went wrong, for errors.Is. The error itself is an *Error, which has redlockd's own words too.
+var (
+	// What redlockd refused.
+	ErrBusy        = errors.New("another has the lock")
+	ErrTimeout     = errors.New("another has the lock, and the wait is over")
+	ErrNoQuorum    = errors.New("too few masters answered") // of Unlock, Extend, Check: the outcome is open
+	ErrNotHeld     = errors.New("the lock is not held")
+	ErrCancelled   = errors.New("the wait was cancelled")
+	ErrMode        = errors.New("the lock is held in another mode")
+	ErrLimit       = errors.New("a limit of redlockd is reached")
+	ErrDraining    = errors.New("redlockd is shutting down")
+	ErrDenied      = errors.New("not allowed")
+	ErrAuth        = errors.New("not authenticated")
+	ErrUnsupported = errors.New("not in this redlockd")
+	ErrBadArg      = errors.New("an argument is not allowed")
+	// What this package found.
+	ErrLost        = errors.New("the lock was lost")
+	ErrUnreachable = errors.New("no connection to redlockd")
+	ErrNoAnswer    = errors.New("redlockd did not answer in time") // a lock that is granted later is given back
+	ErrProtocol    = errors.New("the other end is no redlockd of protocol 1")
+	ErrClosed      = errors.New("the client is closed")
+	ErrUsage       = errors.New("wrong use")
+)
+
+// Error is the type of every error that this package returns.
+type Error struct {
+	Err    error         // one of the Err values of this package
+	Name   string        // the lock's name, "" where the error is about none
+	Text   string        // redlockd's line, or a sentence of this package
+	Reason string        // of ErrLost: expired max gone released moved closed refused
+	Retry  time.Duration // of ErrBusy and ErrNoQuorum: when asking again may help; 0: redlockd does not say
+	also   error         // errors.Is finds it too: the context's error, ErrLost of an Unlock
+}
+
+func (e *Error) Error() string {
+	text := "redlockd: "
+	if e.Name != "" {
+		text += e.Name + ": "
+	}
+	text += e.Err.Error()
+	if e.Reason != "" {
+		text += " (" + e.Reason + ")"
+	}
+	if e.Text != "" {
+		text += ": " + e.Text
+	}
+	return text
+}
+
+// Unwrap returns e.Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is makes errors.Is find context.Canceled and context.DeadlineExceeded where the context ended the wait.
+func (e *Error) Is(target error) bool { return e.also != nil && errors.Is(e.also, target) }
+
+var refusals = map[string]error{
+	"BUSY": ErrBusy, "TIMEOUT": ErrTimeout, "NOQUORUM": ErrNoQuorum, "NOTHELD": ErrNotHeld, "CANCELLED": ErrCancelled,
+	"MODE": ErrMode, "LIMIT": ErrLimit, "DRAINING": ErrDraining, "DENIED": ErrDenied, "AUTH": ErrAuth,
+	"UNSUPPORTED": ErrUnsupported,
+}
+
+// refusal makes an error of an answer that begins with "-". A code of a later version counts as ErrBadArg.
+func refusal(name string, a *answer) *Error {
+	err := &Error{Err: refusals[a.code[1:]], Name: name, Text: a.text}
+	if err.Err == nil {
+		err.Err = ErrBadArg
+	}
+	if a.retry > 0 {
+		err.Retry = time.Duration(a.retry) * time.Millisecond
+	}
+	return err
+}
+
+// contextError says what the end of a context came to: its deadline is a timeout, all else a cancellation.
+func contextError(ctx context.Context, name string) *Error {
+	kind := ErrCancelled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		kind = ErrTimeout
+	}
+	return &Error{Err: kind, Name: name, Text: ctx.Err().Error(), also: ctx.Err()}
+}

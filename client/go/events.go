@@ -1,0 +1,383 @@
+package redlockd
+
+import (
+	"math/rand"
+	"strconv"
+)
+
+// What redlockd says, and what the clock does to locks. The client's mutex is held in all of it.
+
+func (c *Client) heard(lk *link, a *answer, now int64) {
+	switch {
+	case a.code[0] == '!':
+		c.event(lk, a, now)
+	case c.closed:
+		if a.code == "+BYE" {
+			lk.sayBye()
+		}
+	case a.tag == "":
+		why := &Error{Err: ErrProtocol, Text: "an answer without a tag: " + a.text}
+		if a.code == "-LIMIT" {
+			why = &Error{Err: ErrUnreachable, Text: a.text} // max_clients: it closes now
+		}
+		c.linkBreak(lk, why)
+	case a.tag == "h":
+		if a.code != "+HELLO" || lk.helloSent == 0 {
+			c.linkBreak(lk, &Error{Err: ErrProtocol, Text: "HELLO was answered " + a.text})
+			return
+		}
+		c.greeted(lk, a, now)
+	default:
+		serial, err := strconv.ParseUint(a.tag, 10, 64)
+		if k := lk.calls[serial]; k != nil && err == nil { // else of PING or CANCEL, or of what was given up
+			lk.forget(k)
+			c.answered(lk, k, a, now)
+			c.flush()
+		}
+	}
+}
+
+func (c *Client) greeted(lk *link, a *answer, now int64) {
+	sent := lk.helloSent
+	lk.helloSent = 0
+	c.isBehind(lk, a.behind)
+	if !lk.sample.take(sent, a.now, now, lk.local) {
+		return
+	}
+	for l := range c.locks {
+		if l.toldBy == lk.daemon {
+			c.earlier(l, l.deadline.Load()-l.deadlineBy(lk, now))
+		}
+	}
+}
+
+// isBehind shifts every deadline that this daemon has told, since its clock stood still when it told them.
+func (c *Client) isBehind(lk *link, behind int64) {
+	grown := behind - lk.daemon.behind
+	if grown <= 0 {
+		return
+	}
+	lk.daemon.behind = behind
+	lk.helloSoon = true
+	for l := range c.locks {
+		if l.toldBy == lk.daemon {
+			l.until -= grown
+			c.earlier(l, grown)
+		}
+	}
+	c.kick()
+}
+
+// ---- answers ----
+
+var grants = map[string]string{
+	"LOCK": "+LOCKED", "RESUME": "+LOCKED", "UNLOCK": "+UNLOCKED", "EXTEND": "+EXTENDED", "CHECK": "+HELD",
+}
+
+func (c *Client) answered(lk *link, k *call, a *answer, now int64) {
+	switch {
+	case a.code[0] == '-':
+		c.refused(lk, k, a, now)
+	case a.code != grants[k.verb] || a.name != k.name:
+		err := &Error{Err: ErrProtocol, Name: k.name, Text: k.verb + " was answered " + a.text}
+		if k.own {
+			k.lock.resuming = false
+		}
+		k.finish(nil, err)
+		c.linkBreak(lk, err)
+	case k.verb == "LOCK" || k.verb == "RESUME":
+		c.granted(lk, k, a, now)
+	case k.verb == "UNLOCK":
+		k.finish(a, nil)
+	default:
+		c.proved(lk, k, a, now)
+	}
+}
+
+func (c *Client) granted(lk *link, k *call, a *answer, now int64) {
+	l := k.lock
+	if k.own {
+		l.resuming = false
+		delete(c.byToken, l.token)
+		l.token = a.token // an UNLOCK that waits for it goes out by this one
+		if l.state == lockHeld && l.deadline.Load() <= now {
+			c.lose(l, "expired") // it came too late: somebody may have had it in between
+		}
+	}
+	if k.abandoned || l.state == lockOver && !c.unlocks(l) {
+		c.give(k.name, a.token) // nobody wants it any more
+		return
+	}
+	if l.state == lockOver {
+		return
+	}
+	l.state, l.token, l.fence, l.slot = lockHeld, a.token, a.fence, a.slot
+	if !k.own && l.options.max > 0 {
+		l.maxUntil = now + l.options.max
+	}
+	c.locks[l] = struct{}{}
+	if l.isSession() {
+		l.link = lk
+		c.byToken[l.token] = l
+	}
+	c.setUntil(lk, l, a.until, now)
+	lk.helloSoon = true
+	k.finish(a, nil)
+}
+
+// unlocks reports whether an UNLOCK of this lock waits in the queue.
+func (c *Client) unlocks(l *Lock) bool {
+	for _, k := range c.queue {
+		if k.lock == l && k.verb == "UNLOCK" {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Client) proved(lk *link, k *call, a *answer, now int64) {
+	l := k.lock
+	if deadline := l.deadline.Load(); l.state == lockHeld && deadline > 0 && deadline <= now {
+		c.expire(l) // it came too late: somebody may have had it in between
+	}
+	if l.state != lockHeld {
+		k.finish(nil, l.err)
+		return
+	}
+	if k.verb == "EXTEND" && k.ttl > 0 {
+		l.options.ttl = k.ttl
+	}
+	c.setUntil(lk, l, a.until, now)
+	k.finish(a, nil)
+}
+
+func (c *Client) refused(lk *link, k *call, a *answer, now int64) {
+	l := k.lock
+	err := refusal(k.name, a)
+	if err.Err == ErrDraining {
+		lk.draining = true
+		c.kick()
+	}
+	switch {
+	case k.own:
+		c.notResumed(lk, l, err, now)
+	case k.verb == "LOCK" && err.Err == ErrDraining && !k.abandoned && k.waits(now):
+		k.notOn = lk // it goes on waiting elsewhere
+		c.queue = append([]*call{k}, c.queue...)
+	case (k.verb == "EXTEND" || k.verb == "CHECK") && err.Err == ErrNotHeld && l.state == lockHeld && k.token != l.token:
+		c.queue = append(c.queue, k) // it was resumed meanwhile
+	case k.verb == "LOCK" && err.Err == ErrBusy && k.waitUntil > 0:
+		err.Err = ErrTimeout // connecting has used up its wait
+		fallthrough
+	default:
+		if (k.verb == "EXTEND" || k.verb == "CHECK") && err.Err == ErrNotHeld && l.state == lockHeld {
+			c.lose(l, "gone")
+		}
+		k.finish(nil, err)
+	}
+}
+
+// notResumed asks again while there is time, or gives the lock up.
+func (c *Client) notResumed(lk *link, l *Lock, err *Error, now int64) {
+	l.resuming = false
+	if l.state != lockHeld {
+		return // an UNLOCK of it goes out now
+	}
+	switch err.Err {
+	case ErrDraining, ErrNoQuorum, ErrLimit, ErrBusy, ErrTimeout, ErrCancelled:
+		if err.Err == ErrDraining {
+			l.notOn = lk
+		}
+		again := err.Retry.Milliseconds()
+		if again < resumeAgain {
+			again = resumeAgain
+		} else if again > backoffMost {
+			again = backoffMost
+		}
+		l.retryAt = now + again + rand.Int63n(resumeAgain)
+	case ErrNotHeld:
+		// A RESUME whose answer was lost with its connection is set back, and the token works again a moment later:
+		// one -NOTHELD proves nothing yet.
+		if l.notHeldAt == 0 {
+			l.notHeldAt = now
+		}
+		if now-l.notHeldAt >= notHeldSpan {
+			c.lose(l, "gone")
+			return
+		}
+		l.retryAt = now + notHeldAgain
+	default:
+		c.lose(l, "refused")
+	}
+	c.kick()
+}
+
+// ---- events ----
+
+func (c *Client) event(lk *link, a *answer, now int64) {
+	switch a.code {
+	case "!DRAIN":
+		lk.draining = true
+		c.kick()
+		return
+	case "!CLOCK":
+		c.isBehind(lk, a.behind)
+		return
+	}
+	l := c.byToken[a.token]
+	if l == nil || l.name != a.name || l.resuming || l.link != lk {
+		return // of another lock, or of one that is moving: that answer tells
+	}
+	switch a.code {
+	case "!RENEWED":
+		c.setUntil(lk, l, a.until, now)
+	case "!EXPIRING":
+		c.warn(l)
+	case "!LOST":
+		if a.reason == "drain" { // its keys are still there: the next redlockd can have it
+			c.detach(l)
+			l.notOn = lk
+			lk.draining = true
+			c.kick()
+		} else {
+			c.lose(l, a.reason)
+		}
+	}
+}
+
+// ---- a lock's time ----
+
+// deadlineBy is never later than anything can be held.
+func (l *Lock) deadlineBy(lk *link, now int64) int64 {
+	deadline := lk.sample.deadline(l.until)
+	if deadline < 1 {
+		return 1
+	}
+	if most := now + milliseconds(durationMax); deadline > most {
+		return most
+	}
+	return deadline
+}
+
+func (c *Client) setUntil(lk *link, l *Lock, until, now int64) {
+	before := l.deadline.Load()
+	longer := before == 0 || l.toldBy != lk.daemon || until > l.until
+	l.until, l.toldBy = until, lk.daemon
+	deadline := l.deadlineBy(lk, now)
+	if !longer && before < deadline {
+		deadline = before // another sample of the clock is no renewal
+	}
+	if l.span = deadline - now; l.span < 0 {
+		l.span = 0
+	}
+	l.warned = false
+	l.deadline.Store(deadline)
+	if deadline-l.span/3 < c.wakeAt {
+		c.kick()
+	}
+}
+
+func (c *Client) earlier(l *Lock, by int64) {
+	deadline := l.deadline.Load()
+	if by <= 0 || deadline == 0 {
+		return
+	}
+	if deadline -= by; deadline < 1 {
+		deadline = 1
+	}
+	l.deadline.Store(deadline)
+	c.kick()
+}
+
+func (c *Client) tickLock(l *Lock, now int64, soon func(int64)) {
+	deadline := l.deadline.Load()
+	if deadline == 0 {
+		return
+	}
+	if deadline <= now {
+		c.expire(l)
+		return
+	}
+	soon(deadline)
+	if warnAt := deadline - l.span/3; !l.warned && warnAt <= now {
+		c.warn(l)
+	} else if !l.warned {
+		soon(warnAt)
+	}
+	if !l.isSession() || c.link == nil || l.link == c.link || l.resuming || l.notOn == c.link || c.busy(l) {
+		return
+	}
+	if l.retryAt > now {
+		soon(l.retryAt)
+		return
+	}
+	k := newCall("RESUME", l, l.name)
+	k.own, l.resuming = true, true
+	c.serial++
+	k.serial = c.serial
+	c.link.send(k, now)
+}
+
+// busy reports whether something is asked about the lock by the token that RESUME would end.
+func (c *Client) busy(l *Lock) bool {
+	for lk := range c.links {
+		for _, k := range lk.calls {
+			if k.lock == l {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *Client) warn(l *Lock) {
+	l.warned = true
+	select {
+	case l.expiring <- struct{}{}:
+	default:
+	}
+}
+
+func (c *Client) detach(l *Lock) {
+	l.link, l.retryAt, l.notHeldAt = nil, 0, 0
+}
+
+// expire is the end of a lock's time. Where redlockd has renewed it and the word of that is on its way, redlockd is
+// to let go too.
+func (c *Client) expire(l *Lock) {
+	there := l.isSession() && l.link != nil
+	reason := "expired"
+	if l.maxUntil > 0 && nowMS() >= l.maxUntil-l.options.max/50-50 {
+		reason = "max" // redlockd says so in the same moment
+	}
+	c.lose(l, reason)
+	if there {
+		c.give(l.name, l.token)
+	}
+}
+
+func (c *Client) lose(l *Lock, reason string) {
+	c.end(l, &Error{Err: ErrLost, Name: l.name, Reason: reason})
+	kept := c.queue[:0]
+	for _, k := range c.queue {
+		if k.lock == l {
+			k.finish(nil, l.err)
+		} else {
+			kept = append(kept, k)
+		}
+	}
+	c.queue = kept
+}
+
+func (c *Client) end(l *Lock, err error) {
+	if l.state == lockOver {
+		return
+	}
+	l.state, l.err = lockOver, err
+	l.deadline.Store(0)
+	delete(c.locks, l)
+	if c.byToken[l.token] == l {
+		delete(c.byToken, l.token)
+	}
+	l.cancel()
+}

@@ -1,0 +1,3 @@
+module redlockd.invalid/client/go
+
+go 1.19

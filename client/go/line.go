@@ -1,0 +1,153 @@
+package redlockd
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	lineBytes   = 2048 // of a line of redlockd
+	nameBytes   = 200
+	wordBytes   = 64
+	durationMax = 30 * 24 * time.Hour
+)
+
+// An answer is a line of redlockd. Numbers that the line does not have are -1.
+type answer struct {
+	tag, code, name, text      string // text: the whole line without its tag
+	token, reason              string
+	fence, until, now          int64
+	behind, retry, proto, slot int64
+}
+
+// What a line must have to be of use.
+var needs = map[string]string{
+	"+LOCKED": "name token fence until", "+UNLOCKED": "name", "+EXTENDED": "name until", "+HELD": "name until",
+	"+HELLO": "proto now", "+OK": "", "+PONG": "", "+BYE": "",
+	"!EXPIRING": "name token", "!LOST": "name token", "!RENEWED": "name token until", "!DRAIN": "", "!CLOCK": "",
+}
+
+// parseAnswer reads a line without its end. False: no redlockd of this protocol wrote it.
+func parseAnswer(line string) (*answer, bool) {
+	a := &answer{fence: -1, until: -1, now: -1, behind: -1, retry: -1, proto: -1, slot: -1}
+	for i := 0; i < len(line); i++ {
+		if line[i] < ' ' || line[i] > '~' {
+			return nil, false
+		}
+	}
+	if strings.HasPrefix(line, "#") {
+		a.tag, line, _ = strings.Cut(line[1:], " ")
+		if a.tag == "" {
+			return nil, false
+		}
+	}
+	a.text = strings.TrimLeft(line, " ")
+	a.code, line, _ = strings.Cut(a.text, " ")
+	if len(a.code) < 2 || !strings.Contains("+-!", a.code[:1]) {
+		return nil, false
+	}
+	need, known := needs[a.code]
+	if !known && a.code[0] == '+' {
+		return nil, false
+	}
+	return a, a.words(line) && a.has(need)
+}
+
+// words reads the name and the key=value words. A word that stands twice makes a line that cannot be trusted.
+func (a *answer) words(line string) bool {
+	for first := true; line != ""; first = false {
+		var word string
+		word, line, _ = strings.Cut(line, " ")
+		if word == ":" {
+			return true
+		}
+		if word == "" {
+			continue
+		}
+		key, value, pair := strings.Cut(word, "=")
+		if !pair && first {
+			a.name = word
+		}
+		if pair && !a.pair(key, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// pair takes what it knows, and passes over the rest, since later versions add words.
+func (a *answer) pair(key, value string) bool {
+	var text *string
+	var number *int64
+	switch key {
+	case "token":
+		text = &a.token
+	case "reason":
+		text = &a.reason
+	case "fence":
+		number = &a.fence
+	case "until":
+		number = &a.until
+	case "now":
+		number = &a.now
+	case "behind":
+		number = &a.behind
+	case "retry":
+		number = &a.retry
+	case "proto":
+		number = &a.proto
+	case "slot":
+		number = &a.slot
+	}
+	if text != nil {
+		twice := *text != ""
+		*text = value
+		return !twice
+	}
+	if number == nil {
+		return true
+	}
+	n, err := strconv.ParseUint(value, 10, 62)
+	twice := *number >= 0
+	*number = int64(n)
+	return err == nil && !twice
+}
+
+func (a *answer) has(need string) bool {
+	return !(strings.Contains(need, "name") && a.name == "" ||
+		strings.Contains(need, "token") && !isToken(a.token) ||
+		strings.Contains(need, "fence") && a.fence <= 0 ||
+		strings.Contains(need, "until") && a.until < 0 ||
+		strings.Contains(need, "proto") && a.proto != 1 ||
+		strings.Contains(need, "now") && a.now < 0)
+}
+
+func isToken(text string) bool {
+	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// isWord reports whether redlockd takes this as a name, a note or a client's name.
+func isWord(text string, most int) bool {
+	if text == "" || len(text) > most || text[0] == '#' || text[0] == ':' {
+		return false
+	}
+	for i := 0; i < len(text); i++ {
+		if c := text[i]; c <= ' ' || c > '~' || c == ',' || c == '"' || c == '=' {
+			return false
+		}
+	}
+	return true
+}
+
+func appendNumber(line []byte, key string, n int64) []byte {
+	if n <= 0 {
+		return line
+	}
+	return strconv.AppendInt(append(line, key...), n, 10)
+}
+
+// milliseconds rounds up: what is asked for is at least what was given.
+func milliseconds(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}

@@ -1,0 +1,388 @@
+package redlockd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"sort"
+	"strings"
+	"time"
+)
+
+// A link is one connection that was greeted. The client's mutex guards all but conn and in.
+type link struct {
+	client    *Client
+	conn      net.Conn
+	in        *bufio.Reader
+	local     bool // a Unix socket
+	out       []byte
+	wake      chan struct{} // there is something to write
+	bye       chan struct{} // closed at its end, or at +BYE
+	byeSaid   bool
+	ended     bool
+	draining  bool
+	calls     map[uint64]*call // sent, by their tag
+	short     int              // of them, those that count for the window
+	daemon    *daemon
+	sample    sample
+	helloSent int64 // ms; 0: none is under way
+	helloLast int64
+	helloSoon bool
+	since     int64
+	heard     int64
+	pinged    int64 // ms; 0: no PING is under way
+}
+
+// dial makes a connection and greets: AUTH, where there is a secret, and HELLO.
+func (c *Client) dial() {
+	ctx, cancel := context.WithTimeout(c.ctx, connectTimeout)
+	defer cancel()
+	lk, hello, err := c.connect(ctx)
+	received := nowMS()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dialing = false
+	defer c.kick()
+	if err == nil && c.closed {
+		lk.conn.Close()
+	} else if err == nil {
+		c.linkUp(lk, hello, received)
+	} else {
+		c.dialFailed(err)
+	}
+}
+
+func (c *Client) connect(ctx context.Context) (*link, *answer, error) {
+	conn, err := c.config.open(ctx, c.targets)
+	if err != nil {
+		return nil, nil, err
+	}
+	lk := &link{client: c, conn: conn, in: bufio.NewReaderSize(conn, lineBytes), calls: map[uint64]*call{},
+		wake: make(chan struct{}, 1), bye: make(chan struct{})}
+	lk.local = conn.RemoteAddr().Network() == "unix"
+	deadline, _ := ctx.Deadline()
+	conn.SetDeadline(deadline)
+	hello, err := lk.greet()
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	conn.SetDeadline(time.Time{})
+	return lk, hello, nil
+}
+
+func (lk *link) greet() (*answer, error) {
+	config := &lk.client.config
+	if config.Secret != "" {
+		a, err := lk.exchange("#u AUTH " + config.User + " " + config.Secret + "\n")
+		if err != nil {
+			return nil, err
+		}
+		if a.code != "+OK" {
+			return nil, &Error{Err: ErrProtocol, Text: "AUTH was answered " + a.text}
+		}
+	}
+	lk.helloSent = nowMS()
+	lk.helloLast = lk.helloSent
+	a, err := lk.exchange(lk.hello())
+	if err == nil && a.code != "+HELLO" {
+		err = &Error{Err: ErrProtocol, Text: "HELLO was answered " + a.text}
+	}
+	var refused *Error
+	if errors.As(err, &refused) && refused.Err == ErrUnsupported {
+		refused.Err = ErrProtocol // of another version
+	}
+	return a, err
+}
+
+func (lk *link) hello() string {
+	if name := lk.client.config.Client; name != "" {
+		return "#h HELLO 1 client=" + name + " events=renewed\n"
+	}
+	return "#h HELLO 1 events=renewed\n"
+}
+
+// exchange is for the greeting, before others read and write.
+func (lk *link) exchange(line string) (*answer, error) {
+	if _, err := lk.conn.Write([]byte(line)); err != nil {
+		return nil, &Error{Err: ErrUnreachable, Text: err.Error(), also: err}
+	}
+	for {
+		a, err := lk.readLine()
+		switch {
+		case err != nil:
+			return nil, err
+		case a == nil || a.code == "!CLOCK": // the answer to HELLO tells it
+		case a.code == "!DRAIN":
+			lk.draining = true
+		case a.code[0] == '-':
+			err := refusal("", a)
+			if err.Err == ErrLimit {
+				err.Err = ErrUnreachable // max_clients: it closes now
+			}
+			return nil, err
+		case a.tag == line[1:2]:
+			return a, nil
+		}
+	}
+}
+
+// readLine returns nil for an empty line.
+func (lk *link) readLine() (*answer, error) {
+	line, err := lk.in.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		return nil, &Error{Err: ErrProtocol, Text: "a line is longer than 2,048 bytes"}
+	}
+	if err != nil {
+		return nil, &Error{Err: ErrUnreachable, Text: "the connection ended: " + err.Error(), also: err}
+	}
+	text := strings.TrimSuffix(string(line[:len(line)-1]), "\r")
+	if text == "" {
+		return nil, nil
+	}
+	a, ok := parseAnswer(text)
+	if !ok {
+		return nil, &Error{Err: ErrProtocol, Text: "it said " + text}
+	}
+	return a, nil
+}
+
+// ---- its beginning and its end ----
+
+func (c *Client) linkUp(lk *link, hello *answer, received int64) {
+	if c.link != nil { // that one drains; if this one does too, the next is not tried at once
+		c.before = c.link.sample
+		c.failures++
+		c.retryAt = received + c.backoff(received)
+	}
+	behind, sent := hello.behind, lk.helloSent
+	if behind < 0 {
+		behind = 0
+	}
+	// Another daemon says nothing about the deadlines that one before has told, and what it is behind by, it has
+	// taken off all that it tells.
+	grown := int64(-1)
+	if c.daemon != nil {
+		grown = behind - c.daemon.behind
+	}
+	if grown < 0 || !c.before.goesOn(sent, hello.now, received, grown) {
+		c.daemon = &daemon{behind: behind}
+	}
+	lk.daemon = c.daemon
+	lk.since, lk.heard = received, received
+	c.link, c.everUp = lk, true
+	c.links[lk] = struct{}{}
+	c.greeted(lk, hello, received)
+	go lk.read()
+	go lk.writeAll()
+	c.flush()
+}
+
+func (c *Client) dialFailed(err error) {
+	if !errors.As(err, &c.why) {
+		c.why = &Error{Err: ErrUnreachable, Text: err.Error(), also: err}
+	}
+	hopeless := c.why.Err == ErrAuth || c.why.Err == ErrDenied || c.why.Err == ErrUnsupported || c.why.Err == ErrBadArg
+	if !c.everUp || hopeless {
+		c.failQueue(c.why) // nobody was ever there: waiting would only hide that
+	}
+	c.failures++
+	c.retryAt = nowMS() + c.backoff(nowMS())
+	if !c.everUp {
+		c.retryAt = 0 // no request waits for it
+	}
+}
+
+// linkDown ends a connection, whoever ended it.
+func (c *Client) linkDown(lk *link, why *Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.linkBreak(lk, why)
+}
+
+func (c *Client) linkBreak(lk *link, why *Error) {
+	if lk.ended {
+		return
+	}
+	lk.ended = true
+	lk.conn.Close()
+	lk.sayBye()
+	lk.wakeWriter()
+	delete(c.links, lk)
+	now := nowMS()
+	if c.link == lk {
+		c.link, c.why, c.before = nil, why, lk.sample
+		c.failures++
+		if now-lk.since >= stable {
+			c.failures = 1
+		}
+		c.retryAt = now + c.backoff(now)
+	}
+	c.requeue(lk)
+	for _, l := range c.byToken {
+		if l.link == lk {
+			c.detach(l)
+		}
+	}
+	c.flush()
+	c.kick()
+}
+
+// requeue puts what was not answered in front of the queue, in its order.
+func (c *Client) requeue(lk *link) {
+	var again []*call
+	for _, k := range lk.calls {
+		switch {
+		case k.own:
+			k.lock.resuming = false
+		case k.abandoned && k.verb != "UNLOCK": // nobody wants it
+		default:
+			again = append(again, k)
+		}
+	}
+	sort.Slice(again, func(i, j int) bool { return again[i].serial < again[j].serial })
+	lk.calls, lk.short = nil, 0
+	c.queue = append(again, c.queue...)
+}
+
+// ---- reading ----
+
+func (lk *link) read() {
+	c := lk.client
+	for {
+		a, err := lk.readLine()
+		c.mu.Lock()
+		if err != nil || lk.ended {
+			why, _ := err.(*Error)
+			c.linkBreak(lk, why)
+			c.mu.Unlock()
+			return
+		}
+		now := nowMS()
+		lk.heard, lk.pinged = now, 0
+		if a != nil {
+			c.heard(lk, a, now)
+		}
+		c.mu.Unlock()
+	}
+}
+
+func (lk *link) sayBye() {
+	if !lk.byeSaid {
+		lk.byeSaid = true
+		close(lk.bye)
+	}
+}
+
+// ---- writing ----
+
+func (lk *link) wakeWriter() {
+	select {
+	case lk.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (lk *link) write(line string) {
+	lk.out = append(lk.out, line...)
+	lk.wakeWriter()
+}
+
+func (lk *link) send(k *call, now int64) {
+	if k.lock != nil && !(k.verb == "RESUME" && !k.own) {
+		k.token = k.lock.token
+	}
+	if !lk.sample.same && now-lk.helloLast > helloStale {
+		lk.sendHello(now) // nothing was held for a while: the deadline of what is granted needs a fresh sample
+	}
+	if k.short = !k.waits(now); k.short {
+		lk.short++
+	}
+	lk.calls[k.serial] = k
+	lk.out = k.line(lk.out, now)
+	lk.wakeWriter()
+}
+
+func (lk *link) sendHello(now int64) {
+	if lk.helloSent != 0 {
+		return
+	}
+	lk.helloSent, lk.helloLast, lk.helloSoon = now, now, false
+	lk.write(lk.hello())
+}
+
+func (lk *link) forget(k *call) {
+	delete(lk.calls, k.serial)
+	if k.short {
+		lk.short--
+	}
+}
+
+// writeAll writes what has come together since the last write.
+func (lk *link) writeAll() {
+	c := lk.client
+	var spare []byte
+	for range lk.wake {
+		c.mu.Lock()
+		out, ended := lk.out, lk.ended
+		lk.out, spare = spare[:0], out // two buffers, one of which is being written
+		c.mu.Unlock()
+		if ended {
+			return
+		}
+		lk.conn.SetWriteDeadline(time.Now().Add(patienceMost * time.Millisecond))
+		if len(out) == 0 {
+			continue
+		}
+		if _, err := lk.conn.Write(out); err != nil {
+			c.linkDown(lk, &Error{Err: ErrUnreachable, Text: err.Error(), also: err})
+			return
+		}
+	}
+}
+
+// ---- time ----
+
+func (lk *link) tick(now int64, soon func(int64)) {
+	c := lk.client
+	if len(lk.calls) > 0 || c.binds(lk) {
+		lk.tickPing(now, soon)
+	}
+	if lk.sample.same || lk.helloSent != 0 || len(c.locks) == 0 {
+		return
+	}
+	due := lk.helloLast + helloHeld
+	if lk.helloSoon {
+		due = lk.helloLast + helloSoon
+	}
+	if now >= due {
+		lk.sendHello(now)
+	} else {
+		soon(due)
+	}
+}
+
+func (lk *link) tickPing(now int64, soon func(int64)) {
+	patience := int64(patienceMost)
+	for _, l := range lk.client.byToken {
+		if l.span/3 < patience {
+			patience = l.span / 3
+		}
+	}
+	if patience < patienceLeast {
+		patience = patienceLeast
+	}
+	switch {
+	case lk.pinged == 0 && now-lk.heard < patience:
+		soon(lk.heard + patience)
+	case lk.pinged == 0:
+		lk.pinged = now
+		lk.write("#p PING\n")
+		soon(now + patience)
+	case now-lk.pinged < patience:
+		soon(lk.pinged + patience)
+	default:
+		go lk.client.linkDown(lk, &Error{Err: ErrUnreachable, Text: "redlockd is silent: it does not answer PING"})
+	}
+}

@@ -1,0 +1,248 @@
+package redlockd
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+type options struct {
+	ttl, max   int64 // ms; 0: not given
+	wait       time.Duration
+	waitGiven  bool
+	lease      bool
+	note, mode string
+	slots      int64
+	reentrant  bool
+	bad        string // why it is not allowed
+}
+
+// A LockOption is an argument of Client.Lock and its like.
+type LockOption func(*options)
+
+func (o *options) duration(d time.Duration, what string) int64 {
+	if d <= 0 || d > durationMax {
+		o.bad = what + " has to be more than 0 and at most 720h"
+	}
+	return milliseconds(d)
+}
+
+// TTL is how long the masters keep the lock if nobody renews it; redlockd renews all but leases while this program is
+// connected. Default: redlockd's default_ttl. It bounds how long others wait when this program's host dies.
+func TTL(d time.Duration) LockOption { return func(o *options) { o.ttl = o.duration(d, "TTL") } }
+
+// Wait bounds how long Lock waits while another has the lock, besides its context. Wait(0) does not wait.
+func Wait(d time.Duration) LockOption {
+	return func(o *options) {
+		o.wait, o.waitGiven = d, true
+		if d < 0 || d > durationMax {
+			o.bad = "Wait has to be 0 to 720h"
+		}
+	}
+}
+
+// Max is for how long the lock may be renewed: then it is lost, whatever the program does.
+func Max(d time.Duration) LockOption { return func(o *options) { o.max = o.duration(d, "Max") } }
+
+// Note is a word of at most 64 bytes that SHOW LOCKS tells.
+func Note(word string) LockOption {
+	return func(o *options) {
+		if o.note = word; !isWord(word, wordBytes) {
+			o.bad = "a note is one word of 1 to 64 printable ASCII characters"
+		}
+	}
+}
+
+// Lease takes a lock that nobody renews and that outlives the program: it belongs to whoever shows its token, until
+// its TTL is over.
+func Lease() LockOption { return func(o *options) { o.lease = true } }
+
+// Shared asks for a reader's lock: any number of readers, or one writer. redlockd 0.1 answers ErrUnsupported.
+func Shared() LockOption { return func(o *options) { o.mode = "shared" } }
+
+// Slots asks for one of n numbered places, see Lock.Slot. redlockd 0.1 answers ErrUnsupported.
+func Slots(n int) LockOption {
+	return func(o *options) {
+		if o.slots = int64(n); n < 1 {
+			o.bad = "Slots has to be 1 or more"
+		}
+	}
+}
+
+// Reentrant lets a task enter again: where the context comes from a lock of this name and client (Lock.Context, or
+// the one that Do gives) that is still held, Lock returns that same lock, which then has to be unlocked as often.
+func Reentrant() LockOption { return func(o *options) { o.reentrant = true } }
+
+type lockState int
+
+const (
+	lockAsked lockState = iota
+	lockHeld            // here or, when its connection is gone, until it is resumed or over
+	lockOver            // lost, or given back
+)
+
+// A Lock is a lock that was granted. All its methods may be called from any goroutine.
+type Lock struct {
+	client   *Client
+	name     string
+	options  options
+	ctx      context.Context
+	cancel   context.CancelFunc
+	expiring chan struct{}
+	deadline atomic.Int64 // ms; 0: not held, or not known
+
+	// The client's mutex guards what follows.
+	state       lockState
+	err         error // why it is over
+	told        bool  // the program had err from Unlock
+	depth       int
+	token       string
+	fence, slot int64
+	maxUntil    int64 // ms; 0: no end
+	until       int64 // ms, of the daemon's clock
+	toldBy      *daemon
+	span        int64 // ms, of the last grant or renewal
+	warned      bool
+	// Of locks that belong to a connection: which one, and what RESUME is at.
+	link      *link // nil: to be resumed
+	resuming  bool
+	retryAt   int64 // ms
+	notHeldAt int64 // ms, the first -NOTHELD; 0: none
+	notOn     *link // that one drains
+}
+
+type lockKey struct {
+	client *Client
+	name   string
+}
+
+func newLock(c *Client, name string, o options) *Lock {
+	l := &Lock{client: c, name: name, options: o, slot: -1, depth: 1, expiring: make(chan struct{}, 1)}
+	l.ctx, l.cancel = context.WithCancel(context.WithValue(context.Background(), lockKey{c, name}, l))
+	return l
+}
+
+func (l *Lock) isSession() bool { return !l.options.lease }
+
+// Name returns the name that was locked.
+func (l *Lock) Name() string { return l.name }
+
+// Valid returns how long the lock is surely still held, or 0. It asks nobody and costs a clock reading: call it
+// before each step of the work, and stop at 0. The time while the machine sleeps counts.
+func (l *Lock) Valid() time.Duration {
+	deadline := l.deadline.Load()
+	if left := deadline - nowMSAbove(); deadline > 0 && left > 0 {
+		return time.Duration(left) * time.Millisecond
+	}
+	return 0
+}
+
+// Until returns the instant of Valid on the wall clock, for people and logs; the zero time when the lock is not held.
+// Renewals make it later. To decide, use Valid: somebody may set the wall clock.
+func (l *Lock) Until() time.Time {
+	left := l.Valid()
+	if left == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(left).Round(0)
+}
+
+// Context is cancelled as soon as the lock is lost or unlocked; Err then says which. It is not bound to the context
+// that Lock got, and carries the lock for Reentrant.
+func (l *Lock) Context() context.Context { return l.ctx }
+
+// Err returns nil while the lock is held, an error that is ErrLost when it was lost, and ErrNotHeld after Unlock.
+func (l *Lock) Err() error {
+	l.client.mu.Lock()
+	defer l.client.mu.Unlock()
+	return l.err
+}
+
+// Expiring receives a value when less than a third of the TTL is left since nobody could renew the lock. It may still
+// get better.
+func (l *Lock) Expiring() <-chan struct{} { return l.expiring }
+
+// Fence returns a number that grows with every grant of the name, whoever gets it. Hand it to what the lock protects.
+// It is a new one when the lock was resumed on another connection: read it at each use. 0 for an attached lock.
+func (l *Lock) Fence() uint64 {
+	l.client.mu.Lock()
+	defer l.client.mu.Unlock()
+	return uint64(l.fence)
+}
+
+// Token returns the token by which anybody may extend, resume or release the lock: 40 hex digits. Treat it like a
+// key. It is a new one when the lock was resumed on another connection.
+func (l *Lock) Token() string {
+	l.client.mu.Lock()
+	defer l.client.mu.Unlock()
+	return l.token
+}
+
+// Slot returns the number of the place that Slots got, -1 for other locks.
+func (l *Lock) Slot() int {
+	l.client.mu.Lock()
+	defer l.client.mu.Unlock()
+	return int(l.slot)
+}
+
+// unlockGrace is how long Unlock goes on when its context has ended: a defer must not leave the lock behind.
+const unlockGrace = 2 * time.Second
+
+// Unlock gives the lock back. nil: it was held until now. ErrLost: it was lost before, and another may have had it
+// while you worked; that is told once, and later calls return ErrNotHeld. ErrNoQuorum, ErrNoAnswer, ErrUnreachable:
+// not known; the lock is free when its TTL is over. A context that has ended does not keep it from asking; it waits 2 s for the
+// answer then.
+func (l *Lock) Unlock(ctx context.Context) error {
+	c := l.client
+	c.mu.Lock()
+	if l.state == lockHeld && l.depth > 1 {
+		l.depth--
+		c.mu.Unlock()
+		return nil
+	}
+	if l.state != lockHeld {
+		defer c.mu.Unlock()
+		if errors.Is(l.err, ErrLost) && !l.told {
+			l.told = true
+			return l.err
+		}
+		return &Error{Err: ErrNotHeld, Name: l.name}
+	}
+	c.end(l, &Error{Err: ErrNotHeld, Name: l.name, Text: "it was unlocked"})
+	request := newCall("UNLOCK", l, l.name)
+	_, err := c.ask(ctx, request, c.config.Timeout, unlockGrace)
+	var refused *Error
+	if errors.As(err, &refused) && refused.Err == ErrNotHeld {
+		refused.also = ErrLost
+	}
+	return err
+}
+
+// Extend makes the lock last ttl from now, never shorter; 0 is its own TTL. A lock that redlockd renews is renewed
+// with this TTL from then on. After ErrNoQuorum or ErrNoAnswer Valid is as it was.
+func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
+	if ttl < 0 || ttl > durationMax {
+		return &Error{Err: ErrBadArg, Name: l.name, Text: "a TTL is 0 to 720h"}
+	}
+	return l.prove(ctx, "EXTEND", milliseconds(ttl))
+}
+
+// Check asks redlockd (and that, of a lease, the masters) whether the lock is still held, and until when. Nobody needs
+// it for a lock that redlockd renews: Valid knows.
+func (l *Lock) Check(ctx context.Context) error { return l.prove(ctx, "CHECK", 0) }
+
+func (l *Lock) prove(ctx context.Context, verb string, ttl int64) error {
+	c := l.client
+	c.mu.Lock()
+	if err := l.err; err != nil {
+		c.mu.Unlock()
+		return err
+	}
+	request := newCall(verb, l, l.name)
+	if request.ttl = ttl; verb == "EXTEND" && ttl == 0 {
+		request.ttl = l.options.ttl
+	}
+	_, err := c.ask(ctx, request, c.config.Timeout, 0)
+	return err
+}
