@@ -6,7 +6,7 @@ cd "$(dirname "$0")" || exit 1
 
 build=${REDLOCKD:-$PWD/../../build/redlockd}
 build=${build%/*}
-export REDLOCKD=$build/redlockd
+export REDLOCKD=$build/redlockd GOCACHE=$build/go/cache GOPATH=$build/go/path GOTOOLCHAIN=local
 if [ ! -x "$build/go/tests" ]; then
     echo "left out: the tests of the client library for Go (it is not installed)"
     echo "100%: Checks: 1, Failures: 0, Errors: 0"

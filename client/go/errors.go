@@ -61,6 +61,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // Is makes errors.Is find context.Canceled and context.DeadlineExceeded where the context ended the wait.
 func (e *Error) Is(target error) bool { return e.also != nil && errors.Is(e.also, target) }
 
+// As makes errors.As find what the network or TLS said.
+func (e *Error) As(target any) bool { return e.also != nil && errors.As(e.also, target) }
+
 var refusals = map[string]error{
 	"BUSY": ErrBusy, "TIMEOUT": ErrTimeout, "NOQUORUM": ErrNoQuorum, "NOTHELD": ErrNotHeld, "CANCELLED": ErrCancelled,
 	"MODE": ErrMode, "LIMIT": ErrLimit, "DRAINING": ErrDraining, "DENIED": ErrDenied, "AUTH": ErrAuth,

@@ -2,19 +2,38 @@
 GO ?= go
 GO_HERE := $(shell command -v $(GO) 2>/dev/null)
 GO_SRC  := $(shell find client/go -name '*.go' -o -name go.mod)
-GO_ENV  := GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOCACHE=$(abspath $(BUILD))/go/cache
-CHECKS  += client/go/check.sh
+GO_ENV  := GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go/path
+CHECKS  += client/go/check.sh client/go/jobs.sh
+SCRIPTS += client/go/check.sh client/go/jobs.sh
+
+# What is too long for make check.
+check-go: all objects ## the client library for Go: 10,000 cycles, and all examples
+	@$(TEST_ENV) client/go/check.sh -cycles 10000
+	@$(TEST_ENV) client/go/jobs.sh stock nightly
+.PHONY: check-go
 
 ifneq ($(GO_HERE),)
 CONFORMANCE_DRIVERS += $(BUILD)/conformance/go
-objects: $(BUILD)/conformance/go $(BUILD)/go/tests
+objects: $(BUILD)/conformance/go $(BUILD)/go/tests $(BUILD)/go/examples/nightly.sh
 
 $(BUILD)/conformance/go: $(GO_SRC)
 	@mkdir -p $(@D)
 	cd client/go && $(GO_ENV) $(GO) build -o $(abspath $@) ./conformance
 
-# Test programs, so that what is checked was built before.
+# The test program, so that what is checked was built before.
 $(BUILD)/go/tests: $(GO_SRC)
 	@mkdir -p $(@D)
 	cd client/go && $(GO_ENV) $(GO) vet ./... && $(GO_ENV) $(GO) test -c -o $(abspath $@) .
+
+# How many cycles a second 64 tasks do: build/bench/go, at REDLOCK_ADDRESS.
+$(BUILD)/bench/go: $(GO_SRC)
+	@mkdir -p $(@D)
+	cd client/go && $(GO_ENV) $(GO) build -o $(abspath $@) ./bench
+
+# All examples in one go; the shell's nightly job has this name in the tests.
+$(BUILD)/go/examples/nightly.sh: $(GO_SRC)
+	@mkdir -p $(@D)
+	cd client/go && $(GO_ENV) $(GO) build -o $(abspath $(@D))/ ./examples/stock ./examples/order ./examples/consumer \
+	    ./examples/cache ./examples/writer ./examples/nightly
+	@ln -sf nightly $@
 endif

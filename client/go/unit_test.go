@@ -3,6 +3,8 @@ package redlockd
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -203,7 +205,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve(t, tlsListener(listener, config), granting)
+	serve(t, tls.NewListener(listener, config), granting)
 	address := "tls://" + listener.Addr().String()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	write(t, ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})))
@@ -213,7 +215,8 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Lock(ctx, "job"); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "unknown authority") {
+	var unknown x509.UnknownAuthorityError
+	if _, err := c.Lock(ctx, "job"); !errors.Is(err, ErrUnreachable) || !errors.As(err, &unknown) {
 		t.Errorf("an unknown authority: %v", err)
 	}
 	c.Close()
@@ -273,4 +276,12 @@ func TestErrorsAreNotHidden(t *testing.T) {
 			t.Errorf("%v, not %v", err, want)
 		}
 	}
+}
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -1,14 +1,14 @@
+//go:build unix
+
 package redlockd
 
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -33,16 +33,6 @@ func TestMain(m *testing.M) {
 		os.Unsetenv(key)
 	}
 	os.Exit(m.Run())
-}
-
-func tlsListener(l net.Listener, config *tls.Config) net.Listener { return tls.NewListener(l, config) }
-
-func write(t *testing.T, path, text string) string {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 type world struct {
@@ -251,6 +241,40 @@ func TestStoppedProgramNoticesFirst(t *testing.T) {
 	if last != "noticed" || next.Valid() == 0 {
 		t.Error(last)
 	}
+}
+
+// The program that people copy out of README.md runs as it stands.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go here")
+	}
+	w := newWorld(t)
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, _ := strings.Cut(string(text), "```go\n")
+	program, _, _ = strings.Cut(program, "```\n")
+	folder, here := t.TempDir(), must[string](t)(os.Getwd())
+	write(t, folder+"/main.go", program)
+	write(t, folder+"/go.mod", "module readme\n\ngo 1.19\n")
+	run := func(args ...string) string {
+		command := exec.Command("go", args...)
+		command.Dir = folder
+		command.Env = append(os.Environ(), "REDLOCK_ADDRESS="+w.unix, "GOFLAGS=-mod=mod", "GOPROXY=off")
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	path := "redlockd.invalid/client/go"
+	run("mod", "edit", "-require", path+"@v0.0.0", "-replace", path+"="+here)
+	if out := run("run", "."); strings.Count(out, "fence 1") != 3 {
+		t.Error(out)
+	}
+	eventually(t, "no key on any master", func() bool { return w.do("keys") == "keys 0" })
 }
 
 func TestCancelledWaitLeavesNothing(t *testing.T) {

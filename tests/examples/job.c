@@ -53,12 +53,17 @@ int64_t stage_count(const struct stage *stage, const char *format, ...)
     return end > answer && *end == '\0' ? count : -1;
 }
 
-/* The folder of the examples lies beside the daemon. */
+/* The folder of the examples lies beside the daemon, but those of other languages elsewhere. */
 static void example_path(char *path, size_t size, const char *example)
 {
+    const char *folder = getenv("REDLOCKD_EXAMPLES");
     const char *daemon = daemon_binary();
     const char *slash = strrchr(daemon, '/');
 
+    if (folder) {
+        snprintf(path, size, "%s/%s", folder, example);
+        return;
+    }
     snprintf(path, size, "%.*s/examples/%s", slash ? (int)(slash - daemon) : 1, slash ? daemon : ".",
              example);
 }
