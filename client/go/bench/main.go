@@ -1,0 +1,49 @@
+// How many times a second 64 tasks lock and unlock, each a name of its own, over one connection.
+//
+//	bench [-tasks 64] [-for 5s]        at $REDLOCK_ADDRESS; prints cycles a second
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	redlockd "redlockd.invalid/client/go"
+)
+
+func main() {
+	tasks := flag.Int("tasks", 64, "goroutines, each with a name of its own")
+	span := flag.Duration("for", 5*time.Second, "how long")
+	flag.Parse()
+	client, err := redlockd.Open(redlockd.Config{Client: "bench-go"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	ctx := context.Background()
+	var cycles atomic.Int64
+	var all sync.WaitGroup
+	start := time.Now()
+	for i := 0; i < *tasks; i++ {
+		all.Add(1)
+		go func(name string) {
+			defer all.Done()
+			for time.Since(start) < *span {
+				lock, err := client.Lock(ctx, name)
+				if err == nil {
+					err = lock.Unlock(ctx)
+				}
+				if err != nil {
+					log.Fatal(err)
+				}
+				cycles.Add(1)
+			}
+		}(fmt.Sprintf("bench-%d", i))
+	}
+	all.Wait()
+	fmt.Printf("go %.0f cycles a second\n", float64(cycles.Load())/time.Since(start).Seconds())
+}
