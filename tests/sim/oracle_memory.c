@@ -14,7 +14,7 @@
 enum {
     FROM_SLACK_US = 10000,
     JUMP_SEEN_US = 90000,
-    TRIAL_US = 420000 /* until it is decided, and confirmed */,
+    TRIAL_US = 1020000 /* the longest trial, with all its confirming questions */,
     HIDDEN_US = 210000
 };
 

@@ -14,9 +14,15 @@ enum {
     JUMP_MS = 50,         /* one master alone must be ahead by more */
     SLEW_PART = 500,      /* 0.2 %: clocks that are being slewed may run so much faster */
     BASE_MS = 60000,      /* a base that is older gives way to any reading that opened no trial */
-    TRIAL_MS = 200,       /* then those that told must do */
+    SLACK_MS = 200,
+    TRIAL_MS = 200, /* then those that told must do */
     BACK_PART = 1000,
     CONFIRMS = 4, /* stalls that follow each other so closely are not waited for */
+};
+
+/* Of a stall: from the readings' lower bounds to their upper bounds. */
+struct span {
+    int64_t least_ms, most_ms;
 };
 
 static const int64_t UNKNOWN_MS = (int64_t)1 << 40;
@@ -37,16 +43,17 @@ static int64_t excess_ms(const struct coordinator *c, const struct master *m, in
 }
 
 /* A clock that is set back is no danger to locks, which then live longer, but it needs a look. */
-static void look_for_step_back(const struct coordinator *c, struct master *m, int64_t sent_ms,
+static bool look_for_step_back(const struct coordinator *c, struct master *m, int64_t sent_ms,
                                int64_t clock_ms)
 {
     int64_t least_ms = sent_ms - m->clock.told_at_ms, most_ms = c->now_ms - m->clock.asked_at_ms;
     int64_t passed_ms = clock_ms - m->clock.time_ms;
     if (m->clock.time_ms == 0 || passed_ms >= least_ms - JUMP_MS - most_ms / BACK_PART)
-        return;
+        return false;
     m->clock.backs++;
     m->changes++;
     m->clock.back_ms = least_ms - passed_ms;
+    return true;
 }
 
 /* Until INFO is answered it is taken for the run that was there before: if it is not, its handshake finds out. */
@@ -125,7 +132,7 @@ static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
     int64_t slack_ms =
         m->clock.base.rtt_ms + m->clock.told_at_ms - m->clock.asked_at_ms +
         (c->now_ms - m->clock.base.sent_ms) / SLEW_PART; /* an old base hides that much of a stall */
-    c->trial.slack_ms[m->index] = slack_ms < TRIAL_MS ? slack_ms : TRIAL_MS;
+    c->trial.slack_ms[m->index] = slack_ms;
     if (mutant(MUTANT_INCONCLUSIVE_COUNTS))
         c->trial.slack_ms[m->index] = 0;
     c->trial.awaited = masters_without(c->trial.awaited, bit);
@@ -153,12 +160,14 @@ static void begin(struct coordinator *c, const struct master *first)
 
 /* A master that is ahead may have read its clock in the middle of a stall. If it was asked to confirm and did not, then
  * nothing says how long the stall was at most. */
-static int64_t most_excess_ms(const struct trial *trial, unsigned i)
+static int64_t most_excess_ms(const struct trial *trial, unsigned i, bool stalled)
 {
     bool confirmed = trial->confirms == 0 || (trial->anew & masters_bit(i));
     if (!confirmed && trial->excess_ms[i] > AHEAD_MS)
         return UNKNOWN_MS;
-    return trial->excess_ms[i] + trial->slack_ms[i];
+    int64_t slack_ms =
+        trial->slack_ms[i]; /* where nothing else speaks for a stall, masters that are slow hide no jump */
+    return trial->excess_ms[i] + (stalled || slack_ms < SLACK_MS ? slack_ms : SLACK_MS);
 }
 
 /* A master whose first reading was made after the jump, or the stall, that another shows cannot say which it was. */
@@ -177,27 +186,40 @@ static masters_t witnesses(const struct coordinator *c)
     return set & trial->told;
 }
 
-static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank, bool most)
+static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank)
+{
+    uint64_t positive_ms[MASTERS] = {0};
+    for (unsigned i = 0; i < MASTERS; i++)
+        if ((set & masters_bit(i)) && trial->excess_ms[i] > 0)
+            positive_ms[i] = (uint64_t)trial->excess_ms[i];
+    return (int64_t)quorum_nth_largest(positive_ms, set, rank);
+}
+
+static int64_t rank_of_most_ms(const struct trial *trial, masters_t set, unsigned rank, bool stalled)
 {
     uint64_t positive_ms[MASTERS] = {0};
     for (unsigned i = 0; i < MASTERS; i++) {
-        int64_t ms = most ? most_excess_ms(trial, i) : trial->excess_ms[i];
+        int64_t ms = most_excess_ms(trial, i, stalled);
         if ((set & masters_bit(i)) && ms > 0)
             positive_ms[i] = (uint64_t)ms;
     }
     return (int64_t)quorum_nth_largest(positive_ms, set, rank);
 }
 
-/* By how much a majority of the masters that told is ahead, at least or (most) at most. Of two that differ nobody knows
- * who is right, nor of one alone: then it is taken for a stall of this daemon, which is safe. */
-static int64_t majority_ms(const struct coordinator *c, bool most)
+/* By how much a majority of the masters that told is ahead, at least and at most. Of two that differ nobody knows which
+ * is right, nor of one alone: then it is taken for a stall of this daemon, which is safe. */
+static struct span majority(const struct coordinator *c)
 {
     masters_t set = witnesses(c);
     unsigned told = masters_count(set);
-    bool tie = told == 2 && rank_ms(&c->trial, set, 2, false) <= AHEAD_MS;
+    bool tie = told == 2 && rank_ms(&c->trial, set, 2) <= AHEAD_MS;
+    unsigned rank = tie ? 1 : told / 2 + 1;
+    struct span span = {0};
     if (mutant(MUTANT_STALL_BLAMES_MASTERS) || (mutant(MUTANT_FIRST_ANSWER_BLAMED) && told == 1))
-        return 0;
-    return rank_ms(&c->trial, set, tie ? 1 : told / 2 + 1, most);
+        return span;
+    span.least_ms = rank_ms(&c->trial, set, rank);
+    span.most_ms = rank_of_most_ms(&c->trial, set, rank, span.least_ms > AHEAD_MS);
+    return span;
 }
 
 /* Only a jump within one run can have ended keys that this master is trusted for. What the round trips of the others may
@@ -205,7 +227,7 @@ static int64_t majority_ms(const struct coordinator *c, bool most)
 static masters_t jumped(const struct coordinator *c, int64_t stall_ms)
 {
     masters_t set = 0;
-    int64_t most_ms = majority_ms(c, true);
+    int64_t most_ms = majority(c).most_ms;
     if (most_ms < stall_ms)
         most_ms = stall_ms;
     for (unsigned i = 0; i < c->config.masters; i++) {
@@ -222,11 +244,12 @@ static masters_t jumped(const struct coordinator *c, int64_t stall_ms)
 static int64_t longest_stall_ms(const struct coordinator *c)
 {
     const struct trial *trial = &c->trial;
-    int64_t stall_ms = majority_ms(c, false), most_ms = majority_ms(c, true);
+    struct span span = majority(c);
+    int64_t stall_ms = span.least_ms;
     if (stall_ms <= AHEAD_MS)
         return 0;
     for (unsigned i = 0; i < MASTERS; i++)
-        if ((trial->told & masters_bit(i)) && trial->excess_ms[i] <= most_ms &&
+        if ((trial->told & masters_bit(i)) && trial->excess_ms[i] <= span.most_ms &&
             trial->excess_ms[i] > stall_ms)
             stall_ms = trial->excess_ms[i];
     return stall_ms;
@@ -241,7 +264,7 @@ static int64_t decide_stall(const struct coordinator *c)
     unsigned most = c->config.masters - c->quorum, out = masters_count(doubted);
     unsigned allowed = most > out ? most - out : 0;
     if (masters_count(suspects) > allowed && !mutant(MUTANT_STALL_BLAMES_MASTERS))
-        stall_ms = rank_ms(&c->trial, suspects, allowed + 1, false);
+        stall_ms = rank_ms(&c->trial, suspects, allowed + 1);
     return stall_ms;
 }
 
@@ -386,7 +409,7 @@ static void trial_look(struct coordinator *c, struct master *m, uint32_t trial)
 static void read_clock(struct coordinator *c, struct master *m, const struct time_asked *asked,
                        int64_t clock_ms)
 {
-    look_for_step_back(c, m, asked->sent_ms, clock_ms);
+    bool was_set_back = look_for_step_back(c, m, asked->sent_ms, clock_ms);
     m->clock.time_ms = clock_ms;
     m->clock.asked_at_ms = asked->sent_ms;
     m->clock.told_at_ms = c->now_ms;
@@ -397,6 +420,8 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
         return;
     }
     m->clock.excess_ms = excess_ms(c, m, clock_ms);
+    if (was_set_back && !asked->unsure)
+        rebase(m); /* by what it jumps forward from here is measured from here */
     if (m->clock.excess_ms <= AHEAD_MS)
         m->clock.level_ms = asked->sent_ms;
     if (!c->trial.open && m->clock.excess_ms <= m->clock.tried_ms + jump_ms(c, m)) {
