@@ -1,0 +1,22 @@
+# The client library for Python: nothing is compiled. `make check` runs its conformance drivers and its tests, where
+# there is a Python that it can run in.
+PYTHON ?= python3
+PYTHON_FITS := $(shell $(PYTHON) -c 'import sys; print(sys.version_info >= (3, 10) and "yes" or "")' 2>/dev/null)
+PYTHON_DRIVERS := $(if $(PYTHON_FITS),$(BUILD)/conformance/python $(BUILD)/conformance/python-threads)
+
+$(BUILD)/conformance/python: PYTHON_DRIVER := driver.py
+$(BUILD)/conformance/python-threads: PYTHON_DRIVER := driver_threads.py
+$(PYTHON_DRIVERS): client/python/python.mk
+	@mkdir -p $(@D)
+	@printf '#!/bin/sh\nexec $(PYTHON) -B %s\n' $(CURDIR)/client/python/conformance/$(PYTHON_DRIVER) >$@
+	@chmod +x $@
+
+CONFORMANCE_DRIVERS += $(PYTHON_DRIVERS)
+objects: $(PYTHON_DRIVERS)
+conformance: $(PYTHON_DRIVERS)
+CHECKS += client/python/tests/check.sh
+
+python-long: all ## the client library for Python: the tests that take longer (10,000 cycles and the like)
+	@$(TEST_ENV) client/python/tests/check.sh long
+
+.PHONY: python-long

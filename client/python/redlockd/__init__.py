@@ -1,0 +1,23 @@
+"""Distributed locks by redlockd.
+
+    import redlockd
+
+    client = redlockd.Client()
+    with client.lock("job", ttl=10, blocking_timeout=30) as lock:
+        work(lock.fence)
+
+redlockd renews the lock while the program is connected, and resumes it when redlockd was restarted. `lock.valid()`
+says without I/O for how many seconds it is surely held, and `lock.lost` is a threading.Event that is set when it is
+lost. `redlockd.aio` is the same for asyncio. All durations are seconds (float, or a timedelta).
+"""
+from . import aio
+from ._threads import Client, Lock
+from .errors import (AuthError, BadArgumentError, BusyError, ClosedError, DeniedError, DrainingError, LimitError,
+                     LockCancelledError, LockTimeoutError, LostError, ModeError, NoAnswerError, NoQuorumError,
+                     NotHeldError, ProtocolError, RedlockdError, UnreachableError, UnsupportedError, UsageError)
+
+__version__ = "0.1.0"
+__all__ = [
+    "AuthError", "BadArgumentError", "BusyError", "Client", "ClosedError", "DeniedError", "DrainingError", "LimitError",
+    "Lock", "LockCancelledError", "LockTimeoutError", "LostError", "ModeError", "NoAnswerError", "NoQuorumError",
+    "NotHeldError", "ProtocolError", "RedlockdError", "UnreachableError", "UnsupportedError", "UsageError", "aio"]

@@ -1,0 +1,278 @@
+"""Requests: their queue, the lines that they are, and what is answered."""
+from __future__ import annotations
+
+import asyncio
+
+from ._clock import now_ms
+from ._connection import Connection
+from ._hold import ASKED, DETACHED, GIVING, HELD, LOST, OVER, RESUMING, Ask, Hold
+from ._lines import DURATION_MAX_MS, Answer
+from ._parts import TICK_MS, WINDOW, Parts
+from .errors import (LockTimeoutError, LostError, NoAnswerError, NotHeldError, ProtocolError,
+                     RedlockdError)
+
+GIVE_BACK_MS = 10000  # after that nobody asks any more whether it worked
+
+
+class Asking(Parts):
+    # ---- asks: queue, way, answer ----
+
+    async def _asked(self, ask: Ask, timeout_ms: int) -> None:
+        loop = asyncio.get_running_loop()
+        ask.future = loop.create_future()
+        timer = loop.call_later(timeout_ms / 1000, self._no_answer, ask)
+        self._put(ask)
+        try:
+            await ask.future
+        except asyncio.CancelledError:
+            if ask.verb != "UNLOCK":
+                self._withdraw(ask)
+            raise
+        finally:
+            timer.cancel()
+
+    def _unlocking(self, hold: Hold) -> Ask:
+        hold.releasing = True
+        hold.deadline_ms = 0
+        self._holds.pop(hold, None)
+        if hold.state != RESUMING:  # else when that is answered: its token may be another then
+            self._move_to_giving(hold)
+        return Ask("UNLOCK", hold)
+
+    def _give_back(self, name: str, token: str) -> None:
+        """A grant that nobody wants any more."""
+        hold = Hold(name, lease=True)
+        hold.token, hold.state = token, GIVING
+        ask = Ask("UNLOCK", hold)
+        self._put(ask)
+        asyncio.get_running_loop().call_later(GIVE_BACK_MS / 1000, self._withdraw, ask)
+
+    def _settle(self, ask: Ask, error: RedlockdError | None = None) -> None:
+        """Tells whoever waits, and forgets who it was."""
+        future, ask.future = ask.future, None
+        if ask.verb in ("LOCK", "RESUME") and error and ask.hold.state == ASKED:
+            ask.hold.state = OVER
+        if ask.verb == "UNLOCK":
+            ask.hold.state = OVER
+        if future and not future.done():
+            if error:
+                future.set_exception(error)
+            else:
+                future.set_result(None)
+
+    def _no_answer(self, ask: Ask) -> None:
+        connected = self._connection and self._connection.up and ask.hold.state not in (DETACHED, RESUMING)
+        why = NoAnswerError("redlockd did not answer in time") if ask.connection or connected else self._why
+        self._settle(ask, why)
+        self._withdraw(ask)
+
+    def _withdraw(self, ask: Ask) -> None:
+        """Nobody waits any more. A LOCK or RESUME that is on its way stays known: its grant is to be given back."""
+        ask.future = None
+        if ask.connection is None:
+            if ask in self._queue:
+                self._queue.remove(ask)
+        elif ask.verb == "LOCK":
+            ask.connection.send(f"#c{ask.tag} CANCEL {ask.tag}")
+        elif ask.verb != "RESUME":
+            ask.connection.sent.pop(ask.tag, None)
+            self._arrived(ask)
+        if ask.hold.state == ASKED:
+            ask.hold.state = OVER
+
+    def _put(self, ask: Ask) -> None:
+        connection = self._connection_for(ask)
+        if connection and not self._queue:
+            self._send(connection, ask)
+        else:
+            self._queue.append(ask)
+            self._pump()
+
+    def _connection_for(self, ask: Ask) -> Connection | None:
+        """Where it can be sent now."""
+        hold = ask.hold
+        if hold.state in (DETACHED, RESUMING):  # its lock has to be bound again first
+            return None
+        connection = self._connection
+        if hold.connection and not hold.lease and not hold.connection.ended and not hold.connection.parked:
+            connection = hold.connection
+        if not connection or not connection.up or connection.ended or connection.parked or connection.retiring:
+            return None
+        if connection is ask.not_on or (connection.short >= WINDOW and not self._is_long(ask)):
+            return None
+        return connection
+
+    @staticmethod
+    def _is_long(ask: Ask) -> bool:
+        return ask.verb == "LOCK" and ask.wait_until_ms > 0
+
+    def _pump(self) -> None:
+        """Sends what waits in the queue and can be sent."""
+        kept: list[Ask] = []
+        while self._queue:
+            ask = self._queue.popleft()
+            if ask.verb in ("EXTEND", "CHECK") and ask.hold.state == LOST:
+                self._settle(ask, LostError(f"{ask.hold.name} was lost before: {ask.hold.reason}"))
+            elif connection := self._connection_for(ask):
+                self._send(connection, ask)
+            else:
+                kept.append(ask)
+                if self._connection and self._connection.up and self._connection.short >= WINDOW:
+                    break
+        self._queue.extendleft(reversed(kept))
+        if self._queue:
+            self._need_connection()
+
+    def _send(self, connection: Connection, ask: Ask) -> None:
+        self._refresh(connection)
+        self._tags += 1
+        ask.tag = str(self._tags)
+        ask.connection = connection
+        ask.short = not self._is_long(ask)
+        connection.short += ask.short
+        connection.sent[ask.tag] = ask
+        connection.send(f"#{ask.tag} {self._line(ask)}")
+        if not self._timer:
+            self._want(now_ms() + TICK_MS)
+
+    def _line(self, ask: Ask) -> str:
+        hold, verb = ask.hold, ask.verb
+        if verb == "LOCK":
+            wait = _word("wait", ask.wait_until_ms - now_ms()) if ask.wait_until_ms else ""
+            lease = " hold=lease" if hold.lease else ""
+            return f"LOCK {hold.name}{_word('ttl', hold.ttl_ms)}{wait}{_word('max', hold.max_ms)}{lease}{hold.options}"
+        if verb == "RESUME":
+            ttl_ms, max_ms = hold.ttl_ms, hold.max_ms
+            if ask.internal and hold.max_until_ms:  # what is left of max=, and no TTL is longer than that
+                max_ms = max(1, hold.max_until_ms - now_ms())
+                ttl_ms = min(ttl_ms or hold.span_ms, max_ms)
+            return f"RESUME {hold.name} token={hold.token}{_word('ttl', ttl_ms)}{_word('max', max_ms)}{hold.options}"
+        return f"{verb} {hold.name} token={hold.token}{_word('ttl', ask.ttl_ms)}"
+
+    def _arrived(self, ask: Ask) -> None:
+        connection, ask.connection = ask.connection, None
+        if connection:
+            connection.short -= ask.short
+            if self._queue:
+                self._pump()
+
+    def answered(self, connection: Connection, answer: Answer, received_ms: int) -> None:
+        if answer.code[0] == "!":
+            self._event(connection, answer)
+        elif not answer.tag:
+            if answer.code == "-LIMIT":  # too many connections: this one is closed now
+                raise answer.refusal()
+            raise ProtocolError(f"redlockd said without being asked: {answer.rest[:100]!r}")
+        elif answer.tag == "h":
+            self._hello_answered(connection, answer, received_ms)
+        elif answer.tag in connection.greeting:
+            greeting = connection.greeting.pop(answer.tag)
+            if not greeting.done():
+                greeting.set_result(answer)
+        elif ask := connection.sent.pop(answer.tag, None):
+            try:
+                self._answers[ask.verb](self, ask, connection, answer, received_ms)
+            except ProtocolError as error:
+                self._settle(ask, error)
+                raise
+            finally:
+                self._arrived(ask)
+
+    def _answer_to_take(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
+        """LOCK, and RESUME."""
+        hold = ask.hold
+        if answer.code == "+LOCKED":
+            token, fence, until_ms = answer.token(), answer.number("fence"), answer.number("until")
+            if answer.name != hold.name:
+                raise ProtocolError(f"redlockd granted {answer.name[:60]!r}, not {hold.name}")
+            wanted = hold.state == RESUMING or (hold.state == ASKED and ask.future and not ask.future.done())
+            if hold.state == RESUMING and not hold.releasing and hold.deadline_ms <= received_ms:
+                self._lost(hold, "expired")  # in time, or the hold may have been broken
+                wanted = False
+            if wanted:
+                self._granted(ask, connection, token, fence, until_ms, received_ms)
+            else:
+                self._give_back(hold.name, token)
+        elif not answer.code.startswith("-"):
+            raise ProtocolError(f"redlockd gave an answer that does not fit the request: {answer.rest[:100]!r}")
+        elif ask.internal:
+            self._not_resumed(hold, connection, answer, received_ms)
+        elif answer.code == "-DRAINING" and ask.future and ask.wait_until_ms > received_ms:  # the wait goes on
+            connection.draining = True
+            self._arrived(ask)
+            ask.not_on = connection
+            self._queue.append(ask)
+            self._pump()
+        elif answer.code == "-BUSY" and ask.wait_until_ms:  # connecting has used up its time
+            self._settle(ask, LockTimeoutError(answer.rest))
+        else:
+            self._settle(ask, answer.refusal())
+
+    def _granted(self, ask: Ask, connection: Connection, token: str, fence: int, until_ms: int, at_ms: int) -> None:
+        hold = ask.hold
+        self._by_token.pop(hold.token, None)
+        hold.token, hold.fence = token, fence
+        old, hold.connection = hold.connection, None if hold.lease else connection
+        if hold.releasing:
+            self._move_to_giving(hold)
+            self._pump()
+        else:
+            if not ask.internal and hold.max_ms:
+                hold.max_until_ms = at_ms + hold.max_ms
+            hold.state = HELD
+            hold.not_on = None
+            hold.notheld_ms = 0
+            self._holds[hold] = None
+            self._until(hold, connection, until_ms, at_ms)
+            if not hold.lease:
+                self._by_token[token] = hold
+            self._hello_soon(connection)
+            self._settle(ask)
+            if ask.internal:
+                self._pump()
+        if old and old is not connection:
+            self._retire(old)
+
+    def _answer_to_unlock(self, ask: Ask, connection: Connection, answer: Answer, _received_ms: int) -> None:
+        if answer.code == "+UNLOCKED":
+            self._settle(ask)
+        elif answer.code == "-NOTHELD" and not ask.hold.attached:
+            self._settle(ask, LostError(f"{ask.hold.name} was lost before this release"))
+        else:
+            self._settle(ask, _refusal_or_protocol_error(answer))
+        if connection is not self._connection:
+            self._retire(connection)
+
+    def _answer_to_ask(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
+        """EXTEND and CHECK."""
+        hold = ask.hold
+        if answer.code in ("+EXTENDED", "+HELD"):
+            until_ms = answer.number("until")
+            if hold.state == HELD and hold.lease and 0 < hold.deadline_ms <= received_ms:
+                self._lost(hold, "expired")  # late: somebody else may have had it in between
+            if hold.state != HELD:
+                self._settle(ask, LostError(f"{hold.name} was lost before: {hold.reason}"))
+                return
+            if ask.verb == "EXTEND":
+                hold.ttl_ms = ask.ttl_ms or hold.ttl_ms
+            self._holds[hold] = None
+            self._until(hold, connection, until_ms, received_ms)
+            self._settle(ask)
+            return
+        error = _refusal_or_protocol_error(answer)
+        if isinstance(error, NotHeldError) and hold.state == HELD:
+            self._lost(hold, "gone")
+        self._settle(ask, error)
+
+    _answers = {"LOCK": _answer_to_take, "RESUME": _answer_to_take, "UNLOCK": _answer_to_unlock,
+                "EXTEND": _answer_to_ask, "CHECK": _answer_to_ask}
+
+
+def _word(key: str, ms: int) -> str:
+    return f" {key}={min(ms, DURATION_MAX_MS)}" if ms > 0 else ""
+
+
+def _refusal_or_protocol_error(answer: Answer) -> RedlockdError:
+    if answer.code.startswith("-"):
+        return answer.refusal()
+    raise ProtocolError(f"redlockd gave an answer that does not fit the request: {answer.rest[:100]!r}")

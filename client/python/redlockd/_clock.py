@@ -1,0 +1,84 @@
+"""Time: a clock that counts suspend, and how a moment of redlockd's clock translates into it.
+
+All times are whole milliseconds.
+"""
+from __future__ import annotations
+
+import time
+
+# Clocks of one machine: a Unix socket may be forwarded from another machine, whose clock may by chance show nearly the
+# same time. The less room there is for that chance, the better.
+SAME_WITHIN_MS = 20
+# Clocks that run at different speeds, and a slow answer, come to less than this between two connections.
+GOES_ON_WITHIN_MS = 1000
+
+
+class _SuspendClock:
+    """For systems without CLOCK_BOOTTIME: the monotonic clock, moved ahead by what the wall clock gained on it."""
+
+    def __init__(self) -> None:
+        self._gained = self._gain()
+        self._shift = 0
+
+    @staticmethod
+    def _gain() -> int:
+        return (time.time_ns() - time.monotonic_ns()) // 1_000_000
+
+    def now_ms(self) -> int:
+        gain = self._gain()
+        if gain - self._gained > 1000:
+            self._shift += gain - self._gained
+            self._gained = gain
+        self._gained = min(self._gained, gain)
+        return time.monotonic_ns() // 1_000_000 + self._shift
+
+
+if hasattr(time, "CLOCK_BOOTTIME"):
+    def now_ms(_clock_gettime_ns=time.clock_gettime_ns, _clock=time.CLOCK_BOOTTIME) -> int:
+        """Milliseconds of a clock that never jumps and goes on while the machine sleeps."""
+        return _clock_gettime_ns(_clock) // 1_000_000
+else:
+    now_ms = _SuspendClock().now_ms
+
+
+class Sample:
+    """One reading of redlockd's clock, by HELLO: it said `now_ms` at some moment after our `sent_ms`."""
+
+    __slots__ = ("known", "same", "sent_ms", "now_ms")
+
+    def __init__(self) -> None:
+        self.known = self.same = False
+        self.sent_ms = self.now_ms = 0
+
+    def deadline_ms(self, until_ms: int) -> int:
+        """When redlockd's `until_ms` is on our clock, or a little earlier: 1 ms for what both clocks cut off, and
+        0.1 % for clocks that run at different speeds."""
+        left_ms = until_ms - self.now_ms
+        if self.same:
+            return until_ms
+        if left_ms <= 0:
+            return self.sent_ms - 1
+        return self.sent_ms + left_ms - (left_ms + 999) // 1000 - 1
+
+    def take(self, sent_ms: int, now_ms: int, received_ms: int, local: bool) -> bool:
+        """Replaces the sample by a newer one, if that tells more. Of two samples of one clock both are right, and the
+        later deadline is the better one. But a sample that says redlockd's `now_ms` is still to come shows that one of
+        the clocks has stood still (a paused virtual machine): then only the newer sample counts."""
+        between = sent_ms <= now_ms <= received_ms
+        same = local and between and received_ms - sent_ms <= SAME_WITHIN_MS
+        if self.known and self.same and not same and between:  # a slow answer does not prove another clock
+            return False
+        if self.known and not self.same and not same and sent_ms <= self.deadline_ms(now_ms) <= received_ms:
+            return False
+        self.known, self.same, self.sent_ms, self.now_ms = True, same, sent_ms, now_ms
+        return True
+
+    def goes_on(self, sent_ms: int, now_ms: int, received_ms: int, grown_ms: int) -> bool:
+        """Whether a first HELLO on a new connection comes from the redlockd of this sample, which has stood still for
+        `grown_ms` since."""
+        if not self.known:
+            return False
+        ours_ms = sent_ms - self.sent_ms
+        room_ms = GOES_ON_WITHIN_MS + ours_ms // 1000 + (received_ms - sent_ms)
+        ahead_ms = now_ms - self.now_ms - ours_ms
+        return abs(ahead_ms) <= room_ms or abs(ahead_ms + grown_ms) <= room_ms

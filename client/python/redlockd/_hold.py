@@ -1,0 +1,76 @@
+"""A lock and a request, as the session knows them.
+
+A lock's way (`Hold.state`):
+
+    ASKED --+LOCKED--> HELD --connection gone, or draining--> DETACHED <--not now--> RESUMING --+LOCKED--> HELD
+                        |                                        |                      |
+                        +--------- !LOST, its time is over ------+----- -NOTHELD -------+----> LOST --> OVER
+                        +--------- release ----------------------+--> GIVING --> OVER
+
+While its RESUME is under way on a new connection, a lock of a draining one is RESUMING too, and still bound there.
+"""
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Callable
+
+from ._clock import now_ms
+
+if TYPE_CHECKING:
+    from ._connection import Connection, Daemon
+
+ASKED, HELD, DETACHED, RESUMING, GIVING, LOST, OVER = "asked held detached resuming giving lost over".split()
+
+
+class Hold:
+    """One lock, from the request for it on."""
+
+    __slots__ = ("name", "ttl_ms", "max_ms", "options", "lease", "shared", "state", "token", "fence", "deadline_ms",
+                 "until_ms", "daemon", "connection", "max_until_ms", "span_ms", "warn_ms", "warned", "reason",
+                 "releasing", "attached", "retry_at_ms", "notheld_ms", "not_on", "on_lost", "on_expiring", "on_renewed")
+
+    def __init__(self, name: str, ttl_ms: int = 0, max_ms: int = 0, options: str = "", lease: bool = False,
+                 shared: bool = False) -> None:
+        self.name, self.ttl_ms, self.max_ms, self.options = name, ttl_ms, max_ms, options
+        self.lease = lease  # needs no connection, and is not resumed
+        self.shared = shared  # is not resumed: a writer may have been in between
+        self.state = ASKED
+        self.token = ""
+        self.fence = 0
+        self.deadline_ms = 0  # on our clock; 0: not held, or not known
+        self.until_ms = 0  # on the daemon's
+        self.daemon: Daemon | None = None
+        self.connection: Connection | None = None  # that holds it
+        self.max_until_ms = 0  # when max= is over; 0: no max=
+        self.span_ms = self.warn_ms = 0
+        self.warned = self.releasing = self.attached = False
+        self.reason = ""  # of its loss
+        self.retry_at_ms = self.notheld_ms = 0
+        self.not_on: Connection | None = None  # it has refused to resume this lock
+        self.on_lost: Callable[[], Any] = _nothing
+        self.on_expiring: Callable[[], Any] = _nothing
+        self.on_renewed: Callable[[], Any] = _nothing
+
+    def valid_ms(self) -> int:
+        """How long it is surely still held. Needs no I/O; any thread may ask."""
+        return max(0, self.deadline_ms - now_ms()) if self.deadline_ms else 0
+
+
+def _nothing() -> None:
+    pass
+
+
+class Ask:
+    """One request. `future` is None where nobody waits for the answer (any more)."""
+
+    __slots__ = ("verb", "hold", "ttl_ms", "wait_until_ms", "future", "tag", "connection", "not_on", "short",
+                 "internal")
+
+    def __init__(self, verb: str, hold: Hold, ttl_ms: int = 0, wait_until_ms: int = 0) -> None:
+        self.verb, self.hold, self.ttl_ms, self.wait_until_ms = verb, hold, ttl_ms, wait_until_ms
+        self.future: asyncio.Future[None] | None = None
+        self.tag = ""
+        self.connection: Connection | None = None  # where it is on its way
+        self.not_on: Connection | None = None  # it has refused this ask: wait for the next one
+        self.short = False  # counted in connection.short
+        self.internal = False  # a RESUME that the session wants

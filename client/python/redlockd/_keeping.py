@@ -1,0 +1,180 @@
+"""Locks: their time, their loss, and their way to the next connection."""
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from ._clock import now_ms
+from ._connection import Connection
+from ._hold import DETACHED, GIVING, HELD, LOST, RESUMING, Ask, Hold
+from ._lines import DURATION_MAX_MS, Answer
+from ._parts import BACKOFF_MOST_MS, STABLE_MS, TICK_MS, WINDOW, Parts
+
+RESUME_AGAIN_MS = 50
+NOTHELD_MS = 100  # for so long RESUME is asked again after -NOTHELD: a RESUME whose answer was lost is set back
+NOTHELD_AGAIN_MS = 25
+
+
+class Keeping(Parts):
+    # ---- what happens to locks ----
+
+    def _event(self, connection: Connection, answer: Answer) -> None:
+        if answer.code == "!DRAIN":
+            connection.draining = True
+            self._failures = 0 if now_ms() - connection.up_ms >= STABLE_MS else self._failures
+            self._need_connection()
+        elif answer.code == "!CLOCK" and connection.up:
+            self._is_behind(connection, answer.number("behind"))
+        hold = self._by_token.get(answer.values.get("token", ""))
+        if not hold or hold.name != answer.name or hold.state not in (HELD, RESUMING):
+            return
+        if answer.code == "!RENEWED" and hold.connection is connection and hold.deadline_ms:
+            self._until(hold, connection, answer.number("until"), now_ms())
+        elif hold.state == RESUMING:  # the answer to RESUME says what became of it
+            return
+        elif answer.code == "!EXPIRING" and not hold.warned:
+            hold.warned = True
+            hold.on_expiring()
+        elif answer.code == "!LOST" and answer.values.get("reason") == "drain":
+            hold.not_on = connection  # its keys are still there: the next redlockd can have it
+            self._detach(hold)
+            self._resume_all()
+        elif answer.code == "!LOST":
+            self._lost(hold, answer.values.get("reason", "unknown"))
+
+    def _until(self, hold: Hold, connection: Connection, until_ms: int, at_ms: int) -> None:
+        before_ms = hold.deadline_ms
+        longer = before_ms == 0 or hold.daemon is not connection.daemon or until_ms > hold.until_ms
+        hold.until_ms, hold.daemon = until_ms, connection.daemon
+        deadline_ms = max(1, min(connection.sample.deadline_ms(until_ms), at_ms + DURATION_MAX_MS))
+        if not longer:  # another reading of the clock is no renewal
+            deadline_ms = min(deadline_ms, before_ms)
+        hold.deadline_ms = deadline_ms
+        hold.span_ms = max(0, deadline_ms - at_ms)
+        hold.warn_ms = deadline_ms - hold.span_ms // 3
+        hold.warned = False
+        self._want(min(hold.warn_ms, at_ms + TICK_MS))
+        hold.on_renewed()
+
+    def _earlier(self, hold: Hold, by_ms: int) -> None:
+        if by_ms > 0:
+            hold.deadline_ms = max(1, hold.deadline_ms - by_ms)
+            hold.warn_ms -= by_ms
+            self._want(hold.warn_ms)
+
+    def _is_behind(self, connection: Connection, behind_ms: int) -> None:
+        """The daemon's clock stood still: its deadlines lie earlier than it told them."""
+        grown_ms = behind_ms - connection.daemon.behind_ms
+        if grown_ms <= 0:
+            return
+        connection.daemon.behind_ms = behind_ms
+        self._hello_soon(connection)
+        for hold in self._holds:
+            if hold.daemon is connection.daemon:
+                hold.until_ms -= grown_ms
+                self._earlier(hold, grown_ms)
+
+    def _lost(self, hold: Hold, reason: str) -> None:
+        self._by_token.pop(hold.token, None)
+        self._holds.pop(hold, None)
+        connection, hold.connection = hold.connection, None
+        hold.state, hold.reason, hold.deadline_ms = LOST, reason, 0
+        hold.on_lost()
+        if connection and connection is not self._connection:
+            self._retire(connection)
+        if self._queue:
+            self._pump()
+
+    def _move_to_giving(self, hold: Hold) -> None:
+        self._by_token.pop(hold.token, None)
+        hold.state = GIVING
+
+    def _expire(self, hold: Hold) -> None:
+        there = hold.state == HELD and not hold.lease
+        self._lost(hold, "expired")
+        if there:  # it may have been renewed, and the word of that be late
+            self._give_back(hold.name, hold.token)
+
+    # ---- moving locks to the next connection ----
+
+    def _detach(self, hold: Hold) -> None:
+        if hold.shared:
+            self._lost(hold, "gone")
+            return
+        if hold.releasing:
+            self._move_to_giving(hold)
+            return
+        hold.state = DETACHED
+        hold.retry_at_ms = hold.notheld_ms = 0
+
+    def _resume_all(self) -> None:
+        for hold in [*self._by_token.values()]:
+            self._resume(hold)
+        if self._must_move():
+            self._need_connection()
+
+    def _must_move(self) -> bool:
+        return any(hold.state == DETACHED or (hold.state == HELD and hold.connection and hold.connection.draining)
+                   for hold in self._by_token.values())
+
+    def _resume(self, hold: Hold) -> None:
+        connection, at_ms = self._connection, now_ms()
+        moves = hold.state == DETACHED or (hold.state == HELD and hold.connection and hold.connection.draining)
+        if not moves or hold.shared or self._by_token.get(hold.token) is not hold or not connection \
+                or not connection.up or connection.draining or connection in (hold.connection, hold.not_on):
+            return
+        if hold.retry_at_ms > at_ms or hold.deadline_ms <= at_ms:
+            return
+        if connection.short >= WINDOW:
+            asyncio.get_running_loop().call_later(0.001, self._resume, hold)
+            return
+        ask = Ask("RESUME", hold)
+        ask.internal = True
+        hold.state = RESUMING
+        self._send(connection, ask)
+
+    def _not_resumed(self, hold: Hold, connection: Connection, answer: Answer, at_ms: int) -> None:
+        if hold.state != RESUMING:  # its time is over, and it was told so
+            return
+        if hold.releasing:
+            self._move_to_giving(hold)
+            self._pump()
+            return
+        old = hold.connection
+        hold.state = HELD if old and not old.ended and not old.parked and old is not connection else DETACHED
+        retry = answer.values.get("retry", "")
+        again_ms = min(max(int(retry) if retry.isdecimal() else 0, RESUME_AGAIN_MS), BACKOFF_MOST_MS)
+        if answer.code == "-DRAINING":
+            connection.draining = True
+            hold.not_on = connection
+            self._failures += 1
+            self._need_connection()
+            return
+        if answer.code in ("-NOQUORUM", "-LIMIT", "-BUSY", "-TIMEOUT", "-CANCELLED"):
+            again_ms += random.randrange(RESUME_AGAIN_MS)
+        elif answer.code == "-NOTHELD" and at_ms - (hold.notheld_ms or at_ms) < NOTHELD_MS:
+            hold.notheld_ms = hold.notheld_ms or at_ms
+            again_ms = NOTHELD_AGAIN_MS
+        else:
+            self._lost(hold, "gone" if answer.code == "-NOTHELD" else "refused")
+            return
+        hold.retry_at_ms = at_ms + again_ms
+        asyncio.get_running_loop().call_later(again_ms / 1000 + 0.001, self._resume, hold)
+
+    def _retire(self, connection: Connection) -> None:
+        """Ends a connection that was followed by another one, when nothing hangs on it any more."""
+        if connection is self._connection or connection.retiring or connection.ended or connection.sent:
+            return
+        if any(hold.connection is connection for hold in self._by_token.values()):
+            return
+        connection.retiring = True
+        if connection.parked:
+            connection.close()
+        elif not self.closed:
+            self._background(connection.quit())
+
+    def _background(self, coroutine: Any) -> None:
+        task = asyncio.ensure_future(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

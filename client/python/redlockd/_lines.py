@@ -1,0 +1,95 @@
+"""Words and lines of the protocol, in both directions."""
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from .errors import BadArgumentError, ProtocolError, RedlockdError, error_of
+
+SERVER_LINE_BYTES = 2048
+DURATION_MAX_MS = 30 * 24 * 3600 * 1000
+_FORBIDDEN = re.compile(r'[^!-~]|[,"=]')
+_TOKEN = re.compile(r"[0-9a-f]{40}")
+
+
+def checked_word(text: str, what: str, most: int) -> str:
+    """A name, note or client word, if redlockd allows it; nothing else may ever reach a line."""
+    if not isinstance(text, str):
+        raise BadArgumentError(f"{what} must be a str, not {type(text).__name__}")
+    if not 1 <= len(text) <= most:
+        raise BadArgumentError(f"{what} must have 1 to {most} characters")
+    if text[0] in "#:" or _FORBIDDEN.search(text):
+        raise BadArgumentError(f"{what} {text[:60]!r} has a character that is not allowed: it is ASCII without "
+                               'spaces and without , " = and begins with neither # nor :')
+    return text
+
+
+def checked_name(name: str | list[str] | tuple[str, ...]) -> str:
+    """One name, or several that are taken together."""
+    if isinstance(name, str):
+        return checked_word(name, "the name", 200)
+    if not isinstance(name, (list, tuple)) or not name:
+        raise BadArgumentError("the name must be a str, or a list of str for several locks at once")
+    joined = ",".join(checked_word(one, "the name", 200) for one in name)
+    if len(joined) > 800:
+        raise BadArgumentError("the names are too long together: 800 characters at most")
+    return joined
+
+
+def checked_token(token: str) -> str:
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        raise BadArgumentError("a token has 40 hexadecimal digits")
+    return token
+
+
+def duration_ms(value: float | timedelta | None, what: str) -> int:
+    """Seconds, or a timedelta, as whole milliseconds; None is 0."""
+    if value is None:
+        return 0
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= DURATION_MAX_MS / 1000:
+        raise BadArgumentError(f"{what} must be a number of seconds above 0, and 30 days at most, not {value!r}")
+    return max(1, round(seconds * 1000))
+
+
+class Answer:
+    """A line of redlockd: `code` with its sign ("+LOCKED", "-BUSY", "!LOST"), the tag and the name where there are
+    any ("" else), and the key=value words."""
+
+    __slots__ = ("tag", "code", "name", "values", "rest")
+
+    def __init__(self, line: str) -> None:
+        self.tag, self.rest = "", line
+        if line[0] == "#":
+            self.tag, _, self.rest = line[1:].partition(" ")
+        words = self.rest.partition(" : ")[0].split()
+        if not words or words[0][0] not in "+-*!":
+            raise ProtocolError(f"what answers is no redlockd: it said {line[:60]!r}")
+        self.code = words[0]
+        self.name = ""
+        self.values = {}
+        for word in words[1:]:
+            key, equals, value = word.partition("=")
+            if equals:
+                self.values[key] = value
+            elif not self.name and word != ":":
+                self.name = word
+
+    def number(self, key: str) -> int:
+        value = self.values.get(key, "")
+        if not value.isdecimal() or len(value) > 18:
+            raise ProtocolError(f"redlockd gave an answer without a proper {key}=: {self.rest[:100]!r}")
+        return int(value)
+
+    def number_or_none(self, key: str) -> int | None:
+        return self.number(key) if key in self.values else None
+
+    def token(self) -> str:
+        token = self.values.get("token", "")
+        if not _TOKEN.fullmatch(token):
+            raise ProtocolError(f"redlockd gave an answer without a proper token=: {self.rest[:100]!r}")
+        return token
+
+    def refusal(self) -> RedlockdError:
+        retry = self.values.get("retry", "")
+        return error_of(self.code[1:], self.rest, int(retry) if retry.isdecimal() else None)

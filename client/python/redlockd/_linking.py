@@ -1,0 +1,250 @@
+"""The connection: when one is made, whether it is alive, what its end means; and the session's timer."""
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+
+from ._clock import now_ms
+from ._connection import CONNECT_S, Connection, Daemon
+from ._hold import DETACHED, HELD, RESUMING, Hold
+from ._lines import Answer
+from ._parts import BACKOFF_MOST_MS, STABLE_MS, TICK_MS, Parts
+from .errors import (AuthError, BadArgumentError, ProtocolError, RedlockdError, UnreachableError, UsageError)
+
+HELLO_HELD_MS = 1000  # HELLO again, where the clocks are two, while a lock is held
+HELLO_SOON_MS = 100  # ... when a lock was granted, or the daemon's clock stood still
+PATIENCE_MS = 10000  # of silence before PING, and before the connection is given up
+PATIENCE_LEAST_MS = 1000  # with short TTLs too: a busy machine is no broken one
+BACKOFF_FIRST_MS = 20
+LOST_GRACE_MS = 50  # where redlockd can still say why
+
+
+class Linking(Parts):
+    # ---- the connection ----
+
+    def _need_connection(self) -> None:
+        connection = self._connection
+        if connection and connection.up and not connection.draining and not connection.ended:
+            return
+        if not self.closed and (self._dialing is None or self._dialing.done()):
+            self._dialing = asyncio.ensure_future(self._dial())
+
+    def _is_needed(self) -> bool:
+        return bool(self._queue) or self._must_move()
+
+    async def _dial(self) -> None:
+        """Tries until a connection is there, or nothing needs one any more."""
+        while self._is_needed():
+            if self._failures:
+                await asyncio.sleep(self._backoff_ms() / 1000)
+            try:
+                self._is_up(await self._connected())
+                return
+            except RedlockdError as error:
+                self._failures += 1
+                self._why = error
+                if not self._ever_up or isinstance(error, (AuthError, UsageError, BadArgumentError)):
+                    self._fail_queue(error)
+
+    def _fail_queue(self, error: RedlockdError) -> None:
+        """Nobody was ever there, or the secret is wrong: waiting would only hide that."""
+        asks, self._queue = self._queue, deque()
+        for ask in asks:
+            self._settle(ask, error)
+
+    def _backoff_ms(self) -> int:
+        """Doubled each time. While locks wait to be resumed, only a quarter of what the first of them has left may be
+        slept away."""
+        most_ms = min(BACKOFF_FIRST_MS << min(self._failures - 1, 10), BACKOFF_MOST_MS)
+        for hold in self._by_token.values():
+            if hold.state == DETACHED:
+                most_ms = min(most_ms, max(BACKOFF_FIRST_MS, (hold.deadline_ms - now_ms()) // 4))
+        return most_ms // 2 + random.randrange(most_ms // 2 + 1)
+
+    async def _connected(self) -> Connection:
+        try:
+            return await asyncio.wait_for(self._connect_and_greet(), CONNECT_S)
+        except asyncio.TimeoutError:
+            raise UnreachableError("connecting to redlockd takes too long, or HELLO is not answered: "
+                                   + ", ".join(map(str, self.where.places))) from None
+
+    async def _connect_and_greet(self) -> Connection:
+        sock, place = await self.where.connect()
+        connection = Connection(self, sock)
+        self._connections.add(connection)
+        try:
+            context = self.where.tls() if place.tls else None
+            await asyncio.get_running_loop().create_connection(
+                lambda: connection, sock=sock, ssl=context, server_hostname=place.host if context else None)
+            await connection.greet(self.where.user, self.where.secret, self._hello)
+        except BaseException as error:
+            self._connections.discard(connection)
+            connection.ended = True
+            connection.close() if connection.transport else sock.close()
+            if isinstance(error, OSError) and not isinstance(error, RedlockdError):
+                raise UnreachableError(f"{place}: {error}") from None
+            raise
+        return connection
+
+    def _hello_answered(self, connection: Connection, answer: Answer, received_ms: int) -> None:
+        sent_ms, connection.hello_sent_ms = connection.hello_sent_ms, 0
+        if answer.code == "+HELLO" and sent_ms:
+            if answer.number("proto") != 1:
+                raise ProtocolError("this redlockd speaks another protocol than 1")
+            said_ms, behind_ms = answer.number("now"), answer.number_or_none("behind") or 0
+            if not connection.up:
+                self._meet(connection, sent_ms, said_ms, received_ms, behind_ms)
+            self._is_behind(connection, behind_ms)
+            if connection.sample.take(sent_ms, said_ms, received_ms, connection.local):
+                for hold in self._holds:
+                    if hold.daemon is connection.daemon:
+                        self._earlier(hold, hold.deadline_ms - connection.sample.deadline_ms(hold.until_ms))
+        elif not answer.code.startswith("-"):
+            raise ProtocolError("what answers HELLO is no redlockd of protocol 1")
+        if (greeting := connection.greeting.pop("h", None)) and not greeting.done():
+            greeting.set_result(answer)
+
+    def _meet(self, connection: Connection, sent_ms: int, said_ms: int, received_ms: int, behind_ms: int) -> None:
+        """Another daemon than before says nothing about deadlines of the one before, and has taken off what it is
+        behind by from all that it tells."""
+        grown_ms = behind_ms - self._daemon.behind_ms
+        if grown_ms < 0 or not self._before.goes_on(sent_ms, said_ms, received_ms, grown_ms):
+            self._daemon = Daemon(behind_ms)
+        connection.daemon = self._daemon
+
+    def _is_up(self, connection: Connection) -> None:
+        if connection.ended:
+            self._failures += 1
+            self._why = UnreachableError("redlockd closed the connection")
+            self._need_connection()
+            return
+        old, self._connection = self._connection, connection
+        self._ever_up = connection.up = True
+        connection.up_ms = now_ms()
+        self._before = connection.sample
+        self._resume_all()
+        self._pump()
+        if old:
+            self._retire(old)
+        for parked in [one for one in self._connections if one.parked]:
+            self._retire(parked)
+        self._want(now_ms() + TICK_MS)
+
+    def broken(self, connection: Connection, error: RedlockdError) -> None:
+        """The connection cannot be used any more, as we see it."""
+        connection.fail_greeting(error)
+        if connection.up and not connection.ended:
+            connection.parked = True
+            self._gone(connection, error)
+            self._retire(connection)
+        else:
+            connection.close()
+
+    def ended(self, connection: Connection, error: RedlockdError) -> None:
+        self._connections.discard(connection)
+        if connection.up and not connection.parked and not self.closed and not self.forked:
+            self._gone(connection, error)
+
+    def _gone(self, connection: Connection, error: RedlockdError) -> None:
+        """What was on its way is asked again, and what was held is resumed, on the next connection."""
+        current = connection is self._connection
+        if current:
+            self._connection = None
+            self._why = error
+            self._failures = 1 if now_ms() - connection.up_ms >= STABLE_MS else self._failures + 1
+        sent, connection.sent, connection.short = connection.sent, {}, 0
+        again = []
+        for ask in sent.values():
+            ask.connection = None
+            if ask.internal:
+                if ask.hold.state == RESUMING:
+                    old = ask.hold.connection
+                    if old and old is not connection and not old.ended and not ask.hold.releasing:
+                        ask.hold.state = HELD
+                    else:
+                        self._detach(ask.hold)
+            elif ask.verb == "UNLOCK" or ask.future:
+                again.append(ask)
+        self._queue.extendleft(reversed(again))
+        for hold in list(self._by_token.values()):
+            if hold.connection is connection and hold.state == HELD:
+                self._detach(hold)
+        self._resume_all()
+        self._pump()
+
+    # ---- time ----
+
+    def _want(self, at_ms: int) -> None:
+        """The session looks at the clock at that time."""
+        if self._timer and self._timer_ms <= at_ms:
+            return
+        if self._timer:
+            self._timer.cancel()
+        if self.closed:
+            return
+        self._timer_ms = at_ms
+        self._timer = asyncio.get_running_loop().call_later(max(1, at_ms - now_ms()) / 1000, self._tick)
+
+    def _tick(self) -> None:
+        at_ms = now_ms()
+        self._timer = None
+        next_ms = at_ms + TICK_MS
+        for hold in list(self._holds):
+            next_ms = min(next_ms, self._tick_hold(hold, at_ms))
+        connection = self._connection
+        if connection and connection.up and not connection.ended:
+            next_ms = min(next_ms, self._tick_connection(connection, at_ms))
+        if self._holds or (connection and connection.sent):
+            self._want(next_ms)
+
+    def _tick_hold(self, hold: Hold, at_ms: int) -> int:
+        connection = hold.connection
+        listening = hold.state == HELD and connection and not connection.ended
+        end_ms = hold.deadline_ms + (LOST_GRACE_MS if listening else 0)
+        if end_ms <= at_ms:
+            self._expire(hold)
+        elif not hold.warned and hold.warn_ms <= at_ms:
+            hold.warned = True
+            hold.on_expiring()
+        return end_ms if hold.warned else hold.warn_ms
+
+    def _patience_ms(self) -> int:
+        spans_ms = [hold.span_ms for hold in self._by_token.values()] if len(self._by_token) < 100 else []
+        return max(PATIENCE_LEAST_MS, min([PATIENCE_MS, *(span_ms // 3 for span_ms in spans_ms)]))
+
+    def _tick_connection(self, connection: Connection, at_ms: int) -> int:
+        next_ms = at_ms + TICK_MS
+        if connection.sent or self._by_token:
+            patience_ms = self._patience_ms()
+            if connection.pinged_ms and at_ms - connection.pinged_ms >= patience_ms:
+                self.broken(connection, UnreachableError("redlockd is silent: it does not answer PING"))
+                return next_ms
+            if not connection.pinged_ms and at_ms - connection.heard_ms >= patience_ms:
+                connection.pinged_ms = at_ms
+                connection.send("#p PING")
+            next_ms = (connection.pinged_ms or connection.heard_ms) + patience_ms
+        if self._holds and not connection.sample.same and not connection.hello_sent_ms:
+            due_ms = connection.hello_last_ms + (HELLO_SOON_MS if connection.hello_soon else HELLO_HELD_MS)
+            if at_ms >= due_ms:
+                self._say_hello(connection)
+            else:
+                next_ms = min(next_ms, due_ms)
+        return next_ms
+
+    def _say_hello(self, connection: Connection) -> None:
+        if not connection.hello_sent_ms:
+            connection.hello_sent_ms = connection.hello_last_ms = now_ms()
+            connection.hello_soon = False
+            connection.send(f"#h {self._hello}")
+
+    def _refresh(self, connection: Connection) -> None:
+        """Before a request: an old reading of the daemon's clock would cost 0.1 % of its age."""
+        if not connection.sample.same and now_ms() - connection.hello_last_ms >= HELLO_HELD_MS:
+            self._say_hello(connection)
+
+    def _hello_soon(self, connection: Connection) -> None:
+        """Something has happened, so that the reading of the daemon's clock may be wrong."""
+        connection.hello_soon = True
+        if not connection.sample.same:
+            self._want(connection.hello_last_ms + HELLO_SOON_MS)

@@ -1,0 +1,166 @@
+"""What the blocking and the asyncio lock have in common: all that needs no I/O."""
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import timedelta
+from typing import Any, Callable
+
+from ._clock import now_ms
+from ._lines import DURATION_MAX_MS, checked_name, checked_token, checked_word, duration_ms
+from ._hold import ASKED, DETACHED, HELD, LOST, OVER, RESUMING, Hold
+from ._session import Session
+from .errors import BadArgumentError, LostError, NotHeldError, UsageError
+
+logger = logging.getLogger("redlockd")
+Seconds = float | timedelta
+RELEASE_MS = 2000  # of a release behind a program's own error
+
+_STATES = {ASKED: "waiting", HELD: "held", DETACHED: "held", RESUMING: "held", LOST: "lost"}
+
+
+class BaseLock:
+    """See Lock."""
+
+    def __init__(self, session: Session, name: str | list[str] | tuple[str, ...], *, ttl: Seconds | None,
+                 blocking: bool, blocking_timeout: Seconds | None, max: Seconds | None, hold: str, note: str | None,
+                 mode: str | None, slots: int | None, reentrant: bool, me: Callable[[], Any]) -> None:
+        if hold not in ("session", "lease"):
+            raise BadArgumentError(f'hold must be "session" or "lease", not {hold!r}')
+        if slots is not None and (isinstance(slots, bool) or not isinstance(slots, int) or slots < 1):
+            raise BadArgumentError(f"slots must be a whole number above 0, not {slots!r}")
+        self.name = checked_name(name)
+        self._session = session
+        self._blocking, self._blocking_timeout = blocking, blocking_timeout
+        self._reentrant, self._me = reentrant, me
+        self._owner: Any = None
+        self._depth = 0
+        options = f" mode={checked_word(mode, 'mode', 64)}" if mode else ""
+        options += f" slots={slots}" if slots else ""
+        options += f" note={checked_word(note, 'note', 64)}" if note is not None else ""
+        self._new_hold = lambda: Hold(self.name, duration_ms(ttl, "ttl"), duration_ms(max, "max"), options,
+                                      hold == "lease", bool(slots or (mode and mode != "exclusive")))
+        self._hold = self._new_hold()  # which also checks ttl and max
+        self._hold.state = OVER
+        self._wait_ms(blocking, blocking_timeout)
+        self._guard = threading.Lock()
+
+    @staticmethod
+    def _wait_ms(blocking: bool, blocking_timeout: Seconds | None) -> int:
+        if not blocking:
+            return 0
+        if blocking_timeout == 0:
+            return 0
+        return DURATION_MAX_MS if blocking_timeout is None else duration_ms(blocking_timeout, "blocking_timeout")
+
+    def _begin(self, token: str = "") -> Hold | None:
+        """A new hold to be asked for; None: entered once more."""
+        self._session.check_usable()
+        with self._guard:
+            if self._hold.state in _STATES and self._hold.state != LOST and not self._hold.releasing:
+                if not self._reentrant or self._owner != self._me() or self._hold.state == ASKED:
+                    raise UsageError(f"this object holds {self.name} already, or waits for it: make one lock object "
+                                     "for each holder, or ask for reentrant=True if the same one enters twice")
+                self._depth += 1
+                return None
+            if self._depth and self._owner == self._me() and self._reentrant:
+                raise LostError(f"{self.name} was lost: {self._hold.reason}; it cannot be entered again")
+            hold = self._hold = self._new_hold()
+            hold.token = checked_token(token) if token else ""
+            hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
+            self._owner, self._depth = self._me(), 1
+            self._on_begin()
+            return hold
+
+    def _attach(self, token: str) -> None:
+        """The lock of a token from elsewhere: nothing is known of it until check() or extend()."""
+        hold = self._hold = self._new_hold()
+        hold.token, hold.state, hold.lease, hold.attached = checked_token(token), HELD, True, True
+        hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
+        self._owner, self._depth = self._me(), 1
+
+    def _leave(self) -> bool:
+        """False: it was entered more often, and is still held."""
+        if self._reentrant and self._owner != self._me() and self._depth:
+            raise UsageError(f"{self.name} was entered by another thread or task")
+        if self._depth > 1:
+            self._depth -= 1
+            return False
+        self._depth = 0
+        return True
+
+    def _on_begin(self) -> None:
+        self.lost.clear()
+        self.expiring.clear()
+
+    def _on_lost(self) -> None:
+        self.lost.set()
+
+    def _on_expiring(self) -> None:
+        self.expiring.set()
+
+    def _on_renewed(self) -> None:
+        self.expiring.clear()
+
+    def _is_over(self) -> bool:
+        deadline_ms = self._hold.deadline_ms
+        return 0 < deadline_ms <= now_ms()
+
+    def _released_already(self) -> bool:
+        return self._hold.state == OVER
+
+    # ---- what a program may ask at any time, without I/O ----
+
+    lost: Any
+    expiring: Any
+
+    def valid(self) -> float:
+        """For how many seconds the lock is surely still held; 0.0: not, or not any more, or not known.
+
+        Needs no I/O, and any thread may ask. Its clock counts the time for which the machine slept. Ask before each
+        step of the work, and stop at 0.
+        """
+        return self._hold.valid_ms() / 1000
+
+    def ensure(self) -> None:
+        """Raises LostError unless valid() is above 0. Needs no I/O."""
+        if not self._hold.valid_ms():
+            raise LostError(f"{self.name} is not held any more: {self._hold.reason or 'its time is over'}")
+
+    def locked(self) -> bool:
+        """Whether this object holds its lock. Needs no I/O; says nothing about other holders."""
+        return self._hold.valid_ms() > 0
+
+    def owned(self) -> bool:
+        """Whether this object holds its lock, and the calling thread (in asyncio: task) took it."""
+        return self.locked() and self._owner == self._me()
+
+    @property
+    def fence(self) -> int:
+        """A number that grows with every grant of the name, whoever gets the lock: hand it to whatever the lock
+        protects. It changes when the lock is resumed after a reconnection: read it at each use. 0: not held."""
+        return self._hold.fence
+
+    @property
+    def token(self) -> str:
+        """40 hexadecimal digits; whoever shows them is the holder. It changes as the fence does. "": not held."""
+        return self._hold.token
+
+    @property
+    def lost_reason(self) -> str:
+        """expired, max, gone, released, moved, closed or refused; "" while it is not lost."""
+        return self._hold.reason
+
+    @property
+    def state(self) -> str:
+        """"held" (also while it is to be resumed: valid() decides), "waiting", "lost" or "none"."""
+        return _STATES.get(self._hold.state, "none") if not self._hold.releasing else "none"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.{type(self).__name__} {self.name!r} {self.state} valid={self.valid():.3f}>"
+
+
+def failed_release(lock: BaseLock, error: Exception, hidden: bool) -> None:
+    """What a release at the end of a with block says instead of raising."""
+    if hidden or not isinstance(error, NotHeldError):
+        logger.warning("release of %s: %s", lock.name, error)

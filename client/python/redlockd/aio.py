@@ -1,0 +1,180 @@
+"""redlockd for asyncio programs.
+
+    async with redlockd.aio.Client() as client:
+        async with client.lock("job", ttl=10, blocking_timeout=30) as lock:
+            await work(lock.fence)
+
+One Client for each event loop; its methods and those of its locks are called in that loop. One Lock object is for one
+holder: make one for each task, they are cheap. Cancelling a task that waits in acquire() leaves nothing behind.
+All durations are seconds (float, or a timedelta).
+"""
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Any
+
+from ._address import Where
+from ._hold import ASKED, OVER
+from ._lines import checked_word, duration_ms
+from ._lock import RELEASE_MS, BaseLock, Seconds, failed_release
+from ._session import Session
+from .errors import BusyError, LockTimeoutError, LostError, RedlockdError
+
+
+class _LostEvent(asyncio.Event):
+    """Is set as soon as the lock's time is over, even if the loop could not run until now."""
+
+    def __init__(self, lock: Lock) -> None:
+        super().__init__()
+        self._lock = lock
+
+    def is_set(self) -> bool:
+        return super().is_set() or self._lock._is_over()
+
+
+class Lock(BaseLock):
+    """A lock; Client.lock() makes it. It is for one holder at a time.
+
+    `lost` is an asyncio.Event that is set at the moment when the lock is lost, `expiring` one that is set while
+    redlockd cannot renew it and less than a third of its time is left.
+    """
+
+    def __init__(self, session: Session, name: str | list[str] | tuple[str, ...], **options: Any) -> None:
+        self.lost = _LostEvent(self)
+        self.expiring = asyncio.Event()
+        super().__init__(session, name, me=_this_task, **options)
+
+    async def acquire(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> bool:
+        """True: held. False: somebody else has it, and the time to wait is over.
+
+        blocking and blocking_timeout default to what Client.lock() was given. Raises another RedlockdError when the
+        lock could not be asked for, as NoQuorumError or UnreachableError.
+        """
+        try:
+            await self._take(blocking, blocking_timeout)
+        except (BusyError, LockTimeoutError):
+            return False
+        return True
+
+    async def _take(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> None:
+        if blocking is None and blocking_timeout is None:
+            blocking, blocking_timeout = self._blocking, self._blocking_timeout
+        wait_ms = self._wait_ms(blocking is not False, blocking_timeout)
+        await self._ask_for(wait_ms)
+
+    async def _ask_for(self, wait_ms: int, token: str = "") -> None:
+        hold = self._begin(token)
+        if hold is None:
+            return
+        try:
+            await self._session.lock(hold, wait_ms)
+        except BaseException:
+            hold.state = OVER if hold.state == ASKED else hold.state
+            self._depth = 0
+            raise
+
+    async def release(self) -> None:
+        """Gives the lock back.
+
+        LostError: it was lost before, told once. NotHeldError: this object holds nothing. After NoQuorumError,
+        NoAnswerError or UnreachableError the outcome is open; the lock is free when its ttl is over at the latest.
+        When the calling task is cancelled, the release goes on.
+        """
+        await self._release(0)
+
+    async def _release(self, timeout_ms: int) -> None:
+        self._session.check_usable()
+        if self._leave():
+            await self._session.unlock(self._hold, timeout_ms)
+
+    async def extend(self, ttl: Seconds | None = None) -> float:
+        """Makes the lock last `ttl` seconds from now (None: its own ttl), never shorter; returns valid().
+
+        A session lock is renewed with this ttl from now on; it needs no extend() to live.
+        """
+        await self._session.extend(self._hold, duration_ms(ttl, "ttl"))
+        return self.valid()
+
+    async def check(self) -> float:
+        """Asks redlockd whether the lock is still held; returns valid(). NotHeldError or LostError: it is not."""
+        await self._session.check(self._hold)
+        return self.valid()
+
+    async def __aenter__(self) -> Lock:
+        await self._take()
+        return self
+
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if self._released_already():
+            return
+        try:
+            await self._release(RELEASE_MS if error else 0)
+        except LostError as lost:
+            if error is None:
+                raise
+            failed_release(self, lost, True)
+        except RedlockdError as open_end:
+            failed_release(self, open_end, error is not None)
+
+
+class Client:
+    """A connection to redlockd for one event loop, made with the first request and made anew when it breaks.
+
+    address: "unix:/path", "host:port", "[::1]:port" or "tls://host:port". Default: REDLOCK_ADDRESS, else the Unix
+    socket /run/redlockd/redlockd.sock, and where nobody listens there, 127.0.0.1:7335.
+    client: a word that SHOW CLIENTS tells. timeout: seconds for connecting and for each answer.
+    user, secret: default REDLOCK_USER and the line in REDLOCK_SECRET_FILE. ssl_context: default by REDLOCK_CA,
+    REDLOCK_CERT and REDLOCK_KEY.
+    """
+
+    def __init__(self, address: str | None = None, *, client: str | None = None, timeout: Seconds = 10,
+                 user: str | None = None, secret: str | None = None, ssl_context: ssl.SSLContext | None = None) -> None:
+        word = checked_word(client, "client", 64) if client is not None else None
+        self._session = Session(Where(address, user, secret, ssl_context), word, duration_ms(timeout, "timeout"))
+
+    def lock(self, name: str | list[str] | tuple[str, ...], *, ttl: Seconds | None = None, blocking: bool = True,
+             blocking_timeout: Seconds | None = None, max: Seconds | None = None, hold: str = "session",
+             note: str | None = None, mode: str | None = None, slots: int | None = None,
+             reentrant: bool = False) -> Lock:
+        """A Lock that is not held yet: `async with` it, or acquire() it.
+
+        ttl: for how long the masters keep it when nobody renews it; redlockd renews it while the program is connected.
+        blocking, blocking_timeout: whether and for how long to wait; None: without end.
+        max: for how long redlockd renews at most. hold="lease": lives for its ttl, is renewed by nobody, and survives
+        the program. note: a word that SHOW LOCKS tells. mode="shared", slots and a list of names are asked for as
+        they are; a redlockd that cannot do them says UnsupportedError. reentrant: the same task may enter again.
+        """
+        return Lock(self._session, name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, max=max,
+                    hold=hold, note=note, mode=mode, slots=slots, reentrant=reentrant)
+
+    def attach(self, name: str, token: str) -> Lock:
+        """A Lock for a token from elsewhere, to extend(), check() or release(); nobody is asked, valid() is 0 first."""
+        lock = self.lock(name, hold="lease")
+        lock._attach(token)
+        return lock
+
+    async def resume(self, name: str, token: str, *, ttl: Seconds | None = None, max: Seconds | None = None,
+                     note: str | None = None) -> Lock:
+        """Takes over a lock by its token, as a session lock of this client. Token and fence become new, and whoever
+        held it before loses it."""
+        lock = self.lock(name, ttl=ttl, max=max, note=note)
+        await lock._ask_for(0, token)
+        return lock
+
+    async def close(self) -> None:
+        """Gives back all session locks; leases stay. What waits gets ClosedError, and so does all later use."""
+        await self._session.close()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
+
+
+def _this_task() -> Any:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no event loop runs in this thread
+        return None
