@@ -1,0 +1,443 @@
+"""Both clients against real masters and a real daemon."""
+import asyncio
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import support
+from redlockd import (BusyError, Client, LockCancelledError, LockTimeoutError, LostError, NotHeldError, UnreachableError,
+                      UsageError, aio)
+from support import World, environment, eventually
+
+LONG = bool(os.environ.get("REDLOCKD_TESTS_LONG"))
+CYCLES = 10000 if LONG else 600
+
+
+class WithWorld(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.world = World()
+        cls.addClassCleanup(cls.world.stop)
+
+    def client(self, address=None, **options):
+        client = Client(address or self.world.unix, **options)
+        self.addCleanup(client.close)
+        return client
+
+    def program(self, text, *arguments, address=None):
+        process = subprocess.Popen([sys.executable, "-c", text, *arguments], text=True, stdout=subprocess.PIPE,
+                                   env=environment(REDLOCK_ADDRESS=address or self.world.unix))
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+
+class Blocking(WithWorld):
+    def test_a_lock_and_its_way_back(self):
+        for address in (self.world.unix, self.world.tcp):
+            with self.subTest(address), self.client(address) as client:
+                with client.lock("once", ttl=2) as lock:
+                    self.assertGreater(lock.valid(), 1)
+                    self.assertTrue(lock.locked() and lock.owned())
+                    self.assertGreater(lock.fence, 0)
+                    self.assertGreater(lock.extend(3), 1.5)
+                    self.assertGreater(lock.check(), 1)
+                    lock.ensure()
+                self.assertEqual((lock.valid(), lock.locked(), lock.state), (0, False, "none"))
+
+    def test_somebody_else_has_it(self):
+        with self.client().lock("busy"):
+            other = self.client()
+            with self.assertRaises(BusyError):
+                with other.lock("busy", blocking=False):
+                    pass
+            with self.assertRaises(LockTimeoutError):
+                with other.lock("busy", blocking_timeout=0.05):
+                    pass
+            self.assertFalse(other.lock("busy").acquire(blocking=False))
+            self.assertFalse(other.lock("busy").acquire(blocking_timeout=0.05))
+            self.assertFalse(other.lock("busy", blocking_timeout=0).acquire())
+
+    def test_fences_grow(self):
+        client, fences = self.client(), []
+        for _ in range(5):
+            with client.lock("fences") as lock:
+                fences.append(lock.fence)
+        self.assertEqual(fences, sorted(set(fences)))
+
+    def test_a_loss_is_told_at_once_and_once(self):
+        lock = self.client().lock("lost")
+        lock.acquire()
+        self.client().attach("lost", lock.token).release()
+        self.assertTrue(lock.lost.wait(5))
+        self.assertEqual(lock.lost_reason, "released")
+        with self.assertRaises(LostError):
+            lock.ensure()
+        with self.assertRaises(LostError):
+            lock.release()
+        with self.assertRaises(NotHeldError):
+            lock.release()
+
+    def test_the_end_of_a_with_block_tells_the_loss(self):
+        other = self.client()
+        with self.assertRaises(LostError):
+            with self.client().lock("lost-with") as lock:
+                other.attach("lost-with", lock.token).release()
+                lock.lost.wait(5)
+
+    def test_the_end_of_a_with_block_hides_no_error(self):
+        other = self.client()
+        with self.assertRaises(KeyError):
+            with self.client().lock("hidden") as lock:
+                other.attach("hidden", lock.token).release()
+                raise KeyError("of the program")
+
+    def test_one_object_has_one_holder(self):
+        lock = self.client().lock("own")
+        with lock:
+            with self.assertRaises(UsageError):
+                lock.acquire(blocking_timeout=5)
+
+    def test_entering_again_is_asked_for(self):
+        lock = self.client().lock("again", reentrant=True)
+        with lock:
+            with lock:
+                pass
+            self.assertTrue(lock.locked())
+            strangers = []
+
+            def stranger():
+                try:
+                    lock.acquire()
+                except UsageError as error:
+                    strangers.append(error)
+
+            thread = threading.Thread(target=stranger)
+            thread.start()
+            thread.join()
+            self.assertEqual(len(strangers), 1)
+        self.assertFalse(lock.locked())
+
+    def test_a_wait_is_cancelled_from_another_thread(self):
+        with self.client().lock("wait"):
+            lock, told = self.client().lock("wait"), []
+
+            def wait():
+                try:
+                    lock.acquire()
+                except LockCancelledError as error:
+                    told.append(error)
+
+            thread = threading.Thread(target=wait)
+            thread.start()
+            eventually(lock.cancel)
+            thread.join(5)
+            self.assertEqual(len(told), 1)
+        eventually(lambda: self.world.keys() == 0, "the last key's end")
+
+    def test_an_interrupted_wait_leaves_nothing(self):
+        with self.client().lock("interrupt"):
+            waiter = self.program("import redlockd; c = redlockd.Client(); print('waits')\n"
+                                  "try: c.lock('interrupt').acquire()\n"
+                                  "except KeyboardInterrupt: print('interrupted')")
+            self.assertEqual(waiter.stdout.readline(), "waits\n")
+            time.sleep(0.2)  # so that it does wait; an earlier interrupt is as good
+            waiter.send_signal(signal.SIGINT)
+            self.assertEqual(waiter.stdout.readline(), "interrupted\n")
+            self.assertEqual(waiter.wait(5), 0)
+        eventually(lambda: self.world.keys() == 0, "the last key's end")
+
+    def test_threads_lose_no_update(self):
+        client, counter = self.client(), [0]
+
+        def add():
+            for _ in range(5):
+                with client.lock("counter"):
+                    read = counter[0]
+                    time.sleep(0)
+                    counter[0] = read + 1
+
+        threads = [threading.Thread(target=add) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(counter[0], 100)
+
+    def test_a_program_that_dies_gives_back_at_once(self):
+        program = self.program("import redlockd; l = redlockd.Client().lock('dies', ttl=9); l.acquire()\n"
+                               "print('held'); input()")
+        self.assertEqual(program.stdout.readline(), "held\n")
+        program.kill()
+        with self.client().lock("dies", blocking_timeout=4):
+            pass
+
+    def test_a_program_that_ends_gives_back_over_tcp(self):
+        program = self.program("import redlockd; l = redlockd.Client().lock('ends', ttl=9); l.acquire()",
+                               address=self.world.tcp)
+        self.assertEqual(program.wait(10), 0)
+        with self.client().lock("ends", blocking_timeout=4):
+            pass
+
+    def test_a_paused_program_notices_before_it_would_write(self):
+        program = self.program("import redlockd, time\n"
+                               "with redlockd.Client().lock('paused', ttl=0.6, max=0.8) as lock:\n"
+                               "    while not lock.lost.is_set() and lock.valid() > 0: print('writes'); time.sleep(.02)\n"
+                               "    print('stops', lock.locked())\n")
+        self.assertEqual(program.stdout.readline(), "writes\n")
+        program.send_signal(signal.SIGSTOP)
+        with self.client().lock("paused", blocking_timeout=10):
+            os.set_blocking(program.stdout.fileno(), False)
+            while program.stdout.readline():
+                pass
+            os.set_blocking(program.stdout.fileno(), True)
+            program.send_signal(signal.SIGCONT)
+            rest = program.stdout.read()
+        # It may have been stopped between its look and its print: one line, which a fence would catch.
+        self.assertLessEqual(rest.count("writes"), 1)
+        self.assertIn("stops False", rest)
+
+    def test_a_lease_is_handed_to_another_process(self):
+        lease = self.client().lock("lease", hold="lease", ttl=5)
+        lease.acquire()
+        program = self.program("import redlockd, sys; c = redlockd.Client(); l = c.attach('lease', sys.argv[1])\n"
+                               "print(l.check() > 1, l.extend(6) > 1); l.release()", lease.token)
+        self.assertEqual(program.stdout.read(), "True True\n")
+        self.assertTrue(self.client().lock("lease").acquire(blocking=False))
+
+    def test_a_session_is_resumed_elsewhere(self):
+        first = self.client().lock("moved")
+        first.acquire()
+        second = self.client().resume("moved", first.token, ttl=2)
+        self.assertGreater(second.fence, first.fence)
+        self.assertTrue(first.lost.wait(5))
+        self.assertEqual(first.lost_reason, "moved")
+        second.release()
+
+    def test_a_child_has_nothing_and_takes_nothing(self):
+        client = self.client()
+        with client.lock("forked") as lock:
+            answers = multiprocessing.get_context("fork").Queue()
+            child = multiprocessing.get_context("fork").Process(target=_in_child,
+                                                                args=(self.world.unix, client, lock, answers))
+            child.start()
+            self.assertEqual(answers.get(timeout=10), ("usage", "usage", 0, False))
+            child.join()
+            self.assertGreater(lock.check(), 0)
+
+    def test_closing_wakes_who_waits(self):
+        with self.client().lock("closing"):
+            client, told = self.client(), []
+
+            def wait():
+                try:
+                    client.lock("closing").acquire()
+                except Exception as error:
+                    told.append(error.code)
+
+            threads = [threading.Thread(target=wait) for _ in range(5)]
+            for thread in threads:
+                thread.start()
+            eventually(lambda: len(client._thread.session._connections), "the connection")
+            client.close()
+            for thread in threads:
+                thread.join(5)
+            self.assertEqual(told, ["CLOSED"] * 5)
+
+    def test_a_client_that_nobody_knows_ends_its_thread(self):
+        before = threading.active_count()
+        for _ in range(5):
+            Client(self.world.unix).lock("gone").acquire()
+        eventually(lambda: threading.active_count() == before, "the threads' end")
+
+
+def _in_child(address, client, lock, answers):
+    def code(function):
+        try:
+            function()
+            return "ok"
+        except UsageError:
+            return "usage"
+
+    own = Client(address)
+    answers.put((code(lock.release), code(client.lock("other").acquire), lock.valid(),
+                 own.lock("forked").acquire(blocking=False)))
+    own.close()
+
+
+class Asyncio(WithWorld, unittest.IsolatedAsyncioTestCase):
+    async def connected(self, **options):
+        client = aio.Client(self.world.unix, **options)
+        self.addAsyncCleanup(client.close)
+        return client
+
+    async def test_two_hundred_tasks_lose_no_update(self):
+        client, counter = await self.connected(), [0]
+
+        async def add():
+            async with client.lock("counter", ttl=5) as lock:
+                read = counter[0]
+                await asyncio.sleep(0)
+                counter[0] = read + 1
+                return lock.fence
+
+        fences = await asyncio.gather(*(add() for _ in range(200)))
+        self.assertEqual(counter[0], 200)
+        self.assertEqual(len(set(fences)), 200)
+
+    async def test_cancelled_waits_leave_no_key(self):
+        client, other = await self.connected(), await self.connected()
+        async with client.lock("cancelled"):
+            waits = [asyncio.ensure_future(other.lock("cancelled").acquire()) for _ in range(20)]
+            await asyncio.sleep(0.05)
+            for wait in waits:
+                wait.cancel()
+            self.assertTrue(all(isinstance(end, asyncio.CancelledError)
+                                for end in await asyncio.gather(*waits, return_exceptions=True)))
+        await asyncio.to_thread(eventually, lambda: self.world.keys() == 0, "the last key's end")
+
+    async def test_a_cancel_beside_the_grant_leaves_no_key(self):
+        client = await self.connected()
+        for turn in range(60):
+            task = asyncio.ensure_future(client.lock(f"beside-{turn}").acquire())
+            for _ in range(turn % 12):
+                await asyncio.sleep(0)
+            await asyncio.sleep(turn % 5 / 5000)
+            task.cancel()
+            if (await asyncio.gather(task, return_exceptions=True))[0] is True:
+                client._session.let_go(next(iter(client._session._holds)))
+        await asyncio.to_thread(eventually, lambda: self.world.keys() == 0, "the last key's end")
+
+    async def test_a_timeout_around_a_wait(self):
+        client, other = await self.connected(), await self.connected()
+        async with client.lock("timeout"):
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(other.lock("timeout").acquire(), 0.1)
+        self.assertTrue(await other.lock("timeout").acquire(blocking_timeout=5))
+
+    async def test_a_cancelled_holder_gives_back(self):
+        client, held = await self.connected(), asyncio.Event()
+
+        async def hold():
+            async with client.lock("holder"):
+                held.set()
+                await asyncio.sleep(60)
+
+        task = asyncio.ensure_future(hold())
+        await held.wait()
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        await asyncio.to_thread(eventually, lambda: self.world.keys() == 0, "the last key's end")
+
+    async def test_a_loss_is_an_event(self):
+        client = await self.connected()
+        async with client.lock("event", ttl=0.6) as lock:
+            await (await self.connected()).attach("event", lock.token).release()
+            await asyncio.wait_for(lock.lost.wait(), 5)
+            with self.assertRaises(LostError):
+                await lock.release()
+
+    async def test_entering_again_is_for_one_task(self):
+        lock = (await self.connected()).lock("again", reentrant=True)
+        async with lock:
+            async with lock:
+                self.assertTrue(lock.owned())
+            with self.assertRaises(UsageError):
+                await asyncio.ensure_future(lock.acquire())
+
+    async def test_another_loop_is_refused(self):
+        client = await self.connected()
+        await client.lock("loop").acquire()
+        with self.assertRaises(UsageError):
+            await asyncio.to_thread(asyncio.run, client.lock("loop-2").acquire())
+
+    async def test_many_cycles_leak_nothing(self):
+        client = await self.connected()
+
+        async def cycles(name, number):
+            for _ in range(number):
+                async with client.lock(name, ttl=5):
+                    pass
+
+        def size_kb():
+            with open("/proc/self/statm", encoding="ascii") as statm:
+                return int(statm.read().split()[1]) * 4
+
+        await asyncio.gather(*(cycles(f"cycle-{i}", 30) for i in range(10)))
+        before_kb, before_fds = size_kb(), len(os.listdir("/proc/self/fd"))
+        await asyncio.gather(*(cycles(f"cycle-{i}", CYCLES // 10) for i in range(10)))
+        session = client._session
+        self.assertEqual((len(session._holds), len(session._by_token), len(session._queue), len(session._tasks)),
+                         (0, 0, 0, 0))
+        self.assertEqual(sum(len(connection.sent) for connection in session._connections), 0)
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before_fds)
+        self.assertLess(size_kb() - before_kb, 2048)
+
+
+class Restarts(WithWorld):
+    def goes_on(self, end, address):
+        client = self.client(address)
+        lock = client.lock("goes-on", ttl=8)
+        lock.acquire()
+        fence, token = lock.fence, lock.token
+        self.assertIn(end, ("kill", "term"))
+        self.world.do(end)
+        self.assertGreater(lock.valid(), 0)
+        self.world.do("restart")
+        eventually(lambda: lock.fence > fence, "RESUME")
+        self.assertNotEqual(lock.token, token)
+        self.assertFalse(lock.lost.is_set())
+        self.assertGreater(lock.valid(), 0)
+        self.assertFalse(self.client().lock("goes-on").acquire(blocking=False))
+        lock.release()
+        self.assertTrue(self.client().lock("goes-on").acquire(blocking_timeout=2))
+
+    def test_a_lock_goes_on_after_kill_9(self):
+        self.goes_on("kill", self.world.unix)
+
+    def test_a_lock_goes_on_after_kill_9_over_tcp(self):
+        self.goes_on("kill", self.world.tcp)
+
+    def test_a_lock_goes_on_after_a_drain(self):
+        self.goes_on("term", self.world.unix)
+
+    def test_a_wait_goes_on_after_kill_9(self):
+        holder, waiter = self.client().lock("waits", ttl=8), self.client().lock("waits", ttl=8)
+        holder.acquire()
+        thread = threading.Thread(target=waiter.acquire)
+        thread.start()
+        eventually(lambda: waiter.state == "waiting")
+        self.world.do("kill")
+        self.world.do("restart")
+        eventually(lambda: holder.check() > 0)
+        holder.release()
+        thread.join(10)
+        self.assertTrue(waiter.locked())
+        waiter.release()
+
+    def test_no_daemon_until_the_deadline_is_a_loss(self):
+        client = self.client(timeout=1)
+        lock = client.lock("too-late", ttl=0.8)
+        lock.acquire()
+        self.world.do("kill")
+        try:
+            self.assertTrue(lock.lost.wait(5))
+            self.assertEqual(lock.valid(), 0)
+            with self.assertRaises(UnreachableError):
+                client.lock("other", blocking=False).acquire()
+        finally:
+            self.world.do("restart")
+        with self.assertRaises(LostError):
+            lock.release()
+        self.assertTrue(client.lock("other").acquire(blocking_timeout=5))
+
+
+if __name__ == "__main__":
+    unittest.main()
