@@ -62,7 +62,7 @@ class Asking(Parts):
 
     def _no_answer(self, ask: Ask) -> None:
         connected = self._connection and self._connection.up and ask.hold.state not in (DETACHED, RESUMING)
-        why = NoAnswerError("redlockd did not answer in time") if ask.connection or connected else self._why
+        why = NoAnswerError("redlockd did not answer in time") if ask.connection or connected else self._why._fresh()
         self._settle(ask, why)
         self._withdraw(ask)
 

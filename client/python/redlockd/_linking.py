@@ -43,7 +43,7 @@ class Linking(Parts):
                 return
             except RedlockdError as error:
                 self._failures += 1
-                self._why = error
+                self._why = error._fresh()
                 if not self._ever_up or isinstance(error, (AuthError, UsageError, BadArgumentError)):
                     self._fail_queue(error)
 
@@ -51,7 +51,7 @@ class Linking(Parts):
         """Nobody was ever there, or the secret is wrong: waiting would only hide that."""
         asks, self._queue = self._queue, deque()
         for ask in asks:
-            self._settle(ask, error)
+            self._settle(ask, error._fresh())
 
     def _backoff_ms(self) -> int:
         """Doubled each time. While locks wait to be resumed, only a quarter of what the first of them has left may be
@@ -115,10 +115,7 @@ class Linking(Parts):
 
     def _is_up(self, connection: Connection) -> None:
         if connection.ended:
-            self._failures += 1
-            self._why = UnreachableError("redlockd closed the connection")
-            self._need_connection()
-            return
+            raise UnreachableError("redlockd closed the connection at once")
         old, self._connection = self._connection, connection
         self._ever_up = connection.up = True
         connection.up_ms = now_ms()

@@ -15,6 +15,11 @@ class RedlockdError(Exception):
         super().__init__(text)
         self.retry = retry
 
+    def _fresh(self) -> RedlockdError:
+        """The same error for another who waits. One object raised in several places would collect their tracebacks, and
+        whoever clears the frames of a traceback (as unittest does) would end coroutines of this library."""
+        return type(self)(str(self), self.retry)
+
 
 class BusyError(RedlockdError):
     """Somebody else has the lock, and the caller did not want to wait."""
