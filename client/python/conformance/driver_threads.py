@@ -15,14 +15,24 @@ class Driver:
         self.locks = {}
 
     def watch(self, handle, lock):
-        def lost():
-            lock.lost.wait()
-            if lock.lost_reason != "closed":
-                say(f"{handle} lost reason={lock.lost_reason}")
+        guard, said = threading.Lock(), []
+
+        def say_expiring():
+            with guard:
+                if not said:
+                    said.append(handle)
+                    say(f"{handle} expiring")
 
         def expiring():
             lock.expiring.wait()
-            say(f"{handle} expiring")
+            say_expiring()
+
+        def lost():
+            lock.lost.wait()
+            if lock.expiring.is_set():  # its thread may not have run yet
+                say_expiring()
+            if lock.lost_reason != "closed":
+                say(f"{handle} lost reason={lock.lost_reason}")
 
         for told in (lost, expiring):
             threading.Thread(target=told, daemon=True).start()
