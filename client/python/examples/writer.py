@@ -2,7 +2,8 @@
 """writer.py DATABASE WRITER: a resource that refuses a late writer by the fence.
 
 The table keeps the highest fence that has written. A writer that was paused beyond its lock, between its last look and
-its write, carries a lower one: its UPDATE changes nothing. PAUSE says for how many seconds it works (0.1).
+its write, carries a lower one: its UPDATE changes nothing. PAUSE says for how many seconds it works (0.1), TTL for how
+many it may hold the lock (5).
 """
 import os
 import sqlite3
@@ -26,7 +27,8 @@ def main():
         database.execute("CREATE TABLE IF NOT EXISTS report (id INTEGER PRIMARY KEY, body TEXT, fence INTEGER)")
         database.execute("INSERT OR IGNORE INTO report VALUES (7, '', 0)")
     client = redlockd.Client()
-    with client.lock("report", ttl=5, max=5) as lock:
+    ttl = float(os.environ.get("TTL", "5"))
+    with client.lock("report", ttl=ttl, max=ttl) as lock:
         fence = lock.fence  # from before the work: what began earlier is older
         print(name, "works", flush=True)
         time.sleep(float(os.environ.get("PAUSE", "0.1")))

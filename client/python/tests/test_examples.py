@@ -46,7 +46,7 @@ class Examples(unittest.TestCase):
         self.assertEqual(done.read_text(), "once\n")
 
     def test_a_late_writer_is_refused(self):
-        late = self.start("writer.py", self.folder / "db", "late", PAUSE="1")
+        late = self.start("writer.py", self.folder / "db", "late", PAUSE="0.3", TTL="1")
         self.assertEqual(late.stdout.readline(), "late works\n")
         late.send_signal(signal.SIGSTOP)
         other = self.start("writer.py", self.folder / "db", "other", PAUSE="0")
