@@ -51,7 +51,7 @@ UNIT       := $(UNIT_SRC:%.c=$(BUILD)/%)
 INTEG_SRC  := $(sort $(wildcard tests/integ/test_*.c))
 INTEG      := $(INTEG_SRC:%.c=$(BUILD)/%)
 HARNESS    := $(patsubst %,$(BUILD)/tests/integ/%.o,client command daemon harness server skewed steady)
-C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
+C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
 SCRIPTS    := .ci/deps .ci/run $(wildcard tests/*.sh client/examples/*.sh client/conformance/*.sh client/*/tests/*.sh tests/stubs/*.sh)
 SBIN       := $(DESTDIR)$(PREFIX)/sbin
 DOC        := $(DESTDIR)$(PREFIX)/share/doc/redlockd
@@ -123,7 +123,7 @@ stalls: ## every test while everything stands still now and then, for STALL_MS (
 	@$(MAKE) --no-print-directory $(PARALLEL) all objects
 	@$(TEST_ENV) tests/stalls.sh $(TESTS)
 
-lint: ## cppcheck, clang-tidy and shellcheck, where they are installed; silent when all is well
+lint: ## cppcheck, clang-tidy, clang-format and shellcheck, where they are installed; silent when all is well
 	@tests/lint.sh $(VERSION) $(C_FILES) $(SCRIPTS)
 
 format: ## lay out the C files with clang-format 14

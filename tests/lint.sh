@@ -1,6 +1,6 @@
 #!/bin/bash
-# tests/lint.sh VERSION FILE...: cppcheck and clang-tidy over the C files, shellcheck over the scripts
-# among them, each where it is installed. Silent when all is well.
+# tests/lint.sh VERSION FILE...: cppcheck, clang-tidy and clang-format over the C files, shellcheck over the
+# scripts among them, each where it is installed. Silent when all is well.
 set -uo pipefail
 
 version=$1
@@ -33,6 +33,17 @@ if command -v clang-tidy >/dev/null; then
         tidy "$version" || bad=1
 else
     echo 'lint: no clang-tidy here'
+fi
+
+# Other versions of clang-format lay out the same code differently.
+if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
+    for file in "$@"; do
+        case $file in
+        *.[ch]) clang-format --dry-run --Werror "$file" 2>/dev/null || { echo "lint: $file: make format lays it out"; bad=1; } ;;
+        esac
+    done
+else
+    echo 'lint: no clang-format 14 here'
 fi
 
 if command -v shellcheck >/dev/null; then

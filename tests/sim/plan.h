@@ -26,36 +26,70 @@ enum {
 };
 
 /* Each section is a table of named numbers, so that one reader and one writer serve all of them. */
-#define PARAM_LIST(X)                                                                                        \
-    X(MASTERS, "masters")                                                                                    \
-    X(DAEMONS, "daemons")                                                                                    \
-    X(NAMES, "names")                                                                                        \
-    X(HEAL, "heal_ms")                                                                                       \
-    X(MIN_TTL, "min_ttl_ms") X(MAX_TTL, "max_ttl_ms") X(NODE_TIMEOUT, "node_timeout_ms")                     \
-        X(MIN_VALIDITY, "min_validity_ms") X(RETRY_MIN, "retry_min_ms") X(RETRY_MAX, "retry_max_ms")         \
-            X(DRAIN_TIMEOUT, "drain_timeout_ms") X(BACKLOG, "backlog") X(MAX_LOCKS, "max_locks")             \
-                X(MAX_WAITERS, "max_waiters") X(MAX_UNDO, "max_undo") X(DELAY, "delay_us")                   \
-                    X(JITTER, "jitter_us") X(TAIL_PPM, "tail_ppm") X(TAIL, "tail_us") X(PPM, "ppm")          \
-                        X(WALL, "wall_spread_ms") X(UPTIME, "uptime_ms") X(STRAY, "stray_us")                \
-                            X(CLASS, "class") X(ODD_MASTERS, "odd_masters") X(ODD_MAX_TTL, "odd_max_ttl_ms") \
-                                X(ODD_LATE, "odd_late_ms")
+/* Version 14 lays out such lists differently each time. */
+/* clang-format off */
+#define PARAM_LIST(X) \
+    X(MASTERS, "masters") \
+    X(DAEMONS, "daemons") \
+    X(NAMES, "names") \
+    X(HEAL, "heal_ms") \
+    X(MIN_TTL, "min_ttl_ms") \
+    X(MAX_TTL, "max_ttl_ms") \
+    X(NODE_TIMEOUT, "node_timeout_ms") \
+    X(MIN_VALIDITY, "min_validity_ms") \
+    X(RETRY_MIN, "retry_min_ms") \
+    X(RETRY_MAX, "retry_max_ms") \
+    X(DRAIN_TIMEOUT, "drain_timeout_ms") \
+    X(BACKLOG, "backlog") \
+    X(MAX_LOCKS, "max_locks") \
+    X(MAX_WAITERS, "max_waiters") \
+    X(MAX_UNDO, "max_undo") \
+    X(DELAY, "delay_us") \
+    X(JITTER, "jitter_us") \
+    X(TAIL_PPM, "tail_ppm") \
+    X(TAIL, "tail_us") \
+    X(PPM, "ppm") \
+    X(WALL, "wall_spread_ms") \
+    X(UPTIME, "uptime_ms") \
+    X(STRAY, "stray_us") \
+    X(CLASS, "class") \
+    X(ODD_MASTERS, "odd_masters") \
+    X(ODD_MAX_TTL, "odd_max_ttl_ms") \
+    X(ODD_LATE, "odd_late_ms")
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
 #define FAULT_LIST(X) \
-    X(KIND, "kind") X(AT, "at_us") X(FOR, "for_us") X(TARGET, "target") X(OTHER, "other") X(ARG, "arg")
+    X(KIND, "kind") \
+    X(AT, "at_us") \
+    X(FOR, "for_us") \
+    X(TARGET, "target") \
+    X(OTHER, "other") \
+    X(ARG, "arg")
 
 #define CLIENT_LIST(X) X(DAEMON, "daemon") X(REMOTE, "remote")
 
 /* One operation of a client: think, lock, keep, end. Times in ms; -1: not at all. */
-#define OP_LIST(X)                                                                                \
-    X(CLIENT, "client")                                                                           \
-    X(THINK, "think")                                                                             \
-    X(NAME, "name")                                                                               \
-    X(LEASE, "lease")                                                                             \
-    X(TTL, "ttl") X(WAIT, "wait") X(MAX, "max") X(KEEP, "keep") X(END, "end") X(VIA, "via")       \
-        X(EXTENDS, "extends") X(EXTEND_TTL, "ettl") X(CHECKS, "checks") X(REENTER, "reenter")     \
-            X(GIVE_UP, "give_up") X(HOW, "how") X(RESUMES, "resumes") X(RESUME_HOW, "resume_how") \
-                X(SYNC, "sync")
+#define OP_LIST(X) \
+    X(CLIENT, "client") \
+    X(THINK, "think") \
+    X(NAME, "name") \
+    X(LEASE, "lease") \
+    X(TTL, "ttl") \
+    X(WAIT, "wait") \
+    X(MAX, "max") \
+    X(KEEP, "keep") \
+    X(END, "end") \
+    X(VIA, "via") \
+    X(EXTENDS, "extends") \
+    X(EXTEND_TTL, "ettl") \
+    X(CHECKS, "checks") \
+    X(REENTER, "reenter") \
+    X(GIVE_UP, "give_up") \
+    X(HOW, "how") \
+    X(RESUMES, "resumes") \
+    X(RESUME_HOW, "resume_how") \
+    X(SYNC, "sync")
+/* clang-format on */
 
 #define PLAN_ENUM_P(id, name) P_##id,
 #define PLAN_ENUM_F(id, name) F_##id,
