@@ -1,0 +1,78 @@
+'use strict';
+// Two clocks. mono() is cheap and good for waiting. The boot clock goes on while the machine sleeps, and so it decides
+// how long a lock is held; a look at it costs about 10 us. Both are in ms.
+const fs = require('node:fs');
+const os = require('node:os');
+
+const mono = () => performance.now();
+
+/** Counts suspend where the system does not: by what the wall clock gained on the monotonic one. */
+class GuessedClock {
+  #ahead = Date.now() - mono();
+  #slept = 0;
+
+  read() {
+    const now = mono();
+    const gained = Date.now() - now - this.#ahead;
+    this.#ahead += gained;
+    if (gained > 1000) this.#slept += gained;
+    return now + this.#slept;
+  }
+}
+
+// Node has no CLOCK_BOOTTIME, but on Linux os.uptime() reads it, in hundredths of a second, from /proc/uptime.
+const counts = process.platform === 'linux' && fs.existsSync('/proc/uptime');
+const guessed = new GuessedClock();
+const GRAIN_MS = 10;
+let last = { boot: 0, mono: -Infinity };
+
+function bootFloor() {
+  const boot = Math.floor(counts ? os.uptime() * 1000 : guessed.read());
+  last = { boot, mono: mono() };
+  return boot;
+}
+
+/** Never before the true instant: for comparing with a deadline. */
+const bootCeil = () => bootFloor() + GRAIN_MS + 1;
+
+/** Without a system call, and wrong by a suspend since the last look: only for what is looked at again. */
+function bootAbout() {
+  return last.mono === -Infinity ? bootCeil() : last.boot + GRAIN_MS + (mono() - last.mono);
+}
+
+const SAME_WITHIN_MS = 20 + 2 * GRAIN_MS; // a Unix socket may lead to another machine, whose clock is near by chance
+const GOES_ON_WITHIN_MS = 1000;
+
+/** One HELLO: the daemon's clock was at `now` when ours was somewhere between `sent` and `received`. */
+class Sample {
+  constructor(sent, now, received, local) {
+    Object.assign(this, { sent, now, received });
+    this.same = local && sent <= now && now <= received && received - sent <= SAME_WITHIN_MS;
+  }
+
+  /** until= as an instant of our clock, never later than the daemon means it while both run within 0.1 %. */
+  deadline(until) {
+    const left = until - this.now;
+    if (this.same) return until;
+    return left <= 0 ? this.sent - 1 : this.sent + left - Math.ceil(left / 1000) - 1;
+  }
+
+  /** Which of two samples on one connection counts. The older is better while the newer fits to it. */
+  newer(other) {
+    const between = other.sent <= other.now && other.now <= other.received;
+    if (this.same && !other.same && between) return this;
+    const expected = this.deadline(other.now);
+    const fits = expected >= other.sent && expected <= other.received;
+    return !this.same && !other.same && fits ? this : other;
+  }
+
+  /** Whether a HELLO on another connection shows the same daemon's clock, which stood still for `grown` ms since. */
+  goesOn(other, grown) {
+    const ours = other.sent - this.sent;
+    const room = GOES_ON_WITHIN_MS + ours / 1000 + (other.received - other.sent);
+    const ahead = other.now - this.now - ours;
+    return Math.abs(ahead) <= room || Math.abs(ahead + grown) <= room;
+  }
+}
+
+module.exports = { mono, bootFloor, bootCeil, bootAbout, Sample };

@@ -1,0 +1,202 @@
+'use strict';
+// One connection to redlockd, from AUTH and HELLO to its end: lines out under tags, answers and events in.
+const { mono, bootFloor, bootCeil, Sample } = require('./clock.js');
+const { parse } = require('./line.js');
+const { ProtocolError, LimitError, UnreachableError, refusal } = require('./errors.js');
+
+const LINE_LONGEST = 2048;
+const CONNECT_MS = 5000;
+
+class Connection {
+  holds = new Map(); // token -> Hold: session locks that end with this connection
+  pending = new Map(); // tag -> {done(answer), lost()}
+  usable = true; // requests may be sent on it
+  closed = false;
+  draining = false;
+  short = 0; // requests on their way that do not wait
+  heard = mono();
+  pinged = 0; // when a PING was sent that is not answered
+  helloSent = 0; // on the boot clock; 0: answered
+  helloLast = 0;
+  sample = undefined;
+  era = undefined; // {behind}: what its daemon has said of its clock; one object for all connections to that daemon
+  why = undefined; // RedlockdError: why it is not usable
+  #socket;
+  #local;
+  #owner;
+  #address;
+  #tags = 0;
+  #out = '';
+  #rest = Buffer.alloc(0);
+
+  /** Resolves when HELLO was answered; rejects with what it came to instead. owner: see Client. */
+  static async open(way, hello, owner, onSocket) {
+    let current;
+    let connection;
+    const overdue = setTimeout(() => {
+      const late = new UnreachableError(`connecting takes longer than ${CONNECT_MS} ms`);
+      if (connection) connection.break(late);
+      else current?.destroy(late);
+    }, CONNECT_MS);
+    try {
+      const { socket, credentials, local, address } = await way.dial((one) => onSocket((current = one)));
+      connection = new Connection(socket, address, local, owner);
+      await connection.#greet(credentials, hello);
+      return connection;
+    } finally {
+      clearTimeout(overdue);
+    }
+  }
+
+  constructor(socket, address, local, owner) {
+    this.#socket = socket;
+    this.#address = address;
+    this.#local = local;
+    this.#owner = owner;
+    socket.setNoDelay?.(true);
+    socket.on('data', (chunk) => this.#read(chunk));
+    socket.on('error', (error) => this.#down(this.#ended(error.message)));
+    socket.on('close', () => {
+      this.closed = true;
+      this.#down(this.#ended('redlockd closed it'));
+      owner.connectionClosed(this);
+    });
+  }
+
+  #ended(why) {
+    return new UnreachableError(`the connection to ${this.#address} ended: ${why}`);
+  }
+
+  async #greet(credentials, hello) {
+    if (credentials) {
+      const answer = await this.#asked(`AUTH ${credentials}`);
+      if (answer.code !== '+OK') throw this.break(this.#unlike('AUTH', answer));
+    }
+    await this.sayHello(hello);
+  }
+
+  #asked(line) {
+    return new Promise((done, reject) => this.ask(line, { done, lost: () => reject(this.why) }));
+  }
+
+  #unlike(verb, answer) {
+    return answer.code[0] === '-' ? refusal(answer) : new ProtocolError(`${verb} was answered ${answer.text}`);
+  }
+
+  /** Also later, where the clocks are two. Its sample is taken before anything behind its answer is read. */
+  sayHello(hello) {
+    this.helloSent = bootFloor();
+    this.helloLast = mono();
+    return new Promise((resolve, reject) => {
+      const done = (answer) => {
+        const sent = this.helloSent;
+        this.helloSent = 0;
+        if (answer.code !== '+HELLO' || answer.pairs.proto !== 1) {
+          return reject(this.break(new ProtocolError(`what answers is no redlockd of protocol 1: ${answer.text}`)));
+        }
+        const sample = new Sample(sent, answer.pairs.now, bootCeil(), this.#local);
+        this.#owner.greeted(this, sample, answer.pairs.behind ?? 0);
+        resolve();
+      };
+      this.ask(hello, { done, lost: () => reject(this.why) });
+    });
+  }
+
+  sayPing() {
+    this.pinged = mono();
+    this.ask('PING', { done() {}, lost() {} });
+  }
+
+  /** Sends the line under a new tag, which it returns; what is asked in one go goes out in one write. */
+  ask(line, request) {
+    const tag = (++this.#tags).toString(36);
+    this.pending.set(tag, request);
+    if (!this.#out) process.nextTick(() => this.#flush());
+    this.#out += `#${tag} ${line}\n`;
+    return tag;
+  }
+
+  #flush() {
+    if (this.usable) this.#socket.write(this.#out, 'latin1');
+    this.#out = '';
+  }
+
+  /** QUIT, and what is still to come up to +BYE; then the connection closes. */
+  quit() {
+    this.ask('QUIT', { done: () => this.end(), lost() {} });
+  }
+
+  end() {
+    this.#flush();
+    this.#socket.end();
+    setTimeout(() => this.#socket.destroy(), 200).unref();
+  }
+
+  destroy() {
+    this.#socket.destroy();
+  }
+
+  ref(on) {
+    if (on) this.#socket.ref();
+    else this.#socket.unref();
+  }
+
+  /** It cannot go on. Its end would give back locks that another connection is about to RESUME, so that with any of
+   * them it stays open, unread, until they are gone from it. */
+  break(error) {
+    this.#down(error);
+    if (this.holds.size) this.#socket.pause();
+    else this.#socket.destroy();
+    return error;
+  }
+
+  #down(error) {
+    if (!this.usable) return;
+    this.usable = false;
+    this.why = error;
+    const { pending } = this;
+    this.pending = new Map();
+    for (const request of [...pending.values()].reverse()) request.lost();
+    this.#owner.connectionDown(this);
+  }
+
+  #read(chunk) {
+    this.heard = mono();
+    this.pinged = 0;
+    const bytes = this.#rest.length ? Buffer.concat([this.#rest, chunk]) : chunk;
+    let from = 0;
+    for (let end; this.usable && (end = bytes.indexOf(10, from)) >= 0; from = end + 1) {
+      if (end - from >= LINE_LONGEST) break;
+      this.#line(bytes.latin1Slice(from, end > from && bytes[end - 1] === 13 ? end - 1 : end));
+    }
+    this.#rest = Buffer.from(bytes.subarray(from, from + LINE_LONGEST + 1));
+    if (this.usable && this.#rest.length >= LINE_LONGEST) {
+      this.break(new ProtocolError('what answers is no redlockd: a line is longer than 2,048 bytes'));
+    }
+  }
+
+  #line(line) {
+    if (!line) return;
+    const answer = parse(line);
+    if (!answer) this.break(new ProtocolError(`what answers is no redlockd of protocol 1: ${line.slice(0, 80)}`));
+    else if (answer.code[0] === '!') this.#owner.event(this, answer);
+    else if (!answer.tag) this.#untagged(answer);
+    else this.#answer(answer);
+  }
+
+  #untagged(answer) {
+    const full = answer.code === '-LIMIT'; // max_clients: it closes now
+    this.break(full ? new LimitError(answer.text) : new ProtocolError(`an answer without a tag: ${answer.text}`));
+  }
+
+  /** To what nobody asked, or not any more, an answer is passed over. */
+  #answer(answer) {
+    const request = this.pending.get(answer.tag);
+    if (!request) return;
+    this.pending.delete(answer.tag);
+    request.done(answer);
+    this.#owner.answered(this);
+  }
+}
+
+module.exports = { Connection };

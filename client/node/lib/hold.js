@@ -1,0 +1,123 @@
+'use strict';
+// What is known of one lock: its token and fence, until when it is held, and on which connection.
+const { bootAbout, bootCeil, mono } = require('./clock.js');
+const { LostError, ClosedError } = require('./errors.js');
+
+const LOST_GRACE_MS = 50; // in which redlockd can still say why
+
+/*   asked --LOCKED--> held --!LOST, time is over, not resumed--> lost
+ *     |                 |
+ *     | refused         | UNLOCK
+ *     +---> over <------+
+ *
+ * A session lock that is held has a connection (`bound`), or waits for a RESUME (it is in client's `loose`). A
+ * lease needs none. */
+class Hold {
+  state = 'asked';
+  token = '';
+  fence = 0;
+  deadline = 0; // on our boot clock; 0: not held, or not known
+  bound = null; // the Connection that holds it
+  resuming = null; // the request
+  refusedOn = null; // that Connection does not take it
+  retryAt = 0; // mono(): of the next RESUME
+  notHeldSince = 0; // mono(): when a RESUME was first answered -NOTHELD
+  maxEnd = Infinity; // mono(): the end of max=
+  lost = undefined; // why
+  span = 0; // for how long it was valid when that was said
+  #boundAs = '';
+  #until = 0;
+  #era = undefined;
+  #warnAt = Infinity;
+
+  /** told: {expiring(), resumed(), lost(error)}, the program's side. */
+  constructor(name, options, told) {
+    this.name = name;
+    this.options = options;
+    this.session = options.hold !== 'lease';
+    this.told = told;
+  }
+
+  valid() {
+    return this.deadline ? Math.max(0, this.deadline - bootCeil()) : 0;
+  }
+
+  granted(connection, { token, fence, until }) {
+    if (this.state === 'asked' && this.options.max) this.maxEnd = mono() + this.options.max;
+    this.state = 'held';
+    this.token = token;
+    this.fence = fence;
+    this.tell(connection, until);
+    if (this.session) this.bind(connection);
+  }
+
+  bind(connection) {
+    this.bound?.holds.delete(this.#boundAs);
+    this.bound = connection;
+    this.#boundAs = this.token;
+    connection?.holds.set(this.token, this);
+  }
+
+  /** Without a later until= it is no renewal, and another sample of the clock makes nothing later. */
+  tell(connection, until) {
+    const longer = !this.deadline || this.#era !== connection.era || until > this.#until;
+    const deadline = Math.max(1, connection.sample.deadline(until));
+    this.#until = until;
+    this.#era = connection.era;
+    this.deadline = longer ? deadline : Math.min(deadline, this.deadline);
+    this.span = Math.max(0, this.deadline - bootAbout());
+    this.#warnAt = this.deadline - this.span / 3;
+  }
+
+  /** A new sample of the same daemon's clock. */
+  recount(connection) {
+    if (this.deadline && this.#era === connection.era) this.#earlier(this.deadline - connection.sample.deadline(this.#until));
+  }
+
+  /** That daemon's clock stood still: what it told is too late. */
+  shift(era, ms) {
+    if (!this.deadline || this.#era !== era) return;
+    this.#until -= ms;
+    this.#earlier(ms);
+  }
+
+  #earlier(ms) {
+    if (ms <= 0) return;
+    this.deadline = Math.max(1, this.deadline - ms);
+    this.#warnAt -= ms;
+  }
+
+  isOver(now) {
+    return this.deadline > 0 && this.deadline <= now;
+  }
+
+  /** When it wants the next look, in ms from now; 0: its time is over. */
+  tick(now) {
+    if (!this.deadline) return Infinity;
+    const grace = this.session && this.bound?.usable ? LOST_GRACE_MS : 0;
+    const left = this.deadline + grace - now;
+    if (left <= 0) return 0;
+    if (this.#warnAt <= now) this.expiring();
+    return Math.min(left, Math.max(1, this.#warnAt - now));
+  }
+
+  expiring() {
+    if (this.#warnAt === Infinity) return;
+    this.#warnAt = Infinity;
+    this.told.expiring();
+  }
+
+  /** It is over for the program; nothing more is told. */
+  end(state) {
+    this.state = state;
+    this.deadline = 0;
+  }
+
+  lose(reason) {
+    this.end('lost');
+    this.lost = reason === 'closed by us' ? new ClosedError('the client was closed') : new LostError(this.name, reason);
+    this.told.lost(this.lost);
+  }
+}
+
+module.exports = { Hold };

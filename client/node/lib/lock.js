@@ -1,0 +1,101 @@
+'use strict';
+const { EventEmitter, setMaxListeners } = require('node:events');
+const { LostError, NotHeldError, ClosedError } = require('./errors.js');
+
+/**
+ * A lock that is held, or was. Only a Client makes one.
+ *
+ * Events, each a turn of the event loop late, so that a listener that is added right behind `await client.lock()` hears
+ * them: "expiring" (less than a third of its time is left, and nobody has renewed it), "resumed" (it is held on a new
+ * connection: token and fence are new). The loss comes by `signal`.
+ */
+class Lock extends EventEmitter {
+  #hold;
+  #client;
+  #controller;
+  #toldLost = false;
+
+  /** @hidden */
+  static make(client, hold) {
+    const lock = new Lock();
+    lock.#client = client;
+    lock.#hold = hold;
+    hold.told = {
+      expiring: () => setImmediate(() => lock.emit('expiring')),
+      resumed: () => setImmediate(() => lock.emit('resumed')),
+      lost: (error) => lock.#controller?.abort(error),
+    };
+    return lock;
+  }
+
+  get name() {
+    return this.#hold.name;
+  }
+
+  /** 40 hex digits: whoever shows them is the holder. New after each "resumed". */
+  get token() {
+    return this.#hold.token;
+  }
+
+  /** Grows with each grant of the name: hand it to what the lock protects. New after each "resumed"; 0: not known. */
+  get fence() {
+    return this.#hold.fence;
+  }
+
+  /** Aborted at the moment when the lock is lost, with a LostError (a ClosedError when the client was closed). */
+  get signal() {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      setMaxListeners(0, this.#controller.signal);
+      if (this.#hold.lost) this.#controller.abort(this.#hold.lost);
+    }
+    return this.#controller.signal;
+  }
+
+  /** For how many ms it is surely still held; 0: not, or not known. Asks nobody, and counts the machine's sleep. */
+  valid() {
+    return this.#hold.valid();
+  }
+
+  /** Throws a LostError unless valid() > 0. For right before a write: it knows of a pause before the signal does. */
+  assertHeld() {
+    if (this.#hold.lost) throw this.#hold.lost;
+    if (this.valid() <= 0) throw new LostError(this.name, this.#hold.state === 'over' ? 'released' : 'expired');
+  }
+
+  /**
+   * Gives it back, within 2 s. Rejects with a LostError if it was lost before, which is told once; when it was given
+   * back, or that was told, does nothing. After another error it is free when its ttl is over.
+   */
+  async release() {
+    if (this.#hold.lost) {
+      if (this.#toldLost) return;
+      this.#toldLost = true;
+      throw this.#hold.lost;
+    }
+    await this.#client.release(this.#hold);
+  }
+
+  /** Makes it last ttl ms from now (its own ttl, if left out), never shorter. Resolves to valid(). */
+  async extend(ttl) {
+    await this.#client.extend(this.#hold, ttl);
+    return this.valid();
+  }
+
+  /** Asks redlockd whether it is still held. Resolves to valid(); rejects with a NotHeldError. */
+  async check() {
+    await this.#client.check(this.#hold);
+    return this.valid();
+  }
+
+  /** For `await using` and the like. Rejects only if the lock was lost before: else the work was safe. */
+  async [Symbol.asyncDispose]() {
+    try {
+      await this.release();
+    } catch (error) {
+      if (error instanceof LostError || error instanceof NotHeldError || error instanceof ClosedError) throw error;
+    }
+  }
+}
+
+module.exports = { Lock };

@@ -1,0 +1,145 @@
+'use strict';
+// Requests of a Client: asked when there is a connection, asked again on the next one, and given up in time.
+const { mono } = require('./clock.js');
+const { ProtocolError, NoAnswerError, BadArgumentError, refusal } = require('./errors.js');
+const { LINE_BYTES } = require('./line.js');
+
+const WINDOW = 48; // requests on their way that do not wait: fewer than redlockd spares for one connection
+const TAG_BYTES = 18;
+
+/** One request. `lines()` makes its line at the moment when it is sent: what is left of a wait, the token of then. */
+class Request {
+  connection = null; // on which it was sent
+  tag = undefined;
+  times = 0; // how often it was sent
+  over = false;
+  waits = false; // LOCK with wait=: takes no place in the window
+  refusedOn = null; // the Connection that is draining
+  hold = undefined; // EXTEND and CHECK: of what
+
+  /** expects: the code of success. settled(error, answer, connection) is called once,
+   * at the moment of the answer. */
+  constructor(fields) {
+    Object.assign(this, fields);
+  }
+
+  settle(error, answer, connection) {
+    if (this.over) return;
+    this.over = true;
+    this.settled(error, answer, connection);
+  }
+}
+
+class Requests {
+  #queue = new Set();
+  #sent = new Set();
+
+  get size() {
+    return this.#queue.size + this.#sent.size;
+  }
+
+  get queued() {
+    return this.#queue.size;
+  }
+
+  get sent() {
+    return this.#sent.size;
+  }
+
+  add(request) {
+    this.#queue.add(request);
+  }
+
+  /** Takes it out wherever it is: a late answer to it is passed over. */
+  drop(request) {
+    this.#queue.delete(request);
+    if (this.#sent.delete(request)) request.connection.pending.delete(request.tag);
+    this.#leave(request);
+  }
+
+  #leave(request) {
+    if (request.connection && !request.waits) request.connection.short--;
+    request.connection = null;
+  }
+
+  pump(connection) {
+    for (const request of this.#queue) {
+      if (request.refusedOn === connection || request.mustWait?.()) continue;
+      if (!request.waits && connection.short >= WINDOW) continue;
+      this.#queue.delete(request);
+      this.send(connection, request);
+    }
+  }
+
+  send(connection, request) {
+    const line = request.lines();
+    if (line.length + TAG_BYTES >= LINE_BYTES) {
+      return request.settle(new BadArgumentError('the names and options together are longer than a line of 1,024 bytes'));
+    }
+    request.connection = connection;
+    request.times++;
+    if (!request.waits) connection.short++;
+    this.#sent.add(request);
+    request.tag = connection.ask(line, {
+      done: (answer) => this.#answered(request, connection, answer),
+      lost: () => this.#lost(request),
+    });
+  }
+
+  #answered(request, connection, answer) {
+    this.#sent.delete(request);
+    this.#leave(request);
+    const refused = answer.code[0] === '-';
+    if (!refused && (answer.code !== request.expects || answer.name !== request.name)) {
+      // Whatever it is, it is no answer to this: asked again on another connection, while there is time.
+      this.#queue.add(request);
+      connection.break(new ProtocolError(`redlockd gave an answer that does not fit the request: ${answer.text}`));
+      return;
+    }
+    if (refused && request.again?.(answer, connection)) this.#queue.add(request);
+    else request.settle(refused ? refusal(answer) : undefined, answer, connection);
+  }
+
+  #lost(request) {
+    this.#sent.delete(request);
+    this.#leave(request);
+    if (request.onLost?.()) return;
+    this.#queue = new Set([request, ...this.#queue]);
+  }
+
+  /** Nobody is there, and nobody ever was: waiting would only hide that. */
+  failQueued(error) {
+    const all = [...this.#queue];
+    this.#queue.clear();
+    for (const request of all) request.settle(error);
+  }
+
+  /** Gives up what is overdue; returns when the next one will be, on mono(). why: the connection's last error. */
+  tick(now, why) {
+    let next = Infinity;
+    for (const request of [...this.#queue, ...this.#sent]) {
+      if (request.giveUp > now) {
+        next = Math.min(next, request.giveUp);
+        continue;
+      }
+      request.giveUp = Infinity;
+      const unanswered = request.connection || !why;
+      this.#overdue(request, unanswered ? new NoAnswerError('redlockd has not answered in time') : why);
+    }
+    return next;
+  }
+
+  /** A LOCK stays on its way, so that what it may still grant is given back. */
+  #overdue(request, error) {
+    if (request.overdue && request.connection) return request.overdue(error);
+    this.drop(request);
+    request.settle(error);
+  }
+
+  *[Symbol.iterator]() {
+    yield* this.#queue;
+    yield* this.#sent;
+  }
+}
+
+module.exports = { Request, Requests };

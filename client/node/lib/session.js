@@ -1,0 +1,424 @@
+'use strict';
+// What a Client has behind it: the connection, made anew when it breaks, and the locks that are held through it.
+const { mono, bootCeil, bootAbout } = require('./clock.js');
+const { Connection } = require('./connection.js');
+const { Request, Requests } = require('./requests.js');
+const line = require('./line.js');
+const { ClosedError, UnreachableError } = require('./errors.js');
+
+const RELEASE_MS = 2000;
+const LOOK_MS = 500; // timers stand still while the machine sleeps: so often we look whether it has
+const HELLO_MS = 1000;
+const PATIENCE_MS = { least: 1000, most: 10_000 };
+const BACKOFF_MS = { first: 20, most: 1000 };
+const STABLE_MS = 1000; // so long a connection was good for something
+const NOT_HELD_MS = 100;
+const NOT_HELD_AGAIN_MS = 25;
+const AGAIN_MS = 50;
+const RESUMES = 48; // on their way at a time
+
+class Session {
+  #way;
+  #hello;
+  #requests = new Requests();
+  #holds = new Set(); // those that are held, and whose time is known
+  #loose = new Set(); // of them, session locks that are to be resumed on the current connection
+  #link = null; // the current connection
+  #links = new Set(); // with those from which locks are still to move
+  #dialing = null; // {socket}
+  #everUp = false;
+  #upAt = 0;
+  #failures = 0; // in a row
+  #retryAt = 0;
+  #why = undefined; // of the last connection
+  #last = undefined; // {sample, era} of it
+  #timer = undefined;
+  #timerAt = Infinity;
+  #referenced = true;
+  #closing = undefined;
+
+  /** way: a Way. hello: the line. */
+  constructor(way, hello) {
+    this.#way = way;
+    this.#hello = hello;
+  }
+
+  // ---- requests ----
+
+  ask(request) {
+    if (this.#closing && request.expects !== '+UNLOCKED') return request.settle(new ClosedError('the client was closed'));
+    this.#requests.add(request);
+    this.wake(request.giveUp - mono());
+    this.#pump();
+  }
+
+  /** It is asked no more, and a late answer is passed over. */
+  drop(request) {
+    this.#requests.drop(request);
+  }
+
+  /** For what nobody waits for any more. */
+  giveBack(name, token, settled = () => {}) {
+    this.ask(new Request({
+      name, settled, expects: '+UNLOCKED', giveUp: mono() + RELEASE_MS,
+      lines: () => line.line('UNLOCK', name, { token }),
+    }));
+  }
+
+  // ---- what happens to locks ----
+
+  watch(hold) {
+    this.#holds.add(hold);
+    this.wake(Math.min(LOOK_MS, Math.max(1, hold.deadline - bootAbout())));
+  }
+
+  isLoose(hold) {
+    return this.#loose.has(hold);
+  }
+
+  forget(hold) {
+    this.#holds.delete(hold);
+    this.#loose.delete(hold);
+  }
+
+  lose(hold, reason) {
+    // Where a renewal was on its way, redlockd is to let go of it too.
+    if (reason === 'expired' && hold.session && hold.bound?.usable) this.giveBack(hold.name, hold.token);
+    this.forget(hold);
+    hold.lose(reason);
+    hold.bind(null);
+    for (const request of this.#requests) {
+      if (request.hold !== hold || request.connection) continue;
+      this.#requests.drop(request);
+      request.settle(hold.lost);
+    }
+    this.retire();
+  }
+
+  /** Events of a connection. One that is about a token of before is about no lock. */
+  event(connection, { code, name, pairs }) {
+    if (code === '!DRAIN') return this.drain(connection);
+    if (code === '!CLOCK') return this.#clock(connection, pairs.behind ?? 0);
+    const hold = connection.holds.get(pairs.token);
+    if (!hold || hold.name !== name || hold.state !== 'held') return;
+    if (hold.resuming) {
+      if (code === '!LOST') hold.bind(null); // its RESUME tells
+    } else if (code === '!RENEWED') {
+      hold.tell(connection, pairs.until);
+    } else if (code === '!EXPIRING') {
+      hold.expiring();
+    } else if (code === '!LOST' && pairs.reason === 'drain') {
+      // Its keys are still there: the next redlockd can have it.
+      hold.bind(null);
+      hold.refusedOn = connection;
+      this.#loose.add(hold);
+      this.#pump();
+    } else if (code === '!LOST') {
+      this.lose(hold, pairs.reason ?? 'unknown');
+    }
+  }
+
+  #clock(connection, behind) {
+    if (!connection.era) return; // +HELLO tells
+    this.#behind(connection.era, behind);
+    if (!connection.sample.same && !connection.helloSent) this.#helloAgain(connection);
+    this.wake(0);
+  }
+
+  #behind(era, behind) {
+    const grown = behind - era.behind;
+    if (grown <= 0) return;
+    era.behind = behind;
+    for (const hold of this.#holds) hold.shift(era, grown);
+  }
+
+  /** +HELLO. A daemon of before says nothing about what another one has told; and is known by its clock. */
+  greeted(connection, sample, behind) {
+    const last = this.#last;
+    if (!connection.era) {
+      const grown = last ? behind - last.era.behind : -1;
+      connection.era = grown >= 0 && last.sample.goesOn(sample, grown) ? last.era : { behind };
+    }
+    this.#behind(connection.era, behind);
+    connection.sample = connection.sample?.newer(sample) ?? sample;
+    this.#last = { sample: connection.sample, era: connection.era };
+    for (const hold of this.#holds) hold.recount(connection);
+    this.wake(0);
+  }
+
+  #helloAgain(connection) {
+    connection.sayHello(this.#hello).catch(() => {});
+  }
+
+  // ---- RESUME ----
+
+  #resumeLoose(link) {
+    const now = this.#loose.size ? bootCeil() : 0;
+    for (const hold of this.#loose) {
+      if (hold.resuming || hold.refusedOn === link || hold.retryAt > mono() || hold.isOver(now) || link.short >= RESUMES) continue;
+      if (hold.maxEnd <= mono()) this.lose(hold, 'max');
+      else this.#resume(link, hold);
+    }
+  }
+
+  #resume(link, hold) {
+    const { note } = hold.options;
+    hold.resuming = new Request({
+      name: hold.name,
+      expects: '+LOCKED',
+      giveUp: Infinity,
+      lines: () => {
+        const max = hold.maxEnd === Infinity ? undefined : Math.ceil(hold.maxEnd - mono());
+        const ttl = max === undefined ? hold.options.ttl : Math.min(hold.options.ttl ?? hold.span, max);
+        return line.line('RESUME', hold.name, { token: hold.token, ttl, max, note });
+      },
+      onLost: () => {
+        hold.resuming = null;
+        return true;
+      },
+      settled: (error, answer, connection) => {
+        hold.resuming = null;
+        if (error) this.#notResumed(hold, error, connection);
+        else this.#resumed(hold, answer.pairs, connection);
+      },
+    });
+    this.#requests.send(link, hold.resuming);
+  }
+
+  #resumed(hold, pairs, connection) {
+    this.#loose.delete(hold);
+    if (hold.state === 'held' && hold.isOver(bootCeil())) this.lose(hold, 'expired'); // the hold may have been broken
+    if (hold.state === 'giving') {
+      hold.token = pairs.token;
+      hold.bind(connection);
+    } else if (hold.state === 'held') {
+      hold.notHeldSince = 0;
+      hold.granted(connection, pairs);
+      this.watch(hold);
+      hold.told.resumed();
+    } else {
+      this.giveBack(hold.name, pairs.token);
+    }
+    this.retire();
+  }
+
+  #notResumed(hold, error, connection) {
+    if (hold.state !== 'held') return;
+    hold.retryAt = mono() + Math.min(Math.max(error.retryMs ?? 0, AGAIN_MS), BACKOFF_MS.most) + Math.random() * AGAIN_MS;
+    if (error.code === 'DRAINING') {
+      hold.refusedOn = connection;
+      this.drain(connection);
+    } else if (error.code === 'NOTHELD') {
+      // A RESUME whose answer was lost is set back, and the token works again a moment later.
+      hold.notHeldSince ||= mono();
+      hold.retryAt = mono() + NOT_HELD_AGAIN_MS;
+      if (mono() - hold.notHeldSince >= NOT_HELD_MS) return this.lose(hold, 'gone');
+    } else if (!['NOQUORUM', 'LIMIT', 'BUSY', 'TIMEOUT', 'CANCELLED'].includes(error.code)) {
+      return this.lose(hold, 'refused');
+    }
+    this.wake(hold.retryAt - mono());
+  }
+
+  // ---- the connection ----
+
+  #pump() {
+    const link = this.#link;
+    if (link) {
+      const stale = !link.sample.same && !link.helloSent && mono() - link.helloLast >= HELLO_MS;
+      if (stale && this.#requests.queued) this.#helloAgain(link);
+      this.#resumeLoose(link);
+      this.#requests.pump(link);
+    }
+    if ((link && !link.draining) || this.#dialing || this.#closing) return;
+    if (!this.#requests.size && !this.#holds.size) return;
+    if (this.#retryAt > mono()) this.wake(this.#retryAt - mono());
+    else this.#dial();
+  }
+
+  #dial() {
+    this.#dialing = {};
+    const onSocket = (socket) => {
+      this.#dialing.socket = socket;
+      this.#refer(socket);
+      if (this.#closing) socket.destroy();
+    };
+    Connection.open(this.#way, this.#hello, this, onSocket).then(
+      (link) => (link.usable ? this.#up(link) : this.#failed(link.why)),
+      (error) => this.#failed(error));
+  }
+
+  #up(link) {
+    const before = this.#link;
+    this.#dialing = null;
+    if (this.#closing) return link.destroy();
+    this.#links.add(link);
+    this.#link = link;
+    this.#everUp = true;
+    this.#upAt = mono();
+    this.#refer(link);
+    if (before) for (const hold of before.holds.values()) this.#loose.add(hold);
+    this.#pump();
+    this.retire();
+  }
+
+  #failed(error) {
+    this.#dialing = null;
+    this.#why = error;
+    this.#failures++;
+    // Nobody is there and nobody ever was, or somebody refuses us: waiting would only hide that.
+    if (!this.#everUp || !(error instanceof UnreachableError)) this.#requests.failQueued(error);
+    this.#backOff();
+  }
+
+  #backOff() {
+    const idle = !this.#requests.size && !this.#holds.size;
+    let most = Math.min(BACKOFF_MS.first * 2 ** Math.min(this.#failures - 1, 10), BACKOFF_MS.most);
+    for (const hold of this.#loose) {
+      most = Math.min(most, Math.max(BACKOFF_MS.first, (hold.deadline - bootAbout()) / 4));
+    }
+    this.#retryAt = idle ? 0 : mono() + most / 2 + Math.random() * most / 2;
+    this.#pump();
+  }
+
+  connectionDown(link) {
+    if (!this.#links.has(link)) return; // it was never up
+    for (const hold of link.holds.values()) if (hold.state === 'held') this.#loose.add(hold);
+    if (link !== this.#link) return;
+    this.#link = null;
+    this.#why = link.why;
+    this.#failures = mono() - this.#upAt >= STABLE_MS ? 1 : this.#failures + 1;
+    this.#backOff();
+  }
+
+  connectionClosed(link) {
+    for (const hold of [...link.holds.values()]) hold.bind(null);
+    this.#links.delete(link);
+    this.#closing?.check();
+  }
+
+  answered(link) {
+    if (link === this.#link && !link.draining) this.#pump();
+    else this.retire();
+    this.#closing?.check();
+  }
+
+  drain(connection) {
+    if (connection.draining) return;
+    connection.draining = true;
+    if (connection !== this.#link) return;
+    this.#failures = mono() - this.#upAt >= STABLE_MS ? 0 : this.#failures + 1;
+    if (this.#failures) this.#backOff();
+    else this.#retryAt = 0;
+    this.retire();
+    this.#pump();
+  }
+
+  /** Ends connections of which nothing is to come any more: behind !DRAIN, and those that stayed open for their locks. */
+  retire() {
+    if (this.#links.size === 1 && this.#link && !this.#link.draining) return;
+    for (const link of this.#links) {
+      if (link.holds.size || link.pending.size || (link === this.#link && !link.draining)) continue;
+      if (link === this.#link) this.#link = null;
+      this.#links.delete(link);
+      if (link.usable) link.end();
+      else link.destroy();
+    }
+  }
+
+  // ---- time ----
+
+  wake(ms) {
+    const at = mono() + ms;
+    if (at >= this.#timerAt || this.#closing?.done) return;
+    clearTimeout(this.#timer);
+    this.#timerAt = at;
+    // What has come meanwhile is read first, since a renewal may be in it.
+    this.#timer = setTimeout(() => setImmediate(() => this.#tick()), Math.min(Math.max(Math.ceil(ms), 1), 2 ** 30));
+    this.#refer(this.#timer);
+  }
+
+  #tick() {
+    this.#timerAt = Infinity;
+    if (this.#closing?.done) return;
+    const now = bootCeil();
+    let next = this.#holds.size ? LOOK_MS : Infinity;
+    let shortest = PATIENCE_MS.most * 3;
+    for (const hold of this.#holds) {
+      const left = hold.tick(now);
+      if (left === 0) this.lose(hold, 'expired');
+      else next = Math.min(next, left);
+      if (hold.session) shortest = Math.min(shortest, hold.span);
+    }
+    const at = mono();
+    next = Math.min(next, this.#requests.tick(at, this.#link ? undefined : this.#why) - at);
+    if (this.#link) next = Math.min(next, this.#tickLink(this.#link, at, Math.max(PATIENCE_MS.least, shortest / 3)));
+    for (const hold of this.#loose) if (!hold.resuming && hold.retryAt > at) next = Math.min(next, hold.retryAt - at);
+    this.#pump();
+    if (next < Infinity) this.wake(next);
+  }
+
+  /** Whether the connection lives; and HELLO again, where the clocks are two. */
+  #tickLink(link, at, patience) {
+    const silent = at - (link.pinged || link.heard);
+    const expects = link.holds.size || link.pending.size;
+    if (link.pinged && silent >= patience) {
+      link.break(new UnreachableError('redlockd is silent: it does not answer PING'));
+      return Infinity;
+    }
+    if (!link.pinged && expects && silent >= patience) link.sayPing();
+    if (link.sample.same || !this.#holds.size || link.helloSent) return expects ? patience : Infinity;
+    if (at - link.helloLast < HELLO_MS) return link.helloLast + HELLO_MS - at;
+    this.#helloAgain(link);
+    return HELLO_MS;
+  }
+
+  // ---- the end ----
+
+  reference(on) {
+    this.#referenced = on;
+    for (const thing of [this.#timer, this.#dialing?.socket, ...this.#links]) thing && this.#refer(thing);
+  }
+
+  #refer(thing) {
+    if (thing instanceof Connection) thing.ref(this.#referenced);
+    else if (this.#referenced) thing.ref();
+    else thing.unref();
+  }
+
+  close() {
+    this.#closing ??= this.#close();
+    return this.#closing.ended;
+  }
+
+  #close() {
+    const closed = new ClosedError('the client was closed');
+    const closing = { done: false };
+    this.#requests.failQueued(closed);
+    for (const request of this.#requests) request.abandon?.(closed);
+    for (const hold of this.#holds) this.lose(hold, 'closed by us');
+    this.#dialing?.socket?.destroy();
+    closing.ended = new Promise((resolve) => {
+      const quit = new Set();
+      const end = () => {
+        closing.done = true;
+        clearTimeout(this.#timer);
+        clearTimeout(limit);
+        for (const link of this.#links) link.destroy();
+        for (const request of this.#requests) request.settle(closed);
+        resolve();
+      };
+      const limit = setTimeout(end, RELEASE_MS);
+      // QUIT when all that is on its way has its answer: a late grant is given back before.
+      closing.check = () => {
+        for (const link of this.#links) {
+          if (link.usable && !link.pending.size && !quit.has(link)) quit.add(link) && link.quit();
+        }
+        if (!this.#links.size) end();
+      };
+    });
+    queueMicrotask(() => closing.check());
+    return closing;
+  }
+}
+
+module.exports = { Session };

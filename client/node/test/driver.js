@@ -1,0 +1,119 @@
+#!/usr/bin/env node
+'use strict';
+// The driver of the conformance cases (client/conformance/README.md): commands in, calls of the library, results out.
+const readline = require('node:readline');
+const { Client, ClosedError, NotHeldError } = require('../index.js');
+
+const FEATURES = 'auth,attach,client,closed,drain,notheld-again,quit,resume,shared,timeout,twice';
+const UNITS_MS = { '': 1, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+let client;
+const handles = new Map(); // H -> {lock, cancel, state}
+
+const say = (text) => process.stdout.write(`${text}\n`);
+const decoded = (word) => decodeURIComponent(word);
+
+function span(text) {
+  const [, number, unit] = /^(\d+)(\D*)$/.exec(text);
+  return Number(number) * UNITS_MS[unit];
+}
+
+function optionsOf(words) {
+  const options = {};
+  for (const word of words) {
+    const [, key, value] = /^([^=]*)=(.*)$/.exec(word);
+    if (['ttl', 'wait', 'max', 'timeout'].includes(key)) options[key] = span(value);
+    else options[key] = key === 'slots' ? Number(value) : decoded(value);
+  }
+  return options;
+}
+
+function sayError(h, error) {
+  if (!error.code) console.error(error);
+  const retry = error.retryMs === undefined ? '' : ` retry=${error.retryMs}`;
+  say(`${h} error ${error.code ?? 'UNKNOWN'}${retry} : ${error.message.replaceAll('\n', ' ')}`);
+}
+
+async function take(h, taking) {
+  const handle = { lock: undefined, state: 'waiting', canceller: new AbortController() };
+  handles.set(h, handle);
+  try {
+    const lock = await taking(handle.canceller.signal);
+    handle.lock = lock;
+    handle.state = 'held';
+    say(`${h} locked fence=${lock.fence} token=${lock.token} valid=${lock.valid()}`);
+    lock.on('expiring', () => say(`${h} expiring`));
+    const lost = () => {
+      handle.state = 'lost';
+      const { reason } = lock.signal;
+      if (!(reason instanceof ClosedError)) say(`${h} lost reason=${reason.reason}`);
+    };
+    if (lock.signal.aborted) setImmediate(lost); // behind the events of before
+    else lock.signal.addEventListener('abort', lost);
+  } catch (error) {
+    handle.state = 'none';
+    sayError(h, error);
+  }
+}
+
+async function ask(h, done, call) {
+  const handle = handles.get(h);
+  try {
+    if (!handle?.lock) throw new NotHeldError('there is no lock');
+    const valid = await call(handle.lock);
+    if (done === 'unlocked') handle.state = 'none';
+    say(`${h} ${done}${valid === undefined ? '' : ` valid=${valid}`}`);
+  } catch (error) {
+    sayError(h, error);
+  }
+}
+
+function info(h) {
+  const { state = 'none', lock } = handles.get(h) ?? {};
+  const { fence, token } = state === 'held' ? lock : { fence: 0, token: '' };
+  say(`${h} info state=${state} valid=${lock?.valid() ?? 0} fence=${fence} token=${token}`);
+}
+
+const commands = {
+  open(options) {
+    try {
+      client = new Client(options);
+      say('client open');
+    } catch (error) {
+      sayError('client', error);
+    }
+  },
+  lock: (h, name, options) => take(h, (signal) => client.lock(decoded(name), { ...options, signal })),
+  resume: (h, name, { token, ...options }) => take(h, (signal) => client.resume(decoded(name), token, { ...options, signal })),
+  attach(h, name, { token }) {
+    handles.set(h, { lock: client.attach(decoded(name), token), state: 'held' });
+    say(`${h} attached`);
+  },
+  unlock: (h) => ask(h, 'unlocked', (lock) => lock.release()),
+  extend: (h, { ttl }) => ask(h, 'extended', (lock) => lock.extend(ttl)),
+  check: (h) => ask(h, 'checked', (lock) => lock.check()),
+  info,
+  cancel: (h) => handles.get(h).canceller.abort(),
+  async close() {
+    await client.close();
+    say('client closed');
+  },
+};
+
+function obey(text) {
+  const words = text.split(' ').filter(Boolean);
+  if (!words.length) return;
+  const verb = words.shift();
+  const places = words.filter((word) => !/^[a-z]+=/.test(word));
+  // A name may be like an option: it stands behind its handle.
+  const named = ['lock', 'resume', 'attach'].includes(verb);
+  const plain = named ? words.slice(0, 2) : places;
+  const given = optionsOf(words.slice(plain.length));
+  if (!commands[verb]) throw new Error(`${verb} is no command of this driver`);
+  commands[verb](...plain, given);
+}
+
+say(`driver node features=${FEATURES}`);
+readline.createInterface({ input: process.stdin }).on('line', obey).on('close', async () => {
+  await client?.close();
+});
