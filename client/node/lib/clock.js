@@ -47,7 +47,9 @@ const GOES_ON_WITHIN_MS = 1000;
 class Sample {
   constructor(sent, now, received, local) {
     Object.assign(this, { sent, now, received });
-    this.same = local && sent <= now && now <= received && received - sent <= SAME_WITHIN_MS;
+    const between = local && sent <= now && now <= received;
+    this.same = between && received - sent <= SAME_WITHIN_MS;
+    this.slow = between && !this.same;
   }
 
   /** until= as an instant of our clock, never later than the daemon means it while both run within 0.1 %. */

@@ -18,6 +18,7 @@ class Connection {
   pinged = 0; // when a PING was sent that is not answered
   helloSent = 0; // on the boot clock; 0: answered
   helloLast = 0;
+  quickHellos = 2; // that may follow a slow one
   sample = undefined;
   era = undefined; // {behind}: what its daemon has said of its clock; one object for all connections to that daemon
   why = undefined; // RedlockdError: why it is not usable
