@@ -143,8 +143,6 @@ class Session {
     connection.sample = connection.sample?.newer(sample) ?? sample;
     this.#last = { sample: connection.sample, era: connection.era };
     for (const hold of this.#holds) hold.recount(connection);
-    // One clock, perhaps, but a busy machine: the next answer may be quick enough to show it.
-    if (sample.slow && connection.quickHellos-- > 0) this.#helloAgain(connection);
     this.wake(0);
   }
 
