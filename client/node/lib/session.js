@@ -267,16 +267,15 @@ class Session {
     this.#failures++;
     // Nobody is there and nobody ever was, or somebody refuses us: waiting would only hide that.
     if (!this.#everUp || !(error instanceof UnreachableError)) this.#requests.failQueued(error);
-    this.#backOff();
+    if (this.#requests.size || this.#holds.size) this.#backOff();
   }
 
   #backOff() {
-    const idle = !this.#requests.size && !this.#holds.size;
     let most = Math.min(BACKOFF_MS.first * 2 ** Math.min(this.#failures - 1, 10), BACKOFF_MS.most);
     for (const hold of this.#loose) {
       most = Math.min(most, Math.max(BACKOFF_MS.first, (hold.deadline - bootAbout()) / 4));
     }
-    this.#retryAt = idle ? 0 : mono() + most / 2 + Math.random() * most / 2;
+    this.#retryAt = mono() + most / 2 + Math.random() * most / 2;
     this.#pump();
   }
 
@@ -297,8 +296,8 @@ class Session {
   }
 
   answered(link) {
-    if (link === this.#link && !link.draining) this.#pump();
-    else this.retire();
+    this.#pump();
+    if (link !== this.#link || link.draining) this.retire();
     this.#closing?.check();
   }
 

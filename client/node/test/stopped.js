@@ -1,0 +1,21 @@
+'use strict';
+// A program for real.test.js: it "writes" every few ms, while its lock is held.
+const { Client } = require('../index.js');
+
+async function main() {
+  const client = new Client();
+  const lock = await client.lock('stopped', { ttl: 1000, max: 1200 });
+  lock.signal.addEventListener('abort', () => console.log(`lost ${lock.signal.reason.reason}`));
+  const timer = setInterval(() => {
+    const late = Date.now() > Number(process.argv[2] ?? Infinity);
+    try {
+      lock.assertHeld();
+      console.log(`write ${Date.now()} ${late}`);
+    } catch (error) {
+      console.log(`stop ${error.code}`);
+      clearInterval(timer);
+      lock.release().catch(() => {}).finally(() => client.close());
+    }
+  }, 10);
+}
+main();

@@ -1,0 +1,77 @@
+'use strict';
+// Real masters and a real redlockd (tests/stubs/world), and other small things that several tests need.
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
+const readline = require('node:readline');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const ROOT = path.join(__dirname, '../../..');
+const PROGRAM = path.join(ROOT, 'tests/stubs/world');
+const DAEMON = process.env.REDLOCKD ?? path.join(ROOT, 'build/redlockd');
+
+/** Why there can be no world here; undefined: there can. */
+function missing() {
+  if (!fs.existsSync(DAEMON)) return `there is no ${DAEMON}`;
+  return process.env.PATH.split(':').some((at) => fs.existsSync(path.join(at, 'python3'))) ? undefined : 'no python3';
+}
+
+class World {
+  #process;
+  #lines;
+
+  static async start(...args) {
+    const world = new World();
+    world.#process = spawn('python3', [PROGRAM, ...args],
+      { env: { ...process.env, REDLOCKD: DAEMON }, stdio: ['pipe', 'pipe', 'inherit'] });
+    world.#lines = readline.createInterface({ input: world.#process.stdout })[Symbol.asyncIterator]();
+    const first = await world.#next();
+    world.address = /unix=(\S+)/.exec(first)[0].replace('=', ':');
+    world.tcp = /tcp=(\S+)/.exec(first)[1];
+    world.masters = /masters=(\S+)/.exec(first)[1].split(',');
+    return world;
+  }
+
+  async #next() {
+    const { value } = await this.#lines.next();
+    if (value === undefined || value.startsWith('error')) throw new Error(`world: ${value ?? 'it ended'}`);
+    return value;
+  }
+
+  /** One command at a time; resolves to its answer. */
+  async say(command) {
+    this.#process.stdin.write(`${command}\n`);
+    return this.#next();
+  }
+
+  async keys() {
+    return Number((await this.say('keys')).split(' ')[1]);
+  }
+
+  async stop() {
+    const ended = once(this.#process, 'exit');
+    this.#process.stdin.end();
+    await ended;
+  }
+}
+
+/** Looks again and again, until it is so. */
+async function until(look, what, limit = 10_000) {
+  for (const end = Date.now() + limit; ; await sleep(10)) {
+    const found = await look();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`within ${limit} ms there was no ${what}`);
+  }
+}
+
+/** A program of this language: {child, lines, ended}. */
+function program(file, args, env) {
+  const child = spawn(process.execPath, [file, ...args],
+    { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = [];
+  readline.createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  return { child, lines, ended: once(child, 'close').then(([status, signal]) => signal ?? status) };
+}
+
+module.exports = { World, missing, until, program, sleep, ROOT };
