@@ -1,0 +1,118 @@
+/// <reference types="node" />
+import { EventEmitter } from 'node:events';
+
+/** All times are in milliseconds, whole numbers up to 30 days. */
+export interface LockOptions {
+  /** How long it lasts if nobody renews it; redlockd's default_ttl if left out. */
+  ttl?: number;
+  /** How long to wait while another has it; 0 (the default): not at all. Infinity: 30 days. */
+  wait?: number;
+  /** For how long redlockd renews it at most, from the grant on; at least the ttl. */
+  max?: number;
+  /** session (the default): renewed while this process is connected. lease: never renewed, survives the process. */
+  hold?: 'session' | 'lease';
+  mode?: 'exclusive' | 'shared';
+  slots?: number;
+  /** A word of at most 64 visible ASCII characters that SHOW LOCKS tells. */
+  note?: string;
+  /** Ends the wait: the promise then rejects with a CancelledError. */
+  signal?: AbortSignal;
+}
+
+export type ResumeOptions = Pick<LockOptions, 'ttl' | 'max' | 'note' | 'signal'>;
+
+export interface UsingOptions extends LockOptions {
+  /** Within another reentrant using() of the same name in the same asynchronous task, enters that lock again. */
+  reentrant?: boolean;
+}
+
+export interface ClientOptions {
+  /** "unix:/path", "host:port", "[::1]:port", "tls://host:port"; else REDLOCK_ADDRESS, else the usual places. */
+  address?: string;
+  /** A word that SHOW CLIENTS tells. */
+  client?: string;
+  /** How long a request may go unanswered, in ms; 10,000 if left out. */
+  timeout?: number;
+  user?: string;
+  secret?: string;
+  /** Names of files: of the secret, and for TLS. */
+  secretFile?: string;
+  ca?: string;
+  cert?: string;
+  key?: string;
+}
+
+/** One connection to redlockd for a whole process; it connects at the first request. Belongs to its thread. */
+export class Client {
+  /** @throws BadArgumentError */
+  constructor(options?: ClientOptions);
+  /** Runs body under the lock and gives it back, whatever happens. Rejects with the body's error, else a LostError. */
+  using<T>(name: string | string[], body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  using<T>(name: string | string[], options: UsingOptions | undefined,
+    body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  lock(name: string | string[], options?: LockOptions): Promise<Lock>;
+  /** Takes over a lock by its token, as a session lock of this client. */
+  resume(name: string | string[], token: string, options?: ResumeOptions): Promise<Lock>;
+  /** A handle for a token from elsewhere; asks nobody, and knows nothing until check() or extend(). */
+  attach(name: string | string[], token: string): Lock;
+  /** Gives back all session locks and ends the connection, within 2 s. Leases stay. Never rejects. */
+  close(): Promise<void>;
+  /** Lets the process end while the client is open. */
+  unref(): this;
+  ref(): this;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A lock that is held, or was. */
+export class Lock extends EventEmitter {
+  private constructor();
+  readonly name: string;
+  /** 40 hex digits: whoever shows them is the holder. New after "resumed". */
+  readonly token: string;
+  /** Grows with each grant of the name. New after "resumed"; 0: not known. */
+  readonly fence: number;
+  /** Aborted when the lock is lost, with a LostError, or a ClosedError when the client was closed. */
+  readonly signal: AbortSignal;
+  /** For how many ms it is surely still held; 0: not, or not known. No I/O. */
+  valid(): number;
+  /** @throws LostError unless valid() > 0 */
+  assertHeld(): void;
+  /** Gives it back, within 2 s. Rejects with a LostError, once, if it was lost before. */
+  release(): Promise<void>;
+  /** Makes it last ttl ms from now, never shorter. Resolves to valid(). */
+  extend(ttl?: number): Promise<number>;
+  /** Asks redlockd. Resolves to valid(). */
+  check(): Promise<number>;
+  on(event: 'expiring' | 'resumed', listener: () => void): this;
+  once(event: 'expiring' | 'resumed', listener: () => void): this;
+  off(event: 'expiring' | 'resumed', listener: () => void): this;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export class RedlockdError extends Error {
+  readonly code: string;
+  /** When asking again may help, in ms. */
+  readonly retryMs?: number;
+}
+export class BusyError extends RedlockdError {}
+export class LockTimeoutError extends RedlockdError {}
+export class NoQuorumError extends RedlockdError {}
+export class NotHeldError extends RedlockdError {}
+/** Its name is "AbortError", its cause the reason of the signal. */
+export class CancelledError extends RedlockdError {}
+export class ModeError extends RedlockdError {}
+export class LimitError extends RedlockdError {}
+export class DrainingError extends RedlockdError {}
+export class DeniedError extends RedlockdError {}
+export class AuthError extends RedlockdError {}
+export class UnsupportedError extends RedlockdError {}
+export class BadArgumentError extends RedlockdError {}
+export class LostError extends RedlockdError {
+  /** redlockd's word (expired max gone released moved ...), or "refused": it could not be resumed. */
+  readonly reason: string;
+}
+export class UnreachableError extends RedlockdError {}
+export class NoAnswerError extends RedlockdError {}
+export class ProtocolError extends RedlockdError {}
+export class ClosedError extends RedlockdError {}
+export class UsageError extends RedlockdError {}

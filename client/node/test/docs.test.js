@@ -1,0 +1,105 @@
+'use strict';
+// What people copy runs as it stands: the README's programs and the examples, from the packed package.
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const http = require('node:http');
+const os = require('node:os');
+const path = require('node:path');
+const { test, before, after } = require('node:test');
+const { World, missing, until, program, sleep } = require('./world.js');
+
+const skip = missing();
+const HERE = path.join(__dirname, '..');
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'redlockd-docs-'));
+let world;
+
+before(async () => {
+  if (skip) return;
+  // As an installed package: with what package.json says belongs to it, and nothing else.
+  const target = path.join(folder, 'node_modules/redlockd');
+  const { files } = require('../package.json');
+  for (const file of ['package.json', 'README.md', ...files]) {
+    fs.cpSync(path.join(HERE, file), path.join(target, file), { recursive: true });
+  }
+  world = await World.start('--set', 'max_ttl=60s');
+});
+after(async () => {
+  await world?.stop();
+  fs.rmSync(folder, { recursive: true });
+});
+
+function run(file, ...args) {
+  return program(file, args, { REDLOCK_ADDRESS: world.address });
+}
+
+function example(name) {
+  const copy = path.join(folder, name);
+  fs.copyFileSync(path.join(HERE, 'examples', name), copy);
+  return copy;
+}
+
+test('the programs of the README', { skip }, async () => {
+  const blocks = [...fs.readFileSync(path.join(HERE, 'README.md'), 'utf8').matchAll(/^```js\n([^]*?)^```$/gm)];
+  assert.equal(blocks.length, 2);
+  for (const [i, [, code]] of blocks.entries()) {
+    const file = path.join(folder, `readme-${i}.${code.startsWith('import') ? 'mjs' : 'cjs'}`);
+    fs.writeFileSync(file, code);
+    const { lines, ended } = run(file);
+    assert.equal(await ended, 0);
+    if (i === 0) assert.match(lines.join(';'), /^page 1, fence \d+;page 2, fence \d+;page 3, fence \d+$/);
+    else assert.deepEqual(lines, ['true true']);
+  }
+});
+
+test('every error of the README is there, and every error is in the README', () => {
+  const text = fs.readFileSync(path.join(HERE, 'README.md'), 'utf8');
+  const types = fs.readFileSync(path.join(HERE, 'index.d.ts'), 'utf8');
+  for (const [name, type] of Object.entries(require('../index.js'))) {
+    assert.ok(text.includes(name), name);
+    assert.ok(types.includes(`export class ${name} `), name);
+    if (type.prototype.code) assert.ok(text.includes(`\`${type.prototype.code}\``), name);
+  }
+});
+
+test('an order is placed once', { skip }, async () => {
+  const order = example('order.mjs');
+  const placed = [];
+  const supplier = http.createServer((request, response) => {
+    request.on('data', (data) => placed.push(JSON.parse(data))).on('end', () => response.writeHead(200).end());
+  });
+  await new Promise((resolve) => supplier.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${supplier.address().port}/orders`;
+  const statuses = await Promise.all(['4711', '4711', '4711'].map((number) => run(order, url, number, 'two lamps').ended));
+  assert.deepEqual(statuses.sort(), [0, 3, 3]);
+  assert.equal(placed.length, 1);
+  supplier.close();
+  supplier.closeAllConnections();
+  assert.equal(await run(order, url, '4712', 'a lamp').ended, 1, 'nobody there: surely not placed');
+  assert.equal(await run(order, url, '4712', 'a lamp').ended, 1, 'so it may be tried again');
+});
+
+test('one builds, the others wait', { skip }, async () => {
+  const cache = example('cache.mjs');
+  const [file, count] = [path.join(folder, 'entry'), path.join(folder, 'count')];
+  const runs = [1, 2, 3, 4].map(() => run(cache, file, '60', `echo x >>${count}; sleep 0.3; date +%N`));
+  for (const { ended } of runs) assert.equal(await ended, 0);
+  assert.equal(new Set(runs.map(({ lines }) => lines.join())).size, 1);
+  assert.equal(fs.readFileSync(count, 'utf8'), 'x\n');
+});
+
+test('a paused writer is refused', { skip }, async () => {
+  const writer = example('writer.mjs');
+  const file = path.join(folder, 'motd');
+  const first = run(writer, file, '1000');
+  await until(() => first.lines.length, 'first writer');
+  first.child.kill('SIGSTOP');
+  const second = run(writer, file);
+  await until(() => second.lines.length, 'second writer');
+  second.child.stdin.write('second\n');
+  assert.equal(await second.ended, 0);
+  first.child.kill('SIGCONT');
+  first.child.stdin.write('first\n');
+  assert.equal(await first.ended, 3);
+  assert.equal(JSON.parse(fs.readFileSync(file, 'utf8')).text, 'second');
+  await sleep(0);
+});
