@@ -11,3 +11,10 @@ $(NODE_CONFORMANCE): client/node/node.mk
 	@chmod 755 $@
 
 conformance: $(filter $(NODE_CONFORMANCE),$(CONFORMANCE_DRIVERS))
+
+CHECKS += ./client/node/check.sh
+
+node-long: all ## the Node.js library against real masters, with 10,000 cycles
+	@$(TEST_ENV) STUB_CYCLES=10000 client/node/check.sh
+
+.PHONY: node-long
