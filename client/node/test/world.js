@@ -33,10 +33,18 @@ class World {
     return world;
   }
 
+  /** Between two commands it keeps no test process alive: node 18 would never come to its after(). */
   async #next() {
+    this.#refer('ref');
     const { value } = await this.#lines.next();
+    this.#refer('unref');
     if (value === undefined || value.startsWith('error')) throw new Error(`world: ${value ?? 'it ended'}`);
     return value;
+  }
+
+  #refer(how) {
+    const { stdin, stdout } = this.#process;
+    for (const thing of [this.#process, stdin, stdout]) thing[how]();
   }
 
   /** One command at a time; resolves to its answer. */
@@ -50,6 +58,7 @@ class World {
   }
 
   async stop() {
+    this.#refer('ref');
     const ended = once(this.#process, 'exit');
     this.#process.stdin.end();
     await ended;
