@@ -12,9 +12,11 @@ $(NODE_CONFORMANCE): client/node/node.mk
 
 conformance: $(filter $(NODE_CONFORMANCE),$(CONFORMANCE_DRIVERS))
 
-CHECKS += ./client/node/check.sh
+CHECKS  += client/node/check.sh
+SCRIPTS += client/node/check.sh
 
-node-long: all ## the Node.js library against real masters, with 10,000 cycles
+# What is too long for make check.
+check-node: all ## the Node.js library against real masters, with 10,000 cycles
 	@$(TEST_ENV) STUB_CYCLES=10000 client/node/check.sh
 
-.PHONY: node-long
+.PHONY: check-node
