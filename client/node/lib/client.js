@@ -1,5 +1,6 @@
 'use strict';
 const { AsyncLocalStorage } = require('node:async_hooks');
+const { setMaxListeners } = require('node:events');
 const { mono, bootCeil } = require('./clock.js');
 const { Hold } = require('./hold.js');
 const { Lock } = require('./lock.js');
@@ -141,6 +142,7 @@ class Client {
       });
       request.abandon = (error) => this.#abandon(request, error, end);
       const abort = () => this.#cancel(request, cancelled(signal));
+      if (signal) setMaxListeners(0, signal); // one that ends a whole program has many waits
       signal?.addEventListener('abort', abort);
       this.#session.ask(request);
     });
