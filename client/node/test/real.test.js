@@ -82,9 +82,9 @@ test('a program that was stopped beyond its TTL notices before it writes', { ski
   const next = await connect().lock('stopped', { wait: 10_000 });
   const taken = Date.now();
   child.kill('SIGCONT');
-  assert.equal(await ended, 0);
+  assert.equal(await ended, 0, lines.slice(-3).join());
   const late = lines.filter((line) => line.startsWith('write') && Number(line.split(' ')[1]) >= taken);
-  assert.deepEqual(late, []);
+  assert.deepEqual(late, [], `taken at ${taken}`);
   assert.ok(lines.includes('stop LOST'), lines.slice(-3).join());
   await next.release();
 });

@@ -4,13 +4,12 @@ const { Client } = require('../index.js');
 
 async function main() {
   const client = new Client();
-  const lock = await client.lock('stopped', { ttl: 1000, max: 1200 });
+  const lock = await client.lock('stopped', { ttl: 1000, max: 1200, wait: 10_000 });
   lock.signal.addEventListener('abort', () => console.log(`lost ${lock.signal.reason.reason}`));
   const timer = setInterval(() => {
-    const late = Date.now() > Number(process.argv[2] ?? Infinity);
     try {
       lock.assertHeld();
-      console.log(`write ${Date.now()} ${late}`);
+      console.log(`write ${Date.now()}`);
     } catch (error) {
       console.log(`stop ${error.code}`);
       clearInterval(timer);
