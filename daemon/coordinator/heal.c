@@ -145,7 +145,9 @@ void heal_plant(struct coordinator *c, const struct name *name, const struct tok
 
 void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round)
 {
-    uint32_t until = noted(lease, round->t0_ms + round->ttl_ms);
+    /* A key that RESUME moved may have longer to live than was asked for. */
+    int64_t told_ms = at_most(round->told_ms, c->config.max_ttl_ms);
+    uint32_t until = noted(lease, round->t0_ms + (told_ms > round->ttl_ms ? told_ms : round->ttl_ms));
     lease->memories = round->memories;
     for (unsigned i = 0; i < c->config.masters; i++)
         if (lease->granted & masters_bit(i))

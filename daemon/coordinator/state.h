@@ -233,6 +233,7 @@ struct round {
     struct tally tally;        /* of SET, EXTEND, CHECK or MOVE */
     masters_t votes;  /* extend, check, RESUME: masters that count (of those in quarantine, the confirmed) */
     masters_t voided; /* lost or doubted since: a grant there counts no more */
+    uint32_t told_ms; /* the longest TTL that a master told: EXTEND, RESUME */
     struct fence fence;
     struct split split;
     struct token token;

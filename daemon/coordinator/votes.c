@@ -64,8 +64,11 @@ static void count(struct coordinator *c, struct round *round, unsigned master, c
         round->tally.failed |= bit;
     if (vote->kind == VOTE_NO && round->resume != NULL)
         round->resume->may = masters_without(round->resume->may, bit);
-    if (vote->kind == VOTE_NUMBER)
+    if (vote->kind == VOTE_NUMBER) {
         round->numbers[master] = vote->number;
+        if (vote->number > round->told_ms)
+            round->told_ms = vote->number < UINT32_MAX ? (uint32_t)vote->number : UINT32_MAX;
+    }
     struct lease *lease = pool_find(&c->leases, round->lease);
     if (lease == NULL)
         return;
