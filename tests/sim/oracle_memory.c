@@ -60,6 +60,15 @@ bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, cons
     return msg->ran_us >= msg->lost_us + d->full_us || oracle_is_blind(w, d, msg);
 }
 
+/* More clocks than those of a minority jumped within a quarantine: a daemon cannot tell that from stalls of its own. */
+static bool many_jumped(const struct sim_world *w, const struct sim_daemon *d)
+{
+    unsigned jumped = 0;
+    for (unsigned i = 0; i < d->masters; i++)
+        jumped += w->master[i].jumped_us > w->now_us - d->full_us;
+    return jumped > d->masters - d->quorum;
+}
+
 /* (Not where the daemon took another master's jump for its own stall since: this one hides behind that.) */
 static bool heard_time(const struct sim_world *w, const struct sim_daemon *d, struct sim_node *node,
                        const struct sim_msg *msg)
@@ -73,7 +82,7 @@ static bool heard_time(const struct sim_world *w, const struct sim_daemon *d, st
     bool seen = same && beyond_us > (own_us < HIDDEN_US ? own_us : HIDDEN_US) && beyond_us > hidden_us(d);
     if (seen)
         node->suspect_beyond_us = beyond_us;
-    seen = seen && behind_ms == node->time_behind_ms;
+    seen = seen && !many_jumped(w, d) && behind_ms == node->time_behind_ms;
     node->time_behind_ms = behind_ms;
     node->time_rtt_us = rtt_us;
     node->time_jumps_ms = msg->jumps_ms;

@@ -407,6 +407,9 @@ static void client_hears_clock(struct sim_world *w, struct sim_client *c, uint32
     const struct sim_clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
     oracle_hears_behind(w, c->index, s->daemon, behind_ms - s->behind_ms);
     s->behind_ms = behind_ms;
+    const struct sim_daemon *d = &w->daemon[s->daemon];
+    if (d->running && coordinator_behind_ms(d->core) != behind_ms)
+        return; /* the answer to HELLO comes behind what is on its way, and so behind the next !CLOCK */
     s->hello_sent_us = clock_us(clock, w->now_us);
     s->hello_now_ms = clock_ms(&w->daemon[s->daemon].clock, w->now_us);
 }
