@@ -27,7 +27,7 @@ static struct resource *acquire_detach(struct coordinator *c, struct round *roun
 static void undo(struct coordinator *c, struct round *round)
 {
     struct release_order order = {.name = round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
-    order.may = masters_without(round->tally.asked, round->tally.refused);
+    order.may = masters_without(round->tally.asked, round_without_key(round));
     if (mutant(MUTANT_RELEASE_ONLY_GRANTED))
         order.may = round->tally.granted;
     c->stats.undone++;

@@ -130,10 +130,14 @@ void acquire_split_vote(struct round *round, unsigned master, const struct vote 
     if (!(round->split.getting & bit))
         return;
     round->split.getting = masters_without(round->split.getting, bit);
-    if (vote->kind != VOTE_TOKEN || round->phase != ROUND_REASKING || !(round->tally.refused & bit))
+    if (vote->kind != VOTE_TOKEN || !(round->tally.refused & bit))
         return;
-    if (memcmp(vote->token.bytes, round->token.bytes, TOKEN_BYTES) == 0) {
+    bool ours = memcmp(vote->token.bytes, round->token.bytes, TOKEN_BYTES) == 0;
+    if (ours)
         round->tally.refused = masters_without(round->tally.refused, bit);
+    if (round->phase != ROUND_REASKING)
+        return;
+    if (ours) {
         round->tally.granted |= bit;
         return;
     }

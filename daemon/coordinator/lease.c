@@ -115,7 +115,7 @@ static struct lease *lease_new(struct coordinator *c, struct resource *resource,
     lease->fence = round->proposal;
     lease->ttl_ms = lease->longest_ms = round->ttl_ms;
     lease->granted = round->tally.granted;
-    lease->may = lease->sent = masters_without(round->tally.asked, round->tally.refused);
+    lease->may = lease->sent = masters_without(round->tally.asked, round_without_key(round));
     lease->hold.request = request;
     lease->hold.depth = 1;
     lease->hold.ends_ms = max_ms >= 0 ? round->t0_ms + max_ms : INT64_MAX;

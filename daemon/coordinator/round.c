@@ -79,6 +79,11 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
     action_send(c, masters, &command);
 }
 
+masters_t round_without_key(const struct round *round)
+{
+    return masters_without(round->tally.refused, round->split.getting);
+}
+
 masters_t round_silent(const struct round *round)
 {
     const struct tally *tally = &round->tally;

@@ -16,6 +16,9 @@ void round_free(struct coordinator *c, struct round *round);
 void round_send(struct coordinator *c, const struct round *round, enum command_verb verb, masters_t masters,
                 uint64_t number);
 
+/* Masters that refused, and so have no key of this token. A master that was asked a second time may refuse because it
+ * has the key: that shows when it tells whose key is there. */
+masters_t round_without_key(const struct round *round);
 masters_t round_silent(const struct round *round);  /* did not answer SET, EXTEND or CHECK yet */
 masters_t round_unheard(const struct round *round); /* did not answer something yet */
 

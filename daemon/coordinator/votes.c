@@ -75,7 +75,7 @@ static void count(struct coordinator *c, struct round *round, unsigned master, c
     lease->granted = yes ? lease->granted | bit : masters_without(lease->granted, bit);
     if (yes)
         lease->may |= bit;
-    else if (vote->kind == VOTE_NO)
+    else if (round_without_key(round) & bit)
         lease->may = masters_without(lease->may, bit);
     heal_told(c, lease, round, master, vote);
 }
