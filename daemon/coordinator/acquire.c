@@ -79,20 +79,11 @@ static void acquire_fenced(struct coordinator *c, struct round *round, enum fenc
     }
 }
 
-/* By a fresh proposal: the one before was sent when others still had the key on some of these masters. */
-static void split_won(struct coordinator *c, struct round *round)
-{
-    bool first_stands =
-        mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) &&
-        masters_count(fence_standing(c, round) & round->fence.accepted) >= fence_needed(c, ROUND_ACQUIRE);
-    acquire_fenced(c, round, first_stands ? FENCE_STANDS : fence_begin(c, round));
-}
-
 static void acquire_was_split(struct coordinator *c, struct round *round, enum split_outcome outcome)
 {
     switch (outcome) {
     case SPLIT_OPEN: break;
-    case SPLIT_WON: split_won(c, round); break;
+    case SPLIT_WON: acquire_fenced(c, round, fence_begin(c, round)); break;
     case SPLIT_BUSY: acquire_fail(c, round, REPLY_BUSY); break;
     case SPLIT_HOPELESS: acquire_fail(c, round, REPLY_NOQUORUM); break;
     }
@@ -108,7 +99,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     assert(resource->queue->round == NULL && wait != NULL);
     resource->queue->release_seen = false; /* used up, also by an attempt that cannot begin */
     resource->queue->asked = resource->queue->tail->id;
-    if (masters_count(c->voters) < fence_needed(c, ROUND_ACQUIRE)) {
+    if (masters_count(c->voters) < c->quorum) {
         resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
         return;
     }
@@ -128,8 +119,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     round->resource = resource;
     resource->queue->round = round;
     c->acquiring++;
-    round->proposal =
-        wait->tried ? (mutant(MUTANT_RETRY_REUSES_PROPOSAL) ? c->proposal : 0) : fence_propose(c);
+    round->proposal = wait->tried ? 0 : fence_propose(c);
     if (fence_is_beyond(round->proposal)) {
         acquire_fail(c, round, REPLY_LIMIT);
         return;
@@ -137,7 +127,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     round->tally.asked = c->voters;
     round_send(c, round, COMMAND_SET, c->voters, (uint64_t)round->ttl_ms);
     if (!wait->tried)
-        fence_ask(c, round, mutant(MUTANT_QUARANTINED_FENCES) ? c->extenders : c->voters);
+        fence_ask(c, round, c->voters);
 }
 
 /* ---- decisions ---- */
@@ -165,14 +155,12 @@ static void look_asking(struct coordinator *c, struct round *round, bool late)
     masters_t can = stand | round_silent(round);
     if (fence->asked != 0)
         can &= fence->answered | fence->pending;
-    if (late || masters_count(can) < fence_needed(c, ROUND_ACQUIRE))
+    if (late || masters_count(can) < c->quorum)
         look_refused(c, round, late);
-    else if (masters_count(stand) < fence_needed(c, ROUND_ACQUIRE))
+    else if (masters_count(stand) < c->quorum)
         return;
     else if (fence->asked != 0)
         acquire_fenced(c, round, fence_decide(c, round));
-    else if (mutant(MUTANT_RETRY_REUSES_PROPOSAL))
-        acquire_grant(c, round);
     else
         acquire_fenced(c, round, fence_begin(c, round));
 }

@@ -176,11 +176,11 @@ enum split_outcome acquire_split_look(struct coordinator *c, struct round *round
     masters_t stand = fence_standing(c, round);
     bool decided = round->split.decider & stand; /* it may be lost, or slow, by now */
     enum election election = decided ? ELECTION_WON : elect(c, round);
-    if (masters_count(stand) >= fence_needed(c, ROUND_ACQUIRE)) {
+    if (masters_count(stand) >= c->quorum) {
         heap_remove(&c->deadlines, &round->resource->queue->item);
         return SPLIT_WON;
     }
-    if (masters_count(in_service(c, round)) < fence_needed(c, ROUND_ACQUIRE) || is_expired(c, round))
+    if (masters_count(in_service(c, round)) < c->quorum || is_expired(c, round))
         return SPLIT_HOPELESS;
     if (election == ELECTION_LOST || another_has_it(c, round))
         return SPLIT_BUSY;

@@ -18,10 +18,6 @@
 #include "daemon/coordinator/state.h"
 #include "daemon/coordinator/votes.h"
 
-#ifdef MUTANTS
-enum mutant mutant_active;
-#endif
-
 enum { UNDO = 65536, RENEWALS = 4096, SPARE = 64, DRAIN_SLOTS = 64 /* looked at in one step */ };
 
 /* No release's id is a round's: the answer to a MOVE is looked up in both. */

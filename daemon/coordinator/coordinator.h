@@ -1,18 +1,21 @@
-/* The coordinator: Redlock as a pure state machine.
+/* The coordinator: the Redlock algorithm as a pure state machine. It takes and keeps the locks of this
+ * daemon's clients on a majority of the masters.
  *
  *     line -> request -> event --> coordinator_step() --> actions -> commands to masters
  *                                        ^                        -> replies, notices to clients
  *                                        |
  *                          votes of masters (as events)
  *
- * It does no I/O, reads no clock, draws no random numbers, calls nobody back
- * and allocates nothing after coordinator_new(). Whoever drives it (the daemon's
- * loop, a test, a simulator) hands it events and carries out the actions, in
- * their order. Only values and ids cross this line; ids are never reused, so an
- * event that comes late finds nothing.
+ * The coordinator does no I/O, reads no clock, draws no random numbers, has no callbacks and allocates
+ * nothing after coordinator_new(). Its driver (the daemon's loop, a test, the simulator) hands it events
+ * and carries out the actions in their order. Only values and ids cross this interface. An id is never
+ * reused, so an event that comes late finds nothing.
  *
- * Times are CLOCK_BOOTTIME in ms. Inside, the coordinator adds to it for how long that clock stood still (its
- * behind); all that goes out, and coordinator_deadline(), is CLOCK_BOOTTIME again. It is not thread-safe: one thread steps it. */
+ * Times are CLOCK_BOOTTIME in ms, in events and in actions. Inside, the coordinator adds `behind`: for how
+ * long that clock stood still in all (a paused virtual machine), as far as the masters' clocks have shown
+ * it.
+ *
+ * The coordinator is not thread-safe: one thread steps it. */
 #ifndef REDLOCKD_COORDINATOR_H
 #define REDLOCKD_COORDINATOR_H
 
@@ -29,9 +32,9 @@ struct coordinator_config {
     unsigned masters; /* N, 1..MASTERS */
     int64_t default_ttl_ms;
     int64_t min_ttl_ms;
-    int64_t max_ttl_ms;      /* also how long a master that lost its memory is kept out */
-    int64_t node_timeout_ms; /* one round trip to a master, each phase of a round */
-    int64_t min_validity_ms; /* a grant with less left is no grant */
+    int64_t max_ttl_ms;      /* a master that lost its memory is kept out for max_ttl and its drift */
+    int64_t node_timeout_ms; /* limit for one round trip to a master, and so for each phase of a round */
+    int64_t min_validity_ms; /* a lock with less time left is not granted */
     int64_t retry_min_ms;
     int64_t retry_max_ms;
     int64_t drain_timeout_ms;
@@ -39,44 +42,44 @@ struct coordinator_config {
     uint32_t max_sessions;
     uint32_t max_locks;
     uint32_t max_waiters;
-    uint32_t max_undo;     /* releases that masters still owe us; 0: 65,536 */
-    uint32_t max_renewals; /* under way at once, twice as many if some have little time; 0: 4,096 */
+    uint32_t max_undo;     /* releases under way, or still owed by a master; 0: 65,536 */
+    uint32_t max_renewals; /* renewals under way at once; twice as many while some are urgent; 0: 4,096 */
     uint64_t hash_seed;    /* any number that clients cannot guess */
-    struct token self;     /* this daemon, for the others: random, not all zero */
+    struct token self;     /* this daemon's id, which other daemons see: random, not all zero */
     uint32_t max_locks_per_client;
     uint32_t max_waits_per_client;
-    uint32_t max_locks_per_peer; /* 0: as many as there are */
-    uint32_t max_waits_per_peer; /* the same */
+    uint32_t max_locks_per_peer; /* 0: no limit */
+    uint32_t max_waits_per_peer; /* 0: no limit */
 };
 
-/* Who is at the other end, as far as the shell can tell, as a number below this: all sessions of one peer have the
- * same. That two peers share one is harmless, but for their limits. */
+/* Limits "per peer" count all sessions of one user of the Unix socket, or of one address of TCP. The
+ * driver maps each to a number below PEERS; peers that happen to share a number share these limits, and
+ * nothing else. */
 enum { PEERS = 4096 };
 
 /* ---- events: what happened (coordinator_ because libevent has a struct event too) ---- */
 
 enum event_kind {
-    EVENT_TIMER,          /* the time of coordinator_deadline() has come (early is harmless) */
-    EVENT_REQUEST,        /* LOCK, UNLOCK, EXTEND, CHECK, RESUME or CANCEL; answered by one ACTION_REPLY */
-    EVENT_SESSION_FINISH, /* the client asks nothing more (FIN, QUIT): what would have to wait is cancelled */
-    EVENT_SESSION_RELEASE,  /* the session is over and its client gave its locks back: they are released */
-    EVENT_SESSION_DROP,     /* the session broke: no proof that its client is gone; its locks run out */
-    EVENT_UNDELIVERED,      /* no byte of this request's +LOCKED reached the kernel: the grant is undone; what
-                        * RESUME moved is set back */
-    EVENT_MASTER_CONNECTED, /* a new connection: logged in, nothing sent on it yet */
+    EVENT_TIMER,           /* the time of coordinator_deadline() has come; an early timer is harmless */
+    EVENT_REQUEST,         /* LOCK, UNLOCK, EXTEND, CHECK, RESUME or CANCEL; one ACTION_REPLY answers it */
+    EVENT_SESSION_FINISH,  /* the client asks nothing more (FIN, QUIT); requests that wait are cancelled */
+    EVENT_SESSION_RELEASE, /* the session ended in good order: its locks are released */
+    EVENT_SESSION_DROP, /* the session broke, and its client may live on: its locks run out by themselves */
+    EVENT_UNDELIVERED,  /* no byte of a +LOCKED reached the kernel: the grant, or the RESUME, is undone */
+    EVENT_MASTER_CONNECTED, /* a new connection is logged in, and nothing was sent on it yet */
     EVENT_MASTER_VOTE,      /* the reply to a command */
-    EVENT_MASTER_LOST,      /* that connection is gone; what was not answered may run or not */
-    EVENT_MASTER_BACKLOG,   /* more waits to be sent to that master than node_backlog allows */
-    EVENT_DRAIN,            /* stop granting; end when nobody holds a session lock, or at the time-out */
+    EVENT_MASTER_LOST,      /* the connection is gone; commands without a reply may have run or not */
+    EVENT_MASTER_BACKLOG,   /* more bytes wait to be sent to that master than node_backlog allows */
+    EVENT_DRAIN,            /* stop granting; end when no session holds a lock, or at drain_timeout */
 };
 
 struct coordinator_event {
     enum event_kind kind;
-    int64_t
-        now_ms; /* CLOCK_BOOTTIME, read for this event; a vote on SET, ZADD or RELEASE may share the one before,
-                         * of the same master, if both were read from its socket together */
-    int64_t wall_us;    /* CLOCK_REALTIME: only for fence proposals */
-    uint8_t random[32]; /* fresh whenever the last step set random_used */
+    /* CLOCK_BOOTTIME, read for this event. Votes on SET, ZADD or RELEASE that were read from one master's
+     * socket together may share one reading. */
+    int64_t now_ms;
+    int64_t wall_us;    /* CLOCK_REALTIME, used for fence proposals only */
+    uint8_t random[32]; /* fresh bytes whenever the last step set random_used */
 
     uint64_t session; /* REQUEST, SESSION_*, UNDELIVERED: never 0, never reused */
     uint64_t request; /* REQUEST, UNDELIVERED: never 0, never reused */
@@ -85,28 +88,28 @@ struct coordinator_event {
     struct request what;
 
     unsigned master;        /* MASTER_* */
-    uint32_t connection;    /* MASTER_*: numbers this master's connections from 1 */
-    enum command_verb verb; /* MASTER_VOTE: the command that is answered ... */
-    uint64_t ref;           /* ... and its ref */
+    uint32_t connection;    /* MASTER_*: number of this master's connection, counted from 1 */
+    enum command_verb verb; /* MASTER_VOTE: the command that the vote answers */
+    uint64_t ref;           /* MASTER_VOTE: the ref of that command */
     struct vote vote;
 };
 
 /* ---- actions: what to do about it, in this order ---- */
 
 enum action_kind {
-    ACTION_SEND,         /* a command to each master of the mask, on its present connection */
-    ACTION_CLOSE_MASTER, /* close that master's connection (no EVENT_MASTER_LOST for it), dial again later */
-    ACTION_REPLY,        /* the one answer to a request */
-    ACTION_NOTICE,       /* an event to a session */
-    ACTION_CLOCK,        /* this daemon's clock stood still: every connection is told !CLOCK */
-    /* The last notice to a session after SESSION_RELEASE or SESSION_DROP. The answer to an EXTEND,
-     * CHECK, RESUME or UNLOCK of it may still come, if it was left unanswered then. */
+    ACTION_SEND,         /* send a command to each master of the mask, on its present connection */
+    ACTION_CLOSE_MASTER, /* close its connection and dial again later; no EVENT_MASTER_LOST follows */
+    ACTION_REPLY,        /* the only answer to a request */
+    ACTION_NOTICE,       /* a notice to a session: !LOST, !RENEWED, ... */
+    ACTION_CLOCK,        /* this host's clock stood still: tell every connection (!CLOCK) */
+    /* The session is forgotten after SESSION_RELEASE or SESSION_DROP: no more notices to it. Replies to its
+     * EXTEND, CHECK, RESUME and UNLOCK requests that are under way may still follow. */
     ACTION_SESSION_ENDED,
 };
 
 enum close_why {
-    CLOSE_SILENT,    /* nothing answered for 20 x node_timeout */
-    CLOSE_BACKLOG,   /* node_backlog exceeded */
+    CLOSE_SILENT,    /* no reply for 20 x node_timeout */
+    CLOSE_BACKLOG,   /* node_backlog was exceeded */
     CLOSE_HANDSHAKE, /* a question of the handshake went unanswered for a second */
 };
 
@@ -122,117 +125,119 @@ struct action {
         struct reply reply;
         struct notice notice;
         struct {
-            int64_t stall_ms;  /* this time ... */
-            int64_t behind_ms; /* ... and all in all */
+            int64_t stall_ms;  /* how long the clock stood still this time */
+            int64_t behind_ms; /* how long in all */
         } clock;
     } u;
 };
 
-enum { ACTIONS = 16 }; /* most actions of one step */
+enum { ACTIONS = 16 }; /* a step has at most so many actions */
 
 struct actions {
     unsigned count;
-    bool random_used; /* the event's random bytes were used: the next event needs fresh ones */
+    bool random_used; /* the event's random bytes are used up: the next event needs fresh ones */
     struct action list[ACTIONS];
 };
 
 /* ---- the machine ---- */
 
-/* NULL: no memory. Untouched capacity costs no memory. */
+/* Returns NULL without memory. The config is copied. Tables have their full size from the start, but pages
+ * that were never used cost no memory. */
 struct coordinator *coordinator_new(const struct coordinator_config *config);
 void coordinator_free(struct coordinator *c);
 
-/* Between two steps: other time-outs, TTLs and limits of a client, from now on. Masters, max_ttl, restart_guard,
- * the sizes of tables, hash_seed and self stay as they are, whatever config has. */
+/* Between two steps: takes new time-outs, TTLs and limits per client and peer. The masters, max_ttl,
+ * restart_guard, the sizes of tables, max_renewals, hash_seed and self stay as they were, whatever config
+ * says. */
 void coordinator_configure(struct coordinator *c, const struct coordinator_config *config);
 
-/* When it wants an EVENT_TIMER next; INT64_MAX: never. May lie in the past: work is
- * queued, and each step does one unit of it. */
+/* When the coordinator wants its next EVENT_TIMER, in CLOCK_BOOTTIME ms; INT64_MAX: never. A deadline in
+ * the past means that work is queued: each step does one unit of it. */
 int64_t coordinator_deadline(const struct coordinator *c);
 
-/* One event in, at most ACTIONS actions out. event->now_ms must not run backwards
- * (it is taken as the latest time seen if it does). */
+/* Handles one event and fills actions, which the caller owns. If event->now_ms runs backwards, the latest
+ * time that was seen counts. */
 void coordinator_step(struct coordinator *c, const struct coordinator_event *event, struct actions *actions);
 
-/* After EVENT_DRAIN: nothing is left to wait for. */
+/* After EVENT_DRAIN: true when nothing is left to wait for, and the daemon may exit. */
 bool coordinator_drained(const struct coordinator *c);
 
-/* Every invariant of its own data; asserts. Slow: for tests and simulation. */
+/* Asserts every invariant of the coordinator's data. Slow: for tests and simulation. */
 void coordinator_check(const struct coordinator *c);
 
-/* ---- what SHOW tells: no step, changes nothing ---- */
+/* ---- what SHOW tells: these calls are no steps and change nothing ---- */
 
 enum master_state {
     MASTER_DOWN,       /* no connection */
-    MASTER_HANDSHAKE,  /* asking who it is */
-    MASTER_REFUSED,    /* must not be used; asked again each second */
-    MASTER_KILLING,    /* our old connection there is being killed */
-    MASTER_UNDOING,    /* what it owes us is being released */
-    MASTER_QUARANTINE, /* lost its memory: no vote yet */
+    MASTER_HANDSHAKE,  /* being asked who it is */
+    MASTER_REFUSED,    /* not usable; asked again each second */
+    MASTER_KILLING,    /* this daemon's old connection there is being killed */
+    MASTER_UNDOING,    /* the releases that it owes are being sent again */
+    MASTER_QUARANTINE, /* may have lost its memory: no vote yet */
     MASTER_UP,         /* votes */
-    MASTER_SLOW,       /* a reply is overdue: releases only */
+    MASTER_SLOW,       /* a reply is overdue: gets releases only */
 };
 
 enum master_why {
     WHY_NONE,
     WHY_REPLICA,
     WHY_CLUSTER,
-    WHY_VERSION,    /* below 6.2 */
+    WHY_VERSION,    /* older than 6.2 */
     WHY_DUPLICATE,  /* same run_id as another configured master */
-    WHY_NOPERM,     /* the handshake was not allowed */
+    WHY_NOPERM,     /* the ACL does not allow what is needed */
     WHY_LOADING,    /* reading its data from disk */
-    WHY_GROUP,      /* its daemons have another N or max_ttl than this one: see their_* */
+    WHY_GROUP,      /* its group has another N or max_ttl than this daemon: see their_masters */
     WHY_UNREADABLE, /* <prefix>,group is there, but not as a daemon writes it */
     WHY_BUSY,       /* a script runs without end */
     WHY_OOM,        /* its memory is full: the group's key cannot be written */
-    WHY_MISCONF,    /* it refuses writes: it could not save to disk */
-    WHY_NOREPLICAS, /* it refuses writes: too few replicas */
-    WHY_RESTART,    /* quarantine: restarted less than full ago */
-    WHY_PROMOTED, /* quarantine: it was a replica when it started, or another server is behind the address */
-    WHY_DEMOTED,  /* quarantine: it was a replica in between */
-    WHY_MEMORY,   /* quarantine: what we kept there was gone */
-    WHY_CLOCK,    /* quarantine: its clock jumped forward */
-    WHY_DOUBTED,  /* quarantine: another daemon keeps it out */
-    WHY_SILENT,   /* closed: see close_why */
-    WHY_BACKLOG,
-    WHY_TIMEOUT,
+    WHY_MISCONF,    /* refuses writes: it could not save to disk */
+    WHY_NOREPLICAS, /* refuses writes: too few replicas */
+    WHY_RESTART,    /* quarantine: restarted less than a full quarantine ago */
+    WHY_PROMOTED,   /* quarantine: was a replica when it started, or another server has the address now */
+    WHY_DEMOTED,    /* quarantine: was a replica in between */
+    WHY_MEMORY,     /* quarantine: keys that were stored there are gone */
+    WHY_CLOCK,      /* quarantine: its clock jumped forward */
+    WHY_DOUBTED,    /* quarantine: another daemon keeps it out */
+    WHY_SILENT,     /* overdue, or closed: see CLOSE_SILENT */
+    WHY_BACKLOG,    /* closed: see CLOSE_BACKLOG */
+    WHY_TIMEOUT,    /* closed: see CLOSE_HANDSHAKE */
 };
 
 struct lock_row {
     struct name name;
     enum hold_kind hold;
-    uint64_t session; /* 0: bound to none */
+    uint64_t session; /* 0: bound to no session */
     struct token token;
     uint64_t fence;
     int64_t valid_ms;
     uint32_t depth;
     uint32_t waiters;
-    char nodes[MASTERS]; /* one of + - ? ! ~ a master */
+    /* A sign for each master: + has the key, ? may have it, - has not, ~ quarantine, ! out of service. */
+    char nodes[MASTERS];
     struct word note;
 };
 
 struct waiter_row {
     struct name name;
     uint64_t session;
-    uint32_t position; /* 1: the head, who asks the masters */
+    uint32_t position; /* 1: the head, whose request asks the masters */
     int64_t waited_ms;
-    int64_t left_ms; /* 0 for wait=0 */
+    int64_t left_ms; /* until its wait= is over; 0 for wait=0 */
 };
 
 struct master_row {
     enum master_state state;
     enum master_why why;
-    bool evicts;
-    uint32_t
-        their_masters; /* WHY_GROUP: N and max_ttl that the master's key shows; 0: another master's differ */
-    int64_t their_max_ttl_ms;
-    uint32_t clock_backs;    /* how often its clock jumped back: no danger, but a clock that needs a look */
-    int64_t clock_back_ms;   /* the last time, by so much */
-    int64_t for_ms;          /* in this state */
-    int64_t left_ms;         /* of its quarantine; 0: none */
-    char by[GROUP_WORD];     /* the daemon that put it there; "": not known */
-    uint32_t undo;           /* releases that it owes us */
-    char run_id[RUN_ID_HEX]; /* run_id[0] = 0: not known */
+    bool evicts;              /* its maxmemory-policy may evict locks */
+    uint32_t their_masters;   /* WHY_GROUP: N in the master's key; 0: another master's key differs */
+    int64_t their_max_ttl_ms; /* WHY_GROUP: max_ttl in the master's key */
+    uint32_t clock_backs;     /* how often its clock jumped back: harmless, but worth a look */
+    int64_t clock_back_ms;    /* how far its last jump back was */
+    int64_t for_ms;           /* time in this state */
+    int64_t left_ms;          /* rest of its quarantine; 0: none */
+    char by[GROUP_WORD];      /* id of the daemon that put it in quarantine; "": not known */
+    uint32_t undo;            /* releases that it owes this daemon */
+    char run_id[RUN_ID_HEX];  /* run_id[0] = 0: not known */
     uint32_t version;
 };
 
@@ -243,8 +248,9 @@ struct coordinator_stats {
     uint32_t locks, waiters, sessions, resources, rounds_pending, undo_pending;
 };
 
-/* Each call gives the next row and moves the cursor, which starts as {0}; false: no
- * more. Rows that come or go between calls may be seen or not, never twice. */
+/* Position in a list of rows, {0} at the start. Each call fills row, moves the cursor and returns true; it
+ * returns false at the end of the list. Rows that come or go between two calls may be shown or not, but
+ * never twice. */
 struct cursor {
     uint64_t slot;
     uint64_t id;
@@ -261,11 +267,12 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
 void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks,
                                 uint32_t *waits);
 enum master_state coordinator_master_state(const struct coordinator *c, unsigned master);
-uint32_t coordinator_master_changes(const struct coordinator *c,
-                                    unsigned master);     /* grows when its state, or why, is another */
-unsigned coordinator_voters(const struct coordinator *c); /* masters that may vote now */
-int64_t coordinator_behind_ms(
-    const struct coordinator *c); /* how long CLOCK_BOOTTIME stood still, all in all */
-unsigned coordinator_settled(const struct coordinator *c); /* masters whose handshake ended, well or not */
+/* A number that grows whenever the master's state or why changes, or its clock jumps back. */
+uint32_t coordinator_master_changes(const struct coordinator *c, unsigned master);
+unsigned coordinator_voters(const struct coordinator *c); /* number of masters that may vote now */
+/* For how long CLOCK_BOOTTIME stood still in all. */
+int64_t coordinator_behind_ms(const struct coordinator *c);
+/* Number of masters whose first handshake ended, well or not. */
+unsigned coordinator_settled(const struct coordinator *c);
 
 #endif

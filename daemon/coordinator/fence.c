@@ -34,31 +34,9 @@ static void follow(struct coordinator *c, uint64_t score)
 
 /* ---- who counts ---- */
 
-/* A quorum, but for planted bugs. */
-unsigned fence_needed(const struct coordinator *c, enum round_purpose purpose)
-{
-    bool fewer = (purpose == ROUND_ACQUIRE && mutant(MUTANT_QUORUM_MINUS_ONE)) ||
-                 (purpose == ROUND_RESUME && mutant(MUTANT_RESUME_BELOW_QUORUM));
-    return fewer ? c->quorum - 1 : c->quorum;
-}
-
-static unsigned fence_needed_by(const struct coordinator *c, const struct round *round)
-{
-    return fence_needed(c, round->purpose);
-}
-
 masters_t fence_standing(const struct coordinator *c, const struct round *round)
 {
     return masters_without(round->tally.granted, round->voided) & c->voters;
-}
-
-/* Those whose answers to the fence count: the ones that stand. */
-static masters_t fencing(const struct coordinator *c, const struct round *round)
-{
-    masters_t set = fence_standing(c, round);
-    if (mutant(MUTANT_QUARANTINED_FENCES))
-        set |= masters_without(c->extenders, c->voters);
-    return set;
 }
 
 struct tally fence_shown(const struct round *round)
@@ -95,7 +73,7 @@ static void ask_anew(struct coordinator *c, struct round *round, enum round_phas
     round_move(c, round, phase);
     round->proposal = proposal;
     round->fence.asked = round->fence.answered = round->fence.accepted = round->fence.scored = 0;
-    fence_ask(c, round, masters_without(fencing(c, round), round->fence.pending));
+    fence_ask(c, round, masters_without(fence_standing(c, round), round->fence.pending));
 }
 
 enum fence_outcome fence_begin(struct coordinator *c, struct round *round)
@@ -110,14 +88,14 @@ enum fence_outcome fence_begin(struct coordinator *c, struct round *round)
 /* Those that granted late, or answered the proposal before late, join. */
 static void ask_late(struct coordinator *c, struct round *round)
 {
-    fence_ask(c, round, masters_without(fencing(c, round), round->fence.asked | round->fence.pending));
+    fence_ask(c, round, masters_without(fence_standing(c, round), round->fence.asked | round->fence.pending));
 }
 
 static void ask_scores(struct coordinator *c, struct round *round)
 {
     struct fence *fence = &round->fence;
     masters_t known = fence->accepted | fence->scored | fence->reading;
-    masters_t ask = masters_without(fencing(c, round) & fence->answered, known);
+    masters_t ask = masters_without(fence_standing(c, round) & fence->answered, known);
     fence->reading |= ask;
     round_send(c, round, COMMAND_ZSCORE, ask, 0);
 }
@@ -140,35 +118,10 @@ static uint64_t highest_score(const struct round *round)
     return highest;
 }
 
-#ifdef MUTANTS
-static void incr_each(struct coordinator *c, struct round *round)
-{
-    masters_t scored = round->fence.scored;
-    uint64_t highest = 0, proposal = round->proposal;
-    round_move(c, round, ROUND_RAISING);
-    round->fence.asked = round->fence.answered = round->fence.accepted = round->fence.scored = 0;
-    for (unsigned i = 0; i < MASTERS; i++) {
-        masters_t bit = masters_bit(i);
-        if (!(masters_without(fence_standing(c, round), round->fence.pending) & bit))
-            continue;
-        round->proposal = (scored & bit) ? round->numbers[i] + 1 : proposal;
-        fence_ask(c, round, bit);
-        highest = round->proposal > highest ? round->proposal : highest;
-    }
-    round->proposal = highest;
-}
-#endif
-
 static enum fence_outcome raise_write(struct coordinator *c, struct round *round)
 {
     uint64_t highest = highest_score(round);
     follow(c, highest);
-#ifdef MUTANTS
-    if (mutant(MUTANT_FENCE_INCR_MAX)) {
-        incr_each(c, round);
-        return FENCE_OPEN;
-    }
-#endif
     if (fence_is_beyond(highest + 1))
         return FENCE_BEYOND;
     ask_anew(c, round, ROUND_RAISING, highest + 1);
@@ -222,9 +175,9 @@ void fence_vote(struct round *round, unsigned master, enum command_verb verb, co
 /* Q granted; the proposal is the fence where it was the highest on Q of them. */
 enum fence_outcome fence_decide(struct coordinator *c, struct round *round)
 {
-    if (masters_count(fencing(c, round) & round->fence.accepted) >= fence_needed_by(c, round))
+    if (masters_count(fence_standing(c, round) & round->fence.accepted) >= c->quorum)
         return FENCE_STANDS;
-    if (masters_count(fencing(c, round) & round->fence.answered) >= fence_needed_by(c, round))
+    if (masters_count(fence_standing(c, round) & round->fence.answered) >= c->quorum)
         raise_begin(c, round);
     return FENCE_OPEN;
 }
@@ -235,7 +188,7 @@ static bool is_hopeless(const struct coordinator *c, const struct round *round, 
     masters_t coming = round->fence.pending | round->fence.reading;
     masters_t silent = masters_without(round_silent(round), round->voided);
     masters_t can = (fence_standing(c, round) & (known | coming)) | silent;
-    return masters_count(can) < fence_needed_by(c, round);
+    return masters_count(can) < c->quorum;
 }
 
 static enum fence_outcome open_or_hopeless(const struct coordinator *c, const struct round *round,
@@ -256,10 +209,10 @@ static enum fence_outcome look_fencing(struct coordinator *c, struct round *roun
 static enum fence_outcome look_reading(struct coordinator *c, struct round *round, bool late)
 {
     const struct fence *fence = &round->fence;
-    masters_t known = fencing(c, round) & (fence->accepted | fence->scored);
-    if (masters_count(fencing(c, round) & fence->accepted) >= fence_needed_by(c, round))
+    masters_t known = fence_standing(c, round) & (fence->accepted | fence->scored);
+    if (masters_count(fence_standing(c, round) & fence->accepted) >= c->quorum)
         return FENCE_STANDS; /* it was the highest after all */
-    if (masters_count(known) >= (mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : fence_needed_by(c, round)))
+    if (masters_count(known) >= (mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : c->quorum))
         return raise_write(c, round);
     ask_scores(c, round);
     return open_or_hopeless(c, round, known, late);
@@ -267,8 +220,8 @@ static enum fence_outcome look_reading(struct coordinator *c, struct round *roun
 
 static enum fence_outcome look_raising(struct coordinator *c, struct round *round, bool late)
 {
-    unsigned answered = masters_count(fencing(c, round) & round->fence.answered);
-    if (answered >= (mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : fence_needed_by(c, round)))
+    unsigned answered = masters_count(fence_standing(c, round) & round->fence.answered);
+    if (answered >= (mutant(MUTANT_RAISE_FEW_ACKS) ? 1 : c->quorum))
         return FENCE_STANDS;
     ask_late(c, round);
     return open_or_hopeless(c, round, round->fence.answered, late);

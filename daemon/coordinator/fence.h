@@ -30,7 +30,6 @@ enum fence_outcome fence_look(struct coordinator *c, struct round *round,
                               bool late); /* in FENCING and after */
 void fence_vote(struct round *round, unsigned master, enum command_verb verb, const struct vote *vote);
 
-unsigned fence_needed(const struct coordinator *c, enum round_purpose purpose); /* Q */
 /* Granted it, took part in the fence without an error, and may still be asked: not a master that became slow,
  * or was lost, in between. */
 masters_t fence_standing(const struct coordinator *c, const struct round *round);

@@ -1,10 +1,11 @@
-/* Planted bugs: each one is a mistake that somebody could make, and the simulator must
- * find it. The shipped build has none: there mutant() is the constant 0. */
+/* Planted bugs: mistakes that somebody could make, which the simulator must find to prove that it would
+ * find them. The shipped build has none: there mutant() is the constant 0. */
 #ifndef REDLOCKD_COORDINATOR_MUTANT_H
 #define REDLOCKD_COORDINATOR_MUTANT_H
 
-/* Those marked * live in the simulator (a master's script, the host's clock), the
- * others are hooks in the coordinator:  if (mutant(MUTANT_NO_KILL)) ... */
+/* X(id, name on the command line, what is wrong). Bugs marked * are planted in the simulator's model of
+ * masters and hosts. The others are either a condition in the coordinator, if (mutant(MUTANT_NO_KILL))
+ * ..., or replace a function of it in tests/sim/planted.c. */
 #define MUTANT_LIST(X)                                                                                    \
     X(QUORUM_MINUS_ONE, "quorum_minus_one", "a grant needs one vote less than a majority")                \
     X(NO_VALIDITY, "no_validity", "a grant is told however little of its time is left")                   \

@@ -13,11 +13,6 @@
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
 
-static unsigned resume_needed(const struct coordinator *c)
-{
-    return fence_needed(c, ROUND_RESUME);
-}
-
 /* ---- of a name ---- */
 
 static void attach(struct coordinator *c, struct round *round, struct resource *resource,
@@ -267,11 +262,11 @@ static void look_moving(struct coordinator *c, struct round *round, bool late)
     unsigned can_be_gone = gone + masters_count(silent & round->votes);
     unsigned blocking = quorum_blocking(c->config.masters);
     bool none_moved = tally->granted == 0;
-    if (masters_count(moved) >= resume_needed(c))
+    if (masters_count(moved) >= c->quorum)
         resume_extend(c, round);
     else if (none_moved && gone >= blocking && (late || silent == 0))
         resume_fail(c, round, REPLY_NOTHELD);
-    else if (late || (masters_count(can_move) < resume_needed(c) && !(none_moved && can_be_gone >= blocking)))
+    else if (late || (masters_count(can_move) < c->quorum && !(none_moved && can_be_gone >= blocking)))
         resume_fail(c, round, REPLY_NOQUORUM);
 }
 
@@ -279,9 +274,9 @@ static void look_resuming(struct coordinator *c, struct round *round, bool late)
 {
     masters_t stand = fence_standing(c, round);
     masters_t can = stand | (masters_without(round_silent(round), round->voided) & c->voters);
-    if (late || masters_count(can) < resume_needed(c))
+    if (late || masters_count(can) < c->quorum)
         resume_fail(c, round, REPLY_NOQUORUM);
-    else if (masters_count(stand) < resume_needed(c))
+    else if (masters_count(stand) < c->quorum)
         return;
     else if (mutant(MUTANT_RESUME_OLD_FENCE))
         resume_grant(c, round);

@@ -2,8 +2,6 @@
 
 #include <assert.h>
 
-#include "daemon/coordinator/mutant.h"
-
 void round_wait(struct coordinator *c, struct round *round)
 {
     round->in_flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
@@ -43,8 +41,6 @@ static bool legal(enum round_phase from, enum round_phase to)
         [ROUND_RESUMING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
         [ROUND_DECIDED] = 0,
     };
-    if (mutant(MUTANT_REASK_COUNTS_FIRST_ZADD) && from == ROUND_REASKING && to == ROUND_DECIDED)
-        return true;
     return (moves[from] & (1u << to)) != 0;
 }
 

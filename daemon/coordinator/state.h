@@ -1,18 +1,17 @@
-/* What the coordinator knows: its objects and how they hang together. Private to
- * daemon/coordinator/.
+/* The coordinator's state: its objects, and the links between them. Private to daemon/coordinator/.
  *
  *     session --< wait >-- resource            a request that waits in the FIFO of its name
  *        |                    | |
- *        +--< hold of lease >-+ +-- round      the head's attempt; other rounds extend, check or RESUME
+ *        +--< hold of lease >-+ +-- round      the head's attempt; other rounds extend, check or resume
  *                   |           |
- *                   +-- round   +-- release    the head follows at once, or waits until Q masters answered
+ *                   +-- round   +-- release    the head follows at once, or waits for Q masters' replies
  *
- *     release: a token is being taken back, until every master that may have it answered (or, after
- *              a RESUME that failed, set back to the one before); what a master still owes of them is
- *              its undo list
- *     master:  what one Redis server may be used for
+ *     release: a token is being taken back from every master that may have it, or after a failed RESUME
+ *              replaced by the token before; a master's undo list is the releases that it still owes
+ *     master:  one Redis server, and what it may be used for (state_master.h)
  *
- * A borrowed pointer says (ref); the pools own everything. */
+ * Pools own all objects. A pointer that only refers to an object is marked (ref). Names and notes are
+ * interned: stored once, and counted (intern.h). */
 #ifndef REDLOCKD_STATE_H
 #define REDLOCKD_STATE_H
 
@@ -26,7 +25,7 @@
 #include "daemon/coordinator/ended.h"
 #include "daemon/coordinator/state_master.h"
 
-/* What a deadline in the heap belongs to. */
+/* The type of object that owns a deadline in the heap. */
 enum item_kind {
     ITEM_WAIT,
     ITEM_QUEUE,
@@ -40,128 +39,135 @@ enum item_kind {
 
 struct wait {
     uint64_t id;              /* grows along the FIFO */
-    struct heap_item item;    /* its deadline; none for wait=0 */
-    struct wait *next, *prev; /* FIFO of the resource */
+    struct heap_item item;    /* the end of wait=; not in the heap for wait=0 */
+    struct wait *next, *prev; /* in the FIFO of the resource */
     struct wait *session_next, *session_prev;
     struct resource *resource; /* (ref) */
     struct session *session;   /* (ref) */
     uint64_t request;
-    int64_t asked_ms;
+    int64_t asked_ms; /* when the request came */
     int64_t deadline_ms;
     int64_t ttl_ms;
-    int64_t max_ms; /* -1: none */
+    int64_t max_ms; /* max= of the request; -1: none */
     enum hold_kind hold;
-    bool patient;            /* wait > 0 */
+    bool patient;            /* the request has wait= above 0 */
     bool tried;              /* its first attempt is over */
-    const struct word *note; /* kept; NULL: none, or its lease's by now */
+    const struct word *note; /* interned; NULL: none, or passed on to the lease */
 };
 
-/* What became of a round's question to each master: for -NOQUORUM's nodes=. */
+/* Which masters a round asked, and what they answered: counted for the decision, and shown as nodes= of
+ * -NOQUORUM. */
 struct tally {
     masters_t asked, granted, refused, failed;
 };
 
-/* How the head's last attempt ended, for all that ask with wait=0 meanwhile. */
+/* How the head's last attempt ended. Requests with wait=0 that arrived before it began get the same
+ * answer. */
 struct verdict {
     enum reply_code code : 8; /* BUSY, NOQUORUM or LIMIT */
     enum limit limit : 8;
     struct tally tally;
-    bool split; /* BUSY: nobody won */
+    bool split; /* BUSY: the votes were split, and no client got the lock */
 };
 
-/* Of a name that was in use here a moment ago: see turn.h. */
+/* Turns of names that were in use here a moment ago: see turn.h. */
 enum { TURNS = 1024 };
 
 struct turn {
     uint32_t hash;
-    int64_t began_ms; /* 0: it gave way */
-    int64_t retry_ms;
-    int64_t forgotten_ms;
+    int64_t began_ms;     /* 0: this daemon gave way to another */
+    int64_t retry_ms;     /* the name's next head may not ask before */
+    int64_t forgotten_ms; /* this entry is void from then on */
 };
 
-/* Who waits for a name: there is one while anybody does. */
+/* The requests that wait for a name. A resource without any shares the queue `nobody`. */
 struct queue {
     uint64_t id;
-    struct heap_item item;     /* the head's retry, or a sweep */
+    struct heap_item item;     /* the head's next attempt or re-ask, or the next part of a sweep */
     struct resource *resource; /* (ref) */
     struct wait *head, *tail;
     struct round *round; /* (ref) the head's attempt */
-    uint64_t asked;      /* up to the wait with this id they were there when the last attempt began */
-    int64_t marked_ms;   /* when it told other daemons last that it waits; 0: never */
+    uint64_t asked;      /* waits with ids up to this one were there when the last attempt began */
+    int64_t marked_ms;   /* when other daemons were last told that this one waits; 0: never */
     uint32_t waiters;
-    uint32_t impatient; /* of the waiters: those with wait=0 */
-    bool release_seen;  /* while the head's round was under way: it may ask again at once */
-    bool sweeping;      /* the impatient are being answered as the last head was */
+    uint32_t impatient; /* waiters with wait=0 */
+    bool release_seen;  /* the name was released during the head's round: it may ask again at once */
+    bool sweeping;      /* impatient waiters are being given the last head's answer, a few in each step */
     struct verdict verdict;
 };
 
-/* Most have a lease and nobody waiting, and there are as many of these as locks. */
+/* A lock name in use. Most resources have a lease and no waiters, and there are as many resources as
+ * locks: so queues are separate objects. */
 struct resource {
     uint64_t id;
     uint32_t hash;
-    bool turn_goes_on;           /* nobody waited here for a moment in between */
-    struct queue *queue;         /* (ref) the coordinator's nobody, where nobody waits */
-    struct resume *resumes;      /* (ref) of this name's tokens */
-    struct lease *lease;         /* (ref) the last one granted here, while its deadline is ahead */
-    struct release *giving_back; /* (ref) not answered by Q masters yet */
-    int64_t retry_ms;            /* the head may not ask before */
+    bool turn_goes_on;           /* the turn began before the name was last unused: see turn_recall() */
+    struct queue *queue;         /* (ref) &c->nobody without waiters */
+    struct resume *resumes;      /* (ref) RESUMEs of this name's tokens that are under way */
+    struct lease *lease;         /* (ref) the last lease granted here, until its deadline */
+    struct release *giving_back; /* (ref) a release that Q masters have not answered yet */
+    int64_t retry_ms;            /* the head may not ask the masters before */
     int64_t turn_ms;             /* when this daemon's turn began; 0: it has none */
-    const struct name *name;     /* kept */
+    const struct name *name;     /* interned */
 };
 
-/* Who has a lease: a session, or for hold=lease whoever shows the token. One a lease as yet; readers that share
- * it, or a hand-over from one waiter here to the next, would bring several. */
+/* The holder of a lease: a session, or with hold=lease whoever shows the token. A lease has one hold;
+ * locks that readers share would have several. */
 struct hold {
-    struct session *session; /* (ref) NULL: bound to none */
+    struct session *session; /* (ref) NULL: bound to no session */
     struct hold *session_next, *session_prev;
-    uint64_t request; /* that was granted it */
-    int64_t ends_ms;  /* max=; INT64_MAX: none */
-    uint32_t depth;
-    enum hold_kind kind : 8; /* with its neighbours in eight bytes: there are as many of these as locks */
-    bool warned;             /* !EXPIRING was said */
-    uint16_t peer;           /* whose session asked for it: counted there, also when that is over */
-    const struct word *note; /* kept; NULL: none */
+    uint64_t request;        /* the LOCK or RESUME that was granted */
+    int64_t ends_ms;         /* when max= ends it; INT64_MAX: never */
+    uint32_t depth;          /* how often it was locked */
+    enum hold_kind kind : 8; /* eight bytes together with depth, warned and peer, to save memory */
+    bool warned;             /* !EXPIRING was sent */
+    uint16_t peer;           /* the peer whose limits count it, even after its session ended */
+    const struct word *note; /* interned; NULL: none */
 };
 
-/* Of a RESUME: its round's, and then the lease's that it brought. */
+/* What a RESUME needs beside its round. The round owns it until it is decided; then the lease keeps it
+ * until the lease ends, in case the grant cannot be delivered. */
 struct resume {
     uint64_t id;
-    struct resume *next, *prev; /* of the resource's, while it is under way */
-    int64_t max_ms;             /* -1: none */
-    const struct word *note;    /* kept; NULL: none. The lease has it then */
+    struct resume *next, *prev; /* in the resource's list, while the RESUME is under way */
+    int64_t max_ms;             /* max= of the request; -1: none */
+    const struct word *note;    /* interned; NULL: none. The lease takes it over */
     struct token old;
-    masters_t may;   /* may have the new token */
-    bool given_back; /* the old token's holder gave it back meanwhile */
+    masters_t may;   /* masters that may have the new token */
+    bool given_back; /* the old token was given back while the RESUME was under way */
 };
 
-/* What the masters keep for us. There are as many of these as locks: rare things are kept elsewhere, and
- * instants near until_ms as a distance from it (see heal.c). */
+/* A lock that was granted here. There are as many leases as locks, so they are kept small: rare data is
+ * stored elsewhere, and times near until_ms are stored as 32-bit distances from it (heal.c). */
 struct lease {
     uint64_t id;
-    struct heap_item item;     /* the next of: renewal, warning, deadline */
+    struct heap_item item;     /* the next renewal, warning or deadline */
     struct resource *resource; /* (ref) */
-    int64_t until_ms;          /* what the holder was told last; never beyond the hold's end */
-    int64_t renew_ms;          /* next renewal; INT64_MAX: none */
+    int64_t until_ms;          /* the deadline that the holder was told last; never beyond hold.ends_ms */
+    int64_t renew_ms;          /* the next renewal; INT64_MAX: none */
     int32_t ttl_ms;
-    int32_t longest_ms; /* longest TTL that was sent for it */
-    uint32_t memories;  /* c->memories of which the masks below and acknowledged[] tell */
+    int32_t longest_ms; /* longest TTL that a master was asked to keep it for */
+    uint32_t memories;  /* c->memories when the masks below and acknowledged[] were last brought up to date */
     uint32_t extending; /* EXTEND requests under way */
     struct token token;
-    masters_t granted;   /* acknowledged the key */
-    masters_t may;       /* may have the key: all that were asked and did not refuse */
-    masters_t sent;      /* was sent the key, and did not refuse it: owes a release (see lease_give_back) */
-    masters_t healing;   /* acknowledged[] is the deadline of a heal that is not answered yet */
-    masters_t confirmed; /* what it says counts though it is in quarantine */
-    masters_t
-        released_elsewhere; /* the key was deleted there before its TTL ended: it is never set there again */
+    masters_t granted;   /* masters that acknowledged the key */
+    masters_t may;       /* masters that may have the key: asked, and did not refuse */
+    masters_t sent;      /* masters that were sent the key and did not refuse: each owes its release */
+    masters_t healing;   /* masters whose acknowledged[] is the deadline of a heal without a reply */
+    masters_t confirmed; /* masters whose "extended" counts even in quarantine */
+    /* Masters on which another client deleted the key before its TTL ended; the key is never set there
+     * again. */
+    masters_t released_elsewhere;
     struct hold hold;
     uint64_t fence;
-    struct resume *resume;   /* goes back to its token old, if nobody is told of it; NULL: it does not */
-    bool renewing;           /* its renewal is under way */
-    uint32_t acknowledged[]; /* of each master, in its present memory: end of the last TTL; 0: never */
+    struct resume *resume; /* how to set back an undelivered RESUME; NULL: nothing to set back */
+    bool renewing;         /* a renewal is under way */
+    /* Per master: when the last TTL ends that it acknowledged in its present memory; 0: it acknowledged
+     * none. */
+    uint32_t acknowledged[];
 };
 
-/* With a place for each master. */
+/* The size of a lease, with acknowledged[] for each master. */
 static inline size_t lease_bytes(unsigned masters)
 {
     size_t bytes = offsetof(struct lease, acknowledged) + masters * sizeof(uint32_t);
@@ -179,172 +185,176 @@ static inline size_t lease_bytes(unsigned masters)
  *   check:    CHECKING --------------------------------------------------> DECIDED
  *   resume:   MOVING --Q moved--> RESUMING --as after ASKING-------------> DECIDED
  *
- * DECIDED is over for the client and only waits for late votes. An acquire or RESUME that fails
- * becomes a release instead. */
+ * A round in DECIDED is answered and only waits for late votes. An acquire or RESUME that fails becomes a
+ * release instead. */
 enum round_phase {
-    ROUND_ASKING,   /* SET, and on a request's first attempt ZADD behind it */
-    ROUND_REASKING, /* SET again and GET, where it was not granted */
+    ROUND_ASKING,   /* SET; on a request's first attempt ZADD follows it */
+    ROUND_REASKING, /* SET again, and GET, on masters that did not grant it */
     ROUND_FENCING,  /* ZADD of a fresh proposal on the granting masters */
-    ROUND_READING,  /* ZSCORE: what stands in the proposal's way */
-    ROUND_RAISING,  /* ZADD above that */
+    ROUND_READING,  /* ZSCORE: the fences that are above the proposal */
+    ROUND_RAISING,  /* ZADD of a fence above all of these */
     ROUND_CHECKING,
     ROUND_EXTENDING,
-    ROUND_MOVING,   /* MOVE of the old token to the new one */
-    ROUND_RESUMING, /* EXTEND of the new one, and ZADD behind it */
+    ROUND_MOVING,   /* MOVE: the old token is replaced by the new one */
+    ROUND_RESUMING, /* EXTEND of the new token; ZADD follows it */
     ROUND_DECIDED,
 };
 
 enum round_purpose { ROUND_ACQUIRE, ROUND_RENEW, ROUND_EXTEND, ROUND_CHECK, ROUND_RESUME };
 
-/* An attempt's fence: who was asked to store the proposal of this phase, and what they said. */
+/* The fence of an attempt or RESUME: which masters were asked to store the proposal of the present phase,
+ * and what they answered. */
 struct fence {
-    masters_t asked;    /* got this phase's ZADD */
-    masters_t pending;  /* did not answer one yet: this phase's, or where not asked the one before */
-    masters_t answered; /* this phase's, 0 or 1 alike */
-    masters_t accepted; /* of those: 1, it stands there and is the highest */
-    masters_t reading;  /* did not answer ZSCORE yet */
-    masters_t scored;   /* numbers[] holds its score */
+    masters_t asked;    /* masters that were sent this phase's ZADD */
+    masters_t pending;  /* masters with a ZADD unanswered: an earlier phase's, if not in asked */
+    masters_t answered; /* masters that answered this phase's ZADD, with 0 or 1 */
+    masters_t accepted; /* masters that answered 1: the proposal is stored, and is the highest there */
+    masters_t reading;  /* masters with a ZSCORE unanswered */
+    masters_t scored;   /* masters whose score is in numbers[] */
 };
 
-/* An attempt whose votes were split: the master that decides gave it to us. */
+/* An attempt whose votes were split (acquire_split.h). */
 struct split {
-    masters_t decider;
-    masters_t getting; /* did not answer the last re-ask's GET yet */
-    masters_t fresh;   /* were asked again after the phase's time-out had begun: not late by it */
-    masters_t held;    /* numbers[] holds the beginning of the token that another has there */
-    uint8_t reasks;    /* sent */
-    bool in_vain;      /* all of them: nobody won */
+    masters_t decider; /* the master that decides, as a set; 0: none yet */
+    masters_t getting; /* masters with a GET unanswered */
+    masters_t fresh;   /* masters asked again after the phase's time-out began: not late when it ends */
+    masters_t held;    /* masters that hold another token, whose first bytes are in numbers[] */
+    uint8_t reasks;    /* re-asks sent so far */
+    bool in_vain;      /* all re-asks were in vain: no client got the lock */
 };
 
 struct round {
     uint64_t id;
-    struct in_flight in_flight; /* until the phase's time-out */
+    struct in_flight in_flight; /* with the phase's time-out */
     enum round_purpose purpose : 8;
     enum round_phase phase : 8;
-    bool over : 1;  /* EXTEND: its lock was given back or lost in the meantime */
-    bool held : 1;  /* EXTEND, renewal: Q masters said so */
-    bool ready : 1; /* acquire, RESUME: it is granted, and waits until the trial is over */
+    bool over : 1;  /* EXTEND: its lock was given back or lost meanwhile */
+    bool held : 1;  /* EXTEND, renewal: Q masters extended the lock */
+    bool ready : 1; /* acquire, RESUME: could be granted, but waits until the trial is over */
     int32_t ttl_ms;
-    int64_t t0_ms;             /* before the first byte of what validity counts from */
-    struct resource *resource; /* (ref) acquire, RESUME, until it is decided */
-    uint64_t lease;            /* id: what it renews, extends or was granted; 0: none */
+    int64_t t0_ms; /* validity counts from here, before the first byte of SET or EXTEND was sent */
+    struct resource *resource; /* (ref) acquire, RESUME, until the round is decided */
+    uint64_t lease;            /* id of the lease that the round renews, extends or brought; 0: none */
     uint64_t session, request; /* EXTEND, CHECK and RESUME; request 0: answered */
-    uint32_t memories;         /* c->memories when it began */
-    struct tally tally;        /* of SET, EXTEND, CHECK or MOVE */
-    masters_t votes;  /* extend, check, RESUME: masters that count (of those in quarantine, the confirmed) */
-    masters_t voided; /* lost or doubted since: a grant there counts no more */
-    uint32_t told_ms; /* the longest TTL that a master told: EXTEND, RESUME */
+    uint32_t memories;         /* c->memories when the round began */
+    struct tally tally;        /* votes on SET, EXTEND, CHECK or MOVE */
+    masters_t votes;  /* extend, check, RESUME: masters whose votes count (in quarantine: if confirmed) */
+    masters_t voided; /* masters whose grants do not count: lost or failed since, or (RESUME) in quarantine */
+    uint32_t told_ms; /* EXTEND, RESUME: the longest TTL that a master's reply told */
     struct fence fence;
     struct split split;
     struct token token;
-    uint64_t proposal;
-    const struct name *name; /* kept */
-    struct resume *resume;   /* RESUME, until it is decided; NULL: none */
-    uint64_t numbers[];      /* of each master: scores (acquire, RESUME) or TTLs (extend, check) */
+    uint64_t proposal;       /* the fence that is proposed, and in the end granted */
+    const struct name *name; /* interned */
+    struct resume *resume;   /* RESUME, until the round is decided; NULL: none */
+    uint64_t numbers[];      /* per master: score, TTL left (extend, check), or see split.held */
 };
 
-/* A master owes a release while it may have the key and has not acknowledged that the key is gone there.
- * Once the client has its answer and no reply can come in time, the release is only owed: it is kept until
- * no master owes it. A master has caught up when nothing that was sent to it before can run any more: a
- * key there ends with its TTL. */
+/* A token that is being taken back. A master owes the release while it may have the key and has not
+ * acknowledged that the key is gone. When the client has its answer and every reply has come or is late,
+ * the release is `only_owed`: it is kept until no master owes it. A master has caught up with a release
+ * when no command that was sent there before can run any more, so that a key there ends within its TTL. */
 struct release {
     uint64_t id;
-    struct heap_item item; /* when nothing of it can be left anywhere */
+    struct heap_item item; /* when the key cannot be on any master any more */
     struct in_flight in_flight;
-    bool only_owed;  /* in releases_owed */
-    bool answered;   /* the client has its reply, or never wanted one */
-    bool bound;      /* +UNLOCKED by the rule for a lock bound here */
-    bool known;      /* of a lock that was granted here */
-    bool sets_back;  /* of a RESUME that failed: the token becomes to again, instead of being deleted */
-    bool hands_over; /* the head's SETs follow at once, before its answers */
-    bool wanted;     /* another daemon waits for the name */
-    int64_t ttl_ms;
-    int64_t until_ms;     /* keys are gone by then on masters that have caught up */
-    masters_t asked;      /* got it on their present connection, at least once */
-    masters_t unanswered; /* of those */
-    masters_t owed;       /* by these */
-    masters_t caught_up;  /* of these */
-    masters_t deleted, missing;
-    masters_t repeated;        /* NOSCRIPT: sent a second time on this connection */
+    bool only_owed; /* in the list releases_owed */
+    bool answered;  /* the client has its reply, or wanted none */
+    bool bound; /* UNLOCK of a lock bound to a session here: masters without the key count for +UNLOCKED */
+    bool known; /* the lock was granted here */
+    bool sets_back;            /* a RESUME failed: token is replaced by to, instead of deleted */
+    bool hands_over;           /* the next head's SETs follow at once, before the replies */
+    bool wanted;               /* another daemon waits for the name */
+    int64_t ttl_ms;            /* longest that a key with this token can live */
+    int64_t until_ms;          /* when the key is gone from all masters that have caught up */
+    masters_t asked;           /* masters that were sent the release */
+    masters_t unanswered;      /* masters whose reply is still to come, on their present connection */
+    masters_t owed;            /* masters that owe the release */
+    masters_t caught_up;       /* masters that have caught up */
+    masters_t deleted;         /* masters that deleted the key (or set it back) */
+    masters_t missing;         /* masters that did not have it */
+    masters_t repeated;        /* masters that were sent it twice on this connection, after NOSCRIPT */
     struct resource *resource; /* (ref) until Q masters answered; NULL: none */
-    uint64_t session, request; /* UNLOCK */
-    const struct name *name;   /* kept */
+    uint64_t session, request; /* UNLOCK's */
+    const struct name *name;   /* interned */
     struct token token, to;
 };
 
 enum session_state {
     SESSION_OPEN,
-    SESSION_FINISHING, /* asks nothing more; nothing may wait */
+    SESSION_FINISHING, /* its client asks nothing more, and none of its requests may wait */
     SESSION_RELEASING, /* its locks are being released, one a step */
     SESSION_DROPPING,  /* its locks are being unbound, one a step */
 };
 
 struct session {
     uint64_t id;
-    struct heap_item item; /* work to do now */
-    uint64_t key;          /* the shell's number */
+    struct heap_item item; /* due now while the session is being ended */
+    uint64_t key;          /* the driver's number for the session */
     uint32_t hash;         /* of key */
     enum session_state state;
     uint16_t peer;
-    uint32_t locks, waits, resumes; /* resumes: RESUMEs under way */
-    struct hold *holds;             /* bound to it */
+    uint32_t locks, waits, resumes; /* numbers of its holds, waits, and RESUMEs under way */
+    struct hold *holds;             /* the holds bound to it */
     struct wait *waiting;
 };
 
 struct coordinator {
     struct coordinator_config config;
     unsigned quorum;
-    int64_t full_ms;       /* quarantine in full: max_ttl and its drift */
-    int64_t now_ms;        /* BOOTTIME and behind_ms */
-    int64_t behind_ms;     /* for so long BOOTTIME stood still, all in all */
-    int64_t stall_seen_ms; /* when behind_ms grew last ... */
-    int64_t stall_ms;      /* ... and by how much, within a full quarantine */
+    int64_t full_ms;       /* length of a full quarantine: max_ttl and its drift */
+    int64_t now_ms;        /* CLOCK_BOOTTIME plus behind_ms */
+    int64_t behind_ms;     /* for how long CLOCK_BOOTTIME stood still in all */
+    int64_t stall_seen_ms; /* when behind_ms grew last */
+    int64_t stall_ms;      /* by how much it grew then; growth less than full_ms before is included */
     struct trial trial;
-    const struct coordinator_event *event; /* (ref) the step's */
-    struct actions *actions;               /* (ref) the step's */
-    bool token_drawn;                      /* in this step */
+    const struct coordinator_event *event; /* (ref) the present step's event */
+    struct actions *actions;               /* (ref) the present step's actions */
+    bool token_drawn;                      /* the present step's random bytes made a token */
 
     struct heap deadlines;
     struct pool waits, queues, resources, leases, rounds, resumes, releases, sessions;
-    struct queue nobody; /* of names for which nobody waits: all zero, for ever */
+    struct queue nobody; /* the queue of every name without waiters: all zero, never written */
     struct intern intern;
-    uint32_t peer_locks[PEERS], peer_waits[PEERS]; /* leases, and waits of sessions */
+    uint32_t peer_locks[PEERS], peer_waits[PEERS]; /* leases and waits of each peer */
     struct table names, session_keys;
     struct in_flight_list rounds_pending;
-    struct in_flight_list releases_pending; /* not answered, and not late */
-    struct in_flight_list releases_owed;    /* in order of age; they have no time-out */
-    uint32_t setting_back;                  /* of both: those that set back */
+    struct in_flight_list releases_pending; /* releases before their time-out */
+    struct in_flight_list releases_owed;    /* releases that are only owed, the oldest first: no time-out */
+    uint32_t setting_back;                  /* how many releases of both lists set back */
 
     struct master masters[MASTERS];
-    masters_t voters;    /* MASTER_UP */
-    masters_t extenders; /* those, and MASTER_QUARANTINE */
-    masters_t releasers; /* those, MASTER_SLOW and MASTER_UNDOING */
-    masters_t
-        differing; /* their group has another N or max_ttl, or cannot be read: while there is one, none votes */
-    masters_t
-        fast; /* their clocks jump again and again: keys end early there, and what they extend counts for nothing */
-    uint32_t memories; /* how often a master's memory was new */
+    masters_t voters;    /* masters in MASTER_UP */
+    masters_t extenders; /* voters, and masters in MASTER_QUARANTINE */
+    masters_t releasers; /* extenders, and masters in MASTER_SLOW and MASTER_UNDOING */
+    /* Masters whose group has another N or max_ttl, or a key that cannot be read. While there is one, no
+     * master votes. */
+    masters_t differing;
+    /* Masters whose clocks jump again and again. Keys end early there, so in quarantine not even a
+     * confirmed "extended" counts. */
+    masters_t fast;
+    uint32_t memories; /* how often a master began a new memory: see struct master */
 
-    struct turn turns[TURNS]; /* by hash; the last one stays */
-    struct ended ended;       /* by max= */
+    struct turn turns[TURNS]; /* indexed by the name's hash; a later name overwrites an earlier one */
+    struct ended ended;       /* tokens of locks that max= ended */
 
-    uint64_t proposal;  /* the last one made */
-    uint64_t lead_us;   /* ahead of our wall clock: how far the fastest daemon's is */
-    uint32_t acquiring; /* attempts and RESUMEs: each may become a lease */
+    uint64_t proposal;  /* the highest fence proposed so far */
+    uint64_t lead_us;   /* how far the fastest daemon's fences are ahead of this host's wall clock */
+    uint32_t acquiring; /* attempts and RESUMEs under way: each may become a lease */
     uint32_t renewing;  /* renewals under way */
-    uint32_t bound;     /* session locks bound to sessions */
-    uint32_t asking;    /* EXTEND, CHECK, RESUME and UNLOCK requests that have no reply yet */
+    uint32_t bound;     /* leases with hold=session that are bound to a session */
+    uint32_t asking;    /* EXTEND, CHECK, RESUME and UNLOCK requests without a reply so far */
 
     bool draining;
-    bool ending; /* drain_timeout is over: holders are told */
+    bool ending; /* drain_timeout is over: holders are told that their locks are lost */
     struct heap_item drain;
-    int64_t drain_ms;
-    uint32_t drain_cursor;
+    int64_t drain_ms;      /* when drain_timeout is over */
+    uint32_t drain_cursor; /* next slot of the pool that the drain works through */
 
     struct coordinator_stats stats;
 };
 
-/* ---- questions that an object's own data answer (state.c) ---- */
+/* ---- questions that an object's own data answers (state.c) ---- */
 
 static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
 {
@@ -352,34 +362,41 @@ static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
 }
 
 struct lease *lease_of_hold(struct hold *hold);
-/* The lease is bound to a live session, which renews it: nobody else can have the name meanwhile. */
+/* The lease is bound to a session, which renews it: nobody else can get the name meanwhile. */
 bool lease_is_kept(const struct lease *lease);
-/* This wait ends without the lock: its client left, its time ran out or the daemon stops. */
+/* The wait must end without the lock: its client left, its time is over, or the daemon drains. */
 bool wait_is_over(const struct coordinator *c, const struct wait *wait);
-/* The head may not ask before a release of the name is answered. */
+/* The head must not ask before Q masters answered the name's release. */
 bool release_is_awaited(const struct resource *resource);
-/* A RESUME of this token is under way: until it is over, what masters say of the token tells nothing. */
+/* A RESUME of this token is under way. Until it is decided, a master without the token proves nothing. */
 bool resume_is_under_way(const struct resource *resource, const struct token *token);
-/* The token was given back while a RESUME of it is under way: if that fails, the new token is released too. */
+/* Notes that the token was given back while a RESUME of it is under way: if the RESUME fails, its new
+ * token is released instead of set back. */
 void resume_given_back(struct resource *resource, const struct token *token);
-/* Masters that are kept out because their clocks jumped, by whichever daemon. */
+/* Masters whose clocks jumped: seen by this daemon, or kept out for it by any daemon. */
 masters_t masters_clock_doubted(const struct coordinator *c);
+/* A trial (trial.h) is open: no lock is granted until it is decided. */
 bool trial_is_open(const struct coordinator *c);
 
 /* ---- actions ---- */
 
-/* The next action, its kind set and the rest undefined but for what its kind needs. */
+/* Appends an action. Only its kind is set: the caller sets the fields that this kind needs. */
 struct action *action_push(struct coordinator *c, enum action_kind kind);
+/* Appends a command to these masters; does nothing for an empty set. */
 void action_send(struct coordinator *c, masters_t masters, const struct command *command);
-/* A reply with every optional field left out; fill it in before the step ends. */
+/* Appends a reply without optional fields, which the caller may fill in before the step ends. */
 struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t request, enum reply_code code,
                            const struct name *name);
+/* Appends a notice without deadline; its reason is LOST_EXPIRED unless the caller sets another. */
 struct notice *action_notice(struct coordinator *c, uint64_t session, enum notice_kind kind,
                              const struct name *name, const struct token *token);
+/* Fills in what -NOQUORUM tells: nodes= and votes= from the tally (NULL: no master was asked), and retry=
+ * if a quorum only waits for a quarantine. */
 void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally);
 void name_copy(struct name *to, const struct name *from);
 
-/* The step's 32 random bytes: 20 make a token, 8 all jitter of the step. */
+/* A step has 32 random bytes: 20 make a token, at most one in a step, and 8 give all its random numbers.
+ * random_between() includes both bounds. */
 void random_token(struct coordinator *c, struct token *token);
 int64_t random_between(struct coordinator *c, int64_t low, int64_t high);
 

@@ -1,4 +1,4 @@
-/* What the coordinator knows of each master, and of all their clocks. Part of state.h. */
+/* What the coordinator knows of each master, and the trial that compares their clocks. Part of state.h. */
 #ifndef REDLOCKD_STATE_MASTER_H
 #define REDLOCKD_STATE_MASTER_H
 
@@ -10,8 +10,8 @@ enum { TIMES = 4 /* TIME commands under way to one master: the probe's, the hand
 
 struct time_asked {
     int64_t sent_ms;
-    uint32_t trial; /* asked in this trial; 0: in none */
-    bool unsure;    /* this daemon stood still before it was asked, or after that */
+    uint32_t trial; /* number of the trial's questions that this TIME belongs to; 0: none */
+    bool unsure;    /* this host stood still, before the question was sent or since */
 };
 
 struct master {
@@ -19,110 +19,110 @@ struct master {
     unsigned index;
     enum master_state state;
     enum master_why why;
-    int64_t since_ms;
-    uint32_t changes; /* of state, why and clock.backs */
+    int64_t since_ms; /* when it entered this state */
+    uint32_t changes; /* how often state, why or clock.backs changed */
 
-    uint32_t connection;  /* the present one's number, or the last one's; 0: none yet */
-    uint64_t client_id;   /* of the present connection; 0: not known yet */
-    uint64_t killing;     /* client id of the connection before that carried lock commands; 0: none */
-    bool carried;         /* the present connection carried lock commands */
-    uint64_t sent, heard; /* commands and replies on the present connection */
-    int64_t fenced_ms;    /* nothing sent before on earlier connections can run after this */
+    uint32_t connection; /* number of the present connection, or of the last one; 0: none yet */
+    uint64_t client_id;  /* Redis client id of the present connection; 0: not known yet */
+    uint64_t killing;    /* client id of the last connection that carried lock commands, until it is killed */
+    bool carried;        /* the present connection carried lock commands */
+    uint64_t sent, heard; /* commands sent and replies read on the present connection */
+    int64_t fenced_ms;    /* no command of an earlier connection can run after this time */
 
-    bool known;              /* run_id is that of a handshake that went well */
-    char run_id[RUN_ID_HEX]; /* this and what follows is from the last such handshake */
+    bool known; /* a handshake went well; run_id, version and evicts are from the last such one */
+    char run_id[RUN_ID_HEX];
     uint32_t version;
     bool evicts;
 
     struct {             /* which server it is, and whether it may be used at all: master_handshake.c */
-        bool asking;     /* its questions are under way ... */
-        bool has_info;   /* ... and INFO was answered by info ... */
-        bool waiting;    /* ... or they are answered, but first every other master must be heard */
+        bool asking;     /* questions are under way */
+        bool has_info;   /* INFO was answered, see info */
+        bool waiting;    /* all is answered, but the other masters must be heard before a key is written */
         bool ended_once; /* a first handshake ended, well or not */
-        enum master_why refusal; /* the first that was found in this handshake */
+        enum master_why refusal; /* the first reason to refuse it that this handshake found */
         struct master_info info;
-        int64_t asked_ms; /* when it was asked or refused last: a time-out or pause counts from here */
-        int64_t pause_ms; /* after -NOPERM */
+        int64_t asked_ms; /* when it was last asked or refused: a time-out or pause counts from here */
+        int64_t pause_ms; /* pause after -NOPERM */
     } handshake;
 
-    struct {                 /* how its clock runs beside ours: trial.c */
-        int64_t time_ms;     /* its TIME, the last one; 0: none ... */
-        int64_t asked_at_ms; /* ... when it was asked ... */
-        int64_t told_at_ms;  /* ... and answered */
-        bool unsure;         /* this daemon stood still, before that reading or after it */
-        int64_t excess_ms;   /* that reading was ahead of this daemon's clock by so much: see trial.h */
+    struct {                 /* how its clock runs compared with this host's: trial.c */
+        int64_t time_ms;     /* its last TIME; 0: none */
+        int64_t asked_at_ms; /* when that TIME was asked for */
+        int64_t told_at_ms;  /* when that TIME came */
+        bool unsure;         /* this host stood still before that reading or since: its age is not known */
+        int64_t excess_ms;   /* how far that reading was ahead of this host's clock: see trial.h */
         struct {
             int64_t time_ms; /* 0: none yet */
             int64_t sent_ms;
-            int64_t rtt_ms;          /* until it was told: TIME may have been read that much later */
-            char run_id[RUN_ID_HEX]; /* of the server that told it; all zero: not known */
-        } base; /* the reading that later ones are measured against; it outlives connections and runs */
-        bool base_stalled;     /* this daemon was found to have stood still since the base was read */
-        bool base_unsure;      /* the last reading is no base: when it was asked for is not known */
-        int64_t tried_ms;      /* how far ahead of its base it was when a trial ended without a verdict */
-        int64_t level_ms;      /* its last reading that was not ahead was asked for then ... */
-        int64_t level_from_ms; /* ... and since this one none was ahead, over all bases */
+            int64_t rtt_ms;          /* its round trip: TIME may have been read so much after sent_ms */
+            char run_id[RUN_ID_HEX]; /* run_id of the server that answered; all zero: not known */
+        } base; /* the reading that later ones are compared with; it outlives connections and restarts */
+        bool base_stalled;     /* a stall of this host was found since the base was read */
+        bool base_unsure;      /* the last reading must not become the base: it spans a stall of this host */
+        int64_t tried_ms;      /* its excess when the last trial ended without a verdict */
+        int64_t level_ms;      /* when its last reading that was not ahead was asked for */
+        int64_t level_from_ms; /* no reading asked for between this time and level_ms was ahead */
         struct time_asked times[TIMES];
         uint32_t times_asked, times_told;
-        bool jumped;       /* forward: the next handshake is to doubt it */
-        int64_t jumped_ms; /* when it was seen to jump last; 0: never */
-        uint32_t backs;    /* how often it jumped backward, and how far last */
-        int64_t back_ms;
+        bool jumped;       /* it jumped forward: the next handshake doubts the master's memory */
+        int64_t jumped_ms; /* when a jump forward was last seen; 0: never */
+        uint32_t backs;    /* how often it jumped backward */
+        int64_t back_ms;   /* how far it last jumped backward */
     } clock;
 
-    struct {                 /* what it may have forgotten, and when it may vote: master_memory.c */
-        uint32_t number;     /* what it knew before c->memories was this, it may have forgotten ... */
-        uint32_t lost;       /* ... and before it was this, for another reason than that its clock jumped */
-        bool trusted;        /* it has voted since it lost its memory last */
-        bool was_replica;    /* since it was judged last */
-        int64_t good_ms;     /* its TIME when its memory was found good last; 0: never ... */
-        int64_t good_at_ms;  /* ... and ours */
-        int64_t amiss_ms;    /* its TIME when it was seen amiss first and could not be judged; 0: never */
-        bool heard_once;     /* its group's key was read ... */
-        bool strange;        /* ... and was not one of ours, last */
-        bool began;          /* this daemon wrote the group's key where there was none */
-        bool marked;         /* the key was there, and of this group, and another daemon or run began it */
-        bool absent;         /* the key was absent though another master has it */
-        struct group theirs; /* WHY_GROUP: what was read there */
-        uint64_t client_id_before;  /* in the known run, of the last handshake that went well ... */
-        uint32_t connection_before; /* ... and the number of that connection */
-        int64_t from_ms;            /* of its own clock: when it may vote, as far as we know; 0: not known */
-        bool receded;               /* its key showed an earlier time than before in this run */
-        int64_t shown_ms;           /* the same, as its key showed it last in this run */
-        int64_t quarantine_ms;      /* the same by our clock; 0: none */
+    struct {              /* what it may have forgotten, and from when on it may vote: master_memory.c */
+        uint32_t number;  /* c->memories when its present memory began: it may have forgotten what is older */
+        uint32_t lost;    /* the same, but a jump of a trusted master's clock does not count */
+        bool trusted;     /* it has voted since it last lost its memory */
+        bool was_replica; /* it was a replica since its memory was last judged */
+        int64_t good_ms;  /* its TIME when the group's key there was last known to be right; 0: never */
+        int64_t good_at_ms;        /* the same moment on this daemon's clock */
+        int64_t amiss_ms;          /* its TIME when an unjudged sign of lost memory was first seen; 0: none */
+        bool heard_once;           /* the group's key was read on it */
+        bool strange;              /* the key that was last read there is of another group, or unreadable */
+        bool began;                /* this daemon wrote the group's key where there was none */
+        bool marked;               /* it has this group's key, and this daemon did not begin it */
+        bool absent;               /* the key was absent although another master has it */
+        struct group theirs;       /* WHY_GROUP: the key that was read there */
+        uint64_t client_id_before; /* client id in the last handshake that went well, in the run run_id */
+        uint32_t connection_before; /* number of that connection */
+        int64_t from_ms;            /* on its own clock: when it may vote, as far as is known; 0: not known */
+        bool receded;               /* within its run the key showed an earlier from= than before */
+        int64_t shown_ms;           /* from= when the key was last read, in this run */
+        int64_t quarantine_ms;      /* on this daemon's clock: when it may vote; 0: no quarantine */
         enum master_why quarantine_why;
-        char by[GROUP_WORD]; /* the daemon that keeps it out */
+        char by[GROUP_WORD]; /* id of the daemon that keeps it out */
     } memory;
 
-    struct { /* a pass over the releases that it owes us: master_undo.c */
+    struct { /* a pass over the releases that it owes: master_undo.c */
         bool under_way;
-        bool sets_back;   /* so far only of what is to be set back */
-        uint32_t cursor;  /* it has come to this slot */
-        uint64_t sent;    /* it is answered when heard reaches this */
-        int64_t again_ms; /* refused releases are tried again then; INT64_MAX: none */
+        bool sets_back;   /* the pass is in its first sweep, which sends only releases that set back */
+        uint32_t cursor;  /* the slot of c->releases that the pass has come to */
+        uint64_t sent;    /* the pass is answered when heard reaches this */
+        int64_t again_ms; /* when refused releases are tried again; INT64_MAX: there are none */
     } undo;
 
-    struct {                 /* does it answer in time? master.c, and its probe in master_memory.c */
+    struct {                 /* whether it answers in time: master.c, and its probe in master_memory.c */
         bool probing;        /* TIME and PROBE are under way */
-        int64_t probed_ms;   /* when the last probe was sent ... */
-        uint64_t probe_sent; /* ... which is answered when heard reaches this */
+        int64_t probed_ms;   /* when the last probe was sent */
+        uint64_t probe_sent; /* that probe is answered when heard reaches this */
         uint64_t overdue;    /* it is slow until heard reaches this */
-        uint64_t watched;    /* until heard reaches this, long silence closes the connection */
-        int64_t heard_ms;    /* last reply, or when watching began */
+        uint64_t watched;    /* until heard reaches this, a long silence closes the connection */
+        int64_t heard_ms;    /* when its last reply came, or watching began */
     } liveness;
 };
 
-/* Whose clock was it? See trial.h. */
+/* The question whose clock is wrong, a master's or this host's: see trial.h. */
 struct trial {
     bool open;
-    unsigned confirms; /* how often the others were asked once more, before a master is blamed */
-    uint32_t number;   /* of the questions that are asked now */
+    unsigned confirms; /* how often the other masters were asked once more, before one is blamed */
+    uint32_t number;   /* of the questions that are under way now */
     struct heap_item item;
-    masters_t awaited; /* masters that were asked, and have not told yet */
-    masters_t anew;    /* masters whose reading was asked for with this number, so after the stall */
-    masters_t told;    /* masters that told; excess_ms[] says by how much each is ahead */
-    int64_t excess_ms[MASTERS];
-    int64_t slack_ms[MASTERS]; /* what both readings' round trips, and slewing, may hide beyond that */
+    masters_t awaited; /* masters that were asked and have not answered yet */
+    masters_t anew;    /* masters whose reading was asked for with the present number, so after the stall */
+    masters_t told;    /* masters whose reading is in excess_ms[] and slack_ms[] */
+    int64_t excess_ms[MASTERS]; /* how far the master is ahead, at least */
+    int64_t slack_ms[MASTERS];  /* how much further it may be ahead: round trips, and slewing */
 };
 
 #endif

@@ -13,7 +13,7 @@ $(CHAOS): $(CHAOS_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lhiredis
 
 $(CHAOS_MUTANT_OBJ): ALL_CFLAGS += -DMUTANTS
-$(CHAOS_MUTANT): $(CHAOS_MUTANT_OBJ) $(filter-out $(CORE_OBJ),$(OBJ)) $(CORE_SRC:%.c=$(BUILD)/mutants/%.o)
+$(CHAOS_MUTANT): $(CHAOS_MUTANT_OBJ) $(BUILD)/tests/sim/planted.o $(filter-out $(CORE_OBJ),$(OBJ)) $(CORE_SRC:%.c=$(BUILD)/mutants/%.o)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 -include $(CHAOS_OBJ:.o=.d) $(CHAOS_MUTANT_OBJ:.o=.d)
