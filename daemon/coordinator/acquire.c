@@ -22,9 +22,9 @@ static struct resource *acquire_detach(struct coordinator *c, struct round *roun
     return resource;
 }
 
-/* To all masters that got the SET, also those that refused or did not answer: behind it on the same connection
- * this undoes a late one. */
-static void undo(struct coordinator *c, struct round *round)
+/* The release goes to all masters, even if they did not answer: there it follows a delayed SET on the same
+ * connection, and deletes its key. Masters that refused the SET do not owe it. */
+static void acquire_undo(struct coordinator *c, struct round *round)
 {
     struct release_order order = {.name = round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
     order.may = masters_without(round->tally.asked, round_without_key(round));
@@ -40,7 +40,7 @@ static void acquire_fail(struct coordinator *c, struct round *round, enum reply_
     struct resource *resource = acquire_detach(c, round);
     enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
     struct verdict verdict = {code, limit, fence_shown(round), round->split.in_vain};
-    undo(c, round);
+    acquire_undo(c, round);
     resource_refused(c, resource, &verdict);
 }
 
@@ -48,14 +48,14 @@ void acquire_abandon(struct coordinator *c, struct resource *resource)
 {
     struct round *round = resource->queue->round;
     acquire_detach(c, round);
-    undo(c, round);
+    acquire_undo(c, round);
 }
 
 static void acquire_grant(struct coordinator *c, struct round *round)
 {
     round->ready = trial_is_open(c);
     if (round->ready)
-        return; /* what is left of its validity is known when the trial is over */
+        return; /* the trial may show that less of the validity is left */
     int64_t until_ms = quorum_until_ms(round->t0_ms, round->ttl_ms);
     struct resource *resource = round->resource;
     if (until_ms - c->now_ms < c->config.min_validity_ms && !mutant(MUTANT_NO_VALIDITY)) {
@@ -83,27 +83,28 @@ static void acquire_was_split(struct coordinator *c, struct round *round, enum s
 {
     switch (outcome) {
     case SPLIT_OPEN: break;
+    /* The first proposal does not count: another client still had the key on some of these masters then. */
     case SPLIT_WON: acquire_fenced(c, round, fence_begin(c, round)); break;
     case SPLIT_BUSY: acquire_fail(c, round, REPLY_BUSY); break;
     case SPLIT_HOPELESS: acquire_fail(c, round, REPLY_NOQUORUM); break;
     }
 }
 
-/* ---- the head asks ---- */
+/* ---- an attempt begins ---- */
 
-/* A request's first attempt sends the proposal behind the SET. Retries send the SET alone: losers who poll
- * write nothing and raise nothing. */
+/* A request's first attempt sends the proposal right behind the SET, to save a round trip. A retry sends
+ * the SET alone: clients that poll a held lock write nothing to the masters. */
 void acquire_begin(struct coordinator *c, struct resource *resource)
 {
     const struct wait *wait = resource->queue->head;
     assert(resource->queue->round == NULL && wait != NULL);
-    resource->queue->release_seen = false; /* used up, also by an attempt that cannot begin */
+    resource->queue->release_seen = false; /* also if the attempt cannot begin */
     resource->queue->asked = resource->queue->tail->id;
     if (masters_count(c->voters) < c->quorum) {
         resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
         return;
     }
-    if (c->token_drawn) { /* one token a step: it asks in the next */
+    if (c->token_drawn) { /* a step has random bytes for one token: begin in the next step */
         heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
         return;
     }
@@ -132,18 +133,19 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
 
 /* ---- decisions ---- */
 
-/* Not a quorum any more. Whether another has the lock is known when Q masters said so or would have granted;
- * until then, or until it is late, the rest may still tell. */
+/* A quorum of grants is out of reach, or the time-out has passed. If Q masters answered, and some refused,
+ * another client has the lock or will get it (BUSY), unless the votes were split. With fewer answers that
+ * is not known: if a master refused, the attempt waits for the rest, until late. */
 static void look_refused(struct coordinator *c, struct round *round, bool late)
 {
     const struct tally *tally = &round->tally;
     unsigned answered = masters_count(tally->granted | tally->refused);
     unsigned silent = masters_count(round_silent(round));
-    bool enough = masters_count(tally->granted) >= c->quorum; /* but no fence in time */
+    bool enough = masters_count(tally->granted) >= c->quorum; /* Q granted, but no fence was agreed in time */
     if (tally->refused != 0 && answered >= c->quorum && !enough && !round->resource->queue->head->patient)
         acquire_was_split(c, round, acquire_split(c, round, late));
     else if (tally->refused != 0 && answered >= c->quorum && !enough)
-        acquire_fail(c, round, REPLY_BUSY); /* it tries again, soon and by chance */
+        acquire_fail(c, round, REPLY_BUSY); /* a waiting head tries again after a short random pause */
     else if (late || tally->refused == 0 || answered + silent < c->quorum)
         acquire_fail(c, round, REPLY_NOQUORUM);
 }

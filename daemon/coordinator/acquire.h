@@ -1,19 +1,28 @@
-/* The attempt of a name's head to get its lock: SET on all masters that may vote, a fence
- * that is above every earlier one, and what is left of the time.
+/* The attempt of a name's head to get its lock: SET on all masters that may vote, a fence above every
+ * earlier one (fence.h), and enough time left.
  *
- * Source: the Redlock page for the quorum and the validity; Kleppmann, "How to do
- * distributed locking", for the fence. */
+ *     ASKING --Q granted, fence agreed, validity left--> granted (lease_grant)
+ *        |
+ *        +--fewer than Q can grant, or late-----------> refused, and undone by a release
+ *        +--the same with wait=0, and Q answered------> REASKING (acquire_split.h)
+ *
+ * The head is answered through resource.c. Sources: the Redlock page for the quorum and the validity;
+ * Kleppmann, "How to do distributed locking", for the fence. */
 #ifndef REDLOCKD_ACQUIRE_H
 #define REDLOCKD_ACQUIRE_H
 
 #include "daemon/coordinator/state.h"
 
-/* The head asks. Answers it at once where that is all there is to do. */
+/* Begins an attempt for the head, which must exist and have none. If the attempt cannot begin (no quorum,
+ * a limit), the head is refused at once. */
 void acquire_begin(struct coordinator *c, struct resource *resource);
 
-/* Nobody wants it any more: what it set is taken back. The resource has no round then. */
+/* Ends the head's attempt without an answer: its keys are released, and the resource has no round any
+ * more. */
 void acquire_abandon(struct coordinator *c, struct resource *resource);
 
+/* Decides the attempt if its votes allow it, and may free the round. Called after each vote, and with late
+ * when the time-out of the phase has passed. */
 void acquire_look(struct coordinator *c, struct round *round, bool late);
 /* The time has come to ask again for a lock whose votes were split. */
 void acquire_timer(struct coordinator *c, struct round *round);

@@ -8,19 +8,20 @@
 
 enum { REASKS = 8 };
 
-/* The losers' releases need about as long as the first master's word needed to come here. (Ours is a clock of
- * milliseconds: 1 is the next tick, half of one away on average; with 0 the re-ask would race them.) */
+/* Pauses before each re-ask. The losers' releases reach the masters about as soon as the deciding master's
+ * answer reached this daemon, so the first pause is the shortest that a clock of milliseconds can measure.
+ * A pause of 0 would race these releases. */
 static const int64_t pauses_ms[REASKS] = {1, 1, 2, 4, 8, 16, 32, 64};
 
-/* ---- who decides ---- */
+/* ---- the master that decides ---- */
 
-/* Those that may have a say: up, asked, and without an error. */
+/* Masters that can grant: asked, up, and without an error. */
 static masters_t in_service(const struct coordinator *c, const struct round *round)
 {
     return masters_without(round->tally.asked & c->voters, round->voided);
 }
 
-/* The first of them; 0: there is none. */
+/* The first master of the set in order of run_id; 0 for an empty set. */
 static masters_t first_of(const struct coordinator *c, masters_t set)
 {
     const struct master *first = NULL;
@@ -34,8 +35,8 @@ static masters_t first_of(const struct coordinator *c, masters_t set)
 
 enum election { ELECTION_OPEN, ELECTION_WON, ELECTION_LOST };
 
-/* What the first master says to us. One that answered an error is passed over, as is one that is silent for
- * node_timeout: it is slow then. */
+/* Whether the deciding master granted this attempt. A master that answered an error is passed over. So is
+ * a master that was silent for node_timeout: it is slow then, and the next one decides. */
 static enum election elect(const struct coordinator *c, struct round *round)
 {
     masters_t first = first_of(c, masters_without(in_service(c, round), round->tally.failed));
@@ -47,23 +48,25 @@ static enum election elect(const struct coordinator *c, struct round *round)
 
 /* ---- asking again ---- */
 
-/* Where it may bring something, and nothing of ours is under way. */
+/* Masters to ask again: in service, did not grant, and owe this round no answer. */
 static masters_t to_ask(const struct coordinator *c, const struct round *round)
 {
     masters_t busy = round->tally.granted | round_silent(round) | round->split.getting;
     return masters_without(in_service(c, round), busy);
 }
 
-/* The item is that of the resource, whose head asks nothing else meanwhile. One slow master does not keep the
- * others from being asked. */
-static void plan(struct coordinator *c, struct round *round)
+/* Plans the next re-ask, unless one is planned. The queue's deadline serves for this: the head plans
+ * nothing else during its attempt. Masters that answered are asked again even while a slow one still owes
+ * its answer. */
+static void plan_reask(struct coordinator *c, struct round *round)
 {
     struct heap_item *item = &round->resource->queue->item;
     if (item->place == 0 && round->split.reasks < REASKS && to_ask(c, round) != 0)
         heap_set(&c->deadlines, item, c->now_ms + pauses_ms[round->split.reasks]);
 }
 
-/* They may have the key all the same, and count again once they are up and were asked again. */
+/* The time-out has passed: silent masters count as failed, unless they were asked again during the phase.
+ * A silent master may have set the key all the same, and counts again once it is up and answers a re-ask. */
 static void give_up_silent(struct round *round)
 {
     masters_t fresh = round->split.fresh;
@@ -81,14 +84,14 @@ enum split_outcome acquire_split(struct coordinator *c, struct round *round, boo
     if (late)
         give_up_silent(round);
     round_move(c, round, ROUND_REASKING);
-    plan(c, round);
+    plan_reask(c, round);
     return SPLIT_OPEN;
 }
 
 static void ask_again(struct coordinator *c, struct round *round, masters_t masters)
 {
     if (round_unheard(round) == 0)
-        round_move(c, round, ROUND_REASKING); /* for a time-out of its own */
+        round_move(c, round, ROUND_REASKING); /* starts a new time-out */
     else
         round->split.fresh |= masters;
     round->split.reasks++;
@@ -123,7 +126,8 @@ static uint64_t beginning(const struct token *token)
     return bytes;
 }
 
-/* Our own token: an earlier SET of this attempt was applied there, whose answer came too late. */
+/* A master that shows this attempt's own token applied an earlier SET of it, whose answer came too late or
+ * not at all: that is a grant. */
 void acquire_split_vote(struct round *round, unsigned master, const struct vote *vote)
 {
     masters_t bit = masters_bit(master);
@@ -159,7 +163,8 @@ static bool another_has_it(const struct coordinator *c, const struct round *roun
     return false;
 }
 
-/* Q masters answered in vain: nobody won. Fewer say nothing of who has the lock. */
+/* All re-asks were in vain. If Q masters answered, no client got the lock (BUSY); fewer do not show who
+ * has it. */
 static enum split_outcome end_in_vain(const struct coordinator *c, struct round *round)
 {
     unsigned answered = masters_count(round->tally.granted | round->tally.refused);
@@ -174,7 +179,7 @@ enum split_outcome acquire_split_look(struct coordinator *c, struct round *round
         round_move(c, round, ROUND_REASKING);
     }
     masters_t stand = fence_standing(c, round);
-    bool decided = round->split.decider & stand; /* it may be lost, or slow, by now */
+    bool decided = round->split.decider & stand; /* lost or slow meanwhile: elect again */
     enum election election = decided ? ELECTION_WON : elect(c, round);
     if (masters_count(stand) >= c->quorum) {
         heap_remove(&c->deadlines, &round->resource->queue->item);
@@ -186,6 +191,6 @@ enum split_outcome acquire_split_look(struct coordinator *c, struct round *round
         return SPLIT_BUSY;
     if (round->split.reasks == REASKS && (round_silent(round) | round->split.getting) == 0)
         return end_in_vain(c, round);
-    plan(c, round);
+    plan_reask(c, round);
     return SPLIT_OPEN;
 }

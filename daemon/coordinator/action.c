@@ -1,4 +1,4 @@
-/* Actions of the step under way, and the chance that came with its event. */
+/* The actions of the present step, and the random numbers from its event. */
 #include <assert.h>
 #include <string.h>
 
@@ -84,8 +84,8 @@ static char node_sign(const struct coordinator *c, unsigned master, const struct
     return tally->asked == 0 && (c->voters & bit) ? '+' : '!';
 }
 
-/* nodes=, votes= and, where quarantine keeps a quorum away, when that ends. tally NULL:
- * nobody was asked. */
+/* See state.h. If enough masters are in quarantine that a quorum only waits for them, retry= tells when it
+ * ends. */
 void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally)
 {
     static const struct tally nobody_asked;
@@ -108,7 +108,7 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
     unsigned voters = masters_count(c->voters), kept_out = masters_count(quarantined);
     if (voters >= c->quorum || voters + kept_out < c->quorum)
         return;
-    /* When so many of them are let in that there is a quorum. */
+    /* The quarantine whose end completes the quorum. */
     unsigned rank = kept_out - (c->quorum - voters) + 1;
     reply->quarantined = (uint8_t)kept_out;
     reply->retry_ms = (int64_t)quorum_nth_largest(left_ms, quarantined, rank);

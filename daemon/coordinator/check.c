@@ -1,4 +1,4 @@
-/* Every invariant of the coordinator's own data, for tests and simulation. */
+/* coordinator_check(): the invariants of the coordinator's own data, for tests and simulation. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -28,7 +28,7 @@ static void check_waits(const struct coordinator *c, const struct resource *reso
     assert(queue == &c->nobody || queue->resource == resource);
 }
 
-/* A live head is never forgotten: something will make it ask. */
+/* A head is never forgotten: an attempt, a release, a lease, the drain or a deadline will go on with it. */
 static void check_head(const struct coordinator *c, const struct resource *resource)
 {
     bool kept = resource->lease != NULL && lease_is_kept(resource->lease);
@@ -53,7 +53,7 @@ static uint32_t check_resumes(const struct coordinator *c, const struct resource
     return count;
 }
 
-/* Whoever writes to it writes for all names. */
+/* The shared queue of all names without waiters must never be written to. */
 static void check_nobody(const struct queue *queue)
 {
     assert(queue->head == NULL && queue->tail == NULL && queue->round == NULL && queue->waiters == 0 &&
@@ -110,25 +110,25 @@ static void check_sessions(const struct coordinator *c)
     assert(waits == c->waits.used && bound == c->bound);
 }
 
-/* What rounds have beside themselves. */
-struct of_rounds {
+/* Objects that pending rounds own or account for. */
+struct round_counts {
     uint32_t notes, resumes, renewals;
 };
 
-static struct of_rounds check_of_rounds(const struct coordinator *c)
+static struct round_counts count_of_rounds(const struct coordinator *c)
 {
-    struct of_rounds of = {0};
+    struct round_counts counts = {0};
     for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL;
          in_flight = in_flight->next) {
         const struct round *round = IN_FLIGHT_OWNER(round, in_flight);
         const struct lease *lease = pool_find(&c->leases, round->lease);
         bool renews = round->purpose == ROUND_RENEW;
-        of.notes += round->resume != NULL && round->resume->note != NULL;
-        of.resumes += round->resume != NULL;
-        of.renewals += renews && round->phase != ROUND_DECIDED && lease != NULL;
+        counts.notes += round->resume != NULL && round->resume->note != NULL;
+        counts.resumes += round->resume != NULL;
+        counts.renewals += renews && round->phase != ROUND_DECIDED && lease != NULL;
         assert(!renews || round->phase == ROUND_DECIDED || lease == NULL || lease->renewing);
     }
-    return of;
+    return counts;
 }
 
 static uint32_t notes_of_waits(const struct coordinator *c)
@@ -143,8 +143,8 @@ static uint32_t notes_of_waits(const struct coordinator *c)
 
 static void check_leases(const struct coordinator *c)
 {
-    struct of_rounds of = check_of_rounds(c);
-    uint32_t used = 0, notes = of.notes + notes_of_waits(c), resumes = of.resumes, renewals = 0;
+    struct round_counts counts = count_of_rounds(c);
+    uint32_t used = 0, notes = counts.notes + notes_of_waits(c), resumes = counts.resumes, renewals = 0;
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *lease = pool_at(&c->leases, slot);
         if (lease == NULL)
@@ -161,7 +161,7 @@ static void check_leases(const struct coordinator *c)
         assert(masters_without(lease->sent, masters_all(c->config.masters)) == 0);
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
-    assert(renewals == of.renewals && renewals == c->renewing && resumes == c->resumes.used);
+    assert(renewals == counts.renewals && renewals == c->renewing && resumes == c->resumes.used);
     assert(c->intern.used == c->resources.used + c->rounds.used + c->releases.used + notes);
 }
 

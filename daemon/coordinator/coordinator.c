@@ -1,4 +1,4 @@
-/* Life, time and the dispatch of events; what they mean is in the files beside. */
+/* The coordinator's begin and end, its drain, its time, and the dispatch of events to the other files. */
 #include "daemon/coordinator/coordinator.h"
 
 #include <assert.h>
@@ -18,9 +18,10 @@
 #include "daemon/coordinator/state.h"
 #include "daemon/coordinator/votes.h"
 
-enum { UNDO = 65536, RENEWALS = 4096, SPARE = 64, DRAIN_SLOTS = 64 /* looked at in one step */ };
+enum { UNDO = 65536, RENEWALS = 4096, SPARE = 64, DRAIN_SLOTS = 64 /* slots looked at in one step */ };
 
-/* No release's id is a round's: the answer to a MOVE is looked up in both. */
+/* The ids of releases begin here, so that none is the id of a round: the answer to a MOVE is looked up in
+ * both. */
 static const uint64_t RELEASE_SERIALS = (uint64_t)1 << 42;
 
 static uint32_t capacity(uint64_t wanted)
@@ -34,7 +35,7 @@ static bool make_tables(struct coordinator *c)
     uint64_t names = (uint64_t)config->max_locks + config->max_waiters;
     uint64_t undo = config->max_undo != 0 ? config->max_undo : UNDO;
     uint64_t rounds = 2 * names + SPARE;
-    /* Sessions that end stay a few steps while their clients' successors are there. */
+    /* Sessions that are being ended exist beside new ones for a few steps. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
     uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + MASTERS +
                      2 /* the drain, the trial */;
@@ -92,7 +93,7 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
     c->config.max_waits_per_client = config->max_waits_per_client;
     c->config.max_locks_per_peer = config->max_locks_per_peer;
     c->config.max_waits_per_peer = config->max_waits_per_peer;
-    /* What comes into these lists later must not have to go before what is there. */
+    /* A shorter time-out must not make a later entry of these lists due before an earlier one. */
     in_flight_hasten(&c->rounds_pending, c->now_ms + config->node_timeout_ms);
     in_flight_hasten(&c->releases_pending, c->now_ms + config->node_timeout_ms);
     masters_reconfigured(c);
@@ -128,7 +129,8 @@ static void drain_begin(struct coordinator *c)
     heap_set(&c->deadlines, &c->drain, c->now_ms);
 }
 
-/* Whoever waits is told; one a step, each may end an attempt. */
+/* Tells one waiter that the daemon drains; one in each step, because each may end an attempt. Returns
+ * whether there are more. */
 static bool drain_wait(struct coordinator *c)
 {
     for (unsigned i = 0; i < DRAIN_SLOTS && c->drain_cursor < c->waits.fresh; i++) {
@@ -141,6 +143,7 @@ static bool drain_wait(struct coordinator *c)
     return c->drain_cursor < c->waits.fresh;
 }
 
+/* Tells one holder that its lock is lost. Returns whether there are more. */
 static bool drain_lease(struct coordinator *c)
 {
     for (unsigned i = 0; i < DRAIN_SLOTS && c->drain_cursor < c->leases.fresh; i++) {
@@ -153,7 +156,7 @@ static bool drain_lease(struct coordinator *c)
     return c->drain_cursor < c->leases.fresh;
 }
 
-/* Who waits is told before anybody loses a lock, however short drain_timeout is. */
+/* All waiters are told before the first holder loses its lock, however short drain_timeout is. */
 static void drain_timer(struct coordinator *c)
 {
     bool more = c->ending ? drain_lease(c) : drain_wait(c);
@@ -221,9 +224,9 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     }
 }
 
-/* The one thing that is due first. What a lost connection left to be looked at comes
- * before time-outs, so that these find nothing half done. */
-static void timer(struct coordinator *c)
+/* Does the one thing that is due first. Rounds and releases that lost a master come before time-outs, so
+ * that no time-out finds one half done. */
+static void handle_timer(struct coordinator *c)
 {
     if (votes_look_stale(c) || release_look_stale(c))
         return;
@@ -256,12 +259,13 @@ static void vote_on_heal(struct coordinator *c, const struct coordinator_event *
         heal_done(c, lease, event->master, &event->vote);
 }
 
-static void vote(struct coordinator *c, const struct coordinator_event *event)
+static void handle_vote(struct coordinator *c, const struct coordinator_event *event)
 {
     struct master *m = &c->masters[event->master];
     if (m->state == MASTER_DOWN || m->connection != event->connection)
         return;
-    /* The master first: what its answer sets off must not go to one that just said that it cannot. */
+    /* The master's state changes first: commands that follow from this vote must not go to a master that
+     * has just refused. */
     master_heard(c, m);
     if (event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN)
         master_refused(c, m, event->verb, event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
@@ -277,7 +281,7 @@ static void vote(struct coordinator *c, const struct coordinator_event *event)
         vote_on_lock(c, event);
 }
 
-static void undelivered(struct coordinator *c, const struct coordinator_event *event)
+static void handle_undelivered(struct coordinator *c, const struct coordinator_event *event)
 {
     struct session *session = session_find(c, event->session);
     struct lease *lease = session != NULL ? session_lease(session, event->request) : NULL;
@@ -292,14 +296,14 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *even
     struct master *m = &c->masters[event->master];
     bool present = m->state != MASTER_DOWN && m->connection == event->connection;
     switch (event->kind) {
-    case EVENT_TIMER: timer(c); break;
+    case EVENT_TIMER: handle_timer(c); break;
     case EVENT_REQUEST: request_begin(c, event); break;
     case EVENT_SESSION_FINISH: session_finish(c, event->session); break;
     case EVENT_SESSION_RELEASE: session_end(c, event->session, SESSION_RELEASING); break;
     case EVENT_SESSION_DROP: session_end(c, event->session, SESSION_DROPPING); break;
-    case EVENT_UNDELIVERED: undelivered(c, event); break;
+    case EVENT_UNDELIVERED: handle_undelivered(c, event); break;
     case EVENT_MASTER_CONNECTED: master_connected(c, m, event->connection); break;
-    case EVENT_MASTER_VOTE: vote(c, event); break;
+    case EVENT_MASTER_VOTE: handle_vote(c, event); break;
     case EVENT_MASTER_LOST:
         if (present || m->state == MASTER_DOWN)
             master_lost(c, m);
@@ -312,7 +316,7 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *even
     }
 }
 
-/* All deadlines that go out are CLOCK_BOOTTIME again. */
+/* Changes the deadlines of the step's actions back to CLOCK_BOOTTIME. */
 static void show_boottime(const struct coordinator *c, struct actions *actions)
 {
     if (c->behind_ms == 0 || mutant(MUTANT_UNTIL_WITHOUT_BEHIND))

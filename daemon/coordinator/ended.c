@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { PLACES = 8 /* of a token, side by side */ };
+enum { PLACES = 8 /* consecutive places that a token may have */ };
 
 static uint32_t first_place(const struct token *token)
 {

@@ -1,9 +1,10 @@
-/* Tokens whose lock ended by its max= a short while ago. The keys live on for up to a TTL, and an EXTEND that finds them
- * would give the holder more time than max= allows.
+/* Tokens of locks that max= ended a short while ago. Their keys live on for up to a TTL, and an EXTEND
+ * that found them would give the holder more time than max= allows.
  *
- * A place for a token is looked for among a few, which its own random bytes choose; where all are taken, the one that
- * would be forgotten first makes room. So a daemon on which thousands of locks end by max= within a TTL forgets some
- * of them, the oldest mostly. An EXTEND of these asks the masters, as one through another daemon does. */
+ * A token has a few places, chosen by its own bytes, which are random. If all are taken, the token that
+ * would be forgotten first is overwritten. So a daemon on which thousands of locks end by max= within a
+ * TTL forgets some of them, mostly the oldest. An EXTEND of a forgotten token asks the masters, as an
+ * EXTEND through another daemon does. */
 #ifndef REDLOCKD_ENDED_H
 #define REDLOCKD_ENDED_H
 
@@ -15,14 +16,16 @@
 enum { ENDED = 4096 };
 
 struct ended {
-    int64_t last_ms; /* all are forgotten then */
+    int64_t last_ms; /* no token is remembered longer than until then */
     struct ended_token {
         int64_t until_ms;
         struct token token;
     } list[ENDED];
-}; /* all zero: there is none */
+}; /* all zero: no token */
 
+/* Remembers the token until until_ms. */
 void ended_note(struct ended *ended, const struct token *token, int64_t now_ms, int64_t until_ms);
+/* Whether the token is remembered. */
 bool ended_has(const struct ended *ended, const struct token *token, int64_t now_ms);
 
 #endif

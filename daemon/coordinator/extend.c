@@ -66,8 +66,8 @@ static struct round *extend_begin(struct coordinator *c, uint64_t session, uint6
     return round;
 }
 
-/* Without a valid lease of it here, check first: polling a dead token must not keep its
- * last key alive. */
+/* Without a valid lease here, CHECK comes first and EXTEND only if Q masters hold the token. Else a client
+ * that polls a dead token would keep its last keys alive. */
 void extend_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
                     struct lease *lease)
 {
@@ -103,9 +103,10 @@ static struct reply *extend_answer(struct coordinator *c, struct round *round, e
     return reply;
 }
 
-/* The lease that the round was about; NULL: there was none, or it is over. Past its deadline a lock that is
- * kept is lost, however late its timer and whatever the masters say: others may have had it in between. */
-static struct lease *lease_of(struct coordinator *c, struct round *round)
+/* Ends the round's part in its lease and returns the lease; NULL if there was none, or it is over. A lease
+ * that is bound to a session is over at its deadline, even if its timer has not run yet and whatever the
+ * masters say: another client may have had the lock since. */
+static struct lease *take_lease(struct coordinator *c, struct round *round)
 {
     struct lease *lease = pool_find(&c->leases, round->lease);
     if (lease == NULL)
@@ -117,10 +118,10 @@ static struct lease *lease_of(struct coordinator *c, struct round *round)
     return lease_is_kept(lease) && c->now_ms >= lease->until_ms ? NULL : lease;
 }
 
-/* N-Q+1 masters say that it is not ours: no quorum can hold it. */
+/* N-Q+1 masters do not have the key: a quorum cannot have it. */
 static void end_gone(struct coordinator *c, struct round *round)
 {
-    struct lease *lease = lease_of(c, round);
+    struct lease *lease = take_lease(c, round);
     if (round->purpose != ROUND_RENEW)
         extend_answer(c, round, REPLY_NOTHELD);
     round_decided(c, round);
@@ -128,7 +129,8 @@ static void end_gone(struct coordinator *c, struct round *round)
         lease_lost(c, lease, LOST_GONE);
 }
 
-/* This daemon stood still while it was under way, and found that out since: what it was told came late for that alone. */
+/* This host stood still during the round, and noticed it only afterwards: the answers may merely seem
+ * late. */
 static bool is_late_by_a_stall(const struct coordinator *c, const struct round *round)
 {
     return c->stall_ms != 0 && round->t0_ms < c->stall_seen_ms;
@@ -145,7 +147,7 @@ static void extend_answer_noquorum(struct coordinator *c, struct round *round)
 
 static void end_unknown(struct coordinator *c, struct round *round)
 {
-    struct lease *lease = lease_of(c, round);
+    struct lease *lease = take_lease(c, round);
     bool renewal = round->purpose == ROUND_RENEW, at_once = is_late_by_a_stall(c, round);
     if (!renewal)
         extend_answer_noquorum(c, round);
@@ -154,8 +156,8 @@ static void end_unknown(struct coordinator *c, struct round *round)
         lease_not_renewed(c, lease, at_once);
 }
 
-/* Whatever the masters said: its holder gave it back, or was told that it is lost. (A lease whose time ran out
- * here, and that they extended all the same, is held.) */
+/* The lock is over although Q masters hold it: its holder gave it back, was told that it is lost, or is
+ * about to be told. A lease without a session that ran out here, and was extended all the same, is held. */
 static bool extend_is_over(const struct coordinator *c, const struct round *round)
 {
     const struct lease *lease = pool_find(&c->leases, round->lease);
@@ -164,7 +166,7 @@ static bool extend_is_over(const struct coordinator *c, const struct round *roun
 
 static void end_held(struct coordinator *c, struct round *round, int64_t until_ms)
 {
-    struct lease *lease = lease_of(c, round);
+    struct lease *lease = take_lease(c, round);
     bool extended = round->phase == ROUND_EXTENDING;
     if (lease != NULL && extended) {
         until_ms = lease_extended(c, lease, round, until_ms);
@@ -180,14 +182,14 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
     round_decided(c, round);
 }
 
-/* They hold it, but hardly any time of it is left. */
+/* Q masters hold it, but less than min_validity of it is left. */
 static void end_expiring(struct coordinator *c, struct round *round)
 {
     if (round->purpose == ROUND_RENEW || is_late_by_a_stall(c, round)) {
         end_unknown(c, round);
         return;
     }
-    lease_of(c, round);
+    take_lease(c, round);
     extend_answer(c, round, REPLY_NOTHELD)->text = TEXT_EXPIRING;
     round_decided(c, round);
 }
@@ -201,7 +203,8 @@ static void quorum_holds(struct coordinator *c, struct round *round, masters_t y
         return;
     }
     uint64_t ttl_ms = quorum_nth_largest(round->numbers, yes, c->quorum);
-    /* More than any of us sends: somebody else's hand, or a lie. Nobody is told to rely on it. */
+    /* No daemon sends a TTL above max_ttl: another program set this one, and no client is told to rely on
+     * it. */
     if (ttl_ms > (uint64_t)c->config.max_ttl_ms)
         ttl_ms = (uint64_t)c->config.max_ttl_ms;
     int64_t until_ms = quorum_until_ms(round->t0_ms, (int64_t)ttl_ms);

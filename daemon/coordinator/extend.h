@@ -1,16 +1,21 @@
-/* EXTEND, CHECK and renewals: what do the masters hold of a token, and for how long? */
+/* EXTEND, CHECK and renewals: rounds that ask which masters hold a token, and for how long. */
 #ifndef REDLOCKD_EXTEND_H
 #define REDLOCKD_EXTEND_H
 
 #include "daemon/coordinator/state.h"
 
-void extend_renew(struct coordinator *c, struct lease *lease); /* when lease_timer() says that it is due */
+/* Begins a renewal, when lease_timer() says that one is due; if it cannot begin, another is planned. */
+void extend_renew(struct coordinator *c, struct lease *lease);
 
-/* A request of session for a name and token; lease is what is known here of it, or NULL. */
+/* EXTEND of the name and token of what. lease is this daemon's valid lease of the token, or NULL. The
+ * request is answered now or when the round is decided. */
 void extend_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
                     struct lease *lease);
+/* CHECK of a token that is not bound to a session here; answered like extend_request(). */
 void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what);
 
+/* Decides the round if its votes allow it, and may free the round. Called after each vote, and with late
+ * when the time-out of the phase has passed. */
 void extend_look(struct coordinator *c, struct round *round, bool late);
 
 #endif

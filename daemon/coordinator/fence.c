@@ -3,8 +3,11 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
 
-/* ---- proposals: a hybrid clock, so that a fence of today is above one of yesterday even
- * where masters forgot it, and above the fastest daemon's where they did not ---- */
+/* ---- proposals ----
+ *
+ * A proposal is made from a hybrid clock: this host's wall clock in us, plus its lead, and at least one
+ * more than the proposal before. So today's fences are above yesterday's even if masters forgot these, and
+ * the lead lets the daemon with the slowest wall clock follow the fastest. */
 
 uint64_t fence_propose(struct coordinator *c)
 {
@@ -17,9 +20,10 @@ uint64_t fence_propose(struct coordinator *c)
     return proposal;
 }
 
-/* Follow the fastest clock, but not beyond half of max_ttl: proposals must stay ahead of what a master can
- * forget, which a lead without end would not, nor one bucket's score carry all others along. */
-static void follow(struct coordinator *c, uint64_t score)
+/* Raises the lead so that proposals are above this score, but not beyond half of max_ttl. A master that
+ * forgot its fences is kept out for max_ttl, and by then every wall clock must be past the fences that it
+ * forgot. Nor may a score far in the future carry the fences of all other names along. */
+static void follow_score(struct coordinator *c, uint64_t score)
 {
     uint64_t wall_us = c->event->wall_us > 0 ? (uint64_t)c->event->wall_us : 0;
     uint64_t most_us = (uint64_t)c->config.max_ttl_ms * 1000 / 2;
@@ -32,7 +36,7 @@ static void follow(struct coordinator *c, uint64_t score)
         c->lead_us = lead_us;
 }
 
-/* ---- who counts ---- */
+/* ---- masters that count ---- */
 
 masters_t fence_standing(const struct coordinator *c, const struct round *round)
 {
@@ -52,7 +56,7 @@ struct tally fence_shown(const struct round *round)
     return tally;
 }
 
-/* ---- the fence: a proposal, and where that is not the highest, the raise ---- */
+/* ---- the proposal, and the raise ---- */
 
 bool fence_is_beyond(uint64_t proposal)
 {
@@ -66,8 +70,8 @@ void fence_ask(struct coordinator *c, struct round *round, masters_t masters)
     round_send(c, round, COMMAND_ZADD, masters, round->proposal);
 }
 
-/* A new proposal: what was said to the one before counts no more. A master that has not answered that yet is
- * asked once it has. */
+/* Sends a new proposal. Answers to the one before count no more, so a master that still owes such an
+ * answer is asked only after it has come (ask_late): answers do not say which proposal they belong to. */
 static void ask_anew(struct coordinator *c, struct round *round, enum round_phase phase, uint64_t proposal)
 {
     round_move(c, round, phase);
@@ -85,7 +89,7 @@ enum fence_outcome fence_begin(struct coordinator *c, struct round *round)
     return FENCE_OPEN;
 }
 
-/* Those that granted late, or answered the proposal before late, join. */
+/* Sends the proposal to masters that granted, or answered the proposal before, since it was first sent. */
 static void ask_late(struct coordinator *c, struct round *round)
 {
     fence_ask(c, round, masters_without(fence_standing(c, round), round->fence.asked | round->fence.pending));
@@ -100,8 +104,8 @@ static void ask_scores(struct coordinator *c, struct round *round)
     round_send(c, round, COMMAND_ZSCORE, ask, 0);
 }
 
-/* What Q granting masters say is the highest that any grant before can have been told, because every grant's
- * fence stands on Q masters; a maximum over fewer is not. */
+/* Reads the highest scores. Every fence that was ever granted is stored on a quorum, so the maximum over
+ * any Q masters is no lower than the highest fence granted; a maximum over fewer may be. */
 static void raise_begin(struct coordinator *c, struct round *round)
 {
     c->stats.raises++;
@@ -121,7 +125,7 @@ static uint64_t highest_score(const struct round *round)
 static enum fence_outcome raise_write(struct coordinator *c, struct round *round)
 {
     uint64_t highest = highest_score(round);
-    follow(c, highest);
+    follow_score(c, highest);
     if (fence_is_beyond(highest + 1))
         return FENCE_BEYOND;
     ask_anew(c, round, ROUND_RAISING, highest + 1);
@@ -136,7 +140,8 @@ static void score_vote(struct round *round, unsigned master, const struct vote *
     round->fence.reading = masters_without(round->fence.reading, bit);
     if (round->phase != ROUND_READING)
         return;
-    /* It refused the proposal, so its score was no lower: else it forgot that since. */
+    /* The master answered that its score is no lower than the proposal. If it is lower now, the master
+     * forgot it. */
     bool forgot = vote->number < round->proposal;
     if (vote->kind == VOTE_ERROR || forgot)
         round->voided |= bit;
@@ -152,7 +157,7 @@ static void proposal_vote(struct round *round, unsigned master, const struct vot
         return;
     round->fence.pending = masters_without(round->fence.pending, bit);
     if (!(round->fence.asked & bit))
-        return; /* to the proposal before */
+        return; /* the answer is to the proposal before */
     if (vote->kind == VOTE_ERROR && !mutant(MUTANT_ZADD_ERROR_KEEPS_VOTE)) {
         round->voided |= bit;
         return;
@@ -172,7 +177,6 @@ void fence_vote(struct round *round, unsigned master, enum command_verb verb, co
 
 /* ---- decisions ---- */
 
-/* Q granted; the proposal is the fence where it was the highest on Q of them. */
 enum fence_outcome fence_decide(struct coordinator *c, struct round *round)
 {
     if (masters_count(fence_standing(c, round) & round->fence.accepted) >= c->quorum)
@@ -182,7 +186,8 @@ enum fence_outcome fence_decide(struct coordinator *c, struct round *round)
     return FENCE_OPEN;
 }
 
-/* Of the masters that can still stand, those whose answer of this phase is there or can come. */
+/* Hopeless means that fewer than Q masters can still take part. A master can if its grant counts and its
+ * answer of this phase is known or can come, or if it has not answered at all. */
 static bool is_hopeless(const struct coordinator *c, const struct round *round, masters_t known)
 {
     masters_t coming = round->fence.pending | round->fence.reading;
@@ -211,7 +216,7 @@ static enum fence_outcome look_reading(struct coordinator *c, struct round *roun
     const struct fence *fence = &round->fence;
     masters_t known = fence_standing(c, round) & (fence->accepted | fence->scored);
     if (masters_count(fence_standing(c, round) & fence->accepted) >= c->quorum)
-        return FENCE_STANDS; /* it was the highest after all */
+        return FENCE_STANDS; /* late answers: the proposal was the highest after all */
     if (masters_count(known) >= (mutant(MUTANT_RAISE_FEW_SCORES) ? 1 : c->quorum))
         return raise_write(c, round);
     ask_scores(c, round);

@@ -1,8 +1,14 @@
-/* A grant's fence: a proposal that Q granting masters take as the highest, or where that is not
- * so, the raise: what stands there is read from Q of them, and one above it is stored on Q.
+/* The fence of a grant: a number above every fence that was granted for the name before.
  *
- * Source: Kleppmann, "How to do distributed locking". The outcome goes back to the caller, which ends its round
- * by it; the fence is round->proposal. */
+ *     proposal: ZADD on the granting masters --the highest on Q of them----> the proposal is the fence
+ *                        |
+ *                        +--else: read the scores of Q masters, and store
+ *                           one more than the highest ------on Q of them----> that is the fence
+ *
+ * The second way is called the raise. The functions return an outcome, by which the caller (acquire.c or
+ * resume.c) goes on or ends its round; the fence is round->proposal.
+ *
+ * Source: Kleppmann, "How to do distributed locking". */
 #ifndef REDLOCKD_FENCE_H
 #define REDLOCKD_FENCE_H
 
@@ -11,29 +17,35 @@
 enum fence_outcome {
     FENCE_OPEN,     /* more answers are needed, and can come */
     FENCE_STANDS,   /* the proposal is the fence */
-    FENCE_BEYOND,   /* no fence can be as high as it would have to be: the clock is wrong by centuries */
-    FENCE_HOPELESS, /* no quorum can agree on one any more, or not in time */
+    FENCE_BEYOND,   /* the fence would be above FENCE_MAX: a clock is wrong by centuries */
+    FENCE_HOPELESS, /* no quorum can agree on a fence any more, or not in time */
 };
 
-uint64_t fence_propose(struct coordinator *c); /* above every proposal before */
-bool fence_is_beyond(uint64_t proposal);       /* for such a proposal the outcome is FENCE_BEYOND */
+/* Returns a proposal above all earlier ones of this daemon. */
+uint64_t fence_propose(struct coordinator *c);
+/* The proposal is too high to be a fence: the outcome is FENCE_BEYOND. */
+bool fence_is_beyond(uint64_t proposal);
 
-/* The round's proposal, behind what else is asked of these masters. */
+/* Sends the round's proposal to these masters, behind what else they were sent. */
 void fence_ask(struct coordinator *c, struct round *round, masters_t masters);
-/* A fresh proposal, once Q granted. */
+/* Q masters granted, but the round has no proposal (a retry), or one that does not count (after a re-ask):
+ * makes a new one and sends it. The round is FENCING then. */
 enum fence_outcome fence_begin(struct coordinator *c, struct round *round);
 
-/* Q granted: where enough is known for that, the proposal stands, or the raise begins (the round is
- * READING then). */
+/* Q masters granted a round with a proposal. If Q of them have answered it, either the proposal stands, or
+ * the raise begins: the outcome is FENCE_OPEN, and the round is READING. */
 enum fence_outcome fence_decide(struct coordinator *c, struct round *round);
-enum fence_outcome fence_look(struct coordinator *c, struct round *round,
-                              bool late); /* in FENCING and after */
+/* Decides the fence of a round in FENCING, READING or RAISING, as far as its votes allow. Called after
+ * each vote, and with late when the time-out of the phase has passed. */
+enum fence_outcome fence_look(struct coordinator *c, struct round *round, bool late);
+/* Notes a master's answer to ZADD or ZSCORE. */
 void fence_vote(struct round *round, unsigned master, enum command_verb verb, const struct vote *vote);
 
-/* Granted it, took part in the fence without an error, and may still be asked: not a master that became slow,
- * or was lost, in between. */
+/* Masters whose grant counts: no error of theirs and no loss voided it, and they may vote now (a slow
+ * master may not). */
 masters_t fence_standing(const struct coordinator *c, const struct round *round);
-/* What -NOQUORUM shows: a master that granted and then said nothing of the fence is a silent one. */
+/* The votes as -NOQUORUM shows them: a master that granted, but did not answer for the fence, is shown as
+ * silent. */
 struct tally fence_shown(const struct round *round);
 
 #endif

@@ -22,7 +22,7 @@ static bool same_token(const struct token *a, const struct token *b)
     return memcmp(a->bytes, b->bytes, TOKEN_BYTES) == 0;
 }
 
-/* What is known here of a name and token; NULL: nothing. */
+/* This daemon's valid lease of the name, if the request shows its token; else NULL. */
 static struct lease *known_lease(const struct coordinator *c, const struct request *what)
 {
     const struct resource *resource = resource_find(c, &what->name);
@@ -31,8 +31,9 @@ static struct lease *known_lease(const struct coordinator *c, const struct reque
     return same_token(&resource->lease->token, &what->token) ? resource->lease : NULL;
 }
 
-/* Why a token holds nothing any more, whatever the masters say; TEXT_NONE: they are asked. A lock that is kept here is
- * over at its deadline, also before its session was told so. */
+/* Why the token holds nothing any more, whatever the masters say; TEXT_NONE: they must be asked. A lease
+ * that is bound to a session is over at its deadline, even if its timer, which tells the session, has not
+ * run yet. */
 static enum text why_over(const struct coordinator *c, const struct request *what)
 {
     const struct resource *resource = resource_find(c, &what->name);
@@ -71,7 +72,7 @@ static void relock(struct coordinator *c, const struct coordinator_event *event)
     reply->depth = lease->hold.depth;
 }
 
-/* Says what is wrong with ttl= or max=; true: it was answered. */
+/* Refuses a ttl= or max= that is out of range; returns true if it did. */
 static bool bad_times(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
@@ -112,8 +113,8 @@ static enum limit limit_reached(const struct coordinator *c, const struct sessio
     return LIMIT_NONE;
 }
 
-/* A lock that its connection does not have yet. */
-static void take(struct coordinator *c, const struct coordinator_event *event)
+/* LOCK without a token, and RESUME: the session asks for a lock that it does not have yet. */
+static void request_take(struct coordinator *c, const struct coordinator_event *event)
 {
     if (c->draining) {
         reply_to(c, event, REPLY_DRAINING);
@@ -122,7 +123,8 @@ static void take(struct coordinator *c, const struct coordinator_event *event)
     if (bad_times(c, event))
         return;
     struct session *session = session_find_or_make(c, event->session);
-    if (session != NULL && session->waits == 0) /* one that is new, or of which only its end was known */
+    /* A new session has no peer yet. Without waits, nothing is counted by the session's peer. */
+    if (session != NULL && session->waits == 0)
         session->peer = event->peer;
     enum limit limit = limit_reached(c, session, event->what.verb);
     if (limit != LIMIT_NONE) {
@@ -151,8 +153,8 @@ static void unlock_own(struct coordinator *c, const struct coordinator_event *ev
     lease_give_back(c, lease, event->session, event->request, true);
 }
 
-/* Whoever shows the token is the holder: it works whatever the depth, and the session that
- * had it is told. */
+/* A client that shows the token may release the lock, whatever its depth. A session that holds it is told
+ * !LOST. */
 static void unlock_by_token(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
@@ -168,7 +170,7 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
         .name = intern_name(&c->intern, &what->name),
         .token = &what->token,
         .ttl_ms = c->config.max_ttl_ms,
-        .may = masters_all(c->config.masters), /* nobody here knows where it was sent */
+        .may = masters_all(c->config.masters), /* which masters were sent the key is not known here */
         .resource = resource_find(c, &what->name),
         .session = event->session,
         .request = event->request};
@@ -177,7 +179,7 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
     if (order.resource != NULL)
         resume_given_back(order.resource, &what->token);
     if (order.resource != NULL && order.resource->lease != NULL && lease_is_kept(order.resource->lease))
-        order.resource = NULL; /* another token has it: nobody waits for this one */
+        order.resource = NULL; /* another token holds the name: its waiters need not wait for this release */
     release_begin(c, &order);
     intern_name_back(&c->intern, order.name);
 }
@@ -210,7 +212,7 @@ static void request_extend(struct coordinator *c, const struct coordinator_event
         extend_request(c, event->session, event->request, &event->what, known_lease(c, &event->what));
 }
 
-static void check(struct coordinator *c, const struct coordinator_event *event)
+static void request_check(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct lease *lease = known_lease(c, &event->what);
     enum text over = why_over(c, &event->what);
@@ -227,7 +229,7 @@ static void check(struct coordinator *c, const struct coordinator_event *event)
     reply->valid_ms = lease->until_ms - c->now_ms;
 }
 
-static void cancel(struct coordinator *c, const struct coordinator_event *event)
+static void request_cancel(struct coordinator *c, const struct coordinator_event *event)
 {
     struct session *session = session_find(c, event->session);
     struct wait *wait = session != NULL ? session_wait(session, event->target) : NULL;
@@ -246,13 +248,13 @@ void request_begin(struct coordinator *c, const struct coordinator_event *event)
         if (event->what.has_token)
             relock(c, event);
         else
-            take(c, event);
+            request_take(c, event);
         break;
-    case VERB_RESUME: take(c, event); break;
+    case VERB_RESUME: request_take(c, event); break;
     case VERB_UNLOCK: unlock(c, event); break;
     case VERB_EXTEND: request_extend(c, event); break;
-    case VERB_CHECK: check(c, event); break;
-    case VERB_CANCEL: cancel(c, event); break;
-    default: assert(0 && "the shell answers the other verbs itself");
+    case VERB_CHECK: request_check(c, event); break;
+    case VERB_CANCEL: request_cancel(c, event); break;
+    default: assert(0 && "the driver answers the other verbs itself");
     }
 }

@@ -1,9 +1,11 @@
-/* A client's request: checked, and handed to whom it concerns. */
+/* A client's request (LOCK, UNLOCK, EXTEND, CHECK, RESUME, CANCEL): its arguments and limits are checked,
+ * then the file for its verb goes on. */
 #ifndef REDLOCKD_REQUEST_H
 #define REDLOCKD_REQUEST_H
 
 #include "daemon/coordinator/state.h"
 
+/* Handles EVENT_REQUEST. The request is answered once, in this step or a later one. */
 void request_begin(struct coordinator *c, const struct coordinator_event *event);
 
 #endif

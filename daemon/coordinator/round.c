@@ -26,7 +26,7 @@ struct round *round_begin(struct coordinator *c, enum round_phase phase, const s
     return round;
 }
 
-static bool legal(enum round_phase from, enum round_phase to)
+static bool is_legal_move(enum round_phase from, enum round_phase to)
 {
     static const unsigned moves[] = {
         [ROUND_ASKING] =
@@ -46,7 +46,7 @@ static bool legal(enum round_phase from, enum round_phase to)
 
 void round_move(struct coordinator *c, struct round *round, enum round_phase to)
 {
-    assert(legal(round->phase, to));
+    assert(is_legal_move(round->phase, to));
     round->phase = to;
     if (to == ROUND_DECIDED)
         return;
@@ -98,8 +98,8 @@ void round_decided(struct coordinator *c, struct round *round)
         round_free(c, round);
 }
 
-/* An attempt needs the master once more, for the fence, and the master may come back without its memory:
- * so what it granted counts no more. */
+/* A grant of that master is voided even in a round that waits for nothing from it: the fence has to be
+ * asked for there, and the master may come back without its memory. */
 void rounds_lost(struct coordinator *c, unsigned master)
 {
     masters_t bit = masters_bit(master);

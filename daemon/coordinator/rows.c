@@ -1,4 +1,4 @@
-/* What SHOW tells of the coordinator. Reads only. */
+/* What SHOW tells of the coordinator: nothing here changes it. */
 #include <string.h>
 
 #include "daemon/coordinator/lease.h"
@@ -45,8 +45,7 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
     return true;
 }
 
-/* The one after the cursor's: the next in its FIFO while it is there, else the first of that
- * name that came later. */
+/* The wait behind the cursor's one. If that has left the queue, the first wait that came after it. */
 static const struct wait *next_wait(const struct coordinator *c, struct cursor *cursor)
 {
     const struct wait *last = pool_find(&c->waits, cursor->id);
@@ -71,7 +70,8 @@ static const struct resource *next_resource(const struct coordinator *c, const s
     return NULL;
 }
 
-/* cursor: slot is the resource's id, id the wait's, position where it stood. */
+/* In the cursor, slot is the id of the resource, id the id of the last wait shown, and position its
+ * position. */
 bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
                             struct waiter_row *row)
 {
@@ -95,7 +95,8 @@ bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct 
     return true;
 }
 
-/* What a master owes; of those that are still in time, only what is not on its way. */
+/* How many releases of the list a master owes. A pending release is not counted while its reply may come
+ * in time. */
 static uint32_t owed_in(const struct in_flight_list *list, masters_t bit)
 {
     uint32_t owed = 0;

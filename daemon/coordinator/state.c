@@ -1,4 +1,4 @@
-/* Questions that an object's own data answer. */
+/* Questions that an object's own data answers, below the files that act on the objects. */
 #include "daemon/coordinator/state.h"
 
 #include <string.h>

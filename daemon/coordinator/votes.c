@@ -14,7 +14,7 @@
 static void votes_look(struct coordinator *c, struct round *round, bool late)
 {
     if (round->in_flight.stale)
-        return; /* votes_look_stale() comes to it */
+        return; /* votes_look_stale() looks at it */
     if (round->phase == ROUND_DECIDED) {
         if (late || round_unheard(round) == 0)
             round_free(c, round);
@@ -34,8 +34,8 @@ static bool is_fencing(enum command_verb verb)
     return verb == COMMAND_ZADD || verb == COMMAND_ZSCORE;
 }
 
-/* CHECK and EXTEND are two questions of one round, and MOVE and EXTEND: the first's late answers are none
- * to the second. */
+/* An EXTEND without a lease asks CHECK and then EXTEND, and a RESUME asks MOVE and then EXTEND, in one
+ * round. A late answer to the first question must not count as an answer to the second. */
 static bool is_to_this_phase(const struct round *round, enum command_verb verb)
 {
     if (verb == COMMAND_MOVE)
@@ -43,14 +43,15 @@ static bool is_to_this_phase(const struct round *round, enum command_verb verb)
     return !(verb == COMMAND_CHECK && round->purpose == ROUND_EXTEND && round->phase != ROUND_CHECKING);
 }
 
-/* A renewal of a lease that was given back is not, nor a question that was answered. */
+/* Whether a command that a master did not run (NOSCRIPT) is still to be run: not a renewal of a lease that
+ * is over, nor the question of a request that was answered. */
 static bool is_wanted(const struct coordinator *c, const struct round *round)
 {
     bool held = pool_find(&c->leases, round->lease) != NULL;
     return held || (round->lease == 0 && round->phase != ROUND_DECIDED);
 }
 
-static void count(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote)
+static void votes_count(struct coordinator *c, struct round *round, unsigned master, const struct vote *vote)
 {
     masters_t bit = masters_bit(master);
     bool yes = vote->kind == VOTE_YES || vote->kind == VOTE_NUMBER;
@@ -94,7 +95,7 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
     else if (verb == COMMAND_GET)
         acquire_split_vote(round, master, vote);
     else
-        count(c, round, master, vote);
+        votes_count(c, round, master, vote);
     votes_look(c, round, false);
 }
 
@@ -102,7 +103,7 @@ void votes_timeout(struct coordinator *c, struct in_flight *in_flight)
 {
     struct round *round = IN_FLIGHT_OWNER(round, in_flight);
     assert(!in_flight->stale);
-    if (round->ready && trial_is_open(c)) { /* which is over soon */
+    if (round->ready && trial_is_open(c)) { /* the trial ends soon and decides it */
         in_flight_remove(&c->rounds_pending, in_flight);
         round_wait(c, round);
         return;
