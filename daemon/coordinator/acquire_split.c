@@ -163,8 +163,8 @@ static bool another_has_it(const struct coordinator *c, const struct round *roun
     return false;
 }
 
-/* All re-asks were in vain. If Q masters answered, no client got the lock (BUSY); fewer do not show who
- * has it. */
+/* All re-asks were in vain. If Q masters answered, no client got the lock (BUSY); with fewer
+ * answers it is not known who has the lock. */
 static enum split_outcome end_in_vain(const struct coordinator *c, struct round *round)
 {
     unsigned answered = masters_count(round->tally.granted | round->tally.refused);

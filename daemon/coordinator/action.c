@@ -84,8 +84,7 @@ static char node_sign(const struct coordinator *c, unsigned master, const struct
     return tally->asked == 0 && (c->voters & bit) ? '+' : '!';
 }
 
-/* See state.h. If enough masters are in quarantine that a quorum only waits for them, retry= tells when it
- * ends. */
+/* retry= is told only if quarantine alone keeps a quorum away, because its end is known. */
 void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally)
 {
     static const struct tally nobody_asked;
@@ -108,7 +107,7 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
     unsigned voters = masters_count(c->voters), kept_out = masters_count(quarantined);
     if (voters >= c->quorum || voters + kept_out < c->quorum)
         return;
-    /* The quarantine whose end completes the quorum. */
+    /* The quorum is complete when as many quarantines have ended as it lacks voters: those that end first. */
     unsigned rank = kept_out - (c->quorum - voters) + 1;
     reply->quarantined = (uint8_t)kept_out;
     reply->retry_ms = (int64_t)quorum_nth_largest(left_ms, quarantined, rank);

@@ -115,7 +115,7 @@ struct round_counts {
     uint32_t notes, resumes, renewals;
 };
 
-static struct round_counts count_of_rounds(const struct coordinator *c)
+static struct round_counts count_rounds(const struct coordinator *c)
 {
     struct round_counts counts = {0};
     for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL;
@@ -143,7 +143,7 @@ static uint32_t notes_of_waits(const struct coordinator *c)
 
 static void check_leases(const struct coordinator *c)
 {
-    struct round_counts counts = count_of_rounds(c);
+    struct round_counts counts = count_rounds(c);
     uint32_t used = 0, notes = counts.notes + notes_of_waits(c), resumes = counts.resumes, renewals = 0;
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *lease = pool_at(&c->leases, slot);

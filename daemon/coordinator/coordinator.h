@@ -62,7 +62,7 @@ enum { PEERS = 4096 };
 enum event_kind {
     EVENT_TIMER,           /* the time of coordinator_deadline() has come; an early timer is harmless */
     EVENT_REQUEST,         /* LOCK, UNLOCK, EXTEND, CHECK, RESUME or CANCEL; one ACTION_REPLY answers it */
-    EVENT_SESSION_FINISH,  /* the client asks nothing more (FIN, QUIT); requests that wait are cancelled */
+    EVENT_SESSION_FINISH,  /* FIN, QUIT: no requests follow, and requests that must wait are cancelled */
     EVENT_SESSION_RELEASE, /* the session ended in good order: its locks are released */
     EVENT_SESSION_DROP, /* the session broke, and its client may live on: its locks run out by themselves */
     EVENT_UNDELIVERED,  /* no byte of a +LOCKED reached the kernel: the grant, or the RESUME, is undone */

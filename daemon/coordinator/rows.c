@@ -45,7 +45,7 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
     return true;
 }
 
-/* The wait behind the cursor's one. If that has left the queue, the first wait that came after it. */
+/* The wait after the cursor's wait. If that wait has left the queue, the first one that came after it. */
 static const struct wait *next_wait(const struct coordinator *c, struct cursor *cursor)
 {
     const struct wait *last = pool_find(&c->waits, cursor->id);
