@@ -1,0 +1,222 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import redlockd.*;
+
+/** The Java library behind the conformance cases: client/conformance/README.md has the grammar of both sides. */
+public final class Driver {
+    private static final Map<Class<?>, String> CODES = Map.ofEntries(
+            Map.entry(BusyException.class, "BUSY"), Map.entry(LockTimeoutException.class, "TIMEOUT"),
+            Map.entry(NoQuorumException.class, "NOQUORUM"), Map.entry(NotHeldException.class, "NOTHELD"),
+            Map.entry(CancelledException.class, "CANCELLED"), Map.entry(InterruptedException.class, "CANCELLED"),
+            Map.entry(ModeException.class, "MODE"), Map.entry(LimitException.class, "LIMIT"),
+            Map.entry(DrainingException.class, "DRAINING"), Map.entry(DeniedException.class, "DENIED"),
+            Map.entry(AuthException.class, "AUTH"), Map.entry(UnsupportedException.class, "UNSUPPORTED"),
+            Map.entry(BadArgumentException.class, "BADARG"), Map.entry(IllegalArgumentException.class, "BADARG"),
+            Map.entry(LostException.class, "LOST"), Map.entry(UnreachableException.class, "UNREACHABLE"),
+            Map.entry(NoAnswerException.class, "NOANSWER"), Map.entry(ProtocolException.class, "PROTOCOL"),
+            Map.entry(ClosedException.class, "CLOSED"), Map.entry(UsageException.class, "USAGE"));
+
+    private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.US_ASCII);
+    private final ExecutorService threads = Executors.newCachedThreadPool(work -> {
+        Thread thread = new Thread(work);
+        thread.setDaemon(true);
+        return thread;
+    });
+    private final Map<String, LockHandle> handles = new ConcurrentHashMap<>();
+    private final Map<String, Thread> waiting = new ConcurrentHashMap<>();
+    private RedlockClient client;
+
+    public static void main(String[] args) throws Exception {
+        new Driver().serve();
+    }
+
+    private void serve() throws Exception {
+        say("driver java features=attach,auth,client,closed,drain,notheld-again,quit,resume,shared,timeout,twice");
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line; (line = in.readLine()) != null;) {
+            obey(new Command(line));
+        }
+        if (client != null) {
+            client.close();
+        }
+    }
+
+    private void obey(Command command) {
+        String handle = command.word(1);
+        switch (command.word(0)) {
+            case "open" -> open(command);
+            case "close" -> threads.execute(() -> {
+                client.close();
+                say("client closed");
+            });
+            case "cancel" -> waiting.getOrDefault(handle, new Thread()).interrupt();
+            case "info" -> info(handle);
+            default -> {
+                Thread[] self = new Thread[1];
+                Runnable work = () -> attempt(handle, command);
+                if (command.word(0).equals("lock")) { // a thread that `cancel` finds at once
+                    self[0] = new Thread(work);
+                    self[0].setDaemon(true);
+                    waiting.put(handle, self[0]);
+                    self[0].start();
+                } else {
+                    threads.execute(work);
+                }
+            }
+        }
+    }
+
+    private void open(Command command) {
+        RedlockClient.Builder builder = RedlockClient.builder();
+        if (command.has("timeout")) {
+            builder.timeout(command.span("timeout"));
+        }
+        if (command.has("client")) {
+            builder.clientName(command.option("client"));
+        }
+        client = builder.build();
+        say("client open");
+    }
+
+    private void attempt(String handle, Command command) {
+        try {
+            String result = result(handle, command);
+            waiting.remove(handle);
+            say(handle + " " + result);
+        } catch (RedlockException e) {
+            String retry = e.retryAfter().map(time -> " retry=" + time.toMillis()).orElse("");
+            failed(handle, retry, e);
+        } catch (InterruptedException | IllegalArgumentException e) {
+            failed(handle, "", e);
+        }
+    }
+
+    private void failed(String handle, String retry, Exception e) {
+        waiting.remove(handle);
+        say(handle + " error " + CODES.get(e.getClass()) + retry + " : " + e.getMessage());
+    }
+
+    private String result(String handle, Command command) throws InterruptedException {
+        LockHandle lock = handles.get(handle);
+        switch (command.word(0)) {
+            case "lock":
+                handles.remove(handle);
+                return taken(handle, client.acquire(command.word(2), command.options()));
+            case "resume":
+                return taken(handle, client.resume(command.word(2), command.option("token"), command.options()));
+            case "attach":
+                handles.put(handle, client.attach(command.word(2), command.option("token")));
+                return "attached";
+            default:
+                return lock == null ? "error NOTHELD : there is no lock" : asked(lock, command);
+        }
+    }
+
+    private String taken(String handle, LockHandle lock) {
+        handles.put(handle, lock);
+        lock.onExpiring(() -> say(handle + " expiring"));
+        lock.onLost(loss -> say(handle + " lost reason=" + loss.reason()));
+        return "locked" + numbers(lock);
+    }
+
+    private String asked(LockHandle lock, Command command) {
+        switch (command.word(0)) {
+            case "unlock" -> {
+                lock.unlock();
+                return "unlocked";
+            }
+            case "extend" -> {
+                if (command.has("ttl")) {
+                    lock.extend(command.span("ttl"));
+                } else {
+                    lock.extend();
+                }
+                return "extended valid=" + lock.valid().toMillis();
+            }
+            case "check" -> {
+                lock.check();
+                return "checked valid=" + lock.valid().toMillis();
+            }
+            default -> throw new IllegalArgumentException("no such command");
+        }
+    }
+
+    private void info(String handle) {
+        LockHandle lock = handles.get(handle);
+        if (waiting.containsKey(handle)) {
+            say(handle + " info state=waiting valid=0 fence=0 token=");
+        } else if (lock == null || lock.state() == LockHandle.State.RELEASED) {
+            say(handle + " info state=none valid=0 fence=0 token=");
+        } else {
+            say(handle + " info state=" + lock.state().name().toLowerCase() + numbers(lock));
+        }
+    }
+
+    private static String numbers(LockHandle lock) {
+        return " fence=" + lock.fence() + " token=" + lock.token() + " valid=" + lock.valid().toMillis();
+    }
+
+    private synchronized void say(String line) {
+        out.println(line);
+    }
+
+    /** A line, with %XX decoded. */
+    private static final class Command {
+        private final String[] words;
+        private final Map<String, String> options = new HashMap<>();
+
+        Command(String line) {
+            words = line.trim().split(" +");
+            for (int i = 0; i < words.length; i++) {
+                int equals = words[i].indexOf('=');
+                if (equals > 0) {
+                    options.put(words[i].substring(0, equals), decoded(words[i].substring(equals + 1)));
+                }
+                words[i] = decoded(words[i]);
+            }
+        }
+
+        private static String decoded(String word) {
+            return URLDecoder.decode(word.replace("+", "%2B"), StandardCharsets.UTF_8);
+        }
+
+        String word(int number) {
+            return number < words.length ? words[number] : "";
+        }
+
+        boolean has(String key) {
+            return options.containsKey(key);
+        }
+
+        String option(String key) {
+            return options.get(key);
+        }
+
+        Duration span(String key) {
+            String text = option(key);
+            long number = Long.parseLong(text.replaceAll("[a-z]", ""));
+            return text.endsWith("ms") ? Duration.ofMillis(number) : text.endsWith("s") ? Duration.ofSeconds(number)
+                    : text.endsWith("m") ? Duration.ofMinutes(number) : Duration.ofMillis(number);
+        }
+
+        LockOptions options() {
+            LockOptions how = LockOptions.defaults();
+            how = has("ttl") ? how.ttl(span("ttl")) : how;
+            how = has("wait") ? how.waiting(span("wait")) : how;
+            how = has("max") ? how.max(span("max")) : how;
+            how = has("note") ? how.note(option("note")) : how;
+            how = "lease".equals(option("hold")) ? how.lease() : how;
+            how = "shared".equals(option("mode")) ? how.shared() : how;
+            return has("slots") ? how.slots(Integer.parseInt(option("slots"))) : how;
+        }
+    }
+}

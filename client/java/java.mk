@@ -1,0 +1,28 @@
+# The client library for Java, where a JDK is installed: javac and jar, nothing else.
+JAVAC      ?= javac
+JAVA_JAR   := $(BUILD)/java/redlockd.jar
+JAVA_SRC   := $(shell find client/java/src/main -name '*.java')
+JAVA_LINT  := -Xlint:all -Werror --release 17
+# Of programs that live for a moment.
+JAVA_QUICK := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto
+
+ifneq ($(shell command -v $(JAVAC) 2>/dev/null),)
+CONFORMANCE_DRIVERS += $(BUILD)/conformance/java
+objects: $(BUILD)/conformance/java
+
+$(JAVA_JAR): $(JAVA_SRC)
+	@rm -rf $(BUILD)/java/classes && mkdir -p $(BUILD)/java/classes
+	@echo $(JAVAC) -d $(BUILD)/java/classes; $(JAVAC) $(JAVA_LINT) -d $(BUILD)/java/classes $(JAVA_SRC)
+	@jar --create --file $@ -C $(BUILD)/java/classes .
+
+$(BUILD)/java/conformance/Driver.class: client/java/conformance/Driver.java $(JAVA_JAR)
+	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(@D) $<
+
+# The archive spares each of the hundred drivers half of its start.
+$(BUILD)/conformance/java: $(BUILD)/java/conformance/Driver.class client/java/java.mk
+	@mkdir -p $(@D)
+	@java -XX:ArchiveClassesAtExit=$(BUILD)/java/driver.jsa $(JAVA_QUICK) -cp $(JAVA_JAR):$(<D) Driver </dev/null >/dev/null 2>&1 || true
+	@printf '#!/bin/sh\nexec java -XX:SharedArchiveFile=%s $(JAVA_QUICK) -cp %s Driver\n' \
+	    '$(abspath $(BUILD))/java/driver.jsa' '$(JAVA_JAR):$(<D)' >$@
+	@chmod 755 $@
+endif

@@ -1,0 +1,10 @@
+package redlockd;
+
+/** The wait for the lock was cancelled, by redlockd where this program did not. */
+public final class CancelledException extends RedlockException {
+    private static final long serialVersionUID = 1;
+
+    CancelledException(String message, long retryMs) {
+        super(message, retryMs);
+    }
+}

@@ -1,0 +1,92 @@
+package redlockd;
+
+import java.io.IOException;
+import java.io.RandomAccessFile;
+
+/**
+ * A clock in ms that counts the time during which the machine is suspended, as {@link System#nanoTime} does not. On Linux
+ * it is CLOCK_BOOTTIME, which /proc/uptime tells in steps of 10 ms. Elsewhere it is nanoTime, which goes forward by
+ * whatever the wall clock gains on it at once, if that is more than a second.
+ */
+abstract class Clock {
+    /** By how much {@link #floorMs} may be late. */
+    static final int STEP_MS = 10;
+
+    private static final Clock SYSTEM = system();
+
+    /** The time, never too late. */
+    abstract long floorMs();
+
+    /** The time, never too early: what a deadline is compared with. */
+    final long nowMs() {
+        return floorMs() + STEP_MS;
+    }
+
+    static Clock get() {
+        return SYSTEM;
+    }
+
+    private static Clock system() {
+        try {
+            return new Uptime();
+        } catch (IOException | RuntimeException e) {
+            return new Gaining();
+        }
+    }
+
+    private static final class Uptime extends Clock {
+        private final RandomAccessFile file = new RandomAccessFile("/proc/uptime", "r");
+        private final byte[] bytes = new byte[64];
+
+        Uptime() throws IOException {
+            read();
+        }
+
+        @Override
+        synchronized long floorMs() {
+            try {
+                return read();
+            } catch (IOException e) {
+                throw new IllegalStateException("/proc/uptime cannot be read", e);
+            }
+        }
+
+        /** "15032.91 11794.09". A RandomAccessFile, unlike a channel, is not closed when its reader is interrupted. */
+        private long read() throws IOException {
+            long number = 0;
+            file.seek(0);
+            int length = file.read(bytes);
+            int point = -1;
+            for (int i = 0; i < length && bytes[i] != ' '; i++) {
+                if (bytes[i] == '.') {
+                    point = i;
+                } else {
+                    number = number * 10 + (bytes[i] - '0');
+                }
+                if (point >= 0 && i == point + 2) {
+                    return number * 10;
+                }
+            }
+            throw new IOException("/proc/uptime has another form");
+        }
+    }
+
+    /** Where there is no /proc/uptime. */
+    static final class Gaining extends Clock {
+        private static final long NOTICED_MS = 1000;
+
+        private long skippedMs;
+        private long aheadMs = System.currentTimeMillis() - System.nanoTime() / 1_000_000;
+
+        @Override
+        synchronized long floorMs() {
+            long monotonicMs = System.nanoTime() / 1_000_000;
+            long nowAheadMs = System.currentTimeMillis() - monotonicMs;
+            if (nowAheadMs - aheadMs > NOTICED_MS) {
+                skippedMs += nowAheadMs - aheadMs;
+            }
+            aheadMs = nowAheadMs;
+            return monotonicMs + skippedMs;
+        }
+    }
+}

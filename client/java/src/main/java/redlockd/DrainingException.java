@@ -1,0 +1,10 @@
+package redlockd;
+
+/** redlockd is shutting down and takes no new locks. */
+public final class DrainingException extends RedlockException {
+    private static final long serialVersionUID = 1;
+
+    DrainingException(String message, long retryMs) {
+        super(message, retryMs);
+    }
+}

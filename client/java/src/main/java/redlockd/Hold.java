@@ -1,0 +1,533 @@
+package redlockd;
+
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+
+/**
+ * One lock and what becomes of it. Guarded by the session's mutex; the volatile fields may be read by any thread.
+ *
+ * <pre>{@code
+ * ASKED --LOCKED--> HELD --connection gone--> DETACHED --RESUME--> RESUMING --LOCKED--> HELD
+ *   |                | |                       |  |  ^                | |
+ *   |                | |                       |  |  +---not now------+ |
+ *   |                | +--!LOST, time is over--+--|------> LOST <-------+ NOTHELD, time is over
+ *   | refused        |                            |
+ *   +-----> OVER <---+------- GIVING (UNLOCK) ----+
+ * }</pre>
+ *
+ * A lease is never DETACHED: it does not need the connection.
+ */
+final class Hold {
+    enum State { ASKED, HELD, DETACHED, RESUMING, GIVING, LOST, OVER }
+
+    private static final int RESUME_AGAIN_MS = 50; // two that RESUME at once may both fail at first
+    private static final int RESUME_LATEST_MS = 1000;
+    private static final int NOTHELD_MS = 100; // a RESUME is repeated for so long after -NOTHELD
+    private static final int NOTHELD_AGAIN_MS = 25;
+    private static final int LOST_GRACE_MS = 50; // in which redlockd may still say why
+
+    final String name;
+    final LockOptions options;
+    final AtomicBoolean lossTold = new AtomicBoolean(); // an exception has said it
+
+    volatile State state = State.ASKED;
+    volatile long deadlineMs; // on our clock; 0: not held, or not known
+    volatile long fence;
+    volatile String token = "";
+    volatile String lostReason = "";
+
+    Link bound; // the connection that holds it
+    long spanMs; // how long it was valid when that was said last
+    private final Session session;
+    private final boolean attached;
+    private long ttlMs;
+    private long untilMs; // the daemon's clock
+    private int untilOf; // the daemon whose clock that is
+    private long warnMs; // when a third of spanMs is left
+    private boolean warned;
+    private volatile boolean closed; // with its client
+    private long maxUntilMs; // 0: none
+    private long retryAtMs;
+    private long notHeldMs; // when a RESUME was first answered -NOTHELD; 0: not
+    private Link notOn;
+    private Request giveBack; // UNLOCK as soon as RESUME is answered
+    private final List<Consumer<LostException>> onLost = new CopyOnWriteArrayList<>();
+    private final List<Runnable> onExpiring = new CopyOnWriteArrayList<>();
+    private CompletableFuture<Void> told = CompletableFuture.completedFuture(null);
+
+    Hold(Session session, String name, LockOptions options) {
+        this(session, name, options, "", false);
+    }
+
+    private Hold(Session session, String name, LockOptions options, String token, boolean attached) {
+        this.session = session;
+        this.name = name;
+        this.options = options;
+        this.ttlMs = options.ttlMs;
+        this.token = token;
+        this.attached = attached;
+    }
+
+    /** For a token that is to be taken over. */
+    static Hold ofToken(Session session, String name, String token, LockOptions options) {
+        return new Hold(session, name, options, token, false);
+    }
+
+    /** A lease of which nothing is known but its token. */
+    static Hold attached(Session session, String name, String token) {
+        Hold hold = new Hold(session, name, LockOptions.defaults().lease(), token, true);
+        hold.state = State.HELD;
+        return hold;
+    }
+
+    // ---- what any thread may ask ----
+
+    long validMs() {
+        long deadline = deadlineMs;
+        return deadline == 0 ? 0 : Math.max(0, deadline - session.clock.nowMs());
+    }
+
+    boolean isSession() {
+        return !options.lease;
+    }
+
+    boolean isAlive() {
+        return state == State.HELD || state == State.DETACHED || state == State.RESUMING && giveBack == null;
+    }
+
+    // ---- lines ----
+
+    StringBuilder putLock(StringBuilder line, long waitMs) {
+        put(line, "ttl", ttlMs);
+        put(line, "wait", waitMs);
+        put(line, "max", options.maxMs);
+        if (options.lease) {
+            line.append(" hold=lease");
+        }
+        if (options.shared) {
+            line.append(" mode=shared");
+        }
+        put(line, "slots", options.slots);
+        return putNote(line);
+    }
+
+    /** What is left of max= is all that may be asked for, and no TTL is longer than that. */
+    void putResume(StringBuilder line, long nowMs) {
+        long maxMs = state == State.ASKED ? options.maxMs : maxUntilMs > 0 ? Math.max(1, maxUntilMs - nowMs) : 0;
+        long ttl = ttlMs;
+        if (state != State.ASKED && maxMs > 0) {
+            ttl = Math.min(ttl > 0 ? ttl : spanMs, maxMs);
+        }
+        put(line, "ttl", ttl);
+        put(line, "max", maxMs);
+        putNote(line);
+    }
+
+    private StringBuilder putNote(StringBuilder line) {
+        return options.note.isEmpty() ? line : line.append(" note=").append(options.note);
+    }
+
+    private static void put(StringBuilder line, String key, long number) {
+        if (number > 0) {
+            line.append(' ').append(key).append('=').append(number);
+        }
+    }
+
+    // ---- its time ----
+
+    private void believe(long deadline) {
+        deadlineMs = deadline;
+        session.wantsAt(warnMs);
+    }
+
+    /** However wrong a server is, nothing is held for longer than anything can be. */
+    private long deadlineBy(Link link, long nowMs) {
+        return Math.max(1, Math.min(link.sample.deadlineMs(untilMs), nowMs + Words.LONGEST_MS));
+    }
+
+    private void becomeEarlier(long byMs) {
+        if (byMs > 0) {
+            warnMs -= byMs;
+            believe(Math.max(1, deadlineMs - byMs));
+        }
+    }
+
+    private boolean isToldBy(Link link) {
+        return untilOf == link.daemon && deadlineMs > 0;
+    }
+
+    /** Another sample of the daemon's clock: no deadline is later by that. */
+    void recount(Link link, long nowMs) {
+        if (isToldBy(link)) {
+            becomeEarlier(deadlineMs - deadlineBy(link, nowMs));
+        }
+    }
+
+    /** The daemon's clock has stood still for so long since it told until=. */
+    void shift(Link link, long ms) {
+        if (isToldBy(link)) {
+            untilMs -= ms;
+            becomeEarlier(ms);
+        }
+    }
+
+    private void until(long newUntilMs, Link link, long nowMs) {
+        boolean longer = deadlineMs == 0 || untilOf != link.daemon || newUntilMs > untilMs;
+        untilMs = newUntilMs;
+        untilOf = link.daemon;
+        long deadline = deadlineBy(link, nowMs);
+        if (!longer) {
+            deadline = Math.min(deadline, deadlineMs);
+        }
+        spanMs = Math.max(0, deadline - nowMs);
+        warnMs = deadline - spanMs / 3;
+        warned = false;
+        believe(deadline);
+    }
+
+    private boolean isOver(long nowMs) {
+        return deadlineMs > 0 && deadlineMs <= nowMs;
+    }
+
+    void tick(long nowMs) {
+        if (deadlineMs == 0) {
+            return;
+        }
+        boolean listening = state == State.HELD && isSession();
+        long endMs = deadlineMs + (listening ? LOST_GRACE_MS : 0);
+        if (endMs <= nowMs) {
+            expire(nowMs);
+            return;
+        }
+        session.wantsAt(endMs);
+        if (state == State.DETACHED && retryAtMs > nowMs) {
+            session.wantsAt(retryAtMs);
+        }
+        if (warned) {
+            return;
+        }
+        if (warnMs > nowMs) {
+            session.wantsAt(warnMs);
+        } else {
+            warn();
+        }
+    }
+
+    // ---- states ----
+
+    private void move(State to) {
+        session.detached += (to == State.DETACHED ? 1 : 0) - (state == State.DETACHED ? 1 : 0);
+        state = to;
+        if (to == State.HELD) {
+            session.holds.add(this);
+        } else if (to == State.GIVING || to == State.LOST || to == State.OVER) {
+            session.byToken.remove(token, this);
+            session.holds.remove(this);
+            deadlineMs = 0;
+        }
+    }
+
+    void detach() {
+        if (options.shared) {
+            lose("gone"); // a writer may have been in between
+            return;
+        }
+        move(State.DETACHED);
+        retryAtMs = notHeldMs = 0;
+    }
+
+    private void lose(String reason) {
+        lostReason = reason;
+        move(State.LOST);
+        session.failQueuedOf(this, Failure.of(Failure.Kind.LOST, reason));
+        tell(() -> onLost.forEach(listener -> listener.accept(loss())));
+    }
+
+    LostException loss() {
+        return new LostException("the lock " + name + " was lost: " + lostReason, lostReason);
+    }
+
+    /** If redlockd has renewed it and the word of that is on its way, it is to let go too. */
+    private void expire(long nowMs) {
+        boolean there = state == State.HELD && isSession();
+        lose("expired");
+        if (there) {
+            session.giveBack(this, nowMs);
+        }
+    }
+
+    /** At the end of the client, of which nobody needs to be told. */
+    void close() {
+        closed = true;
+        lostReason = "closed";
+        move(State.LOST);
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    /** The program's own release. Null: there is nothing to ask; it was given back or lost before. */
+    Request give(long giveUpMs) {
+        if (state == State.HELD || state == State.DETACHED) {
+            move(State.GIVING);
+            return session.queue(Request.of(Request.Verb.UNLOCK, this, giveUpMs));
+        }
+        if (state == State.RESUMING && giveBack == null) {
+            giveBack = Request.of(Request.Verb.UNLOCK, this, giveUpMs);
+            deadlineMs = 0;
+            return giveBack;
+        }
+        return null;
+    }
+
+    /** It can be resumed now on that connection. */
+    boolean wantsResume(Link link, long nowMs) {
+        return state == State.DETACHED && notOn != link && retryAtMs <= nowMs && deadlineMs > nowMs;
+    }
+
+    void resuming() {
+        move(State.RESUMING);
+    }
+
+    // ---- answers ----
+
+    void answered(Request request, Answer answer, Link link, long nowMs) {
+        switch (request.verb) {
+            case LOCK, RESUME -> {
+                if (answer.isGrantOf(name)) {
+                    granted(request, answer, link, nowMs);
+                } else if (answer.kind() == '-') {
+                    refused(request, answer, link, nowMs);
+                } else {
+                    link.confused();
+                }
+            }
+            case UNLOCK -> released(request, answer, link);
+            case EXTEND -> longer(request, answer, "EXTENDED", link, nowMs);
+            case CHECK -> longer(request, answer, "HELD", link, nowMs);
+            case SHOW -> throw new IllegalStateException();
+        }
+    }
+
+    private void granted(Request request, Answer answer, Link link, long nowMs) {
+        if (state == State.RESUMING && giveBack == null && isOver(nowMs)) {
+            expire(nowMs); // somebody may have had it in between
+        }
+        boolean wanted = state == State.ASKED && !request.abandoned && !request.cancelled
+                || state == State.RESUMING && giveBack == null;
+        boolean first = state == State.ASKED;
+        session.byToken.remove(token, this);
+        token = answer.value("token");
+        fence = answer.number("fence", 0);
+        if (!wanted) {
+            discard(request, nowMs);
+            return;
+        }
+        if (first && options.maxMs > 0) {
+            maxUntilMs = nowMs - Clock.STEP_MS + options.maxMs;
+        }
+        move(State.HELD);
+        deadlineMs = first ? 0 : deadlineMs;
+        until(answer.number("until", 0), link, nowMs);
+        bound = link;
+        link.wantsHelloSoon(nowMs);
+        if (isSession()) {
+            session.byToken.put(token, this);
+        }
+        session.finish(request, null);
+        if (isSession() && session.hasMovedOnFrom(link)) {
+            detach();
+        }
+    }
+
+    /** A grant that nobody wants any more. */
+    private void discard(Request request, long nowMs) {
+        if (giveBack != null) {
+            move(State.GIVING);
+            session.finish(request, null);
+            session.queue(giveBack);
+            giveBack = null;
+            return;
+        }
+        session.finish(request, Failure.of(Failure.Kind.CANCELLED, "the grant came when the wait was over"));
+        session.giveBack(this, nowMs);
+        if (state == State.ASKED) {
+            move(State.OVER);
+        }
+    }
+
+    private void refused(Request request, Answer answer, Link link, long nowMs) {
+        Failure failure = Failure.refused(answer);
+        if (state == State.ASKED) {
+            if (failure.kind() == Failure.Kind.DRAINING && request.waitUntilMs > nowMs && !request.cancelled
+                    && !request.abandoned) {
+                request.notOn = link; // a wait goes on elsewhere when this redlockd ends
+                session.requeue(request);
+                return;
+            }
+            if (failure.kind() == Failure.Kind.BUSY && request.waitUntilMs != 0) {
+                failure = Failure.of(Failure.Kind.TIMEOUT, failure.text()); // connecting has used up the wait
+            }
+            move(State.OVER);
+            session.finish(request, failure);
+            return;
+        }
+        session.finish(request, failure);
+        if (giveBack != null) {
+            boolean gone = failure.kind() == Failure.Kind.NOTHELD;
+            move(State.OVER);
+            session.finish(giveBack, gone ? Failure.of(Failure.Kind.LOST, "gone") : failure);
+        } else if (state == State.RESUMING) {
+            notResumed(failure, link, nowMs);
+        }
+    }
+
+    /** Again while there is time, or never. */
+    private void notResumed(Failure failure, Link link, long nowMs) {
+        switch (failure.kind()) {
+            case DRAINING, NOQUORUM, LIMIT, BUSY, TIMEOUT, CANCELLED -> {
+                if (failure.kind() == Failure.Kind.DRAINING) {
+                    notOn = link;
+                }
+                long leastMs = Math.min(RESUME_LATEST_MS, Math.max(RESUME_AGAIN_MS, failure.retryMs()));
+                resumeLater(nowMs + leastMs + session.jitterMs(RESUME_AGAIN_MS));
+            }
+            case NOTHELD -> {
+                // A RESUME whose answer was lost with its connection is set back, and the token works again soon.
+                notHeldMs = notHeldMs == 0 ? nowMs : notHeldMs;
+                if (nowMs - notHeldMs >= NOTHELD_MS) {
+                    lose("gone");
+                } else {
+                    resumeLater(nowMs + NOTHELD_AGAIN_MS);
+                }
+            }
+            default -> lose("refused");
+        }
+    }
+
+    private void resumeLater(long atMs) {
+        move(State.DETACHED);
+        retryAtMs = atMs;
+        session.wantsAt(atMs);
+    }
+
+    private void released(Request request, Answer answer, Link link) {
+        Failure failure = null;
+        if (answer.kind() == '-') {
+            failure = Failure.refused(answer);
+        } else if (!answer.is('+', "UNLOCKED") || !answer.name().equals(name)) {
+            link.confused();
+            return;
+        }
+        if (failure != null && failure.kind() == Failure.Kind.NOTHELD && request.sendings > 1) {
+            failure = null; // it was this release that did it, on the connection before
+        } else if (failure != null && failure.kind() == Failure.Kind.NOTHELD && !attached) {
+            failure = Failure.of(Failure.Kind.LOST, failure.text());
+        }
+        if (state == State.GIVING) {
+            move(State.OVER);
+        }
+        session.finish(request, failure);
+    }
+
+    private void longer(Request request, Answer answer, String code, Link link, long nowMs) {
+        if (answer.kind() == '-') {
+            Failure failure = Failure.refused(answer);
+            boolean gone = failure.kind() == Failure.Kind.NOTHELD && state == State.HELD;
+            if (gone) {
+                lose("gone");
+            }
+            session.finish(request, failure);
+            return;
+        }
+        if (!answer.is('+', code) || !answer.name().equals(name) || answer.number("until", -1) < 0) {
+            link.confused();
+            return;
+        }
+        if (state == State.HELD && !isSession() && isOver(nowMs)) {
+            expire(nowMs); // late: somebody else may have had it in between
+        }
+        if (state != State.HELD) {
+            session.finish(request, Failure.of(Failure.Kind.LOST, lostReason));
+            return;
+        }
+        if (request.verb == Request.Verb.EXTEND && request.ttlMs > 0) {
+            ttlMs = request.ttlMs;
+        }
+        until(answer.number("until", 0), link, nowMs);
+        session.holds.add(this); // an attached one has a time from now on
+        session.finish(request, null);
+    }
+
+    /** The connection ended under a LOCK, RESUME or UNLOCK of this lock. */
+    void unanswered(Request request, long nowMs) {
+        if (request.verb == Request.Verb.UNLOCK || !request.cancelled && !request.abandoned && state == State.ASKED) {
+            session.requeue(request);
+            return;
+        }
+        session.finish(request, Failure.of(Failure.Kind.CANCELLED, "cancelled while the connection was gone"));
+        if (state == State.RESUMING && giveBack != null) {
+            discard(request, nowMs);
+        } else if (state == State.RESUMING) {
+            move(State.DETACHED);
+        }
+    }
+
+    // ---- events ----
+
+    void event(Answer event, Link link, long nowMs) {
+        if (event.code().equals("RENEWED") && event.number("until", -1) >= 0) {
+            if (link == bound && isAlive()) {
+                until(event.number("until", 0), link, nowMs);
+            }
+        } else if (state != State.HELD) {
+            return; // old news of what is being given back or was resumed
+        } else if (event.code().equals("EXPIRING")) {
+            warn();
+        } else if (event.code().equals("LOST") && event.value("reason").equals("drain")) {
+            detach(); // its keys are still there, and the next redlockd can have it
+            notOn = link;
+        } else if (event.code().equals("LOST")) {
+            String reason = event.value("reason");
+            lose(reason.isEmpty() ? "unknown" : reason);
+        }
+    }
+
+    private void warn() {
+        if (!warned) {
+            warned = true;
+            tell(() -> onExpiring.forEach(Runnable::run));
+        }
+    }
+
+    /** In order for each lock, in the client's executor: a listener may call everything, and may block. */
+    private void tell(Runnable listeners) {
+        told = told.thenRunAsync(() -> {
+            try {
+                listeners.run();
+            } catch (RuntimeException | Error e) {
+                Thread thread = Thread.currentThread();
+                thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
+            }
+        }, session.config.executor());
+    }
+
+    void addOnLost(Consumer<LostException> listener) {
+        if (state == State.LOST && !closed) {
+            tell(() -> listener.accept(loss()));
+        } else {
+            onLost.add(listener);
+        }
+    }
+
+    void addOnExpiring(Runnable listener) {
+        onExpiring.add(listener);
+        if (warned) {
+            tell(listener);
+        }
+    }
+}

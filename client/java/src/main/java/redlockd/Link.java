@@ -1,0 +1,411 @@
+package redlockd;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * One connection to redlockd, from dialling to its end. Guarded by the session's mutex, but for the output, which its
+ * writer thread takes.
+ *
+ * <pre>{@code
+ * DIALLING ---> GREETING --+HELLO--> UP ---> CLOSED
+ *                                     +----> PARKED ---> CLOSED
+ * }</pre>
+ *
+ * PARKED: given up, but still open, since its end would give back the locks that are about to be resumed.
+ */
+final class Link {
+    enum State { DIALLING, GREETING, UP, PARKED, CLOSED }
+
+    private static final int LINE_BYTES = 2048;
+    private static final int GREETING_MS = 5000; // for a connection, and for HELLO's answer
+    private static final int HELLO_IDLE_MS = 10_000; // so old the last HELLO may be when a lock is asked for
+    private static final int HELLO_HELD_MS = 1000; // so late the host's standing still is noticed
+    private static final int HELLO_SOON_MS = 100;
+    private static final int PATIENCE_MS = 10_000; // silence before PING, and before the connection is given up
+    private static final int PATIENCE_LEAST_MS = 1000;
+
+    final Map<String, Request> sent = new LinkedHashMap<>();
+    State state = State.DIALLING;
+    boolean draining;
+    int shortSent;
+    int daemon; // counts those that answered, as far as their clocks tell them apart
+    long behindMs;
+    Sample sample; // null: no HELLO was answered
+    long sinceMs;
+
+    private final Session session;
+    private Transport transport;
+    private Address address;
+    private boolean authenticating;
+    private long heardMs;
+    private long pingedMs; // 0: no PING is under way
+    private long helloSentMs; // 0: answered
+    private long helloLastMs;
+    private boolean helloSoon; // something has happened since
+
+    private final Object outLock = new Object();
+    private final StringBuilder out = new StringBuilder();
+    private boolean outEnded;
+
+    Link(Session session, long nowMs) {
+        this.session = session;
+        this.sinceMs = nowMs;
+    }
+
+    void start() {
+        Session.thread("redlockd-reader", this::run);
+    }
+
+    // ---- its thread ----
+
+    private void run() {
+        Failure end;
+        try {
+            Transport opened = open();
+            end = connected(opened) ? read(opened) : null;
+        } catch (UsageException e) {
+            end = Failure.of(Failure.Kind.USAGE, e.getMessage());
+        } catch (IOException | RuntimeException e) {
+            end = Failure.of(Failure.Kind.UNREACHABLE, e.getMessage());
+        }
+        long nowMs = session.enter();
+        try {
+            if (end != null) {
+                session.disconnected(this, end, nowMs);
+            }
+            close();
+        } finally {
+            session.leave();
+        }
+    }
+
+    private Transport open() throws IOException {
+        StringBuilder why = new StringBuilder();
+        for (Address place : session.config.places()) {
+            address = place;
+            try {
+                return Transport.open(place, session.config);
+            } catch (IOException e) {
+                String text = e instanceof UnknownHostException ? "unknown host" : e.getMessage();
+                why.append(why.length() == 0 ? "cannot connect to " : ", ").append(place).append(": ").append(text);
+            }
+        }
+        throw new ConnectException(why + "; redlockd is started by `systemctl start redlockd`, or by `redlockd --dev`"
+                + " to try it");
+    }
+
+    /** False: it took too long, and nobody wants it any more. */
+    private boolean connected(Transport opened) {
+        long nowMs = session.enter();
+        try {
+            if (state == State.CLOSED) {
+                opened.close();
+                return false;
+            }
+            transport = opened;
+            state = State.GREETING;
+            sinceMs = heardMs = nowMs;
+            if (session.config.hasSecret()) {
+                send("#u " + session.config.auth());
+                authenticating = true;
+            } else {
+                hello();
+            }
+        } finally {
+            session.leave();
+        }
+        Session.thread("redlockd-writer", this::write);
+        return true;
+    }
+
+    private Failure read(Transport opened) {
+        byte[] bytes = new byte[16 * 1024];
+        StringBuilder line = new StringBuilder();
+        List<String> lines = new ArrayList<>();
+        try {
+            for (int length; (length = opened.read(bytes)) >= 0;) {
+                String text = new String(bytes, 0, length, StandardCharsets.ISO_8859_1);
+                int start = 0;
+                for (int end; (end = text.indexOf('\n', start)) >= 0; start = end + 1) {
+                    lines.add(line.append(text, start, end).toString());
+                    line.setLength(0);
+                }
+                line.append(text, start, text.length());
+                heard(lines, line.length() >= LINE_BYTES);
+                lines.clear();
+                if (line.length() >= LINE_BYTES) {
+                    line.setLength(0);
+                }
+            }
+            return Failure.of(Failure.Kind.UNREACHABLE, "the connection to " + address + " ended: redlockd closed it");
+        } catch (IOException e) {
+            return Failure.of(Failure.Kind.UNREACHABLE, "the connection to " + address + " ended: " + e.getMessage());
+        }
+    }
+
+    private void write() {
+        try {
+            while (true) {
+                String text;
+                synchronized (outLock) {
+                    while (out.length() == 0 && !outEnded) {
+                        outLock.wait();
+                    }
+                    if (outEnded) {
+                        return;
+                    }
+                    text = out.toString();
+                    out.setLength(0);
+                }
+                transport.write(text.getBytes(StandardCharsets.ISO_8859_1));
+            }
+        } catch (IOException | InterruptedException e) {
+            // The reader is told the same, behind all that redlockd has still said.
+        }
+    }
+
+    // ---- lines out ----
+
+    void send(String line) {
+        synchronized (outLock) {
+            out.append(line).append('\n');
+            outLock.notifyAll();
+        }
+    }
+
+    void ask(Request request, long nowMs) {
+        boolean idle = sent.isEmpty() && !session.holdsSessions();
+        if (idle) {
+            heardMs = nowMs; // a silence in which nobody asked says nothing
+        }
+        if (!sample.same() && helloSentMs == 0 && nowMs - helloLastMs >= HELLO_IDLE_MS) {
+            hello();
+        }
+        request.tag = session.nextTag();
+        request.state = Request.State.SENT;
+        request.link = this;
+        request.sendings++;
+        request.counted = request.isShort(nowMs);
+        shortSent += request.counted ? 1 : 0;
+        sent.put(request.tag, request);
+        send("#" + request.tag + " " + request.line(nowMs));
+        session.wantsAt(nowMs + patienceMs());
+    }
+
+    void cancel(Request request) {
+        send("#c" + request.tag + " CANCEL " + request.tag);
+    }
+
+    private void hello() {
+        String client = session.config.client();
+        helloSentMs = session.clock.floorMs();
+        helloLastMs = helloSentMs;
+        helloSoon = false;
+        send("#h HELLO 1 events=renewed" + (client.isEmpty() ? "" : " client=" + client));
+    }
+
+    /** A lock was granted: how far the clocks are apart is of use now. */
+    void wantsHelloSoon(long nowMs) {
+        helloSoon = true;
+        if (!sample.same()) {
+            session.wantsAt(nowMs + HELLO_SOON_MS);
+        }
+    }
+
+    // ---- lines in ----
+
+    private void heard(List<String> lines, boolean tooLong) {
+        long nowMs = session.enter();
+        try {
+            heardMs = nowMs;
+            pingedMs = 0;
+            for (String line : lines) {
+                boolean cr = line.endsWith("\r");
+                heard(cr ? line.substring(0, line.length() - 1) : line, nowMs);
+            }
+            if (tooLong) {
+                breakOff(Failure.Kind.PROTOCOL, "what answers is no redlockd: a line is longer than 2,048 bytes");
+            }
+            session.pump(nowMs);
+        } finally {
+            session.leave();
+        }
+    }
+
+    private void heard(String line, long nowMs) {
+        if (line.isEmpty() || (state != State.GREETING && state != State.UP)) {
+            return;
+        }
+        Answer answer = line.length() < LINE_BYTES ? Answer.parse(line) : null;
+        if (answer == null) {
+            breakOff(Failure.Kind.PROTOCOL, "what answers is no redlockd, or one of another protocol");
+        } else if (answer.kind() == '!') {
+            event(answer, nowMs);
+        } else if (answer.tag().isEmpty()) {
+            boolean limit = answer.is('-', "LIMIT"); // too many clients: it closes now
+            breakOff(limit ? Failure.Kind.UNREACHABLE : Failure.Kind.PROTOCOL, answer.text());
+        } else if (answer.tag().equals("u")) {
+            authenticated(answer);
+        } else if (answer.tag().equals("h")) {
+            greeted(answer, nowMs);
+        } else if (answer.tag().equals("q")) {
+            close(); // +BYE
+        } else {
+            Request request = sent.get(answer.tag());
+            if (request != null) { // else it is PONG, of CANCEL, or of what was given up
+                answered(request, answer, nowMs);
+            }
+        }
+    }
+
+    private void answered(Request request, Answer answer, long nowMs) {
+        if (request.hold != null) {
+            request.hold.answered(request, answer, this, nowMs);
+        } else if (answer.kind() == '*') {
+            request.rows.add(answer.toMap());
+        } else if (answer.kind() == '-') {
+            session.finish(request, Failure.refused(answer));
+        } else {
+            session.finish(request, null);
+        }
+    }
+
+    private void event(Answer event, long nowMs) {
+        if (event.code().equals("DRAIN")) {
+            draining = true;
+            session.wantsAt(0);
+        } else if (event.code().equals("CLOCK") && state == State.UP) {
+            behind(event.number("behind", 0), nowMs);
+        }
+        Hold hold = session.byToken.get(event.value("token"));
+        if (hold != null && hold.name.equals(event.name()) && hold.bound == this) {
+            hold.event(event, this, nowMs);
+        }
+    }
+
+    private void authenticated(Answer answer) {
+        if (answer.is('+', "OK") && authenticating) {
+            authenticating = false;
+            hello();
+        } else {
+            breakOff(Failure.Kind.of(answer.code()) == Failure.Kind.UNSUPPORTED ? Failure.Kind.UNSUPPORTED
+                    : Failure.Kind.AUTH, answer.text());
+        }
+    }
+
+    private void greeted(Answer answer, long nowMs) {
+        long now = answer.number("now", -1);
+        if (!answer.is('+', "HELLO") || answer.number("proto", 0) != 1 || now < 0 || helloSentMs == 0) {
+            breakOff(Failure.Kind.PROTOCOL, "what answers HELLO is no redlockd of protocol 1: " + answer.text());
+            return;
+        }
+        long sentMs = helloSentMs;
+        long behind = answer.number("behind", 0);
+        helloSentMs = 0;
+        if (state == State.GREETING) {
+            session.meet(this, sentMs, now, nowMs, behind);
+        }
+        behind(behind, nowMs);
+        Sample better = Sample.better(sample, sentMs, now, nowMs, address.isLocal());
+        if (better != sample) {
+            sample = better;
+            session.holds.forEach(hold -> hold.recount(this, nowMs));
+        }
+        if (state == State.GREETING) {
+            state = State.UP;
+            sinceMs = nowMs;
+            session.up(this, nowMs);
+        }
+        session.wantsAt(helloDueMs());
+    }
+
+    private void behind(long newBehindMs, long nowMs) {
+        long grownMs = newBehindMs - behindMs;
+        if (grownMs <= 0) {
+            return;
+        }
+        behindMs = newBehindMs;
+        helloSoon = true;
+        session.wantsAt(0); // a lock may be over by that
+        session.holds.forEach(hold -> hold.shift(this, grownMs));
+    }
+
+    // ---- time and end ----
+
+    private long patienceMs() {
+        return Math.max(PATIENCE_LEAST_MS, Math.min(PATIENCE_MS, session.shortestMs / 3));
+    }
+
+    private long helloDueMs() {
+        if (sample.same() || session.holds.isEmpty() || helloSentMs != 0) {
+            return Long.MAX_VALUE;
+        }
+        return helloLastMs + (helloSoon ? HELLO_SOON_MS : HELLO_HELD_MS);
+    }
+
+    void tick(long nowMs) {
+        if (state == State.DIALLING || state == State.GREETING) {
+            session.wantsAt(sinceMs + GREETING_MS);
+            if (nowMs - sinceMs >= GREETING_MS) {
+                breakOff(Failure.Kind.UNREACHABLE, state == State.DIALLING ? "connecting takes too long"
+                        : "connected to " + address + ", but HELLO is not answered");
+            }
+        } else if (state == State.UP) {
+            tickUp(nowMs);
+        }
+    }
+
+    private void tickUp(long nowMs) {
+        if (nowMs >= helloDueMs()) {
+            hello();
+        }
+        session.wantsAt(helloDueMs());
+        if (sent.isEmpty() && !session.holdsSessions() && pingedMs == 0) {
+            return;
+        }
+        long silentSinceMs = pingedMs != 0 ? pingedMs : heardMs;
+        if (nowMs - silentSinceMs < patienceMs()) {
+            session.wantsAt(silentSinceMs + patienceMs());
+        } else if (pingedMs != 0) {
+            breakOff(Failure.Kind.UNREACHABLE, "redlockd is silent: it does not answer PING");
+        } else {
+            pingedMs = nowMs;
+            send("#p PING");
+            session.wantsAt(nowMs + patienceMs());
+        }
+    }
+
+    void confused() {
+        breakOff(Failure.Kind.PROTOCOL, "redlockd gave an answer that does not fit the request");
+    }
+
+    /** We give it up. */
+    private void breakOff(Failure.Kind kind, String text) {
+        boolean wasUp = state == State.UP;
+        session.disconnected(this, Failure.of(kind, text), session.clock.nowMs());
+        if (wasUp && session.binds(this)) {
+            state = State.PARKED;
+        } else {
+            close();
+        }
+    }
+
+    void close() {
+        state = State.CLOSED;
+        session.closed(this);
+        synchronized (outLock) {
+            outEnded = true;
+            outLock.notifyAll();
+        }
+        if (transport != null) {
+            transport.close();
+        }
+    }
+}

@@ -1,0 +1,91 @@
+package redlockd;
+
+import java.time.Duration;
+
+/**
+ * How a lock is taken. Immutable: each method returns a copy. What is not set is not sent, so that redlockd's own
+ * configuration decides.
+ *
+ * <pre>{@code LockOptions.defaults().ttl(Duration.ofSeconds(30)).waiting(Duration.ofMinutes(1))}</pre>
+ */
+public final class LockOptions {
+    private static final LockOptions DEFAULTS = new LockOptions();
+
+    long ttlMs;
+    long waitMs;
+    long maxMs;
+    boolean lease;
+    boolean shared;
+    int slots;
+    String note = "";
+
+    private LockOptions() {}
+
+    private LockOptions(LockOptions other) {
+        ttlMs = other.ttlMs;
+        waitMs = other.waitMs;
+        maxMs = other.maxMs;
+        lease = other.lease;
+        shared = other.shared;
+        slots = other.slots;
+        note = other.note;
+    }
+
+    /** redlockd's default TTL, no wait, renewed until it is given back. */
+    public static LockOptions defaults() {
+        return DEFAULTS;
+    }
+
+    /** How long the lock lasts when nobody renews it, as when this host dies. redlockd renews it at a third of it. */
+    public LockOptions ttl(Duration ttl) {
+        LockOptions copy = new LockOptions(this);
+        copy.ttlMs = Words.ms("a TTL", ttl);
+        return copy;
+    }
+
+    /** How long to wait while another has the lock; zero, the default: not at all. More than 30 days are 30 days. */
+    public LockOptions waiting(Duration wait) {
+        LockOptions copy = new LockOptions(this);
+        boolean longest = wait.compareTo(Duration.ofMillis(Words.LONGEST_MS)) > 0;
+        copy.waitMs = wait.isZero() || wait.isNegative() ? 0 : longest ? Words.LONGEST_MS : Words.ms("a wait", wait);
+        return copy;
+    }
+
+    /** For how long redlockd renews at most, from the grant on; at least the TTL. Then the lock is lost. */
+    public LockOptions max(Duration max) {
+        LockOptions copy = new LockOptions(this);
+        copy.maxMs = Words.ms("a maximum", max);
+        return copy;
+    }
+
+    /** The lock belongs to whoever has its token: it outlives this program, nobody renews it, it ends with its TTL. */
+    public LockOptions lease() {
+        LockOptions copy = new LockOptions(this);
+        copy.lease = true;
+        return copy;
+    }
+
+    /** Any number of readers. redlockd 0.1 answers {@link UnsupportedException}. */
+    public LockOptions shared() {
+        LockOptions copy = new LockOptions(this);
+        copy.shared = true;
+        return copy;
+    }
+
+    /** One of so many numbered places. redlockd 0.1 answers {@link UnsupportedException}. */
+    public LockOptions slots(int slots) {
+        if (slots < 1) {
+            throw new IllegalArgumentException("there is at least 1 slot, not " + slots);
+        }
+        LockOptions copy = new LockOptions(this);
+        copy.slots = slots;
+        return copy;
+    }
+
+    /** A word of at most 64 characters for people who look at {@code SHOW LOCKS}. */
+    public LockOptions note(String note) {
+        LockOptions copy = new LockOptions(this);
+        copy.note = Words.note("a note", note);
+        return copy;
+    }
+}

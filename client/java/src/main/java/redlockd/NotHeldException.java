@@ -1,0 +1,10 @@
+package redlockd;
+
+/** The token does not hold the lock. */
+public final class NotHeldException extends RedlockException {
+    private static final long serialVersionUID = 1;
+
+    NotHeldException(String message, long retryMs) {
+        super(message, retryMs);
+    }
+}

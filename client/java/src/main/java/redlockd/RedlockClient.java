@@ -1,0 +1,250 @@
+package redlockd;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Executor;
+
+/**
+ * A connection to redlockd, for a whole process: make one and share it. All methods may be called by any thread at any
+ * time. It connects when it is first asked for something, and again when the connection breaks; the locks that it holds
+ * are then resumed, with a new fence.
+ *
+ * <p>Its threads are daemon threads: they do not keep the program running. When the program ends, however it ends,
+ * redlockd gives back what it held.
+ */
+public final class RedlockClient implements AutoCloseable {
+    final ThreadHolds threadHolds = new ThreadHolds();
+
+    private final Session session;
+    private volatile long defaultTtlMs; // of redlockd; 0: was not asked for yet
+
+    private RedlockClient(Config config) {
+        session = new Session(config);
+    }
+
+    /**
+     * By the environment: REDLOCK_ADDRESS, else the Unix socket /run/redlockd/redlockd.sock, else 127.0.0.1:7335; and
+     * REDLOCK_USER, REDLOCK_SECRET_FILE, REDLOCK_CA, REDLOCK_CERT, REDLOCK_KEY. With a secret, or an address, there is no
+     * "else". Nothing is connected yet.
+     *
+     * @throws IllegalArgumentException REDLOCK_ADDRESS is no address
+     */
+    public static RedlockClient create() {
+        return builder().build();
+    }
+
+    /** As {@link #create}, except for what the builder is told. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    // ---- locks that a thread owns ----
+
+    /**
+     * A lock for code that knows {@link java.util.concurrent.locks.Lock}: re-entrant, owned by the thread that takes it.
+     * Nothing is asked yet. Objects of one name and client are one lock.
+     */
+    public RedlockLock getLock(String name) {
+        return getLock(name, LockOptions.defaults());
+    }
+
+    /** The same with a TTL, a maximum or a note. Its wait is not used: each method of Lock says itself how long it waits. */
+    public RedlockLock getLock(String name, LockOptions options) {
+        return new RedlockLock(this, Words.name(name), options);
+    }
+
+    // ---- locks that no thread owns ----
+
+    /** {@link #acquire(String, LockOptions)} with redlockd's defaults; it does not wait for the lock. */
+    public LockHandle acquire(String name) throws InterruptedException {
+        return acquire(name, LockOptions.defaults());
+    }
+
+    /**
+     * Takes a lock, and waits for it as long as the options say. When the connection breaks meanwhile, the wait goes on
+     * over the next one.
+     *
+     * @throws BusyException another has it, and the options say nothing of a wait
+     * @throws LockTimeoutException another has it, and the wait is over
+     * @throws NoQuorumException too few masters answered
+     * @throws UnreachableException nobody listens at redlockd's address
+     * @throws InterruptedException the thread was interrupted; the wait was cancelled, and nothing is held
+     * @throws IllegalArgumentException a name that redlockd does not allow; nothing was asked
+     */
+    public LockHandle acquire(String name, LockOptions options) throws InterruptedException {
+        return take(new Hold(session, Words.name(name), options));
+    }
+
+    /** Empty where {@link #acquire} throws BusyException or LockTimeoutException. */
+    public Optional<LockHandle> tryAcquire(String name, LockOptions options) throws InterruptedException {
+        try {
+            return Optional.of(acquire(name, options));
+        } catch (BusyException | LockTimeoutException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Several locks at once, all or none, with one token and fence. redlockd 0.1: {@link UnsupportedException}. */
+    public LockHandle acquireAll(List<String> names, LockOptions options) throws InterruptedException {
+        names.forEach(Words::name);
+        return take(new Hold(session, String.join(",", names), options));
+    }
+
+    /**
+     * Takes over a lock of which this program has the token, as a session lock; it does not wait. Token and fence become
+     * new. Of the options, the TTL, the maximum and the note count.
+     *
+     * @throws NotHeldException nobody has it under this token
+     */
+    public LockHandle resume(String name, String token, LockOptions options) {
+        Hold hold = Hold.ofToken(session, Words.name(name), Words.token(token), options);
+        Request request = session.ask(Request.Verb.RESUME, hold);
+        request.join();
+        request.check();
+        return new LockHandle(session, hold);
+    }
+
+    /** A lease by its token, to extend, check or unlock it here. Nobody is asked, and nothing is known of its time. */
+    public LockHandle attach(String name, String token) {
+        return new LockHandle(session, Hold.attached(session, Words.name(name), Words.token(token)));
+    }
+
+    // ---- the rest ----
+
+    /** The rows of {@code SHOW}: "locks", "waiters", "clients", "nodes", "stats", "config" or "version". */
+    public List<Map<String, String>> show(String what) {
+        Request request = session.show(Words.note("what to show", what));
+        request.join();
+        request.check();
+        return request.rows;
+    }
+
+    /**
+     * Gives back all session locks, ends all waits, and ends the connection. It takes two seconds at most; leases stay.
+     * Later calls throw {@link ClosedException}.
+     */
+    @Override
+    public void close() {
+        session.close();
+    }
+
+    private LockHandle take(Hold hold) throws InterruptedException {
+        Request request = session.lock(hold);
+        try {
+            request.await();
+        } catch (InterruptedException e) {
+            abandon(request, hold);
+            throw e;
+        }
+        request.check();
+        return new LockHandle(session, hold);
+    }
+
+    /** The answer to CANCEL is awaited, so that nothing is held any more when this returns. */
+    private void abandon(Request request, Hold hold) {
+        session.cancel(request);
+        request.join();
+        Request unlock = request.failure == null ? session.unlock(hold, Session.OWN_DEADLINE_MS) : null;
+        if (unlock != null) {
+            unlock.join();
+        }
+    }
+
+    /** For Lock.lock(), which an interrupt does not end. */
+    LockHandle takeUninterruptibly(String name, LockOptions options) {
+        Hold hold = new Hold(session, name, options);
+        Request request = session.lock(hold);
+        request.join();
+        request.check();
+        return new LockHandle(session, hold);
+    }
+
+    /** redlockd's default_ttl. */
+    long defaultTtlMs() {
+        if (defaultTtlMs == 0) {
+            for (Map<String, String> row : show("CONFIG")) {
+                defaultTtlMs = row.containsKey("default_ttl") ? Words.parseMs(row.get("default_ttl")) : defaultTtlMs;
+            }
+        }
+        return defaultTtlMs;
+    }
+
+    /** What a client may be told beforehand; the environment tells the rest. */
+    public static final class Builder {
+        private static final Executor EVENTS = events();
+
+        String address;
+        String clientWord = "";
+        long timeoutMs = 10_000;
+        Executor executor = EVENTS;
+        String user;
+        Path secretFile;
+        Path ca;
+        Path certificate;
+        Path key;
+
+        private Builder() {}
+
+        private static ExecutorService events() {
+            return Executors.newCachedThreadPool(work -> {
+                Thread thread = new Thread(work, "redlockd-events");
+                thread.setDaemon(true);
+                return thread;
+            });
+        }
+
+        /** "unix:/path", "host:port", "[::1]:port" or "tls://host:port". */
+        public Builder address(String address) {
+            this.address = address;
+            return this;
+        }
+
+        /** A word that {@code SHOW CLIENTS} and {@code SHOW LOCKS} tell. */
+        public Builder clientName(String word) {
+            this.clientWord = Words.note("a client's name", word);
+            return this;
+        }
+
+        /** For how long a request may go unanswered, beside the wait for a lock; 10 s where nothing is said. */
+        public Builder timeout(Duration timeout) {
+            this.timeoutMs = Words.ms("a timeout", timeout);
+            return this;
+        }
+
+        /** Who this program is. The file holds the secret, in one line; it is read on each connecting. */
+        public Builder user(String user, Path secretFile) {
+            this.user = Words.secret("a user", user);
+            this.secretFile = secretFile;
+            return this;
+        }
+
+        /** The authorities (PEM) that may vouch for redlockd over tls://; else those of the JVM. */
+        public Builder authorities(Path file) {
+            this.ca = file;
+            return this;
+        }
+
+        /** This program's own certificate and its key (PEM, PKCS#8, not encrypted). */
+        public Builder certificate(Path certificateFile, Path keyFile) {
+            this.certificate = certificateFile;
+            this.key = keyFile;
+            return this;
+        }
+
+        /** Where {@code onLost} and {@code onExpiring} listeners run; else in daemon threads of this library. */
+        public Builder executor(Executor executor) {
+            this.executor = executor;
+            return this;
+        }
+
+        /** @throws IllegalArgumentException the address is none */
+        public RedlockClient build() {
+            return new RedlockClient(Config.of(this, System::getenv));
+        }
+    }
+}

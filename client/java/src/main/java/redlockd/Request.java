@@ -1,0 +1,121 @@
+package redlockd;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+
+/**
+ * One question to redlockd. Guarded by the session's mutex, but for the outcome, for which any thread may wait.
+ *
+ * <pre>{@code
+ * QUEUED ---> SENT ---> DONE
+ *   ^           |
+ *   +-----------+ the connection is gone
+ * }</pre>
+ */
+final class Request {
+    enum Verb { LOCK, RESUME, UNLOCK, EXTEND, CHECK, SHOW }
+
+    enum State { QUEUED, SENT, DONE }
+
+    final Verb verb;
+    final Hold hold; // null: SHOW
+    final String what; // of SHOW
+    final long ttlMs; // of EXTEND; 0: not given
+    final long waitUntilMs; // of LOCK; 0: does not wait
+    final List<Map<String, String>> rows = new ArrayList<>(0);
+
+    State state = State.QUEUED;
+    long giveUpMs;
+    String tag;
+    Link link; // where it was sent
+    Link notOn; // this connection has refused it: it waits for the next one
+    boolean counted; // in link.shortSent
+    boolean cancelled;
+    boolean abandoned; // nobody waits for it any more: what it grants is given back
+    int sendings;
+    Failure failure;
+
+    private final CountDownLatch done = new CountDownLatch(1);
+
+    private Request(Verb verb, Hold hold, String what, long ttlMs, long waitUntilMs, long giveUpMs) {
+        this.verb = verb;
+        this.hold = hold;
+        this.what = what;
+        this.ttlMs = ttlMs;
+        this.waitUntilMs = waitUntilMs;
+        this.giveUpMs = giveUpMs;
+    }
+
+    static Request lock(Hold hold, long nowMs, long timeoutMs) {
+        long waitMs = hold.options.waitMs;
+        return new Request(Verb.LOCK, hold, "", 0, waitMs > 0 ? nowMs + waitMs : 0, nowMs + waitMs + timeoutMs);
+    }
+
+    static Request of(Verb verb, Hold hold, long giveUpMs) {
+        return new Request(verb, hold, "", 0, 0, giveUpMs);
+    }
+
+    static Request extend(Hold hold, long ttlMs, long giveUpMs) {
+        return new Request(Verb.EXTEND, hold, "", ttlMs, 0, giveUpMs);
+    }
+
+    static Request show(String what, long giveUpMs) {
+        return new Request(Verb.SHOW, null, what, 0, 0, giveUpMs);
+    }
+
+    /** What waits takes nobody's place among the requests that are answered at once. */
+    boolean isShort(long nowMs) {
+        return verb != Verb.LOCK || waitUntilMs <= nowMs;
+    }
+
+    String line(long nowMs) {
+        if (verb == Verb.SHOW) {
+            return "SHOW " + what;
+        }
+        StringBuilder line = new StringBuilder(160).append(verb).append(' ').append(hold.name);
+        if (verb == Verb.LOCK) {
+            return hold.putLock(line, Math.max(0, waitUntilMs - nowMs)).toString();
+        }
+        line.append(" token=").append(hold.token);
+        if (verb == Verb.RESUME) {
+            hold.putResume(line, nowMs);
+        } else if (verb == Verb.EXTEND && ttlMs > 0) {
+            line.append(" ttl=").append(ttlMs);
+        }
+        return line.toString();
+    }
+
+    /** Wakes those who wait. Not within the mutex, which they would want at once. */
+    void tell() {
+        done.countDown();
+    }
+
+    void await() throws InterruptedException {
+        done.await();
+    }
+
+    /** Waits whatever happens. The session ends each request at its giveUpMs. */
+    void join() {
+        boolean interrupted = false;
+        while (true) {
+            try {
+                await();
+                break;
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Of a request that is over: throws what went wrong. */
+    void check() {
+        if (failure != null) {
+            throw failure.exception();
+        }
+    }
+}

@@ -1,0 +1,546 @@
+package redlockd;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.LinkedList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * All that a client knows: its requests, its locks, its connection, and the one after it while redlockd drains. Methods
+ * without another word are called between {@link #enter} and {@link #leave}.
+ */
+final class Session {
+    private static final int WINDOW = 48; // requests that are answered at once and are under way
+    private static final int BACKOFF_FIRST_MS = 20;
+    private static final int BACKOFF_MOST_MS = 1000;
+    private static final int STABLE_MS = 1000; // a connection of this age was good for something
+    private static final int SLEEP_MOST_MS = 1000; // a sleep does not count the time of a suspended machine
+    static final int OWN_DEADLINE_MS = 2000; // to clean up in, whatever the program's own limits are
+
+    final Config config;
+    final Clock clock = Clock.get();
+    final Set<Hold> holds = new LinkedHashSet<>(); // those that have a time, or wait to be resumed
+    final Map<String, Hold> byToken = new HashMap<>();
+    final Set<Link> links = new LinkedHashSet<>();
+    int detached;
+    long shortestMs = Long.MAX_VALUE; // of the spans of session locks
+
+    private final ReentrantLock mutex = new ReentrantLock();
+    private final Condition timer = mutex.newCondition();
+    private final Condition ended = mutex.newCondition();
+    private final LinkedList<Request> queued = new LinkedList<>();
+    private List<Request> finished = new ArrayList<>();
+    private Link current; // null: not connected
+    private Link dialling;
+    private Sample before; // of the last connection that was up
+    private int beforeDaemon;
+    private long beforeBehindMs;
+    private int daemons;
+    private boolean everUp;
+    private boolean closing;
+    private boolean ticking;
+    private int failures;
+    private long retryAtMs;
+    private long nextTickMs = Long.MAX_VALUE;
+    private long lastTag;
+    private Failure why = Failure.of(Failure.Kind.UNREACHABLE, "no connection in time");
+
+    Session(Config config) {
+        this.config = config;
+    }
+
+    static Thread thread(String name, Runnable work) {
+        Thread thread = new Thread(work, name);
+        thread.setDaemon(true);
+        thread.start();
+        return thread;
+    }
+
+    // ---- the mutex ----
+
+    /** The time. */
+    long enter() {
+        mutex.lock();
+        return clock.nowMs();
+    }
+
+    void leave() {
+        List<Request> over = Collections.emptyList();
+        if (!finished.isEmpty()) {
+            over = finished;
+            finished = new ArrayList<>();
+        }
+        if (links.size() > 1) {
+            closeThoseWithoutUse();
+        }
+        mutex.unlock();
+        over.forEach(Request::tell);
+    }
+
+    // ---- what the program asks; each enters by itself ----
+
+    Request lock(Hold hold) {
+        long nowMs = enter();
+        try {
+            return begin(Request.lock(hold, nowMs, config.timeoutMs()), nowMs);
+        } finally {
+            leave();
+        }
+    }
+
+    Request ask(Request.Verb verb, Hold hold) {
+        long nowMs = enter();
+        try {
+            return begin(Request.of(verb, hold, nowMs + config.timeoutMs()), nowMs);
+        } finally {
+            leave();
+        }
+    }
+
+    Request extend(Hold hold, long ttlMs) {
+        long nowMs = enter();
+        try {
+            return begin(Request.extend(hold, ttlMs, nowMs + config.timeoutMs()), nowMs);
+        } finally {
+            leave();
+        }
+    }
+
+    Request show(String what) {
+        long nowMs = enter();
+        try {
+            return begin(Request.show(what, nowMs + config.timeoutMs()), nowMs);
+        } finally {
+            leave();
+        }
+    }
+
+    /** Null: there is nothing to ask. */
+    Request unlock(Hold hold, long limitMs) {
+        long nowMs = enter();
+        try {
+            Request request = hold.give(nowMs + limitMs);
+            pump(nowMs);
+            return request;
+        } finally {
+            leave();
+        }
+    }
+
+    /** Ends a LOCK that waits. If it was granted all the same, it is given back. */
+    void cancel(Request request) {
+        long nowMs = enter();
+        try {
+            if (request.state == Request.State.QUEUED) {
+                finish(request, Failure.of(Failure.Kind.CANCELLED, "cancelled before it was asked"));
+            } else if (request.state == Request.State.SENT && !request.cancelled) {
+                request.cancelled = true;
+                request.giveUpMs = Math.min(request.giveUpMs, nowMs + OWN_DEADLINE_MS);
+                wantsAt(request.giveUpMs);
+                request.link.cancel(request);
+            }
+        } finally {
+            leave();
+        }
+    }
+
+    /** Runs something within the mutex. */
+    void within(Runnable work) {
+        enter();
+        try {
+            work.run();
+        } finally {
+            leave();
+        }
+    }
+
+    /** QUIT, and what follows it up to +BYE. */
+    void close() {
+        long nowMs = enter();
+        try {
+            if (!closing) {
+                closing = true;
+                endAll();
+                timer.signal();
+            }
+            boolean patient = true;
+            for (long leftMs = OWN_DEADLINE_MS; patient && !links.isEmpty() && leftMs > 0;) {
+                patient = awaitEnd(leftMs);
+                leftMs = nowMs + OWN_DEADLINE_MS - clock.nowMs();
+            }
+            List.copyOf(links).forEach(Link::close);
+        } finally {
+            leave();
+        }
+    }
+
+    private boolean awaitEnd(long ms) {
+        try {
+            ended.await(ms, TimeUnit.MILLISECONDS);
+            return true;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private void endAll() {
+        Failure closed = Failure.of(Failure.Kind.CLOSED, "the client was closed");
+        List.copyOf(queued).forEach(request -> finish(request, closed));
+        for (Link link : List.copyOf(links)) {
+            List.copyOf(link.sent.values()).forEach(request -> finish(request, closed));
+        }
+        List.copyOf(holds).forEach(Hold::close);
+        for (Link link : List.copyOf(links)) {
+            if (link == current) {
+                link.send("#q QUIT");
+            } else {
+                link.close();
+            }
+        }
+    }
+
+    // ---- requests ----
+
+    private Request begin(Request request, long nowMs) {
+        Hold hold = request.hold;
+        if (hold != null && hold.state == Hold.State.LOST) {
+            finish(request, Failure.of(closing ? Failure.Kind.CLOSED : Failure.Kind.LOST, hold.lostReason));
+        } else if (hold != null && hold.state != Hold.State.ASKED && !hold.isAlive()) {
+            finish(request, Failure.of(Failure.Kind.NOTHELD, "the lock " + hold.name + " was given back"));
+        } else {
+            queue(request);
+            pump(nowMs);
+        }
+        return request;
+    }
+
+    Request queue(Request request) {
+        if (closing) {
+            finish(request, Failure.of(Failure.Kind.CLOSED, "the client was closed"));
+            return request;
+        }
+        request.state = Request.State.QUEUED;
+        queued.add(request);
+        wantsAt(current == null ? 0 : request.giveUpMs);
+        return request;
+    }
+
+    /** Before all others. */
+    void requeue(Request request) {
+        unsend(request);
+        request.state = Request.State.QUEUED;
+        queued.addFirst(request);
+        wantsAt(0);
+    }
+
+    /** UNLOCK of what nobody wants any more. */
+    void giveBack(Hold hold, long nowMs) {
+        Request request = Request.of(Request.Verb.UNLOCK, hold, nowMs + config.timeoutMs());
+        request.abandoned = true;
+        queue(request);
+    }
+
+    private void unsend(Request request) {
+        if (request.state == Request.State.SENT) {
+            request.link.sent.remove(request.tag);
+            request.link.shortSent -= request.counted ? 1 : 0;
+        }
+    }
+
+    void finish(Request request, Failure failure) {
+        if (request.state == Request.State.DONE) {
+            return;
+        }
+        if (request.state == Request.State.QUEUED) {
+            queued.remove(request);
+        }
+        unsend(request);
+        request.state = Request.State.DONE;
+        if (!request.abandoned) { // else it was told before
+            request.failure = failure;
+            finished.add(request);
+        }
+    }
+
+    void failQueuedOf(Hold hold, Failure failure) {
+        for (Request request : List.copyOf(queued)) {
+            if (request.hold == hold && request.verb != Request.Verb.UNLOCK) {
+                finish(request, failure);
+            }
+        }
+    }
+
+    /** Sends what may be sent now. */
+    void pump(long nowMs) {
+        Link link = current;
+        if (link == null || closing) {
+            return;
+        }
+        if (detached > 0) {
+            resume(link, nowMs);
+        }
+        if (queued.isEmpty()) {
+            return;
+        }
+        for (var i = queued.iterator(); i.hasNext();) {
+            Request request = i.next();
+            if (maySend(request, link, nowMs)) {
+                i.remove();
+                link.ask(request, nowMs);
+            }
+        }
+    }
+
+    private boolean maySend(Request request, Link link, long nowMs) {
+        if (request.notOn == link || link.shortSent >= WINDOW && request.isShort(nowMs)) {
+            return false;
+        }
+        Hold hold = request.hold; // which has to be bound again first, or will never be
+        return hold == null || hold.state != Hold.State.DETACHED && hold.state != Hold.State.RESUMING;
+    }
+
+    private void resume(Link link, long nowMs) {
+        for (Hold hold : holds) {
+            if (link.shortSent < WINDOW && hold.wantsResume(link, nowMs)) {
+                Request request = Request.of(Request.Verb.RESUME, hold, Long.MAX_VALUE);
+                link.ask(request, nowMs);
+                hold.resuming();
+            }
+        }
+    }
+
+    /** What a late answer may grant is given back then, so a LOCK stays on its way. */
+    private void noAnswer(Request request) {
+        Failure failure = current != null ? Failure.of(Failure.Kind.NOANSWER, "no answer in time") : why;
+        boolean taking = request.verb == Request.Verb.LOCK || request.verb == Request.Verb.RESUME;
+        if (request.cancelled) {
+            failure = Failure.of(Failure.Kind.CANCELLED, "cancelled, and not answered");
+        }
+        if (request.state == Request.State.QUEUED || !taking) {
+            finish(request, failure);
+            return;
+        }
+        if (!request.cancelled && request.verb == Request.Verb.LOCK) {
+            request.link.cancel(request);
+        }
+        request.giveUpMs = Long.MAX_VALUE;
+        request.abandoned = true; // told, but not over
+        request.failure = failure;
+        finished.add(request);
+    }
+
+    String nextTag() {
+        return "r" + Long.toString(++lastTag, 36);
+    }
+
+    long jitterMs(long spanMs) {
+        return ThreadLocalRandom.current().nextLong(spanMs);
+    }
+
+    // ---- connections ----
+
+    private boolean wantsLink() {
+        boolean bound = current != null && current.draining && holds.stream().anyMatch(Hold::isSession);
+        return !queued.isEmpty() || detached > 0 || bound;
+    }
+
+    private void dial(long nowMs) {
+        dialling = new Link(this, nowMs);
+        links.add(dialling);
+        dialling.start();
+    }
+
+    /** The first HELLO of a connection. What another daemon is behind by, it has taken off all that it tells us. */
+    void meet(Link link, long sentMs, long daemonNowMs, long nowMs, long behindMs) {
+        long grownMs = behindMs - beforeBehindMs;
+        if (grownMs >= 0 && before != null && before.goesOn(sentMs, daemonNowMs, nowMs, grownMs)) {
+            link.daemon = beforeDaemon;
+            link.behindMs = beforeBehindMs;
+        } else {
+            link.daemon = ++daemons;
+            link.behindMs = behindMs;
+        }
+    }
+
+    void up(Link link, long nowMs) {
+        dialling = null;
+        everUp = true;
+        Link old = current;
+        current = link;
+        if (closing) {
+            link.send("#q QUIT");
+        }
+        if (old != null) { // it drains: first RESUME here, then its end
+            remember(old);
+            for (Hold hold : List.copyOf(holds)) {
+                if (hold.bound == old && hold.isSession() && hold.state == Hold.State.HELD) {
+                    hold.detach();
+                }
+            }
+        }
+        pump(nowMs);
+    }
+
+    /** Whether a lock that was granted on this connection has to be moved to another one. */
+    boolean hasMovedOnFrom(Link link) {
+        return current != null && current != link;
+    }
+
+    private void remember(Link link) {
+        before = link.sample;
+        beforeDaemon = link.daemon;
+        beforeBehindMs = link.behindMs;
+    }
+
+    /** By the other end, or by us. */
+    void disconnected(Link link, Failure failure, long nowMs) {
+        boolean wasUp = link.state == Link.State.UP;
+        if (link.state == Link.State.CLOSED || link.state == Link.State.PARKED) {
+            return;
+        }
+        link.state = Link.State.CLOSED;
+        current = current == link ? null : current;
+        dialling = dialling == link ? null : dialling;
+        why = failure;
+        failures = wasUp && nowMs - link.sinceMs >= STABLE_MS ? 1 : failures + 1;
+        if (link.sample != null && current == null) {
+            remember(link);
+        }
+        List<Request> unanswered = new ArrayList<>(link.sent.values());
+        Collections.reverse(unanswered);
+        unanswered.forEach(request -> unanswered(request, nowMs));
+        for (Hold hold : List.copyOf(holds)) {
+            if (hold.bound == link && hold.isSession() && hold.state == Hold.State.HELD) {
+                hold.detach();
+            }
+        }
+        boolean refused = failure.kind() == Failure.Kind.AUTH || failure.kind() == Failure.Kind.USAGE;
+        if (!everUp || refused) {
+            List.copyOf(queued).forEach(request -> finish(request, failure)); // to wait would only hide that
+        }
+        retryAtMs = nowMs + backoffMs(nowMs);
+        wantsAt(retryAtMs);
+        pump(nowMs);
+    }
+
+    private void unanswered(Request request, long nowMs) {
+        if (request.hold != null && request.verb != Request.Verb.EXTEND && request.verb != Request.Verb.CHECK) {
+            request.hold.unanswered(request, nowMs);
+        } else if (request.rows.isEmpty()) {
+            requeue(request);
+        } else {
+            finish(request, Failure.of(Failure.Kind.NOANSWER, "the connection ended between two rows"));
+        }
+    }
+
+    /** Doubled each time, but a quarter of what a detached lock has left at most. */
+    private long backoffMs(long nowMs) {
+        long mostMs = Math.min(BACKOFF_MOST_MS, (long) BACKOFF_FIRST_MS << Math.min(10, Math.max(0, failures - 1)));
+        for (Hold hold : holds) {
+            if (hold.state == Hold.State.DETACHED) {
+                mostMs = Math.min(mostMs, Math.max(BACKOFF_FIRST_MS, (hold.deadlineMs - nowMs) / 4));
+            }
+        }
+        return mostMs / 2 + jitterMs(mostMs / 2 + 1);
+    }
+
+    boolean holdsSessions() {
+        return !byToken.isEmpty();
+    }
+
+    boolean binds(Link link) {
+        return holds.stream().anyMatch(hold -> hold.bound == link && hold.isSession());
+    }
+
+    void closed(Link link) {
+        links.remove(link);
+        ended.signalAll();
+    }
+
+    /** Those that were parked or drain, as soon as no lock needs them. */
+    private void closeThoseWithoutUse() {
+        for (Link link : List.copyOf(links)) {
+            boolean old = link.state == Link.State.PARKED
+                    || link.state == Link.State.UP && link != current && link.sent.isEmpty();
+            if (old && current != null && !binds(link)) {
+                link.close();
+            }
+        }
+    }
+
+    // ---- time ----
+
+    void wantsAt(long ms) {
+        if (ms < nextTickMs) {
+            nextTickMs = ms;
+            timer.signal();
+        }
+        if (!ticking) {
+            ticking = true;
+            thread("redlockd-timer", this::runTimer);
+        }
+    }
+
+    private void runTimer() {
+        long nowMs = enter();
+        try {
+            while (!closing) {
+                if (nowMs >= nextTickMs) {
+                    tick(nowMs);
+                    leave();
+                    nowMs = enter();
+                } else if (holds.isEmpty() && nextTickMs == Long.MAX_VALUE) {
+                    timer.await();
+                } else {
+                    timer.await(Math.min(SLEEP_MOST_MS, nextTickMs - nowMs), TimeUnit.MILLISECONDS);
+                }
+                nowMs = clock.nowMs();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // nobody does that
+        } finally {
+            leave();
+        }
+    }
+
+    private void tick(long nowMs) {
+        nextTickMs = Long.MAX_VALUE;
+        shortestMs = Long.MAX_VALUE;
+        for (Hold hold : List.copyOf(holds)) {
+            if (hold.isSession()) {
+                shortestMs = Math.min(shortestMs, hold.spanMs);
+            }
+            hold.tick(nowMs);
+        }
+        for (Link link : List.copyOf(links)) {
+            link.tick(nowMs);
+            List.copyOf(link.sent.values()).forEach(request -> tick(request, nowMs));
+        }
+        List.copyOf(queued).forEach(request -> tick(request, nowMs));
+        if (dialling == null && (current == null || current.draining) && wantsLink() && !closing) {
+            if (nowMs >= retryAtMs) {
+                dial(nowMs);
+            } else {
+                wantsAt(retryAtMs);
+            }
+        }
+        pump(nowMs);
+    }
+
+    private void tick(Request request, long nowMs) {
+        if (request.giveUpMs <= nowMs) {
+            noAnswer(request);
+        } else {
+            wantsAt(request.giveUpMs);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+package redlockd;
+
+import java.time.Duration;
+
+/** What may stand in a line. A byte that must not be there could end the line and begin another request. */
+final class Words {
+    static final long LONGEST_MS = Duration.ofDays(30).toMillis();
+
+    private Words() {}
+
+    static String name(String name) {
+        return word("a lock's name", name, 200);
+    }
+
+    static String note(String what, String word) {
+        return word(what, word, 64);
+    }
+
+    /** A user or a secret, in which only what ends a word is forbidden. */
+    static String secret(String what, String word) {
+        if (word.isEmpty() || word.length() > 256 || !word.chars().allMatch(c -> c > ' ' && c <= '~')) {
+            throw new IllegalArgumentException(what + " has 1 to 256 printable ASCII characters, and no space");
+        }
+        return word;
+    }
+
+    static String token(String token) {
+        if (!isToken(token)) {
+            throw new IllegalArgumentException("a token is 40 hex digits");
+        }
+        return token;
+    }
+
+    static boolean isToken(String token) {
+        return token.length() == 40 && token.chars().allMatch(c -> c >= '0' && c <= '9' || c >= 'a' && c <= 'f');
+    }
+
+    /** At least 1 ms, rounded up to whole ms. */
+    static long ms(String what, Duration duration) {
+        if (duration.isNegative() || duration.isZero() || duration.compareTo(Duration.ofMillis(LONGEST_MS)) > 0) {
+            throw new IllegalArgumentException(what + " is more than 0 and at most 30 days, not " + duration);
+        }
+        return duration.plusNanos(999_999).toMillis();
+    }
+
+    /** A duration of redlockd's configuration: "250ms", "10s", "1m", "2h". */
+    static long parseMs(String text) {
+        String digits = text.replaceAll("[a-z]+$", "");
+        long unitMs = switch (text.substring(digits.length())) {
+            case "s" -> 1000;
+            case "m" -> 60_000;
+            case "h" -> 3_600_000;
+            default -> 1;
+        };
+        return Long.parseLong(digits) * unitMs;
+    }
+
+    private static String word(String what, String word, int longest) {
+        boolean allowed = !word.isEmpty() && word.length() <= longest && word.charAt(0) != '#' && word.charAt(0) != ':'
+                && word.chars().allMatch(c -> c > ' ' && c <= '~' && c != ',' && c != '"' && c != '=');
+        if (!allowed) {
+            throw new IllegalArgumentException(what + " has 1 to " + longest + " printable ASCII characters, none of"
+                    + " them a space , \" or =, and does not begin with # or :");
+        }
+        return word;
+    }
+}
