@@ -6,9 +6,11 @@ JAVA_LINT  := -Xlint:all -Werror --release 17
 # Of programs that live for a moment.
 JAVA_QUICK := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto
 
+CHECKS     += client/java/check.sh
+
 ifneq ($(shell command -v $(JAVAC) 2>/dev/null),)
 CONFORMANCE_DRIVERS += $(BUILD)/conformance/java
-objects: $(BUILD)/conformance/java
+objects: $(BUILD)/conformance/java $(BUILD)/java/tests/redlockd/AllTests.class
 
 $(JAVA_JAR): $(JAVA_SRC)
 	@rm -rf $(BUILD)/java/classes && mkdir -p $(BUILD)/java/classes
@@ -17,6 +19,9 @@ $(JAVA_JAR): $(JAVA_SRC)
 
 $(BUILD)/java/conformance/Driver.class: client/java/conformance/Driver.java $(JAVA_JAR)
 	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(@D) $<
+
+$(BUILD)/java/tests/redlockd/AllTests.class: $(wildcard client/java/tests/redlockd/*.java) $(JAVA_JAR)
+	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(BUILD)/java/tests client/java/tests/redlockd/*.java
 
 # The archive spares each of the hundred drivers half of its start.
 $(BUILD)/conformance/java: $(BUILD)/java/conformance/Driver.class client/java/java.mk

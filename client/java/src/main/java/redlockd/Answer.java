@@ -16,7 +16,7 @@ record Answer(String tag, char kind, String code, String name, List<String> pair
         String tag = "";
         if (line.startsWith("#")) {
             start = line.indexOf(' ') + 1;
-            if (start < 2) {
+            if (start < 3) {
                 return null;
             }
             tag = line.substring(1, start - 1);

@@ -78,6 +78,11 @@ abstract class Clock {
         private long skippedMs;
         private long aheadMs = System.currentTimeMillis() - System.nanoTime() / 1_000_000;
 
+        /** For a test: the wall clock goes forward, or back. */
+        synchronized void wallGains(long ms) {
+            aheadMs -= ms;
+        }
+
         @Override
         synchronized long floorMs() {
             long monotonicMs = System.nanoTime() / 1_000_000;

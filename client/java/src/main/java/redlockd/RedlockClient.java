@@ -164,6 +164,11 @@ public final class RedlockClient implements AutoCloseable {
         return new LockHandle(session, hold);
     }
 
+    /** For a test: what requests and locks that are over have left behind; "nothing" as it has to be. */
+    String leftovers() {
+        return session.leftovers();
+    }
+
     /** redlockd's default_ttl. */
     long defaultTtlMs() {
         if (defaultTtlMs == 0) {

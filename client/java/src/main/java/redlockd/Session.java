@@ -208,6 +208,18 @@ final class Session {
         }
     }
 
+    /** For a test. */
+    String leftovers() {
+        enter();
+        try {
+            int sent = links.stream().mapToInt(link -> link.sent.size() + link.shortSent).sum();
+            int sum = holds.size() + byToken.size() + queued.size() + detached + sent;
+            return sum == 0 ? "nothing" : holds + " " + byToken + " " + queued + " detached=" + detached + " sent=" + sent;
+        } finally {
+            leave();
+        }
+    }
+
     // ---- requests ----
 
     private Request begin(Request request, long nowMs) {

@@ -1,0 +1,314 @@
+package redlockd;
+
+import static redlockd.Checks.equal;
+import static redlockd.Checks.that;
+import static redlockd.Checks.thrown;
+import static redlockd.Checks.until;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+
+/** With real masters and a real daemon. */
+final class WorldTest {
+    private static final LockOptions WAITING = LockOptions.defaults().waiting(Duration.ofSeconds(30));
+
+    private final World world;
+    private final RedlockClient client;
+    private final int cycles;
+
+    private WorldTest(World world, RedlockClient client, int cycles) {
+        this.world = world;
+        this.client = client;
+        this.cycles = cycles;
+    }
+
+    static void all(Checks checks, World world, int cycles) {
+        try (RedlockClient client = world.client()) {
+            WorldTest test = new WorldTest(world, client, cycles);
+            checks.check("a handle: taken, extended, checked, given back", test::handle);
+            checks.check("a lease by its token, and over TCP", test::lease);
+            checks.check("java.util.concurrent's contract", test::contract);
+            checks.check("a lock for a limited time ends, and says so once", test::limited);
+            checks.check("a release hides no exception of the program", test::hidesNothing);
+            checks.check("an interrupted thread can give back", test::interrupted);
+            checks.check("an interrupted wait leaves no key", test::cancelled);
+            checks.check("200 threads on one name lose no update", test::counter);
+            checks.check(cycles + " cycles leave nothing behind", test::cycles);
+            checks.check("a program that stood still notices before it writes", test::stopped);
+            checks.check("kill -9 and restart of the daemon: the lock goes on", test::killed);
+            checks.check("the daemon drains and is started again: the lock goes on", test::drained);
+            checks.check("a closed client gives back at once", test::closed);
+        }
+    }
+
+    private void noKeys() throws Exception {
+        until("no key of a lock is left", () -> world.keys() == 0);
+    }
+
+    private void handle() throws Exception {
+        try (LockHandle lock = client.acquire("handle", LockOptions.defaults().ttl(Duration.ofSeconds(5)).note("n"))) {
+            that(lock.fence() > 0 && lock.isHeld() && lock.token().length() == 40, lock.toString());
+            thrown(BusyException.class, () -> client.acquire("handle"));
+            that(client.tryAcquire("handle", LockOptions.defaults()).isEmpty(), "busy");
+            thrown(LockTimeoutException.class,
+                    () -> client.acquire("handle", LockOptions.defaults().waiting(Duration.ofMillis(20))));
+            lock.extend(Duration.ofSeconds(9));
+            lock.check();
+            that(lock.valid().toMillis() > 5000, "9 s, less what has passed: " + lock);
+            that(client.show("locks").get(0).get("name").equals("handle"), "SHOW LOCKS");
+        }
+        thrown(UnsupportedException.class, () -> client.acquireAll(List.of("a", "b"), LockOptions.defaults()));
+        thrown(UnsupportedException.class, () -> client.acquire("a", LockOptions.defaults().shared()));
+        thrown(BadArgumentException.class, () -> client.acquire("a", LockOptions.defaults().ttl(Duration.ofMillis(1))));
+        noKeys();
+    }
+
+    private void lease() throws Exception {
+        LockHandle lease = client.acquire("lease", LockOptions.defaults().lease());
+        try (RedlockClient other = RedlockClient.builder().address(world.tcp).clientName("other").build()) {
+            LockHandle attached = other.attach("lease", lease.token());
+            that(!attached.isHeld(), "nothing is known");
+            attached.extend(Duration.ofSeconds(5));
+            that(attached.isHeld(), attached.toString());
+            LockHandle resumed = other.resume("lease", lease.token(), LockOptions.defaults());
+            that(resumed.fence() > lease.fence(), "a new fence");
+            resumed.unlock();
+            resumed.unlock(); // does nothing
+            equal(LockHandle.State.RELEASED, resumed.state());
+            thrown(NotHeldException.class, () -> other.resume("lease", lease.token(), LockOptions.defaults()));
+            thrown(RedlockException.class, lease::check);
+        }
+        noKeys();
+    }
+
+    private void contract() throws Exception {
+        RedlockLock lock = client.getLock("contract");
+        List<Throwable> wrong = new CopyOnWriteArrayList<>();
+        thrown(IllegalMonitorStateException.class, lock::unlock);
+        long fence = lock.lockAndGetFence();
+        that(fence > 0 && lock.isHeldByCurrentThread() && lock.valid().toMillis() > 0, "held");
+        that(lock.tryLock() && client.getLock("contract").tryLock(1, TimeUnit.SECONDS), "re-entrant");
+        equal(3, lock.getHoldCount());
+        Thread other = new Thread(() -> {
+            try {
+                that(!lock.tryLock() && !lock.isHeldByCurrentThread(), "another thread has it");
+                that(!lock.tryLock(20, TimeUnit.MILLISECONDS), "still");
+                thrown(IllegalMonitorStateException.class, lock::unlock);
+            } catch (Throwable e) {
+                wrong.add(e);
+            }
+        });
+        other.start();
+        other.join();
+        equal(List.of(), wrong);
+        lock.unlock();
+        lock.unlock();
+        equal(1, lock.getHoldCount());
+        lock.unlock();
+        equal(0, lock.getHoldCount());
+        thrown(IllegalMonitorStateException.class, lock::unlock);
+        thrown(UnsupportedOperationException.class, lock::newCondition);
+        Thread.currentThread().interrupt();
+        thrown(InterruptedException.class, lock::lockInterruptibly);
+        noKeys();
+    }
+
+    private void limited() throws Exception {
+        RedlockLock lock = client.getLock("limited");
+        AtomicReference<LostException> lost = new AtomicReference<>();
+        lock.onLost(lost::set);
+        that(lock.tryLock(0, 600, TimeUnit.MILLISECONDS) && lock.tryLock(), "taken twice");
+        until("its lease is over", () -> !lock.isHeldByCurrentThread() && lost.get() != null);
+        that(List.of("max", "expired").contains(lost.get().reason()), lost.get().reason());
+        thrown(LostException.class, lock::unlock);
+        lock.unlock(); // has been told
+        thrown(IllegalMonitorStateException.class, lock::unlock);
+        noKeys();
+    }
+
+    private void hidesNothing() throws Exception {
+        IllegalStateException own = thrown(IllegalStateException.class, () -> {
+            try (LockHandle lock = client.acquire("hides", WAITING)) {
+                lose(lock);
+                throw new IllegalStateException("the program's own");
+            }
+        });
+        equal(1, own.getSuppressed().length);
+        that(own.getSuppressed()[0] instanceof LostException, own.getSuppressed()[0].toString());
+        LostException once = thrown(LostException.class, () -> {
+            try (LockHandle lock = client.acquire("hides", WAITING)) {
+                lose(lock);
+                lock.ensureHeld();
+            }
+        });
+        equal("released", once.reason());
+        equal(0, once.getSuppressed().length);
+        noKeys();
+    }
+
+    private void lose(LockHandle lock) throws Exception {
+        try (RedlockClient other = world.client()) {
+            other.attach(lock.name(), lock.token()).unlock();
+        }
+        until("it is lost", () -> !lock.isHeld());
+    }
+
+    private void interrupted() throws Exception {
+        LockHandle lock = client.acquire("interrupted", WAITING);
+        Thread.currentThread().interrupt();
+        lock.unlock();
+        that(Thread.interrupted(), "the interrupt is still there");
+        client.acquire("interrupted", WAITING).unlock(); // the connection has not suffered
+        noKeys();
+    }
+
+    private void cancelled() throws Exception {
+        LockHandle holder = client.acquire("cancelled", WAITING);
+        List<Thread> waiters = new ArrayList<>();
+        List<Throwable> ends = new CopyOnWriteArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            Thread waiter = new Thread(() -> {
+                try {
+                    client.getLock("cancelled").lockInterruptibly();
+                    ends.add(new AssertionError("it was taken"));
+                } catch (InterruptedException e) {
+                    ends.add(e);
+                }
+            });
+            waiters.add(waiter);
+            waiter.start();
+        }
+        until("all wait", () -> client.show("waiters").size() == 10);
+        waiters.forEach(Thread::interrupt);
+        for (Thread waiter : waiters) {
+            waiter.join();
+        }
+        that(ends.size() == 10 && ends.stream().allMatch(InterruptedException.class::isInstance), ends.toString());
+        equal(0, client.show("waiters").size());
+        holder.unlock();
+        noKeys();
+    }
+
+    private void counter() throws Exception {
+        RedlockLock lock = client.getLock("counter");
+        int[] counter = new int[1];
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 200; i++) {
+            Thread thread = new Thread(() -> {
+                lock.lock();
+                try {
+                    int seen = counter[0];
+                    Thread.yield();
+                    counter[0] = seen + 1;
+                } finally {
+                    lock.unlock();
+                }
+            });
+            threads.add(thread);
+            thread.start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        equal(200, counter[0]);
+        noKeys();
+    }
+
+    private void cycles() throws Exception {
+        int threads = Thread.activeCount();
+        for (int i = 0; i < cycles; i++) {
+            client.acquire("cycle" + i % 10).unlock();
+        }
+        equal("nothing", client.leftovers());
+        that(Thread.activeCount() <= threads, "threads were started: " + Thread.activeCount());
+        noKeys();
+    }
+
+    /** Takes a lock, waits for a line, and says whether it would write then. */
+    static final class Holder {
+        public static void main(String[] args) throws Exception {
+            try (RedlockClient client = RedlockClient.create();
+                    LockHandle lock = client.acquire("stopped", LockOptions.defaults().ttl(Duration.ofMillis(1000)))) {
+                System.out.println("held " + lock.fence());
+                System.in.read();
+                lock.ensureHeld();
+                System.out.println("writes");
+            } catch (LostException e) {
+                System.out.println("lost");
+            }
+        }
+    }
+
+    private void stopped() throws Exception {
+        ProcessBuilder builder = new ProcessBuilder("java", "-XX:TieredStopAtLevel=1", "-cp",
+                System.getProperty("java.class.path"), "redlockd.WorldTest$Holder");
+        builder.environment().put("REDLOCK_ADDRESS", world.unix);
+        Process holder = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        try {
+            BufferedReader out = new BufferedReader(new InputStreamReader(holder.getInputStream()));
+            long fence = Long.parseLong(out.readLine().split(" ")[1]);
+            signal(holder, "STOP");
+            world.say("kill"); // else it goes on renewing for a client that stands still
+            world.say("restart");
+            try (LockHandle next = client.acquire("stopped", WAITING)) {
+                that(next.fence() > fence, "a higher fence");
+                signal(holder, "CONT");
+                new PrintStream(holder.getOutputStream(), true).println();
+                equal("lost", out.readLine());
+            }
+        } finally {
+            holder.destroyForcibly().waitFor();
+        }
+        noKeys();
+    }
+
+    private static void signal(Process process, String name) throws Exception {
+        equal(0, new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).start().waitFor());
+    }
+
+    private void killed() throws Exception {
+        goesOn("killed", "kill");
+    }
+
+    private void drained() throws Exception {
+        goesOn("drained", "term");
+    }
+
+    private void goesOn(String name, String end) throws Exception {
+        List<LostException> lost = new CopyOnWriteArrayList<>();
+        try (LockHandle lock = client.acquire(name, LockOptions.defaults().ttl(Duration.ofSeconds(8)).waiting(
+                Duration.ofSeconds(20)))) {
+            long fence = lock.fence();
+            String token = lock.token();
+            lock.onLost(lost::add);
+            world.say(end);
+            that(lock.isHeld(), "its time is not over");
+            world.say("restart");
+            until("it is resumed", () -> lock.fence() > fence);
+            that(lock.isHeld() && !lock.token().equals(token), "resumed: " + lock);
+            thrown(BusyException.class, () -> client.acquire(name));
+        }
+        equal(List.of(), lost);
+        noKeys();
+    }
+
+    private void closed() throws Exception {
+        RedlockClient other = world.client();
+        LockHandle lock = other.acquire("closed", LockOptions.defaults().ttl(Duration.ofSeconds(10)));
+        lock.onLost(loss -> that(false, "nobody is told at the end"));
+        other.close();
+        other.close();
+        lock.unlock(); // quiet: it was given back
+        equal(LockHandle.State.LOST, lock.state());
+        thrown(ClosedException.class, () -> other.acquire("closed"));
+        client.acquire("closed", WAITING).unlock();
+        noKeys();
+    }
+}
