@@ -1,0 +1,39 @@
+package redlockd;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+/** 64 threads over one connection on distinct names; prints "cycles N", lock and unlock of a second. */
+final class Bench {
+    private static final int TASKS = 64;
+    private static final long WARM_UP_NS = 2_000_000_000L; // the compiler has done its work by then
+
+    private Bench() {}
+
+    public static void main(String[] args) throws Exception {
+        double seconds = args.length > 0 ? Double.parseDouble(args[0]) : 2;
+        AtomicLong cycles = new AtomicLong();
+        try (RedlockClient client = RedlockClient.create()) {
+            for (int i = 0; i < TASKS; i++) {
+                String name = "bench-" + i;
+                Session.thread(name, () -> work(client, name, cycles));
+            }
+            Thread.sleep(WARM_UP_NS / 1_000_000);
+            long startNs = System.nanoTime();
+            long before = cycles.get();
+            Thread.sleep((long) (seconds * 1000));
+            long done = cycles.get() - before;
+            System.out.printf("cycles %.0f%n", done * 1e9 / (System.nanoTime() - startNs));
+        }
+    }
+
+    private static void work(RedlockClient client, String name, AtomicLong cycles) {
+        try {
+            while (true) {
+                client.acquire(name).unlock();
+                cycles.incrementAndGet();
+            }
+        } catch (ClosedException | InterruptedException e) {
+            // The time is over.
+        }
+    }
+}
