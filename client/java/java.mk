@@ -6,11 +6,12 @@ JAVA_LINT  := -Xlint:all -Werror --release 17
 # Of programs that live for a moment.
 JAVA_QUICK := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto
 
-CHECKS     += client/java/check.sh
+CHECKS     += client/java/check.sh client/java/jobs.sh
+SCRIPTS    += client/java/check.sh client/java/jobs.sh
 
 ifneq ($(shell command -v $(JAVAC) 2>/dev/null),)
 CONFORMANCE_DRIVERS += $(BUILD)/conformance/java
-objects: $(BUILD)/conformance/java $(BUILD)/java/tests/redlockd/AllTests.class
+objects: $(BUILD)/conformance/java $(BUILD)/java/tests/redlockd/AllTests.class $(BUILD)/java/examples/nightly.sh
 
 $(JAVA_JAR): $(JAVA_SRC)
 	@rm -rf $(BUILD)/java/classes && mkdir -p $(BUILD)/java/classes
@@ -22,6 +23,22 @@ $(BUILD)/java/conformance/Driver.class: client/java/conformance/Driver.java $(JA
 
 $(BUILD)/java/tests/redlockd/AllTests.class: $(wildcard client/java/tests/redlockd/*.java) $(JAVA_JAR)
 	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(BUILD)/java/tests client/java/tests/redlockd/*.java
+
+# A script for each job; the shell's nightly job has this name in the tests.
+$(BUILD)/java/examples/nightly.sh: $(wildcard client/java/examples/*.java) $(JAVA_JAR) client/java/java.mk
+	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(@D) client/java/examples/*.java
+	@for job in order:Order stock:Stock cache:Cache consumer:Consumer writer:Writer nightly.sh:Nightly; do \
+	    script=$(@D)/$${job%:*}; \
+	    printf '#!/bin/sh\nexec java $(JAVA_QUICK) -cp %s %s "$$@"\n' \
+	        '$(abspath $(JAVA_JAR)):$(abspath $(@D))' "$${job#*:}" >$$script; \
+	    chmod 755 $$script; \
+	done
+
+# What is too long for make check.
+check-java: all objects ## the client library for Java: 10,000 cycles, and all examples
+	@$(TEST_ENV) client/java/check.sh 10000
+	@$(TEST_ENV) client/java/jobs.sh order stock cache consumer writer nightly
+.PHONY: check-java
 
 # The archive spares each of the hundred drivers half of its start.
 $(BUILD)/conformance/java: $(BUILD)/java/conformance/Driver.class client/java/java.mk
