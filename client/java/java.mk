@@ -34,11 +34,13 @@ $(BUILD)/java/examples/nightly.sh: $(wildcard client/java/examples/*.java) $(JAV
 	    chmod 755 $$script; \
 	done
 
+java: $(JAVA_JAR) ## the client library for Java: build/java/redlockd.jar
+
 # What is too long for make check.
 check-java: all objects ## the client library for Java: 10,000 cycles, and all examples
 	@$(TEST_ENV) client/java/check.sh 10000
 	@$(TEST_ENV) client/java/jobs.sh order stock cache consumer writer nightly
-.PHONY: check-java
+.PHONY: java check-java
 
 # The archive spares each of the hundred drivers half of its start.
 $(BUILD)/conformance/java: $(BUILD)/java/conformance/Driver.class client/java/java.mk
