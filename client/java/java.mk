@@ -18,8 +18,9 @@ $(JAVA_JAR): $(JAVA_SRC)
 	@echo $(JAVAC) -d $(BUILD)/java/classes; $(JAVAC) $(JAVA_LINT) -d $(BUILD)/java/classes $(JAVA_SRC)
 	@jar --create --file $@ -C $(BUILD)/java/classes .
 
-$(BUILD)/java/conformance/Driver.class: client/java/conformance/Driver.java $(JAVA_JAR)
-	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(@D) $<
+$(BUILD)/java/driver.jar: client/java/conformance/Driver.java $(JAVA_JAR)
+	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(BUILD)/java/conformance $<
+	@jar --create --file $@ -C $(BUILD)/java/conformance .
 
 $(BUILD)/java/tests/redlockd/AllTests.class: $(wildcard client/java/tests/redlockd/*.java) $(JAVA_JAR)
 	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(BUILD)/java/tests client/java/tests/redlockd/*.java
@@ -42,11 +43,12 @@ check-java: all objects ## the client library for Java: 10,000 cycles, and all e
 	@$(TEST_ENV) client/java/jobs.sh order stock cache consumer writer nightly
 .PHONY: java check-java
 
-# The archive spares each of the hundred drivers half of its start.
-$(BUILD)/conformance/java: $(BUILD)/java/conformance/Driver.class client/java/java.mk
+# The archive of loaded classes spares each of the hundred drivers half of its start.
+$(BUILD)/conformance/java: $(BUILD)/java/driver.jar client/java/java.mk
 	@mkdir -p $(@D)
-	@java -XX:ArchiveClassesAtExit=$(BUILD)/java/driver.jsa $(JAVA_QUICK) -cp $(JAVA_JAR):$(<D) Driver </dev/null >/dev/null 2>&1 || true
+	@java -XX:ArchiveClassesAtExit=$(BUILD)/java/driver.jsa $(JAVA_QUICK) \
+	    -cp $(abspath $(JAVA_JAR)):$(abspath $<) Driver </dev/null >/dev/null 2>&1 || true
 	@printf '#!/bin/sh\nexec java -XX:SharedArchiveFile=%s $(JAVA_QUICK) -cp %s Driver\n' \
-	    '$(abspath $(BUILD))/java/driver.jsa' '$(JAVA_JAR):$(<D)' >$@
+	    '$(abspath $(BUILD))/java/driver.jsa' '$(abspath $(JAVA_JAR)):$(abspath $<)' >$@
 	@chmod 755 $@
 endif

@@ -39,7 +39,17 @@ public final class Driver {
         new Driver().serve();
     }
 
+    /** A JVM's first call loads and links the library's classes: no case is to wait for that. */
+    private static void warmUp() throws InterruptedException {
+        try (RedlockClient nobody = RedlockClient.builder().address("unix:/nobody").build()) {
+            nobody.acquire("warm-up", LockOptions.defaults().waiting(Duration.ofSeconds(1)));
+        } catch (RedlockException e) {
+            // Nobody listens there.
+        }
+    }
+
     private void serve() throws Exception {
+        warmUp();
         say("driver java features=attach,auth,client,closed,drain,notheld-again,quit,resume,shared,timeout,twice");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = in.readLine()) != null;) {
