@@ -1,15 +1,19 @@
-/* Healing: a lock that is held outlives masters that lose their memory, one after the other.
+/* Healing keeps a held lock alive when masters lose their memory one after the other: after a quorum
+ * extended the lock, its key is set again on masters that forgot it.
  *
- * Only the daemon that has the lease's record heals, and only a master that in its present memory never acknowledged
- * this token, or whose last acknowledged TTL is over. One that loses an acknowledged key sooner was told by somebody else
- * to release it: there it is never set again, or an UNLOCK through another daemon would be undone.
+ * Only the daemon that has the lease heals. It heals only a master that never acknowledged this token in
+ * its present memory, or whose last acknowledged TTL is over. If a master loses an acknowledged key sooner,
+ * then somebody released the lock through another daemon; the key is never set there again, because that
+ * would undo the UNLOCK.
  *
- * The key is set to end at an instant of the master's clock (PXAT), the told deadline: a heal that is delayed beyond it
- * sets nothing. In its own round it is no vote.
+ * The key is set to expire at an instant of the master's own clock (PXAT), which stands for the deadline
+ * that the holder was told. A heal that is delayed beyond that instant sets nothing. A heal is no vote in
+ * the round that caused it.
  *
- * What a master in quarantine says counts once it is confirmed: healed there, or extended there in a round that had its
- * quorum without it. Else a dead token that came back from an old snapshot would count. Where only the master's clock
- * jumped, what it had acknowledged is confirmed: a key that is still there was never gone. */
+ * The answers of a master in quarantine count only for leases that are confirmed there: the master was
+ * healed, or it extended the key in a round that had a quorum without it. Otherwise a dead token that came
+ * back from an old snapshot would count. If only the master's clock jumped, a lease that the master had
+ * acknowledged is confirmed: a key that is still there was never gone. */
 #include "daemon/coordinator/heal.h"
 
 #include <assert.h>
@@ -19,9 +23,9 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resume.h"
 
-enum { CLOCK_AGE_MS = 3000 /* a master's TIME is good for so long */ };
+enum { CLOCK_AGE_MS = 3000 /* oldest reading of a master's clock that a heal may be computed from */ };
 
-/* What was noted of a memory that is gone counts no more. */
+/* Forgets what was recorded of masters that lost their memory since the last call. */
 static void refresh(struct coordinator *c, struct lease *lease)
 {
     if (lease->memories == c->memories)
@@ -29,7 +33,7 @@ static void refresh(struct coordinator *c, struct lease *lease)
     for (unsigned i = 0; i < c->config.masters; i++) {
         if (c->masters[i].memory.number <= lease->memories)
             continue;
-        /* Where only its clock jumped, a key that is still there was there all the while. */
+        /* If only its clock jumped, a key that is still there was there all the time. */
         bool lost = c->masters[i].memory.lost > lease->memories;
         bool had = lease->acknowledged[i] != 0 && !(lease->healing & masters_bit(i));
         if (lost)
@@ -48,8 +52,9 @@ static int64_t at_most(uint64_t told_ms, int64_t most_ms)
     return told_ms < (uint64_t)most_ms ? (int64_t)told_ms : most_ms;
 }
 
-/* Instants are noted as ms since a moment this long before the told deadline: 32 bits reach from there to far behind
- * any TTL's end, as what is asked is asked before the deadline, which never goes back. */
+/* acknowledged[] has instants in 32 bits: the ms since a moment that lies NOTED_MS before the lease's
+ * deadline. The end of any TTL fits, because every command for the lease is sent before the deadline, and
+ * the deadline never moves back. */
 static const int64_t NOTED_MS = INT64_C(1) << 31;
 
 static uint32_t noted(const struct lease *lease, int64_t at_ms)
@@ -61,7 +66,7 @@ static uint32_t noted(const struct lease *lease, int64_t at_ms)
     return 0;
 }
 
-/* Of 0: at that moment or before, and so over, for no TTL is as long as that. */
+/* For 0 the result is so long ago that the TTL is over: no TTL is as long as NOTED_MS. */
 static int64_t instant_ms(const struct lease *lease, uint32_t noted)
 {
     return lease->until_ms - NOTED_MS + noted;
@@ -82,7 +87,8 @@ static bool is_healing(const struct lease *lease, unsigned master)
     return (lease->healing & masters_bit(master)) != 0;
 }
 
-/* What it acknowledged is over at that time, or before: a heal that is under way is not acknowledged. */
+/* Whether the TTL that the master acknowledged is over at at_ms. A heal that is under way is not
+ * acknowledged. */
 static bool heal_is_over(const struct lease *lease, unsigned master, int64_t at_ms)
 {
     return is_healing(lease, master) || instant_ms(lease, lease->acknowledged[master]) <= at_ms;
@@ -95,8 +101,8 @@ static void acknowledge(struct lease *lease, unsigned master, uint32_t until)
     lease->healing = masters_without(lease->healing, masters_bit(master));
 }
 
-/* While several heals are under way to one master, the earliest deadline stands: which of them set the key, its answer
- * does not tell. */
+/* While several heals are under way to one master, the earliest deadline is kept, because the answers do
+ * not tell which heal set the key. */
 static void note_heal(const struct coordinator *c, struct lease *lease, unsigned master)
 {
     bool earlier = is_healing(lease, master) && instant_ms(lease, lease->acknowledged[master]) > c->now_ms;
@@ -105,7 +111,9 @@ static void note_heal(const struct coordinator *c, struct lease *lease, unsigned
     lease->healing |= masters_bit(master);
 }
 
-/* On each master's own clock, which is no less ahead now than when it answered. */
+/* Sends HEAL commands that expire at until_ms, expressed on each master's own clock. The offset was
+ * measured when the master last told its TIME; masters whose reading is old or unsure are left out. Returns
+ * the others. */
 static masters_t send(struct coordinator *c, const struct name *name, const struct token *token,
                       uint64_t lease, int64_t until_ms, masters_t masters)
 {
@@ -153,11 +161,12 @@ void heal_granted(struct coordinator *c, struct lease *lease, const struct round
         if (lease->granted & masters_bit(i))
             lease->acknowledged[i] = until;
     refresh(c, lease);
-    /* Those that were in quarantine when it was asked for, though one may have left it since. */
+    /* The masters that were in quarantine when the round began, even if they vote by now. */
     set_again(c, lease, masters_without(c->extenders, (c->voters & round->tally.asked) | lease->granted));
 }
 
-/* A key that was set after a stall of this daemon, and before the stall was seen, lasts longer than was noted. */
+/* A key that was set after this daemon stood still, but before that was noticed, lives longer than was
+ * recorded: by the length of the stall. */
 static int64_t stall_slack_ms(const struct coordinator *c)
 {
     return c->now_ms - c->stall_seen_ms <= c->full_ms ? c->stall_ms : 0;
@@ -176,7 +185,7 @@ static void heal(struct coordinator *c, struct lease *lease, const struct round 
 {
     masters_t forgot = 0;
     if (resume_is_under_way(lease->resource, &lease->token))
-        return; /* it would come behind the move, and keep the new token from that master */
+        return; /* the heal would run behind the MOVE and set the old token, where the new one is to go */
     for (unsigned i = 0; i < c->config.masters; i++)
         if ((masters & masters_bit(i)) && is_forgotten(c, lease, round, i))
             forgot |= masters_bit(i);
@@ -184,7 +193,8 @@ static void heal(struct coordinator *c, struct lease *lease, const struct round 
         set_again(c, lease, forgot & c->extenders);
 }
 
-/* It may have the key though it was not sent there in its present life: from a snapshot. */
+/* The master has the key, and so owes a release. That holds even where this daemon did not send the key to
+ * the master's present memory, because a snapshot may have brought the key back. */
 static void extended(struct coordinator *c, struct lease *lease, const struct round *round, unsigned master,
                      uint64_t ttl_ms)
 {
@@ -192,7 +202,8 @@ static void extended(struct coordinator *c, struct lease *lease, const struct ro
     acknowledge(lease, master, noted(lease, round->t0_ms + at_most(ttl_ms, c->config.max_ttl_ms)));
 }
 
-/* Its last TTL must have been over, however fast its clock runs; else somebody took the key away. */
+/* The master does not have the key. Unless its last TTL may be over, with all the drift that is allowed
+ * for, somebody else released the key there. */
 static void missed(struct coordinator *c, struct lease *lease, unsigned master)
 {
     int64_t drift_ms = quorum_drift_ms(lease->longest_ms);
@@ -205,7 +216,7 @@ void heal_told(struct coordinator *c, struct lease *lease, const struct round *r
                const struct vote *vote)
 {
     masters_t bit = masters_bit(master);
-    bool unasked = !(round->votes & bit); /* in quarantine, and unconfirmed when it was asked */
+    bool unasked = !(round->votes & bit); /* in quarantine, and not confirmed when the round asked */
     bool extends = round->purpose != ROUND_ACQUIRE;
     refresh(c, lease);
     if (vote->kind == VOTE_YES)
@@ -259,7 +270,7 @@ masters_t heal_known_missing(const struct coordinator *c, const struct round *ro
     masters_t released_elsewhere = lease != NULL ? lease->released_elsewhere : 0;
     if (round->tally.refused == 0)
         return 0;
-    /* A clock that jumped may have ended the key early: to miss it there says nothing. */
+    /* A clock that jumped may have ended the key early, so that a missing key proves nothing there. */
     masters_t votes = masters_without(round->votes, masters_clock_doubted(c));
     return round->tally.refused & (votes | released_elsewhere);
 }

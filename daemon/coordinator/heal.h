@@ -1,34 +1,42 @@
-/* What masters acknowledged of a lease, and the keys that are set again where a master forgot them. */
+/* Healing: what each master acknowledged of a lease, and keys that are set again on masters that forgot
+ * them.
+ *
+ * The rules are in heal.c. All times are in ms of the coordinator's clock. */
 #ifndef REDLOCKD_HEAL_H
 #define REDLOCKD_HEAL_H
 
 #include "daemon/coordinator/state.h"
 
-/* The lease was granted by this round: masters in quarantine get its key too (after a RESUME some have it). */
+/* Records what the masters acknowledged in the round that granted the lease, and sends the key to the
+ * masters in quarantine, which the round did not ask. (A RESUME moved the key on some of them.) */
 void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round);
 
-/* The told deadline moves on; what is noted of the masters stays. */
+/* Moves the deadline that the holder was told (lease->until_ms), and with it the base from which
+ * acknowledged[] counts. */
 void heal_until(struct coordinator *c, struct lease *lease, int64_t until_ms);
 
-/* A master's answer to SET or EXTEND of this lease, in time or late. */
+/* Records a master's answer to SET, EXTEND or CHECK of this lease, in time or late. */
 void heal_told(struct coordinator *c, struct lease *lease, const struct round *round, unsigned master,
                const struct vote *vote);
 
-/* Q masters said "extended" in this round: those that said that they have not the key get it, if they forgot it. */
+/* A quorum extended the lease in this round: sets the key again on masters that reported it as missing, if
+ * they forgot it. */
 void heal_extended(struct coordinator *c, struct lease *lease, struct round *round);
 
-/* The reply to a HEAL. */
+/* Records the reply to a HEAL command. */
 void heal_done(struct coordinator *c, struct lease *lease, unsigned master, const struct vote *vote);
 
-/* Masters whose "extended" counts for this lease, also of those in quarantine; lease NULL: none of these. */
+/* The masters whose "extended" or "held" counts for this lease: the voters, and the masters in quarantine
+ * on which the key is confirmed. Without a lease (NULL): the voters. */
 masters_t heal_counted(struct coordinator *c, struct lease *lease);
 
-/* Of those that say "not ours", the ones that would know. */
+/* The masters that reported the key as missing in this round and would have it, if the lock were still
+ * held. */
 masters_t heal_known_missing(const struct coordinator *c, const struct round *round,
                              const struct lease *lease);
 
 #ifdef MUTANTS
-/* The planted bug: a key is set again after its release was sent. */
+/* Plants a bug: sets a key again after its release was sent. */
 void heal_plant(struct coordinator *c, const struct name *name, const struct token *token, int64_t until_ms);
 #endif
 

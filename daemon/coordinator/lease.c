@@ -10,14 +10,23 @@
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
 
-/*   granted --> kept --UNLOCK, FIN------------------> given back
- *                |  \--deadline, max, gone, drain----> lost (told)
- *                v
- *             unbound (hold=lease, or its connection broke) --deadline--> forgotten
+/*   granted, hold=session --> kept --UNLOCK, FIN------------------------> given back (a release begins)
+ *                              |  \--deadline, max=, gone, drain-------> lost (its client gets !LOST)
+ *                              |   \--+LOCKED of a RESUME undelivered--> set back to the old token
+ *                              |
+ *                              | connection broke
+ *                              v
+ *   granted, hold=lease -----> not kept --UNLOCK with the token--> given back
+ *                                       \--deadline--------------> forgotten (its keys expire)
  */
-enum { THIRD = 3, SOON = 30 /* of a TTL, after a renewal that failed */, TENTH = 10 };
+enum {
+    THIRD = 3, /* parts of a TTL: from one renewal to the next */
+    TENTH = 10,
+    SOON = 30, /* parts of a TTL: the pause after a renewal that failed */
+};
 
-/* When it is said that renewal fails; never where max= is what ends it. */
+/* The time at which the holder is warned (!EXPIRING) that renewals fail. A lock that max= ends gets no
+ * warning. */
 static int64_t warn_ms(const struct lease *lease)
 {
     return lease->until_ms == lease->hold.ends_ms ? INT64_MAX : lease->until_ms - lease->ttl_ms / THIRD;
@@ -35,8 +44,9 @@ static void rearm(struct coordinator *c, struct lease *lease)
     heap_set(&c->deadlines, &lease->item, at_ms);
 }
 
-/* A third of the TTL after the last success, a tenth of that sooner or later, so that
- * leases taken together do not stay together. None once max= is reached. */
+/* A renewal is due a third of the TTL after the last success. The time varies by a tenth of that, so that
+ * leases which were taken together are not renewed together for ever. A lease that already runs to the end
+ * of its max= is not renewed. */
 static void plan_renewal(struct coordinator *c, struct lease *lease)
 {
     int64_t third_ms = lease->ttl_ms / THIRD;
@@ -46,8 +56,9 @@ static void plan_renewal(struct coordinator *c, struct lease *lease)
     rearm(c, lease);
 }
 
-/* The pause is a tenth of what is left at most: else one failure would lose the lock where retry_max is not far below
- * the TTL. Near the deadline it does not become so short that all locks keep the daemon busy while no quorum is up. */
+/* The pause is at most a tenth of the time that is left; otherwise one failure would lose the lock where
+ * retry_max is not far below the TTL. The pause also has a lower bound, so that all locks near their
+ * deadlines do not keep the daemon busy while no quorum is up. */
 static void renew_soon(struct coordinator *c, struct lease *lease)
 {
     int64_t soon_ms = lease->ttl_ms / SOON;
@@ -93,14 +104,14 @@ static void plant_undo(struct coordinator *c, const struct round *round, masters
 {
     struct release_order order = {.name = round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
     masters_t releasers = c->releasers;
-    c->releasers = 0; /* only an entry, nothing sent */
+    c->releasers = 0; /* so that the entry is made, and nothing is sent */
     order.may = masters;
     release_begin(c, &order);
     c->releasers = releasers;
 }
 #endif
 
-/* What a grant and a RESUME have in common. */
+/* Makes the lease for a grant or a RESUME; lease_bind() gives it its deadline. */
 static struct lease *lease_new(struct coordinator *c, struct resource *resource, const struct round *round,
                                const struct session *session, uint64_t request, int64_t max_ms)
 {
@@ -135,7 +146,7 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
                      uint64_t fence, int64_t until_ms)
 {
     struct wait *wait = resource->queue->head;
-    if (resource->lease != NULL) { /* one that ran free, and was given up elsewhere */
+    if (resource->lease != NULL) { /* a lease that nobody renewed here, and that was given back elsewhere */
         assert(!lease_is_kept(resource->lease));
         lease_free(c, resource->lease);
     }
@@ -159,7 +170,9 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     return lease->id;
 }
 
-/* Another daemon may have given up, or lost, what is kept here under another token: Q masters no longer have it. */
+/* The RESUME has a quorum, so the masters no longer have the key of the lease that is known here. If that
+ * lease is still kept, its holder is told: its own token was moved, or another daemon's client got the lock
+ * since. */
 static void lease_replace(struct coordinator *c, struct lease *lease, const struct token *by_resume_of)
 {
     bool moved = memcmp(lease->token.bytes, by_resume_of->bytes, TOKEN_BYTES) == 0;
@@ -179,8 +192,9 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
     if (resource->lease != NULL)
         lease_replace(c, resource->lease, &round->resume->old);
     struct lease *lease = lease_new(c, resource, round, session, round->request, round->resume->max_ms);
-    lease->longest_ms =
-        (int32_t)c->config.max_ttl_ms; /* a master that was not extended keeps the old token's TTL */
+    /* A master that moved the key and did not extend it keeps the old token's TTL, which may be the
+     * longest. */
+    lease->longest_ms = (int32_t)c->config.max_ttl_ms;
     lease->may = lease->sent = round->resume->may;
     lease->hold.kind = HOLD_SESSION;
     lease->hold.note = round->resume->note;
@@ -206,7 +220,8 @@ void lease_set_back(struct coordinator *c, struct lease *lease)
     resource_advance(c, resource);
 }
 
-/* A master that said that the key is gone owes its release all the same: a restart from a snapshot may bring it back. */
+/* Every master that was sent the key owes the release, even if it reported since that the key is gone: a
+ * restart from an old snapshot may bring the key back. */
 void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
                      bool bound)
 {
@@ -214,7 +229,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     struct token token = lease->token;
     struct release_order order = {.name = resource->name,
                                   .token = &token,
-                                  .ttl_ms = c->config.max_ttl_ms, /* extended by any daemon */
+                                  .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
                                   .may = lease->sent,
                                   .resource = resource,
                                   .session = session,
@@ -234,7 +249,8 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
 #endif
 }
 
-/* Also of one whose session broke. Its keys are over when the longest TTL is that was sent for it. */
+/* max= also ends a lock whose connection broke. The token is refused for as long as a key of it can live:
+ * the longest TTL that was sent for it, from now. */
 static void end_by_max(struct coordinator *c, struct lease *lease)
 {
     int64_t ttl_ms = lease->longest_ms;
@@ -248,7 +264,7 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
 {
     struct resource *resource = lease->resource;
     if (reason == LOST_GONE && resume_is_under_way(resource, &lease->token)) {
-        renew_soon(c, lease); /* moved, and perhaps set back */
+        renew_soon(c, lease); /* the RESUME moved the key, and may yet set it back */
         return;
     }
     if (reason == LOST_MAX)
@@ -306,8 +322,9 @@ void lease_not_renewed(struct coordinator *c, struct lease *lease, bool at_once)
     rearm(c, lease);
 }
 
-/* More at once would only wait at the masters, until all are late together. Twice as many while some come near
- * !EXPIRING, and nobody waits beyond his deadline. */
+/* Limits the renewals that are under way at once: more would only queue up at the masters, until all are
+ * late together. A lease that comes near its !EXPIRING may go as long as there are fewer than twice as
+ * many, and a lease that would reach its deadline before the next try goes in any case. */
 static bool renewal_must_wait(const struct coordinator *c, const struct lease *lease)
 {
     int64_t tenth_ms = lease->ttl_ms / TENTH, retry_ms = c->config.retry_max_ms;

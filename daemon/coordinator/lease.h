@@ -1,42 +1,55 @@
-/* A lock that was granted here: renewed while its session lives, lost at its deadline. */
+/* The leases of this daemon: locks that it granted or resumed. A session lock is renewed as long as its
+ * connection lives; a lock with hold=lease, or whose connection broke, runs until its deadline. The
+ * picture of its states is in lease.c.
+ *
+ * All times are in ms of the coordinator's clock. The pool of the coordinator owns every lease. */
 #ifndef REDLOCKD_LEASE_H
 #define REDLOCKD_LEASE_H
 
 #include "daemon/coordinator/state.h"
 
-/* The round's lock is granted to its waiter, who is told. Returns the lease's id. */
+/* Grants the round's lock to the head of the resource's queue: makes the lease, answers the head with
+ * +LOCKED and removes it from the queue. Returns the id of the lease. */
 uint64_t lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
                      uint64_t fence, int64_t until_ms);
 
-/* The same for a RESUME; who had it here before is told. */
+/* Makes the lease of a RESUME for the session and returns it; the caller answers the request. If another
+ * lease of the name is held here, it ends, and its holder gets !LOST. */
 struct lease *lease_resume(struct coordinator *c, const struct round *round, struct session *session,
                            int64_t until_ms);
 
-/* Nobody was told of the RESUME: the token before holds it again, until it runs out or is shown. */
+/* Undoes a RESUME whose +LOCKED could not be delivered: frees the lease and sets the key back to the old
+ * token on all masters. */
 void lease_set_back(struct coordinator *c, struct lease *lease);
 
-/* Its holder, or somebody with its token, gives it back. */
+/* Frees the lease and begins its release. The session and request are those of the UNLOCK to answer;
+ * request 0 means that nobody is answered. bound: the rule for a lock of the session itself decides the
+ * answer, see release_order. */
 void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
                      bool bound);
 
-/* It is over without being given back: the session is told, and the keys expire by
- * themselves (somebody may have extended them through another daemon). */
+/* Ends a lease that was not given back: the session gets !LOST. The keys are left to expire, because
+ * somebody may have extended them through another daemon. While a RESUME of the token is under way,
+ * LOST_GONE proves nothing and the lease stays. */
 void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason reason);
 
-/* Its session is gone without giving it back: it runs out. */
+/* Unbinds the lease from its session, which ends or broke: the lease is not renewed any more and runs out. */
 void lease_unbind(struct coordinator *c, struct lease *lease);
 
-/* The masters hold it up to until_ms; returns what the holder is told, which max= cuts. */
+/* Records that a quorum keeps the key until until_ms, and plans the next renewal. Returns the deadline that
+ * the holder is told, which is never beyond the end that max= sets. */
 int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round,
                        int64_t until_ms);
-void lease_not_renewed(struct coordinator *c, struct lease *lease,
-                       bool at_once); /* the next one goes at once, or soon */
+/* Plans another renewal after one that failed: at once, or after a short pause. */
+void lease_not_renewed(struct coordinator *c, struct lease *lease, bool at_once);
 
-/* A renewal begins; it is over, however it ended. */
+/* Counts a renewal that begins. */
 void lease_renewing(struct coordinator *c, struct lease *lease);
-void lease_renewed(struct coordinator *c, struct lease *lease); /* no harm where none is under way */
+/* Counts a renewal that ended, with whatever result; does nothing if none is under way. */
+void lease_renewed(struct coordinator *c, struct lease *lease);
 
-/* Its item. True: a renewal is due, see extend_renew(). */
+/* Handles the lease's deadline item: end, warning or renewal. Returns true if a renewal is due, which the
+ * caller begins with extend_renew(). */
 bool lease_timer(struct coordinator *c, struct lease *lease);
 
 #endif

@@ -7,7 +7,7 @@
 static struct queue *queue_make(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = pool_take(&c->queues);
-    assert(queue != NULL); /* there are as many as waits */
+    assert(queue != NULL); /* the pools of queues and waits have the same size */
     queue->item.kind = ITEM_QUEUE;
     queue->resource = resource;
     queue->verdict.code = REPLY_BUSY;

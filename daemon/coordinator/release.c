@@ -22,7 +22,7 @@ static void release_free(struct coordinator *c, struct release *release)
     pool_give(&c->releases, release);
 }
 
-/* Room for another: the oldest that is only owed makes place; its key expires by itself. */
+/* If the table is full, the oldest release that is only owed makes room: its key expires by itself. */
 static struct release *release_take(struct coordinator *c)
 {
     struct in_flight *oldest = c->releases_owed.first;
@@ -56,9 +56,10 @@ static void release_answer(struct coordinator *c, struct release *release, enum 
     }
 }
 
-/* ---- the head comes next ---- */
+/* ---- the next head ---- */
 
-/* In a young turn its SETs may follow at once: on each connection they find the key gone. */
+/* Makes the next head wait for this release. In a young turn (turn.h) the head's SETs follow the release at
+ * once: on each connection they run behind it and find the key gone. */
 static void let_follow(struct coordinator *c, struct release *release, struct resource *resource)
 {
     if (resource->giving_back != NULL && release_is_awaited(resource))
@@ -70,8 +71,10 @@ static void let_follow(struct coordinator *c, struct release *release, struct re
     release->hands_over = release->known && turn_is_young(c, resource);
 }
 
-/* The waiting head may ask: at once where the name was given back, not for a token that nobody had. One that
- * has asked behind a release that was not run (NOSCRIPT) was refused by the key. */
+/* The release no longer stands before the next head. The head asks at once if a lock was really given back;
+ * the release of a token that nobody held is no reason to. A head whose SETs followed the release has asked
+ * already, unless a master did not run the release at first (NOSCRIPT): that master refused the SET, as the
+ * key was still there. */
 static void let_go(struct coordinator *c, struct release *release)
 {
     struct resource *resource = release->resource;
@@ -113,7 +116,7 @@ static bool release_decide(struct coordinator *c, struct release *release, bool 
     return release->answered && release->resource == NULL;
 }
 
-/* (One that is stale is looked at in its turn.) */
+/* A stale release is passed over: release_look_stale() comes to it. */
 static void release_look(struct coordinator *c, struct release *release, bool late)
 {
     if (release->in_flight.stale)
@@ -130,9 +133,9 @@ static void release_look(struct coordinator *c, struct release *release, bool la
     release_rearm(c, release);
 }
 
-/* ---- its life ---- */
+/* ---- the life of a release ---- */
 
-/* No room even so: it still goes out, only nobody keeps count. */
+/* Without a free slot the command still goes out, but nobody records its answers. */
 static void release_uncounted(struct coordinator *c, const struct release_order *order)
 {
     struct command command = {.verb = COMMAND_RELEASE, .token = *order->token};
@@ -148,7 +151,7 @@ static void release_uncounted(struct coordinator *c, const struct release_order 
         resource_released(c, order->resource);
 }
 
-/* Those that get it at once: all but for planted bugs. */
+/* The masters that get the release at once: every releaser, except where a planted bug says otherwise. */
 static masters_t at_once(const struct coordinator *c, const struct release *release, masters_t may)
 {
     bool fewer = release->sets_back ? mutant(MUTANT_RESUME_SET_BACK_ANSWERED)

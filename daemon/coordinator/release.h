@@ -1,33 +1,43 @@
-/* Taking a token back: UNLOCK, FIN, and the undoing of attempts and RESUMEs that failed.
+/* Releases: a token is taken back from all masters, for UNLOCK and FIN and for attempts and RESUMEs that
+ * failed.
  *
- * A release goes to every connected master at once, behind what was sent there before.
- * What a master owes us (it may have the key and did not acknowledge) is kept until it
- * does, or until the key is over there for certain. */
+ * A release goes at once to every master that takes commands, on the same connection behind what was sent
+ * there before. A master that may have the key owes the release until it acknowledges that the key is gone.
+ * The release stays in the undo list until no master owes it, or until the key has expired everywhere for
+ * certain. */
 #ifndef REDLOCKD_RELEASE_H
 #define REDLOCKD_RELEASE_H
 
 #include "daemon/coordinator/state.h"
 
 struct release_order {
-    const struct name *name; /* a kept one */
+    const struct name *name; /* interned; the release takes a reference of its own */
     const struct token *token;
-    int64_t ttl_ms;            /* longest that a key of this token can live */
-    masters_t may;             /* masters that may have the key by us */
-    struct resource *resource; /* its head comes next; NULL: nobody does */
-    uint64_t session, request; /* UNLOCK's; request 0: nobody is told */
-    const struct token *back;  /* not deleted: set back to this one; NULL: deleted */
-    bool bound;                /* answered by the rule for a lock bound here */
-    bool known;                /* of a lock that was granted here */
+    int64_t ttl_ms;            /* longest TTL that a key of this token can have */
+    masters_t may;             /* masters that may have the key, and so owe the release */
+    struct resource *resource; /* the resource whose head asks next; NULL: none waits for this release */
+    uint64_t session, request; /* the UNLOCK to answer; request 0: nobody is answered */
+    const struct token *back;  /* the key is set back to this token; NULL: the key is deleted */
+    bool bound; /* the session's own lock: Q masters without the key are enough for +UNLOCKED */
+    bool known; /* this daemon granted the lock */
 };
 
+/* Sends a release to the masters and records it. If every slot is taken by a release that awaits answers,
+ * the command is sent without a record, and an UNLOCK is answered with -LIMIT. */
 void release_begin(struct coordinator *c, const struct release_order *order);
+/* Counts a master's answer; may answer the UNLOCK, let the next head ask, and free the release. */
 void release_vote(struct coordinator *c, struct release *release, unsigned master, const struct vote *vote);
-void release_timer(struct coordinator *c, struct release *release);       /* its item */
-void release_timeout(struct coordinator *c, struct in_flight *in_flight); /* the oldest that is not late */
-bool release_look_stale(struct coordinator *c); /* one that lost a master; false: there is none */
+/* Handles the release's deadline item: no key of it can be left, so the release is forgotten. */
+void release_timer(struct coordinator *c, struct release *release);
+/* Handles the time-out of the oldest release that is not answered: the silent masters are overdue. */
+void release_timeout(struct coordinator *c, struct in_flight *in_flight);
+/* Looks again at one release that a lost master made stale; returns false if there is none. */
+bool release_look_stale(struct coordinator *c);
 
-/* A pass over the undo list: sends it again if that master owes it; says whether. */
+/* Sends the release again to a master that owes it, unless an answer is still to come. Returns whether it
+ * was sent. A pass over the undo list (master_undo.c) calls this for each release. */
 bool release_again(struct coordinator *c, struct release *release, unsigned master);
+/* Notes that this master's connection is gone: no release gets an answer from it any more. */
 void releases_lost(struct coordinator *c, unsigned master);
 
 #endif

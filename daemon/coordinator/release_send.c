@@ -1,4 +1,4 @@
-/* What goes to the masters for a release, and when it goes there again. */
+/* The commands of a release: what goes to the masters, and when it goes there again. */
 #include "daemon/coordinator/release_private.h"
 
 void release_send(struct coordinator *c, const struct release *release, masters_t masters)
@@ -10,7 +10,7 @@ void release_send(struct coordinator *c, const struct release *release, masters_
                               .to = release->to};
     bool asks = resource != NULL && (resource->queue->head != NULL || resource->turn_goes_on);
     if (asks && !release->hands_over && !release->sets_back)
-        command.to = c->config.self; /* it asks who else waits */
+        command.to = c->config.self; /* asks the master for another daemon's mark, see turn.h */
     name_copy(&command.name, release->name);
     action_send(c, masters, &command);
 }
@@ -18,13 +18,14 @@ void release_send(struct coordinator *c, const struct release *release, masters_
 void release_caught_up(struct release *release, masters_t bit, int64_t now_ms)
 {
     if (release->caught_up & bit)
-        return; /* since then only releases went there */
+        return; /* since then, only releases of the token were sent there */
     release->caught_up |= bit;
     if (now_ms + release->ttl_ms > release->until_ms)
         release->until_ms = now_ms + release->ttl_ms;
 }
 
-/* Once a release is only owed, and all that owe it have caught up, its key is gone everywhere by until_ms. */
+/* Once a release is only owed, and every master that owes it has caught up, the key is gone everywhere by
+ * until_ms. */
 void release_rearm(struct coordinator *c, struct release *release)
 {
     bool caught_up = masters_without(release->owed, release->caught_up) == 0;

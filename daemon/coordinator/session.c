@@ -31,7 +31,7 @@ struct session *session_find_or_make(struct coordinator *c, uint64_t key)
     return session;
 }
 
-/* ---- what is bound to it ---- */
+/* ---- waits and holds ---- */
 
 void session_link_wait(struct coordinator *c, struct session *session, struct wait *wait)
 {

@@ -1,4 +1,3 @@
-/* A session's end, a little of it in each step. */
 #include "daemon/coordinator/session_end.h"
 
 #include <assert.h>
@@ -7,9 +6,13 @@
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/session.h"
 
-enum { CANCELLED_A_STEP = 3 /* each may undo an attempt and begin another */ };
+enum { CANCELLED_A_STEP = 3 /* few, since each may undo an attempt and begin another */ };
 
-/*   OPEN --FIN, QUIT--> FINISHING --> RELEASING or DROPPING --> gone (ACTION_SESSION_ENDED) */
+/*   OPEN --FIN, QUIT--> FINISHING --client gave its locks back--> RELEASING --one lock a step--> gone
+ *    |                      |
+ *    +----------------------+-------connection broke------------> DROPPING ---one lock a step--> gone
+ *
+ *   (OPEN may also go to RELEASING at once. Gone: ACTION_SESSION_ENDED.) */
 static void session_move(struct coordinator *c, struct session *session, enum session_state to)
 {
     assert(to > session->state && session->state < SESSION_RELEASING);
@@ -33,8 +36,8 @@ void session_end(struct coordinator *c, uint64_t key, enum session_state how)
         session_move(c, session, how);
 }
 
-/* The next that would have to wait; what does not wait, or tries for the first time, is
- * still answered. */
+/* The next wait to cancel. A request with wait=0, and a request whose first attempt is under way or comes
+ * next, is still answered by that attempt. */
 static struct wait *to_cancel(const struct coordinator *c, const struct session *session)
 {
     struct wait *wait = session->waiting;

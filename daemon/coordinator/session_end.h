@@ -1,11 +1,16 @@
-/* A session ends: its client asks nothing more, has given its locks back, or is cut off. */
+/* The end of a session: its client asks nothing more, has given its locks back, or was cut off. The work is
+ * done a little at a time, in steps that the session's deadline item asks for. */
 #ifndef REDLOCKD_SESSION_END_H
 #define REDLOCKD_SESSION_END_H
 
 #include "daemon/coordinator/state.h"
 
+/* FIN or QUIT: cancels the requests that would have to wait. */
 void session_finish(struct coordinator *c, uint64_t key);
-void session_end(struct coordinator *c, uint64_t key, enum session_state how); /* RELEASING or DROPPING */
+/* The connection is over. SESSION_RELEASING gives its session locks back, SESSION_DROPPING lets them run
+ * out. The session is freed after the last one, with ACTION_SESSION_ENDED. */
+void session_end(struct coordinator *c, uint64_t key, enum session_state how);
+/* Does the next part of a session's end. */
 void session_timer(struct coordinator *c, struct session *session);
 
 #endif

@@ -63,7 +63,7 @@ void turn_mark(struct coordinator *c, struct resource *resource)
     action_send(c, c->voters, &command);
 }
 
-/* Longer than any of the others pauses between two attempts. */
+/* The pause is longer than the longest pause of another daemon between two attempts. */
 int64_t turn_yield(const struct coordinator *c, struct resource *resource)
 {
     turn_refused(resource);

@@ -18,7 +18,7 @@ void heap_free(struct heap *heap)
     free(heap->entries);
 }
 
-/* Places are 1-based so that 0 can mean "none"; children of p are 4p-2 .. 4p+1. */
+/* Places are 1-based so that 0 can mean "not in the heap"; the children of place p are 4p-2 .. 4p+1. */
 static uint32_t parent_of(uint32_t place)
 {
     return (place + 2) / CHILDREN;

@@ -8,7 +8,7 @@ void in_flight_add(struct in_flight_list *list, struct in_flight *in_flight)
     list->last = in_flight;
 }
 
-/* Few are stale at a time, and only after a master was lost. */
+/* A linear search is enough: few items are stale at a time, and only after a master was lost. */
 static void unstale(struct in_flight_list *list, struct in_flight *in_flight)
 {
     struct in_flight **link = &list->stale;
@@ -41,7 +41,7 @@ void in_flight_delay(struct in_flight_list *list, int64_t by_ms)
         in_flight->timeout_ms += by_ms;
 }
 
-/* What is cut stays in order: it is the tail of the list. */
+/* The list is in order of time-out, so the items to change are its tail and stay in order. */
 void in_flight_hasten(struct in_flight_list *list, int64_t at_ms)
 {
     for (struct in_flight *in_flight = list->last; in_flight != NULL && in_flight->timeout_ms > at_ms;

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A slot in use. In a free one is the number of the next free slot. */
+/* A slot in use. A free slot holds the link of the free list instead. */
 struct kept {
-    uint16_t shared; /* by so many beside the first */
-    uint8_t len;     /* a name or a note begins here */
+    uint16_t shared; /* references beside the first */
+    uint8_t len;     /* start of the struct name or struct word that callers see */
     char text[];
 };
 
@@ -17,7 +17,8 @@ static_assert(offsetof(struct name, text) == 1 && offsetof(struct word, text) ==
 
 enum { EIGHTH = 8 };
 static const uint32_t slot_bytes[INTERN_SHELVES] = {16, 24, 32, 48, 64, 208};
-/* By how many eighths of bytes a slot must have beside the first; more: the last shelf. */
+/* The shelf for a slot by its length in units of 8 bytes (0: up to 8 bytes); anything longer goes to the
+ * last shelf. */
 static const uint8_t shelf_by_eighths[] = {0, 0, 1, 2, 3, 3, 4, 4};
 
 static_assert(offsetof(struct kept, text) + NAME_BYTES <= 208, "the longest fits");

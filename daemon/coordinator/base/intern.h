@@ -1,5 +1,7 @@
-/* Names and notes that are kept for long, each in a slot of about its length: most are short, and
- * a hundred thousand of them count. Whoever needs a kept name too shares it. */
+/* Storage for lock names and notes, each in a slot of about its length: most names are short, and there may
+ * be a hundred thousand of them. Objects that need the same name share one copy, which counts its users.
+ *
+ * Interned names and notes belong to the storage. Every user gives its reference back once. */
 #ifndef REDLOCKD_INTERN_H
 #define REDLOCKD_INTERN_H
 
@@ -11,32 +13,37 @@
 
 enum { INTERN_SHELVES = 6 };
 
-/* Slots of one size, in memory taken once; those that were never used cost none. */
+/* Slots of one size, allocated at the start; the kernel backs no page that was never touched. */
 struct shelf {
     char *slots;
     uint32_t fresh; /* slots from here on were never used */
-    uint32_t free;  /* 1 + the slot that came back last, which holds the one before it; 0: none */
+    uint32_t free;  /* head of the free list: 1 + the slot that was freed last; 0: none */
 };
 
 struct intern {
-    uint32_t capacity; /* of each shelf */
-    uint32_t used;     /* of all; of one that is shared, as many as share it */
+    uint32_t capacity; /* slots of each shelf */
+    uint32_t used;     /* references in all shelves; a shared name counts once for each user */
     struct shelf shelf[INTERN_SHELVES];
 };
 
-bool intern_init(struct intern *intern, uint32_t names, uint32_t notes); /* false: no memory */
+/* Makes room for so many names and notes. Returns false when there is no memory; intern_free() is allowed
+ * even then. */
+bool intern_init(struct intern *intern, uint32_t names, uint32_t notes);
 void intern_free(struct intern *intern);
-size_t intern_bytes(const struct intern *intern); /* in slots that were ever used */
+/* The size of all slots that were ever used, in bytes. */
+size_t intern_bytes(const struct intern *intern);
 
-/* A copy, of which only len and its bytes may be read: name_copy() it, never assign it. There is room for as many
- * as intern_init() was told. */
+/* Returns a copy of the name. The copy is cut to its length, so only len and len bytes of text may be read:
+ * use name_copy(), never assignment. The caller must not exceed the number that intern_init() was given. */
 const struct name *intern_name(struct intern *intern, const struct name *name);
-const struct name *intern_name_again(struct intern *intern,
-                                     const struct name *kept); /* to be given back as often */
+/* Returns one more reference to an interned name. */
+const struct name *intern_name_again(struct intern *intern, const struct name *kept);
+/* Gives one reference back. */
 void intern_name_back(struct intern *intern, const struct name *name);
 
-/* The same of a note; NULL for one that was not given. */
+/* Returns a copy of the note, cut to its length like a name; NULL for an empty note. */
 const struct word *intern_note(struct intern *intern, const struct word *note);
-void intern_note_back(struct intern *intern, const struct word *note); /* NULL is no harm */
+/* Gives the note back; NULL is allowed. */
+void intern_note_back(struct intern *intern, const struct word *note);
 
 #endif

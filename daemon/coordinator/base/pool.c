@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* id = serial << POOL_SLOT_BITS | slot. In a free slot the serial is 0 and the low bits
- * link the free list. */
+/* An id is serial << POOL_SLOT_BITS | slot. In a free slot the serial is 0, and the low bits link the free
+ * list. */
 static const uint64_t SLOT_MASK = ((uint64_t)1 << POOL_SLOT_BITS) - 1;
 
 static uint64_t *pool_id_of(const struct pool *pool, uint32_t slot)

@@ -1,7 +1,7 @@
-/* The arithmetic of Redlock: quorum, drift, validity; sets of masters; fence buckets.
+/* The arithmetic of Redlock: quorum, drift and validity; sets of masters as bit masks; fence buckets.
  *
- * Source: the Redlock page (redis.io, "Distributed Locks with Redis"), with BOOTTIME
- * for time that passes and every rounding on the safe side. */
+ * Source: the Redlock page (redis.io, "Distributed Locks with Redis"), with CLOCK_BOOTTIME as the clock,
+ * and every rounding on the safe side. */
 #ifndef REDLOCKD_QUORUM_H
 #define REDLOCKD_QUORUM_H
 
@@ -10,7 +10,7 @@
 
 #include "proto/message.h"
 
-/* Bit i is master i. */
+/* A set of masters: bit i stands for master i. */
 typedef uint16_t masters_t;
 
 static inline unsigned quorum_of(unsigned masters)
@@ -18,7 +18,7 @@ static inline unsigned quorum_of(unsigned masters)
     return masters / 2 + 1;
 }
 
-/* So many masters that say "not ours" leave fewer than a quorum that could say "ours". */
+/* N-Q+1: when so many masters say that the key is not ours, no quorum can hold it. */
 static inline unsigned quorum_blocking(unsigned masters)
 {
     return masters - quorum_of(masters) + 1;
@@ -34,8 +34,9 @@ static inline masters_t masters_all(unsigned masters)
     return (masters_t)((1u << masters) - 1);
 }
 
-/* Four copies side by side put each of the 15 bits into a nibble of its own, and a product adds the nibbles up
- * (HAKMEM 169 is the idea): the compiler's own is a call where the processor may lack the instruction. */
+/* Population count without __builtin_popcount, which is a function call on processors that may lack the
+ * instruction. Four copies side by side put each of the 15 bits into a nibble of its own, and a
+ * multiplication adds the nibbles up (after HAKMEM 169). */
 static inline unsigned masters_count(masters_t set)
 {
     static_assert(MASTERS <= 15, "four copies of 15 bits, and sums that fit into a nibble");
@@ -44,24 +45,26 @@ static inline unsigned masters_count(masters_t set)
     return (unsigned)(((set * copies & each) * each) >> 60);
 }
 
+/* The masters of set that are not in out. */
 static inline masters_t masters_without(masters_t set, masters_t out)
 {
     return (masters_t)(set & ~out);
 }
 
-/* How much faster than ours a master's clock may run down a TTL: 1 % and 2 ms. */
+/* The allowance for a master's clock that runs faster than ours: 2 ms and 1 % of the TTL, rounded up. */
 int64_t quorum_drift_ms(int64_t ttl_ms);
 
-/* The instant up to which a holder may believe, when every master of a quorum was
- * asked at t0_ms or later to keep the key for ttl_ms: t0 + ttl - drift, less 1 ms because
- * a millisecond clock may have been just short of the next tick at t0. */
+/* The end of the validity, when every master of a quorum was asked at t0_ms or later to keep the key for
+ * ttl_ms: t0 + ttl - drift, less 1 ms because a clock of whole milliseconds may have been about to tick at
+ * t0. */
 int64_t quorum_until_ms(int64_t t0_ms, int64_t ttl_ms);
 
-/* The rank-th largest (1: the largest) of values[i] for the masters i of the set, which
- * has at least rank members. */
+/* The rank-th largest (1: the largest) of values[i] over the masters i of the set, which must have at least
+ * rank members. */
 uint64_t quorum_nth_largest(const uint64_t *values, masters_t set, unsigned rank);
 
-/* The bucket whose counter gives a name its fences: FNV-1a-32 (RFC draft eastlake-fnv). */
+/* The bucket, below FENCE_BUCKETS, whose score is the highest fence of the names that share it: 32-bit
+ * FNV-1a (draft-eastlake-fnv) of the name. */
 uint32_t quorum_bucket(const struct name *name);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "daemon/coordinator/base/pool.h"
 
-/* An entry is slot + 1 in its low bits and as many bits of the hash above as there is room for: they save nearly
- * all looks at objects that are not the one. */
+/* An entry has slot + 1 in its low bits and, above, as many bits of the hash as there is room for: by these
+ * bits, nearly all objects with another hash are passed over without a look at the object itself. */
 enum { SLOT_BITS = POOL_SLOT_BITS };
 static const uint32_t SLOT_MASK = (UINT32_C(1) << SLOT_BITS) - 1;
 
@@ -69,7 +69,7 @@ static void table_put(struct table *table, uint32_t slot)
     table->entries[place] = entry_of(hash, slot);
 }
 
-/* Into memory that was there from the start; the old one is not needed any more. */
+/* Moves all entries into the next larger array, which was allocated at the start. */
 static void grow(struct table *table)
 {
     uint32_t *old = table->entries, size = table->mask + 1;
@@ -94,8 +94,8 @@ void table_add(struct table *table, uint32_t slot)
     table->count++;
 }
 
-/* Moves later entries of the run back into the gap (Knuth 6.4, algorithm R), so that
- * there are no tombstones to step over. */
+/* Moves later entries of the run back into the gap (Knuth 6.4, algorithm R), so that searches meet no
+ * tombstones. */
 void table_remove(struct table *table, uint32_t slot)
 {
     uint32_t hash = table_slot_hash(table, slot), gap = hash & table->mask;
