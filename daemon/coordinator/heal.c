@@ -111,9 +111,9 @@ static void note_heal(const struct coordinator *c, struct lease *lease, unsigned
     lease->healing |= masters_bit(master);
 }
 
-/* Sends HEAL commands that expire at until_ms, expressed on each master's own clock. The offset was
- * measured when the master last told its TIME; masters whose reading is old or unsure are left out. Returns
- * the others. */
+/* Sends HEAL commands with the instant until_ms, expressed on each master's own clock, and returns the
+ * masters that they went to: all of these whose last TIME is recent and sure. A master read its clock
+ * before that TIME arrived here, so the key ends at until_ms or a little earlier. */
 static masters_t send(struct coordinator *c, const struct name *name, const struct token *token,
                       uint64_t lease, int64_t until_ms, masters_t masters)
 {

@@ -11,7 +11,15 @@
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/turn.h"
 
-enum { SWEEP = 8 /* waiters answered in one step */ };
+/* What the queue of a name is doing:
+ *
+ *   empty --LOCK--> standing --acquire_begin()--> asking --granted, or refused--> sweeping --swept--+
+ *     ^                ^                                                                             |
+ *     +-- none left ---+-----------------------------------------------------------------------------+
+ *
+ * standing: the head waits for a lease here to end, for a release to be answered, or for retry_ms.
+ * sweeping: requests with wait=0 get the result of the head's attempt, SWEEP of them a step. */
+enum { SWEEP = 8 };
 
 /* ---- names ---- */
 
@@ -79,7 +87,7 @@ bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
            (!is_kept(resource) && c->now_ms >= resource->retry_ms);
 }
 
-/* It leaves without the lock: an attempt of its own is undone, the next may ask. */
+/* The wait leaves without the lock: its attempt, if it has one, is undone, and the next head may ask. */
 static void wait_leave(struct coordinator *c, struct wait *wait)
 {
     struct resource *resource = wait->resource;
@@ -103,8 +111,8 @@ static struct reply *wait_refuse(struct coordinator *c, struct wait *wait, enum 
     return reply;
 }
 
-/* Why it waited in vain: another had it, or there was no quorum to be had (too few may vote, or those
- * that were asked would not). */
+/* The time of this wait is over. -NOQUORUM if too few masters may vote, or if the last attempt of the head
+ * itself found no quorum; otherwise somebody else had the lock: -TIMEOUT. */
 static void refuse_timeout(struct coordinator *c, struct wait *wait)
 {
     const struct queue *queue = wait->resource->queue;
@@ -135,11 +143,11 @@ static void refuse_verdict(struct coordinator *c, struct wait *wait, const struc
         wait_refuse(c, wait, verdict->code)->limit = verdict->limit;
 }
 
-/* It waited, and now it must not wait any more. */
+/* Answers a request that must not wait any longer, by the reason for that. */
 static void refuse_waiting(struct coordinator *c, struct wait *wait)
 {
     if (wait->session->state >= SESSION_RELEASING)
-        return; /* nobody is there to be told */
+        return; /* the client is gone */
     if (c->draining)
         wait_refuse(c, wait, REPLY_DRAINING);
     else if (c->now_ms >= wait->deadline_ms)
@@ -148,7 +156,7 @@ static void refuse_waiting(struct coordinator *c, struct wait *wait)
         wait_refuse(c, wait, REPLY_CANCELLED);
 }
 
-/* The head was refused: may it try again? */
+/* Whether a head that was refused may try again. */
 static bool may_retry(const struct coordinator *c, const struct wait *wait, const struct verdict *verdict)
 {
     return wait->patient && verdict->code != REPLY_LIMIT && c->now_ms < wait->deadline_ms &&
@@ -168,9 +176,10 @@ static void refuse_for_good(struct coordinator *c, struct wait *wait, const stru
 
 void resource_advance(struct coordinator *c, struct resource *resource)
 {
-    if (resource->queue->sweeping || resource->queue->round != NULL) /* whose end comes back here */
+    if (resource->queue->sweeping ||
+        resource->queue->round != NULL) /* resource_advance() follows their end */
         return;
-    if (release_is_awaited(resource)) { /* likewise */
+    if (release_is_awaited(resource)) { /* the same holds for a release */
         heap_remove(&c->deadlines, &resource->queue->item);
         return;
     }
@@ -199,8 +208,10 @@ void resource_released(struct coordinator *c, struct resource *resource)
     resource_advance(c, resource);
 }
 
-/* One who does not wait is answered as the head was: he was there when it asked, or it is before him and goes
- * on asking, or it got the name and keeps it. Others ask for themselves. */
+/* The next request with wait=0 that gets the head's last result instead of an attempt of its own; NULL if
+ * there is none. Behind a patient head, which goes on asking, that is every such request. If the head
+ * itself has wait=0, then it gets the result if the name is held here by now, or if it was in the queue
+ * when the last attempt began; a request that came later asks for itself. */
 static struct wait *to_sweep(const struct resource *resource)
 {
     struct wait *wait = resource->queue->head;
@@ -209,7 +220,7 @@ static struct wait *to_sweep(const struct resource *resource)
     if (!wait->patient)
         return is_kept(resource) || wait->id <= resource->queue->asked ? wait : NULL;
     for (wait = resource->queue->tail; wait->patient;)
-        wait = wait->prev; /* they came while it asked: near the tail, however many wait before them */
+        wait = wait->prev; /* requests with wait=0 arrived lately, so they stand near the tail */
     return wait;
 }
 
@@ -219,7 +230,7 @@ static void queue_sweeps(struct resource *resource, bool sweeping)
         resource->queue->sweeping = sweeping;
 }
 
-/* A few in each step. */
+/* After an attempt: sweeps the queue, and lets the head ask at retry_ms. */
 static void sweep_or(struct coordinator *c, struct resource *resource, int64_t retry_ms)
 {
     resource->retry_ms = retry_ms;
@@ -256,7 +267,7 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
     sweep_or(c, resource, next_retry_ms(c, resource));
 }
 
-/* Only who waits can let others go first, or will wait. */
+/* Only a patient head can let other daemons go first. */
 void resource_yield(struct coordinator *c, struct resource *resource)
 {
     const struct wait *head = resource->queue->head;
@@ -293,7 +304,8 @@ void resource_granted(struct coordinator *c, struct resource *resource)
         queue->verdict = (struct verdict){.code = REPLY_BUSY};
         queue->release_seen = false;
     }
-    /* RESUME got it: the head's attempt, which would have brought the answer, was given up. */
+    /* After a RESUME the head is still here: its attempt was abandoned, and with it the answer to a head
+     * that must not wait any longer. */
     if (head != NULL && head->patient && !may_retry(c, head, &queue->verdict)) {
         refuse_waiting(c, head);
         queue_remove(c, head);
@@ -355,15 +367,17 @@ static void refuse_limit(struct coordinator *c, const struct session *session, u
     action_reply(c, session->key, request, REPLY_LIMIT, name)->limit = limit;
 }
 
-/* What the last attempt found on the masters may be long over. */
+/* Gives a request the result of the head's last attempt, without the tally of the masters: that may be
+ * outdated. */
 static void refuse_behind_head(struct coordinator *c, struct wait *wait)
 {
     const struct verdict *last = &wait->resource->queue->verdict;
     refuse_verdict(c, wait, &(struct verdict){.code = last->code, .limit = last->limit});
 }
 
-/* The answer is known, and nobody need be asked: the name is kept here, or somebody is before him, or nothing
- * may wait any more. */
+/* Answers a new request if no master need be asked for that: the name is held here, another request is
+ * before it and pauses between attempts, or the session has finished and must not wait. Returns false if
+ * the request stays in the queue. */
 static bool answer_at_once(struct coordinator *c, struct wait *wait)
 {
     struct resource *resource = wait->resource;
@@ -374,7 +388,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
         return false;
     if (wait->patient) {
         if (is_head && !is_kept(resource))
-            return false; /* its first attempt */
+            return false; /* its first attempt comes next */
         wait_refuse(c, wait, REPLY_CANCELLED);
     } else if (is_kept(resource)) {
         refuse_busy(c, wait, false);
@@ -382,7 +396,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
         bool quorum_is_back =
             resource->queue->verdict.code == REPLY_NOQUORUM && masters_count(c->voters) >= c->quorum;
         if (is_head || !head_pauses)
-            return false; /* he asks, or is answered as the head is */
+            return false; /* the request asks for itself, or will be swept */
         if (quorum_is_back) {
             resource->retry_ms = 0;
             resource_advance(c, resource);
@@ -409,7 +423,7 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
         return;
     }
     if (resource->queue->head == NULL && !wait->patient)
-        resource->retry_ms = 0; /* who waits gives others their turn */
+        resource->retry_ms = 0; /* only patient requests pause for the turn of other daemons */
     queue_append(c, resource, session, wait);
     if (answer_at_once(c, wait))
         return;

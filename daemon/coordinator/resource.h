@@ -1,40 +1,56 @@
-/* A lock name in use: who waits for it, in order, and what stands before the head. */
+/* Resources: a lock name in use, the requests that wait for it, and whether its head may ask the masters.
+ *
+ * A resource exists while a request waits for its name, a lease of it is held here, or a release or RESUME
+ * of it is under way; the pool of the coordinator owns it. Only the head of the queue asks the masters
+ * (acquire.c). A request with wait=0 is "impatient" here, any other "patient". The picture is in
+ * resource.c. */
 #ifndef REDLOCKD_RESOURCE_H
 #define REDLOCKD_RESOURCE_H
 
 #include "daemon/coordinator/state.h"
 
-struct resource *resource_find(const struct coordinator *c, const struct name *name);   /* NULL: not in use */
-struct resource *resource_find_or_make(struct coordinator *c, const struct name *name); /* NULL: full */
+/* The resource of this name; NULL if the name is not in use. */
+struct resource *resource_find(const struct coordinator *c, const struct name *name);
+/* The same, and makes the resource if there is none; NULL if the table is full. The caller gives it a use,
+ * or frees it with resource_advance(). */
+struct resource *resource_find_or_make(struct coordinator *c, const struct name *name);
 
-/* A LOCK joins the FIFO of its name; limits were checked. */
+/* A LOCK joins the queue of its name, or is answered at once; the limits of its session were checked. */
 void resource_ask(struct coordinator *c, struct session *session, uint64_t request,
                   const struct request *what);
 
-/* The head asks the masters if nothing stands before it. Frees the resource when nobody
- * uses it: it may be gone afterwards. */
+/* Lets the head ask the masters, unless something stands before it. Frees a resource that nobody uses any
+ * more, so the resource may be gone afterwards. */
 void resource_advance(struct coordinator *c, struct resource *resource);
-void resource_released(struct coordinator *c,
-                       struct resource *resource); /* the lock may be free: ask at once */
-/* It is free, but other daemons wait for it: those who wait here go on a little later. */
+/* The lock may be free now: lets the head ask at once. */
+void resource_released(struct coordinator *c, struct resource *resource);
+/* The lock is free, but other daemons wait for it: the head here asks a little later. */
 void resource_yield(struct coordinator *c, struct resource *resource);
 
-/* The head's attempt has ended. */
+/* Answers the head with this code and removes it from the queue. Returns the reply, for the caller to fill
+ * in. */
 struct reply *resource_answer_head(struct coordinator *c, struct resource *resource, enum reply_code code);
+/* The lock was granted here, to the head (which was answered) or to a RESUME. */
 void resource_granted(struct coordinator *c, struct resource *resource);
+/* The head's attempt failed with this verdict: the head tries again later, or is answered and leaves. */
 void resource_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict);
 
-/* The head's wait is over: the head is told so, its attempt is undone, and the next may ask. */
+/* Answers a head whose wait is over, undoes its attempt, and lets the next head ask. */
 void resource_head_leaves(struct coordinator *c, struct resource *resource);
 
+/* Handles the queue's deadline item: the head's next attempt, a re-ask of its present one
+ * (acquire_timer()), or the next requests to sweep. */
 void resource_timer(struct coordinator *c, struct resource *resource);
 
-/* A waiter leaves: its time is over, it is told why, or nobody is there to be told. */
+/* Handles the end of a wait's time. */
 void wait_timer(struct coordinator *c, struct wait *wait);
+/* Removes a wait and answers its request with this code. */
 void wait_cancel(struct coordinator *c, struct wait *wait, enum reply_code code);
+/* Removes a wait without an answer, because its client is gone. */
 void wait_drop(struct coordinator *c, struct wait *wait);
-/* Its first attempt is under way or comes next: that is seen through, when its session asks nothing more and
- * when its time is over, so that wait=1ms is no worse than wait=0. */
+/* Whether the wait's first attempt is under way or comes next. Such an attempt is not cut short, neither
+ * when the session asks nothing more nor when the wait's time is over; so wait=1ms is never worse than
+ * wait=0. */
 bool wait_is_trying(const struct coordinator *c, const struct wait *wait);
 
 #endif

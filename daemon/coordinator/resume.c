@@ -13,7 +13,7 @@
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
 
-/* ---- of a name ---- */
+/* ---- the RESUMEs of a resource ---- */
 
 static void attach(struct coordinator *c, struct round *round, struct resource *resource,
                    struct session *session)
@@ -46,12 +46,12 @@ static struct resource *resume_detach(struct coordinator *c, struct round *round
     return resource;
 }
 
-/* ---- it begins ---- */
+/* ---- the beginning ---- */
 
 static struct resume *resume_new(struct coordinator *c, const struct request *what)
 {
     struct resume *resume = pool_take(&c->resumes);
-    assert(resume != NULL); /* no more of them than locks */
+    assert(resume != NULL); /* the pool has one for each possible lease */
     resume->old = what->token;
     resume->max_ms = what->max_ms;
     resume->note = intern_note(&c->intern, &what->note);
@@ -73,7 +73,8 @@ static void move(struct coordinator *c, struct round *round)
 {
     round->tally.asked = round->resume->may = c->extenders;
     round->votes = c->voters;
-    round->voided = masters_without(c->extenders, c->voters); /* in quarantine: moved, not counted */
+    round->voided =
+        masters_without(c->extenders, c->voters); /* a master in quarantine moves, without a vote */
     round_send(c, round, COMMAND_MOVE, c->extenders, 0);
 }
 
@@ -111,7 +112,7 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
 
 /* ---- ends ---- */
 
-/* NULL: it is not there any more, or ends. */
+/* The session of the RESUME; NULL if it is gone or ends. */
 static struct session *session_of(const struct coordinator *c, const struct round *round)
 {
     struct session *session = session_find(c, round->session);
@@ -123,7 +124,8 @@ static struct reply *resume_answer(struct coordinator *c, const struct round *ro
     return action_reply(c, round->session, round->request, code, round->name);
 }
 
-/* Two at once may take masters from each other, and both fail: they are to ask again, but not together. */
+/* Two RESUMEs of one token at once may take masters from each other, so that both fail. Each client is told
+ * to ask again after a random time. */
 static void resume_answer_noquorum(struct coordinator *c, const struct round *round)
 {
     struct tally tally = fence_shown(round);
@@ -134,8 +136,9 @@ static void resume_answer_noquorum(struct coordinator *c, const struct round *ro
         reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
 }
 
-/* To all masters, as an attempt is undone. One that said that it has not the old token owes nothing; one that did not
- * answer may move it yet. */
+/* Sets the key back to the old token on all masters. A master that answered that it does not have the old
+ * token owes nothing; a master that did not answer may still run the MOVE. If the old token was given back
+ * meanwhile, the new one is released instead. */
 static void set_back(struct coordinator *c, const struct round *round)
 {
     struct release_order order = {.name = round->name,
@@ -158,7 +161,7 @@ static void set_back(struct coordinator *c, const struct round *round)
 
 static void resume_fail(struct coordinator *c, struct round *round, enum reply_code code)
 {
-    bool gone = session_of(c, round) == NULL; /* nobody is there to be told */
+    bool gone = session_of(c, round) == NULL; /* no client is left to be answered */
     c->stats.refused_noquorum += code == REPLY_NOQUORUM;
     c->stats.refused_limit += code == REPLY_LIMIT;
     set_back(c, round);
@@ -174,7 +177,8 @@ static void resume_fail(struct coordinator *c, struct round *round, enum reply_c
     resource_advance(c, resource);
 }
 
-/* The lease keeps it, to go back to the old token if nobody is told. */
+/* Hands the resume over to the lease, which needs the old token in case that +LOCKED cannot be delivered.
+ * If the old token was given back meanwhile, there is nothing to go back to. */
 static void pass_on(struct coordinator *c, struct round *round, struct lease *lease)
 {
     struct resume *resume = round->resume;
@@ -188,7 +192,7 @@ static void pass_on(struct coordinator *c, struct round *round, struct lease *le
 static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
 {
     if (round->resource->queue->round != NULL)
-        acquire_abandon(c, round->resource); /* the head waits on, or is refused */
+        acquire_abandon(c, round->resource); /* resource_granted() answers the head, or lets it wait on */
     struct lease *lease = lease_resume(c, round, session_of(c, round), until_ms);
     struct reply *reply = resume_answer(c, round, REPLY_LOCKED);
     reply->token = lease->token;
@@ -231,7 +235,8 @@ static void resume_fenced(struct coordinator *c, struct round *round, enum fence
 
 /* ---- decisions ---- */
 
-/* On the same connections, behind what moved it. Those that said no, or refused, have nothing to extend. */
+/* Extends the new token on the same connections, so behind the MOVE. A master that answered no or with an
+ * error has nothing to extend. */
 static void resume_extend(struct coordinator *c, struct round *round)
 {
     struct tally *tally = &round->tally;
@@ -251,8 +256,10 @@ static void resume_extend(struct coordinator *c, struct round *round)
         fence_ask(c, round, masters_without(asked & c->voters, round->voided));
 }
 
-/* A quorum cannot have the old token. But masters that another RESUME took first, while this one took others, say so
- * too, and get it back: so all that can be heard are. */
+/* Decides whether Q masters moved the key. -NOTHELD needs N-Q+1 masters without the old token, and none
+ * that moved it: if another RESUME of the token is under way, then masters that it reached first have no
+ * old token either, but get it back. So the answers of all masters are awaited before the lock is reported
+ * as not held. */
 static void look_moving(struct coordinator *c, struct round *round, bool late)
 {
     const struct tally *tally = &round->tally;

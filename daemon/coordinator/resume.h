@@ -1,21 +1,30 @@
-/* RESUME: whoever shows a token takes its lock over, bound to another connection, with a new
- * token and a fence of its own.
+/* RESUME: a client that shows a lock's token takes the lock over, on its own connection, with a new token
+ * and a new fence.
  *
- *   1  MOVE old -> new on all masters, the TTL kept
- *   2  Q moved: EXTEND new, a fresh proposal behind it, and the raise as in an acquire;
- *      validity counts from here
+ *   MOVING      MOVE old -> new on all masters; the TTL stays
+ *      |
+ *      | Q masters moved the key
+ *      v
+ *   RESUMING    EXTEND new, and behind it the proposal of a fence; the validity counts from here
+ *      |
+ *      | Q masters extended and took the proposal (or the fence is raised, as in an acquire)
+ *      v
+ *   +LOCKED     a lease of the new token
  *
- * In every other end it is set back: MOVE new -> old on all masters, also where nothing was heard
- * (to release the new token would let others in while the holder of the old one may hold). */
+ * If a RESUME fails, it is set back: MOVE new -> old on all masters, also on those that did not answer.
+ * Releasing the new token instead would let others in, although the holder of the old token may still have
+ * the lock. */
 #ifndef REDLOCKD_RESUME_H
 #define REDLOCKD_RESUME_H
 
 #include "daemon/coordinator/state.h"
 
-/* The limits of its session were looked at. */
+/* Begins a RESUME, or refuses the request at once; the limits of its session were checked. */
 void resume_request(struct coordinator *c, struct session *session, uint64_t request,
                     const struct request *what);
 
+/* Looks at the votes of a RESUME's round and decides if it can. late: the time-out of this phase is over,
+ * and no more votes are waited for. The round may be gone afterwards. */
 void resume_look(struct coordinator *c, struct round *round, bool late);
 
 #endif
