@@ -1,4 +1,3 @@
-/* One master's way through its states; what it is asked and what it may have forgotten is in the files beside. */
 #include <assert.h>
 
 #include "daemon/coordinator/master/master_private.h"
@@ -14,15 +13,15 @@
  *                v        v            |               (a doubt about its memory leads back to QUARANTINE,
  *             REFUSED -----------------+                a refusal to serve to REFUSED)
  *
- * Lock commands flow only after KILLING: our old connection's may still run before it
- * (a hung server reads them when it wakes up), none after it. */
+ * Lock commands are sent only after KILLING. Until our old connection is killed, its commands may still run: a hung
+ * server reads them when it wakes up. */
 enum {
     HANDSHAKE_MS = 1000,
     ASK_AGAIN_MS = 1000,
     LOOK_AGAIN_MS = 100,
     PROBE_MS = 1000,
-    NOPERM_MS = 10000, /* longest pause of one that allows the handshake, but not the rest */
-    SILENT_TIMEOUTS = 20,
+    NOPERM_MS = 10000, /* longest pause for a master that allows the handshake, but not every lock command */
+    SILENT_TIMEOUTS = 20, /* silence that closes a watched connection, in node_timeouts */
 };
 
 #define TO(state) (1u << MASTER_##state)
@@ -68,7 +67,8 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
         m->handshake.ended_once = true;
 }
 
-/* Until a refused master is asked again. (WHY_MEMORY: another daemon's key may be on its way there.) */
+/* The pause before a refused master is asked again. It is short for WHY_MEMORY, where another daemon may be
+ * about to write the group's key. */
 static int64_t pause_ms(const struct master *m)
 {
     if (m->why == WHY_MEMORY)
@@ -126,7 +126,7 @@ void master_rearm(struct coordinator *c, struct master *m)
     heap_set(&c->deadlines, &m->item, next_deadline(c, m));
 }
 
-/* What one says may be what others wait for. */
+/* Masters may wait until every other master was heard; so each answer may let them go on. */
 static void rearm_waiting(struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++)
@@ -303,8 +303,8 @@ void master_heard(struct coordinator *c, struct master *m)
         master_rearm(c, m);
 }
 
-/* The handshake does not show what is not allowed: each time that it comes back only to say so again, the pause
- * doubles. */
+/* The handshake cannot show that a lock command is not allowed. Each time that the master comes back into
+ * service only to refuse one soon after, the pause doubles. */
 static void pause_longer(const struct coordinator *c, struct master *m)
 {
     bool soon = c->now_ms - m->since_ms < NOPERM_MS;
@@ -313,16 +313,16 @@ static void pause_longer(const struct coordinator *c, struct master *m)
         m->handshake.pause_ms = NOPERM_MS;
 }
 
-/* -READONLY: it is a replica now. What it knew of our locks is its master's memory, so it
- * comes back through quarantine. A release that was refused is owed still. The probe tells who refuses all writes; of
- * one that refuses this command alone, others may be wanted. */
+/* -READONLY means that the server is a replica now. What it knows of our locks is then what its own master
+ * knows, so it comes back through quarantine. A release that was refused is still owed. Only an error to
+ * the probe shows that a master refuses all writes; a master that refuses another command may still serve
+ * the rest. */
 void master_refused(struct coordinator *c, struct master *m, enum command_verb verb, enum vote_error error)
 {
     bool probe = verb == COMMAND_PROBE || verb == COMMAND_TIME;
     bool all_writes =
         error == ERROR_MISCONF || error == ERROR_NOREPLICAS || error == ERROR_LOADING || error == ERROR_BUSY;
-    if (error ==
-        ERROR_READONLY) /* also if it is not in use: the answer before may have said that it is busy */
+    if (error == ERROR_READONLY) /* noted even if the master is not in service any more */
         m->memory.was_replica = true;
     if (is_served(c, m) && error == ERROR_READONLY) {
         master_refuse(c, m, WHY_REPLICA);
@@ -343,8 +343,8 @@ static void delay(int64_t *at_ms, int64_t by_ms)
         *at_ms += by_ms;
 }
 
-/* A quarantine does not end sooner, either: it may have been that master's clock all the same. What is left of it stays
- * what it was, which is in full at most. */
+/* A quarantine does not end sooner for the stall: what is left of it stays the same, in case that the
+ * master's clock was wrong after all. */
 void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_ms)
 {
     delay(&m->handshake.asked_ms, stall_ms);

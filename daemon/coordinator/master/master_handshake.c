@@ -1,5 +1,6 @@
-/* Who is it, and may it be used at all? Asked on every new connection before anything else, and again of one that
- * was refused:  CLIENT ID, INFO, TIME and the group's key, in one go; the last answer decides. */
+/* The handshake: which server is this, and may it be used at all? CLIENT ID, INFO, TIME and the group's key
+ * are asked in one go, on every new connection before anything else, and again while a master is refused.
+ * The answer about the group's key arrives last, and decides. */
 #include <string.h>
 
 #include "daemon/coordinator/master/master_private.h"
@@ -30,8 +31,9 @@ void handshake_begin(struct coordinator *c, struct master *m)
     handshake_ask(c, m, COMMAND_GROUP);
 }
 
-/* Whether it takes writes again only a write tells; of others the key must not be kept alive: to let it run out is
- * how N or max_ttl are changed. */
+/* A master that refused writes is asked with a PROBE, because only a write shows whether it takes writes
+ * again. Other refused masters are asked with a read, which does not renew the group's key: N or max_ttl
+ * are changed by letting the key expire. */
 void handshake_again(struct coordinator *c, struct master *m)
 {
     bool refused_writes = m->why == WHY_MISCONF || m->why == WHY_NOREPLICAS;
@@ -89,7 +91,7 @@ static void told_info(struct master *m, const struct vote *vote)
     if (!m->handshake.has_info)
         return;
     m->handshake.info = vote->info;
-    if (m->handshake.info.replica) /* also if it is refused for something else in the end */
+    if (m->handshake.info.replica) /* noted even if the master is refused for another reason */
         m->memory.was_replica = true;
 }
 
@@ -110,7 +112,8 @@ static void handshake_decide(struct coordinator *c, struct master *m, const stru
 void handshake_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)
 {
     bool error = vote->kind == VOTE_ERROR;
-    if (error && m->handshake.refusal == WHY_NONE && verb != COMMAND_CLIENT_ID) /* INFO says it for both */
+    /* A missing client id is found by why_refused(). */
+    if (error && m->handshake.refusal == WHY_NONE && verb != COMMAND_CLIENT_ID)
         m->handshake.refusal = why_of_error(vote->error);
     if (verb == COMMAND_CLIENT_ID && vote->kind == VOTE_NUMBER)
         m->client_id = vote->number;

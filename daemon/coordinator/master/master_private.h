@@ -1,5 +1,6 @@
-/* Between the files of master.h: master.c moves it through its states, master_handshake.c asks who it is,
- * master_memory.c judges what it may have forgotten, master_undo.c sends what it owes us. */
+/* What the files of master.h share: master.c moves a master through its states, master_handshake.c asks
+ * which server it is, master_memory.c judges what it may have forgotten, and master_undo.c sends the
+ * releases that it owes. */
 #ifndef REDLOCKD_MASTER_PRIVATE_H
 #define REDLOCKD_MASTER_PRIVATE_H
 
@@ -7,51 +8,67 @@
 
 /* ---- master.c ---- */
 
+/* Moves the master to another state, and to or from the sets of voters, extenders and releasers. */
 void master_move(struct coordinator *c, struct master *m, enum master_state to, enum master_why why);
-void master_say_why(struct master *m, enum master_why why); /* in the same state */
-/* Not used; the connection stays, and it is asked again. */
+/* Changes the reason for the present state. */
+void master_say_why(struct master *m, enum master_why why);
+/* Takes the master out of use. The connection stays, and the handshake is repeated after a pause. */
 void master_refuse(struct coordinator *c, struct master *m, enum master_why why);
+/* Sets the master's deadline item to the next thing that is due. */
 void master_rearm(struct coordinator *c, struct master *m);
+/* Sends a command to this master, and starts the time-out of the handshake anew. */
 void master_ask(struct coordinator *c, struct master *m, const struct command *command);
-/* Until all that was sent so far is answered, long silence closes the connection. */
+/* Watches the connection: until every command that was sent so far is answered, a long silence closes it. */
 void master_watch(struct coordinator *c, struct master *m);
-/* The undo list, then lock commands. */
+/* The handshake is over: sends the releases that the master owes, before any lock command. */
 void master_begin_service(struct coordinator *c, struct master *m);
-/* To quarantine, where it has to be, or to vote. */
+/* The owed releases are answered: the master votes, or is kept in quarantine. */
 void master_enter_service(struct coordinator *c, struct master *m);
 
-/* This daemon stood still for so long, and its time-outs do not count that. */
+/* This daemon stood still for stall_ms: moves the master's time-outs by as much. */
 void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_ms);
 
 /* ---- master_handshake.c ---- */
 
+/* Asks the questions of the handshake on a new connection. */
 void handshake_begin(struct coordinator *c, struct master *m);
-void handshake_again(struct coordinator *c, struct master *m); /* of one that was refused */
-/* An answer to one of its questions; the last one decides. */
+/* Asks them again, after the master was refused. */
+void handshake_again(struct coordinator *c, struct master *m);
+/* Handles the answer to one of the questions; the last answer decides. */
 void handshake_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote);
+/* The reason to refuse a master that answered with this error. */
 enum master_why why_of_error(enum vote_error error);
 
 /* ---- master_memory.c ---- */
 
-int64_t memory_px_ms(const struct coordinator *c); /* how long the group's key lives unless it is touched */
-/* The handshake's reading of the group's key: may it be used, and from when on? */
+/* The TTL of the group's key, in ms, which every probe renews. */
+int64_t memory_px_ms(const struct coordinator *c);
+/* Judges the master by the group's key that its handshake read: refuses it, or decides when it may vote. */
 void memory_judge(struct coordinator *c, struct master *m, const struct vote *group);
-void memory_told_new(struct coordinator *c, struct master *m, const struct vote *vote); /* GROUP_NEW */
-/* May a master that is waiting go on? */
+/* Handles the reply to GROUP_NEW, which wrote the group's key if it was absent. */
+void memory_told_new(struct coordinator *c, struct master *m, const struct vote *vote);
+/* Whether this daemon may write a group's key: every master was heard, or its first handshake ended. */
 bool memory_may_write(const struct coordinator *c);
+/* Continues the judgement of a master that waited for memory_may_write(). */
 void memory_go_on(struct coordinator *c, struct master *m);
+/* A trial found that this master's clock jumped forward: its keys may have ended early. */
 void memory_clock_jumped(struct coordinator *c, struct master *m);
 
+/* Sends the probe: TIME and the group's key, once a second on a connection in service. */
 void probe_send(struct coordinator *c, struct master *m);
+/* Handles the answer to a probe. */
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote);
 
 /* ---- master_undo.c ---- */
 
-enum { UNDO_IN_FLIGHT = 128 /* releases without reply, at most */ };
+enum { UNDO_IN_FLIGHT = 128 /* most commands without a reply while a pass goes on */ };
 
+/* Begins a pass over the releases that this master owes. */
 void undo_begin(struct coordinator *c, struct master *m);
+/* Sends a few of them. */
 void undo_step(struct coordinator *c, struct master *m);
-/* The pass is over once each release of it was answered: a master that hangs in it must not get lock commands. */
+/* Ends the pass once every release of it is answered: a master that hangs in it must not get lock commands.
+ * */
 void undo_look(struct coordinator *c, struct master *m);
 
 #endif

@@ -1,14 +1,15 @@
-/* What a master owes us: before lock commands on a new connection, and again where it refused. */
+/* A pass over the undo list: sends a master the releases that it owes, before any lock command on a new
+ * connection, and again after it refused some. */
 #include "daemon/coordinator/master/master_private.h"
 #include "daemon/coordinator/release.h"
 
 enum {
-    UNDO_SCAN = 256, /* slots looked at in one step */
+    UNDO_SCAN = 256, /* slots scanned in one step */
     UNDO_SEND = 8,   /* releases sent in one step */
 };
 
-/* In two sweeps, if something is to be set back: a token that becomes the one before again may be one that was given
- * back since. */
+/* If some releases set a key back, they are sent first, in a sweep of their own: the old token that they
+ * restore may have been given back since, and its release must run behind. */
 void undo_begin(struct coordinator *c, struct master *m)
 {
     m->undo.under_way = true;
