@@ -13,8 +13,8 @@
  *                v        v            |               (a doubt about its memory leads back to QUARANTINE,
  *             REFUSED -----------------+                a refusal to serve to REFUSED)
  *
- * Lock commands are sent only after KILLING. Until our old connection is killed, its commands may still run: a hung
- * server reads them when it wakes up. */
+ * Lock commands are sent only after KILLING. Until our old connection is killed, its commands may still run:
+ * a hung server reads them when it wakes up. */
 enum {
     HANDSHAKE_MS = 1000,
     ASK_AGAIN_MS = 1000,
@@ -97,7 +97,7 @@ static int64_t probe_deadline(const struct coordinator *c, const struct master *
 static int64_t handshake_deadline(const struct coordinator *c, const struct master *m)
 {
     if (m->handshake.waiting)
-        return memory_may_write(c) ? c->now_ms : INT64_MAX;
+        return master_group_may_write(c) ? c->now_ms : INT64_MAX;
     if (m->state == MASTER_HANDSHAKE || m->state == MASTER_KILLING)
         return m->handshake.asked_ms + HANDSHAKE_MS;
     if (m->state == MASTER_REFUSED && !m->liveness.probing)

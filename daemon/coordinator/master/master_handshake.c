@@ -39,7 +39,7 @@ void handshake_again(struct coordinator *c, struct master *m)
     bool refused_writes = m->why == WHY_MISCONF || m->why == WHY_NOREPLICAS;
     ask_all(c, m);
     if (refused_writes)
-        master_ask(c, m, &(struct command){.verb = COMMAND_PROBE, .number = (uint64_t)memory_px_ms(c)});
+        master_ask(c, m, &(struct command){.verb = COMMAND_PROBE, .number = (uint64_t)master_group_px_ms(c)});
     else
         handshake_ask(c, m, COMMAND_GROUP);
 }

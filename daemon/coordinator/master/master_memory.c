@@ -1,18 +1,20 @@
-/* What a master may have forgotten.
+/* What a master may have forgotten, and how long it is kept out for that.
  *
- * Redlock needs masters that remember: one that lost a lock would grant it again. So one that may have forgotten votes
- * only when every lock that it may have forgotten is over (the Redlock page's delayed restart). All daemons keep it out
- * for the same time, also those that start in the middle: the group's key on the master itself says from when on it may
- * vote, and whoever doubts a master rewrites it, with its own id (by) and the reason (why).
+ * Redlock needs masters that remember: a master that lost a lock would grant it again. So a master that may
+ * have forgotten locks gets its vote back only when all these locks are over (the delayed restart of the
+ * Redlock page). All daemons keep it out for the same time, even daemons that start in between: the group's
+ * key on the master says from when on the master may vote (from=). A daemon that doubts a master rewrites
+ * the key there, with its own id (by=) and the reason (why=).
  *
- * A master is doubted when its run_id changed (a restart, also from disk; another server), when the key is gone or
- * another's (FLUSHALL, eviction, a promoted replica), when its client ids go back (its machine was set back to a
- * snapshot), when its clock jumped forward (keys ended early; trial.c finds out), and after it was a replica. Nothing but
- * the key, a run_id that we know or a long uptime proves its memory, and not the key where it lets a master vote sooner
- * than what this daemon has seen amiss there allows.
+ * A master is doubted
+ *   - when its run_id changed: a restart, also with data from disk, or another server;
+ *   - when the key is gone, or has another server's run_id: FLUSHALL, eviction, a promoted replica;
+ *   - when its client ids went back: its machine was set back to a snapshot;
+ *   - when its clock jumped forward, so that keys ended early (trial.c finds out);
+ *   - after it was a replica.
  *
- * The key also holds N and max_ttl. Daemons that differ in them would have quorums without a master in common, so while
- * any master's key differs from ours none votes for us. */
+ * Only the key, a known run_id or a long uptime is proof that the master remembers. The key is no proof if
+ * it lets the master vote too early after something that this daemon has seen amiss there. */
 #include <string.h>
 
 #include "daemon/coordinator/master/master_private.h"
@@ -20,71 +22,18 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
 
-enum {
-    UPTIME_ERROR_MS = 2000, /* uptime_in_seconds is by the wall clock, and a second wrong either way */
-    KEEP_MS = 600000,       /* the group's key outlives daemons by so much at least */
-    KEEP_MARGIN_MS = 1000,
-    ID_BYTES = 4,
-};
-
-int64_t memory_px_ms(const struct coordinator *c)
-{
-    int64_t twice_ms = 2 * c->config.max_ttl_ms;
-    return twice_ms > KEEP_MS ? twice_ms : KEEP_MS;
-}
-
-static bool is_same_run(const struct master *m)
-{
-    return m->known && m->handshake.has_info && memcmp(m->run_id, m->handshake.info.run_id, RUN_ID_HEX) == 0;
-}
-
-/* ---- the group's key ---- */
-
-static const char why_words[][GROUP_WORD] = {
-    [WHY_RESTART] = "restart", [WHY_PROMOTED] = "promoted", [WHY_DEMOTED] = "demoted",
-    [WHY_MEMORY] = "memory",   [WHY_CLOCK] = "clock",       [WHY_DOUBTED] = "",
-};
-
-static const char *why_word(enum master_why why)
-{
-    static const char none[GROUP_WORD];
-    return why <= WHY_DOUBTED ? why_words[why] : none;
-}
-
-/* Another version may know other reasons. */
-static enum master_why why_of_word(const char *word, enum master_why otherwise)
-{
-    for (unsigned i = 0; i < sizeof why_words / sizeof why_words[0]; i++)
-        if (word[0] != '\0' && strcmp(word, why_words[i]) == 0)
-            return (enum master_why)i;
-    return otherwise;
-}
+/* ---- the agreement of the daemons ---- */
 
 static void write_group(struct coordinator *c, struct master *m, enum command_verb verb)
 {
-    struct command command = {.verb = verb, .number = (uint64_t)memory_px_ms(c)};
-    command.group.masters = c->config.masters;
-    command.group.max_ttl_ms = c->config.max_ttl_ms;
-    command.group.from_ms = m->memory.from_ms;
-    if (m->memory.from_ms > m->clock.time_ms) {
-        memcpy(command.group.by, m->memory.by, GROUP_WORD);
-        memcpy(command.group.why, why_word(m->memory.quarantine_why), GROUP_WORD);
-    }
-    memcpy(command.group.run_id, m->run_id, RUN_ID_HEX);
+    struct command command = master_group_command(c, m, verb);
     master_ask(c, m, &command);
 }
 
-/* The key on the master is not one of this group. */
-static bool is_strange(const struct coordinator *c, const struct vote *vote)
-{
-    const struct group *group = &vote->group;
-    return vote->kind == VOTE_UNREADABLE ||
-           (vote->kind == VOTE_GROUP &&
-            (group->masters != c->config.masters || group->max_ttl_ms != c->config.max_ttl_ms));
-}
-
-/* None votes for us, nor do we write a key anywhere, until all agree: were each judged alone, a master that was
- * restarted could be won by either side, and make a quorum without a master of the other's. */
+/* Daemons that differ in N or max_ttl would have quorums without a master in common. So while any master's
+ * key differs from this daemon's configuration, all masters are refused, so that none votes and no key is
+ * written, until all agree. If each master were judged alone, then a restarted master, whose key is gone,
+ * could join either group of daemons, and give one a quorum without a master of the other's quorum. */
 static void differ(struct coordinator *c, struct master *m, enum master_why why)
 {
     c->differing |= masters_bit(m->index);
@@ -99,7 +48,8 @@ static void differ(struct coordinator *c, struct master *m, enum master_why why)
     }
 }
 
-/* Says whether it agrees with us, and so do all others. */
+/* Takes in the group's key as it was read. Returns whether its N and max_ttl are this daemon's, and those
+ * on all other masters too; if not, the master is refused. */
 static bool agrees(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     const struct group *group = &vote->group;
@@ -111,7 +61,7 @@ static bool agrees(struct coordinator *c, struct master *m, const struct vote *v
         differ(c, m, WHY_UNREADABLE);
         return false;
     }
-    if (is_strange(c, vote)) {
+    if (master_group_is_strange(c, vote)) {
         m->memory.theirs = *group;
         differ(c, m, WHY_GROUP);
         return false;
@@ -124,32 +74,24 @@ static bool agrees(struct coordinator *c, struct master *m, const struct vote *v
     return false;
 }
 
-/* A key that is written before the others were read could be the first of a group that differs from theirs. */
-bool memory_may_write(const struct coordinator *c)
-{
-    for (unsigned i = 0; i < c->config.masters; i++)
-        if (!c->masters[i].memory.heard_once && !c->masters[i].handshake.ended_once)
-            return false;
-    return true;
-}
-
-/* ---- from when on it may vote ---- */
+/* ---- from when on the master may vote ---- */
 
 static void set_quarantine(struct coordinator *c, struct master *m, enum master_why why)
 {
     int64_t left_ms = m->memory.from_ms - m->clock.time_ms;
-    /* A reading that was made at an unknown time within a stall may be as late as now. */
+    /* A TIME that was read at an unknown moment of a stall may have been read just now. */
     int64_t read_ms = m->clock.unsure ? c->now_ms : m->clock.told_at_ms;
     m->memory.quarantine_why = why;
     m->memory.quarantine_ms = read_ms + left_ms;
-    if (m->memory.quarantine_ms >
-        c->now_ms + c->full_ms) /* from now: its TIME may be that of a handshake that waited */
+    if (m->memory.quarantine_ms > c->now_ms + c->full_ms)
         m->memory.quarantine_ms = c->now_ms + c->full_ms;
     if (left_ms <= 0 || !c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
         m->memory.quarantine_ms = 0;
 }
 
-/* A clock that jumped may have ended keys, but the keys that are still there were never gone. */
+/* Begins a new memory: what the master acknowledged before counts no more. After a jump of its clock alone
+ * (and if it has voted since it lost its memory last), keys may have ended early, but the keys that are
+ * still there were never gone; so that is no loss (memory.lost). */
 static void forget(struct coordinator *c, struct master *m, enum master_why why)
 {
     m->clock.jumped = false;
@@ -160,173 +102,51 @@ static void forget(struct coordinator *c, struct master *m, enum master_why why)
     m->memory.trusted = false;
 }
 
-/* Other daemons are told the first bytes of a daemon's token, which is random, and no secret. */
-static void memory_id_of(const struct token *self, char id[GROUP_WORD])
-{
-    static const char digits[] = "0123456789abcdef";
-    memset(id, 0, GROUP_WORD);
-    for (unsigned i = 0; i < ID_BYTES; i++) {
-        id[2 * i] = digits[self->bytes[i] >> 4];
-        id[2 * i + 1] = digits[self->bytes[i] & 15];
-    }
-}
-
-/* In full from now: its TIME may be that of a handshake that waited. */
+/* The quarantine counts in full from now, not from the TIME that the master told: that may have been read
+ * long before, in a handshake that waited for other masters. */
 static void doubt(struct coordinator *c, struct master *m, enum master_why why)
 {
     forget(c, m, why);
-    m->memory.amiss_ms = 0; /* its time counts from now, which is later */
+    m->memory.amiss_ms = 0; /* the quarantine covers it, since it counts from now */
     m->memory.receded = false;
-    memory_id_of(&c->config.self, m->memory.by);
+    master_group_id(&c->config.self, m->memory.by);
     m->memory.from_ms = m->clock.time_ms + (c->now_ms - m->clock.told_at_ms) + c->full_ms;
     set_quarantine(c, m, why);
 }
 
-/* Its key is sound. The later of its time and ours is what all keep to; says whether that is news. Where only its clock
- * jumped, that is evidence for this daemon's locks, too: their keys may have ended early. */
-static bool take_from(struct coordinator *c, struct master *m, const struct group *group, enum master_why why)
+/* Takes over the time that a sound key gives the master's vote: all daemons keep to the later of the times
+ * in the key and in their own memory. Returns whether a new quarantine follows. If another daemon doubts
+ * the master's clock, then keys of this daemon's locks may have ended early, too. */
+static bool adopt_from(struct coordinator *c, struct master *m, const struct group *group,
+                       enum master_why why)
 {
     int64_t from_ms = group->from_ms;
     if (from_ms == m->memory.from_ms)
         return false;
     if (from_ms < m->memory.from_ms && m->memory.from_ms > m->clock.time_ms) {
-        write_group(c, m, COMMAND_GROUP_SET); /* if it is gone since, that is a doubt of its own */
+        write_group(c, m, COMMAND_GROUP_SET); /* a key that is gone meanwhile is found by the next probe */
         return false;
     }
     m->memory.from_ms = from_ms;
     if (from_ms <= m->clock.time_ms || mutant(MUTANT_FROM_IGNORED))
         return false;
-    why = why_of_word(group->why, why);
+    why = master_group_why(group->why, why);
     memcpy(m->memory.by, group->by, GROUP_WORD);
     if (why == WHY_CLOCK)
         forget(c, m, why);
-    int64_t before_ms =
-        m->memory.quarantine_ms; /* by a clock that may have jumped since: it ends no sooner */
+    /* The master's clock may have jumped meanwhile: a quarantine that is under way ends no sooner. */
+    int64_t before_ms = m->memory.quarantine_ms;
     set_quarantine(c, m, why);
     if (m->memory.quarantine_ms < before_ms)
         m->memory.quarantine_ms = before_ms;
     return true;
 }
 
-static bool is_up_for_long(const struct coordinator *c, const struct master *m)
-{
-    int64_t margin_ms = mutant(MUTANT_UPTIME_WITHOUT_MARGIN) ? 0 : UPTIME_ERROR_MS;
-    return 1000 * m->handshake.info.uptime_s >= c->full_ms + margin_ms;
-}
-
-static enum master_why why_doubted(const struct coordinator *c, const struct master *m)
-{
-    if (m->memory.was_replica)
-        return is_same_run(m) ? WHY_DEMOTED : WHY_PROMOTED;
-    return is_up_for_long(c, m) ? WHY_DOUBTED : WHY_RESTART;
-}
-
-/* We knew this master lately: what we kept there cannot have run out. */
-static bool is_remembered(const struct coordinator *c, const struct master *m)
-{
-    return m->known && m->memory.good_ms != 0 &&
-           c->now_ms - m->memory.good_at_ms < memory_px_ms(c) - KEEP_MARGIN_MS;
-}
-
-/* The key says that it may vote, by a time or of a run that is news to us. A doubt of another daemon's would have shown
- * while that time lay ahead, had we not been away for so long: so the key was gone, or another server answers, and a
- * daemon that has just started, and cannot know that, wrote it anew. */
-static bool is_papered(const struct coordinator *c, const struct master *m, const struct group *group)
-{
-    bool over = m->memory.from_ms <= m->clock.time_ms; /* else it may be one that we have not rewritten yet */
-    bool news = group->from_ms != m->memory.from_ms && (over || group->from_ms > m->memory.good_ms);
-    bool lately =
-        m->memory.good_ms != 0 && c->now_ms - m->memory.good_at_ms < c->full_ms && !m->memory.strange;
-    return lately && group->from_ms <= m->clock.time_ms && (news || !is_same_run(m));
-}
-
-/* Within one run the time in the key only grows: an earlier one is of another server's data, or of long ago. */
-static void note_time(const struct coordinator *c, struct master *m, const struct vote *vote)
-{
-    if (vote->kind != VOTE_GROUP || is_strange(c, vote))
-        return;
-    if (is_same_run(m) && vote->group.from_ms < m->memory.shown_ms)
-        m->memory.receded = true;
-    m->memory.shown_ms = vote->group.from_ms;
-}
-
-/* A daemon that knew this master sees that it is another run, or that the group's key is gone or strange. It may have to
- * wait before it can write what follows from that, and meanwhile a daemon that knew nothing may write a key. So the
- * master's TIME of the first such sight is remembered until the master is judged. */
-static void note_amiss(const struct coordinator *c, struct master *m, const struct vote *vote)
-{
-    bool gone = vote->kind == VOTE_NO && is_remembered(c, m);
-    if (m->known && m->memory.amiss_ms == 0 && (!is_same_run(m) || gone || is_strange(c, vote)))
-        m->memory.amiss_ms = m->clock.time_ms;
-    note_time(c, m, vote);
-}
-
-/* The key lets it vote too early: what was forgotten when this daemon saw it amiss may not be over yet. */
-static bool is_too_early(const struct coordinator *c, const struct master *m, const struct group *group)
-{
-    return m->memory.amiss_ms != 0 && group->from_ms <= m->clock.time_ms &&
-           group->from_ms < m->memory.amiss_ms + c->full_ms;
-}
-
-/* The group's key stands on another master, and not because this daemon began it there: so it stood here too, and went
- * while no daemon looked. */
-static bool is_marked_elsewhere(const struct coordinator *c, const struct master *m)
-{
-    for (unsigned i = 0; i < c->config.masters; i++)
-        if (&c->masters[i] != m && c->masters[i].memory.marked)
-            return true;
-    return false;
-}
-
-/* Daemons that start together write the key on all masters at about the same time. So the first time that it is absent
- * here and there elsewhere, the master is asked again a little later. */
-static bool is_looked_at_again(const struct coordinator *c, struct master *m, const struct vote *vote)
-{
-    bool absent = vote->kind == VOTE_NO && !is_remembered(c, m) && is_marked_elsewhere(c, m);
-    bool first = absent && !m->memory.absent;
-    m->memory.absent = absent;
-    return first && is_up_for_long(c, m);
-}
-
-/* Within one run a server deals client ids that grow: a smaller one is of a machine that was set back to a snapshot. */
-static bool is_set_back(const struct master *m)
-{
-    bool again = m->client_id == m->memory.client_id_before && m->connection != m->memory.connection_before;
-    return is_same_run(m) && (m->client_id < m->memory.client_id_before || again);
-}
-
-/* WHY_NONE: what it holds is what it knew. */
-static enum master_why find_doubt(const struct coordinator *c, const struct master *m,
-                                  const struct vote *vote)
-{
-    bool same = is_same_run(m);
-    if (m->memory.was_replica)
-        return why_doubted(c, m);
-    if (is_set_back(m))
-        return WHY_MEMORY;
-    if (same &&
-        m->clock.jumped) /* far enough, it ended the key too, and shows us a time when it would be over */
-        return WHY_CLOCK;
-    if (vote->kind == VOTE_GROUP) {
-        if (memcmp(vote->group.run_id, m->handshake.info.run_id, RUN_ID_HEX) != 0)
-            return is_up_for_long(c, m) ? WHY_PROMOTED : WHY_RESTART;
-        if (is_too_early(c, m, &vote->group) || is_papered(c, m, &vote->group) || m->memory.receded)
-            return same ? WHY_MEMORY : WHY_PROMOTED;
-        return WHY_NONE;
-    }
-    if (mutant(MUTANT_ABSENT_MARKER_KNOWN))
-        return WHY_NONE;
-    if (is_remembered(c, m))
-        return same ? WHY_MEMORY : WHY_RESTART;
-    if (!is_up_for_long(c, m))
-        return WHY_RESTART;
-    return is_marked_elsewhere(c, m) ? WHY_MEMORY : WHY_NONE;
-}
-
-/* Who it is, is known now. Another run deals the same client ids again, and nothing of ours is left in it. */
+/* Records the server that the handshake found. In another run than before, no connection of ours is left to
+ * kill (client ids begin anew), and the memory is a new one. */
 static void know(struct coordinator *c, struct master *m)
 {
-    if (!is_same_run(m)) {
+    if (!doubt_is_same_run(m)) {
         m->killing = 0;
         m->memory.from_ms = 0;
         m->memory.quarantine_ms = 0;
@@ -344,7 +164,7 @@ static void know(struct coordinator *c, struct master *m)
     m->memory.good_at_ms = c->now_ms;
 }
 
-/* Before lock commands flow, our old connection there must be gone. */
+/* Lock commands may be sent only after our old connection to this run, if there is one, was killed. */
 static void admit(struct coordinator *c, struct master *m)
 {
     if (m->killing == 0) {
@@ -359,25 +179,25 @@ static void admit(struct coordinator *c, struct master *m)
 
 void memory_judge(struct coordinator *c, struct master *m, const struct vote *vote)
 {
-    note_amiss(c, m, vote);
+    doubt_note_amiss(c, m, vote);
     if (!agrees(c, m, vote))
         return;
     bool there = vote->kind == VOTE_GROUP;
-    m->handshake.waiting = !there && !memory_may_write(c);
+    m->handshake.waiting = !there && !master_group_may_write(c);
     if (m->handshake.waiting)
         return;
-    if (is_looked_at_again(c, m, vote)) {
+    if (doubt_is_looked_at_again(c, m, vote)) {
         master_refuse(c, m, WHY_MEMORY);
         return;
     }
-    enum master_why why = find_doubt(c, m, vote);
+    enum master_why why = doubt_find(c, m, vote);
     know(c, m);
     if (why != WHY_NONE)
         doubt(c, m, why);
     if (!there) {
         if (why == WHY_NONE) {
             m->memory.from_ms = m->clock.time_ms;
-            m->memory.good_ms = 0; /* until the key is seen there */
+            m->memory.good_ms = 0; /* until the key was read back */
         }
         m->memory.began = true;
         write_group(c, m, COMMAND_GROUP_NEW);
@@ -386,11 +206,11 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
     if (why != WHY_NONE)
         write_group(c, m, COMMAND_GROUP_SET);
     else
-        take_from(c, m, &vote->group, why_doubted(c, m));
+        adopt_from(c, m, &vote->group, doubt_of_run(c, m));
     admit(c, m);
 }
 
-/* Another daemon may have been first: what stands there now is read again. */
+/* Another daemon may have written the key first, so the key is read again. */
 void memory_told_new(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     if (m->state != MASTER_HANDSHAKE && m->state != MASTER_REFUSED)
@@ -408,24 +228,12 @@ void memory_go_on(struct coordinator *c, struct master *m)
     memory_judge(c, m, &(struct vote){.kind = VOTE_NO});
 }
 
-/* ---- the probe ---- */
-
-void probe_send(struct coordinator *c, struct master *m)
-{
-    struct command probe = {.verb = COMMAND_PROBE, .number = (uint64_t)memory_px_ms(c)};
-    m->liveness.probing = true;
-    m->liveness.probed_ms = c->now_ms;
-    trial_ask_time(c, m);
-    master_ask(c, m, &probe);
-    m->liveness.probe_sent = m->sent;
-}
-
-/* It goes on serving what it is allowed to, but has no vote. */
+/* In quarantine the master still gets releases, extensions and heals, but has no vote. */
 static void keep_out(struct coordinator *c, struct master *m)
 {
     bool serves = m->state == MASTER_UP || m->state == MASTER_SLOW || m->state == MASTER_QUARANTINE;
     if (m->memory.quarantine_ms <= c->now_ms || !serves)
-        return; /* ... or it comes there when its undo list was sent */
+        return; /* master_enter_service() sees to a master that is not in service yet */
     if (m->state != MASTER_QUARANTINE)
         master_move(c, m, MASTER_QUARANTINE, m->memory.quarantine_why);
     else
@@ -433,21 +241,33 @@ static void keep_out(struct coordinator *c, struct master *m)
     rounds_lost(c, m->index);
 }
 
-/* WHY_NONE: its memory is as it was. */
+/* ---- the probe ---- */
+
+void probe_send(struct coordinator *c, struct master *m)
+{
+    struct command probe = {.verb = COMMAND_PROBE, .number = (uint64_t)master_group_px_ms(c)};
+    m->liveness.probing = true;
+    m->liveness.probed_ms = c->now_ms;
+    trial_ask_time(c, m);
+    master_ask(c, m, &probe);
+    m->liveness.probe_sent = m->sent;
+}
+
+/* Why the master's memory is doubted; WHY_NONE if it is not. */
 static enum master_why probe_doubt(const struct coordinator *c, const struct master *m,
                                    const struct vote *vote)
 {
-    bool refused = vote->kind == VOTE_ERROR; /* TIME was answered all the same */
+    bool refused = vote->kind == VOTE_ERROR; /* an error tells nothing about the key */
     bool ours = vote->kind == VOTE_GROUP && memcmp(vote->group.run_id, m->run_id, RUN_ID_HEX) == 0;
     if (refused)
         return WHY_NONE;
-    return ours && !is_papered(c, m, &vote->group) && !m->memory.receded ? WHY_NONE : WHY_MEMORY;
+    return ours && !doubt_is_papered_over(c, m, &vote->group) && !m->memory.receded ? WHY_NONE : WHY_MEMORY;
 }
 
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     m->liveness.probing = false;
-    note_amiss(c, m, vote);
+    doubt_note_amiss(c, m, vote);
     if (vote->kind != VOTE_ERROR && !agrees(c, m, vote))
         return;
     enum master_why why = probe_doubt(c, m, vote);
@@ -461,13 +281,14 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
         return;
     m->memory.good_ms = m->clock.time_ms;
     m->memory.good_at_ms = c->now_ms;
-    if (take_from(c, m, &vote->group, WHY_DOUBTED))
+    if (adopt_from(c, m, &vote->group, WHY_DOUBTED))
         keep_out(c, m);
 }
 
-/* ---- its clock ---- */
+/* ---- a clock that jumped ---- */
 
-/* What stands in its key is overwritten when the next probe has read it. Without service, the next handshake judges it by its key. */
+/* In service, the doubt is written when the next probe (sent at once) has read the key. Out of service, the
+ * next handshake judges the master. */
 void memory_clock_jumped(struct coordinator *c, struct master *m)
 {
     if (m->state == MASTER_HANDSHAKE || m->state == MASTER_REFUSED || m->state == MASTER_DOWN) {

@@ -1,6 +1,8 @@
 /* What the files of master.h share: master.c moves a master through its states, master_handshake.c asks
- * which server it is, master_memory.c judges what it may have forgotten, and master_undo.c sends the
- * releases that it owes. */
+ * which server it is, master_memory.c decides how long it is kept out after it may have forgotten locks,
+ * and master_undo.c sends the releases that it owes. Two files only answer questions, and call none of the
+ * others: master_group.c about the group's key, and master_doubt.c about the evidence that a master may
+ * have forgotten locks. */
 #ifndef REDLOCKD_MASTER_PRIVATE_H
 #define REDLOCKD_MASTER_PRIVATE_H
 
@@ -39,24 +41,54 @@ void handshake_told(struct coordinator *c, struct master *m, enum command_verb v
 /* The reason to refuse a master that answered with this error. */
 enum master_why why_of_error(enum vote_error error);
 
-/* ---- master_memory.c ---- */
+/* ---- master_group.c ---- */
 
 /* The TTL of the group's key, in ms, which every probe renews. */
-int64_t memory_px_ms(const struct coordinator *c);
+int64_t master_group_px_ms(const struct coordinator *c);
+/* This daemon's id for other daemons, as it stands in a key's by=. */
+void master_group_id(const struct token *self, char id[GROUP_WORD]);
+/* The reason that a key's why= gives; otherwise, if the word is empty or of a later version. */
+enum master_why master_group_why(const char *word, enum master_why otherwise);
+/* The command that writes the group's key with what is known of this master: GROUP_NEW writes only an
+ * absent key, GROUP_SET only a present one. */
+struct command master_group_command(const struct coordinator *c, const struct master *m,
+                                    enum command_verb verb);
+/* Whether the key that was read has another N or max_ttl than this daemon, or is unreadable. */
+bool master_group_is_strange(const struct coordinator *c, const struct vote *vote);
+/* Whether this daemon may write a group's key where there is none: every master was heard, or its first
+ * handshake ended. */
+bool master_group_may_write(const struct coordinator *c);
+
+/* ---- master_doubt.c ---- */
+
+/* Whether the server that the handshake found is the run that was known before. */
+bool doubt_is_same_run(const struct master *m);
+/* The reason to give for a doubt of a server that was a replica, or whose age is all that is known. */
+enum master_why doubt_of_run(const struct coordinator *c, const struct master *m);
+/* Whether the key looks as if a daemon that did not know of a loss of memory has written it since. */
+bool doubt_is_papered_over(const struct coordinator *c, const struct master *m, const struct group *group);
+/* Remembers when the master was first seen in another run, or with its key gone or strange. */
+void doubt_note_amiss(const struct coordinator *c, struct master *m, const struct vote *vote);
+/* Whether the key is absent here for the first time, though another master has it: the master is asked
+ * again. */
+bool doubt_is_looked_at_again(const struct coordinator *c, struct master *m, const struct vote *vote);
+/* Why the master's memory is doubted after a handshake that read the group's key; WHY_NONE if it is not. */
+enum master_why doubt_find(const struct coordinator *c, const struct master *m, const struct vote *vote);
+
+/* ---- master_memory.c ---- */
+
 /* Judges the master by the group's key that its handshake read: refuses it, or decides when it may vote. */
 void memory_judge(struct coordinator *c, struct master *m, const struct vote *group);
-/* Handles the reply to GROUP_NEW, which wrote the group's key if it was absent. */
+/* Handles the reply to GROUP_NEW. */
 void memory_told_new(struct coordinator *c, struct master *m, const struct vote *vote);
-/* Whether this daemon may write a group's key: every master was heard, or its first handshake ended. */
-bool memory_may_write(const struct coordinator *c);
-/* Continues the judgement of a master that waited for memory_may_write(). */
+/* Continues the judgement of a master that waited for master_group_may_write(). */
 void memory_go_on(struct coordinator *c, struct master *m);
 /* A trial found that this master's clock jumped forward: its keys may have ended early. */
 void memory_clock_jumped(struct coordinator *c, struct master *m);
 
 /* Sends the probe: TIME and the group's key, once a second on a connection in service. */
 void probe_send(struct coordinator *c, struct master *m);
-/* Handles the answer to a probe. */
+/* Handles the answer to the probe's question about the group's key. */
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote);
 
 /* ---- master_undo.c ---- */

@@ -1,0 +1,135 @@
+/* The evidence that a master may have forgotten locks. master_memory.c explains the rules, and acts on
+ * them. */
+#include <string.h>
+
+#include "daemon/coordinator/master/master_private.h"
+#include "daemon/coordinator/mutant.h"
+
+enum {
+    UPTIME_ERROR_MS = 2000, /* uptime_in_seconds comes from the wall clock in whole seconds, at both ends */
+    KEEP_MARGIN_MS = 1000,  /* a key that is so close to its expiry may be gone */
+};
+
+bool doubt_is_same_run(const struct master *m)
+{
+    return m->known && m->handshake.has_info && memcmp(m->run_id, m->handshake.info.run_id, RUN_ID_HEX) == 0;
+}
+
+static bool is_up_for_long(const struct coordinator *c, const struct master *m)
+{
+    int64_t margin_ms = mutant(MUTANT_UPTIME_WITHOUT_MARGIN) ? 0 : UPTIME_ERROR_MS;
+    return 1000 * m->handshake.info.uptime_s >= c->full_ms + margin_ms;
+}
+
+enum master_why doubt_of_run(const struct coordinator *c, const struct master *m)
+{
+    if (m->memory.was_replica)
+        return doubt_is_same_run(m) ? WHY_DEMOTED : WHY_PROMOTED;
+    return is_up_for_long(c, m) ? WHY_DOUBTED : WHY_RESTART;
+}
+
+/* Whether this daemon saw the group's key there so lately that the key cannot have expired. */
+static bool is_remembered(const struct coordinator *c, const struct master *m)
+{
+    return m->known && m->memory.good_ms != 0 &&
+           c->now_ms - m->memory.good_at_ms < master_group_px_ms(c) - KEEP_MARGIN_MS;
+}
+
+/* The key lets the master vote, and shows a time (from=) or belongs to a run that this daemon has not seen
+ * yet. If another daemon had doubted the master, this daemon would have seen that while the time lay ahead,
+ * since it looked here within a full quarantine. So the key was gone, or another server answers, and a
+ * daemon that had just started, and could not know that, wrote the key anew. */
+bool doubt_is_papered_over(const struct coordinator *c, const struct master *m, const struct group *group)
+{
+    bool over = m->memory.from_ms <= m->clock.time_ms; /* else our own rewriting may still be under way */
+    bool news = group->from_ms != m->memory.from_ms && (over || group->from_ms > m->memory.good_ms);
+    bool lately =
+        m->memory.good_ms != 0 && c->now_ms - m->memory.good_at_ms < c->full_ms && !m->memory.strange;
+    return lately && group->from_ms <= m->clock.time_ms && (news || !doubt_is_same_run(m));
+}
+
+/* Within one run the time in the key only grows. If the key shows an earlier time, the data is another
+ * server's, or came back from a snapshot. */
+static void note_time(const struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    if (vote->kind != VOTE_GROUP || master_group_is_strange(c, vote))
+        return;
+    if (doubt_is_same_run(m) && vote->group.from_ms < m->memory.shown_ms)
+        m->memory.receded = true;
+    m->memory.shown_ms = vote->group.from_ms;
+}
+
+/* A daemon that sees a known master in another run, or without its key, may have to wait before it can
+ * write its doubt there. Meanwhile a daemon that does not know the master may write a key that lets it
+ * vote. So the master's TIME when something was first amiss is kept until the master is judged. */
+void doubt_note_amiss(const struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    bool gone = vote->kind == VOTE_NO && is_remembered(c, m);
+    if (m->known && m->memory.amiss_ms == 0 &&
+        (!doubt_is_same_run(m) || gone || master_group_is_strange(c, vote)))
+        m->memory.amiss_ms = m->clock.time_ms;
+    note_time(c, m, vote);
+}
+
+/* Whether the key lets the master vote less than a full quarantine after this daemon saw something amiss. */
+static bool is_too_early(const struct coordinator *c, const struct master *m, const struct group *group)
+{
+    return m->memory.amiss_ms != 0 && group->from_ms <= m->clock.time_ms &&
+           group->from_ms < m->memory.amiss_ms + c->full_ms;
+}
+
+/* Whether another master has the group's key, and not because this daemon has just written the first one
+ * there. If so, the key was on this master too, and went while no daemon looked. */
+static bool is_marked_elsewhere(const struct coordinator *c, const struct master *m)
+{
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (&c->masters[i] != m && c->masters[i].memory.marked)
+            return true;
+    return false;
+}
+
+/* Daemons that start together write the key on all masters at about the same time. So if the key is present
+ * on another master and absent here for the first time, the master is asked again a little later. */
+bool doubt_is_looked_at_again(const struct coordinator *c, struct master *m, const struct vote *vote)
+{
+    bool absent = vote->kind == VOTE_NO && !is_remembered(c, m) && is_marked_elsewhere(c, m);
+    bool first = absent && !m->memory.absent;
+    m->memory.absent = absent;
+    return first && is_up_for_long(c, m);
+}
+
+/* Within one run of a server, client ids only grow. A smaller id, or the same id on a new connection, means
+ * that the machine was set back to a snapshot. */
+static bool is_set_back(const struct master *m)
+{
+    bool again = m->client_id == m->memory.client_id_before && m->connection != m->memory.connection_before;
+    return doubt_is_same_run(m) && (m->client_id < m->memory.client_id_before || again);
+}
+
+enum master_why doubt_find(const struct coordinator *c, const struct master *m, const struct vote *vote)
+{
+    bool same = doubt_is_same_run(m);
+    if (m->memory.was_replica)
+        return doubt_of_run(c, m);
+    if (is_set_back(m))
+        return WHY_MEMORY;
+    /* The clock comes before the key: a long jump ends the key, too, or shows a time at which a doubt would
+     * be over. */
+    if (same && m->clock.jumped)
+        return WHY_CLOCK;
+    if (vote->kind == VOTE_GROUP) {
+        if (memcmp(vote->group.run_id, m->handshake.info.run_id, RUN_ID_HEX) != 0)
+            return is_up_for_long(c, m) ? WHY_PROMOTED : WHY_RESTART;
+        if (is_too_early(c, m, &vote->group) || doubt_is_papered_over(c, m, &vote->group) ||
+            m->memory.receded)
+            return same ? WHY_MEMORY : WHY_PROMOTED;
+        return WHY_NONE;
+    }
+    if (mutant(MUTANT_ABSENT_MARKER_KNOWN))
+        return WHY_NONE;
+    if (is_remembered(c, m))
+        return same ? WHY_MEMORY : WHY_RESTART;
+    if (!is_up_for_long(c, m))
+        return WHY_RESTART;
+    return is_marked_elsewhere(c, m) ? WHY_MEMORY : WHY_NONE;
+}
