@@ -1,6 +1,6 @@
 /* The queue of a name: the requests that wait for it, in order of arrival. A resource has a queue of its
- * own only while at least one request waits; otherwise its queue is the coordinator's empty one, c->nobody.
- * */
+ * own only while at least one request waits; otherwise its queue is the coordinator's empty one,
+ * c->nobody. */
 #ifndef REDLOCKD_QUEUE_H
 #define REDLOCKD_QUEUE_H
 

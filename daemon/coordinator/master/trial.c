@@ -8,19 +8,19 @@
 #include "daemon/coordinator/mutant.h"
 
 enum {
-    GOOD_BASE_MS = 10000, /* a base that is older gives way to a good reading ... */
-    GOOD_MS = 3,          /* ... which is ahead by no more */
-    AHEAD_MS = 5,         /* a majority that is ahead by more shows a stall: to believe that costs nothing */
-    JUMP_MS = 50,         /* one master alone must be ahead by more */
-    SLEW_PART = 500,      /* 0.2 %: clocks that are being slewed may run so much faster */
-    BASE_MS = 60000,      /* a base that is older gives way to any reading that opened no trial */
-    SLACK_MS = 200,
-    TRIAL_MS = 200, /* then those that told must do */
-    BACK_PART = 1000,
-    CONFIRMS = 4, /* stalls that follow each other so closely are not waited for */
+    GOOD_BASE_MS = 10000, /* age from which a base gives way to a good reading ... */
+    GOOD_MS = 3,          /* ... which is ahead by no more than this */
+    AHEAD_MS = 5,         /* lead of a majority that shows a stall; believing in a short stall is safe */
+    JUMP_MS = 50,         /* lead from which a single master's clock is suspicious */
+    SLEW_PART = 500,      /* 1/500 is 0.2 %: the rate by which a clock that is being slewed may run faster */
+    BASE_MS = 60000,      /* age from which a base gives way to any reading that opened no trial */
+    SLACK_MS = 200,       /* most that slow readings may hide where nothing else shows a stall */
+    TRIAL_MS = 200,       /* longest wait for answers */
+    BACK_PART = 1000,     /* 1/1000 of the time: lag that does not count as a step back */
+    CONFIRMS = 4,         /* most questions to confirm a blame; more stalls in a row are not waited for */
 };
 
-/* Of a stall: from the readings' lower bounds to their upper bounds. */
+/* The length of a stall, as far as the readings tell. */
 struct span {
     int64_t least_ms, most_ms;
 };
@@ -34,15 +34,16 @@ static bool has_base(const struct master *m)
     return m->clock.base.time_ms != 0;
 }
 
-/* What the master's clock advanced since its base beyond the longest that can have passed here: from the sending of the
- * base's question to the arrival of this answer. */
+/* By how much the master's clock advanced since its base beyond the longest time that can have passed here:
+ * the time from the sending of the base's question to the arrival of this answer, and what slewing allows. */
 static int64_t excess_ms(const struct coordinator *c, const struct master *m, int64_t clock_ms)
 {
     int64_t passed_ms = c->now_ms - m->clock.base.sent_ms;
     return clock_ms - m->clock.base.time_ms - passed_ms - passed_ms / SLEW_PART;
 }
 
-/* A clock that is set back is no danger to locks, which then live longer, but it needs a look. */
+/* Notes a clock that was set back, and returns whether it was. That is no danger to locks, which then live
+ * longer, but an operator should know. */
 static bool look_for_step_back(const struct coordinator *c, struct master *m, int64_t sent_ms,
                                int64_t clock_ms)
 {
@@ -56,7 +57,8 @@ static bool look_for_step_back(const struct coordinator *c, struct master *m, in
     return true;
 }
 
-/* Until INFO is answered it is taken for the run that was there before: if it is not, its handshake finds out. */
+/* The run that the reading comes from. Until INFO is answered, that is taken to be the run before; if it is
+ * another, the handshake finds out. */
 static const char *run_of(const struct master *m)
 {
     return m->handshake.has_info ? m->handshake.info.run_id : m->run_id;
@@ -81,21 +83,23 @@ static void rebase(struct master *m)
     memcpy(m->clock.base.run_id, run_of(m), RUN_ID_HEX);
 }
 
-/* A master that is kept out for its clock is not let in while that runs fast. */
+/* The lead from which this master's clock is suspicious. A smaller one is enough for a master that is kept
+ * out for its clock, so that it stays out as long as the clock runs fast. */
 static int64_t jump_ms(const struct coordinator *c, const struct master *m)
 {
     return (masters_clock_doubted(c) & masters_bit(m->index)) ? AHEAD_MS : JUMP_MS;
 }
 
-/* A reading that is ahead must not become the base of the next one, which would look good then. Of another run the first reading
- * is the base, since only within a run a jump is a doubt; and after a stall of this daemon, since what a master is still ahead would add to
- * the next stall, and be blamed on the master. */
+/* Makes the last reading the base of the next ones, if it is good or the base is old. A reading that is
+ * ahead must not become a base, or the next readings would look good. In two cases any reading becomes the
+ * base: in another run, because a jump counts only within a run; and after a stall of this daemon, because
+ * what is left of the lead would add to the next stall and be blamed on the master. */
 static void rebase_if_good(const struct coordinator *c, struct master *m)
 {
     if (m->clock.base_unsure)
         return;
     int64_t passed_ms = m->clock.asked_at_ms - m->clock.base.sent_ms;
-    bool tighter = m->clock.time_ms - m->clock.base.time_ms <= passed_ms; /* it hides less of a round trip */
+    bool tighter = m->clock.time_ms - m->clock.base.time_ms <= passed_ms; /* hides less of a round trip */
     bool old = passed_ms >= GOOD_BASE_MS && m->clock.excess_ms <= GOOD_MS;
     if (tighter || old || m->clock.base_stalled || !is_of_base(m) ||
         c->now_ms - m->clock.base.sent_ms >= BASE_MS || mutant(MUTANT_BASE_MOVED))
@@ -105,7 +109,7 @@ static void rebase_if_good(const struct coordinator *c, struct master *m)
 void trial_ask_time(struct coordinator *c, struct master *m)
 {
     if (m->clock.times_asked - m->clock.times_told == TIMES)
-        return; /* it has enough to answer */
+        return; /* no room to note another question; an answer will come */
     struct time_asked *asked = &m->clock.times[m->clock.times_asked++ % TIMES];
     asked->sent_ms = c->now_ms;
     asked->unsure = false;
@@ -115,13 +119,14 @@ void trial_ask_time(struct coordinator *c, struct master *m)
 
 /* ---- a trial ---- */
 
-/* The question that is under way was asked since this trial began. */
+/* Whether a question of the trial's present round (its number) is under way to this master. */
 static bool is_asked_anew(const struct coordinator *c, const struct master *m)
 {
     return m->clock.times_asked != m->clock.times_told &&
            m->clock.times[(m->clock.times_asked - 1) % TIMES].trial == c->trial.number;
 }
 
+/* Counts the master's last reading in the trial; trial is the number with which it was asked for. */
 static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
 {
     masters_t bit = masters_bit(m->index);
@@ -129,16 +134,17 @@ static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
         c->trial.anew |= bit;
     c->trial.told |= bit;
     c->trial.excess_ms[m->index] = m->clock.excess_ms;
-    int64_t slack_ms =
-        m->clock.base.rtt_ms + m->clock.told_at_ms - m->clock.asked_at_ms +
-        (c->now_ms - m->clock.base.sent_ms) / SLEW_PART; /* an old base hides that much of a stall */
+    /* What the round trips of both readings, and slewing since the base, may hide of a stall. */
+    int64_t slack_ms = m->clock.base.rtt_ms + m->clock.told_at_ms - m->clock.asked_at_ms +
+                       (c->now_ms - m->clock.base.sent_ms) / SLEW_PART;
     c->trial.slack_ms[m->index] = slack_ms;
     if (mutant(MUTANT_INCONCLUSIVE_COUNTS))
         c->trial.slack_ms[m->index] = 0;
     c->trial.awaited = masters_without(c->trial.awaited, bit);
 }
 
-/* A question that is under way already may have been answered before the stall: then it is asked again. */
+/* Opens a trial. A master with a TIME under way is not asked again yet: if the answer says nothing,
+ * trial_look() asks. */
 static void begin(struct coordinator *c, const struct master *first)
 {
     struct trial *trial = &c->trial;
@@ -158,19 +164,20 @@ static void begin(struct coordinator *c, const struct master *first)
     }
 }
 
-/* A master that is ahead may have read its clock in the middle of a stall. If it was asked to confirm and did not, then
- * nothing says how long the stall was at most. */
+/* The longest stall that this master's reading allows. A master that is ahead may have read its clock in
+ * the middle of a stall; as long as it has not answered the question to confirm, its reading sets no limit.
+ * Unless a majority shows a stall (stalled), slow masters must not hide the jump of another one's clock. */
 static int64_t most_excess_ms(const struct trial *trial, unsigned i, bool stalled)
 {
     bool confirmed = trial->confirms == 0 || (trial->anew & masters_bit(i));
     if (!confirmed && trial->excess_ms[i] > AHEAD_MS)
         return UNKNOWN_MS;
-    int64_t slack_ms =
-        trial->slack_ms[i]; /* where nothing else speaks for a stall, masters that are slow hide no jump */
+    int64_t slack_ms = trial->slack_ms[i];
     return trial->excess_ms[i] + (stalled || slack_ms < SLACK_MS ? slack_ms : SLACK_MS);
 }
 
-/* A master whose first reading was made after the jump, or the stall, that another shows cannot say which it was. */
+/* The masters whose readings tell a jump from a stall. A master whose first reading was made after the jump
+ * or stall that another master shows cannot tell, unless it is ahead itself. */
 static masters_t witnesses(const struct coordinator *c)
 {
     const struct trial *trial = &c->trial;
@@ -186,6 +193,7 @@ static masters_t witnesses(const struct coordinator *c)
     return set & trial->told;
 }
 
+/* The rank-th largest lead of the masters in the set: the least stall that so many of them show. */
 static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank)
 {
     uint64_t positive_ms[MASTERS] = {0};
@@ -195,6 +203,7 @@ static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank)
     return (int64_t)quorum_nth_largest(positive_ms, set, rank);
 }
 
+/* The rank-th largest of the longest stalls that the readings of these masters allow. */
 static int64_t rank_of_most_ms(const struct trial *trial, masters_t set, unsigned rank, bool stalled)
 {
     uint64_t positive_ms[MASTERS] = {0};
@@ -206,8 +215,9 @@ static int64_t rank_of_most_ms(const struct trial *trial, masters_t set, unsigne
     return (int64_t)quorum_nth_largest(positive_ms, set, rank);
 }
 
-/* By how much a majority of the masters that told is ahead, at least and at most. Of two that differ nobody knows which
- * is right, nor of one alone: then it is taken for a stall of this daemon, which is safe. */
+/* By how much a majority of the masters that answered is ahead, at least and at most. If only one master
+ * answered, or two that differ, there is no majority: the larger lead is taken for a stall of this daemon,
+ * which is safe. */
 static struct span majority(const struct coordinator *c)
 {
     masters_t set = witnesses(c);
@@ -222,8 +232,8 @@ static struct span majority(const struct coordinator *c)
     return span;
 }
 
-/* Only a jump within one run can have ended keys that this master is trusted for. What the round trips of the others may
- * hide of a stall is not blamed on a master that is near. */
+/* The masters whose clocks jumped: they are ahead by more than the stall, even by the longest stall that a
+ * majority allows. Only a jump within one run can have ended keys that the master is trusted for. */
 static masters_t jumped(const struct coordinator *c, int64_t stall_ms)
 {
     masters_t set = 0;
@@ -239,8 +249,9 @@ static masters_t jumped(const struct coordinator *c, int64_t stall_ms)
     return set;
 }
 
-/* A majority is ahead by so much, at least. What any of them shows beyond that, and what they may all have seen, is
- * believed as well: it shortens promises, and blames nobody. */
+/* How long this daemon stood still, 0 if it did not: the lead of a majority, or a larger lead of a single
+ * master that a majority's readings allow. To believe the larger one shortens validities and blames no
+ * master. */
 static int64_t longest_stall_ms(const struct coordinator *c)
 {
     const struct trial *trial = &c->trial;
@@ -255,8 +266,8 @@ static int64_t longest_stall_ms(const struct coordinator *c)
     return stall_ms;
 }
 
-/* At most N-Q masters at a time are kept out for their clocks: a quorum must be left, and so many clocks that jump at
- * once are one clock that stood still. */
+/* The stall to believe in. At most N-Q masters at a time are kept out for their clocks, so that a quorum is
+ * left: if more of them seem to have jumped at once, it was this daemon that stood still. */
 static int64_t decide_stall(const struct coordinator *c)
 {
     int64_t stall_ms = longest_stall_ms(c);
@@ -268,8 +279,9 @@ static int64_t decide_stall(const struct coordinator *c)
     return stall_ms;
 }
 
-/* A reading that was made since the stall is of a later moment than it was taken for. Whether it was, is only known
- * of what was asked in the trial; else its excess tells. */
+/* Moves the times of a master's last reading, and of its TIMEs under way, to the coordinator's new time. A
+ * reading that was asked for in the trial was made after the stall. When any other reading was made is not
+ * known; it is moved by its lead, and is unsure. */
 static void move_reading(const struct trial *trial, struct master *m, int64_t stall_ms)
 {
     int64_t by_ms = m->clock.excess_ms < stall_ms ? m->clock.excess_ms : stall_ms;
@@ -289,8 +301,9 @@ static void move_reading(const struct trial *trial, struct master *m, int64_t st
     m->clock.excess_ms -= by_ms;
 }
 
-/* The one place where behind grows. Promises follow it: deadlines that were told, t0 of rounds, how long keys live.
- * Time-outs do not, or all would fire at once and close healthy masters. */
+/* Adds a stall to behind_ms; no other function does. Deadlines, the t0 of rounds and the ends of keys are
+ * not moved, so less of their time is left. Time-outs are moved, or all would fire at once and close
+ * healthy connections. */
 static void stood_still(struct coordinator *c, int64_t stall_ms)
 {
     c->behind_ms += mutant(MUTANT_BEHIND_TWICE) ? 2 * stall_ms : stall_ms;
@@ -308,6 +321,7 @@ static void stood_still(struct coordinator *c, int64_t stall_ms)
     action->u.clock.behind_ms = c->behind_ms;
 }
 
+/* Closes the trial, and has the rounds that waited for it looked at again. */
 static void close_trial(struct coordinator *c)
 {
     c->trial.open = false;
@@ -320,8 +334,8 @@ static void close_trial(struct coordinator *c)
     }
 }
 
-/* A reading that was asked for before the stall was seen is no base. Those masters are asked again, so that they have
- * a base soon. */
+/* A reading that was asked for before the stall was noticed is no base. The masters that told such a
+ * reading are asked again, so that they have a base soon. */
 static void ask_for_bases(struct coordinator *c)
 {
     for (unsigned i = 0; i < c->config.masters; i++) {
@@ -331,17 +345,17 @@ static void ask_for_bases(struct coordinator *c)
     }
 }
 
-/* Before a master is blamed, the others are asked once more: they may have read their clocks in the middle of the stall,
- * or before a second one. */
+/* Before a master is blamed, the other masters are asked once more, since they may have read their clocks
+ * in the middle of the stall, or before a second stall. Returns whether answers are to come. */
 static bool confirms(struct coordinator *c, masters_t suspects)
 {
     struct trial *trial = &c->trial;
-    bool asked = trial->confirms > 0 && !(suspects & trial->anew); /* since these were heard */
+    bool asked = trial->confirms > 0 && !(suspects & trial->anew); /* after the suspects' readings */
     if (suspects == 0 || asked || trial->confirms == CONFIRMS || mutant(MUTANT_FIRST_ANSWER_BLAMED))
         return false;
     trial->confirms++;
     trial->number++;
-    trial->anew = trial->awaited = 0; /* nobody waits for a master that hangs */
+    trial->anew = trial->awaited = 0; /* a master that did not answer before is not waited for */
     heap_set(&c->deadlines, &trial->item, c->now_ms + TRIAL_MS);
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *m = &c->masters[i];
@@ -369,9 +383,9 @@ static void trial_decide(struct coordinator *c)
             memory_clock_jumped(c, m);
         } else if ((c->trial.told & masters_bit(i)) && stall_ms == 0 && m->clock.excess_ms > JUMP_MS &&
                    is_of_base(m)) {
-            m->clock.tried_ms =
-                m->clock
-                    .excess_ms; /* others are too far away to tell: it is tried again when it is further ahead */
+            /* The other masters are too slow to tell. The next trial begins when this one is further ahead.
+             * */
+            m->clock.tried_ms = m->clock.excess_ms;
         } else if (c->trial.told & masters_bit(i)) {
             rebase_if_good(c, m);
         }
@@ -390,13 +404,14 @@ static bool is_decided(const struct coordinator *c)
            mutant(MUTANT_FIRST_ANSWER_BLAMED);
 }
 
-/* An answer to a question from before the trial that is not ahead says nothing. */
+/* Counts a reading in the open trial. A reading that was asked for before the trial and is not ahead says
+ * nothing, because the master may have read its clock before the stall. */
 static void trial_look(struct coordinator *c, struct master *m, uint32_t trial)
 {
     bool counts =
         m->clock.excess_ms > AHEAD_MS || trial == c->trial.number || mutant(MUTANT_INCONCLUSIVE_COUNTS);
     bool awaited = c->trial.awaited & masters_bit(m->index);
-    if (counts) /* also of a master that has told already: its clock jumped since */
+    if (counts) /* even if the master has answered already: its clock may have jumped since */
         hear(c, m, trial);
     else if (awaited && !is_asked_anew(c, m))
         trial_ask_time(c, m);
@@ -404,7 +419,7 @@ static void trial_look(struct coordinator *c, struct master *m, uint32_t trial)
         trial_decide(c);
 }
 
-/* ---- what happens ---- */
+/* ---- answers, losses and time-outs ---- */
 
 static void read_clock(struct coordinator *c, struct master *m, const struct time_asked *asked,
                        int64_t clock_ms)
@@ -421,7 +436,7 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
     }
     m->clock.excess_ms = excess_ms(c, m, clock_ms);
     if (was_set_back && !asked->unsure)
-        rebase(m); /* by what it jumps forward from here is measured from here */
+        rebase(m); /* a later jump forward is measured from the reading that was set back */
     if (m->clock.excess_ms <= AHEAD_MS)
         m->clock.level_ms = asked->sent_ms;
     if (!c->trial.open && m->clock.excess_ms <= m->clock.tried_ms + jump_ms(c, m)) {

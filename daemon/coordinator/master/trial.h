@@ -1,24 +1,30 @@
-/* Whose clock was it? When a master's TIME runs ahead of this daemon's clock, either that master's clock jumped or the
- * daemon's own stood still (a virtual machine whose pause CLOCK_BOOTTIME did not count: a snapshot, a live migration).
- * One reading cannot tell, and the first reading after a stall is always alone, since the others are older. So the first
- * suspicious reading opens a trial: every connected master is asked for its TIME, and what a majority of the answers
- * supports is how long this daemon stood still.
+/* Trials: whose clock was wrong? If a master's TIME is ahead of this daemon's clock, then either the
+ * master's clock jumped forward, or this daemon stood still: CLOCK_BOOTTIME does not count the pause of a
+ * virtual machine for a snapshot or a live migration. A single reading cannot tell these apart, and the
+ * first reading after a stall is always single, because the readings of the other masters are older. So the
+ * first suspicious reading opens a trial: every connected master is asked for its TIME, and a majority of
+ * the answers says how long this daemon stood still, if it did. A master that is ahead of that is blamed.
  *
- *     no trial --a reading more than 50 ms ahead--> open --enough masters told, or 200 ms--> decided: no trial
- *                                                   open --a master is to be blamed--> confirming --the same--> decided
+ *     no trial --a reading more than 50 ms ahead--> open --enough masters answered, or 200 ms--> no trial
+ *                                                   |                                         ^
+ *                                                   +--a master is to be blamed--> confirming-+
  *
- * No grant is told while a trial is open. */
+ * (confirming: the other masters are asked once more, a few times at most)
+ *
+ * No grant is told while a trial is open. Times are in ms. */
 #ifndef REDLOCKD_TRIAL_H
 #define REDLOCKD_TRIAL_H
 
 #include "daemon/coordinator/state.h"
 
-/* Asks a connected master for its TIME, unless it owes TIMES answers; they come to trial_told_time(). */
+/* Asks a connected master for its TIME, unless it already owes TIMES answers. */
 void trial_ask_time(struct coordinator *c, struct master *m);
+/* Handles the answer to a TIME; may begin or decide a trial. */
 void trial_told_time(struct coordinator *c, struct master *m, const struct vote *vote);
 
-/* Nothing more is told on the present connection of this master. */
+/* A TIME failed, or the master's connection is gone: the trial does not wait for this master any more. */
 void trial_lost(struct coordinator *c, struct master *m);
+/* The trial's time is over: decides by the answers that came. */
 void trial_timer(struct coordinator *c);
 
 #endif
