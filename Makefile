@@ -11,16 +11,17 @@ BUILD   ?= build
 
 LIBS     := -levent -lhiredis -lyaml
 CFLAGS   ?= -O2 -g
-# Of the test programs, which mostly wait: they are compiled in a third of the time. Empty: as the rest.
+# Optimisation of the test programs, which mostly wait: at this level they compile in a third of the time. If this is
+# empty, they are compiled like the rest.
 TEST_CFLAGS ?= -O0
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2
-# A mistake in memory is made hard to exploit, as far as the compiler can: in the way packages of a distribution are
-# built. CPPFLAGS, CFLAGS and LDFLAGS stand behind it and so have the last word.
+# Hardening, as distributions build their packages: it makes memory errors hard to exploit. CPPFLAGS, CFLAGS and LDFLAGS
+# follow these options and so can override them.
 compiles = $(shell printf '\043include <features.h>\n' | $(CC) -Werror $(1) -x c -c -o /dev/null - 2>/dev/null && echo '$(1)')
 HARDEN := -fPIE -fstack-protector-strong $(call compiles,-fstack-clash-protection) \
           $(or $(call compiles,-fcf-protection),$(call compiles,-mbranch-protection=standard))
 HARDEN_LD := -pie -Wl,-z,relro -Wl,-z,now
-# Checked copies need an optimizer, and the sanitizers check more.
+# _FORTIFY_SOURCE needs optimisation, and is left out with the sanitizers, which check more.
 FORTIFIED := $(and $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS)))),$(if $(ASAN),,yes))
 ifeq ($(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),)
 HARDEN += -U_FORTIFY_SOURCE $(if $(FORTIFIED),-D_FORTIFY_SOURCE=$(if $(call compiles,-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3),3,2))
@@ -33,8 +34,8 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 ALL_CFLAGS += $(SANITIZE)
 ALL_LDFLAGS += $(SANITIZE)
 endif
-# The daemon is optimised as a whole, where the compiler can write objects that also link without: a sixth fewer
-# instructions for a lock. LTO= builds it file by file. Tests, of which there are many, link without.
+# The daemon is built with link-time optimisation, which saves a sixth of the instructions per lock, if the compiler can
+# write objects that also link without it: the many test programs do that. LTO= builds the daemon without.
 ifeq ($(origin LTO),undefined)
 LTO := $(if $(ASAN)$(filter -O0 --coverage,$(CFLAGS)),,$(shell echo 'int main(void) { return 0; }' | \
        $(CC) -Werror -flto=auto -ffat-lto-objects -x c -o /dev/null - 2>/dev/null && echo -flto=auto -ffat-lto-objects))
@@ -68,7 +69,7 @@ $(BUILD)/libdaemon.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-# Looked for once in a build, so that the first message is not the compiler's about a header.
+# Missing libraries are looked for once per build, so that the first message is not a compiler's error about a header.
 $(BUILD)/found:
 	@CC='$(CC)' CPPFLAGS='$(CPPFLAGS) $(CFLAGS)' .ci/deps build
 	@mkdir -p $(@D)
@@ -91,7 +92,7 @@ CHECKS += ./tests/hardened.sh ./tests/deps.sh ./tests/documents.sh
 
 $(BUILD)/tests/unit/%.o $(BUILD)/tests/integ/%.o $(BUILD)/tests/examples/%.o $(BUILD)/tests/fail/%.o: ALL_CFLAGS += $(TEST_CFLAGS) $(if $(filter -O0,$(TEST_CFLAGS)),-U_FORTIFY_SOURCE)
 
-# Two compilers at a time, unless make was told otherwise.
+# Two jobs at a time, unless make was told otherwise.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j2)
 
 objects: $(OBJ) $(UNIT) $(INTEG)
@@ -106,12 +107,12 @@ demo: deps ## a short session with nc: lock, refusal, waiting, a stopped master
 	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/demo.sh $(BUILD)/redlockd
 
-# Those that wait longest begin first.
+# The tests that take longest begin first.
 LONGEST  := $(patsubst %,$(BUILD)/tests/integ/test_%,restarts redlock_lost masters group clock_reconnect roles library_loop acl)
 TESTS     = $(LONGEST) $(filter-out $(LONGEST),$(INTEG)) $(CHECKS) $(UNIT)
 TEST_ENV := REDLOCKD=$(abspath $(BUILD))/redlockd REDLOCK=$(abspath $(BUILD))/redlock
 
-# NODEPS=1: without a look at what is installed.
+# NODEPS=1 skips the look for missing programs and libraries.
 check: $(if $(NODEPS),,deps) ## every test
 	@$(MAKE) --no-print-directory $(PARALLEL) all objects
 	@$(TEST_ENV) tests/run.sh $(TESTS)

@@ -1,6 +1,6 @@
 # make bench: the daemon beside the ceiling, a relay and an echo, with masters of its own.
-# One line of key=value a measurement, then tables: tests/bench/bench.h leads on. On a busy machine only ratios
-# within one run say something; instructions a cycle (make instr) repeat anywhere.
+# Each measurement prints a line of key=value, then come tables; read on in tests/bench/bench.h. On a busy machine only
+# ratios within one run mean anything; the instructions per cycle of a lock (make instr) repeat anywhere.
 BENCH       := $(BUILD)/tests/bench/bench
 BENCH_COUNT := $(BUILD)/tests/bench/counting.so
 BENCH_ALONE := tests/bench/counting.c $(wildcard tests/bench/instr*.c)
@@ -12,7 +12,7 @@ BENCH_NPM   := redlock@4.2.0 ioredis@5 @redis-kit/lock@0.1.0-3 redis@5
 $(BENCH): $(BENCH_OBJ) $(BUILD)/libdaemon.a
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lm
 
-# Without sanitizers: it stands before malloc.
+# Built without sanitizers, because it is loaded before their malloc.
 $(BENCH_COUNT): tests/bench/counting.c tests/bench/counting.h tests/bench/bench.mk
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) -O2 -g -fPIC -shared -o $@ $< -ldl
@@ -39,7 +39,7 @@ bench-peers: all $(BENCH) $(BENCH_COUNT) ## the same, beside packaged libraries 
 INSTR     := $(BUILD)/tests/bench/instr
 INSTR_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/instr*.c)))
 
-# instr_clock.o stands before the library's clock.o and so keeps it out.
+# instr_clock.o comes before the library's clock.o, so that the linker takes it instead.
 $(INSTR): $(INSTR_OBJ) $(BUILD)/libdaemon.a
 	$(CC) $(LTO_LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -50,7 +50,7 @@ instr: $(INSTR) ## instructions a cycle by callgrind, into tests/bench/instr.txt
 	@cp $(BUILD)/instr.txt tests/bench/instr.txt
 	@cat tests/bench/instr.txt
 
-# Built with everything else, so that they do not rot. (Linking INSTR takes as long as a tenth of the rest.)
+# `make objects` builds these too, so that they do not rot; it does not link INSTR, which takes a tenth of the whole build.
 objects: $(BENCH) $(INSTR_OBJ)
 
 .PHONY: instr

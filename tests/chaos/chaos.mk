@@ -1,10 +1,10 @@
 # make chaos T=60 [SEED=n] [KEEP=folder] [ONLY=fault,fault]: real processes under faults.
-# Needs CORE_OBJ's second build, with the planted bugs in it, from tests/sim/sim.mk.
+# This needs the second build of CORE_OBJ, with the planted bugs in it, from tests/sim/sim.mk.
 CHAOS_MUTANT_OBJ := $(BUILD)/tests/chaos/redlockd_mutant.o
 CHAOS_OBJ := $(filter-out $(CHAOS_MUTANT_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/chaos/*.c))))
 CHAOS     := $(BUILD)/tests/chaos/chaos
 CHAOS_MUTANT := $(BUILD)/tests/chaos/redlockd-mutant
-# Those that a few seconds of real time are enough for; the simulator finds the others.
+# The planted bugs that show within a few seconds of real time; the simulator finds the others.
 CHAOS_MUTANTS := quorum_minus_one delete_at_deadline no_restart_guard:master-kill,majority-kill
 CHAOS_ARGS = --seconds $(or $(T),60) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP)) \
              $(if $(ONLY),--only $(ONLY))
@@ -21,7 +21,7 @@ $(CHAOS_MUTANT): $(CHAOS_MUTANT_OBJ) $(BUILD)/tests/sim/planted.o $(filter-out $
 chaos: all $(CHAOS) ## real masters, daemons and clients under faults: T=60 SEED=n KEEP=folder
 	@$(CHAOS) --daemon $(BUILD)/redlockd $(CHAOS_ARGS)
 
-# A run fails where it should when the verdict names violations: not when nothing starts.
+# A run with a planted bug must end with violations in its verdict; a run that does not even start does not count.
 chaos-mutants: $(CHAOS) $(CHAOS_MUTANT) ## show that chaos finds planted bugs
 	@for mutant in $(CHAOS_MUTANTS); do \
 	    only=$${mutant#*:}; test "$$only" != "$$mutant" || only=; \

@@ -4,7 +4,7 @@
 COV      := build/cov
 COV_MAKE := $(MAKE) --no-print-directory BUILD=$(COV) CFLAGS="-O0 -g --coverage -DNDEBUG -Wno-unused -Wno-unused-parameter" \
             LDFLAGS=--coverage SIM_CORE='$$(CORE_OBJ)'
-# Those that drive the code in this process; what the real daemon does is left to the others.
+# The tests that run the code in their own process; tests with a real daemon are left out.
 COV_UNIT := $(filter $(BUILD)/tests/unit/test_line% $(BUILD)/tests/unit/test_resp% $(BUILD)/tests/unit/test_quorum \
             $(BUILD)/tests/unit/test_tables $(BUILD)/tests/unit/test_coordinator%,$(UNIT))
 

@@ -1,4 +1,4 @@
-# make check lets some calls of the daemon fail, make fail each of them, also under the sanitizers.
+# make check lets some calls of the daemon fail; make fail lets each of them fail, also under the sanitizers.
 FAIL     := $(BUILD)/tests/fail/test_fail
 FAIL_LIB := $(BUILD)/tests/fail/failing.so
 
@@ -8,7 +8,7 @@ objects: $(FAIL) $(FAIL_LIB)
 $(FAIL): $(FAIL).o $(patsubst %,$(BUILD)/tests/unit/%.o,server suite) $(FAIL_LIB)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -lcheck -lsubunit -lm -lrt -lpthread
 
-# Without sanitizers: it stands before them.
+# Built without sanitizers, because it is loaded before them.
 $(FAIL_LIB): tests/fail/failing.c tests/fail/failing.h tests/fail/fail.mk
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) $(if $(WERROR),-Werror) -O1 -g -fPIC -shared -o $@ $< -ldl

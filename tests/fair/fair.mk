@@ -1,4 +1,4 @@
-# make fair [T=10] [DAEMONS=3] [WAITERS=8] [HOLD=0]: who gets a lock that all want.
+# make fair [T=10] [DAEMONS=3] [WAITERS=8] [HOLD=0]: how a contended lock is shared among daemons.
 FAIR := $(BUILD)/tests/fair/fair
 
 objects: $(FAIR)

@@ -1,15 +1,15 @@
-# make fuzz T=60: each fuzzer for T seconds, two at a time; what crashes one stays in build/fuzz/.
-# make check replays the seeds and what was found before, without libFuzzer.
+# make fuzz T=60: each fuzzer runs for T seconds, two at a time; inputs that crash a fuzzer are kept in build/fuzz/.
+# make check replays the seeds and the inputs that were found before, without libFuzzer.
 FUZZ        := line conn resp conf coordinator client
 FUZZ_CC     ?= clang
 FUZZ_FLAGS  := -fsanitize=address,undefined -fno-sanitize-recover=all
-# The dictionaries do better than comparisons traced one by one, which halve the speed.
+# Dictionaries find more than tracing each comparison, which halves the speed.
 FUZZ_CFLAGS := -std=c11 -D_GNU_SOURCE -DREDLOCKD_VERSION='"$(VERSION)"' -DFUZZING -I. $(WARNINGS) -O2 -g \
                -fno-omit-frame-pointer -fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp $(FUZZ_FLAGS)
 FUZZ_DIR    := $(BUILD)/fuzz
 FUZZ_OBJ    := $(patsubst $(BUILD)/%,$(FUZZ_DIR)/obj/%,$(LIB_OBJ)) \
                $(patsubst %.c,$(FUZZ_DIR)/obj/%.o,$(filter client/%,$(LIB_SRC)))
-# What several harnesses may share: all that is neither a harness nor the replay's main().
+# Files that harnesses share: all but the harnesses themselves and the replay's main().
 FUZZ_HELP   := $(filter-out tests/fuzz/fuzz_% tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
 FUZZ_PROGS  := $(FUZZ:%=$(FUZZ_DIR)/fuzz_%)
 REPLAY      := $(BUILD)/tests/fuzz/replay

@@ -1,7 +1,7 @@
-/* Worlds of their own: see enum plan_class. */
+/* The classes of plans, each a world with faults of its own: see enum plan_class. */
 #include "tests/sim/sim.h"
 
-enum { RECONNECT_MS = 1600 /* of a back-off of up to a second, and what follows it */ };
+enum { RECONNECT_MS = 1600 /* a back-off of up to a second, and the handshake that follows */ };
 
 static int64_t drawn(const struct sim_plan *plan, uint64_t what, int64_t low, int64_t high)
 {
@@ -23,7 +23,7 @@ static void memory(struct sim_plan *plan, struct swarm *swarm)
     swarm->longest_ms[FAULT_CRASH_DAEMON] = 2000;
 }
 
-/* Often and short, or seldom and long. */
+/* Stalls of the daemons' hosts: frequent and short, or rare and long. */
 static void stalls(const struct sim_plan *plan, struct swarm *swarm)
 {
     static const int64_t longest_ms[] = {30, 30, 300, 3000, 10000}, most[] = {2000, 500, 300, 100, 60};
@@ -32,7 +32,7 @@ static void stalls(const struct sim_plan *plan, struct swarm *swarm)
     swarm->rate[FAULT_STALL] = drawn(plan, 12, 10, most[kind]);
 }
 
-/* Of a minority of masters, and otherwise all is well: see draw_fault(). */
+/* Clocks of a minority of the masters drift, and nothing else is wrong: see draw_fault(). */
 static void drifts(struct sim_plan *plan, struct swarm *swarm)
 {
     swarm_calm(plan, swarm);
@@ -74,7 +74,8 @@ static void disagree(struct sim_plan *plan, struct swarm *swarm)
     swarm_calm(plan, swarm);
     if (p[P_DAEMONS] < 2)
         p[P_DAEMONS] = 2;
-    if (p[P_MASTERS] < 3) /* one that is restarted empty has no opinion: others must have */
+    if (p[P_MASTERS] <
+        3) /* a master that was restarted empty has no key to differ by, so there must be others */
         p[P_MASTERS] = 3;
     if (drawn(plan, 0, 0, 1) == 0) {
         p[P_MASTERS] = drawn(plan, 1, 0, 1) ? 3 : 5;
@@ -140,7 +141,7 @@ static void restart(struct sim_plan *plan, int64_t master, int64_t at_ms, int64_
     fault->field[F_TARGET] = master;
 }
 
-/* One after the other: so long apart. */
+/* Restarts masters one after the other, with pauses of apart_ms. */
 static void restarts(struct sim_plan *plan, int64_t apart_ms)
 {
     const int64_t *p = plan->param;
@@ -158,8 +159,10 @@ void plan_class(struct sim_plan *plan)
     int64_t max_ttl_ms = plan->param[P_MAX_TTL], odd_ttl_ms = plan->param[P_ODD_MAX_TTL];
     if (odd_ttl_ms > max_ttl_ms)
         max_ttl_ms = odd_ttl_ms;
-    if (plan->param[P_CLASS] == CLASS_ROLLING) /* a renewal: a third and a tenth of it, and what it takes */
+    /* Between two restarts each lock is renewed: a third of its TTL, and a tenth of that. */
+    if (plan->param[P_CLASS] == CLASS_ROLLING)
         restarts(plan, max_ttl_ms * 11 / 30 + 6 * plan->param[P_NODE_TIMEOUT]);
-    if (plan->param[P_CLASS] == CLASS_DISAGREE) /* no lock is there that a restarted master forgot */
+    /* Between two restarts every lock that the restarted master forgot ends. */
+    if (plan->param[P_CLASS] == CLASS_DISAGREE)
         restarts(plan, max_ttl_ms + 3000);
 }

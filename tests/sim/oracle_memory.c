@@ -1,19 +1,18 @@
-/* Which masters' votes a daemon may count: invariant 9.
+/* Invariant 9: which masters' votes a daemon may count.
  *
- * In truth a master may vote when its memory is older than any lock that it may have
- * forgotten. A restart shows (a new run_id, a short uptime), so that a vote before that is
- * always a violation. What does not show by itself (FLUSHALL, a replica's data, a jump of the
- * clock) a daemon is excused from until it has heard an answer that tells of it: it is blind.
- * Where a marker told it to keep the master out, it must, whatever the truth is. */
+ * A master may vote when every lock that it may have forgotten is over. A restart shows by itself (a new
+ * run_id, a short uptime), so a vote that is counted too early after a restart is always a violation. Other
+ * losses do not show by themselves: FLUSHALL, a replica's data, a jump of the clock. Until a daemon has
+ * heard an answer that tells of such a loss, it is "blind" and excused. If the group's key told a daemon to
+ * keep a master out, then the daemon must, whatever the truth is. */
 #include <string.h>
 
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
-/* TIME is in ms, and clocks differ while a quarantine lasts. */
 enum {
-    FROM_SLACK_US = 10000,
-    JUMP_SEEN_US = 90000,
+    FROM_SLACK_US = 10000, /* TIME is in ms, and clocks drift apart while a quarantine lasts */
+    JUMP_SEEN_US = 90000,  /* a longer jump is seen */
     TRIAL_US = 1020000 /* the longest trial, with all its confirming questions */,
     HIDDEN_US = 210000
 };
@@ -23,7 +22,7 @@ static struct sim_node *node_of(const struct sim_world *w, struct sim_daemon *d,
     return &d->node[w->conn[msg->conn].master];
 }
 
-/* What the round trips of any master hide: none is blamed for that. */
+/* The longest jump that the round trips of any master hide; no master is blamed for so little. */
 static int64_t hidden_us(const struct sim_daemon *d)
 {
     int64_t most_us = 0;
@@ -33,8 +32,8 @@ static int64_t hidden_us(const struct sim_daemon *d)
     return most_us < HIDDEN_US ? most_us : HIDDEN_US;
 }
 
-/* A daemon may take a clock that jumped for its own that stood still, where no other master says
- * otherwise: then its promises end as early as the keys, and the master goes on voting. That is decided when
+/* A daemon may take a master's jump for a stall of its own, if no other master says otherwise. Then its
+ * holders' deadlines end as early as the keys, and the master goes on voting. The daemon has decided when
  * its trial is over. */
 static void settle_suspect(const struct sim_daemon *d, struct sim_node *node, int64_t now_us)
 {
@@ -60,7 +59,8 @@ bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, cons
     return msg->ran_us >= msg->lost_us + d->full_us || oracle_is_blind(w, d, msg);
 }
 
-/* More clocks than those of a minority jumped within a quarantine: a daemon cannot tell that from stalls of its own. */
+/* Whether the clocks of more than a minority jumped within a quarantine: a daemon cannot tell that from stalls
+ * of its own. */
 static bool many_jumped(const struct sim_world *w, const struct sim_daemon *d)
 {
     unsigned jumped = 0;
@@ -69,7 +69,8 @@ static bool many_jumped(const struct sim_world *w, const struct sim_daemon *d)
     return jumped > d->masters - d->quorum;
 }
 
-/* (Not where the daemon took another master's jump for its own stall since: this one hides behind that.) */
+/* Whether this answer to TIME shows that the master's clock jumped. If the daemon has believed in a stall
+ * of its own since the last reading, the jump hides behind that. */
 static bool heard_time(const struct sim_world *w, const struct sim_daemon *d, struct sim_node *node,
                        const struct sim_msg *msg)
 {
@@ -97,7 +98,8 @@ static bool is_same_run(const struct sim_world *w, const struct sim_master *m, c
     return memcmp(run_id, msg->vote.group.run_id, RUN_ID_HEX) == 0;
 }
 
-/* The marker says since when it may vote, or is of another run. */
+/* The daemon read the group's key. Returns whether it learned of a loss: the key is of another run, or its
+ * time says that the master may not vote yet. */
 static bool heard_group(const struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m,
                         struct sim_node *node, const struct sim_msg *msg)
 {
@@ -107,16 +109,16 @@ static bool heard_group(const struct sim_world *w, const struct sim_daemon *d, c
     if (!is_same_run(w, m, msg))
         return true;
     if (ahead_us <= 0 || m->set_back)
-        return false; /* (once its clock was set back, a time that is over lies ahead again) */
+        return false; /* once the master's clock was set back, a time that was over lies ahead again */
     if (ahead_us > d->full_us)
         ahead_us = d->full_us;
-    /* A whole quarantine is enough, also where the marker says more: whoever wrote it took another master's jump for a
-     * stall of its own. */
+    /* A whole quarantine is enough, even if the key says more: the daemon that wrote the key took another
+     * master's jump for a stall of its own. */
     bool known = node->from_ms == group->from_ms;
     node->from_ms = group->from_ms;
     if (!known && node->from_us < msg->ran_us + ahead_us)
         node->from_us = msg->ran_us + ahead_us;
-    int64_t old_us = master_young_us(m, d->full_us); /* not that of a doubt before */
+    int64_t old_us = master_young_us(m, d->full_us); /* an earlier time is an earlier doubt's */
     return old_us != NEVER && msg->ran_us + ahead_us >= old_us - FROM_SLACK_US;
 }
 
@@ -129,7 +131,8 @@ void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_m
     bool learns = vote->kind == VOTE_ERROR && vote->error == ERROR_READONLY;
     settle_suspect(d, node, w->now_us);
     if (vote->kind == VOTE_INFO)
-        learns = vote->info.replica; /* (another run_id alone: the marker may be of that run already) */
+        learns =
+            vote->info.replica; /* another run_id alone is not enough: the key may be of that run already */
     else if (vote->kind == VOTE_GROUP)
         learns = heard_group(w, d, m, node, msg);
     else if (asks && vote->kind == VOTE_NO)
@@ -147,7 +150,8 @@ void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_m
     node->unaware = node->unaware && vote->kind == VOTE_GROUP && is_same_run(w, m, msg);
 }
 
-/* Connected all the while, awake, and nothing else wrong with the link or the master. */
+/* Whether the daemon had every chance to notice: it was connected and awake all the time, and nothing else
+ * was wrong with the link or the master. */
 static bool could_notice(const struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m)
 {
     const struct sim_node *node = &d->node[m->index];
@@ -170,9 +174,9 @@ void oracle_noticed_loss(struct sim_world *w, const struct sim_master *m, uint32
     if (loss != m->losses || !m->running || m->replica_until_us > m->lost_us)
         return;
     if (jumped && (m->jumped_us != m->lost_us || m->jumped_ms * 1000 < 4 * JUMP_SEEN_US))
-        return; /* too short, or it was set back since ... */
+        return; /* the jump is too short, or was set back since ... */
     if (jumped && m->jumped_before_us > m->lost_us - ORACLE_NOTICE_US)
-        return; /* ... or shortly before */
+        return; /* ... or another one came shortly before */
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_daemon *d = &w->daemon[i];
         if (!could_notice(w, d, m))

@@ -1,21 +1,22 @@
-/* Hosts whose clock stands still: a virtual machine that is paused, and whose CLOCK_BOOTTIME does not count it.
+/* Hosts whose clock stands still: a virtual machine that is paused, and whose CLOCK_BOOTTIME does not count
+ * it.
  *
- * Who reads that clock believes longer than it was told, by the lag, and nobody on that host can know before masters tell
- * their TIME. So until Q masters have answered a TIME that was sent after the stall, and the word of it has reached the
- * clients, a holder there is judged by what it would believe had the clock gone on. After that it is judged by what it
- * believes, but for what is too short to be seen. */
+ * A client that reads such a clock believes that it has its lock for longer than it was told, by the length
+ * of the stall (the lag), and no process on that host can know better before masters tell their TIME. So
+ * until Q masters have answered a TIME that was sent after the stall, and the daemon's word of it has
+ * reached its clients, a holder on that host is judged by what it would believe if the clock had gone on.
+ * After that the holder is judged by what it believes; only a lag that is too short to be seen is
+ * forgiven. */
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
 enum {
-    WORD_US = 60000, /* from the daemon's step to its clients */
-    UNSEEN_US =
-        120000, /* one master alone must be ahead by 50 ms and by 0.2 % of the time since its last good reading */
-    RATES_MS = 10, /* clocks differ by 200 ppm while a base lasts */
-    HELLO_US =
-        1100000, /* a client says HELLO each second to daemons of other hosts, and measures its clock by that */
+    WORD_US = 60000,    /* time from the daemon's step to its clients */
+    UNSEEN_US = 120000, /* longest lag that is not seen: 50 ms, and 0.2 % of the time since a good reading */
+    RATES_MS = 10,      /* what clocks that differ by 200 ppm lose while a base lasts */
+    HELLO_US = 1100000, /* clients say HELLO each second to daemons of other hosts, to measure their clocks */
     EARLY_US = 2000000,
-    CALM_US = 3000000, /* a master whose clock jumped is no witness for so long */
+    CALM_US = 3000000, /* time for which a master whose clock jumped is no witness */
 };
 
 static unsigned count(uint16_t set)
@@ -23,8 +24,8 @@ static unsigned count(uint16_t set)
     return (unsigned)__builtin_popcount(set);
 }
 
-/* For how long the clock of its host stood still, as far as the daemon did not find out, or the client
- * did not hear. */
+/* For how long the clock of the daemon's host stood still, as far as the daemon has not found out or the
+ * client has not heard. */
 static int64_t lag_us(const struct sim_world *w, const struct sim_daemon *d, uint32_t session)
 {
     const struct sim_session *s = &w->oracle.session[session];
@@ -40,8 +41,8 @@ static bool reads_clock_of(const struct sim_world *w, const struct sim_tok *t, c
     return c->home == d->index && !c->remote;
 }
 
-/* Who has no connection to the daemon that told it hears no !CLOCK; or it is on its way, or lies there
- * unread. */
+/* Whether the client has read every !CLOCK of the daemon that told it the deadline. A client without a
+ * connection to that daemon hears none; otherwise a !CLOCK may be on its way, or not yet read. */
 static bool has_heard(const struct sim_world *w, const struct sim_tok *t)
 {
     const struct sim_client *c = &w->client[t->believer];
@@ -52,7 +53,8 @@ static bool has_heard(const struct sim_world *w, const struct sim_tok *t)
            s->incarnation == d->incarnation && s->behind_ms == coordinator_behind_ms(d->core);
 }
 
-/* On its own host's clock, which stood still, it measured the clock of a daemon elsewhere. */
+/* The lag of a client that measured the clock of a daemon elsewhere by its own host's clock, before that
+ * stood still. */
 static int64_t hello_lag_us(const struct sim_world *w, const struct sim_tok *t)
 {
     const struct sim_daemon *host = &w->daemon[w->client[t->believer].home];
@@ -80,7 +82,8 @@ void oracle_told_by(struct sim_world *w, uint32_t tok, uint32_t session)
     t->lag_us = hello_lag_us(w, t) + (same || d->stall.open ? lag_us(w, d, session) : 0);
 }
 
-/* It has said HELLO to the daemons of other hosts since: deadlines are on its clock as it is now. */
+/* The client has said HELLO to the daemons of other hosts since the stall, so it converts their deadlines
+ * to its clock as it is now. */
 static void says_hello(struct sim_world *w, const struct sim_client *c)
 {
     struct sim_oracle *o = &w->oracle;
@@ -89,7 +92,7 @@ static void says_hello(struct sim_world *w, const struct sim_client *c)
         if (s->client != c->index || s->daemon == c->home || s->hello_now_ms == 0)
             continue;
         s->hello_sent_us = clock_us(&w->daemon[c->home].clock, w->now_us);
-        const struct sim_daemon *d = &w->daemon[s->daemon]; /* which answers when it is awake */
+        const struct sim_daemon *d = &w->daemon[s->daemon]; /* a paused daemon answers when it wakes up */
         int64_t answers_us = d->paused_until_us > w->now_us ? d->paused_until_us : w->now_us;
         s->hello_now_ms = clock_ms(&d->clock, answers_us);
     }
@@ -107,7 +110,7 @@ static void says_hello(struct sim_world *w, const struct sim_client *c)
 void oracle_stall_hello(struct sim_world *w, struct sim_daemon *d, uint32_t number)
 {
     if (number != d->stall.number)
-        return; /* it stood still again */
+        return; /* the host stood still again */
     for (unsigned i = 0; i < w->plan->clients; i++)
         if (w->client[i].home == d->index && !w->client[i].remote)
             says_hello(w, &w->client[i]);
@@ -144,17 +147,17 @@ void oracle_stalls(struct sim_world *w, struct sim_daemon *d, int64_t for_us)
     }
 }
 
-/* A TIME that was sent after the stall is answered. */
+/* An answer to a TIME has come; it shows the stall if the TIME was sent after it. */
 void oracle_stall_shows(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)
 {
     unsigned master = w->conn[msg->conn].master;
     const struct sim_master *m = &w->master[master];
     struct sim_node *node = &d->node[master];
-    int64_t rtt_us = w->now_us - msg->sent_us + node->rtt_most_us; /* its base may be any reading of before */
+    int64_t rtt_us = w->now_us - msg->sent_us + node->rtt_most_us; /* any earlier reading may be its base */
     if (node->base_us == 0)
         node->base_us = msg->sent_us;
-    bool known = node->base_us <
-                 d->stall.ends_us; /* else its first reading is of after the stall, and tells nothing of it */
+    /* A master whose first reading was made after the stall tells nothing of it. */
+    bool known = node->base_us < d->stall.ends_us;
     if (node->rtt_most_us < w->now_us - msg->sent_us)
         node->rtt_most_us = w->now_us - msg->sent_us;
     if (!d->stall.open || msg->sent_us < d->stall.ends_us || !known ||
@@ -179,12 +182,12 @@ void oracle_stall_over(struct sim_world *w, struct sim_daemon *d, uint32_t numbe
     judge(w);
 }
 
-/* The daemon found out: what it keeps by its own time ends sooner. */
+/* The daemon found out that it stood still: deadlines that it keeps by its own time end sooner. */
 void oracle_behind(struct sim_world *w, struct sim_daemon *d, int64_t stall_ms)
 {
     int64_t owed_ms = d->stall.debt_us / 1000 + RATES_MS;
-    if (w->true_clocks && w->quick_links &&
-        stall_ms > owed_ms) /* (else it may stand still twice in one trial) */
+    /* Slow links are left out: there the daemon may stand still twice within one trial. */
+    if (w->true_clocks && w->quick_links && stall_ms > owed_ms)
         violation(w, 2, "d%u says that it stood still for %lld ms, but it was at most for %lld ms", d->index,
                   (long long)stall_ms, (long long)owed_ms);
     d->stall.debt_us -= d->stall.debt_us < stall_ms * 1000 ? d->stall.debt_us : stall_ms * 1000;
@@ -200,7 +203,7 @@ void oracle_behind(struct sim_world *w, struct sim_daemon *d, int64_t stall_ms)
     }
 }
 
-/* !CLOCK: all that this daemon told this client is over so much sooner. */
+/* The client reads !CLOCK: every deadline that this daemon told it is by_ms earlier. */
 void oracle_hears_behind(struct sim_world *w, unsigned client, unsigned daemon, int64_t by_ms)
 {
     struct sim_oracle *o = &w->oracle;
@@ -216,7 +219,7 @@ void oracle_hears_behind(struct sim_world *w, unsigned client, unsigned daemon, 
     }
 }
 
-/* Where nothing else is wrong. */
+/* Whether the plan has no faults but drifting clocks. */
 static bool only_drifts(const struct sim_world *w)
 {
     for (unsigned i = 0; i < w->plan->faults; i++)

@@ -1,4 +1,5 @@
-# Preloaded by tests/integ into servers and daemons with clocks of their own. Without sanitizers: the servers have none.
+# Tests in tests/integ preload this into servers and daemons, to give them clocks of their own. Built without sanitizers,
+# because the servers have none.
 SKEW_LIB := $(BUILD)/tests/skew/skew.so
 
 objects: $(SKEW_LIB)

@@ -99,8 +99,7 @@ enum { UNDO_IN_FLIGHT = 128 /* most commands without a reply while a pass goes o
 void undo_begin(struct coordinator *c, struct master *m);
 /* Sends a few of them. */
 void undo_step(struct coordinator *c, struct master *m);
-/* Ends the pass once every release of it is answered: a master that hangs in it must not get lock commands.
- * */
+/* Ends the pass once every release of it is answered: a master that hangs in it must not get lock commands. */
 void undo_look(struct coordinator *c, struct master *m);
 
 #endif
