@@ -76,15 +76,16 @@ struct master {
         bool trusted;     /* it has voted since it last lost its memory */
         bool was_replica; /* it was a replica since its memory was last judged */
         int64_t good_ms;  /* its TIME when the group's key there was last known to be right; 0: never */
-        int64_t good_at_ms;        /* the same moment on this daemon's clock */
-        int64_t amiss_ms;          /* its TIME when an unjudged sign of lost memory was first seen; 0: none */
-        bool heard_once;           /* the group's key was read on it */
-        bool strange;              /* the key that was last read there is of another group, or unreadable */
-        bool began;                /* this daemon wrote the group's key where there was none */
-        bool marked;               /* it has this group's key, and this daemon did not begin it */
-        bool absent;               /* the key was absent although another master has it */
-        struct group theirs;       /* WHY_GROUP: the key that was read there */
-        uint64_t client_id_before; /* client id in the last handshake that went well, in the run run_id */
+        int64_t good_at_ms; /* the same moment on this daemon's clock */
+        int64_t amiss_ms;   /* its TIME when an unjudged sign of lost memory was first seen; 0: none */
+        char amiss_run_id[RUN_ID_HEX]; /* the run in which that was */
+        bool heard_once;               /* the group's key was read on it */
+        bool strange;               /* the key that was last read there is of another group, or unreadable */
+        bool began;                 /* this daemon wrote the group's key where there was none */
+        bool marked;                /* it has this group's key, and this daemon did not begin it */
+        bool absent;                /* the key was absent although another master has it */
+        struct group theirs;        /* WHY_GROUP: the key that was read there */
+        uint64_t client_id_before;  /* client id in the last handshake that went well, in the run run_id */
         uint32_t connection_before; /* number of that connection */
         int64_t from_ms;            /* on its own clock: when it may vote, as far as is known; 0: not known */
         bool receded;               /* within its run the key showed an earlier from= than before */

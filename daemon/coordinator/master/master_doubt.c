@@ -64,10 +64,14 @@ static void note_time(const struct coordinator *c, struct master *m, const struc
  * vote. So the master's TIME when something was first amiss is kept until the master is judged. */
 void doubt_note_amiss(const struct coordinator *c, struct master *m, const struct vote *vote)
 {
-    bool gone = vote->kind == VOTE_NO && is_remembered(c, m);
-    if (m->known && m->memory.amiss_ms == 0 &&
-        (!doubt_is_same_run(m) || gone || master_group_is_strange(c, vote)))
+    bool gone = vote->kind == VOTE_NO && is_remembered(c, m), same = doubt_is_same_run(m);
+    const char *run = m->handshake.has_info ? m->handshake.info.run_id : m->run_id;
+    bool another = !same && memcmp(m->memory.amiss_run_id, run, RUN_ID_HEX) != 0; /* forgot once more */
+    if (m->known && (m->memory.amiss_ms == 0 || another) &&
+        (!same || gone || master_group_is_strange(c, vote))) {
         m->memory.amiss_ms = m->clock.time_ms;
+        memcpy(m->memory.amiss_run_id, run, RUN_ID_HEX);
+    }
     note_time(c, m, vote);
 }
 

@@ -71,8 +71,10 @@ static bool is_of_base(const struct master *m)
 
 static void rebase(struct master *m)
 {
+    /* Long round trips may hide that the reading is ahead of the base before. */
+    bool sure = m->clock.base.rtt_ms + m->clock.told_at_ms - m->clock.asked_at_ms <= JUMP_MS;
     m->clock.level_ms = m->clock.asked_at_ms;
-    if (!has_base(m) || m->clock.base_stalled || m->clock.excess_ms > AHEAD_MS)
+    if (!has_base(m) || m->clock.base_stalled || m->clock.excess_ms > AHEAD_MS || !sure)
         m->clock.level_from_ms = m->clock.asked_at_ms;
     m->clock.base.time_ms = m->clock.time_ms;
     m->clock.base.sent_ms = m->clock.asked_at_ms;
@@ -176,9 +178,9 @@ static int64_t most_excess_ms(const struct trial *trial, unsigned i, bool stalle
     return trial->excess_ms[i] + (stalled || slack_ms < SLACK_MS ? slack_ms : SLACK_MS);
 }
 
-/* The masters whose readings tell a jump from a stall. A master whose first reading was made after the jump
- * or stall that another master shows cannot tell, unless it is ahead itself. */
-static masters_t witnesses(const struct coordinator *c)
+/* The masters that answered, and whose readings begin after the jump or the stall that another master shows: they cannot
+ * tell which it was. */
+static masters_t young(const struct coordinator *c)
 {
     const struct trial *trial = &c->trial;
     int64_t since_ms = INT64_MAX;
@@ -188,7 +190,7 @@ static masters_t witnesses(const struct coordinator *c)
             c->masters[i].clock.level_ms < since_ms)
             since_ms = c->masters[i].clock.level_ms;
     for (unsigned i = 0; i < c->config.masters; i++)
-        if (trial->excess_ms[i] > AHEAD_MS || c->masters[i].clock.level_from_ms <= since_ms)
+        if (c->masters[i].clock.level_from_ms > since_ms)
             set |= masters_bit(i);
     return set & trial->told;
 }
@@ -204,11 +206,12 @@ static int64_t rank_ms(const struct trial *trial, masters_t set, unsigned rank)
 }
 
 /* The rank-th largest of the longest stalls that the readings of these masters allow. */
-static int64_t rank_of_most_ms(const struct trial *trial, masters_t set, unsigned rank, bool stalled)
+static int64_t rank_of_most_ms(const struct trial *trial, masters_t set, unsigned rank, bool stalled,
+                               masters_t late)
 {
     uint64_t positive_ms[MASTERS] = {0};
     for (unsigned i = 0; i < MASTERS; i++) {
-        int64_t ms = most_excess_ms(trial, i, stalled);
+        int64_t ms = (late & masters_bit(i)) ? UNKNOWN_MS : most_excess_ms(trial, i, stalled);
         if ((set & masters_bit(i)) && ms > 0)
             positive_ms[i] = (uint64_t)ms;
     }
@@ -220,7 +223,11 @@ static int64_t rank_of_most_ms(const struct trial *trial, masters_t set, unsigne
  * which is safe. */
 static struct span majority(const struct coordinator *c)
 {
-    masters_t set = witnesses(c);
+    masters_t late = young(c), ahead = 0;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (c->trial.excess_ms[i] > AHEAD_MS)
+            ahead |= masters_bit(i);
+    masters_t set = masters_without(c->trial.told, masters_without(late, ahead));
     unsigned told = masters_count(set);
     bool tie = told == 2 && rank_ms(&c->trial, set, 2) <= AHEAD_MS;
     unsigned rank = tie ? 1 : told / 2 + 1;
@@ -228,7 +235,7 @@ static struct span majority(const struct coordinator *c)
     if (mutant(MUTANT_STALL_BLAMES_MASTERS) || (mutant(MUTANT_FIRST_ANSWER_BLAMED) && told == 1))
         return span;
     span.least_ms = rank_ms(&c->trial, set, rank);
-    span.most_ms = rank_of_most_ms(&c->trial, set, rank, span.least_ms > AHEAD_MS);
+    span.most_ms = rank_of_most_ms(&c->trial, set, rank, span.least_ms > AHEAD_MS, late);
     return span;
 }
 
