@@ -12,6 +12,8 @@
 # A comment in the line before a block changes that:
 #     <!-- not run: reason -->
 #     <!-- run by FILE -->      each command stands in FILE, which runs it
+#     <!-- extracted by FILE -->  FILE, a test, takes all blocks of this language out of the page, and runs them
+#     <!-- from PAGE -->        the block is a piece of a program of PAGE, word for word; it may be indented there
 #     <!-- file: NAME -->       the block is the file NAME, for the blocks that follow
 #     <!-- first: COMMAND -->   COMMAND goes before the block, to prepare what it needs
 set -uo pipefail
@@ -155,10 +157,29 @@ stands_in() { # file, block
     return $bad
 }
 
+takes_blocks() { # file, language
+    grep -qF -- "\`\`\`$2" "$1" || { echo "$1 does not look for blocks of $2" && return 1; }
+}
+
+is_piece_of() { # page, block
+    awk -v page="$1" 'NR == FNR { block[++wanted] = $0; next } { text[++lines] = $0 }
+        function stands_at(first, i, indent) {
+            match(text[first], /^[ \t]*/)
+            indent = substr(text[first], 1, RLENGTH)
+            for (i = 1; i <= wanted; i++)
+                if (text[first + i - 1] != (block[i] == "" ? "" : indent block[i])) return 0
+            return 1
+        }
+        END { for (line = 1; line <= lines; line++) if (stands_at(line)) exit 0
+              print page " does not have this piece, word for word"; exit 1 }' "$2" "$1"
+}
+
 run_block() { # where, language, comment, file
     case $3 in
     'not run: '?*) return ;;
     'run by '*) check "$1" stands_in "${3#run by }" "$4" ;;
+    'extracted by '*) check "$1" takes_blocks "${3#extracted by }" "$2" ;;
+    'from '*) check "$1" is_piece_of "${3#from }" "$4" ;;
     'first: '*)
         sed -i "1i ${3#first: }" "$4"
         check "$1" run_shell "$4"
