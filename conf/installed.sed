@@ -6,4 +6,4 @@ s#\]\((\.\./)?conf/OPERATING\.md#](OPERATING.md#g
 s#\]\((\.\./)?client/README\.md#](CLIENTS.md#g
 s#\]\((\.\./)?daemon/CHANGES\.md#](CHANGES.md#g
 s#\]\(\.\./README\.md#](README.md#g
-s#\[([^]]*)\]\(((\.\./)?(tests|daemon|systemd|\.github|(client/)?(python|node|go|java))/|redlockd\.yaml|redlock\.h)[^)]*\)#\1#g
+s#\[([^]]*)\]\(((\.\./)?(tests|daemon|systemd|\.github|(client/)?(python|node|go|java|conformance))/|redlockd\.yaml|redlock\.h)[^)]*\)#\1#g
