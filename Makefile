@@ -174,7 +174,7 @@ clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile client/*/*.mk tests/*/*.mk | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile client/*/*.mk tests/*/*.mk | expand -t 16
 
 .PHONY: all objects deps run demo check asan stalls lint format layers purity install uninstall clean help
 .SECONDARY:

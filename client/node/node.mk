@@ -16,7 +16,7 @@ CHECKS  += client/node/check.sh
 SCRIPTS += client/node/check.sh
 
 # What is too long for make check.
-check-node: all ## the Node.js library against real masters, with 10,000 cycles
+check-node: all ## the client library for Node.js: 10,000 cycles, and all examples
 	@$(TEST_ENV) STUB_CYCLES=10000 client/node/check.sh
 
 .PHONY: check-node

@@ -16,7 +16,8 @@ objects: $(PYTHON_DRIVERS)
 conformance: $(PYTHON_DRIVERS)
 CHECKS += client/python/tests/check.sh
 
-python-long: all ## the client library for Python: the tests that take longer (10,000 cycles and the like)
+# What is too long for make check.
+check-python: all ## the client library for Python: 10,000 cycles, and all examples
 	@$(TEST_ENV) client/python/tests/check.sh long
 
-.PHONY: python-long
+.PHONY: check-python

@@ -8,7 +8,7 @@ $(BUILD)/tests/stubs/bench: $(STUBS_BENCH_OBJ) $(BUILD)/libredlock.a
 
 -include $(STUBS_BENCH_OBJ:.o=.d)
 
-bench-stubs: all $(BUILD)/tests/stubs/bench ## throughput of each installed client library, of libredlock's
+bench-stubs: all $(BUILD)/tests/stubs/bench ## throughput of each client library whose language is installed, beside libredlock's
 	@$(TEST_ENV) tests/stubs/bench.sh $(BUILD)/tests/stubs/bench
 
 .PHONY: bench-stubs
