@@ -25,7 +25,8 @@ $(BUILD)/go/tests: $(GO_SRC)
 	@mkdir -p $(@D)
 	cd client/go && $(GO_ENV) $(GO) vet ./... && $(GO_ENV) $(GO) test -c -o $(abspath $@) .
 
-# How many cycles a second 64 tasks do: build/bench/go, at REDLOCK_ADDRESS.
+STUBS_BENCHES += $(BUILD)/bench/go
+
 $(BUILD)/bench/go: $(GO_SRC)
 	@mkdir -p $(@D)
 	cd client/go && $(GO_ENV) $(GO) build -o $(abspath $@) ./bench

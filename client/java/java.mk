@@ -35,6 +35,8 @@ $(BUILD)/java/examples/nightly.sh: $(wildcard client/java/examples/*.java) $(JAV
 	    chmod 755 $$script; \
 	done
 
+bench-stubs: $(BUILD)/java/tests/redlockd/AllTests.class
+
 java: $(JAVA_JAR) ## the client library for Java: build/java/redlockd.jar
 
 # What is too long for make check.

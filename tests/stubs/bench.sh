@@ -1,6 +1,6 @@
 #!/bin/bash
-# tests/stubs/bench.sh PROGRAM: one redlockd and three masters; PROGRAM (libredlock's bench) and client/*/bench in turns.
-# Each takes SECONDS and prints "cycles N": lock and unlock a second, 64 tasks over one connection on distinct names.
+# tests/stubs/bench.sh PROGRAM...: one redlockd and three masters; each PROGRAM (libredlock's first) and client/*/bench in
+# turns. Each takes SECONDS and prints "cycles N": lock and unlock a second, 64 tasks over one connection on distinct names.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -16,9 +16,8 @@ median() {
     sort -n | sed -n "$((rounds / 2 + 1))p"
 }
 best=()
-for program in "$1" client/*/bench; do
-    [ -x "$program" ] || continue
-    best+=("$program")
+for program in "$@" client/*/bench; do
+    if [ -f "$program" ] && [ -x "$program" ]; then best+=("$program"); fi
 done
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT

@@ -1,4 +1,5 @@
-# How fast each client library is, beside libredlock.
+# How fast each client library is, beside libredlock. A language has a script client/LANGUAGE/bench, or builds a
+# program, and its own .mk adds that: STUBS_BENCHES += build/bench/LANGUAGE.
 STUBS_BENCH_OBJ := $(BUILD)/tests/stubs/bench.o
 
 $(STUBS_BENCH_OBJ): ALL_CFLAGS += -Iclient
@@ -8,7 +9,7 @@ $(BUILD)/tests/stubs/bench: $(STUBS_BENCH_OBJ) $(BUILD)/libredlock.a
 
 -include $(STUBS_BENCH_OBJ:.o=.d)
 
-bench-stubs: all $(BUILD)/tests/stubs/bench ## throughput of each client library whose language is installed, beside libredlock's
-	@$(TEST_ENV) tests/stubs/bench.sh $(BUILD)/tests/stubs/bench
+bench-stubs: all $(BUILD)/tests/stubs/bench $(STUBS_BENCHES) ## throughput of each client library whose language is installed, beside libredlock's
+	@$(TEST_ENV) tests/stubs/bench.sh $(BUILD)/tests/stubs/bench $(STUBS_BENCHES)
 
 .PHONY: bench-stubs
