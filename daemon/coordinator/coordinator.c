@@ -202,6 +202,11 @@ int64_t coordinator_behind_ms(const struct coordinator *c)
     return c->behind_ms;
 }
 
+bool coordinator_in_trial(const struct coordinator *c)
+{
+    return c->trial.open;
+}
+
 #define OWNER(type, member_item) ((struct type *)(void *)((char *)(member_item)-offsetof(struct type, item)))
 
 static void lease_due(struct coordinator *c, struct lease *lease)

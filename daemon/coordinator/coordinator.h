@@ -272,6 +272,8 @@ uint32_t coordinator_master_changes(const struct coordinator *c, unsigned master
 unsigned coordinator_voters(const struct coordinator *c); /* number of masters that may vote now */
 /* For how long CLOCK_BOOTTIME stood still in all. */
 int64_t coordinator_behind_ms(const struct coordinator *c);
+/* Whether a trial is open: a clock jumped or this daemon stood still, and masters are asked which it was. */
+bool coordinator_in_trial(const struct coordinator *c);
 /* Number of masters whose first handshake ended, well or not. */
 unsigned coordinator_settled(const struct coordinator *c);
 

@@ -11,7 +11,9 @@
 #include "tests/sim/sim.h"
 
 enum {
-    WORD_US = 60000,    /* time from the daemon's step to its clients */
+    WORD_US = 60000, /* time from the daemon's step to its clients */
+    LOOK_US = 20000,
+    TRIAL_US = 3000000, /* no stall is looked into for longer, whatever answers come */
     UNSEEN_US = 120000, /* longest lag that is not seen: 50 ms, and 0.2 % of the time since a good reading */
     RATES_MS = 10,      /* what clocks that differ by 200 ppm lose while a base lasts */
     HELLO_US = 1100000, /* clients say HELLO each second to daemons of other hosts, to measure their clocks */
@@ -176,6 +178,11 @@ void oracle_stall_over(struct sim_world *w, struct sim_daemon *d, uint32_t numbe
         return;
     if (w->now_us <= d->paused_until_us) {
         queue_push(w, d->paused_until_us + WORD_US, ITEM_STALL_OVER, d->index, number, 0);
+        return;
+    }
+    /* Answers that confirm which masters' clocks jumped are awaited. */
+    if (d->running && coordinator_in_trial(d->core) && w->now_us < d->stall.ends_us + TRIAL_US) {
+        queue_push(w, w->now_us + LOOK_US, ITEM_STALL_OVER, d->index, number, 0);
         return;
     }
     d->stall.open = false;
