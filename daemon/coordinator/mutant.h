@@ -57,7 +57,6 @@
     X(STALL_BLAMES_MASTERS, "stall_blames_masters",                                                       \
       "a stall of the daemon's own is taken for jumps of all masters' clocks")                            \
     X(FIRST_ANSWER_BLAMED, "first_answer_blamed", "a trial is decided by its first answer")               \
-    X(INCONCLUSIVE_COUNTS, "inconclusive_counts", "an answer from before the trial counts in it")         \
     X(BASE_MOVED, "base_moved", "a reading that is ahead becomes the base of the next")                   \
     X(COMPARED_WITHIN_RUN, "compared_within_run", "clocks are compared within one run of a master only")  \
     X(QUARANTINE_SOONER, "quarantine_sooner",                                                             \

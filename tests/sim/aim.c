@@ -281,14 +281,6 @@ static void aim_stalls(struct sim_plan *plan, struct swarm *swarm, enum mutant m
     plan->param[P_NAMES] = 2;
     swarm->rate[FAULT_STALL] = 100;
     swarm->longest_ms[FAULT_STALL] = 2000;
-    if (mutant == MUTANT_INCONCLUSIVE_COUNTS) { /* answers are on their way when the host stands still */
-        plan->param[P_TAIL_PPM] = 300000;
-        plan->param[P_TAIL] = 300000;
-        plan->param[P_NODE_TIMEOUT] = 50;
-        masters(plan, 3);
-        swarm->rate[FAULT_STALL] = 500;
-        swarm->longest_ms[FAULT_STALL] = 800;
-    }
     if (mutant == MUTANT_COMPARED_WITHIN_RUN) { /* all masters are restarted meanwhile */
         swarm->longest_ms[FAULT_STALL] = 1000;
         swarm->rate[FAULT_STALL] = 300;
@@ -349,7 +341,6 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_RESUME_RELEASES: aim_resumes(plan, swarm, mutant); return;
     case MUTANT_STALL_BLAMES_MASTERS:
     case MUTANT_FIRST_ANSWER_BLAMED:
-    case MUTANT_INCONCLUSIVE_COUNTS:
     case MUTANT_BASE_MOVED:
     case MUTANT_COMPARED_WITHIN_RUN:
     case MUTANT_QUARANTINE_SOONER:

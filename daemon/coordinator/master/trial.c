@@ -132,7 +132,7 @@ static bool is_asked_anew(const struct coordinator *c, const struct master *m)
 static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
 {
     masters_t bit = masters_bit(m->index);
-    if (trial == c->trial.number || mutant(MUTANT_INCONCLUSIVE_COUNTS))
+    if (trial == c->trial.number)
         c->trial.anew |= bit;
     c->trial.told |= bit;
     c->trial.excess_ms[m->index] = m->clock.excess_ms;
@@ -140,8 +140,6 @@ static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
     int64_t slack_ms = m->clock.base.rtt_ms + m->clock.told_at_ms - m->clock.asked_at_ms +
                        (c->now_ms - m->clock.base.sent_ms) / SLEW_PART;
     c->trial.slack_ms[m->index] = slack_ms;
-    if (mutant(MUTANT_INCONCLUSIVE_COUNTS))
-        c->trial.slack_ms[m->index] = 0;
     c->trial.awaited = masters_without(c->trial.awaited, bit);
 }
 
@@ -415,8 +413,7 @@ static bool is_decided(const struct coordinator *c)
  * nothing, because the master may have read its clock before the stall. */
 static void trial_look(struct coordinator *c, struct master *m, uint32_t trial)
 {
-    bool counts =
-        m->clock.excess_ms > AHEAD_MS || trial == c->trial.number || mutant(MUTANT_INCONCLUSIVE_COUNTS);
+    bool counts = m->clock.excess_ms > AHEAD_MS || trial == c->trial.number;
     bool awaited = c->trial.awaited & masters_bit(m->index);
     if (counts) /* even if the master has answered already: its clock may have jumped since */
         hear(c, m, trial);
