@@ -88,7 +88,7 @@ static void line_take(struct conn *c, const char *line, size_t len)
         return;
     }
     all->stats.lines++;
-    if ((c->turn || c->queued) && !request_overtakes(result, &all->request, &all->refusal))
+    if ((c->untagged || c->queued) && !request_overtakes(result, &all->request, &all->refusal))
         line_queue(c, line, len);
     else
         line_start(c, result);
@@ -253,7 +253,7 @@ void input_resume(struct conn *c)
 {
     bool ended = false;
 
-    while (c->queued && !c->turn && !output_full(c) && !c->doom && c->state != CONN_GONE)
+    while (c->queued && !c->untagged && !output_full(c) && !c->doom && c->state != CONN_GONE)
         queue_take(c);
     if (c->doom || c->state == CONN_GONE)
         return;

@@ -113,8 +113,8 @@ struct conn {
     struct buffer
         rest; /* bytes behind the queue: half a line, or lines that a full queue keeps from being parsed */
     unsigned queued;
-    struct pending *turn;    /* the untagged request that the queue waits for (ref in pending) */
-    struct pending *pending; /* unanswered requests, in no order */
+    struct pending *untagged; /* the untagged request that the queue waits for (ref in pending) */
+    struct pending *pending;  /* unanswered requests, in no order */
     unsigned pending_count;
     struct tag quit_tag;
 
@@ -125,7 +125,7 @@ struct conn {
     struct pending *grants, **grants_tail;     /* +LOCKED replies of which no byte is written, oldest first */
     struct listing *listings, **listings_tail; /* rows are made for the first one */
     unsigned listing_count;
-    uint64_t show_turn; /* the flush in which rows were made last */
+    uint64_t show_flush; /* conns.flushes when rows were made last */
 
     struct word *client; /* HELLO client=; NULL: none */
     int64_t heard_ms;    /* when bytes were read last */
@@ -176,10 +176,10 @@ struct conns {
     TAILQ_HEAD(, conn) timed; /* by since_ms: the time-out is the same for all, so one timer is enough */
     struct event timer;
     bool flushing;
-    uint64_t turn;   /* counts flushes */
-    int64_t full_ms; /* when max_clients was logged last */
-    int64_t told_ms; /* when a client's bad end was logged last ... */
-    uint64_t untold; /* ... and how many bad ends were only counted since */
+    uint64_t flushes; /* counts calls of conns_flush() */
+    int64_t full_ms;  /* when max_clients was logged last */
+    int64_t told_ms;  /* when a client's bad end was logged last ... */
+    uint64_t untold;  /* ... and how many bad ends were only counted since */
 
     struct pending *free_pending;
     struct pending_chunk *chunks;

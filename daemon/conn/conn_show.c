@@ -71,9 +71,9 @@ static size_t show_row(struct conns *all, struct listing *listing, char *out)
 
 void show_produce(struct conn *c)
 {
-    bool ended = c->show_turn == c->all->turn;
+    bool ended = c->show_flush == c->all->flushes;
 
-    c->show_turn = c->all->turn;
+    c->show_flush = c->all->flushes;
     while (!ended && c->listings && buffer_len(&c->out) < SHOW_BYTES && !c->muted && !c->doom) {
         struct listing *listing = c->listings;
         char *line = output_line(c);

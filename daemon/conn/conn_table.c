@@ -142,7 +142,7 @@ struct pending *pending_begin(struct conn *c, const struct request *what)
     c->pending = pending;
     c->pending_count++;
     if (!what->tag.len && what->verb != VERB_CANCEL)
-        c->turn = pending;
+        c->untagged = pending;
     return pending;
 }
 
@@ -163,8 +163,8 @@ void pending_unlink(struct conn *c, struct pending *pending)
     *at = pending->next;
     pending->next = NULL;
     c->pending_count--;
-    if (c->turn == pending)
-        c->turn = NULL;
+    if (c->untagged == pending)
+        c->untagged = NULL;
     conn_ready(c);
 }
 

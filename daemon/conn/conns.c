@@ -17,7 +17,7 @@ void conns_flush(struct conns *all)
 
     assert(!all->flushing);
     all->flushing = true;
-    all->turn++;
+    all->flushes++;
     while (!STAILQ_EMPTY(&all->ready) || !STAILQ_EMPTY(&all->dirty)) {
         while ((c = STAILQ_FIRST(&all->ready))) {
             STAILQ_REMOVE_HEAD(&all->ready, ready);

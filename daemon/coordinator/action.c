@@ -100,8 +100,8 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
         if (master->state != MASTER_QUARANTINE)
             continue;
         quarantined |= masters_bit(i);
-        left_ms[i] = master->memory.quarantine_ms > c->now_ms
-                         ? (uint64_t)(master->memory.quarantine_ms - c->now_ms)
+        left_ms[i] = master->memory.quarantine_until_ms > c->now_ms
+                         ? (uint64_t)(master->memory.quarantine_until_ms - c->now_ms)
                          : 0;
     }
     unsigned voters = masters_count(c->voters), kept_out = masters_count(quarantined);

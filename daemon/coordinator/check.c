@@ -31,13 +31,13 @@ static void check_waits(const struct coordinator *c, const struct resource *reso
 /* A head is never forgotten: an attempt, a release, a lease, the drain or a deadline will go on with it. */
 static void check_head(const struct coordinator *c, const struct resource *resource)
 {
-    bool kept = resource->lease != NULL && lease_is_kept(resource->lease);
+    bool bound = resource->lease != NULL && lease_is_bound(resource->lease);
     if (resource->queue->head != NULL)
-        assert(resource->queue->round != NULL || release_is_awaited(resource) || kept || c->draining ||
+        assert(resource->queue->round != NULL || release_is_awaited(resource) || bound || c->draining ||
                resource->queue->item.place != 0);
     else
         assert(resource->queue->round == NULL);
-    assert(!kept || resource->queue->impatient == 0 || resource->queue->sweeping);
+    assert(!bound || resource->queue->impatient == 0 || resource->queue->sweeping);
     assert(resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
            resource->resumes != NULL);
 }
@@ -220,7 +220,7 @@ static void check_masters(const struct coordinator *c)
         masters_t bit = masters_bit(i);
         assert(m->heard <= m->sent && m->liveness.watched <= m->sent && m->liveness.overdue <= m->sent);
         assert(((c->voters & bit) != 0) <= (m->state == MASTER_UP || m->state == MASTER_QUARANTINE));
-        assert(m->state != MASTER_UP || m->memory.quarantine_ms <= c->now_ms);
+        assert(m->state != MASTER_UP || m->memory.quarantine_until_ms <= c->now_ms);
         assert(m->state != MASTER_SLOW || m->heard < m->liveness.overdue);
         assert(!(c->releasers & bit) || (m->carried && m->killing == 0));
     }

@@ -148,7 +148,7 @@ static bool drain_lease(struct coordinator *c)
 {
     for (unsigned i = 0; i < DRAIN_SLOTS && c->drain_cursor < c->leases.fresh; i++) {
         struct lease *lease = pool_at(&c->leases, c->drain_cursor++);
-        if (lease == NULL || !lease_is_kept(lease))
+        if (lease == NULL || !lease_is_bound(lease))
             continue;
         lease_lost(c, lease, LOST_DRAIN);
         break;
@@ -273,7 +273,8 @@ static void handle_vote(struct coordinator *c, const struct coordinator_event *e
      * has just refused. */
     master_heard(c, m);
     if (event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN)
-        master_refused(c, m, event->verb, event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
+        master_answered_error(c, m, event->verb,
+                              event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
     bool may_release = event->verb == COMMAND_RELEASE || event->verb == COMMAND_MOVE;
     struct release *release = may_release ? pool_find(&c->releases, event->ref) : NULL;
     if (event->verb <= COMMAND_GROUP_NEW)

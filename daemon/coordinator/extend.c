@@ -115,7 +115,7 @@ static struct lease *take_lease(struct coordinator *c, struct round *round)
         lease_renewed(c, lease);
     else if (lease->extending > 0)
         lease->extending--;
-    return lease_is_kept(lease) && c->now_ms >= lease->until_ms ? NULL : lease;
+    return lease_is_bound(lease) && c->now_ms >= lease->until_ms ? NULL : lease;
 }
 
 /* N-Q+1 masters do not have the key: a quorum cannot have it. */
@@ -161,7 +161,7 @@ static void end_unknown(struct coordinator *c, struct round *round)
 static bool extend_is_over(const struct coordinator *c, const struct round *round)
 {
     const struct lease *lease = pool_find(&c->leases, round->lease);
-    return round->over || (lease != NULL && lease_is_kept(lease) && c->now_ms >= lease->until_ms);
+    return round->over || (lease != NULL && lease_is_bound(lease) && c->now_ms >= lease->until_ms);
 }
 
 static void end_held(struct coordinator *c, struct round *round, int64_t until_ms)

@@ -10,14 +10,14 @@
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
 
-/*   granted, hold=session --> kept --UNLOCK, FIN------------------------> given back (a release begins)
+/*   granted, hold=session --> bound -UNLOCK, FIN------------------------> given back (a release begins)
  *                              |  \--deadline, max=, gone, drain-------> lost (its client gets !LOST)
  *                              |   \--+LOCKED of a RESUME undelivered--> set back to the old token
  *                              |
  *                              | connection broke
  *                              v
- *   granted, hold=lease -----> not kept --UNLOCK with the token--> given back
- *                                       \--deadline--------------> forgotten (its keys expire)
+ *   granted, hold=lease -----> not bound --UNLOCK with the token--> given back
+ *                                        \--deadline--------------> forgotten (its keys expire)
  */
 enum {
     THIRD = 3, /* parts of a TTL: from one renewal to the next */
@@ -35,7 +35,7 @@ static int64_t warn_ms(const struct lease *lease)
 static void rearm(struct coordinator *c, struct lease *lease)
 {
     int64_t at_ms = lease->until_ms;
-    if (lease_is_kept(lease)) {
+    if (lease_is_bound(lease)) {
         if (!lease->renewing && lease->renew_ms < at_ms)
             at_ms = lease->renew_ms;
         if (!lease->hold.warned && warn_ms(lease) < at_ms)
@@ -51,7 +51,7 @@ static void plan_renewal(struct coordinator *c, struct lease *lease)
 {
     int64_t third_ms = lease->ttl_ms / THIRD;
     lease->renew_ms = INT64_MAX;
-    if (lease_is_kept(lease) && lease->until_ms < lease->hold.ends_ms)
+    if (lease_is_bound(lease) && lease->until_ms < lease->hold.ends_ms)
         lease->renew_ms = c->now_ms + random_between(c, third_ms - third_ms / 10, third_ms + third_ms / 10);
     rearm(c, lease);
 }
@@ -147,7 +147,7 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
 {
     struct wait *wait = resource->queue->head;
     if (resource->lease != NULL) { /* a lease that nobody renewed here, and that was given back elsewhere */
-        assert(!lease_is_kept(resource->lease));
+        assert(!lease_is_bound(resource->lease));
         lease_free(c, resource->lease);
     }
     struct lease *lease = lease_new(c, resource, round, wait->session, wait->request, wait->max_ms);
@@ -171,13 +171,13 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
 }
 
 /* The RESUME has a quorum, so the masters no longer have the key of the lease that is known here. If that
- * lease is still kept, its holder is told: its own token was moved, or another daemon's client got the lock
+ * lease is still bound to a session, its holder is told: its own token was moved, or another daemon's client got the lock
  * since. */
 static void lease_replace(struct coordinator *c, struct lease *lease, const struct token *by_resume_of)
 {
     bool moved = memcmp(lease->token.bytes, by_resume_of->bytes, TOKEN_BYTES) == 0;
     rounds_end_extends(c, lease);
-    if (lease_is_kept(lease)) {
+    if (lease_is_bound(lease)) {
         c->stats.lost++;
         action_notice(c, lease->hold.session->key, NOTICE_LOST, lease->resource->name, &lease->token)
             ->reason = moved ? LOST_MOVED : LOST_GONE;
@@ -269,7 +269,7 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
     }
     if (reason == LOST_MAX)
         end_by_max(c, lease);
-    if (lease_is_kept(lease)) {
+    if (lease_is_bound(lease)) {
         c->stats.lost++;
         rounds_end_extends(c, lease);
         action_notice(c, lease->hold.session->key, NOTICE_LOST, resource->name, &lease->token)->reason =
@@ -303,7 +303,7 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
     if (round->purpose == ROUND_EXTEND)
         lease->ttl_ms = round->ttl_ms;
     plan_renewal(c, lease);
-    if (lease_is_kept(lease)) {
+    if (lease_is_bound(lease)) {
         struct notice *notice =
             action_notice(c, lease->hold.session->key, NOTICE_RENEWED, lease->resource->name, &lease->token);
         notice->until_ms = lease->until_ms;
@@ -341,7 +341,7 @@ bool lease_timer(struct coordinator *c, struct lease *lease)
         lease_lost(c, lease, c->now_ms >= lease->hold.ends_ms ? LOST_MAX : LOST_EXPIRED);
         return false;
     }
-    if (!lease_is_kept(lease)) {
+    if (!lease_is_bound(lease)) {
         rearm(c, lease);
         return false;
     }

@@ -37,7 +37,7 @@ bool release_again(struct coordinator *c, struct release *release, unsigned mast
     masters_t bit = masters_bit(master);
     if (!(release->owed & bit) || (release->unanswered & bit))
         return false;
-    release_caught_up(release, bit, c->masters[master].fenced_ms);
+    release_caught_up(release, bit, c->masters[master].old_connection_gone_ms);
     release->asked |= bit;
     release->unanswered |= bit;
     release->repeated = masters_without(release->repeated, bit);

@@ -42,7 +42,7 @@ static enum text why_over(const struct coordinator *c, const struct request *wha
         return ended_has(&c->ended, &what->token, c->now_ms) ? TEXT_MAX_OVER : TEXT_NONE;
     if (c->now_ms >= lease->hold.ends_ms)
         return TEXT_MAX_OVER;
-    return lease_is_kept(lease) && c->now_ms >= lease->until_ms ? TEXT_EXPIRED : TEXT_NONE;
+    return lease_is_bound(lease) && c->now_ms >= lease->until_ms ? TEXT_EXPIRED : TEXT_NONE;
 }
 
 static bool is_bound_to(const struct lease *lease, uint64_t session)
@@ -55,7 +55,7 @@ static bool is_bound_to(const struct lease *lease, uint64_t session)
 static void relock(struct coordinator *c, const struct coordinator_event *event)
 {
     struct lease *lease = known_lease(c, &event->what);
-    if (lease == NULL || !lease_is_kept(lease) || !is_bound_to(lease, event->session)) {
+    if (lease == NULL || !lease_is_bound(lease) || !is_bound_to(lease, event->session)) {
         reply_to(c, event, REPLY_NOTHELD)->text = TEXT_NOT_BOUND;
         return;
     }
@@ -160,7 +160,7 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
     const struct request *what = &event->what;
     struct lease *lease = known_lease(c, what);
     if (lease != NULL) {
-        if (lease_is_kept(lease))
+        if (lease_is_bound(lease))
             action_notice(c, lease->hold.session->key, NOTICE_LOST, &what->name, &what->token)->reason =
                 LOST_RELEASED;
         lease_give_back(c, lease, event->session, event->request, false);
@@ -178,7 +178,7 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
         order.may = 0;
     if (order.resource != NULL)
         resume_given_back(order.resource, &what->token);
-    if (order.resource != NULL && order.resource->lease != NULL && lease_is_kept(order.resource->lease))
+    if (order.resource != NULL && order.resource->lease != NULL && lease_is_bound(order.resource->lease))
         order.resource = NULL; /* another token holds the name: its waiters need not wait for this release */
     release_begin(c, &order);
     intern_name_back(&c->intern, order.name);
@@ -220,7 +220,7 @@ static void request_check(struct coordinator *c, const struct coordinator_event 
         reply_to(c, event, REPLY_NOTHELD)->text = over;
         return;
     }
-    if (lease == NULL || !lease_is_kept(lease)) {
+    if (lease == NULL || !lease_is_bound(lease)) {
         check_request(c, event->session, event->request, &event->what);
         return;
     }

@@ -73,9 +73,9 @@ static void resource_free(struct coordinator *c, struct resource *resource)
 
 /* ---- waiters ---- */
 
-static bool is_kept(const struct resource *resource)
+static bool is_held_here(const struct resource *resource)
 {
-    return resource->lease != NULL && lease_is_kept(resource->lease);
+    return resource->lease != NULL && lease_is_bound(resource->lease);
 }
 
 bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
@@ -84,7 +84,7 @@ bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
     if (wait->tried || resource->queue->head != wait || c->draining)
         return false;
     return resource->queue->round != NULL || release_is_awaited(resource) ||
-           (!is_kept(resource) && c->now_ms >= resource->retry_ms);
+           (!is_held_here(resource) && c->now_ms >= resource->retry_ms);
 }
 
 /* The wait leaves without the lock: its attempt, if it has one, is undone, and the next head may ask. */
@@ -129,7 +129,7 @@ static void refuse_busy(struct coordinator *c, struct wait *wait, bool split)
     const struct lease *lease = wait->resource->lease;
     struct reply *reply = wait_refuse(c, wait, REPLY_BUSY);
     reply->split = split;
-    if (lease != NULL && !lease_is_kept(lease) && lease->until_ms > c->now_ms)
+    if (lease != NULL && !lease_is_bound(lease) && lease->until_ms > c->now_ms)
         reply->retry_ms = lease->until_ms - c->now_ms;
 }
 
@@ -188,7 +188,7 @@ void resource_advance(struct coordinator *c, struct resource *resource)
         resource_free(c, resource);
         return;
     }
-    if (resource->queue->head == NULL || is_kept(resource) || c->draining) {
+    if (resource->queue->head == NULL || is_held_here(resource) || c->draining) {
         heap_remove(&c->deadlines, &resource->queue->item);
         return;
     }
@@ -218,7 +218,7 @@ static struct wait *to_sweep(const struct resource *resource)
     if (resource->queue->impatient == 0)
         return NULL;
     if (!wait->patient)
-        return is_kept(resource) || wait->id <= resource->queue->asked ? wait : NULL;
+        return is_held_here(resource) || wait->id <= resource->queue->asked ? wait : NULL;
     for (wait = resource->queue->tail; wait->patient;)
         wait = wait->prev; /* requests with wait=0 arrived lately, so they stand near the tail */
     return wait;
@@ -237,7 +237,7 @@ static void sweep_or(struct coordinator *c, struct resource *resource, int64_t r
     queue_sweeps(resource, to_sweep(resource) != NULL);
     if (resource->queue->sweeping)
         heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
-    else if (resource->queue->head != NULL && !is_kept(resource))
+    else if (resource->queue->head != NULL && !is_held_here(resource))
         heap_set(&c->deadlines, &resource->queue->item, retry_ms);
     else
         resource_advance(c, resource);
@@ -273,7 +273,7 @@ void resource_yield(struct coordinator *c, struct resource *resource)
     const struct wait *head = resource->queue->head;
     const struct queue *queue = resource->queue;
     bool impatient = head != NULL && !head->patient;
-    if (impatient || queue->round != NULL || is_kept(resource) || queue->sweeping) {
+    if (impatient || queue->round != NULL || is_held_here(resource) || queue->sweeping) {
         resource_released(c, resource);
         return;
     }
@@ -387,10 +387,10 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
     if (wait->patient && wait->session->state == SESSION_OPEN)
         return false;
     if (wait->patient) {
-        if (is_head && !is_kept(resource))
+        if (is_head && !is_held_here(resource))
             return false; /* its first attempt comes next */
         wait_refuse(c, wait, REPLY_CANCELLED);
-    } else if (is_kept(resource)) {
+    } else if (is_held_here(resource)) {
         refuse_busy(c, wait, false);
     } else {
         bool quorum_is_back =

@@ -125,8 +125,8 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
     row->clock_backs = m->clock.backs;
     row->clock_back_ms = m->clock.back_ms;
     row->for_ms = now_ms > m->since_ms ? now_ms - m->since_ms : 0;
-    if (m->state == MASTER_QUARANTINE && m->memory.quarantine_ms > now_ms)
-        row->left_ms = m->memory.quarantine_ms - now_ms;
+    if (m->state == MASTER_QUARANTINE && m->memory.quarantine_until_ms > now_ms)
+        row->left_ms = m->memory.quarantine_until_ms - now_ms;
     if (m->state == MASTER_QUARANTINE)
         memcpy(row->by, m->memory.by, GROUP_WORD);
     row->version = m->version;

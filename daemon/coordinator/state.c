@@ -8,7 +8,7 @@ struct lease *lease_of_hold(struct hold *hold)
     return (struct lease *)(void *)((char *)hold - offsetof(struct lease, hold));
 }
 
-bool lease_is_kept(const struct lease *lease)
+bool lease_is_bound(const struct lease *lease)
 {
     return lease->hold.session != NULL && lease->hold.kind == HOLD_SESSION;
 }
@@ -49,7 +49,8 @@ masters_t masters_clock_doubted(const struct coordinator *c)
     masters_t set = 0;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        if (m->clock.jumped || (m->memory.quarantine_ms > c->now_ms && m->memory.quarantine_why == WHY_CLOCK))
+        if (m->clock.jumped ||
+            (m->memory.quarantine_until_ms > c->now_ms && m->memory.quarantine_why == WHY_CLOCK))
             set |= masters_bit(i);
     }
     return set;

@@ -362,8 +362,8 @@ static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
 }
 
 struct lease *lease_of_hold(struct hold *hold);
-/* The lease is bound to a session, which renews it: nobody else can get the name meanwhile. */
-bool lease_is_kept(const struct lease *lease);
+/* Whether the lease is bound to a session, which renews it: nobody else can get the name meanwhile. */
+bool lease_is_bound(const struct lease *lease);
 /* The wait must end without the lock: its client left, its time is over, or the daemon drains. */
 bool wait_is_over(const struct coordinator *c, const struct wait *wait);
 /* The head must not ask before Q masters answered the name's release. */

@@ -15,7 +15,7 @@ struct time_asked {
 };
 
 struct master {
-    struct heap_item item; /* must be the first member */
+    struct heap_item item;
     unsigned index;
     enum master_state state;
     enum master_why why;
@@ -26,8 +26,8 @@ struct master {
     uint64_t client_id;  /* Redis client id of the present connection; 0: not known yet */
     uint64_t killing;    /* client id of the last connection that carried lock commands, until it is killed */
     bool carried;        /* the present connection carried lock commands */
-    uint64_t sent, heard; /* commands sent and replies read on the present connection */
-    int64_t fenced_ms;    /* no command of an earlier connection can run after this time */
+    uint64_t sent, heard;           /* commands sent and replies read on the present connection */
+    int64_t old_connection_gone_ms; /* since then no command of an earlier connection can run */
 
     bool known; /* a handshake went well; run_id, version and evicts are from the last such one */
     char run_id[RUN_ID_HEX];
@@ -90,7 +90,7 @@ struct master {
         int64_t from_ms;            /* on its own clock: when it may vote, as far as is known; 0: not known */
         bool receded;               /* within its run the key showed an earlier from= than before */
         int64_t shown_ms;           /* from= when the key was last read, in this run */
-        int64_t quarantine_ms;      /* on this daemon's clock: when it may vote; 0: no quarantine */
+        int64_t quarantine_until_ms; /* on this daemon's clock: when it may vote; 0: no quarantine */
         enum master_why quarantine_why;
         char by[GROUP_WORD]; /* id of the daemon that keeps it out */
     } memory;

@@ -6,12 +6,15 @@
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/round.h"
 
-/*                 +--------------------------- any loss of the connection: DOWN
- *                 |
- *   DOWN -> HANDSHAKE -> KILLING -> UNDOING -> QUARANTINE <-> UP <-> SLOW
- *                |   \----|---------^  ^            \--------------^
- *                v        v            |               (a doubt about its memory leads back to QUARANTINE,
- *             REFUSED -----------------+                a refusal to serve to REFUSED)
+/*   DOWN --> HANDSHAKE --> KILLING --> UNDOING --> UP <--> SLOW
+ *                                        \--> QUARANTINE --> UP or SLOW
+ *
+ *   HANDSHAKE --> UNDOING           there is no old connection of ours to kill
+ *   UNDOING --> SLOW                it has commands to answer that are overdue
+ *   REFUSED --> KILLING, UNDOING    a later handshake went well
+ *   UP, SLOW --> QUARANTINE         it may have forgotten locks
+ *   all but DOWN --> REFUSED        it cannot be used now
+ *   all --> DOWN                    the connection is lost
  *
  * Lock commands are sent only after KILLING. Until our old connection is killed, its commands may still run:
  * a hung server reads them when it wakes up. */
@@ -111,7 +114,7 @@ static int64_t next_deadline(const struct coordinator *c, const struct master *m
         return INT64_MAX;
     int64_t at_ms = earlier_ms(handshake_deadline(c, m), probe_deadline(c, m));
     if (m->state == MASTER_QUARANTINE)
-        at_ms = earlier_ms(at_ms, m->memory.quarantine_ms);
+        at_ms = earlier_ms(at_ms, m->memory.quarantine_until_ms);
     if (m->undo.under_way && m->sent - m->heard < UNDO_IN_FLIGHT && m->undo.cursor < c->releases.fresh)
         at_ms = c->now_ms;
     if (is_served(c, m))
@@ -219,7 +222,7 @@ static void serve(struct coordinator *c, struct master *m)
 
 void master_enter_service(struct coordinator *c, struct master *m)
 {
-    if (m->memory.quarantine_ms > c->now_ms)
+    if (m->memory.quarantine_until_ms > c->now_ms)
         master_move(c, m, MASTER_QUARANTINE, m->memory.quarantine_why);
     else
         serve(c, m);
@@ -228,10 +231,10 @@ void master_enter_service(struct coordinator *c, struct master *m)
 void master_begin_service(struct coordinator *c, struct master *m)
 {
     if (c->differing != 0 && !mutant(MUTANT_DISAGREEMENT_EACH)) {
-        master_refuse(c, m, WHY_GROUP);
+        master_exclude(c, m, WHY_GROUP);
         return;
     }
-    m->fenced_ms = c->now_ms;
+    m->old_connection_gone_ms = c->now_ms;
     m->carried = true;
     master_move(c, m, MASTER_UNDOING, WHY_NONE);
     undo_begin(c, m);
@@ -245,7 +248,7 @@ void master_say_why(struct master *m, enum master_why why)
     m->why = why;
 }
 
-void master_refuse(struct coordinator *c, struct master *m, enum master_why why)
+void master_exclude(struct coordinator *c, struct master *m, enum master_why why)
 {
     bool served = is_served(c, m);
     m->undo.under_way = m->handshake.waiting = false;
@@ -263,7 +266,7 @@ static void killed(struct coordinator *c, struct master *m, const struct vote *v
     if (m->state != MASTER_KILLING)
         return;
     if (vote->kind == VOTE_ERROR) {
-        master_refuse(c, m, why_of_error(vote->error));
+        master_exclude(c, m, why_of_error(vote->error));
         return;
     }
     m->killing = 0;
@@ -317,7 +320,8 @@ static void pause_longer(const struct coordinator *c, struct master *m)
  * knows, so it comes back through quarantine. A release that was refused is still owed. Only an error to
  * the probe shows that a master refuses all writes; a master that refuses another command may still serve
  * the rest. */
-void master_refused(struct coordinator *c, struct master *m, enum command_verb verb, enum vote_error error)
+void master_answered_error(struct coordinator *c, struct master *m, enum command_verb verb,
+                           enum vote_error error)
 {
     bool probe = verb == COMMAND_PROBE || verb == COMMAND_TIME;
     bool all_writes =
@@ -325,12 +329,12 @@ void master_refused(struct coordinator *c, struct master *m, enum command_verb v
     if (error == ERROR_READONLY) /* noted even if the master is not in service any more */
         m->memory.was_replica = true;
     if (is_served(c, m) && error == ERROR_READONLY) {
-        master_refuse(c, m, WHY_REPLICA);
+        master_exclude(c, m, WHY_REPLICA);
     } else if (is_served(c, m) && error == ERROR_NOPERM) {
         pause_longer(c, m);
-        master_refuse(c, m, WHY_NOPERM);
+        master_exclude(c, m, WHY_NOPERM);
     } else if (is_served(c, m) && probe && all_writes) {
-        master_refuse(c, m, why_of_error(error));
+        master_exclude(c, m, why_of_error(error));
     } else if ((verb == COMMAND_RELEASE || verb == COMMAND_MOVE) && m->undo.again_ms == INT64_MAX) {
         m->undo.again_ms = c->now_ms + ASK_AGAIN_MS;
     }
@@ -352,8 +356,8 @@ void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_m
     delay(&m->liveness.heard_ms, stall_ms);
     delay(&m->undo.again_ms, stall_ms);
     delay(&m->memory.good_at_ms, stall_ms);
-    if (m->memory.quarantine_ms > c->now_ms - stall_ms && !mutant(MUTANT_QUARANTINE_SOONER))
-        m->memory.quarantine_ms += stall_ms;
+    if (m->memory.quarantine_until_ms > c->now_ms - stall_ms && !mutant(MUTANT_QUARANTINE_SOONER))
+        m->memory.quarantine_until_ms += stall_ms;
     master_rearm(c, m);
 }
 
@@ -410,7 +414,7 @@ void master_timer(struct coordinator *c, struct master *m)
     else if (m->state == MASTER_REFUSED && !m->handshake.asking && !m->liveness.probing &&
              c->now_ms >= m->handshake.asked_ms + pause_ms(m))
         handshake_again(c, m);
-    else if (m->state == MASTER_QUARANTINE && c->now_ms >= m->memory.quarantine_ms)
+    else if (m->state == MASTER_QUARANTINE && c->now_ms >= m->memory.quarantine_until_ms)
         serve(c, m);
     else
         timer_in_service(c, m);

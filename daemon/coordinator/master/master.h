@@ -23,7 +23,8 @@ void master_heard(struct coordinator *c, struct master *m);
  * PROBE. */
 void master_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote);
 /* Handles an error reply to any command: the master may have to leave service. */
-void master_refused(struct coordinator *c, struct master *m, enum command_verb verb, enum vote_error error);
+void master_answered_error(struct coordinator *c, struct master *m, enum command_verb verb,
+                           enum vote_error error);
 
 /* These masters left a command unanswered for node_timeout: they are slow until they have caught up. */
 void masters_overdue(struct coordinator *c, masters_t masters);

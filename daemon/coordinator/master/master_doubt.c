@@ -94,7 +94,7 @@ static bool is_marked_elsewhere(const struct coordinator *c, const struct master
 
 /* Daemons that start together write the key on all masters at about the same time. So if the key is present
  * on another master and absent here for the first time, the master is asked again a little later. */
-bool doubt_is_looked_at_again(const struct coordinator *c, struct master *m, const struct vote *vote)
+bool doubt_note_absence(const struct coordinator *c, struct master *m, const struct vote *vote)
 {
     bool absent = vote->kind == VOTE_NO && !is_remembered(c, m) && is_marked_elsewhere(c, m);
     bool first = absent && !m->memory.absent;

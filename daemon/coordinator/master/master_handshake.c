@@ -106,7 +106,7 @@ static void handshake_decide(struct coordinator *c, struct master *m, const stru
     if (why == WHY_NONE)
         memory_judge(c, m, group);
     else
-        master_refuse(c, m, why);
+        master_exclude(c, m, why);
 }
 
 void handshake_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote)

@@ -38,19 +38,20 @@ static void differ(struct coordinator *c, struct master *m, enum master_why why)
 {
     c->differing |= masters_bit(m->index);
     m->memory.strange = true;
-    master_refuse(c, m, why);
+    master_exclude(c, m, why);
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *other = &c->masters[i];
         if (!(c->releasers & masters_bit(i)) || mutant(MUTANT_DISAGREEMENT_EACH))
             continue;
-        master_refuse(c, other, WHY_GROUP);
+        master_exclude(c, other, WHY_GROUP);
         master_rearm(c, other);
     }
 }
 
-/* Takes in the group's key as it was read. Returns whether its N and max_ttl are this daemon's, and those
- * on all other masters too; if not, the master is refused. */
-static bool agrees(struct coordinator *c, struct master *m, const struct vote *vote)
+/* Notes what the master's key says. If the key is another group's or unreadable, every master is taken out of
+ * use; if another master's key is, this one. Returns whether no master's key differs from this daemon's
+ * configuration. */
+static bool judge_group(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     const struct group *group = &vote->group;
     bool there = vote->kind == VOTE_GROUP;
@@ -70,7 +71,7 @@ static bool agrees(struct coordinator *c, struct master *m, const struct vote *v
     c->differing = masters_without(c->differing, masters_bit(m->index));
     if (c->differing == 0 || mutant(MUTANT_DISAGREEMENT_EACH))
         return true;
-    master_refuse(c, m, WHY_GROUP);
+    master_exclude(c, m, WHY_GROUP);
     return false;
 }
 
@@ -82,11 +83,11 @@ static void set_quarantine(struct coordinator *c, struct master *m, enum master_
     /* A TIME that was read at an unknown moment of a stall may have been read just now. */
     int64_t read_ms = m->clock.unsure ? c->now_ms : m->clock.told_at_ms;
     m->memory.quarantine_why = why;
-    m->memory.quarantine_ms = read_ms + left_ms;
-    if (m->memory.quarantine_ms > c->now_ms + c->full_ms)
-        m->memory.quarantine_ms = c->now_ms + c->full_ms;
+    m->memory.quarantine_until_ms = read_ms + left_ms;
+    if (m->memory.quarantine_until_ms > c->now_ms + c->full_ms)
+        m->memory.quarantine_until_ms = c->now_ms + c->full_ms;
     if (left_ms <= 0 || !c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
-        m->memory.quarantine_ms = 0;
+        m->memory.quarantine_until_ms = 0;
 }
 
 /* Begins a new memory: what the master acknowledged before counts no more. After a jump of its clock alone
@@ -135,10 +136,10 @@ static bool adopt_from(struct coordinator *c, struct master *m, const struct gro
     if (why == WHY_CLOCK)
         forget(c, m, why);
     /* The master's clock may have jumped meanwhile: a quarantine that is under way ends no sooner. */
-    int64_t before_ms = m->memory.quarantine_ms;
+    int64_t before_ms = m->memory.quarantine_until_ms;
     set_quarantine(c, m, why);
-    if (m->memory.quarantine_ms < before_ms)
-        m->memory.quarantine_ms = before_ms;
+    if (m->memory.quarantine_until_ms < before_ms)
+        m->memory.quarantine_until_ms = before_ms;
     return true;
 }
 
@@ -149,7 +150,7 @@ static void know(struct coordinator *c, struct master *m)
     if (!doubt_is_same_run(m)) {
         m->killing = 0;
         m->memory.from_ms = 0;
-        m->memory.quarantine_ms = 0;
+        m->memory.quarantine_until_ms = 0;
         forget(c, m, WHY_RESTART);
     }
     memcpy(m->run_id, m->handshake.info.run_id, RUN_ID_HEX);
@@ -180,14 +181,14 @@ static void admit(struct coordinator *c, struct master *m)
 void memory_judge(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     doubt_note_amiss(c, m, vote);
-    if (!agrees(c, m, vote))
+    if (!judge_group(c, m, vote))
         return;
     bool there = vote->kind == VOTE_GROUP;
     m->handshake.waiting = !there && !master_group_may_write(c);
     if (m->handshake.waiting)
         return;
-    if (doubt_is_looked_at_again(c, m, vote)) {
-        master_refuse(c, m, WHY_MEMORY);
+    if (doubt_note_absence(c, m, vote)) {
+        master_exclude(c, m, WHY_MEMORY);
         return;
     }
     enum master_why why = doubt_find(c, m, vote);
@@ -216,7 +217,7 @@ void memory_told_new(struct coordinator *c, struct master *m, const struct vote 
     if (m->state != MASTER_HANDSHAKE && m->state != MASTER_REFUSED)
         return;
     if (vote->kind == VOTE_ERROR) {
-        master_refuse(c, m, why_of_error(vote->error));
+        master_exclude(c, m, why_of_error(vote->error));
         return;
     }
     m->handshake.asking = true;
@@ -232,7 +233,7 @@ void memory_go_on(struct coordinator *c, struct master *m)
 static void keep_out(struct coordinator *c, struct master *m)
 {
     bool serves = m->state == MASTER_UP || m->state == MASTER_SLOW || m->state == MASTER_QUARANTINE;
-    if (m->memory.quarantine_ms <= c->now_ms || !serves)
+    if (m->memory.quarantine_until_ms <= c->now_ms || !serves)
         return; /* master_enter_service() sees to a master that is not in service yet */
     if (m->state != MASTER_QUARANTINE)
         master_move(c, m, MASTER_QUARANTINE, m->memory.quarantine_why);
@@ -268,7 +269,7 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
 {
     m->liveness.probing = false;
     doubt_note_amiss(c, m, vote);
-    if (vote->kind != VOTE_ERROR && !agrees(c, m, vote))
+    if (vote->kind != VOTE_ERROR && !judge_group(c, m, vote))
         return;
     enum master_why why = probe_doubt(c, m, vote);
     if (why != WHY_NONE) {

@@ -15,7 +15,7 @@ void master_move(struct coordinator *c, struct master *m, enum master_state to, 
 /* Changes the reason for the present state. */
 void master_say_why(struct master *m, enum master_why why);
 /* Takes the master out of use. The connection stays, and the handshake is repeated after a pause. */
-void master_refuse(struct coordinator *c, struct master *m, enum master_why why);
+void master_exclude(struct coordinator *c, struct master *m, enum master_why why);
 /* Sets the master's deadline item to the next thing that is due. */
 void master_rearm(struct coordinator *c, struct master *m);
 /* Sends a command to this master, and starts the time-out of the handshake anew. */
@@ -69,9 +69,9 @@ enum master_why doubt_of_run(const struct coordinator *c, const struct master *m
 bool doubt_is_papered_over(const struct coordinator *c, const struct master *m, const struct group *group);
 /* Remembers when the master was first seen in another run, or with its key gone or strange. */
 void doubt_note_amiss(const struct coordinator *c, struct master *m, const struct vote *vote);
-/* Whether the key is absent here for the first time, though another master has it: the master is asked
- * again. */
-bool doubt_is_looked_at_again(const struct coordinator *c, struct master *m, const struct vote *vote);
+/* Notes whether the key is absent here although another master has it. Returns true for the first time, when
+ * the master must be asked again before it is judged. */
+bool doubt_note_absence(const struct coordinator *c, struct master *m, const struct vote *vote);
 /* Why the master's memory is doubted after a handshake that read the group's key; WHY_NONE if it is not. */
 enum master_why doubt_find(const struct coordinator *c, const struct master *m, const struct vote *vote);
 
