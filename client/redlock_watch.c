@@ -226,7 +226,8 @@ static void command_stopped(struct run *run, int signal)
         (void)kill(-run->pid, SIGCONT);
         return;
     }
-    /* A signal from elsewhere, as by kill(1), stops the command only: its sender will continue it. */
+    /* Any other stop (SIGSTOP by kill(1), while the command does not have the terminal) stops the command
+     * only: whoever sent the signal will continue the command. */
     if (wants_terminal || signal == SIGTSTP || terminal_is_of(&run->terminal, run->pid))
         stop_with_command(run, signal);
 }

@@ -37,7 +37,7 @@ size_t line_format_refusal(char *out, const struct refusal *refusal);
 size_t line_format_hello(char *out, const struct tag *tag, const char *version, uint64_t session,
                          int64_t now_ms, int64_t behind_ms);
 size_t line_format_end(char *out, const struct tag *tag, uint64_t rows);
-/* "* " and line_help(i); 0: no more rows. */
+/* Writes the tag, "* " and line_help(i); returns 0 if there is no row i. */
 size_t line_format_help(char *out, const struct tag *tag, unsigned i);
 
 /* A row of key=value words under construction: line_row_begin() writes the tag and "* ", line_row_text()

@@ -58,8 +58,9 @@ static void consumer_pause_ms(long ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* Writes the bill, a page in each step. The work may take longer than the TTL, since redlockd renews the
- * lock, but looks before each step whether the lock is still held. */
+/* Stands for writing a bill: one pause is one page. The work may take longer than the TTL, since redlockd
+ * renews the lock. Before each page the consumer looks whether it still holds the lock; false: it does
+ * not. */
 static bool consumer_work(const struct consumer *consumer, struct redlock_lock *lock, const char *id)
 {
     printf("%s: works on %s\n", consumer->name, id);

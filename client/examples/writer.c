@@ -37,9 +37,9 @@ static enum outcome write_locked(struct redlock_lock *lock, redisContext *redis,
     unsigned long long fence = redlock_fence(lock);
     char text[1024] = "";
 
-    /* The program may stand still here, after it has looked at the clock. */
     printf("fence %llu, held for %lld ms; the new text of %s?\n", fence, (long long)redlock_valid_ms(lock),
            document);
+    /* The program may stand still while it reads, after it has looked at the clock. */
     if (!fgets(text, sizeof text, stdin))
         return FAILED;
     text[strcspn(text, "\n")] = '\0';

@@ -64,7 +64,8 @@ static bool read_number(struct piece value, int64_t *number)
     return true;
 }
 
-/* Returns the part that the pair is, or 0 for another: later versions add keys. */
+/* Notes the value of a known pair. Returns the PART_ bit of a pair that counts as a part; 0 for the other
+ * known pairs, for a wrong value, and for keys that later versions add. */
 static unsigned take_pair(struct answer *answer, struct piece key, struct piece value)
 {
     int64_t number = 0;

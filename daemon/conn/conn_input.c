@@ -1,6 +1,6 @@
 /* Bytes -> lines -> their order.
  *
- *     read --> input[] --> a line --> overtakes, or no request is before it --> request_start()
+ *     read --> input[] --> a line --> tagged, CANCEL, QUIT, or no untagged line is before it: request_start()
  *                |            \
  *                |             `--> queue: untagged, one after the other
  *                `--> rest: half a line, or lines that a full queue or much output keeps from being parsed

@@ -10,7 +10,7 @@
  *     conn_request.c one line -> its answer, or a request for the handler
  *     conn_input.c   bytes -> lines -> their order
  *     conn.c         a connection at work: its events, its time-out, its share of a flush
- *     conns.c        all connections: accepting, replies, the flush of a turn
+ *     conns.c        all connections: accepting, replies, the flush in each turn of the loop
  *
  * conns_reply(), conns_notice(), conns_ended() and conns_drain() never call the handler, because the
  * handler calls them. They note in the lists ready and dirty what is to be done, and conns_flush() does
@@ -28,7 +28,7 @@
 
 enum {
     READ_BYTES = 16 * 1024,  /* of one client in one wake-up: a flood must not starve the others */
-    QUEUE_REQUESTS = 64,     /* untagged requests that wait for their turn; then reading stops ... */
+    QUEUE_REQUESTS = 64,     /* untagged requests that wait to be started; then reading stops ... */
     QUEUE_RESUME = 32,       /* ... until so few are left, which saves two system calls for each answer */
     TAGGED_SPARE = 64,       /* requests under way beside max_waits_per_client */
     SHOWS = 16,              /* unfinished lists of one client */
@@ -71,7 +71,7 @@ struct listing {
 enum conn_state {
     CONN_OPEN,
     CONN_FINISHING, /* no request will come beyond the bytes that the client has already sent */
-    CONN_RELEASING, /* the handler was told closed(CONN_RELEASED); notices of the released locks follow */
+    CONN_RELEASING, /* the handler, if it knows the session, was told of its end; notices may follow */
     CONN_FLUSHING,  /* the last bytes are being written */
     CONN_GONE,      /* closed; conns_flush() frees it */
 };
@@ -109,7 +109,7 @@ struct conn {
     int error;        /* errno of a failed write that conn_flush() has still to act on */
 
     /* Input. A raw line waits as two bytes of length and its text. */
-    struct buffer queue; /* untagged lines that wait for their turn */
+    struct buffer queue; /* untagged lines that wait for the one before them */
     struct buffer
         rest; /* bytes behind the queue: half a line, or lines that a full queue keeps from being parsed */
     unsigned queued;
@@ -223,11 +223,11 @@ struct conn *conn_table_add(struct conns *all); /* zeroed, with its session; NUL
 void conn_table_remove(struct conn *c);         /* frees it and gives back what it borrowed */
 struct conn *conn_table_find(const struct conns *all, uint64_t session); /* NULL: gone */
 struct conn *conn_table_next(const struct conns *all, uint64_t *cursor); /* from 0; NULL: no more */
-/* Enters a request among the unanswered ones, with an id of its own; an untagged one takes the turn. NULL:
- * no memory. */
+/* Enters a request among the unanswered ones, with an id of its own; the queue waits for an untagged one.
+ * NULL: no memory. */
 struct pending *pending_begin(struct conn *c, const struct request *what);
 void pending_free(struct conns *all, struct pending *pending);
-/* Takes it from the unanswered requests and passes the turn on if it had the turn. */
+/* Takes it from the unanswered requests. If the queue waited for it, the queue may go on. */
 void pending_unlink(struct conn *c, struct pending *pending);
 struct pending *pending_find(const struct conn *c, uint64_t id);
 struct pending *pending_tagged(const struct conn *c, const struct tag *tag);
@@ -270,7 +270,7 @@ void show_produce(struct conn *c);
 void conn_watch(struct conn *c, bool again);
 
 /* ---- conn_end.c ---- */
-/* The client asks nothing beyond what it has sent. */
+/* Moves an open connection to FINISHING: the client will send no further request. */
 void conn_finish(struct conn *c);
 /* The socket failed with err: what that means depends on who closed first. */
 void conn_break(struct conn *c, int err);
@@ -284,7 +284,7 @@ void conn_farewell(struct conn *c);
 void conn_settle(struct conn *c);
 
 /* ---- conn_request.c ---- */
-/* Whether a line need not wait for its turn. */
+/* Whether a line need not wait for the untagged request before it. */
 bool request_overtakes(enum line_result result, const struct request *what, const struct refusal *refusal);
 void request_start(struct conn *c, const struct request *what);
 void request_refuse(struct conn *c, const struct refusal *refusal);

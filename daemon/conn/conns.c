@@ -1,4 +1,4 @@
-/* All connections together: accepting, replies and notices, the flush of a turn, counting. */
+/* All connections together: accepting, replies and notices, the flush in each turn of the loop, counting. */
 #include <assert.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>

@@ -49,7 +49,7 @@ struct listeners {
 
 /* ---- accepting ---- */
 
-/* 0, or -1: at least one cannot be watched. */
+/* Returns 0, or -1 if at least one socket cannot be watched. */
 static int watch_all(struct listeners *all)
 {
     int failed = 0;
@@ -416,7 +416,7 @@ int listeners_start(struct listeners *all)
             log_error("listen_failed", "address=%s error=\"%s\"", listener->address->shown, strerror(errno));
             return -1;
         }
-        /* Until listen() our socket looked stale, so another process may have replaced it. */
+        /* Before listen() our socket looked stale, so another process may have replaced it. */
         if (listener->bound_path && !is_our_path(listener)) {
             log_error("listen_failed",
                       "address=%s: another process put its socket in place of ours; stop it or change listen",

@@ -22,8 +22,8 @@ static struct resource *acquire_detach(struct coordinator *c, struct round *roun
     return resource;
 }
 
-/* The release goes to all masters, even if they did not answer: there it follows a delayed SET on the same
- * connection, and deletes its key. Masters that refused the SET do not owe it. */
+/* The release goes to every master in service, even if it did not answer: there the release follows a delayed
+ * SET on the same connection, and deletes its key. Masters that refused the SET do not owe it. */
 static void acquire_undo(struct coordinator *c, struct round *round)
 {
     struct release_order order = {.name = round->name, .token = &round->token, .ttl_ms = round->ttl_ms};

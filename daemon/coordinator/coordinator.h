@@ -170,7 +170,7 @@ void coordinator_check(const struct coordinator *c);
 enum master_state {
     MASTER_DOWN,       /* no connection */
     MASTER_HANDSHAKE,  /* being asked who it is */
-    MASTER_REFUSED,    /* not usable; asked again each second */
+    MASTER_REFUSED,    /* not usable; asked again, mostly each second */
     MASTER_KILLING,    /* this daemon's old connection there is being killed */
     MASTER_UNDOING,    /* the releases that it owes are being sent again */
     MASTER_QUARANTINE, /* may have lost its memory: no vote yet */

@@ -1,10 +1,10 @@
 /* Releases: a token is taken back from all masters, for UNLOCK and FIN and for attempts and RESUMEs that
  * failed.
  *
- * A release goes at once to every master that takes commands, on the same connection behind what was sent
- * there before. A master that may have the key owes the release until it acknowledges that the key is gone.
- * The release stays in the undo list until no master owes it, or until the key has expired everywhere for
- * certain. */
+ * A release goes at once to every master in service (up, slow, in quarantine or undoing), on the same
+ * connection behind what was sent there before; the others get it when they come back. A master that may
+ * have the key owes the release until it acknowledges that the key is gone. The release stays in the undo
+ * list until no master owes it, or until the key has expired everywhere for certain. */
 #ifndef REDLOCKD_RELEASE_H
 #define REDLOCKD_RELEASE_H
 

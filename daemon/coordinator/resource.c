@@ -87,7 +87,8 @@ bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
            (!is_held_here(resource) && c->now_ms >= resource->retry_ms);
 }
 
-/* The wait leaves without the lock: its attempt, if it has one, is undone, and the next head may ask. */
+/* Lets a waiter leave its queue without the lock: the waiter is skipped. Its attempt, if it has one, is
+ * undone, and the next waiter may ask. */
 static void wait_leave(struct coordinator *c, struct wait *wait)
 {
     struct resource *resource = wait->resource;
@@ -111,8 +112,8 @@ static struct reply *wait_refuse(struct coordinator *c, struct wait *wait, enum 
     return reply;
 }
 
-/* The time of this wait is over. -NOQUORUM if too few masters may vote, or if the last attempt of the head
- * itself found no quorum; otherwise somebody else had the lock: -TIMEOUT. */
+/* Answers a waiter whose wait= is over: -NOQUORUM if too few masters may vote, or if the waiter is the head
+ * and its last attempt found no quorum; else -TIMEOUT. */
 static void refuse_timeout(struct coordinator *c, struct wait *wait)
 {
     const struct queue *queue = wait->resource->queue;
@@ -230,7 +231,8 @@ static void queue_sweeps(struct resource *resource, bool sweeping)
         resource->queue->sweeping = sweeping;
 }
 
-/* After an attempt: sweeps the queue, and lets the head ask at retry_ms. */
+/* Arms what comes after an attempt: the sweep, if requests with wait=0 are to be answered, else the head's
+ * next attempt at retry_ms. */
 static void sweep_or(struct coordinator *c, struct resource *resource, int64_t retry_ms)
 {
     resource->retry_ms = retry_ms;
@@ -267,7 +269,7 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
     sweep_or(c, resource, next_retry_ms(c, resource));
 }
 
-/* Only a patient head can let other daemons go first. */
+/* A head with wait=0 cannot let other daemons go first, since it must be answered at once. */
 void resource_yield(struct coordinator *c, struct resource *resource)
 {
     const struct wait *head = resource->queue->head;
@@ -376,8 +378,9 @@ static void refuse_behind_head(struct coordinator *c, struct wait *wait)
 }
 
 /* Answers a new request if no master need be asked for that: the name is held here, another request is
- * before it and pauses between attempts, or the session has finished and must not wait. Returns false if
- * the request stays in the queue. */
+ * before it and pauses between attempts, or the session has finished and must not wait. If a quorum has come
+ * back since that other request found none, lets it ask at once instead; its result is then the answer.
+ * Returns false if nothing was done. */
 static bool answer_at_once(struct coordinator *c, struct wait *wait)
 {
     struct resource *resource = wait->resource;

@@ -13,7 +13,7 @@
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
 
-/* ---- the RESUMEs of a resource ---- */
+/* ---- a RESUME joins its name, and leaves it ---- */
 
 static void attach(struct coordinator *c, struct round *round, struct resource *resource,
                    struct session *session)

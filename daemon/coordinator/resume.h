@@ -1,7 +1,7 @@
 /* RESUME: a client that shows a lock's token takes the lock over, on its own connection, with a new token
  * and a new fence.
  *
- *   MOVING      MOVE old -> new on all masters; the TTL stays
+ *   MOVING      MOVE old -> new on masters that are up or in quarantine; the TTL stays
  *      |
  *      | Q masters moved the key
  *      v
@@ -23,7 +23,7 @@
 void resume_request(struct coordinator *c, struct session *session, uint64_t request,
                     const struct request *what);
 
-/* Looks at the votes of a RESUME's round and decides if it can. late: the time-out of this phase is over,
+/* Decides a RESUME if its votes allow it. late: the time-out of this phase is over,
  * and no more votes are waited for. The round may be gone afterwards. */
 void resume_look(struct coordinator *c, struct round *round, bool late);
 

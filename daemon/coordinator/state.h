@@ -61,8 +61,9 @@ struct tally {
     masters_t asked, granted, refused, failed;
 };
 
-/* How the head's last attempt ended. Requests with wait=0 that arrived before it began get the same
- * answer. */
+/* How the head's last attempt ended. If the head had wait=0, the requests with wait=0 that were in the queue
+ * when the attempt began get the same answer. If the head goes on waiting, or the name is held here by now,
+ * every request with wait=0 gets it. */
 struct verdict {
     enum reply_code code : 8; /* BUSY, NOQUORUM or LIMIT */
     enum limit limit : 8;
@@ -150,9 +151,11 @@ struct lease {
     uint32_t memories;  /* c->memories when the masks below and acknowledged[] were last brought up to date */
     uint32_t extending; /* EXTEND requests under way */
     struct token token;
-    masters_t granted;   /* masters that acknowledged the key */
-    masters_t may;       /* masters that may have the key: asked, and did not refuse */
-    masters_t sent;      /* masters that were sent the key and did not refuse: each owes its release */
+    masters_t granted; /* masters that acknowledged the key */
+    masters_t may;     /* masters that may have the key: asked, and did not refuse */
+    /* Masters that were sent the key by the grant, less those that refused it then, or by a heal. Each owes
+     * the release, even if it reports later that it has no key. */
+    masters_t sent;
     masters_t healing;   /* masters whose acknowledged[] is the deadline of a heal without a reply */
     masters_t confirmed; /* masters whose "extended" counts even in quarantine */
     /* Masters on which another client deleted the key before its TTL ended; the key is never set there
@@ -390,8 +393,8 @@ struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t req
 /* Appends a notice without deadline; its reason is LOST_EXPIRED unless the caller sets another. */
 struct notice *action_notice(struct coordinator *c, uint64_t session, enum notice_kind kind,
                              const struct name *name, const struct token *token);
-/* Fills in what -NOQUORUM tells: nodes= and votes= from the tally (NULL: no master was asked), and retry=
- * if a quorum only waits for a quarantine. */
+/* Fills in what -NOQUORUM tells: nodes= and votes= from the tally (NULL: no master was asked; a + then
+ * stands for a master that may vote), and retry= if a quorum only waits for a quarantine. */
 void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally);
 void name_copy(struct name *to, const struct name *from);
 

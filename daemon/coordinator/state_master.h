@@ -14,6 +14,8 @@ struct time_asked {
     bool unsure;    /* this host stood still, before the question was sent or since */
 };
 
+/* A time is on this daemon's clock (now_ms), unless its comment says that it is a TIME or on the master's
+ * clock. */
 struct master {
     struct heap_item item;
     unsigned index;
@@ -89,7 +91,7 @@ struct master {
         uint32_t connection_before; /* number of that connection */
         int64_t from_ms;            /* on its own clock: when it may vote, as far as is known; 0: not known */
         bool receded;               /* within its run the key showed an earlier from= than before */
-        int64_t shown_ms;           /* from= when the key was last read, in this run */
+        int64_t shown_ms;           /* from= (on its own clock) when the key was last read, in this run */
         int64_t quarantine_until_ms; /* on this daemon's clock: when it may vote; 0: no quarantine */
         enum master_why quarantine_why;
         char by[GROUP_WORD]; /* id of the daemon that keeps it out */

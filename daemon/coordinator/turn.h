@@ -27,14 +27,15 @@ bool turn_is_young(const struct coordinator *c, const struct resource *resource)
  * looks for the mark even if nobody waits here. */
 void turn_remember(struct coordinator *c, const struct resource *resource);
 void turn_recall(struct coordinator *c, struct resource *resource);
-/* A release found no mark. If nobody waits here either, a turn that went on begins anew: so the masters are
- * asked only now and then for the mark of a name that one daemon alone uses. */
+/* Handles a release that found no mark: no other daemon waits. If nobody waits here either, a turn that went
+ * on begins anew, so that the masters are asked only now and then for the mark of a name that one daemon
+ * alone uses. */
 void turn_unwanted(const struct coordinator *c, struct resource *resource);
 
-/* The head was refused and waits: sets the mark on the masters, unless that was done lately. */
+/* Sets the mark on the masters for a head that was refused and waits, unless that was done lately. */
 void turn_mark(struct coordinator *c, struct resource *resource);
 
-/* Another daemon's mark was found: ends the turn, and returns the time from which the head may ask again. */
+/* Ends this daemon's turn, because other daemons wait. Returns the time from which the head may ask again. */
 int64_t turn_yield(const struct coordinator *c, struct resource *resource);
 
 #endif

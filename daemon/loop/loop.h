@@ -12,8 +12,8 @@
 
 struct loop;
 
-/* Makes everything and binds the listeners. NULL: the reason was logged. conf is borrowed and must outlive
- * the loop. */
+/* Makes the coordinator, the connections and the nodes, and binds the listeners. Returns NULL after it has
+ * logged the reason. conf is borrowed and must outlive the loop. */
 struct loop *loop_new(const struct conf *conf, const char *version);
 void loop_free(struct loop *loop);
 
@@ -25,7 +25,7 @@ int loop_run(struct loop *loop);
 /* Sends !DRAIN, waits for the holders of locks for drain_timeout at most, then stops. */
 void loop_drain(struct loop *loop);
 void loop_stop(struct loop *loop); /* stops at once */
-/* conf_update() has changed conf: takes the changes over. */
+/* Takes over the settings that conf_update() has changed in conf. */
 void loop_reconfigure(struct loop *loop);
 struct event_base *loop_base(struct loop *loop);
 /* Called once when the listeners are open. */

@@ -274,7 +274,7 @@ static void grants_compare(struct court *court)
 
 /* ---- the whole ---- */
 
-/* Of records of the same µs, an end comes before a beginning: a release was sent before the grant that
+/* Among records of the same µs, an end comes before a beginning: a release was sent before the grant that
  * it made possible. */
 static int order_time(const void *a, const void *b)
 {

@@ -41,7 +41,7 @@ void in_flight_delay(struct in_flight_list *list, int64_t by_ms)
         in_flight->timeout_ms += by_ms;
 }
 
-/* The list is in order of time-out, so the items to change are its tail and stay in order. */
+/* Shortens the time-outs of the tail of the list, so that the list stays in order. */
 void in_flight_hasten(struct in_flight_list *list, int64_t at_ms)
 {
     for (struct in_flight *in_flight = list->last; in_flight != NULL && in_flight->timeout_ms > at_ms;

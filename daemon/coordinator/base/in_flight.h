@@ -1,8 +1,8 @@
 /* Lists of rounds and releases that were sent and wait for replies, in order of time-out.
  *
- * All items of a list wait equally long, so appending keeps the order. An item is embedded in the round or
- * release that owns it. When a master is lost, the items that waited for it become stale: the coordinator
- * looks at each of them again, one a step, before it handles any time-out. */
+ * Items that have a time-out wait equally long, so appending keeps the order. An item is embedded in the
+ * round or release that owns it. An item whose master was lost is stale: the coordinator looks at it again,
+ * in a step of its own, before it handles any time-out. */
 #ifndef REDLOCKD_IN_FLIGHT_H
 #define REDLOCKD_IN_FLIGHT_H
 

@@ -1,4 +1,4 @@
-/* What a master may have forgotten, and how long it is kept out for that.
+/* This file judges what a master may have forgotten, and from when on it may vote.
  *
  * Redlock needs masters that remember: a master that lost a lock would grant it again. So a master that may
  * have forgotten locks gets its vote back only when all these locks are over (the delayed restart of the
@@ -13,8 +13,8 @@
  *   - when its clock jumped forward, so that keys ended early (trial.c finds out);
  *   - after it was a replica.
  *
- * Only the key, a known run_id or a long uptime is proof that the master remembers. The key is no proof if
- * it lets the master vote too early after something that this daemon has seen amiss there. */
+ * Only the group's key, a known run_id or a long uptime proves that the master remembers. The key proves
+ * nothing if it lets the master vote sooner than something that this daemon saw amiss there allows. */
 #include <string.h>
 
 #include "daemon/coordinator/master/master_private.h"

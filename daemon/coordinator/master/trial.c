@@ -136,7 +136,7 @@ static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
         c->trial.anew |= bit;
     c->trial.told |= bit;
     c->trial.excess_ms[m->index] = m->clock.excess_ms;
-    /* What the round trips of both readings, and slewing since the base, may hide of a stall. */
+    /* The round trips of both readings, and slewing since the base, may hide a stall of so much. */
     int64_t slack_ms = m->clock.base.rtt_ms + m->clock.told_at_ms - m->clock.asked_at_ms +
                        (c->now_ms - m->clock.base.sent_ms) / SLEW_PART;
     c->trial.slack_ms[m->index] = slack_ms;
@@ -351,7 +351,8 @@ static void ask_for_bases(struct coordinator *c)
 }
 
 /* Before a master is blamed, the other masters are asked once more, since they may have read their clocks
- * in the middle of the stall, or before a second stall. Returns whether answers are to come. */
+ * in the middle of the stall, or before a second stall. A trial asks so at most CONFIRMS times. Returns
+ * whether answers are to come. */
 static bool confirms(struct coordinator *c, masters_t suspects)
 {
     struct trial *trial = &c->trial;
@@ -388,8 +389,7 @@ static void trial_decide(struct coordinator *c)
             memory_clock_jumped(c, m);
         } else if ((c->trial.told & masters_bit(i)) && stall_ms == 0 && m->clock.excess_ms > JUMP_MS &&
                    is_of_base(m)) {
-            /* The other masters are too slow to tell. The next trial begins when this one is further ahead.
-             * */
+            /* The others are too slow to tell. The next trial begins when this master is further ahead. */
             m->clock.tried_ms = m->clock.excess_ms;
         } else if (c->trial.told & masters_bit(i)) {
             rebase_if_good(c, m);
