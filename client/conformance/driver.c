@@ -13,7 +13,7 @@
 
 enum { HANDLES = 512, LINE = 2048, WORDS = 16 };
 
-/* What the case calls a, b ... */
+/* A lock that a case calls by a letter or word: a, b ... */
 struct handle {
     char name[32];
     struct redlock_lock *lock; /* NULL: not asked for, refused, or given back */

@@ -129,8 +129,8 @@ static void end_gone(struct coordinator *c, struct round *round)
         lease_lost(c, lease, LOST_GONE);
 }
 
-/* This host stood still during the round, and noticed it only afterwards: the answers may merely seem
- * late. */
+/* Whether this host stood still during the round and noticed it only afterwards, so that the answers may
+ * merely seem late. */
 static bool is_late_by_a_stall(const struct coordinator *c, const struct round *round)
 {
     return c->stall_ms != 0 && round->t0_ms < c->stall_seen_ms;

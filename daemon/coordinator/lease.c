@@ -171,8 +171,8 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
 }
 
 /* The RESUME has a quorum, so the masters no longer have the key of the lease that is known here. If that
- * lease is still bound to a session, its holder is told: its own token was moved, or another daemon's client got the lock
- * since. */
+ * lease is still bound to a session, its holder is told: its own token was moved, or another daemon's client
+ * got the lock since. */
 static void lease_replace(struct coordinator *c, struct lease *lease, const struct token *by_resume_of)
 {
     bool moved = memcmp(lease->token.bytes, by_resume_of->bytes, TOKEN_BYTES) == 0;

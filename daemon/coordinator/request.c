@@ -22,7 +22,7 @@ static bool same_token(const struct token *a, const struct token *b)
     return memcmp(a->bytes, b->bytes, TOKEN_BYTES) == 0;
 }
 
-/* This daemon's valid lease of the name, if the request shows its token; else NULL. */
+/* Returns this daemon's valid lease of the name if the request shows its token; else NULL. */
 static struct lease *known_lease(const struct coordinator *c, const struct request *what)
 {
     const struct resource *resource = resource_find(c, &what->name);

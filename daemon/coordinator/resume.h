@@ -11,9 +11,9 @@
  *      v
  *   +LOCKED     a lease of the new token
  *
- * If a RESUME fails, it is set back: MOVE new -> old on all masters, also on those that did not answer.
- * Releasing the new token instead would let others in, although the holder of the old token may still have
- * the lock. */
+ * If a RESUME fails, it is set back: MOVE new -> old on every master in service, even if the master did not
+ * answer. Releasing the new token instead would let others in, although the holder of the old token may
+ * still have the lock. */
 #ifndef REDLOCKD_RESUME_H
 #define REDLOCKD_RESUME_H
 

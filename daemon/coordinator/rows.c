@@ -1,4 +1,4 @@
-/* What SHOW tells of the coordinator: nothing here changes it. */
+/* The rows that SHOW tells of the coordinator. Nothing here changes the coordinator. */
 #include <string.h>
 
 #include "daemon/coordinator/lease.h"

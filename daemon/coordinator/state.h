@@ -55,7 +55,7 @@ struct wait {
     const struct word *note; /* interned; NULL: none, or passed on to the lease */
 };
 
-/* Which masters a round asked, and what they answered: counted for the decision, and shown as nodes= of
+/* The masters that a round asked, and their answers: counted for the decision, and shown as nodes= of
  * -NOQUORUM. */
 struct tally {
     masters_t asked, granted, refused, failed;

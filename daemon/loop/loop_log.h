@@ -18,7 +18,7 @@ void loop_log_masters(struct loop_log *log, const struct loop_view *view);
 /* Logs whether a quorum may vote: at the first call and after each change. Called once clients can
  * connect. */
 void loop_log_quorum(struct loop_log *log, const struct loop_view *view);
-/* This daemon's clock stood still, for stall_ms this time and for behind_ms in all. */
+/* Logs that this daemon's clock stood still: for stall_ms this time, for behind_ms in all. */
 void loop_log_behind(int64_t stall_ms, int64_t behind_ms);
 void loop_log_lost(struct loop_log *log, const struct notice *notice);
 

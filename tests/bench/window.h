@@ -13,7 +13,7 @@ struct window {
 };
 
 void window_open(struct window *window, const struct load_plan *plan, struct load_result *result);
-/* To be called at each wake-up, and at least every 50 ms; false: the time is over. */
+/* Returns false when the time is over. Each wake-up must call it, at least every 50 ms. */
 bool window_goes_on(struct window *window);
 enum { WINDOW_POLL_MS = 20 };
 

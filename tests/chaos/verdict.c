@@ -140,7 +140,7 @@ static void see_grant(struct court *court, const struct record *record)
     hold_begins(court, record->ask, record->at_us, record->until_us);
 }
 
-/* Until its first renewal a lock is on a majority, and need not be on more. */
+/* A lock is on a majority, and before its first renewal it need not be on more. */
 static void see_lost(struct court *court, const struct record *record)
 {
     const struct attempt *attempt = &court->attempt[record->ask];

@@ -36,7 +36,7 @@ struct program {
 void program_begin(struct program *program, const char *example, const char *const words[]);
 void program_type(const struct program *program, const char *text);
 bool program_runs(const struct program *program);
-/* Its exit status, or -signal. */
+/* Waits for the program's end. Returns its exit status, or -signal. */
 int program_end(struct program *program);
 bool program_said(const struct program *program, const char *text);
 /* The number of lines of its output that hold the text. */

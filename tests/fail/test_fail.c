@@ -197,7 +197,7 @@ static bool session_second(const char *name, int first)
     close(fd);
     if (answered <= 0 || answer[0] == '-')
         return answered >= 0;
-    /* This does not hold once the first client has heard that its lock or its connection is over. */
+    /* Two holders are allowed once the first client has heard that its lock or its connection is over. */
     return poll(&p, 1, 0) > 0 || failed("two holders");
 }
 

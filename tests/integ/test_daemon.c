@@ -217,7 +217,7 @@ START_TEST(key_of_another_library)
         redis(&masters.server[i], "PEXPIRE redlock:theirs 1000");
     eventually(cluster_answers(&masters, "8a7f", "GET redlock:theirs") == 0);
     struct grant grant = grant_of(expect(&a, "+LOCKED theirs *"));
-    /* This daemon refuses them, too. */
+    /* Now the other library's SET is refused, too. */
     ck_assert_uint_ge(cluster_answers(&masters, "(nil)", "SET redlock:theirs 8a7f NX PX 1200"), 2);
     ck_assert_uint_ge(cluster_holds(&masters, "theirs", grant.token), 2);
 }

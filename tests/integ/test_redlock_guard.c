@@ -202,7 +202,7 @@ END_TEST
 
 /* ---- redlock stands still ---- */
 
-/* Until now the guard ended the command's group only. */
+/* timeout(1) moves its command to another process group, which the guard must end, too. */
 START_TEST(stopped_beyond_the_deadline)
 {
     begin("");

@@ -40,7 +40,7 @@ START_TEST(too_few_masters_may_vote)
     pty_await(&pty, too_few);
     pty_type(&pty, "\003");
     ck_assert_int_eq(pty_code(&pty), -SIGINT);
-    /* They do answer, which the refusal must not deny. */
+    /* The masters do answer, and the refusal must not deny that. */
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "-n", "job", "--", "true"), 122);
     ck_assert_msg(fnmatch("redlock: job: too few masters may vote yet: 3 of 3 masters are in quarantine for "
                           "* s more*; `redlock show nodes` says why\n",

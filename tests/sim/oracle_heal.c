@@ -64,7 +64,7 @@ void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim
         return; /* the heal's instant was right by clocks that were wrong: the key may stay a little longer */
     int64_t ends_us = clock_when(&m->clock, key->expires_ms * 1000);
     int64_t held_us = held_until_us(d, t);
-    /* Until then the daemon's clock and the master's may go apart. */
+    /* The daemon's clock and the master's may go apart until the lock's deadline. */
     int64_t apart_us = (held_us - w->now_us) / 1000000 * 2 * w->plan->param[P_PPM];
     if (ends_us > held_us + HEAL_SLACK_US + apart_us && ends_us > w->now_us)
         violation(w, 7, "m%u is healed of T%u's key of n%u until %.6f, but it is held until %.6f", m->index,

@@ -220,7 +220,7 @@ void oracle_crashed(struct sim_world *w, const struct sim_master *m)
     }
 }
 
-/* Until its first renewal a lock is on Q masters, and need not be on more. */
+/* A lock is on Q masters, and before its first renewal it need not be on more. */
 static void lost(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, enum lost_reason reason)
 {
     const struct sim_tok *t = &w->oracle.tok[tok];

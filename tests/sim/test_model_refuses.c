@@ -91,7 +91,8 @@ static const struct {
 
 static int64_t slowest_ms;
 
-/* To be called after the answer: the model runs each command so much later, at most, than the server. */
+/* Returns the time of the answer, at which the model runs the command: at most slowest_ms later than the
+ * server did. */
 static int64_t ask_slowly(struct resp_format *format, const struct store_command *command, struct vote *real)
 {
     int64_t begin_ms = now_ms();

@@ -21,7 +21,7 @@ START_TEST(healed_by_the_next_renewal_and_counted_then)
     vote("2", "EXTEND NO");
     EXPECT("m0-2 EXTEND job T1 10000");
     vote("1", "EXTEND 10000");
-    /* Until the told deadline, by that master's clock. */
+    /* The healed key ends at the told deadline, by that master's clock. */
     EXPECT("s1 !RENEWED job token=T1 valid=9897 until=13897", "m2 HEAL job T1 1700000013897");
     vote("2", "HEAL YES");
     lose(0); /* the master counts now, though still in quarantine */

@@ -63,7 +63,7 @@ START_TEST(its_longest_ttl_counts)
 }
 END_TEST
 
-/* Its connection broke; no client is there to be told when it ends. */
+/* The connection of the lock broke, so no client is told when the lock ends. */
 START_TEST(of_a_session_that_broke)
 {
     grant_up_to_max();
