@@ -54,7 +54,8 @@ static void help_lock(void)
         "usage: redlock lock --lease [-nqv] [-t ttl] [-w wait] [-E code] [--note word] [--client word]\n"
         "                    [-a address] NAME\n"
         "\n"
-        "Takes a lease and prints it as assignments: eval \"$(redlock lock --lease -t 60s job)\"\n"
+        "Takes a lease and prints it as assignments:\n"
+        "lease=$(redlock lock --lease -t 60s job) || exit; eval \"$lease\"\n"
         "\n"
         "      --lease            the lock lives for its TTL, and nobody renews it\n"
         "  -t, --ttl TIME         how long it lasts (30s, 5m); default: redlockd's default_ttl\n"
@@ -246,7 +247,7 @@ static int verb_main(enum verb verb, int argc, char **argv)
     if (!asking.name || !asking.token)
         return usage(subcommand,
                      "NAME and TOKEN are needed: give them, or set REDLOCK_NAME and REDLOCK_TOKEN "
-                     "(as eval \"$(redlock lock --lease ...)\" does)");
+                     "(eval what redlock lock --lease prints)");
     return ask_about(&asking);
 }
 

@@ -21,10 +21,10 @@ shift
 night=${NIGHT:-$(date +%F)} # so not around midnight
 keep=${KEEP:-1m}            # longer than the clocks of the hosts are apart; at most redlockd's max_ttl
 
-eval "$(redlock lock --lease -q -t "$keep" -w 2s "$job/$night")"
+redlock lock --lease -q -t "$keep" -w 2s "$job/$night" >/dev/null
 case $? in
 0) ;;
 121) exit 0 ;; # another host has it
-*) exit 75 ;;  # too few masters, no redlockd: redlock has said so, and cron mails its words
+*) exit 75 ;;  # too few masters, no redlockd, no redlock: this was said, and cron mails it
 esac
 exec redlock run -w 12h "$job" -- "$@"

@@ -100,6 +100,33 @@ START_TEST(lock_has_the_codes_of_run)
 }
 END_TEST
 
+/* Runs the script of the manual; `before` prepares its shell. */
+static int manual_script(const char *before)
+{
+    char whole[2048], *manual = keep(file_read("client/redlock.1"));
+    const char *from = strstr(manual, "lease=$(redlock lock"), *to = from ? strstr(from, ".Ed") : NULL;
+
+    ck_assert_ptr_nonnull(to);
+    snprintf(whole, sizeof whole, "step_one() { echo one; }; step_two() { echo two; }\n%s\n%.*s", before,
+             (int)(to - from), from);
+    return RUN(&c, "sh", "-c", whole);
+}
+
+START_TEST(without_redlock_the_job_does_not_run)
+{
+    begin(PATIENT);
+    ck_assert_int_eq(manual_script("redlock() { $R \"$@\"; }"), 0);
+    ck_assert_str_eq(output(&c), "one\ntwo\n");
+    ck_assert_int_eq(manual_script("PATH=/nonexistent"), 127);
+    ck_assert_str_eq(output(&c), "");
+    ck_assert_int_eq(manual_script("redlock() { sh -c 'kill -9 $$'; }"), 128 + SIGKILL);
+    ck_assert_str_eq(output(&c), "");
+    lock(&a, "job ttl=20s");
+    ck_assert_int_eq(manual_script("redlock() { $R \"$@\" -nq; }"), 120);
+    ck_assert_str_eq(output(&c), "");
+}
+END_TEST
+
 /* No client will ever know this token: the lock must not block the name for its TTL. */
 START_TEST(what_cannot_be_printed_is_given_back)
 {
@@ -261,6 +288,7 @@ int main(void)
     ADD(suite, any_name_is_one_word);
     ADD(suite, two_leases_by_name_and_token);
     ADD(suite, lock_has_the_codes_of_run);
+    ADD(suite, without_redlock_the_job_does_not_run);
     ADD(suite, what_cannot_be_printed_is_given_back);
     ADD(suite, through_another_daemon);
     ADD(suite, no_quorum_and_nobody);
