@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { HOSTS = 10, DAEMONS = 3 };
 
@@ -138,10 +139,32 @@ START_TEST(a_host_dies_at_work)
 }
 END_TEST
 
+/* Whether the night is taken is unknown then, and the job must not run twice. */
+START_TEST(no_job_if_redlock_was_killed)
+{
+    struct program program;
+    char stub[PATH + 16], path[4096];
+
+    begin();
+    const char *folder = folder_new("stub");
+    snprintf(stub, sizeof stub, "%s/redlock", folder);
+    file_write(stub, "#!/bin/sh\ncase $1 in lock) kill -9 $$ ;; run) shift 5; exec \"$@\" ;; esac\n");
+    ck_assert_int_eq(chmod(stub, 0755), 0);
+    snprintf(path, sizeof path, "%s:%s", folder, getenv("PATH"));
+    ck_assert_int_eq(setenv("PATH", path, 1), 0);
+    file_write(go, "");
+    file_write(ran, "");
+    host(&program, 0);
+    ck_assert_int_eq(program_end(&program), 75);
+    ck_assert_uint_eq(jobs("begun"), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nightly");
     ADD(suite, one_of_ten_does_the_job);
     ADD(suite, a_host_dies_at_work);
+    ADD(suite, no_job_if_redlock_was_killed);
     return harness_main(suite);
 }
