@@ -1,6 +1,7 @@
 #!/bin/sh
 # A nightly job on ten hosts that runs once. In the crontab of all ten:
 #
+#     PATH=/usr/local/bin:/usr/bin:/bin
 #     0 3 * * *  nightly.sh report make-report --all
 #
 # By hand, in several terminals at once: nightly.sh try sh -c 'date; sleep 5'
