@@ -24,8 +24,8 @@
 #include "client/redlock.h"
 #include "client/redlock_rows.h"
 
-/* Exit codes. A command under `run` has its own, so ours are chosen not to clash: 124 to 127 mean what
- * they mean to timeout(1) and env(1), and programs rarely use 120 to 123. */
+/* Exit codes. A command under `run` has its own, so ours are chosen not to clash: 125 to 127 mean what
+ * they mean to timeout(1) and env(1), and programs rarely use 120 to 124. */
 enum code {
     CODE_OK = 0,
     CODE_BUSY = 120,     /* another has the lock, and -n was given */
