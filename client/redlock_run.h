@@ -28,6 +28,7 @@ struct family {
 /* Call it before anything is started: children that this process already has do not belong to the family. */
 void family_begin(void);
 /* Sends the signal (0: none) to all of the family and returns how many of its processes were alive.
+ * Redlocks that are spared are not counted, nor are another user's processes in other sessions.
  * Returns UINT_MAX if /proc cannot be read; then only the group got the signal. */
 unsigned family_signal(const struct family *family, int signal);
 bool family_is_stopped(const struct family *family);

@@ -9,7 +9,8 @@ struct tally {
     unsigned taken, left;
 };
 
-/* Logs the lines of conf_read_again(): "file:line:column: key: text" or "...: key: warning: text". */
+/* Logs the lines of conf_read_again(): "file:line:column: key: text", "...: key: warning: text"
+ * or "FILE: cannot be read: why". */
 static void log_said(char *said)
 {
     for (char *line = strtok(said, "\n"); line; line = strtok(NULL, "\n")) {

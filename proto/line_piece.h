@@ -1,4 +1,5 @@
-/* The words of a line: where they end and what they may be. Used by line*.c and by the client library. */
+/* The words of a line: where they end and what they may be. Used by line*.c, the client library and
+ * the command. */
 #ifndef REDLOCKD_PROTO_LINE_PIECE_H
 #define REDLOCKD_PROTO_LINE_PIECE_H
 

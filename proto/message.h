@@ -39,7 +39,8 @@ struct tag {
     uint8_t len;
     char text[TAG_BYTES];
 };
-struct token {
+
+struct token { /* 20 random bytes */
     uint8_t bytes[TOKEN_BYTES];
 };
 

@@ -4,8 +4,8 @@
  *     consumer localhost:6379 bills c1                      and c2, c3 in other terminals
  *     redis-cli HGETALL bills:balances
  *
- * A queue delivers at least once: a Redis stream gives a message that was not acknowledged for IDLE_MS to
- * another consumer, since nothing tells a dead consumer from a slow one. Two things make it right:
+ * A queue delivers at least once: a Redis stream lets another consumer claim a message that was not
+ * acknowledged for IDLE_MS, since nothing tells a dead consumer from a slow one. Two things make it right:
  *  - The lock, named after the message, keeps two consumers from working on it at a time. Work costs, and
  *    its effects outside cannot be taken back. A consumer that finds the message locked leaves it alone; if
  *    the consumer at work dies, the message comes again.
@@ -32,7 +32,7 @@
 enum { TTL_MS = 10000, IDLE_MS = 2000, STEPS = 5, STEP_MS = 10, PAUSE_MS = 100 };
 
 /* KEYS: the stream, its balances, the mark of the message; ARGV: message, who did it, customer, amount.
- * A mark lives for a day, which is longer than a message may come again. */
+ * A mark lives for a day: a consumer that stands still for longer just before this step would count twice. */
 static const char settle[] = "local first = redis.call('SET', KEYS[3], ARGV[2], 'NX', 'EX', 86400) "
                              "if first then redis.call('HINCRBY', KEYS[2], ARGV[3], ARGV[4]) end "
                              "redis.call('XACK', KEYS[1], 'billing', ARGV[1]) "
@@ -114,7 +114,8 @@ static void handle(const struct consumer *consumer, const redisReply *message)
     }
 }
 
-/* Handles a message that another consumer has had for too long, or else a new one; false: there is none. */
+/* Handles a message that a consumer, perhaps this one, has had for too long, or else a new one; false: there
+ * is none. */
 static bool handle_next(const struct consumer *consumer)
 {
     redisReply *reply = resource_ask(consumer->redis, "XAUTOCLAIM %s billing %s %ld 0 COUNT 1",

@@ -14,8 +14,8 @@
  *
  * Choose a TTL (-t, in seconds; redlockd's max_ttl has to allow it) that is longer than repeats may come. The
  * lock covers the time in which nobody knows the outcome yet; to refuse repeats for ever, put the order's
- * number under a unique index in your database. A supplier that recognises an order's number, or compares
- * fences, needs no lock.
+ * number under a unique index in your database. A supplier that recognises an order's number needs no
+ * lock. Comparing fences does not help: a repeat has the higher one.
  *
  *     cc order.c $(pkg-config --cflags --libs libredlock) */
 #include <errno.h>

@@ -38,7 +38,8 @@ static inline redisContext *resource_open(const char *address)
 }
 
 /* Returns the reply to a command, to be freed with freeReplyObject(). Without a reply nobody knows whether
- * the command was done, so the program ends, and its lock with it. */
+ * the command was done, and an error is not handled here: the program ends, and a session lock with it (a
+ * lease runs out). */
 static inline redisReply *resource_ask(redisContext *redis, const char *format, ...)
 {
     va_list arguments;

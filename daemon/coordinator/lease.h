@@ -48,8 +48,8 @@ void lease_renewing(struct coordinator *c, struct lease *lease);
 /* Counts a renewal that ended, with whatever result; does nothing if none is under way. */
 void lease_renewed(struct coordinator *c, struct lease *lease);
 
-/* Handles the lease's deadline item: end, warning or renewal. Returns true if a renewal is due, which the
- * caller begins with extend_renew(). */
+/* Handles the lease's deadline item: end, warning or renewal. Returns true if a renewal is due and may
+ * begin now; the caller begins it with extend_renew(). */
 bool lease_timer(struct coordinator *c, struct lease *lease);
 
 #endif
