@@ -48,11 +48,7 @@ static void settle_suspect(const struct sim_daemon *d, struct sim_node *node, in
 
 bool oracle_is_blind(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg)
 {
-    unsigned master = w->conn[msg->conn].master;
-    const struct sim_node *node = &d->node[master];
-    /* An answer from before a restart, that a daemon reads behind a pause of its own, is of the loss before. */
-    bool blind = msg->epoch == w->master[master].epoch ? node->blind : node->blind_before;
-    return msg->unseen && msg->ran_us < msg->lost_us + d->full_us && blind;
+    return msg->unseen && msg->ran_us < msg->lost_us + d->full_us && d->node[w->conn[msg->conn].master].blind;
 }
 
 bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg)

@@ -200,7 +200,6 @@ struct sim_node {
     uint32_t settled_number; /* the connection at which the master saw that */
     /* The daemon's possible knowledge of the master's memory: */
     bool blind;                /* it cannot know of the last loss yet ... */
-    bool blind_before;         /* ... nor could of the loss before the last one */
     bool unaware;              /* ... or only that another daemon doubts the master, which is no new memory */
     bool knew;                 /* it has used the master: it remembers the marker ... */
     uint32_t knew_epoch;       /* ... and the clock of this run, too */

@@ -18,7 +18,6 @@ void master_loses(struct sim_world *w, struct sim_master *m, bool unseen)
     m->unseen = unseen;
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_node *node = &w->daemon[i].node[m->index];
-        node->blind_before = node->blind;
         node->blind = node->unaware = unseen;
         node->suspect_us = 0;
         node->loss_behind_ms = w->daemon[i].running ? coordinator_behind_ms(w->daemon[i].core) : 0;
