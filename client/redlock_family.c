@@ -265,9 +265,8 @@ static bool is_above(const struct processes *all, pid_t pid)
 {
     const struct process *one = family_find(all, getpid());
 
-    for (unsigned i = 0; one && i < all->count;
-         i++) { /* processes changed while /proc was read: parents may form
-                                                          a circle */
+    /* Processes may change while /proc is read, so that parents could form a circle. */
+    for (unsigned i = 0; one && i < all->count; i++) {
         if (one->pid == pid)
             return true;
         one = family_find(all, one->parent);

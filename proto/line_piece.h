@@ -7,7 +7,7 @@
 
 #include "proto/message.h"
 
-/* A part of the line, never terminated by NUL. */
+/* A part of a line, or another text. No function may read text[len], which need not be a NUL. */
 struct piece {
     const char *text;
     size_t len;

@@ -165,7 +165,7 @@ struct reply {
     bool split;          /* BUSY: the votes were split and nobody won */
     int64_t retry_ms;    /* BUSY, NOQUORUM; -1: not known */
     int64_t waited_ms;   /* TIMEOUT */
-    int64_t limit_ms;    /* BADARG with a TEXT_TTL_* or TEXT_MAX_* */
+    int64_t limit_ms;    /* BADARG with a TEXT_TTL_* or TEXT_MAX_BELOW_TTL */
     enum limit limit;    /* LIMIT */
     enum text text;
 };

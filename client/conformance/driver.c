@@ -81,7 +81,7 @@ static int64_t span_ms(const struct command *command, const char *key)
     return strcmp(unit, "m") == 0 ? number * 60000 : number;
 }
 
-/* A name may have any byte, written as %XX. */
+/* A word of a command may have any byte but NUL, written as %XX. */
 static void unescape(char *text)
 {
     char *to = text;

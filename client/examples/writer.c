@@ -11,7 +11,7 @@
  * fence is higher than those of all holders before, so a resource that keeps the highest fence refuses a late
  * writer.
  *
- * Exit status: 0 written, 1 no lock, 3 refused.
+ * Exit status: 0 written, 1 not written (no lock, no text, or the Redis failed), 2 usage, 3 refused.
  *
  *     cc writer.c $(pkg-config --cflags --libs libredlock) -lhiredis */
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Blocking calls: each makes a request and gives the handle its turns until the result is there. The core
- * ends each request in time, so the calls need no deadline of their own (but redlock_connect(), which
- * makes no request). */
+ * ends each request in time, so these calls need no deadline of their own. redlock_connect() and
+ * redlock_safe_ms() make no request, and have one. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>

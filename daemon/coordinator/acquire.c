@@ -135,7 +135,8 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
 
 /* A quorum of grants is out of reach, or the time-out has passed. If Q masters answered, and some refused,
  * another client has the lock or will get it (BUSY), unless the votes were split. With fewer answers that
- * is not known: if a master refused, the attempt waits for the rest, until late. */
+ * is not known: if a master refused, the attempt waits for the rest, as long as Q masters can still answer,
+ * until late. */
 static void look_refused(struct coordinator *c, struct round *round, bool late)
 {
     const struct tally *tally = &round->tally;

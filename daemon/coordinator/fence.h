@@ -1,12 +1,13 @@
 /* The fence of a grant: a number above every fence that was granted for the name before.
  *
- *     proposal: ZADD on the granting masters --the highest on Q of them----> the proposal is the fence
- *                        |
- *                        +--else: read the scores of Q masters, and store
- *                           one more than the highest ------on Q of them----> that is the fence
+ *     proposal: ZADD --the highest on Q masters that granted--> the proposal is the fence
+ *                 |
+ *                 +--else: read the scores of Q masters, and store
+ *                    one more than the highest ------on Q of them----> that is the fence
  *
- * The second way is called the raise. The functions return an outcome, by which the caller (acquire.c or
- * resume.c) goes on or ends its round; the fence is round->proposal.
+ * A first attempt sends ZADD right behind its SETs, so masters that refuse get it as well. The second way is
+ * called the raise. The functions return an outcome, by which the caller (acquire.c or resume.c) goes on or
+ * ends its round; the fence is round->proposal.
  *
  * Source: Kleppmann, "How to do distributed locking". */
 #ifndef REDLOCKD_FENCE_H

@@ -33,7 +33,7 @@ static void refresh(struct coordinator *c, struct lease *lease)
     for (unsigned i = 0; i < c->config.masters; i++) {
         if (c->masters[i].memory.number <= lease->memories)
             continue;
-        /* If only its clock jumped, a key that is still there was there all the time. */
+        /* If only the master's clock jumped, a key that is still there was there all the time. */
         bool lost = c->masters[i].memory.lost > lease->memories;
         bool had = lease->acknowledged[i] != 0 && !(lease->healing & masters_bit(i));
         if (lost)

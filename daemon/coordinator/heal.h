@@ -15,7 +15,9 @@ void heal_granted(struct coordinator *c, struct lease *lease, const struct round
  * acknowledged[] counts. */
 void heal_until(struct coordinator *c, struct lease *lease, int64_t until_ms);
 
-/* Records a master's answer to SET, EXTEND or CHECK of this lease, in time or late. */
+/* Records a master's answer to SET, EXTEND or CHECK of this lease, in time or late. If a quorum has extended
+ * the lease in this round, a late answer that the key is missing has the key set again as heal_extended()
+ * does. */
 void heal_told(struct coordinator *c, struct lease *lease, const struct round *round, unsigned master,
                const struct vote *vote);
 
@@ -27,7 +29,8 @@ void heal_extended(struct coordinator *c, struct lease *lease, struct round *rou
 void heal_done(struct coordinator *c, struct lease *lease, unsigned master, const struct vote *vote);
 
 /* The masters whose "extended" or "held" counts for this lease: the voters, and the masters in quarantine
- * on which the key is confirmed. Without a lease (NULL): the voters. */
+ * on which the key is confirmed, except masters whose clocks jump again and again (c->fast). Without a
+ * lease (NULL): the voters. */
 masters_t heal_counted(struct coordinator *c, struct lease *lease);
 
 /* The masters whose report in this round that the key is missing counts as evidence: those whose answers

@@ -32,10 +32,10 @@ static inline size_t expected_count(const struct expected_ring *ring)
     return (size_t)(ring->pushed - ring->popped);
 }
 
-/* Doubles the room. 0, or -1: no memory. */
+/* Doubles the room. Returns 0, or -1 if there is no memory. */
 int expected_grow(struct expected_ring *ring) __attribute__((cold));
 
-/* 0, or -1: no memory. */
+/* Returns 0, or -1 if there is no memory. */
 static inline int expected_push(struct expected_ring *ring, enum expected_kind kind, unsigned detail,
                                 uint64_t ref)
 {

@@ -183,7 +183,7 @@ static struct client *race(struct client *both[2], const char *name, const char 
     return won;
 }
 
-/* One of them gets it in the end, since retry= makes it ask again; the other has nothing. */
+/* Lets both clients repeat RESUME until one of them gets the lock; the other client then has nothing. */
 static void one_wins(struct client *one, struct client *two, const char *name)
 {
     struct client *both[] = {one, two}, *won = NULL;

@@ -131,7 +131,6 @@ static void tally_add(struct tally *all, const struct tally *one)
     all->simulated_s += one->simulated_s;
 }
 
-/* One job runs in this process, where debuggers and coverage see it. */
 static int run_forked(const struct options *options, struct tally *all)
 {
     int failed = 0, pipes[2];
@@ -157,6 +156,7 @@ static int run_forked(const struct options *options, struct tally *all)
     return failed;
 }
 
+/* A single job runs in this process, where debuggers and coverage see it. */
 static int run_jobs(const struct options *options)
 {
     double begin_s = now_s();

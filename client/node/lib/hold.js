@@ -74,7 +74,7 @@ class Hold {
     if (this.deadline && this.#era === connection.era) this.#earlier(this.deadline - connection.sample.deadline(this.#until));
   }
 
-  /** That daemon's clock stood still: what it told is too late. */
+  /** The clock of that daemon stood still, so the deadline that it told is too late. */
   shift(era, ms) {
     if (!this.deadline || this.#era !== era) return;
     this.#until -= ms;
@@ -107,7 +107,7 @@ class Hold {
     this.told.expiring();
   }
 
-  /** It is over for the program; nothing more is told. */
+  /** Ends the lock for the program, which gets no warning any more. */
   end(state) {
     this.state = state;
     this.deadline = 0;

@@ -1,8 +1,8 @@
-/* What the files of master.h share: master.c moves a master through its states, master_handshake.c asks
- * which server it is, master_memory.c decides how long it is kept out after it may have forgotten locks,
- * and master_undo.c sends the releases that it owes. Two files only answer questions, and call none of the
- * others: master_group.c about the group's key, and master_doubt.c about the evidence that a master may
- * have forgotten locks. */
+/* Functions that the files of master.h share: master.c moves a master through its states,
+ * master_handshake.c asks which server it is, master_memory.c decides how long it is kept out after it may
+ * have forgotten locks, and master_undo.c sends the releases that it owes. Two more files call none of these
+ * four: master_group.c answers questions about the group's key, and master_doubt.c collects and weighs the
+ * evidence that a master may have forgotten locks. */
 #ifndef REDLOCKD_MASTER_PRIVATE_H
 #define REDLOCKD_MASTER_PRIVATE_H
 
@@ -34,7 +34,7 @@ void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_m
 
 /* Asks the questions of the handshake on a new connection. */
 void handshake_begin(struct coordinator *c, struct master *m);
-/* Asks them again, after the master was refused. */
+/* Asks the questions of the handshake again, after the master was refused. */
 void handshake_again(struct coordinator *c, struct master *m);
 /* Handles the answer to one of the questions; the last answer decides. */
 void handshake_told(struct coordinator *c, struct master *m, enum command_verb verb, const struct vote *vote);

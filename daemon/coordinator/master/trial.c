@@ -176,8 +176,8 @@ static int64_t most_excess_ms(const struct trial *trial, unsigned i, bool stalle
     return trial->excess_ms[i] + (stalled || slack_ms < SLACK_MS ? slack_ms : SLACK_MS);
 }
 
-/* The masters that answered, and whose readings begin after the jump or the stall that another master shows: they cannot
- * tell which it was. */
+/* The masters that answered, and whose readings begin after the jump or the stall that another master
+ * shows: these masters cannot tell which it was. */
 static masters_t young(const struct coordinator *c)
 {
     const struct trial *trial = &c->trial;

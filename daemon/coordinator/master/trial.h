@@ -5,11 +5,14 @@
  * first suspicious reading opens a trial: every connected master is asked for its TIME, and a majority of
  * the answers says how long this daemon stood still, if it did. A master that is ahead of that is blamed.
  *
- *     no trial --a reading more than 50 ms ahead--> open --enough masters answered, or 200 ms--> no trial
- *                                                   |                                         ^
- *                                                   +--a master is to be blamed--> confirming-+
+ *     no trial --a suspicious reading--> open --enough masters answered, or 200 ms--> no trial
+ *                                        |                                         ^
+ *                                        +--a master is to be blamed--> confirming-+
  *
  * (confirming: the other masters are asked once more, a few times at most)
+ *
+ * A reading is suspicious if it is more than 50 ms ahead. For a master that is kept out for its clock, more
+ * than 5 ms are enough. After a trial without a verdict, the lead in that trial is added to the limit.
  *
  * No grant is told while a trial is open. Times are in ms. */
 #ifndef REDLOCKD_TRIAL_H
