@@ -9,7 +9,7 @@
 
 #include "daemon/log.h"
 
-/* One getrandom() serves 128 calls of clock_random(). */
+/* The pool lets a single getrandom() serve 128 calls of clock_random(). */
 enum { POOL_BYTES = 4096 };
 
 static uint8_t pool[POOL_BYTES];

@@ -42,7 +42,8 @@ export interface ClientOptions {
   key?: string;
 }
 
-/** One connection to redlockd for a whole process; it connects at the first request. Belongs to its thread. */
+/** A client has one connection to redlockd, made at the first request, and belongs to its thread. A whole process
+ * needs only one client. */
 export class Client {
   /** @throws BadArgumentError */
   constructor(options?: ClientOptions);
@@ -98,7 +99,7 @@ export class BusyError extends RedlockdError {}
 export class LockTimeoutError extends RedlockdError {}
 export class NoQuorumError extends RedlockdError {}
 export class NotHeldError extends RedlockdError {}
-/** Its name is "AbortError", its cause the reason of the signal. */
+/** The error's name is "AbortError", and its cause is the reason of the signal. */
 export class CancelledError extends RedlockdError {}
 export class ModeError extends RedlockdError {}
 export class LimitError extends RedlockdError {}

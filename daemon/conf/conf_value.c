@@ -1,4 +1,4 @@
-/* One value of a setting: text -> field, field -> text. */
+/* Converts the value of a setting: text -> field, field -> text. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>

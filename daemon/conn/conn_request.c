@@ -1,4 +1,4 @@
-/* One line -> its answer, or a request for the handler. */
+/* Turns a line into its answer, or into a request for the handler. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* What release.c and release_send.c share: release.c decides, and release_send.c sends and calls no
+/* Functions that release.c and release_send.c share: release.c decides, and release_send.c sends and calls no
  * function that decides. */
 #ifndef REDLOCKD_RELEASE_PRIVATE_H
 #define REDLOCKD_RELEASE_PRIVATE_H

@@ -11,7 +11,7 @@
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/turn.h"
 
-/* What the queue of a name is doing:
+/* The states of a name's queue:
  *
  *   empty --LOCK--> standing --acquire_begin()--> asking --granted, or refused--> sweeping --swept--+
  *     ^                ^                                                                             |

@@ -126,8 +126,8 @@ struct hold {
     const struct word *note; /* interned; NULL: none */
 };
 
-/* What a RESUME needs beside its round. The round owns it until it is decided; then the lease keeps it
- * until the lease ends, in case the grant cannot be delivered. */
+/* The data that a RESUME needs beside its round. The round owns the data until the round is decided; then
+ * the lease keeps them until it ends, in case the grant cannot be delivered. */
 struct resume {
     uint64_t id;
     struct resume *next, *prev; /* in the resource's list, while the RESUME is under way */

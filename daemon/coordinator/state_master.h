@@ -1,4 +1,4 @@
-/* What the coordinator knows of each master, and the trial that compares their clocks. Part of state.h. */
+/* The coordinator's knowledge of each master, and the trial that compares their clocks. Part of state.h. */
 #ifndef REDLOCKD_STATE_MASTER_H
 #define REDLOCKD_STATE_MASTER_H
 

@@ -22,7 +22,7 @@ struct chunk {
     char bytes[CHUNK];
 };
 
-/* One way of a connection: read from one side, written to the other. */
+/* The bytes in one direction of a connection: read from one side, written to the other. */
 struct flow {
     struct chunk *head, *tail;
     size_t bytes;

@@ -9,7 +9,7 @@
  * (2 s) runs out, quarantine (2 s) ends, connections come back (1 s). */
 enum { HEALED_US = 6000000 };
 
-/* One LOCK, from the sending of its line. */
+/* A LOCK or RESUME, from the sending of its line. */
 struct attempt {
     int64_t asked_us, granted_us;
     int64_t until_us; /* believed until this time, unless the belief has ended */

@@ -38,7 +38,7 @@ static unsigned build_count(void)
     return count;
 }
 
-/* One reader holds the entry's lock, and so many others wait for it. */
+/* Whether one reader holds the entry's lock, and count others wait for it. */
 static bool one_builds_and_others_wait(unsigned count)
 {
     struct client client;

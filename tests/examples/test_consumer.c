@@ -101,8 +101,8 @@ static void works(unsigned i)
     eventually(program_said(&consumer[i], "works on") || handled() == BILLS);
 }
 
-/* One consumer stands still in the middle of its work until the others have done all of theirs, another is
- * killed, and so is the daemon. */
+/* A consumer stands still in the middle of its work until the others have done all of theirs. Another
+ * consumer, a master and the daemon are killed; the daemon is started again. */
 START_TEST(nothing_counts_twice_when_consumers_and_the_daemon_die)
 {
     queue_bills("node_timeout: 1s\nmin_ttl: 2s\n");

@@ -24,7 +24,7 @@ static void all_are_sold(void)
     ck_assert_int_eq(orders(), 50);
 }
 
-/* One worker reads, and then stands still for longer than it may hold the lock. */
+/* A worker reads, and then stands still for longer than it may hold the lock. */
 START_TEST(one_master_dies_and_one_worker_is_paused)
 {
     struct program late, shop;

@@ -22,7 +22,7 @@ struct told {
 struct redlock *open_handle(const char *address, struct told *told);
 struct redlock *open_unix(const struct daemon *daemon, struct told *told);
 struct redlock *open_tcp(const struct daemon *daemon, struct told *told);
-/* One turn of a program that waits with poll(2). */
+/* Takes one turn of a program that waits with poll(2). */
 void loop_once(struct redlock *redlock);
 struct redlock_lock *take(struct redlock *redlock, const char *name, int64_t ttl_ms, int64_t wait_ms);
 

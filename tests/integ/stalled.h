@@ -45,8 +45,8 @@ void is_told(struct host *host);
 
 /* ---- what it may not cost ---- */
 
-/* So many masters vote again, and no daemon has put a master in quarantine for its clock, or told others
- * to. */
+/* Asserts that this many masters vote again, and that no daemon has put a master in quarantine for its
+ * clock, or told other daemons to. */
 void none_is_blamed(unsigned voting);
 void is_kept(const struct host *host);
 /* A new lock is valid for no longer than its TTL, by the host's own clock. */

@@ -295,7 +295,7 @@ START_TEST(lease_extended_through_another_daemon)
 }
 END_TEST
 
-/* Only renewals come, each later than the one before. */
+/* Whether only renewals come, each later than the one before. */
 static bool hears_renewals(struct client *client, struct grant grant, int ttl_ms)
 {
     int64_t until_ms = grant.until_ms;

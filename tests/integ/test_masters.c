@@ -236,7 +236,7 @@ static void restart(unsigned master)
     server_start(&masters.server[master]);
 }
 
-/* One master comes back empty, another from its dump, with the lock's key: neither may vote. */
+/* A master comes back empty, and another master from its dump, with the lock's key: neither may vote. */
 START_TEST(restarted_masters_are_kept_out)
 {
     cluster_start(&masters, 3, TCP);

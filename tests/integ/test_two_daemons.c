@@ -1,4 +1,4 @@
-/* One lock that concerns two daemons. */
+/* Tests of a lock that concerns two daemons. */
 #include "tests/integ/guarded.h"
 
 /* ---- two daemons, one lock ---- */

@@ -52,7 +52,7 @@ static void quiet_daemon(struct sim_world *w, const struct sim_daemon *d)
         violation(w, 11,
                   "d%u: all is quiet, but locks=%u waiters=%u sessions=%u resources=%u rounds=%u undo=%u",
                   d->index, s.locks, s.waiters, s.sessions, s.resources, s.rounds_pending, s.undo_pending);
-    /* Only probes are still sent. */
+    /* Now only probes are sent, so the next deadline is at most a second away. */
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     int64_t left_ms = coordinator_deadline(d->core) - now_ms;
     if (left_ms < 0 || left_ms > 1000)
@@ -129,7 +129,7 @@ static void heal_next(struct sim_world *w)
     w->heal_us = w->now_us;
 }
 
-/* One client of each daemon asks for each name. */
+/* Lets a client of each daemon ask for each name. */
 static void heal_ask(struct sim_world *w)
 {
     bool asked[SIM_DAEMONS] = {false};

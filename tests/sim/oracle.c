@@ -236,7 +236,7 @@ void oracle_overlaps(struct sim_world *w, unsigned name)
         holders_overlap(w, name, w->oracle.holder[name][i]);
 }
 
-/* Only the newest token of a family counts. */
+/* Removes the other tokens of this token's family: only the newest token of a family counts. */
 static void family_leaves(struct sim_world *w, uint32_t tok)
 {
     struct sim_oracle *o = &w->oracle;

@@ -103,7 +103,7 @@ struct sim_fence_acks {
     uint32_t epoch[SIM_MASTERS];
 };
 
-/* One extend of one daemon's lock. */
+/* An EXTEND of a daemon's lock, and the votes on it. */
 struct sim_extending {
     uint64_t ref;
     uint32_t tok;

@@ -68,7 +68,7 @@ enum {
 
 #define CLIENT_LIST(X) X(DAEMON, "daemon") X(REMOTE, "remote")
 
-/* One operation of a client: think, lock, keep, end. Times in ms; -1: not at all. */
+/* An operation of a client: think, lock, keep, end. Times in ms; -1: not at all. */
 #define OP_LIST(X) \
     X(CLIENT, "client") \
     X(THINK, "think") \

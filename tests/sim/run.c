@@ -1,4 +1,4 @@
-/* One run of a plan; a violation or an assertion jumps out of it. */
+/* Runs a plan; a violation or an assertion jumps out of the run. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* One daemon: a real coordinator in the place of daemon/loop.c and conn.c. */
+/* A simulated daemon: a real coordinator, driven by this file instead of daemon/loop.c and daemon/conn. */
 #include <string.h>
 
 #include "tests/sim/sim.h"

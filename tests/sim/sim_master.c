@@ -1,4 +1,4 @@
-/* One master: a process that may hang, crash, lose its memory or refuse, around a store. */
+/* A simulated master: a process that may hang, crash, lose its memory or refuse, around a store. */
 #include <assert.h>
 #include <string.h>
 

@@ -135,7 +135,7 @@ START_TEST(what_is_no_line_of_ours)
 }
 END_TEST
 
-/* Only bytes before the cut may be read: with AddressSanitizer this finds each byte too many. */
+/* The parser may read only bytes before the cut: AddressSanitizer finds each byte too many. */
 START_TEST(lines_cut_anywhere)
 {
     static const char line[] = "#a.1 +LOCKED job token=" TOKEN_A " fence=17 valid=9890 until=86409890";

@@ -245,7 +245,7 @@ START_TEST(a_grant_counts_no_more_when_its_connection_is_lost)
 }
 END_TEST
 
-/* One token a step, whichever session asks: only its bytes tell it apart from another's. */
+/* A step has random bytes for one token, whichever session asks, so a second head begins in the next step. */
 START_TEST(two_heads_in_one_step_get_two_tokens)
 {
     start(3);

@@ -17,8 +17,8 @@ static void check_refusal(const struct refusal *refusal)
 
     for (size_t i = 0; i + 1 < len; i++)
         odd |= out[i] < 0x20 || out[i] > 0x7e;
-    /* One assertion for all: Check writes each assertion to a file, which takes longer than the
-     * parsing. */
+    /* A single assertion checks everything, because Check writes each assertion to a file, which takes
+     * longer than the parsing. */
     bool sound = !odd && len <= SERVER_LINE_BYTES && out[len - 1] == '\n' &&
                  strnlen(refusal->words, sizeof refusal->words) < sizeof refusal->words &&
                  strnlen(refusal->text, sizeof refusal->text) < sizeof refusal->text - 1;

@@ -348,7 +348,7 @@ static bool all_voted(unsigned votes)
     return all;
 }
 
-/* One batch of 64 keys to all masters, its replies, and all votes. */
+/* Sends one batch of 64 keys to all masters, lets them reply, and waits for all votes. */
 static void round_of_64(unsigned n)
 {
     char reply[8 + 64 * 8];

@@ -1,4 +1,4 @@
-/* One reply to several commands, from a server that does what no server should. */
+/* Tests single replies to several commands, also from a server that does what no server should. */
 #include "tests/unit/fake_master.h"
 #include "tests/unit/suite.h"
 

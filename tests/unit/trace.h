@@ -109,7 +109,7 @@ void trace_expect_last(const char *file, int line, const char *action);
 #define EXPECT_MASTER(master, text) trace_expect_master(__FILE__, __LINE__, master, text)
 void trace_expect_master(const char *file, int line, unsigned master, const char *text);
 
-/* Only probes are still to come. */
+/* Asserts that for an hour nothing but probes is sent. */
 #define EXPECT_REST() (at(now + 3600000), trace_expect(__FILE__, __LINE__, (const char *const[]){NULL}))
 
 /* The coordinator's next deadline. */

@@ -1,4 +1,4 @@
-/* What happens to the coordinator, as words of a test. */
+/* Gives the coordinator the events that a test writes as words. */
 #include "tests/unit/suite.h"
 #include "tests/unit/trace_steps.h"
 

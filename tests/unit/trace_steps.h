@@ -1,4 +1,4 @@
-/* One step of a trace, for the trace's own files: an event goes in, its actions come out and are checked. */
+/* A step of a trace, for the trace's own files: an event goes in, its actions come out and are checked. */
 #ifndef REDLOCKD_TESTS_TRACE_STEPS_H
 #define REDLOCKD_TESTS_TRACE_STEPS_H
 

@@ -67,7 +67,7 @@ final class Cache {
         return (String) redis.ask("GET", "cache:" + entry);
     }
 
-    /** What takes long. The fence is from before the work: what began earlier is older. */
+    /** Runs the slow command. With a fence, its value is stored unless a build that began later was stored first. */
     private String build(long fence) throws IOException, InterruptedException {
         Process process = new ProcessBuilder("sh", "-c", command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         String value = new String(process.getInputStream().readAllBytes());

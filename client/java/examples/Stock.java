@@ -23,7 +23,7 @@ import redlockd.*;
 final class Stock {
     enum Outcome { SOLD, TOO_LATE, REFUSED, FAILED }
 
-    /** What a fenced resource does: it keeps the highest fence that it was shown, and refuses a lower one. */
+    /** A fenced resource keeps the highest fence that it was shown, and refuses a lower one. */
     private static final String FENCED = "if tonumber(ARGV[1]) < tonumber(redis.call('HGET', KEYS[1], 'fence') or 0) "
             + "then return -1 end redis.call('HSET', KEYS[1], 'fence', ARGV[1]) ";
     private static final String READ = FENCED + "return tonumber(redis.call('HGET', KEYS[1], 'left') or 0)";

@@ -28,7 +28,7 @@ const show = ({ path, host, port, secure }) =>
 
 const isLoopback = (host) => host === 'localhost' || host === '::1' || /^(::ffff:)?127\.\d+\.\d+\.\d+$/.test(host ?? '');
 
-/** What a Client knows of the way to its daemon. Files are read at each connecting, so that they may be replaced. */
+/** The way of a Client to its daemon. Files are read at each connecting, so that they may be replaced. */
 class Way {
   #options;
   #address;

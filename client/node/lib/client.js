@@ -16,7 +16,7 @@ const LOCK_OPTIONS = ['ttl', 'wait', 'max', 'hold', 'note', 'mode', 'slots', 'si
 const RESUME_OPTIONS = ['ttl', 'max', 'note', 'signal'];
 const CLIENT_OPTIONS = ['address', 'client', 'timeout', 'user', 'secret', 'secretFile', 'ca', 'cert', 'key'];
 
-/** One connection to redlockd for a whole process. It connects when the first request comes. See index.d.ts. */
+/** A client has one connection to redlockd, made when the first request comes. See index.d.ts. */
 class Client {
   #session;
   #timeout;

@@ -43,7 +43,7 @@ function bootAbout() {
 const SAME_WITHIN_MS = 20 + 2 * GRAIN_MS; // a Unix socket may lead to another machine, whose clock is near by chance
 const GOES_ON_WITHIN_MS = 1000;
 
-/** One HELLO: the daemon's clock was at `now` when ours was somewhere between `sent` and `received`. */
+/** The sample of one HELLO: the daemon's clock was at `now` when ours was somewhere between `sent` and `received`. */
 class Sample {
   constructor(sent, now, received, local) {
     Object.assign(this, { sent, now, received });
@@ -59,7 +59,7 @@ class Sample {
     return left <= 0 ? this.sent - 1 : this.sent + left - Math.ceil(left / 1000) - 1;
   }
 
-  /** Which of two samples on one connection counts. The older is better while the newer fits to it. */
+  /** Returns the sample of two on one connection that counts. The older is better while the newer fits to it. */
   newer(other) {
     const between = other.sent <= other.now && other.now <= other.received;
     if (this.same && !other.same && between) return this;

@@ -84,7 +84,8 @@ class Connection {
     return answer.code[0] === '-' ? refusal(answer) : new ProtocolError(`${verb} was answered ${answer.text}`);
   }
 
-  /** Also later, where the clocks are two. Its sample is taken before anything behind its answer is read. */
+  /** Sends HELLO, also later if the daemon reads another clock. The sample is taken before anything behind the answer
+   * is read. */
   sayHello(hello) {
     this.helloSent = bootFloor();
     this.helloLast = mono();
@@ -142,8 +143,8 @@ class Connection {
     else this.#socket.unref();
   }
 
-  /** It cannot go on. Its end would give back locks that another connection is about to RESUME, so that with any of
-   * them it stays open, unread, until they are gone from it. */
+  /** Ends the use of a connection that cannot go on. To close it would give back locks that another connection is
+   * about to RESUME, so it stays open, unread, until it has no such lock any more. */
   break(error) {
     this.#down(error);
     if (this.holds.size) this.#socket.pause();
@@ -190,7 +191,7 @@ class Connection {
     this.break(full ? new LimitError(answer.text) : new ProtocolError(`an answer without a tag: ${answer.text}`));
   }
 
-  /** To what nobody asked, or not any more, an answer is passed over. */
+  /** An answer to a request that nobody made, or that nobody waits for any more, is passed over. */
   #answer(answer) {
     const request = this.pending.get(answer.tag);
     if (!request) return;

@@ -1,7 +1,7 @@
 'use strict';
 // One class for each way in which a request can end. The message is redlockd's own line where redlockd said it.
 
-/** What every error of this package is; `code` tells the class, as a word. */
+/** The base of every error of this package; `code` tells the class, as a word. */
 class RedlockdError extends Error {
   /** @param {{cause?: unknown, retryMs?: number}} [more] retryMs: when asking again may help */
   constructor(message, more = {}) {

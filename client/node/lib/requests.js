@@ -7,7 +7,7 @@ const { LINE_BYTES } = require('./line.js');
 const WINDOW = 48; // requests on their way that do not wait: fewer than redlockd spares for one connection
 const TAG_BYTES = 18;
 
-/** One request. `lines()` makes its line at the moment when it is sent: what is left of a wait, the token of then. */
+/** A request. `lines()` makes its line when it is sent, with the rest of its wait and the token of that moment. */
 class Request {
   connection = null; // on which it was sent
   tag = undefined;

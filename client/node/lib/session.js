@@ -52,7 +52,7 @@ class Session {
     this.#pump();
   }
 
-  /** It is asked no more, and a late answer is passed over. */
+  /** The request is asked no more, and a late answer is passed over. */
   drop(request) {
     this.#requests.drop(request);
   }

@@ -47,7 +47,7 @@ class World {
     for (const thing of [this.#process, stdin, stdout]) thing[how]();
   }
 
-  /** One command at a time; resolves to its answer. */
+  /** Sends a command and resolves to its answer; only one command may be under way. */
   async say(command) {
     this.#process.stdin.write(`${command}\n`);
     return this.#next();

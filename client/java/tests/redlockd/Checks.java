@@ -26,7 +26,7 @@ final class Checks {
         }
     }
 
-    /** Of the whole program. */
+    /** Prints the result of all checks, and ends the program. */
     void end() {
         System.out.printf("%d%%: Checks: %d, Failures: %d, Errors: 0%n", 100 * (count - failures) / count, count, failures);
         System.exit(failures == 0 ? 0 : 1);

@@ -7,7 +7,7 @@ import static redlockd.Checks.thrown;
 import java.time.Duration;
 import java.util.Map;
 
-/** What needs neither a daemon nor a socket. */
+/** The checks that need neither a daemon nor a socket. */
 final class UnitTest {
     private UnitTest() {}
 

@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
 
-/** What a client was built with. A user is "" where there is none; ca, cert and key may be null. */
+/** The settings that a client was built with. A user is "" where there is none; ca, cert and key may be null. */
 record Config(List<Address> places, String client, long timeoutMs, Executor executor, String user, Path secretFile,
         Tls.Files tls) {
-    /** What the program has not said is taken from the environment. */
+    /** Settings that the program has left out are taken from the environment. */
     static Config of(RedlockClient.Builder builder, Function<String, String> environment) {
         String address = or(builder.address, environment.apply("REDLOCK_ADDRESS"));
         String user = or(builder.user, environment.apply("REDLOCK_USER"));

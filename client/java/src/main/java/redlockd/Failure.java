@@ -37,7 +37,7 @@ record Failure(Kind kind, String text, long retryMs) {
             this.maker = maker;
         }
 
-        /** Of a refusal's code; later versions of redlockd may have more codes. */
+        /** The kind of a refusal by its code. A code of a later version of redlockd counts as BADARG. */
         static Kind of(String code) {
             return REFUSALS.getOrDefault(code, BADARG);
         }

@@ -114,7 +114,7 @@ final class Hold {
         return putNote(line);
     }
 
-    /** What is left of max= is all that may be asked for, and no TTL is longer than that. */
+    /** A lock that was held before asks only for the rest of its max=, and for no longer TTL than that. */
     void putResume(StringBuilder line, long nowMs) {
         long maxMs = state == State.ASKED ? options.maxMs : maxUntilMs > 0 ? Math.max(1, maxUntilMs - nowMs) : 0;
         long ttl = ttlMs;
@@ -284,7 +284,7 @@ final class Hold {
         return null;
     }
 
-    /** It can be resumed now on that connection. */
+    /** Whether the lock can be resumed on that connection now. */
     boolean wantsResume(Link link, long nowMs) {
         return state == State.DETACHED && notOn != link && retryAtMs <= nowMs && deadlineMs > nowMs;
     }

@@ -17,7 +17,7 @@ import java.util.function.Consumer;
  * }</pre>
  */
 public final class LockHandle implements AutoCloseable {
-    /** What is known of a lock. HELD ends by itself where {@link #valid} becomes zero. */
+    /** The states of a lock. HELD ends by itself where {@link #valid} becomes zero. */
     public enum State { HELD, LOST, RELEASED }
 
     private final Session session;
@@ -75,7 +75,7 @@ public final class LockHandle implements AutoCloseable {
         throw new LostException("the lock " + name() + " is not held any more", "expired");
     }
 
-    /** What has become of it. After the client was closed, each lock is LOST. */
+    /** The state of the lock. After the client was closed, each lock that was held is LOST. */
     public State state() {
         return switch (hold.state) {
             case LOST -> State.LOST;

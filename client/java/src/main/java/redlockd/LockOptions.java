@@ -72,7 +72,7 @@ public final class LockOptions {
         return copy;
     }
 
-    /** One of so many numbered places. redlockd 0.1 answers {@link UnsupportedException}. */
+    /** Asks for one of this many numbered places. redlockd 0.1 answers {@link UnsupportedException}. */
     public LockOptions slots(int slots) {
         if (slots < 1) {
             throw new IllegalArgumentException("there is at least 1 slot, not " + slots);

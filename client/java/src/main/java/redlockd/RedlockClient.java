@@ -179,7 +179,7 @@ public final class RedlockClient implements AutoCloseable {
         return defaultTtlMs;
     }
 
-    /** What a client may be told beforehand; the environment tells the rest. */
+    /** The settings of a client; the environment has the settings that are left out here. */
     public static final class Builder {
         private static final Executor EVENTS = events();
 
@@ -221,7 +221,7 @@ public final class RedlockClient implements AutoCloseable {
             return this;
         }
 
-        /** Who this program is. The file holds the secret, in one line; it is read on each connecting. */
+        /** The user name of this program. The file holds the secret, in one line, and is read on each connecting. */
         public Builder user(String user, Path secretFile) {
             this.user = Words.secret("a user", user);
             this.secretFile = secretFile;

@@ -65,7 +65,7 @@ final class Request {
         return new Request(Verb.SHOW, null, what, 0, 0, giveUpMs);
     }
 
-    /** What waits takes nobody's place among the requests that are answered at once. */
+    /** Whether the request is answered at once. A LOCK that waits takes no place among such requests. */
     boolean isShort(long nowMs) {
         return verb != Verb.LOCK || waitUntilMs <= nowMs;
     }
@@ -112,7 +112,7 @@ final class Request {
         }
     }
 
-    /** Of a request that is over: throws what went wrong. */
+    /** Throws the failure of a request that is over, if it has failed. */
     void check() {
         if (failure != null) {
             throw failure.exception();

@@ -338,7 +338,7 @@ final class Session {
         }
     }
 
-    /** What a late answer may grant is given back then, so a LOCK stays on its way. */
+    /** A LOCK or RESUME that was sent stays on its way, because a late grant must be given back when it comes. */
     private void noAnswer(Request request) {
         Failure failure = current != null ? Failure.of(Failure.Kind.NOANSWER, "no answer in time") : why;
         boolean taking = request.verb == Request.Verb.LOCK || request.verb == Request.Verb.RESUME;
@@ -486,7 +486,7 @@ final class Session {
         ended.signalAll();
     }
 
-    /** Those that were parked or drain, as soon as no lock needs them. */
+    /** Closes connections that were parked, or that drain, as soon as no lock needs them. */
     private void closeThoseWithoutUse() {
         for (Link link : List.copyOf(links)) {
             boolean old = link.state == Link.State.PARKED

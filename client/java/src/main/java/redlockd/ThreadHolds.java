@@ -2,7 +2,7 @@ package redlockd;
 
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What the threads of a process hold, by name: a lock belongs to the thread that took it. */
+/** The locks that the threads of a process hold, by name: a lock belongs to the thread that took it. */
 final class ThreadHolds {
     private record Key(String name, Thread thread) {}
 
@@ -18,7 +18,7 @@ final class ThreadHolds {
 
     private final ConcurrentHashMap<Key, Entry> entries = new ConcurrentHashMap<>();
 
-    /** Of this thread; null: none. */
+    /** The entry of the calling thread; null: none. */
     Entry get(String name) {
         return entries.get(new Key(name, Thread.currentThread()));
     }

@@ -2,7 +2,7 @@ package redlockd;
 
 import java.time.Duration;
 
-/** What may stand in a line. A byte that must not be there could end the line and begin another request. */
+/** Checks words before they go into a line: a wrong byte could end the line and begin another request. */
 final class Words {
     static final long LONGEST_MS = Duration.ofDays(30).toMillis();
 
