@@ -1,5 +1,6 @@
 /* driver: libredlock behind the conformance cases. Commands come on standard input, one a line, and results go
  * to standard output; README.md has both grammars. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -87,9 +88,9 @@ static void unescape(char *text)
     char *to = text;
 
     for (char *from = text; *from; from++) {
-        unsigned byte;
-        if (*from == '%' && sscanf(from + 1, "%2x", &byte) == 1) {
-            *to++ = (char)byte;
+        if (*from == '%' && isxdigit((unsigned char)from[1]) && isxdigit((unsigned char)from[2])) {
+            char digits[] = {from[1], from[2], '\0'};
+            *to++ = (char)strtoul(digits, NULL, 16);
             from += 2;
         } else {
             *to++ = *from;

@@ -8,7 +8,6 @@
  *             +-- broom                removes the folder when all of the above is gone
  *
  * All die with their parent, however it ends. */
-t ends.*/
 #ifndef CHAOS_WORLD_H
 #define CHAOS_WORLD_H
 
@@ -20,11 +19,7 @@ t ends.*/
 #include "tests/chaos/plan.h"
 #include "tests/chaos/proxy.h"
 
-    enum {
-        LINKS = MASTERS * DAEMONS,
-        CLIENTS = 28,
-        FOLDER = 64
-    };
+enum { LINKS = MASTERS * DAEMONS, CLIENTS = 28, FOLDER = 64 };
 
 struct process {
     pid_t pid;       /* 0: not running */

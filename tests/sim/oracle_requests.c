@@ -72,7 +72,7 @@ static void told(struct sim_world *w, struct sim_daemon *d, uint32_t tok, int64_
                   tok, (long long)valid_ms, (long long)(until_ms - now_ms));
     int64_t unsaid_ms =
         until_ms - now_ms - valid_ms; /* a clock that stood still may go back by less than a ms */
-    if (unsaid_ms < 0 || unsaid_ms > (d->stall.number > 0))
+    if (unsaid_ms < 0 || unsaid_ms > (d->stall.number > 0 ? 1 : 0))
         violation(w, 2, "d%u says %s for T%u: valid=%lld, but until - now = %lld", d->index, what, tok,
                   (long long)valid_ms, (long long)(until_ms - now_ms));
     bool known = t->daemon == d->index && t->incarnation == d->incarnation && !t->forgotten;
