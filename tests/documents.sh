@@ -45,7 +45,10 @@ check() { # where, then a command that succeeds when all is well
     local where=$1 said
     shift
     checks=$((checks + 1))
-    said=$("$@" 2>&1 </dev/null) && return
+    for _ in 1 2 3; do # on a machine that is too busy for the masters' 50 ms
+        said=$("$@" 2>&1 </dev/null) && return
+        [[ $said == *' silent'* ]] || break
+    done
     failures=$((failures + 1))
     printf '%s:\n%s\n' "$where" "$said" | sed '2,$s/^/    /'
 }
