@@ -175,6 +175,30 @@ START_TEST(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
 }
 END_TEST
 
+/* Another server comes with another group's key, and later yet another server, before the key was sound. */
+START_TEST(what_was_seen_amiss_counts_from_the_last_run)
+{
+    start(3);
+    for (unsigned i = 0; i < 2; i++) {
+        lose(1);
+        memset(info[1].run_id, i == 0 ? 'e' : 'f', RUN_ID_HEX);
+        newcomer_writes(1);
+        markers[1].group.max_ttl_ms = 1000;
+        at(now + 70000);
+        dial(1);
+        shake(1);
+        EXPECT_MASTER(1, "refused group");
+    }
+    newcomer_writes(1);
+    while (unanswered(1) == 0)
+        at(now + 100);
+    vote("1", "INFO OK");
+    work();
+    EXPECT_MASTER(1, "quarantine promoted left=60602");
+    forget();
+}
+END_TEST
+
 /* A doubt that came once, and was judged, hides no later doubt. */
 START_TEST(a_second_loss_is_seen_as_the_first_was)
 {
@@ -272,6 +296,7 @@ int main(void)
 {
     const TTest *const tests[] = {a_second_loss_is_seen_as_the_first_was,
                                   what_was_seen_amiss_while_it_could_not_write_is_not_forgotten,
+                                  what_was_seen_amiss_counts_from_the_last_run,
                                   a_smaller_client_id_is_an_older_memory,
                                   a_larger_client_id_is_not,
                                   a_flush_while_no_daemon_ran_shows_by_the_others,
