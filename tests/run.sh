@@ -12,6 +12,7 @@ trap 'rm -rf "$out"' EXIT
 
 run_one() {
     local name=${1##*/} log=$out/${1//\//_}
+    case $1 in client/*) name=${1#client/} ;; esac # each language has a check.sh
     local start=$SECONDS
     timeout -k 5 "$limit_s" "$1" >"$log.log" 2>&1
     local status=$?
@@ -27,6 +28,7 @@ run_one() {
     printf '%s\n' "$((checks - bad)) $bad" >"$log.count"
     if [ $bad -eq 0 ]; then
         printf 'ok    %-24s %4d tests %4d s\n' "$name" "$checks" $((SECONDS - start))
+        sed -n 's/^left out: /      left out: /p' "$log.log"
     else
         # In one write, so that two programs' reports do not mix.
         printf '%s\n' "$(printf 'FAIL  %-24s exit status %d\n' "$name" $status; sed 's/^/      /' "$log.log" | tail -n 200)"

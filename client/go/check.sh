@@ -3,15 +3,13 @@
 # program does, for tests/run.sh. REDLOCKD names the daemon, and so the build. Arguments go to the test program.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
+# shellcheck source=tests/stubs/report.sh
+. ../../tests/stubs/report.sh
 
 build=${REDLOCKD:-$PWD/../../build/redlockd}
 build=${build%/*}
 export REDLOCKD=$build/redlockd GOCACHE=$build/go/cache GOPATH=$build/go/path GOTOOLCHAIN=local
-if [ ! -x "$build/go/tests" ]; then
-    echo "left out: the tests of the client library for Go (it is not installed)"
-    echo "100%: Checks: 1, Failures: 0, Errors: 0"
-    exit 0
-fi
+[ -x "$build/go/tests" ] || left_out "the tests of the client library for Go (it is not installed)"
 report=$("$build/go/tests" -test.v "$@" 2>&1)
 status=$?
 printf '%s\n' "$report" | grep -v '^=== '
@@ -19,6 +17,4 @@ passed=$(grep -c '^--- PASS' <<<"$report")
 failed=$(grep -c '^--- FAIL' <<<"$report")
 # A program that fails without a failed test crashed or hung.
 [ $status -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
-checks=$((passed + failed))
-echo "$((checks ? 100 * passed / checks : 0))%: Checks: $checks, Failures: $failed, Errors: 0"
-[ "$failed" -eq 0 ] && [ "$checks" -gt 0 ]
+total $((passed + failed)) "$failed"

@@ -3,11 +3,11 @@
 # tests/run.sh. REDLOCKD names the daemon. STUB_CYCLES is how many lock/unlock cycles must not leak (500).
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/stubs/report.sh
+. tests/stubs/report.sh
 
 if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 18 || (a == 18 && b >= 18) ? 0 : 1)' 2>/dev/null; then
-    echo "left out: the client library for Node.js (it needs node 18.18 or later)"
-    echo "100%: Checks: 1, Failures: 0, Errors: 0"
-    exit 0
+    left_out "the client library for Node.js (it needs node 18.18 or later)"
 fi
 report=$(node --test --test-reporter=tap client/node/test/*.test.js 2>&1)
 status=$?
@@ -24,6 +24,4 @@ if npm --version >/dev/null 2>&1; then
 else
     echo "left out: npm pack (there is no npm that runs)"
 fi
-checks=$((${passed:-0} + failed))
-echo "$((checks ? 100 * (checks - failed) / checks : 0))%: Checks: $checks, Failures: $failed, Errors: 0"
-[ $failed -eq 0 ] && [ $checks -gt 0 ]
+total $((${passed:-0} + failed)) $failed

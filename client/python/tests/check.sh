@@ -3,12 +3,12 @@
 # for tests/run.sh. REDLOCKD names the daemon.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
+# shellcheck source=tests/stubs/report.sh
+. ../../../tests/stubs/report.sh
 
 python=${PYTHON:-python3}
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
-    echo "left out: the client library for Python (it needs Python 3.10 or later)"
-    echo "100%: Checks: 1, Failures: 0, Errors: 0"
-    exit 0
+    left_out "the client library for Python (it needs Python 3.10 or later)"
 fi
 [ "${1:-}" = long ] && export REDLOCKD_TESTS_LONG=1
 export REDLOCKD=${REDLOCKD:-$PWD/../../../build/redlockd}
@@ -19,5 +19,4 @@ ran=$(printf '%s\n' "$report" | sed -n 's/^Ran \([0-9]*\) tests\{0,1\} in .*/\1/
 failed=$(printf '%s\n' "$report" | grep -c '^\(FAIL\|ERROR\): ')
 ran=${ran:-0}
 [ "$ran" -eq 0 ] && ran=1 && failed=1
-echo "$((failed < ran ? 100 * (ran - failed) / ran : 0))%: Checks: $ran, Failures: $failed, Errors: 0"
-exit $status
+total "$ran" "$failed" && exit $status

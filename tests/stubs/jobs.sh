@@ -1,0 +1,29 @@
+#!/bin/bash
+# tests/stubs/jobs.sh LANGUAGE JOB...: the examples in that language, under the tests that judge those in C
+# (tests/examples), all at a time. Prints what a Check program does, for tests/run.sh. REDLOCKD names the daemon, and so
+# the build.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/stubs/report.sh
+. tests/stubs/report.sh
+
+language=$1
+shift
+build=${REDLOCKD:-$PWD/build/redlockd}
+build=${build%/*}
+export REDLOCKD=$build/redlockd REDLOCKD_EXAMPLES=$build/$language/examples
+[ -d "$REDLOCKD_EXAMPLES" ] || left_out "the examples in $language (it is not installed)"
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+for job in "$@"; do
+    "$build/tests/examples/test_$job" >"$out/$job" 2>&1 || echo "$job" >>"$out/failed" &
+done
+wait
+checks=0 failures=0
+for job in "$@"; do
+    grep -v '^Running\|^$' "$out/$job"
+    read -r ran failed errors < <(counts <"$out/$job")
+    checks=$((checks + ${ran:-1})) failures=$((failures + ${failed:-1} + ${errors:-0}))
+done
+[ ! -e "$out/failed" ] || [ $failures -gt 0 ] || failures=1 # a program crashed behind its last test
+total $checks $failures
