@@ -238,6 +238,24 @@ START_TEST(no_more_than_a_minority_is_kept_out)
 }
 END_TEST
 
+/* The answers that confirm a blame are awaited, but no master that did not answer before. */
+START_TEST(a_blame_waits_for_no_master_that_hangs)
+{
+    start(5);
+    show_probes = true;
+    at(2000);
+    stand_still(500);
+    markers[1].clock_ms += 2000;
+    vote("0-2", "TIME OK, PROBE OK"); /* 3 and 4 hang */
+    forget();
+    vote("0", "TIME OK");
+    EXPECT_MASTER(1, "up");
+    vote("2", "TIME OK");
+    EXPECT_MASTER(1, "quarantine clock left=60602");
+    forget();
+}
+END_TEST
+
 START_TEST(who_another_daemon_keeps_out_for_its_clock_counts)
 {
     start(3);
@@ -395,6 +413,7 @@ int main(void)
                                   one_alone_is_ours,
                                   one_of_three_that_jumped_is_kept_out,
                                   no_more_than_a_minority_is_kept_out,
+                                  a_blame_waits_for_no_master_that_hangs,
                                   who_another_daemon_keeps_out_for_its_clock_counts,
                                   a_reason_of_a_later_version_is_only_a_doubt,
                                   what_a_clock_that_jumped_still_has_counts,
