@@ -256,6 +256,28 @@ START_TEST(a_blame_waits_for_no_master_that_hangs)
 }
 END_TEST
 
+/* When master 1 read its clock is not known, since the stall that is believed in is longer than its lead. Until when
+ * its key keeps it out counts from now. */
+START_TEST(a_reading_within_a_stall_ends_no_quarantine_sooner)
+{
+    start(5);
+    show_probes = true;
+    at(2000);
+    stand_still(1000);
+    for (unsigned i = 0; i < 5; i++)
+        markers[i].clock_ms += i == 1 ? 0 : 800;
+    struct group *group = &markers[1].group;
+    group->from_ms = markers[1].clock_ms + now + 30000;
+    memcpy(group->by, "5f0c93aa", 9);
+    memcpy(group->why, "clock", 6);
+    vote("1", "TIME OK");
+    vote("0,2", "TIME OK");
+    vote("1", "PROBE OK");
+    EXPECT_MASTER(1, "quarantine clock left=30000");
+    forget();
+}
+END_TEST
+
 START_TEST(who_another_daemon_keeps_out_for_its_clock_counts)
 {
     start(3);
@@ -414,6 +436,7 @@ int main(void)
                                   one_of_three_that_jumped_is_kept_out,
                                   no_more_than_a_minority_is_kept_out,
                                   a_blame_waits_for_no_master_that_hangs,
+                                  a_reading_within_a_stall_ends_no_quarantine_sooner,
                                   who_another_daemon_keeps_out_for_its_clock_counts,
                                   a_reason_of_a_later_version_is_only_a_doubt,
                                   what_a_clock_that_jumped_still_has_counts,
