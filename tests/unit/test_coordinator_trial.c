@@ -278,6 +278,30 @@ START_TEST(a_reading_within_a_stall_ends_no_quarantine_sooner)
 }
 END_TEST
 
+/* The base of master 2 was read over a long round trip, which hides half of the stall. */
+START_TEST(what_a_slow_base_hides_is_not_blamed)
+{
+    start(3);
+    show_probes = true;
+    at(2000);
+    stand_still(100);
+    vote("0-1", "TIME OK, PROBE OK");
+    vote("0-1", "TIME OK");
+    at_without_work(now + 300);
+    vote("2", "TIME OK, PROBE OK, TIME OK");
+    at(3000);
+    lose(0);
+    stand_still(600);
+    forget();
+    vote("1", "TIME OK, PROBE OK");
+    vote("2", "TIME OK, PROBE OK");
+    forget();
+    ck_assert_int_eq(coordinator_behind_ms(core), 98 + 598);
+    EXPECT_MASTER(1, "up");
+    forget();
+}
+END_TEST
+
 START_TEST(who_another_daemon_keeps_out_for_its_clock_counts)
 {
     start(3);
@@ -437,6 +461,7 @@ int main(void)
                                   no_more_than_a_minority_is_kept_out,
                                   a_blame_waits_for_no_master_that_hangs,
                                   a_reading_within_a_stall_ends_no_quarantine_sooner,
+                                  what_a_slow_base_hides_is_not_blamed,
                                   who_another_daemon_keeps_out_for_its_clock_counts,
                                   a_reason_of_a_later_version_is_only_a_doubt,
                                   what_a_clock_that_jumped_still_has_counts,
