@@ -65,7 +65,7 @@ static void note_time(const struct coordinator *c, struct master *m, const struc
 void doubt_note_amiss(const struct coordinator *c, struct master *m, const struct vote *vote)
 {
     bool gone = vote->kind == VOTE_NO && is_remembered(c, m), same = doubt_is_same_run(m);
-    const char *run = m->handshake.has_info ? m->handshake.info.run_id : m->run_id;
+    const char *run = master_run(m);
     bool another = !same && memcmp(m->memory.amiss_run_id, run, RUN_ID_HEX) != 0; /* forgot once more */
     if (m->known && (m->memory.amiss_ms == 0 || another) &&
         (!same || gone || master_group_is_strange(c, vote))) {

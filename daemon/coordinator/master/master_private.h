@@ -30,6 +30,13 @@ void master_enter_service(struct coordinator *c, struct master *m);
 /* This daemon stood still for stall_ms: moves the master's time-outs by as much. */
 void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_ms);
 
+/* The run that answers on the present connection. Until INFO is answered, that is taken to be the run before; if it is
+ * another, the handshake finds out. */
+static inline const char *master_run(const struct master *m)
+{
+    return m->handshake.has_info ? m->handshake.info.run_id : m->run_id;
+}
+
 /* ---- master_handshake.c ---- */
 
 /* Asks the questions of the handshake on a new connection. */

@@ -57,16 +57,9 @@ static bool look_for_step_back(const struct coordinator *c, struct master *m, in
     return true;
 }
 
-/* The run that the reading comes from. Until INFO is answered, that is taken to be the run before; if it is
- * another, the handshake finds out. */
-static const char *run_of(const struct master *m)
-{
-    return m->handshake.has_info ? m->handshake.info.run_id : m->run_id;
-}
-
 static bool is_of_base(const struct master *m)
 {
-    return memcmp(m->clock.base.run_id, run_of(m), RUN_ID_HEX) == 0;
+    return memcmp(m->clock.base.run_id, master_run(m), RUN_ID_HEX) == 0;
 }
 
 static void rebase(struct master *m)
@@ -82,7 +75,7 @@ static void rebase(struct master *m)
     m->clock.tried_ms = 0;
     m->clock.base_stalled = false;
     m->clock.excess_ms = 0;
-    memcpy(m->clock.base.run_id, run_of(m), RUN_ID_HEX);
+    memcpy(m->clock.base.run_id, master_run(m), RUN_ID_HEX);
 }
 
 /* The lead from which this master's clock is suspicious. A smaller one is enough for a master that is kept
