@@ -118,8 +118,8 @@ struct master {
 /* The question whose clock is wrong, a master's or this host's: see trial.h. */
 struct trial {
     bool open;
-    unsigned confirms; /* how often the other masters were asked once more, before one is blamed */
-    uint32_t number;   /* of the questions that are under way now */
+    bool confirming; /* the others are asked once more, before a master is blamed */
+    uint32_t number; /* of the questions that are under way now */
     struct heap_item item;
     masters_t awaited; /* masters that were asked and have not answered yet */
     masters_t anew;    /* masters whose reading was asked for with the present number, so after the stall */

@@ -13,7 +13,7 @@
 enum {
     FROM_SLACK_US = 10000, /* TIME is in ms, and clocks drift apart while a quarantine lasts */
     JUMP_SEEN_US = 90000,  /* a longer jump is seen */
-    TRIAL_US = 1020000 /* the longest trial, with all its confirming questions */,
+    TRIAL_US = 420000 /* the longest trial, with the question that confirms */,
     HIDDEN_US = 210000
 };
 

@@ -13,7 +13,7 @@
 enum {
     WORD_US = 60000, /* time from the daemon's step to its clients */
     LOOK_US = 20000,
-    TRIAL_US = 3000000, /* no stall is looked into for longer, whatever answers come */
+    TRIAL_US = 420000,  /* the longest trial, with the question that confirms */
     UNSEEN_US = 120000, /* longest lag that is not seen: 50 ms, and 0.2 % of the time since a good reading */
     RATES_MS = 10,      /* what clocks that differ by 200 ppm lose while a base lasts */
     HELLO_US = 1100000, /* clients say HELLO each second to daemons of other hosts, to measure their clocks */
@@ -168,8 +168,10 @@ void oracle_stall_shows(struct sim_world *w, struct sim_daemon *d, const struct 
     d->stall.told |= (uint16_t)(1u << master);
     if (rtt_us > d->stall.rtt_us)
         d->stall.rtt_us = rtt_us;
-    if (count(d->stall.told) == d->quorum)
-        queue_push(w, w->now_us + WORD_US, ITEM_STALL_OVER, d->index, d->stall.number, 0);
+    if (count(d->stall.told) != d->quorum)
+        return;
+    d->stall.shown_us = w->now_us;
+    queue_push(w, w->now_us + WORD_US, ITEM_STALL_OVER, d->index, d->stall.number, 0);
 }
 
 void oracle_stall_over(struct sim_world *w, struct sim_daemon *d, uint32_t number)
@@ -177,11 +179,12 @@ void oracle_stall_over(struct sim_world *w, struct sim_daemon *d, uint32_t numbe
     if (!d->stall.open || number != d->stall.number)
         return;
     if (w->now_us <= d->paused_until_us) {
+        d->stall.shown_us = d->paused_until_us;
         queue_push(w, d->paused_until_us + WORD_US, ITEM_STALL_OVER, d->index, number, 0);
         return;
     }
     /* Answers that confirm which masters' clocks jumped are awaited. */
-    if (d->running && coordinator_in_trial(d->core) && w->now_us < d->stall.ends_us + TRIAL_US) {
+    if (d->running && coordinator_in_trial(d->core) && w->now_us < d->stall.shown_us + TRIAL_US) {
         queue_push(w, w->now_us + LOOK_US, ITEM_STALL_OVER, d->index, number, 0);
         return;
     }

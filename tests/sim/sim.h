@@ -236,6 +236,7 @@ struct sim_daemon {
         bool open; /* its host stood still, and the daemon cannot know yet */
         uint32_t number;
         int64_t ends_us;
+        int64_t shown_us;   /* the time at which a quorum's readings, or the end of a pause, showed it */
         int64_t hello_us;   /* time stood still before its clients last said HELLO to other hosts */
         int64_t started_us; /* start of this incarnation of the daemon */
         int64_t sum_ms;     /* sum of the stalls that it has reported */

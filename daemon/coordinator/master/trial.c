@@ -17,7 +17,6 @@ enum {
     SLACK_MS = 200,       /* most that slow readings may hide where nothing else shows a stall */
     TRIAL_MS = 200,       /* longest wait for answers */
     BACK_PART = 1000,     /* 1/1000 of the time: lag that does not count as a step back */
-    CONFIRMS = 4,         /* most questions to confirm a blame; more stalls in a row are not waited for */
 };
 
 /* The length of a stall, as far as the readings tell. */
@@ -144,7 +143,7 @@ static void begin(struct coordinator *c, const struct master *first)
     trial->open = true;
     trial->number++;
     trial->told = trial->awaited = trial->anew = 0;
-    trial->confirms = 0;
+    trial->confirming = false;
     heap_set(&c->deadlines, &trial->item, c->now_ms + TRIAL_MS);
     hear(c, first, 0);
     for (unsigned i = 0; i < c->config.masters; i++) {
@@ -162,7 +161,7 @@ static void begin(struct coordinator *c, const struct master *first)
  * Unless a majority shows a stall (stalled), slow masters must not hide the jump of another one's clock. */
 static int64_t most_excess_ms(const struct trial *trial, unsigned i, bool stalled)
 {
-    bool confirmed = trial->confirms == 0 || (trial->anew & masters_bit(i));
+    bool confirmed = !trial->confirming || (trial->anew & masters_bit(i));
     if (!confirmed && trial->excess_ms[i] > AHEAD_MS)
         return UNKNOWN_MS;
     int64_t slack_ms = trial->slack_ms[i];
@@ -344,15 +343,13 @@ static void ask_for_bases(struct coordinator *c)
 }
 
 /* Before a master is blamed, the other masters are asked once more, since they may have read their clocks
- * in the middle of the stall, or before a second stall. A trial asks so at most CONFIRMS times. Returns
- * whether answers are to come. */
+ * in the middle of the stall, or before a second stall. Returns whether answers are to come. */
 static bool confirms(struct coordinator *c, masters_t suspects)
 {
     struct trial *trial = &c->trial;
-    bool asked = trial->confirms > 0 && !(suspects & trial->anew); /* after the suspects' readings */
-    if (suspects == 0 || asked || trial->confirms == CONFIRMS || mutant(MUTANT_FIRST_ANSWER_BLAMED))
+    if (suspects == 0 || trial->confirming || mutant(MUTANT_FIRST_ANSWER_BLAMED))
         return false;
-    trial->confirms++;
+    trial->confirming = true;
     trial->number++;
     trial->anew = trial->awaited = 0; /* a master that did not answer before is not waited for */
     heap_set(&c->deadlines, &trial->item, c->now_ms + TRIAL_MS);
@@ -398,7 +395,7 @@ static bool is_decided(const struct coordinator *c)
     unsigned ahead = 0;
     for (unsigned i = 0; i < c->config.masters; i++)
         ahead += (trial->told & masters_bit(i)) && trial->excess_ms[i] > AHEAD_MS;
-    return trial->awaited == 0 || (ahead >= c->quorum && trial->confirms == 0) ||
+    return trial->awaited == 0 || (ahead >= c->quorum && !trial->confirming) ||
            mutant(MUTANT_FIRST_ANSWER_BLAMED);
 }
 

@@ -9,7 +9,7 @@
  *                                        |                                         ^
  *                                        +--a master is to be blamed--> confirming-+
  *
- * (confirming: the other masters are asked once more, a few times at most)
+ * (confirming: the other masters are asked once more)
  *
  * A reading is suspicious if it is more than 50 ms ahead. For a master that is kept out for its clock, more
  * than 5 ms are enough. After a trial without a verdict, the lead in that trial is added to the limit.
