@@ -126,13 +126,17 @@ static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
     masters_t bit = masters_bit(m->index);
     if (trial == c->trial.number)
         c->trial.anew |= bit;
+    /* A clock that jumped, and was set back since, ended keys all the same. */
+    bool set_back = (c->trial.told & bit) && m->clock.excess_ms < c->trial.excess_ms[m->index];
     c->trial.told |= bit;
+    c->trial.awaited = masters_without(c->trial.awaited, bit);
+    if (set_back)
+        return;
     c->trial.excess_ms[m->index] = m->clock.excess_ms;
     /* The round trips of both readings, and slewing since the base, may hide a stall of so much. */
     int64_t slack_ms = m->clock.base.rtt_ms + m->clock.told_at_ms - m->clock.asked_at_ms +
                        (c->now_ms - m->clock.base.sent_ms) / SLEW_PART;
     c->trial.slack_ms[m->index] = slack_ms;
-    c->trial.awaited = masters_without(c->trial.awaited, bit);
 }
 
 /* Opens a trial. A master with a TIME under way is not asked again yet: if the answer says nothing,
