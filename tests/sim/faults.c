@@ -61,7 +61,7 @@ static void fault_drift(struct sim_world *w, struct sim_master *m, const struct 
         return;
     int64_t before_us = m->lost_us; /* the clock may be fast already, for longer */
     master_loses(w, m, true);
-    m->lost_us = end_us > before_us ? end_us : before_us;
+    m->lost_us = m->forgot_us = end_us > before_us ? end_us : before_us;
     queue_push(w, w->now_us + ORACLE_DRIFT_US, ITEM_DRIFT_SEEN, m->index, fault->id, 0);
 }
 

@@ -1,6 +1,8 @@
 /* Invariant 9: which masters' votes a daemon may count.
  *
- * A master may vote when every lock that it may have forgotten is over. A restart shows by itself (a new
+ * A master may vote when every lock that it may have forgotten is over: a full quarantine after the last
+ * command before the loss that a daemon may count on. (No daemon knows when that was, so daemons count from
+ * the loss.) A restart shows by itself (a new
  * run_id, a short uptime), so a vote that is counted too early after a restart is always a violation. Other
  * losses do not show by themselves: FLUSHALL, a replica's data, a jump of the clock. Until a daemon has
  * heard an answer that tells of such a loss, it is "blind" and excused. If the group's key told a daemon to
@@ -48,7 +50,11 @@ static void settle_suspect(const struct sim_daemon *d, struct sim_node *node, in
 
 bool oracle_is_blind(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg)
 {
-    return msg->unseen && msg->ran_us < msg->lost_us + d->full_us && d->node[w->conn[msg->conn].master].blind;
+    const struct sim_master *m = &w->master[w->conn[msg->conn].master];
+    const struct sim_node *node = &d->node[m->index];
+    bool before = msg->losses + 1 == m->losses; /* an answer from before the last loss, told since */
+    return msg->unseen && msg->ran_us < msg->lost_us + d->full_us &&
+           (before ? node->blind_before : node->blind);
 }
 
 bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg)
@@ -56,7 +62,7 @@ bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, cons
     const struct sim_node *node = &d->node[w->conn[msg->conn].master];
     if (msg->ran_us < node->from_us - FROM_SLACK_US)
         return false;
-    return msg->ran_us >= msg->lost_us + d->full_us || oracle_is_blind(w, d, msg);
+    return msg->ran_us >= msg->forgot_us + d->full_us || oracle_is_blind(w, d, msg);
 }
 
 /* Whether the clocks of more than a minority jumped within a quarantine: a daemon cannot tell that from stalls
@@ -144,6 +150,8 @@ void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_m
             node->suspect_behind_ms = coordinator_behind_ms(d->core);
         }
     }
+    if (learns && msg->losses + 1 == m->losses)
+        node->blind_before = false;
     if (!learns || msg->epoch != m->epoch || msg->ran_us < m->lost_us)
         return;
     node->blind = false;
@@ -179,7 +187,9 @@ void oracle_noticed_loss(struct sim_world *w, const struct sim_master *m, uint32
         return; /* ... or another one came shortly before */
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_daemon *d = &w->daemon[i];
-        if (!could_notice(w, d, m))
+        /* While a master is kept out, another daemon's doubt may arrive late, and hide a second loss. No
+         * lock depends on a master that is kept out. */
+        if (!could_notice(w, d, m) || d->node[m->index].loss_in_quarantine)
             continue;
         struct master_row row;
         coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), m->index, &row);

@@ -84,6 +84,13 @@ void oracle_told_by(struct sim_world *w, uint32_t tok, uint32_t session)
     t->lag_us = hello_lag_us(w, t) + (same || d->stall.open ? lag_us(w, d, session) : 0);
 }
 
+/* Whether a !CLOCK is on its way to the client, or not yet read. The answer to HELLO comes behind it. */
+static bool has_clock_to_hear(const struct sim_world *w, const struct sim_session *s)
+{
+    const struct sim_daemon *d = &w->daemon[s->daemon];
+    return d->running && s->incarnation == d->incarnation && s->behind_ms != coordinator_behind_ms(d->core);
+}
+
 /* The client has said HELLO to the daemons of other hosts since the stall, so it converts their deadlines
  * to its clock as it is now. */
 static void says_hello(struct sim_world *w, const struct sim_client *c)
@@ -91,7 +98,7 @@ static void says_hello(struct sim_world *w, const struct sim_client *c)
     struct sim_oracle *o = &w->oracle;
     for (uint32_t i = 1; i < o->sessions; i++) {
         struct sim_session *s = &o->session[i];
-        if (s->client != c->index || s->daemon == c->home || s->hello_now_ms == 0)
+        if (s->client != c->index || s->daemon == c->home || s->hello_now_ms == 0 || has_clock_to_hear(w, s))
             continue;
         s->hello_sent_us = clock_us(&w->daemon[c->home].clock, w->now_us);
         const struct sim_daemon *d = &w->daemon[s->daemon]; /* a paused daemon answers when it wakes up */

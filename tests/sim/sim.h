@@ -125,8 +125,11 @@ struct sim_msg {
     struct vote vote; /* up: its group is the command's */
     /* In a reply: the oracle's knowledge of its command. */
     int64_t sent_us, ran_us;
-    int64_t lost_us; /* the beginning of the master's memory ... */
-    int64_t held_us; /* ... and of the time since which it lost nothing but what its clock ended early */
+    uint32_t losses;   /* the master's, and of the last one ... */
+    int64_t lost_us;   /* ... the time, when the master's memory began, ... */
+    int64_t forgot_us; /* ... and the last write that it can have undone */
+    int64_t
+        held_us; /* the beginning of the time since which it lost nothing but what its clock ended early */
     bool unseen;
     uint32_t epoch;
     int64_t clock_ms, jumps_ms; /* the master's clock */
@@ -171,10 +174,12 @@ struct sim_master {
     bool scripts;
     bool restored; /* came back once with an old snapshot: deleted keys may be back */
     uint64_t next_client;
-    int64_t held_us; /* the last loss for another reason than its clock */
-    uint32_t losses; /* losses of its memory so far */
-    int64_t lost_us; /* the last loss; NEVER: the master is down, and its loss happens when it starts */
-    bool unseen;     /* neither run_id nor uptime shows the last loss */
+    int64_t held_us;   /* the last loss for another reason than its clock */
+    uint32_t losses;   /* losses of its memory so far */
+    int64_t lost_us;   /* the last loss; NEVER: the master is down, and its loss happens when it starts */
+    int64_t wrote_us;  /* the last command that it took and that a daemon may count on */
+    int64_t forgot_us; /* the last of these commands that the last loss can have undone */
+    bool unseen;       /* neither run_id nor uptime shows the last loss */
     int64_t jumped_before_us;
     int64_t jumped_us;  /* the last jump of its clock, ... */
     int64_t jumped_ms;  /* ... its size, ... */
@@ -201,6 +206,7 @@ struct sim_node {
     /* The daemon's possible knowledge of the master's memory: */
     bool blind;                /* it cannot know of the last loss yet ... */
     bool unaware;              /* ... or only that another daemon doubts the master, which is no new memory */
+    bool blind_before;         /* it knew nothing of the loss before when the last one came, nor since */
     bool knew;                 /* it has used the master: it remembers the marker ... */
     uint32_t knew_epoch;       /* ... and the clock of this run, too */
     int64_t group_us;          /* the master showed it the marker, last ... */
@@ -217,6 +223,7 @@ struct sim_node {
     int64_t suspect_beyond_us; /* ... by so much more than can pass unseen, ... */
     int64_t suspect_behind_ms; /* ... and the daemon's behind at that time; 0: no jump was shown */
     int64_t loss_behind_ms;    /* the daemon's behind at the last loss of memory */
+    bool loss_in_quarantine;   /* it kept the master out at that time */
     int64_t quarantined_us;    /* the last time at which it had the master in quarantine */
 };
 
@@ -375,6 +382,7 @@ void daemon_line(struct sim_world *w, uint32_t message);
 void node_start(struct sim_world *w, struct sim_daemon *d);
 void node_dial(struct sim_world *w, struct sim_daemon *d, unsigned master);
 void node_dial_timeout(struct sim_world *w, uint32_t conn);
+bool node_in_quarantine(const struct sim_world *w, const struct sim_daemon *d, unsigned master);
 void node_close(struct sim_world *w, struct sim_daemon *d, unsigned master);
 void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *action);
 void node_reset(struct sim_world *w, struct sim_daemon *d, unsigned master); /* by the network */

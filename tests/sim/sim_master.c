@@ -15,12 +15,15 @@ void master_loses(struct sim_world *w, struct sim_master *m, bool unseen)
 {
     m->losses++;
     m->lost_us = w->now_us;
+    m->forgot_us = m->wrote_us;
     m->unseen = unseen;
     for (unsigned i = 0; i < w->daemons; i++) {
         struct sim_node *node = &w->daemon[i].node[m->index];
+        node->blind_before = node->blind;
         node->blind = node->unaware = unseen;
         node->suspect_us = 0;
         node->loss_behind_ms = w->daemon[i].running ? coordinator_behind_ms(w->daemon[i].core) : 0;
+        node->loss_in_quarantine = w->daemon[i].running && node_in_quarantine(w, &w->daemon[i], m->index);
         node->group_before_us = node->group_us;
     }
     oracle_memory(w);
@@ -152,6 +155,20 @@ static bool master_refuses(const struct sim_world *w, const struct sim_master *m
     return w->now_us < m->zadd_error_until_us && command->verb == COMMAND_ZADD;
 }
 
+/* Whether this answer makes a daemon believe that the master has a key or a fence. */
+static bool is_counted_on(unsigned verb, const struct vote *vote)
+{
+    switch (verb) {
+    case COMMAND_ZADD: return vote->kind == VOTE_YES || vote->kind == VOTE_NO; /* NO: it has a higher one */
+    case COMMAND_SET:
+    case COMMAND_HEAL:
+    case COMMAND_MOVE: return vote->kind == VOTE_YES;
+    case COMMAND_EXTEND:
+    case COMMAND_CHECK: return vote->kind == VOTE_NUMBER;
+    default: return false;
+    }
+}
+
 /* SET and the other commands of the store. */
 static void master_stores(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
                           struct vote *vote)
@@ -168,6 +185,8 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
         *vote = (struct vote){.kind = VOTE_NOT_RUN};
     else if (!master_refuses(w, m, now_ms, &command, vote))
         store_run(&m->store, now_ms, &command, vote);
+    if (is_counted_on(msg->verb, vote))
+        m->wrote_us = w->now_us;
     if (vote->kind == VOTE_TOKEN)
         vote->token = w->oracle.tok[vote->number].token;
 }
@@ -180,7 +199,9 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
     msg->ran_us = w->now_us;
     msg->clock_ms = clock_ms(&m->clock, w->now_us);
     msg->jumps_ms = m->jumps_ms;
+    msg->losses = m->losses;
     msg->lost_us = m->lost_us;
+    msg->forgot_us = m->forgot_us;
     msg->held_us = m->held_us;
     msg->unseen = m->unseen;
     msg->epoch = m->epoch;

@@ -282,7 +282,7 @@ static void world_begin(struct sim_world *w)
     for (unsigned i = 0; i < w->masters; i++) {
         struct sim_master *m = &w->master[i];
         m->started_us = -param[P_UPTIME] * 1000 - chance_below(w->seed, 200 + i, 2, CHANCE_CLOCK, 1500000);
-        m->lost_us = m->held_us = m->started_us;
+        m->lost_us = m->forgot_us = m->wrote_us = m->held_us = m->started_us;
         m->jumped_us = m->jumped_before_us = m->rubbish_us = LONG_BEFORE;
         m->running = true;
         m->next_client = 1 + (uint64_t)chance_below(w->seed, 200 + i, 3, CHANCE_CLOCK, 5);
