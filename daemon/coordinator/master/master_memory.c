@@ -77,16 +77,21 @@ static bool judge_group(struct coordinator *c, struct master *m, const struct vo
 
 /* ---- from when on the master may vote ---- */
 
-static void set_quarantine(struct coordinator *c, struct master *m, enum master_why why)
+/* When the master may vote, on this daemon's clock: at from_ms by the master's, but no later than a full
+ * quarantine from now. */
+static int64_t vote_at_ms(const struct coordinator *c, const struct master *m, int64_t from_ms)
 {
-    int64_t left_ms = m->memory.from_ms - m->clock.time_ms;
     /* A TIME that was read at an unknown moment of a stall may have been read just now. */
     int64_t read_ms = m->clock.unsure ? c->now_ms : m->clock.told_at_ms;
+    int64_t at_ms = read_ms + from_ms - m->clock.time_ms;
+    return at_ms < c->now_ms + c->full_ms ? at_ms : c->now_ms + c->full_ms;
+}
+
+static void set_quarantine(struct coordinator *c, struct master *m, enum master_why why)
+{
     m->memory.quarantine_why = why;
-    m->memory.quarantine_until_ms = read_ms + left_ms;
-    if (m->memory.quarantine_until_ms > c->now_ms + c->full_ms)
-        m->memory.quarantine_until_ms = c->now_ms + c->full_ms;
-    if (left_ms <= 0 || !c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
+    m->memory.quarantine_until_ms = vote_at_ms(c, m, m->memory.from_ms);
+    if (m->memory.from_ms <= m->clock.time_ms || !c->config.restart_guard || mutant(MUTANT_NO_RESTART_GUARD))
         m->memory.quarantine_until_ms = 0;
 }
 
@@ -115,6 +120,19 @@ static void doubt(struct coordinator *c, struct master *m, enum master_why why)
     set_quarantine(c, m, why);
 }
 
+/* The key's time is earlier than this daemon's own, so this daemon's is written there. But the key tells of
+ * another daemon's doubt, whose quarantine may end later all the same: this daemon's own time may be too late
+ * by a stall that it believed in, while its quarantine ends a full quarantine after its own doubt. */
+static bool outlast(struct coordinator *c, struct master *m, int64_t from_ms)
+{
+    int64_t at_ms = vote_at_ms(c, m, from_ms);
+    if (from_ms <= m->clock.time_ms || m->memory.quarantine_until_ms == 0 ||
+        m->memory.quarantine_until_ms >= at_ms)
+        return false;
+    m->memory.quarantine_until_ms = at_ms;
+    return true;
+}
+
 /* Takes over the time that a sound key gives the master's vote: all daemons keep to the later of the times
  * in the key and in their own memory. Returns whether a new quarantine follows. If another daemon doubts
  * the master's clock, then keys of this daemon's locks may have ended early, too. */
@@ -126,7 +144,7 @@ static bool adopt_from(struct coordinator *c, struct master *m, const struct gro
         return false;
     if (from_ms < m->memory.from_ms && m->memory.from_ms > m->clock.time_ms) {
         write_group(c, m, COMMAND_GROUP_SET); /* a key that is gone meanwhile is found by the next probe */
-        return false;
+        return outlast(c, m, from_ms);
     }
     m->memory.from_ms = from_ms;
     if (from_ms <= m->clock.time_ms || mutant(MUTANT_FROM_IGNORED))
@@ -163,6 +181,32 @@ static void know(struct coordinator *c, struct master *m)
     m->evicts = m->handshake.info.evicts;
     m->memory.good_ms = m->clock.time_ms;
     m->memory.good_at_ms = c->now_ms;
+}
+
+/* In quarantine the master still gets releases, extensions and heals, but has no vote. */
+static void keep_out(struct coordinator *c, struct master *m)
+{
+    bool serves = m->state == MASTER_UP || m->state == MASTER_SLOW || m->state == MASTER_QUARANTINE;
+    if (m->memory.quarantine_until_ms <= c->now_ms || !serves)
+        return; /* master_enter_service() sees to a master that is not in service yet */
+    if (m->state != MASTER_QUARANTINE)
+        master_move(c, m, MASTER_QUARANTINE, m->memory.quarantine_why);
+    else
+        master_say_why(m, m->memory.quarantine_why);
+    rounds_lost(c, m->index);
+}
+
+/* The clock of a run that this daemon had not seen before is ahead of the run before. If it jumped after
+ * another daemon had written the master's quarantine, that quarantine would end too soon by as much. */
+static void delay_vote(struct coordinator *c, struct master *m)
+{
+    int64_t until_ms = m->memory.quarantine_until_ms + m->clock.gained_ms;
+    bool sooner = m->clock.gained_ms > 0 && m->memory.quarantine_until_ms > 0 && until_ms > c->now_ms;
+    m->clock.gained_ms = 0;
+    if (!sooner)
+        return;
+    m->memory.quarantine_until_ms = until_ms < c->now_ms + c->full_ms ? until_ms : c->now_ms + c->full_ms;
+    keep_out(c, m);
 }
 
 /* Lock commands may be sent only after our old connection to this run, if there is one, was killed. */
@@ -208,6 +252,7 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
         write_group(c, m, COMMAND_GROUP_SET);
     else
         adopt_from(c, m, &vote->group, doubt_of_run(c, m));
+    delay_vote(c, m);
     admit(c, m);
 }
 
@@ -227,19 +272,6 @@ void memory_told_new(struct coordinator *c, struct master *m, const struct vote 
 void memory_go_on(struct coordinator *c, struct master *m)
 {
     memory_judge(c, m, &(struct vote){.kind = VOTE_NO});
-}
-
-/* In quarantine the master still gets releases, extensions and heals, but has no vote. */
-static void keep_out(struct coordinator *c, struct master *m)
-{
-    bool serves = m->state == MASTER_UP || m->state == MASTER_SLOW || m->state == MASTER_QUARANTINE;
-    if (m->memory.quarantine_until_ms <= c->now_ms || !serves)
-        return; /* master_enter_service() sees to a master that is not in service yet */
-    if (m->state != MASTER_QUARANTINE)
-        master_move(c, m, MASTER_QUARANTINE, m->memory.quarantine_why);
-    else
-        master_say_why(m, m->memory.quarantine_why);
-    rounds_lost(c, m->index);
 }
 
 /* ---- the probe ---- */
@@ -288,11 +320,25 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
 
 /* ---- a clock that jumped ---- */
 
+static bool is_judged(const struct master *m)
+{
+    return m->state != MASTER_HANDSHAKE && m->state != MASTER_REFUSED && m->state != MASTER_DOWN;
+}
+
+void memory_clock_gained(struct coordinator *c, struct master *m, int64_t gained_ms)
+{
+    m->clock.gained_ms = gained_ms;
+    if (!is_judged(m))
+        return;
+    delay_vote(c, m);
+    master_rearm(c, m);
+}
+
 /* In service, the doubt is written when the next probe (sent at once) has read the key. Out of service, the
  * next handshake judges the master. */
 void memory_clock_jumped(struct coordinator *c, struct master *m)
 {
-    if (m->state == MASTER_HANDSHAKE || m->state == MASTER_REFUSED || m->state == MASTER_DOWN) {
+    if (!is_judged(m)) {
         m->clock.jumped = true;
         return;
     }

@@ -386,6 +386,8 @@ static void trial_decide(struct coordinator *c)
             /* The others are too slow to tell. The next trial begins when this master is further ahead. */
             m->clock.tried_ms = m->clock.excess_ms;
         } else if (c->trial.told & masters_bit(i)) {
+            if (!is_of_base(m) && m->clock.excess_ms > JUMP_MS)
+                memory_clock_gained(c, m, m->clock.excess_ms);
             rebase_if_good(c, m);
         }
     }
@@ -404,10 +406,12 @@ static bool is_decided(const struct coordinator *c)
 }
 
 /* Counts a reading in the open trial. A reading that was asked for before the trial and is not ahead says
- * nothing, because the master may have read its clock before the stall. */
+ * nothing, because the master may have read its clock before the stall. Neither does an answer that took
+ * too long, because this daemon slept meanwhile, for example. */
 static void trial_look(struct coordinator *c, struct master *m, uint32_t trial)
 {
-    bool counts = m->clock.excess_ms > AHEAD_MS || trial == c->trial.number;
+    bool prompt = m->clock.told_at_ms - m->clock.asked_at_ms <= SLACK_MS;
+    bool counts = m->clock.excess_ms > AHEAD_MS || (trial == c->trial.number && prompt);
     bool awaited = c->trial.awaited & masters_bit(m->index);
     if (counts) /* even if the master has answered already: its clock may have jumped since */
         hear(c, m, trial);
@@ -433,8 +437,10 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
         return;
     }
     m->clock.excess_ms = excess_ms(c, m, clock_ms);
-    if (was_set_back && !asked->unsure)
-        rebase(m); /* a later jump forward is measured from the reading that was set back */
+    if (was_set_back && !asked->unsure) {
+        rebase(m); /* a later jump forward is measured from the reading that was set back, ... */
+        m->clock.level_from_ms = asked->sent_ms; /* ... which says nothing of the time before */
+    }
     if (m->clock.excess_ms <= AHEAD_MS)
         m->clock.level_ms = asked->sent_ms;
     if (!c->trial.open && m->clock.excess_ms <= m->clock.tried_ms + jump_ms(c, m)) {
