@@ -22,7 +22,7 @@ void master_loses(struct sim_world *w, struct sim_master *m, bool unseen)
         node->blind_before = node->blind;
         node->blind = node->unaware = unseen;
         node->suspect_us = 0;
-        node->loss_behind_ms = w->daemon[i].running ? coordinator_behind_ms(w->daemon[i].core) : 0;
+        node->loss_behind_ms = node->time_behind_ms;
         node->loss_in_quarantine = w->daemon[i].running && node_in_quarantine(w, &w->daemon[i], m->index);
         node->group_before_us = node->group_us;
     }
