@@ -66,7 +66,7 @@ struct master {
         int64_t level_from_ms; /* no reading asked for between this time and level_ms was ahead */
         struct time_asked times[TIMES];
         uint32_t times_asked, times_told;
-        int64_t gained_ms; /* how far this run is ahead of the run before: the next handshake adds it */
+        int64_t gained_ms; /* how far it is ahead of its base: the handshake prolongs a quarantine by it */
         bool jumped;       /* it jumped forward: the next handshake doubts the master's memory */
         int64_t jumped_ms; /* when a jump forward was last seen; 0: never */
         uint32_t backs;    /* how often it jumped backward */

@@ -196,8 +196,8 @@ static void keep_out(struct coordinator *c, struct master *m)
     rounds_lost(c, m->index);
 }
 
-/* The clock of a run that this daemon had not seen before is ahead of the run before. If it jumped after
- * another daemon had written the master's quarantine, that quarantine would end too soon by as much. */
+/* The master's clock is ahead of what this daemon last knew of it. If it jumped after another daemon had written
+ * the quarantine that this daemon now reads, that quarantine would end too soon by as much. */
 static void delay_vote(struct coordinator *c, struct master *m)
 {
     int64_t until_ms = m->memory.quarantine_until_ms + m->clock.gained_ms;
@@ -327,8 +327,11 @@ static bool is_judged(const struct master *m)
 
 void memory_clock_gained(struct coordinator *c, struct master *m, int64_t gained_ms)
 {
+    bool same = memcmp(m->clock.base.run_id, master_run(m), RUN_ID_HEX) == 0, judged = is_judged(m);
+    if (same && judged)
+        return; /* its quarantine counts by this daemon's clock already */
     m->clock.gained_ms = gained_ms;
-    if (!is_judged(m))
+    if (!judged)
         return;
     delay_vote(c, m);
     master_rearm(c, m);

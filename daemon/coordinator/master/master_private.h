@@ -92,7 +92,7 @@ void memory_told_new(struct coordinator *c, struct master *m, const struct vote 
 void memory_go_on(struct coordinator *c, struct master *m);
 /* A trial found that this master's clock jumped forward: its keys may have ended early. */
 void memory_clock_jumped(struct coordinator *c, struct master *m);
-/* A trial found that this master's clock is so far ahead of what it was in the run before. */
+/* A trial found that this master's clock is so far ahead, by a jump or by a stall of this host. */
 void memory_clock_gained(struct coordinator *c, struct master *m, int64_t gained_ms);
 
 /* Sends the probe: TIME and the group's key, once a second on a connection in service. */

@@ -386,8 +386,8 @@ static void trial_decide(struct coordinator *c)
             /* The others are too slow to tell. The next trial begins when this master is further ahead. */
             m->clock.tried_ms = m->clock.excess_ms;
         } else if (c->trial.told & masters_bit(i)) {
-            if (!is_of_base(m) && m->clock.excess_ms > JUMP_MS)
-                memory_clock_gained(c, m, m->clock.excess_ms);
+            if (c->trial.excess_ms[i] > JUMP_MS) /* even if a stall explains it */
+                memory_clock_gained(c, m, c->trial.excess_ms[i]);
             rebase_if_good(c, m);
         }
     }
