@@ -142,7 +142,10 @@ void oracle_stalls(struct sim_world *w, struct sim_daemon *d, int64_t for_us)
     d->stall.ends_us = w->now_us + for_us;
     d->stall.debt_us += for_us;
     w->early_stall |= w->now_us < d->stall.started_us + EARLY_US;
-    d->stall.told = 0;
+    d->stall.told = d->stall.jumped = 0;
+    for (unsigned i = 0; i < d->masters; i++)
+        if (w->master[i].jumps_ms != d->node[i].time_jumps_ms)
+            d->stall.jumped |= (uint16_t)(1u << i);
     d->stall.rtt_us = 0;
     queue_push(w, d->stall.ends_us + HELLO_US, ITEM_STALL_HELLO, d->index, d->stall.number, 0);
     for (unsigned name = 0; name < w->names; name++) {
@@ -169,8 +172,8 @@ void oracle_stall_shows(struct sim_world *w, struct sim_daemon *d, const struct 
     bool known = node->base_us < d->stall.ends_us;
     if (node->rtt_most_us < w->now_us - msg->sent_us)
         node->rtt_most_us = w->now_us - msg->sent_us;
-    if (!d->stall.open || msg->sent_us < d->stall.ends_us || !known ||
-        m->jumped_us > d->stall.ends_us - CALM_US)
+    bool jumped = m->jumped_us > d->stall.ends_us - CALM_US || (d->stall.jumped >> master & 1) != 0;
+    if (!d->stall.open || msg->sent_us < d->stall.ends_us || !known || jumped)
         return;
     d->stall.told |= (uint16_t)(1u << master);
     if (rtt_us > d->stall.rtt_us)

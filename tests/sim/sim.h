@@ -249,6 +249,7 @@ struct sim_daemon {
         int64_t sum_ms;     /* sum of the stalls that it has reported */
         int64_t debt_us;    /* the part of the stalls that the daemon does not know of */
         uint16_t told;      /* masters that answered a TIME since */
+        uint16_t jumped;    /* masters whose clocks jumped after the last TIME before */
         int64_t rtt_us;
     } stall;
     int64_t spin_us; /* many steps at one time are a loop without end */
