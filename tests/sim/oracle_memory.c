@@ -90,7 +90,7 @@ static bool heard_time(const struct sim_world *w, const struct sim_daemon *d, st
     if (seen)
         node->suspect_beyond_us = beyond_us;
     seen = seen && !many_jumped(w, d) && behind_ms == node->time_behind_ms;
-    node->time_behind_ms = behind_ms;
+    node->time_behind_ms = msg->sent_us < d->stall.believed_us ? -1 : behind_ms;
     node->time_rtt_us = rtt_us;
     node->time_jumps_ms = msg->jumps_ms;
     node->time_epoch = msg->epoch;

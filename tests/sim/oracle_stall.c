@@ -210,6 +210,7 @@ void oracle_behind(struct sim_world *w, struct sim_daemon *d, int64_t stall_ms)
     if (w->true_clocks && w->quick_links && stall_ms > owed_ms)
         violation(w, 2, "d%u says that it stood still for %lld ms, but it was at most for %lld ms", d->index,
                   (long long)stall_ms, (long long)owed_ms);
+    d->stall.believed_us = w->now_us;
     d->stall.debt_us -= d->stall.debt_us < stall_ms * 1000 ? d->stall.debt_us : stall_ms * 1000;
     struct sim_oracle *o = &w->oracle;
     for (uint32_t i = 1; i < o->toks; i++) {

@@ -215,7 +215,7 @@ struct sim_node {
     int64_t rtt_most_us;       /* the longest round trip of a TIME, however it was answered */
     int64_t base_us;           /* the first TIME that was answered was sent then */
     int64_t from_ms;           /* ... by the master's clock */
-    int64_t time_behind_ms;    /* the daemon's behind at that TIME */
+    int64_t time_behind_ms;    /* the daemon's behind at that TIME; -1: it changed meanwhile */
     int64_t time_jumps_ms;     /* how far its clock had jumped then */
     uint32_t time_epoch;       /* the master's run at that TIME */
     int64_t from_us;           /* true time until which the marker that it read keeps the master out */
@@ -243,13 +243,14 @@ struct sim_daemon {
         bool open; /* its host stood still, and the daemon cannot know yet */
         uint32_t number;
         int64_t ends_us;
-        int64_t shown_us;   /* the time at which a quorum's readings, or the end of a pause, showed it */
-        int64_t hello_us;   /* time stood still before its clients last said HELLO to other hosts */
-        int64_t started_us; /* start of this incarnation of the daemon */
-        int64_t sum_ms;     /* sum of the stalls that it has reported */
-        int64_t debt_us;    /* the part of the stalls that the daemon does not know of */
-        uint16_t told;      /* masters that answered a TIME since */
-        uint16_t jumped;    /* masters whose clocks jumped after the last TIME before */
+        int64_t shown_us;    /* the time at which a quorum's readings, or the end of a pause, showed it */
+        int64_t hello_us;    /* time stood still before its clients last said HELLO to other hosts */
+        int64_t started_us;  /* start of this incarnation of the daemon */
+        int64_t sum_ms;      /* sum of the stalls that it has reported */
+        int64_t debt_us;     /* the part of the stalls that the daemon does not know of */
+        int64_t believed_us; /* the last time at which it believed in a stall */
+        uint16_t told;       /* masters that answered a TIME since */
+        uint16_t jumped;     /* masters whose clocks jumped after the last TIME before */
         int64_t rtt_us;
     } stall;
     int64_t spin_us; /* many steps at one time are a loop without end */
