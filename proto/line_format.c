@@ -167,6 +167,9 @@ static const char *limit_word(enum limit limit)
         [LIMIT_MAX_CLIENTS_PER_PEER] = "max_clients_per_peer",
         [LIMIT_MAX_LOCKS_PER_PEER] = "max_locks_per_peer",
         [LIMIT_MAX_WAITS_PER_PEER] = "max_waits_per_peer",
+        [LIMIT_MAX_CLIENTS_PER_USER] = "max_clients_per_user",
+        [LIMIT_MAX_LOCKS_PER_USER] = "max_locks_per_user",
+        [LIMIT_MAX_WAITS_PER_USER] = "max_waits_per_user",
         [LIMIT_MAX_CLIENTS] = "max_clients",
         [LIMIT_MAX_ROUNDS] = "max_rounds",
         [LIMIT_FENCE] = "fence",
@@ -300,6 +303,8 @@ static char *line_put_text(char *out, const struct reply *reply)
     }
     if (reply->code == REPLY_NOQUORUM)
         return reply->quarantined ? line_put_quarantine(out, reply) : line_put_needed(out, reply);
+    if (reply->code == REPLY_DENIED) /* of a request that waited when the right was taken away */
+        return line_put(out, " : the right to lock it was taken away");
     if (reply->code == REPLY_BADTAG) /* only CANCEL gets this reply */
         return line_put(out, " : no LOCK waits there, or its grant was already written");
     return out;
@@ -359,9 +364,9 @@ size_t line_format_help(char *out, const struct tag *tag, unsigned i)
 static const char *lost_word(enum lost_reason reason)
 {
     static const char *const words[] = {
-        [LOST_EXPIRED] = "expired",   [LOST_MAX] = "max",     [LOST_GONE] = "gone",
-        [LOST_RELEASED] = "released", [LOST_MOVED] = "moved", [LOST_CLOSED] = "closed",
-        [LOST_DRAIN] = "drain",
+        [LOST_EXPIRED] = "expired",   [LOST_MAX] = "max",       [LOST_GONE] = "gone",
+        [LOST_RELEASED] = "released", [LOST_MOVED] = "moved",   [LOST_CLOSED] = "closed",
+        [LOST_DRAIN] = "drain",       [LOST_DENIED] = "denied",
     };
 
     assert((size_t)reason < sizeof words / sizeof words[0]);

@@ -128,6 +128,9 @@ enum limit {
     LIMIT_MAX_CLIENTS_PER_PEER,
     LIMIT_MAX_LOCKS_PER_PEER,
     LIMIT_MAX_WAITS_PER_PEER,
+    LIMIT_MAX_CLIENTS_PER_USER,
+    LIMIT_MAX_LOCKS_PER_USER,
+    LIMIT_MAX_WAITS_PER_USER,
     LIMIT_MAX_CLIENTS,
     LIMIT_MAX_ROUNDS,
     LIMIT_FENCE,
@@ -186,6 +189,7 @@ enum lost_reason {
     LOST_MOVED,    /* another connection took the lock over by RESUME */
     LOST_CLOSED,   /* the client closed its side */
     LOST_DRAIN,    /* the daemon stops */
+    LOST_DENIED,   /* the right to the lock was taken away */
 };
 
 /* A message that answers no request. DRAIN and CLOCK go to every session and are about no lock; the others

@@ -54,8 +54,15 @@ struct coordinator_config {
 
 /* Limits "per peer" count all sessions of one user of the Unix socket, or of one address of TCP. The
  * driver maps each to a number below PEERS; peers that happen to share a number share these limits, and
- * nothing else. */
+ * nothing else. Limits "per user" count all sessions of one user of the configuration, which the driver
+ * gives a number of its own among the peers. */
 enum { PEERS = 4096 };
+
+struct peer {
+    uint16_t number;               /* below PEERS */
+    bool is_user;                  /* its own limits count instead of those per peer */
+    uint32_t max_locks, max_waits; /* of a user */
+};
 
 /* ---- events: what happened (coordinator_ because libevent has a struct event too) ---- */
 
@@ -66,6 +73,7 @@ enum event_kind {
     EVENT_SESSION_RELEASE, /* the session ended in good order: its locks are released */
     EVENT_SESSION_DROP, /* the session broke, and its client may live on: its locks run out by themselves */
     EVENT_UNDELIVERED,  /* no byte of a +LOCKED reached the kernel: the grant, or the RESUME, is undone */
+    EVENT_DENY, /* the session has no right to a name any more: its lock is lost, or its request denied */
     EVENT_MASTER_CONNECTED, /* a new connection is logged in, and nothing was sent on it yet */
     EVENT_MASTER_VOTE,      /* the reply to a command */
     EVENT_MASTER_LOST,      /* the connection is gone; commands without a reply may have run or not */
@@ -82,10 +90,11 @@ struct coordinator_event {
     uint8_t random[32]; /* fresh bytes whenever the last step set random_used */
 
     uint64_t session; /* REQUEST, SESSION_*, UNDELIVERED: never 0, never reused */
-    uint64_t request; /* REQUEST, UNDELIVERED: never 0, never reused */
-    uint16_t peer;    /* REQUEST: below PEERS */
-    uint64_t target;  /* REQUEST with VERB_CANCEL: the request to cancel; 0: there is none */
-    struct request what;
+    uint64_t
+        request; /* REQUEST, UNDELIVERED: never 0, never reused; DENY: the waiting LOCK, or 0: the lock */
+    struct peer peer;    /* REQUEST */
+    uint64_t target;     /* REQUEST with VERB_CANCEL: the request to cancel; 0: there is none */
+    struct request what; /* REQUEST; DENY: its name */
 
     unsigned master;        /* MASTER_* */
     uint32_t connection;    /* MASTER_*: number of this master's connection, counted from 1 */
@@ -207,6 +216,7 @@ struct lock_row {
     struct name name;
     enum hold_kind hold;
     uint64_t session; /* 0: bound to no session */
+    uint16_t peer;    /* the number of the peer whose limits count it */
     struct token token;
     uint64_t fence;
     int64_t valid_ms;
@@ -219,7 +229,7 @@ struct lock_row {
 
 struct waiter_row {
     struct name name;
-    uint64_t session;
+    uint64_t session, request;
     uint32_t position; /* 1: the head, whose request asks the masters */
     int64_t waited_ms;
     int64_t left_ms; /* until its wait= is over; 0 for wait=0 */

@@ -97,7 +97,20 @@ static bool bad_times(struct coordinator *c, const struct coordinator_event *eve
     return true;
 }
 
-static enum limit limit_reached(const struct coordinator *c, const struct session *session, enum verb verb)
+static enum limit peer_limit_reached(const struct coordinator *c, const struct session *session,
+                                     const struct peer *peer, enum verb verb)
+{
+    uint32_t max_locks = peer->is_user ? peer->max_locks : c->config.max_locks_per_peer;
+    uint32_t max_waits = peer->is_user ? peer->max_waits : c->config.max_waits_per_peer;
+    if (verb == VERB_LOCK && max_waits && c->peer_waits[session->peer] >= max_waits)
+        return peer->is_user ? LIMIT_MAX_WAITS_PER_USER : LIMIT_MAX_WAITS_PER_PEER;
+    if (max_locks && c->peer_locks[session->peer] >= max_locks)
+        return peer->is_user ? LIMIT_MAX_LOCKS_PER_USER : LIMIT_MAX_LOCKS_PER_PEER;
+    return LIMIT_NONE;
+}
+
+static enum limit limit_reached(const struct coordinator *c, const struct session *session,
+                                const struct peer *peer, enum verb verb)
 {
     if (session == NULL)
         return LIMIT_MAX_CLIENTS;
@@ -105,12 +118,7 @@ static enum limit limit_reached(const struct coordinator *c, const struct sessio
         return LIMIT_MAX_WAITS_PER_CLIENT;
     if (session->locks + session->waits + session->resumes >= c->config.max_locks_per_client)
         return LIMIT_MAX_LOCKS_PER_CLIENT;
-    uint32_t waits = c->peer_waits[session->peer], locks = c->peer_locks[session->peer];
-    if (verb == VERB_LOCK && c->config.max_waits_per_peer && waits >= c->config.max_waits_per_peer)
-        return LIMIT_MAX_WAITS_PER_PEER;
-    if (c->config.max_locks_per_peer && locks >= c->config.max_locks_per_peer)
-        return LIMIT_MAX_LOCKS_PER_PEER;
-    return LIMIT_NONE;
+    return peer_limit_reached(c, session, peer, verb);
 }
 
 /* LOCK without a token, and RESUME: the session asks for a lock that it does not have yet. */
@@ -125,8 +133,8 @@ static void request_take(struct coordinator *c, const struct coordinator_event *
     struct session *session = session_find_or_make(c, event->session);
     /* A new session has no peer yet. Without waits, nothing is counted by the session's peer. */
     if (session != NULL && session->waits == 0)
-        session->peer = event->peer;
-    enum limit limit = limit_reached(c, session, event->what.verb);
+        session->peer = event->peer.number;
+    enum limit limit = limit_reached(c, session, &event->peer, event->what.verb);
     if (limit != LIMIT_NONE) {
         c->stats.refused_limit++;
         reply_to(c, event, REPLY_LIMIT)->limit = limit;
@@ -239,6 +247,25 @@ static void request_cancel(struct coordinator *c, const struct coordinator_event
     }
     wait_cancel(c, wait, REPLY_CANCELLED);
     reply_to(c, event, REPLY_OK);
+}
+
+/* The lock's keys stay until their TTL is over: its holder may not have read !LOST yet, so no client may get
+ * the lock before. */
+void request_deny(struct coordinator *c, const struct coordinator_event *event)
+{
+    struct session *session = session_find(c, event->session);
+    if (session == NULL || session->state >= SESSION_RELEASING)
+        return;
+    if (event->request != 0) {
+        struct wait *wait = session_wait(session, event->request);
+        if (wait != NULL)
+            wait_cancel(c, wait, REPLY_DENIED);
+        return;
+    }
+    const struct resource *resource = resource_find(c, &event->what.name);
+    struct lease *lease = resource != NULL ? resource->lease : NULL;
+    if (lease != NULL && lease_is_bound(lease) && is_bound_to(lease, event->session))
+        lease_lost(c, lease, LOST_DENIED);
 }
 
 void request_begin(struct coordinator *c, const struct coordinator_event *event)

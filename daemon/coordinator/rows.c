@@ -30,6 +30,7 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
     name_copy(&row->name, lease->resource->name);
     row->hold = lease->hold.kind;
     row->session = lease->hold.session != NULL ? lease->hold.session->key : 0;
+    row->peer = lease->hold.peer;
     row->token = lease->token;
     row->fence = lease->fence;
     row->valid_ms = lease->until_ms > now_ms ? lease->until_ms - now_ms : 0;
@@ -89,6 +90,7 @@ bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct 
     memset(row, 0, sizeof *row);
     name_copy(&row->name, wait->resource->name);
     row->session = wait->session->key;
+    row->request = wait->request;
     row->position = ++cursor->position;
     row->waited_ms = now_ms > wait->asked_ms ? now_ms - wait->asked_ms : 0;
     row->left_ms = wait->deadline_ms > now_ms ? wait->deadline_ms - now_ms : 0;

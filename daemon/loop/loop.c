@@ -113,7 +113,7 @@ static void on_request(void *arg, uint64_t session, uint64_t request, uint64_t t
     struct loop *loop = arg;
     loop->event.session = session;
     loop->event.request = request;
-    loop->event.peer = (uint16_t)(conns_peer(loop->conns, session) % PEERS);
+    loop->event.peer.number = (uint16_t)(conns_peer(loop->conns, session) % PEERS);
     loop->event.target = target;
     loop->event.what = *what;
     loop_step(loop, EVENT_REQUEST);

@@ -143,7 +143,7 @@ START_TEST(not_done)
     ck_code(REPLY_CANCELLED, "-CANCELLED job");
     ck_code(REPLY_MODE, "-MODE job");
     ck_code(REPLY_DRAINING, "-DRAINING job");
-    ck_code(REPLY_DENIED, "-DENIED job");
+    ck_code(REPLY_DENIED, "-DENIED job : the right to lock it was taken away");
     ck_code(REPLY_AUTH, "-AUTH job");
     ck_code(REPLY_BADVERB, "-BADVERB job");
     ck_code(REPLY_BADARG, "-BADARG job");
@@ -231,6 +231,9 @@ START_TEST(limits)
         {LIMIT_MAX_CLIENTS_PER_PEER, "-LIMIT job limit=max_clients_per_peer"},
         {LIMIT_MAX_LOCKS_PER_PEER, "-LIMIT job limit=max_locks_per_peer"},
         {LIMIT_MAX_WAITS_PER_PEER, "-LIMIT job limit=max_waits_per_peer"},
+        {LIMIT_MAX_CLIENTS_PER_USER, "-LIMIT job limit=max_clients_per_user"},
+        {LIMIT_MAX_LOCKS_PER_USER, "-LIMIT job limit=max_locks_per_user"},
+        {LIMIT_MAX_WAITS_PER_USER, "-LIMIT job limit=max_waits_per_user"},
         {LIMIT_MAX_ROUNDS, "-LIMIT job limit=max_rounds"},
         {LIMIT_FENCE, "-LIMIT job limit=fence"},
         {LIMIT_DEPTH, "-LIMIT job limit=depth"},
@@ -346,7 +349,8 @@ END_TEST
 
 START_TEST(notices)
 {
-    static const char *const reasons[] = {"expired", "max", "gone", "released", "moved", "closed", "drain"};
+    static const char *const reasons[] = {"expired", "max",    "gone",  "released",
+                                          "moved",   "closed", "drain", "denied"};
     struct notice notice = {.kind = NOTICE_EXPIRING, .valid_ms = 3000, .until_ms = 86403000};
     char out[SERVER_LINE_BYTES];
     char expected[256];

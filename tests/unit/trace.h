@@ -33,6 +33,7 @@
 #include "daemon/coordinator/coordinator.h"
 
 extern struct coordinator_config config; /* a test changes it before start() */
+extern struct peer trace_peer;           /* of all requests; number 0 at the start */
 extern struct coordinator *core;
 extern int64_t now;                      /* ms; 1000 at the start; the wall clock says now * 1000 + 7 us */
 extern int64_t wall_offset_us;           /* is added to the wall clock */
@@ -89,6 +90,9 @@ void finish(uint64_t session);
 void release(uint64_t session);
 void drop(uint64_t session);
 void undelivered(uint64_t session, uint64_t request);
+/* A right was taken away: to the lock that the session has, or to what it waits for. */
+void deny_lock(uint64_t session, const char *name);
+void deny_wait(uint64_t session, uint64_t request);
 void drain(void);
 
 /* All masters grant the lock; the actions on the way are forgotten. */

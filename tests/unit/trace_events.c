@@ -3,6 +3,7 @@
 #include "tests/unit/trace_steps.h"
 
 struct coordinator_config config;
+struct peer trace_peer;
 struct coordinator *core;
 int64_t now;
 int64_t wall_offset_us;
@@ -157,7 +158,8 @@ uint64_t ask(uint64_t session, const char *line)
 {
     char longer[LINE];
     struct refusal refusal;
-    struct coordinator_event event = {.kind = EVENT_REQUEST, .session = session, .request = new_request()};
+    struct coordinator_event event = {
+        .kind = EVENT_REQUEST, .session = session, .request = new_request(), .peer = trace_peer};
     lengthen(longer, line);
     if (line_parse(longer, strlen(longer), &event.what, &refusal) != LINE_REQUEST)
         trace_fail("the test's line \"%s\" is refused: %s", line, refusal.text);
@@ -198,6 +200,21 @@ void undelivered(uint64_t session, uint64_t request)
 {
     log_event("session %" PRIu64 " got nothing of #%" PRIu64, session, request);
     step_session(EVENT_UNDELIVERED, session, request);
+}
+
+void deny_lock(uint64_t session, const char *name)
+{
+    struct coordinator_event event = {.kind = EVENT_DENY, .session = session};
+    event.what.name.len = (uint8_t)strlen(name);
+    memcpy(event.what.name.text, name, event.what.name.len);
+    log_event("session %" PRIu64 " may not have %s any more", session, name);
+    step(&event);
+}
+
+void deny_wait(uint64_t session, uint64_t request)
+{
+    log_event("session %" PRIu64 " may not wait by #%" PRIu64 " any more", session, request);
+    step_session(EVENT_DENY, session, request);
 }
 
 void drain(void)

@@ -1,0 +1,135 @@
+/* Traces: a user's right to a name is taken away, and limits that count for a user. */
+#include "tests/unit/trace.h"
+
+START_TEST(a_lock_is_lost_and_its_key_stays)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    deny_lock(1, "job");
+    EXPECT("s1 !LOST job token=T1 reason=denied");
+    at(20000); /* nobody renews it, and nothing is deleted */
+    EXPECT_NOTHING();
+}
+END_TEST
+
+START_TEST(a_renewal_under_way_changes_nothing)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    at(4000);
+    EXPECT("m0-2 EXTEND job T1 10000");
+    deny_lock(1, "job");
+    vote("0-2", "EXTEND 10000");
+    EXPECT("s1 !LOST job token=T1 reason=denied");
+    EXPECT_REST();
+}
+END_TEST
+
+/* The next waiter asks the masters as any client of another daemon would: the key there refuses it. */
+START_TEST(nobody_is_handed_it)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    ask(2, "LOCK job wait=60s ttl=10s");
+    EXPECT_NOTHING();
+    deny_lock(1, "job");
+    EXPECT("s1 !LOST job token=T1 reason=denied", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
+    vote("0-2", "SET NO");
+    EXPECT_LAST("m0-2 WANT job *");
+}
+END_TEST
+
+START_TEST(its_client_can_say_nothing_about_it)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    deny_lock(1, "job");
+    forget();
+    release(1);
+    work();
+    EXPECT("s1 ended"); /* the end of the connection gives nothing back */
+}
+END_TEST
+
+START_TEST(only_the_lock_of_that_session)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    deny_lock(2, "job");
+    deny_lock(1, "other");
+    EXPECT_NOTHING();
+    grant(3, "LOCK report hold=lease ttl=10s");
+    release(3);
+    work();
+    forget();
+    deny_lock(3, "report");
+    EXPECT_NOTHING();
+}
+END_TEST
+
+START_TEST(a_wait_is_denied)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    uint64_t first = ask(2, "LOCK job wait=60s");
+    uint64_t second = ask(2, "LOCK job wait=60s");
+    deny_wait(2, second);
+    deny_wait(2, second);
+    EXPECT("s2 #3 -DENIED job*");
+    ck_assert_uint_eq(first, 2);
+    deny_wait(2, first);
+    EXPECT("s2 #2 -DENIED job*");
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T1");
+}
+END_TEST
+
+/* What the attempt may have set is taken back, and the next waiter asks. */
+START_TEST(an_attempt_is_denied)
+{
+    start(3);
+    uint64_t first = ask(1, "LOCK job wait=60s ttl=10s");
+    ask(2, "LOCK job wait=60s ttl=10s");
+    EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job 1000007");
+    deny_wait(1, first);
+    EXPECT("s1 #1 -DENIED job*", "m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
+}
+END_TEST
+
+START_TEST(limits_of_a_user)
+{
+    start(3);
+    config.max_locks_per_peer = 1;
+    coordinator_configure(core, &config);
+    trace_peer = (struct peer){.number = 7, .is_user = true, .max_locks = 2, .max_waits = 1};
+    grant(1, "LOCK a ttl=10s");
+    grant(2, "LOCK b ttl=10s");
+    ask(3, "LOCK c");
+    EXPECT("s3 #3 -LIMIT c limit=max_locks_per_user");
+    ask(1, "UNLOCK b");
+    forget();
+    trace_peer.max_locks = 10;
+    ask(3, "LOCK a wait=60s");
+    ask(4, "LOCK b wait=60s");
+    EXPECT("s4 #6 -LIMIT b limit=max_waits_per_user");
+    trace_peer = (struct peer){.number = 8, .is_user = true};
+    ask(4, "LOCK b wait=60s");
+    EXPECT_NOTHING();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        a_lock_is_lost_and_its_key_stays,
+        a_renewal_under_way_changes_nothing,
+        nobody_is_handed_it,
+        its_client_can_say_nothing_about_it,
+        only_the_lock_of_that_session,
+        a_wait_is_denied,
+        an_attempt_is_denied,
+        limits_of_a_user,
+        NULL,
+    };
+    return trace_run("coordinator: deny", tests);
+}
