@@ -10,6 +10,10 @@ DESTDIR ?=
 BUILD   ?= build
 
 LIBS     := -levent -lhiredis -lyaml
+# TLS=no builds without OpenSSL. Users cannot have secrets then.
+TLS      ?= yes
+CRYPTO   := $(if $(filter no,$(TLS)),,-lcrypto)
+LIBS     += $(CRYPTO)
 CFLAGS   ?= -O2 -g
 # Optimisation of the test programs, which mostly wait: at this level they compile in a third of the time. If this is
 # empty, they are compiled like the rest.
@@ -28,6 +32,7 @@ HARDEN += -U_FORTIFY_SOURCE $(if $(FORTIFIED),-D_FORTIFY_SOURCE=$(if $(call comp
 endif
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -DREDLOCKD_VERSION='"$(VERSION)"' -I. $(WARNINGS) \
               $(if $(WERROR),-Werror) -fno-omit-frame-pointer $(HARDEN) $(CPPFLAGS) $(CFLAGS)
+ALL_CFLAGS += $(if $(CRYPTO),,-DREDLOCKD_NO_TLS)
 ALL_LDFLAGS := -fno-lto $(HARDEN_LD) $(LDFLAGS)
 ifdef ASAN
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -71,7 +76,7 @@ $(BUILD)/libdaemon.a: $(LIB_OBJ)
 
 # Missing libraries are looked for once per build, so that the first message is not a compiler's error about a header.
 $(BUILD)/found:
-	@CC='$(CC)' CPPFLAGS='$(CPPFLAGS) $(CFLAGS)' .ci/deps build
+	@CC='$(CC)' TLS='$(TLS)' CPPFLAGS='$(CPPFLAGS) $(CFLAGS)' .ci/deps build
 	@mkdir -p $(@D)
 	@touch $@
 

@@ -88,6 +88,6 @@ bool reload(struct conf *conf, const char *path, int64_t read_max_clients)
         log_set_level(conf->log_level);
         log_info("reload", "file=%s changed=%u left=%u", shown, tally.taken, tally.left);
     }
-    explicit_bzero(&fresh, sizeof fresh);
+    conf_clear(&fresh);
     return faults == 0;
 }

@@ -258,6 +258,25 @@ static enum line_result read_show(struct parse *p)
                        "SHOW takes LOCKS, WAITERS, CLIENTS, NODES, STATS, CONFIG or VERSION");
 }
 
+/* Words that no user or secret can be are as wrong as unknown ones, and get the same answer later. */
+static enum line_result read_secret(struct parse *p)
+{
+    struct piece user = piece_next(&p->at, p->end);
+    struct piece secret = piece_next(&p->at, p->end);
+
+    if (!secret.len || piece_next(&p->at, p->end).len)
+        return line_refuse(p, REPLY_BADARG, "AUTH takes two words; write AUTH <user> <secret>");
+    if (piece_is_word(user, WORD_BYTES)) {
+        p->request->user.len = (uint8_t)user.len;
+        memcpy(p->request->user.text, user.text, user.len);
+    }
+    if (secret.len == WORD_BYTES) {
+        p->request->secret.len = (uint8_t)secret.len;
+        memcpy(p->request->secret.text, secret.text, secret.len);
+    }
+    return LINE_REQUEST;
+}
+
 static enum line_result read_argument(struct parse *p)
 {
     switch (p->rule->argument) {
@@ -267,6 +286,7 @@ static enum line_result read_argument(struct parse *p)
     case ARGUMENT_TAG: return read_target(p);
     case ARGUMENT_PROTOCOL: return read_protocol(p);
     case ARGUMENT_SHOW: return read_show(p);
+    case ARGUMENT_SECRET: return read_secret(p);
     }
     assert(0 && "an argument without its case");
     return LINE_REFUSED;
@@ -315,24 +335,12 @@ static enum line_result line_refuse_bytes(struct parse *p)
                        bad + 1, byte);
 }
 
-/* A verb that this server does not have. Only the name is read and repeated. */
-static enum line_result line_refuse_verb(struct parse *p)
-{
-    struct piece word = piece_next(&p->at, p->end);
-
-    if (p->rule->argument == ARGUMENT_NAME && piece_is_word(word, NAME_BYTES))
-        take_name(p, word);
-    return line_refuse(p, REPLY_UNSUPPORTED, "%s", p->rule->unsupported);
-}
-
 /* Everything behind the verb. */
 static enum line_result read_rest(struct parse *p)
 {
     const struct verb_rule *rule = p->rule;
 
     *p->request = (struct request){.verb = rule->verb, .tag = p->tag, .ttl_ms = -1, .max_ms = -1};
-    if (rule->unsupported)
-        return line_refuse_verb(p);
     enum line_result result = read_argument(p);
     if (result != LINE_REQUEST)
         return result;

@@ -98,10 +98,9 @@ static const struct verb_rule verbs[] = {
         {
             .verb = VERB_AUTH,
             .word = "AUTH",
-            .argument = ARGUMENT_NONE,
+            .argument = ARGUMENT_SECRET,
             .example = "AUTH <user> <secret>",
-            .unsupported = "AUTH is not in this version: it has no users, and needs none to be told",
-            .help = "AUTH <user> <secret> : proves who you are (not in this version)",
+            .help = "AUTH <user> <secret> : proves who you are, where the server has users",
         },
     [VERB_PING] =
         {

@@ -11,6 +11,7 @@ enum argument {
     ARGUMENT_TAG,   /* may be left out */
     ARGUMENT_PROTOCOL,
     ARGUMENT_SHOW,
+    ARGUMENT_SECRET, /* a user and a secret, neither of which is ever repeated */
 };
 
 enum option {
@@ -33,10 +34,9 @@ struct verb_rule {
     const char *word;
     enum verb verb;
     enum argument argument;
-    unsigned takes;          /* options, as bits of enum option */
-    unsigned needs;          /* options that must be there */
-    const char *example;     /* for refusals */
-    const char *unsupported; /* why this server does not have the verb, and what to do; NULL: it has */
+    unsigned takes;      /* options, as bits of enum option */
+    unsigned needs;      /* options that must be there */
+    const char *example; /* for refusals */
     const char *help;
 };
 

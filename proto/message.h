@@ -81,8 +81,14 @@ struct request {
     struct tag tag;    /* len 0: untagged */
     struct tag target; /* CANCEL <tag>; len 0: the untagged LOCK */
     struct name name;
-    struct word note;
-    struct word client; /* HELLO */
+    union {
+        struct word note;
+        struct word secret; /* AUTH; len 0: it has not the form of a secret */
+    };
+    union {
+        struct word client; /* HELLO */
+        struct word user;   /* AUTH; len 0: no user has such a name */
+    };
     struct token token;
     bool has_token;
     bool events_renewed; /* HELLO events=renewed */

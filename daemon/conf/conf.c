@@ -42,6 +42,7 @@ const struct conf_setting conf_settings[CONF_KEYS] = {
     {"max_output", &conf_kind_size, AT(max_output_bytes), 4 * K, 16 * M, CONF_AT_ONCE, NULL},
     {"idle_line_timeout", &conf_kind_duration, AT(idle_line_timeout_ms), 100, H, CONF_AT_ONCE, NULL},
     {"log_level", &conf_kind_level, AT(log_level), 0, 0, CONF_AT_ONCE, NULL},
+    {"users", &conf_kind_users, 0, 0, 0, CONF_AT_ONCE, NULL},
 };
 
 void conf_defaults(struct conf *conf)
@@ -72,10 +73,18 @@ void conf_defaults(struct conf *conf)
     conf->log_level = LOG_LEVEL_INFO;
 }
 
+void conf_clear(struct conf *conf)
+{
+    users_free(conf->users);
+    explicit_bzero(conf, sizeof *conf);
+}
+
 static unsigned setting_items(const struct conf *conf, const struct conf_setting *setting)
 {
     if (setting->kind == &conf_kind_listen)
         return conf->listeners;
+    if (setting->kind == &conf_kind_users)
+        return users_rows(conf->users);
     return setting->kind == &conf_kind_nodes ? conf->masters : 1;
 }
 
@@ -121,6 +130,10 @@ void conf_print(const struct conf *conf, FILE *out)
     for (unsigned k = 0; k < CONF_KEYS; k++) {
         const struct conf_setting *setting = &conf_settings[k];
         bool list = setting->kind->list;
+        if (setting->kind == &conf_kind_users) {
+            conf_users_print(conf->users, out);
+            continue;
+        }
         fprintf(out, list ? "%s:\n" : "%s:", setting->key);
         for (unsigned i = 0; setting->kind->show(conf, setting, i, value, sizeof value); i++) {
             if (setting->kind == &conf_kind_nodes)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "daemon/conf/users.h"
 #include "daemon/log.h"
 #include "proto/message.h"
 
@@ -62,10 +63,13 @@ struct conf {
     int64_t max_output_bytes;
     int64_t idle_line_timeout_ms;
     enum log_level log_level;
+    struct users *users; /* (owned) NULL: everybody may do everything */
 };
 
 /* Sets every default, as in conf/redlockd.yaml, and no masters. */
 void conf_defaults(struct conf *conf);
+/* Frees what the configuration owns, and forgets its secrets. */
+void conf_clear(struct conf *conf);
 
 /* How much of the whole one peer may have; per_peer 0 stands for a quarter. */
 static inline int64_t conf_share(int64_t per_peer, int64_t whole)

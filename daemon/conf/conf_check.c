@@ -123,17 +123,18 @@ static void conf_check_listeners(struct conf_reader *r)
 {
     for (unsigned i = 0; i < r->conf->listeners; i++)
         if (!conf_address_loopback(&r->conf->listen[i].address))
-            conf_warn(
-                r, &r->listen_places[i], "listen",
-                "%s can be reached from other machines, and there are no users: whoever reaches it can take "
-                "and release locks",
-                r->conf->listen[i].address.shown);
+            conf_warn(r, &r->listen_places[i], "listen",
+                      r->conf->users
+                          ? "%s can be reached from other machines, and over plain TCP nobody can prove "
+                            "to be one of the users: whoever reaches it has the rights of anyone"
+                          : "%s can be reached from other machines, and there are no users: whoever "
+                            "reaches it can take and release locks",
+                      r->conf->listen[i].address.shown);
 }
 
 /* ---- secrets ---- */
 
-/* Reads the file's text without its line end. Returns NULL, or what is wrong. */
-static const char *secret_read(const char *path, char secret[CONF_SECRET_BYTES], mode_t *mode)
+const char *conf_secret_read(const char *path, char secret[CONF_SECRET_BYTES], mode_t *mode)
 {
     struct stat stat;
     char text[CONF_SECRET_BYTES + 2];
@@ -190,7 +191,7 @@ static void conf_check_secrets(struct conf_reader *r)
     conf_check_own_secrets(r);
     if (conf->node_password_file[0]) {
         mode_t mode = 0;
-        const char *wrong = secret_read(conf->node_password_file, secret, &mode);
+        const char *wrong = conf_secret_read(conf->node_password_file, secret, &mode);
         if (wrong)
             conf_fault(r, file, "node_password_file", "%s: %s", conf->node_password_file, wrong);
         else if (mode & S_IROTH)
@@ -222,4 +223,5 @@ void conf_check(struct conf_reader *r)
     conf_check_shares(r);
     conf_check_listeners(r);
     conf_check_secrets(r);
+    conf_users_check(r);
 }

@@ -5,7 +5,9 @@
  *     conf_address.c  addresses and URLs
  *     conf_report.c   errors and warnings with their place in the file
  *     conf_file.c     the file -> its text
- *     conf_read.c     YAML -> settings, every error with its place
+ *     conf_read.c     YAML -> settings, every error with its place; conf_yaml.h has what it shares with
+ *     conf_users.c    YAML -> users
+ *     users.c         who a client is, and what it may do
  *     conf_check.c    rules between settings; secrets; warnings
  *     conf_update.c   a file that was read again */
 #ifndef REDLOCKD_CONF_PRIVATE_H
@@ -15,7 +17,7 @@
 
 #include "daemon/conf/conf.h"
 
-enum { CONF_KEYS = 28, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
+enum { CONF_KEYS = 29, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
 
 struct conf_setting;
 
@@ -43,7 +45,7 @@ extern const struct conf_setting conf_settings[CONF_KEYS];
 
 extern const struct conf_kind conf_kind_listen, conf_kind_nodes, conf_kind_duration, conf_kind_size,
     conf_kind_count, conf_kind_switch, conf_kind_level, conf_kind_mode, conf_kind_prefix, conf_kind_user,
-    conf_kind_path;
+    conf_kind_path, conf_kind_users;
 
 /* Quotes a refused text for its message. A text with an '@' is hidden, since it may be an address in the
  * wrong place that holds a password. */
@@ -87,6 +89,15 @@ struct conf_place *conf_place(struct conf_reader *r, const char *key);
 
 /* Reads the text of a whole file; returns the number of errors. */
 int conf_text_read(struct conf_reader *r, const char *text, size_t len);
+
+/* Reads a secret file's text without its line end. Returns NULL, or what is wrong. */
+const char *conf_secret_read(const char *path, char secret[CONF_SECRET_BYTES], mode_t *mode);
+
+void conf_users_print(const struct users *users, FILE *out);
+/* Refuses ids of users if this process cannot see them. */
+void conf_users_check(struct conf_reader *r);
+/* Whether a uid_map or gid_map, see user_namespaces(7), has all ids from 0 to 65535. */
+bool conf_users_mapped(FILE *map);
 
 /* Called when all keys were read: checks the rules between them, takes secrets from node_password_file,
  * warns. */

@@ -1,20 +1,15 @@
 /* YAML -> settings. */
 #include <string.h>
 #include <strings.h>
-#include <yaml.h>
 
 #include "daemon/conf/conf_private.h"
+#include "daemon/conf/conf_yaml.h"
 
 enum {
     KEY_BYTES = 64,
     DEPTH = 16, /* levels of lists and mappings; a configuration has two or three */
     ANCHORS = 64,
 };
-
-static struct conf_place place_of(const yaml_mark_t *mark)
-{
-    return (struct conf_place){(unsigned)mark->line + 1, (unsigned)mark->column + 1, false};
-}
 
 /* Levenshtein, one row at a time. */
 static unsigned edit_distance(const char *a, const char *b)
@@ -94,22 +89,6 @@ static void key_unknown(struct conf_reader *r, const struct conf_place *place, c
 
 /* ---- values ---- */
 
-static const char *yaml_text(const yaml_node_t *node)
-{
-    return (const char *)node->data.scalar.value;
-}
-
-static bool yaml_is_null(const yaml_node_t *node)
-{
-    static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
-    if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
-        return false;
-    for (unsigned i = 0; i < sizeof nulls / sizeof nulls[0]; i++)
-        if (strcmp(yaml_text(node), nulls[i]) == 0)
-            return true;
-    return false;
-}
-
 /* How to write the items of a list, for a message; "": the setting is no list. */
 static const char *list_advice(const struct conf_setting *setting)
 {
@@ -135,17 +114,6 @@ static bool value_set(struct conf_reader *r, const struct conf_setting *setting,
         return true;
     conf_fault(r, &place, setting->key, "%s", why);
     return false;
-}
-
-/* The value of a key in a mapping; NULL: the key is not there. */
-static const yaml_node_t *pair_value(yaml_document_t *document, const yaml_node_t *mapping, const char *key)
-{
-    for (yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < mapping->data.mapping.pairs.top; p++) {
-        const yaml_node_t *node = yaml_document_get_node(document, p->key);
-        if (node->type == YAML_SCALAR_NODE && strcmp(yaml_text(node), key) == 0)
-            return yaml_document_get_node(document, p->value);
-    }
-    return NULL;
 }
 
 /* Reads an item of listen that is a mapping, as in {address: 127.0.0.1:7335, fin: break}. */
@@ -228,8 +196,12 @@ static void pair_read(struct conf_reader *r, yaml_document_t *document, const ya
     }
     *place = at;
     struct conf_place value_at = yaml_is_null(value) ? at : place_of(&value->start_mark);
-    place->broken = conf_settings[k].kind->list ? !list_set(r, document, &conf_settings[k], value, value_at)
-                                                : !value_set(r, &conf_settings[k], value, value_at);
+    if (conf_settings[k].kind == &conf_kind_users)
+        place->broken = !conf_users_read(r, document, value, &value_at);
+    else
+        place->broken = conf_settings[k].kind->list
+                            ? !list_set(r, document, &conf_settings[k], value, value_at)
+                            : !value_set(r, &conf_settings[k], value, value_at);
 }
 
 /* ---- YAML ---- */

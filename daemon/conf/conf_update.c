@@ -111,11 +111,28 @@ static void logins_update(struct update *u)
         u->told(u->arg, &change);
 }
 
+/* Not setting by setting, since a row does not tell of a new secret in the same file. */
+static void users_update(struct update *u)
+{
+    static const struct conf_change change = {.key = "users", .when = CONF_AT_ONCE};
+    struct users *before = u->conf->users;
+
+    if (users_equal(before, u->fresh->users))
+        return;
+    if (u->fresh->users)
+        users_number(u->fresh->users, before);
+    u->conf->users = users_share(u->fresh->users);
+    users_free(before);
+    u->told(u->arg, &change);
+}
+
 void conf_update(struct conf *conf, const struct conf *fresh,
                  void (*told)(void *arg, const struct conf_change *change), void *arg)
 {
     struct update u = {.conf = conf, .fresh = fresh, .told = told, .arg = arg};
     for (unsigned k = 0; k < CONF_KEYS; k++)
-        setting_update(&u, &conf_settings[k]);
+        if (conf_settings[k].kind != &conf_kind_users)
+            setting_update(&u, &conf_settings[k]);
+    users_update(&u);
     logins_update(&u);
 }

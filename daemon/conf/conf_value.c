@@ -378,5 +378,13 @@ static bool value_show_node(const struct conf *conf, const struct conf_setting *
     return true;
 }
 
+static bool value_show_users(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                             size_t size)
+{
+    (void)s;
+    return users_row(conf->users, i, out, size);
+}
+
+const struct conf_kind conf_kind_users = {NULL, value_show_users, .list = true}; /* conf_users.c reads them */
 const struct conf_kind conf_kind_listen = {value_set_listen, value_show_listen, .list = true, .quoted = true};
 const struct conf_kind conf_kind_nodes = {value_set_nodes, value_show_node, .list = true, .quoted = true};

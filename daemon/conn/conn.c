@@ -68,6 +68,8 @@ void conn_go_on(struct conn *c)
         c->doom = NULL;
         output_mute(c);
     }
+    if (c->expelled)
+        conn_finish(c);
     input_resume(c);
     if (c->state != CONN_OPEN)
         conn_dirty(c); /* conn_flush() looks for the end */

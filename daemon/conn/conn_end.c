@@ -27,6 +27,7 @@ static void conn_gone(struct conn *c)
     conn_watch(c, false);
     conn_untimed(c);
     listings_abandon(c);
+    user_forget(c);
     close(c->fd);
     c->fd = -1;
     c->all->stats.closed++;

@@ -88,10 +88,13 @@ static void line_take(struct conn *c, const char *line, size_t len)
         return;
     }
     all->stats.lines++;
-    if ((c->untagged || c->queued) && !request_overtakes(result, &all->request, &all->refusal))
+    if ((c->untagged || c->queued) && !request_overtakes(result, &all->request, &all->refusal)) {
         line_queue(c, line, len);
-    else
+        c->barred = result == LINE_REQUEST && all->request.verb == VERB_AUTH;
+    } else {
         line_start(c, result);
+    }
+    c->blocked |= c->barred; /* until input_resume() finds the AUTH answered */
 }
 
 /* A line that is too long; line has its first LINE_BYTES. */
@@ -110,7 +113,7 @@ static void line_long(struct conn *c, const char *line)
 /* No further line is to be parsed, for now or for good. */
 static bool input_stopped(const struct conn *c)
 {
-    return c->blocked || c->quits || c->doom || c->state == CONN_GONE;
+    return c->blocked || c->quits || c->expelled || c->doom || c->state == CONN_GONE;
 }
 
 /* Takes whole lines and returns how many bytes they had. *ended: at least one line end was among them. */
@@ -152,7 +155,7 @@ static size_t input_lines(struct conn *c, const char *bytes, size_t len, bool *e
 /* Keeps the bytes that input_lines() did not take, and times half a line. */
 static void input_keep(struct conn *c, const char *bytes, size_t len, bool ended)
 {
-    if (c->quits || c->doom)
+    if (c->quits || c->expelled || c->doom)
         len = 0;
     if (len) {
         buffer_lend(c->all, &c->rest);
@@ -175,7 +178,8 @@ static void input_half(struct conn *c)
     size_t len = buffer_len(&c->rest);
 
     c->eof = true;
-    if (len && !c->quits && !c->doom && line_read(c->all, c->rest.bytes + c->rest.start, len) != LINE_EMPTY)
+    if (len && !c->quits && !c->expelled && !c->doom &&
+        line_read(c->all, c->rest.bytes + c->rest.start, len) != LINE_EMPTY)
         line_take(c, NULL, HALF);
 }
 
@@ -218,7 +222,7 @@ void input_read(struct conn *c)
         return;
     }
     c->heard_ms = clock_boot_ms();
-    if (c->quits || c->doom)
+    if (c->quits || c->expelled || c->doom)
         return; /* the bytes had to be read: unread ones would make our close a reset, which discards +BYE */
     buffer_return(all, &c->rest);
     size_t len = kept + (size_t)n;
@@ -259,7 +263,7 @@ void input_resume(struct conn *c)
         return;
     if (!c->queued)
         buffer_return(c->all, &c->queue);
-    if (!c->blocked || c->queued > QUEUE_RESUME || output_full(c))
+    if (!c->blocked || c->barred || c->queued > QUEUE_RESUME || output_full(c))
         return;
     c->blocked = false;
     if (c->rest.bytes) {
@@ -267,7 +271,7 @@ void input_resume(struct conn *c)
         memset(&c->rest, 0, sizeof c->rest);
         size_t used = input_lines(c, rest.bytes + rest.start, buffer_len(&rest), &ended);
         rest.start += used;
-        if (c->blocked && !c->quits) {
+        if (c->blocked && !c->quits && !c->expelled) {
             c->rest = rest;
         } else {
             if (c->state != CONN_GONE && !c->eof)

@@ -5,6 +5,7 @@
  *     conn_table.c   sessions, and the memory that connections lend each other
  *     conn_output.c  replies -> bytes
  *     conn_show.c    lists, made as the client reads them
+ *     conn_user.c    which user a client is, and AUTH
  *     conn_watch.c   what libevent watches
  *     conn_end.c     the end of a connection, from its last request to its last byte
  *     conn_request.c one line -> its answer, or a request for the handler
@@ -33,12 +34,17 @@ enum {
     TAGGED_SPARE = 64,       /* requests under way beside max_waits_per_client */
     SHOWS = 16,              /* unfinished lists of one client */
     SHOW_BYTES = 8 * 1024,   /* rows made ahead of the reader */
+    HIDDEN_ROWS = 1024,      /* looked at for one client in one turn, and not shown */
     SPARE_BUFFERS = 64,      /* empty buffers kept for the next connection that needs one ... */
     SPARE_BYTES = 16 * 1024, /* ... unless they are larger than this */
     PENDING_CHUNK = 128,     /* struct pending are taken from malloc() so many at once */
     ADDRESS_TEXT_BYTES = 72,
-    OUTPUTS = 4,    /* times max_output: beyond this even a client that reads on is closed */
-    TELL_MS = 1000, /* between two lines of the log about clients that ended badly */
+    OUTPUTS = 4,         /* times max_output: beyond this even a client that reads on is closed */
+    TELL_MS = 1000,      /* between two lines of the log about clients that ended badly */
+    AUTH_MS = 1000,      /* until a refused AUTH is answered, whatever was wrong with it */
+    AUTH_TRIES = 3,      /* refused ones; then the connection is closed */
+    STRANGER_MS = 10000, /* for which a connection without a user may stay */
+    NO_USER = UINT16_MAX,
 };
 
 /* A request without its answer, or a grant whose reply is not written yet. */
@@ -103,6 +109,9 @@ struct conn {
     bool blocked;    /* the client is not read: its queue is full, or half of max_output waits for it */
     bool full;       /* output_full() said so */
     bool quits;      /* QUIT came: +BYE is due */
+    bool expelled;   /* AUTH was refused too often: nothing is read any more */
+    bool barred;     /* an AUTH is not answered yet: nothing behind it is parsed */
+    bool by_auth;    /* its user is the one that AUTH proved */
     bool stuck;      /* output waits until the socket takes more */
     bool is_ready, is_dirty, is_timed;
     const char *doom; /* why the connection is to be closed (static text); NULL: it is not */
@@ -134,11 +143,14 @@ struct conn {
     union {
         struct in_addr v4;
         struct in6_addr v6;
-        pid_t pid;
+        struct ucred cred; /* of a Unix socket's peer, when it connected */
     } peer;
     uint16_t peer_port;
     uint16_t peer_family;
-    uint16_t peer_number; /* see conns_peer() */
+    uint16_t peer_number;      /* see conns_peer() */
+    uint16_t user;             /* its number; NO_USER: none */
+    struct stranger *stranger; /* NULL: no AUTH was refused, and the connection has a user or needs none */
+    char *certificate; /* names of the client's verified certificate, see struct user_client; NULL: none */
 
     STAILQ_ENTRY(conn) ready, dirty, gone;
     TAILQ_ENTRY(conn) timed;
@@ -166,7 +178,8 @@ struct conns {
 
     struct slot *slots;
     uint32_t capacity, used, free_slot, count;
-    uint32_t peer_clients[UINT16_MAX + 1]; /* by peer_number */
+    uint32_t peer_clients[UINT16_MAX + 1]; /* by peer_number: connections that have no user */
+    uint32_t user_clients[USER_NUMBERS];   /* by the user's number */
     uint64_t peer_seed;                    /* so that nobody can choose an address with another's number */
     uint64_t last_request;
 
@@ -197,7 +210,7 @@ struct conns {
 /* Nothing that the client sends counts any more. */
 static inline bool input_over(const struct conn *c)
 {
-    return c->eof || c->quits;
+    return c->eof || c->quits || c->expelled;
 }
 
 /* ---- conn_lists.c ---- */
@@ -264,6 +277,19 @@ void output_undelivered(struct conn *c);
 void show_start(struct conn *c, const struct request *what);
 void show_produce(struct conn *c);
 
+/* ---- conn_user.c ---- */
+/* NULL: none. */
+const struct user *user_of(const struct conn *c);
+/* Finds the user of a new connection, or of any connection when the users have changed. */
+void user_identify(struct conn *c);
+/* The clients that count with this one: those of its user, or of its peer if it has none. */
+uint32_t *user_counter(struct conn *c);
+/* AUTH, which is answered at once or after AUTH_MS. */
+void user_auth(struct conn *c, struct request *what);
+/* Whether the user of the connection may ask this; if not, the request is refused. */
+bool user_allows(struct conn *c, const struct request *what);
+void user_forget(struct conn *c); /* the connection is gone */
+
 /* ---- conn_watch.c ---- */
 /* Asks libevent for the events that matter now. again: even if they have not changed, because an
  * edge-triggered event reports a writable socket only once. */
@@ -286,7 +312,7 @@ void conn_settle(struct conn *c);
 /* ---- conn_request.c ---- */
 /* Whether a line need not wait for the untagged request before it. */
 bool request_overtakes(enum line_result result, const struct request *what, const struct refusal *refusal);
-void request_start(struct conn *c, const struct request *what);
+void request_start(struct conn *c, struct request *what);
 void request_refuse(struct conn *c, const struct refusal *refusal);
 
 /* ---- conn_input.c ---- */

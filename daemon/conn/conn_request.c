@@ -26,13 +26,6 @@ static void request_refuse_duplicate(struct conn *c, const struct tag *tag)
     request_refuse(c, &refusal);
 }
 
-static void request_refuse_unsupported(struct conn *c, const struct request *what)
-{
-    struct refusal refusal = {.code = REPLY_UNSUPPORTED, .tag = what->tag, .text = "not in this version"};
-
-    request_refuse(c, &refusal);
-}
-
 static void request_greet(struct conn *c, const struct request *what)
 {
     if (what->client.len) {
@@ -89,19 +82,21 @@ static void request_hand_over(struct conn *c, const struct request *what)
     }
 }
 
-void request_start(struct conn *c, const struct request *what)
+void request_start(struct conn *c, struct request *what)
 {
     if (what->tag.len && pending_tagged(c, &what->tag)) {
         request_refuse_duplicate(c, &what->tag);
         return;
     }
+    if (!user_allows(c, what))
+        return;
     switch (what->verb) {
     case VERB_HELLO: request_greet(c, what); return;
     case VERB_PING: output_code(c, &what->tag, REPLY_PONG, LIMIT_NONE); return;
     case VERB_QUIT: request_quit(c, what); return;
     case VERB_HELP:
     case VERB_SHOW: show_start(c, what); return;
-    case VERB_AUTH: request_refuse_unsupported(c, what); return;
+    case VERB_AUTH: user_auth(c, what); return;
     case VERB_LOCK:
     case VERB_UNLOCK:
     case VERB_EXTEND:

@@ -51,6 +51,8 @@ static size_t show_client(struct conns *all, struct listing *listing, char *out)
     line_row_unsigned(&row, "session", c->session);
     line_row_string(&row, "address", address);
     line_row_text(&row, "client", c->client ? c->client->text : "", c->client ? c->client->len : 0);
+    if (all->conf->users)
+        line_row_string(&row, "user", user_of(c) ? user_of(c)->name : "");
     line_row_unsigned(&row, "locks", locks);
     line_row_unsigned(&row, "waits", waits);
     line_row_signed(&row, "idle", clock_boot_ms() - c->heard_ms);
@@ -58,27 +60,33 @@ static size_t show_client(struct conns *all, struct listing *listing, char *out)
     return line_row_end(&row);
 }
 
-static size_t show_row(struct conns *all, struct listing *listing, char *out)
+static size_t show_row(struct conn *c, struct listing *listing, char *out)
 {
+    struct conns *all = c->all;
     const struct conn_handler *handler = all->handler;
 
     if (listing->help)
         return line_format_help(out, &listing->pending->tag, (unsigned)listing->rows);
     if (listing->show == SHOW_CLIENTS)
         return show_client(all, listing, out);
-    return handler->row(handler->arg, listing->show, &listing->pending->tag, listing->state, out);
+    return handler->row(handler->arg, c->session, listing->show, &listing->pending->tag, listing->state, out);
 }
 
 void show_produce(struct conn *c)
 {
     bool ended = c->show_flush == c->all->flushes;
+    unsigned hidden = 0;
 
     c->show_flush = c->all->flushes;
     while (!ended && c->listings && buffer_len(&c->out) < SHOW_BYTES && !c->muted && !c->doom) {
         struct listing *listing = c->listings;
         char *line = output_line(c);
-        size_t len = show_row(c->all, listing, line);
+        size_t len = show_row(c, listing, line);
 
+        if (len == ROW_HIDDEN && ++hidden < HIDDEN_ROWS)
+            continue;
+        if (len == ROW_HIDDEN)
+            return; /* the next turn goes on */
         ended = len == 0;
         assert(len <= SERVER_LINE_BYTES);
         if (ended)

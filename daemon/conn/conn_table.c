@@ -54,7 +54,8 @@ struct conn *conn_table_add(struct conns *all)
     c->grants_tail = &c->grants;
     c->listings_tail = &c->listings;
     all->count++;
-    all->peer_clients[0]++; /* until its peer is known */
+    c->user = NO_USER;
+    ++*user_counter(c); /* until its peer is known, of peer 0 */
     return c;
 }
 
@@ -72,7 +73,8 @@ void conn_table_remove(struct conn *c)
     slot->next_free = all->free_slot;
     all->free_slot = index + 1;
     all->count--;
-    all->peer_clients[c->peer_number]--;
+    --*user_counter(c);
+    user_forget(c);
     while ((pending = c->pending)) {
         c->pending = pending->next;
         pending_free(all, pending);
@@ -89,6 +91,7 @@ void conn_table_remove(struct conn *c)
     buffer_return(all, &c->rest);
     buffer_return(all, &c->out);
     free(c->client);
+    free(c->certificate);
     free(c);
 }
 

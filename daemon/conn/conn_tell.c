@@ -11,7 +11,7 @@ void conn_address(const struct conn *c, char out[ADDRESS_TEXT_BYTES])
     char text[INET6_ADDRSTRLEN] = "?";
 
     if (c->local) {
-        snprintf(out, ADDRESS_TEXT_BYTES, "unix:pid=%ld", (long)c->peer.pid);
+        snprintf(out, ADDRESS_TEXT_BYTES, "unix:pid=%ld", (long)c->peer.cred.pid);
         return;
     }
     inet_ntop(c->peer_family, &c->peer, text, sizeof text);

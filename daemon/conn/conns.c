@@ -44,6 +44,16 @@ static int64_t clients_per_peer(const struct conns *all)
     return conf_share(all->conf->max_clients_per_peer, all->capacity);
 }
 
+static enum limit limit_of(struct conn *c)
+{
+    const struct user *user = user_of(c);
+    int64_t most = user && user->max_clients ? user->max_clients : clients_per_peer(c->all);
+
+    if (*user_counter(c) <= most)
+        return LIMIT_NONE;
+    return user ? LIMIT_MAX_CLIENTS_PER_USER : LIMIT_MAX_CLIENTS_PER_PEER;
+}
+
 static void conns_refuse(struct conns *all, int fd, enum limit limit)
 {
     static const struct tag none;
@@ -53,8 +63,10 @@ static void conns_refuse(struct conns *all, int fd, enum limit limit)
     all->stats.refused++;
     if (!all->full_ms || now_ms - all->full_ms > 10000)
         log_warn("clients_full", "limit=%s max_clients=%u max_clients_per_peer=%lld: new clients are refused",
-                 limit == LIMIT_MAX_CLIENTS ? "max_clients" : "max_clients_per_peer", all->capacity,
-                 (long long)clients_per_peer(all));
+                 limit == LIMIT_MAX_CLIENTS            ? "max_clients"
+                 : limit == LIMIT_MAX_CLIENTS_PER_PEER ? "max_clients_per_peer"
+                                                       : "max_clients_per_user",
+                 all->capacity, (long long)clients_per_peer(all));
     all->full_ms = now_ms;
     size_t len = line_format_reply(all->scratch, &none, &reply);
     if (send(fd, all->scratch, len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
@@ -105,11 +117,11 @@ static void set_peer(struct conn *c, const struct sockaddr *peer)
     c->peer_family = peer->sa_family;
     c->local = peer->sa_family == AF_UNIX;
     if (c->local) {
-        struct ucred cred = {0};
-        socklen_t len = sizeof cred;
-        getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
-        c->peer.pid = cred.pid;
-        number_peer(c, AF_UNIX, &cred.uid, sizeof cred.uid);
+        struct ucred *cred = &c->peer.cred;
+        socklen_t len = sizeof *cred;
+        if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, cred, &len) < 0)
+            *cred = (struct ucred){.uid = (uid_t)-1, .gid = (gid_t)-1};
+        number_peer(c, AF_UNIX, &cred->uid, sizeof cred->uid);
     } else if (peer->sa_family == AF_INET6) {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)peer;
         c->peer.v6 = v6->sin6_addr;
@@ -141,9 +153,11 @@ void conns_accept(struct conns *all, int fd, const struct conf_listener *listene
     c->fin_breaks = listener->fin_breaks;
     c->heard_ms = clock_boot_ms();
     set_peer(c, peer);
-    if (all->peer_clients[c->peer_number] > clients_per_peer(all)) {
+    user_identify(c);
+    enum limit limit = limit_of(c);
+    if (limit != LIMIT_NONE) {
         conn_table_remove(c);
-        conns_refuse(all, fd, LIMIT_MAX_CLIENTS_PER_PEER);
+        conns_refuse(all, fd, limit);
         return;
     }
     if (!c->local)
@@ -181,7 +195,11 @@ struct conns *conns_new(struct event_base *base, const struct conf *conf, const 
 
 void conns_reconfigure(struct conns *all)
 {
+    struct conn *c;
+
     event_active(&all->timer, EV_TIMEOUT, 0);
+    for (uint64_t cursor = 0; (c = conn_table_next(all, &cursor));)
+        user_identify(c);
 }
 
 void conns_free(struct conns *all)
@@ -293,6 +311,13 @@ uint16_t conns_peer(const struct conns *all, uint64_t session)
     const struct conn *c = conn_table_find(all, session);
 
     return c ? c->peer_number : 0;
+}
+
+const struct user *conns_user(const struct conns *all, uint64_t session)
+{
+    const struct conn *c = conn_table_find(all, session);
+
+    return c ? user_of(c) : NULL;
 }
 
 void conns_stats(const struct conns *all, struct conns_stats *stats)

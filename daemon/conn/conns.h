@@ -3,8 +3,8 @@
  *     read -> lines -> order (untagged one after the other, tagged at once)
  *          -> handler->request()  ...  conns_reply() -> output -> conns_flush()
  *
- * HELLO, PING, HELP, QUIT, AUTH, SHOW and the order of replies are handled here; LOCK, UNLOCK, EXTEND,
- * CHECK, RESUME and CANCEL go to the handler. Replies are collected, and conns_flush() writes them,
+ * HELLO, PING, HELP, QUIT, AUTH, SHOW, the order of replies and the rights of users are handled here;
+ * LOCK, UNLOCK, EXTEND, CHECK, RESUME and CANCEL go to the handler if the client's user may do that. Replies are collected, and conns_flush() writes them,
  * usually once in a turn of the loop.
  *
  * The handler is called from the event loop's callbacks and from conns_flush(), in which the next queued
@@ -22,6 +22,8 @@
 #include "proto/message.h"
 
 struct conns; /* all connections */
+
+#define ROW_HIDDEN SIZE_MAX
 
 enum conn_end {
     /* FIN, QUIT, or any end of a Unix connection that we did not cause: the locks are given back. Where
@@ -48,9 +50,11 @@ struct conn_handler {
     void (*closed)(void *arg, uint64_t session, enum conn_end end);
     void (*undelivered)(void *arg, uint64_t session, uint64_t request);
     /* Writes the next row of SHOW LOCKS, WAITERS, NODES, STATS, CONFIG or VERSION as one whole line to out
-     * (SERVER_LINE_BYTES) and returns its length; 0: no more rows. state starts as zeroes and is the
-     * handler's own. SHOW CLIENTS is answered here; session_counts() gives its columns locks= and waits=. */
-    size_t (*row)(void *arg, enum show show, const struct tag *tag, uint64_t state[8], char *out);
+     * (SERVER_LINE_BYTES) and returns its length; 0: no more rows; ROW_HIDDEN: the session may not see the
+     * row that came next. state starts as zeroes and is the handler's own. SHOW CLIENTS is answered here;
+     * session_counts() gives its columns locks= and waits=. */
+    size_t (*row)(void *arg, uint64_t session, enum show show, const struct tag *tag, uint64_t state[8],
+                  char *out);
     void (*session_counts)(void *arg, uint64_t session, uint32_t *locks, uint32_t *waits);
     void *arg;
 };
@@ -76,7 +80,8 @@ void conns_drain(struct conns *conns); /* !DRAIN to every client */
  * still in all. */
 void conns_clock(struct conns *conns, int64_t behind_ms);
 
-/* conf_update() has changed conf: running time-outs are computed again. */
+/* conf_update() has changed conf: running time-outs are computed again, and each client may have become
+ * another user, or none. */
 void conns_reconfigure(struct conns *conns);
 
 /* Writes the collected output and closes the connections that are to be closed. Call it in each turn. */
@@ -90,9 +95,13 @@ const struct word *conns_client_word(const struct conns *conns, uint64_t session
  * /64 network of an IPv6 address). All sessions of a peer have the same number, and two peers seldom share
  * one. */
 uint16_t conns_peer(const struct conns *conns, uint64_t session);
+/* The session's user; NULL: it has none, or it is gone. Valid until the configuration changes. */
+const struct user *conns_user(const struct conns *conns, uint64_t session);
 
 struct conns_stats {
     uint64_t accepted, refused, closed, lines, bad_lines;
+    uint64_t auth_failed; /* AUTH with an unknown user or a wrong secret, or over plain TCP */
+    uint64_t denied;      /* requests refused for want of a right, or of a user */
 };
 void conns_stats(const struct conns *conns, struct conns_stats *stats);
 

@@ -15,6 +15,7 @@
 #include "daemon/loop/loop_log.h"
 #include "daemon/loop/loop_send.h"
 #include "daemon/loop/loop_show.h"
+#include "daemon/loop/loop_user.h"
 #include "daemon/node/node.h"
 #include "proto/resp.h"
 
@@ -46,6 +47,7 @@ struct loop {
     struct loop_log log;
     bool listening, draining, stopping, failed;
     bool active; /* something is to be flushed */
+    bool deny;   /* sessions may hold or wait for what their users have no right to any more */
     void (*ready)(void *arg);
     void *ready_arg;
     struct coordinator_event event; /* one is enough, since a step ends before the next one begins */
@@ -68,6 +70,9 @@ static void carry_reply(struct loop *loop, struct action *action)
 {
     struct reply *reply = &action->u.reply;
     reply->valid_ms = loop_clock_left_ms(&loop->clock, &loop->event, reply->valid_ms);
+    /* A RESUME was under way when its right was taken away. */
+    loop->deny |=
+        reply->code == REPLY_LOCKED && !loop_user_may_lock(&loop->view, action->session, &reply->name);
     conns_reply(loop->conns, action->session, action->request, reply);
 }
 
@@ -113,7 +118,7 @@ static void on_request(void *arg, uint64_t session, uint64_t request, uint64_t t
     struct loop *loop = arg;
     loop->event.session = session;
     loop->event.request = request;
-    loop->event.peer.number = (uint16_t)(conns_peer(loop->conns, session) % PEERS);
+    loop->event.peer = loop_user_peer(&loop->view, session);
     loop->event.target = target;
     loop->event.what = *what;
     loop_step(loop, EVENT_REQUEST);
@@ -141,10 +146,11 @@ static void on_undelivered(void *arg, uint64_t session, uint64_t request)
     loop_step(loop, EVENT_UNDELIVERED);
 }
 
-static size_t on_row(void *arg, enum show show, const struct tag *tag, uint64_t state[8], char *out)
+static size_t on_row(void *arg, uint64_t session, enum show show, const struct tag *tag, uint64_t state[8],
+                     char *out)
 {
     struct loop *loop = arg;
-    return loop_show_row(&loop->view, show, tag, state, out);
+    return loop_show_row(&loop->view, session, show, tag, state, out);
 }
 
 static void on_session_counts(void *arg, uint64_t session, uint32_t *locks, uint32_t *waits)
@@ -239,7 +245,7 @@ static void loop_flush(struct loop *loop)
 
 static void arm_timer(struct loop *loop)
 {
-    int64_t at_ms = loop->active ? loop->now_ms : coordinator_deadline(loop->coordinator);
+    int64_t at_ms = loop->active || loop->deny ? loop->now_ms : coordinator_deadline(loop->coordinator);
     if (loop->draining && loop->drained_by_ms < at_ms)
         at_ms = loop->drained_by_ms;
     if (at_ms > loop->now_ms + TIMER_MAX_MS)
@@ -290,8 +296,27 @@ static bool loop_is_over(const struct loop *loop)
     return quiet || clock_boot_ms() >= loop->drained_by_ms;
 }
 
+/* Takes away, in one turn, what users have no right to any more. */
+static void deny_all(struct loop *loop)
+{
+    struct loop_denied denied = {.locks = 0};
+    if (!loop->deny)
+        return;
+    loop->deny = false;
+    while (loop_user_denied(&loop->view, loop->now_ms, &denied)) {
+        loop->event.session = denied.session;
+        loop->event.request = denied.request;
+        loop->event.what.name = denied.name;
+        loop_step(loop, EVENT_DENY);
+    }
+    if (denied.locks > 0 || denied.waits > 0)
+        log_warn("denied", "locks=%u waits=%u why=\"the configuration took away their users' rights\"",
+                 denied.locks, denied.waits);
+}
+
 static void end_turn(struct loop *loop)
 {
+    deny_all(loop);
     queued_work(loop);
     loop_flush(loop);
     loop_log_masters(&loop->log, &loop->view);
@@ -382,6 +407,7 @@ void loop_reconfigure(struct loop *loop)
     struct coordinator_config config = configuration(loop->conf);
     coordinator_configure(loop->coordinator, &config);
     conns_reconfigure(loop->conns);
+    loop->deny = true;
     loop->active = true;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/clock.h"
+#include "daemon/loop/loop_user.h"
 
 const char *loop_state_name(enum master_state state)
 {
@@ -38,19 +39,31 @@ static void row_client(const struct loop_view *view, struct row *row, uint64_t s
     line_row_text(row, "client", client->text, client->len);
 }
 
-static bool lock_row(const struct loop_view *view, uint64_t state[8], struct row *row)
+static void row_user(const struct loop_view *view, struct row *row, const struct user *user)
+{
+    if (view->conf->users)
+        line_row_string(row, "user", user ? user->name : "");
+}
+
+enum made { MADE_NONE, MADE_HIDDEN, MADE_ROW };
+
+static enum made lock_row(const struct loop_view *view, uint64_t viewer, uint64_t state[8], struct row *row)
 {
     struct cursor cursor = {state[0], state[1], (uint32_t)state[2]};
     struct lock_row lock;
     if (!coordinator_lock_row(view->coordinator, clock_boot_ms(), &cursor, &lock))
-        return false;
+        return MADE_NONE;
     state[0] = cursor.slot;
+    const struct user *owner = loop_user_of_lock(view, &lock);
+    if (!loop_user_sees(view, viewer, lock.session, owner, &lock.name))
+        return MADE_HIDDEN;
     char token[TOKEN_HEX];
     line_token_hex(token, &lock.token);
     line_row_text(row, "name", lock.name.text, lock.name.len);
     line_row_string(row, "mode", "exclusive");
     line_row_string(row, "hold", lock.hold == HOLD_SESSION ? "session" : "lease");
     row_client(view, row, lock.session);
+    row_user(view, row, owner);
     line_row_text(row, "token", token, 6);
     line_row_unsigned(row, "fence", lock.fence);
     line_row_signed(row, "valid", lock.valid_ms);
@@ -58,24 +71,27 @@ static bool lock_row(const struct loop_view *view, uint64_t state[8], struct row
     line_row_text(row, "nodes", lock.nodes, view->conf->masters);
     line_row_unsigned(row, "waiters", lock.waiters);
     line_row_text(row, "note", lock.note.text, lock.note.len);
-    return true;
+    return MADE_ROW;
 }
 
-static bool waiter_row(const struct loop_view *view, uint64_t state[8], struct row *row)
+static enum made waiter_row(const struct loop_view *view, uint64_t viewer, uint64_t state[8], struct row *row)
 {
     struct cursor cursor = {state[0], state[1], (uint32_t)state[2]};
     struct waiter_row wait;
     if (!coordinator_waiter_row(view->coordinator, clock_boot_ms(), &cursor, &wait))
-        return false;
+        return MADE_NONE;
     state[0] = cursor.slot;
     state[1] = cursor.id;
     state[2] = cursor.position;
+    const struct user *owner = conns_user(view->conns, wait.session);
+    if (!loop_user_sees(view, viewer, wait.session, owner, &wait.name))
+        return MADE_HIDDEN;
     line_row_text(row, "name", wait.name.text, wait.name.len);
     row_client(view, row, wait.session);
     line_row_unsigned(row, "position", wait.position);
     line_row_signed(row, "waited", wait.waited_ms);
     line_row_signed(row, "left", wait.left_ms);
-    return true;
+    return MADE_ROW;
 }
 
 static void row_version(struct row *row, uint32_t version)
@@ -85,10 +101,12 @@ static void row_version(struct row *row, uint32_t version)
     line_row_string(row, "version", version ? text : "");
 }
 
-static bool node_row_of(const struct loop_view *view, uint64_t state[8], struct row *row)
+static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint64_t state[8],
+                             struct row *row)
 {
+    (void)viewer;
     if (state[0] >= view->conf->masters)
-        return false;
+        return MADE_NONE;
     unsigned i = (unsigned)state[0]++;
     struct master_row master;
     struct node_row node;
@@ -120,7 +138,7 @@ static bool node_row_of(const struct loop_view *view, uint64_t state[8], struct 
     }
     if (master.evicts)
         line_row_string(row, "warn", "evicts");
-    return true;
+    return MADE_ROW;
 }
 
 /* ---- one key=value a row ---- */
@@ -145,6 +163,8 @@ static unsigned figures(const struct loop_view *view, struct figure *f)
         {"clients_refused", conns.refused},
         {"lines", conns.lines},
         {"lines_refused", conns.bad_lines},
+        {"auth_failed", conns.auth_failed},
+        {"denied", conns.denied},
         {"locks", core.locks},
         {"waiters", core.waiters},
         {"names", core.resources},
@@ -173,49 +193,58 @@ static unsigned figures(const struct loop_view *view, struct figure *f)
     return sizeof all / sizeof all[0];
 }
 
-static bool stats_row(const struct loop_view *view, uint64_t state[8], struct row *row)
+static enum made stats_row(const struct loop_view *view, uint64_t viewer, uint64_t state[8], struct row *row)
 {
+    (void)viewer;
     struct figure f[64];
     if (state[0] >= figures(view, f))
-        return false;
+        return MADE_NONE;
     line_row_unsigned(row, f[state[0]].key, f[state[0]].value);
     state[0]++;
-    return true;
+    return MADE_ROW;
 }
 
-static bool config_row(const struct loop_view *view, uint64_t state[8], struct row *row)
+static enum made config_row(const struct loop_view *view, uint64_t viewer, uint64_t state[8], struct row *row)
 {
+    (void)viewer;
     char key[64], value[1200];
     if (!conf_row(view->conf, (unsigned)state[0], key, sizeof key, value, sizeof value))
-        return false;
+        return MADE_NONE;
     line_row_string(row, key, value);
     state[0]++;
-    return true;
+    return MADE_ROW;
 }
 
-static bool version_row(const struct loop_view *view, uint64_t state[8], struct row *row)
+static enum made version_row(const struct loop_view *view, uint64_t viewer, uint64_t state[8],
+                             struct row *row)
 {
+    (void)viewer;
     const char *const rows[][2] = {
         {"redlockd", view->version},
         {"proto", "1"},
         {"libevent", event_get_version()},
     };
     if (state[0] >= sizeof rows / sizeof rows[0])
-        return false;
+        return MADE_NONE;
     line_row_string(row, rows[state[0]][0], rows[state[0]][1]);
     state[0]++;
-    return true;
+    return MADE_ROW;
 }
 
-size_t loop_show_row(const struct loop_view *view, enum show show, const struct tag *tag, uint64_t state[8],
-                     char *out)
+size_t loop_show_row(const struct loop_view *view, uint64_t session, enum show show, const struct tag *tag,
+                     uint64_t state[8], char *out)
 {
-    static bool (*const makers[])(const struct loop_view *, uint64_t[8], struct row *) = {
+    static enum made (*const makers[])(const struct loop_view *, uint64_t, uint64_t[8], struct row *) = {
         [SHOW_LOCKS] = lock_row,  [SHOW_WAITERS] = waiter_row, [SHOW_NODES] = node_row_of,
         [SHOW_STATS] = stats_row, [SHOW_CONFIG] = config_row,  [SHOW_VERSION] = version_row,
     };
     struct row row;
     assert(show != SHOW_CLIENTS && makers[show] != NULL);
     line_row_begin(&row, out, tag);
-    return makers[show](view, state, &row) ? line_row_end(&row) : 0;
+    switch (makers[show](view, session, state, &row)) {
+    case MADE_NONE: return 0;
+    case MADE_HIDDEN: return ROW_HIDDEN;
+    case MADE_ROW: break;
+    }
+    return line_row_end(&row);
 }

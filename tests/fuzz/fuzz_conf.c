@@ -94,6 +94,25 @@ static void check_update(const struct conf *fresh)
     taken = 0;
     conf_update(&running, fresh, told, &taken);
     assert(taken == 0);
+    conf_clear(&running);
+}
+
+/* Each user's numbers lead back to it, and a client is found by any of its ids. */
+static void check_users(const struct conf *conf)
+{
+    const struct users *users = conf->users;
+    const struct name job = {.len = 3, .text = "job"};
+    for (unsigned i = 0; users && i < users->count; i++) {
+        const struct user *user = &users->list[i];
+        assert(users->numbered[user->number] == user &&
+               users_named(users, user->name, strlen(user->name)) == user);
+        (void)user_may_lock(users, user, &job);
+        for (unsigned m = user->first; m < user->end; m++) {
+            struct user_client client = {.local = true, .uid = users->marks[m].id, .gid = (gid_t)-1};
+            if (users->marks[m].kind == MARK_UID)
+                assert(users_find(users, &client) == user);
+        }
+    }
 }
 
 int HARNESS(fuzz_conf)(const uint8_t *data, size_t size)
@@ -103,10 +122,13 @@ int HARNESS(fuzz_conf)(const uint8_t *data, size_t size)
     memcpy(exact + 1, data, size);
     int faults = parse(&conf, exact + 1, size);
     free(exact);
-    if (faults > 0)
+    if (faults > 0) {
+        conf_clear(&conf);
         return 0;
+    }
     check_whole(&conf);
     check_update(&conf);
+    check_users(&conf);
     size_t len = 0, again_len = 0;
     char *text = print(&conf, &len);
     if (parse(&again, text, len) != 0) {
@@ -118,5 +140,7 @@ int HARNESS(fuzz_conf)(const uint8_t *data, size_t size)
     assert(len == again_len && memcmp(text, more, len) == 0);
     free(text);
     free(more);
+    conf_clear(&conf);
+    conf_clear(&again);
     return 0;
 }

@@ -202,8 +202,10 @@ static void on_undelivered(void *arg, uint64_t id, uint64_t request)
     assert(w->forgot);
 }
 
-static size_t on_row(void *arg, enum show show, const struct tag *tag, uint64_t state[8], char *out)
+static size_t on_row(void *arg, uint64_t session, enum show show, const struct tag *tag, uint64_t state[8],
+                     char *out)
 {
+    (void)session;
     const struct world *w = arg;
     struct row row;
     if (state[0]++ >= (w->flags & FLAG_MANY_ROWS ? ROWS : 2))

@@ -66,7 +66,7 @@ static const char *const refused[][2] = {
     {"RESUME name token=%40 ttl=61s", "-BADARG*max_ttl*"},
     {"RESUME name token=%40 ttl=20s max=10s", "-BADARG*"},
     {"RESUME name token=%40", "-NOTHELD*"},
-    {"AUTH user secret", "-UNSUPPORTED*"},
+    {"AUTH user", "-BADARG*"},
     {"PI\001NG", "-BADLINE*"},
     {"LOCK caf\303\251", "-BADLINE*"},
     {"PING\tPING", "-BADLINE*"},
@@ -78,7 +78,7 @@ static const char *const refused[][2] = {
     {"#t FROB", "#t -BADVERB*"},
     {"#t LOCK name ttl=9x", "#t -BADARG*"},
     {"#t RESUME name token=%40 ttl=9x", "#t -BADARG*"},
-    {"#t AUTH user secret", "#t -UNSUPPORTED*"},
+    {"#t AUTH user secret more", "#t -BADARG*"},
 };
 
 static void spelled_out(char *out, const char *line)

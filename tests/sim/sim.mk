@@ -30,7 +30,7 @@ $(SIM_TEST): $(SIM_TEST).o $(SIM_OBJ) $(BUILD)/tests/unit/suite.o
 
 $(SIM_MODEL): $(BUILD)/%: $(BUILD)/%.o $(addprefix $(BUILD)/,tests/sim/model.o tests/sim/store.o tests/sim/rand.o tests/unit/server.o tests/unit/suite.o \
               $(patsubst %.c,%.o,$(wildcard proto/*.c)))
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread -lhiredis
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread -lhiredis $(CRYPTO)
 
 -include $(SIM_OBJ:.o=.d) $(BUILD)/tests/sim/main.d $(BUILD)/tests/sim/model.d $(SIM_TEST).d $(SIM_MODEL:=.d)
 

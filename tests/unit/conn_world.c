@@ -140,13 +140,19 @@ static void on_undelivered(void *arg, uint64_t session, uint64_t request)
     heard(arg, "undelivered\n");
 }
 
-static size_t on_row(void *arg, enum show show, const struct tag *tag, uint64_t state[8], char *out)
+static size_t on_row(void *arg, uint64_t session, enum show show, const struct tag *tag, uint64_t state[8],
+                     char *out)
 {
+    (void)session;
     struct world *w = arg;
     struct row row;
 
     if (state[0] == w->rows)
         return 0;
+    if (state[0] < w->hidden_rows) {
+        state[0]++;
+        return ROW_HIDDEN;
+    }
     w->rows_made++;
     line_row_begin(&row, out, tag);
     line_row_unsigned(&row, "show", (uint64_t)show);
@@ -158,10 +164,10 @@ static size_t on_row(void *arg, enum show show, const struct tag *tag, uint64_t 
 
 static void on_counts(void *arg, uint64_t session, uint32_t *locks, uint32_t *waits)
 {
-    (void)arg;
+    const struct world *w = arg;
     (void)session;
-    *locks = 3;
-    *waits = 4;
+    *locks = w->locks;
+    *waits = w->waits;
 }
 
 void world_new(struct world *w)
@@ -170,6 +176,8 @@ void world_new(struct world *w)
     log_set_level(LOG_LEVEL_ERROR);
     conf_defaults(&w->conf);
     w->conf.max_clients_per_peer = w->conf.max_clients; /* all of a test come from one */
+    w->locks = 3;
+    w->waits = 4;
     w->base = event_base_new();
     w->handler =
         (struct conn_handler){on_request, on_finish, on_closed, on_undelivered, on_row, on_counts, w};

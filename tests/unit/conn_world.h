@@ -43,9 +43,11 @@ struct world {
     unsigned pendings;
     uint64_t finishing[64];
     unsigned finishings;
-    bool late_end;  /* the test calls conns_ended() itself */
-    bool tell_lost; /* a released session hears !LOST held first */
-    uint64_t rows;  /* rows of SHOW LOCKS */
+    bool late_end;         /* the test calls conns_ended() itself */
+    bool tell_lost;        /* a released session hears !LOST held first */
+    uint64_t rows;         /* rows of SHOW LOCKS */
+    uint64_t hidden_rows;  /* of which so many, the first ones, are hidden */
+    uint32_t locks, waits; /* of every session that is known */
     uint64_t rows_made;
     uint64_t requests;
     char heard[HEARD_BYTES];

@@ -96,8 +96,8 @@ END_TEST
 START_TEST(every_key_is_here)
 {
     /* The other keys have tests of their own: listen, nodes, node_user, node_password_file,
-     * restart_guard. */
-    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 5, CONF_KEYS);
+     * restart_guard, users. */
+    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 6, CONF_KEYS);
 }
 END_TEST
 

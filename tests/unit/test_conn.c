@@ -152,20 +152,6 @@ START_TEST(hello_and_events)
 }
 END_TEST
 
-START_TEST(unsupported_verbs_are_told_so)
-{
-    char line[512] = "";
-
-    say(fd, "#1 AUTH me sesame\n");
-    while (!strchr(line, '\n')) {
-        turn(&w);
-        recv(fd, line, sizeof line - 1, MSG_DONTWAIT);
-    }
-    ck_assert_int_eq(strncmp(line, "#1 -UNSUPPORTED", 15), 0);
-    ck_assert_str_eq(w.heard, "");
-}
-END_TEST
-
 START_TEST(lines_come_in_any_pieces)
 {
     const char *text = "#7 LOCK now1\r\nPING\nUNLOCK now1\n";
@@ -270,7 +256,6 @@ int main(void)
     tcase_add_test(t, quit_alone);
     tcase_add_test(t, bye_waits_for_the_last_word);
     tcase_add_test(t, hello_and_events);
-    tcase_add_test(t, unsupported_verbs_are_told_so);
     tcase_add_test(t, lines_come_in_any_pieces);
     tcase_add_test(t, a_line_has_1024_bytes_at_most);
     tcase_add_test(t, a_long_line_is_answered_in_its_turn);

@@ -183,13 +183,21 @@ START_TEST(arguments_that_are_no_names_are_checked)
 }
 END_TEST
 
+/* A refusal repeats neither the user nor the secret. */
+START_TEST(auth_takes_two_words)
+{
+    static const char answered[] = "-BADARG : AUTH takes two words; write AUTH <user> <secret>";
+    ck_refused("AUTH", answered);
+    ck_refused("AUTH me", answered);
+    ck_refused("AUTH me sesame more", answered);
+    ck_refused("AUTH me sesame client=x", answered);
+}
+END_TEST
+
 START_TEST(what_this_version_lacks_is_unsupported)
 {
     ck_refused("HELLO 2 later=option", "-UNSUPPORTED proto=1");
     ck_refused("#7 HELLO 99999999999999999999", "#7 -UNSUPPORTED proto=1");
-    ck_refused("#7 AUTH me sesame",
-               "#7 -UNSUPPORTED : AUTH is not in this version: it has no users, and needs none to "
-               "be told");
     ck_refused("LOCK job mode=shared",
                "-UNSUPPORTED job : mode=shared is not in this version: its locks are exclusive");
     ck_refused("LOCK job slots=3",
@@ -250,6 +258,7 @@ int main(void)
     tcase_add_test(t, reentry_takes_no_other_option);
     tcase_add_test(t, a_word_too_many_is_shown);
     tcase_add_test(t, arguments_that_are_no_names_are_checked);
+    tcase_add_test(t, auth_takes_two_words);
     tcase_add_test(t, what_this_version_lacks_is_unsupported);
     tcase_add_test(t, refusals_fit_even_with_the_worst_words);
     suite_add_tcase(suite, t);

@@ -1,0 +1,96 @@
+#include "daemon/loop/loop_user.h"
+
+#include <string.h>
+
+/* Users have these numbers among the coordinator's peers, and other peers the lower ones: a lease that was
+ * counted for an address must not look like a user's after a reload. */
+enum { USERS_FROM = PEERS - USER_NUMBERS };
+
+struct peer loop_user_peer(const struct loop_view *view, uint64_t session)
+{
+    const struct conf *conf = view->conf;
+    const struct user *user = conns_user(view->conns, session);
+    if (!user)
+        return (struct peer){.number = (uint16_t)(conns_peer(view->conns, session) % USERS_FROM)};
+    int64_t locks = user->max_locks ? user->max_locks : conf_share(conf->max_locks_per_peer, conf->max_locks);
+    int64_t waits =
+        user->max_waits ? user->max_waits : conf_share(conf->max_waits_per_peer, conf->max_waiters);
+    return (struct peer){
+        .number = (uint16_t)(USERS_FROM + user->number),
+        .is_user = true,
+        .max_locks = (uint32_t)locks,
+        .max_waits = (uint32_t)waits,
+    };
+}
+
+bool loop_user_may_lock(const struct loop_view *view, uint64_t session, const struct name *name)
+{
+    const struct users *users = view->conf->users;
+    if (!users)
+        return true;
+    const struct user *user = conns_user(view->conns, session);
+    return user && user_may_lock(users, user, name);
+}
+
+const struct user *loop_user_of_lock(const struct loop_view *view, const struct lock_row *lock)
+{
+    const struct users *users = view->conf->users;
+    if (!users)
+        return NULL;
+    if (lock->session != 0)
+        return conns_user(view->conns, lock->session);
+    return lock->peer >= USERS_FROM ? users->numbered[lock->peer - USERS_FROM] : NULL;
+}
+
+/* All clients that no user matches are one user, anyone: each of them sees only what is its own session's. */
+bool loop_user_sees(const struct loop_view *view, uint64_t viewer, uint64_t session, const struct user *owner,
+                    const struct name *name)
+{
+    const struct users *users = view->conf->users;
+    if (!users || viewer == session)
+        return true;
+    const struct user *user = conns_user(view->conns, viewer);
+    if (!user)
+        return false;
+    bool is_one = strcmp(user->name, USER_ANYONE) != 0;
+    return (is_one && user == owner) || user_may_show(users, user, name);
+}
+
+static bool denied_wait(const struct loop_view *view, int64_t now_ms, struct loop_denied *denied)
+{
+    struct waiter_row wait;
+    while (coordinator_waiter_row(view->coordinator, now_ms, &denied->wait_cursor, &wait)) {
+        if (loop_user_may_lock(view, wait.session, &wait.name))
+            continue;
+        denied->session = wait.session;
+        denied->request = wait.request;
+        denied->name = wait.name;
+        denied->waits++;
+        return true;
+    }
+    return false;
+}
+
+/* A lock with hold=lease ends with its TTL in any case, and nobody renews it here. */
+static bool denied_lock(const struct loop_view *view, int64_t now_ms, struct loop_denied *denied)
+{
+    struct lock_row lock;
+    while (coordinator_lock_row(view->coordinator, now_ms, &denied->lock_cursor, &lock)) {
+        bool bound = lock.session != 0 && lock.hold == HOLD_SESSION;
+        if (!bound || loop_user_may_lock(view, lock.session, &lock.name))
+            continue;
+        denied->session = lock.session;
+        denied->request = 0;
+        denied->name = lock.name;
+        denied->locks++;
+        return true;
+    }
+    return false;
+}
+
+bool loop_user_denied(const struct loop_view *view, int64_t now_ms, struct loop_denied *denied)
+{
+    if (!view->conf->users)
+        return false;
+    return denied_wait(view, now_ms, denied) || denied_lock(view, now_ms, denied);
+}
