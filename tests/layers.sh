@@ -59,6 +59,9 @@ includes proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] tests/benc
 mapfile -t files < <(others 'proto/resp[a-z_]*\.[ch]')
 includes "${files[@]}" | only 'hiredis/.*|hiredis\.h' | refuse 'only proto/resp includes hiredis'
 
+mapfile -t files < <(others 'proto/secret\.c')
+includes "${files[@]}" | only 'openssl/.*' | refuse 'only proto/secret, for SHA-256, includes OpenSSL'
+
 mapfile -t files < <(others 'daemon/conf/.*')
 includes "${files[@]}" | only 'yaml\.h' | refuse 'only conf includes libyaml'
 

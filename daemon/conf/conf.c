@@ -131,7 +131,7 @@ void conf_print(const struct conf *conf, FILE *out)
         const struct conf_setting *setting = &conf_settings[k];
         bool list = setting->kind->list;
         if (setting->kind == &conf_kind_users) {
-            conf_users_print(conf->users, out);
+            users_print(conf->users, out);
             continue;
         }
         fprintf(out, list ? "%s:\n" : "%s:", setting->key);

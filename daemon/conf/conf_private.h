@@ -93,7 +93,6 @@ int conf_text_read(struct conf_reader *r, const char *text, size_t len);
 /* Reads a secret file's text without its line end. Returns NULL, or what is wrong. */
 const char *conf_secret_read(const char *path, char secret[CONF_SECRET_BYTES], mode_t *mode);
 
-void conf_users_print(const struct users *users, FILE *out);
 /* Refuses ids of users if this process cannot see them. */
 void conf_users_check(struct conf_reader *r);
 /* Whether a uid_map or gid_map, see user_namespaces(7), has all ids from 0 to 65535. */

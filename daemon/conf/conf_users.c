@@ -1,4 +1,4 @@
-/* YAML -> users; and users -> YAML. */
+/* YAML -> users. */
 #include <ctype.h>
 #include <errno.h>
 #include <grp.h>
@@ -396,66 +396,6 @@ bool conf_users_read(struct conf_reader *r, yaml_document_t *document, const yam
     }
     users_number(u.users, NULL);
     return good;
-}
-
-/* ---- printing ---- */
-
-static void print_quoted(const char *text, FILE *out)
-{
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-static void print_marks(const struct users *users, const struct user *user, enum user_mark_kind kind,
-                        FILE *out)
-{
-    const char *between = ": [";
-
-    for (unsigned i = user->first; i < user->end; i++) {
-        const struct user_mark *mark = &users->marks[i];
-        if (mark->kind != kind)
-            continue;
-        if (between[0] == ':')
-            fprintf(out, "    %s", user_mark_word(kind));
-        fputs(between, out);
-        if (mark->text)
-            print_quoted(mark->text, out);
-        else
-            fprintf(out, "%u", mark->id);
-        between = ", ";
-    }
-    if (between[0] != ':')
-        fputs("]\n", out);
-}
-
-void conf_users_print(const struct users *users, FILE *out)
-{
-    static const char *const keys[] = {"max_locks", "max_waits", "max_clients"};
-
-    if (users)
-        fputs("users:\n", out);
-    for (unsigned i = 0; users && i < users->count; i++) {
-        const struct user *user = &users->list[i];
-        const int64_t limits[] = {user->max_locks, user->max_waits, user->max_clients};
-        fputs("  - name: ", out);
-        print_quoted(user->name, out);
-        if (user->secret_file) {
-            fputs("\n    secret_file: ", out);
-            print_quoted(user->secret_file, out);
-        }
-        fputc('\n', out);
-        for (unsigned kind = MARK_UID; kind <= MARK_SHOW; kind++)
-            print_marks(users, user, (enum user_mark_kind)kind, out);
-        fprintf(out, "    admin: %s\n", user->admin ? "yes" : "no");
-        for (unsigned k = 0; k < 3; k++)
-            if (limits[k])
-                fprintf(out, "    %s: %" PRId64 "\n", keys[k], limits[k]);
-    }
 }
 
 /* ---- what the kernel can prove ---- */

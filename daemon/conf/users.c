@@ -1,5 +1,6 @@
 #include "daemon/conf/users.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,4 +228,64 @@ bool users_row(const struct users *users, unsigned i, char *out, size_t size)
         i -= rows;
     }
     return false;
+}
+
+/* ---- YAML ---- */
+
+static void users_print_quoted(const char *text, FILE *out)
+{
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void users_print_marks(const struct users *users, const struct user *user, enum user_mark_kind kind,
+                              FILE *out)
+{
+    const char *between = ": [";
+
+    for (unsigned i = user->first; i < user->end; i++) {
+        const struct user_mark *mark = &users->marks[i];
+        if (mark->kind != kind)
+            continue;
+        if (between[0] == ':')
+            fprintf(out, "    %s", user_mark_word(kind));
+        fputs(between, out);
+        if (mark->text)
+            users_print_quoted(mark->text, out);
+        else
+            fprintf(out, "%u", mark->id);
+        between = ", ";
+    }
+    if (between[0] != ':')
+        fputs("]\n", out);
+}
+
+void users_print(const struct users *users, FILE *out)
+{
+    static const char *const keys[] = {"max_locks", "max_waits", "max_clients"};
+
+    if (users)
+        fputs("users:\n", out);
+    for (unsigned i = 0; users && i < users->count; i++) {
+        const struct user *user = &users->list[i];
+        const int64_t limits[] = {user->max_locks, user->max_waits, user->max_clients};
+        fputs("  - name: ", out);
+        users_print_quoted(user->name, out);
+        if (user->secret_file) {
+            fputs("\n    secret_file: ", out);
+            users_print_quoted(user->secret_file, out);
+        }
+        fputc('\n', out);
+        for (unsigned kind = MARK_UID; kind <= MARK_SHOW; kind++)
+            users_print_marks(users, user, (enum user_mark_kind)kind, out);
+        fprintf(out, "    admin: %s\n", user->admin ? "yes" : "no");
+        for (unsigned k = 0; k < 3; k++)
+            if (limits[k])
+                fprintf(out, "    %s: %" PRId64 "\n", keys[k], limits[k]);
+    }
 }

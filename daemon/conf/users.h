@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "proto/message.h"
@@ -85,5 +86,7 @@ const char *user_mark_word(enum user_mark_kind kind); /* its key in the configur
 /* Row i of what SHOW CONFIG tells of the users, as in "billing,lock=billing/x"; false: there is no such row. */
 bool users_row(const struct users *users, unsigned i, char *out, size_t size);
 unsigned users_rows(const struct users *users); /* how many */
+/* Writes them as the configuration has them; nothing for NULL. */
+void users_print(const struct users *users, FILE *out);
 
 #endif

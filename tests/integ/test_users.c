@@ -1,0 +1,427 @@
+/* Users: who may do what, with real sockets, real processes of other users, and real reloads. */
+#include "tests/integ/harness.h"
+
+#include <arpa/inet.h>
+#include <grp.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECRET  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define HASH    "a8ae6e6ee929abea3afcfc5258c8ccd6f85273e0d4626d26c7279f3250f77c8e"
+#define WRONG   "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define AS_OPS  "AUTH ops " SECRET
+#define NO_SUCH "-AUTH : no such user, or another secret"
+
+static struct cluster masters;
+static struct daemon redlockd;
+static struct client a, b, c;
+
+/* Settings with users; FILE in the text is the secret's file, ME our own uid. */
+static const char *with_users(const char *text)
+{
+    static char settings[4096];
+    char file[PATH + 16], me[16];
+
+    snprintf(file, sizeof file, "%s/ops.sha256", redlockd.folder);
+    file_write(file, HASH "\n");
+    ck_assert_int_eq(chmod(file, 0600), 0);
+    snprintf(me, sizeof me, "%u", (unsigned)getuid());
+    snprintf(settings, sizeof settings, PATIENT "unix_mode: \"0666\"\nusers:\n");
+    for (size_t len = strlen(settings); *text; len = strlen(settings)) {
+        bool is_file = strncmp(text, "FILE", 4) == 0, is_me = strncmp(text, "ME", 2) == 0;
+        snprintf(settings + len, sizeof settings - len, "%.*s", is_file || is_me ? PATH + 16 : 1,
+                 is_file ? file
+                 : is_me ? me
+                         : text);
+        text += is_file ? 4 : is_me ? 2 : 1;
+    }
+    return settings;
+}
+
+#define OPS "  - {name: ops, secret_file: FILE, lock: ['*'], show: ['*'], admin: yes}\n"
+
+/* Other users may reach the daemon's socket. */
+static void open_folders(void)
+{
+    char parent[FOLDER];
+
+    snprintf(parent, sizeof parent, "%s", redlockd.folder);
+    *strrchr(parent, '/') = '\0';
+    ck_assert_int_eq(chmod(parent, 0755), 0);
+    ck_assert_int_eq(chmod(redlockd.folder, 0755), 0);
+}
+
+static void begin(const char *users)
+{
+    cluster_start(&masters, 3, UNIX);
+    redlockd = (struct daemon){0};
+    daemon_configure(&redlockd, &masters, "");
+    daemon_configure(&redlockd, &masters, with_users(users));
+    open_folders();
+    daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
+    daemon_listens(&redlockd);
+    client_open(&a, &redlockd);
+}
+
+/* The same, with a client that may see the masters: it waits until they vote. */
+static void begin_with_ops(const char *users)
+{
+    begin(users);
+    ask(&a, "+OK", AS_OPS);
+    eventually(masters_up(&a, &masters));
+}
+
+static void reload(const char *users)
+{
+    static unsigned reloads;
+    daemon_configure(&redlockd, &masters, with_users(users));
+    daemon_signal(&redlockd, SIGHUP);
+    reloads++;
+    eventually(rows_with(keep(file_read(redlockd.log)), " event=reload ") == reloads);
+}
+
+/* ---- by uid and gid ---- */
+
+START_TEST(rights_of_a_uid)
+{
+    begin("  - {name: web, uid: ME, lock: ['web/*', nightly], show: ['web/*']}\n" OPS);
+    eventually(masters_up(&a, &masters));
+    struct grant grant = lock(&a, "web/1");
+    lock(&a, "nightly");
+    ask(&a, "-DENIED weather : user web may not lock it", "LOCK weather");
+    ask(&a, "-DENIED other : user web may not lock it", "RESUME other token=%s", grant.token);
+    ask(&a, "-DENIED other *", "UNLOCK other token=%s", grant.token);
+    ask(&a, "-DENIED other *", "EXTEND other token=%s", grant.token);
+    ask(&a, "-DENIED other *", "CHECK other token=%s", grant.token);
+    ask(&a, "-DENIED : user web may not SHOW CONFIG*", "SHOW CONFIG");
+    ask(&a, "-DENIED : user web may not SHOW CLIENTS*", "SHOW CLIENTS");
+    ck_assert_ptr_nonnull(strstr(show(&a, "VERSION"), "proto=1"));
+
+    client_open(&b, &redlockd);
+    ask(&b, "+OK", AS_OPS);
+    lock(&b, "web/2");
+    lock(&b, "secret");
+    const char *seen = show(&a, "LOCKS");
+    ck_assert_uint_eq(rows_with(seen, "name="), 3);
+    ck_assert_str_eq(kv(row_with(seen, "name=web/2 "), "user"), "ops");
+    ck_assert_str_eq(kv(row_with(seen, "name=nightly "), "user"),
+                     "web"); /* one's own, without a right to show it */
+    ck_assert_uint_eq(rows_with(show(&b, "LOCKS"), "name="), 4);
+    const char *clients = show(&b, "CLIENTS");
+    ck_assert_uint_eq(rows_with(clients, "user=ops "), 1);
+    ck_assert_uint_eq(rows_with(clients, "user=web "), 1);
+    const char *config = show(&b, "CONFIG");
+    ck_assert_ptr_nonnull(strstr(config, "* users=web,lock=web/*\n"));
+    ck_assert_ptr_nonnull(strstr(config, "/ops.sha256\n"));
+    ck_assert_ptr_null(strstr(config, "a8ae6e6e"));
+}
+END_TEST
+
+/* A child of another user connects, and hands its socket over. */
+static void client_open_as(struct client *client, uid_t uid, gid_t gid)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char byte = 0;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    int pair[2], status = 0;
+
+    memcpy(address.sun_path, redlockd.path, strlen(redlockd.path) + 1);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        if (setgroups(0, NULL) < 0 || setgid(gid) < 0 || setuid(uid) < 0 ||
+            connect(fd, (const struct sockaddr *)&address, sizeof address) < 0)
+            _exit(1);
+        control.header = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+        _exit(sendmsg(pair[1], &message, 0) == 1 ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(recvmsg(pair[0], &message, 0), 1);
+    *client = (struct client){.fd = -1};
+    memcpy(&client->fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof client->fd);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+START_TEST(processes_of_other_users)
+{
+    if (geteuid() != 0) {
+        printf("left out: clients with other uids (they need root)\n");
+        return;
+    }
+    begin_with_ops(OPS "  - {name: by-gid, gid: 4242, lock: ['*']}\n"
+                       "  - {name: by-uid, uid: 4241, lock: ['*']}\n"
+                       "  - {name: anyone, lock: ['public/*']}\n");
+    static const struct {
+        uid_t uid;
+        gid_t gid;
+        const char *user;
+    } clients[] = {
+        {4241, 4242, "by-uid"}, {4240, 4242, "by-gid"}, {4240, 4240, "anyone"}, {65534, 65534, "anyone"}};
+    for (unsigned i = 0; i < 4; i++) {
+        char user[32];
+        client_open_as(&b, clients[i].uid, clients[i].gid);
+        ask(&b, "+LOCKED *", "LOCK public/%u", i);
+        snprintf(user, sizeof user, "user=%s ", clients[i].user);
+        const char *row = row_with(show(&a, "LOCKS"), user);
+        ck_assert_msg(row != NULL, "%s", user);
+        client_send(&b, "LOCK private/%u", i);
+        ck_assert_int_eq(strncmp(next_line(&b), i < 2 ? "+LOCKED" : "-DENIED", 7), 0);
+        client_close(&b);
+    }
+}
+END_TEST
+
+/* ---- AUTH ---- */
+
+START_TEST(auth)
+{
+    begin_with_ops(OPS);
+    client_open(&b, &redlockd);
+    ask(&b, "-AUTH job : *", "LOCK job");
+    ask(&b, "+PONG", "PING");
+    ask(&b, NO_SUCH, "AUTH ops " WRONG);
+    ask(&b, "#7 " NO_SUCH, "#7 AUTH somebody-else " SECRET);
+    ask(&b, "+OK", AS_OPS);
+    lock(&b, "job");
+    ask(&b, "-AUTH : only while *", AS_OPS);
+
+    client_open_tcp(&c, &redlockd); /* 127.0.0.1 */
+    for (unsigned i = 0; i < 3; i++)
+        ask(&c, NO_SUCH, "AUTH ops " WRONG);
+    expect_closed(&c);
+    client_open_tcp(&c, &redlockd);
+    ask(&c, "+OK", AS_OPS);
+    ask(&c, "-BUSY job*", "LOCK job");
+    ck_assert_ptr_nonnull(strstr(show(&c, "STATS"), "* auth_failed=5\n"));
+
+    ck_assert(daemon_logged(&redlockd, "event=auth_failed"));
+    static const char *const unsaid[] = {"0123456789abcdef", "1123456789abcdef", "somebody-else", "a8ae6e6e"};
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert(!daemon_logged(&redlockd, unsaid[i]));
+}
+END_TEST
+
+/* All of it in one segment: what stands behind AUTH is done after it, with the rights that it gave or not. */
+START_TEST(a_pipeline_behind_auth)
+{
+    begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
+    client_open(&b, &redlockd);
+    client_send(&b, "#1 LOCK web/1\nLOCK web/2\nUNLOCK web/2\nUNLOCK web/1\n%s\n#2 LOCK any\n#3 PING",
+                AS_OPS);
+    await(&b, "+UNLOCKED web/1 *");
+    await(&b, "+OK");
+    expect(&b, "#3 +PONG");
+    expect(&b, "#2 +LOCKED any *");
+    ask(&b, "+UNLOCKED any *", "UNLOCK any");
+    client_send(&b, "AUTH ops " WRONG "\n#4 LOCK any2\n#5 PING");
+    expect(&b, NO_SUCH);
+    expect(&b, "#5 +PONG"); /* it is ops still, as before the AUTH that failed */
+    expect(&b, "#4 +LOCKED any2 *");
+}
+END_TEST
+
+START_TEST(a_stranger_is_closed)
+{
+    begin(OPS);
+    client_open(&b, &redlockd);
+    ask(&b, "+PONG", "PING");
+    ask(&a, "+OK", AS_OPS);
+    eventually(rows_with(show(&a, "CLIENTS"), "user= ") == 0);
+    expect_closed(&b);
+    ck_assert_uint_eq(rows_with(show(&a, "CLIENTS"), "user=ops "), 1);
+}
+END_TEST
+
+/* An address in a network of this test's own, which is none of loopback; false: not allowed here. */
+static bool enter_network(const char *address)
+{
+    struct ifreq request = {.ifr_flags = IFF_UP};
+    struct sockaddr_in in = {.sin_family = AF_INET};
+
+    if (unshare(CLONE_NEWNET) < 0)
+        return false;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    strcpy(request.ifr_name, "lo");
+    ck_assert_int_eq(ioctl(fd, SIOCSIFFLAGS, &request), 0);
+    strcpy(request.ifr_name, "lo:1");
+    inet_pton(AF_INET, address, &in.sin_addr);
+    memcpy(&request.ifr_addr, &in, sizeof in);
+    ck_assert_int_eq(ioctl(fd, SIOCSIFADDR, &request), 0);
+    close(fd);
+    return true;
+}
+
+static void client_open_at(struct client *client, const char *address)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(redlockd.port)};
+
+    *client = (struct client){.fd = socket(AF_INET, SOCK_STREAM, 0)};
+    inet_pton(AF_INET, address, &in.sin_addr);
+    ck_assert_int_eq(connect(client->fd, (struct sockaddr *)&in, sizeof in), 0);
+}
+
+START_TEST(no_secret_over_a_network)
+{
+    if (!enter_network("10.9.8.7")) {
+        printf("left out: a client of another address (it needs root)\n");
+        return;
+    }
+    cluster_start(&masters, 3, UNIX);
+    daemon_configure(&redlockd, &masters, "");
+    char settings[4096];
+    snprintf(settings, sizeof settings, "%slisten: ['0.0.0.0:%u', 'unix:%s']\n",
+             with_users(OPS "  - {name: anyone, lock: ['public/*']}\n"), redlockd.port, redlockd.path);
+    daemon_configure(&redlockd, &masters, settings);
+    daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
+    daemon_listens(&redlockd);
+    client_open(&a, &redlockd);
+    ask(&a, "+OK", AS_OPS);
+    eventually(masters_up(&a, &masters));
+    client_open_at(&b, "10.9.8.7");
+    ask(&b, "-AUTH : not over plain TCP; this secret has been seen, make a new one", AS_OPS);
+    ask(&b, "-DENIED job : user anyone may not lock it", "LOCK job");
+    lock(&b, "public/1");
+    client_open_at(&c, "127.0.0.1");
+    ask(&c, "+OK", AS_OPS);
+    ck_assert(daemon_logged(&redlockd, "over plain TCP nobody can prove to be one of the users"));
+}
+END_TEST
+
+/* ---- a reload takes a right away ---- */
+
+START_TEST(while_a_lock_is_held)
+{
+    begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['web/*', 'job']}\n");
+    client_open(&b, &redlockd);
+    struct grant job = lock(&b, "job ttl=12s");
+    lock(&b, "web/1 ttl=12s");
+    client_send(&a, "#1 LOCK job wait=60s ttl=12s");
+    eventually(rows_with(show(&a, "WAITERS"), "name=job ") == 1);
+    int64_t before_ms = now_ms();
+    reload(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
+    expect(&b, "!LOST job token=* reason=denied");
+    ck_assert_uint_ge(cluster_holds(&masters, "job", job.token),
+                      2); /* its holder may not have read that yet */
+    ask(&b, "-DENIED job *", "UNLOCK job token=%s", job.token);
+    ask(&b, "-DENIED job *", "RESUME job token=%s", job.token);
+    ask(&b, "+UNLOCKED web/1 *", "UNLOCK web/1");
+    struct grant next = grant_of(await(&a, "#1 +LOCKED job *") + strlen("#1 "));
+    ck_assert_int_gt(next.fence, job.fence);
+    ck_assert_int_ge(now_ms(), job.until_ms - 1000);
+    ck_assert_int_gt(now_ms(), before_ms);
+    ck_assert(daemon_logged(&redlockd, "event=denied locks=1 waits=0"));
+    lock(&b, "web/2");
+}
+END_TEST
+
+START_TEST(while_one_waits)
+{
+    begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['web/*', 'job']}\n");
+    client_open(&b, &redlockd);
+    client_open(&c, &redlockd);
+    lock(&a, "job");
+    client_send(&b, "#1 LOCK job wait=60s\n#2 LOCK job wait=60s");
+    client_send(&c, "LOCK job wait=60s");
+    eventually(rows_with(show(&a, "WAITERS"), "name=job ") == 3);
+    reload(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
+    await(&b, "#1 -DENIED job : the right to lock it was taken away");
+    await(&b, "#2 -DENIED job *");
+    expect(&c, "-DENIED job *");
+    ck_assert_uint_eq(rows_with(show(&a, "WAITERS"), ""), 0);
+    ask(&a, "+UNLOCKED job *", "UNLOCK job"); /* the holder has kept its right */
+    reload(OPS);
+    ask(&b, "-AUTH web/1 *", "LOCK web/1");
+    ask(&b, "+OK", AS_OPS);
+    lock(&b, "web/1");
+}
+END_TEST
+
+/* ---- limits ---- */
+
+START_TEST(limits_of_a_user)
+{
+    begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['*'], max_locks: 2, max_waits: 1, max_clients: 2}\n");
+    client_open(&b, &redlockd);
+    client_open(&c, &redlockd);
+    ask(&b, "+PONG", "PING");
+    ask(&c, "+PONG", "PING");
+    struct client third;
+    client_open(&third, &redlockd);
+    expect(&third, "-LIMIT limit=max_clients_per_user");
+    expect_closed(&third);
+    lock(&b, "x");
+    lock(&c, "y");
+    ask(&b, "-LIMIT z limit=max_locks_per_user", "LOCK z");
+    lock(&a, "z"); /* another user */
+    ask(&c, "+UNLOCKED y *", "UNLOCK y");
+    client_send(&b, "#1 LOCK z wait=60s");
+    eventually(rows_with(show(&a, "WAITERS"), "name=z ") == 1);
+    ask(&c, "-LIMIT z limit=max_waits_per_user", "LOCK z wait=60s");
+}
+END_TEST
+
+/* ---- what is refused at the start ---- */
+
+static int check_code(const char *users)
+{
+    char command[3 * PATH];
+    snprintf(command, sizeof command, "%s '%s' --check -c '%s' >'%s' 2>&1", users, daemon_binary(),
+             redlockd.config, redlockd.log);
+    return system(command);
+}
+
+START_TEST(bad_surroundings)
+{
+    char file[PATH + 16];
+    begin(OPS "  - {name: web, uid: ME, lock: ['*']}\n");
+    ck_assert_int_eq(check_code(""), 0);
+    snprintf(file, sizeof file, "%s/ops.sha256", redlockd.folder);
+    ck_assert_int_eq(chmod(file, 0644), 0);
+    ck_assert_int_ne(check_code(""), 0);
+    ck_assert(daemon_logged(&redlockd, "everybody can read"));
+    ck_assert_int_eq(chmod(file, 0600), 0);
+    if (system("unshare -rn true 2>/dev/null") != 0) {
+        printf("left out: a user namespace that hides the users\n");
+        return;
+    }
+    ck_assert_int_ne(check_code("unshare -r"), 0); /* as PrivateUsers=yes of systemd */
+    ck_assert(daemon_logged(&redlockd, "users: uid: this process sees other users as 65534"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("users");
+    ADD(suite, rights_of_a_uid);
+    ADD(suite, processes_of_other_users);
+    ADD(suite, auth);
+    ADD(suite, a_pipeline_behind_auth);
+    ADD(suite, a_stranger_is_closed);
+    ADD(suite, no_secret_over_a_network);
+    ADD(suite, while_a_lock_is_held);
+    ADD(suite, while_one_waits);
+    ADD(suite, limits_of_a_user);
+    ADD(suite, bad_surroundings);
+    return harness_main(suite);
+}
