@@ -1,7 +1,7 @@
 /* Commands of the coordinator to masters, and votes, which are their answers, as plain values.
  *
- * proto/resp.[ch] turns a command into RESP bytes, once for all masters that get it, and a RESP reply into
- * a vote. */
+ * proto/resp.h turns a command into RESP bytes, once for all masters that get it, and a RESP reply into a
+ * vote. */
 #ifndef REDLOCKD_PROTO_COMMAND_H
 #define REDLOCKD_PROTO_COMMAND_H
 
@@ -15,7 +15,7 @@ enum {
     FENCE_BUCKETS = 16384, /* names are hashed into buckets, and all names of a bucket share a fence */
 };
 
-/* Fences are scores of a sorted set, and scores are doubles: above this value they skip integers. */
+/* Fences are scores of a sorted set, and scores are doubles, which cannot hold every integer above 2^53. */
 #define FENCE_MAX ((UINT64_C(1) << 53) - 1)
 
 /* A master's clock may show any year from 1970 to 5138, so that sums of times stay far from overflow. */
@@ -26,7 +26,8 @@ enum { GROUP_WORD = 16 /* with its NUL */ };
 
 /* The agreement of the daemons as a master keeps it, at <prefix>,group (see proto/group.h):
  *     1 N=<masters> max_ttl=<ms> run=<run_id> from=<ms of the master's TIME from which it may vote>
- * In a value that was read, each number is above 0 and no time is beyond GROUP_MAX_MS. */
+ * In a value that was read, each number is above 0 and no time is beyond GROUP_MAX_MS.
+ * Words for by and why may follow from=. */
 struct group {
     uint32_t masters;
     int64_t max_ttl_ms;
@@ -57,7 +58,8 @@ struct group {
  *                                                                  other than to has its WANT there
  * EXTEND           script: PEXPIRE <number> if the value is the    NUMBER: the TTL that the key has now,
  *                  token and the TTL becomes longer; up to 64      in ms; NO (not ours)
- *                  consecutive EXTENDs become one command
+ *                  EXTENDs in a row to the same masters become
+ *                  one command
  * CHECK            script: PTTL if the value is the token          as EXTEND
  * MOVE             script: if the value is the token, set to in    YES, NO (not ours)
  *                  its place and keep the TTL
@@ -86,7 +88,7 @@ enum command_verb {
 struct command {
     enum command_verb verb;
     uint32_t bucket; /* ZADD, ZSCORE */
-    uint64_t ref;    /* comes back with each vote; never reused; 0: nobody waits for the vote */
+    uint64_t ref;    /* comes back with each vote: the id of the asking round, release or lease; 0: none */
     uint64_t number; /* see above: a TTL or an instant in ms, a score, or a client id */
     struct name name;
     struct token token;
@@ -100,7 +102,7 @@ enum vote_kind {
     VOTE_NUMBER,
     VOTE_INFO,
     VOTE_GROUP,
-    VOTE_UNREADABLE, /* <prefix>,group is there, but no daemon can have written it */
+    VOTE_UNREADABLE, /* <prefix>,group is there, but no daemon of this version can have written it */
     VOTE_TOKEN,
     VOTE_WANTED,
     VOTE_NOT_RUN, /* NOSCRIPT: the script is being loaded; send the command again if it still matters */
@@ -120,11 +122,11 @@ enum vote_error {
     ERROR_WRONGTYPE,
 };
 
-/* The fields of INFO that decide whether a server may vote. */
+/* The fields of INFO by which a server is judged; without one of them it may not vote. */
 struct master_info {
     char run_id[RUN_ID_HEX]; /* new at every start of the server */
     uint32_t version;        /* 7.0.15 is 0x07000f; Valkey reports its Redis-compatible version */
-    int64_t uptime_s;        /* by the server's wall clock, so up to a second too short or too long */
+    int64_t uptime_s; /* by whole seconds of the server's wall clock: also wrong by what that clock jumped */
     bool replica;
     bool cluster;
     bool evicts; /* the maxmemory policy may evict locks */

@@ -6,7 +6,7 @@
 
 #include "proto/command.h"
 
-/* false: something that decides whether the master may vote is missing or makes no sense. */
+/* false: a field of struct master_info is missing or makes no sense. */
 bool info_parse(const char *text, size_t len, struct master_info *info);
 
 #endif

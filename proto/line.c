@@ -299,8 +299,8 @@ static bool is_bad(char c)
     return c < 0x20 || c > 0x7e;
 }
 
-/* Looks at eight bytes at a time. The first bad byte of a word sets its high bit in high, whatever follows
- * it; good bytes set none. */
+/* Looks at eight bytes at a time. The bad byte of the lowest value place sets its high bit in high, since
+ * the good bytes below it neither borrow nor carry; a word of good bytes sets none. */
 static bool has_bad_bytes(const char *line, size_t len)
 {
     const uint64_t each = UINT64_C(0x0101010101010101);

@@ -16,7 +16,7 @@
  * Empty fields are left out of the reply. */
 struct refusal {
     enum reply_code code;
-    struct tag tag;   /* len 0: the line had no tag, or an unreadable one */
+    struct tag tag;   /* len 0: the refusal goes out untagged */
     struct name name; /* len 0: the line had no name, or one that is not allowed */
     char words[64];   /* key=value words for programs, as in "tag=7" */
     char text[160];   /* for people */

@@ -1,8 +1,8 @@
 /* Replies, notices and rows -> lines.
  *
- * Each line_put_*() writes at out and returns where the next one goes. There is always room, since the
- * longest line (a refusal with all its fields) is far shorter than SERVER_LINE_BYTES. Only rows count
- * their bytes, because their values may have any length. */
+ * The line_put_*() functions that return a pointer write at out and return where the next piece goes. There
+ * is always room, since the longest line (a refusal with all its fields) is far shorter than
+ * SERVER_LINE_BYTES. Only rows count their bytes, because their values may have any length. */
 #include <assert.h>
 #include <endian.h>
 #include <string.h>
@@ -273,7 +273,7 @@ static char *line_put_needed(char *out, const struct reply *reply)
     return line_put_count(out, nodes_count(reply, '~'), &first, "is in quarantine", "are in quarantine");
 }
 
-/* Clients that write ttl=10 mostly mean 10s. */
+/* A client that writes ttl=10 probably means 10s. */
 #define BARE_NUMBER "; a number without a unit is ms"
 
 static char *line_put_text(char *out, const struct reply *reply)
@@ -405,7 +405,8 @@ void line_row_begin(struct row *row, char *out, const struct tag *tag)
     row->any = false;
 }
 
-/* Writes " key=" if value_bytes more and the LF still fit behind it. */
+/* Writes "key=", behind a space unless it is the first key of the row, if value_bytes more and the LF still
+ * fit behind it. Returns whether it did. */
 static bool line_row_key(struct row *row, const char *key, size_t value_bytes)
 {
     size_t key_len = strlen(key);

@@ -145,7 +145,7 @@ int64_t line_duration_ms(const char *text, size_t len)
 /* RFC 9112, section 3: method SP target SP version. A method that only HTTP has is enough together with a
  * path, since a path may be longer than our lines, so that the version has not come yet. A method that is
  * also our verb (WebDAV has LOCK, too) needs the version, which none of our lines has as its third word
- * unless it begins with a tag. */
+ * unless the line begins with a tag. */
 static bool is_http(const char *bytes, size_t len)
 {
     static const char *const methods[] = {"GET",     "HEAD",    "POST",  "PUT",   "DELETE",

@@ -5,8 +5,8 @@
  *     line -> request -> coordinator -> commands -> votes -> reply -> line
  *
  * proto/line.[ch] turns lines into requests and replies into lines, and the coordinator sees only the
- * values. The values hold no pointers, so they can be queued, copied and printed. All times are
- * milliseconds on CLOCK_BOOTTIME unless a name says otherwise. */
+ * values. The values hold no pointers, so they can be queued, copied and printed. Durations are
+ * in milliseconds, and an instant (until_ms) is in milliseconds of CLOCK_BOOTTIME. */
 #ifndef REDLOCKD_PROTO_MESSAGE_H
 #define REDLOCKD_PROTO_MESSAGE_H
 
@@ -153,7 +153,7 @@ enum text {
     TEXT_EXPIRING,            /* the masters have the token, but no validity is left */
     TEXT_EXPIRED,             /* the lock's deadline is over */
     TEXT_MAX_OVER,            /* the lock's max= is over */
-    TEXT_NOT_BOUND,           /* re-entry with a token of no lock of this connection */
+    TEXT_NOT_BOUND,           /* LOCK with a token of no session lock of this connection */
     TEXT_NOT_YOURS,           /* UNLOCK without token of a lock that this connection lacks */
 };
 
@@ -164,7 +164,7 @@ struct reply {
     struct token token;  /* LOCKED */
     uint64_t fence;      /* LOCKED */
     int64_t valid_ms;    /* LOCKED, EXTENDED, HELD: what is left */
-    int64_t until_ms;    /* the same instant on CLOCK_BOOTTIME */
+    int64_t until_ms;    /* LOCKED, EXTENDED, HELD: when valid_ms are over */
     uint32_t depth;      /* LOCKED, UNLOCKED; 0: left out */
     uint8_t confirmed;   /* UNLOCKED */
     uint8_t masters;     /* N: UNLOCKED, NOQUORUM */
@@ -193,7 +193,7 @@ enum lost_reason {
     LOST_GONE,     /* N-Q+1 masters say that the lock is not ours */
     LOST_RELEASED, /* an UNLOCK from another connection showed the token */
     LOST_MOVED,    /* another connection took the lock over by RESUME */
-    LOST_CLOSED,   /* the client closed its side */
+    LOST_CLOSED,   /* the connection ended in a way that gives its locks back */
     LOST_DRAIN,    /* the daemon stops */
     LOST_DENIED,   /* the right to the lock was taken away */
 };

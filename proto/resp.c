@@ -276,7 +276,7 @@ const char *resp_batch_end(struct resp_batch *batch, size_t *len)
     return keys - head_len;
 }
 
-/* ---- commands with which a connection begins: seldom, and of any length ---- */
+/* ---- commands with which a connection begins, of any length ---- */
 
 static char *words_bytes(const char *const words[], unsigned count, size_t *len)
 {

@@ -1,8 +1,8 @@
 /* Commands to RESP bytes, RESP replies to votes.
  *
- * Short replies are read here, all others by hiredis' reader with functions of our own. They fill one
- * fixed struct, so that a reply costs no allocation, and refuse replies that no master of ours would send.
- * Builds against hiredis 0.14 and 1.x. */
+ * The reader reads short replies itself, all others through hiredis' reader with functions of our own. These
+ * fill one fixed struct, so that a reply costs no allocation, and refuse replies that no master of ours would
+ * send. Builds against hiredis 0.14 and 1.x. */
 #ifndef REDLOCKD_PROTO_RESP_H
 #define REDLOCKD_PROTO_RESP_H
 
@@ -23,7 +23,7 @@ void resp_format_free(struct resp_format *format);
 size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *format,
                     const struct command *command);
 
-/* EXTENDs of several keys in one script. Begins zeroed. */
+/* EXTENDs of several keys in one call of the script. Begins zeroed. */
 enum {
     RESP_BATCH_KEYS = 64,
     RESP_BATCH_HEAD_BYTES = 80,
@@ -66,14 +66,15 @@ enum resp_type { RESP_NIL, RESP_STATUS, RESP_ERROR, RESP_INTEGER, RESP_STRING, R
 
 enum { RESP_TEXT_BYTES = 256, RESP_REPLY_BYTES = 64 * 1024, RESP_ARRAY_ELEMENTS = 256 };
 
-/* The last complete reply. A string longer than text is cut, but a reply to INFO is parsed into info
- * before. The elements of an array are of use if all are integers, or all are strings of 1 to 18 digits. */
+/* The last complete reply. A longer string than text has room for is cut, but a reply to INFO is parsed into
+ * info before. The elements of an array are of use if all are integers, or all are strings of 1 to 18
+ * digits. */
 struct resp_reply {
     enum resp_type type;
     bool integers, decimals; /* array: all elements are such; both are true for an empty array */
     long long integer;       /* array: the number of elements */
     int64_t element[RESP_ARRAY_ELEMENTS];
-    size_t whole_len; /* of a string before it was cut */
+    size_t whole_len; /* of a text before it was cut */
     size_t text_len;
     char text[RESP_TEXT_BYTES + 1]; /* terminated by NUL */
     bool has_info;                  /* the string had every field of info */
@@ -89,7 +90,8 @@ void resp_reader_free(struct resp_reader *reader);
 int resp_reader_feed(struct resp_reader *reader, const char *bytes, size_t len);
 
 /* Returns 1 and the next complete reply (valid until the next call), 0 if more bytes are needed, or -1 if
- * the peer broke the protocol or a limit: *why says how, and the connection must be closed. */
+ * the peer broke the protocol or a limit, or there is no memory: *why says which, and the connection must
+ * be closed. */
 int resp_reader_next(struct resp_reader *reader, const struct resp_reply **reply, const char **why);
 
 /* The vote that a reply to a command is. A reply whose type the command cannot have is VOTE_ERROR with

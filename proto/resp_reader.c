@@ -19,12 +19,12 @@ enum {
  *                 |
  *                 `--anything else, and all bytes behind it--> hiredis --> reply
  *
- * Nearly all replies are such short lines, which cost a sixth if they are read here. plain[] is filled
- * only while hiredis has no unfinished reply. */
+ * Nearly all replies are such short lines, and hiredis would spend several times as long on them. plain[] is
+ * filled only while hiredis has no unfinished reply. */
 struct resp_reader {
     redisReader *hiredis;
-    size_t unfinished_bytes; /* fed to hiredis since its last whole reply */
-    const char *why;         /* what the peer did wrong; the reader is then of no more use */
+    size_t unfinished_bytes; /* fed to hiredis behind its last whole reply */
+    const char *why;         /* what the peer did wrong, or no memory; the reader is then of no more use */
     struct resp_reply reply;
     size_t at, end;              /* of plain */
     char plain[PLAIN_BYTES + 1]; /* a NUL behind the end */
@@ -79,7 +79,7 @@ static int64_t decimal_of(const char *text, size_t len)
 }
 
 /* Keeps an element of an array; on_elements() has checked that there is room. number is -1 for an element
- * that is neither an integer nor decimal digits. */
+ * that is neither an integer nor 1 to 18 decimal digits. */
 static void note_element(const redisReadTask *task, bool integer, int64_t number)
 {
     struct resp_reply *reply = &((struct resp_reader *)task->privdata)->reply;
@@ -216,8 +216,8 @@ void resp_reader_free(struct resp_reader *reader)
 
 /* ---- short lines ---- */
 
-/* Reads ":123\r\n" and returns the place behind it; NULL: the line is not complete, or not written as
- * Redis writes it. The NUL behind the buffer stops the loop. */
+/* Reads ":123\r\n" and returns the place behind it; NULL: the line is not complete, has more than
+ * 18 digits, or is not written as Redis writes it. The NUL behind the buffer stops the loop. */
 static const char *plain_number(const char *line, int64_t *number)
 {
     bool negative = line[1] == '-';
@@ -255,7 +255,7 @@ static bool is_line(const char *line, size_t len, const char whole[5])
     return len >= 5 && memcmp(line, whole, 5) == 0;
 }
 
-/* ":1\r\n": two thirds of all replies. */
+/* ":1\r\n", the most frequent reply. */
 static bool is_digit_line(const char *line, size_t len)
 {
     return len >= 4 && line[0] == ':' && (unsigned)line[1] - '0' < 10 && line[2] == '\r' && line[3] == '\n';

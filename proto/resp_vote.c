@@ -99,7 +99,7 @@ static void vote_ok(const struct resp_reply *reply, struct vote *vote)
         vote->kind = VOTE_YES;
 }
 
-/* SET with NX. */
+/* SET with NX or XX. */
 static void vote_set(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_NIL)
@@ -109,7 +109,7 @@ static void vote_set(const struct resp_reply *reply, struct vote *vote)
 }
 
 /* A score is a double that arrives as text, "1732200000000000" or "1.7e+15". A score that no daemon wrote
- * is rounded up and clamped, so that a fence above the vote is above the score, too. */
+ * is rounded up and clamped to 0 and FENCE_MAX, so that a fence above the vote is above the score, too. */
 static void vote_score(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_NIL) {

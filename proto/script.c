@@ -26,8 +26,8 @@ static const struct {
      "8b3dbed48cc72340f86949176fb18bcf9cda7d75"},
     /* EXTEND of 1 to 64 keys, with a token and a TTL for each. The script uses PEXPIRE, never SET, and
      * never shortens a TTL, since a late or short EXTEND must not cut the validity that a holder was told.
-     * For each key the script returns the TTL that the key has now; -2: not ours. PEXPIRE with GT makes
-     * the PTTL unnecessary if it lengthens, but only Redis 7 has GT, and REDIS_VERSION_NUM as well. A key
+     * For each key the script returns the TTL that the key has now; -2: not ours. A PEXPIRE with GT
+     * that lengthens the TTL saves the PTTL, but GT and REDIS_VERSION_NUM exist only from Redis 7 on. A key
      * without a TTL, which GT refuses, gets one from the plain PEXPIRE. An error counts for all keys, even
      * if some have been extended before: nobody relies on the longer TTL of these, so it does no harm. */
     {"local f,k,a,n,g=redis.pcall,KEYS,ARGV,{},redis.REDIS_VERSION_NUM "
