@@ -14,7 +14,7 @@
  * A handle can be used in two ways, which may be mixed:
  *  - blocking: redlock_lock(), _unlock(), _extend(), _check(), _resume(), _show(), _connect(). Each of them
  *    returns after the handle's timeout at the latest (struct redlock_options), and redlock_lock() after its
- *    wait and the timeout.
+ *    wait and the timeout; only looking up the name of a host may take longer.
  *  - in an event loop: the redlock_..._begin() functions, none of which blocks, with redlock_fd(),
  *    redlock_events(), redlock_timeout_ms(), redlock_process() and one callback for all that happens.
  *
@@ -32,8 +32,9 @@
  * handle and its locks; redlock_unlock() and redlock_forget() free a lock.
  *
  * Errors: functions that return a pointer return NULL on failure, and functions that return the number of a
- * request return 0; redlock_error() and redlock_error_text() of the handle then tell why. Other functions
- * return the error itself. The library never ends the program and raises no signal.
+ * request return 0; redlock_error() and redlock_error_text() of the handle then tell why (redlock_open() sets
+ * errno). The other functions that can fail return the error itself. The library never ends the program and
+ * raises no signal.
  *
  * Threads: the library has no globals and starts no threads. A handle and its locks are used by one
  * thread at a time; different handles are independent. Only redlock_valid_ms(), redlock_until_ms() and
@@ -64,7 +65,7 @@ enum {
     REDLOCK_WORD_BYTES = 64,      /* longest note or client word */
     REDLOCK_TOKEN_HEX = 40,       /* digits of a token */
     REDLOCK_LOCKS_MAX = 65536,    /* lock objects of a handle */
-    REDLOCK_REQUESTS_MAX = 65536, /* requests of a handle that are under way */
+    REDLOCK_REQUESTS_MAX = 65536, /* EXTEND, CHECK and SHOW under way, for which there is room beside these */
     REDLOCK_WAIT_LONGEST = -1     /* for wait_ms: 30 days */
 };
 
@@ -73,8 +74,9 @@ enum {
 enum redlock_error {
     REDLOCK_OK = 0,
     /* redlockd refused the request. redlock_error_text() is redlockd's line, as
-     * "-NOQUORUM job votes=2/5 nodes=++!!? : 3 votes are needed; ...". */
-    REDLOCK_BUSY = 1,         /* another has the lock, and wait_ms was 0 */
+     * "-NOQUORUM job votes=2/5 nodes=++!!? : 3 votes are needed; ...". LIMIT and CANCELLED may also come from
+     * the library, with a sentence. */
+    REDLOCK_BUSY = 1,         /* another has the lock (split=1: many asked at once), and wait_ms was 0 */
     REDLOCK_TIMEOUT = 2,      /* another has the lock, and wait_ms is over */
     REDLOCK_NOQUORUM = 3,     /* too few masters answered, or too few may vote yet: the outcome of UNLOCK,
                                  EXTEND and CHECK is not known */
@@ -88,13 +90,14 @@ enum redlock_error {
     REDLOCK_BADREQUEST = 11,  /* redlockd does not allow what was asked, as a TTL beyond its limits */
     REDLOCK_UNSUPPORTED = 12, /* not in this redlockd */
     /* The library found an error. redlock_error_text() is a sentence about it. */
-    REDLOCK_LOST = 13,    /* the lock was lost before; for an unlock the text is why, as of REDLOCK_ON_LOST */
-    REDLOCK_CONNECT = 14, /* cannot connect within the timeout; the text says to what and why */
+    REDLOCK_LOST = 13,     /* the lock was lost before; for an unlock the text is why, as of REDLOCK_ON_LOST,
+                             or redlockd's line */
+    REDLOCK_CONNECT = 14,  /* cannot connect within the timeout; the text says why */
     REDLOCK_NOANSWER = 15, /* no answer within the timeout: the outcome is not known, but a lock that is
                               granted later is given back */
     REDLOCK_PROTOCOL = 16, /* the program that answers is not redlockd, or speaks another protocol */
     REDLOCK_ARGUMENT = 17, /* an argument is not allowed, or the lock is not held: nothing was asked */
-    REDLOCK_NOMEM = 18,    /* out of memory, or of descriptors */
+    REDLOCK_NOMEM = 18,    /* out of memory */
     REDLOCK_MISUSE = 19    /* a blocking call inside a callback, or a call in a forked child */
 };
 
@@ -113,13 +116,13 @@ struct redlock_options {
     int64_t reserved[6]; /* 0 */
 };
 
-/* Opens a handle, without connecting: the first request, redlock_connect() or redlock_process() connects.
- * Returns NULL with errno ENOMEM or EMFILE, or EINVAL if an argument is not allowed. options may be NULL.
+/* Opens a handle, without connecting: the first blocking call or redlock_process() connects. Returns NULL
+ * with errno ENOMEM, EMFILE or ENFILE, or EINVAL if an argument is not allowed. options may be NULL.
  *
  * address: "unix:/path", "/path", "host:port", "[::1]:port" or "host". NULL means $REDLOCK_ADDRESS if it is
- * set (and the program is not set-user-ID), else REDLOCK_DEFAULT_SOCKET, and 127.0.0.1:7335 if nobody listens
- * there. A host that is not a numeric address is looked up each time the library connects, which may block,
- * even in redlock_process(). */
+ * set and not empty (and the program is not set-user-ID), else REDLOCK_DEFAULT_SOCKET, and 127.0.0.1:7335 if
+ * connecting there fails. A host that is not a numeric address is looked up each time the library connects,
+ * which may block, even in redlock_process(). */
 struct redlock *redlock_open(const char *address, const struct redlock_options *options);
 
 /* Closes the connection, at whose end redlockd gives back the session locks, and frees the handle and its
@@ -130,13 +133,14 @@ void redlock_close(struct redlock *redlock);
 /* The timeout of requests from now on; 0: the default. */
 void redlock_set_timeout(struct redlock *redlock, int64_t timeout_ms);
 
-/* Blocks until redlockd has answered on a connection, or the timeout is over. Requests connect by
- * themselves. */
+/* Blocks until redlockd has answered on a connection, or the timeout is over, or, if redlockd has never
+ * answered on this handle, an attempt to connect has failed. Other blocking calls connect by themselves. */
 enum redlock_error redlock_connect(struct redlock *redlock);
 
 /* "redlockd/0.1.0"; NULL while there is no connection. */
 const char *redlock_server(const struct redlock *redlock);
-/* The address of the last attempt to connect, as "unix:/run/redlockd/redlockd.sock". */
+/* The address of the last attempt to connect, or before any the first to be tried, as
+ * "unix:/run/redlockd/redlockd.sock". */
 const char *redlock_address(const struct redlock *redlock);
 
 /* How the last request of the handle ended, blocking or not, or why it was refused at once. The text is
@@ -156,7 +160,7 @@ enum redlock_hold {
 /* A field that is 0 or NULL takes its default. */
 struct redlock_lock_options {
     int64_t ttl_ms;         /* how long the lock lasts if nobody renews it; default: redlockd's default_ttl */
-    int64_t wait_ms;        /* how long to wait while another has the lock; 0: not at all */
+    int64_t wait_ms;        /* how long to wait for it; 0: not at all; REDLOCK_WAIT_LONGEST: 30 days */
     int64_t max_ms;         /* for how long a session lock may be renewed; 0: without end */
     enum redlock_hold hold; /* default: REDLOCK_SESSION */
     const char *note;       /* a word that SHOW LOCKS prints; default: none */
@@ -171,8 +175,8 @@ struct redlock_lock *redlock_lock(struct redlock *redlock, const char *name,
                                   const struct redlock_lock_options *options);
 
 /* Takes over a lock of which this program has the token, as a session lock of this handle. The lock gets a
- * new token and fence, and its former holder loses it (!LOST reason=moved). wait_ms and hold of the
- * options are not used. Returns NULL if the lock was not taken over. */
+ * new token and fence, and its former holder loses it. wait_ms and hold of the options are not used. Returns
+ * NULL if the lock was not taken over. */
 struct redlock_lock *redlock_resume(struct redlock *redlock, const char *name, const char *token,
                                     const struct redlock_lock_options *options);
 
@@ -183,7 +187,7 @@ struct redlock_lock *redlock_attach(struct redlock *redlock, const char *name, c
 
 /* Gives the lock back and frees the object, whatever redlockd answers. REDLOCK_OK: given back.
  * REDLOCK_LOST or REDLOCK_NOTHELD: the lock was lost before, and another may have had it while you worked.
- * REDLOCK_NOQUORUM, _NOANSWER, _CONNECT: not known; the lock is free when its TTL is over.
+ * REDLOCK_NOQUORUM, _NOANSWER, _CONNECT: not known; the lock is free when its TTL is over at the latest.
  * REDLOCK_ARGUMENT (the lock is still waited for, or already being given back) and REDLOCK_MISUSE: nothing
  * was done. */
 enum redlock_error redlock_unlock(struct redlock_lock *lock);
@@ -206,15 +210,15 @@ void redlock_forget(struct redlock_lock *lock);
  * library allows for the difference of the clocks. Ask before each step of the work, and stop at 0. */
 int64_t redlock_valid_ms(const struct redlock_lock *lock);
 
-/* Like redlock_valid_ms(), but calls redlock_process() first, for programs without an event loop. The
- * function does not block, except while the lock is being resumed after the connection broke: then it
- * waits for at most 100 ms, since resuming takes several steps and each of them would otherwise wait for
- * the next call. */
+/* Like redlock_valid_ms(), but does what redlock_process() does first, for programs without an event loop.
+ * The function waits for nothing else, except while the lock is being resumed after the connection broke:
+ * then it waits for at most 100 ms, since resuming takes several steps and each of them would otherwise wait
+ * for the next call. */
 int64_t redlock_safe_ms(struct redlock_lock *lock);
 
-/* The deadline behind redlock_valid_ms(), in ms on this machine's CLOCK_BOOTTIME; 0: the lock is not held.
- * Renewals make it later, and it becomes earlier if a clock is found to have stood still (a host was
- * paused): read it when you use it. */
+/* The deadline behind redlock_valid_ms(), in ms on this machine's CLOCK_BOOTTIME; 0: the lock is not held, or
+ * that is not known. Renewals make it later, and it becomes earlier if a clock is found to have stood still
+ * (a host was paused): read it when you use it. */
 int64_t redlock_until_ms(const struct redlock_lock *lock);
 
 /* The fencing token, which grows with every grant of the name, whoever gets it: pass it to what the lock
@@ -291,9 +295,10 @@ struct redlock_event {
 };
 
 /* The callback is called only from within functions of the library, blocking ones too. The results of
- * blocking calls are not reported to it. Inside the callback every function may be called except blocking
- * ones, which return REDLOCK_MISUSE. The event and its text are valid during the call. After ON_UNLOCK,
- * and after ON_LOCK with an error, the lock is freed when the callback returns. NULL: no callback. */
+ * blocking calls are not reported to it. Inside the callback every function may be called except the blocking
+ * ones and redlock_process(), which fail with REDLOCK_MISUSE. The event and its text are valid during the
+ * call. After ON_UNLOCK, and after ON_LOCK with an error, the lock is freed when the callback returns. NULL:
+ * no callback. */
 typedef void redlock_callback(struct redlock *redlock, const struct redlock_event *event, void *user);
 void redlock_set_callback(struct redlock *redlock, redlock_callback *callback, void *user);
 

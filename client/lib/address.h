@@ -16,7 +16,8 @@ struct address {
     char port[6];
 };
 
-/* Reads "unix:/path", "/path", "host:port", "[v6]:port" or "host"; false: the text is none of them. */
+/* Reads "unix:/path", "/path", "host:port", "[v6]:port", or "host", "v6" or "[v6]" without a port; false: the
+ * text is none of these. */
 bool address_parse(const char *text, struct address *address);
 /* Writes "unix:/path", "host:port" or "[v6]:port". */
 void address_text(const struct address *address, char out[ADDRESS_BYTES]);

@@ -1,6 +1,6 @@
 /* Blocking calls: each makes a request and gives the handle its turns until the result is there. The core
  * ends each request in time, so these calls need no deadline of their own. redlock_connect() and
- * redlock_safe_ms() make no request, and have one. */
+ * redlock_safe_ms() make no request, so they have a deadline of their own. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -20,7 +20,7 @@ static void sleep_until_next(struct redlock *redlock, int64_t most_ms)
         (void)poll(&poll_fd, 1, wait_ms < INT_MAX ? (int)wait_ms : INT_MAX);
 }
 
-/* Returns REDLOCK_CANCELLED if a callback has closed the handle, which is freed now. */
+/* Returns REDLOCK_CANCELLED if a callback has closed the handle, which may then be freed already. */
 static enum redlock_error await(struct redlock *redlock, struct awaited *awaited)
 {
     struct awaited *outer = redlock->awaited;
@@ -170,7 +170,7 @@ static void resume_now(struct redlock *redlock, const struct redlock_lock *lock)
     while (left_ms > 0 && !is_gone(redlock, lock) && redlock_state(lock) == REDLOCK_STATE_DETACHED &&
            redlock_valid_ms(lock) > 0) {
         if (redlock->core->state == CORE_DOWN && handle_wait_ms(redlock) > left_ms)
-            return; /* the next attempt to connect is later than that */
+            return; /* the next attempt to connect comes after end_ms */
         sleep_until_next(redlock, left_ms);
         handle_turn(redlock);
         left_ms = end_ms - handle_now_ms();

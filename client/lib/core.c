@@ -48,8 +48,8 @@ void core_free(struct core *core)
     free(core);
 }
 
-/* splitmix64, of Steele, Lea and Flood (OOPSLA 2014). It need not be a good generator: clients that were
- * disconnected together must only not come back together. */
+/* splitmix64, of Steele, Lea and Flood (OOPSLA 2014). It need not be a good generator: its numbers only keep
+ * clients that were disconnected together from coming back together. */
 int64_t core_jitter_ms(struct core *core, int64_t span_ms)
 {
     uint64_t z = core->random += 0x9e3779b97f4a7c15u;

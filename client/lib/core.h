@@ -20,8 +20,8 @@
  *     core_send.c     lines for redlockd
  *     core_lock.c     a lock's life
  *     core_ask.c      a request's life
- *     core_table.c    requests by tag, locks by token
  *     core.c          the core's life, and the facts about the connection
+ *     core_table.c    requests by tag, locks by token
  *
  * The states of a connection. core_action() tells the shell when to connect and when to disconnect:
  *
@@ -188,7 +188,7 @@ struct core {
     int64_t pinged_ms;     /* when a PING was due that is not answered yet; 0: none */
     int64_t hello_sent_ms; /* when the HELLO was sent that is not answered yet; 0: none */
     int64_t hello_last_ms; /* when the last HELLO was sent, answered or not */
-    bool hello_soon;       /* something has happened since, so the sample may be wrong */
+    bool hello_soon;       /* since that HELLO a lock was granted, or the daemon's clock stood still */
     int64_t next_ms;       /* no lock and no request wants anything before this instant */
     int64_t shortest_ms;   /* the shortest span_ms of the session locks held, or less */
     struct sample sample;  /* of this connection */
@@ -238,7 +238,8 @@ struct redlock_lock *core_lock(struct core *core, int64_t now_ms, const char *na
 struct redlock_lock *core_attach(struct core *core, const char *name, const char *token,
                                  enum redlock_error *error);
 /* UNLOCK, EXTEND or CHECK. Returns the request's number, or 0 with *error REDLOCK_NOMEM, _LIMIT or _ARGUMENT
- * (nobody holds the lock). After UNLOCK the lock belongs to the core, which frees it after its event. */
+ * (the lock is still asked for, or is being given back). After UNLOCK the lock belongs to the core, which
+ * frees it after its event. */
 uint64_t core_ask(struct core *core, int64_t now_ms, struct redlock_lock *lock, enum ask_verb verb,
                   int64_t ttl_ms, enum redlock_error *error);
 uint64_t core_show(struct core *core, int64_t now_ms, const char *what, enum redlock_error *error);

@@ -100,7 +100,7 @@ static void not_resumed(struct redlock_lock *lock, const struct answer *answer, 
     }
 }
 
-/* When this redlockd shuts down, a wait goes on at the next one. */
+/* When this redlockd shuts down, a wait goes on at the next redlockd. */
 static bool can_be_asked_again(const struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
 {
     return answer->refusal == REPLY_DRAINING && !lock->own.cancelled && lock->own.verb == ASK_LOCK &&
@@ -272,7 +272,7 @@ static void answer_untagged(struct core *core, const struct answer *answer)
     enum redlock_error error = REDLOCK_PROTOCOL;
 
     if (answer->code == ANSWER_REFUSED && answer->refusal == REPLY_LIMIT)
-        error = REDLOCK_CONNECT; /* max_clients is reached, and redlockd closes the connection */
+        error = REDLOCK_CONNECT; /* there are too many clients, and redlockd closes the connection */
     core_break(core, error, text_of(answer));
 }
 
@@ -289,7 +289,7 @@ void core_answered(struct core *core, const struct answer *answer, int64_t now_m
     } else {
         struct ask *ask = core->state == CORE_UP ? slot_find(core, &answer->tag) : NULL;
         if (!ask)
-            return; /* the answer to PING or CANCEL, or to a request that was given up */
+            return; /* the answer to PING or CANCEL, or to an EXTEND, CHECK, SHOW or UNLOCK that was given up */
         if (ask_is_own(ask))
             answer_own(ask, answer, now_ms);
         else

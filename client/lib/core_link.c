@@ -127,8 +127,8 @@ static void fail_all(struct core *core)
 }
 
 /* The pause before the next attempt to connect: a random time between half of a bound and the bound, which
- * doubles each time. While locks wait to be resumed, the bound is a quarter of the shortest time that one of
- * them has left. */
+ * doubles each time. While locks wait to be resumed, the bound is at most a quarter of the shortest time that
+ * such a lock has left, but never below BACKOFF_FIRST_MS. */
 static int64_t backoff_ms(struct core *core, int64_t now_ms)
 {
     int64_t most_ms = BACKOFF_FIRST_MS;

@@ -26,7 +26,7 @@ void lock_disbelieve(struct redlock_lock *lock)
 }
 
 /* The deadline on our clock. However wrong the server is, no deadline is further away than the longest
- * TTL. */
+ * duration of the protocol. */
 static int64_t deadline_of(const struct redlock_lock *lock, int64_t now_ms)
 {
     int64_t deadline_ms = sample_deadline_ms(&lock->core->sample, lock->until_ms);

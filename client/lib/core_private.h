@@ -5,8 +5,9 @@
 #include "client/lib/core.h"
 
 enum {
-    CONNECT_MS = 5000, /* how long connecting may take, and the answer to HELLO */
-    /* HELLO is sent again after these times if daemon and library do not read the same clock: */
+    CONNECT_MS = 5000, /* how long connecting may take, and then again the answer to HELLO */
+    /* HELLO is sent again after these times if daemon and library do not read the same clock and there is a
+     * lock object: */
     HELLO_AGAIN_MS = 10000, /* while no lock is held; later, a deadline would be more than 10 ms too early */
     HELLO_HELD_MS = 1000,   /* while a lock is held: we notice so late that our host stood still */
     HELLO_SOON_MS = 100,    /* after a lock was granted, or the daemon's clock stood still */
@@ -71,7 +72,8 @@ void ask_idle(struct core *core, struct ask *ask);    /* takes it out of its lis
 /* Ends an EXTEND, CHECK or SHOW, so that the program is told. */
 void ask_done(struct core *core, struct ask *ask, enum redlock_error error, const char *text);
 void ask_free(struct core *core, struct ask *ask);
-/* Ends every EXTEND and CHECK of the lock as CANCELLED; none of them points to it any more. */
+/* Ends every EXTEND and CHECK of the lock, as CANCELLED if it had no result yet; none of them points to the
+ * lock any more. */
 void ask_let_go(struct core *core, struct redlock_lock *lock);
 
 /* ---- core_lock.c ---- */

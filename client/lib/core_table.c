@@ -74,7 +74,8 @@ static bool read_hex(const char **at, const char *end, char stop, uint32_t *numb
     return *at > start;
 }
 
-/* A tag is "<slot>.<serial>". Any other tag, and that of a request which was given up, finds nothing. */
+/* A tag is "<slot>.<serial>". Any other tag finds nothing, nor does the tag of a request that is not SENT any
+ * more. */
 struct ask *slot_find(const struct core *core, const struct tag *tag)
 {
     const char *at = tag->text;
@@ -108,7 +109,7 @@ bool buckets_new(struct core *core)
     return core->buckets != NULL;
 }
 
-/* If there is no memory for more buckets, the old ones just get longer. */
+/* If there is no memory for more buckets, the lists in the old buckets just get longer. */
 static void buckets_grow(struct core *core)
 {
     uint32_t old_size = core->buckets_size;

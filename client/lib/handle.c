@@ -13,8 +13,8 @@
 
 enum {
     TIMEOUT_MS = 10000,
-    READ_MOST = 1 << 20, /* bytes read in one turn, so that a turn ends */
-    ROUNDS = 4,          /* of a turn, while one leads to the next */
+    READ_MOST = 1 << 20, /* reading stops after so many bytes, so that a round ends */
+    ROUNDS = 4,          /* in a turn at most, while a round leaves something to do */
 };
 
 int64_t handle_now_ms(void)

@@ -9,8 +9,8 @@
 
 /* The result that a blocking call waits for. */
 struct awaited {
-    struct redlock_lock *lock; /* the lock whose ON_LOCK is awaited, or */
-    uint64_t request;          /* the request whose result is */
+    struct redlock_lock *lock; /* its ON_LOCK is awaited; NULL: the result of .request */
+    uint64_t request;          /* its result is awaited; 0: the ON_LOCK of .lock */
     bool over;
     enum redlock_error error;
     redlock_row *row;
@@ -26,7 +26,7 @@ struct redlock {
     struct awaited *awaited; /* (ref in the blocking call's stack) */
     unsigned depth;          /* functions of the library that are under way */
     bool telling;            /* inside the callback */
-    bool closing;            /* it is freed when the outermost of them returns */
+    bool closing;            /* the handle is freed when the outermost of these functions returns */
     enum redlock_error error;
     int64_t retry_ms;
     char text[SERVER_LINE_BYTES + 1];
