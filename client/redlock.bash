@@ -5,8 +5,8 @@ _redlock_words() { # word... for what is typed: $1
     mapfile -t COMPREPLY < <(compgen -W "${*:2}" -- "$1")
 }
 
-# Locks that are held now; none where no redlockd answers. Anybody may have chosen the names, and
-# compgen -W would expand them: $(...) in one would be executed.
+# Locks that are held now through the redlockd at the usual address; none where no redlockd answers. Anybody may
+# have chosen the names, and compgen -W would expand them: $(...) in a name would be executed.
 _redlock_names() {
     local name
     while read -r name; do
@@ -26,7 +26,7 @@ _redlock_options() {
     esac
 }
 
-# Behind -- it is another command's line. Status 1: not there yet.
+# Behind -- stands another command's line. Status 1: the cursor is not there yet.
 _redlock_command() {
     local i
     for ((i = 2; i < COMP_CWORD; i++)); do

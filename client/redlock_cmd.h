@@ -31,7 +31,7 @@ enum code {
     CODE_BUSY = 120,     /* another has the lock, and -n was given */
     CODE_TIMEOUT = 121,  /* another has the lock, and the wait is over */
     CODE_NOQUORUM = 122, /* too few masters answered, or too few may vote yet */
-    CODE_CONNECT = 123,  /* no redlockd, or it is shutting down */
+    CODE_CONNECT = 123,  /* no redlockd, or it does not answer, or it is shutting down */
     CODE_LOST = 124,     /* the lock was lost, or is not held */
     CODE_FAILED = 125,   /* wrong usage, and whatever else redlock itself could not do */
     CODE_NOEXEC = 126,   /* the command cannot be executed */
@@ -60,7 +60,8 @@ bool arg_word(const char *subcommand, const char *option, const char *text);
 /* Writes user@host:program/pid, by which SHOW tells people whose lock it is. The parts are cut and odd
  * characters replaced so that the protocol takes it as a word. out has room for REDLOCK_WORD_BYTES + 1. */
 const char *arg_client(const char *program, char *out);
-/* Opens a handle for the address (NULL: the usual ones). client NULL: the subcommand is named as the program.
+/* Opens a handle for the address (NULL: as redlock_open() has it). client NULL: the subcommand is named as
+ * the program.
  * Returns NULL after it has said why. */
 struct redlock *arg_open(const char *subcommand, const char *address, const char *client);
 
@@ -111,7 +112,8 @@ extern const int take_signals[];
  * nothing on a terminal. */
 void take_failed(int code);
 
-/* Reads an option that run and lock share. Returns 1 if it is one, 0 if not, and -1 after usage(). */
+/* Reads an option that run and lock share. Returns 1 if it is such an option, 0 if not, and -1 after
+ * usage(). */
 int take_option(const char *subcommand, struct take *take, int option, const char *value);
 #define TAKE_SHORT "nqvt:w:E:"
 #define TAKE_LONG                                                                                     \

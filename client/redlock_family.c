@@ -191,8 +191,8 @@ static bool is_dead(const struct process *process)
     return (process->state == 'Z' && process->threads <= 1) || process->state == 'X' || process->state == 'x';
 }
 
-/* Whether it is another user's daemon, which we cannot kill and which may live for months: the lock does
- * not wait for it. */
+/* Whether the process is another user's daemon, which we cannot kill and which may live for months: the lock
+ * does not wait for it. */
 static bool has_escaped(const struct process *one)
 {
     return one->session != getsid(0) && kill(one->pid, 0) < 0 && errno == EPERM;

@@ -52,8 +52,8 @@ static void guard_set_timer(int64_t at_ms)
     (void)timerfd_settime(FD_TIMER, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* Keeps a connection in place of the oldest one. redlock has closed that one, or still has it open itself, so
- * redlockd does not notice. */
+/* Keeps a connection in place of the oldest. redlock has ended that connection, or still has it open itself,
+ * so redlockd does not notice that the guard closes it. */
 static void keep_connection(struct keeper *keeper, int fd)
 {
     int *place = &keeper->connections[keeper->next++ % CONNECTIONS];
@@ -102,7 +102,7 @@ static bool guard_tell(const struct report *report)
     return send(FD_ORDERS, report, sizeof *report, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *report;
 }
 
-/* Reaps the processes that have ended, except the command: redlock still uses its pid. */
+/* Reaps the processes that have ended, up to the command, which stays as it is: redlock still uses its pid. */
 static void guard_reap(struct keeper *keeper)
 {
     siginfo_t info;
@@ -139,7 +139,7 @@ static void look_at_children(struct keeper *keeper)
     guard_reap(keeper);
     if (keeper->ended && !keeper->told)
         keeper->told =
-            guard_tell(&keeper->end); /* if it fails, again after the next order: redlock reads then */
+            guard_tell(&keeper->end); /* while the socket is full, again when the guard wakes next */
 }
 
 /* redlock is gone. Kills the family until nothing is left, and only then lets go of the lock. Daemons of
@@ -185,7 +185,7 @@ __attribute__((noreturn)) static void watch(struct keeper *keeper)
         if (due)
             (void)family_signal(&family, SIGKILL);
         keeper->overdue |= due;
-        /* A process may fork while the family is killed, so it is killed again. */
+        /* A process may fork while the family is killed, so the family is killed again. */
         guard_set_timer(due ? boot_ms() + AGAIN_MS : keeper->kill_ms);
         (void)poll(fds, FD_COUNT, -1);
     }
@@ -194,7 +194,7 @@ __attribute__((noreturn)) static void watch(struct keeper *keeper)
 
 /* ---- its beginning ---- */
 
-/* Blocks all signals, so that only SIGKILL can end the guard; redlock handles the others. */
+/* Blocks all signals, so that only SIGKILL can end the guard, and only SIGSTOP can stop it. */
 static void be_deaf(void)
 {
     sigset_t every;

@@ -16,7 +16,7 @@ struct rows {
     char *text; /* one row after the other, each with its NUL */
     size_t len, room;
     size_t count;
-    bool failed; /* out of memory, or beyond the limit: the last rows are missing */
+    bool failed; /* out of memory, or beyond the limit: rows are missing */
 };
 
 void rows_add(struct rows *rows, const char *row);
@@ -26,7 +26,7 @@ const char *rows_next(const struct rows *rows, const char *row);
 
 /* Copies the value of key to out, cut to size, with NUL at its end; "" if the row has none. Returns out. */
 const char *row_value(const char *row, const char *key, char *out, size_t size);
-int64_t row_number(const char *row, const char *key); /* 0 if the row has none */
+int64_t row_number(const char *row, const char *key); /* 0 if the row has no such key, or no number there */
 
 enum layout {
     LAYOUT_LIST,     /* each row is a thing: locks, waiters, clients, nodes */

@@ -33,8 +33,8 @@ static int64_t valid_when_granted_ms(const struct run *run)
     return left_ms > at_most_ms ? left_ms : at_most_ms;
 }
 
-/* Renewals come at a third of the TTL, so with a grace of more than half of it, SIGTERM would come between
- * two of them. */
+/* Renewals come at a third of the TTL, when two thirds are left. With a grace of more than half of it, a
+ * renewal that is a little late would bring SIGTERM. */
 static bool set_times(struct run *run)
 {
     int64_t valid_ms = valid_when_granted_ms(run);
@@ -79,7 +79,7 @@ static bool start(struct run *run)
         return false;
     family_begin();
     terminal_open(&run->terminal);
-    /* Look before the guard is started, since it is in our group until it has one of its own. */
+    /* Look before the guard is started, since the guard is in our group until it has a group of its own. */
     run->foreground = terminal_is_ours(&run->terminal) && !family_has_siblings();
     run->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (run->timer < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {

@@ -5,10 +5,10 @@
  *                                   +- ...   +- ...      the lock.
  *
  * The guard starts the command, reports to us what becomes of it, and inherits its orphans (the guard is a
- * subreaper, see prctl(2)). The guard sleeps until the lock's deadline; if we are stopped or held up in the
- * kernel then, it kills the family in our place. If we are killed, the guard kills the family. The guard also
- * has the connection to redlockd open, so that the lock ends after the family. If the guard is killed, we
- * inherit the family and kill it. */
+ * subreaper, see prctl(2)). The guard sleeps until shortly before the lock's deadline; if we are held up in
+ * the kernel then, it kills the family in our place. If we are killed, the guard kills the family. The guard
+ * also has the connection to redlockd open, so that the lock ends after the family. If the guard is killed,
+ * we inherit the family and kill it. */
 #ifndef REDLOCK_RUN_H
 #define REDLOCK_RUN_H
 
@@ -29,7 +29,8 @@ struct family {
 void family_begin(void);
 /* Sends the signal (0: none) to all of the family and returns how many of its processes were alive.
  * Redlocks that are spared are not counted, nor are another user's processes in other sessions.
- * Returns UINT_MAX if /proc cannot be read; then only the group got the signal. */
+ * Returns UINT_MAX if /proc cannot be read; then only the group got the signal, or nobody if .spares is
+ * set. */
 unsigned family_signal(const struct family *family, int signal);
 bool family_is_stopped(const struct family *family);
 /* Whether our process group has members other than this process and its ancestors, as in a pipeline. */
@@ -57,8 +58,8 @@ struct start {
 
 /* Starts the guard, which starts the command. Returns the command's pid, or -1 after it has said why. */
 pid_t guard_start(struct guard *guard, const struct start *start);
-/* Tells the guard from which instant on to kill the family; INT64_MAX: never. It is also killed when this
- * process is gone. */
+/* Tells the guard from which instant on to kill the family; INT64_MAX: never. The guard also kills the family
+ * when this process is gone. */
 void guard_set(const struct guard *guard, int64_t kill_ms);
 /* Gives the guard another connection to redlockd to hold open until the family has ended; -1: there is
  * none. */
@@ -82,7 +83,8 @@ void terminal_take(const struct terminal *terminal, pid_t group); /* takes it fr
 /* ---- redlock_child.c ---- */
 
 /* Starts the command in a process group of its own, which gets the terminal if `foreground` is set. The
- * kernel kills the command when the calling process ends. Returns -1 with errno on failure. */
+ * kernel kills the command when the calling process ends, unless it is set-user-ID. Returns -1 with errno on
+ * failure. */
 pid_t child_start(char *const argv[], const struct terminal *terminal, bool foreground);
 
 /* ---- redlock_watch.c ---- */

@@ -18,7 +18,7 @@ void screen_open(struct screen *screen);
 void screen_close(struct screen *screen); /* restores the terminal; may be called twice */
 void screen_measure(struct screen *screen);
 /* Draws lines of text, as many as fit, each cut to the width. A line that begins with '\a' is bold.
- * Returns false if the terminal is gone. */
+ * Returns false if the terminal is gone, or there is no memory. */
 bool screen_draw(const struct screen *screen, const char *text);
 
 #endif

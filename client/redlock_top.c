@@ -164,7 +164,7 @@ static void draw_head(const struct top *top, FILE *out)
     (void)fprintf(out, "\n%s%s\n", top->trouble[0] ? "\a" : "", top->trouble);
 }
 
-/* Draws a title, the heads and rows, on at most so many lines. */
+/* Draws a title, the heads of the columns and the rows, on at most `lines` lines. */
 static void draw_list(const struct top *top, enum topic topic, size_t lines, FILE *out)
 {
     const struct rows *rows = &top->rows[topic];
@@ -182,7 +182,7 @@ static size_t lines_of(const struct rows *rows)
 
 static void draw_all(const struct top *top, FILE *out)
 {
-    size_t left = top->screen.height > 5 ? top->screen.height - 5 : 0; /* the head, and the line of keys */
+    size_t left = top->screen.height > 5 ? top->screen.height - 5 : 0; /* the head has 4, the last is empty */
     size_t nodes = lines_of(&top->rows[TOPIC_NODES]), locks = lines_of(&top->rows[TOPIC_LOCKS]);
     size_t waiters = lines_of(&top->rows[TOPIC_WAITERS]);
 

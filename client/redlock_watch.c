@@ -192,8 +192,8 @@ static void watch_heard(struct redlock *redlock, const struct redlock_event *eve
 
 /* ---- job control ---- */
 
-/* Stops the whole family with the command, since we cannot watch it then, and tells the guard not to kill
- * it. */
+/* Stops the whole family, and then this process, which cannot watch the family meanwhile. The guard is told
+ * not to kill the family, since stopped processes do nothing. */
 static void stop_with_command(struct run *run, int signal)
 {
     const struct timespec nap = {.tv_nsec = 10 * 1000000};
@@ -209,7 +209,7 @@ static void stop_with_command(struct run *run, int signal)
     if (run->state != RUN_RUNNING)
         return;
     if (!stopped && (signal == SIGTTIN || signal == SIGTTOU))
-        return; /* nobody is there to give it the terminal, and it would only ask again */
+        return; /* nobody is there to give the command the terminal, and it would only ask again */
     if (run->foreground && terminal_is_ours(&run->terminal))
         terminal_give(&run->terminal, run->pid);
     (void)family_signal(&run->family, SIGCONT);
@@ -277,8 +277,8 @@ static void guard_was_killed(struct run *run)
         begin_killing(run);
 }
 
-/* Reaps children from before the command, orphans, and the guard. The command, which is our child once the
- * guard has ended, is not waited for. */
+/* Reaps children from before the command, orphans, and the guard, up to the command, which is our child once
+ * the guard has ended, and which is not waited for. */
 static void watch_reap(struct run *run)
 {
     siginfo_t info;

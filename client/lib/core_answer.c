@@ -289,7 +289,7 @@ void core_answered(struct core *core, const struct answer *answer, int64_t now_m
     } else {
         struct ask *ask = core->state == CORE_UP ? slot_find(core, &answer->tag) : NULL;
         if (!ask)
-            return; /* the answer to PING or CANCEL, or to an EXTEND, CHECK, SHOW or UNLOCK that was given up */
+            return; /* the answer to PING or CANCEL, or to a request that is not under way any more */
         if (ask_is_own(ask))
             answer_own(ask, answer, now_ms);
         else
