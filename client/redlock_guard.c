@@ -102,7 +102,7 @@ static bool guard_tell(const struct report *report)
     return send(FD_ORDERS, report, sizeof *report, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *report;
 }
 
-/* Reaps the processes that have ended, up to the command, which stays as it is: redlock still uses its pid. */
+/* Reaps the processes that have ended, up to the command, which stays: redlock still uses its pid. */
 static void guard_reap(struct keeper *keeper)
 {
     siginfo_t info;

@@ -310,8 +310,8 @@ static void json_string(struct text text, FILE *out)
     (void)putc('"', out);
 }
 
-/* JSON has no numbers with leading zeros, and many readers are exact up to 2^53 only. A negative value (rtt_us
- * before the first measurement) is no figure, and stays a word. */
+/* JSON has no numbers with leading zeros, and many readers are exact up to 2^53 only. A negative value (as of
+ * rtt_us before the first measurement) is no figure, and stays a word. */
 static bool is_json_number(struct text value)
 {
     return is_number(value) && value.len <= 16 && (value.len == 1 || value.at[0] != '0') &&

@@ -1,4 +1,4 @@
-# The cases that hold all client libraries together, with each library that can be built here. A library's own .mk
+# The cases that every client library must pass, run with each library that can be built here. A library's own .mk
 # adds its driver: CONFORMANCE_DRIVERS += build/conformance/LANGUAGE, a program that is the driver or starts it.
 CONFORMANCE_DRIVERS += $(BUILD)/conformance/c
 CONFORMANCE_OBJ := $(BUILD)/client/conformance/driver.o

@@ -67,7 +67,7 @@ def token_of(name):
 
 
 def filled(text, values):
-    """Replaces {word}: a value of the run, {now+5000}, or a token {T1}, the same one each time."""
+    """Replaces {word}: a value of the run, {now+5000}, or {T1}, which is the same token each time."""
 
     def one(match):
         word = match[1]

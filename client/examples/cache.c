@@ -5,8 +5,9 @@
  *
  * The program prints the entry. If there is none, the program runs the command, prints its output, and keeps
  * it for 60 s. Processes that had to wait look again, and find the entry. If the process that builds dies,
- * its lock is free at once and the next one builds. Try it with ^C, and with ^Z: a stopped process holds up
- * the others until its HOLD_MS are over, and then its fence keeps it from replacing a newer entry.
+ * its lock is free at once and the next process builds. Try it with ^C, and with ^Z: a stopped process holds
+ * up the others for HOLD_MS and at most one TTL_MS more, and then its fence keeps it from replacing a newer
+ * entry.
  *
  * Such a lock saves work, but the result is right without it, so if there is no redlockd every process
  * builds for itself. If an old value will do, do not wait (wait_ms = 0): a process that is refused the lock

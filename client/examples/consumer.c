@@ -5,13 +5,13 @@
  *     redis-cli HGETALL bills:balances
  *
  * A queue delivers at least once: a Redis stream lets another consumer claim a message that was not
- * acknowledged for IDLE_MS, since nothing tells a dead consumer from a slow one. Two things make it right:
+ * acknowledged for IDLE_MS, since nothing tells a dead consumer from a slow consumer. Two things are needed:
  *  - The lock, named after the message, keeps two consumers from working on it at a time. Work costs, and
  *    its effects outside cannot be taken back. A consumer that finds the message locked leaves it alone; if
  *    the consumer at work dies, the message comes again.
  *  - The mark, set in one step with the effect, keeps a message from having an effect twice, even if a
  *    consumer was paused in the middle of its work for longer than its lock lasted. The mark is the fence of
- *    this resource: here the first consumer counts, not the one with the higher fence.
+ *    this resource: here the first consumer counts, not the consumer with the higher fence.
  * Try it: ^Z, ^C or kill -9 a consumer at work; kill redlockd and start it again; stop a master.
  *
  * If work has an effect outside (a mail), nobody can tell whether a consumer that died in between has caused
@@ -92,7 +92,7 @@ static void handle_locked(const struct consumer *consumer, struct redlock_lock *
 /* A message is its id and its fields: customer C amount A. */
 static void handle(const struct consumer *consumer, const redisReply *message)
 {
-    /* max_ms: a consumer that stands still keeps its message for no longer than this. */
+    /* max_ms: a consumer that stands still keeps its message for no longer than this and one TTL. */
     const struct redlock_lock_options options = {.ttl_ms = consumer->ttl_ms, .max_ms = 3 * consumer->ttl_ms};
     const redisReply *fields = message->element[1];
     const char *id = message->element[0]->str;

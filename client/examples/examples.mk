@@ -1,4 +1,4 @@
-# The jobs that people do with locks, one program each, in build/examples/; `make check` runs them
+# The jobs that people do with locks, one program or script each, in build/examples/; `make check` runs them
 # (tests/examples).
 EXAMPLES    := $(addprefix $(BUILD)/examples/,stock order consumer cache writer)
 NIGHTLY     := $(BUILD)/examples/nightly.sh

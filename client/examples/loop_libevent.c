@@ -1,5 +1,5 @@
 /* loop_libevent NAME: one leader among many. Each copy of the program waits for the lock. The copy that has
- * it works, here by printing a line every 100 ms. The next one takes over when the leader ends or loses the
+ * it works, here by printing a line every 100 ms. The next copy takes over when the leader ends or loses the
  * lock.
  *
  *     $ loop_libevent report & loop_libevent report &
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
     arm(leader.timer, 0);
     event_base_dispatch(leader.base);
 
-    redlock_close(leader.redlock); /* gives the lock back: the next one leads at once */
+    redlock_close(leader.redlock); /* gives the lock back: the next copy leads at once */
     event_free(bytes);
     event_free(term);
     event_free(leader.timer);

@@ -7,7 +7,7 @@
 # By hand, in several terminals at once: nightly.sh try sh -c 'date; sleep 5'
 #
 #  - "Once" is ensured by a lease for the job and this night, which nobody gives back. A lock that ends with
-#    the job would not do, since a host whose clock is late asks when the first one has finished. The job is
+#    the job would not do, since a host whose clock is late asks when the first host has finished. The job is
 #    not run again if it failed or its host died, since it may have been half done. A person has to look, and
 #    may then run: NIGHT=2030-01-31-again nightly.sh report make-report --all
 #  - "Not two at a time" is ensured by the lock under which the job runs, since last night's job may still be
@@ -19,7 +19,7 @@
 # print nothing.
 job=${1:?usage: nightly.sh JOB COMMAND [ARGUMENT...]}
 shift
-night=${NIGHT:-$(date +%F)} # so not around midnight
+night=${NIGHT:-$(date +%F)} # the date, so the crontab must not start it around midnight
 keep=${KEEP:-1m}            # longer than the clocks of the hosts are apart; at most redlockd's max_ttl
 
 redlock lock --lease -q -t "$keep" -w 2s "$job/$night" >/dev/null

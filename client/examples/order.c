@@ -10,12 +10,13 @@
  * the first `order` with ^C before you answer. A session lock would be free then, and the repeat would place
  * an order that may have been placed. The lock is given back only if the supplier surely has no order.
  *
- * Exit status: 0 placed, 1 surely not placed (try again at any time), 3 a repeat, 4 in doubt, 75 no lock.
+ * Exit status: 0 placed, 1 surely not placed (try again at any time), 2 wrong usage, 3 a repeat, 4 in doubt,
+ * 75 no lock.
  *
- * Choose a TTL (-t, in seconds; redlockd's max_ttl has to allow it) that is longer than repeats may come. The
- * lock covers the time in which nobody knows the outcome yet; to refuse repeats for ever, put the order's
- * number under a unique index in your database. A supplier that recognises an order's number needs no
- * lock. Comparing fences does not help: a repeat has the higher one.
+ * Choose a TTL (-t, in seconds; redlockd's max_ttl has to allow it) that is longer than the time in which
+ * repeats may come. The lock covers the time in which nobody knows the outcome yet; to refuse repeats for
+ * ever, put the order's number under a unique index in your database. A supplier that recognises an order's
+ * number needs no lock. Comparing fences does not help: a repeat has the higher fence.
  *
  *     cc order.c $(pkg-config --cflags --libs libredlock) */
 #include <errno.h>

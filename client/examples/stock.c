@@ -1,24 +1,24 @@
-/* Stock that must not be oversold: 200 workers want one of 50 items.
+/* Stock that must not be oversold: 200 workers want one item each, and there are 50.
  *
  *     redis-cli HSET stock:lamp left 50        (your own Redis, none of redlockd's masters)
  *     stock localhost:6379 lamp 200            "50 sold, 150 came too late"
  *
  * Each worker reads how many items are left, decides, and writes how many are left then. The lock lets one
  * worker at a time do so. The fence keeps the number right if a worker stands still after it has read, for
- * longer than it may hold the lock (swapping, a hypervisor, a slow call), and then writes an old number.
- * Try it:
+ * longer than it may hold the lock (swapping, a hypervisor, a slow call), and then tries to write an old
+ * number. Try it:
  *
  *     stock -a localhost:6379 lamp 1           asks before it buys: press ^Z
- *     stock localhost:6379 lamp 200            goes on when the time of the first one is over
+ *     stock localhost:6379 lamp 200            goes on when the first worker's time is over
  *     fg, Enter                                "refused", and the worker reads again
  *
  * The workers show the fence for reading too. If they showed it for writing only, a late worker could still
- * write after the next one has read and before that one has written.
+ * write after the next worker has read and before the next worker has written.
  *
  * If one statement does it all, as UPDATE ... SET left = left - 1 WHERE left > 0, no lock is needed. The
- * lock is for steps in between that the database cannot do (a price, a limit, a person). The fence alone
- * would also keep the number right, but then all workers decide at once, and all but one have to decide
- * again.
+ * lock is for steps in between that the database cannot do (a price, a limit, a person). A version number
+ * that each write compares would also keep the number of items right, but then all workers decide at once,
+ * and all but one have to decide again.
  *
  *     cc stock.c $(pkg-config --cflags --libs libredlock) -lhiredis */
 #include <inttypes.h>
@@ -39,7 +39,7 @@
 enum { WORKERS_MAX = 1000, TTL_MS = 2000, HOLD_MS = 4000, WAIT_MS = 60000 };
 enum outcome { SOLD = 0, FAILED = 1, TOO_LATE = 3, REFUSED = 4 };
 
-/* A fenced resource keeps the highest fence that it was shown, and refuses a lower one.
+/* A fenced resource keeps the highest fence that it was shown, and refuses a lower fence.
  * KEYS: the item, its orders; ARGV: the fence, ... */
 #define FENCED                                                                                       \
     "if tonumber(ARGV[1]) < tonumber(redis.call('HGET', KEYS[1], 'fence') or 0) then return -1 end " \
@@ -86,7 +86,7 @@ static enum outcome buy_locked(const struct worker *worker, uint64_t fence)
 
 static enum outcome buy(const struct worker *worker)
 {
-    /* max_ms: a worker that stands still holds up the others for no longer than this. */
+    /* max_ms: a worker that stands still holds up the others for no longer than this and one TTL. */
     const struct redlock_lock_options options = {.ttl_ms = TTL_MS, .max_ms = HOLD_MS, .wait_ms = WAIT_MS};
     char name[REDLOCK_NAME_BYTES + 1];
 

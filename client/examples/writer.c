@@ -8,8 +8,8 @@
  * The first writer held the lock, had looked whether it still did, and then stood still: swapping, a
  * hypervisor that moves its machine, a debugger. The writer cannot know that. Neither a lock service nor
  * another look at the clock can help, since the pause may come right after that look. But each holder's
- * fence is higher than those of all holders before, so a resource that keeps the highest fence refuses a late
- * writer.
+ * fence is higher than the fences of all holders before, so a resource that keeps the highest fence refuses a
+ * late writer.
  *
  * Exit status: 0 written, 1 not written (no lock, no text, or the Redis failed), 2 usage, 3 refused.
  *

@@ -55,7 +55,7 @@ inside make --no-print-directory -C "$here" -j2 WERROR=1 all objects >"$copy/bui
 }
 bad=0
 for path in "${servers[@]}"; do
-    # Whoever asks for redis-server, the daemon with --dev too, gets this one.
+    # Everything that starts redis-server, also the daemon with --dev, gets this server.
     ln -sfn "$path" "$copy/server/redis-server"
     echo "compat: $(inside "$path" --version)"
     inside make --no-print-directory -C "$here" WERROR=1 NODEPS=1 check || bad=1

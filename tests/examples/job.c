@@ -53,7 +53,8 @@ int64_t stage_count(const struct stage *stage, const char *format, ...)
     return end > answer && *end == '\0' ? count : -1;
 }
 
-/* The folder of the examples lies beside the daemon, but those of other languages elsewhere. */
+/* The folder of the C examples lies beside the daemon; the tests of another language name its folder in
+ * REDLOCKD_EXAMPLES. */
 static void example_path(char *path, size_t size, const char *example)
 {
     const char *folder = getenv("REDLOCKD_EXAMPLES");

@@ -16,7 +16,7 @@ struct stage {
 };
 
 void stage_begin(struct stage *stage, const char *settings);
-/* Waits until so many masters may vote: redlockd listens earlier, where a master's first answers are
+/* Waits until so many masters may vote, since redlockd listens before that if a master's first answers are
  * late. */
 void masters_vote(const struct daemon *daemon, unsigned count);
 /* Kills the daemon by SIGKILL and starts it again. */

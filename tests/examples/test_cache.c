@@ -105,7 +105,7 @@ START_TEST(another_builds_when_the_one_that_builds_dies)
 }
 END_TEST
 
-/* An operator's UNLOCK takes the lock away while its holder stands still: the entry that it builds is
+/* An operator's UNLOCK takes the lock away while its holder stands still: the entry that the holder builds is
  * stale. */
 START_TEST(a_late_build_is_not_kept)
 {

@@ -1,4 +1,4 @@
-/* Ten hosts, of which three have a redlockd of their own, and a job that takes as long as the test likes. */
+/* Ten hosts, which share three redlockds, and a job that takes as long as the test likes. */
 #include "tests/examples/job.h"
 
 #include <signal.h>
@@ -68,8 +68,8 @@ static unsigned running(const struct program hosts[])
     return count;
 }
 
-/* All hosts ask at once, and a master dies meanwhile. All but the working host have ended without a
- * word. */
+/* All hosts ask at once, and a master dies when the job has begun. Returns the host at work, when all others
+ * have ended without a word. */
 static struct program *all_but_one_leave(struct program hosts[])
 {
     struct program *at_work = NULL;
@@ -124,7 +124,7 @@ START_TEST(one_of_ten_does_the_job)
 }
 END_TEST
 
-/* No host begins a job that another host has begun, and the exit status is the job's. */
+/* No host begins a job that another host has begun, even if that host died at work. */
 START_TEST(a_host_dies_at_work)
 {
     struct program hosts[HOSTS];

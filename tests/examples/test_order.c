@@ -1,5 +1,5 @@
-/* The supplier, played by this test, must hear of an order once, since it delivers each order that it
- * hears. */
+/* The supplier, played by this test, delivers each order that it hears and does not refuse. So it must not
+ * hear such an order again. */
 #include "tests/examples/job.h"
 #include "tests/integ/command.h"
 
@@ -37,7 +37,7 @@ static void click(struct program *program, const char *number)
     program_begin(program, "order", (const char *const[]){"-t", "600", address, number, "two lamps", NULL});
 }
 
-/* Accepts the next connection. */
+/* Accepts the next connection, reads the order from it, and returns it. */
 static int supplier_hears(const char *number)
 {
     struct pollfd poll_fd = {.fd = supplier, .events = POLLIN};
@@ -71,7 +71,7 @@ static void supplier_heard_no_more(void)
     ck_assert_int_eq(errno, EAGAIN);
 }
 
-/* The answer of redlockd, asked until it has all masters. */
+/* Orders once more, again and again while redlockd has too few masters to grant or refuse the lock. */
 static void repeat_is_refused(const char *number)
 {
     struct program again;

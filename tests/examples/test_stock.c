@@ -1,4 +1,4 @@
-/* Fifty items, two hundred workers. Whatever happens, fifty orders and nothing left. */
+/* Fifty items, and up to two hundred workers. Whatever happens, each order takes one item. */
 #include "tests/examples/job.h"
 
 #include <signal.h>
@@ -46,7 +46,7 @@ START_TEST(one_master_dies_and_one_worker_is_paused)
 }
 END_TEST
 
-/* The late worker writes after the next one has read and before it has written. */
+/* The late worker writes after the next worker has read and before the next worker has written. */
 START_TEST(a_late_write_between_the_next_ones_two_steps)
 {
     struct program late, next;
@@ -85,7 +85,7 @@ START_TEST(the_daemon_dies_in_the_middle)
     client_open(&clerk, &stage.daemon);
     lock(&clerk, "stock:lamp ttl=60s wait=10s");
     program_begin(&shop, "stock", (const char *const[]){stage.redis, "lamp", "200", NULL});
-    /* All workers have reached redlockd, whose first refusal they would take for an answer. */
+    /* A worker that never reached redlockd would give up if its first attempt to connect failed. */
     eventually(all_wait(&door));
     client_close(&clerk);
     eventually_within(orders() >= 10, JOB_MS);

@@ -47,7 +47,7 @@ START_TEST(a_paused_writer_is_refused)
 }
 END_TEST
 
-/* Fences also grow over a daemon that has lost its memory. */
+/* Fences also grow if the daemon was killed and started again in between. */
 START_TEST(a_paused_writer_is_refused_though_the_daemon_died)
 {
     struct program late, next;

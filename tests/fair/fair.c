@@ -1,7 +1,7 @@
 /* The share of each client in a lock that all of them want: several daemons, each with clients that wait
  * for one name, hold it for a moment, give it back and wait again. Prints how evenly the grants fall
- * (Jain's index: 1 is even, 1/n means that one client gets all) and the longest wait. Only the growth of
- * the fence is asserted, no time. */
+ * (Jain's index: 1 is even, 1/n means that one client gets all) and the longest wait. The growth of the fence
+ * is asserted, but no time is. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

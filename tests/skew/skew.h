@@ -6,10 +6,12 @@
 #include <stdint.h>
 
 struct skew {
-    int64_t wall_us;  /* the wall clock is ahead by this much ... */
-    int64_t since_us; /* ... and since this CLOCK_BOOTTIME of the machine ... */
-    int64_t wall_ppm; /* ... has gained this many millionths. Written after since_us. */
-    int64_t lost_us;  /* the time for which the clocks that never jump have stood still, all in all */
+    int64_t wall_us;  /* how far the wall clock is ahead */
+    int64_t since_us; /* the CLOCK_BOOTTIME of the machine from which on wall_ppm counts */
+    int64_t
+        wall_ppm; /* how many millionths of the time since then the wall clock gains; set since_us first */
+    int64_t
+        lost_us; /* how far CLOCK_BOOTTIME and the monotonic clocks are behind, as if they had stood still */
 };
 
 #endif

@@ -1,6 +1,7 @@
 #!/bin/bash
-# tests/stubs/bench.sh PROGRAM...: one redlockd and three masters; each PROGRAM (libredlock's first) and client/*/bench in
-# turns. Each takes SECONDS and prints "cycles N": lock and unlock a second, 64 tasks over one connection on distinct names.
+# tests/stubs/bench.sh PROGRAM...: one redlockd and three masters; each PROGRAM (libredlock's first) and client/*/bench
+# in turns. Each gets the argument SECONDS and prints "cycles N": pairs of a LOCK and an UNLOCK a second, by 64 tasks over
+# one connection on distinct names.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/stubs/jobs.sh LANGUAGE JOB...: the examples in that language, under the tests that judge those in C
+# tests/stubs/jobs.sh LANGUAGE JOB...: the examples in that language, under the tests that judge the C examples
 # (tests/examples), all at a time. Prints what a Check program does, for tests/run.sh. REDLOCKD names the daemon, and so
 # the build.
 set -uo pipefail
