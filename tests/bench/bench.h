@@ -11,8 +11,8 @@ struct scale {
     unsigned reps;
     int64_t warm_ms, run_ms;
     unsigned worker_counts[5]; /* steps of W1; 0 at the end */
-    int64_t contended_ms;      /* steps of W3 */
-    int64_t hang_ms;           /* locks of the long step in W4 */
+    int64_t contended_ms;      /* how long each step of W3 is measured */
+    int64_t hang_ms;           /* how long a master hangs in the long step of W4 */
     unsigned renewed_locks;    /* W6 */
     int64_t renewed_ttl_ms;
     int64_t renewed_ms;
@@ -34,7 +34,7 @@ struct bench {
 struct load_plan plan_for(struct bench *bench, const struct server *server, bool use_unix, unsigned workers);
 /* Runs the workload in a process of its own and records its result. */
 void measure(struct bench *bench, struct what what, const struct load_plan *plan);
-/* Runs it without recording. */
+/* Runs the workload as measure() does, but records nothing. */
 void measure_into(struct bench *bench, struct measurement *m, const struct load_plan *plan);
 
 /* ---- work_*.c ---- */

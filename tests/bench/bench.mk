@@ -50,7 +50,8 @@ instr: $(INSTR) ## instructions a cycle by callgrind, into tests/bench/instr.txt
 	@cp $(BUILD)/instr.txt tests/bench/instr.txt
 	@cat tests/bench/instr.txt
 
-# `make objects` builds these too, so that they do not rot; it does not link INSTR, which takes a tenth of the whole build.
+# `make objects` builds these too, so that they do not rot; it does not link INSTR, since its link-time optimisation takes
+# long.
 objects: $(BENCH) $(INSTR_OBJ)
 
 .PHONY: instr

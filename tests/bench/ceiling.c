@@ -1,5 +1,5 @@
-/* A bound that a daemon can hardly reach: the workers' commands go straight to the masters, with one
- * connection for each and one write for each and wake-up. */
+/* A bound that a daemon can hardly reach: the workers' commands go straight to the masters, over one
+ * connection to each master, and with one write to each master in each wake-up. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct worker {
     int64_t asked_ns;
 };
 
-/* A reply that a master owes: the reply to the last of a worker's commands in a round counts as its
+/* A reply that a master owes: the reply to the last of a worker's commands in a round counts as the master's
  * answer. */
 struct owed {
     unsigned worker;

@@ -1,5 +1,4 @@
-/* counting.so, for LD_PRELOAD: counts system calls and allocations, those of the program and those of
- * its libraries. */
+/* counting.so, for LD_PRELOAD: counts system calls, and allocations by the program and by its libraries. */
 #include "tests/bench/counting.h"
 
 #include <dlfcn.h>

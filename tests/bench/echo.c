@@ -12,7 +12,7 @@
 
 enum { READ_BYTES = 64 * 1024, EVENTS = 512, ANSWER_BYTES = 160, LISTENERS = 2 };
 
-/* As large as the daemon's buffer. */
+/* These answers are about as long as the daemon's. */
 static const char locked[] =
     "+LOCKED job.1000.10.100 token=f0d2235be99b9f248fe463ad8cd8dfae46644a48 fence=1795275195231975 "
     "valid=9897 until=2564327\n";

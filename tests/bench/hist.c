@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Values below HIST_FINE have a bucket each; above, each octave has HIST_FINE of them. */
+/* Values below HIST_FINE have a bucket each; above, each octave has HIST_FINE buckets. */
 static unsigned bucket_of(int64_t ns)
 {
     uint64_t value = ns > 0 ? (uint64_t)ns : 0;

@@ -1,4 +1,4 @@
-/* Latencies in ns, counted in buckets that are at most 1.6 % wide. */
+/* Latencies in ns, counted in buckets that are 1 ns or at most 1.6 % wide. */
 #ifndef REDLOCKD_BENCH_HIST_H
 #define REDLOCKD_BENCH_HIST_H
 

@@ -15,7 +15,7 @@ struct hold_plan {
 /* Progress that the holder reports, in shared memory. */
 struct hold_state {
     _Atomic unsigned held;    /* connections that were answered, or locks */
-    _Atomic unsigned refused; /* the first attempt; the holder repeats it */
+    _Atomic unsigned refused; /* attempts that were refused; the holder repeats each */
     _Atomic unsigned lost;
 };
 

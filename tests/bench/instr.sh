@@ -49,7 +49,7 @@ summary() {
     }'
 }
 
-# What functions of the daemon cost with all that they call.
+# The cost of the daemon's functions with all that they call.
 inclusive() {
     awk -v cycles="$1" '
     /^ *[0-9,]+ +\(/ && /(daemon|proto)\// && !/main|loop_run/ && shown < 30 {

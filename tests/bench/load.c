@@ -1,7 +1,7 @@
 /*              +LOCKED               +UNLOCKED
  *   LOCKING ------------> UNLOCKING -----------> LOCKING, by a new connection where the plan says so
- *      ^ |                    | ^
- *      +-+ any refusal        +-+
+ *      ^ |                    |
+ *      +-+ any refusal        +----------------> LOCKING, after any refusal
  */
 #include "tests/bench/load.h"
 
@@ -90,7 +90,7 @@ static void link_dial(struct load *load, struct link *link)
         fail("epoll_ctl: %s", strerror(errno));
 }
 
-/* true: the connection is a new one, and the old one's unread bytes are dropped. */
+/* Returns true if it has made a new connection, so that the bytes left of the old one are to be dropped. */
 static bool answered(struct load *load, struct worker *w, const char *line)
 {
     int64_t took_ns = now_ns() - w->asked_ns;

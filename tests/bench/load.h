@@ -9,14 +9,14 @@
 enum { LOAD_WORKERS = 1024, LOAD_SERVERS = 3 };
 
 struct load_plan {
-    struct address server[LOAD_SERVERS]; /* worker i uses server i % servers; the ceiling has none */
+    struct address server[LOAD_SERVERS]; /* connection i goes to server i % servers; the ceiling has none */
     unsigned servers;
     bool use_unix;
     unsigned workers;
     unsigned connections; /* as many as workers: one request each; fewer: shared, with tags */
     bool one_name;  /* all workers want the same lock and wait for it; otherwise each has names of its own */
     bool reconnect; /* connect, lock, unlock, close */
-    bool fence;     /* the ceiling's ZADDs too */
+    bool fence;     /* the ceiling sends the ZADDs too */
     uint64_t salt;  /* part of each name, so that a run does not find the keys of another */
     int64_t warm_ms, run_ms;
     const struct masters *masters;

@@ -1,7 +1,8 @@
 /* bench --daemon <file> [--counting <file>] [--peers <folder>] [--quick] [--only <word,word>]
  *       [--workers <n>] [--run <ms>]     for a closer look at W1: one number of workers, a longer time
  *
- * A guard process waits for the run, which is its child, and cleans up after it, however it ended. */
+ * A guard process waits for the run, which is its child, and then removes its folder, unless the run has
+ * failed. */
 #include <errno.h>
 #include <ftw.h>
 #include <getopt.h>

@@ -10,7 +10,7 @@ enum { BENCH_MASTERS = 5, BENCH_QUORUM = BENCH_MASTERS / 2 + 1 };
 
 struct masters {
     struct address address[BENCH_MASTERS];
-    pid_t pid[BENCH_MASTERS]; /* 0: the master was ended */
+    pid_t pid[BENCH_MASTERS]; /* 0: the master does not run */
 };
 
 void masters_start(

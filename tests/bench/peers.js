@@ -9,7 +9,7 @@ const TTL_MS = 10000;
 
 // Each gives lock(name), which settles with a function that unlocks, or with null: refused.
 const peers = {
-    // As it comes, but for the end of patience.
+    // The library's own settings, but in W3 ("one") it asks until it gets the lock.
     'npm-redlock': async () => {
         const Redis = require('ioredis'), Redlock = require('redlock');
         const clients = ports.map((port) => new Redis({ host: '127.0.0.1', port: Number(port) }));

@@ -175,7 +175,7 @@ static void print_row(FILE *out, struct what what)
     char range[48];
     struct range rate = record_range(what, CYCLES_S);
     if (isnan(rate.median))
-        return; /* the value is printed among the ratios */
+        return; /* targets_print() prints what was measured instead */
     snprintf(range, sizeof range, "%.0f (%.0f-%.0f)", rate.median, rate.least, rate.most);
     fprintf(out, "%-11s %-12s %-5s %6u %22s", what.work, what.subject, what.transport, what.size, range);
     for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++)

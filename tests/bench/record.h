@@ -12,7 +12,7 @@ enum metric {
     LOCK_P99_US,
     LOCK_P999_US,
     LOCK_MAX_US,
-    MAX_OF_P50, /* the longest wait of the median worker */
+    MAX_OF_P50, /* the longest wait, divided by the median wait */
     UNLOCK_P50_US,
     UNLOCK_P99_US,
     UNLOCK_P999_US,
@@ -59,7 +59,7 @@ struct range record_range(struct what what, enum metric metric);
 struct range record_ratio(struct what what, struct what to, enum metric metric);
 struct range record_difference(struct what what, struct what to, enum metric metric);
 
-/* All measurements, one row for each subject. */
+/* All measurements of cycles, one row for each subject. */
 void record_table(FILE *out);
 
 #endif

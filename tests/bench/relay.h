@@ -17,7 +17,7 @@
 /* relay_client.c */
 struct relay_client;
 void relay_clients_listen(struct event_base *base, const struct address *address);
-/* The answer to a request; request is the number that relay_masters_ask() got. */
+/* Writes the answer to a request; tagged_name is as relay_masters_ask() got it. */
 void relay_answer(struct relay_client *client, bool unlock, const char *tagged_name, size_t len);
 void relay_clients_flush(void);
 

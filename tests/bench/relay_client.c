@@ -19,7 +19,6 @@ struct relay_client {
     int fd;
     struct event *readable;
     struct buffer out;
-    unsigned asked; /* requests without an answer: the client is not freed before they are answered */
     bool is_dirty, gone;
     struct relay_client *dirty_next;
     size_t kept; /* half a line */
@@ -43,7 +42,7 @@ static char *put(char *at, const char *text, size_t len)
     return at + len;
 }
 
-/* As large as the daemon's buffer. */
+/* The answer is as long as the daemon's. */
 void relay_answer(struct relay_client *client, bool unlock, const char *tagged_name, size_t len)
 {
     static const char unlocked[] = " confirmed=3/5\n",
@@ -65,7 +64,6 @@ void relay_answer(struct relay_client *client, bool unlock, const char *tagged_n
         at = put(at + COMMANDS_TOKEN, rest, sizeof rest - 1);
     }
     buffer_commit(&client->out, (size_t)(at - start));
-    client->asked--;
     mark(client);
 }
 
@@ -82,7 +80,6 @@ static void line_read(struct relay_client *client, const char *line, size_t len)
         fail("relay: a line that it does not know");
     char *at = put(tagged_name, line, tag_len);
     at = put(at, verb + verb_len, left - verb_len);
-    client->asked++;
     relay_masters_ask(client, unlock, tagged_name, (size_t)(at - tagged_name));
 }
 

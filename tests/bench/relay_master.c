@@ -13,7 +13,7 @@
 
 enum { READ_BYTES = 64 * 1024, REQUESTS = 4096 };
 
-/* Slots are taken in turn: a slot that comes up again was answered long ago. */
+/* Slots are taken in turn: a slot that comes up again has to be answered by then. */
 struct request {
     struct relay_client *client; /* NULL: answered, or the client is gone */
     uint64_t number;
@@ -84,7 +84,7 @@ void relay_masters_dial(struct event_base *base, const struct masters *masters)
         struct node *n = &all.node[i];
         n->fd = socket_dial(&masters->address[i], false, SOCKET_NO_SOURCE);
         evutil_make_socket_nonblocking(n->fd);
-        /* Without functions that make objects hiredis makes none. */
+        /* Without such functions hiredis makes no objects. */
         n->reader = redisReaderCreateWithFunctions(NULL);
         n->readable = event_new(base, n->fd, EV_READ | EV_PERSIST, on_readable, n);
         if (!n->reader || !n->readable || event_add(n->readable, NULL) < 0)

@@ -36,8 +36,8 @@ void server_stop(struct server *server)
     server->pid = 0;
 }
 
-/* restart_guard is off because the masters have just been started, and a minute's quarantine proves
- * nothing here. The other settings let a hundred thousand locks and ten thousand clients in. */
+/* restart_guard is off because the masters have just been started, and their quarantine would last for
+ * max_ttl. The limits let a hundred thousand locks and ten thousand clients in. */
 static void configure(const char *path, const struct server *server, const struct masters *masters)
 {
     FILE *file = fopen(path, "we");

@@ -25,7 +25,7 @@ void server_stop(struct server *server);
  * the masters vote. */
 void daemon_start(struct server *server, const struct places *places, const struct masters *masters,
                   const char *counts);
-/* A listener of its own for each server of this run. */
+/* Gives a server of this run an address that no other server has. */
 void server_address(struct address *address, const struct places *places, const char *name);
 
 /* The number of masters that vote, by SHOW NODES. */

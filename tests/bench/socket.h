@@ -21,8 +21,8 @@ int socket_dial(const struct address *address, bool use_unix, int source);
 bool socket_answers(const struct address *address, bool use_unix);
 int socket_listen(const struct address *address, bool use_unix); /* non-blocking */
 void socket_send(int fd, const char *bytes, size_t len);         /* sends all bytes */
-/* Waits up to a second: the number of bytes that came, 0 at the end or when none came. Adds a NUL to
- * out. */
+/* Sends the request and waits for up to a second. Returns the number of bytes that came, 0 at the end or if
+ * none came. Adds a NUL to out. */
 size_t socket_ask(int fd, const char *request, char *out, size_t size);
 
 #endif

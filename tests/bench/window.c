@@ -5,7 +5,7 @@
 
 #include "tests/bench/process.h"
 
-/* Subtracted at the beginning and added at the end. */
+/* The times are subtracted at the beginning and added at the end. */
 static void sample_cpu(struct window *window, int64_t sign)
 {
     struct load_result *result = window->result;

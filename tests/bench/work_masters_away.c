@@ -26,7 +26,7 @@ static void hang(struct bench *bench)
     wait_voting(bench);
 }
 
-/* Settings for buffers that a hung master makes grow. */
+/* Measures how much the daemon's memory grows while a master hangs for long. */
 static void hang_long(struct bench *bench)
 {
     master_hang(&bench->masters, HUNG);
