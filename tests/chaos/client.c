@@ -26,8 +26,8 @@ static void client_nap(struct client *c, int64_t us)
 
 /* ---- what lines mean ---- */
 
-/* A later deadline counts only while the old one is ahead. After the old one, only a daemon that has
- * renewed all the while can tell a later deadline: for a session lock, its own daemon. */
+/* A later deadline counts only while the old deadline is ahead. After the old deadline, only a daemon that
+ * has renewed all the while can tell a later deadline: for a session lock, its own daemon. */
 static void hold_until(struct client *c, const struct link *link, const char *line)
 {
     int64_t until_us = line_number(line, "until=") * MS;
@@ -236,7 +236,7 @@ static void lock_resume(struct client *c)
 {
     struct hold before = c->hold;
     if (c->own.fd >= 0 && c->own.tcp && one_in(c, 4))
-        link_reset(&c->own); /* for a client without its daemon */
+        link_reset(&c->own); /* as if its daemon had died */
     struct link *link = resume_link(c);
     if (link->fd < 0)
         return;

@@ -2,8 +2,8 @@
  * them back in every way there is, and records what it knew.
  *
  *     own    the connection that its session locks belong to; the way it is closed is part of the test
- *     other  a connection to another daemon, where leases and tokens are extended, checked and released,
- *            and where RESUME moves locks: the connection then becomes the own one */
+ *     other  a connection, mostly to another daemon, where locks are extended, checked and released by
+ *            their tokens, and where RESUME moves locks: the connection then becomes the own one */
 #ifndef CHAOS_CLIENT_H
 #define CHAOS_CLIENT_H
 
@@ -70,7 +70,7 @@ struct client {
     struct redisContext *counter;
 };
 
-/* Runs until shared->stop; never returns. */
+/* Runs until shared->stop, or until the history is full; never returns. */
 _Noreturn void client_run(struct shared *shared, uint32_t who);
 
 /* ---- client_link.c: connections and lines ---- */

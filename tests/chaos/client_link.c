@@ -25,7 +25,7 @@ static int socket_connect(const struct shared *shared, unsigned daemon, bool tcp
     const struct sockaddr *address = tcp ? (struct sockaddr *)&port : (struct sockaddr *)&path;
     socklen_t size = tcp ? sizeof port : sizeof path;
     int fd = socket(tcp ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    /* The limit also bounds connect(): a stopped daemon accepts no connection. */
+    /* The limit also bounds connect(), which waits while the backlog of a stopped daemon is full. */
     struct timeval bound = {.tv_sec = 1};
     if (fd >= 0)
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The client acts like one that is paused after it looked at its deadline: only the fence can stop
+/* The client acts like a client that is paused after it looked at its deadline: only the fence can stop
  * it. */
 enum { CARELESS_US = 300000 };
 
@@ -63,8 +63,8 @@ static int64_t counter_ask(struct client *c, const char *script, int64_t value)
     return answer;
 }
 
-/* A higher fence was there, though the client still holds the lock: another client holds it too, or
- * fences fell. */
+/* A higher fence was there. If the client still holds the lock, then another client holds it too, or fences
+ * fell. */
 static void counter_refused(struct client *c)
 {
     client_record(c, RECORD_FENCED, c->hold.fence, "");

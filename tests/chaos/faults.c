@@ -129,7 +129,7 @@ void world_fault(struct world *world, const struct fault *fault)
 {
     int64_t at_us = now_us(), end_us = at_us + fault->for_us;
     if (fault->kind == FAULT_ROLLING && world->rolling_left > 0)
-        return; /* restarts one master at a time */
+        return; /* one rolling restart at a time, so that one master is down at a time */
     world->faults[fault->kind]++;
     fault_record(world, fault);
     for (unsigned i = 0; fault->kind <= FAULT_ORPHAN && i < DAEMONS; i++)

@@ -12,20 +12,20 @@
 
 enum { CHAOS_NAMES = 20, RECORD_TEXT = 28, RECORDS = 8 << 20 };
 
-#define ROLLING_RESTART "rolling restart" /* the first values of a RECORD_FAULT */
+#define ROLLING_RESTART "rolling restart" /* how the text of such a RECORD_FAULT begins */
 
 enum record_kind {
     RECORD_NONE,
-    RECORD_ASK,     /* LOCK is about to be sent; number: wait in ms */
+    RECORD_ASK,     /* LOCK or RESUME is about to be sent; number: wait in ms */
     RECORD_GRANT,   /* +LOCKED was read; number: fence */
     RECORD_UNTIL,   /* a later deadline was read */
     RECORD_END,     /* the release is about to be sent; text: how */
-    RECORD_REFUSED, /* LOCK was answered otherwise; text: the code */
+    RECORD_REFUSED, /* LOCK or RESUME was answered otherwise; text: the code */
     RECORD_LOST,    /* !LOST was read; text: the reason */
     RECORD_READ,    /* the counter was read under this lock; number: its value */
     RECORD_WRITE,   /* the counter is about to be written */
     RECORD_WRITTEN, /* the write was accepted */
-    RECORD_FENCED,  /* the write was refused: a higher fence had been there */
+    RECORD_FENCED,  /* the read or the write was refused: a higher fence had been there */
     RECORD_KILL,    /* this client is about to be killed */
     RECORD_FAULT,   /* a fault begins; text: which */
     RECORD_CALM,    /* no more faults from here on */
@@ -36,7 +36,7 @@ struct record {
     int64_t at_us;
     int64_t until_us; /* GRANT, UNTIL */
     uint64_t number;
-    uint32_t ask; /* which LOCK; 0: none */
+    uint32_t ask; /* which LOCK or RESUME; 0: none */
     uint32_t who; /* which client process */
     uint8_t name, daemon, lease;
     _Atomic uint8_t kind;   /* stored last, since a process may be killed in the middle */

@@ -32,7 +32,7 @@ static void on_interrupt(int signal)
     interrupted = 1;
 }
 
-/* A process hangs. The children and the folder end with this one. */
+/* A process hangs. The children and the folder end with this process. */
 static void on_alarm(int signal)
 {
     static const char text[] = "chaos: it took far too long\n";

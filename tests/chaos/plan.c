@@ -5,8 +5,8 @@
 
 #include "tests/chaos/history.h"
 
-/* In an epoch all faults of masters and their links fall on two of the five, so that a majority is
- * there for most of the time; in one epoch of six they fall on all. */
+/* In an epoch all faults of masters and their links (but for majority-kill and rolling) fall on two of the
+ * five, so that a majority is there for most of the time; in one epoch of six they fall on all. */
 enum { EPOCH_US = 4000000, OPEN_EPOCHS = 6, GAP_US = 130000, LONGEST_BITS = 12 };
 
 enum what {
@@ -77,7 +77,7 @@ static unsigned pick_master(uint64_t seed, unsigned number, int64_t at_us)
     return pick(seed, number, WHAT_MASTER, 2) == 0 ? first : (first + 1 + second) % MASTERS;
 }
 
-/* Between 1 ms << from and twice 1 ms << to, each power of two as likely. */
+/* Between 1 ms << from and 1 ms << to, each power of two as likely. */
 static int64_t pick_us(uint64_t seed, unsigned number, enum what what, unsigned from, unsigned to)
 {
     uint64_t drawn = draw(seed, WHOSE_FAULT, number, what);

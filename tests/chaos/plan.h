@@ -36,7 +36,7 @@ enum fault_kind {
 struct fault {
     int64_t at_us; /* from the start */
     int64_t for_us;
-    int64_t value; /* DELAY, ORPHAN: µs; THROTTLE: bytes a second */
+    int64_t value; /* DELAY, ORPHAN: µs; THROTTLE: bytes/s; MAJORITY_KILL: modulo 3, how many more than 3 */
     enum fault_kind kind;
     unsigned master; /* links, masters */
     unsigned daemon; /* links, daemons; links: or ALL_DAEMONS */
@@ -46,7 +46,7 @@ struct fault {
 const char *fault_name(enum fault_kind kind);
 /* The number of a name; FAULT_KINDS: there is none. */
 enum fault_kind fault_named(const char *name);
-/* Fills list in order of time, up to length_us; kinds: bit i allows kind i. The number of faults. */
+/* Fills list in order of time, up to length_us; kinds: bit i allows kind i. Returns the number of faults. */
 unsigned plan_make(struct fault *list, uint64_t seed, int64_t length_us, uint32_t kinds, unsigned daemons,
                    unsigned clients);
 

@@ -329,7 +329,7 @@ _Noreturn void proxy_run(const struct proxy_link *links, unsigned count, int ord
         unsigned total = poll_fill(p, orders, fds);
         if (poll(fds, total, poll_timeout_ms(p, now_us())) < 0 && errno != EINTR)
             abort();
-        /* Relays are served first: an order may end some of them, and new ones have no place in fds. */
+        /* Relays are served first: an order may end some of them, and new relays have no place in fds. */
         relays_serve(p, fds + 1 + count);
         for (unsigned i = 0; i < count; i++)
             if (fds[1 + i].revents & POLLIN)

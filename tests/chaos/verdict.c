@@ -18,7 +18,7 @@ struct attempt {
     uint32_t who;
     uint8_t name;
     bool granted, ended, believed, resume;
-    int64_t renewed_us; /* the first time; 0: not yet */
+    int64_t renewed_us; /* when a later deadline was told first; 0: never */
     char token[RECORD_TEXT];
 };
 
@@ -33,7 +33,7 @@ struct court {
     int64_t freed_us[CHAOS_NAMES];
     uint32_t freed_by[CHAOS_NAMES];
     int64_t calm_us, end_us;
-    int64_t restart_us; /* the last end of a master in a rolling restart */
+    int64_t restart_us; /* when a rolling restart killed a master last */
     bool served[CHAOS_NAMES];
 };
 
@@ -140,7 +140,7 @@ static void see_grant(struct court *court, const struct record *record)
     hold_begins(court, record->ask, record->at_us, record->until_us);
 }
 
-/* A lock is on a majority, and before its first renewal it need not be on more. */
+/* Before its first renewal a lock may be on no more than a majority, so that one restart may end it. */
 static void see_lost(struct court *court, const struct record *record)
 {
     const struct attempt *attempt = &court->attempt[record->ask];

@@ -22,7 +22,7 @@ enum { WORDS = 16, VIOLATIONS_KEPT = 4 };
 struct violation {
     enum violation_kind kind;
     int64_t at_us;
-    uint32_t ask[2]; /* the records that break it; 0: none */
+    uint32_t ask[2]; /* the numbers of the locks that break it; 0: none */
     char text[160];
 };
 

@@ -7,7 +7,7 @@
  *             +-- clients x 28
  *             +-- broom                removes the folder when all of the above is gone
  *
- * All die with their parent, however it ends. */
+ * All but the broom die with their parent, however it ends. */
 #ifndef CHAOS_WORLD_H
 #define CHAOS_WORLD_H
 
@@ -29,7 +29,7 @@ struct process {
     bool killed;     /* by us */
 };
 
-struct trouble { /* of a link: until when */
+struct trouble { /* until when each fault of a link lasts; 0: there is none */
     int64_t delay_us, rate_us, cut_us, orphan_us;
     int64_t orphan_value_us;
 };
@@ -46,8 +46,8 @@ struct world {
     int broom;  /* its closing starts the broom */
     pid_t broom_pid;
     struct process master[MASTERS], counter, proxy, daemon[DAEMONS], client[CLIENTS];
-    unsigned rolling_left, rolling_next; /* masters still to be restarted: the next one ... */
-    int64_t rolling_us;                  /* ... and its time */
+    unsigned rolling_left, rolling_next; /* how many masters are still to be restarted, and which is next */
+    int64_t rolling_us;                  /* when the next one is to be killed */
     uint32_t who[CLIENTS], whos;
     unsigned started[DAEMONS];
     unsigned faults[FAULT_KINDS];
@@ -61,7 +61,7 @@ void world_fault(struct world *world, const struct fault *fault);
  * itself. */
 bool world_tick(struct world *world);
 void world_calm(struct world *world); /* ends all faults now */
-/* Ends the clients, then drains the daemons; false: a process did not end. */
+/* Ends the clients, then drains the daemons; false: a process did not end well, or a lock's key stayed. */
 bool world_settle(struct world *world);
 /* Prints the last lines of a daemon's log to stderr: a failed assertion shows there. */
 void world_log_tail(const struct world *world, unsigned daemon);
@@ -84,7 +84,7 @@ pid_t process_exec(const char *const argv[], const char *output);
 pid_t process_fork(const int *keep, unsigned kept);
 void process_stop(struct process *process, int64_t until_us);
 void process_kill(struct process *process, int64_t start_us); /* starts it again at that time; 0: never */
-/* Waits until the process is gone. */
+/* Kills the process and waits until it is gone. */
 void process_end(struct process *process);
 
 /* ---- counter.c ---- */
