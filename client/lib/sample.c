@@ -4,8 +4,8 @@ enum {
     /* A Unix socket may lead to another machine (ssh forwards them), whose clock may by chance show nearly
      * the same as ours. The smaller this bound, the smaller that chance. */
     SAME_WITHIN_MS = 20,
-    /* A difference in speed of the two clocks and a slow answer may come to so much. Two machines seldom
-     * start so close together. */
+    /* How far two readings of one clock may be apart, beyond 0.1 % and the time of the answer. Two machines
+     * seldom start so close together. */
     GOES_ON_WITHIN_MS = 1000,
 };
 

@@ -16,7 +16,7 @@ objects: $(PYTHON_DRIVERS)
 conformance: $(PYTHON_DRIVERS)
 CHECKS += client/python/tests/check.sh
 
-# What is too long for make check.
+# The tests that take too long for make check.
 check-python: all ## the client library for Python: 10,000 cycles, and all examples
 	@$(TEST_ENV) client/python/tests/check.sh long
 

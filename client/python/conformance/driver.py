@@ -56,7 +56,7 @@ def locked_line(handle, lock):
 
 
 def fork_line(handle, check):
-    """What a child says that tries the handle."""
+    """The line of a child that tries the handle."""
     try:
         check()
         return f"{handle} forked OK"
@@ -78,7 +78,7 @@ class Driver:
         return task
 
     async def watch(self, handle, lock):
-        """Says what happens to a lock."""
+        """Says when the lock is lost."""
         await lock.lost.wait()
         if lock.lost_reason != "closed":
             say(f"{handle} lost reason={lock.lost_reason}")

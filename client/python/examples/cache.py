@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""cache.py FOLDER ENTRY SECONDS COMMAND: a cache entry that one process rebuilds while the others wait, and not all at
-once when it runs out (the stampede). With asyncio: a server does the same for each request. Without redlockd everybody
-builds: such a lock saves work and is not needed for being right."""
+"""cache.py FOLDER ENTRY SECONDS COMMAND: a cache entry that one process rebuilds while the others wait, instead of all
+processes rebuilding it when it runs out (the stampede). With asyncio: a server does the same for each request. Without
+redlockd every process builds, since such a lock only saves work: the result is right without it."""
 import asyncio
 import os
 import pathlib
@@ -33,7 +33,7 @@ async def get(client, path, seconds, command):
         return value
     try:
         async with client.lock(f"cache/{path.name}", blocking_timeout=120, max=60):
-            value = cached(path, seconds)  # it was built while this one waited
+            value = cached(path, seconds)  # it may have been built while this process waited
             return value if value is not None else await build(path, command)
     except (redlockd.UnreachableError, redlockd.NoQuorumError, redlockd.LockTimeoutError) as error:
         print("cache: without a lock:", error, file=sys.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""leader.py NAME: one leader among many. Each copy waits for the lock; the one that has it works, here a line every
-100 ms, and the next one takes over when it ends or loses the lock. Try ^C, ^Z and kill -9."""
+"""leader.py NAME: one leader among many. Each copy waits for the lock. The copy that has it works, here by printing a
+line every 100 ms, and the next copy takes over when the leader ends or loses the lock. Try ^C, ^Z and kill -9."""
 import os
 import sys
 

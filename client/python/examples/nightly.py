@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """nightly.py JOB COMMAND [ARGUMENT...]: a nightly job in the crontab of ten hosts that runs once.
 
-"Once" is a lease for the job and this night, which nobody gives back: a lock that ends with the job would let in the host
-whose clock is late. "Not two at a time" is the lock under which it runs; when that is lost, the job is ended. NIGHT
-names the night (default: today), KEEP for how many seconds the lease lives (60; longer than the hosts' clocks are apart).
+"Once" is a lease for the job and this night, which nobody gives back: a lock that ends with the job would let in the
+host whose clock is late. "Not two at a time" is the lock under which the job runs; when that lock is lost, the job is
+killed. NIGHT names the night (default: today), KEEP for how many seconds the lease lives (60; longer than the hosts'
+clocks are apart).
 """
 import datetime
 import os

@@ -2,8 +2,8 @@
 """writer.py DATABASE WRITER: a resource that refuses a late writer by the fence.
 
 The table keeps the highest fence that has written. A writer that was paused beyond its lock, between its last look and
-its write, carries a lower one: its UPDATE changes nothing. PAUSE says for how many seconds it works (0.1), TTL for how
-many it may hold the lock (5).
+its write, carries a lower fence: its UPDATE changes nothing. PAUSE says for how many seconds the writer works (0.1),
+TTL for how many seconds it may hold the lock (5).
 """
 import os
 import sqlite3
@@ -29,7 +29,7 @@ def main():
     client = redlockd.Client()
     ttl = float(os.environ.get("TTL", "5"))
     with client.lock("report", ttl=ttl, max=ttl) as lock:
-        fence = lock.fence  # from before the work: what began earlier is older
+        fence = lock.fence  # read before the work, since a text that was begun earlier is older
         print(name, "works", flush=True)
         time.sleep(float(os.environ.get("PAUSE", "0.1")))
         print(name, "wrote" if write(database, fence, name) else "was too late", flush=True)

@@ -6,9 +6,9 @@
     with client.lock("job", ttl=10, blocking_timeout=30) as lock:
         work(lock.fence)
 
-redlockd renews the lock while the program is connected, and resumes it when redlockd was restarted. `lock.valid()`
-says without I/O for how many seconds it is surely held, and `lock.lost` is a threading.Event that is set when it is
-lost. `redlockd.aio` is the same for asyncio. All durations are seconds (float, or a timedelta).
+redlockd renews the lock while the program is connected, and this package resumes it after redlockd was restarted.
+`lock.valid()` says without I/O for how many seconds the lock is surely held, and `lock.lost` is a threading.Event that
+is set when the lock is lost. `redlockd.aio` is the same for asyncio. All durations are seconds (float, or a timedelta).
 """
 from . import aio
 from ._threads import Client, Lock

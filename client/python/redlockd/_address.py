@@ -1,4 +1,4 @@
-"""Where redlockd is, and what may be said to it there."""
+"""Addresses of redlockd, connecting to them, and where a secret may be sent."""
 from __future__ import annotations
 
 import asyncio
@@ -19,7 +19,7 @@ DEFAULT_TLS_PORT = 7336
 
 @dataclass(frozen=True)
 class Place:
-    """One address: a path of a Unix socket, or a host and a port."""
+    """An address: a path of a Unix socket, or a host and a port."""
 
     path: str = ""
     host: str = ""
@@ -58,7 +58,7 @@ class Where:
     def __init__(self, address: str | None = None, user: str | None = None, secret: str | None = None,
                  ssl_context: ssl.SSLContext | None = None) -> None:
         address = address or os.environ.get("REDLOCK_ADDRESS")
-        self.opening: socket.socket | None = None  # for the child of a fork
+        self.opening: socket.socket | None = None  # the socket opened last, for the child of a fork to close
         self.ssl_context = ssl_context
         self.user = user or os.environ.get("REDLOCK_USER")
         self.secret = secret or self._secret_from_file()
@@ -85,13 +85,14 @@ class Where:
             raise BadArgumentError(f"REDLOCK_SECRET_FILE: {path} cannot be read: {error}") from None
 
     def tls(self) -> ssl.SSLContext:
-        """REDLOCK_CA, REDLOCK_CERT, REDLOCK_KEY; the server's name and certificate are always checked."""
+        """The given ssl_context, or else a context by REDLOCK_CA, REDLOCK_CERT and REDLOCK_KEY, which checks the
+        server's name and certificate. With a secret, a context that does not check them is refused."""
         if self.ssl_context is None:
             try:
                 context = ssl.create_default_context(cafile=os.environ.get("REDLOCK_CA") or None)
                 if certificate := os.environ.get("REDLOCK_CERT"):
                     context.load_cert_chain(certificate, os.environ.get("REDLOCK_KEY") or None)
-            except OSError as error:  # ssl.SSLError is one
+            except OSError as error:  # ssl.SSLError is an OSError
                 raise BadArgumentError(f"REDLOCK_CA, REDLOCK_CERT or REDLOCK_KEY cannot be used: {error}") from None
             self.ssl_context = context
         if self.secret and (self.ssl_context.verify_mode != ssl.CERT_REQUIRED or not self.ssl_context.check_hostname):
@@ -113,7 +114,7 @@ class Where:
         return [(family, address) for family, _type, _proto, _name, address in found]
 
     async def connect(self) -> tuple[socket.socket, Place]:
-        """A connected socket to the first place that takes one."""
+        """Returns a socket that is connected to the first place that takes a connection, and that place."""
         why = []
         for place in self.places:
             try:

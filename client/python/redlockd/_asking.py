@@ -11,7 +11,7 @@ from ._parts import TICK_MS, WINDOW, Parts
 from .errors import (LockTimeoutError, LostError, NoAnswerError, NotHeldError, ProtocolError,
                      RedlockdError)
 
-GIVE_BACK_MS = 10000  # after that nobody asks any more whether it worked
+GIVE_BACK_MS = 10000  # after that the UNLOCK of an unwanted grant is given up
 
 
 class Asking(Parts):
@@ -35,12 +35,12 @@ class Asking(Parts):
         hold.releasing = True
         hold.deadline_ms = 0
         self._holds.pop(hold, None)
-        if hold.state != RESUMING:  # else when that is answered: its token may be another then
+        if hold.state != RESUMING:  # else once the RESUME is answered, since the token may be new then
             self._move_to_giving(hold)
         return Ask("UNLOCK", hold)
 
     def _give_back(self, name: str, token: str) -> None:
-        """A grant that nobody wants any more."""
+        """Gives back a grant that nobody wants any more."""
         hold = Hold(name, lease=True)
         hold.token, hold.state = token, GIVING
         ask = Ask("UNLOCK", hold)
@@ -48,7 +48,7 @@ class Asking(Parts):
         asyncio.get_running_loop().call_later(GIVE_BACK_MS / 1000, self._withdraw, ask)
 
     def _settle(self, ask: Ask, error: RedlockdError | None = None) -> None:
-        """Tells whoever waits, and forgets who it was."""
+        """Ends the request: the caller that waits for it, if any, goes on, with the error if there is one."""
         future, ask.future = ask.future, None
         if ask.verb in ("LOCK", "RESUME") and error and ask.hold.state == ASKED:
             ask.hold.state = OVER
@@ -89,7 +89,7 @@ class Asking(Parts):
             self._pump()
 
     def _connection_for(self, ask: Ask) -> Connection | None:
-        """Where it can be sent now."""
+        """The connection on which the request can be sent now, if there is one."""
         hold = ask.hold
         if hold.state in (DETACHED, RESUMING):  # its lock has to be bound again first
             return None
@@ -179,7 +179,7 @@ class Asking(Parts):
                 self._arrived(ask)
 
     def _answer_to_take(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
-        """LOCK, and RESUME."""
+        """The answer to LOCK or RESUME."""
         hold = ask.hold
         if answer.code == "+LOCKED":
             token, fence, until_ms = answer.token(), answer.number("fence"), answer.number("until")
@@ -187,7 +187,7 @@ class Asking(Parts):
                 raise ProtocolError(f"redlockd granted {answer.name[:60]!r}, not {hold.name}")
             wanted = hold.state == RESUMING or (hold.state == ASKED and ask.future and not ask.future.done())
             if hold.state == RESUMING and not hold.releasing and hold.deadline_ms <= received_ms:
-                self._lost(hold, "expired")  # in time, or the hold may have been broken
+                self._lost(hold, "expired")  # the answer is late: another may have had the lock in between
                 wanted = False
             if wanted:
                 self._granted(ask, connection, token, fence, until_ms, received_ms)
@@ -197,13 +197,13 @@ class Asking(Parts):
             raise ProtocolError(f"redlockd gave an answer that does not fit the request: {answer.rest[:100]!r}")
         elif ask.internal:
             self._not_resumed(hold, connection, answer, received_ms)
-        elif answer.code == "-DRAINING" and ask.future and ask.wait_until_ms > received_ms:  # the wait goes on
+        elif answer.code == "-DRAINING" and ask.future and ask.wait_until_ms > received_ms:  # to the next redlockd
             connection.draining = True
             self._arrived(ask)
             ask.not_on = connection
             self._queue.append(ask)
             self._pump()
-        elif answer.code == "-BUSY" and ask.wait_until_ms:  # connecting has used up its time
+        elif answer.code == "-BUSY" and ask.wait_until_ms:  # connecting has used up the wait
             self._settle(ask, LockTimeoutError(answer.rest))
         else:
             self._settle(ask, answer.refusal())
@@ -244,7 +244,7 @@ class Asking(Parts):
             self._retire(connection)
 
     def _answer_to_ask(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
-        """EXTEND and CHECK."""
+        """The answer to EXTEND or CHECK."""
         hold = ask.hold
         if answer.code in ("+EXTENDED", "+HELD"):
             until_ms = answer.number("until")

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import time
 
-# Clocks of one machine: a Unix socket may be forwarded from another machine, whose clock may by chance show nearly the
-# same time. The less room there is for that chance, the better.
+# A Unix socket may be forwarded from another machine, whose clock may by chance show nearly the same time. The smaller
+# this bound, the smaller that chance.
 SAME_WITHIN_MS = 20
-# Clocks that run at different speeds, and a slow answer, come to less than this between two connections.
+# How far two readings of one clock may be apart, beyond 0.1 % and the time of the answer. Two machines seldom start so
+# close together.
 GOES_ON_WITHIN_MS = 1000
 
 
 class _SuspendClock:
-    """For systems without CLOCK_BOOTTIME: the monotonic clock, moved ahead by what the wall clock gained on it."""
+    """For systems without CLOCK_BOOTTIME: the monotonic clock, moved ahead when the wall clock gains over 1 s on it."""
 
     def __init__(self) -> None:
         self._gained = self._gain()
@@ -42,7 +43,7 @@ else:
 
 
 class Sample:
-    """One reading of redlockd's clock, by HELLO: it said `now_ms` at some moment after our `sent_ms`."""
+    """A reading of redlockd's clock, by HELLO: it said `now_ms` at some moment after our `sent_ms`."""
 
     __slots__ = ("known", "same", "sent_ms", "now_ms")
 
@@ -61,9 +62,10 @@ class Sample:
         return self.sent_ms + left_ms - (left_ms + 999) // 1000 - 1
 
     def take(self, sent_ms: int, now_ms: int, received_ms: int, local: bool) -> bool:
-        """Replaces the sample by a newer one, if that tells more. Of two samples of one clock both are right, and the
-        later deadline is the better one. But a sample that says redlockd's `now_ms` is still to come shows that one of
-        the clocks has stood still (a paused virtual machine): then only the newer sample counts."""
+        """Replaces the sample by a newer sample, if that tells more; returns whether it did. Two samples of one clock
+        are both right, and the sample that gives the later deadline is better. But if by the older sample redlockd's
+        `now_ms` is still to come, one of the clocks has stood still (a paused virtual machine): then only the newer
+        sample counts."""
         between = sent_ms <= now_ms <= received_ms
         same = local and between and received_ms - sent_ms <= SAME_WITHIN_MS
         if self.known and self.same and not same and between:  # a slow answer does not prove another clock
@@ -74,8 +76,8 @@ class Sample:
         return True
 
     def goes_on(self, sent_ms: int, now_ms: int, received_ms: int, grown_ms: int) -> bool:
-        """Whether a first HELLO on a new connection comes from the redlockd of this sample, which has stood still for
-        `grown_ms` since."""
+        """Whether the first HELLO on a new connection shows the clock of this sample, which by its redlockd's word has
+        stood still for `grown_ms` since."""
         if not self.known:
             return False
         ours_ms = sent_ms - self.sent_ms

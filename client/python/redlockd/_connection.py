@@ -1,4 +1,4 @@
-"""One connection to redlockd: bytes in, answers out."""
+"""A connection to redlockd: bytes in, answers out."""
 from __future__ import annotations
 
 import asyncio
@@ -19,7 +19,7 @@ QUIT_S = 2.0
 
 
 class Daemon:
-    """One life of one redlockd, and for how long its clock stood still, as it said last."""
+    """A run of a redlockd, and for how long its clock has stood still, as it said last."""
 
     __slots__ = ("behind_ms",)
 
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
         for future in self.greeting.values():
             if not future.done():
                 future.set_exception(error)
-                future.exception()  # it may be that nobody waits
+                future.exception()  # else asyncio would log the error if nobody waits
 
     # ---- its end ----
 
@@ -129,7 +129,7 @@ class Connection(asyncio.Protocol):
             self.transport.close()
 
     async def quit(self) -> None:
-        """QUIT, and reads to the end of what redlockd says, so that it gives back what this connection holds."""
+        """Says QUIT and reads to the end, for QUIT_S at most, so that redlockd gives back what the connection holds."""
         if self.up and not self.ended and not self.parked:
             self.retiring = True
             self.send("#q QUIT")
@@ -138,7 +138,7 @@ class Connection(asyncio.Protocol):
         await asyncio.wait([self.closed], timeout=QUIT_S)
 
     def drop_in_child(self) -> None:
-        """After fork, in the child: the descriptor only, without a word to redlockd."""
+        """After fork, in the child: closes the descriptor alone, without a word to redlockd."""
         self.ended = True
         if (descriptor := self.sock.detach()) >= 0:
             os.close(descriptor)

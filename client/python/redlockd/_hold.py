@@ -7,7 +7,8 @@ A lock's way (`Hold.state`):
                         +--------- !LOST, its time is over ------+----- -NOTHELD -------+----> LOST --> OVER
                         +--------- release ----------------------+--> GIVING --> OVER
 
-While its RESUME is under way on a new connection, a lock of a draining one is RESUMING too, and still bound there.
+While its RESUME is under way on a new connection, a lock of a draining connection is RESUMING too, and still bound to
+the draining connection.
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ ASKED, HELD, DETACHED, RESUMING, GIVING, LOST, OVER = "asked held detached resum
 
 
 class Hold:
-    """One lock, from the request for it on."""
+    """A lock, from the request for it on."""
 
     __slots__ = ("name", "ttl_ms", "max_ms", "options", "lease", "shared", "state", "token", "fence", "deadline_ms",
                  "until_ms", "daemon", "connection", "max_until_ms", "span_ms", "warn_ms", "warned", "reason",
@@ -38,9 +39,9 @@ class Hold:
         self.token = ""
         self.fence = 0
         self.deadline_ms = 0  # on our clock; 0: not held, or not known
-        self.until_ms = 0  # on the daemon's
+        self.until_ms = 0  # the same on the daemon's clock
         self.daemon: Daemon | None = None
-        self.connection: Connection | None = None  # that holds it
+        self.connection: Connection | None = None  # the connection that holds it
         self.max_until_ms = 0  # when max= is over; 0: no max=
         self.span_ms = self.warn_ms = 0
         self.warned = self.releasing = self.attached = False
@@ -52,7 +53,7 @@ class Hold:
         self.on_renewed: Callable[[], Any] = _nothing
 
     def valid_ms(self) -> int:
-        """How long it is surely still held. Needs no I/O; any thread may ask."""
+        """For how long the lock is surely still held. Needs no I/O; any thread may ask."""
         return max(0, self.deadline_ms - now_ms()) if self.deadline_ms else 0
 
 
@@ -61,7 +62,7 @@ def _nothing() -> None:
 
 
 class Ask:
-    """One request. `future` is None where nobody waits for the answer (any more)."""
+    """A request. `future` is None where nobody waits for the answer (any more)."""
 
     __slots__ = ("verb", "hold", "ttl_ms", "wait_until_ms", "future", "tag", "connection", "not_on", "short",
                  "internal")
@@ -71,6 +72,6 @@ class Ask:
         self.future: asyncio.Future[None] | None = None
         self.tag = ""
         self.connection: Connection | None = None  # where it is on its way
-        self.not_on: Connection | None = None  # it has refused this ask: wait for the next one
+        self.not_on: Connection | None = None  # it has refused this ask, which waits for another connection
         self.short = False  # counted in connection.short
         self.internal = False  # a RESUME that the session wants

@@ -31,7 +31,7 @@ class Keeping(Parts):
             return
         if answer.code == "!RENEWED" and hold.connection is connection and hold.deadline_ms:
             self._until(hold, connection, answer.number("until"), now_ms())
-        elif hold.state == RESUMING:  # the answer to RESUME says what became of it
+        elif hold.state == RESUMING:  # the answer to RESUME says what became of the lock
             return
         elif answer.code == "!EXPIRING" and not hold.warned:
             hold.warned = True
@@ -93,7 +93,7 @@ class Keeping(Parts):
     def _expire(self, hold: Hold) -> None:
         there = hold.state == HELD and not hold.lease
         self._lost(hold, "expired")
-        if there:  # it may have been renewed, and the word of that be late
+        if there:  # redlockd may have renewed the lock, and !RENEWED be late
             self._give_back(hold.name, hold.token)
 
     # ---- moving locks to the next connection ----
@@ -135,7 +135,7 @@ class Keeping(Parts):
         self._send(connection, ask)
 
     def _not_resumed(self, hold: Hold, connection: Connection, answer: Answer, at_ms: int) -> None:
-        if hold.state != RESUMING:  # its time is over, and it was told so
+        if hold.state != RESUMING:  # its time was over meanwhile, and the loss was told
             return
         if hold.releasing:
             self._move_to_giving(hold)
@@ -163,7 +163,7 @@ class Keeping(Parts):
         asyncio.get_running_loop().call_later(again_ms / 1000 + 0.001, self._resume, hold)
 
     def _retire(self, connection: Connection) -> None:
-        """Ends a connection that was followed by another one, when nothing hangs on it any more."""
+        """Ends a connection that another has replaced, once no request and no lock depends on it."""
         if connection is self._connection or connection.retiring or connection.ended or connection.sent:
             return
         if any(hold.connection is connection for hold in self._by_token.values()):

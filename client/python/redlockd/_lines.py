@@ -13,7 +13,8 @@ _TOKEN = re.compile(r"[0-9a-f]{40}")
 
 
 def checked_word(text: str, what: str, most: int) -> str:
-    """A name, note or client word, if redlockd allows it; nothing else may ever reach a line."""
+    """Returns a name, note or other word that redlockd allows, and refuses any other text, which must never reach a
+    line."""
     if not isinstance(text, str):
         raise BadArgumentError(f"{what} must be a str, not {type(text).__name__}")
     if not 1 <= len(text) <= most:
@@ -25,7 +26,7 @@ def checked_word(text: str, what: str, most: int) -> str:
 
 
 def checked_name(name: str | list[str] | tuple[str, ...]) -> str:
-    """One name, or several that are taken together."""
+    """A name, or several names that are taken together."""
     if isinstance(name, str):
         return checked_word(name, "the name", 200)
     if not isinstance(name, (list, tuple)) or not name:
@@ -53,8 +54,8 @@ def duration_ms(value: float | timedelta | None, what: str) -> int:
 
 
 class Answer:
-    """A line of redlockd: `code` with its sign ("+LOCKED", "-BUSY", "!LOST"), the tag and the name where there are
-    any ("" else), and the key=value words."""
+    """A line of redlockd: `code` with its sign ("+LOCKED", "-BUSY", "!LOST"), the tag and the name ("" where there is
+    none), and the key=value words."""
 
     __slots__ = ("tag", "code", "name", "values", "rest")
 

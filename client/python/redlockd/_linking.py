@@ -12,12 +12,12 @@ from ._lines import Answer
 from ._parts import BACKOFF_MOST_MS, STABLE_MS, TICK_MS, Parts
 from .errors import (AuthError, BadArgumentError, ProtocolError, RedlockdError, UnreachableError, UsageError)
 
-HELLO_HELD_MS = 1000  # HELLO again, where the clocks are two, while a lock is held
-HELLO_SOON_MS = 100  # ... when a lock was granted, or the daemon's clock stood still
-PATIENCE_MS = 10000  # of silence before PING, and before the connection is given up
-PATIENCE_LEAST_MS = 1000  # with short TTLs too: a busy machine is no broken one
+HELLO_HELD_MS = 1000  # after so long HELLO is said again while a lock is held, where redlockd reads another clock
+HELLO_SOON_MS = 100  # the same after a lock was granted, or the daemon's clock stood still
+PATIENCE_MS = 10000  # of silence before PING, and again before the connection is given up
+PATIENCE_LEAST_MS = 1000  # the same with the shortest TTLs: the machine may be just busy
 BACKOFF_FIRST_MS = 20
-LOST_GRACE_MS = 50  # where redlockd can still say why
+LOST_GRACE_MS = 50  # past a deadline, so that redlockd can still say why the lock is lost
 
 
 class Linking(Parts):
@@ -54,8 +54,9 @@ class Linking(Parts):
             self._settle(ask, error._fresh())
 
     def _backoff_ms(self) -> int:
-        """Doubled each time. While locks wait to be resumed, only a quarter of what the first of them has left may be
-        slept away."""
+        """A random time between half of a bound and the bound, which doubles each time. While locks wait to be resumed,
+        the bound is at most a quarter of the shortest time that such a lock has left (but never below the first
+        bound)."""
         most_ms = min(BACKOFF_FIRST_MS << min(self._failures - 1, 10), BACKOFF_MOST_MS)
         for hold in self._by_token.values():
             if hold.state == DETACHED:
@@ -106,8 +107,8 @@ class Linking(Parts):
             greeting.set_result(answer)
 
     def _meet(self, connection: Connection, sent_ms: int, said_ms: int, received_ms: int, behind_ms: int) -> None:
-        """Another daemon than before says nothing about deadlines of the one before, and has taken off what it is
-        behind by from all that it tells."""
+        """The behind= of another daemon says nothing about the deadlines that the daemon before has told, and is
+        already taken off everything that the other daemon tells."""
         grown_ms = behind_ms - self._daemon.behind_ms
         if grown_ms < 0 or not self._before.goes_on(sent_ms, said_ms, received_ms, grown_ms):
             self._daemon = Daemon(behind_ms)
@@ -144,7 +145,7 @@ class Linking(Parts):
             self._gone(connection, error)
 
     def _gone(self, connection: Connection, error: RedlockdError) -> None:
-        """What was on its way is asked again, and what was held is resumed, on the next connection."""
+        """Requests that were under way are asked again, and locks are resumed, on the next connection."""
         current = connection is self._connection
         if current:
             self._connection = None
@@ -173,7 +174,7 @@ class Linking(Parts):
     # ---- time ----
 
     def _want(self, at_ms: int) -> None:
-        """The session looks at the clock at that time."""
+        """Lets the session look at the clock at that time at the latest."""
         if self._timer and self._timer_ms <= at_ms:
             return
         if self._timer:
@@ -241,7 +242,7 @@ class Linking(Parts):
             self._say_hello(connection)
 
     def _hello_soon(self, connection: Connection) -> None:
-        """Something has happened, so that the reading of the daemon's clock may be wrong."""
+        """A lock was granted, or the daemon's clock stood still: the reading of that clock may be wrong."""
         connection.hello_soon = True
         if not connection.sample.same:
             self._want(connection.hello_last_ms + HELLO_SOON_MS)

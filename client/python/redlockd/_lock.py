@@ -1,4 +1,4 @@
-"""What the blocking and the asyncio lock have in common: all that needs no I/O."""
+"""The part of a lock that needs no I/O, for the blocking and the asyncio client."""
 from __future__ import annotations
 
 import logging
@@ -14,7 +14,7 @@ from .errors import BadArgumentError, LostError, NotHeldError, UsageError
 
 logger = logging.getLogger("redlockd")
 Seconds = float | timedelta
-RELEASE_MS = 2000  # of a release behind a program's own error
+RELEASE_MS = 2000  # how long the release at the end of a with block may take if the block has raised an error
 
 _STATES = {ASKED: "waiting", HELD: "held", DETACHED: "held", RESUMING: "held", LOST: "lost"}
 
@@ -54,7 +54,7 @@ class BaseLock:
         return DURATION_MAX_MS if blocking_timeout is None else duration_ms(blocking_timeout, "blocking_timeout")
 
     def _begin(self, token: str = "") -> Hold | None:
-        """A new hold to be asked for; None: entered once more."""
+        """Returns a new hold to be asked for; None: the lock was entered once more."""
         self._session.check_usable()
         with self._guard:
             if self._hold.state in _STATES and self._hold.state != LOST and not self._hold.releasing:
@@ -80,7 +80,7 @@ class BaseLock:
         self._owner, self._depth = self._me(), 1
 
     def _leave(self) -> bool:
-        """False: it was entered more often, and is still held."""
+        """Returns False if the lock was entered more than once, and is still held."""
         if self._reentrant and self._owner != self._me() and self._depth:
             raise UsageError(f"{self.name} was entered by another thread or task")
         if self._depth > 1:
@@ -109,7 +109,7 @@ class BaseLock:
     def _released_already(self) -> bool:
         return self._hold.state == OVER
 
-    # ---- what a program may ask at any time, without I/O ----
+    # ---- state that a program may ask for at any time ----
 
     lost: Any
     expiring: Any
@@ -138,17 +138,17 @@ class BaseLock:
     @property
     def fence(self) -> int:
         """A number that grows with every grant of the name, whoever gets the lock: hand it to whatever the lock
-        protects. It changes when the lock is resumed after a reconnection: read it at each use. 0: not held."""
+        protects. It changes when the lock is resumed after a reconnection: read it at each use. 0 before the grant."""
         return self._hold.fence
 
     @property
     def token(self) -> str:
-        """40 hexadecimal digits; whoever shows them is the holder. It changes as the fence does. "": not held."""
+        """40 hexadecimal digits; whoever shows them is the holder. It changes with the fence. "" before the grant."""
         return self._hold.token
 
     @property
     def lost_reason(self) -> str:
-        """expired, max, gone, released, moved, closed or refused; "" while it is not lost."""
+        """expired, max, gone, released, moved, closed, refused or unknown; "" while the lock is not lost."""
         return self._hold.reason
 
     @property
@@ -161,6 +161,6 @@ class BaseLock:
 
 
 def failed_release(lock: BaseLock, error: Exception, hidden: bool) -> None:
-    """What a release at the end of a with block says instead of raising."""
+    """Logs the error of a release at the end of a with block, which is not raised."""
     if hidden or not isinstance(error, NotHeldError):
         logger.warning("release of %s: %s", lock.name, error)

@@ -1,11 +1,10 @@
-"""What both clients share: requests and locks over one connection at a time, made anew when it breaks.
+"""The part that both clients share: requests and locks over one connection at a time, made anew when it breaks.
 
     Client, Lock --> Session: Asking (_asking.py) --> Connection (_connection.py) --> redlockd
                               Keeping (_keeping.py): what becomes of locks
                               Linking (_linking.py): when to connect, and the timer
 
-Everything here runs in one event loop. Only deadline_ms, fence, token, state and reason of a Hold are read by other
-threads.
+Everything here runs in one event loop. Other threads read attributes of a Hold, and closed and forked of the Session.
 """
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ class Session(Asking, Keeping, Linking):
             raise
 
     async def unlock(self, hold: Hold, timeout_ms: int = 0) -> None:
-        """The UNLOCK is on its way when this is first suspended, and goes on when it is cancelled."""
+        """The UNLOCK is sent or queued when this is first suspended, and goes on even if this is cancelled."""
         self._enter()
         if hold.state == LOST:
             hold.state = OVER
@@ -109,7 +108,7 @@ class Session(Asking, Keeping, Linking):
     # ---- fork ----
 
     def drop_in_child(self) -> None:
-        """No lock is taken here: another thread may have held it when the process was forked."""
+        """Takes no threading.Lock, since another thread may have held it when the process was forked."""
         self.forked = True
         if self.where.opening and (descriptor := self.where.opening.detach()) >= 0:
             os.close(descriptor)

@@ -20,7 +20,7 @@ CLOSE_S = 5.0
 
 
 class _LoopThread:
-    """Begins with the first call."""
+    """The thread and its event loop, which begin with the first call."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -37,7 +37,7 @@ class _LoopThread:
             for task in rest:
                 task.cancel()
             loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
-            loop.run_until_complete(asyncio.sleep(0))  # for those who wait for the results
+            loop.run_until_complete(asyncio.sleep(0))  # so that callers which wait get their results
         finally:
             loop.close()
 
@@ -65,7 +65,7 @@ class _LoopThread:
             return future.result()
         except concurrent.futures.CancelledError:
             raise LockCancelledError("the wait was cancelled") from None
-        except BaseException:  # KeyboardInterrupt: what was asked is taken back
+        except BaseException:  # after a KeyboardInterrupt, say, the request is taken back
             future.cancel()
             raise
 
@@ -144,7 +144,7 @@ class Lock(BaseLock):
             self._waiting = None
 
     def cancel(self) -> bool:
-        """From another thread: ends an acquire() that waits, which then raises LockCancelledError. False: none does."""
+        """From another thread: ends an acquire() that waits: it raises LockCancelledError. False: none waits."""
         waiting = self._waiting
         return waiting is not None and waiting.cancel()
 
@@ -195,10 +195,10 @@ class Client:
     """A connection to redlockd for one process, made with the first request and made anew when it breaks.
 
     All threads of the process share one Client. It begins a thread of its own, which hears of lost locks at once.
-    After fork the child makes a Client of its own; one of its parent raises UsageError there.
+    After fork the child makes a Client of its own; a Client of its parent raises UsageError there.
 
     address: "unix:/path", "host:port", "[::1]:port" or "tls://host:port". Default: REDLOCK_ADDRESS, else the Unix
-    socket /run/redlockd/redlockd.sock, and where nobody listens there, 127.0.0.1:7335.
+    socket /run/redlockd/redlockd.sock, and if connecting there fails (and there is no secret), 127.0.0.1:7335.
     client: a word that SHOW CLIENTS tells. timeout: seconds for connecting and for each answer.
     user, secret: default REDLOCK_USER and the line in REDLOCK_SECRET_FILE. ssl_context: default by REDLOCK_CA,
     REDLOCK_CERT and REDLOCK_KEY.
@@ -209,7 +209,7 @@ class Client:
         word = checked_word(client, "client", 64) if client is not None else None
         session = Session(Where(address, user, secret, ssl_context), word, duration_ms(timeout, "timeout"))
         self._thread = _LoopThread(session)
-        # When nobody knows the client any more, and at the end of the program.
+        # The thread ends when nobody knows the client any more, and at the end of the program.
         self._end = weakref.finalize(self, self._thread.stop)
 
     def lock(self, name: str | list[str] | tuple[str, ...], *, ttl: Seconds | None = None, blocking: bool = True,
@@ -226,7 +226,7 @@ class Client:
         """
         lock = Lock(self._thread, name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, max=max,
                     hold=hold, note=note, mode=mode, slots=slots, reentrant=reentrant)
-        lock._client = self  # type: ignore[attr-defined]  # it lives as long as its locks
+        lock._client = self  # type: ignore[attr-defined]  # the client lives as long as its locks
         return lock
 
     def attach(self, name: str, token: str) -> Lock:
@@ -244,7 +244,7 @@ class Client:
         return lock
 
     def close(self) -> None:
-        """Gives back all session locks; leases stay. What waits gets ClosedError, and so does all later use."""
+        """Gives back all session locks; leases stay. A call that waits gets ClosedError, and so does all later use."""
         self._end()
 
     def __enter__(self) -> Client:

@@ -4,8 +4,8 @@
         async with client.lock("job", ttl=10, blocking_timeout=30) as lock:
             await work(lock.fence)
 
-One Client for each event loop; its methods and those of its locks are called in that loop. One Lock object is for one
-holder: make one for each task, they are cheap. Cancelling a task that waits in acquire() leaves nothing behind.
+Make one Client for each event loop, and call its methods and its locks' methods in that loop. A Lock object is for one
+holder: make one for each task, since they are cheap. Cancelling a task that waits in acquire() leaves nothing behind.
 All durations are seconds (float, or a timedelta).
 """
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Client:
     """A connection to redlockd for one event loop, made with the first request and made anew when it breaks.
 
     address: "unix:/path", "host:port", "[::1]:port" or "tls://host:port". Default: REDLOCK_ADDRESS, else the Unix
-    socket /run/redlockd/redlockd.sock, and where nobody listens there, 127.0.0.1:7335.
+    socket /run/redlockd/redlockd.sock, and if connecting there fails (and there is no secret), 127.0.0.1:7335.
     client: a word that SHOW CLIENTS tells. timeout: seconds for connecting and for each answer.
     user, secret: default REDLOCK_USER and the line in REDLOCK_SECRET_FILE. ssl_context: default by REDLOCK_CA,
     REDLOCK_CERT and REDLOCK_KEY.
@@ -163,7 +163,7 @@ class Client:
         return lock
 
     async def close(self) -> None:
-        """Gives back all session locks; leases stay. What waits gets ClosedError, and so does all later use."""
+        """Gives back all session locks; leases stay. A call that waits gets ClosedError, and so does all later use."""
         await self._session.close()
 
     async def __aenter__(self) -> Client:

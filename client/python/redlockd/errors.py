@@ -1,7 +1,7 @@
-"""What can go wrong. Every exception of this package is a RedlockdError.
+"""The errors. Every exception that this package raises by itself is a RedlockdError.
 
 `str(error)` is redlockd's own text, or a sentence of this library; `error.retry` is the number of seconds after which
-asking again may help, where redlockd said one, else None.
+asking again may help, if redlockd said a number, else None.
 """
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ class RedlockdError(Exception):
         self.retry = retry
 
     def _fresh(self) -> RedlockdError:
-        """The same error for another who waits. One object raised in several places would collect their tracebacks, and
-        whoever clears the frames of a traceback (as unittest does) would end coroutines of this library."""
+        """The same error for another caller that waits. An object that is raised in several places would collect their
+        tracebacks, and a program that clears the frames of a traceback (as unittest does) would end coroutines of this
+        library."""
         return type(self)(str(self), self.retry)
 
 
 class BusyError(RedlockdError):
-    """Somebody else has the lock, and the caller did not want to wait."""
+    """Somebody else has the lock (or many asked at once, and nobody got it), and the caller did not want to wait."""
 
     code = "BUSY"
 
@@ -34,7 +35,7 @@ class LockTimeoutError(RedlockdError, TimeoutError):
 
 
 class NoQuorumError(RedlockdError):
-    """Too few masters answered. After a release, extend or check the outcome is open."""
+    """Too few masters answered, or may vote yet. After a release, extend or check the outcome is open."""
 
     code = "NOQUORUM"
 
@@ -82,13 +83,13 @@ class DeniedError(RedlockdError):
 
 
 class AuthError(RedlockdError):
-    """redlockd wants a user and a secret, or refuses the ones that were given."""
+    """redlockd wants a user and a secret, or refuses the user and secret that were given."""
 
     code = "AUTH"
 
 
 class BadArgumentError(RedlockdError, ValueError):
-    """An argument is not allowed; nothing was done."""
+    """An argument is not allowed, or redlockd refused the request for a reason that this library does not know."""
 
     code = "BADARG"
 
@@ -100,7 +101,7 @@ class UnsupportedError(RedlockdError):
 
 
 class UnreachableError(RedlockdError, ConnectionError):
-    """There is no connection to redlockd; the text says where it was looked for and why that failed."""
+    """There is no connection to redlockd; the text says why."""
 
     code = "UNREACHABLE"
 
@@ -112,7 +113,7 @@ class NoAnswerError(RedlockdError):
 
 
 class ProtocolError(RedlockdError):
-    """What answers is no redlockd, or gave an answer that does not fit the request."""
+    """The program that answers is no redlockd, or gave an answer that does not fit the request."""
 
     code = "PROTOCOL"
 
@@ -124,7 +125,8 @@ class ClosedError(RedlockdError):
 
 
 class UsageError(RedlockdError, RuntimeError):
-    """Wrong use: in a forked child, by another thread or event loop, or a secret over an open connection."""
+    """Wrong use: in a forked child, in another event loop, of a lock object that has a holder, or of a secret over an
+    open connection."""
 
     code = "USAGE"
 

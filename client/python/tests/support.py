@@ -1,4 +1,4 @@
-"""What the tests share: a world of real masters and a real daemon, and waiting without fixed pauses."""
+"""Shared by the tests: a world of real masters and a real daemon, and waiting without fixed pauses."""
 import os
 import pathlib
 import subprocess
@@ -13,7 +13,7 @@ sys.path.insert(0, str(PACKAGE))
 
 
 def environment(**more):
-    """Of programs that the tests start."""
+    """The environment of programs that the tests start."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("REDLOCK_")}
     return {**kept, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", **more}
 

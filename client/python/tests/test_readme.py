@@ -1,4 +1,4 @@
-"""The programs of README.md run as they stand, the examples do their jobs, and the package is complete."""
+"""The programs of README.md run as they stand, and the package is complete."""
 import importlib.metadata
 import importlib.util
 import pathlib

@@ -413,7 +413,7 @@ class Restarts(WithWorld):
 
     def test_a_wait_goes_on_after_kill_9(self):
         holder, waiter = self.client().lock("waits", ttl=8), self.client().lock("waits", ttl=8)
-        waiter.acquire()  # its client has met redlockd: else it does not wait for one to come
+        waiter.acquire()  # its client has met redlockd: else it would not wait for redlockd to come back
         waiter.release()
         holder.acquire()
         thread = threading.Thread(target=waiter.acquire)

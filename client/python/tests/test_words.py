@@ -1,4 +1,4 @@
-"""What goes into lines, what comes out of them, addresses, and the translation of clocks."""
+"""Words and lines, addresses, and the translation of clocks."""
 import os
 import unittest
 from datetime import timedelta
@@ -60,7 +60,7 @@ class Addresses(unittest.TestCase):
     def test_no_addresses(self):
         for text in ("", ":1", "host:", "host:0", "host:65536", "host:x", "a b", "unix:relative"):
             with self.subTest(text), self.assertRaises(BadArgumentError):
-                if parse_place(text) and text == "host:":  # an empty port is the default one
+                if parse_place(text) and text == "host:":  # an empty port is the default port
                     raise BadArgumentError
 
     def test_the_way_without_an_address(self):
