@@ -47,7 +47,8 @@ export interface ClientOptions {
 export class Client {
   /** @throws BadArgumentError */
   constructor(options?: ClientOptions);
-  /** Runs body under the lock and gives it back, whatever happens. Rejects with the body's error, else a LostError. */
+  /** Runs body under the lock and gives it back, whatever happens. Rejects with the body's error, or else with a
+   * LostError if the lock was lost meanwhile. */
   using<T>(name: string | string[], body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
   using<T>(name: string | string[], options: UsingOptions | undefined,
     body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
@@ -92,7 +93,7 @@ export class Lock extends EventEmitter {
 
 export class RedlockdError extends Error {
   readonly code: string;
-  /** When asking again may help, in ms. */
+  /** After how many ms asking again may help. */
   readonly retryMs?: number;
 }
 export class BusyError extends RedlockdError {}
@@ -109,7 +110,7 @@ export class AuthError extends RedlockdError {}
 export class UnsupportedError extends RedlockdError {}
 export class BadArgumentError extends RedlockdError {}
 export class LostError extends RedlockdError {
-  /** redlockd's word (expired max gone released moved ...), or "refused": it could not be resumed. */
+  /** redlockd's word (expired max gone released moved ...), or "refused": the lock could not be resumed. */
   readonly reason: string;
 }
 export class UnreachableError extends RedlockdError {}

@@ -15,7 +15,7 @@ conformance: $(filter $(NODE_CONFORMANCE),$(CONFORMANCE_DRIVERS))
 CHECKS  += client/node/check.sh
 SCRIPTS += client/node/check.sh
 
-# What is too long for make check.
+# The tests that take too long for make check.
 check-node: all ## the client library for Node.js: 10,000 cycles, and all examples
 	@$(TEST_ENV) STUB_CYCLES=10000 client/node/check.sh
 

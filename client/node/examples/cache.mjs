@@ -1,9 +1,9 @@
-// A cache entry that one rebuilds while the others wait, instead of all at once when it runs out.
+// A cache entry that one process rebuilds while the others wait, instead of all processes rebuilding it when it runs out.
 //
 //     node cache.mjs /tmp/weather 60 'sleep 3; date'      in ten terminals at once: one date
 //
-// Those that had to wait look again, and find it. Such a lock saves work and is not needed for being right: without
-// redlockd everybody builds for himself. When the lock is lost, the command is ended and nothing is kept.
+// Processes that had to wait look again, and find the entry. Such a lock only saves work, and the result is right without
+// it: without redlockd every process builds for itself. When the lock is lost, the command is ended and nothing is kept.
 import { exec } from 'node:child_process';
 import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';

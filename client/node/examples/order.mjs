@@ -3,7 +3,7 @@
 //     node order.mjs http://localhost:7001/orders 4711 'two lamps'
 //
 // The lock is named after the order, is a lease, and is not given back when the order was placed: for its ttl every
-// repeat finds it, here or on another host. Only where the supplier surely has nothing is it given back.
+// repeat finds it, here or on another host. It is given back only if the supplier surely has no order.
 // Exit status: 0 placed, 1 surely not placed, 3 a repeat, 4 in doubt, 75 no lock.
 import { Client, BusyError } from 'redlockd';
 

@@ -4,9 +4,9 @@
 //     node writer.mjs /tmp/motd        in another terminal: type a text, Enter: "written"
 //     fg, a text, Enter                in the first: "refused"
 //
-// Each holder's fence is higher than those of all before; what is written to keeps the highest, and refuses a lower one.
-// (Here that is a file, which compares and writes in one step since nothing is awaited in between, within one process. A
-// database does it by UPDATE ... WHERE fence <= $1.) Exit status: 0 written, 1 no lock, 3 refused.
+// Each holder's fence is higher than the fences of all holders before. The resource keeps the highest fence, and refuses a
+// lower fence. (Here the resource is a file. To compare and to write is one step only within a process, since nothing is
+// awaited in between; a database does it by UPDATE ... WHERE fence <= $1.) Exit status: 0 written, 1 no lock, 3 refused.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import readline from 'node:readline/promises';
 import { Client } from 'redlockd';
@@ -31,7 +31,7 @@ try {
   const lock = await client.lock(`doc/${file}`, { hold: 'lease', ttl: Number(process.argv[3] ?? 10_000), wait: 60_000 });
   const { fence } = lock;
   console.log(`fence ${fence}, held for ${lock.valid()} ms; the new text?`);
-  const text = await new Promise((resolve) => terminal.once('line', resolve)); // here it may stand still
+  const text = await new Promise((resolve) => terminal.once('line', resolve)); // the program may stand still here
   const written = write(file, fence, text);
   console.log(written ? 'written' : 'refused: somebody has had the lock since');
   process.exitCode = written ? 0 : 3;

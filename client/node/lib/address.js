@@ -1,5 +1,5 @@
 'use strict';
-// Where redlockd is, and what it is told about us.
+// Addresses of redlockd, connecting to them, and where a secret may be sent.
 const fs = require('node:fs');
 const net = require('node:net');
 const tls = require('node:tls');
@@ -64,7 +64,8 @@ class Way {
     return `${this.#user} ${secret}`;
   }
 
-  /** Without an address or secret the usual places are tried. Else nothing but what was meant may hear us. */
+  /** Tries the address that was given, and nothing else. Without an address it tries the usual places; with a secret,
+   * only the usual socket. */
   async dial(onSocket) {
     const credentials = this.#credentials();
     const places = this.#address ? [this.#address] : credentials ? DEFAULTS.slice(0, 1) : DEFAULTS;

@@ -142,7 +142,7 @@ class Client {
       });
       request.abandon = (error) => this.#abandon(request, error, end);
       const abort = () => this.#cancel(request, cancelled(signal));
-      if (signal) setMaxListeners(0, signal); // one that ends a whole program has many waits
+      if (signal) setMaxListeners(0, signal); // a signal that ends a whole program has many waits
       signal?.addEventListener('abort', abort);
       this.#session.ask(request);
     });
@@ -160,7 +160,7 @@ class Client {
     this.#session.wake(RELEASE_MS);
   }
 
-  /** The program waits no more; what comes of it later is given back. */
+  /** The program waits no more; a lock that is granted later is given back. */
   #abandon(request, error, end) {
     if (!request.abandoned && request.connection) this.#cancel(request, error);
     else if (!request.connection) {
@@ -196,7 +196,7 @@ class Client {
         lines: () => line.line('UNLOCK', hold.name, { token: hold.token }),
         settled: (error) => {
           if (!error) return resolve();
-          // Asked twice, the first may have done it.
+          // If UNLOCK was sent twice, the first may have given the lock back.
           if (error.code === 'NOTHELD' && request.times > 1) return resolve();
           reject(error.code === 'NOTHELD' && hold.fence ? new LostError(hold.name, 'gone', { cause: error }) : error);
         },
@@ -227,7 +227,7 @@ class Client {
         settled: (error, answer, connection) => {
           if (error?.code === 'NOTHELD' && hold.state === 'held') this.#session.lose(hold, 'gone');
           if (error) return reject(error);
-          // What comes too late proves nothing of the time in between; of a session lock redlockd knows better.
+          // An answer that comes too late proves nothing of the time in between; of a session lock redlockd knows better.
           if (!hold.session && hold.state === 'held' && hold.isOver(bootCeil())) this.#session.lose(hold, 'expired');
           if (hold.state !== 'held') return reject(hold.lost ?? new NotHeldError(`${hold.name} was given back`));
           hold.tell(connection, answer.pairs.until);

@@ -1,12 +1,12 @@
 'use strict';
 // Two clocks. mono() is cheap and good for waiting. The boot clock goes on while the machine sleeps, and so it decides
-// how long a lock is held; a look at it costs about 10 us. Both are in ms.
+// how long a lock is held; on Linux a look at it reads a file. Both are in ms.
 const fs = require('node:fs');
 const os = require('node:os');
 
 const mono = () => performance.now();
 
-/** Counts suspend where the system does not: by what the wall clock gained on the monotonic one. */
+/** Counts suspend where the system does not: by what the wall clock gained on the monotonic clock, if over 1 s. */
 class GuessedClock {
   #ahead = Date.now() - mono();
   #slept = 0;
@@ -41,7 +41,7 @@ function bootAbout() {
 }
 
 const SAME_WITHIN_MS = 20 + 2 * GRAIN_MS; // a Unix socket may lead to another machine, whose clock is near by chance
-const GOES_ON_WITHIN_MS = 1000;
+const GOES_ON_WITHIN_MS = 1000; // how far two readings of one clock may be apart, beyond 0.1 % and the answer's time
 
 /** The sample of one HELLO: the daemon's clock was at `now` when ours was somewhere between `sent` and `received`. */
 class Sample {
@@ -59,7 +59,7 @@ class Sample {
     return left <= 0 ? this.sent - 1 : this.sent + left - Math.ceil(left / 1000) - 1;
   }
 
-  /** Returns the sample of two on one connection that counts. The older is better while the newer fits to it. */
+  /** Returns which of two samples of one connection counts: the older, as long as the newer does not contradict it. */
   newer(other) {
     const between = other.sent <= other.now && other.now <= other.received;
     if (this.same && !other.same && between) return this;
@@ -68,7 +68,7 @@ class Sample {
     return !this.same && !other.same && fits ? this : other;
   }
 
-  /** Whether a HELLO on another connection shows the same daemon's clock, which stood still for `grown` ms since. */
+  /** Whether a HELLO on another connection shows the same daemon's clock, which by its word stood still for `grown` ms. */
   goesOn(other, grown) {
     const ours = other.sent - this.sent;
     const room = GOES_ON_WITHIN_MS + ours / 1000 + (other.received - other.sent);

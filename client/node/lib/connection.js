@@ -1,5 +1,5 @@
 'use strict';
-// One connection to redlockd, from AUTH and HELLO to its end: lines out under tags, answers and events in.
+// A connection to redlockd, from AUTH and HELLO to its end: lines out under tags, answers and events in.
 const { mono, bootFloor, bootCeil, Sample } = require('./clock.js');
 const { parse } = require('./line.js');
 const { ProtocolError, LimitError, UnreachableError, refusal } = require('./errors.js');
@@ -29,7 +29,7 @@ class Connection {
   #out = '';
   #rest = Buffer.alloc(0);
 
-  /** Resolves when HELLO was answered; rejects with what it came to instead. owner: see Client. */
+  /** Resolves when HELLO was answered; rejects with the reason if it was not. owner: a Session. */
   static async open(way, hello, owner, onSocket) {
     let current;
     let connection;
@@ -72,7 +72,7 @@ class Connection {
       const answer = await this.#asked(`AUTH ${credentials}`);
       if (answer.code !== '+OK') throw this.break(this.#unlike('AUTH', answer));
     }
-    // One clock, perhaps, but a busy machine: the next answer may be quick enough to show it.
+    // Both may read one clock on a busy machine: the next answer may be quick enough to show it.
     for (let more = 2; (await this.sayHello(hello)).slow && more > 0; ) more--;
   }
 
@@ -109,7 +109,7 @@ class Connection {
     this.ask('PING', { done() {}, lost() {} });
   }
 
-  /** Sends the line under a new tag, which it returns; what is asked in one go goes out in one write. */
+  /** Sends the line under a new tag, which it returns; lines of one turn of the event loop go out in one write. */
   ask(line, request) {
     const tag = (++this.#tags).toString(36);
     this.pending.set(tag, request);
@@ -123,7 +123,7 @@ class Connection {
     this.#out = '';
   }
 
-  /** QUIT, and what is still to come up to +BYE; then the connection closes. */
+  /** Says QUIT and reads on up to +BYE; then the connection closes. */
   quit() {
     this.ask('QUIT', { done: () => this.end(), lost() {} });
   }
@@ -187,7 +187,7 @@ class Connection {
   }
 
   #untagged(answer) {
-    const full = answer.code === '-LIMIT'; // max_clients: it closes now
+    const full = answer.code === '-LIMIT'; // there are too many clients, and redlockd closes the connection
     this.break(full ? new LimitError(answer.text) : new ProtocolError(`an answer without a tag: ${answer.text}`));
   }
 

@@ -1,5 +1,5 @@
 'use strict';
-// One class for each way in which a request can end. The message is redlockd's own line where redlockd said it.
+// A class for each way in which a request can fail. The message is redlockd's own line where redlockd refused.
 
 /** The base of every error of this package; `code` tells the class, as a word. */
 class RedlockdError extends Error {
@@ -28,7 +28,7 @@ class ProtocolError extends RedlockdError {}
 class ClosedError extends RedlockdError {}
 class UsageError extends RedlockdError {}
 
-/** The lock is no longer held; `reason` is redlockd's word, or "expired" or "refused". */
+/** The lock is no longer held; `reason` is redlockd's word, or "expired", "gone", "released", "max" or "refused". */
 class LostError extends RedlockdError {
   constructor(name, reason, more) {
     super(`the lock ${name} was lost: ${reason}`, more);
@@ -60,7 +60,7 @@ for (const [code, type] of Object.entries(types)) {
   Object.defineProperty(type.prototype, 'code', { value: code });
   Object.defineProperty(type.prototype, 'name', { value: type.name, writable: true, configurable: true });
 }
-// What programs look for when they have aborted something themselves.
+// Programs look for this name when they have aborted something themselves.
 Object.defineProperty(CancelledError.prototype, 'name', { value: 'AbortError' });
 
 /** The error for a line that begins with "-". A code of a later version is a BadArgumentError. */

@@ -1,17 +1,17 @@
 'use strict';
-// What is known of one lock: its token and fence, until when it is held, and on which connection.
+// All that is known of a lock: its token and fence, until when it is held, and on which connection.
 const { bootAbout, bootCeil, mono } = require('./clock.js');
 const { LostError, ClosedError } = require('./errors.js');
 
-const LOST_GRACE_MS = 50; // in which redlockd can still say why
+const LOST_GRACE_MS = 50; // past a deadline, so that redlockd can still say why the lock is lost
 
 /*   asked --LOCKED--> held --!LOST, time is over, not resumed--> lost
  *     |                 |
  *     | refused         | UNLOCK
  *     +---> over <------+
  *
- * A session lock that is held has a connection (`bound`), or waits for a RESUME (it is in client's `loose`). A
- * lease needs none. */
+ * A session lock that is held has a connection (`bound`), or waits for a RESUME (it is in the Session's #loose), or
+ * both. A lease needs no connection. */
 class Hold {
   state = 'asked';
   token = '';
@@ -19,7 +19,7 @@ class Hold {
   deadline = 0; // on our boot clock; 0: not held, or not known
   bound = null; // the Connection that holds it
   resuming = null; // the request
-  refusedOn = null; // that Connection does not take it
+  refusedOn = null; // the Connection on which it cannot be resumed
   retryAt = 0; // mono(): of the next RESUME
   notHeldSince = 0; // mono(): when a RESUME was first answered -NOTHELD
   maxEnd = Infinity; // mono(): the end of max=
@@ -91,7 +91,7 @@ class Hold {
     return this.deadline > 0 && this.deadline <= now;
   }
 
-  /** When it wants the next look, in ms from now; 0: its time is over. */
+  /** After how many ms the lock wants the next look; 0: its time is over. */
   tick(now) {
     if (!this.deadline) return Infinity;
     const grace = this.session && this.bound?.usable ? LOST_GRACE_MS : 0;

@@ -93,7 +93,7 @@ const CHECKS = {
   },
 };
 
-/** The options that are given, checked. A misspelt one is refused, since a lock without its ttl is another lock. */
+/** The options that are given, checked. A misspelt option is refused: without its ttl the lock would be another. */
 function options(given, allowed) {
   const checked = {};
   for (const [key, value] of Object.entries(given ?? {})) {
@@ -104,7 +104,7 @@ function options(given, allowed) {
   return checked;
 }
 
-/** A line of a verb, a name and the words that are given: {ttl: undefined} is none. */
+/** A line of a verb, a name and the words; a word without a value, as {ttl: undefined}, is left out. */
 function line(verb, name, words) {
   let text = `${verb} ${name}`;
   for (const [key, value] of Object.entries(words)) {

@@ -3,7 +3,7 @@ const { EventEmitter, setMaxListeners } = require('node:events');
 const { LostError, NotHeldError, ClosedError } = require('./errors.js');
 
 /**
- * A lock that is held, or was. Only a Client makes one.
+ * A lock that is held, or was. Only a Client makes locks.
  *
  * Events, each a turn of the event loop late, so that a listener that is added right behind `await client.lock()` hears
  * them: "expiring" (less than a third of its time is left, and nobody has renewed it), "resumed" (it is held on a new
@@ -64,8 +64,8 @@ class Lock extends EventEmitter {
   }
 
   /**
-   * Gives it back, within 2 s. Rejects with a LostError if it was lost before, which is told once; when it was given
-   * back, or that was told, does nothing. After another error it is free when its ttl is over.
+   * Gives it back, within 2 s. Rejects with a LostError if it was lost before, which is told once; does nothing if it
+   * was given back, or its loss was told. After another error it is free when its ttl is over at the latest.
    */
   async release() {
     if (this.#hold.lost) {
@@ -88,7 +88,7 @@ class Lock extends EventEmitter {
     return this.valid();
   }
 
-  /** For `await using` and the like. Rejects only if the lock was lost before: else the work was safe. */
+  /** For `await using` and the like. Rejects only if the lock was lost before, or the client was closed. */
   async [Symbol.asyncDispose]() {
     try {
       await this.release();

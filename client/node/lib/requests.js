@@ -1,5 +1,5 @@
 'use strict';
-// Requests of a Client: asked when there is a connection, asked again on the next one, and given up in time.
+// Requests of a Client: asked when there is a connection, asked again on the next connection, and given up in time.
 const { mono } = require('./clock.js');
 const { ProtocolError, NoAnswerError, BadArgumentError, refusal } = require('./errors.js');
 const { LINE_BYTES } = require('./line.js');
@@ -9,13 +9,13 @@ const TAG_BYTES = 18;
 
 /** A request. `lines()` makes its line when it is sent, with the rest of its wait and the token of that moment. */
 class Request {
-  connection = null; // on which it was sent
+  connection = null; // the Connection on which it is under way
   tag = undefined;
   times = 0; // how often it was sent
   over = false;
   waits = false; // LOCK with wait=: takes no place in the window
-  refusedOn = null; // the Connection that is draining
-  hold = undefined; // EXTEND and CHECK: of what
+  refusedOn = null; // the Connection that has refused it, since it is draining
+  hold = undefined; // EXTEND and CHECK: of which lock
 
   /** expects: the code of success. settled(error, answer, connection) is called once,
    * at the moment of the answer. */
@@ -91,7 +91,7 @@ class Requests {
     this.#leave(request);
     const refused = answer.code[0] === '-';
     if (!refused && (answer.code !== request.expects || answer.name !== request.name)) {
-      // Whatever it is, it is no answer to this: asked again on another connection, while there is time.
+      // This is no answer to the request, which is asked again on another connection, while there is time.
       this.#queue.add(request);
       connection.break(new ProtocolError(`redlockd gave an answer that does not fit the request: ${answer.text}`));
       return;
@@ -107,14 +107,14 @@ class Requests {
     this.#queue = new Set([request, ...this.#queue]);
   }
 
-  /** Nobody is there, and nobody ever was: waiting would only hide that. */
+  /** Ends all requests that wait for a connection. */
   failQueued(error) {
     const all = [...this.#queue];
     this.#queue.clear();
     for (const request of all) request.settle(error);
   }
 
-  /** Gives up what is overdue; returns when the next one will be, on mono(). why: the connection's last error. */
+  /** Gives up overdue requests; returns when the next will be overdue, on mono(). why: the connection's last error. */
   tick(now, why) {
     let next = Infinity;
     for (const request of [...this.#queue, ...this.#sent]) {
@@ -129,7 +129,7 @@ class Requests {
     return next;
   }
 
-  /** A LOCK stays on its way, so that what it may still grant is given back. */
+  /** A LOCK that was sent stays under way, so that a late grant is given back. */
   #overdue(request, error) {
     if (request.overdue && request.connection) return request.overdue(error);
     this.drop(request);

@@ -1,5 +1,5 @@
 'use strict';
-// What a Client has behind it: the connection, made anew when it breaks, and the locks that are held through it.
+// The part behind a Client: the connection, made anew when it breaks, and the locks that are held through it.
 const { mono, bootCeil, bootAbout } = require('./clock.js');
 const { Connection } = require('./connection.js');
 const { Request, Requests } = require('./requests.js');
@@ -11,7 +11,7 @@ const LOOK_MS = 500; // timers stand still while the machine sleeps: so often we
 const HELLO_MS = 1000;
 const PATIENCE_MS = { least: 1000, most: 10_000 };
 const BACKOFF_MS = { first: 20, most: 1000 };
-const STABLE_MS = 1000; // so long a connection was good for something
+const STABLE_MS = 1000; // a connection that lasted so long was no failure
 const NOT_HELD_MS = 100;
 const NOT_HELD_AGAIN_MS = 25;
 const AGAIN_MS = 50;
@@ -21,17 +21,17 @@ class Session {
   #way;
   #hello;
   #requests = new Requests();
-  #holds = new Set(); // those that are held, and whose time is known
-  #loose = new Set(); // of them, session locks that are to be resumed on the current connection
+  #holds = new Set(); // locks that are held, and whose time is known
+  #loose = new Set(); // session locks among them that are to be resumed on the current connection
   #link = null; // the current connection
-  #links = new Set(); // with those from which locks are still to move
+  #links = new Set(); // it, and connections from which locks are still to move
   #dialing = null; // {socket}
   #everUp = false;
   #upAt = 0;
   #failures = 0; // in a row
   #retryAt = 0;
   #why = undefined; // of the last connection
-  #last = undefined; // {sample, era} of it
+  #last = undefined; // {sample, era} of the connection that was greeted last
   #timer = undefined;
   #timerAt = Infinity;
   #referenced = true;
@@ -57,7 +57,7 @@ class Session {
     this.#requests.drop(request);
   }
 
-  /** For what nobody waits for any more. */
+  /** Gives back a lock that nobody waits for any more. */
   giveBack(name, token, settled = () => {}) {
     this.ask(new Request({
       name, settled, expects: '+UNLOCKED', giveUp: mono() + RELEASE_MS,
@@ -82,7 +82,7 @@ class Session {
   }
 
   lose(hold, reason) {
-    // Where a renewal was on its way, redlockd is to let go of it too.
+    // redlockd may just have renewed the lock, and is to let go of it too.
     if (reason === 'expired' && hold.session && hold.bound?.usable) this.giveBack(hold.name, hold.token);
     this.forget(hold);
     hold.lose(reason);
@@ -95,14 +95,14 @@ class Session {
     this.retire();
   }
 
-  /** Events of a connection. One that is about a token of before is about no lock. */
+  /** Events of a connection. An event about an older token is about no lock. */
   event(connection, { code, name, pairs }) {
     if (code === '!DRAIN') return this.drain(connection);
     if (code === '!CLOCK') return this.#clock(connection, pairs.behind ?? 0);
     const hold = connection.holds.get(pairs.token);
     if (!hold || hold.name !== name || hold.state !== 'held') return;
     if (hold.resuming) {
-      if (code === '!LOST') hold.bind(null); // its RESUME tells
+      if (code === '!LOST') hold.bind(null); // the answer to RESUME says what became of the lock
     } else if (code === '!RENEWED') {
       hold.tell(connection, pairs.until);
     } else if (code === '!EXPIRING') {
@@ -119,7 +119,7 @@ class Session {
   }
 
   #clock(connection, behind) {
-    if (!connection.era) return; // +HELLO tells
+    if (!connection.era) return; // the answer to HELLO has behind=
     this.#behind(connection.era, behind);
     if (!connection.sample.same && !connection.helloSent) this.#helloAgain(connection);
     this.wake(0);
@@ -132,7 +132,8 @@ class Session {
     for (const hold of this.#holds) hold.shift(era, grown);
   }
 
-  /** +HELLO. A daemon of before says nothing about what another one has told; and is known by its clock. */
+  /** Takes in +HELLO. The behind= of another daemon says nothing about the deadlines that the daemon before has told; a
+   * daemon is recognised by its clock. */
   greeted(connection, sample, behind) {
     const last = this.#last;
     if (!connection.era) {
@@ -187,7 +188,7 @@ class Session {
 
   #resumed(hold, pairs, connection) {
     this.#loose.delete(hold);
-    if (hold.state === 'held' && hold.isOver(bootCeil())) this.lose(hold, 'expired'); // the hold may have been broken
+    if (hold.state === 'held' && hold.isOver(bootCeil())) this.lose(hold, 'expired'); // too late: another may have had it
     if (hold.state === 'giving') {
       hold.token = pairs.token;
       hold.bind(connection);
@@ -312,7 +313,7 @@ class Session {
     this.#pump();
   }
 
-  /** Ends connections of which nothing is to come any more: behind !DRAIN, and those that stayed open for their locks. */
+  /** Ends connections of which nothing is to come any more: after !DRAIN, or when they stayed open for their locks. */
   retire() {
     if (this.#links.size === 1 && this.#link && !this.#link.draining) return;
     for (const link of this.#links) {
@@ -331,7 +332,7 @@ class Session {
     if (at >= this.#timerAt || this.#closing?.done) return;
     clearTimeout(this.#timer);
     this.#timerAt = at;
-    // What has come meanwhile is read first, since a renewal may be in it.
+    // Bytes that have come meanwhile are read first, since a renewal may be among them.
     this.#timer = setTimeout(() => setImmediate(() => this.#tick()), Math.min(Math.max(Math.ceil(ms), 1), 2 ** 30));
     this.#refer(this.#timer);
   }
@@ -356,7 +357,7 @@ class Session {
     if (next < Infinity) this.wake(next);
   }
 
-  /** Whether the connection lives; and HELLO again, where the clocks are two. */
+  /** Looks whether the connection lives, and says HELLO again where the daemon reads another clock. */
   #tickLink(link, at, patience) {
     const silent = at - (link.pinged || link.heard);
     const expects = link.holds.size || link.pending.size;

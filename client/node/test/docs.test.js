@@ -1,5 +1,5 @@
 'use strict';
-// What people copy runs as it stands: the README's programs and the examples, from the packed package.
+// The README's programs and the examples run as they stand, with the files of the package.
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const http = require('node:http');
@@ -15,7 +15,7 @@ let world;
 
 before(async () => {
   if (skip) return;
-  // As an installed package: with what package.json says belongs to it, and nothing else.
+  // As an installed package: with the files that package.json names, and nothing else.
   const target = path.join(folder, 'node_modules/redlockd');
   const { files } = require('../package.json');
   for (const file of ['package.json', 'README.md', ...files]) {

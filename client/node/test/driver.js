@@ -48,7 +48,7 @@ async function take(h, taking) {
       const { reason } = lock.signal;
       if (!(reason instanceof ClosedError)) say(`${h} lost reason=${reason.reason}`);
     };
-    if (lock.signal.aborted) setImmediate(lost); // behind the events of before
+    if (lock.signal.aborted) setImmediate(lost); // behind events that came before the loss
     else lock.signal.addEventListener('abort', lost);
   } catch (error) {
     handle.state = 'none';

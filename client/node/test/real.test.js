@@ -1,5 +1,5 @@
 'use strict';
-// Against real masters and the real daemon.
+// Tests against real masters and the real daemon.
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const { test, before, after, afterEach } = require('node:test');
@@ -98,7 +98,7 @@ test('a cancelled wait leaves no key on any master', { skip }, async () => {
     assert.equal(one.reason.name, 'AbortError');
     assert.equal(one.reason.cause.name, 'TimeoutError');
   }
-  // Those that are aborted while the grant is on its way.
+  // These waits are aborted while the grant is on its way.
   await held.release();
   for (let i = 0; i < 30; i++) {
     const controller = new AbortController();
@@ -133,7 +133,7 @@ test(`${CYCLES} cycles without a leak`, { skip }, async () => {
     collect();
     return process.memoryUsage().heapUsed;
   };
-  // What V8 compiles meanwhile stays as well, but not in each of three rounds as a leak does.
+  // Code that V8 compiles meanwhile stays as well, but not in each of three rounds as a leak does.
   const round = Math.ceil(CYCLES / 60) * 20;
   let before = await cycles(500), least = Infinity;
   for (let i = 0; i < 3; i++) {

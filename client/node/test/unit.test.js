@@ -1,5 +1,5 @@
 'use strict';
-// What needs no daemon: lines, clocks, addresses, secrets, TLS.
+// Tests that need no daemon: lines, clocks, addresses, secrets, TLS.
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');

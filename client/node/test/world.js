@@ -11,7 +11,7 @@ const ROOT = path.join(__dirname, '../../..');
 const PROGRAM = path.join(ROOT, 'tests/stubs/world');
 const DAEMON = process.env.REDLOCKD ?? path.join(ROOT, 'build/redlockd');
 
-/** Why there can be no world here; undefined: there can. */
+/** Returns why there can be no world here; undefined: there can be one. */
 function missing() {
   if (!fs.existsSync(DAEMON)) return `there is no ${DAEMON}`;
   return process.env.PATH.split(':').some((at) => fs.existsSync(path.join(at, 'python3'))) ? undefined : 'no python3';
@@ -65,7 +65,7 @@ class World {
   }
 }
 
-/** Looks again and again, until it is so. */
+/** Calls look() again and again, until it gives something true, which is returned. */
 async function until(look, what, limit = 10_000) {
   for (const end = Date.now() + limit; ; await sleep(10)) {
     const found = await look();
