@@ -20,23 +20,24 @@ const (
 	howToStart    = "; is redlockd running? (systemctl start redlockd, or, to try it, redlockd --dev)"
 )
 
-// Config says how a Client connects. The zero value is what most programs need: each field that is empty is read
-// from the environment, and has a default.
+// Config says how a Client connects. The zero value is what most programs need: each field that is empty takes its
+// default.
 type Config struct {
 	// Address is "unix:/path", "/path", "host:port", "host", "[::1]:port" or "tls://host:port". Default:
-	// $REDLOCK_ADDRESS, else the socket /run/redlockd/redlockd.sock, and where nobody listens there (and there is
-	// no secret) 127.0.0.1:7335.
+	// $REDLOCK_ADDRESS, else the socket /run/redlockd/redlockd.sock, and if nobody listens there (and there is no
+	// secret) 127.0.0.1:7335.
 	Address string
 	// Client is a word that SHOW CLIENTS and SHOW LOCKS tell.
 	Client string
 	// Timeout is how long a request may go unanswered, besides its wait. Default: 10 s.
 	Timeout time.Duration
 	// User and Secret authenticate each connection. Default: $REDLOCK_USER and the line in $REDLOCK_SECRET_FILE. A
-	// secret is sent to a Unix socket, through verified TLS, or to a loopback address that was given; elsewhere
-	// every request fails with ErrUsage.
+	// secret is sent to a Unix socket, through TLS, or to a loopback address that was given; for another address
+	// Open fails with ErrUsage.
 	User, Secret string
-	// TLS is for tls:// addresses. Default: the system's authorities, or that of the file $REDLOCK_CA, and the
-	// certificate of $REDLOCK_CERT and $REDLOCK_KEY where they are set. The server's name is always checked.
+	// TLS is for tls:// addresses. Default: the system's authorities, or those of the file $REDLOCK_CA, and the
+	// certificate of $REDLOCK_CERT and $REDLOCK_KEY if they are set. The server's name and certificate are checked,
+	// unless a TLS that is given here says otherwise.
 	TLS *tls.Config
 }
 
@@ -87,7 +88,7 @@ func orEnv(value, key string) string {
 	return value
 }
 
-// resolve fills in what the environment says, and finds where to connect to.
+// resolve fills in User and Secret from the environment, and returns where to connect to.
 func (c *Config) resolve() ([]target, error) {
 	c.User = orEnv(c.User, "REDLOCK_USER")
 	if path := os.Getenv("REDLOCK_SECRET_FILE"); c.Secret == "" && path != "" {

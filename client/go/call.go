@@ -10,16 +10,16 @@ import (
 // A call is one request, until its answer.
 type call struct {
 	verb, name string
-	lock       *Lock  // nil: an UNLOCK of what nobody wants
-	token      string // that it goes out with
+	lock       *Lock  // nil: an UNLOCK of a lock that nobody wants
+	token      string // the token that it goes out with
 	ttl        int64  // ms, of EXTEND
 	waitUntil  int64  // ms; 0: LOCK does not wait
-	own        bool   // RESUME: of a lock whose connection is gone
+	own        bool   // RESUME: asked by the client itself, for a lock whose connection drains or is gone
 	serial     uint64 // its tag
 	short      bool   // it counts for the window
-	notOn      *link  // that one drains
+	notOn      *link  // the draining link that has refused it
 	abandoned  bool   // nobody waits for its answer any more
-	giveUp     int64  // ms, where nobody waits
+	giveUp     int64  // ms: when it is dropped from the queue if nobody waits
 	done       chan outcome
 }
 
@@ -35,7 +35,7 @@ func newCall(verb string, l *Lock, name string) *call {
 func (k *call) finish(a *answer, err error) {
 	select {
 	case k.done <- outcome{a, err}:
-	default: // it had its end before
+	default: // it has an outcome already
 	}
 }
 
@@ -105,17 +105,14 @@ func (k *call) resumeTimes(now int64) (ttl, max int64) {
 	return ttl, max
 }
 
-// ask sends the call, or has it wait for a connection, and waits for its answer: for limit, and no longer than the
-// context and grace. It is called with the client's mutex, and lets go of it.
+// ask sends the call, or has it wait for a connection, and waits for its answer: for limit, but no longer than until
+// the context has ended and grace is over. It is called with the client's mutex locked, and unlocks it.
 func (c *Client) ask(ctx context.Context, k *call, limit, grace time.Duration) (*answer, error) {
 	if c.closed {
 		c.mu.Unlock()
 		return nil, &Error{Err: ErrClosed, Name: k.name}
 	}
-	if c.broken != nil {
-		c.mu.Unlock()
-		return nil, c.broken
-	}
+
 	k.giveUp = nowMS() + milliseconds(limit)
 	c.submit(k)
 	c.mu.Unlock()
@@ -142,7 +139,7 @@ func (c *Client) ask(ctx context.Context, k *call, limit, grace time.Duration) (
 }
 
 // abandon ends a call that was not answered in time, with an error that says why. A LOCK that waits is cancelled, and
-// what is granted all the same is given back when the answer comes.
+// a lock that is granted all the same is given back when the answer comes.
 func (c *Client) abandon(k *call, why error) (*answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +153,7 @@ func (c *Client) abandon(k *call, why error) (*answer, error) {
 	}
 	k.abandoned = true
 	if k.verb == "UNLOCK" {
-		return nil, why // it goes on until giveUp: nobody wants that lock
+		return nil, why // the UNLOCK goes on until giveUp, since nobody wants the lock
 	}
 	for i, queued := range c.queue {
 		if queued == k {

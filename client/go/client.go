@@ -11,21 +11,21 @@ import (
 const (
 	connectTimeout = 5 * time.Second
 	closeTimeout   = 2 * time.Second
-	window         = 48 // requests under way, besides LOCKs that wait: redlockd has a limit (max_rounds)
+	window         = 48 // requests under way besides LOCKs that wait: fewer than the 64 that redlockd spares for them
 
 	// All in ms.
 	backoffFirst  = 20
 	backoffMost   = 1000
-	stable        = 1000  // so long a connection was good for something
-	patienceMost  = 10000 // silence of redlockd before PING, and of that before the connection is given up
-	patienceLeast = 1000  // with short TTLs too: a busy machine is no broken one
-	resumeAgain   = 50    // at least, at most twice: two that RESUME at once may both fail
+	stable        = 1000  // a connection that lasted so long was no failure
+	patienceMost  = 10000 // silence of redlockd before PING, and again before the connection is given up
+	patienceLeast = 1000  // the same with the shortest TTLs: the machine may be just busy
+	resumeAgain   = 50    // the least pause before another RESUME, and as much jitter: two at once may both fail
 	notHeldSpan   = 100   // for so long RESUME is asked again after -NOTHELD
 	notHeldAgain  = 25
-	helloHeld     = 1000  // HELLO again, where the clocks are two, while something is held
-	helloSoon     = 100   // the same, when a lock was granted or a clock stood still
-	helloStale    = 10000 // HELLO before a request, where the last is older
-	lookAgain     = 250   // deadlines count sleep, and Go's timers do not: look at them so often
+	helloHeld     = 1000  // after so long HELLO is said again while a lock is held, if redlockd reads another clock
+	helloSoon     = 100   // the same after a lock was granted or the daemon's clock stood still
+	helloStale    = 10000 // a HELLO that is older is said again before a request
+	lookAgain     = 250   // deadlines count sleep, and Go's timers may not: look at deadlines so often
 )
 
 // A Client is one connection to redlockd, made at the first request and made anew when it breaks. All of its methods
@@ -34,10 +34,10 @@ const (
 type Client struct {
 	config  Config
 	targets []target
-	broken  error // the configuration: every request fails with it
-	kicked  chan struct{}
-	ctx     context.Context // until Close
-	cancel  context.CancelFunc
+
+	kicked chan struct{}
+	ctx    context.Context // until Close
+	cancel context.CancelFunc
 
 	mu       sync.Mutex
 	closed   bool
@@ -50,15 +50,15 @@ type Client struct {
 	wakeAt   int64  // ms: when run looks again
 	serial   uint64
 	link     *link              // where requests go; nil: none
-	links    map[*link]struct{} // it, and older ones that drain
-	queue    []*call            // for want of a connection, of room, or of a RESUME
-	locks    map[*Lock]struct{} // held
-	byToken  map[string]*Lock   // of them, those that belong to a connection
-	before   sample             // of the last connection
+	links    map[*link]struct{} // it, and older links that drain
+	queue    []*call            // calls that wait for a connection, for room, or for a RESUME
+	locks    map[*Lock]struct{} // held, or to be resumed
+	byToken  map[string]*Lock   // session locks among them
+	before   sample             // of the connection before
 	daemon   *daemon            // of the last connection
 }
 
-// A daemon is one that counts behind=; its clock is that of the until= that it told.
+// A daemon is a run of redlockd: its behind= as it was said last. Its clock is the clock of each until= that it told.
 type daemon struct{ behind int64 }
 
 // Open makes a client. It does not connect yet: the first request does. An error is ErrBadArg or ErrUsage, about the
@@ -81,11 +81,11 @@ func Open(config Config) (*Client, error) {
 }
 
 // Lock takes a lock and waits for it while another has it: until ctx ends, and with Wait for so long at most. When
-// the connection breaks meanwhile, the request is made again. Where ctx ends first, nothing is left behind: a grant
-// that comes all the same is given back.
+// the connection breaks meanwhile, the request is made again. If ctx ends first, nothing is left behind: a grant that
+// comes all the same is given back.
 //
-// Errors: ErrTimeout (also context.DeadlineExceeded, where that was it), ErrCancelled (also context.Canceled),
-// ErrNoQuorum, ErrUnreachable (at once where redlockd never answered), and the others.
+// Errors: ErrTimeout (also context.DeadlineExceeded, if the context's deadline ended the wait), ErrCancelled (also
+// context.Canceled), ErrNoQuorum, ErrUnreachable (at once if redlockd has never answered), and the others.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	if !isWord(name, nameBytes) {
 		return nil, badName(name)
@@ -121,7 +121,7 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption
 }
 
 // Resume takes over a lock of which this program has the token, a lease or not, and from then on it belongs to this
-// client and is renewed. Token and fence become new; who held it before loses it. Wait and Lease mean nothing here.
+// client and is renewed. Token and fence become new, and the former holder loses it. Wait and Lease mean nothing here.
 func (c *Client) Resume(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
 	o, err := optionsOf(name, opts)
 	if err == nil && !(isWord(name, nameBytes) && isToken(token)) {
@@ -216,8 +216,8 @@ func (c *Client) taken(ctx context.Context, k *call, limit time.Duration) (*Lock
 }
 
 // Do takes the lock as Lock does, calls work, and gives the lock back. The context of work ends when ctx does or when
-// the lock is lost. Do returns what work returned, also where the release failed; where work returned nil and the
-// lock was lost, ErrLost.
+// the lock is lost. Do returns what work returned, also if the release failed; but if work returned nil and the lock
+// was lost, ErrLost.
 func (c *Client) Do(ctx context.Context, name string, work func(context.Context, *Lock) error, opts ...LockOption) (err error) {
 	l, err := c.Lock(ctx, name, opts...)
 	if err != nil {
@@ -241,8 +241,8 @@ func (c *Client) Do(ctx context.Context, name string, work func(context.Context,
 	return err
 }
 
-// Close gives back all locks but leases: QUIT, and it reads to +BYE, for 2 s at most. Every lock counts as lost from
-// its beginning on, and every request fails with ErrClosed.
+// Close gives back all locks but leases: it says QUIT and reads to +BYE, for 2 s at most. Every lock of this client,
+// leases too, counts as lost from then on, and every request fails with ErrClosed.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -301,17 +301,17 @@ func (c *Client) submit(k *call) {
 	}
 }
 
-// give releases what nobody wants.
+// give releases a lock that nobody wants.
 func (c *Client) give(name, token string) {
 	if c.closed {
-		return // QUIT gives it back
+		return // QUIT gives back session locks
 	}
 	k := newCall("UNLOCK", nil, name)
 	k.token, k.abandoned, k.giveUp = token, true, nowMS()+milliseconds(c.config.Timeout)
 	c.submit(k)
 }
 
-// flush sends what may be sent.
+// flush sends the calls of the queue that may be sent.
 func (c *Client) flush() {
 	lk := c.link
 	if lk == nil || len(c.queue) == 0 {
@@ -340,7 +340,7 @@ func (c *Client) mustWait(k *call, lk *link, now int64) bool {
 	if l == nil || k.verb == "LOCK" || k.verb == "RESUME" {
 		return false
 	}
-	// UNLOCK goes out by the token that the lock has; the others wait until it has its new one.
+	// While no RESUME is under way, UNLOCK goes out by the lock's token; EXTEND and CHECK wait for the new token.
 	return l.resuming || l.isSession() && l.link == nil && k.verb != "UNLOCK"
 }
 
@@ -405,7 +405,7 @@ func (c *Client) tick(now int64) int64 {
 	return next
 }
 
-// dropOld ends requests that nobody waits for, and connections that drain and have nothing left.
+// dropOld drops queued requests that nobody waits for and whose time is over, and ends old connections with nothing left.
 func (c *Client) dropOld(now int64, soon func(int64)) {
 	kept := c.queue[:0]
 	for _, k := range c.queue {
@@ -421,7 +421,7 @@ func (c *Client) dropOld(now int64, soon func(int64)) {
 	}
 }
 
-// binds reports whether locks belong to this connection, or to none with nil.
+// binds reports whether session locks belong to this connection, or, if it is nil, wait to be resumed.
 func (c *Client) binds(lk *link) bool {
 	for _, l := range c.byToken {
 		if l.link == lk {
@@ -441,8 +441,8 @@ func (c *Client) needsLink() bool {
 	return c.link.draining && (len(c.queue) > 0 || c.binds(nil) || c.binds(c.link))
 }
 
-// backoff doubles, and is anything between the half and the whole. While locks wait to be resumed, a quarter of the
-// time that the first of them has left must not be slept away.
+// backoff is a random time between half of a bound and the bound, which doubles each time. While locks wait to be
+// resumed, the bound is at most a quarter of the shortest time that such a lock has left, but never below backoffFirst.
 func (c *Client) backoff(now int64) int64 {
 	most := int64(backoffMost)
 	if shift := c.failures; shift > 0 && shift < 7 && backoffFirst<<(shift-1) < most {

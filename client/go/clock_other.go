@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Where the machine sleeps, neither the monotonic clock counts it nor can it be asked. The wall clock shows it as a
-// leap against the monotonic one, but so does a person who sets it: after a leap of more than a second this clock
+// Here the monotonic clock does not surely count the time for which the machine sleeps. The wall clock then leaps
+// against the monotonic clock, but it also leaps if a person sets it. After a leap of more than a second this clock
 // jumps so far that every lock counts as lost.
 const (
 	leap    = time.Second
@@ -18,7 +18,7 @@ const (
 var sleepless struct {
 	sync.Mutex
 	start time.Time
-	ahead time.Duration // of the wall clock to the monotonic one, when they were compared last
+	ahead time.Duration // how far the wall clock was ahead of the monotonic clock when they were compared last
 	added time.Duration
 }
 

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// What went wrong, for errors.Is. The error itself is an *Error, which has redlockd's own words too.
+// The kinds of errors, for errors.Is. The error itself is an *Error, which has redlockd's own words too.
 var (
-	// What redlockd refused.
+	// Refusals of redlockd. ErrTimeout, ErrCancelled and ErrBadArg are also found by this package.
 	ErrBusy        = errors.New("another has the lock")
 	ErrTimeout     = errors.New("another has the lock, and the wait is over")
 	ErrNoQuorum    = errors.New("too few masters answered") // of Unlock, Extend, Check: the outcome is open
@@ -21,7 +21,7 @@ var (
 	ErrAuth        = errors.New("not authenticated")
 	ErrUnsupported = errors.New("not in this redlockd")
 	ErrBadArg      = errors.New("an argument is not allowed")
-	// What this package found.
+	// Errors that this package finds.
 	ErrLost        = errors.New("the lock was lost")
 	ErrUnreachable = errors.New("no connection to redlockd")
 	ErrNoAnswer    = errors.New("redlockd did not answer in time") // a lock that is granted later is given back
@@ -30,14 +30,14 @@ var (
 	ErrUsage       = errors.New("wrong use")
 )
 
-// Error is the type of every error that this package returns.
+// Error is the type of every error of this package. (Do also returns errors of its caller's function.)
 type Error struct {
 	Err    error         // one of the Err values of this package
-	Name   string        // the lock's name, "" where the error is about none
-	Text   string        // redlockd's line, or a sentence of this package
+	Name   string        // the lock's name, "" if the error is about none
+	Text   string        // redlockd's line, or a sentence of this package; may be ""
 	Reason string        // of ErrLost: expired max gone released moved closed refused
-	Retry  time.Duration // of ErrBusy and ErrNoQuorum: when asking again may help; 0: redlockd does not say
-	also   error         // errors.Is finds it too: the context's error, ErrLost of an Unlock
+	Retry  time.Duration // of ErrBusy and ErrNoQuorum: after how long asking again may help; 0: redlockd does not say
+	also   error         // errors.Is finds it too: an error of the context or the network, ErrLost of an Unlock
 }
 
 func (e *Error) Error() string {
@@ -58,7 +58,7 @@ func (e *Error) Error() string {
 // Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is makes errors.Is find context.Canceled and context.DeadlineExceeded where the context ended the wait.
+// Is makes errors.Is find context.Canceled and context.DeadlineExceeded if the context ended the wait.
 func (e *Error) Is(target error) bool { return e.also != nil && errors.Is(e.also, target) }
 
 // As makes errors.As find what the network or TLS said.
@@ -82,7 +82,7 @@ func refusal(name string, a *answer) *Error {
 	return err
 }
 
-// contextError says what the end of a context came to: its deadline is a timeout, all else a cancellation.
+// contextError is the error for the end of a context: its deadline is a timeout, anything else a cancellation.
 func contextError(ctx context.Context, name string) *Error {
 	kind := ErrCancelled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// What redlockd says, and what the clock does to locks. The client's mutex is held in all of it.
+// Lines of redlockd, and what they and the clock do to locks. The client's mutex is held in all functions here.
 
 func (c *Client) heard(lk *link, a *answer, now int64) {
 	switch {
@@ -18,7 +18,7 @@ func (c *Client) heard(lk *link, a *answer, now int64) {
 	case a.tag == "":
 		why := &Error{Err: ErrProtocol, Text: "an answer without a tag: " + a.text}
 		if a.code == "-LIMIT" {
-			why = &Error{Err: ErrUnreachable, Text: a.text} // max_clients: it closes now
+			why = &Error{Err: ErrUnreachable, Text: a.text} // there are too many clients, and redlockd closes it
 		}
 		c.linkBreak(lk, why)
 	case a.tag == "h":
@@ -29,7 +29,7 @@ func (c *Client) heard(lk *link, a *answer, now int64) {
 		c.greeted(lk, a, now)
 	default:
 		serial, err := strconv.ParseUint(a.tag, 10, 64)
-		if k := lk.calls[serial]; k != nil && err == nil { // else of PING or CANCEL, or of what was given up
+		if k := lk.calls[serial]; k != nil && err == nil { // else the answer to PING, CANCEL, or a call given up
 			lk.forget(k)
 			c.answered(lk, k, a, now)
 			c.flush()
@@ -51,7 +51,7 @@ func (c *Client) greeted(lk *link, a *answer, now int64) {
 	}
 }
 
-// isBehind shifts every deadline that this daemon has told, since its clock stood still when it told them.
+// isBehind shifts every deadline that this daemon has told, since its clock had stood still and it did not know.
 func (c *Client) isBehind(lk *link, behind int64) {
 	grown := behind - lk.daemon.behind
 	if grown <= 0 {
@@ -99,13 +99,13 @@ func (c *Client) granted(lk *link, k *call, a *answer, now int64) {
 	if k.own {
 		l.resuming = false
 		delete(c.byToken, l.token)
-		l.token = a.token // an UNLOCK that waits for it goes out by this one
+		l.token = a.token // an UNLOCK that waits for the answer goes out by the new token
 		if l.state == lockHeld && l.deadline.Load() <= now {
-			c.lose(l, "expired") // it came too late: somebody may have had it in between
+			c.lose(l, "expired") // the answer is late: another may have had the lock in between
 		}
 	}
 	if k.abandoned || l.state == lockOver && !c.unlocks(l) {
-		c.give(k.name, a.token) // nobody wants it any more
+		c.give(k.name, a.token) // nobody wants the lock any more
 		return
 	}
 	if l.state == lockOver {
@@ -138,7 +138,7 @@ func (c *Client) unlocks(l *Lock) bool {
 func (c *Client) proved(lk *link, k *call, a *answer, now int64) {
 	l := k.lock
 	if deadline := l.deadline.Load(); l.state == lockHeld && deadline > 0 && deadline <= now {
-		c.expire(l) // it came too late: somebody may have had it in between
+		c.expire(l) // the answer is late: another may have had the lock in between
 	}
 	if l.state != lockHeld {
 		k.finish(nil, l.err)
@@ -162,12 +162,12 @@ func (c *Client) refused(lk *link, k *call, a *answer, now int64) {
 	case k.own:
 		c.notResumed(lk, l, err, now)
 	case k.verb == "LOCK" && err.Err == ErrDraining && !k.abandoned && k.waits(now):
-		k.notOn = lk // it goes on waiting elsewhere
+		k.notOn = lk // the wait goes on at the next redlockd
 		c.queue = append([]*call{k}, c.queue...)
 	case (k.verb == "EXTEND" || k.verb == "CHECK") && err.Err == ErrNotHeld && l.state == lockHeld && k.token != l.token:
-		c.queue = append(c.queue, k) // it was resumed meanwhile
+		c.queue = append(c.queue, k) // the lock was resumed meanwhile
 	case k.verb == "LOCK" && err.Err == ErrBusy && k.waitUntil > 0:
-		err.Err = ErrTimeout // connecting has used up its wait
+		err.Err = ErrTimeout // connecting has used up the wait
 		fallthrough
 	default:
 		if (k.verb == "EXTEND" || k.verb == "CHECK") && err.Err == ErrNotHeld && l.state == lockHeld {
@@ -181,7 +181,7 @@ func (c *Client) refused(lk *link, k *call, a *answer, now int64) {
 func (c *Client) notResumed(lk *link, l *Lock, err *Error, now int64) {
 	l.resuming = false
 	if l.state != lockHeld {
-		return // an UNLOCK of it goes out now
+		return // the lock was lost or unlocked meanwhile; a queued UNLOCK goes out now
 	}
 	switch err.Err {
 	case ErrDraining, ErrNoQuorum, ErrLimit, ErrBusy, ErrTimeout, ErrCancelled:
@@ -226,7 +226,7 @@ func (c *Client) event(lk *link, a *answer, now int64) {
 	}
 	l := c.byToken[a.token]
 	if l == nil || l.name != a.name || l.resuming || l.link != lk {
-		return // of another lock, or of one that is moving: that answer tells
+		return // about another lock, or about a lock that is moving: the answer to RESUME tells
 	}
 	switch a.code {
 	case "!RENEWED":
@@ -234,7 +234,7 @@ func (c *Client) event(lk *link, a *answer, now int64) {
 	case "!EXPIRING":
 		c.warn(l)
 	case "!LOST":
-		if a.reason == "drain" { // its keys are still there: the next redlockd can have it
+		if a.reason == "drain" { // the lock's keys are still there, so it can be resumed at the next redlockd
 			c.detach(l)
 			l.notOn = lk
 			lk.draining = true
@@ -247,7 +247,7 @@ func (c *Client) event(lk *link, a *answer, now int64) {
 
 // ---- a lock's time ----
 
-// deadlineBy is never later than anything can be held.
+// deadlineBy returns the deadline on our clock, which is at most the longest duration of the protocol away.
 func (l *Lock) deadlineBy(lk *link, now int64) int64 {
 	deadline := lk.sample.deadline(l.until)
 	if deadline < 1 {
@@ -318,7 +318,7 @@ func (c *Client) tickLock(l *Lock, now int64, soon func(int64)) {
 	c.link.send(k, now)
 }
 
-// busy reports whether something is asked about the lock by the token that RESUME would end.
+// busy reports whether a request about the lock is under way, by the token that RESUME would end.
 func (c *Client) busy(l *Lock) bool {
 	for lk := range c.links {
 		for _, k := range lk.calls {
@@ -342,13 +342,12 @@ func (c *Client) detach(l *Lock) {
 	l.link, l.retryAt, l.notHeldAt = nil, 0, 0
 }
 
-// expire is the end of a lock's time. Where redlockd has renewed it and the word of that is on its way, redlockd is
-// to let go too.
+// expire ends a lock whose time is over. redlockd may just have renewed a session lock, and is to let go of it too.
 func (c *Client) expire(l *Lock) {
 	there := l.isSession() && l.link != nil
 	reason := "expired"
 	if l.maxUntil > 0 && nowMS() >= l.maxUntil-l.options.max/50-50 {
-		reason = "max" // redlockd says so in the same moment
+		reason = "max" // as redlockd says at about the same moment
 	}
 	c.lose(l, reason)
 	if there {

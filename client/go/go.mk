@@ -6,7 +6,7 @@ GO_ENV  := GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOCACHE=$(abspath $(BU
 CHECKS  += client/go/check.sh client/go/jobs.sh
 SCRIPTS += client/go/check.sh client/go/jobs.sh
 
-# What is too long for make check.
+# The tests that take too long for make check.
 check-go: all objects ## the client library for Go: 10,000 cycles, and all examples
 	@$(TEST_ENV) client/go/check.sh -cycles 10000
 	@$(TEST_ENV) client/go/jobs.sh stock nightly
@@ -20,7 +20,7 @@ $(BUILD)/conformance/go: $(GO_SRC)
 	@mkdir -p $(@D)
 	cd client/go && $(GO_ENV) $(GO) build -o $(abspath $@) ./conformance
 
-# The test program, so that what is checked was built before.
+# The test program is built here, so that make check only runs it.
 $(BUILD)/go/tests: $(GO_SRC)
 	@mkdir -p $(@D)
 	cd client/go && $(GO_ENV) $(GO) vet ./... && $(GO_ENV) $(GO) test -c -o $(abspath $@) .
@@ -31,7 +31,7 @@ $(BUILD)/bench/go: $(GO_SRC)
 	@mkdir -p $(@D)
 	cd client/go && $(GO_ENV) $(GO) build -o $(abspath $@) ./bench
 
-# All examples in one go; the shell's nightly job has this name in the tests.
+# All examples at once; the tests call the nightly job nightly.sh, as the shell script is called.
 $(BUILD)/go/examples/nightly.sh: $(GO_SRC)
 	@mkdir -p $(@D)
 	cd client/go && $(GO_ENV) $(GO) build -o $(abspath $(@D))/ ./examples/stock ./examples/order ./examples/consumer \

@@ -21,7 +21,7 @@ type answer struct {
 	behind, retry, proto, slot int64
 }
 
-// What a line must have to be of use.
+// The parts that a line must have to be of use.
 var needs = map[string]string{
 	"+LOCKED": "name token fence until", "+UNLOCKED": "name", "+EXTENDED": "name until", "+HELD": "name until",
 	"+HELLO": "proto now", "+OK": "", "+PONG": "", "+BYE": "",
@@ -54,7 +54,7 @@ func parseAnswer(line string) (*answer, bool) {
 	return a, a.words(line) && a.has(need)
 }
 
-// words reads the name and the key=value words. A word that stands twice makes a line that cannot be trusted.
+// words reads the name and the key=value words. A line in which a known key stands twice cannot be trusted.
 func (a *answer) words(line string) bool {
 	for first := true; line != ""; first = false {
 		var word string
@@ -76,7 +76,7 @@ func (a *answer) words(line string) bool {
 	return true
 }
 
-// pair takes what it knows, and passes over the rest, since later versions add words.
+// pair takes a pair whose key it knows, and passes over others, since later versions add words.
 func (a *answer) pair(key, value string) bool {
 	var text *string
 	var number *int64
@@ -147,7 +147,7 @@ func appendNumber(line []byte, key string, n int64) []byte {
 	return strconv.AppendInt(append(line, key...), n, 10)
 }
 
-// milliseconds rounds up: what is asked for is at least what was given.
+// milliseconds rounds up, so that redlockd is asked for no less than the caller wants.
 func milliseconds(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }

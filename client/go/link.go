@@ -22,8 +22,8 @@ type link struct {
 	byeSaid   bool
 	ended     bool
 	draining  bool
-	calls     map[uint64]*call // sent, by their tag
-	short     int              // of them, those that count for the window
+	calls     map[uint64]*call // calls that are sent, by their tag
+	short     int              // how many of them count for the window
 	daemon    *daemon
 	sample    sample
 	helloSent int64 // ms; 0: none is under way
@@ -34,7 +34,7 @@ type link struct {
 	pinged    int64 // ms; 0: no PING is under way
 }
 
-// dial makes a connection and greets: AUTH, where there is a secret, and HELLO.
+// dial makes a connection and greets: AUTH, if there is a secret, and HELLO.
 func (c *Client) dial() {
 	ctx, cancel := context.WithTimeout(c.ctx, connectTimeout)
 	defer cancel()
@@ -91,7 +91,7 @@ func (lk *link) greet() (*answer, error) {
 	}
 	var refused *Error
 	if errors.As(err, &refused) && refused.Err == ErrUnsupported {
-		refused.Err = ErrProtocol // of another version
+		refused.Err = ErrProtocol // this redlockd speaks another version of the protocol
 	}
 	return a, err
 }
@@ -103,7 +103,7 @@ func (lk *link) hello() string {
 	return "#h HELLO 1 events=renewed\n"
 }
 
-// exchange is for the greeting, before others read and write.
+// exchange sends a line and reads its answer, for the greeting: later read and writeAll do that.
 func (lk *link) exchange(line string) (*answer, error) {
 	if _, err := lk.conn.Write([]byte(line)); err != nil {
 		return nil, &Error{Err: ErrUnreachable, Text: err.Error(), also: err}
@@ -113,13 +113,13 @@ func (lk *link) exchange(line string) (*answer, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case a == nil || a.code == "!CLOCK": // the answer to HELLO tells it
+		case a == nil || a.code == "!CLOCK": // the answer to HELLO has behind=
 		case a.code == "!DRAIN":
 			lk.draining = true
 		case a.code[0] == '-':
 			err := refusal("", a)
 			if err.Err == ErrLimit {
-				err.Err = ErrUnreachable // max_clients: it closes now
+				err.Err = ErrUnreachable // there are too many clients, and redlockd closes the connection
 			}
 			return nil, err
 		case a.tag == line[1:2]:
@@ -151,7 +151,7 @@ func (lk *link) readLine() (*answer, error) {
 // ---- its beginning and its end ----
 
 func (c *Client) linkUp(lk *link, hello *answer, received int64) {
-	if c.link != nil { // that one drains; if this one does too, the next is not tried at once
+	if c.link != nil { // the old link drains; if the new link drains too, the next is not tried at once
 		c.before = c.link.sample
 		c.failures++
 		c.retryAt = received + c.backoff(received)
@@ -160,8 +160,8 @@ func (c *Client) linkUp(lk *link, hello *answer, received int64) {
 	if behind < 0 {
 		behind = 0
 	}
-	// Another daemon says nothing about the deadlines that one before has told, and what it is behind by, it has
-	// taken off all that it tells.
+	// The behind= of another daemon says nothing about the deadlines that the daemon before has told, and is already
+	// taken off everything that the other daemon tells.
 	grown := int64(-1)
 	if c.daemon != nil {
 		grown = behind - c.daemon.behind
@@ -185,16 +185,16 @@ func (c *Client) dialFailed(err error) {
 	}
 	hopeless := c.why.Err == ErrAuth || c.why.Err == ErrDenied || c.why.Err == ErrUnsupported || c.why.Err == ErrBadArg
 	if !c.everUp || hopeless {
-		c.failQueue(c.why) // nobody was ever there: waiting would only hide that
+		c.failQueue(c.why) // nobody was ever there, or redlockd refuses us: waiting would only hide that
 	}
 	c.failures++
 	c.retryAt = nowMS() + c.backoff(nowMS())
 	if !c.everUp {
-		c.retryAt = 0 // no request waits for it
+		c.retryAt = 0 // no request waits, and the next is to try at once
 	}
 }
 
-// linkDown ends a connection, whoever ended it.
+// linkDown is linkBreak for callers without the client's mutex.
 func (c *Client) linkDown(lk *link, why *Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,14 +229,14 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 	c.kick()
 }
 
-// requeue puts what was not answered in front of the queue, in its order.
+// requeue puts the calls that were not answered in front of the queue, in the order in which they were asked.
 func (c *Client) requeue(lk *link) {
 	var again []*call
 	for _, k := range lk.calls {
 		switch {
 		case k.own:
 			k.lock.resuming = false
-		case k.abandoned && k.verb != "UNLOCK": // nobody wants it
+		case k.abandoned && k.verb != "UNLOCK": // nobody waits for it
 		default:
 			again = append(again, k)
 		}
@@ -294,7 +294,7 @@ func (lk *link) send(k *call, now int64) {
 		k.token = k.lock.token
 	}
 	if !lk.sample.same && now-lk.helloLast > helloStale {
-		lk.sendHello(now) // nothing was held for a while: the deadline of what is granted needs a fresh sample
+		lk.sendHello(now) // no lock was held for a while, and the deadline of the next needs a fresh sample
 	}
 	if k.short = !k.waits(now); k.short {
 		lk.short++
@@ -319,7 +319,7 @@ func (lk *link) forget(k *call) {
 	}
 }
 
-// writeAll writes what has come together since the last write.
+// writeAll writes the lines that have come together since the last write.
 func (lk *link) writeAll() {
 	c := lk.client
 	var spare []byte

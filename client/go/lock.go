@@ -15,7 +15,7 @@ type options struct {
 	note, mode string
 	slots      int64
 	reentrant  bool
-	bad        string // why it is not allowed
+	bad        string // why the options are not allowed; "": they are
 }
 
 // A LockOption is an argument of Client.Lock and its like.
@@ -70,15 +70,15 @@ func Slots(n int) LockOption {
 	}
 }
 
-// Reentrant lets a task enter again: where the context comes from a lock of this name and client (Lock.Context, or
-// the one that Do gives) that is still held, Lock returns that same lock, which then has to be unlocked as often.
+// Reentrant lets a task enter again: if the context comes from a lock of this name and client (Lock.Context, or the
+// context that Do gives) that is still held, Lock returns that same lock, which then has to be unlocked as often.
 func Reentrant() LockOption { return func(o *options) { o.reentrant = true } }
 
 type lockState int
 
 const (
 	lockAsked lockState = iota
-	lockHeld            // here or, when its connection is gone, until it is resumed or over
+	lockHeld            // also while its connection is gone and it is to be resumed
 	lockOver            // lost, or given back
 )
 
@@ -95,7 +95,7 @@ type Lock struct {
 	// The client's mutex guards what follows.
 	state       lockState
 	err         error // why it is over
-	told        bool  // the program had err from Unlock
+	told        bool  // Unlock has returned err
 	depth       int
 	token       string
 	fence, slot int64
@@ -104,12 +104,12 @@ type Lock struct {
 	toldBy      *daemon
 	span        int64 // ms, of the last grant or renewal
 	warned      bool
-	// Of locks that belong to a connection: which one, and what RESUME is at.
-	link      *link // nil: to be resumed
+	// These are for session locks.
+	link      *link // the connection that holds it; nil: it is to be resumed
 	resuming  bool
 	retryAt   int64 // ms
 	notHeldAt int64 // ms, the first -NOTHELD; 0: none
-	notOn     *link // that one drains
+	notOn     *link // the draining link on which it cannot be resumed
 }
 
 type lockKey struct {
@@ -148,7 +148,7 @@ func (l *Lock) Until() time.Time {
 	return time.Now().Add(left).Round(0)
 }
 
-// Context is cancelled as soon as the lock is lost or unlocked; Err then says which. It is not bound to the context
+// Context is cancelled as soon as the lock is lost or unlocked; Err then says why. It is not bound to the context
 // that Lock got, and carries the lock for Reentrant.
 func (l *Lock) Context() context.Context { return l.ctx }
 
@@ -159,12 +159,12 @@ func (l *Lock) Err() error {
 	return l.err
 }
 
-// Expiring receives a value when less than a third of the TTL is left since nobody could renew the lock. It may still
+// Expiring receives a value when less than a third of the lock's time is left and nobody has renewed it. It may still
 // get better.
 func (l *Lock) Expiring() <-chan struct{} { return l.expiring }
 
 // Fence returns a number that grows with every grant of the name, whoever gets it. Hand it to what the lock protects.
-// It is a new one when the lock was resumed on another connection: read it at each use. 0 for an attached lock.
+// It is new when the lock was resumed on another connection: read it at each use. 0 for an attached lock.
 func (l *Lock) Fence() uint64 {
 	l.client.mu.Lock()
 	defer l.client.mu.Unlock()
@@ -172,7 +172,7 @@ func (l *Lock) Fence() uint64 {
 }
 
 // Token returns the token by which anybody may extend, resume or release the lock: 40 hex digits. Treat it like a
-// key. It is a new one when the lock was resumed on another connection.
+// key. It is new when the lock was resumed on another connection.
 func (l *Lock) Token() string {
 	l.client.mu.Lock()
 	defer l.client.mu.Unlock()
@@ -186,13 +186,13 @@ func (l *Lock) Slot() int {
 	return int(l.slot)
 }
 
-// unlockGrace is how long Unlock goes on when its context has ended: a defer must not leave the lock behind.
+// unlockGrace is how long Unlock waits after its context has ended: a defer must not leave the lock behind.
 const unlockGrace = 2 * time.Second
 
-// Unlock gives the lock back. nil: it was held until now. ErrLost: it was lost before, and another may have had it
-// while you worked; that is told once, and later calls return ErrNotHeld. ErrNoQuorum, ErrNoAnswer, ErrUnreachable:
-// not known; the lock is free when its TTL is over. A context that has ended does not keep it from asking; it waits 2 s for the
-// answer then.
+// Unlock gives the lock back, or leaves it once if it was entered more than once. nil: it was held until now. ErrLost:
+// it was lost before, and another may have had it while you worked; that is told once, and later calls return
+// ErrNotHeld. ErrNoQuorum, ErrNoAnswer, ErrUnreachable: not known; the lock is free when its TTL is over at the
+// latest. If the context has ended, Unlock asks all the same, and waits for the answer for 2 s.
 func (l *Lock) Unlock(ctx context.Context) error {
 	c := l.client
 	c.mu.Lock()
@@ -228,8 +228,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	return l.prove(ctx, "EXTEND", milliseconds(ttl))
 }
 
-// Check asks redlockd (and that, of a lease, the masters) whether the lock is still held, and until when. Nobody needs
-// it for a lock that redlockd renews: Valid knows.
+// Check asks redlockd (which asks the masters about a lease) whether the lock is still held, and until when. A lock that
+// redlockd renews does not need it: Valid knows.
 func (l *Lock) Check(ctx context.Context) error { return l.prove(ctx, "CHECK", 0) }
 
 func (l *Lock) prove(ctx context.Context, verb string, ttl int64) error {

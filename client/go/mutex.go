@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A Mutex is a sync.Locker on a name, for code that takes one. It is the weaker way: Lock cannot say that it failed, and
-// nothing tells the code that the lock was lost while it works. Whoever can uses Client.Lock or Client.Do; here Held
-// gives the Lock, with its Fence and Context.
+// A Mutex is a sync.Locker on a name, for code that takes a sync.Locker. It is the weaker way: Lock cannot say that it
+// failed, and nothing tells the code that the lock was lost while it works. If you can, use Client.Lock or Client.Do;
+// here Held gives the Lock, with its Fence and Context.
 type Mutex struct {
 	client *Client
 	name   string
@@ -28,8 +28,8 @@ func (c *Client) Mutex(name string, opts ...LockOption) *Mutex {
 	return &Mutex{client: c, name: name, opts: opts}
 }
 
-// Lock waits until the lock is had, through failures of masters, redlockd and network. It panics where waiting would
-// never help: ErrBadArg, ErrClosed, ErrUsage, ErrAuth, ErrDenied, ErrUnsupported.
+// Lock waits until the lock is had, through failures of masters, redlockd and network. It panics if waiting would never
+// help: ErrBadArg, ErrClosed, ErrUsage, ErrAuth, ErrDenied, ErrUnsupported.
 func (m *Mutex) Lock() {
 	for {
 		l, err := m.client.Lock(context.Background(), m.name, m.opts...)
@@ -48,7 +48,7 @@ func (m *Mutex) Lock() {
 	}
 }
 
-// Unlock gives the lock back, and panics where it was not locked. That it was lost before stays unsaid.
+// Unlock gives the lock back, and panics if it was not locked. It does not say whether the lock was lost before.
 func (m *Mutex) Unlock() {
 	m.mu.Lock()
 	l := m.held

@@ -2,19 +2,19 @@ package redlockd
 
 import "time"
 
-// Instants are whole milliseconds of bootTime, or of the daemon's clock where that is said.
+// Instants are whole milliseconds of bootTime, or of the daemon's clock if the comment says so.
 
 func nowMS() int64      { return int64(bootTime() / time.Millisecond) }
 func nowMSAbove() int64 { return int64((bootTime() + time.Millisecond - 1) / time.Millisecond) }
 
 const (
-	// A Unix socket may lead to another machine (ssh forwards them), whose clock may by chance show nearly what
-	// ours does: the less room for that chance, the better.
+	// A Unix socket may lead to another machine (ssh forwards them), whose clock may by chance show nearly the same
+	// as ours. The smaller this bound, the smaller that chance.
 	sameWithinMS   = 20
-	goesOnWithinMS = 1000 // what clocks that run unlike and a slow answer may come to
+	goesOnWithinMS = 1000 // how far two readings of one clock may be apart, beyond 0.1 % and the answer's time
 )
 
-// A sample is what one HELLO told about the daemon's clock.
+// A sample is a reading of the daemon's clock, by one HELLO.
 type sample struct {
 	any  bool
 	same bool  // the daemon's clock is ours
@@ -22,8 +22,9 @@ type sample struct {
 	now  int64 // the daemon's, when it answered
 }
 
-// deadline turns until= into an instant of our clock, never later than the daemon means it: the daemon read its
-// clock after sent. 0.1 % is for clocks that run unlike, 1 ms for what both cut off.
+// deadline turns until= into an instant of our clock, never later than the daemon means it, since the daemon read its
+// clock after sent. It subtracts 0.1 % because the clocks may run at different speeds, and 1 ms because both are cut to
+// whole milliseconds.
 func (s *sample) deadline(until int64) int64 {
 	left := until - s.now
 	if s.same {
@@ -35,9 +36,9 @@ func (s *sample) deadline(until int64) int64 {
 	return s.sent + left - (left+999)/1000 - 1
 }
 
-// take replaces the sample by a newer one and reports true, or keeps it. Of two samples of one clock both are right,
-// and the later deadline is the better one. But where the older says that the daemon's now is still to come here, a
-// clock has stood still, and only the newer counts.
+// take replaces the sample by a newer sample and reports true, or keeps it. Two samples of one clock are both right,
+// and the sample that gives the later deadline is better. But if by the older sample the daemon's now is still to come,
+// a clock has stood still, and only the newer sample counts.
 func (s *sample) take(sent, now, received int64, local bool) bool {
 	between := sent <= now && now <= received
 	same := local && between && received-sent <= sameWithinMS
@@ -52,8 +53,8 @@ func (s *sample) take(sent, now, received int64, local bool) bool {
 	return true
 }
 
-// goesOn reports whether a HELLO on a new connection shows the clock that was there before, as far along as ours, or
-// as that less what the daemon says it stood still since (grown).
+// goesOn reports whether a HELLO on a new connection shows the clock of this sample: it has gone on as far as ours has,
+// or less far by grown, for which the daemon says it has stood still since.
 func (s *sample) goesOn(sent, now, received, grown int64) bool {
 	ours := sent - s.sent
 	room := goesOnWithinMS + ours/1000 + received - sent

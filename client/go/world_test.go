@@ -62,7 +62,7 @@ func newWorld(t *testing.T, args ...string) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		in.Close() // it dies with its input
+		in.Close() // world ends with its input
 		command.Wait()
 	})
 	w := &world{t: t, in: in, out: bufio.NewScanner(out)}
@@ -227,7 +227,7 @@ func TestStoppedProgramNoticesFirst(t *testing.T) {
 	}
 	program.Process.Signal(syscall.SIGSTOP)
 	stopped := nowMS()
-	// Another gets the lock while it stands still.
+	// Another client gets the lock while the program stands still.
 	next := must[*Lock](t)(w.open(w.unix).Lock(background, "stopped", Wait(10*time.Second)))
 	time.Sleep(100 * time.Millisecond)
 	program.Process.Signal(syscall.SIGCONT)
@@ -291,7 +291,7 @@ func TestCancelledWaitLeavesNothing(t *testing.T) {
 			defer cancel()
 			got, err := c.Lock(ctx, "wanted", TTL(5*time.Second))
 			if err == nil {
-				got.Unlock(ctx) // the last ones may have it
+				got.Unlock(ctx) // the last waiters may get the lock
 			} else if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrTimeout) {
 				t.Error(err)
 			}

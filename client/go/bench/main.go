@@ -1,6 +1,6 @@
-// How many times a second 64 tasks lock and unlock, each a name of its own, over one connection.
+// Bench measures how many times a second 64 tasks lock and unlock, each a name of its own, over one connection.
 //
-//	bench [-tasks 64] [SECONDS]        at $REDLOCK_ADDRESS; prints "cycles N", lock and unlock a second
+//	bench [-tasks 64] [SECONDS]        at $REDLOCK_ADDRESS; prints "cycles N": pairs of lock and unlock a second
 package main
 
 import (

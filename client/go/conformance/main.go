@@ -46,7 +46,7 @@ func sayError(handle string, err error) {
 	say("%s error %s%s : %s", handle, codes[e.Err], retry, strings.ReplaceAll(e.Error(), "\n", " "))
 }
 
-// A handle is what the case calls a, b ...
+// A handle is a lock that the case calls a, b ...
 type handle struct {
 	name    string
 	mutex   sync.Mutex
@@ -64,7 +64,7 @@ func parse(line string) (c command) {
 	c.options = map[string]string{}
 	first := 0
 	if strings.HasPrefix(line, "lock ") || strings.HasPrefix(line, "resume ") || strings.HasPrefix(line, "attach ") {
-		first = 2 // the name may have "=", where the case is about that
+		first = 2 // the name may have "=", in a case about forbidden names
 	}
 	for i, word := range strings.Fields(line) {
 		if key, value, pair := strings.Cut(word, "="); pair && i > first {
@@ -224,7 +224,7 @@ func open(c command) *redlockd.Client {
 	return client
 }
 
-// What Open said; the case hears it from its first lock.
+// The error of Open, which the case hears from its first lock.
 var opened error
 
 func (h *handle) obey(client *redlockd.Client, c command) {

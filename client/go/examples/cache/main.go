@@ -1,14 +1,14 @@
-// A cache entry that one process rebuilds while the others wait, instead of all at once when it runs out (the
-// stampede, or dog-pile).
+// A cache entry that one process rebuilds while the others wait, instead of all processes rebuilding it when it runs out
+// (the stampede, or dog-pile).
 //
 //	cache localhost:6379 weather 60 'sleep 3; date'      in ten terminals at once: one date
 //
-// prints what the entry holds; when it holds nothing, what the command prints, which is kept for 60 s. The ones that
-// had to wait look again, and find it. When the one that builds dies, its lock is free at once and the next one
-// builds. Max bounds how long one that stands still holds up the others; the fence then keeps what it writes later
-// from replacing what is newer.
+// The program prints the entry. If there is none, the program runs the command, prints its output, and keeps it for 60 s.
+// Processes that had to wait look again, and find the entry. If the process that builds dies, its lock is free at once and
+// the next process builds. Max bounds (but for one TTL) how long a process that stands still holds up the others; its fence
+// then keeps it from replacing a newer entry.
 //
-// Such a lock saves work and is not needed for being right, so without redlockd everybody builds for himself.
+// Such a lock only saves work, and the result is right without it: without redlockd every process builds for itself.
 package main
 
 import (
@@ -58,9 +58,9 @@ func (c *cache) get() error {
 		fmt.Fprintln(os.Stderr, "cache: without a lock:", err)
 	} else {
 		defer lock.Unlock(ctx)
-		fence = lock.Fence() // from before the work: what began earlier is older
+		fence = lock.Fence() // read before the work, since the build that began earlier has the older output
 	}
-	if c.printCached() { // it was built while this one waited
+	if c.printCached() { // it was built while this process waited
 		return nil
 	}
 	value, err := c.build()

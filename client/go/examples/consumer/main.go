@@ -4,11 +4,11 @@
 //	consumer localhost:6379 bills c1                      and c2, c3 in other terminals
 //	redis-cli HGETALL bills:balances
 //
-// A queue delivers at least once: a Redis stream gives a message that was not acknowledged for a while to another
-// consumer, since nothing tells a dead consumer from a slow one. So there is a lock named after the message, that two
-// do not work on it at a time; who finds it locked lets it be. And there is a mark, set in one step with the effect:
-// what was handled has no effect again, also by one that was paused beyond its lock in the middle of its work. The
-// mark is this resource's fence: here not the later one counts but the first.
+// A queue delivers at least once: a Redis stream lets another consumer claim a message that was not acknowledged for a
+// while, since nothing tells a dead consumer from a slow consumer. So there is a lock named after the message, which keeps
+// two consumers from working on it at a time; a consumer that finds the message locked leaves it alone. And there is a mark,
+// set in one step with the effect: a message has no effect twice, even if a consumer was paused beyond its lock in the
+// middle of its work. The mark is the fence of this resource: here the first consumer counts, not the later.
 package main
 
 import (
@@ -34,7 +34,7 @@ const (
 )
 
 // KEYS: the stream, its balances, the mark of the message; ARGV: message, who did it, customer, amount. A mark lives
-// for a day: for longer than a message may come again.
+// for a day: a consumer that stands still for longer just before this step would count twice.
 const settle = "local first = redis.call('SET', KEYS[3], ARGV[2], 'NX', 'EX', 86400) " +
 	"if first then redis.call('HINCRBY', KEYS[2], ARGV[3], ARGV[4]) end " +
 	"redis.call('XACK', KEYS[1], 'billing', ARGV[1]) " +
@@ -47,7 +47,7 @@ type consumer struct {
 	idle, ttl    time.Duration
 }
 
-// work is what takes its time: it writes the bill, a page a step.
+// work stands for writing a bill: one step is one page. It returns false if the lock is not held any more.
 func (c *consumer) work(lock *redlockd.Lock, id string) bool {
 	fmt.Printf("%s: works on %s\n", c.name, id)
 	for i := 0; i < steps; i++ {
@@ -81,12 +81,12 @@ func (c *consumer) handle(message []any) {
 		return
 	}
 	ctx := context.Background()
-	// Max: a consumer that stands still keeps its message for so long, and no longer.
+	// Max: a consumer that stands still keeps its message for no longer than this and one TTL.
 	lock, err := c.client.TryLock(ctx, c.stream+"/"+id, redlockd.TTL(c.ttl), redlockd.Max(3*c.ttl))
 	if errors.Is(err, redlockd.ErrBusy) {
 		return
 	}
-	if err != nil { // it stays in the queue
+	if err != nil { // the message stays in the queue
 		fmt.Fprintf(os.Stderr, "%s: no lock: %v\n", c.name, err)
 		time.Sleep(pause)
 		return
@@ -95,7 +95,7 @@ func (c *consumer) handle(message []any) {
 	c.handleLocked(lock, id, fields)
 }
 
-// handleNext takes a message that somebody has had for too long, else a new one.
+// handleNext handles a message that a consumer has had for too long, or else a new message; false: there is none.
 func (c *consumer) handleNext() bool {
 	claimed := c.redis.Ask("XAUTOCLAIM", c.stream, "billing", c.name, c.idle.Milliseconds(), 0, "COUNT", 1).([]any)
 	messages, _ := claimed[1].([]any)
@@ -114,7 +114,7 @@ func (c *consumer) handleNext() bool {
 	return true
 }
 
-// allIsDone reports whether nobody has a message that is not acknowledged.
+// allIsDone reports whether all messages that were delivered are acknowledged.
 func (c *consumer) allIsDone() bool {
 	pending := c.redis.Ask("XPENDING", c.stream, "billing").([]any)
 	return len(pending) > 0 && pending[0] == int64(0)

@@ -2,17 +2,17 @@
 //
 //	0 3 * * *  nightly report make-report --all
 //
-// "Once" is a lease for the job and this night, which nobody gives back: the host whose clock is late asks when the
-// first one has finished. Nor is the job begun again when it failed or its host died: it may have been half done, and
-// that is for a person to see, and to say: NIGHT=2030-01-31-again nightly report make-report --all
+// "Once" is ensured by a lease for the job and this night, which nobody gives back: a host whose clock is late asks when
+// the first host has finished. The job is not run again if it failed or its host died, since it may have been half done.
+// A person has to look, and may then run: NIGHT=2030-01-31-again nightly report make-report --all
 //
-// "Not two at a time" is the lock under which it runs: last night's may still be at it. It is renewed for as long as
-// the job takes, and when it is lost, the job is killed. (What the job has started is not: `redlock run` does that
-// too, and also when this program is killed. A job that is a command is better off with it, see
-// client/examples/nightly.sh; this one is for a job that is Go code.)
+// "Not two at a time" is ensured by the lock under which the job runs, since last night's job may still be running. This
+// lock is renewed for as long as the job takes, and when it is lost, the job is killed. (Programs that the job has started
+// are not killed: `redlock run` kills them too, and also if it is killed itself. A job that is a command is better off with
+// `redlock run`, see client/examples/nightly.sh; this program shows the way for a job that is Go code.)
 //
-// The ones that are later wait for a moment instead of leaving at once: should the first one not get it after all,
-// since just then a master failed, another one does. They end with 0 and without a word.
+// The later hosts wait for a moment instead of giving up at once: if the first host does not get the lease after all,
+// because a master failed just then, another host does. The later hosts exit with 0 and print nothing.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 func run(ctx context.Context, client *redlockd.Client, job string, command []string) error {
 	night := os.Getenv("NIGHT")
 	if night == "" {
-		night = time.Now().Format("2006-01-02") // so not around midnight
+		night = time.Now().Format("2006-01-02") // the date, so the crontab must not start it around midnight
 	}
 	keep, err := time.ParseDuration(os.Getenv("KEEP"))
 	if err != nil {
@@ -38,7 +38,7 @@ func run(ctx context.Context, client *redlockd.Client, job string, command []str
 	}
 	_, err = client.Lock(ctx, job+"/"+night, redlockd.Lease(), redlockd.TTL(keep), redlockd.Wait(2*time.Second))
 	if errors.Is(err, redlockd.ErrTimeout) {
-		return nil // somebody else has it
+		return nil // another host has it
 	}
 	if err != nil {
 		return err // too few masters, no redlockd: cron mails it

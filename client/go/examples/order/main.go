@@ -1,18 +1,18 @@
-// An order that must not be placed twice, though it is sent twice: a customer clicks again, a phone repeats what got
-// no answer, two web servers take the same request from a queue.
+// An order that must not be placed twice, though it is sent twice: a customer clicks again, a phone repeats a request
+// that got no answer, two web servers take the same request from a queue.
 //
 //	nc -l localhost 7001                     the supplier: you
 //	order localhost:7001 4711 'two lamps'    type OK where nc runs: "placed"
 //	order localhost:7001 4711 'two lamps'    "placed already, or being placed"
 //
 // The lock is named after the order, is a lease, and is not given back when the order was placed: for its TTL every
-// repeat finds it, here or on another host, whether this program is still there or not. Only where the supplier surely
-// has nothing is it given back.
+// repeat finds it, here or on another host, whether this program still runs or not. It is given back only if the supplier
+// surely has no order.
 //
-// Exit status: 0 placed, 1 surely not placed (again at any time), 3 a repeat, 4 in doubt, 75 no lock.
+// Exit status: 0 placed, 1 surely not placed (try again at any time), 2 wrong usage, 3 a repeat, 4 in doubt, 75 no lock.
 //
-// Choose a TTL (-t, in seconds; redlockd's max_ttl has to allow it) longer than repeats come. For ever, the order's
-// number belongs under a unique index in your database.
+// Choose a TTL (-t, in seconds; redlockd's max_ttl has to allow it) that is longer than the time in which repeats may
+// come. To refuse repeats for ever, put the order's number under a unique index in your database.
 package main
 
 import (
@@ -41,7 +41,7 @@ const (
 	noLock    = 75
 )
 
-// place tells a supplier who does as he is told, each time.
+// place places the order with a supplier that does not notice repeats.
 func place(lock *redlockd.Lock, address, number, what string) int {
 	supplier, err := net.DialTimeout("tcp", address, supplierTime)
 	if err != nil {
@@ -53,7 +53,7 @@ func place(lock *redlockd.Lock, address, number, what string) int {
 		return notPlaced
 	}
 	supplier.SetDeadline(time.Now().Add(supplierTime))
-	// From here on he may have it.
+	// From here on the supplier may have the order.
 	fmt.Fprintf(supplier, "ORDER %s fence=%d %s\n", number, lock.Fence(), what)
 	answer, _ := bufio.NewReader(supplier).ReadString('\n')
 	switch {

@@ -1,5 +1,5 @@
-// Package resource is the Redis that holds what a lock guards in the examples. It is the application's own, and none
-// of redlockd's masters. Your program has a driver for it; this is as much of one as the examples need.
+// Package resource is a client of the Redis that has the data which a lock guards in the examples. This Redis belongs to
+// the application and is none of redlockd's masters. Your own program uses a real driver.
 package resource
 
 import (
@@ -16,14 +16,14 @@ import (
 
 const patience = 10 * time.Second
 
-// A Redis is one connection. Goroutines take turns on it.
+// A Redis is a connection. Goroutines take turns on it.
 type Redis struct {
 	mu   sync.Mutex
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-// Open connects to "/path", "host" or "host:port". The examples end where that fails.
+// Open connects to "/path", "host" or "host:port". If that fails, the program ends.
 func Open(address string) *Redis {
 	network := "tcp"
 	if strings.HasPrefix(address, "/") {
@@ -38,8 +38,8 @@ func Open(address string) *Redis {
 	return &Redis{conn: conn, in: bufio.NewReader(conn)}
 }
 
-// Ask returns the reply to a command: int64, string, []any, or nil. Without one nobody knows whether it was done: the
-// program ends, and with it goes its lock.
+// Ask returns the reply to a command: int64, string, []any, or nil. Without a reply nobody knows whether the command was
+// done, and an error is not handled here: the program ends, and a session lock with it (a lease runs out).
 func (r *Redis) Ask(words ...any) any {
 	reply, err := r.Try(words...)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Redis) Ask(words ...any) any {
 	return reply
 }
 
-// Try is Ask with an error.
+// Try is like Ask, but returns an error instead of ending the program.
 func (r *Redis) Try(words ...any) (any, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,17 +1,18 @@
-// Stock that must not be oversold: 200 workers want one of 50 items.
+// Stock that must not be oversold: 200 workers want one item each, and there are 50.
 //
 //	redis-cli HSET stock:lamp left 50        (your own Redis, none of redlockd's masters)
 //	stock localhost:6379 lamp 200            "50 sold, 150 came too late"
 //
-// Each worker, a goroutine here, reads what is left, decides, and writes what is left then. The lock lets one at a
-// time do so, of all goroutines of all hosts. The fence keeps it right when a worker stands still after it has read,
-// for longer than it may hold the lock, and writes what is no longer true. Try it:
+// Each worker, a goroutine here, reads how many items are left, decides, and writes how many are left then. The lock
+// lets one goroutine of all hosts at a time do so. The fence keeps the number right if a worker stands still after it has
+// read, for longer than it may hold the lock, and then tries to write an old number. Try it:
 //
 //	stock -a localhost:6379 lamp 1           asks before it buys: press ^Z
-//	stock localhost:6379 lamp 200            goes on when the other's time is over
-//	fg, Enter                                "refused", and it looks again
+//	stock localhost:6379 lamp 200            goes on when the first worker's time is over
+//	fg, Enter                                "refused", and the worker reads again
 //
-// The fence is shown for reading too: were it shown for writing only, the late worker could still write in between.
+// The workers show the fence for reading too. If they showed it for writing only, a late worker could still write after
+// the next worker has read and before the next worker has written.
 package main
 
 import (
@@ -29,7 +30,7 @@ import (
 	"redlockd.invalid/client/go/examples/resource"
 )
 
-// What a fenced resource does: it keeps the highest fence that it was shown, and refuses a lower one.
+// A fenced resource keeps the highest fence that it was shown, and refuses a lower fence.
 const (
 	fenced = "if tonumber(ARGV[1]) < tonumber(redis.call('HGET', KEYS[1], 'fence') or 0) then return -1 end " +
 		"redis.call('HSET', KEYS[1], 'fence', ARGV[1]) "
@@ -61,7 +62,7 @@ func (s *shop) buyLocked(worker int, fence uint64) outcome {
 	if left < 0 {
 		return refused
 	}
-	if s.asks { // what makes it several steps
+	if s.asks { // both stand for the steps between reading and writing
 		fmt.Printf("worker %d: %d left; Enter buys\n", worker, left)
 		bufio.NewReader(os.Stdin).ReadString('\n')
 	} else {
@@ -75,16 +76,16 @@ func (s *shop) buyLocked(worker int, fence uint64) outcome {
 }
 
 func (s *shop) buy(worker int) outcome {
-	// Max: a worker that stands still holds up the others for so long, and no longer.
+	// Max: a worker that stands still holds up the others for no longer than this and one TTL.
 	lock, err := s.client.Lock(context.Background(), "stock:"+s.item,
 		redlockd.TTL(2*time.Second), redlockd.Max(4*time.Second), redlockd.Wait(time.Minute))
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "worker %d: no lock: %v\n", worker, err)
 		return failed
 	}
-	// Whether it was still held in the end does not matter: the fence has decided.
+	// Whether the lock was still held in the end does not matter, since the fence has decided.
 	defer lock.Unlock(context.Background())
-	return s.buyLocked(worker, lock.Fence()) // read once: both steps belong to this hold
+	return s.buyLocked(worker, lock.Fence()) // the fence is read once, since both steps belong to the same hold
 }
 
 func main() {

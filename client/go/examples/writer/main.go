@@ -5,12 +5,12 @@
 //	fg, a text, Enter                    in the first: "refused"
 //	redis-cli HGETALL doc:motd
 //
-// The first one held the lock, had looked whether it still does, and then stood still: swapping, a hypervisor that
-// moves it, a debugger. It cannot know. No lock service can help there, and no other look at the clock, since the pause
-// may come right behind it. But each holder's fence is higher than those of all before: a resource that keeps the
-// highest one refuses who is late.
+// The first writer held the lock, had looked whether it still did, and then stood still: swapping, a hypervisor that
+// moves its machine, a debugger. The writer cannot know that. Neither a lock service nor another look at the clock can
+// help, since the pause may come right after that look. But each holder's fence is higher than the fences of all holders
+// before, so a resource that keeps the highest fence refuses a late writer.
 //
-// Exit status: 0 written, 1 no lock, 3 refused.
+// Exit status: 0 written, 1 not written (no lock, no text, or the Redis failed), 2 usage, 3 refused.
 package main
 
 import (
@@ -52,7 +52,7 @@ func main() {
 	if err != nil {
 		log.Fatal("no lock: ", err)
 	}
-	// Here it may stand still, after it has looked.
+	// The program may stand still while it reads the text, after it has looked at the clock.
 	fence := lock.Fence()
 	fmt.Printf("fence %d, held for %d ms; the new text of %s?\n", fence, lock.Valid().Milliseconds(), flag.Arg(1))
 	text, err := bufio.NewReader(os.Stdin).ReadString('\n')
