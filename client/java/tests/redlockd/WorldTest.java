@@ -150,6 +150,11 @@ final class WorldTest {
         });
         equal("released", once.reason());
         equal(0, once.getSuppressed().length);
+        LockHandle lease = client.acquire("hides", WAITING.lease());
+        try (RedlockClient other = world.client()) {
+            other.attach(lease.name(), lease.token()).unlock();
+        }
+        equal("gone", thrown(LostException.class, lease::unlock).reason());
         noKeys();
     }
 

@@ -426,7 +426,7 @@ final class Hold {
         if (failure != null && failure.kind() == Failure.Kind.NOTHELD && request.sendings > 1) {
             failure = null; // it was this release that did it, on the connection before
         } else if (failure != null && failure.kind() == Failure.Kind.NOTHELD && !attached) {
-            failure = Failure.of(Failure.Kind.LOST, failure.text());
+            failure = Failure.of(Failure.Kind.LOST, "gone");
         }
         if (state == State.GIVING) {
             move(State.OVER);
