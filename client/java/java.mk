@@ -3,7 +3,7 @@ JAVAC      ?= javac
 JAVA_JAR   := $(BUILD)/java/redlockd.jar
 JAVA_SRC   := $(shell find client/java/src/main -name '*.java')
 JAVA_LINT  := -Xlint:all -Werror --release 17
-# Of programs that live for a moment.
+# These options are for programs that live only for a moment.
 JAVA_QUICK := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto
 
 CHECKS     += client/java/check.sh client/java/jobs.sh
@@ -25,7 +25,7 @@ $(BUILD)/java/driver.jar: client/java/conformance/Driver.java $(JAVA_JAR)
 $(BUILD)/java/tests/redlockd/AllTests.class: $(wildcard client/java/tests/redlockd/*.java) $(JAVA_JAR)
 	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(BUILD)/java/tests client/java/tests/redlockd/*.java
 
-# A script for each job; the shell's nightly job has this name in the tests.
+# A script for each job; the tests call the nightly job nightly.sh, as the shell script is called.
 $(BUILD)/java/examples/nightly.sh: $(wildcard client/java/examples/*.java) $(JAVA_JAR) client/java/java.mk
 	$(JAVAC) $(JAVA_LINT) -cp $(JAVA_JAR) -d $(@D) client/java/examples/*.java
 	@for job in order:Order stock:Stock cache:Cache consumer:Consumer writer:Writer nightly.sh:Nightly; do \
@@ -39,13 +39,13 @@ bench-stubs: $(BUILD)/java/tests/redlockd/AllTests.class
 
 java: $(JAVA_JAR) ## the client library for Java: build/java/redlockd.jar
 
-# What is too long for make check.
+# The tests that take too long for make check.
 check-java: all objects ## the client library for Java: 10,000 cycles, and all examples
 	@$(TEST_ENV) client/java/check.sh 10000
 	@$(TEST_ENV) client/java/jobs.sh order stock cache consumer writer nightly
 .PHONY: java check-java
 
-# The archive of loaded classes spares each of the hundred drivers half of its start.
+# The archive of loaded classes makes the start of a driver shorter: the conformance cases start one each.
 $(BUILD)/conformance/java: $(BUILD)/java/driver.jar client/java/java.mk
 	@mkdir -p $(@D)
 	@java -XX:ArchiveClassesAtExit=$(BUILD)/java/driver.jsa $(JAVA_QUICK) \

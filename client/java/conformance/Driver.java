@@ -11,7 +11,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import redlockd.*;
 
-/** The Java library behind the conformance cases: client/conformance/README.md has the grammar of both sides. */
+/** Drives the Java library for the conformance cases; client/conformance/README.md has the commands and the answers. */
 public final class Driver {
     private static final Map<Class<?>, String> CODES = Map.ofEntries(
             Map.entry(BusyException.class, "BUSY"), Map.entry(LockTimeoutException.class, "TIMEOUT"),
@@ -39,7 +39,7 @@ public final class Driver {
         new Driver().serve();
     }
 
-    /** A JVM's first call loads and links the library's classes: no case is to wait for that. */
+    /** Makes the JVM load and link the library's classes, so that no case has to wait for that. */
     private static void warmUp() throws InterruptedException {
         try (RedlockClient nobody = RedlockClient.builder().address("unix:/nobody").build()) {
             nobody.acquire("warm-up", LockOptions.defaults().waiting(Duration.ofSeconds(1)));

@@ -3,18 +3,18 @@ import java.time.Duration;
 import redlockd.*;
 
 /**
- * A cache entry that one process rebuilds while the others wait, instead of all at once when it runs out (the stampede,
- * or dog-pile).
+ * A cache entry that one process rebuilds while the others wait, instead of all processes rebuilding it when it runs out
+ * (the stampede, or dog-pile).
  *
  * <pre>
  * cache localhost:6379 weather 60 'sleep 3; date'      in ten terminals at once: one date
  * </pre>
  *
- * prints what the entry holds; when it holds nothing, what the command prints, which is kept for 60 s. The processes that
- * had to wait look again, and find it. When the builder dies, its lock is free at once and the next process builds. The
- * fence keeps what a paused builder writes later from replacing what is newer.
+ * The program prints the entry. If there is none, the program runs the command, prints its output, and keeps it for 60 s.
+ * Processes that had to wait look again, and find the entry. If the process that builds dies, its lock is free at once and
+ * the next process builds. The fence keeps a process that stood still from replacing a newer entry.
  *
- * <p>Such a lock saves work and is not needed for being right, so without redlockd each process builds for itself.
+ * <p>Such a lock only saves work, and the result is right without it: without redlockd every process builds for itself.
  */
 final class Cache {
     private static final String STORE = "if tonumber(ARGV[1]) < tonumber(redis.call('HGET', KEYS[2], ARGV[4]) or 0) "
@@ -56,7 +56,7 @@ final class Cache {
             value = value == null ? build(lock.fence()) : value;
             return value;
         } catch (LostException e) {
-            return value; // what was built is good, whoever has the lock
+            return value; // the value is good, even if the lock was lost in the end
         } catch (RedlockException e) {
             System.err.println("cache: without a lock: " + e.getMessage());
             return build(0);

@@ -12,18 +12,18 @@ import redlockd.*;
  * redis-cli HGETALL bills:balances
  * </pre>
  *
- * A queue delivers at least once: a Redis stream gives a message that was not acknowledged for a while to another
- * consumer, since nothing tells a dead consumer from a slow one. So there are two things:
+ * A queue delivers at least once: a Redis stream lets another consumer claim a message that was not acknowledged for a
+ * while, since nothing tells a dead consumer from a slow consumer. So there are two things:
  *
  * <ul>
- * <li>The lock, named after the message: no two consumers work on it at a time. A consumer that finds it locked lets it
- * be; if the other dies, the message comes again.
- * <li>The mark, set in one step with the effect: what was handled has no effect again, also by a consumer that was paused
- * beyond its lock in the middle of its work.
+ * <li>The lock, named after the message, keeps two consumers from working on it at a time. A consumer that finds the
+ * message locked leaves it alone; if the other consumer dies, the message comes again.
+ * <li>The mark, set in one step with the effect: a message has no effect twice, even if a consumer was paused beyond its
+ * lock in the middle of its work.
  * </ul>
  */
 final class Consumer {
-    /** A mark lives for a day: for longer than a message may come again. */
+    /** A mark lives for a day: a consumer that stands still for longer just before this step would count twice. */
     private static final String SETTLE = "local first = redis.call('SET', KEYS[3], ARGV[2], 'NX', 'EX', 86400) "
             + "if first then redis.call('HINCRBY', KEYS[2], ARGV[3], ARGV[4]) end "
             + "redis.call('XACK', KEYS[1], 'billing', ARGV[1]) return first and 1 or 0";
@@ -49,7 +49,8 @@ final class Consumer {
         name = args.get(2);
         idleMs = args.size() > 3 ? Long.parseLong(args.get(3)) : 2000;
         Duration ttl = Duration.ofMillis(args.size() > 4 ? Long.parseLong(args.get(4)) : 10_000);
-        options = LockOptions.defaults().ttl(ttl).max(ttl.multipliedBy(3)); // a consumer that stands still keeps it so long
+        // A consumer that stands still keeps its message for no longer than this maximum and one TTL.
+        options = LockOptions.defaults().ttl(ttl).max(ttl.multipliedBy(3));
     }
 
     public static void main(String[] args) throws InterruptedException {
@@ -98,7 +99,7 @@ final class Consumer {
         }
     }
 
-    /** A message that another consumer has had for too long, else a new one. */
+    /** Handles a message that a consumer has had for too long, or else a new message. False: there is none. */
     private boolean handleNext() throws InterruptedException {
         List<?> claimed = (List<?>) redis.ask("XAUTOCLAIM", stream, "billing", name, idleMs, 0, "COUNT", 1);
         List<?> messages = (List<?>) claimed.get(1);
@@ -129,7 +130,7 @@ final class Consumer {
         String mark = stream + ":done:" + id;
         if (redis.number("EXISTS", mark) == 0) {
             System.out.println(name + ": works on " + id);
-            for (int step = 0; step < STEPS; step++) { // a page of the bill each; redlockd renews the lock meanwhile
+            for (int step = 0; step < STEPS; step++) { // one step is one page of a bill; redlockd renews the lock meanwhile
                 lock.ensureHeld();
                 Thread.sleep(STEP_MS);
             }

@@ -11,13 +11,13 @@ import redlockd.*;
  * 0 3 * * *  nightly report make-report --all
  * </pre>
  *
- * "Once" is a lease for the job and this night, which nobody gives back: the host whose clock is late asks when the first
- * one has finished. Nor is the job begun again when it failed or its host died: it may have been half done, and that is
- * for a person to see, and to say: {@code NIGHT=2030-01-31-again nightly report make-report --all}
+ * "Once" is ensured by a lease for the job and this night, which nobody gives back: a host whose clock is late asks when
+ * the first host has finished. The job is not run again if it failed or its host died, since it may have been half done.
+ * A person has to look, and may then run: {@code NIGHT=2030-01-31-again nightly report make-report --all}
  *
- * <p>"Not two at a time" is the lock under which it runs: last night's may still be at it. It is renewed for as long as
- * the job takes, and when it is lost, the job is killed. (For a job that is a command, client/examples/nightly.sh is the
- * better one: {@code redlock run} also kills what the job has started.)
+ * <p>"Not two at a time" is ensured by the lock under which the job runs, since last night's job may still be running.
+ * This lock is renewed for as long as the job takes, and when it is lost, the job is killed. (A job that is a command is
+ * better off with client/examples/nightly.sh, since {@code redlock run} also kills the programs that the job has started.)
  */
 final class Nightly {
     public static void main(String[] args) throws IOException, InterruptedException {
@@ -37,8 +37,9 @@ final class Nightly {
 
     private static int run(RedlockClient client, String job, List<String> command)
             throws IOException, InterruptedException {
-        String night = System.getenv().getOrDefault("NIGHT", LocalDate.now().toString()); // so not around midnight
-        // Longer than the clocks of the hosts are apart; at most redlockd's max_ttl.
+        // By default the night is the date, so the crontab must not start the job around midnight.
+        String night = System.getenv().getOrDefault("NIGHT", LocalDate.now().toString());
+        // The lease has to last longer than the clocks of the hosts are apart; redlockd's max_ttl has to allow it.
         Duration keep = Duration.parse("PT" + System.getenv().getOrDefault("KEEP", "1m"));
         LockOptions once = LockOptions.defaults().lease().ttl(keep).waiting(Duration.ofSeconds(2));
         if (client.tryAcquire(job + "/" + night, once).isEmpty()) {

@@ -6,8 +6,8 @@ import java.time.Duration;
 import redlockd.*;
 
 /**
- * An order that must not be placed twice, though it is sent twice: a customer clicks again, a phone repeats what got no
- * answer, two web servers take the same request from a queue.
+ * An order that must not be placed twice, though it is sent twice: a customer clicks again, a phone repeats a request that
+ * got no answer, two web servers take the same request from a queue.
  *
  * <pre>
  * nc -l localhost 7001                     the supplier: you
@@ -16,11 +16,11 @@ import redlockd.*;
  * </pre>
  *
  * The lock is named after the order, is a lease, and is not given back when the order was placed: for its TTL every
- * repeat finds it, here or on another host, whether this program is still there or not. Only where the supplier surely
- * has nothing is it given back.
+ * repeat finds it, here or on another host, whether this program still runs or not. It is given back only if the supplier
+ * surely has no order.
  *
- * <p>Exit status: 0 placed, 1 surely not placed (again at any time), 3 a repeat, 4 in doubt, 75 no lock. For ever, the
- * order's number belongs under a unique index in your database.
+ * <p>Exit status: 0 placed, 1 surely not placed (try again at any time), 2 wrong usage, 3 a repeat, 4 in doubt, 75 no
+ * lock. To refuse repeats for ever, put the order's number under a unique index in your database.
  */
 final class Order {
     private static final int SUPPLIER_MS = 10_000;
@@ -78,7 +78,7 @@ final class Order {
         }
     }
 
-    /** The supplier does what it is told, each time. From the first byte on it may have the order. */
+    /** Places the order with a supplier that does not notice repeats. From the first byte on it may have the order. */
     private static int place(LockHandle lock, Socket supplier, String number, String what) {
         try {
             String order = "ORDER " + number + " fence=" + lock.fence() + " " + what + "\n";

@@ -13,14 +13,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * For the examples: the Redis that has the data which a lock guards. It belongs to the application and is none of
- * redlockd's masters. Your program has a driver for it; this is as much of a driver as the examples need.
+ * A client of the Redis that has the data which a lock guards in the examples. This Redis belongs to the application and
+ * is none of redlockd's masters. Your own program uses a real driver.
  */
 final class Resource {
     private final SocketChannel channel;
     private final InputStream in;
 
-    /** "/path", "host" or "host:port". The program ends where nobody is there. */
+    /** Connects to "/path", "host" or "host:port". If that fails, the program ends. */
     Resource(String address) {
         try {
             int colon = address.lastIndexOf(':');
@@ -34,8 +34,8 @@ final class Resource {
     }
 
     /**
-     * The reply to a command: a Long, a String, a List, or null. Without a reply nobody knows whether the command was
-     * done, so the program ends, and its lock with it.
+     * Returns the reply to a command: a Long, a String, a List, or null. Without a reply nobody knows whether the command
+     * was done, and an error is not handled here: the program ends, and a session lock with it (a lease runs out).
      */
     synchronized Object ask(Object... words) {
         try {
@@ -45,7 +45,7 @@ final class Resource {
         }
     }
 
-    /** An error that is Redis's own is one of the program's. */
+    /** The same as {@link #ask}, but throws an exception instead of ending the program. */
     synchronized Object tell(Object... words) throws IOException {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         out.writeBytes(bytes("*" + words.length + "\r\n"));

@@ -6,31 +6,32 @@ import java.util.concurrent.atomic.AtomicInteger;
 import redlockd.*;
 
 /**
- * Stock that must not be oversold: 200 workers, which are threads here, want one of 50 items.
+ * Stock that must not be oversold: 200 workers, which are threads here, want one item each, and there are 50.
  *
  * <pre>
  * redis-cli HSET stock:lamp left 50        (your own Redis, none of redlockd's masters)
  * stock localhost:6379 lamp 200            "50 sold, 150 came too late"
  * </pre>
  *
- * Each worker reads what is left, decides, and writes what is left then. The lock lets one worker of all hosts at a time
- * do so. The fence keeps it right when a worker stands still after it has read, for longer than it may hold the lock, and
- * writes what is no longer true. Try it: {@code stock -a localhost:6379 lamp 1} asks before it buys; press ^Z, run
- * another, and then fg and Enter.
+ * Each worker reads how many items are left, decides, and writes how many are left then. The lock lets one worker of all
+ * hosts at a time do so. The fence keeps the number right if a worker stands still after it has read, for longer than it
+ * may hold the lock, and then tries to write an old number. Try it: {@code stock -a localhost:6379 lamp 1} asks before it
+ * buys; press ^Z, run {@code stock localhost:6379 lamp 200}, and then fg and Enter.
  *
- * <p>The fence is shown for reading too: were it shown for writing only, the late worker could still write in between.
+ * <p>The workers show the fence for reading too. If they showed it for writing only, a late worker could still write after
+ * the next worker has read and before the next worker has written.
  */
 final class Stock {
     enum Outcome { SOLD, TOO_LATE, REFUSED, FAILED }
 
-    /** A fenced resource keeps the highest fence that it was shown, and refuses a lower one. */
+    /** A fenced resource keeps the highest fence that it was shown, and refuses a lower fence. */
     private static final String FENCED = "if tonumber(ARGV[1]) < tonumber(redis.call('HGET', KEYS[1], 'fence') or 0) "
             + "then return -1 end redis.call('HSET', KEYS[1], 'fence', ARGV[1]) ";
     private static final String READ = FENCED + "return tonumber(redis.call('HGET', KEYS[1], 'left') or 0)";
     private static final String WRITE = FENCED + "redis.call('HSET', KEYS[1], 'left', ARGV[2]) "
             + "return redis.call('RPUSH', KEYS[2], ARGV[3])";
 
-    /** A worker that stands still holds up the others for 4 s, and no longer. */
+    /** A worker that stands still holds up the others for no longer than the maximum and one TTL. */
     private static final LockOptions OPTIONS = LockOptions.defaults().ttl(Duration.ofSeconds(2))
             .max(Duration.ofSeconds(4)).waiting(Duration.ofMinutes(1));
 
@@ -81,9 +82,9 @@ final class Stock {
     private Outcome buy(int number) {
         Outcome outcome = Outcome.FAILED;
         try (LockHandle lock = client.acquire("stock:" + item, OPTIONS)) {
-            outcome = buyLocked(number, lock.fence()); // read once: both steps belong to this hold
+            outcome = buyLocked(number, lock.fence()); // the fence is read once, since both steps belong to the same hold
         } catch (LostException e) {
-            return outcome; // that it was lost in the end does not matter: the fence has decided
+            return outcome; // whether the lock was still held in the end does not matter, since the fence has decided
         } catch (RedlockException | InterruptedException | IOException e) {
             System.err.println("worker " + number + ": " + e.getMessage());
         }
@@ -95,7 +96,7 @@ final class Stock {
         if (left <= 0) {
             return left == 0 ? Outcome.TOO_LATE : Outcome.REFUSED;
         }
-        if (asks) { // what makes it several steps
+        if (asks) { // both branches stand for the steps between reading and writing
             System.out.println("worker " + number + ": " + left + " left; Enter buys");
             System.in.read();
         } else {

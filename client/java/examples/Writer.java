@@ -13,11 +13,11 @@ import redlockd.*;
  * fg, a text, Enter                    in the first: "refused"
  * </pre>
  *
- * The first writer held the lock, had looked whether it still does, and then stood still: swapping, a hypervisor, a
- * garbage collector. It cannot know. But each holder's fence is higher than those of all before: a resource that keeps
- * the highest fence refuses a late writer.
+ * The first writer held the lock, had looked whether it still did, and then stood still: swapping, a hypervisor that moves
+ * its machine, a garbage collector. The writer cannot know that. But each holder's fence is higher than the fences of all
+ * holders before, so a resource that keeps the highest fence refuses a late writer.
  *
- * <p>Exit status: 0 written, 1 no lock, 3 refused.
+ * <p>Exit status: 0 written, 1 not written (no lock, no text, or the Redis failed), 2 wrong usage, 3 refused.
  */
 final class Writer {
     private static final String WRITE = "if tonumber(ARGV[1]) < tonumber(redis.call('HGET', KEYS[1], 'fence') or 0) "
@@ -37,7 +37,7 @@ final class Writer {
                 LockHandle lock = client.acquire("doc:" + args[first + 1], options)) {
             written = write(lock, new Resource(args[first]), args[first + 1]);
         } catch (LostException e) {
-            // At the release: too late to be of interest, since the fence has decided.
+            // The lock was found lost at its release. This does not matter, since the fence has decided.
         } catch (RedlockException e) {
             System.err.println("no lock: " + e.getMessage());
             System.exit(1);
@@ -48,7 +48,7 @@ final class Writer {
 
     private static boolean write(LockHandle lock, Resource redis, String document) throws IOException {
         long fence = lock.fence();
-        // Here it may stand still, after it has looked.
+        // The program may stand still while it reads the text, after it has looked at the clock.
         System.out.println("fence " + fence + ", held for " + lock.valid().toMillis() + " ms; the new text of "
                 + document + "?");
         String text = new BufferedReader(new InputStreamReader(System.in)).readLine();

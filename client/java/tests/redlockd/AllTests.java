@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.stream.Stream;
 
-/** Every test. The argument is how many times a lock is taken and given back to look for leaks. */
+/** Runs every test. The argument is how many times a lock is taken and given back to look for leaks. */
 final class AllTests {
     private AllTests() {}
 

@@ -2,10 +2,10 @@ package redlockd;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** 64 threads over one connection on distinct names; prints "cycles N", lock and unlock of a second. */
+/** 64 threads use one connection for distinct names. Prints "cycles N": pairs of lock and unlock in a second. */
 final class Bench {
     private static final int TASKS = 64;
-    private static final long WARM_UP_NS = 2_000_000_000L; // the compiler has done its work by then
+    private static final long WARM_UP_NS = 2_000_000_000L; // for the JVM to compile the code that runs often
 
     private Bench() {}
 

@@ -2,7 +2,7 @@ package redlockd;
 
 import java.util.concurrent.Callable;
 
-/** Runs checks one after the other, all whatever happens, and counts them as tests/run.sh reads it. */
+/** Runs checks one after the other, also after a failure, and prints their numbers in the form that tests/run.sh reads. */
 final class Checks {
     interface Check {
         void run() throws Exception;

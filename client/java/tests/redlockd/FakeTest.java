@@ -21,7 +21,7 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
 import javax.net.ssl.TrustManagerFactory;
 
-/** TLS and AUTH, which the daemon does not have yet, with a fake one that does as it is told here. */
+/** Tests TLS and AUTH, which redlockd does not have yet, with a fake server. */
 final class FakeTest {
     private static final String PASSWORD = "changeit";
     private static final String TOKEN = "0123456789".repeat(4);
@@ -108,7 +108,7 @@ final class FakeTest {
                     socket.getOutputStream().write((answer(line) + "\n").getBytes());
                 }
             } catch (IOException e) {
-                // A client that was refused, or the end of the test.
+                // The client has refused the server, or the test has ended.
             }
         }
     }

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The programs of README.md run as they stand. */
+/** Runs the programs of client/java/README.md as they stand. */
 final class ReadmeTest {
     private static final Pattern PROGRAM = Pattern.compile("```java\n(.*?class (\\w+) .*?)```", Pattern.DOTALL);
 

@@ -7,7 +7,7 @@ import java.io.PrintStream;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Three real masters and a real daemon, by tests/stubs/world. They end with it, and it ends with its input. */
+/** Three real masters and a real daemon. tests/stubs/world starts them, and ends them when its input ends. */
 final class World implements AutoCloseable {
     final String unix;
     final String tcp;
@@ -44,7 +44,7 @@ final class World implements AutoCloseable {
         return answer;
     }
 
-    /** How many keys of locks are on all masters together. */
+    /** How many keys of locks all masters have together. */
     int keys() throws IOException {
         return Integer.parseInt(say("keys").split(" ")[1]);
     }
@@ -58,7 +58,7 @@ final class World implements AutoCloseable {
         in.println("stop");
         in.close();
         while (out.readLine() != null) {
-            // It answers when all has ended.
+            // tests/stubs/world answers "stopped" when all has ended, and ends too.
         }
     }
 }

@@ -15,7 +15,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** With real masters and a real daemon. */
+/** Tests with real masters and a real daemon. */
 final class WorldTest {
     private static final LockOptions WAITING = LockOptions.defaults().waiting(Duration.ofSeconds(30));
 
@@ -128,7 +128,7 @@ final class WorldTest {
         until("its lease is over", () -> !lock.isHeldByCurrentThread() && lost.get() != null);
         that(List.of("max", "expired").contains(lost.get().reason()), lost.get().reason());
         thrown(LostException.class, lock::unlock);
-        lock.unlock(); // has been told
+        lock.unlock(); // the loss was thrown before, so this throws nothing
         thrown(IllegalMonitorStateException.class, lock::unlock);
         noKeys();
     }
@@ -170,7 +170,7 @@ final class WorldTest {
         Thread.currentThread().interrupt();
         lock.unlock();
         that(Thread.interrupted(), "the interrupt is still there");
-        client.acquire("interrupted", WAITING).unlock(); // the connection has not suffered
+        client.acquire("interrupted", WAITING).unlock(); // the connection still works
         noKeys();
     }
 
@@ -236,7 +236,7 @@ final class WorldTest {
         noKeys();
     }
 
-    /** Takes a lock, waits for a line, and says whether it would write then. */
+    /** A program that takes a lock, waits for a line, and prints whether it still holds the lock then. */
     static final class Holder {
         public static void main(String[] args) throws Exception {
             try (RedlockClient client = RedlockClient.create();
@@ -260,7 +260,7 @@ final class WorldTest {
             BufferedReader out = new BufferedReader(new InputStreamReader(holder.getInputStream()));
             long fence = Long.parseLong(out.readLine().split(" ")[1]);
             signal(holder, "STOP");
-            world.say("kill"); // else it goes on renewing for a client that stands still
+            world.say("kill"); // otherwise redlockd goes on renewing for a client that stands still
             world.say("restart");
             try (LockHandle next = client.acquire("stopped", WAITING)) {
                 that(next.fence() > fence, "a higher fence");
@@ -310,7 +310,7 @@ final class WorldTest {
         lock.onLost(loss -> that(false, "nobody is told at the end"));
         other.close();
         other.close();
-        lock.unlock(); // quiet: it was given back
+        lock.unlock(); // throws nothing: close() has given the lock back
         equal(LockHandle.State.LOST, lock.state());
         thrown(ClosedException.class, () -> other.acquire("closed"));
         client.acquire("closed", WAITING).unlock();

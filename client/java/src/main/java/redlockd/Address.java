@@ -1,6 +1,6 @@
 package redlockd;
 
-/** Where redlockd listens: a Unix socket ({@code path}) or a host and port. */
+/** An address of redlockd: a Unix socket ({@code path}), or else a host and port. */
 record Address(String path, String host, int port, boolean tls) {
     static final int DEFAULT_PORT = 7335;
     private static final int DEFAULT_TLS_PORT = 7336;

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * One line of redlockd, taken apart. {@code kind} is its first character: + done, - refused, * a row, ! an event.
+ * A line of redlockd, taken apart. {@code kind} is its first character: + done, - refused, * a row, ! an event.
  * {@code tag} and {@code name} are "" where there are none; {@code text} is the line without its tag.
  */
 record Answer(String tag, char kind, String code, String name, List<String> pairs, String text) {
@@ -80,7 +80,7 @@ record Answer(String tag, char kind, String code, String name, List<String> pair
         return Long.parseLong(value);
     }
 
-    /** A grant without a token, a fence or a time is none. */
+    /** Whether this is a grant of that name, with a token, a fence and a time. */
     boolean isGrantOf(String wantedName) {
         return is('+', "LOCKED") && name.equals(wantedName) && Words.isToken(value("token")) && number("fence", 0) > 0
                 && number("until", -1) >= 0;

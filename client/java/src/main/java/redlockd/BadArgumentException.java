@@ -1,6 +1,6 @@
 package redlockd;
 
-/** redlockd does not allow an argument, such as a TTL beyond its max_ttl; the message says which. */
+/** redlockd refused the request, mostly for an argument, such as a TTL beyond its max_ttl; the message says why. */
 public final class BadArgumentException extends RedlockException {
     private static final long serialVersionUID = 1;
 

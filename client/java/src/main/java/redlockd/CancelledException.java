@@ -1,6 +1,6 @@
 package redlockd;
 
-/** The wait for the lock was cancelled, by redlockd where this program did not. */
+/** The wait for the lock was cancelled. */
 public final class CancelledException extends RedlockException {
     private static final long serialVersionUID = 1;
 

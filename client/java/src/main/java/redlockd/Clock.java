@@ -4,9 +4,9 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 
 /**
- * A clock in ms that counts the time during which the machine is suspended, as {@link System#nanoTime} does not. On Linux
- * it is CLOCK_BOOTTIME, which /proc/uptime tells in steps of 10 ms. Elsewhere it is nanoTime, which goes forward by
- * whatever the wall clock gains on it at once, if that is more than a second.
+ * A clock in ms that counts the time during which the machine is suspended, unlike {@link System#nanoTime}. On Linux it is
+ * CLOCK_BOOTTIME, which /proc/uptime tells in steps of 10 ms. Elsewhere it is nanoTime, and goes forward in addition when
+ * the wall clock has gained more than a second on nanoTime between two readings.
  */
 abstract class Clock {
     /** By how much {@link #floorMs} may be late. */

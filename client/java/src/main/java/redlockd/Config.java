@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
 
-/** The settings that a client was built with. A user is "" where there is none; ca, cert and key may be null. */
+/** The settings that a client was built with. Without a user, user is ""; secretFile and the files in tls may be null. */
 record Config(List<Address> places, String client, long timeoutMs, Executor executor, String user, Path secretFile,
         Tls.Files tls) {
     /** Settings that the program has left out are taken from the environment. */

@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /**
- * One lock and what becomes of it. Guarded by the session's mutex; the volatile fields may be read by any thread.
+ * A lock and its states. The session's mutex guards it; any thread may read the volatile fields.
  *
  * <pre>{@code
  * ASKED --LOCKED--> HELD --connection gone--> DETACHED --RESUME--> RESUMING --LOCKED--> HELD
@@ -23,15 +23,15 @@ import java.util.function.Consumer;
 final class Hold {
     enum State { ASKED, HELD, DETACHED, RESUMING, GIVING, LOST, OVER }
 
-    private static final int RESUME_AGAIN_MS = 50; // two that RESUME at once may both fail at first
+    private static final int RESUME_AGAIN_MS = 50; // the least pause before another RESUME, and the jitter added to it
     private static final int RESUME_LATEST_MS = 1000;
     private static final int NOTHELD_MS = 100; // a RESUME is repeated for so long after -NOTHELD
     private static final int NOTHELD_AGAIN_MS = 25;
-    private static final int LOST_GRACE_MS = 50; // in which redlockd may still say why
+    private static final int LOST_GRACE_MS = 50; // past a deadline, so that redlockd can still say why the lock is lost
 
     final String name;
     final LockOptions options;
-    final AtomicBoolean lossTold = new AtomicBoolean(); // an exception has said it
+    final AtomicBoolean lossTold = new AtomicBoolean(); // an exception has told the program
 
     volatile State state = State.ASKED;
     volatile long deadlineMs; // on our clock; 0: not held, or not known
@@ -40,20 +40,20 @@ final class Hold {
     volatile String lostReason = "";
 
     Link bound; // the connection that holds it
-    long spanMs; // how long it was valid when that was said last
+    long spanMs; // how long the lock was valid when redlockd told its time last
     private final Session session;
     private final boolean attached;
     private long ttlMs;
-    private long untilMs; // the daemon's clock
-    private int untilOf; // the daemon whose clock that is
+    private long untilMs; // on the daemon's clock
+    private int untilOf; // the number of that daemon: Link.daemon
     private long warnMs; // when a third of spanMs is left
     private boolean warned;
     private volatile boolean closed; // with its client
     private long maxUntilMs; // 0: none
     private long retryAtMs;
-    private long notHeldMs; // when a RESUME was first answered -NOTHELD; 0: not
-    private Link notOn;
-    private Request giveBack; // UNLOCK as soon as RESUME is answered
+    private long notHeldMs; // when a RESUME was first answered -NOTHELD; 0: none was
+    private Link notOn; // a connection to a redlockd that drains: no RESUME is sent on it
+    private Request giveBack; // UNLOCK, to be sent as soon as RESUME is answered
     private final List<Consumer<LostException>> onLost = new CopyOnWriteArrayList<>();
     private final List<Runnable> onExpiring = new CopyOnWriteArrayList<>();
     private CompletableFuture<Void> told = CompletableFuture.completedFuture(null);
@@ -71,7 +71,7 @@ final class Hold {
         this.attached = attached;
     }
 
-    /** For a token that is to be taken over. */
+    /** A lock that is to be taken over by its token. */
     static Hold ofToken(Session session, String name, String token, LockOptions options) {
         return new Hold(session, name, options, token, false);
     }
@@ -143,7 +143,7 @@ final class Hold {
         session.wantsAt(warnMs);
     }
 
-    /** However wrong a server is, nothing is held for longer than anything can be. */
+    /** The deadline on our clock: at most the longest duration of the protocol from now, whatever the server says. */
     private long deadlineBy(Link link, long nowMs) {
         return Math.max(1, Math.min(link.sample.deadlineMs(untilMs), nowMs + Words.LONGEST_MS));
     }
@@ -159,14 +159,14 @@ final class Hold {
         return untilOf == link.daemon && deadlineMs > 0;
     }
 
-    /** Another sample of the daemon's clock: no deadline is later by that. */
+    /** Computes the deadline with a new sample of the daemon's clock. It never becomes later. */
     void recount(Link link, long nowMs) {
         if (isToldBy(link)) {
             becomeEarlier(deadlineMs - deadlineBy(link, nowMs));
         }
     }
 
-    /** The daemon's clock has stood still for so long since it told until=. */
+    /** The daemon's clock has stood still for that long since the daemon told until=. */
     void shift(Link link, long ms) {
         if (isToldBy(link)) {
             untilMs -= ms;
@@ -250,7 +250,7 @@ final class Hold {
         return new LostException("the lock " + name + " was lost: " + lostReason, lostReason);
     }
 
-    /** If redlockd has renewed it and the word of that is on its way, it is to let go too. */
+    /** The lock's time is over. If redlockd renews a session lock nevertheless, an UNLOCK makes redlockd let go too. */
     private void expire(long nowMs) {
         boolean there = state == State.HELD && isSession();
         lose("expired");
@@ -259,7 +259,7 @@ final class Hold {
         }
     }
 
-    /** At the end of the client, of which nobody needs to be told. */
+    /** The end of the lock with its client. Listeners are not told. */
     void close() {
         closed = true;
         lostReason = "closed";
@@ -270,7 +270,7 @@ final class Hold {
         return closed;
     }
 
-    /** The program's own release. Null: there is nothing to ask; it was given back or lost before. */
+    /** The program's own release. Null: there is nothing to ask, since the lock was given back or lost before. */
     Request give(long giveUpMs) {
         if (state == State.HELD || state == State.DETACHED) {
             move(State.GIVING);
@@ -315,7 +315,7 @@ final class Hold {
 
     private void granted(Request request, Answer answer, Link link, long nowMs) {
         if (state == State.RESUMING && giveBack == null && isOver(nowMs)) {
-            expire(nowMs); // somebody may have had it in between
+            expire(nowMs); // another may have had the lock in between
         }
         boolean wanted = state == State.ASKED && !request.abandoned && !request.cancelled
                 || state == State.RESUMING && giveBack == null;
@@ -344,7 +344,7 @@ final class Hold {
         }
     }
 
-    /** A grant that nobody wants any more. */
+    /** Gives back a grant that came too late. */
     private void discard(Request request, long nowMs) {
         if (giveBack != null) {
             move(State.GIVING);
@@ -365,12 +365,12 @@ final class Hold {
         if (state == State.ASKED) {
             if (failure.kind() == Failure.Kind.DRAINING && request.waitUntilMs > nowMs && !request.cancelled
                     && !request.abandoned) {
-                request.notOn = link; // a wait goes on elsewhere when this redlockd ends
+                request.notOn = link; // the wait goes on over the next connection
                 session.requeue(request);
                 return;
             }
             if (failure.kind() == Failure.Kind.BUSY && request.waitUntilMs != 0) {
-                failure = Failure.of(Failure.Kind.TIMEOUT, failure.text()); // connecting has used up the wait
+                failure = Failure.of(Failure.Kind.TIMEOUT, failure.text()); // the wait was used up before LOCK was sent
             }
             move(State.OVER);
             session.finish(request, failure);
@@ -386,7 +386,7 @@ final class Hold {
         }
     }
 
-    /** Again while there is time, or never. */
+    /** Asks for the lock again after a pause, or gives it up as lost: the refusal decides. */
     private void notResumed(Failure failure, Link link, long nowMs) {
         switch (failure.kind()) {
             case DRAINING, NOQUORUM, LIMIT, BUSY, TIMEOUT, CANCELLED -> {
@@ -424,7 +424,7 @@ final class Hold {
             return;
         }
         if (failure != null && failure.kind() == Failure.Kind.NOTHELD && request.sendings > 1) {
-            failure = null; // it was this release that did it, on the connection before
+            failure = null; // the first sending of this UNLOCK, on an earlier connection, has most likely released it
         } else if (failure != null && failure.kind() == Failure.Kind.NOTHELD && !attached) {
             failure = Failure.of(Failure.Kind.LOST, "gone");
         }
@@ -449,7 +449,7 @@ final class Hold {
             return;
         }
         if (state == State.HELD && !isSession() && isOver(nowMs)) {
-            expire(nowMs); // late: somebody else may have had it in between
+            expire(nowMs); // the answer is late: another may have had the lease in between
         }
         if (state != State.HELD) {
             session.finish(request, Failure.of(Failure.Kind.LOST, lostReason));
@@ -459,7 +459,7 @@ final class Hold {
             ttlMs = request.ttlMs;
         }
         until(answer.number("until", 0), link, nowMs);
-        session.holds.add(this); // an attached one has a time from now on
+        session.holds.add(this); // an attached lease has a time from now on
         session.finish(request, null);
     }
 
@@ -485,11 +485,11 @@ final class Hold {
                 until(event.number("until", 0), link, nowMs);
             }
         } else if (state != State.HELD) {
-            return; // old news of what is being given back or was resumed
+            return; // the event is old: the lock is being given back, or is being resumed
         } else if (event.code().equals("EXPIRING")) {
             warn();
         } else if (event.code().equals("LOST") && event.value("reason").equals("drain")) {
-            detach(); // its keys are still there, and the next redlockd can have it
+            detach(); // the lock's keys are still there, and it can be resumed at the next redlockd
             notOn = link;
         } else if (event.code().equals("LOST")) {
             String reason = event.value("reason");
@@ -504,7 +504,7 @@ final class Hold {
         }
     }
 
-    /** In order for each lock, in the client's executor: a listener may call everything, and may block. */
+    /** Runs listeners in the client's executor, a lock's in order. A listener may call every method, and may block. */
     private void tell(Runnable listeners) {
         told = told.thenRunAsync(() -> {
             try {

@@ -10,35 +10,36 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * One connection to redlockd, from dialling to its end. Guarded by the session's mutex, but for the output, which its
- * writer thread takes.
+ * A connection to redlockd, from dialling to its end. The session's mutex guards it, except the output, which outLock
+ * guards and a thread of its own writes.
  *
  * <pre>{@code
  * DIALLING ---> GREETING --+HELLO--> UP ---> CLOSED
  *                                     +----> PARKED ---> CLOSED
  * }</pre>
  *
- * PARKED: given up, but still open, since its end would give back the locks that are about to be resumed.
+ * PARKED: given up, but still open, since its end would make redlockd give back the locks that are about to be resumed.
  */
 final class Link {
     enum State { DIALLING, GREETING, UP, PARKED, CLOSED }
 
     private static final int LINE_BYTES = 2048;
-    private static final int GREETING_MS = 5000; // for a connection, and for HELLO's answer
-    private static final int HELLO_IDLE_MS = 10_000; // so old the last HELLO may be when a lock is asked for
-    private static final int HELLO_HELD_MS = 1000; // so late the host's standing still is noticed
-    private static final int HELLO_SOON_MS = 100;
-    private static final int PATIENCE_MS = 10_000; // silence before PING, and before the connection is given up
-    private static final int PATIENCE_LEAST_MS = 1000;
+    private static final int GREETING_MS = 5000; // for connecting, and again for the answers to AUTH and HELLO
+    // If redlockd's clock is not known to be ours, HELLO is said again when the last HELLO is so old:
+    private static final int HELLO_IDLE_MS = 10_000; // before a request
+    private static final int HELLO_HELD_MS = 1000; // while a lock is held: redlockd's host may have stood still
+    private static final int HELLO_SOON_MS = 100; // after a grant, or after redlockd's clock stood still
+    private static final int PATIENCE_MS = 10_000; // silence before PING, and again before the connection is given up
+    private static final int PATIENCE_LEAST_MS = 1000; // the same with short TTLs
 
     final Map<String, Request> sent = new LinkedHashMap<>();
     State state = State.DIALLING;
     boolean draining;
     int shortSent;
-    int daemon; // counts those that answered, as far as their clocks tell them apart
-    long behindMs;
+    int daemon; // the number of the redlockd at the other end; another clock counts as another redlockd
+    long behindMs; // for how long that redlockd's clock has stood still, as far as it has told
     Sample sample; // null: no HELLO was answered
-    long sinceMs;
+    long sinceMs; // when the state DIALLING, GREETING or UP began
 
     private final Session session;
     private Transport transport;
@@ -48,7 +49,7 @@ final class Link {
     private long pingedMs; // 0: no PING is under way
     private long helloSentMs; // 0: answered
     private long helloLastMs;
-    private boolean helloSoon; // something has happened since
+    private boolean helloSoon; // a grant came, or the daemon's clock stood still, since the last HELLO
 
     private final Object outLock = new Object();
     private final StringBuilder out = new StringBuilder();
@@ -63,7 +64,7 @@ final class Link {
         Session.thread("redlockd-reader", this::run);
     }
 
-    // ---- its thread ----
+    // ---- its threads ----
 
     private void run() {
         Failure end;
@@ -101,7 +102,7 @@ final class Link {
                 + " to try it");
     }
 
-    /** False: it took too long, and nobody wants it any more. */
+    /** Begins to talk. False: connecting took too long, and the connection was given up meanwhile. */
     private boolean connected(Transport opened) {
         long nowMs = session.enter();
         try {
@@ -167,7 +168,7 @@ final class Link {
                 transport.write(text.getBytes(StandardCharsets.ISO_8859_1));
             }
         } catch (IOException | InterruptedException e) {
-            // The reader is told the same, behind all that redlockd has still said.
+            // The reader finds the connection ended too, after it has read what redlockd still sent.
         }
     }
 
@@ -183,7 +184,7 @@ final class Link {
     void ask(Request request, long nowMs) {
         boolean idle = sent.isEmpty() && !session.holdsSessions();
         if (idle) {
-            heardMs = nowMs; // a silence in which nobody asked says nothing
+            heardMs = nowMs; // silence counts from this request on: there was nothing to hear before
         }
         if (!sample.same() && helloSentMs == 0 && nowMs - helloLastMs >= HELLO_IDLE_MS) {
             hello();
@@ -211,7 +212,7 @@ final class Link {
         send("#h HELLO 1 events=renewed" + (client.isEmpty() ? "" : " client=" + client));
     }
 
-    /** A lock was granted: how far the clocks are apart is of use now. */
+    /** After a grant, HELLO is said soon: the daemon's clock may have stood still since the last HELLO. */
     void wantsHelloSoon(long nowMs) {
         helloSoon = true;
         if (!sample.same()) {
@@ -249,7 +250,7 @@ final class Link {
         } else if (answer.kind() == '!') {
             event(answer, nowMs);
         } else if (answer.tag().isEmpty()) {
-            boolean limit = answer.is('-', "LIMIT"); // too many clients: it closes now
+            boolean limit = answer.is('-', "LIMIT"); // too many clients: redlockd closes the connection now
             breakOff(limit ? Failure.Kind.UNREACHABLE : Failure.Kind.PROTOCOL, answer.text());
         } else if (answer.tag().equals("u")) {
             authenticated(answer);
@@ -259,7 +260,7 @@ final class Link {
             close(); // +BYE
         } else {
             Request request = sent.get(answer.tag());
-            if (request != null) { // else it is PONG, of CANCEL, or of what was given up
+            if (request != null) { // else it answers PING, CANCEL, or a request that was given up
                 answered(request, answer, nowMs);
             }
         }
@@ -333,7 +334,7 @@ final class Link {
         }
         behindMs = newBehindMs;
         helloSoon = true;
-        session.wantsAt(0); // a lock may be over by that
+        session.wantsAt(0); // a lock's time may be over now
         session.holds.forEach(hold -> hold.shift(this, grownMs));
     }
 
@@ -386,7 +387,7 @@ final class Link {
         breakOff(Failure.Kind.PROTOCOL, "redlockd gave an answer that does not fit the request");
     }
 
-    /** We give it up. */
+    /** Gives the connection up. It stays open, PARKED, if session locks have to be resumed first. */
     private void breakOff(Failure.Kind kind, String text) {
         boolean wasUp = state == State.UP;
         session.disconnected(this, Failure.of(kind, text), session.clock.nowMs());

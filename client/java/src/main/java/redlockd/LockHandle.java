@@ -4,8 +4,9 @@ import java.time.Duration;
 import java.util.function.Consumer;
 
 /**
- * A lock that was taken, owned by no thread: whoever has the object may use it, from any thread. In try-with-resources it
- * is given back at the end; what goes wrong then is added to the program's own exception and does not replace it.
+ * A lock that was taken. No thread owns it: any thread that has the object may use it. In try-with-resources it is given
+ * back at the end; if that fails after the program has thrown an exception of its own, the failure is added to that
+ * exception (suppressed) and does not replace it.
  *
  * <pre>{@code
  * try (LockHandle lock = client.acquire("report", LockOptions.defaults().waiting(Duration.ofSeconds(30)))) {
@@ -33,22 +34,22 @@ public final class LockHandle implements AutoCloseable {
         return hold.name;
     }
 
-    /** Whoever shows it is the holder. It is another one when the lock was resumed on a new connection. */
+    /** By the token, anybody may extend, resume or release the lock. It is new when the lock was resumed. */
     public String token() {
         return hold.token;
     }
 
     /**
-     * A number that grows with every grant of the name, for the resource to compare. It is another one when the lock was
-     * resumed on a new connection: ask for it at each use. 0: not known, of a lock that was attached.
+     * A number that grows with every grant of the name, for the resource to compare. It is new when the lock was resumed
+     * on a new connection, so ask for it at each use. 0: not known, since the lock was attached.
      */
     public long fence() {
         return hold.fence;
     }
 
     /**
-     * For how long the lock is surely still held, in ms precision; zero: it is not, or not any more. No I/O, in about a
-     * microsecond or two. The clock behind it counts the time of a suspended machine.
+     * For how long the lock is surely still held, in whole ms; zero: it is not surely held, or its time is not known.
+     * redlockd is not asked. The clock behind this counts the time during which the machine is suspended.
      */
     public Duration valid() {
         return Duration.ofMillis(hold.validMs());
@@ -60,7 +61,7 @@ public final class LockHandle implements AutoCloseable {
     }
 
     /**
-     * For the line before each write.
+     * Call this before each write.
      *
      * @throws LostException the lock is not surely held any more
      */
@@ -84,13 +85,14 @@ public final class LockHandle implements AutoCloseable {
         };
     }
 
-    /** Makes it last its own TTL again, from now on. Of a lease; redlockd renews a session lock by itself. */
+    /** Makes the lock last its own TTL again, from now on. Leases need it: redlockd renews a session lock by itself. */
     public void extend() {
         join(session.extend(hold, 0));
     }
 
     /**
-     * Makes it last that long from now on, never shorter. A session lock is renewed with this TTL from then on.
+     * Makes the lock last that long from now on; it never ends earlier than before. A session lock is renewed with this
+     * TTL from then on.
      *
      * @throws LostException it was lost before
      * @throws NotHeldException the masters do not have it any more
@@ -100,17 +102,17 @@ public final class LockHandle implements AutoCloseable {
         join(session.extend(hold, Words.ms("a TTL", ttl)));
     }
 
-    /** Asks redlockd, and of a lease the masters, whether it is still held. Throws what {@link #extend} throws. */
+    /** Asks redlockd, which for a lease asks the masters, whether it is still held. Throws what {@link #extend} throws. */
     public void check() {
         join(session.ask(Request.Verb.CHECK, hold));
     }
 
     /**
-     * Gives it back. A second time it does nothing; neither after a {@link LostException}.
+     * Gives the lock back. A second call does nothing, and so does a call after a {@link LostException} of this lock.
      *
-     * @throws LostException it was lost before: another may have had it meanwhile
-     * @throws NoQuorumException not known; it is free when its TTL is over. So it is after {@link NoAnswerException} and
-     *         {@link UnreachableException}
+     * @throws LostException the lock was lost before: another may have had it meanwhile
+     * @throws NoQuorumException the outcome is open; the lock is free when its TTL is over, at the latest. The same holds
+     *         for {@link NoAnswerException} and {@link UnreachableException}
      */
     public void unlock() {
         boolean interrupted = Thread.currentThread().isInterrupted();
@@ -131,22 +133,22 @@ public final class LockHandle implements AutoCloseable {
         }
     }
 
-    /** {@link #unlock}. */
+    /** The same as {@link #unlock}. */
     @Override
     public void close() {
         unlock();
     }
 
     /**
-     * Is called when the lock is lost, at once, in the client's executor; at once too if it was lost before. It is not
-     * called at the end of the client.
+     * The listener is called, in the client's executor, as soon as the lock is lost, or at once if it was lost before. It
+     * is not called when the client is closed.
      */
     public LockHandle onLost(Consumer<LostException> listener) {
         session.within(() -> hold.addOnLost(listener));
         return this;
     }
 
-    /** Is called when renewing fails and less than a third of the TTL is left. It may still get better. */
+    /** The listener is called when less than a third of the lock's time is left. The lock may still be renewed. */
     public LockHandle onExpiring(Runnable listener) {
         session.within(() -> hold.addOnExpiring(listener));
         return this;

@@ -3,8 +3,8 @@ package redlockd;
 import java.time.Duration;
 
 /**
- * How a lock is taken. Immutable: each method returns a copy. What is not set is not sent, so that redlockd's own
- * configuration decides.
+ * How a lock is taken. Immutable: each method returns a copy. An option that is not set is not sent, so that redlockd's
+ * own configuration decides.
  *
  * <pre>{@code LockOptions.defaults().ttl(Duration.ofSeconds(30)).waiting(Duration.ofMinutes(1))}</pre>
  */
@@ -36,7 +36,7 @@ public final class LockOptions {
         return DEFAULTS;
     }
 
-    /** How long the lock lasts when nobody renews it, as when this host dies. redlockd renews it at a third of it. */
+    /** How long the lock lasts when nobody renews it, as when redlockd's host dies. redlockd renews a session lock. */
     public LockOptions ttl(Duration ttl) {
         LockOptions copy = new LockOptions(this);
         copy.ttlMs = Words.ms("a TTL", ttl);
@@ -51,14 +51,14 @@ public final class LockOptions {
         return copy;
     }
 
-    /** For how long redlockd renews at most, from the grant on; at least the TTL. Then the lock is lost. */
+    /** For how long redlockd renews the lock at most, counted from the grant; at least the TTL. Then the lock is lost. */
     public LockOptions max(Duration max) {
         LockOptions copy = new LockOptions(this);
         copy.maxMs = Words.ms("a maximum", max);
         return copy;
     }
 
-    /** The lock belongs to whoever has its token: it outlives this program, nobody renews it, it ends with its TTL. */
+    /** The lock belongs to the token alone: it outlives this program, redlockd does not renew it, it ends with its TTL. */
     public LockOptions lease() {
         LockOptions copy = new LockOptions(this);
         copy.lease = true;

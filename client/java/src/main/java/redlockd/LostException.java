@@ -1,8 +1,8 @@
 package redlockd;
 
 /**
- * The lock was lost before it was given back: another may have it, or have had it. Each loss is thrown once; the
- * {@code unlock} or {@code close} that follows is silent.
+ * The lock was lost before it was given back: another may have it, or have had it. When a method of the lock has thrown
+ * this, the {@code unlock} or {@code close} that follows throws nothing.
  */
 public final class LostException extends RedlockException {
     private static final long serialVersionUID = 1;
@@ -15,8 +15,9 @@ public final class LostException extends RedlockException {
     }
 
     /**
-     * One word. From redlockd: {@code expired max gone released moved closed drain}. From this library: {@code expired},
-     * its time is over; {@code gone} or {@code refused}, it could not be resumed on a new connection.
+     * A word: {@code expired max gone released moved closed} from redlockd, which has its own meaning for each. From this
+     * library: {@code expired}, its time is over; {@code gone}, the masters no longer have it; {@code refused}, it could
+     * not be resumed on a new connection; {@code closed}, the client was closed.
      */
     public String reason() {
         return reason;

@@ -15,22 +15,23 @@ import java.util.concurrent.Executor;
  * are then resumed, with a new fence.
  *
  * <p>Its threads are daemon threads: they do not keep the program running. When the program ends, however it ends,
- * redlockd gives back what it held.
+ * redlockd gives back the session locks that it held.
  */
 public final class RedlockClient implements AutoCloseable {
     final ThreadHolds threadHolds = new ThreadHolds();
 
     private final Session session;
-    private volatile long defaultTtlMs; // of redlockd; 0: was not asked for yet
+    private volatile long defaultTtlMs; // of redlockd; 0: not asked for yet
 
     private RedlockClient(Config config) {
         session = new Session(config);
     }
 
     /**
-     * By the environment: REDLOCK_ADDRESS, else the Unix socket /run/redlockd/redlockd.sock, else 127.0.0.1:7335; and
-     * REDLOCK_USER, REDLOCK_SECRET_FILE, REDLOCK_CA, REDLOCK_CERT, REDLOCK_KEY. With a secret, or an address, there is no
-     * "else". Nothing is connected yet.
+     * A client with the settings of the environment. It connects to REDLOCK_ADDRESS. Without that, it connects to the Unix
+     * socket /run/redlockd/redlockd.sock, or if this fails and no user or secret file is set, to 127.0.0.1:7335. The other
+     * variables are REDLOCK_USER, REDLOCK_SECRET_FILE, REDLOCK_CA, REDLOCK_CERT and REDLOCK_KEY. This method does not
+     * connect yet.
      *
      * @throws IllegalArgumentException REDLOCK_ADDRESS is no address
      */
@@ -38,7 +39,7 @@ public final class RedlockClient implements AutoCloseable {
         return builder().build();
     }
 
-    /** As {@link #create}, except for what the builder is told. */
+    /** A builder. The settings that it is not given come from the environment, as in {@link #create}. */
     public static Builder builder() {
         return new Builder();
     }
@@ -53,7 +54,7 @@ public final class RedlockClient implements AutoCloseable {
         return getLock(name, LockOptions.defaults());
     }
 
-    /** The same with a TTL, a maximum or a note. Its wait is not used: each method of Lock says itself how long it waits. */
+    /** The same with options, except their wait: each method of Lock determines itself how long it waits. */
     public RedlockLock getLock(String name, LockOptions options) {
         return new RedlockLock(this, Words.name(name), options);
     }
@@ -67,13 +68,13 @@ public final class RedlockClient implements AutoCloseable {
 
     /**
      * Takes a lock, and waits for it as long as the options say. When the connection breaks meanwhile, the wait goes on
-     * over the next one.
+     * over the next connection.
      *
-     * @throws BusyException another has it, and the options say nothing of a wait
+     * @throws BusyException another has it, and the options set no wait
      * @throws LockTimeoutException another has it, and the wait is over
      * @throws NoQuorumException too few masters answered
-     * @throws UnreachableException nobody listens at redlockd's address
-     * @throws InterruptedException the thread was interrupted; the wait was cancelled, and nothing is held
+     * @throws UnreachableException there is no connection to redlockd
+     * @throws InterruptedException the thread was interrupted; the wait was cancelled, and a late grant is given back
      * @throws IllegalArgumentException a name that redlockd does not allow; nothing was asked
      */
     public LockHandle acquire(String name, LockOptions options) throws InterruptedException {
@@ -97,7 +98,7 @@ public final class RedlockClient implements AutoCloseable {
 
     /**
      * Takes over a lock of which this program has the token, as a session lock; it does not wait. Token and fence become
-     * new. Of the options, the TTL, the maximum and the note count.
+     * new. Only the TTL, the maximum and the note of the options are used.
      *
      * @throws NotHeldException nobody has it under this token
      */
@@ -109,7 +110,10 @@ public final class RedlockClient implements AutoCloseable {
         return new LockHandle(session, hold);
     }
 
-    /** A lease by its token, to extend, check or unlock it here. Nobody is asked, and nothing is known of its time. */
+    /**
+     * A lease by its token, to extend, check or unlock it here. redlockd is not asked yet, so {@link LockHandle#valid} is
+     * zero until the lease was extended or checked.
+     */
     public LockHandle attach(String name, String token) {
         return new LockHandle(session, Hold.attached(session, Words.name(name), Words.token(token)));
     }
@@ -125,7 +129,8 @@ public final class RedlockClient implements AutoCloseable {
     }
 
     /**
-     * Gives back all session locks, ends all waits, and ends the connection. It takes two seconds at most; leases stay.
+     * Gives back all session locks, ends all waits, and ends the connection. It waits for redlockd for two seconds at most.
+     * Leases stay.
      * Later calls throw {@link ClosedException}.
      */
     @Override
@@ -145,7 +150,7 @@ public final class RedlockClient implements AutoCloseable {
         return new LockHandle(session, hold);
     }
 
-    /** The answer to CANCEL is awaited, so that nothing is held any more when this returns. */
+    /** Cancels the wait, and waits for the answer, for a limited time. A grant that came all the same is given back. */
     private void abandon(Request request, Hold hold) {
         session.cancel(request);
         request.join();
@@ -179,7 +184,7 @@ public final class RedlockClient implements AutoCloseable {
         return defaultTtlMs;
     }
 
-    /** The settings of a client; the environment has the settings that are left out here. */
+    /** The settings of a client. The environment has some of the settings that are left out here. */
     public static final class Builder {
         private static final Executor EVENTS = events();
 
@@ -215,20 +220,20 @@ public final class RedlockClient implements AutoCloseable {
             return this;
         }
 
-        /** For how long a request may go unanswered, beside the wait for a lock; 10 s where nothing is said. */
+        /** For how long a request may go unanswered, in addition to the wait for a lock; 10 s if this is not called. */
         public Builder timeout(Duration timeout) {
             this.timeoutMs = Words.ms("a timeout", timeout);
             return this;
         }
 
-        /** The user name of this program. The file holds the secret, in one line, and is read on each connecting. */
+        /** The user name of this program. The file holds the secret, in one line, and is read at each connection. */
         public Builder user(String user, Path secretFile) {
             this.user = Words.secret("a user", user);
             this.secretFile = secretFile;
             return this;
         }
 
-        /** The authorities (PEM) that may vouch for redlockd over tls://; else those of the JVM. */
+        /** The authorities (PEM) that may vouch for redlockd over tls://; by default the authorities of the JVM. */
         public Builder authorities(Path file) {
             this.ca = file;
             return this;
@@ -241,13 +246,13 @@ public final class RedlockClient implements AutoCloseable {
             return this;
         }
 
-        /** Where {@code onLost} and {@code onExpiring} listeners run; else in daemon threads of this library. */
+        /** Runs the {@code onLost} and {@code onExpiring} listeners. By default daemon threads of this library do. */
         public Builder executor(Executor executor) {
             this.executor = executor;
             return this;
         }
 
-        /** @throws IllegalArgumentException the address is none */
+        /** @throws IllegalArgumentException the address has no valid form */
         public RedlockClient build() {
             return new RedlockClient(Config.of(this, System::getenv));
         }

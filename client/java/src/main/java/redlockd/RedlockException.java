@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * Why a call failed. Each kind is a type of its own; the message is redlockd's line, or a sentence of this library. It is
- * unchecked, as {@link java.util.concurrent.locks.Lock} declares no exception.
+ * A call failed. Each kind of failure is a type of its own; the message is redlockd's line, or a text of this library. The
+ * exception is unchecked, since the methods of {@link java.util.concurrent.locks.Lock} declare none like it.
  */
 public abstract class RedlockException extends RuntimeException {
     private static final long serialVersionUID = 1;
@@ -17,7 +17,7 @@ public abstract class RedlockException extends RuntimeException {
         this.retryMs = retryMs;
     }
 
-    /** When it may help to ask again, where redlockd says so: of {@link BusyException} and {@link NoQuorumException}. */
+    /** After how long it may help to ask again. Only {@link BusyException} and {@link NoQuorumException} may have it. */
     public Optional<Duration> retryAfter() {
         return retryMs < 0 ? Optional.empty() : Optional.of(Duration.ofMillis(retryMs));
     }

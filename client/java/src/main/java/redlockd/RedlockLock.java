@@ -13,8 +13,8 @@ import java.util.function.Consumer;
  * unlocked as often as it was locked. The object may be shared by all threads.
  *
  * <p>All methods that take it may throw {@link NoQuorumException}, {@link UnreachableException} and the other kinds of
- * {@link RedlockException}. An exception of {@code unlock()} in a {@code finally} block replaces the program's own, as
- * Java does it: where that matters, use {@link RedlockClient#acquire} with try-with-resources.
+ * {@link RedlockException}. An exception of {@code unlock()} in a {@code finally} block replaces an exception of the
+ * program, as any exception there does; if that matters, use {@link RedlockClient#acquire} with try-with-resources.
  */
 public final class RedlockLock implements Lock {
     private static final Duration FOREVER = Duration.ofMillis(Words.LONGEST_MS);
@@ -30,7 +30,7 @@ public final class RedlockLock implements Lock {
         this.options = options;
     }
 
-    /** Waits until it is there, for 30 days at most. An interrupt does not end the wait. */
+    /** Waits until this thread has the lock, for 30 days at most. An interrupt does not end the wait. */
     @Override
     public void lock() {
         if (!enterAgain()) {
@@ -38,13 +38,13 @@ public final class RedlockLock implements Lock {
         }
     }
 
-    /** {@link #lock}, and the fence of what was taken. */
+    /** The same as {@link #lock}, and returns the fence. */
     public long lockAndGetFence() {
         lock();
         return fence();
     }
 
-    /** Waits until it is there, or the thread is interrupted: then redlockd is told, and nothing is held. */
+    /** Waits until this thread has the lock, for 30 days at most. An interrupt cancels the wait at redlockd too. */
     @Override
     public void lockInterruptibly() throws InterruptedException {
         if (Thread.interrupted()) {
@@ -55,7 +55,7 @@ public final class RedlockLock implements Lock {
         }
     }
 
-    /** False: another has it. */
+    /** Does not wait. False: another has the lock. */
     @Override
     public boolean tryLock() {
         if (enterAgain()) {
@@ -69,15 +69,16 @@ public final class RedlockLock implements Lock {
         }
     }
 
-    /** False: another has it, and the wait is over. */
+    /** Waits for that long at most. False: another still has the lock. */
     @Override
     public boolean tryLock(long wait, TimeUnit unit) throws InterruptedException {
         return tryLock(Duration.of(wait, unit.toChronoUnit()), options);
     }
 
     /**
-     * The same for a limited time: the lock ends after {@code lease}, whatever this thread does then. It is renewed until
-     * then, unless this program ends before.
+     * The same for a limited time: the lock ends after {@code lease} at the latest, whatever this thread does then.
+     * redlockd renews it until then, unless this program ends before. If this thread has the lock already, its time does
+     * not change.
      *
      * @param wait for how long to wait; 0: not at all
      * @param lease for how long to hold it at most; more than 0, and not below redlockd's min_ttl
@@ -102,11 +103,11 @@ public final class RedlockLock implements Lock {
     }
 
     /**
-     * Gives it back, if it was unlocked as often as it was locked.
+     * Gives the lock back, once it was unlocked as often as it was locked.
      *
-     * @throws IllegalMonitorStateException this thread does not have it
-     * @throws LostException it was lost before; thrown once, at the first unlock
-     * @throws NoQuorumException the outcome is open; it is free when its TTL is over
+     * @throws IllegalMonitorStateException this thread does not have the lock
+     * @throws LostException the lock was lost before; thrown at one unlock, and at none after another LostException
+     * @throws NoQuorumException the outcome is open; the lock is free when its TTL is over, at the latest
      */
     @Override
     public void unlock() {
@@ -125,20 +126,20 @@ public final class RedlockLock implements Lock {
         throw new UnsupportedOperationException("a lock of redlockd has no conditions");
     }
 
-    /** Whether this thread has it, surely: false once its time is over. No I/O. */
+    /** Whether this thread surely has the lock: false once its time is over. redlockd is not asked. */
     public boolean isHeldByCurrentThread() {
         ThreadHolds.Entry entry = client.threadHolds.get(name);
         return entry != null && entry.handle.isHeld();
     }
 
-    /** How often this thread has locked it and not unlocked it; 0 once it is lost. */
+    /** How often this thread has locked the lock and not yet unlocked it; 0 once the lock is lost. */
     public int getHoldCount() {
         ThreadHolds.Entry entry = client.threadHolds.get(name);
         return entry != null && entry.handle.isHeld() ? entry.count : 0;
     }
 
     /**
-     * The fence of this thread's hold, for the resource to compare; it is another one when the lock was resumed on a new
+     * The fence of this thread's hold, for the resource to compare. It is new when the lock was resumed on a new
      * connection.
      *
      * @throws IllegalMonitorStateException this thread does not have it
@@ -148,7 +149,7 @@ public final class RedlockLock implements Lock {
     }
 
     /**
-     * For how long this thread surely still has it; zero: not any more. No I/O.
+     * For how long this thread surely still has the lock; zero: not any more. redlockd is not asked.
      *
      * @throws IllegalMonitorStateException this thread does not have it
      */
@@ -157,16 +158,16 @@ public final class RedlockLock implements Lock {
     }
 
     /**
-     * For the line before each write.
+     * Call this before each write.
      *
-     * @throws LostException it is not surely held any more
+     * @throws LostException the lock is not surely held any more
      * @throws IllegalMonitorStateException this thread does not have it
      */
     public void ensureHeld() {
         own().handle.ensureHeld();
     }
 
-    /** Is called, in the client's executor, when a lock that is taken through this object from now on is lost. */
+    /** The listener is called, in the client's executor, when a lock taken through this object from now on is lost. */
     public void onLost(Consumer<LostException> listener) {
         onLost.add(listener);
     }
@@ -185,8 +186,8 @@ public final class RedlockLock implements Lock {
     }
 
     /**
-     * The count is kept here and not at redlockd, whose own begins anew when the lock is resumed on another connection.
-     * To enter what is lost would be to work without a lock.
+     * The count is kept here and not at redlockd, whose own count begins anew when the lock is resumed on another
+     * connection. A lock that is lost is not entered again: LostException is thrown.
      */
     private boolean enterAgain() {
         ThreadHolds.Entry entry = client.threadHolds.get(name);

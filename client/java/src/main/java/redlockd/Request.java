@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * One question to redlockd. Guarded by the session's mutex, but for the outcome, for which any thread may wait.
+ * A request to redlockd. The session's mutex guards it; any thread may wait for its outcome, and read it then.
  *
  * <pre>{@code
  * QUEUED ---> SENT ---> DONE
@@ -23,17 +23,17 @@ final class Request {
     final Hold hold; // null: SHOW
     final String what; // of SHOW
     final long ttlMs; // of EXTEND; 0: not given
-    final long waitUntilMs; // of LOCK; 0: does not wait
+    final long waitUntilMs; // of LOCK; 0: without a wait
     final List<Map<String, String>> rows = new ArrayList<>(0);
 
     State state = State.QUEUED;
     long giveUpMs;
     String tag;
-    Link link; // where it was sent
-    Link notOn; // this connection has refused it: it waits for the next one
+    Link link; // the connection on which the request was sent last
+    Link notOn; // redlockd drains on this connection and has refused the request, which waits for the next connection
     boolean counted; // in link.shortSent
     boolean cancelled;
-    boolean abandoned; // nobody waits for it any more: what it grants is given back
+    boolean abandoned; // nobody waits for its outcome: a lock that is still granted is given back
     int sendings;
     Failure failure;
 
@@ -87,7 +87,7 @@ final class Request {
         return line.toString();
     }
 
-    /** Wakes those who wait. Not within the mutex, which they would want at once. */
+    /** Wakes the threads that wait. Called outside the mutex, since they may ask for the mutex at once. */
     void tell() {
         done.countDown();
     }
@@ -96,7 +96,7 @@ final class Request {
         done.await();
     }
 
-    /** Waits whatever happens. The session ends each request at its giveUpMs. */
+    /** Waits until the request is over; an interrupt does not end this. The session ends each request at its giveUpMs. */
     void join() {
         boolean interrupted = false;
         while (true) {

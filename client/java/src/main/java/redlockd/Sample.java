@@ -1,16 +1,22 @@
 package redlockd;
 
 /**
- * What HELLO has told about the daemon's clock: it read {@code nowMs} after our {@code sentMs}. If {@code same}, both read
- * one clock, and an until= is compared directly.
+ * A sample of the daemon's clock, from an answer to HELLO: it read {@code nowMs} at some moment after our {@code sentMs}.
+ * If {@code same}, the daemon reads the same clock as this program, and an until= needs no conversion.
  */
 record Sample(boolean same, long sentMs, long nowMs) {
-    /** A Unix socket may lead to another machine, whose clock shows nearly what ours does only by chance. */
+    /**
+     * How long an answer may take to show that both ends read the same clock. A Unix socket may lead to another machine,
+     * but only by chance does its clock lie within so short a time of ours.
+     */
     private static final long SAME_WITHIN_MS = 20 + Clock.STEP_MS;
-    /** Clocks that run unlike, and a slow answer. Two machines seldom start so close together. */
+    /**
+     * How far two clocks may have moved apart, beyond 0.1 % and the time of the answer, to count as the clocks of before.
+     * Two machines seldom start within so short a time of each other.
+     */
     private static final long GOES_ON_WITHIN_MS = 1000;
 
-    /** The better one of {@code before} (or null) and what an answer that was received at {@code receivedMs} says. */
+    /** The better of {@code before}, which may be null, and the sample of an answer received at {@code receivedMs}. */
     static Sample better(Sample before, long sentMs, long nowMs, long receivedMs, boolean local) {
         boolean between = sentMs <= nowMs && nowMs <= receivedMs;
         boolean same = local && between && receivedMs - sentMs <= SAME_WITHIN_MS;
@@ -18,7 +24,7 @@ record Sample(boolean same, long sentMs, long nowMs) {
             return before; // a slow answer is no proof that the clock is another
         }
         if (before != null && !before.same && !same) {
-            // Both are right, and the older one is as good, unless one of the clocks has stood still since.
+            // The older sample is as good if it agrees with this answer: then no clock has stood still since.
             long expectedMs = before.deadlineMs(nowMs);
             if (expectedMs >= sentMs && expectedMs <= receivedMs) {
                 return before;
@@ -27,7 +33,7 @@ record Sample(boolean same, long sentMs, long nowMs) {
         return new Sample(same, sentMs, nowMs);
     }
 
-    /** The daemon's instant on our clock, or earlier: 0.1 % is taken off for clocks that run unlike. */
+    /** The daemon's instant on our clock, or earlier: 0.1 % is taken off, since two clocks do not run alike. */
     long deadlineMs(long untilMs) {
         long leftMs = untilMs - nowMs;
         if (same) {
@@ -36,7 +42,7 @@ record Sample(boolean same, long sentMs, long nowMs) {
         return leftMs <= 0 ? sentMs - 1 : sentMs + leftMs - (leftMs + 999) / 1000 - 1;
     }
 
-    /** Whether the clock of a new connection is the one of this sample, which may have stood still for grownMs. */
+    /** Whether the clock of a new connection is the clock of this sample, which may have stood still for grownMs. */
     boolean goesOn(long newSentMs, long newNowMs, long receivedMs, long grownMs) {
         long oursMs = newSentMs - sentMs;
         long roomMs = GOES_ON_WITHIN_MS + oursMs / 1000 + (receivedMs - newSentMs);

@@ -14,25 +14,25 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * All that a client knows: its requests, its locks, its connection, and the one after it while redlockd drains. Methods
- * without another word are called between {@link #enter} and {@link #leave}.
+ * The state of a client: its requests, its locks and its connections. There may be an older connection that drains, or is
+ * parked. Except where it says otherwise, a method is called between {@link #enter} and {@link #leave}.
  */
 final class Session {
-    private static final int WINDOW = 48; // requests that are answered at once and are under way
+    private static final int WINDOW = 48; // so many requests that are answered at once may be under way
     private static final int BACKOFF_FIRST_MS = 20;
     private static final int BACKOFF_MOST_MS = 1000;
-    private static final int STABLE_MS = 1000; // a connection of this age was good for something
-    private static final long MOMENT_NS = 2_000_000;
-    private static final int SLEEP_MOST_MS = 1000; // a sleep does not count the time of a suspended machine
-    static final int OWN_DEADLINE_MS = 2000; // to clean up in, whatever the program's own limits are
+    private static final int STABLE_MS = 1000; // when a connection of this age breaks, the backoff begins anew
+    private static final long MOMENT_NS = 2_000_000; // enter() uses a reading of the clock for so long
+    private static final int SLEEP_MOST_MS = 1000; // a longer sleep might not count the time of a suspended machine
+    static final int OWN_DEADLINE_MS = 2000; // for cleaning up after an interrupt and in close(), whatever the timeout is
 
     final Config config;
     final Clock clock = Clock.get();
-    final Set<Hold> holds = new LinkedHashSet<>(); // those that have a time, or wait to be resumed
+    final Set<Hold> holds = new LinkedHashSet<>(); // held or to be resumed, but no attached lease without a known time
     final Map<String, Hold> byToken = new HashMap<>();
     final Set<Link> links = new LinkedHashSet<>();
     int detached;
-    long shortestMs = Long.MAX_VALUE; // of the spans of session locks
+    long shortestMs = Long.MAX_VALUE; // the shortest span of a session lock
 
     private final ReentrantLock mutex = new ReentrantLock();
     private final Condition timer = mutex.newCondition();
@@ -43,7 +43,7 @@ final class Session {
     private long enteredMs;
     private Link current; // null: not connected
     private Link dialling;
-    private Sample before; // of the last connection that was up
+    private Sample before; // the sample of the last connection that was up
     private int beforeDaemon;
     private long beforeBehindMs;
     private int daemons;
@@ -69,7 +69,7 @@ final class Session {
 
     // ---- the mutex ----
 
-    /** The time, which may be of a moment ago: to read the clock costs more than most of what is done here. */
+    /** Takes the mutex, and returns the time, at most 2 ms old: reading the clock costs more than most methods here. */
     long enter() {
         mutex.lock();
         long momentNs = System.nanoTime();
@@ -93,7 +93,7 @@ final class Session {
         over.forEach(Request::tell);
     }
 
-    // ---- what the program asks; each enters by itself ----
+    // ---- what the program asks; each method enters by itself ----
 
     Request lock(Hold hold) {
         long nowMs = enter();
@@ -131,7 +131,7 @@ final class Session {
         }
     }
 
-    /** Null: there is nothing to ask. */
+    /** Null: there is nothing to ask, since the lock was given back or lost before. */
     Request unlock(Hold hold, long limitMs) {
         long nowMs = enter();
         try {
@@ -143,7 +143,7 @@ final class Session {
         }
     }
 
-    /** Ends a LOCK that waits. If it was granted all the same, it is given back. */
+    /** Cancels a LOCK that waits. A grant that comes all the same is given back. */
     void cancel(Request request) {
         long nowMs = enter();
         try {
@@ -170,7 +170,7 @@ final class Session {
         }
     }
 
-    /** QUIT, and what follows it up to +BYE. */
+    /** Sends QUIT, waits for +BYE for a limited time, and closes all connections. */
     void close() {
         long nowMs = enter();
         try {
@@ -216,7 +216,7 @@ final class Session {
         }
     }
 
-    /** For a test. */
+    /** For a test: what requests and locks that are over have left behind. */
     String leftovers() {
         enter();
         try {
@@ -254,7 +254,7 @@ final class Session {
         return request;
     }
 
-    /** Before all others. */
+    /** Puts a request back into the queue, before all others. */
     void requeue(Request request) {
         unsend(request);
         request.state = Request.State.QUEUED;
@@ -262,7 +262,7 @@ final class Session {
         wantsAt(0);
     }
 
-    /** UNLOCK of what nobody wants any more. */
+    /** Queues an UNLOCK for whose answer nobody waits. */
     void giveBack(Hold hold, long nowMs) {
         Request request = Request.of(Request.Verb.UNLOCK, hold, nowMs + config.timeoutMs());
         request.abandoned = true;
@@ -285,7 +285,7 @@ final class Session {
         }
         unsend(request);
         request.state = Request.State.DONE;
-        if (!request.abandoned) { // else it was told before
+        if (!request.abandoned) { // else nobody waits for it any more
             request.failure = failure;
             finished.add(request);
         }
@@ -299,7 +299,7 @@ final class Session {
         }
     }
 
-    /** Sends what may be sent now. */
+    /** Sends the requests that may be sent now, and RESUME before them. */
     void pump(long nowMs) {
         Link link = current;
         if (link == null || closing) {
@@ -324,7 +324,7 @@ final class Session {
         if (request.notOn == link || link.shortSent >= WINDOW && request.isShort(nowMs)) {
             return false;
         }
-        Hold hold = request.hold; // which has to be bound again first, or will never be
+        Hold hold = request.hold; // a lock has to be resumed before other requests for it are sent
         return hold == null || hold.state != Hold.State.DETACHED && hold.state != Hold.State.RESUMING;
     }
 
@@ -338,7 +338,10 @@ final class Session {
         }
     }
 
-    /** A LOCK or RESUME that was sent stays on its way, because a late grant must be given back when it comes. */
+    /**
+     * The time of a request is over. A LOCK or RESUME that was sent is only abandoned, because a late grant must be given
+     * back when it comes.
+     */
     private void noAnswer(Request request) {
         Failure failure = current != null ? Failure.of(Failure.Kind.NOANSWER, "no answer in time") : why;
         boolean taking = request.verb == Request.Verb.LOCK || request.verb == Request.Verb.RESUME;
@@ -353,7 +356,7 @@ final class Session {
             request.link.cancel(request);
         }
         request.giveUpMs = Long.MAX_VALUE;
-        request.abandoned = true; // told, but not over
+        request.abandoned = true; // the program is told, but the request goes on
         request.failure = failure;
         finished.add(request);
     }
@@ -379,7 +382,10 @@ final class Session {
         dialling.start();
     }
 
-    /** The first HELLO of a connection. What another daemon is behind by, it has taken off all that it tells us. */
+    /**
+     * Decides at the first HELLO of a connection whether the daemon's clock is the clock of the last connection. If not,
+     * no until= of this daemon is known yet, so its behind= of now changes none.
+     */
     void meet(Link link, long sentMs, long daemonNowMs, long nowMs, long behindMs) {
         long grownMs = behindMs - beforeBehindMs;
         if (grownMs >= 0 && before != null && before.goesOn(sentMs, daemonNowMs, nowMs, grownMs)) {
@@ -399,7 +405,7 @@ final class Session {
         if (closing) {
             link.send("#q QUIT");
         }
-        if (old != null) { // it drains: first RESUME here, then its end
+        if (old != null) { // redlockd drains there: its locks are resumed here before the old connection is closed
             remember(old);
             for (Hold hold : List.copyOf(holds)) {
                 if (hold.bound == old && hold.isSession() && hold.state == Hold.State.HELD) {
@@ -421,7 +427,7 @@ final class Session {
         beforeBehindMs = link.behindMs;
     }
 
-    /** By the other end, or by us. */
+    /** The connection was ended by the other end, or is given up. */
     void disconnected(Link link, Failure failure, long nowMs) {
         boolean wasUp = link.state == Link.State.UP;
         if (link.state == Link.State.CLOSED || link.state == Link.State.PARKED) {
@@ -445,7 +451,7 @@ final class Session {
         }
         boolean refused = failure.kind() == Failure.Kind.AUTH || failure.kind() == Failure.Kind.USAGE;
         if (!everUp || refused) {
-            List.copyOf(queued).forEach(request -> finish(request, failure)); // to wait would only hide that
+            List.copyOf(queued).forEach(request -> finish(request, failure)); // waiting would only hide the failure
         }
         retryAtMs = nowMs + backoffMs(nowMs);
         wantsAt(retryAtMs);
@@ -462,7 +468,10 @@ final class Session {
         }
     }
 
-    /** Doubled each time, but a quarter of what a detached lock has left at most. */
+    /**
+     * The pause before the next connection: it doubles with each failure up to 1 s, is at most a quarter of the time that
+     * a detached lock has left (but not below 20 ms), and up to half of it is left out at random.
+     */
     private long backoffMs(long nowMs) {
         long mostMs = Math.min(BACKOFF_MOST_MS, (long) BACKOFF_FIRST_MS << Math.min(10, Math.max(0, failures - 1)));
         for (Hold hold : holds) {
@@ -526,7 +535,7 @@ final class Session {
                 nowMs = clock.nowMs();
             }
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // nobody does that
+            Thread.currentThread().interrupt(); // nobody interrupts this thread
         } finally {
             leave();
         }

@@ -21,9 +21,9 @@ import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.TrustManagerFactory;
 
-/** TLS with files in PEM form, as other programs have them. */
+/** TLS with certificates and keys from PEM files. */
 final class Tls {
-    /** Each may be null: the JVM's own authorities, and no certificate of this client. */
+    /** Each may be null: without ca, the JVM's authorities count; without key, the client shows no certificate. */
     record Files(Path ca, Path certificate, Path key) {}
 
     private Tls() {}

@@ -10,13 +10,13 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 
 /**
- * Bytes to and from redlockd. One thread reads and another writes; both are this library's own, since an interrupt would
- * close the channel of whoever writes. {@link #close} may be called by any thread, and ends both.
+ * Bytes to and from redlockd. A thread of this library reads and another writes: if the program's threads did, an
+ * interrupt would close the channel. {@link #close} may be called by any thread, and ends both.
  */
 interface Transport extends AutoCloseable {
     int CONNECT_MS = 5000;
 
-    /** At most so many bytes; -1: the other end has closed. */
+    /** Reads at most bytes.length bytes, and returns how many; -1: the other end has closed. */
     int read(byte[] bytes) throws IOException;
 
     void write(byte[] bytes) throws IOException;
@@ -24,7 +24,7 @@ interface Transport extends AutoCloseable {
     @Override
     void close();
 
-    /** Makes a connection. UsageException: it would show the secret to others. */
+    /** Makes a connection. UsageException: a secret would go over the network in the clear. */
     static Transport open(Address address, Config config) throws IOException {
         if (address.isLocal()) {
             return new Local(address);
@@ -109,7 +109,7 @@ interface Transport extends AutoCloseable {
         @Override
         public void close() {
             try {
-                // A FIN first: bytes that nobody has read would make a reset of it, which gives no lock back.
+                // A FIN goes out first: with unread bytes, close() sends a reset, after which redlockd keeps the locks.
                 if (!(socket instanceof javax.net.ssl.SSLSocket)) {
                     socket.shutdownOutput();
                 }

@@ -1,6 +1,6 @@
 package redlockd;
 
-/** There is no connection to redlockd; the message says what was tried, and how to start one. */
+/** There is no connection to redlockd; the message says why, and how to start redlockd if nobody could be reached. */
 public final class UnreachableException extends RedlockException {
     private static final long serialVersionUID = 1;
 

@@ -16,7 +16,7 @@ final class Words {
         return word(what, word, 64);
     }
 
-    /** A user or a secret, in which only what ends a word is forbidden. */
+    /** A user or a secret: every printable ASCII character is allowed but a space, which would end the word. */
     static String secret(String what, String word) {
         if (word.isEmpty() || word.length() > 256 || !word.chars().allMatch(c -> c > ' ' && c <= '~')) {
             throw new IllegalArgumentException(what + " has 1 to 256 printable ASCII characters, and no space");
