@@ -86,9 +86,9 @@ enum redlock_error {
     REDLOCK_LIMIT = 7,        /* a limit of redlockd, or of this handle, is reached; the text says which */
     REDLOCK_DRAINING = 8,     /* redlockd is shutting down */
     REDLOCK_DENIED = 9,       /* not allowed */
-    REDLOCK_AUTH = 10,        /* authenticate first */
+    REDLOCK_AUTH = 10,        /* redlockd wants a user and a secret, or has refused the given ones */
     REDLOCK_BADREQUEST = 11,  /* redlockd does not allow what was asked, as a TTL beyond its limits */
-    REDLOCK_UNSUPPORTED = 12, /* not in this redlockd */
+    REDLOCK_UNSUPPORTED = 12, /* this redlockd cannot do what was asked */
     /* The library found an error. redlock_error_text() is a sentence about it. */
     REDLOCK_LOST = 13,     /* the lock was lost before; for an unlock the text is why, as of REDLOCK_ON_LOST,
                              or redlockd's line */
@@ -168,7 +168,7 @@ struct redlock_lock_options {
 };
 
 /* Takes a lock, waiting for it up to wait_ms. Returns NULL if it was not taken. If the connection breaks
- * meanwhile, the request is made again on the next one with what is left of the wait. But if redlockd has
+ * meanwhile, the request is made again on the next connection with the rest of the wait. But if redlockd has
  * never answered on this handle, the first attempt to connect that fails ends the request with
  * REDLOCK_CONNECT. options may be NULL. */
 struct redlock_lock *redlock_lock(struct redlock *redlock, const char *name,

@@ -40,8 +40,8 @@ void rows_sort(struct rows *rows, const char *key);
 /* Prints a table with aligned columns, numbers to the right and times as people write them. Lines are cut to
  * `width` columns (0: never), and at most `most` rows are printed. */
 void rows_table(const struct rows *rows, enum layout layout, size_t width, size_t most, FILE *out);
-/* Prints one JSON value, a list of objects or one object, and a line feed. The key decides what is a
- * number, not the value: a lock may be called 17. */
+/* Prints one JSON value, a list of objects or one object, and a line feed. In a list, only values of certain
+ * keys become numbers, since a lock may be called 17. */
 void rows_json(const struct rows *rows, enum layout layout, FILE *out);
 
 #endif

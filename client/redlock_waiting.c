@@ -90,7 +90,7 @@ void waiting_turn(struct waiting *waiting, struct redlock *redlock)
     waiting->request = redlock_show_begin(redlock, "nodes");
 }
 
-/* Says a reason once, since it may stay the same for hours. */
+/* Says a reason only when it changes, since it may stay the same for hours. */
 static void explain(struct waiting *waiting, enum reason reason, const char *text)
 {
     if (waiting->reason == reason)

@@ -1,4 +1,4 @@
-/* Numbers as decimal digits, two at a time, since the divisions are the dearest part. */
+/* Numbers as decimal digits, two at a time, since the divisions cost the most. */
 #ifndef REDLOCKD_PROTO_DECIMAL_H
 #define REDLOCKD_PROTO_DECIMAL_H
 

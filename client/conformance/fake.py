@@ -38,7 +38,7 @@ class Fake:
         self.counts = {}
         self.clock_ms = 0
         self.behind_ms = 0
-        self.wrong = None  # what a client must never send
+        self.wrong = None  # a message about a line that the protocol forbids; None: no client has sent any
         self.changed = asyncio.Event()
 
     @property

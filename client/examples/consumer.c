@@ -114,8 +114,8 @@ static void handle(const struct consumer *consumer, const redisReply *message)
     }
 }
 
-/* Handles a message that a consumer, perhaps this one, has had for too long, or else a new one; false: there
- * is none. */
+/* Handles a message that a consumer (perhaps this one) has had for too long, or else a new message; false:
+ * there is none. */
 static bool handle_next(const struct consumer *consumer)
 {
     redisReply *reply = resource_ask(consumer->redis, "XAUTOCLAIM %s billing %s %ld 0 COUNT 1",

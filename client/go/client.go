@@ -58,7 +58,7 @@ type Client struct {
 	daemon   *daemon            // of the last connection
 }
 
-// A daemon is a run of redlockd: its behind= as it was said last. Its clock is the clock of each until= that it told.
+// A daemon is a run of redlockd, with its behind= as it was told last. Each until= is a time on the clock of a daemon.
 type daemon struct{ behind int64 }
 
 // Open makes a client. It does not connect yet: the first request does. An error is ErrBadArg or ErrUsage, about the

@@ -8,7 +8,7 @@ import (
 
 // The kinds of errors, for errors.Is. The error itself is an *Error, which has redlockd's own words too.
 var (
-	// Refusals of redlockd. ErrTimeout, ErrCancelled and ErrBadArg are also found by this package.
+	// Refusals of redlockd. This package also uses some of them by itself, as ErrTimeout, ErrNotHeld and ErrBadArg.
 	ErrBusy        = errors.New("another has the lock")
 	ErrTimeout     = errors.New("another has the lock, and the wait is over")
 	ErrNoQuorum    = errors.New("too few masters answered") // of Unlock, Extend, Check: the outcome is open

@@ -18,7 +18,7 @@ func (c *Client) heard(lk *link, a *answer, now int64) {
 	case a.tag == "":
 		why := &Error{Err: ErrProtocol, Text: "an answer without a tag: " + a.text}
 		if a.code == "-LIMIT" {
-			why = &Error{Err: ErrUnreachable, Text: a.text} // there are too many clients, and redlockd closes it
+			why = &Error{Err: ErrUnreachable, Text: a.text} // there are too many clients, and redlockd closes the connection
 		}
 		c.linkBreak(lk, why)
 	case a.tag == "h":
@@ -51,7 +51,7 @@ func (c *Client) greeted(lk *link, a *answer, now int64) {
 	}
 }
 
-// isBehind shifts every deadline that this daemon has told, since its clock had stood still and it did not know.
+// isBehind shifts every deadline that this daemon has told: its clock had stood still, which it only found out later.
 func (c *Client) isBehind(lk *link, behind int64) {
 	grown := behind - lk.daemon.behind
 	if grown <= 0 {
@@ -318,7 +318,7 @@ func (c *Client) tickLock(l *Lock, now int64, soon func(int64)) {
 	c.link.send(k, now)
 }
 
-// busy reports whether a request about the lock is under way, by the token that RESUME would end.
+// busy reports whether a request about the lock is under way. It shows the lock's token, which RESUME would replace.
 func (c *Client) busy(l *Lock) bool {
 	for lk := range c.links {
 		for _, k := range lk.calls {

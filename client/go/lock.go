@@ -18,7 +18,7 @@ type options struct {
 	bad        string // why the options are not allowed; "": they are
 }
 
-// A LockOption is an argument of Client.Lock and its like.
+// A LockOption is an argument of Client.Lock and of the other methods that take or resume a lock.
 type LockOption func(*options)
 
 func (o *options) duration(d time.Duration, what string) int64 {

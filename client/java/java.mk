@@ -1,4 +1,4 @@
-# The client library for Java, where a JDK is installed: javac and jar, nothing else.
+# The client library for Java. It is built where a JDK is installed, with javac and jar alone.
 JAVAC      ?= javac
 JAVA_JAR   := $(BUILD)/java/redlockd.jar
 JAVA_SRC   := $(shell find client/java/src/main -name '*.java')

@@ -51,7 +51,7 @@ static void granted(struct redlock_lock *lock, const struct answer *answer, int6
         return;
     }
     ask_idle(core, &lock->own);
-    /* A RESUME that was answered too late is no use: another may have had the lock in between. */
+    /* A RESUME that was answered too late is of no use: another may have had the lock in between. */
     if (lock->state == LOCK_RESUMING && !lock->give_back && lock_is_over(lock, now_ms))
         lock_expire(lock, now_ms);
     if ((lock->state == LOCK_ASKED || lock->state == LOCK_RESUMING) && !lock->give_back) {

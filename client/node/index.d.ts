@@ -42,8 +42,8 @@ export interface ClientOptions {
   key?: string;
 }
 
-/** A client has one connection to redlockd, made at the first request, and belongs to its thread. A whole process
- * needs only one client. */
+/** A client has one connection to redlockd, made at the first request, and belongs to its thread. A thread needs only
+ * one client. */
 export class Client {
   /** @throws BadArgumentError */
   constructor(options?: ClientOptions);

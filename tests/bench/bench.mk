@@ -1,6 +1,6 @@
 # make bench: the daemon beside the ceiling, a relay and an echo, with masters of its own.
 # Each measurement prints a line of key=value, then come tables; read on in tests/bench/bench.h. On a busy machine only
-# ratios within one run mean anything; the instructions per cycle of a lock (make instr) repeat anywhere.
+# ratios within one run mean anything; the instructions per cycle of a lock (make instr) repeat on a busy machine too.
 BENCH       := $(BUILD)/tests/bench/bench
 BENCH_COUNT := $(BUILD)/tests/bench/counting.so
 BENCH_ALONE := tests/bench/counting.c $(wildcard tests/bench/instr*.c)

@@ -160,7 +160,7 @@ static void command_run(struct master *m, const struct piece *words)
         instr_fail("a command that a master does not know");
 }
 
-/* ---- many ---- */
+/* ---- reading and serving ---- */
 
 /* The number behind the byte at *at, which then moves past its line; -1: the line is not whole. */
 static long number_read(const char **at, const char *end)

@@ -20,7 +20,7 @@ struct load_plan {
     uint64_t salt;  /* part of each name, so that a run does not find the keys of another */
     int64_t warm_ms, run_ms;
     const struct masters *masters;
-    pid_t server_pid[LOAD_SERVERS]; /* the process whose CPU is measured */
+    pid_t server_pid[LOAD_SERVERS]; /* the processes whose CPU is measured */
     const struct counts *counts;    /* counts of a server with counting.so; or NULL */
 };
 

@@ -179,7 +179,7 @@ static bool lock_take(struct client *c)
                                   wait_ms, kinds[lease]));
 }
 
-/* Extends or checks, at its own daemon or at another one. */
+/* Extends or checks the lock, on one of the client's two connections. */
 static void lock_touch(struct client *c)
 {
     struct link *link = one_in(c, 2) ? &c->own : other_open(c);
@@ -204,8 +204,8 @@ static void lock_release(struct client *c, struct link *link)
 
 /* ---- to another connection ---- */
 
-/* At another daemon or at the same one, on a connection of its own; or on the connection that the lock
- * is bound to. */
+/* Where RESUME is sent: on the other connection, to another daemon or to the same daemon, or on the
+ * connection that the lock is bound to. */
 static struct link *resume_link(struct client *c)
 {
     if (c->own.fd >= 0 && one_in(c, 8))

@@ -10,7 +10,7 @@
  * it. */
 enum { CARELESS_US = 300000 };
 
-/* A fenced resource: it remembers the highest fence that it was shown and refuses a lower one, when
+/* A fenced resource: it remembers the highest fence that it was shown and refuses a lower fence, when
  * reading too, since a write depends on what was read. -1: refused. */
 static const char counter_read[] = "local seen = tonumber(redis.call('GET', KEYS[2]) or '0') "
                                    "if tonumber(ARGV[1]) < seen then return -1 end "

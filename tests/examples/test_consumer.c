@@ -101,7 +101,7 @@ static void works(unsigned i)
     eventually(program_said(&consumer[i], "works on") || handled() == BILLS);
 }
 
-/* A consumer stands still in the middle of its work until the others have done all other work. Another
+/* A consumer stands still in the middle of its work until the others have handled all messages. Another
  * consumer, a master and the daemon are killed; the daemon is started again. */
 START_TEST(nothing_counts_twice_when_consumers_and_the_daemon_die)
 {

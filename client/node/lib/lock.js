@@ -82,7 +82,7 @@ class Lock extends EventEmitter {
     return this.valid();
   }
 
-  /** Asks redlockd whether it is still held. Resolves to valid(); rejects with a NotHeldError. */
+  /** Asks redlockd whether it is still held. Resolves to valid(); if not, rejects with a NotHeldError or a LostError. */
   async check() {
     await this.#client.check(this.#hold);
     return this.valid();

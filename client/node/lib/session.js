@@ -266,7 +266,7 @@ class Session {
     this.#dialing = null;
     this.#why = error;
     this.#failures++;
-    // Nobody is there and nobody ever was, or somebody refuses us: waiting would only hide that.
+    // redlockd was never reached, or refuses this client: waiting would only hide the failure.
     if (!this.#everUp || !(error instanceof UnreachableError)) this.#requests.failQueued(error);
     if (this.#requests.size || this.#holds.size) this.#backOff();
   }
@@ -372,7 +372,7 @@ class Session {
     return HELLO_MS;
   }
 
-  // ---- the end ----
+  // ---- the end of the process, and of the client ----
 
   reference(on) {
     this.#referenced = on;

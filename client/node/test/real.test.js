@@ -98,7 +98,7 @@ test('a cancelled wait leaves no key on any master', { skip }, async () => {
     assert.equal(one.reason.name, 'AbortError');
     assert.equal(one.reason.cause.name, 'TimeoutError');
   }
-  // These waits are aborted while the grant is on its way.
+  // These requests are aborted at about the moment of their grant.
   await held.release();
   for (let i = 0; i < 30; i++) {
     const controller = new AbortController();

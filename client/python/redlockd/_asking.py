@@ -197,7 +197,7 @@ class Asking(Parts):
             raise ProtocolError(f"redlockd gave an answer that does not fit the request: {answer.rest[:100]!r}")
         elif ask.internal:
             self._not_resumed(hold, connection, answer, received_ms)
-        elif answer.code == "-DRAINING" and ask.future and ask.wait_until_ms > received_ms:  # to the next redlockd
+        elif answer.code == "-DRAINING" and ask.future and ask.wait_until_ms > received_ms:  # waits at the next redlockd
             connection.draining = True
             self._arrived(ask)
             ask.not_on = connection
@@ -249,7 +249,7 @@ class Asking(Parts):
         if answer.code in ("+EXTENDED", "+HELD"):
             until_ms = answer.number("until")
             if hold.state == HELD and hold.lease and 0 < hold.deadline_ms <= received_ms:
-                self._lost(hold, "expired")  # late: somebody else may have had it in between
+                self._lost(hold, "expired")  # the answer is late: another may have had the lease in between
             if hold.state != HELD:
                 self._settle(ask, LostError(f"{hold.name} was lost before: {hold.reason}"))
                 return

@@ -99,8 +99,8 @@ class _LostEvent(threading.Event):
 class Lock(BaseLock):
     """A lock; Client.lock() makes it. It is for one holder at a time, and any thread may call it.
 
-    `lost` is a threading.Event that is set at the moment when the lock is lost, `expiring` one that is set while
-    redlockd cannot renew it and less than a third of its time is left.
+    `lost` is a threading.Event that is set at the moment when the lock is lost. The threading.Event `expiring` is set
+    while redlockd cannot renew the lock and less than a third of its time is left.
     """
 
     def __init__(self, thread: _LoopThread, name: str | list[str] | tuple[str, ...], **options: Any) -> None:
@@ -113,8 +113,8 @@ class Lock(BaseLock):
     def acquire(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> bool:
         """True: held. False: somebody else has it, and the time to wait is over.
 
-        blocking and blocking_timeout default to what Client.lock() was given. Raises another RedlockdError when the
-        lock could not be asked for, as NoQuorumError or UnreachableError.
+        blocking and blocking_timeout default to what Client.lock() was given. Any other failure raises its RedlockdError,
+        such as NoQuorumError or UnreachableError.
         """
         try:
             self._take(blocking, blocking_timeout)

@@ -71,7 +71,7 @@ class LimitError(RedlockdError):
 
 
 class DrainingError(RedlockdError):
-    """redlockd is shutting down and takes no new locks."""
+    """redlockd is shutting down and grants no new locks."""
 
     code = "DRAINING"
 

@@ -1,6 +1,6 @@
 package redlockd;
 
-/** redlockd is shutting down and takes no new locks. */
+/** redlockd is shutting down and grants no new locks. */
 public final class DrainingException extends RedlockException {
     private static final long serialVersionUID = 1;
 

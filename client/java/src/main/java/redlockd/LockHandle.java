@@ -18,7 +18,7 @@ import java.util.function.Consumer;
  * }</pre>
  */
 public final class LockHandle implements AutoCloseable {
-    /** The states of a lock. HELD ends by itself where {@link #valid} becomes zero. */
+    /** The states of a lock. A lock becomes LOST by itself when its time is over. */
     public enum State { HELD, LOST, RELEASED }
 
     private final Session session;

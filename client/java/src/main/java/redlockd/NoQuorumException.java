@@ -1,6 +1,6 @@
 package redlockd;
 
-/** Too few masters answered. A lock is not taken; after unlock, extend and check the outcome is open. */
+/** Too few masters answered, or may vote yet. A lock is not taken; after unlock, extend and check the outcome is open. */
 public final class NoQuorumException extends RedlockException {
     private static final long serialVersionUID = 1;
 

@@ -416,7 +416,7 @@ final class Session {
         pump(nowMs);
     }
 
-    /** Whether a lock that was granted on this connection has to be moved to another one. */
+    /** Whether a lock that was granted on this connection has to be moved to another connection. */
     boolean hasMovedOnFrom(Link link) {
         return current != null && current != link;
     }
