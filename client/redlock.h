@@ -89,10 +89,10 @@ enum redlock_error {
     REDLOCK_AUTH = 10,        /* redlockd wants a user and a secret, or has refused the given ones */
     REDLOCK_BADREQUEST = 11,  /* redlockd does not allow what was asked, as a TTL beyond its limits */
     REDLOCK_UNSUPPORTED = 12, /* this redlockd cannot do what was asked */
-    /* The library found an error. redlock_error_text() is a sentence about it. */
+    /* The library found an error. redlock_error_text() is a sentence about it, except for LOST. */
     REDLOCK_LOST = 13,     /* the lock was lost before; for an unlock the text is why, as of REDLOCK_ON_LOST,
                              or redlockd's line */
-    REDLOCK_CONNECT = 14,  /* cannot connect within the timeout; the text says why */
+    REDLOCK_CONNECT = 14,  /* there is no connection to redlockd; the text says why */
     REDLOCK_NOANSWER = 15, /* no answer within the timeout: the outcome is not known, but a lock that is
                               granted later is given back */
     REDLOCK_PROTOCOL = 16, /* the program that answers is not redlockd, or speaks another protocol */
