@@ -197,7 +197,7 @@ class Asking(Parts):
             raise ProtocolError(f"redlockd gave an answer that does not fit the request: {answer.rest[:100]!r}")
         elif ask.internal:
             self._not_resumed(hold, connection, answer, received_ms)
-        elif answer.code == "-DRAINING" and ask.future and ask.wait_until_ms > received_ms:  # waits at the next redlockd
+        elif answer.code == "-DRAINING" and ask.future and ask.wait_until_ms > received_ms:  # the wait goes on
             connection.draining = True
             self._arrived(ask)
             ask.not_on = connection

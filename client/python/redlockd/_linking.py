@@ -48,8 +48,8 @@ class Linking(Parts):
                     self._fail_queue(error)
 
     def _fail_queue(self, error: RedlockdError) -> None:
-        """Fails the requests of the queue: redlockd was never reached, or it refuses this client's secret or settings, so
-        waiting would only hide the failure."""
+        """Fails the requests of the queue: redlockd was never reached, or it refuses this client's secret or settings,
+        so waiting would only hide the failure."""
         asks, self._queue = self._queue, deque()
         for ask in asks:
             self._settle(ask, error._fresh())

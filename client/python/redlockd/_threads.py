@@ -113,8 +113,8 @@ class Lock(BaseLock):
     def acquire(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> bool:
         """True: held. False: somebody else has it, and the time to wait is over.
 
-        blocking and blocking_timeout default to what Client.lock() was given. Any other failure raises its RedlockdError,
-        such as NoQuorumError or UnreachableError.
+        blocking and blocking_timeout default to what Client.lock() was given. Any other failure raises its
+        RedlockdError, such as NoQuorumError or UnreachableError.
         """
         try:
             self._take(blocking, blocking_timeout)

@@ -36,8 +36,8 @@ class _LostEvent(asyncio.Event):
 class Lock(BaseLock):
     """A lock; Client.lock() makes it. It is for one holder at a time.
 
-    `lost` is an asyncio.Event that is set at the moment when the lock is lost. The asyncio.Event `expiring` is set while
-    redlockd cannot renew the lock and less than a third of its time is left.
+    `lost` is an asyncio.Event that is set at the moment when the lock is lost. The asyncio.Event `expiring` is set
+    while redlockd cannot renew the lock and less than a third of its time is left.
     """
 
     def __init__(self, session: Session, name: str | list[str] | tuple[str, ...], **options: Any) -> None:
@@ -48,8 +48,8 @@ class Lock(BaseLock):
     async def acquire(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> bool:
         """True: held. False: somebody else has it, and the time to wait is over.
 
-        blocking and blocking_timeout default to what Client.lock() was given. Any other failure raises its RedlockdError,
-        such as NoQuorumError or UnreachableError.
+        blocking and blocking_timeout default to what Client.lock() was given. Any other failure raises its
+        RedlockdError, such as NoQuorumError or UnreachableError.
         """
         try:
             await self._take(blocking, blocking_timeout)
