@@ -275,8 +275,8 @@ enum redlock_event_kind {
     /* Events of a lock. */
     REDLOCK_ON_RENEWED = 7,  /* redlock_valid_ms() is longer now */
     REDLOCK_ON_EXPIRING = 8, /* less than a third is left, and nobody has renewed it */
-    REDLOCK_ON_LOST = 9,     /* stop; text is why: expired max gone released moved closed unknown, or refused
-                                (the lock could not be resumed on a new connection) */
+    REDLOCK_ON_LOST = 9,     /* stop; text is why: expired max gone released moved closed denied unknown, or
+                                refused (the lock could not be resumed on a new connection) */
     REDLOCK_ON_RESUMED = 10, /* held without a gap on a new connection: token and fence are new */
     /* Events of the connection. */
     REDLOCK_ON_UP = 11,   /* redlockd answered HELLO */

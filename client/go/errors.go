@@ -35,7 +35,7 @@ type Error struct {
 	Err    error         // one of the Err values of this package
 	Name   string        // the lock's name, "" if the error is about none
 	Text   string        // redlockd's line, or a sentence of this package; may be ""
-	Reason string        // of ErrLost: expired max gone released moved closed refused
+	Reason string        // of ErrLost: expired max gone released moved closed denied refused
 	Retry  time.Duration // of ErrBusy and ErrNoQuorum: after how long asking again may help; 0: redlockd does not say
 	also   error         // errors.Is finds it too: an error of the context or the network, ErrLost of an Unlock
 }

@@ -110,7 +110,7 @@ export class AuthError extends RedlockdError {}
 export class UnsupportedError extends RedlockdError {}
 export class BadArgumentError extends RedlockdError {}
 export class LostError extends RedlockdError {
-  /** redlockd's word (expired max gone released moved ...), or "refused": the lock could not be resumed. */
+  /** redlockd's word (expired max gone released moved denied ...), or "refused": the lock could not be resumed. */
   readonly reason: string;
 }
 export class UnreachableError extends RedlockdError {}

@@ -148,7 +148,7 @@ class BaseLock:
 
     @property
     def lost_reason(self) -> str:
-        """expired, max, gone, released, moved, closed, refused or unknown; "" while the lock is not lost."""
+        """expired, max, gone, released, moved, closed, denied, refused or unknown; "" while the lock is not lost."""
         return self._hold.reason
 
     @property

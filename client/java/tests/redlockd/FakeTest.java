@@ -21,7 +21,7 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
 import javax.net.ssl.TrustManagerFactory;
 
-/** Tests TLS and AUTH, which redlockd does not have yet, with a fake server. */
+/** Tests TLS and AUTH with a fake server. */
 final class FakeTest {
     private static final String PASSWORD = "changeit";
     private static final String TOKEN = "0123456789".repeat(4);

@@ -15,9 +15,10 @@ public final class LostException extends RedlockException {
     }
 
     /**
-     * A word: {@code expired max gone released moved closed} from redlockd, which has its own meaning for each. From this
-     * library: {@code expired}, its time is over, or it was not held at all; {@code gone}, the masters no longer have it;
-     * {@code refused}, it could not be resumed on a new connection; {@code closed}, the client was closed.
+     * A word: {@code expired max gone released moved closed denied} from redlockd; protocol.txt says what each means.
+     * From this library: {@code expired}, its time is over, or it was not held at all; {@code gone}, the masters no
+     * longer have it; {@code refused}, it could not be resumed on a new connection; {@code closed}, the client was
+     * closed.
      */
     public String reason() {
         return reason;
