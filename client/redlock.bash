@@ -23,6 +23,7 @@ _redlock_options() {
     unlock | check) echo '-q --quiet -a --address -h --help' ;;
     show) echo '--table --rows --json -a --address -h --help' ;;
     top) echo '-d --delay -a --address -h --help' ;;
+    mkuser) echo '-h --help' ;;
     esac
 }
 
@@ -45,7 +46,7 @@ _redlock() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} subcommand=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        _redlock_words "$word" run lock unlock extend check show top --help --version
+        _redlock_words "$word" run lock unlock extend check show top mkuser --help --version
         return
     fi
     [ "$subcommand" = run ] && _redlock_command && return

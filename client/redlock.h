@@ -85,7 +85,7 @@ enum redlock_error {
     REDLOCK_MODE = 6,         /* held in another mode */
     REDLOCK_LIMIT = 7,        /* a limit of redlockd, or of this handle, is reached; the text says which */
     REDLOCK_DRAINING = 8,     /* redlockd is shutting down */
-    REDLOCK_DENIED = 9,       /* not allowed */
+    REDLOCK_DENIED = 9,       /* the user that this program is may not do that */
     REDLOCK_AUTH = 10,        /* redlockd wants a user and a secret, or has refused the given ones */
     REDLOCK_BADREQUEST = 11,  /* redlockd does not allow what was asked, as a TTL beyond its limits */
     REDLOCK_UNSUPPORTED = 12, /* this redlockd cannot do what was asked */
@@ -98,7 +98,8 @@ enum redlock_error {
     REDLOCK_PROTOCOL = 16, /* the program that answers is not redlockd, or speaks another protocol */
     REDLOCK_ARGUMENT = 17, /* an argument is not allowed, or the lock is not held: nothing was asked */
     REDLOCK_NOMEM = 18,    /* out of memory */
-    REDLOCK_MISUSE = 19    /* a blocking call inside a callback, or a call in a forked child */
+    REDLOCK_MISUSE = 19    /* a blocking call inside a callback, a call in a forked child, or a secret that
+                              must not be sent there or cannot be read */
 };
 
 /* "ok", "busy", "timeout", "noquorum" ...; "unknown" for any other number. */
@@ -111,9 +112,14 @@ struct redlock_lock; /* a lock that is asked for, is held, or was lost */
 
 /* A field that is 0 or NULL takes its default. */
 struct redlock_options {
-    const char *client;  /* the name of this program in SHOW CLIENTS and SHOW LOCKS, a word; default: none */
-    int64_t timeout_ms;  /* for connecting and for each answer; default 10,000; at most 30 days */
-    int64_t reserved[6]; /* 0 */
+    const char *client; /* the name of this program in SHOW CLIENTS and SHOW LOCKS, a word; default: none */
+    int64_t timeout_ms; /* for connecting and for each answer; default 10,000; at most 30 days */
+    /* The user that this program is, and the file with its secret in one line, which is read on each connection;
+     * default: $REDLOCK_USER and $REDLOCK_SECRET_FILE (if the program is not set-user-ID), or none. A secret is
+     * sent only through a Unix socket, or to a loopback address that was given: see redlock_open(). */
+    const char *user;
+    const char *secret_file;
+    int64_t reserved[4]; /* 0 */
 };
 
 /* Opens a handle, without connecting: the first blocking call or redlock_process() connects. Returns NULL
@@ -121,8 +127,9 @@ struct redlock_options {
  *
  * address: "unix:/path", "/path", "host:port", "[::1]:port" or "host". NULL means $REDLOCK_ADDRESS if it is
  * set and not empty (and the program is not set-user-ID), else REDLOCK_DEFAULT_SOCKET, and 127.0.0.1:7335 if
- * connecting there fails. A host that is not a numeric address is looked up each time the library connects,
- * which may block, even in redlock_process(). */
+ * connecting there fails and no secret is set: another program may listen on that port while redlockd is
+ * away. A host that is not a numeric address is looked up each time the library connects, which may block,
+ * even in redlock_process(). */
 struct redlock *redlock_open(const char *address, const struct redlock_options *options);
 
 /* Closes the connection, at whose end redlockd gives back the session locks, and frees the handle and its

@@ -6,8 +6,8 @@ BIN     := $(DESTDIR)$(PREFIX)/bin
 
 all: $(CMD)
 
-$(CMD): $(CMD_OBJ) $(BUILD)/proto/line_piece.o $(LIB_A)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^
+$(CMD): $(CMD_OBJ) $(BUILD)/proto/line_piece.o $(BUILD)/proto/secret.o $(LIB_A)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CRYPTO)
 
 objects: $(CMD_OBJ)
 

@@ -13,6 +13,7 @@
  *     redlock_script.c   lock, unlock, extend, check
  *     redlock_show.c     show, with redlock_rows.c (rows as a table, as they are, as JSON)
  *     redlock_top.c      top, with redlock_screen.c (the terminal)
+ *     redlock_user.c     mkuser
  *
  * Times are in ms; instants are on CLOCK_BOOTTIME, which counts while the host sleeps. */
 #ifndef REDLOCK_CMD_H
@@ -40,7 +41,7 @@ enum code {
 };
 
 typedef int subcommand_main(int argc, char **argv);
-subcommand_main cmd_run, cmd_lock, cmd_unlock, cmd_extend, cmd_check, cmd_show, cmd_top;
+subcommand_main cmd_run, cmd_lock, cmd_unlock, cmd_extend, cmd_check, cmd_show, cmd_top, cmd_mkuser;
 
 int64_t boot_ms(void); /* CLOCK_BOOTTIME */
 

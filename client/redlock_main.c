@@ -18,6 +18,7 @@ static const struct {
     {"check", cmd_check, "ask whether it is still held"},
     {"show", cmd_show, "locks, waiters, nodes, clients, stats, config, version"},
     {"top", cmd_top, "the same, live"},
+    {"mkuser", cmd_mkuser, "make a secret for a user"},
 };
 enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 
@@ -44,7 +45,8 @@ static void keep_standard_places(void)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        say("a subcommand is needed: run, lock, unlock, extend, check, show or top; see `redlock --help`");
+        say("a subcommand is needed: run, lock, unlock, extend, check, show, top or mkuser; see `redlock "
+            "--help`");
         return CODE_FAILED;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)

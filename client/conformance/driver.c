@@ -301,7 +301,7 @@ int main(void)
     static struct driver driver;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    printf("driver c features=attach,client,fork,notheld-again,resume,timeout,twice\n");
+    printf("driver c features=attach,auth,client,fork,notheld-again,resume,timeout,twice\n");
     for (;;) {
         struct pollfd fds[] = {
             {.fd = STDIN_FILENO, .events = POLLIN},

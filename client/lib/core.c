@@ -45,6 +45,7 @@ void core_free(struct core *core)
     }
     free(core->slots);
     free(core->buckets);
+    explicit_bzero(core->secret, sizeof core->secret);
     free(core);
 }
 
@@ -61,6 +62,24 @@ int64_t core_jitter_ms(struct core *core, int64_t span_ms)
 }
 
 /* ---- the connection ---- */
+
+enum redlock_error core_error_of(enum reply_code code)
+{
+    switch (code) {
+    case REPLY_BUSY: return REDLOCK_BUSY;
+    case REPLY_TIMEOUT: return REDLOCK_TIMEOUT;
+    case REPLY_NOQUORUM: return REDLOCK_NOQUORUM;
+    case REPLY_NOTHELD: return REDLOCK_NOTHELD;
+    case REPLY_CANCELLED: return REDLOCK_CANCELLED;
+    case REPLY_MODE: return REDLOCK_MODE;
+    case REPLY_LIMIT: return REDLOCK_LIMIT;
+    case REPLY_DRAINING: return REDLOCK_DRAINING;
+    case REPLY_DENIED: return REDLOCK_DENIED;
+    case REPLY_AUTH: return REDLOCK_AUTH;
+    case REPLY_UNSUPPORTED: return REDLOCK_UNSUPPORTED;
+    default: return REDLOCK_BADREQUEST;
+    }
+}
 
 enum redlock_error core_why(const struct core *core)
 {

@@ -45,6 +45,7 @@ enum {
     CORE_OUTPUT_BYTES = 32 * 1024,
     CORE_WHY_BYTES = 1024,
     CORE_TAG = TAG_BYTES + 1,
+    CORE_SECRET_BYTES = 700, /* longest secret */
     /* How many requests that are answered at once may be under way at a time: fewer than the 64 that redlockd
      * takes of a client beside its max_waits_per_client. */
     CORE_WINDOW = 48,
@@ -175,6 +176,8 @@ struct core {
     bool fresh;   /* core_output() may have something to send */
     bool news_up, news_down, news_drain;
     bool greet;            /* HELLO is to be sent */
+    bool auth;             /* AUTH is to be sent first */
+    bool auth_sent;        /* and is not answered yet */
     bool ping;             /* PING is to be sent */
     unsigned failures;     /* connections in a row that failed or did not last */
     uint64_t connection;   /* the number of this connection, or of the last one */
@@ -194,7 +197,9 @@ struct core {
     struct sample sample;  /* of this connection */
     struct sample before;  /* the last sample of the connections before this one */
     char client[WORD_BYTES + 1];
-    char server[WORD_BYTES + 1]; /* "": not up */
+    char user[WORD_BYTES + 1];          /* of AUTH; "": none */
+    char secret[CORE_SECRET_BYTES + 1]; /* until it is sent */
+    char server[WORD_BYTES + 1];        /* "": not up */
     enum redlock_error why_error;
     char why[CORE_WHY_BYTES]; /* why the last connection ended */
 
@@ -254,6 +259,9 @@ void core_tick(struct core *core, int64_t now_ms);
 int64_t core_deadline_ms(const struct core *core); /* when core_tick() is due; INT64_MAX: never */
 enum core_action core_action(const struct core *core);
 void core_connecting(struct core *core, int64_t now_ms);
+/* The user and secret for the next connection, which begins with AUTH. false: one of them cannot stand in a
+ * line. */
+bool core_credentials(struct core *core, const char *user, const char *secret);
 void core_connected(struct core *core, int64_t now_ms, bool local);
 void core_disconnected(struct core *core, int64_t now_ms, enum redlock_error error, const char *why);
 /* Whether a lock of that connection (its core->connection) is still to be resumed. */

@@ -15,24 +15,6 @@ static const char *text_of(const struct answer *answer)
     return answer->rest.text; /* the line's end is the text's end */
 }
 
-static enum redlock_error error_of(enum reply_code code)
-{
-    switch (code) {
-    case REPLY_BUSY: return REDLOCK_BUSY;
-    case REPLY_TIMEOUT: return REDLOCK_TIMEOUT;
-    case REPLY_NOQUORUM: return REDLOCK_NOQUORUM;
-    case REPLY_NOTHELD: return REDLOCK_NOTHELD;
-    case REPLY_CANCELLED: return REDLOCK_CANCELLED;
-    case REPLY_MODE: return REDLOCK_MODE;
-    case REPLY_LIMIT: return REDLOCK_LIMIT;
-    case REPLY_DRAINING: return REDLOCK_DRAINING;
-    case REPLY_DENIED: return REDLOCK_DENIED;
-    case REPLY_AUTH: return REDLOCK_AUTH;
-    case REPLY_UNSUPPORTED: return REDLOCK_UNSUPPORTED;
-    default: return REDLOCK_BADREQUEST;
-    }
-}
-
 static int64_t again_ms(struct core *core, const struct answer *answer)
 {
     int64_t least_ms = answer->retry_ms > RESUME_AGAIN_MS ? answer->retry_ms : RESUME_AGAIN_MS;
@@ -120,11 +102,11 @@ static void answer_refused(struct redlock_lock *lock, const struct answer *answe
     if (lock->state == LOCK_ASKED) {
         /* Connecting has used up the wait, so that the LOCK was sent without one. */
         bool waited = answer->refusal == REPLY_BUSY && lock->own.wait_until_ms != 0;
-        lock_taken(lock, waited ? REDLOCK_TIMEOUT : error_of(answer->refusal), text_of(answer));
+        lock_taken(lock, waited ? REDLOCK_TIMEOUT : core_error_of(answer->refusal), text_of(answer));
         lock->result_retry_ms = answer->retry_ms;
     } else if (lock->give_back) {
         lock_move(lock, LOCK_GIVING);
-        lock_given(lock, answer->refusal == REPLY_NOTHELD ? REDLOCK_LOST : error_of(answer->refusal),
+        lock_given(lock, answer->refusal == REPLY_NOTHELD ? REDLOCK_LOST : core_error_of(answer->refusal),
                    text_of(answer));
     } else if (lock->state == LOCK_RESUMING) {
         not_resumed(lock, answer, now_ms);
@@ -145,7 +127,8 @@ static void given(struct redlock_lock *lock, const struct answer *answer)
         int64_t retry_ms = answer->retry_ms;
         lock->result_retry_ms = -1;
         bool orphan = lock->orphan;
-        lock_given(lock, refusal ? error_of(answer->refusal) : REDLOCK_OK, refusal ? text_of(answer) : "");
+        lock_given(lock, refusal ? core_error_of(answer->refusal) : REDLOCK_OK,
+                   refusal ? text_of(answer) : "");
         if (!orphan)
             lock->result_retry_ms = retry_ms;
     } else if (lock->orphan) {
@@ -198,7 +181,7 @@ static void not_longer(struct core *core, struct ask *ask, const struct answer *
     else if (gone)
         lock_vanish(lock);
     ask->retry_ms = answer->retry_ms;
-    ask_done(core, ask, error_of(answer->refusal), text_of(answer));
+    ask_done(core, ask, core_error_of(answer->refusal), text_of(answer));
 }
 
 static void answer_ask(struct core *core, struct ask *ask, const struct answer *answer, int64_t now_ms)
@@ -225,7 +208,8 @@ static void answer_ask(struct core *core, struct ask *ask, const struct answer *
 
 static const char *reason_of(const struct answer *answer)
 {
-    static const char *const reasons[] = {"expired", "max", "gone", "released", "moved", "closed", "drain"};
+    static const char *const reasons[] = {"expired", "max",    "gone",  "released",
+                                          "moved",   "closed", "drain", "denied"};
 
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (piece_is(answer->reason, reasons[i]))
@@ -284,6 +268,8 @@ void core_answered(struct core *core, const struct answer *answer, int64_t now_m
         event(core, answer, now_ms);
     } else if (!answer->tag.len) {
         answer_untagged(core, answer);
+    } else if (single && answer->tag.text[0] == 'u') {
+        core_authenticated(core, answer);
     } else if (single && answer->tag.text[0] == 'h') {
         core_greeted(core, answer, now_ms);
     } else {

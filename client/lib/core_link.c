@@ -30,6 +30,45 @@ void core_connected(struct core *core, int64_t now_ms, bool local)
     core->heard_ms = now_ms;
     core->pinged_ms = 0;
     core->greet = true;
+    core->auth = core->secret[0] != '\0';
+    core->auth_sent = false;
+}
+
+static bool is_in_a_line(const char *text)
+{
+    while (*text > 0x20 && *text < 0x7f)
+        text++;
+    return *text == '\0';
+}
+
+bool core_credentials(struct core *core, const char *user, const char *secret)
+{
+    size_t user_len = strlen(user), secret_len = strlen(secret);
+
+    if (!user_len || user_len >= sizeof core->user || !is_in_a_line(user))
+        return false;
+    if (!secret_len || secret_len >= sizeof core->secret || !is_in_a_line(secret))
+        return false;
+    memcpy(core->user, user, user_len + 1);
+    memcpy(core->secret, secret, secret_len + 1);
+    return true;
+}
+
+/* HELLO waits for this answer, so that a refusal's second does not count as time of its round trip. */
+void core_authenticated(struct core *core, const struct answer *answer)
+{
+    if (!core->auth_sent)
+        return;
+    core->auth_sent = false;
+    core->fresh = true;
+    if (answer->code == ANSWER_OK)
+        return;
+    if (answer->code != ANSWER_REFUSED)
+        core_break(core, REDLOCK_PROTOCOL, "what answers AUTH is no redlockd of protocol 1");
+    else if (answer->refusal == REPLY_LIMIT || answer->refusal == REPLY_DRAINING)
+        core_break(core, REDLOCK_CONNECT, answer->rest.text);
+    else
+        core_break(core, REDLOCK_AUTH, answer->rest.text);
 }
 
 static bool is_told_by_daemon(const struct redlock_lock *lock)
@@ -112,7 +151,7 @@ static void ask_unanswered(struct core *core, struct ask *ask, int64_t now_ms)
         ask_requeue(core, ask);
 }
 
-/* Ends all requests, since redlockd has never answered: waiting would only hide a wrong address. */
+/* Ends all requests: redlockd has never answered, or refuses the secret, and waiting would only hide that. */
 static void fail_all(struct core *core)
 {
     struct ask *next;
@@ -167,7 +206,8 @@ void core_disconnected(struct core *core, int64_t now_ms, enum redlock_error err
         core->before = core->sample;
     core->sample = (struct sample){0};
     core->in_len = core->in_used = core->out_len = core->out_used = 0;
-    core->greet = core->ping = false;
+    core->greet = core->ping = core->auth = core->auth_sent = false;
+    explicit_bzero(core->secret, sizeof core->secret);
     core->hello_sent_ms = core->pinged_ms = 0;
     core->news_down = was_up || core->failures == 1;
     core->news_up = core->news_drain = false;
@@ -178,7 +218,7 @@ void core_disconnected(struct core *core, int64_t now_ms, enum redlock_error err
     TAILQ_FOREACH(lock, &core->locks, link)
     if (lock->state == LOCK_HELD && lock->hold == REDLOCK_SESSION)
         lock_detach(lock);
-    if (!core->ever_up)
+    if (!core->ever_up || core->why_error == REDLOCK_AUTH || core->why_error == REDLOCK_MISUSE)
         fail_all(core);
     core->retry_ms = now_ms + backoff_ms(core, now_ms);
 }
@@ -254,7 +294,11 @@ static void tick_link(struct core *core, int64_t now_ms)
     switch (core->state) {
     case CORE_DOWN: core->action = ACTION_CONNECT; break;
     case CORE_CONNECTING: core_break(core, REDLOCK_CONNECT, "connecting takes too long"); break;
-    case CORE_GREETING: core_break(core, REDLOCK_CONNECT, "connected, but HELLO is not answered"); break;
+    case CORE_GREETING:
+        core_break(core, REDLOCK_CONNECT,
+                   core->auth_sent ? "connected, but AUTH is not answered"
+                                   : "connected, but HELLO is not answered");
+        break;
     case CORE_UP: tick_up(core, now_ms); break;
     }
 }

@@ -43,6 +43,8 @@ static inline bool ask_is_own(const struct ask *ask)
 /* A number from 0 to span_ms - 1. */
 int64_t core_jitter_ms(struct core *core, int64_t span_ms);
 
+/* The library's word for a refusal. */
+enum redlock_error core_error_of(enum reply_code code);
 /* The best reason there is for having no answer. */
 enum redlock_error core_why(const struct core *core);
 const char *core_why_text(const struct core *core);
@@ -111,6 +113,7 @@ void core_answered(struct core *core, const struct answer *answer, int64_t now_m
 
 /* ---- core_link.c ---- */
 
+void core_authenticated(struct core *core, const struct answer *answer);
 void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms);
 /* The daemon's clock has stood still for behind_ms in all (-1: not said), so its deadlines are earlier. */
 void core_is_behind(struct core *core, int64_t behind_ms);

@@ -205,6 +205,17 @@ static void send_hello(struct core *core, int64_t now_ms)
     core->hello_soon = false;
 }
 
+static void send_auth(struct core *core)
+{
+    struct line line = room(core);
+
+    send_put(&line, "#u AUTH %s %s\n", core->user, core->secret);
+    sent(core, line);
+    explicit_bzero(core->secret, sizeof core->secret);
+    core->auth = false;
+    core->auth_sent = true;
+}
+
 static void send_ping(struct core *core)
 {
     struct line line = room(core);
@@ -227,7 +238,9 @@ const char *core_output(struct core *core, int64_t now_ms, size_t *len)
         core->out_used = 0;
     }
     core->fresh = false;
-    if (core->greet && has_room(core))
+    if (core->auth && has_room(core))
+        send_auth(core);
+    if (core->greet && !core->auth_sent && has_room(core))
         send_hello(core, now_ms);
     if (core->ping && has_room(core))
         send_ping(core);

@@ -56,11 +56,16 @@ struct redlock *redlock_open(const char *address, const struct redlock_options *
     struct redlock *redlock = calloc(1, sizeof *redlock);
     if (!redlock)
         return NULL;
-    int error = link_init(&redlock->link, address);
+    redlock->link = (struct link){.fd = -1, .epoll = -1};
+    int error = handle_take_credentials(redlock, o);
+    if (!error)
+        error = link_init(&redlock->link, address, redlock->auth_user || redlock->secret_file);
     if (!error)
         redlock->core = core_new(o->client, timeout_of(o->timeout_ms), seed_of(redlock));
     if (!redlock->core) {
         link_end(&redlock->link, false);
+        free(redlock->auth_user);
+        free(redlock->secret_file);
         free(redlock);
         errno = error ? error : ENOMEM;
         return NULL;
@@ -74,6 +79,8 @@ static void handle_free(struct redlock *redlock)
 {
     link_end(&redlock->link, redlock->pid == getpid());
     core_free(redlock->core);
+    free(redlock->auth_user);
+    free(redlock->secret_file);
     free(redlock);
 }
 
@@ -222,7 +229,8 @@ static void disconnected(struct redlock *redlock)
 
     (void)snprintf(why, sizeof why, "%s", redlock->link.why);
     link_close(&redlock->link, true);
-    core_disconnected(redlock->core, handle_now_ms(), REDLOCK_CONNECT, why);
+    core_disconnected(redlock->core, handle_now_ms(),
+                      redlock->link.refused ? REDLOCK_MISUSE : REDLOCK_CONNECT, why);
 }
 
 static void look_at_connecting(struct redlock *redlock)
@@ -294,6 +302,8 @@ static void handle_act(struct redlock *redlock)
     case ACTION_NOTHING: return;
     case ACTION_CONNECT:
         core_connecting(core, handle_now_ms());
+        if (!handle_credentials(redlock))
+            return;
         link_connect(link);
         look_at_connecting(redlock);
         return;

@@ -20,7 +20,8 @@ struct awaited {
 struct redlock {
     struct core *core;
     struct link link;
-    pid_t pid; /* of the process that opened it */
+    pid_t pid;                     /* of the process that opened it */
+    char *auth_user, *secret_file; /* of AUTH; NULL: none */
     redlock_callback *callback;
     void *user;
     struct awaited *awaited; /* (ref in the blocking call's stack) */
@@ -43,6 +44,12 @@ void handle_leave(struct redlock *redlock);
 void handle_turn(struct redlock *redlock);
 /* For how many ms to wait before the next turn is due; INT64_MAX: without end. */
 int64_t handle_wait_ms(const struct redlock *redlock);
+
+/* Takes the user and the secret's file from the options, or else from the environment. Returns 0 or an errno. */
+int handle_take_credentials(struct redlock *redlock, const struct redlock_options *options);
+/* Reads the secret, if there is one, for the connection that begins. false: it cannot be made, and the core was
+ * told why. */
+bool handle_credentials(struct redlock *redlock);
 
 /* Keeps the error for redlock_error(), with a copy of the text, and returns it. */
 enum redlock_error handle_says(struct redlock *redlock, enum redlock_error error, const char *text);

@@ -14,11 +14,11 @@
 
 #include "client/redlock.h"
 
-int link_init(struct link *link, const char *address)
+int link_init(struct link *link, const char *address, bool secret)
 {
     static const char *const usual[LINK_PLACES] = {"unix:" REDLOCK_DEFAULT_SOCKET, "127.0.0.1"};
 
-    *link = (struct link){.fd = -1, .epoll = -1};
+    *link = (struct link){.fd = -1, .epoll = -1, .secret = secret};
     if (!address)
         address = secure_getenv("REDLOCK_ADDRESS");
     if (address && *address) {
@@ -26,8 +26,8 @@ int link_init(struct link *link, const char *address)
         if (!address_parse(address, &link->where[0]))
             return EINVAL;
     } else {
-        link->places = LINK_PLACES;
-        for (unsigned i = 0; i < LINK_PLACES; i++)
+        link->places = secret ? 1 : LINK_PLACES;
+        for (unsigned i = 0; i < link->places; i++)
             (void)address_parse(usual[i], &link->where[i]);
     }
     address_text(&link->where[0], link->address);
@@ -89,11 +89,26 @@ static void link_failed(struct link *link, const char *why)
                    link->address, why);
 }
 
+static bool is_loopback(const struct sockaddr *address)
+{
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)address;
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)address;
+
+    if (address->sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+    return address->sa_family == AF_UNIX || ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 static void try_socket(struct link *link, int family, const struct sockaddr *address, socklen_t len)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT};
     int one = 1;
 
+    if (link->secret && !is_loopback(address)) {
+        link->refused = true;
+        link_failed(link, "a secret does not go over TCP to another host; use a Unix socket");
+        return;
+    }
     link->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (link->fd < 0) {
         link_failed(link, strerror(errno));
@@ -167,6 +182,7 @@ void link_connect(struct link *link)
 {
     link_close(link, false);
     link->place = 0;
+    link->refused = false;
     link->why[0] = '\0';
     if (!link->spare && !(link->spare = malloc(sizeof *link->spare))) {
         (void)snprintf(link->why, sizeof link->why, "cannot connect: %s", strerror(ENOMEM));

@@ -27,6 +27,8 @@ struct link {
     bool local;             /* a Unix socket */
     bool blocked;           /* the kernel takes no more bytes now */
     bool waits_for_output;  /* whether the epoll waits for EPOLLOUT */
+    bool secret;            /* a secret is to be sent: TCP only to loopback addresses */
+    bool refused;           /* an address was not tried for that reason */
     unsigned places, place; /* how many places there are, and which is next */
     struct address where[LINK_PLACES];
     struct addrinfo *found,
@@ -37,8 +39,9 @@ struct link {
     struct parked *spare;        /* for this connection: parking it must not fail for want of memory */
 };
 
-/* Sets where to connect: the address, else $REDLOCK_ADDRESS, else the usual places. Returns 0 or an errno. */
-int link_init(struct link *link, const char *address);
+/* Sets where to connect: the address, else $REDLOCK_ADDRESS, else the usual places, of which only the Unix socket
+ * takes secrets. Returns 0 or an errno. */
+int link_init(struct link *link, const char *address, bool secret);
 /* shut: the other side sees the end at once, even if a forked child has the socket too. The child itself
  * passes false. */
 void link_close(struct link *link, bool shut);

@@ -1,5 +1,5 @@
 /* Users: who may do what, with real sockets, real processes of other users, and real reloads. */
-#include "tests/integ/harness.h"
+#include "tests/integ/command.h"
 
 #include <arpa/inet.h>
 #include <grp.h>
@@ -410,6 +410,53 @@ START_TEST(bad_surroundings)
 }
 END_TEST
 
+/* ---- the command ---- */
+
+START_TEST(the_command_as_a_user)
+{
+    struct command command;
+    char file[PATH + 16], line[80], secret[PATH + 16];
+
+    begin(OPS);
+    command_use(&redlockd);
+    ck_assert_int_eq(RUN(&command, "sh", "-c", "$R mkuser batch"), 0);
+    const char *made = output(&command);
+    ck_assert_uint_eq(strlen(made), 130);
+    ck_assert_uint_eq(strspn(made, "0123456789abcdef"), 64);
+    ck_assert_ptr_nonnull(
+        strstr(errors(&command), "{name: \"batch\", secret_file: /etc/redlockd/batch.sha256"));
+    snprintf(file, sizeof file, "%s/batch.sha256", redlockd.folder);
+    snprintf(secret, sizeof secret, "%s/batch.secret", redlockd.folder);
+    snprintf(line, sizeof line, "%.65s", made + 65);
+    file_write(file, line);
+    ck_assert_int_eq(chmod(file, 0600), 0);
+    snprintf(line, sizeof line, "%.65s", made);
+    file_write(secret, line);
+    char users[512];
+    snprintf(users, sizeof users, OPS "  - {name: batch, secret_file: %s, lock: ['batch/*']}\n", file);
+    reload(users);
+
+    ck_assert_int_eq(RUN(&command, "sh", "-c", "$R run -w 10s batch/x -- true"), 125);
+    ck_assert_ptr_nonnull(
+        strstr(errors(&command), "this connection is no user's: AUTH <user> <secret> first"));
+    setenv("REDLOCK_USER", "batch", 1);
+    ck_assert_int_eq(RUN(&command, "sh", "-c", "$R run -w 10s batch/x -- true"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&command), "a user needs a secret file"));
+    setenv("REDLOCK_SECRET_FILE", "/nowhere", 1);
+    ck_assert_int_eq(RUN(&command, "sh", "-c", "$R run -w 10s batch/x -- true"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&command), "cannot read the secret in /nowhere: No such file"));
+    setenv("REDLOCK_SECRET_FILE", file, 1); /* the wrong one of the two */
+    ck_assert_int_eq(RUN(&command, "sh", "-c", "$R run -w 10s batch/x -- true"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&command), "no such user, or another secret"));
+    setenv("REDLOCK_SECRET_FILE", secret, 1);
+    ck_assert_int_eq(RUN(&command, "sh", "-c", "$R run -w 10s batch/x -- true"), 0);
+    ck_assert_int_eq(RUN(&command, "sh", "-c", "$R run -w 10s other -- true"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&command), "user batch may not lock it"));
+    ck_assert_int_eq(RUN(&command, "sh", "-c", "$R run -a 192.0.2.77:7335 batch/x -- true"), 125);
+    ck_assert_ptr_nonnull(strstr(errors(&command), "a secret does not go over TCP to another host"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("users");
@@ -423,5 +470,6 @@ int main(void)
     ADD(suite, while_one_waits);
     ADD(suite, limits_of_a_user);
     ADD(suite, bad_surroundings);
+    ADD(suite, the_command_as_a_user);
     return harness_main(suite);
 }

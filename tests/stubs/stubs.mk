@@ -9,6 +9,8 @@ $(BUILD)/tests/stubs/bench: $(STUBS_BENCH_OBJ) $(BUILD)/libredlock.a
 
 -include $(STUBS_BENCH_OBJ:.o=.d)
 
+CHECKS += tests/stubs/auth.sh
+
 bench-stubs: all $(BUILD)/tests/stubs/bench $(STUBS_BENCHES) ## throughput of each client library whose language is installed, beside libredlock's
 	@$(TEST_ENV) tests/stubs/bench.sh $(BUILD)/tests/stubs/bench $(STUBS_BENCHES)
 
