@@ -195,7 +195,8 @@ static const char *completion(const char *words)
 START_TEST(bash_completes)
 {
     begin(PATIENT);
-    ck_assert_str_eq(completion("''"), "run\nlock\nunlock\nextend\ncheck\nshow\ntop\nmkuser\n--help\n--version\n");
+    ck_assert_str_eq(completion("''"),
+                     "run\nlock\nunlock\nextend\ncheck\nshow\ntop\nmkuser\n--help\n--version\n");
     ck_assert_str_eq(completion("show n"), "nodes\n");
     ck_assert_str_eq(completion("run --gr"), "--grace\n");
     ck_assert_str_eq(completion("run -w 3"), "30s\n");
