@@ -41,11 +41,17 @@ enum {
     ADDRESS_TEXT_BYTES = 72,
     OUTPUTS = 4,         /* times max_output: beyond this even a client that reads on is closed */
     TELL_MS = 1000,      /* between two lines of the log about clients that ended badly */
-    AUTH_MS = 1000,      /* until a refused AUTH is answered, whatever was wrong with it */
     AUTH_TRIES = 3,      /* refused ones; then the connection is closed */
     STRANGER_MS = 10000, /* for which a connection without a user may stay */
     NO_USER = UINT16_MAX,
 };
+
+/* Until a refused AUTH is answered, whatever was wrong with it. A fuzzer cannot wait so long. */
+#ifdef FUZZING
+enum { AUTH_MS = 1 };
+#else
+enum { AUTH_MS = 1000 };
+#endif
 
 /* A request without its answer, or a grant whose reply is not written yet. */
 struct pending {

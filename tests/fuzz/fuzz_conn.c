@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,9 +18,24 @@
 #include "proto/line.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { CLIENTS = 2, SESSIONS = 256, PENDING = 1024, TURNS = 20000, ROWS = 300, FLOOD = 100 };
+enum {
+    CLIENTS = 2,
+    SESSIONS = 256,
+    PENDING = 1024,
+    TURNS = 20000,
+    ROWS = 300,
+    FLOOD = 100,
+    AUTH_TURNS = 20000
+};
 
-enum flag { FLAG_TCP = 1, FLAG_ONE_CLIENT = 2, FLAG_FEW_WAITS = 4, FLAG_LATE_END = 8, FLAG_MANY_ROWS = 16 };
+enum flag {
+    FLAG_TCP = 1,
+    FLAG_ONE_CLIENT = 2,
+    FLAG_FEW_WAITS = 4,
+    FLAG_LATE_END = 8,
+    FLAG_MANY_ROWS = 16,
+    FLAG_USERS = 64
+};
 
 struct pending {
     uint64_t session, request;
@@ -149,6 +166,8 @@ static void on_request(void *arg, uint64_t id, uint64_t request, uint64_t target
         return;
     }
     assert(what->verb <= VERB_CHECK);
+    if (w->conf.users)
+        assert(user_may_lock(w->conf.users, conns_user(w->conns, id), &what->name));
     check_turn(w, &asked);
     if (w->pending_count == PENDING)
         forget_grant(w);
@@ -381,14 +400,50 @@ static void wind_up(struct world *w)
         for (unsigned k = w->pending_count; k > 0; k--)
             answer(w, true, false);
     }
+    /* A refused AUTH takes a second, and a client may have three refused. */
+    for (unsigned i = 0; w->conf.users && i < AUTH_TURNS && conns_count(w->conns) > 0; i++) {
+        usleep(1000);
+        turn(w);
+        end_late(w);
+        for (unsigned k = w->pending_count; k > 0; k--)
+            answer(w, true, false);
+    }
     assert(conns_count(w->conns) == 0 && conns_idle(w->conns));
     for (unsigned i = 0; i < w->session_count; i++)
         assert(w->sessions[i].closed);
 }
 
+/* Users: this process by its uid, and ops by the secret of 64 zeroes. */
+static struct users *make_users(void)
+{
+    static struct conf conf;
+    static const char secret[] = "0000000000000000000000000000000000000000000000000000000000000000";
+    char text[512], hex[SECRET_HEX + 1] = "", path[] = "/tmp/fuzz_conn.XXXXXX";
+    uint8_t hash[SECRET_HASH_BYTES];
+    int fd = mkstemp(path);
+    bool hashed = secret_hash(secret, SECRET_HEX, hash);
+    assert(fd >= 0 && hashed);
+    secret_to_hex(hash, hex);
+    ssize_t written = write(fd, hex, SECRET_HEX);
+    assert(written == SECRET_HEX);
+    close(fd);
+    int len = snprintf(text, sizeof text,
+                       "nodes: [redis://a:1, redis://b:2, redis://c:3]\nusers:\n"
+                       "  - {name: me, uid: %u, lock: ['w*', a], max_clients: 2}\n"
+                       "  - {name: ops, secret_file: %s, lock: '*', show: '*', admin: yes, max_clients: 1}\n",
+                       (unsigned)getuid(), path);
+    int faults = conf_parse(&conf, "users", text, (size_t)len, stderr);
+    assert(faults == 0);
+    (void)written;
+    (void)faults;
+    unlink(path);
+    return conf.users;
+}
+
 int HARNESS(fuzz_conn)(const uint8_t *data, size_t size)
 {
     static struct world world;
+    static struct users *users;
     struct world *w = &world;
     struct bytes in = {data, data + size};
     if (!base) {
@@ -404,6 +459,9 @@ int HARNESS(fuzz_conn)(const uint8_t *data, size_t size)
     w->conf.max_clients = w->flags & FLAG_ONE_CLIENT ? 1 : CLIENTS + 1;
     w->conf.max_waits_per_client = w->flags & FLAG_FEW_WAITS ? 1 : 100;
     w->conf.max_output_bytes = 4096;
+    if (w->flags & FLAG_USERS && !users)
+        users = make_users();
+    w->conf.users = w->flags & FLAG_USERS ? users : NULL;
     w->conns = conns_new(base, &w->conf, "0.1.0", &w->handler);
     assert(base && w->conns);
     run(w, in);
