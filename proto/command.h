@@ -121,6 +121,7 @@ enum vote_error {
     ERROR_NOAUTH,
     ERROR_WRONGTYPE,
 };
+enum { VOTE_ERRORS = ERROR_WRONGTYPE + 1 };
 
 /* The fields of INFO by which a server is judged; without one of them it may not vote. */
 struct master_info {

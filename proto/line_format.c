@@ -122,7 +122,7 @@ void line_token_hex(char *out, const struct token *token)
 
 /* ---- replies ---- */
 
-static const char *code_word(enum reply_code code)
+const char *line_code_word(enum reply_code code)
 {
     static const char *const words[] = {
         [REPLY_LOCKED] = "+LOCKED",
@@ -214,6 +214,7 @@ static char *line_put_words(char *out, const struct reply *reply)
         if (reply->retry_ms >= 0)
             out = line_put_signed(line_put(out, " retry="), reply->retry_ms);
         return reply->split ? line_put(out, " split=1") : out;
+    case REPLY_PONG: return line_put(out, reply->ready ? " ready=1" : " ready=0");
     case REPLY_TIMEOUT: return line_put_signed(line_put(out, " waited="), reply->waited_ms);
     case REPLY_NOQUORUM: return line_put_quorum(out, reply);
     case REPLY_LIMIT: return line_put(line_put(out, " limit="), limit_word(reply->limit));
@@ -313,7 +314,7 @@ static char *line_put_text(char *out, const struct reply *reply)
 size_t line_format_reply(char *out, const struct tag *tag, const struct reply *reply)
 {
     assert(reply->code != REPLY_HELLO);
-    char *at = line_put(line_put_tag(out, tag), code_word(reply->code));
+    char *at = line_put(line_put_tag(out, tag), line_code_word(reply->code));
     at = line_put_name(at, &reply->name);
     at = line_put_words(at, reply);
     at = line_put_text(at, reply);
@@ -322,7 +323,7 @@ size_t line_format_reply(char *out, const struct tag *tag, const struct reply *r
 
 size_t line_format_refusal(char *out, const struct refusal *refusal)
 {
-    char *at = line_put(line_put_tag(out, &refusal->tag), code_word(refusal->code));
+    char *at = line_put(line_put_tag(out, &refusal->tag), line_code_word(refusal->code));
 
     at = line_put_name(at, &refusal->name);
     if (refusal->words[0])
@@ -361,7 +362,7 @@ size_t line_format_help(char *out, const struct tag *tag, unsigned i)
 
 /* ---- notices ---- */
 
-static const char *lost_word(enum lost_reason reason)
+const char *line_lost_word(enum lost_reason reason)
 {
     static const char *const words[] = {
         [LOST_EXPIRED] = "expired",   [LOST_MAX] = "max",       [LOST_GONE] = "gone",
@@ -384,7 +385,7 @@ size_t line_format_notice(char *out, const struct notice *notice)
         break;
     case NOTICE_LOST:
         at = line_put_token(line_put_name(line_put(at, "!LOST"), &notice->name), &notice->token);
-        at = line_put(line_put(at, " reason="), lost_word(notice->reason));
+        at = line_put(line_put(at, " reason="), line_lost_word(notice->reason));
         break;
     case NOTICE_RENEWED:
         at = line_put_token(line_put_name(line_put(at, "!RENEWED"), &notice->name), &notice->token);

@@ -108,7 +108,7 @@ static const struct verb_rule verbs[] = {
             .word = "PING",
             .argument = ARGUMENT_NONE,
             .example = "PING",
-            .help = "PING : answers +PONG",
+            .help = "PING : answers +PONG ready=1, or ready=0 while no lock can be granted",
         },
     [VERB_HELP] =
         {
@@ -157,6 +157,12 @@ const char *rule_option_key(enum option option)
 {
     assert(option < OPTIONS);
     return option_keys[option];
+}
+
+const char *line_verb_word(enum verb verb)
+{
+    assert((size_t)verb < COUNT(verbs));
+    return verbs[verb].word;
 }
 
 const char *line_help(unsigned i)

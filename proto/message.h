@@ -58,6 +58,7 @@ enum verb {
     VERB_QUIT,
     VERB_SHOW,
 };
+enum { VERB_COUNT = VERB_SHOW + 1 };
 
 enum hold_kind {
     HOLD_SESSION, /* belongs to the connection; renewed while it lives */
@@ -124,6 +125,7 @@ enum reply_code {
     REPLY_TOOLONG,
     REPLY_UNSUPPORTED,
 };
+enum { REPLY_CODES = REPLY_UNSUPPORTED + 1 };
 
 enum limit {
     LIMIT_NONE,
@@ -172,6 +174,7 @@ struct reply {
     char nodes[MASTERS]; /* NOQUORUM: + - ? ! or ~ for each master */
     uint8_t quarantined; /* NOQUORUM: masters in quarantine, if that is the reason; else 0 */
     bool split;          /* BUSY: the votes were split and nobody won */
+    bool ready;          /* PONG: this daemon can grant locks now */
     int64_t retry_ms;    /* BUSY, NOQUORUM; -1: not known */
     int64_t waited_ms;   /* TIMEOUT */
     int64_t limit_ms;    /* BADARG with a TEXT_TTL_* or TEXT_MAX_BELOW_TTL */
@@ -197,6 +200,7 @@ enum lost_reason {
     LOST_DRAIN,    /* the daemon stops */
     LOST_DENIED,   /* the right to the lock was taken away */
 };
+enum { LOST_REASONS = LOST_DRAIN + 1 };
 
 /* A message that answers no request. DRAIN and CLOCK go to every session and are about no lock; the others
  * go to the session that holds the lock. */

@@ -92,7 +92,7 @@ void conn_finish(struct conn *c)
 void conn_farewell(struct conn *c)
 {
     if (c->quits)
-        output_code(c, &c->quit_tag, REPLY_BYE, LIMIT_NONE);
+        output_code(c, VERB_QUIT, &c->quit_tag, REPLY_BYE, LIMIT_NONE);
     conn_move(c, CONN_FLUSHING);
     conn_dirty(c);
 }

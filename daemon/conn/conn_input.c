@@ -221,7 +221,8 @@ void input_read(struct conn *c)
         input_end(c);
         return;
     }
-    c->heard_ms = clock_boot_ms();
+    all->now_us = clock_boot_us();
+    c->heard_ms = all->now_us / 1000;
     if (c->quits || c->expelled || c->doom)
         return; /* the bytes had to be read: unread ones would make our close a reset, which discards +BYE */
     buffer_return(all, &c->rest);

@@ -91,9 +91,15 @@ void output_done(struct conn *c, size_t len)
     output_mute(c);
 }
 
-void output_code(struct conn *c, const struct tag *tag, enum reply_code code, enum limit limit)
+void output_code(struct conn *c, enum verb verb, const struct tag *tag, enum reply_code code,
+                 enum limit limit)
 {
+    const struct conn_handler *handler = c->all->handler;
     struct reply reply = {.code = code, .limit = limit, .retry_ms = -1};
+
+    if (code == REPLY_PONG)
+        reply.ready = handler->ready(handler->arg);
+    c->all->counts.answers[verb][code]++;
 
     output_done(c, line_format_reply(output_line(c), tag, &reply));
 }

@@ -58,6 +58,7 @@ struct pending {
     struct pending *next;
     uint64_t id;
     uint64_t at; /* for a grant: where its reply begins in the client's stream of bytes */
+    int64_t began_us;
     struct tag tag;
     uint8_t verb;
 };
@@ -206,7 +207,9 @@ struct conns {
     struct buffer spare[SPARE_BUFFERS];
     unsigned spares;
 
+    int64_t now_us; /* when something was read last, or conns_now() was told */
     struct conns_stats stats;
+    struct counts counts;
     struct request request; /* of the line that is being handled */
     struct refusal refusal;
     char scratch[SERVER_LINE_BYTES];
@@ -265,7 +268,9 @@ char *output_line(struct conn *c);
 void output_done(struct conn *c, size_t len);
 /* The same for a row while the connection is being flushed: only SHOW_BYTES limits rows. */
 void output_commit(struct conn *c, size_t len);
-void output_code(struct conn *c, const struct tag *tag, enum reply_code code, enum limit limit);
+/* Answers a request of that verb without the handler, and counts it. */
+void output_code(struct conn *c, enum verb verb, const struct tag *tag, enum reply_code code,
+                 enum limit limit);
 /* Writes what the socket takes, without calling the handler. */
 void output_push(struct conn *c);
 /* Whether so much waits for the client that it is not to ask for more. input_resume() is called when that

@@ -15,6 +15,7 @@ bool request_overtakes(enum line_result result, const struct request *what, cons
 void request_refuse(struct conn *c, const struct refusal *refusal)
 {
     c->all->stats.bad_lines++;
+    c->all->counts.refused[refusal->code]++;
     output_done(c, line_format_refusal(output_line(c), refusal));
 }
 
@@ -38,6 +39,7 @@ static void request_greet(struct conn *c, const struct request *what)
     }
     if (what->events_renewed)
         c->renewed = true;
+    c->all->counts.answers[VERB_HELLO][REPLY_HELLO]++;
     output_done(c, line_format_hello(output_line(c), &what->tag, c->all->version, c->session, clock_boot_ms(),
                                      c->all->behind_ms));
 }
@@ -65,7 +67,7 @@ static void request_hand_over(struct conn *c, const struct request *what)
     uint64_t session = c->session;
 
     if (c->pending_count >= (uint64_t)c->all->conf->max_waits_per_client + TAGGED_SPARE) {
-        output_code(c, &what->tag, REPLY_LIMIT, LIMIT_MAX_WAITS_PER_CLIENT);
+        output_code(c, what->verb, &what->tag, REPLY_LIMIT, LIMIT_MAX_WAITS_PER_CLIENT);
         return;
     }
     struct pending *pending = pending_begin(c, what);
@@ -92,7 +94,7 @@ void request_start(struct conn *c, struct request *what)
         return;
     switch (what->verb) {
     case VERB_HELLO: request_greet(c, what); return;
-    case VERB_PING: output_code(c, &what->tag, REPLY_PONG, LIMIT_NONE); return;
+    case VERB_PING: output_code(c, what->verb, &what->tag, REPLY_PONG, LIMIT_NONE); return;
     case VERB_QUIT: request_quit(c, what); return;
     case VERB_HELP:
     case VERB_SHOW: show_start(c, what); return;

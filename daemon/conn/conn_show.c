@@ -10,7 +10,7 @@
 void show_start(struct conn *c, const struct request *what)
 {
     if (c->listing_count >= SHOWS) {
-        output_code(c, &what->tag, REPLY_LIMIT, LIMIT_MAX_WAITS_PER_CLIENT);
+        output_code(c, what->verb, &what->tag, REPLY_LIMIT, LIMIT_MAX_WAITS_PER_CLIENT);
         return;
     }
     if (c->muted)
@@ -89,8 +89,10 @@ void show_produce(struct conn *c)
             return; /* the next turn goes on */
         ended = len == 0;
         assert(len <= SERVER_LINE_BYTES);
-        if (ended)
+        if (ended) {
+            c->all->counts.answers[listing->pending->verb][REPLY_OK]++;
             len = line_format_end(line, &listing->pending->tag, listing->rows);
+        }
         listing->rows++;
         output_commit(c, len);
         c->show_end = c->appended;

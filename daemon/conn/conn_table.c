@@ -141,6 +141,7 @@ struct pending *pending_begin(struct conn *c, const struct request *what)
     pending->id = ++c->all->last_request;
     pending->tag = what->tag;
     pending->verb = (uint8_t)what->verb;
+    pending->began_us = c->all->now_us;
     pending->next = c->pending;
     c->pending = pending;
     c->pending_count++;

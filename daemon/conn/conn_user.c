@@ -203,13 +203,13 @@ static void auth_succeed(struct conn *c, const struct request *what, const struc
     if (user->max_clients)
         most = user->max_clients;
     if (user->number != c->user && c->all->user_clients[user->number] >= most) {
-        output_code(c, &what->tag, REPLY_LIMIT, LIMIT_MAX_CLIENTS_PER_USER);
+        output_code(c, what->verb, &what->tag, REPLY_LIMIT, LIMIT_MAX_CLIENTS_PER_USER);
         return;
     }
     user_become(c, user);
     c->by_auth = true;
     user_identify(c); /* it is no stranger any more */
-    output_code(c, &what->tag, REPLY_OK, LIMIT_NONE);
+    output_code(c, what->verb, &what->tag, REPLY_OK, LIMIT_NONE);
 }
 
 static void auth_fail(struct conn *c, const struct request *what)

@@ -222,6 +222,16 @@ void conns_free(struct conns *all)
     free(all);
 }
 
+static void count_answer(struct conns *all, const struct pending *pending, enum reply_code code)
+{
+    int64_t us = all->now_us - pending->began_us;
+
+    all->counts.answers[pending->verb][code]++;
+    histogram_count(&all->counts.seconds[pending->verb], us);
+    if (code == REPLY_LOCKED && pending->verb == VERB_LOCK)
+        histogram_count(&all->counts.waited, us);
+}
+
 void conns_reply(struct conns *all, uint64_t session, uint64_t request, const struct reply *reply)
 {
     struct conn *c = conn_table_find(all, session);
@@ -229,6 +239,7 @@ void conns_reply(struct conns *all, uint64_t session, uint64_t request, const st
 
     if (!pending)
         return;
+    count_answer(all, pending, reply->code);
     uint64_t at = c->appended;
     size_t len = line_format_reply(output_line(c), &pending->tag, reply);
     pending_unlink(c, pending);
@@ -323,4 +334,14 @@ const struct user *conns_user(const struct conns *all, uint64_t session)
 void conns_stats(const struct conns *all, struct conns_stats *stats)
 {
     *stats = all->stats;
+}
+
+const struct counts *conns_counts(const struct conns *all)
+{
+    return &all->counts;
+}
+
+void conns_now(struct conns *all, int64_t now_us)
+{
+    all->now_us = now_us;
 }

@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "daemon/conf/conf.h"
+#include "daemon/counts.h"
 #include "proto/message.h"
 
 struct conns; /* all connections */
@@ -56,6 +57,8 @@ struct conn_handler {
     size_t (*row)(void *arg, uint64_t session, enum show show, const struct tag *tag, uint64_t state[8],
                   char *out);
     void (*session_counts)(void *arg, uint64_t session, uint32_t *locks, uint32_t *waits);
+    /* Whether this daemon can grant locks now, for +PONG ready=. */
+    bool (*ready)(void *arg);
     void *arg;
 };
 
@@ -104,5 +107,10 @@ struct conns_stats {
     uint64_t denied;      /* requests refused for want of a right, or of a user */
 };
 void conns_stats(const struct conns *conns, struct conns_stats *stats);
+
+const struct counts *conns_counts(const struct conns *conns); /* as long as conns */
+/* The time of the event that is being handled, in CLOCK_BOOTTIME µs: what conns_reply() answers from now
+ * on is answered then. */
+void conns_now(struct conns *conns, int64_t now_us);
 
 #endif

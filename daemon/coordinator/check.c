@@ -61,6 +61,19 @@ static void check_nobody(const struct queue *queue)
     assert(!queue->release_seen && !queue->sweeping && queue->verdict.code == 0);
 }
 
+/* Ids grow, so the order by age is the order of ids. */
+static void check_ages(const struct pool *pool)
+{
+    uint32_t count = 0;
+    uint64_t id = 0;
+    for (const uint64_t *object = pool_oldest(pool); object != NULL;
+         object = pool_newer(pool, object), count++) {
+        assert(*object > id);
+        id = *object;
+    }
+    assert(count == pool->used);
+}
+
 static void check_resources(const struct coordinator *c)
 {
     uint32_t used = 0, waits = 0, queues = 0, acquiring = 0;
@@ -233,6 +246,9 @@ void coordinator_check(const struct coordinator *c)
     check_resources(c);
     check_sessions(c);
     check_leases(c);
+    check_ages(&c->waits);
+    check_ages(&c->leases);
+    assert(c->holds[HOLD_SESSION] + c->holds[HOLD_LEASE] == c->leases.used);
     check_rounds(c, &asking);
     check_release_list(c, &c->releases_pending, false, &releases, &asking, &setting_back);
     check_release_list(c, &c->releases_owed, true, &releases, &asking, &setting_back);

@@ -43,6 +43,7 @@ static bool make_tables(struct coordinator *c)
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names)) &&
            pool_init(&c->leases, lease_bytes(config->masters), capacity(config->max_locks)) &&
+           pool_keep_order(&c->waits) && pool_keep_order(&c->leases) &&
            pool_init(&c->resumes, sizeof(struct resume), capacity(config->max_locks)) &&
            pool_init(&c->rounds, sizeof(struct round) + config->masters * sizeof(uint64_t),
                      capacity(rounds)) &&

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/histogram.h"
 #include "proto/command.h"
 #include "proto/message.h"
 
@@ -225,6 +226,7 @@ struct lock_row {
     /* A sign for each master: + has the key, ? may have it, - has not, ~ quarantine, ! out of service. */
     char nodes[MASTERS];
     struct word note;
+    int64_t held_ms; /* since this daemon granted it, or took it over by RESUME */
 };
 
 struct waiter_row {
@@ -233,6 +235,8 @@ struct waiter_row {
     uint32_t position; /* 1: the head, whose request asks the masters */
     int64_t waited_ms;
     int64_t left_ms; /* until its wait= is over; 0 for wait=0 */
+    bool held;       /* a lock of that name is held here ... */
+    uint64_t holder; /* ... by this session; 0: bound to no session */
 };
 
 struct master_row {
@@ -246,16 +250,21 @@ struct master_row {
     int64_t for_ms;           /* time in this state */
     int64_t left_ms;          /* rest of its quarantine; 0: none */
     char by[GROUP_WORD];      /* id of the daemon that put it in quarantine; "": not known */
-    uint32_t undo;            /* releases that it owes this daemon */
     char run_id[RUN_ID_HEX];  /* run_id[0] = 0: not known */
     uint32_t version;
 };
 
 struct coordinator_stats {
     uint64_t grants, refused_busy, refused_timeout, refused_noquorum, refused_limit;
-    uint64_t releases, extends, checks, resumes, resumed, renewals, renewals_failed, lost, raises, undone,
-        rounds, expired_undo, behind_ms;
+    uint64_t releases, extends, checks, resumes, resumed, renewals, renewals_done, renewals_failed, lost,
+        raises, undone, rounds, expired_undo, behind_ms;
     uint32_t locks, waiters, sessions, resources, rounds_pending, undo_pending;
+    uint32_t holds[HOLD_LEASE + 1]; /* locks by their kind of hold */
+};
+
+struct coordinator_times {
+    struct histogram held;         /* from the grant of a lock to its end here */
+    struct histogram renewal_left; /* of the validity, when a renewal came through */
 };
 
 /* Position in a list of rows, {0} at the start. Each call fills row, moves the cursor and returns true; it
@@ -273,6 +282,15 @@ bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct 
                             struct waiter_row *row);
 void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master,
                             struct master_row *row);
+/* The same rows in another order, each found in a few steps: the lock that was granted first, the request
+ * that came first, and so on. */
+bool coordinator_oldest_lock(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                             struct lock_row *row);
+bool coordinator_oldest_waiter(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                               struct waiter_row *row);
+/* How many releases each master owes, counted in one pass over all of them. */
+void coordinator_undo(const struct coordinator *c, uint32_t undo[MASTERS]);
+const struct coordinator_times *coordinator_times(const struct coordinator *c); /* as long as c */
 void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats);
 void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks,
                                 uint32_t *waits);

@@ -96,6 +96,8 @@ static void lease_free(struct coordinator *c, struct lease *lease)
     if (lease->resume != NULL)
         pool_give(&c->resumes, lease->resume);
     c->peer_locks[lease->hold.peer]--;
+    c->holds[lease->hold.kind]--;
+    histogram_count(&c->times.held, (c->now_ms - lease->granted_ms) * 1000);
     pool_give(&c->leases, lease);
 }
 
@@ -120,6 +122,7 @@ static struct lease *lease_new(struct coordinator *c, struct resource *resource,
     lease->hold.peer = session->peer;
     c->peer_locks[lease->hold.peer]++;
     lease->item.kind = ITEM_LEASE;
+    lease->granted_ms = c->now_ms;
     lease->resource = resource;
     resource->lease = lease;
     lease->token = round->token;
@@ -138,6 +141,7 @@ static void lease_bind(struct coordinator *c, struct lease *lease, const struct 
 {
     lease->until_ms = until_ms < lease->hold.ends_ms ? until_ms : lease->hold.ends_ms;
     session_link_hold(c, session, &lease->hold);
+    c->holds[lease->hold.kind]++;
     plan_renewal(c, lease);
     heal_granted(c, lease, round);
 }
@@ -296,6 +300,10 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
 {
     if (until_ms > lease->hold.ends_ms)
         until_ms = lease->hold.ends_ms;
+    if (round->purpose == ROUND_RENEW) {
+        c->stats.renewals_done++;
+        histogram_count(&c->times.renewal_left, (lease->until_ms - c->now_ms) * 1000);
+    }
     if (until_ms > lease->until_ms) {
         heal_until(c, lease, until_ms);
         lease->hold.warned = false;

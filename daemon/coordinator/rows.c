@@ -17,15 +17,9 @@ static char lock_sign(const struct coordinator *c, const struct lease *lease, un
     return (lease->may & bit) ? '?' : '-';
 }
 
-bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
-                          struct lock_row *row)
+static void lock_row_of(const struct coordinator *c, int64_t now_ms, const struct lease *lease,
+                        struct lock_row *row)
 {
-    now_ms += c->behind_ms;
-    const struct lease *lease = NULL;
-    while (lease == NULL && cursor->slot < c->leases.fresh)
-        lease = pool_at(&c->leases, (uint32_t)cursor->slot++);
-    if (lease == NULL)
-        return false;
     memset(row, 0, sizeof *row);
     name_copy(&row->name, lease->resource->name);
     row->hold = lease->hold.kind;
@@ -34,6 +28,7 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
     row->token = lease->token;
     row->fence = lease->fence;
     row->valid_ms = lease->until_ms > now_ms ? lease->until_ms - now_ms : 0;
+    row->held_ms = now_ms > lease->granted_ms ? now_ms - lease->granted_ms : 0;
     row->depth = lease->hold.depth;
     row->waiters = lease->resource->queue->waiters;
     const struct word *note = lease->hold.note;
@@ -43,6 +38,39 @@ bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cu
     }
     for (unsigned i = 0; i < c->config.masters; i++)
         row->nodes[i] = lock_sign(c, lease, i);
+}
+
+bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                          struct lock_row *row)
+{
+    const struct lease *lease = NULL;
+    while (lease == NULL && cursor->slot < c->leases.fresh)
+        lease = pool_at(&c->leases, (uint32_t)cursor->slot++);
+    if (lease == NULL)
+        return false;
+    lock_row_of(c, now_ms + c->behind_ms, lease, row);
+    return true;
+}
+
+/* The object after the cursor's, in the order in which they were taken; NULL: none, or the cursor's is gone. */
+static const void *next_by_age(const struct pool *pool, struct cursor *cursor)
+{
+    const void *last = pool_find(pool, cursor->id);
+    if (cursor->id != 0 && last == NULL)
+        return NULL;
+    const uint64_t *next = last != NULL ? pool_newer(pool, last) : pool_oldest(pool);
+    if (next != NULL)
+        cursor->id = *next;
+    return next;
+}
+
+bool coordinator_oldest_lock(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                             struct lock_row *row)
+{
+    const struct lease *lease = next_by_age(&c->leases, cursor);
+    if (lease == NULL)
+        return false;
+    lock_row_of(c, now_ms + c->behind_ms, lease, row);
     return true;
 }
 
@@ -71,12 +99,24 @@ static const struct resource *next_resource(const struct coordinator *c, const s
     return NULL;
 }
 
+static void waiter_row_of(int64_t now_ms, const struct wait *wait, struct waiter_row *row)
+{
+    const struct lease *lease = wait->resource->lease;
+    memset(row, 0, sizeof *row);
+    name_copy(&row->name, wait->resource->name);
+    row->session = wait->session->key;
+    row->request = wait->request;
+    row->waited_ms = now_ms > wait->asked_ms ? now_ms - wait->asked_ms : 0;
+    row->left_ms = wait->deadline_ms > now_ms ? wait->deadline_ms - now_ms : 0;
+    row->held = lease != NULL;
+    row->holder = lease != NULL && lease->hold.session != NULL ? lease->hold.session->key : 0;
+}
+
 /* In the cursor, slot is the id of the resource, id the id of the last wait shown, and position its
  * position. */
 bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
                             struct waiter_row *row)
 {
-    now_ms += c->behind_ms;
     const struct wait *wait = cursor->slot != 0 ? next_wait(c, cursor) : NULL;
     if (wait == NULL) {
         const struct resource *resource = next_resource(c, cursor);
@@ -87,27 +127,42 @@ bool coordinator_waiter_row(const struct coordinator *c, int64_t now_ms, struct 
         cursor->position = 0;
     }
     cursor->id = wait->id;
-    memset(row, 0, sizeof *row);
-    name_copy(&row->name, wait->resource->name);
-    row->session = wait->session->key;
-    row->request = wait->request;
+    waiter_row_of(now_ms + c->behind_ms, wait, row);
     row->position = ++cursor->position;
-    row->waited_ms = now_ms > wait->asked_ms ? now_ms - wait->asked_ms : 0;
-    row->left_ms = wait->deadline_ms > now_ms ? wait->deadline_ms - now_ms : 0;
     return true;
 }
 
-/* How many releases of the list a master owes. A pending release is not counted while its reply may come
- * in time. */
-static uint32_t owed_in(const struct in_flight_list *list, masters_t bit)
+/* A queue keeps the order of arrival: so many requests as came before this one stand before it at most. */
+bool coordinator_oldest_waiter(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
+                               struct waiter_row *row)
 {
-    uint32_t owed = 0;
+    const struct wait *wait = next_by_age(&c->waits, cursor);
+    if (wait == NULL)
+        return false;
+    waiter_row_of(now_ms + c->behind_ms, wait, row);
+    for (; wait != NULL; wait = wait->prev)
+        row->position++;
+    return true;
+}
+
+/* Adds the releases of the list that each master owes. A pending release is not counted while its reply
+ * may come in time. */
+static void count_owed(const struct coordinator *c, const struct in_flight_list *list, uint32_t undo[MASTERS])
+{
     for (struct in_flight *in_flight = list->first; in_flight != NULL; in_flight = in_flight->next) {
         const struct release *release = IN_FLIGHT_OWNER(release, in_flight);
         masters_t on_its_way = release->only_owed ? 0 : release->unanswered;
-        owed += (masters_without(release->owed, on_its_way) & bit) != 0;
+        masters_t owed = masters_without(release->owed, on_its_way);
+        for (unsigned i = 0; owed != 0 && i < c->config.masters; i++)
+            undo[i] += (owed & masters_bit(i)) != 0;
     }
-    return owed;
+}
+
+void coordinator_undo(const struct coordinator *c, uint32_t undo[MASTERS])
+{
+    memset(undo, 0, MASTERS * sizeof undo[0]);
+    count_owed(c, &c->releases_owed, undo);
+    count_owed(c, &c->releases_pending, undo);
 }
 
 void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigned master,
@@ -115,7 +170,6 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
 {
     now_ms += c->behind_ms;
     const struct master *m = &c->masters[master];
-    masters_t bit = masters_bit(master);
     memset(row, 0, sizeof *row);
     row->state = m->state;
     row->why = m->why;
@@ -133,7 +187,6 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
         memcpy(row->by, m->memory.by, GROUP_WORD);
     row->version = m->version;
     memcpy(row->run_id, m->run_id, RUN_ID_HEX);
-    row->undo = owed_in(&c->releases_owed, bit) + owed_in(&c->releases_pending, bit);
 }
 
 void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats)
@@ -146,6 +199,12 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
     stats->rounds_pending = c->rounds.used;
     stats->undo_pending = c->releases.used;
     stats->behind_ms = (uint64_t)c->behind_ms;
+    memcpy(stats->holds, c->holds, sizeof stats->holds);
+}
+
+const struct coordinator_times *coordinator_times(const struct coordinator *c)
+{
+    return &c->times;
 }
 
 void coordinator_session_counts(const struct coordinator *c, uint64_t session, uint32_t *locks,

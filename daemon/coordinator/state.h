@@ -144,6 +144,7 @@ struct lease {
     uint64_t id;
     struct heap_item item;     /* the next renewal, warning or deadline */
     struct resource *resource; /* (ref) */
+    int64_t granted_ms;        /* when this daemon granted it, or took it over by RESUME */
     int64_t until_ms;          /* the deadline that the holder was told last; never beyond hold.ends_ms */
     int64_t renew_ms;          /* the next renewal; INT64_MAX: none */
     int32_t ttl_ms;
@@ -346,7 +347,8 @@ struct coordinator {
     uint32_t acquiring; /* attempts and RESUMEs under way: each may become a lease */
     uint32_t renewing;  /* renewals under way */
     uint32_t bound;     /* leases with hold=session that are bound to a session */
-    uint32_t asking;    /* EXTEND, CHECK, RESUME and UNLOCK requests without a reply so far */
+    uint32_t holds[HOLD_LEASE + 1]; /* leases by their kind of hold */
+    uint32_t asking;                /* EXTEND, CHECK, RESUME and UNLOCK requests without a reply so far */
 
     bool draining;
     bool ending; /* drain_timeout is over: holders are told that their locks are lost */
@@ -355,6 +357,7 @@ struct coordinator {
     uint32_t drain_cursor; /* next slot of the pool that the drain works through */
 
     struct coordinator_stats stats;
+    struct coordinator_times times;
 };
 
 /* ---- questions that an object's own data answers (state.c) ---- */

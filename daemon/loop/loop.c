@@ -104,6 +104,7 @@ static void loop_step(struct loop *loop, enum event_kind kind)
     event->kind = kind;
     loop_clock_stamp(&loop->clock, event);
     loop->now_ms = event->now_ms;
+    conns_now(loop->conns, loop->clock.boot_us);
     coordinator_step(loop->coordinator, event, actions);
     loop->active |= actions->count > 0;
     for (unsigned i = 0; i < actions->count; i++)
@@ -157,6 +158,20 @@ static void on_session_counts(void *arg, uint64_t session, uint32_t *locks, uint
 {
     struct loop *loop = arg;
     coordinator_session_counts(loop->coordinator, session, locks, waits);
+}
+
+const char *loop_unready(const struct loop *loop)
+{
+    if (loop->draining || loop->stopping)
+        return "draining";
+    if (!loop->listening)
+        return "starting";
+    return coordinator_voters(loop->coordinator) < loop->conf->masters / 2 + 1 ? "noquorum" : NULL;
+}
+
+static bool on_ready(void *arg)
+{
+    return loop_unready(arg) == NULL;
 }
 
 static void loop_master_step(struct loop *loop, enum event_kind kind, unsigned index, uint32_t connection)
@@ -497,7 +512,7 @@ struct loop *loop_new(const struct conf *conf, const char *version)
     loop->armed_ms = INT64_MAX;
     loop->node_handler = (struct node_handler){on_connected, on_voted, on_lost, on_backlog, on_failed, loop};
     loop->conn_handler = (struct conn_handler){
-        on_request, on_finish, on_closed, on_undelivered, on_row, on_session_counts, loop,
+        on_request, on_finish, on_closed, on_undelivered, on_row, on_session_counts, on_ready, loop,
     };
     if (!make_parts(loop, version)) {
         log_error("no_memory", "why=\"at the start: lower max_locks, max_waiters or max_clients\"");

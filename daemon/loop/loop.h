@@ -30,6 +30,8 @@ void loop_reconfigure(struct loop *loop);
 struct event_base *loop_base(struct loop *loop);
 /* Called once when the listeners are open. */
 void loop_on_ready(struct loop *loop, void (*ready)(void *arg), void *arg);
+/* Why this daemon can grant no lock now, as one word; NULL: it can. */
+const char *loop_unready(const struct loop *loop);
 uint16_t loop_port(const struct loop *loop, unsigned listener); /* as bound */
 
 #endif

@@ -29,6 +29,7 @@ void loop_clock_stamp(struct loop_clock *clock, struct coordinator_event *event)
     clock->votes_left = event->kind == EVENT_MASTER_VOTE ? SHARED_BY - 1 : 0;
     clock->votes_of = event->master;
     int64_t boot_us = clock_boot_us();
+    clock->boot_us = boot_us;
     if (boot_us - clock->wall_read_us >= WALL_FRESH_US) {
         clock->wall_read_us = boot_us;
         clock->wall_ahead_us = clock_wall_us() - boot_us;

@@ -14,6 +14,7 @@
 struct loop_clock {
     unsigned votes_left;   /* how many more votes may share the last reading ... */
     unsigned votes_of;     /* ... if this master sent them */
+    int64_t boot_us;       /* CLOCK_BOOTTIME as it was read last */
     int64_t wall_read_us;  /* when the wall clock was read, on CLOCK_BOOTTIME ... */
     int64_t wall_ahead_us; /* ... and how far it was ahead of CLOCK_BOOTTIME then */
 };

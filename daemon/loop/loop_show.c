@@ -110,6 +110,8 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
     unsigned i = (unsigned)state[0]++;
     struct master_row master;
     struct node_row node;
+    uint32_t undo[MASTERS];
+    coordinator_undo(view->coordinator, undo);
     coordinator_master_row(view->coordinator, clock_boot_ms(), i, &master);
     node_row(view->nodes[i], &node);
     const char *why = master.why != WHY_NONE ? loop_why_name(master.why) : "";
@@ -121,7 +123,7 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
     row_version(row, master.version);
     line_row_signed(row, "rtt_us", node.rtt_us);
     line_row_unsigned(row, "pending", node.pending);
-    line_row_unsigned(row, "undo", master.undo);
+    line_row_unsigned(row, "undo", undo[i]);
     line_row_unsigned(row, "errors", node.errors);
     line_row_signed(row, "for", master.for_ms);
     if (master.left_ms > 0)

@@ -148,3 +148,28 @@ void node_row(const struct node *n, struct node_row *row)
     row->errors = n->errors;
     row->why = n->why;
 }
+
+bool node_error_count(const struct node *n, unsigned i, const char **word, uint64_t *count)
+{
+    if (i < FAILURES) {
+        *word = node_failure_word((enum node_failure)i);
+        *count = n->failures_count[i];
+        return true;
+    }
+    i -= FAILURES;
+    if (i >= VOTE_ERRORS)
+        return false;
+    *word = resp_error_name((enum vote_error)i);
+    *count = n->errors_count[i];
+    return true;
+}
+
+const struct histogram *node_rtts(const struct node *n)
+{
+    return &n->rtts;
+}
+
+uint64_t node_reconnects(const struct node *n)
+{
+    return n->connection > 1 ? n->connection - 1 : 0;
+}

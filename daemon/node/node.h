@@ -14,6 +14,7 @@
 #include <event2/event.h>
 
 #include "daemon/conf/conf.h"
+#include "daemon/histogram.h"
 #include "proto/command.h"
 
 struct node;
@@ -62,5 +63,10 @@ void node_flush(struct node *node);
 void node_close(struct node *node, const char *why);
 
 void node_row(const struct node *node, struct node_row *row);
+
+/* Error i of this node and how often it came, with the word of the log; false: there is no error i. */
+bool node_error_count(const struct node *node, unsigned i, const char **word, uint64_t *count);
+const struct histogram *node_rtts(const struct node *node);
+uint64_t node_reconnects(const struct node *node); /* logins after the first one */
 
 #endif

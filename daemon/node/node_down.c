@@ -25,7 +25,14 @@ static const char *const failure_words[FAILURES] = {
     [FAILURE_UNSOLICITED] = "unsolicited_reply",
     [FAILURE_BACKLOG] = "backlog",
     [FAILURE_MEMORY] = "no_memory",
+    [FAILURE_SILENT] = "silent",
+    [FAILURE_HANDSHAKE] = "handshake",
 };
+
+const char *node_failure_word(enum node_failure failure)
+{
+    return failure_words[failure];
+}
 
 void node_move(struct node *n, enum node_state to)
 {
@@ -115,6 +122,7 @@ void node_down(struct node *n, enum node_failure failure, const char *detail)
     uint32_t connection = n->connection;
     const char *event = was_ready ? "node_lost" : "node_unreachable";
     n->errors++;
+    n->failures_count[failure]++;
     n->why = failure_words[failure];
     const char *node = n->address->address.shown, *key = *detail ? " detail=" : "";
     if (node_logs(n, failure))
@@ -144,6 +152,8 @@ void node_close(struct node *n, const char *why)
         return;
     log_warn("node_closed", "node=%s why=%s", n->address->address.shown, why);
     n->errors++;
+    for (unsigned i = 0; i < FAILURES; i++)
+        n->failures_count[i] += strcmp(failure_words[i], why) == 0;
     n->why = why;
     node_hangup(n);
     node_wait(n);

@@ -37,6 +37,8 @@ enum node_failure {
     FAILURE_UNSOLICITED,
     FAILURE_BACKLOG,
     FAILURE_MEMORY,
+    FAILURE_SILENT, /* this and the next one: node_close() was told so */
+    FAILURE_HANDSHAKE,
     FAILURES,
 };
 
@@ -81,6 +83,9 @@ struct node {
     int64_t rtt_us;
 
     uint64_t errors;
+    uint64_t failures_count[FAILURES];
+    uint64_t errors_count[VOTE_ERRORS];
+    struct histogram rtts;
     const char *why;
     unsigned failures_logged; /* bits of enum node_failure, since the last connected() */
     unsigned errors_logged;   /* bits of enum vote_error, on this connection */
@@ -88,6 +93,8 @@ struct node {
 };
 
 /* ---- node_down.c ---- */
+
+const char *node_failure_word(enum node_failure failure);
 
 void node_move(struct node *n, enum node_state to);
 void node_timer(struct node *n, int64_t ms);

@@ -17,6 +17,7 @@ static void node_error(struct node *n, enum vote_error error, const struct resp_
 {
     char text[NODE_SHOWN_BYTES];
     n->errors++;
+    n->errors_count[error]++;
     n->why = resp_error_name(error);
     if (n->errors_logged & 1u << error)
         return;
@@ -78,6 +79,7 @@ static void node_rtt(struct node *n)
     if (n->rtt_sent_us <= 0 || n->expected.popped <= n->rtt_sample)
         return;
     int64_t sample_us = clock_boot_us() - n->rtt_sent_us;
+    histogram_count(&n->rtts, sample_us);
     n->rtt_us = n->rtt_us < 0 ? sample_us : n->rtt_us + (sample_us - n->rtt_us) / RTT_WEIGHT;
     n->rtt_sent_us = -1;
 }

@@ -235,6 +235,12 @@ static size_t on_row(void *arg, uint64_t session, enum show show, const struct t
     return line_row_end(&row);
 }
 
+static bool on_ready(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
 static void on_counts(void *arg, uint64_t session, uint32_t *locks, uint32_t *waits)
 {
     assert(session_find(arg, session));
@@ -453,8 +459,8 @@ int HARNESS(fuzz_conn)(const uint8_t *data, size_t size)
     memset(w, 0, sizeof *w);
     w->flags = bytes_next(&in);
     w->clients[0] = w->clients[1] = -1;
-    w->handler =
-        (struct conn_handler){on_request, on_finish, on_closed, on_undelivered, on_row, on_counts, w};
+    w->handler = (struct conn_handler){on_request, on_finish, on_closed, on_undelivered,
+                                       on_row,     on_counts, on_ready,  w};
     conf_defaults(&w->conf);
     w->conf.max_clients = w->flags & FLAG_ONE_CLIENT ? 1 : CLIENTS + 1;
     w->conf.max_waits_per_client = w->flags & FLAG_FEW_WAITS ? 1 : 100;

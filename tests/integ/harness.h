@@ -180,7 +180,7 @@ char *client_rows_at(struct client *client, const char *file, int line);
 #define expect(client, pattern) client_expect_at(client, pattern, __FILE__, __LINE__)
 #define await(client, pattern)  client_await_at(client, pattern, __FILE__, __LINE__)
 #define expect_closed(client)   client_closed_at(client, __FILE__, __LINE__)
-/* Sends and expects: ask(&c, "+PONG", "PING"). */
+/* Sends and expects: ask(&c, "+PONG ready=1", "PING"). */
 #define ask(client, pattern, ...) \
     (client_send(client, __VA_ARGS__), client_expect_at(client, pattern, __FILE__, __LINE__))
 /* Asks again for as long as the answer is -NOQUORUM, which a machine that stands still can cause where

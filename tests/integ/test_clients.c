@@ -140,7 +140,7 @@ static void in_two_pieces(struct client *client)
     client_write(client, "PIN", 3);
     send(client->fd, "G\n", 2, MSG_NOSIGNAL); /* the connection may be closed */
     const char *line = next_line(client);
-    ck_assert(line ? strcmp(line, "+PONG") == 0 : now_ms() - start_ms >= 290);
+    ck_assert(line ? strcmp(line, "+PONG ready=1") == 0 : now_ms() - start_ms >= 290);
 }
 
 START_TEST(half_a_line)
@@ -154,7 +154,7 @@ START_TEST(half_a_line)
     client_write(&b, "PIN", 3);
     expect_closed(&b);
     ck_assert_int_ge(now_ms() - start_ms, 290);
-    ask(&c, "+PONG", "PING"); /* as long a silence, but between lines */
+    ask(&c, "+PONG ready=1", "PING"); /* as long a silence, but between lines */
     in_two_pieces(&c);
     ck_assert_uint_eq(cluster_holds(&masters, "half", grant.token),
                       3); /* the daemon closed the connection: the lock runs out */
@@ -167,14 +167,14 @@ START_TEST(endless_line)
     client_open(&b, &redlockd);
     static char endless[1 << 16];
     memset(endless, 'x', sizeof endless);
-    ask(&b, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
     client_write(&b, "#t LOCK ", 8);
     for (int i = 0; i < 32; i++) /* 2 MiB */
         client_write(&b, endless, sizeof endless);
-    ask(&a, "+PONG", "PING");
+    ask(&a, "+PONG ready=1", "PING");
     client_write(&b, "\nPING\n", 6);
     expect(&b, "-TOOLONG*");
-    expect(&b, "+PONG");
+    expect(&b, "+PONG ready=1");
     ck_assert(client_silent(&b));
     if (!under_sanitizer())
         ck_assert_int_lt(daemon_status_kb(&redlockd, "VmRSS:"), 64 * 1024);
@@ -199,9 +199,9 @@ START_TEST(flood_is_answered_in_order)
         char pattern[32];
         snprintf(pattern, sizeof pattern, "-NOTHELD n%d*", i);
         expect(&b, pattern);
-        expect(&b, "+PONG");
+        expect(&b, "+PONG ready=1");
         if (i % 5000 == 0)
-            ask(&a, "+PONG", "PING");
+            ask(&a, "+PONG ready=1", "PING");
     }
     if (!under_sanitizer())
         ck_assert_int_lt(daemon_status_kb(&redlockd, "VmRSS:"), 64 * 1024);
@@ -305,14 +305,14 @@ START_TEST(thousand_idle_clients)
     begin(PATIENT);
     for (int i = 0; i < 20; i++) { /* memory that is allocated once */
         client_open(&b, &redlockd);
-        ask(&b, "+PONG", "PING");
+        ask(&b, "+PONG ready=1", "PING");
         client_close(&b);
     }
     eventually(rows_of("CLIENTS") == 1);
     long before_kb = daemon_status_kb(&redlockd, "VmRSS:");
     for (int i = 0; i < CLIENTS; i++) {
         client_open(&b, &redlockd);
-        ask(&b, "+PONG", "PING");
+        ask(&b, "+PONG ready=1", "PING");
         fds[i] = b.fd;
     }
     long grown_kb = daemon_status_kb(&redlockd, "VmRSS:") - before_kb;
@@ -331,15 +331,15 @@ START_TEST(max_clients)
     begin(PATIENT "max_clients: 2\nmax_clients_per_peer: 2\n");
     eventually(rows_of("CLIENTS") == 1); /* the connection of the check whether it listens */
     client_open(&b, &redlockd);
-    ask(&b, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
     client_open_tcp(&c, &redlockd);
     expect(&c, "-LIMIT limit=max_clients*");
     expect_closed(&c);
-    ask(&b, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
     client_close(&b);
     eventually(rows_of("CLIENTS") == 1);
     client_open(&b, &redlockd);
-    ask(&b, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
 }
 END_TEST
 
@@ -348,7 +348,7 @@ START_TEST(no_descriptors_left)
     static struct client more[8];
     struct rlimit before, few = {.rlim_cur = 3};
     begin(PATIENT);
-    ask(&a, "+PONG", "PING");
+    ask(&a, "+PONG ready=1", "PING");
     ck_assert_int_eq(prlimit(redlockd.pid, RLIMIT_NOFILE, NULL, &before), 0);
     few.rlim_max = before.rlim_max;
     ck_assert_int_eq(prlimit(redlockd.pid, RLIMIT_NOFILE, &few, NULL), 0);
@@ -370,7 +370,7 @@ START_TEST(no_descriptors_left)
         ck_assert(client_silent(&more[i]));
     ck_assert_int_eq(prlimit(redlockd.pid, RLIMIT_NOFILE, &before, NULL), 0);
     for (unsigned i = 0; i < 8; i++)
-        expect(&more[i], "+PONG");
+        expect(&more[i], "+PONG ready=1");
 }
 END_TEST
 

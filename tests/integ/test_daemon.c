@@ -243,7 +243,7 @@ START_TEST(socket_of_a_living_daemon)
     daemon_configure(&other, &masters, settings);
     ck_assert_int_eq(run((const char *const[]){"-c", other.config, NULL}), 1);
     client_open(&c, &redlockd);
-    ask(&c, "+PONG", "PING");
+    ask(&c, "+PONG ready=1", "PING");
 }
 END_TEST
 

@@ -90,16 +90,16 @@ START_TEST(one_peer_leaves_room_for_others)
     client_send(&b, "LOCK job wait=60s");
     eventually(rows_of("WAITERS") == 257);
     client_open_tcp(&b, &redlockd); /* one more is allowed, two are not */
-    ask(&b, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
     client_open_tcp(&b, &redlockd);
     expect(&b, "-LIMIT limit=max_clients_per_peer*");
     expect_closed(&b);
     client_open(&b, &redlockd);
-    ask(&b, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
     client_close(&many[0]); /* the closed connection's place is free again */
     eventually(rows_of("CLIENTS") == MANY - 1 + 4);
     client_open_tcp(&b, &redlockd);
-    ask(&b, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
 }
 END_TEST
 

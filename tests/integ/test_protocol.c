@@ -101,7 +101,7 @@ START_TEST(wrong_requests_are_refused_and_the_connection_goes_on)
         spelled_out(line, refused[i][0]);
         client_send(&a, "%s\nPING", line);
         expect(&a, refused[i][1]);
-        expect(&a, "+PONG");
+        expect(&a, "+PONG ready=1");
     }
     client_write(&a, "PI\0NG\n", 6);
     expect(&a, "-BADLINE*");
@@ -126,22 +126,22 @@ START_TEST(longest_things_that_are_allowed)
     memcpy(line, "PING", 4);
     line[1023] = '\n';
     client_write(&a, line, 1024);
-    expect(&a, "+PONG");
+    expect(&a, "+PONG ready=1");
     line[1023] = ' ';
     line[1024] = '\n';
     client_write(&a, line, 1025);
     expect(&a, "-TOOLONG*");
-    ask(&a, "+PONG", "PING");
+    ask(&a, "+PONG ready=1", "PING");
 }
 END_TEST
 
 START_TEST(lines_as_people_write_them)
 {
     begin(PATIENT);
-    ask(&a, "+PONG", "ping");
-    ask(&a, "+PONG", "  PING  \r");
-    ask(&a, "+PONG", "\n\r\n   \nPiNg");
-    ask(&a, "#x.Y_-1 +PONG", "#x.Y_-1   PING");
+    ask(&a, "+PONG ready=1", "ping");
+    ask(&a, "+PONG ready=1", "  PING  \r");
+    ask(&a, "+PONG ready=1", "\n\r\n   \nPiNg");
+    ask(&a, "#x.Y_-1 +PONG ready=1", "#x.Y_-1   PING");
     ask(&a, "+LOCKED Case *", "lock   Case  HOLD=lease   Ttl=10000");
     ask(&a, "+LOCKED case *", "LOCK case ttl=1m\r");
     int64_t before_ms = now_ms();
@@ -157,14 +157,14 @@ START_TEST(untagged_in_order_tagged_at_once)
     lock(&a, "held");
     client_send(&b, "LOCK held wait=300ms\nPING\nLOCK held\nHELLO 1");
     expect(&b, "-TIMEOUT held *");
-    expect(&b, "+PONG");
+    expect(&b, "+PONG ready=1");
     expect(&b, "-BUSY held*");
     expect(&b, "+HELLO *");
 
     client_send(&b, "#w LOCK held wait=30s\n#w PING\nPING\n#2 PING");
     expect(&b, "-BADTAG tag=w*");
-    expect(&b, "+PONG");
-    expect(&b, "#2 +PONG");
+    expect(&b, "+PONG ready=1");
+    expect(&b, "#2 +PONG ready=1");
     ask(&a, "+UNLOCKED held *", "UNLOCK held");
     expect(&b, "#w +LOCKED held *");
     ask(&b, "#w +UNLOCKED held *", "#w UNLOCK held"); /* its tag is free again */
@@ -211,7 +211,7 @@ START_TEST(client_that_closes_its_side_gets_its_answers)
     begin(PATIENT);
     client_send(&b, "PING\nLOCK job hold=lease ttl=60s");
     client_half_close(&b);
-    expect(&b, "+PONG");
+    expect(&b, "+PONG ready=1");
     struct grant grant = grant_of(expect(&b, "+LOCKED job token=* fence=* valid=* until=*"));
     expect_closed(&b);
     ask(&a, "+HELD job *", "CHECK job token=%s", grant.token);
@@ -228,7 +228,7 @@ START_TEST(client_that_closes_its_side_gets_its_answers)
     client_half_close(&b);
     expect(&b, "-CANCELLED job*");
     grant = grant_of(expect(&b, "+LOCKED session *"));
-    expect(&b, "+PONG");
+    expect(&b, "+PONG ready=1");
     ck_assert_str_eq(kv(expect(&b, "!LOST session token=* reason=closed"), "token"), grant.token);
     expect_closed(&b);
     eventually(cluster_is_free(&masters, "session"));

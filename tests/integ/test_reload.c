@@ -160,10 +160,10 @@ START_TEST(time_outs_of_clients_that_are_there)
 {
     begin("idle_line_timeout: 1h\n");
     client_write(&a, "LOCK ha", 7);
-    ask(&b, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
     reload("idle_line_timeout: 100ms\n");
     expect_closed(&a);
-    ask(&b, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
 }
 END_TEST
 

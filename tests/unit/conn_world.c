@@ -162,6 +162,11 @@ static size_t on_row(void *arg, uint64_t session, enum show show, const struct t
     return line_row_end(&row);
 }
 
+static bool on_ready(void *arg)
+{
+    return !((const struct world *)arg)->unready;
+}
+
 static void on_counts(void *arg, uint64_t session, uint32_t *locks, uint32_t *waits)
 {
     const struct world *w = arg;
@@ -179,8 +184,8 @@ void world_new(struct world *w)
     w->locks = 3;
     w->waits = 4;
     w->base = event_base_new();
-    w->handler =
-        (struct conn_handler){on_request, on_finish, on_closed, on_undelivered, on_row, on_counts, w};
+    w->handler = (struct conn_handler){on_request, on_finish, on_closed, on_undelivered,
+                                       on_row,     on_counts, on_ready,  w};
 }
 
 void world_start(struct world *w)

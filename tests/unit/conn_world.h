@@ -44,6 +44,7 @@ struct world {
     uint64_t finishing[64];
     unsigned finishings;
     bool late_end;         /* the test calls conns_ended() itself */
+    bool unready;          /* PING is answered ready=0 */
     bool tell_lost;        /* a released session hears !LOST held first */
     uint64_t rows;         /* rows of SHOW LOCKS */
     uint64_t hidden_rows;  /* of which so many, the first ones, are hidden */

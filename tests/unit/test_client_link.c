@@ -257,7 +257,7 @@ START_TEST(ping_and_its_answer)
     expect_line(w, "#p PING");
     passes(w, PATIENCE_MS - 1);
     ck_assert_int_eq(core_action(w->core), ACTION_NOTHING);
-    says(w, "#p +PONG");
+    says(w, "#p +PONG ready=1");
     passes(w, 1);
     ck_assert_int_eq(core_action(w->core), ACTION_NOTHING);
     expect_nothing(w);

@@ -18,10 +18,53 @@ static void teardown(void)
     world_free(&w);
 }
 
+START_TEST(ping_tells_readiness)
+{
+    w.unready = true;
+    say(fd, "PING\n#a PING\n");
+    expect(&w, fd, "+PONG ready=0\n#a +PONG ready=0\n");
+    w.unready = false;
+    say(fd, "PING\n");
+    expect(&w, fd, "+PONG ready=1\n");
+}
+END_TEST
+
+START_TEST(answers_are_counted_by_verb_and_code)
+{
+    const struct counts *counts = conns_counts(w.conns);
+    say(fd, "PING\nLOCK now1\nFOO\nSHOW LOCKS\nHELLO 1\n");
+    expect_last(&w, fd, " behind=0\n");
+    ck_assert_uint_eq(counts->answers[VERB_PING][REPLY_PONG], 1);
+    ck_assert_uint_eq(counts->answers[VERB_LOCK][REPLY_LOCKED], 1);
+    ck_assert_uint_eq(counts->answers[VERB_SHOW][REPLY_OK], 1);
+    ck_assert_uint_eq(counts->answers[VERB_HELLO][REPLY_HELLO], 1);
+    ck_assert_uint_eq(counts->refused[REPLY_BADVERB], 1);
+    uint64_t timed = 0;
+    for (unsigned i = 0; i <= HISTOGRAM_BOUNDS; i++)
+        timed += counts->seconds[VERB_LOCK].counts[i];
+    ck_assert_uint_eq(timed, 1);
+    ck_assert_uint_eq(counts->waited.sum_us, counts->seconds[VERB_LOCK].sum_us);
+}
+END_TEST
+
+START_TEST(durations_fall_into_their_bucket)
+{
+    struct histogram h = {.sum_us = 0};
+    const int64_t us[] = {-5, 0, 100, 101, 999, 1000, 1001, 3600000000, 3600000001};
+    const unsigned bucket[] = {0, 0, 0, 1, 3, 3, 4, 19, 20};
+    for (unsigned i = 0; i < sizeof us / sizeof us[0]; i++) {
+        uint64_t before = h.counts[bucket[i]];
+        histogram_count(&h, us[i]);
+        ck_assert_uint_eq(h.counts[bucket[i]], before + 1);
+    }
+    ck_assert_uint_eq(h.sum_us, 7200000001 + 3201);
+}
+END_TEST
+
 START_TEST(pipelined_requests_are_answered_in_order)
 {
     say(fd, "PING\nLOCK now1\r\n  \n\r\nUNLOCK now1\nFOO\nPING\n");
-    expectf(&w, fd, "+PONG\n" LOCKED("now1") UNLOCKED("now1") "%s+PONG\n", refused("FOO"));
+    expectf(&w, fd, "+PONG ready=1\n" LOCKED("now1") UNLOCKED("now1") "%s+PONG ready=1\n", refused("FOO"));
     ck_assert_str_eq(w.heard, "LOCK now1\nUNLOCK now1\n");
     ck_assert(conns_idle(w.conns));
 }
@@ -35,21 +78,21 @@ START_TEST(untagged_requests_wait_for_the_one_before)
     ck_assert(!conns_idle(w.conns));
     ck_assert(answer(&w, "wait1", REPLY_LOCKED));
     ck_assert_str_eq(w.heard, "LOCK wait1\n"); /* nothing starts within conns_reply() */
-    expectf(&w, fd, LOCKED("wait1") "+PONG\n%s" LOCKED("now"), refused("BAD"));
+    expectf(&w, fd, LOCKED("wait1") "+PONG ready=1\n%s" LOCKED("now"), refused("BAD"));
     ck_assert_str_eq(w.heard, "LOCK wait1\nLOCK now\nUNLOCK wait2\n");
     ck_assert(answer(&w, "wait2", REPLY_UNLOCKED));
-    expect(&w, fd, UNLOCKED("wait2") "+PONG\n");
+    expect(&w, fd, UNLOCKED("wait2") "+PONG ready=1\n");
 }
 END_TEST
 
 START_TEST(tagged_requests_start_at_once)
 {
     say(fd, "LOCK wait1\n#a LOCK wait2\n#b LOCK now\n#c PING\n#d NOPE\nPING\n");
-    expectf(&w, fd, "#b " LOCKED("now") "#c +PONG\n%s", refused("#d NOPE"));
+    expectf(&w, fd, "#b " LOCKED("now") "#c +PONG ready=1\n%s", refused("#d NOPE"));
     ck_assert(answer(&w, "wait2", REPLY_LOCKED));
     expect(&w, fd, "#a " LOCKED("wait2"));
     ck_assert(answer(&w, "wait1", REPLY_LOCKED));
-    expect(&w, fd, LOCKED("wait1") "+PONG\n");
+    expect(&w, fd, LOCKED("wait1") "+PONG ready=1\n");
 }
 END_TEST
 
@@ -71,9 +114,9 @@ END_TEST
 START_TEST(cancel_overtakes)
 {
     say(fd, "LOCK wait1\nPING\nCANCEL\n");
-    expect(&w, fd, "-CANCELLED wait1\n+OK\n+PONG\n");
+    expect(&w, fd, "-CANCELLED wait1\n+OK\n+PONG ready=1\n");
     say(fd, "LOCK wait1\nLOCK now\nCANCEL\nPING\n"); /* PING is still behind LOCK now */
-    expect(&w, fd, "-CANCELLED wait1\n+OK\n" LOCKED("now") "+PONG\n");
+    expect(&w, fd, "-CANCELLED wait1\n+OK\n" LOCKED("now") "+PONG ready=1\n");
     say(fd,
         "#1 LOCK wait2\nLOCK wait3\nLOCK now\n#2 CANCEL 1\n#3 CANCEL 1\n#4 CANCEL 3\n#5 CANCEL\nCANCEL\n");
     expect(&w, fd,
@@ -95,7 +138,7 @@ START_TEST(quit_lets_the_queue_have_its_first_attempt)
     say(fd, "LOCK wait1\nLOCK now\nLOCK wait2\nPING\n#q QUIT\nPING\nLOCK now2\n");
     expect(&w, fd,
            "-CANCELLED wait1\n" LOCKED(
-               "now") "-CANCELLED wait2\n+PONG\n"
+               "now") "-CANCELLED wait2\n+PONG ready=1\n"
                       "!LOST held token=0000000000000000000000000000000000000000 reason=closed\n#q +BYE\n");
     expect_end(&w, fd);
     ck_assert_str_eq(w.heard, "LOCK wait1\nfinish\nLOCK now\nLOCK wait2\nreleased\n");
@@ -160,7 +203,7 @@ START_TEST(lines_come_in_any_pieces)
         say_bytes(fd, at, 1);
         turn(&w);
     }
-    expect(&w, fd, "#7 " LOCKED("now1") "+PONG\n" UNLOCKED("now1"));
+    expect(&w, fd, "#7 " LOCKED("now1") "+PONG ready=1\n" UNLOCKED("now1"));
 }
 END_TEST
 
@@ -172,7 +215,7 @@ START_TEST(a_line_has_1024_bytes_at_most)
     memcpy(line, "PING", 4);
     line[1023] = '\n';
     say_bytes(fd, line, 1024);
-    expect(&w, fd, "+PONG\n");
+    expect(&w, fd, "+PONG ready=1\n");
     line[1023] = ' ';
     line[1024] = '\n';
     say_bytes(fd, line, 1025);
@@ -189,7 +232,7 @@ START_TEST(a_line_has_1024_bytes_at_most)
         at += n;
     }
     say(fd, "PING\n");
-    expect(&w, fd, "-TOOLONG : a line has at most 1024 bytes with its end\n+PONG\n");
+    expect(&w, fd, "-TOOLONG : a line has at most 1024 bytes with its end\n+PONG ready=1\n");
 }
 END_TEST
 
@@ -204,7 +247,7 @@ START_TEST(a_long_line_is_answered_in_its_turn)
     say(fd, "PING\n");
     settle(&w);
     ck_assert(answer(&w, "wait1", REPLY_LOCKED));
-    expect(&w, fd, LOCKED("wait1") "-TOOLONG : a line has at most 1024 bytes with its end\n+PONG\n");
+    expect(&w, fd, LOCKED("wait1") "-TOOLONG : a line has at most 1024 bytes with its end\n+PONG ready=1\n");
 }
 END_TEST
 
@@ -213,7 +256,7 @@ START_TEST(bad_bytes_are_refused_and_the_connection_goes_on)
     char line[256] = "";
 
     say_bytes(fd, "PI\0NG\nPING\n", 11);
-    while (!strstr(line, "+PONG\n")) {
+    while (!strstr(line, "+PONG ready=1\n")) {
         turn(&w);
         size_t len = strlen(line);
         recv(fd, line + len, sizeof line - 1 - len, MSG_DONTWAIT);
@@ -247,6 +290,9 @@ int main(void)
     TCase *t = tcase_create("order");
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, ping_tells_readiness);
+    tcase_add_test(t, answers_are_counted_by_verb_and_code);
+    tcase_add_test(t, durations_fall_into_their_bucket);
     tcase_add_test(t, pipelined_requests_are_answered_in_order);
     tcase_add_test(t, untagged_requests_wait_for_the_one_before);
     tcase_add_test(t, tagged_requests_start_at_once);

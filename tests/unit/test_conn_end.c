@@ -32,7 +32,7 @@ START_TEST(fin_lets_the_queue_have_its_first_attempt)
     shutdown(fd, SHUT_WR);
     expect(&w, fd,
            "-CANCELLED wait1\n#t -CANCELLED wait2\n" LOCKED("now")
-               UNLOCKED("now") "-CANCELLED wait3\n+PONG\n"
+               UNLOCKED("now") "-CANCELLED wait3\n+PONG ready=1\n"
                                "-BADLINE : the last line has no LF; nothing was done\n" LOST_HELD);
     expect_end(&w, fd);
     ck_assert_str_eq(w.heard, "LOCK wait1\nLOCK wait2\nfinish\nLOCK now\nUNLOCK now\nLOCK wait3\nreleased\n");
@@ -47,7 +47,7 @@ START_TEST(a_client_that_asked_nothing_leaves_nothing)
 
     say(fd, "PING\nLOCK now"); /* half a line is no request */
     shutdown(fd, SHUT_WR);
-    expect(&w, fd, "+PONG\n-BADLINE : the last line has no LF; nothing was done\n");
+    expect(&w, fd, "+PONG ready=1\n-BADLINE : the last line has no LF; nothing was done\n");
     expect_end(&w, fd);
     expect_count(&w, 0);
     ck_assert_str_eq(w.heard, "");
@@ -61,7 +61,7 @@ START_TEST(half_a_line_is_answered_in_its_turn)
 
     say(fd, "LOCK wait1\nPING\n#7 UNLOCK now");
     shutdown(fd, SHUT_WR);
-    expect(&w, fd, "-CANCELLED wait1\n+PONG\n-BADLINE : the last line has no LF; nothing was done\n");
+    expect(&w, fd, "-CANCELLED wait1\n+PONG ready=1\n-BADLINE : the last line has no LF; nothing was done\n");
     expect_end(&w, fd);
     expect_count(&w, 0);
     ck_assert_str_eq(w.heard, "LOCK wait1\nfinish\nreleased\n");
@@ -75,7 +75,7 @@ START_TEST(an_empty_end_is_no_line)
 
     say(fd, "PING\n  ");
     shutdown(fd, SHUT_WR);
-    expect(&w, fd, "+PONG\n");
+    expect(&w, fd, "+PONG ready=1\n");
     expect_end(&w, fd);
     expect_count(&w, 0);
     close(fd);
@@ -137,7 +137,7 @@ START_TEST(fin_is_a_drop_where_it_breaks)
     w.tell_lost = true; /* an event that a dropped session does not hear */
     say(fd, "LOCK wait1\nLOCK now\n#t LOCK wait2\nPING\nUNLOCK now\n");
     shutdown(fd, SHUT_WR);
-    expect(&w, fd, "-CANCELLED wait1\n#t -CANCELLED wait2\n" LOCKED("now") "+PONG\n" UNLOCKED("now"));
+    expect(&w, fd, "-CANCELLED wait1\n#t -CANCELLED wait2\n" LOCKED("now") "+PONG ready=1\n" UNLOCKED("now"));
     expect_end(&w, fd);
     expect_heard(&w, "LOCK wait1\nLOCK wait2\nfinish\nLOCK now\nUNLOCK now\ndropped\n");
     expect_count(&w, 0);

@@ -32,7 +32,7 @@ START_TEST(half_a_line_has_its_time)
     memset(line, 'x', sizeof line);
     int64_t start_ms = clock_boot_ms();
     expect(&w, fd, LOCKED("now"));
-    expect(&w, other, "+PONG\n");
+    expect(&w, other, "+PONG ready=1\n");
     say(endless, "PING\n");
     say_bytes(endless, line, sizeof line);
     while (conns_count(w.conns) > 1 &&
@@ -46,14 +46,14 @@ START_TEST(half_a_line_has_its_time)
     ck_assert_int_ge(clock_boot_ms() - start_ms, 60);
     expect_count(&w, 1);
     expect_end(&w, fd);
-    expect(&w, endless, "+PONG\n-TOOLONG : a line has at most 1024 bytes with its end\n");
+    expect(&w, endless, "+PONG ready=1\n-TOOLONG : a line has at most 1024 bytes with its end\n");
     expect_end(&w, endless);
     say(other, "PI"); /* a whole line in time starts the clock anew */
     for (int i = 0; i < 20; i++) {
         turn(&w);
         poll(NULL, 0, 10);
         say(other, "NG\nPI");
-        expect(&w, other, "+PONG\n");
+        expect(&w, other, "+PONG ready=1\n");
     }
     close(fd);
     close(other);
@@ -80,7 +80,7 @@ START_TEST(foreign_protocols_get_no_answer)
     ck_assert_str_eq(w.heard, "");
     fd = client_tcp(&w); /* only the first line counts */
     say(fd, "PING\n");
-    expect(&w, fd, "+PONG\n");
+    expect(&w, fd, "+PONG ready=1\n");
     close(fd);
 }
 END_TEST
@@ -210,7 +210,7 @@ START_TEST(a_flood_is_read_as_fast_as_it_is_answered)
     answer(&w, "wait1", REPLY_BUSY);
     expect(&w, fd, "-BUSY wait1\n");
     for (int i = 0; i < 100; i++)
-        expect(&w, fd, "+PONG\n");
+        expect(&w, fd, "+PONG ready=1\n");
     close(fd);
     expect_count(&w, 0);
 }
@@ -250,7 +250,7 @@ START_TEST(max_clients_is_told)
     expect_count(&w, 1);
     a = client_tcp(&w);
     say(a, "PING\n");
-    expect(&w, a, "+PONG\n");
+    expect(&w, a, "+PONG ready=1\n");
     conns_stats(w.conns, &stats);
     ck_assert_uint_eq(stats.accepted, 3);
     ck_assert_uint_eq(stats.refused, 1);

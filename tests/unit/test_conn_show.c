@@ -30,7 +30,7 @@ START_TEST(lists_are_made_as_the_client_reads)
     settle(&w);
     if (!(_i & 1))
         ck_assert_uint_eq(w.rows_made, made);
-    ck_assert_uint_eq(read_lines(&w, fd, "+PONG"), 20003); /* with +END, #t +PONG and the last */
+    ck_assert_uint_eq(read_lines(&w, fd, "+PONG ready=1"), 20003); /* with +END, #t +PONG and the last */
     ck_assert_uint_eq(w.rows_made, 20000);
     if (_i & 2)
         expect_end(&w, fd);
@@ -86,7 +86,7 @@ START_TEST(many_short_lists_leave_turns_to_others)
         ck_assert_uint_le(w.rows_made, made + 1);
     }
     ck_assert_uint_lt(w.rows_made, LISTS);
-    ck_assert_uint_gt(read_lines(&w, fd, "+PONG"), 2 * (LISTS - LISTS / 30));
+    ck_assert_uint_gt(read_lines(&w, fd, "+PONG ready=1"), 2 * (LISTS - LISTS / 30));
     ck_assert_uint_le(w.rows_made, LISTS);
     close(fd);
     expect_count(&w, 0);
@@ -106,7 +106,7 @@ START_TEST(help_and_clients)
     while (line_help(rows))
         rows++;
     say(fd, "HELP\nPING\n");
-    ck_assert_uint_eq(read_lines(&w, fd, "+PONG"), rows + 2);
+    ck_assert_uint_eq(read_lines(&w, fd, "+PONG ready=1"), rows + 2);
 
     say(other, "HELLO 1 client=me\nLOCK now\n");
     expect_heard(&w, "LOCK now\n");

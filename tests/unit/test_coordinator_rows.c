@@ -97,6 +97,66 @@ START_TEST(a_name_that_is_gone_between_two_rows)
 }
 END_TEST
 
+static void expect_oldest(struct cursor *cursor, const char *name, uint64_t session, int64_t held_ms)
+{
+    struct lock_row row;
+    ck_assert(coordinator_oldest_lock(core, now, cursor, &row));
+    ck_assert_msg(is_named(&row.name, name), "%.*s instead of %s", row.name.len, row.name.text, name);
+    ck_assert_uint_eq(row.session, session);
+    ck_assert_int_eq(row.held_ms, held_ms);
+}
+
+/* A slot that was freed is taken again by a younger lock: the order is that of the grants all the same. */
+START_TEST(locks_from_the_oldest)
+{
+    struct cursor cursor = {0};
+    struct lock_row row;
+    start(3);
+    grant(1, "LOCK a");
+    grant(1, "LOCK b");
+    ask(1, "UNLOCK a");
+    vote("0-2", "RELEASE YES");
+    at(1500);
+    grant(2, "LOCK c");
+    at(1700);
+    expect_oldest(&cursor, "b", 1, 700);
+    expect_oldest(&cursor, "c", 2, 200);
+    ck_assert(!coordinator_oldest_lock(core, now, &cursor, &row));
+    const struct coordinator_times *times = coordinator_times(core);
+    ck_assert_uint_eq(times->held.sum_us, 0);
+    ck_assert_uint_eq(times->held.counts[0], 1);
+    forget();
+}
+END_TEST
+
+START_TEST(waiters_from_the_oldest)
+{
+    struct cursor cursor = {0};
+    struct waiter_row row;
+    static const struct {
+        const char *name;
+        uint64_t session;
+        uint32_t position;
+        uint64_t holder;
+    } expected[] = {{"a", 2, 1, 1}, {"b", 3, 1, 9}, {"a", 4, 2, 1}};
+    start(3);
+    grant(1, "LOCK a");
+    grant(9, "LOCK b");
+    ask(2, "LOCK a wait=1m");
+    ask(3, "LOCK b wait=1m");
+    uint64_t leaves = ask(5, "LOCK a wait=1m");
+    ask(4, "LOCK a wait=1m");
+    cancel(5, leaves);
+    for (unsigned i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        ck_assert(coordinator_oldest_waiter(core, now, &cursor, &row));
+        ck_assert(is_named(&row.name, expected[i].name) && row.session == expected[i].session);
+        ck_assert(row.position == expected[i].position && row.held && row.holder == expected[i].holder);
+    }
+    ck_assert(!coordinator_oldest_waiter(core, now, &cursor, &row));
+    forget();
+}
+END_TEST
+
 START_TEST(counts)
 {
     uint32_t locks, waits;
@@ -126,6 +186,8 @@ int main(void)
                                   waiters_in_their_order,
                                   waiters_that_leave_between_two_rows,
                                   a_name_that_is_gone_between_two_rows,
+                                  locks_from_the_oldest,
+                                  waiters_from_the_oldest,
                                   counts,
                                   NULL};
     return trace_run("coordinator: rows", tests);

@@ -80,7 +80,9 @@ START_TEST(done)
     reply.name.len = 0;
     ck_reply(&reply, "+OK");
     reply.code = REPLY_PONG;
-    ck_reply(&reply, "+PONG");
+    ck_reply(&reply, "+PONG ready=0");
+    reply.ready = true;
+    ck_reply(&reply, "+PONG ready=1");
     reply.code = REPLY_BYE;
     ck_reply(&reply, "+BYE");
 }

@@ -309,12 +309,14 @@ void trace_expect_master(const char *file, int line, unsigned master, const char
     };
     struct master_row row;
     char is[LINE];
+    uint32_t undo[MASTERS];
+    coordinator_undo(core, undo);
     coordinator_master_row(core, now, master, &row);
     int len = snprintf(is, sizeof is, "%s%s", states[row.state], whys[row.why]);
     if (row.left_ms != 0)
         len += snprintf(is + len, sizeof is - (size_t)len, " left=%" PRId64, row.left_ms);
-    if (row.undo != 0)
-        snprintf(is + len, sizeof is - (size_t)len, " undo=%u", row.undo);
+    if (undo[master] != 0)
+        snprintf(is + len, sizeof is - (size_t)len, " undo=%u", undo[master]);
     if (strcmp(is, expected) != 0)
         trace_fail("%s:%d: master %u is \"%s\", not \"%s\"", file, line, master, is, expected);
 }

@@ -23,9 +23,31 @@ bool pool_init(struct pool *pool, size_t size, uint32_t capacity)
     return pool->slots != NULL;
 }
 
+bool pool_keep_order(struct pool *pool)
+{
+    assert(pool->used == 0);
+    pool->ages = calloc(pool->capacity ? pool->capacity : 1, sizeof *pool->ages);
+    return pool->ages != NULL;
+}
+
 void pool_free(struct pool *pool)
 {
     free(pool->slots);
+    free(pool->ages);
+}
+
+static void pool_age_add(struct pool *pool, uint32_t slot)
+{
+    pool->ages[slot] = (struct pool_age){.older = pool->newest};
+    *(pool->newest != 0 ? &pool->ages[pool->newest - 1].newer : &pool->oldest) = slot + 1;
+    pool->newest = slot + 1;
+}
+
+static void pool_age_remove(struct pool *pool, uint32_t slot)
+{
+    struct pool_age age = pool->ages[slot];
+    *(age.older != 0 ? &pool->ages[age.older - 1].newer : &pool->oldest) = age.newer;
+    *(age.newer != 0 ? &pool->ages[age.newer - 1].older : &pool->newest) = age.older;
 }
 
 void *pool_take(struct pool *pool)
@@ -43,6 +65,8 @@ void *pool_take(struct pool *pool)
     memset(id, 0, pool->size);
     *id = ++pool->serial << POOL_SLOT_BITS | slot;
     pool->used++;
+    if (pool->ages != NULL)
+        pool_age_add(pool, slot);
     return id;
 }
 
@@ -54,6 +78,8 @@ void pool_give(struct pool *pool, void *object)
     *id = pool->free;
     pool->free = slot + 1;
     pool->used--;
+    if (pool->ages != NULL)
+        pool_age_remove(pool, slot);
 }
 
 void *pool_find(const struct pool *pool, uint64_t id)
@@ -68,6 +94,17 @@ void *pool_at(const struct pool *pool, uint32_t slot)
 {
     uint64_t *id = pool_id_of(pool, slot);
     return *id > SLOT_MASK ? id : NULL;
+}
+
+void *pool_oldest(const struct pool *pool)
+{
+    return pool->oldest != 0 ? pool_at(pool, pool->oldest - 1) : NULL;
+}
+
+void *pool_newer(const struct pool *pool, const void *object)
+{
+    uint32_t newer = pool->ages[pool_slot(pool, object)].newer;
+    return newer != 0 ? pool_at(pool, newer - 1) : NULL;
 }
 
 uint32_t pool_slot(const struct pool *pool, const void *object)
