@@ -281,6 +281,9 @@ static void conf_fill(struct dev *dev, struct conf *conf)
     snprintf(text, sizeof text, "unix:%s/redlockd.sock", dev->folder);
     conf_address_listen(&conf->listen[1].address, text);
     conf->listeners = 2;
+    conf_address_listen(&conf->http[0].address, "127.0.0.1:0");
+    conf->http[0].serves = CONF_SERVES_ALL;
+    conf->http_listeners = 1;
     conf->unix_mode = 0600;
 }
 
@@ -306,7 +309,7 @@ struct dev *dev_start(struct conf *conf, unsigned masters)
     return dev;
 }
 
-void dev_print(const struct dev *dev, uint16_t port, FILE *out)
+void dev_print(const struct dev *dev, uint16_t port, uint16_t http_port, FILE *out)
 {
     char advice[160];
     for (unsigned i = 0; i < dev->masters; i++)
@@ -317,6 +320,7 @@ void dev_print(const struct dev *dev, uint16_t port, FILE *out)
         fprintf(out, "note: port %d is in use, so a free one was taken\n", DEV_PORT);
     fprintf(out, "listening on 127.0.0.1:%u\n", port);
     fprintf(out, "listening on unix:%s/redlockd.sock\n", dev->folder);
+    fprintf(out, "status page http://127.0.0.1:%u/\n", http_port);
     fprintf(out, "try: nc 127.0.0.1 %u   and type HELP, or LOCK a; ^C here ends all of it\n", port);
     fflush(out);
 }

@@ -11,6 +11,7 @@
 #include "daemon/acl.h"
 #include "daemon/conf/conf.h"
 #include "daemon/dev.h"
+#include "daemon/http/http.h"
 #include "daemon/log.h"
 #include "daemon/loop/loop.h"
 #include "daemon/reload.h"
@@ -111,7 +112,7 @@ static bool descriptors_raise(struct conf *conf)
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
         log_warn("descriptors", "why=\"setrlimit: %s\"", strerror(errno));
     getrlimit(RLIMIT_NOFILE, &limit);
-    rlim_t others = conf->masters + SPARE_DESCRIPTORS;
+    rlim_t others = conf->masters + SPARE_DESCRIPTORS + (conf->http_listeners > 0 ? HTTP_CONNECTIONS : 0);
     if (limit.rlim_cur <= others) {
         log_error("descriptors", "limit=%llu needed=%llu hint=\"raise ulimit -n or LimitNOFILE\"",
                   (unsigned long long)limit.rlim_cur, (unsigned long long)others + 1);
@@ -149,15 +150,15 @@ static void reload_asked(evutil_socket_t number, short what, void *arg)
     }
     if (!d->file)
         log_warn("reload", "why=\"--dev has no configuration that could be read again\"");
-    else if (reload(d->conf, d->file, d->read_max_clients))
-        loop_reconfigure(d->loop);
+    else
+        loop_reloaded(d->loop, reload(d->conf, d->file, d->read_max_clients));
 }
 
 static void ready(void *arg)
 {
     struct daemon *d = arg;
     if (d->dev)
-        dev_print(d->dev, loop_port(d->loop, 0), stdout);
+        dev_print(d->dev, loop_port(d->loop, 0), loop_http_port(d->loop, 0), stdout);
 }
 
 static bool signals_watch(struct daemon *d)

@@ -41,6 +41,8 @@ const struct conf_setting conf_settings[CONF_KEYS] = {
     {"max_waits_per_peer", &conf_kind_count, AT(max_waits_per_peer), 0, 250000, CONF_AT_ONCE, NULL},
     {"max_output", &conf_kind_size, AT(max_output_bytes), 4 * K, 16 * M, CONF_AT_ONCE, NULL},
     {"idle_line_timeout", &conf_kind_duration, AT(idle_line_timeout_ms), 100, H, CONF_AT_ONCE, NULL},
+    {"http", &conf_kind_http, 0, 0, 0, CONF_RESTART, NULL},
+    {"http_hosts", &conf_kind_hosts, 0, 0, 0, CONF_RESTART, NULL},
     {"log_level", &conf_kind_level, AT(log_level), 0, 0, CONF_AT_ONCE, NULL},
     {"users", &conf_kind_users, 0, 0, 0, CONF_AT_ONCE, NULL},
 };
@@ -79,20 +81,11 @@ void conf_clear(struct conf *conf)
     explicit_bzero(conf, sizeof *conf);
 }
 
-static unsigned setting_items(const struct conf *conf, const struct conf_setting *setting)
-{
-    if (setting->kind == &conf_kind_listen)
-        return conf->listeners;
-    if (setting->kind == &conf_kind_users)
-        return users_rows(conf->users);
-    return setting->kind == &conf_kind_nodes ? conf->masters : 1;
-}
-
 bool conf_row(const struct conf *conf, unsigned i, char *key, size_t key_size, char *value, size_t value_size)
 {
     for (unsigned k = 0; k < CONF_KEYS; k++) {
         const struct conf_setting *setting = &conf_settings[k];
-        unsigned items = setting_items(conf, setting);
+        unsigned items = setting->kind->list ? conf_items(conf, setting) : 1;
         if (i < items) {
             snprintf(key, key_size, "%s", setting->key);
             return setting->kind->show(conf, setting, i, value, value_size);
@@ -124,6 +117,22 @@ static void print_scalar(FILE *out, const struct conf_setting *setting, const ch
     fputs("\"\n", out);
 }
 
+/* An entry that is a mapping; false: it is a plain address. */
+static bool print_listener(FILE *out, const struct conf *conf, const struct conf_setting *setting, unsigned i)
+{
+    char serves[64];
+    bool http = setting->kind == &conf_kind_http;
+    const struct conf_listener *listener = http ? &conf->http[i] : &conf->listen[i];
+    if (http && listener->serves != CONF_SERVES_ALL) {
+        conf_show_serves(listener->serves, ", ", serves, sizeof serves);
+        fprintf(out, " {address: \"%s\", serve: [%s]}\n", listener->address.shown, serves);
+        return true;
+    }
+    if (!http && listener->fin_breaks)
+        fprintf(out, " {address: \"%s\", fin: break}\n", listener->address.shown);
+    return !http && listener->fin_breaks;
+}
+
 void conf_print(const struct conf *conf, FILE *out)
 {
     char value[2048];
@@ -134,18 +143,16 @@ void conf_print(const struct conf *conf, FILE *out)
             users_print(conf->users, out);
             continue;
         }
-        fprintf(out, list ? "%s:\n" : "%s:", setting->key);
+        fprintf(out, !list ? "%s:" : conf_items(conf, setting) ? "%s:\n" : "%s: []\n", setting->key);
         for (unsigned i = 0; setting->kind->show(conf, setting, i, value, sizeof value); i++) {
             if (setting->kind == &conf_kind_nodes)
                 conf_address_url(&conf->nodes[i], conf_node_has_own_user(conf, &conf->nodes[i]), value,
                                  sizeof value);
             if (list)
                 fputs("  -", out);
-            if (setting->kind == &conf_kind_listen && conf->listen[i].fin_breaks) {
-                fprintf(out, " {address: \"%s\", fin: break}\n", conf->listen[i].address.shown);
-                continue;
-            }
-            print_scalar(out, setting, value);
+            bool listener = setting->kind == &conf_kind_listen || setting->kind == &conf_kind_http;
+            if (!listener || !print_listener(out, conf, setting, i))
+                print_scalar(out, setting, value);
         }
     }
 }

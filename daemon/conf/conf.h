@@ -16,7 +16,8 @@ enum {
     CONF_HOST_BYTES = 256,
     CONF_PATH_BYTES = 104,
     CONF_SECRET_BYTES = 256,
-    CONF_PREFIX_BYTES = 64
+    CONF_PREFIX_BYTES = 64,
+    CONF_HTTP_HOSTS = 16,
 };
 
 /* An address to listen on or to dial. path is set for a Unix socket, host and port otherwise. */
@@ -31,6 +32,15 @@ struct conf_listener {
     struct conf_address address;
     /* A proxy may turn a reset into a FIN here, so a FIN does not prove that the client is done. */
     bool fin_breaks;
+    unsigned serves; /* entries of http only: bits of enum conf_serves */
+};
+
+/* What an entry of http serves. */
+enum conf_serves {
+    CONF_PROBES = 1 << 0,  /* /livez, /readyz */
+    CONF_METRICS = 1 << 1, /* /metrics */
+    CONF_PAGE = 1 << 2,    /* /, /status.json */
+    CONF_SERVES_ALL = CONF_PROBES | CONF_METRICS | CONF_PAGE,
 };
 
 struct conf_node {
@@ -44,6 +54,10 @@ struct conf {
     struct conf_listener listen[CONF_LISTENERS];
     unsigned listeners;
     mode_t unix_mode;
+    struct conf_listener http[CONF_LISTENERS];
+    unsigned http_listeners;                           /* 0: no HTTP */
+    char http_hosts[CONF_HTTP_HOSTS][CONF_HOST_BYTES]; /* names by which browsers may ask for the page */
+    unsigned http_host_count;
     struct conf_node nodes[MASTERS];
     unsigned masters;
     char node_user[CONF_SECRET_BYTES];

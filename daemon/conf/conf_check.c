@@ -132,6 +132,32 @@ static void conf_check_listeners(struct conf_reader *r)
                       r->conf->listen[i].address.shown);
 }
 
+/* Whether a socket that waits for clients has this address already. */
+static bool is_listened_on(const struct conf *conf, const struct conf_address *address)
+{
+    for (unsigned i = 0; i < conf->listeners; i++)
+        if (conf_address_equal(address, &conf->listen[i].address) && (address->port || address->path[0]))
+            return true;
+    return false;
+}
+
+static void conf_check_http(struct conf_reader *r)
+{
+    const struct conf *conf = r->conf;
+    for (unsigned i = 0; i < conf->http_listeners; i++) {
+        const struct conf_listener *http = &conf->http[i];
+        if (is_listened_on(conf, &http->address))
+            conf_fault(r, &r->http_places[i], "http",
+                       "%s stands in listen already; HTTP needs an address of its own", http->address.shown);
+        if (http->serves != CONF_PROBES && !conf_address_loopback(&http->address))
+            conf_warn(
+                r, &r->http_places[i], "http",
+                "%s can be reached from other machines, and there are no users: whoever reaches it sees "
+                "the names of locks, notes and clients; for a load balancer serve: [probes] is enough",
+                http->address.shown);
+    }
+}
+
 /* ---- secrets ---- */
 
 const char *conf_secret_read(const char *path, char secret[CONF_SECRET_BYTES], mode_t *mode)
@@ -222,6 +248,7 @@ void conf_check(struct conf_reader *r)
     conf_check_guard(r);
     conf_check_shares(r);
     conf_check_listeners(r);
+    conf_check_http(r);
     conf_check_secrets(r);
     conf_users_check(r);
 }

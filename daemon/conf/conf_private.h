@@ -2,6 +2,7 @@
  *
  *     conf.c          the table of settings, defaults, printing
  *     conf_value.c    one value: text -> field, field -> text
+ *     conf_list.c     the lists: listen, http, http_hosts, nodes
  *     conf_address.c  addresses and URLs
  *     conf_report.c   errors and warnings with their place in the file
  *     conf_file.c     the file -> its text
@@ -17,7 +18,7 @@
 
 #include "daemon/conf/conf.h"
 
-enum { CONF_KEYS = 29, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
+enum { CONF_KEYS = 31, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
 
 struct conf_setting;
 
@@ -43,17 +44,29 @@ struct conf_setting {
 
 extern const struct conf_setting conf_settings[CONF_KEYS];
 
-extern const struct conf_kind conf_kind_listen, conf_kind_nodes, conf_kind_duration, conf_kind_size,
-    conf_kind_count, conf_kind_switch, conf_kind_level, conf_kind_mode, conf_kind_prefix, conf_kind_user,
-    conf_kind_path, conf_kind_users;
+extern const struct conf_kind conf_kind_listen, conf_kind_http, conf_kind_hosts, conf_kind_nodes,
+    conf_kind_duration, conf_kind_size, conf_kind_count, conf_kind_switch, conf_kind_level, conf_kind_mode,
+    conf_kind_prefix, conf_kind_user, conf_kind_path, conf_kind_users;
 
 /* Quotes a refused text for its message. A text with an '@' is hidden, since it may be an address in the
  * wrong place that holds a password. */
 const char *conf_shown(char *out, size_t size, const char *text);
 
-/* Sets a key that stands beside the address in a mapping of listen. */
-bool conf_listener_set(struct conf_listener *listener, const char *key, const char *text,
-                       char why[CONF_WHY_BYTES]);
+/* How many items a list has. */
+unsigned conf_items(const struct conf *conf, const struct conf_setting *setting);
+/* Forgets the items of a list: those of the file take the place of the default. */
+void conf_items_clear(struct conf *conf, const struct conf_setting *setting);
+/* The last entry of listen or http. */
+struct conf_listener *conf_last_listener(struct conf *conf, const struct conf_setting *setting);
+/* Sets a key that stands beside the address in a mapping of listen or http. A key with a list of words is
+ * set once for each. */
+bool conf_listener_set(struct conf_listener *listener, const struct conf_setting *setting, const char *key,
+                       const char *text, char why[CONF_WHY_BYTES]);
+/* Writes what an entry of http serves, with the separator between the words. */
+void conf_show_serves(unsigned serves, const char *separator, char *out, size_t size);
+
+/* Says in why that the text is not what is allowed; returns false. */
+bool conf_value_refuse(char why[CONF_WHY_BYTES], const char *text, const char *allowed);
 
 void conf_show_duration(int64_t ms, char *out, size_t size);
 
@@ -76,6 +89,7 @@ struct conf_reader {
     struct conf_place places[CONF_KEYS];
     struct conf_place node_places[MASTERS];
     struct conf_place listen_places[CONF_LISTENERS];
+    struct conf_place http_places[CONF_LISTENERS];
 };
 
 void conf_fault(struct conf_reader *r, const struct conf_place *place, const char *key, const char *fmt, ...)

@@ -96,6 +96,10 @@ static const char *list_advice(const struct conf_setting *setting)
         return "; write one address a line, as in \"- redis://10.0.0.1:6379\"";
     if (setting->kind == &conf_kind_listen)
         return "; write one address a line, as in \"- 127.0.0.1:7335\"";
+    if (setting->kind == &conf_kind_http)
+        return "; write one address a line, as in \"- 127.0.0.1:7337\"";
+    if (setting->kind == &conf_kind_hosts)
+        return "; write one name a line, as in \"- locks.example.com\"";
     return "";
 }
 
@@ -116,7 +120,30 @@ static bool value_set(struct conf_reader *r, const struct conf_setting *setting,
     return false;
 }
 
-/* Reads an item of listen that is a mapping, as in {address: 127.0.0.1:7335, fin: break}. */
+/* Sets a key to one word, or to each word of a list; *at becomes the place of a wrong one. */
+static bool listener_words(struct conf_reader *r, yaml_document_t *document,
+                           const struct conf_setting *setting, const char *key, const yaml_node_t *value,
+                           struct conf_place *at, char why[CONF_WHY_BYTES])
+{
+    struct conf_listener *listener = conf_last_listener(r->conf, setting);
+    if (value->type == YAML_SCALAR_NODE) {
+        *at = place_of(&value->start_mark);
+        return conf_listener_set(listener, setting, key, yaml_text(value), why);
+    }
+    if (value->type != YAML_SEQUENCE_NODE || setting->kind != &conf_kind_http ||
+        value->data.sequence.items.start == value->data.sequence.items.top)
+        return false;
+    for (yaml_node_item_t *i = value->data.sequence.items.start; i < value->data.sequence.items.top; i++) {
+        const yaml_node_t *word = yaml_document_get_node(document, *i);
+        *at = place_of(&word->start_mark);
+        if (word->type != YAML_SCALAR_NODE ||
+            !conf_listener_set(listener, setting, key, yaml_text(word), why))
+            return false;
+    }
+    return true;
+}
+
+/* Reads an item of listen or http that is a mapping, as in {address: 127.0.0.1:7335, fin: break}. */
 static bool listener_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
                          const yaml_node_t *item)
 {
@@ -124,34 +151,49 @@ static bool listener_set(struct conf_reader *r, yaml_document_t *document, const
     const yaml_node_t *address = pair_value(document, item, "address");
     bool good = address != NULL;
     if (!good)
-        conf_fault(r, &at, setting->key,
-                   "the address is missing; write {address: 127.0.0.1:7335, fin: break}");
+        conf_fault(r, &at, setting->key, "the address is missing; write %s",
+                   setting->kind == &conf_kind_http ? "{address: 127.0.0.1:7337, serve: [probes, metrics]}"
+                                                    : "{address: 127.0.0.1:7335, fin: break}");
     if (!good || !value_set(r, setting, address, place_of(&address->start_mark)))
         return false;
-    struct conf_listener *listener = &r->conf->listen[r->conf->listeners - 1];
     for (yaml_node_pair_t *p = item->data.mapping.pairs.start; p < item->data.mapping.pairs.top; p++) {
         char why[CONF_WHY_BYTES] = "each key stands here once, with one word as its value";
         const yaml_node_t *key = yaml_document_get_node(document, p->key);
         const yaml_node_t *value = yaml_document_get_node(document, p->value);
         if (value == address)
             continue;
-        bool words = key->type == YAML_SCALAR_NODE && value->type == YAML_SCALAR_NODE &&
-                     pair_value(document, item, yaml_text(key)) == value;
-        if (words && conf_listener_set(listener, yaml_text(key), yaml_text(value), why))
+        at = place_of(&key->start_mark);
+        bool once = key->type == YAML_SCALAR_NODE && pair_value(document, item, yaml_text(key)) == value;
+        if (once && listener_words(r, document, setting, yaml_text(key), value, &at, why))
             continue;
-        at = place_of(words ? &value->start_mark : &key->start_mark);
         conf_fault(r, &at, setting->key, "%s", why);
         good = false;
     }
     return good;
 }
 
+static bool list_item(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
+                      const yaml_node_t *item)
+{
+    bool listen = setting->kind == &conf_kind_listen, http = setting->kind == &conf_kind_http;
+    unsigned index = conf_items(r->conf, setting);
+    bool mapping = item->type == YAML_MAPPING_NODE && (listen || http);
+    struct conf_place place = place_of(&item->start_mark);
+    if (mapping ? !listener_set(r, document, setting, item) : !value_set(r, setting, item, place))
+        return false;
+    if (setting->kind != &conf_kind_hosts)
+        (listen ? r->listen_places : http ? r->http_places : r->node_places)[index] = place;
+    return true;
+}
+
 static bool list_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
                      const yaml_node_t *value, struct conf_place place)
 {
-    bool nodes = setting->kind == &conf_kind_nodes;
+    bool http = setting->kind == &conf_kind_http || setting->kind == &conf_kind_hosts;
+    if (http && value->type == YAML_SCALAR_NODE)
+        return list_item(r, document, setting, value);
     if (value->type != YAML_SEQUENCE_NODE ||
-        value->data.sequence.items.start == value->data.sequence.items.top) {
+        (value->data.sequence.items.start == value->data.sequence.items.top && !http)) {
         conf_fault(r, &place, setting->key, "%s%s",
                    value->type == YAML_SEQUENCE_NODE || yaml_is_null(value) ? "the list is empty"
                                                                             : "wrong type: not a list",
@@ -159,18 +201,9 @@ static bool list_set(struct conf_reader *r, yaml_document_t *document, const str
         return false;
     }
     bool good = true;
-    if (!nodes)
-        r->conf->listeners = 0;
-    for (yaml_node_item_t *i = value->data.sequence.items.start; i < value->data.sequence.items.top; i++) {
-        const yaml_node_t *item = yaml_document_get_node(document, *i);
-        unsigned index = nodes ? r->conf->masters : r->conf->listeners;
-        bool mapping = item->type == YAML_MAPPING_NODE && !nodes;
-        if (mapping ? !listener_set(r, document, setting, item)
-                    : !value_set(r, setting, item, place_of(&item->start_mark)))
-            good = false;
-        else
-            (nodes ? r->node_places : r->listen_places)[index] = place_of(&item->start_mark);
-    }
+    conf_items_clear(r->conf, setting);
+    for (yaml_node_item_t *i = value->data.sequence.items.start; i < value->data.sequence.items.top; i++)
+        good &= list_item(r, document, setting, yaml_document_get_node(document, *i));
     return good;
 }
 

@@ -23,7 +23,7 @@ const char *conf_shown(char *out, size_t size, const char *text)
     return log_escape(out, size, text, strlen(text));
 }
 
-static bool value_refuse(char why[CONF_WHY_BYTES], const char *text, const char *allowed)
+bool conf_value_refuse(char why[CONF_WHY_BYTES], const char *text, const char *allowed)
 {
     char shown[80];
     snprintf(why, CONF_WHY_BYTES, "%s is not %s", conf_shown(shown, sizeof shown, text), allowed);
@@ -71,12 +71,12 @@ static bool value_set_units(struct conf *conf, const struct conf_setting *settin
     int64_t value;
     const char *suffix;
     if (!digits(text, &value, &suffix))
-        return value_refuse(why, text, allowed);
+        return conf_value_refuse(why, text, allowed);
     unsigned i = 0;
     while (i < count && *suffix && strcmp(suffix, units[i].suffix) != 0)
         i++;
     if (i == count)
-        return value_refuse(why, text, allowed);
+        return conf_value_refuse(why, text, allowed);
     value *= *suffix ? units[i].factor : 1;
     if (value < setting->min || value > setting->max) {
         char low[32], high[32];
@@ -154,7 +154,7 @@ static bool value_set_switch(struct conf *conf, const struct conf_setting *s, co
             return true;
         }
     }
-    return value_refuse(why, text, "on or off");
+    return conf_value_refuse(why, text, "on or off");
 }
 
 static bool value_show_switch(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
@@ -175,7 +175,7 @@ static bool value_set_level(struct conf *conf, const struct conf_setting *s, con
             return true;
         }
     }
-    return value_refuse(why, text, "error, warn, info or debug");
+    return conf_value_refuse(why, text, "error, warn, info or debug");
 }
 
 static bool value_show_level(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
@@ -191,12 +191,12 @@ static bool value_set_mode(struct conf *conf, const struct conf_setting *s, cons
     static const char allowed[] = "a file mode in octal, \"0600\" to \"0777\"";
     size_t len = strlen(text);
     if (len < 3 || len > 4 || strspn(text, "01234567") != len)
-        return value_refuse(why, text, allowed);
+        return conf_value_refuse(why, text, allowed);
     mode_t mode = 0;
     for (const char *p = text; *p; p++)
         mode = mode * 8 + (mode_t)(*p - '0');
     if (mode < 0600 || mode > 0777)
-        return value_refuse(why, text, allowed);
+        return conf_value_refuse(why, text, allowed);
     *(mode_t *)field(conf, s) = mode;
     return true;
 }
@@ -219,7 +219,7 @@ static bool value_set_string(struct conf *conf, const struct conf_setting *s, co
 {
     size_t len = strlen(text);
     if (!good || len >= size)
-        return value_refuse(why, text, allowed);
+        return conf_value_refuse(why, text, allowed);
     memcpy(field(conf, s), text, len + 1);
     return true;
 }
@@ -270,121 +270,3 @@ static bool value_show_string(const struct conf *conf, const struct conf_setting
 const struct conf_kind conf_kind_prefix = {value_set_prefix, value_show_string, .quoted = true};
 const struct conf_kind conf_kind_user = {value_set_user, value_show_string, .quoted = true};
 const struct conf_kind conf_kind_path = {value_set_path, value_show_string, .quoted = true};
-
-/* ---- lists ---- */
-
-/* Whether a refused text, such as "/run/x.sock" or "10.0.0.1:6379", is an address once a prefix is put
- * before it. A text with '@' is not tried, because it must not be repeated. */
-static bool address_guess(const char *text, const char *tcp, char *guess, size_t size)
-{
-    struct conf_address address;
-    const char *prefix = text[0] == '/' ? "unix:" : tcp;
-    if (!*prefix || strchr(text, '@') || strlen(text) > CONF_HOST_BYTES)
-        return false;
-    snprintf(guess, size, "%s%s", prefix, text);
-    return strncmp(text, "unix:", 5) != 0 && !conf_address_listen(&address, text[0] == '/' ? guess : text);
-}
-
-static bool value_set_listen(struct conf *conf, const struct conf_setting *s, const char *text,
-                             char why[CONF_WHY_BYTES])
-{
-    (void)s;
-    if (conf->listeners == CONF_LISTENERS) {
-        snprintf(why, CONF_WHY_BYTES, "too many: at most %d addresses", CONF_LISTENERS);
-        return false;
-    }
-    char shown[80];
-    struct conf_address *address = &conf->listen[conf->listeners].address;
-    const char *wrong = conf_address_listen(address, text);
-    for (unsigned i = 0; !wrong && i < conf->listeners; i++)
-        if (conf_address_equal(address, &conf->listen[i].address) && (address->port || address->path[0]))
-            wrong = "this address stands here twice";
-    if (wrong) {
-        char guess[CONF_HOST_BYTES + 16];
-        conf_shown(shown, sizeof shown, text);
-        if (address_guess(text, "", guess, sizeof guess))
-            snprintf(why, CONF_WHY_BYTES, "%s: did you mean %s?", shown, guess);
-        else
-            snprintf(why, CONF_WHY_BYTES, "%s: %s", shown, wrong);
-        return false;
-    }
-    conf->listen[conf->listeners++].fin_breaks = false;
-    return true;
-}
-
-bool conf_listener_set(struct conf_listener *listener, const char *key, const char *text,
-                       char why[CONF_WHY_BYTES])
-{
-    if (strcmp(key, "fin") != 0) {
-        char shown[80];
-        snprintf(why, CONF_WHY_BYTES, "%s is no key of an address to listen on; its keys are address and fin",
-                 conf_shown(shown, sizeof shown, key));
-        return false;
-    }
-    listener->fin_breaks = strcmp(text, "break") == 0;
-    return listener->fin_breaks || strcmp(text, "release") == 0 ||
-           value_refuse(why, text, "release or break");
-}
-
-static bool value_set_nodes(struct conf *conf, const struct conf_setting *s, const char *text,
-                            char why[CONF_WHY_BYTES])
-{
-    (void)s;
-    if (conf->masters == MASTERS) {
-        snprintf(why, CONF_WHY_BYTES, "too many: at most %d masters", MASTERS);
-        return false;
-    }
-    struct conf_node *node = &conf->nodes[conf->masters];
-    const char *wrong = conf_address_node(node, text);
-    if (wrong) {
-        char guess[CONF_HOST_BYTES + 16];
-        bool guessed = address_guess(text, "redis://", guess, sizeof guess);
-        if (guessed)
-            snprintf(why, CONF_WHY_BYTES, "not an address of a Redis master; did you mean %s?", guess);
-        else
-            snprintf(why, CONF_WHY_BYTES, "%s", wrong);
-        return false;
-    }
-    /* Another database does not help: two votes of one server would not be independent. */
-    for (unsigned i = 0; i < conf->masters; i++) {
-        if (conf_address_equal(&node->address, &conf->nodes[i].address)) {
-            snprintf(why, CONF_WHY_BYTES, "%.300s stands here twice; each master is a server of its own",
-                     node->address.shown);
-            return false;
-        }
-    }
-    conf->masters++;
-    return true;
-}
-
-static bool value_show_listen(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                              size_t size)
-{
-    (void)s;
-    if (i >= conf->listeners)
-        return false;
-    const struct conf_listener *listener = &conf->listen[i];
-    snprintf(out, size, listener->fin_breaks ? "%s,fin=break" : "%s", listener->address.shown);
-    return true;
-}
-
-static bool value_show_node(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                            size_t size)
-{
-    (void)s;
-    if (i >= conf->masters)
-        return false;
-    conf_address_url(&conf->nodes[i], false, out, size);
-    return true;
-}
-
-static bool value_show_users(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
-                             size_t size)
-{
-    (void)s;
-    return users_row(conf->users, i, out, size);
-}
-
-const struct conf_kind conf_kind_users = {NULL, value_show_users, .list = true}; /* conf_users.c reads them */
-const struct conf_kind conf_kind_listen = {value_set_listen, value_show_listen, .list = true, .quoted = true};
-const struct conf_kind conf_kind_nodes = {value_set_nodes, value_show_node, .list = true, .quoted = true};

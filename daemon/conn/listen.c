@@ -26,7 +26,7 @@ enum {
 struct listener {
     struct listeners *all;
     const struct conf_address *address; /* (ref in the configuration) */
-    unsigned index;                     /* of the address in conf->listen */
+    unsigned index;                     /* of the address in conf->listen or conf->http */
     struct event event;
     int fd;
     uint16_t port;
@@ -37,7 +37,8 @@ struct listener {
 
 struct listeners {
     struct event_base *base;
-    const struct conf *conf; /* (ref) */
+    const struct conf_listener *entries; /* (ref in the configuration) */
+    const char *for_what;                /* for the log */
     listen_accepted *accepted;
     void *arg;
     struct event resume;
@@ -135,7 +136,7 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
             if (all->paused)
                 log_info("accept_resumed", "address=%s", listener->address->shown);
             all->paused = false;
-            all->accepted(all->arg, client, &all->conf->listen[listener->index], &peer.any, len);
+            all->accepted(all->arg, client, &all->entries[listener->index], &peer.any, len);
             continue;
         }
         if (errno == EAGAIN || errno == EWOULDBLOCK)
@@ -371,30 +372,53 @@ static int bind_unix(struct listeners *all, unsigned index, const struct conf_ad
 
 /* ---- all of them ---- */
 
-struct listeners *listeners_new(struct event_base *base, const struct conf *conf, listen_accepted *accepted,
-                                void *arg)
+static struct listeners *listeners_make(struct event_base *base, const struct conf_listener *entries,
+                                        unsigned count, mode_t unix_mode)
 {
     struct listeners *all = calloc(1, sizeof *all);
 
-    assert(conf->listeners <= CONF_LISTENERS);
+    assert(count <= CONF_LISTENERS);
     if (!all) {
         log_error("listen_failed", "error=\"%s\"", strerror(ENOMEM));
         return NULL;
     }
     all->base = base;
-    all->conf = conf;
-    all->accepted = accepted;
-    all->arg = arg;
+    all->entries = entries;
+    all->for_what = "";
     evtimer_assign(&all->resume, base, on_resume, all);
-    for (unsigned i = 0; i < conf->listeners; i++) {
-        const struct conf_address *address = &conf->listen[i].address;
-        int failed =
-            address->path[0] ? bind_unix(all, i, address, conf->unix_mode) : bind_tcp(all, i, address);
+    for (unsigned i = 0; i < count; i++) {
+        const struct conf_address *address = &entries[i].address;
+        int failed = address->path[0] ? bind_unix(all, i, address, unix_mode) : bind_tcp(all, i, address);
         if (failed) {
             listeners_free(all);
             return NULL;
         }
     }
+    return all;
+}
+
+struct listeners *listeners_new(struct event_base *base, const struct conf *conf, listen_accepted *accepted,
+                                void *arg)
+{
+    struct listeners *all = listeners_make(base, conf->listen, conf->listeners, conf->unix_mode);
+
+    if (!all)
+        return NULL;
+    all->accepted = accepted;
+    all->arg = arg;
+    return all;
+}
+
+struct listeners *listeners_new_http(struct event_base *base, const struct conf *conf,
+                                     listen_accepted *accepted, void *arg)
+{
+    struct listeners *all = listeners_make(base, conf->http, conf->http_listeners, conf->unix_mode);
+
+    if (!all)
+        return NULL;
+    all->accepted = accepted;
+    all->arg = arg;
+    all->for_what = " for=http";
     return all;
 }
 
@@ -425,7 +449,7 @@ int listeners_start(struct listeners *all)
         }
         char text[sizeof listener->address->shown];
         bound_text(listener, text, sizeof text);
-        log_info("listening", "address=%s", text);
+        log_info("listening", "address=%s%s", text, all->for_what);
     }
     all->open = true;
     if (watch_all(all) == 0)

@@ -13,7 +13,7 @@
 
 struct listeners;
 
-/* listener is the entry of conf->listen through which the client came. */
+/* listener is the entry of conf->listen or conf->http through which the client came. */
 typedef void listen_accepted(void *arg, int fd, const struct conf_listener *listener,
                              const struct sockaddr *peer, socklen_t peer_len);
 
@@ -21,6 +21,9 @@ typedef void listen_accepted(void *arg, int fd, const struct conf_listener *list
  * kernel chooses a free port, which listeners_port() returns. */
 struct listeners *listeners_new(struct event_base *base, const struct conf *conf, listen_accepted *accepted,
                                 void *arg);
+/* The same for the addresses of conf->http. */
+struct listeners *listeners_new_http(struct event_base *base, const struct conf *conf,
+                                     listen_accepted *accepted, void *arg);
 /* Begins to listen and accept. -1: the reason was logged, such as another program that took the address
  * first. */
 int listeners_start(struct listeners *listeners);

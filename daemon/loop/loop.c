@@ -10,11 +10,13 @@
 #include "daemon/conn/conns.h"
 #include "daemon/conn/listen.h"
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/http/http.h"
 #include "daemon/log.h"
 #include "daemon/loop/loop_clock.h"
 #include "daemon/loop/loop_log.h"
 #include "daemon/loop/loop_send.h"
 #include "daemon/loop/loop_show.h"
+#include "daemon/loop/loop_status.h"
 #include "daemon/loop/loop_user.h"
 #include "daemon/node/node.h"
 #include "proto/resp.h"
@@ -34,6 +36,9 @@ struct loop {
     struct resp_format *format;
     struct conns *conns;
     struct listeners *listeners;
+    struct http *http; /* NULL: the configuration has no http */
+    struct listeners *http_listeners;
+    struct http_handler http_handler;
     struct node *nodes[MASTERS];
     struct node_handler node_handler;
     struct conn_handler conn_handler;
@@ -45,6 +50,7 @@ struct loop {
     int64_t armed_ms;      /* when the timer fires; INT64_MAX: it is not set */
     int64_t drained_by_ms; /* when a drain ends at the latest */
     struct loop_log log;
+    struct loop_status status;
     bool listening, draining, stopping, failed;
     bool active; /* something is to be flushed */
     bool deny;   /* sessions may hold or wait for what their users have no right to any more */
@@ -73,6 +79,7 @@ static void carry_reply(struct loop *loop, struct action *action)
     /* A RESUME was under way when its right was taken away. */
     loop->deny |=
         reply->code == REPLY_LOCKED && !loop_user_may_lock(&loop->view, action->session, &reply->name);
+    conns_now(loop->conns, loop->clock.boot_us);
     conns_reply(loop->conns, action->session, action->request, reply);
 }
 
@@ -83,11 +90,12 @@ static void carry_out(struct loop *loop, struct action *action)
     case ACTION_CLOSE_MASTER: carry_close(loop, action); break;
     case ACTION_REPLY: carry_reply(loop, action); break;
     case ACTION_NOTICE:
+        loop_status_lost(&loop->status, &action->u.notice);
         loop_log_lost(&loop->log, &action->u.notice);
         conns_notice(loop->conns, action->session, &action->u.notice);
         break;
     case ACTION_CLOCK:
-        loop_log_behind(action->u.clock.stall_ms, action->u.clock.behind_ms);
+        loop_log_behind(&loop->log, action->u.clock.stall_ms, action->u.clock.behind_ms);
         conns_clock(loop->conns, action->u.clock.behind_ms);
         break;
     case ACTION_SESSION_ENDED: conns_ended(loop->conns, action->session); break;
@@ -104,7 +112,6 @@ static void loop_step(struct loop *loop, enum event_kind kind)
     event->kind = kind;
     loop_clock_stamp(&loop->clock, event);
     loop->now_ms = event->now_ms;
-    conns_now(loop->conns, loop->clock.boot_us);
     coordinator_step(loop->coordinator, event, actions);
     loop->active |= actions->count > 0;
     for (unsigned i = 0; i < actions->count; i++)
@@ -221,6 +228,33 @@ static void on_failed(void *arg, unsigned index)
     loop_master_step(arg, EVENT_MASTER_LOST, index, 0);
 }
 
+static void on_http_accepted(void *arg, int fd, const struct conf_listener *listener,
+                             const struct sockaddr *peer, socklen_t peer_len)
+{
+    struct loop *loop = arg;
+    (void)peer, (void)peer_len;
+    http_accept(loop->http, fd, listener);
+}
+
+static void on_snapshot(void *arg, struct snapshot *snapshot)
+{
+    struct loop *loop = arg;
+    loop_status_snapshot(&loop->view, &loop->status, snapshot);
+    snapshot->unready = loop_unready(loop);
+    snapshot->draining = loop->draining;
+}
+
+static void on_sample(void *arg, struct snapshot_sample *sample)
+{
+    struct loop *loop = arg;
+    loop_status_sample(&loop->view, &loop->status, sample);
+}
+
+static const char *on_unready(void *arg)
+{
+    return loop_unready(arg);
+}
+
 static void on_accepted(void *arg, int fd, const struct conf_listener *listener, const struct sockaddr *peer,
                         socklen_t peer_len)
 {
@@ -283,6 +317,8 @@ static void loop_on_timer(evutil_socket_t fd, short what, void *arg)
     struct loop *loop = arg;
     (void)fd;
     (void)what;
+    if (loop->armed_ms < INT64_MAX)
+        histogram_count(&loop->status.lag, (clock_boot_ms() - loop->armed_ms) * 1000);
     loop->armed_ms = INT64_MAX;
 }
 
@@ -356,6 +392,8 @@ static int wait_for_events(struct loop *loop)
 
 int loop_run(struct loop *loop)
 {
+    if (loop->http_listeners != NULL && listeners_start(loop->http_listeners) < 0)
+        return 1; /* the reason was logged */
     for (unsigned i = 0; i < loop->conf->masters; i++)
         node_start(loop->nodes[i]);
     end_turn(loop);
@@ -405,6 +443,8 @@ void loop_drain(struct loop *loop)
     loop->drained_by_ms = clock_boot_ms() + loop->conf->drain_timeout_ms + LAST_WORDS_MS;
     struct coordinator_stats stats;
     coordinator_stats(loop->coordinator, &stats);
+    events_add(&loop->status.events, TONE_WARN, "drain", "this daemon shuts down: %u locks are held",
+               stats.locks);
     log_info("drain", "locks=%u waiters=%u timeout=%lld", stats.locks, stats.waiters,
              (long long)loop->conf->drain_timeout_ms);
     conns_drain(loop->conns);
@@ -412,18 +452,30 @@ void loop_drain(struct loop *loop)
     loop->active = true;
 }
 
-void loop_stop(struct loop *loop)
-{
-    loop->stopping = true;
-}
-
-void loop_reconfigure(struct loop *loop)
+static void loop_reconfigure(struct loop *loop)
 {
     struct coordinator_config config = configuration(loop->conf);
     coordinator_configure(loop->coordinator, &config);
     conns_reconfigure(loop->conns);
     loop->deny = true;
     loop->active = true;
+}
+
+void loop_reloaded(struct loop *loop, bool good)
+{
+    loop->status.reload_failed = !good;
+    if (good)
+        events_add(&loop->status.events, TONE_GOOD, "reload", "the configuration was read again");
+    else
+        events_add(&loop->status.events, TONE_WARN, "reload",
+                   "the configuration was read again and refused, so nothing was changed");
+    if (good)
+        loop_reconfigure(loop);
+}
+
+void loop_stop(struct loop *loop)
+{
+    loop->stopping = true;
 }
 
 struct event_base *loop_base(struct loop *loop)
@@ -440,6 +492,11 @@ void loop_on_ready(struct loop *loop, void (*ready)(void *arg), void *arg)
 uint16_t loop_port(const struct loop *loop, unsigned listener)
 {
     return listeners_port(loop->listeners, listener);
+}
+
+uint16_t loop_http_port(const struct loop *loop, unsigned listener)
+{
+    return listeners_port(loop->http_listeners, listener);
 }
 
 static struct coordinator *make_coordinator(const struct conf *conf, const uint8_t random[32])
@@ -501,6 +558,21 @@ static bool make_parts(struct loop *loop, const char *version)
     return loop->timer != NULL && loop->conns != NULL && make_nodes(loop);
 }
 
+/* Returns false after it has logged the reason. */
+static bool make_http(struct loop *loop)
+{
+    if (loop->conf->http_listeners == 0)
+        return true;
+    loop->http_handler = (struct http_handler){on_snapshot, on_sample, on_unready, loop};
+    loop->http = http_new(loop->base, loop->conf, &loop->http_handler);
+    if (loop->http == NULL) {
+        log_error("no_memory", "what=http");
+        return false;
+    }
+    loop->http_listeners = listeners_new_http(loop->base, loop->conf, on_http_accepted, loop);
+    return loop->http_listeners != NULL;
+}
+
 struct loop *loop_new(const struct conf *conf, const char *version)
 {
     struct loop *loop = calloc(1, sizeof *loop);
@@ -509,6 +581,7 @@ struct loop *loop_new(const struct conf *conf, const char *version)
         return NULL;
     }
     loop->conf = conf;
+    loop->log.events = &loop->status.events;
     loop->armed_ms = INT64_MAX;
     loop->node_handler = (struct node_handler){on_connected, on_voted, on_lost, on_backlog, on_failed, loop};
     loop->conn_handler = (struct conn_handler){
@@ -520,7 +593,7 @@ struct loop *loop_new(const struct conf *conf, const char *version)
         return NULL;
     }
     loop->listeners = listeners_new(loop->base, conf, on_accepted, loop);
-    if (loop->listeners == NULL) {
+    if (loop->listeners == NULL || !make_http(loop)) {
         loop_free(loop);
         return NULL;
     }
@@ -533,6 +606,9 @@ void loop_free(struct loop *loop)
 {
     if (loop == NULL)
         return;
+    if (loop->http_listeners != NULL)
+        listeners_free(loop->http_listeners);
+    http_free(loop->http);
     if (loop->listeners != NULL)
         listeners_free(loop->listeners);
     if (loop->conns != NULL)

@@ -25,13 +25,14 @@ int loop_run(struct loop *loop);
 /* Sends !DRAIN, waits for the holders of locks for drain_timeout at most, then stops. */
 void loop_drain(struct loop *loop);
 void loop_stop(struct loop *loop); /* stops at once */
-/* Takes over the settings that conf_update() has changed in conf. */
-void loop_reconfigure(struct loop *loop);
+/* The configuration was read again. good: takes over the settings that conf_update() has changed in conf. */
+void loop_reloaded(struct loop *loop, bool good);
 struct event_base *loop_base(struct loop *loop);
 /* Called once when the listeners are open. */
 void loop_on_ready(struct loop *loop, void (*ready)(void *arg), void *arg);
 /* Why this daemon can grant no lock now, as one word; NULL: it can. */
 const char *loop_unready(const struct loop *loop);
 uint16_t loop_port(const struct loop *loop, unsigned listener); /* as bound */
+uint16_t loop_http_port(const struct loop *loop, unsigned listener);
 
 #endif

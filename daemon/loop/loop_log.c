@@ -26,7 +26,8 @@ static void advice_of(const struct loop_view *view, const struct master_row *row
         snprintf(out, ADVICE_BYTES, " warn=\"maxmemory-policy may evict locks: set noeviction\"");
 }
 
-static void log_master(const struct loop_view *view, unsigned i, const struct master_row *row)
+static void log_master(struct loop_log *all, const struct loop_view *view, unsigned i,
+                       const struct master_row *row)
 {
     struct node_row node;
     char advice[ADVICE_BYTES];
@@ -43,18 +44,31 @@ static void log_master(const struct loop_view *view, unsigned i, const struct ma
         loop_state_name(state), why[0] ? " why=" : "", why, row->by[0] ? " by=" : "", row->by, left,
         row->run_id[0] ? " run_id=" : "", row->run_id, coordinator_voters(view->coordinator),
         view->conf->masters, advice);
+    events_add(all->events,
+               good                 ? TONE_GOOD
+               : state == MASTER_UP ? TONE_WARN
+                                    : TONE_BAD,
+               "master", "%.200s is %s%s%s%s; %u of %u vote", view->conf->nodes[i].address.shown,
+               loop_state_name(state), why[0] ? ": " : "", why, row->evicts ? ", and may evict locks" : "",
+               coordinator_voters(view->coordinator), view->conf->masters);
 }
 
-static void log_clock(const struct loop_view *view, unsigned i, const struct master_row *row)
+static void log_clock(struct loop_log *all, const struct loop_view *view, unsigned i,
+                      const struct master_row *row)
 {
     log_warn("clock",
              "node=%s back=%lld warn=\"this master's clock jumped back, so locks there end late: let it be "
              "slewed, not stepped\"",
              view->conf->nodes[i].address.shown, (long long)row->clock_back_ms);
+    events_add(all->events, TONE_WARN, "clock", "the clock of %.200s jumped back by %lld ms",
+               view->conf->nodes[i].address.shown, (long long)row->clock_back_ms);
 }
 
-void loop_log_behind(int64_t stall_ms, int64_t behind_ms)
+void loop_log_behind(struct loop_log *log, int64_t stall_ms, int64_t behind_ms)
 {
+    events_add(log->events, TONE_WARN, "clock",
+               "this host stood still for %lld ms that its clock did not count; %lld ms in all",
+               (long long)stall_ms, (long long)behind_ms);
     log_warn(
         "clock_behind",
         "ms=%lld total=%lld warn=\"this host stood still and its clock did not count that time: deadlines of "
@@ -73,10 +87,10 @@ void loop_log_masters(struct loop_log *log, const struct loop_view *view)
         /* Each jump of a clock also counts as a change. */
         uint32_t clock_backs = row.clock_backs - log->clock_backs[i];
         if (clock_backs > 0)
-            log_clock(view, i, &row);
+            log_clock(log, view, i, &row);
         if (changes > clock_backs && row.state != MASTER_HANDSHAKE && row.state != MASTER_KILLING &&
             row.state != MASTER_UNDOING)
-            log_master(view, i, &row);
+            log_master(log, view, i, &row);
         log->changes[i] += changes;
         log->clock_backs[i] += clock_backs;
     }
@@ -97,6 +111,10 @@ void loop_log_quorum(struct loop_log *log, const struct loop_view *view)
                   "voting=%u/%u needed=%u locks=%u waiters=%u why=\"no lock is granted until more "
                   "masters vote (see their state); held locks go on while masters in quarantine answer\"",
                   voters, view->conf->masters, needed, stats.locks, stats.waiters);
+    events_add(log->events, has_quorum ? TONE_GOOD : TONE_BAD, has_quorum ? "quorum" : "noquorum",
+               has_quorum ? "locks are granted: %u of %u masters vote"
+                          : "no lock is granted: %u of %u masters vote",
+               voters, view->conf->masters);
     log->has_quorum = has_quorum;
     log->told_quorum = true;
 }
@@ -113,6 +131,10 @@ void loop_log_lost(struct loop_log *log, const struct notice *notice)
         return;
     char name[256], token[TOKEN_HEX];
     line_token_hex(token, &notice->token);
+    events_add(log->events, TONE_BAD, "lost", "%.*s: %s%s", notice->name.len, notice->name.text,
+               notice->reason == LOST_GONE ? "the masters do not have it any more"
+                                           : "it could not be renewed in time",
+               log->lost == LOST_A_SECOND ? "; more in this second are not listed" : "");
     log_warn("lock_lost", "name=%s token=%.6s reason=%s%s",
              log_escape(name, sizeof name, notice->name.text, notice->name.len), token,
              notice->reason == LOST_GONE ? "gone" : "expired",

@@ -2,9 +2,11 @@
 #ifndef REDLOCKD_LOOP_LOG_H
 #define REDLOCKD_LOOP_LOG_H
 
+#include "daemon/events.h"
 #include "daemon/loop/loop_show.h"
 
 struct loop_log {
+    struct events *events;                           /* (ref) the status page tells the same */
     uint32_t changes[MASTERS], clock_backs[MASTERS]; /* how many of each master's were logged so far */
     bool has_quorum;                                 /* as logged last */
     bool told_quorum;                                /* has_quorum was logged at all */
@@ -19,7 +21,7 @@ void loop_log_masters(struct loop_log *log, const struct loop_view *view);
  * connect. */
 void loop_log_quorum(struct loop_log *log, const struct loop_view *view);
 /* Logs that this daemon's clock stood still: for stall_ms this time, for behind_ms in all. */
-void loop_log_behind(int64_t stall_ms, int64_t behind_ms);
+void loop_log_behind(struct loop_log *log, int64_t stall_ms, int64_t behind_ms);
 void loop_log_lost(struct loop_log *log, const struct notice *notice);
 
 #endif

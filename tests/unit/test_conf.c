@@ -339,6 +339,32 @@ START_TEST(listeners_with_fin)
 }
 END_TEST
 
+START_TEST(http_entries)
+{
+    parse_more("http: 127.0.0.1:7337\n");
+    ck_assert_int_eq(faults, 0);
+    ck_assert_uint_eq(conf.http_listeners, 1);
+    ck_assert_uint_eq(conf.http[0].serves, CONF_SERVES_ALL);
+    parse_more("http:\n  - unix:/x\n  - {serve: [metrics, probes], address: 127.0.0.1:2}\n"
+               "  - {address: 127.0.0.1:3, serve: page}\nhttp_hosts: locks.example\n");
+    ck_assert_msg(faults == 0, "%s", said);
+    ck_assert_uint_eq(conf.http[1].serves, CONF_METRICS | CONF_PROBES);
+    ck_assert_uint_eq(conf.http[2].serves, CONF_PAGE);
+    ck_assert_str_eq(conf.http_hosts[0], "locks.example");
+    char *text = print();
+    ck_assert(
+        strstr(text, "\nhttp:\n  - \"unix:/x\"\n  - {address: \"127.0.0.1:2\", serve: [probes, metrics]}\n"));
+    parse(text);
+    ck_assert_int_eq(faults, 0);
+    ck_assert_uint_eq(conf.http_listeners, 3);
+    free(text);
+    parse_more("http: 0.0.0.0:7337\n");
+    ck_assert_ptr_nonnull(strstr(said, ": http: warning: 0.0.0.0:7337 can be reached from other machines"));
+    parse_more("http: [{address: 0.0.0.0:7337, serve: [probes]}]\n");
+    ck_assert_str_eq(said, "");
+}
+END_TEST
+
 START_TEST(show_rows)
 {
     char key[64], value[2048];
@@ -350,7 +376,8 @@ START_TEST(show_rows)
         nodes += strcmp(key, "nodes") == 0;
     }
     ck_assert_uint_eq(nodes, 3);
-    ck_assert_uint_eq(rows, CONF_KEYS + 1); /* one listener, two more masters, no users */
+    /* One listener, two more masters; neither users nor http nor http_hosts. */
+    ck_assert_uint_eq(rows, CONF_KEYS - 1);
     ck_assert(conf_row(&conf, 0, key, sizeof key, value, sizeof value));
     ck_assert_str_eq(key, "listen");
     ck_assert_str_eq(value, "127.0.0.1:7335");
@@ -410,6 +437,7 @@ int main(void)
     tcase_add_test(one, warn_masters);
     tcase_add_test(one, round_trip);
     tcase_add_test(one, listeners_with_fin);
+    tcase_add_test(one, http_entries);
     tcase_add_test(one, show_rows);
     tcase_add_test(one, example);
     SRunner *runner = srunner_create(suite);

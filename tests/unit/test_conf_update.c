@@ -96,8 +96,8 @@ END_TEST
 START_TEST(every_key_is_here)
 {
     /* The other keys have tests of their own: listen, nodes, node_user, node_password_file,
-     * restart_guard, users. */
-    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 6, CONF_KEYS);
+     * restart_guard, http, http_hosts, users. */
+    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 8, CONF_KEYS);
 }
 END_TEST
 
@@ -106,6 +106,10 @@ START_TEST(lists)
     update("", "listen: [127.0.0.1:7335, 127.0.0.1:7336]\n");
     ck_assert_str_eq(changes, "listen=restart ");
     ck_assert_uint_eq(running.listeners, 1);
+
+    update("", "http: [127.0.0.1:7337]\nhttp_hosts: locks.example\n");
+    ck_assert_str_eq(changes, "http=restart http_hosts=restart ");
+    ck_assert_uint_eq(running.http_listeners, 0);
 
     parse("nodes: [redis://a:1, redis://b:2, redis://c:3/1]\n");
     assert_clean();

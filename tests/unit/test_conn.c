@@ -50,14 +50,16 @@ END_TEST
 START_TEST(durations_fall_into_their_bucket)
 {
     struct histogram h = {.sum_us = 0};
-    const int64_t us[] = {-5, 0, 100, 101, 999, 1000, 1001, 3600000000, 3600000001};
-    const unsigned bucket[] = {0, 0, 0, 1, 3, 3, 4, 19, 20};
+    const int64_t us[] = {-5, 0, 128, 129, 256, 257, 1024, 1025, 1 << 30, 2147483648, 2147483649};
+    const unsigned bucket[] = {0, 0, 0, 1, 1, 2, 3, 4, 23, 24, 25};
     for (unsigned i = 0; i < sizeof us / sizeof us[0]; i++) {
         uint64_t before = h.counts[bucket[i]];
         histogram_count(&h, us[i]);
         ck_assert_uint_eq(h.counts[bucket[i]], before + 1);
     }
-    ck_assert_uint_eq(h.sum_us, 7200000001 + 3201);
+    ck_assert_uint_eq(h.sum_us,
+                      128 + 129 + 256 + 257 + 1024 + 1025 + (1 << 30) + 2 * UINT64_C(2147483648) + 1);
+    ck_assert_uint_eq(histogram_bound_us(HISTOGRAM_BOUNDS - 1), 2147483648);
 }
 END_TEST
 

@@ -1,0 +1,189 @@
+/* A request -> its answer. */
+#include <string.h>
+#include <time.h>
+
+#include "daemon/clock.h"
+#include "daemon/http/http_private.h"
+
+#define TEXT        "text/plain; charset=utf-8"
+#define HTML        "text/html; charset=utf-8"
+#define PLAIN       "text/plain; version=0.0.4; charset=utf-8"
+#define OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+enum { PAGE_REFRESH_S = 5 };
+
+struct answer {
+    int status;
+    const char *type;
+    bool refresh;
+    struct body body;
+};
+
+static const char *status_words(int status)
+{
+    switch (status) {
+    case 200: return "OK";
+    case 400: return "Bad Request";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 421: return "Misdirected Request";
+    case 431: return "Request Header Fields Too Large";
+    case 500: return "Internal Server Error";
+    case 503: return "Service Unavailable";
+    default: return "HTTP Version Not Supported";
+    }
+}
+
+static const char *refusal_text(int status)
+{
+    switch (status) {
+    case 400: return "This is no request of HTTP/1.1 without a body.\n";
+    case 403: return "Another site's page asked for this. Open the address yourself.\n";
+    case 404:
+        return "There are /, /status.json, /metrics, /livez and /readyz, as far as this address serves "
+               "them.\n";
+    case 405: return "Only GET and HEAD are answered here.\n";
+    case 421:
+        return "Ask by address, as localhost, by this host's name, or name it in http_hosts of "
+               "redlockd.yaml.\n";
+    case 431: return "The header of a request has at most 4096 bytes here.\n";
+    case 500: return "No memory.\n";
+    default: return "HTTP/1.0 and HTTP/1.1 are spoken here.\n";
+    }
+}
+
+/* ---- who may see what ---- */
+
+/* Without users everybody who reaches the address may see what it serves. This is the one place that asks:
+ * users and their rights belong here. Probes are for anybody. */
+static bool viewer_may_see(const struct http_conn *c, enum conf_serves what)
+{
+    return (c->listener->serves & what) != 0;
+}
+
+/* ---- what there is ---- */
+
+static void answer_ready(struct answer *a, struct http_conn *c)
+{
+    const char *unready = c->http->handler->unready(c->http->handler->arg);
+    a->status = unready ? 503 : 200;
+    body_putf(&a->body, "%s\n", unready ? unready : "ready");
+}
+
+static void answer_live(struct answer *a, struct http_conn *c)
+{
+    (void)c;
+    body_put(&a->body, "alive\n");
+}
+
+static void answer_page(struct answer *a, struct http_conn *c)
+{
+    a->type = HTML;
+    a->refresh = true;
+    page_write(&a->body, http_snapshot(c->http), &c->http->rates);
+}
+
+static void answer_status(struct answer *a, struct http_conn *c)
+{
+    a->type = "application/json";
+    status_write(&a->body, http_snapshot(c->http), &c->http->rates);
+}
+
+static void answer_plain_metrics(struct answer *a, struct http_conn *c)
+{
+    a->type = PLAIN;
+    metrics_write(&a->body, http_snapshot(c->http), false);
+}
+
+static void answer_openmetrics(struct answer *a, struct http_conn *c)
+{
+    a->type = OPENMETRICS;
+    metrics_write(&a->body, http_snapshot(c->http), true);
+}
+
+static const struct route {
+    const char *path;
+    enum conf_serves what;
+    void (*answer)(struct answer *a, struct http_conn *c);
+    void (*openmetrics)(struct answer *a, struct http_conn *c); /* if Accept asks for it */
+} routes[] = {
+    {"/livez", CONF_PROBES, answer_live, NULL},
+    {"/readyz", CONF_PROBES, answer_ready, NULL},
+    {"/metrics", CONF_METRICS, answer_plain_metrics, answer_openmetrics},
+    {"/", CONF_PAGE, answer_page, NULL},
+    {"/status.json", CONF_PAGE, answer_status, NULL},
+};
+
+static int answer_find(struct answer *a, struct http_conn *c, const struct head *head)
+{
+    for (unsigned i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        const struct route *route = &routes[i];
+        if (!head_piece_is(head->path, route->path) || !viewer_may_see(c, route->what))
+            continue;
+        bool open = route->openmetrics && head_wants_openmetrics(head->accept);
+        (open ? route->openmetrics : route->answer)(a, c);
+        return a->body.failed ? 500 : a->status;
+    }
+    return 404;
+}
+
+/* ---- the answer ---- */
+
+static int answer_head(struct http_conn *c, size_t head_len, struct head *head)
+{
+    const char *names[CONF_HTTP_HOSTS];
+    const struct conf *conf = c->http->conf;
+    if (head_len == 0)
+        return 431;
+    int status = head_read(c->head, head_len, head);
+    if (status == 400 || status == 505)
+        return status;
+    for (unsigned i = 0; i < conf->http_host_count; i++)
+        names[i] = conf->http_hosts[i];
+    if (status == 200 && !head_host_is_known(head->host, c->http->host, names, conf->http_host_count))
+        return 421;
+    /* Browsers send it, and no page can forge it. */
+    bool own = !head->fetched.text || head_piece_is(head->fetched, "none") ||
+               head_piece_is(head->fetched, "same-origin");
+    return own ? status : 403;
+}
+
+static void write_head(struct body *b, const struct answer *a)
+{
+    char date[64] = "";
+    time_t now = clock_wall_us() / 1000000;
+    struct tm utc;
+    if (gmtime_r(&now, &utc))
+        strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &utc);
+    body_putf(b,
+              "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n"
+              "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+              "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; frame-ancestors "
+              "'none'\r\n",
+              a->status, status_words(a->status), date, a->type, buffer_len(&a->body.buffer));
+    if (a->status == 405)
+        body_put(b, "Allow: GET, HEAD\r\n");
+    if (a->refresh)
+        body_putf(b, "Refresh: %d\r\n", PAGE_REFRESH_S);
+    body_put(b, "\r\n");
+}
+
+void answer_write(struct body *b, struct http_conn *c, size_t head_len)
+{
+    struct answer a = {.status = 200, .type = TEXT};
+    struct head head = {.is_head = false};
+    int status = answer_head(c, head_len, &head);
+    if (status == 200)
+        status = answer_find(&a, c, &head);
+    if (status != 200 && status != 503) {
+        body_free(&a.body);
+        a = (struct answer){.type = TEXT};
+        body_put(&a.body, refusal_text(status));
+    }
+    a.status = status;
+    write_head(b, &a);
+    if (!head.is_head && buffer_append(&b->buffer, a.body.buffer.bytes, buffer_len(&a.body.buffer)) < 0)
+        b->failed = true;
+    body_free(&a.body);
+}

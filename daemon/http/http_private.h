@@ -1,0 +1,136 @@
+/* Shared by the files of this folder only. Each file calls only files above it in this list:
+ *
+ *     body.c      text under construction, escaped
+ *     head.c      the head of a request; host.c: its Host
+ *     rates.c     the last minute, a sample a second
+ *     words.c     durations, clients and the like, in words
+ *     troubles.c  what is wrong, in words
+ *     metrics.c   a snapshot for Prometheus
+ *     status.c    a snapshot as JSON
+ *     page.c      a snapshot as a page, with page_table.c and page_curve.c
+ *     answer.c    a request -> its answer
+ *     http_conn.c one connection
+ *     http.c      all of them */
+#ifndef REDLOCKD_HTTP_PRIVATE_H
+#define REDLOCKD_HTTP_PRIVATE_H
+
+#include <event2/event_struct.h>
+#include <sys/queue.h>
+
+#include "daemon/http/body.h"
+#include "daemon/http/head.h"
+#include "daemon/http/http.h"
+
+enum {
+    HTTP_LIFE_MS = 5000,        /* of a connection, from accept to close */
+    HTTP_DRAIN_BYTES = 1 << 20, /* read and thrown away behind a request, so that its answer arrives */
+    HTTP_SNAPSHOT_MS = 1000,    /* age of a snapshot that is shown again */
+    HTTP_NAME_BYTES = 256,
+    RATES = 60,
+};
+
+/* The last minute. Begins zeroed. */
+struct rates {
+    struct snapshot_sample last;           /* as the handler told it */
+    bool known;                            /* last was told */
+    unsigned count;                        /* seconds that are known, at most RATES */
+    unsigned next;                         /* where the next second goes */
+    struct snapshot_sample seconds[RATES]; /* granted, refused and lost in that second */
+};
+
+void rates_add(struct rates *rates, const struct snapshot_sample *sample);
+/* The second that was i seconds before the last one; NULL: not known. */
+const struct snapshot_sample *rates_second(const struct rates *rates, unsigned i);
+
+struct trouble {
+    enum event_tone tone;
+    char text[EVENT_TEXT_BYTES]; /* not escaped yet */
+};
+enum { TROUBLES = MASTERS + 16 };
+
+/* What is wrong, the worst first; returns how many. */
+/* ---- troubles.c ---- */
+
+unsigned troubles_find(const struct snapshot *snapshot, const struct rates *rates,
+                       struct trouble troubles[TROUBLES]);
+
+/* ---- words.c ---- */
+
+enum { DURATION_BYTES = 40, VERSION_BYTES = 24 };
+const char *words_duration(int64_t ms, char out[DURATION_BYTES]); /* "1.4 s", "3 min 5 s" */
+/* A text that was read from a master, if it is a word of our grammar; "?" for any other. */
+const char *words_foreign(const char *text, size_t size, char out[WORD_BYTES + 1]);
+const char *words_version(const struct snapshot_master *master,
+                          char out[VERSION_BYTES]); /* "" if not known */
+/* Why the master is in its state, with the daemon that said so: "restart, by 1a2b3c"; "": nothing is known. */
+enum { WHY_BYTES = 128 };
+const char *words_why(const struct snapshot_master *master, char out[WHY_BYTES]);
+/* A client as people know it: its word, or the number of its session. */
+enum { CLIENT_BYTES = WORD_BYTES + 32 };
+const char *words_client(const struct word *client, uint64_t session, char out[CLIENT_BYTES]);
+const char *words_time(int64_t wall_ms, char out[DURATION_BYTES]); /* "2026-11-22 14:03:05Z" */
+
+/* ---- metrics.c, status.c, page.c ---- */
+
+void metrics_write(struct body *b, const struct snapshot *snapshot, bool openmetrics);
+void status_write(struct body *b, const struct snapshot *snapshot, const struct rates *rates);
+void page_write(struct body *b, const struct snapshot *snapshot, const struct rates *rates);
+
+/* ---- page_table.c, page_curve.c ---- */
+void page_masters(struct body *b, const struct snapshot *snapshot);
+void page_waits(struct body *b, const struct snapshot *snapshot);
+void page_locks(struct body *b, const struct snapshot *snapshot);
+void page_events(struct body *b, const struct snapshot *snapshot);
+void page_curves(struct body *b, const struct rates *rates);
+
+/* ---- answer.c ---- */
+
+struct http_conn;
+
+/* Writes the whole answer to a head of that length, or (len 0) the refusal of one that is too long. */
+void answer_write(struct body *b, struct http_conn *c, size_t head_len);
+
+/* ---- http_conn.c ---- */
+
+/*              a whole head, or too long a one        all written        the client closed
+ *   READING ------------------------------> WRITING -----------> ENDING ----------------> closed
+ *      |                                      |                                              ^
+ *      +------------ its time is over, an error, room is needed for another one ------------+
+ */
+enum http_state { HTTP_READING, HTTP_WRITING, HTTP_ENDING };
+
+struct http_conn {
+    TAILQ_ENTRY(http_conn) all; /* the oldest first */
+    struct http *http;
+    const struct conf_listener *listener; /* (ref) the entry through which it came */
+    int fd;
+    enum http_state state;
+    struct event io, timer;
+    size_t len, drained;
+    struct body answer;
+    char head[HEAD_BYTES];
+};
+
+/* false: no memory, and fd is closed. */
+bool http_conn_open(struct http *http, int fd, const struct conf_listener *listener);
+void http_conn_close(struct http_conn *c);
+
+/* ---- http.c ---- */
+
+struct http {
+    struct event_base *base;
+    const struct conf *conf;
+    const struct http_handler *handler;
+    struct event tick;
+    TAILQ_HEAD(http_conns, http_conn) conns;
+    unsigned count;
+    char host[HTTP_NAME_BYTES]; /* the name of this host */
+    struct snapshot snapshot;
+    bool has_snapshot;
+    struct rates rates;
+};
+
+/* The present snapshot, at most HTTP_SNAPSHOT_MS old. */
+const struct snapshot *http_snapshot(struct http *http);
+
+#endif

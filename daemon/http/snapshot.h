@@ -1,0 +1,90 @@
+/* What the daemon knows at one moment, as values: what is written about it as a page, as JSON and as
+ * metrics comes from here. The loop fills it in, at most once a second for all requests together. */
+#ifndef REDLOCKD_HTTP_SNAPSHOT_H
+#define REDLOCKD_HTTP_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/counts.h"
+#include "daemon/events.h"
+#include "daemon/histogram.h"
+#include "proto/message.h"
+
+enum { SNAPSHOT_ROWS = 20, SNAPSHOT_ERRORS = 32, SNAPSHOT_BY_BYTES = 24 };
+
+struct snapshot_error {
+    const char *word;
+    uint64_t count;
+};
+
+struct snapshot_master {
+    const char *address;        /* as configured, without its password */
+    const char *state;          /* up, slow, quarantine, refused or down */
+    const char *why;            /* its word in SHOW NODES; "": none */
+    char by[SNAPSHOT_BY_BYTES]; /* read from the master; not ended by NUL if it is full */
+    uint32_t version;           /* 0: not known */
+    bool voting, evicts;
+    int64_t for_ms, left_ms, rtt_us; /* rtt_us -1: not known */
+    uint64_t pending, undo, reconnects;
+    struct histogram rtts;
+    unsigned error_count;
+    struct snapshot_error errors[SNAPSHOT_ERRORS];
+};
+
+struct snapshot_lock {
+    struct name name;
+    struct word client, note;
+    uint64_t session; /* 0: bound to no connection */
+    int64_t held_ms, valid_ms;
+    uint32_t waiters;
+    bool lease;
+};
+
+struct snapshot_wait {
+    struct name name;
+    struct word client, holder; /* holder: the client that has the lock here */
+    uint64_t session, holder_session;
+    bool held;
+    int64_t waited_ms, left_ms;
+    uint32_t position;
+};
+
+/* How many of something there are, and how many there may be. */
+struct snapshot_limit {
+    const char *key; /* in the configuration */
+    uint64_t used, limit;
+};
+
+enum { SNAPSHOT_LIMITS = 3 };
+
+struct snapshot {
+    const char *version;
+    const char *host; /* the name of this host */
+    int64_t boot_ms, wall_ms, up_ms;
+    const char *unready; /* why no lock can be granted, as one word; NULL: locks are granted */
+    bool draining, reload_failed;
+    unsigned master_count, voting, quorum;
+    struct snapshot_master masters[MASTERS];
+
+    uint64_t locks[HOLD_LEASE + 1], waiters, names, clients;
+    struct snapshot_limit limits[SNAPSHOT_LIMITS];
+    int64_t longest_wait_ms;
+    unsigned lock_rows, wait_rows; /* the oldest first */
+    struct snapshot_lock oldest_locks[SNAPSHOT_ROWS];
+    struct snapshot_wait oldest_waits[SNAPSHOT_ROWS];
+
+    uint64_t lost[LOST_REASONS], renewals, renewals_failed, fence_raises, undo_expired, behind_ms;
+    const struct counts *counts;
+    const struct histogram *held, *renewal_left, *lag;
+    const struct events *events;
+};
+
+/* Cheap enough for once a second, whether anybody looks or not. */
+struct snapshot_sample {
+    uint64_t granted, refused, lost; /* since the start */
+    uint64_t waiters;
+    int64_t rtt_us; /* of the slowest master that answers; 0: none */
+};
+
+#endif

@@ -1,0 +1,143 @@
+/* A snapshot as JSON: what the page says, for programs. Times are ms. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/http/http_private.h"
+
+static void key_string(struct body *b, const char *key, const char *value)
+{
+    body_putf(b, "\"%s\":", key);
+    body_json(b, value, strlen(value));
+}
+
+static void key_bytes(struct body *b, const char *key, const char *value, size_t len)
+{
+    body_putf(b, "\"%s\":", key);
+    body_json(b, value, len);
+}
+
+static const char *tone_word(enum event_tone tone)
+{
+    return tone == TONE_BAD ? "bad" : tone == TONE_WARN ? "warn" : "good";
+}
+
+static void status_troubles(struct body *b, const struct snapshot *s, const struct rates *rates)
+{
+    struct trouble troubles[TROUBLES];
+    unsigned count = troubles_find(s, rates, troubles);
+    body_put(b, "\"troubles\":[");
+    for (unsigned i = 0; i < count; i++) {
+        body_put(b, i ? ",{" : "{");
+        key_string(b, "tone", tone_word(troubles[i].tone));
+        body_put(b, ",");
+        key_string(b, "text", troubles[i].text);
+        body_put(b, "}");
+    }
+    body_put(b, "],\n");
+}
+
+static void status_master(struct body *b, const struct snapshot_master *master)
+{
+    char by[WORD_BYTES + 1], version[VERSION_BYTES];
+    body_put(b, "{");
+    key_string(b, "address", master->address);
+    body_put(b, ",");
+    key_string(b, "state", master->state);
+    body_put(b, ",");
+    key_string(b, "why", master->why);
+    body_put(b, ",");
+    key_string(b, "by", master->by[0] ? words_foreign(master->by, sizeof master->by, by) : "");
+    body_put(b, ",");
+    key_string(b, "version", words_version(master, version));
+    body_putf(b,
+              ",\"votes\":%s,\"for\":%" PRId64 ",\"left\":%" PRId64 ",\"rtt_us\":%" PRId64
+              ",\"pending\":%" PRIu64 ",\"undo\":%" PRIu64 ",\"evicts\":%s}",
+              master->voting ? "true" : "false", master->for_ms, master->left_ms, master->rtt_us,
+              master->pending, master->undo, master->evicts ? "true" : "false");
+}
+
+static void status_wait(struct body *b, const struct snapshot_wait *wait)
+{
+    body_put(b, "{");
+    key_bytes(b, "name", wait->name.text, wait->name.len);
+    body_put(b, ",");
+    key_bytes(b, "client", wait->client.text, wait->client.len);
+    body_putf(b, ",\"session\":%" PRIu64 ",\"waited\":%" PRId64 ",\"left\":%" PRId64 ",\"position\":%u,",
+              wait->session, wait->waited_ms, wait->left_ms, wait->position);
+    key_bytes(b, "holder", wait->holder.text, wait->holder.len);
+    body_putf(b, ",\"holder_session\":%" PRIu64 ",\"held_here\":%s}", wait->holder_session,
+              wait->held ? "true" : "false");
+}
+
+static void status_lock(struct body *b, const struct snapshot_lock *lock)
+{
+    body_put(b, "{");
+    key_bytes(b, "name", lock->name.text, lock->name.len);
+    body_put(b, ",");
+    key_bytes(b, "client", lock->client.text, lock->client.len);
+    body_putf(b, ",\"session\":%" PRIu64 ",\"held\":%" PRId64 ",\"valid\":%" PRId64 ",\"waiters\":%u,",
+              lock->session, lock->held_ms, lock->valid_ms, lock->waiters);
+    key_string(b, "hold", lock->lease ? "lease" : "session");
+    body_put(b, ",");
+    key_bytes(b, "note", lock->note.text, lock->note.len);
+    body_put(b, "}");
+}
+
+static void status_events(struct body *b, const struct events *events)
+{
+    const struct event_row *row;
+    char time[DURATION_BYTES];
+    body_put(b, "\"events\":[");
+    for (unsigned i = 0; (row = events_row(events, i)); i++) {
+        body_put(b, i ? ",\n {" : "\n {");
+        key_string(b, "time", words_time(row->wall_ms, time));
+        body_put(b, ",");
+        key_string(b, "tone", tone_word(row->tone));
+        body_put(b, ",");
+        key_string(b, "kind", row->kind);
+        body_put(b, ",");
+        key_string(b, "text", row->text);
+        body_put(b, "}");
+    }
+    body_put(b, "]}\n");
+}
+
+static void status_figures(struct body *b, const struct snapshot *s)
+{
+    char time[DURATION_BYTES];
+    key_string(b, "version", s->version);
+    body_put(b, ",");
+    key_string(b, "time", words_time(s->wall_ms, time));
+    body_putf(b, ",\"uptime\":%" PRId64 ",\"ready\":%s,", s->up_ms, s->unready ? "false" : "true");
+    key_string(b, "unready", s->unready ? s->unready : "");
+    body_putf(b,
+              ",\"masters_voting\":%u,\"quorum\":%u,\"locks\":%" PRIu64 ",\"waiters\":%" PRIu64
+              ",\"names\":%" PRIu64 ",\"clients\":%" PRIu64 ",\"longest_wait\":%" PRId64
+              ",\"behind\":%" PRIu64 ",\n",
+              s->voting, s->quorum, s->locks[HOLD_SESSION] + s->locks[HOLD_LEASE], s->waiters, s->names,
+              s->clients, s->longest_wait_ms, s->behind_ms);
+}
+
+void status_write(struct body *b, const struct snapshot *s, const struct rates *rates)
+{
+    body_put(b, "{");
+    status_figures(b, s);
+    status_troubles(b, s, rates);
+    body_put(b, "\"masters\":[");
+    for (unsigned i = 0; i < s->master_count; i++) {
+        body_put(b, i ? ",\n " : "\n ");
+        status_master(b, &s->masters[i]);
+    }
+    body_put(b, "],\n\"longest_waits\":[");
+    for (unsigned i = 0; i < s->wait_rows; i++) {
+        body_put(b, i ? ",\n " : "\n ");
+        status_wait(b, &s->oldest_waits[i]);
+    }
+    body_put(b, "],\n\"longest_holds\":[");
+    for (unsigned i = 0; i < s->lock_rows; i++) {
+        body_put(b, i ? ",\n " : "\n ");
+        status_lock(b, &s->oldest_locks[i]);
+    }
+    body_put(b, "],\n");
+    status_events(b, s->events);
+}

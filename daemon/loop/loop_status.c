@@ -1,0 +1,157 @@
+#include "daemon/loop/loop_status.h"
+
+#include <string.h>
+
+#include "daemon/clock.h"
+
+_Static_assert(sizeof((struct snapshot_master *)0)->by >= GROUP_WORD, "a daemon's id fits");
+
+static void fill_errors(const struct node *node, struct snapshot_master *to)
+{
+    const char *word;
+    uint64_t count;
+    for (unsigned i = 0; node_error_count(node, i, &word, &count); i++)
+        if (count > 0 && to->error_count < SNAPSHOT_ERRORS)
+            to->errors[to->error_count++] = (struct snapshot_error){word, count};
+}
+
+static void fill_master(const struct loop_view *view, unsigned i, int64_t now_ms, struct snapshot_master *to)
+{
+    struct master_row master;
+    struct node_row node;
+    coordinator_master_row(view->coordinator, now_ms, i, &master);
+    node_row(view->nodes[i], &node);
+    to->address = view->conf->nodes[i].address.shown;
+    to->state = loop_state_name(master.state);
+    to->why = loop_why_name(master.why);
+    if (master.state == MASTER_DOWN && node.why[0] != '\0')
+        to->why = node.why;
+    memcpy(to->by, master.by, sizeof master.by);
+    to->version = master.version;
+    to->voting = master.state == MASTER_UP;
+    to->evicts = master.evicts;
+    to->for_ms = master.for_ms;
+    to->left_ms = master.left_ms;
+    to->rtt_us = node.rtt_us;
+    to->pending = node.pending;
+    to->reconnects = node_reconnects(view->nodes[i]);
+    to->rtts = *node_rtts(view->nodes[i]);
+    fill_errors(view->nodes[i], to);
+}
+
+static void fill_masters(const struct loop_view *view, struct snapshot *s)
+{
+    uint32_t undo[MASTERS];
+    s->master_count = view->conf->masters;
+    s->voting = coordinator_voters(view->coordinator);
+    s->quorum = view->conf->masters / 2 + 1;
+    coordinator_undo(view->coordinator, undo);
+    for (unsigned i = 0; i < s->master_count; i++) {
+        fill_master(view, i, s->boot_ms, &s->masters[i]);
+        s->masters[i].undo = undo[i];
+    }
+}
+
+static void fill_locks(const struct loop_view *view, struct snapshot *s)
+{
+    struct cursor cursor = {0};
+    struct lock_row row;
+    while (s->lock_rows < SNAPSHOT_ROWS &&
+           coordinator_oldest_lock(view->coordinator, s->boot_ms, &cursor, &row)) {
+        s->oldest_locks[s->lock_rows++] = (struct snapshot_lock){
+            .name = row.name,
+            .client = *conns_client_word(view->conns, row.session),
+            .note = row.note,
+            .session = row.session,
+            .held_ms = row.held_ms,
+            .valid_ms = row.valid_ms,
+            .waiters = row.waiters,
+            .lease = row.hold == HOLD_LEASE,
+        };
+    }
+}
+
+static void fill_waits(const struct loop_view *view, struct snapshot *s)
+{
+    struct cursor cursor = {0};
+    struct waiter_row row;
+    while (s->wait_rows < SNAPSHOT_ROWS &&
+           coordinator_oldest_waiter(view->coordinator, s->boot_ms, &cursor, &row)) {
+        s->oldest_waits[s->wait_rows++] = (struct snapshot_wait){
+            .name = row.name,
+            .client = *conns_client_word(view->conns, row.session),
+            .holder = *conns_client_word(view->conns, row.holder),
+            .session = row.session,
+            .holder_session = row.holder,
+            .held = row.held,
+            .waited_ms = row.waited_ms,
+            .left_ms = row.left_ms,
+            .position = row.position,
+        };
+    }
+    s->longest_wait_ms = s->wait_rows > 0 ? s->oldest_waits[0].waited_ms : 0;
+}
+
+static void fill_figures(const struct loop_view *view, struct snapshot *s)
+{
+    const struct conf *conf = view->conf;
+    struct coordinator_stats stats;
+    coordinator_stats(view->coordinator, &stats);
+    memcpy(s->locks, (const uint64_t[]){stats.holds[HOLD_SESSION], stats.holds[HOLD_LEASE]}, sizeof s->locks);
+    s->waiters = stats.waiters;
+    s->names = stats.resources;
+    s->clients = conns_count(view->conns);
+    s->renewals = stats.renewals_done;
+    s->renewals_failed = stats.renewals_failed;
+    s->fence_raises = stats.raises;
+    s->undo_expired = stats.expired_undo;
+    s->behind_ms = stats.behind_ms;
+    s->limits[0] = (struct snapshot_limit){"max_clients", s->clients, (uint64_t)conf->max_clients};
+    s->limits[1] = (struct snapshot_limit){"max_locks", stats.locks, (uint64_t)conf->max_locks};
+    s->limits[2] = (struct snapshot_limit){"max_waiters", stats.waiters, (uint64_t)conf->max_waiters};
+}
+
+void loop_status_snapshot(const struct loop_view *view, const struct loop_status *status, struct snapshot *s)
+{
+    const struct coordinator_times *times = coordinator_times(view->coordinator);
+    memset(s, 0, sizeof *s);
+    s->version = view->version;
+    s->boot_ms = clock_boot_ms();
+    s->wall_ms = clock_wall_us() / 1000;
+    s->up_ms = s->boot_ms - view->started_ms;
+    s->reload_failed = status->reload_failed;
+    fill_masters(view, s);
+    fill_figures(view, s);
+    fill_locks(view, s);
+    fill_waits(view, s);
+    memcpy(s->lost, status->lost, sizeof s->lost);
+    s->counts = conns_counts(view->conns);
+    s->held = &times->held;
+    s->renewal_left = &times->renewal_left;
+    s->lag = &status->lag;
+    s->events = &status->events;
+}
+
+void loop_status_sample(const struct loop_view *view, const struct loop_status *status,
+                        struct snapshot_sample *sample)
+{
+    const uint64_t *lock = conns_counts(view->conns)->answers[VERB_LOCK];
+    struct coordinator_stats stats;
+    coordinator_stats(view->coordinator, &stats);
+    sample->granted = lock[REPLY_LOCKED];
+    sample->refused = lock[REPLY_BUSY] + lock[REPLY_TIMEOUT] + lock[REPLY_NOQUORUM] + lock[REPLY_LIMIT];
+    sample->lost = status->lost[LOST_EXPIRED] + status->lost[LOST_GONE];
+    sample->waiters = stats.waiters;
+    for (unsigned i = 0; i < view->conf->masters; i++) {
+        struct node_row node;
+        node_row(view->nodes[i], &node);
+        if (node.rtt_us > sample->rtt_us)
+            sample->rtt_us = node.rtt_us;
+    }
+}
+
+void loop_status_lost(struct loop_status *status, const struct notice *notice)
+{
+    if (notice->kind == NOTICE_LOST)
+        status->lost[notice->reason]++;
+}
