@@ -49,6 +49,9 @@ includes daemon/conn/*.[ch] | only 'daemon/(node|loop|coordinator)/[^"]*' |
 includes daemon/conf/*.[ch] | only 'daemon/(conn|node|loop|coordinator)/[^"]*' |
     refuse 'the configuration knows nothing of what is made by it'
 
+includes daemon/http/*.[ch] | only 'daemon/(conn|node|loop|coordinator)/[^"]*' |
+    refuse 'http shows values, and knows nothing of what they come from'
+
 mapfile -t files < <(others 'daemon/(loop|coordinator|node|conn)/.*')
 includes "${files[@]}" | only 'daemon/(coordinator|node|conn)/[^"]*' |
     refuse 'only loop knows the coordinator, nodes and connections'

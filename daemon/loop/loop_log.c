@@ -44,13 +44,12 @@ static void log_master(struct loop_log *all, const struct loop_view *view, unsig
         loop_state_name(state), why[0] ? " why=" : "", why, row->by[0] ? " by=" : "", row->by, left,
         row->run_id[0] ? " run_id=" : "", row->run_id, coordinator_voters(view->coordinator),
         view->conf->masters, advice);
-    events_add(all->events,
-               good                 ? TONE_GOOD
-               : state == MASTER_UP ? TONE_WARN
-                                    : TONE_BAD,
-               "master", "%.200s is %s%s%s%s; %u of %u vote", view->conf->nodes[i].address.shown,
-               loop_state_name(state), why[0] ? ": " : "", why, row->evicts ? ", and may evict locks" : "",
-               coordinator_voters(view->coordinator), view->conf->masters);
+    bool away = state == MASTER_DOWN || state == MASTER_REFUSED;
+    enum event_tone tone = away ? TONE_BAD : TONE_WARN;
+    events_add(all->events, good ? TONE_GOOD : tone, "master", "%.200s is %s%s%s%s; %u of %u vote",
+               view->conf->nodes[i].address.shown, loop_state_name(state), why[0] ? ": " : "", why,
+               row->evicts ? ", and may evict locks" : "", coordinator_voters(view->coordinator),
+               view->conf->masters);
 }
 
 static void log_clock(struct loop_log *all, const struct loop_view *view, unsigned i,

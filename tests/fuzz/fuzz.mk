@@ -1,6 +1,6 @@
 # make fuzz T=60: each fuzzer runs for T seconds, two at a time; inputs that crash a fuzzer are kept in build/fuzz/.
 # make check replays the seeds and the inputs that were found before, without libFuzzer.
-FUZZ        := line conn resp conf coordinator client
+FUZZ        := line conn resp conf coordinator client http
 FUZZ_CC     ?= clang
 FUZZ_FLAGS  := -fsanitize=address,undefined -fno-sanitize-recover=all
 # Dictionaries find more than tracing each comparison, which halves the speed.

@@ -24,6 +24,7 @@ static const struct harness {
     {"conf", fuzz_conf},
     {"coordinator", fuzz_coordinator},
     {"client", fuzz_client},
+    {"http", fuzz_http},
 };
 
 enum { HARNESSES = sizeof harnesses / sizeof harnesses[0] };
