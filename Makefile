@@ -160,7 +160,7 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 	$(call install_document,conf/OPERATING.md,OPERATING.md)
 	$(call install_document,client/README.md,CLIENTS.md)
 	$(call install_document,daemon/CHANGES.md,CHANGES.md)
-	install -m 644 LICENSE $(DOC)/LICENSE
+	install -m 644 LICENSE conf/alerts.yml conf/grafana.json conf/page.png $(DOC)
 	install -D -m 644 proto/protocol.txt $(DOC)/protocol.txt
 	install -d $(ETC) $(DESTDIR)$(UNITDIR)
 	@if [ -e $(ETC)/redlockd.yaml ]; then \
@@ -172,7 +172,7 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 
 uninstall: ## all of it but SYSCONFDIR/redlockd/redlockd.yaml
 	rm -f $(SBIN)/redlockd $(DESTDIR)$(MANDIR)/man8/redlockd.8 $(DESTDIR)$(MANDIR)/man5/redlockd.yaml.5 \
-	    $(addprefix $(DOC)/,README.md OPERATING.md CLIENTS.md CHANGES.md LICENSE protocol.txt) $(ETC)/redlockd.yaml.example $(DESTDIR)$(UNITDIR)/redlockd.service
+	    $(addprefix $(DOC)/,README.md OPERATING.md CLIENTS.md CHANGES.md LICENSE alerts.yml grafana.json page.png protocol.txt) $(ETC)/redlockd.yaml.example $(DESTDIR)$(UNITDIR)/redlockd.service
 	@rmdir $(DOC) $(ETC) 2>/dev/null || true
 
 clean: ## remove everything that was built

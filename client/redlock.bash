@@ -22,6 +22,7 @@ _redlock_options() {
     extend) echo '-t --ttl -q --quiet -a --address -h --help' ;;
     unlock | check) echo '-q --quiet -a --address -h --help' ;;
     show) echo '--table --rows --json -a --address -h --help' ;;
+    ping) echo '--ready -q --quiet -w --wait -a --address -h --help' ;;
     top) echo '-d --delay -a --address -h --help' ;;
     mkuser) echo '-h --help' ;;
     esac
@@ -46,7 +47,7 @@ _redlock() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} subcommand=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        _redlock_words "$word" run lock unlock extend check show top mkuser --help --version
+        _redlock_words "$word" run lock unlock extend check show ping top mkuser --help --version
         return
     fi
     [ "$subcommand" = run ] && _redlock_command && return

@@ -12,9 +12,9 @@
  * "no".
  *
  * A handle can be used in two ways, which may be mixed:
- *  - blocking: redlock_lock(), _unlock(), _extend(), _check(), _resume(), _show(), _connect(). Each of them
- *    returns after the handle's timeout at the latest (struct redlock_options), and redlock_lock() after its
- *    wait and the timeout; only looking up the name of a host may take longer.
+ *  - blocking: redlock_lock(), _unlock(), _extend(), _check(), _resume(), _show(), _ping(), _connect(). Each
+ *    of them returns after the handle's timeout at the latest (struct redlock_options), and redlock_lock()
+ *    after its wait and the timeout; only looking up the name of a host may take longer.
  *  - in an event loop: the redlock_..._begin() functions, none of which blocks, with redlock_fd(),
  *    redlock_events(), redlock_timeout_ms(), redlock_process() and one callback for all that happens.
  *
@@ -257,6 +257,10 @@ typedef void redlock_row(const char *row, void *user);
 /* what: "locks", "waiters", "clients", "nodes", "stats", "config" or "version". Rows come in redlockd's
  * order. If the result is an error, some rows may have been given before. */
 enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlock_row *row, void *user);
+
+/* Whether redlockd can grant locks now: REDLOCK_OK, or REDLOCK_NOQUORUM if it answers and cannot (too few
+ * masters may vote, or it is shutting down). Any other error: it does not answer. */
+enum redlock_error redlock_ping(struct redlock *redlock);
 
 /* Gives the key=value words of a row, or of redlock_error_text(), one after the other; start with *at =
  * row. Returns false when there are no more. Words without "=" and the text behind " : " are skipped.

@@ -12,6 +12,7 @@
  *                        redlock_run.h
  *     redlock_script.c   lock, unlock, extend, check
  *     redlock_show.c     show, with redlock_rows.c (rows as a table, as they are, as JSON)
+ *     redlock_ping.c     ping
  *     redlock_top.c      top, with redlock_screen.c (the terminal)
  *     redlock_user.c     mkuser
  *
@@ -41,7 +42,7 @@ enum code {
 };
 
 typedef int subcommand_main(int argc, char **argv);
-subcommand_main cmd_run, cmd_lock, cmd_unlock, cmd_extend, cmd_check, cmd_show, cmd_top, cmd_mkuser;
+subcommand_main cmd_run, cmd_lock, cmd_unlock, cmd_extend, cmd_check, cmd_show, cmd_ping, cmd_top, cmd_mkuser;
 
 int64_t boot_ms(void); /* CLOCK_BOOTTIME */
 

@@ -17,6 +17,7 @@ static const struct {
     {"extend", cmd_extend, "make it last longer"},
     {"check", cmd_check, "ask whether it is still held"},
     {"show", cmd_show, "locks, waiters, nodes, clients, stats, config, version"},
+    {"ping", cmd_ping, "ask whether it answers, and grants locks"},
     {"top", cmd_top, "the same, live"},
     {"mkuser", cmd_mkuser, "make a secret for a user"},
 };
@@ -45,7 +46,8 @@ static void keep_standard_places(void)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        say("a subcommand is needed: run, lock, unlock, extend, check, show, top or mkuser; see `redlock "
+        say("a subcommand is needed: run, lock, unlock, extend, check, show, ping, top or mkuser; see "
+            "`redlock "
             "--help`");
         return CODE_FAILED;
     }

@@ -3,6 +3,7 @@
 s#\]\((\.\./)?proto/protocol\.txt#](protocol.txt#g
 s#\]\((\.\./)?client/examples#](examples#g
 s#\]\((\.\./)?conf/OPERATING\.md#](OPERATING.md#g
+s#\]\(conf/(page\.png|alerts\.yml|grafana\.json)#](\1#g
 s#\]\((\.\./)?client/README\.md#](CLIENTS.md#g
 s#\]\((\.\./)?daemon/CHANGES\.md#](CHANGES.md#g
 s#\]\(\.\./README\.md#](README.md#g

@@ -46,6 +46,10 @@ say "redlockd runs with five Redis masters, which vote. Alice and Bob each use: 
 connect alice
 connect bob
 
+page=$(sed -n 's/^status page //p' "$work/out")
+[ -n "$page" ] || fail 'it prints no address of its status page'
+say "and shows itself in a browser: $page"
+
 say 'Alice takes the lock "backup"; it is hers while she is connected'
 type alice 'LOCK backup'
 answer alice '^\+LOCKED backup token=[0-9a-f]{40} fence=[0-9]+ valid=[0-9]+ until=[0-9]+$'
@@ -71,6 +75,19 @@ type bob "CHECK backup token=$token"
 answer bob '^\+HELD backup valid=[0-9]+ until=[0-9]+$'
 type alice 'LOCK report ttl=5s'
 answer alice '^\+LOCKED report '
+
+say "and the status page says what is wrong, and shows both locks: $page"
+port=${page##*:}
+for ((i = 0; i < wait_s * 10; i++)); do
+    exec 9<>"/dev/tcp/127.0.0.1/${port%/}" && printf 'GET / HTTP/1.0\r\n\r\n' >&9
+    shown=$(cat <&9)
+    exec 9>&-
+    [[ $shown == *'1 of 5 masters has no vote'* && $shown == *'>backup<'* && $shown == *'>report<'* ]] && break
+    sleep 0.1
+done
+[[ $shown == *'1 of 5 masters has no vote'* ]] || fail 'the status page does not say that a master is away'
+[[ $shown == *'>backup<'* && $shown == *'>report<'* ]] || fail 'the status page does not show the locks'
+printf '%s\n' "$shown" | sed -n 's/<[^>]*>//g; s/^Locks are granted.*/    &/p; s/^Master .* has been.*/    &/p'
 
 say 'and the daemon shows which one it is'
 for ((i = 0; i < wait_s * 10; i++)); do

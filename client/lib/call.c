@@ -97,6 +97,16 @@ enum redlock_error redlock_check(struct redlock_lock *lock)
     return error ? error : await_request(redlock, redlock_check_begin(lock));
 }
 
+enum redlock_error redlock_ping(struct redlock *redlock)
+{
+    enum redlock_error error = handle_usable(redlock, true);
+
+    if (error)
+        return error;
+    uint64_t request = core_ping(redlock->core, handle_now_ms(), &error);
+    return request ? await_request(redlock, request) : handle_says(redlock, error, "cannot ask");
+}
+
 enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlock_row *row, void *user)
 {
     enum redlock_error error = handle_usable(redlock, true);

@@ -53,7 +53,7 @@ enum {
 
 /* ---- requests ---- */
 
-enum ask_verb { ASK_LOCK, ASK_RESUME, ASK_UNLOCK, ASK_EXTEND, ASK_CHECK, ASK_SHOW };
+enum ask_verb { ASK_LOCK, ASK_RESUME, ASK_UNLOCK, ASK_EXTEND, ASK_CHECK, ASK_SHOW, ASK_PING };
 
 /* idle --> queued --> sent --> idle, or (EXTEND, CHECK, SHOW) done --told--> freed
  *            ^         |
@@ -71,7 +71,7 @@ struct ask {
     uint32_t slot;             /* its place in core->slots: the first half of its tag */
     uint32_t serial;           /* the second half of its tag, a new number each time it is sent */
     uint64_t id;               /* the number that the program got */
-    struct redlock_lock *lock; /* NULL: SHOW, or the program has let go of the lock */
+    struct redlock_lock *lock; /* NULL: SHOW, PING, or the program has let go of the lock */
     const char *what;          /* SHOW */
     int64_t ttl_ms;            /* EXTEND; 0: not given */
     int64_t wait_until_ms;     /* LOCK; 0: it does not wait */
@@ -248,6 +248,7 @@ struct redlock_lock *core_attach(struct core *core, const char *name, const char
 uint64_t core_ask(struct core *core, int64_t now_ms, struct redlock_lock *lock, enum ask_verb verb,
                   int64_t ttl_ms, enum redlock_error *error);
 uint64_t core_show(struct core *core, int64_t now_ms, const char *what, enum redlock_error *error);
+uint64_t core_ping(struct core *core, int64_t now_ms, enum redlock_error *error);
 void core_cancel(struct core *core, int64_t now_ms, struct redlock_lock *lock);
 void core_forget(struct core *core, int64_t now_ms, struct redlock_lock *lock);
 

@@ -184,6 +184,17 @@ static void not_longer(struct core *core, struct ask *ask, const struct answer *
     ask_done(core, ask, core_error_of(answer->refusal), text_of(answer));
 }
 
+/* A redlockd that is older than ready= is asked by LOCK alone whether it grants locks. */
+static void ponged(struct core *core, struct ask *ask, const struct answer *answer)
+{
+    static const char unready[] = "+PONG ready=0";
+    bool no =
+        answer->rest.len >= sizeof unready - 1 && memcmp(answer->rest.text, unready, sizeof unready - 1) == 0;
+
+    ask_done(core, ask, no ? REDLOCK_NOQUORUM : REDLOCK_OK,
+             no ? "redlockd answers, but grants no locks now" : "");
+}
+
 static void answer_ask(struct core *core, struct ask *ask, const struct answer *answer, int64_t now_ms)
 {
     enum answer_code code = answer->code;
@@ -196,6 +207,8 @@ static void answer_ask(struct core *core, struct ask *ask, const struct answer *
         core->row = text_of(answer);
     } else if (ask->verb == ASK_SHOW && code == ANSWER_END) {
         ask_done(core, ask, REDLOCK_OK, "");
+    } else if (ask->verb == ASK_PING && code == ANSWER_PONG) {
+        ponged(core, ask, answer);
     } else if ((ask->verb == ASK_EXTEND && code == ANSWER_EXTENDED) ||
                (ask->verb == ASK_CHECK && code == ANSWER_HELD)) {
         longer(ask, answer, now_ms);

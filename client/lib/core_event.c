@@ -108,6 +108,7 @@ static bool tell_done(struct core *core, struct redlock_event *event)
         [ASK_EXTEND] = REDLOCK_ON_EXTEND,
         [ASK_CHECK] = REDLOCK_ON_CHECK,
         [ASK_SHOW] = REDLOCK_ON_SHOW,
+        [ASK_PING] = REDLOCK_ON_SHOW, /* only redlock_ping() asks, which takes the event itself */
     };
     struct ask *ask = TAILQ_FIRST(&core->done);
 

@@ -188,6 +188,16 @@ uint64_t core_ask(struct core *core, int64_t now_ms, struct redlock_lock *lock, 
     return ask->id;
 }
 
+uint64_t core_ping(struct core *core, int64_t now_ms, enum redlock_error *error)
+{
+    struct ask *ask = ask_new(core, ASK_PING, NULL, error);
+
+    if (!ask)
+        return 0;
+    ask_queue(core, ask, now_ms + core->timeout_ms);
+    return ask->id;
+}
+
 uint64_t core_show(struct core *core, int64_t now_ms, const char *what, enum redlock_error *error)
 {
     struct ask *ask = ask_new(core, ASK_SHOW, NULL, error);

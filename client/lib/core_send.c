@@ -71,7 +71,7 @@ static void put_resume(struct line *line, const struct redlock_lock *lock, int64
 
 static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
 {
-    assert(ask->lock || ask->verb == ASK_SHOW);
+    assert(ask->lock || ask->verb == ASK_SHOW || ask->verb == ASK_PING);
     send_put(line, "#%" PRIx32 ".%" PRIx32 " ", ask->slot, ask->serial);
     switch (ask->verb) {
     case ASK_LOCK: put_lock(line, ask, now_ms); break;
@@ -83,6 +83,7 @@ static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
         send_put_duration(line, "ttl", ask->ttl_ms);
         break;
     case ASK_SHOW: send_put(line, "SHOW %s", ask->what); break;
+    case ASK_PING: send_put(line, "PING"); break;
     }
     send_put(line, "\n");
 }

@@ -8,6 +8,7 @@
 
 #include "daemon/http/head.h"
 #include "daemon/http/http.h"
+#include "tests/integ/command.h"
 #include "tests/integ/http.h"
 
 #define REQUEST "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -196,12 +197,24 @@ START_TEST(readiness)
     ck_assert_str_eq(http_body(http_get(port, "/readyz")), "noquorum\n");
     ck_assert_int_eq(http_status(http_get(port, "/livez")), 200);
     ask(&c, "+PONG ready=0", "PING");
+    struct command ping;
+    command_use(&d);
+    ck_assert_int_eq(RUN(&ping, redlock_binary(), "ping"), 0);
+    ck_assert_str_eq(output(&ping), "redlockd answers\n");
+    ck_assert_int_eq(RUN(&ping, redlock_binary(), "ping", "--ready"), 122);
+    ck_assert_ptr_nonnull(strstr(errors(&ping), "redlockd answers, but grants no locks now"));
+    ck_assert_int_eq(RUN(&ping, redlock_binary(), "ping", "-q", "-a", "unix:/nowhere"), 123);
+    ck_assert_str_eq(errors(&ping), "");
+    ck_assert_int_eq(RUN(&ping, redlock_binary(), "ping", "job"), 125);
+    START(&ping, redlock_binary(), "ping", "--ready", "-w", "1m");
     const char *page = NULL; /* at most a second old */
     eventually(strstr(page = http_get(port, "/"), "<h1>No lock is granted</h1>"));
     ck_assert_ptr_nonnull(strstr(page, "1 of 3 masters may vote, 2 are needed."));
     ck_assert_ptr_nonnull(strstr(http_get(port, "/status.json"), "\"unready\":\"noquorum\""));
     server_start(&cluster.server[0]);
     eventually(http_status(http_get(port, "/readyz")) == 200);
+    ck_assert_int_eq(command_code(&ping), 0);
+    ck_assert_str_eq(output(&ping), "redlockd is ready\n");
     ck_assert_int_eq(kill(d.pid, SIGTERM), 0);
     eventually(strcmp(http_body(http_get(port, "/readyz")), "draining\n") == 0);
 }

@@ -196,7 +196,7 @@ START_TEST(bash_completes)
 {
     begin(PATIENT);
     ck_assert_str_eq(completion("''"),
-                     "run\nlock\nunlock\nextend\ncheck\nshow\ntop\nmkuser\n--help\n--version\n");
+                     "run\nlock\nunlock\nextend\ncheck\nshow\nping\ntop\nmkuser\n--help\n--version\n");
     ck_assert_str_eq(completion("show n"), "nodes\n");
     ck_assert_str_eq(completion("run --gr"), "--grace\n");
     ck_assert_str_eq(completion("run -w 3"), "30s\n");
