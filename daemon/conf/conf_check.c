@@ -149,7 +149,7 @@ static void conf_check_http(struct conf_reader *r)
         if (is_listened_on(conf, &http->address))
             conf_fault(r, &r->http_places[i], "http",
                        "%s stands in listen already; HTTP needs an address of its own", http->address.shown);
-        if (http->serves != CONF_PROBES && !conf_address_loopback(&http->address))
+        if (!conf->users && http->serves != CONF_PROBES && !conf_address_loopback(&http->address))
             conf_warn(
                 r, &r->http_places[i], "http",
                 "%s can be reached from other machines, and there are no users: whoever reaches it sees "

@@ -64,6 +64,7 @@ static void auth_answer(struct conn *c)
 
     c->stranger->answer_ms = INT64_MAX;
     c->barred = false;
+    c->all->counts.answers[VERB_AUTH][REPLY_AUTH]++;
     c->expelled = c->stranger->refused >= AUTH_TRIES;
     output_done(c, line_format_refusal(output_line(c), &refusal));
     conn_ready(c);
@@ -156,6 +157,7 @@ static void user_refuse(struct conn *c, const struct request *what, enum reply_c
     struct refusal refusal = {.code = code, .tag = what->tag, .name = what->name};
 
     (void)snprintf(refusal.text, sizeof refusal.text, "%s", text);
+    c->all->counts.answers[what->verb][code]++;
     output_done(c, line_format_refusal(output_line(c), &refusal));
 }
 

@@ -15,7 +15,8 @@ enum { PAGE_REFRESH_S = 5 };
 struct answer {
     int status;
     const char *type;
-    bool refresh;
+    bool refresh, challenge;
+    struct viewer viewer;
     struct body body;
 };
 
@@ -24,6 +25,7 @@ static const char *status_words(int status)
     switch (status) {
     case 200: return "OK";
     case 400: return "Bad Request";
+    case 401: return "Unauthorized";
     case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
@@ -40,6 +42,10 @@ static const char *refusal_text(int status)
     switch (status) {
     case 400: return "This is no request of HTTP/1.1 without a body.\n";
     case 403: return "Another site's page asked for this. Open the address yourself.\n";
+    case 401:
+        return "Only users see this: give a user and its secret, over a Unix socket or from 127.0.0.1, or "
+               "come by "
+               "a Unix socket as a uid or gid of the configuration. It needs show.\n";
     case 404:
         return "There are /, /status.json, /metrics, /livez and /readyz, as far as this address serves "
                "them.\n";
@@ -51,15 +57,6 @@ static const char *refusal_text(int status)
     case 500: return "No memory.\n";
     default: return "HTTP/1.0 and HTTP/1.1 are spoken here.\n";
     }
-}
-
-/* ---- who may see what ---- */
-
-/* Without users everybody who reaches the address may see what it serves. This is the one place that asks:
- * users and their rights belong here. Probes are for anybody. */
-static bool viewer_may_see(const struct http_conn *c, enum conf_serves what)
-{
-    return (c->listener->serves & what) != 0;
 }
 
 /* ---- what there is ---- */
@@ -77,17 +74,22 @@ static void answer_live(struct answer *a, struct http_conn *c)
     body_put(&a->body, "alive\n");
 }
 
+static const struct snapshot *answer_snapshot(const struct answer *a, struct http_conn *c)
+{
+    return viewer_filter(&a->viewer, http_snapshot(c->http), &c->http->filtered);
+}
+
 static void answer_page(struct answer *a, struct http_conn *c)
 {
     a->type = HTML;
     a->refresh = true;
-    page_write(&a->body, http_snapshot(c->http), &c->http->rates);
+    page_write(&a->body, answer_snapshot(a, c), &c->http->rates);
 }
 
 static void answer_status(struct answer *a, struct http_conn *c)
 {
     a->type = "application/json";
-    status_write(&a->body, http_snapshot(c->http), &c->http->rates);
+    status_write(&a->body, answer_snapshot(a, c), &c->http->rates);
 }
 
 static void answer_plain_metrics(struct answer *a, struct http_conn *c)
@@ -119,8 +121,10 @@ static int answer_find(struct answer *a, struct http_conn *c, const struct head 
 {
     for (unsigned i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         const struct route *route = &routes[i];
-        if (!head_piece_is(head->path, route->path) || !viewer_may_see(c, route->what))
+        if (!head_piece_is(head->path, route->path) || !(c->listener->serves & route->what))
             continue;
+        if (!viewer_may_see(&a->viewer, route->what))
+            return 401;
         bool open = route->openmetrics && head_wants_openmetrics(head->accept);
         (open ? route->openmetrics : route->answer)(a, c);
         return a->body.failed ? 500 : a->status;
@@ -164,6 +168,8 @@ static void write_head(struct body *b, const struct answer *a)
               a->status, status_words(a->status), date, a->type, buffer_len(&a->body.buffer));
     if (a->status == 405)
         body_put(b, "Allow: GET, HEAD\r\n");
+    if (a->challenge)
+        body_put(b, "WWW-Authenticate: Basic realm=\"redlockd\"\r\n");
     if (a->refresh)
         body_putf(b, "Refresh: %d\r\n", PAGE_REFRESH_S);
     body_put(b, "\r\n");
@@ -174,11 +180,13 @@ void answer_write(struct body *b, struct http_conn *c, size_t head_len)
     struct answer a = {.status = 200, .type = TEXT};
     struct head head = {.is_head = false};
     int status = answer_head(c, head_len, &head);
-    if (status == 200)
+    if (status == 200) {
+        a.viewer = viewer_find(c, &head);
         status = answer_find(&a, c, &head);
+    }
     if (status != 200 && status != 503) {
         body_free(&a.body);
-        a = (struct answer){.type = TEXT};
+        a = (struct answer){.type = TEXT, .challenge = status == 401 && a.viewer.may_prove};
         body_put(&a.body, refusal_text(status));
     }
     a.status = status;

@@ -28,14 +28,13 @@ void body_putf(struct body *b, const char *format, ...)
         body_bytes(b, out, (size_t)len < sizeof out ? (size_t)len : sizeof out - 1);
 }
 
-/* Appends bytes, and in place of each one for which escape() writes something, that. */
+/* Appends bytes, and in place of each one for which escape() returns a text, that. */
 static void body_escaped(struct body *b, const char *bytes, size_t len,
-                         const char *(*escape)(unsigned char c, char out[8]))
+                         const char *(*escape)(unsigned char c))
 {
     size_t from = 0;
     for (size_t i = 0; i < len; i++) {
-        char out[8];
-        const char *instead = escape((unsigned char)bytes[i], out);
+        const char *instead = escape((unsigned char)bytes[i]);
         if (!instead)
             continue;
         body_bytes(b, bytes + from, i - from);
@@ -45,9 +44,8 @@ static void body_escaped(struct body *b, const char *bytes, size_t len,
     body_bytes(b, bytes + from, len - from);
 }
 
-static const char *escape_html(unsigned char c, char out[8])
+static const char *escape_html(unsigned char c)
 {
-    (void)out;
     switch (c) {
     case '&': return "&amp;";
     case '<': return "&lt;";
@@ -58,17 +56,18 @@ static const char *escape_html(unsigned char c, char out[8])
     }
 }
 
-static const char *escape_json(unsigned char c, char out[8])
+/* The text is good until the next call. */
+static const char *escape_json(unsigned char c)
 {
+    static char out[8];
     if (c >= 0x20 && c <= 0x7e && !strchr("\"\\<>&'", c))
         return NULL;
-    snprintf(out, 8, "\\u%04x", c);
+    snprintf(out, sizeof out, "\\u%04x", c);
     return out;
 }
 
-static const char *escape_label(unsigned char c, char out[8])
+static const char *escape_label(unsigned char c)
 {
-    (void)out;
     switch (c) {
     case '\\': return "\\\\";
     case '"': return "\\\"";

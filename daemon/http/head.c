@@ -124,6 +124,8 @@ static bool read_header(struct head_piece line, struct head *head)
         return keep(&head->host, value);
     if (head_piece_says(name, "Sec-Fetch-Site"))
         return keep(&head->fetched, value);
+    if (head_piece_says(name, "Authorization"))
+        return keep(&head->authorization, value);
     if (head_piece_says(name, "Accept") && !head->accept.text)
         head->accept = value;
     if (head_piece_says(name, "Content-Length"))

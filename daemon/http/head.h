@@ -19,6 +19,7 @@ struct head {
     struct head_piece host;    /* Host */
     struct head_piece accept;  /* Accept */
     struct head_piece fetched; /* Sec-Fetch-Site */
+    struct head_piece authorization;
 };
 
 /* The length of a complete head, up to and with its empty line; 0: it is not complete yet. */

@@ -8,6 +8,7 @@
  *     metrics.c   a snapshot for Prometheus
  *     status.c    a snapshot as JSON
  *     page.c      a snapshot as a page, with page_table.c and page_curve.c
+ *     viewer.c    who asks, and what it may see
  *     answer.c    a request -> its answer
  *     http_conn.c one connection
  *     http.c      all of them */
@@ -83,9 +84,23 @@ void page_locks(struct body *b, const struct snapshot *snapshot);
 void page_events(struct body *b, const struct snapshot *snapshot);
 void page_curves(struct body *b, const struct rates *rates);
 
-/* ---- answer.c ---- */
-
 struct http_conn;
+
+/* ---- viewer.c ---- */
+
+struct viewer {
+    const struct users *users; /* (ref) NULL: everybody may see everything */
+    const struct user *user;   /* (ref) NULL: none */
+    bool may_prove;            /* a secret would not cross a network */
+};
+
+struct viewer viewer_find(const struct http_conn *c, const struct head *head);
+bool viewer_may_see(const struct viewer *viewer, enum conf_serves what);
+/* What of it a viewer that may see the page is shown: all itself, or a copy in filtered. */
+const struct snapshot *viewer_filter(const struct viewer *viewer, const struct snapshot *all,
+                                     struct snapshot *filtered);
+
+/* ---- answer.c ---- */
 
 /* Writes the whole answer to a head of that length, or (len 0) the refusal of one that is too long. */
 void answer_write(struct body *b, struct http_conn *c, size_t head_len);
@@ -126,6 +141,7 @@ struct http {
     unsigned count;
     char host[HTTP_NAME_BYTES]; /* the name of this host */
     struct snapshot snapshot;
+    struct snapshot filtered; /* for the viewer of the present request */
     bool has_snapshot;
     struct rates rates;
 };

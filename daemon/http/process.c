@@ -1,7 +1,7 @@
 #include "daemon/http/process.h"
 
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,18 +13,16 @@ static int64_t time_us(const struct timeval *time)
 
 static void read_memory(struct process *process)
 {
-    char text[128];
-    unsigned long long pages, resident;
+    char text[128], *rest;
     int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
     ssize_t len = read(fd, text, sizeof text - 1);
     close(fd);
     text[len > 0 ? len : 0] = '\0';
-    if (sscanf(text, "%llu %llu", &pages, &resident) != 2)
-        return;
-    process->virtual_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
-    process->resident_bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    process->virtual_bytes = strtoull(text, &rest, 10) * page_bytes;
+    process->resident_bytes = strtoull(rest, NULL, 10) * page_bytes;
 }
 
 void process_read(struct process *process)

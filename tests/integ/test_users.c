@@ -199,7 +199,7 @@ START_TEST(auth)
     begin_with_ops(OPS);
     client_open(&b, &redlockd);
     ask(&b, "-AUTH job : *", "LOCK job");
-    ask(&b, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
     ask(&b, NO_SUCH, "AUTH ops " WRONG);
     ask(&b, "#7 " NO_SUCH, "#7 AUTH somebody-else " SECRET);
     ask(&b, "+OK", AS_OPS);
@@ -231,12 +231,12 @@ START_TEST(a_pipeline_behind_auth)
                 AS_OPS);
     await(&b, "+UNLOCKED web/1 *");
     await(&b, "+OK");
-    expect(&b, "#3 +PONG");
+    expect(&b, "#3 +PONG ready=1");
     expect(&b, "#2 +LOCKED any *");
     ask(&b, "+UNLOCKED any *", "UNLOCK any");
     client_send(&b, "AUTH ops " WRONG "\n#4 LOCK any2\n#5 PING");
     expect(&b, NO_SUCH);
-    expect(&b, "#5 +PONG"); /* it is ops still, as before the AUTH that failed */
+    expect(&b, "#5 +PONG ready=1"); /* it is ops still, as before the AUTH that failed */
     expect(&b, "#4 +LOCKED any2 *");
 }
 END_TEST
@@ -245,7 +245,7 @@ START_TEST(a_stranger_is_closed)
 {
     begin(OPS);
     client_open(&b, &redlockd);
-    ask(&b, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
     ask(&a, "+OK", AS_OPS);
     eventually(rows_with(show(&a, "CLIENTS"), "user= ") == 0);
     expect_closed(&b);
@@ -364,8 +364,8 @@ START_TEST(limits_of_a_user)
     begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['*'], max_locks: 2, max_waits: 1, max_clients: 2}\n");
     client_open(&b, &redlockd);
     client_open(&c, &redlockd);
-    ask(&b, "+PONG", "PING");
-    ask(&c, "+PONG", "PING");
+    ask(&b, "+PONG ready=1", "PING");
+    ask(&c, "+PONG ready=1", "PING");
     struct client third;
     client_open(&third, &redlockd);
     expect(&third, "-LIMIT limit=max_clients_per_user");

@@ -105,7 +105,8 @@ START_TEST(a_stranger_may_say_little)
     start(ONLY_OPS);
     int fd = client_unix(&w);
     say(fd, "PING\nLOCK now\n#1 SHOW VERSION\nCANCEL\nHELP\n");
-    expect(&w, fd, "+PONG\n-AUTH now : " NO_USER_YET "#1 -AUTH : " NO_USER_YET "-AUTH : " NO_USER_YET);
+    expect(&w, fd,
+           "+PONG ready=1\n-AUTH now : " NO_USER_YET "#1 -AUTH : " NO_USER_YET "-AUTH : " NO_USER_YET);
     expect_last(&w, fd, "+END 12\n");
     ck_assert_ptr_null(conns_user(w.conns, 1));
     say(fd, "QUIT\n");
@@ -180,8 +181,9 @@ START_TEST(a_barrier)
     settle(&w);
     ck_assert_str_eq(w.heard, "");
     expect(&w, fd,
-           "#1 " NO_SUCH "#2 " LOCKED("now") "-DENIED wait : user us may not lock it\n#3 +PONG\n-BADTAG : no "
-                                             "LOCK waits there, or its grant was already written\n#4 +BYE\n");
+           "#1 " NO_SUCH
+           "#2 " LOCKED("now") "-DENIED wait : user us may not lock it\n#3 +PONG ready=1\n-BADTAG : no "
+                               "LOCK waits there, or its grant was already written\n#4 +BYE\n");
     expect_end(&w, fd);
     close(fd);
 }
@@ -271,7 +273,7 @@ START_TEST(the_end_of_a_client_that_waits_for_its_answer)
     int fd = client_unix(&w);
     say(fd, "AUTH ops " WRONG "\nPING\n");
     shutdown(fd, SHUT_WR);
-    expect(&w, fd, NO_SUCH "+PONG\n");
+    expect(&w, fd, NO_SUCH "+PONG ready=1\n");
     expect_end(&w, fd);
     close(fd);
     fd = client_unix(&w);
@@ -293,7 +295,7 @@ START_TEST(clients_of_a_user)
     expect(&w, first, "+OK\n");
     int third = client_unix(&w);
     say(third, "PING\n");
-    expect(&w, third, "+PONG\n");
+    expect(&w, third, "+PONG ready=1\n");
     close(first);
     close(second);
     close(third);

@@ -1,0 +1,126 @@
+/* With users, HTTP shows each viewer what SHOW would: names that it may show, and clients only to an admin. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tests/integ/http.h"
+
+/* As base64 has them: ops:SECRET, ops:WRONG, none:SECRET. */
+#define OPS    "b3BzOjAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+#define WRONG  "b3BzOjExMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+#define NOBODY "bm9uZTowMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVm"
+#define HASH   "a8ae6e6ee929abea3afcfc5258c8ccd6f85273e0d4626d26c7279f3250f77c8e"
+
+static struct cluster cluster;
+static struct daemon d;
+static struct client c;
+static uint16_t port;
+static char path[PATH];
+
+/* users: the lines of users behind that of ops. */
+static void begin(const char *users)
+{
+    char file[PATH + 16], settings[2048];
+    cluster_start(&cluster, 3, UNIX);
+    d = (struct daemon){.pid = 0};
+    port = port_free();
+    snprintf(path, sizeof path, "%s/http.sock", folder_new("http"));
+    snprintf(file, sizeof file, "%s/ops.sha256", folder_new("secret"));
+    file_write(file, HASH "\n");
+    ck_assert_int_eq(chmod(file, 0600), 0);
+    snprintf(settings, sizeof settings,
+             PATIENT "http: ['127.0.0.1:%u', 'unix:%s']\nusers:\n"
+                     "  - {name: ops, secret_file: %s, lock: ['*'], show: ['*'], admin: yes}\n%s",
+             port, path, file, users);
+    daemon_start(&d, &cluster, settings);
+    client_open(&c, &d);
+    ask(&c, "+HELLO *", "HELLO 1 client=the-client");
+    ask_again(&c, "+LOCKED *", "LOCK report/day");
+    ask_again(&c, "+LOCKED *", "LOCK hidden");
+}
+
+static const char *get_as(const char *where, const char *basic)
+{
+    char text[512];
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic %s\r\n\r\n",
+             where, basic);
+    return http_ask(port, text);
+}
+
+static const char *get_local(const char *where)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char text[256];
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", where);
+    http_send(fd, text, strlen(text));
+    return http_rest(fd);
+}
+
+static const char *me(const char *rights)
+{
+    char text[256];
+    snprintf(text, sizeof text, "  - {name: me, uid: [%u], lock: ['*'], %s}\n", (unsigned)getuid(), rights);
+    return keep(strdup(text));
+}
+
+START_TEST(a_secret_opens_the_page)
+{
+    begin(me("show: ['report/*']"));
+    ck_assert_int_eq(http_status(http_get(port, "/livez")), 200);
+    ck_assert_int_eq(http_status(http_get(port, "/readyz")), 200);
+    static const char *const closed[] = {"/", "/status.json", "/metrics"};
+    for (unsigned i = 0; i < 3; i++) {
+        const char *answer = http_get(port, closed[i]);
+        ck_assert_int_eq(http_status(answer), 401);
+        ck_assert_ptr_nonnull(strstr(answer, "\r\nWWW-Authenticate: Basic realm=\"redlockd\"\r\n"));
+        ck_assert_ptr_null(strstr(answer, "report"));
+        ck_assert_int_eq(http_status(get_as(closed[i], WRONG)), 401);
+        ck_assert_int_eq(http_status(get_as(closed[i], NOBODY)), 401);
+        ck_assert_int_eq(http_status(get_as(closed[i], "")), 401);
+        ck_assert_int_eq(http_status(get_as(closed[i], "!!!")), 401);
+        ck_assert_int_eq(http_status(get_as(closed[i], OPS OPS OPS)), 401);
+        ck_assert_int_eq(http_status(get_as(closed[i], OPS)), 200);
+    }
+    const char *page = get_as("/", OPS);
+    ck_assert(strstr(page, ">report/day<") && strstr(page, ">hidden<") && strstr(page, ">the-client<"));
+}
+END_TEST
+
+START_TEST(a_user_sees_what_it_may_show)
+{
+    begin(me("show: ['report/*']"));
+    const char *page = get_local("/"), *json = get_local("/status.json");
+    ck_assert_int_eq(http_status(page), 200);
+    ck_assert_ptr_nonnull(strstr(page, ">report/day<"));
+    ck_assert_ptr_null(strstr(page, ">hidden<"));
+    ck_assert_ptr_null(strstr(page, "the-client"));
+    ck_assert_ptr_nonnull(strstr(json, "\"report/day\""));
+    ck_assert_ptr_null(strstr(json, "hidden"));
+    ck_assert_ptr_null(strstr(json, "the-client"));
+    ck_assert_int_eq(http_status(get_local("/metrics")), 200);
+}
+END_TEST
+
+START_TEST(a_user_without_show_sees_nothing)
+{
+    begin(me("admin: no"));
+    ck_assert_int_eq(http_status(get_local("/")), 401);
+    ck_assert_int_eq(http_status(get_local("/metrics")), 401);
+    ck_assert_int_eq(http_status(get_local("/livez")), 200);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("http with users");
+    ADD(suite, a_secret_opens_the_page);
+    ADD(suite, a_user_sees_what_it_may_show);
+    ADD(suite, a_user_without_show_sees_nothing);
+    return harness_main(suite);
+}
