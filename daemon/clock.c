@@ -39,6 +39,11 @@ int64_t clock_wall_us(void)
     return clock_us(CLOCK_REALTIME);
 }
 
+int64_t clock_monotonic_us(void)
+{
+    return clock_us(CLOCK_MONOTONIC);
+}
+
 static void clock_pool_fill(void)
 {
     size_t got = 0;

@@ -14,6 +14,8 @@
 #include "daemon/http/http.h"
 #include "daemon/log.h"
 #include "daemon/loop/loop.h"
+#include "daemon/notify.h"
+#include "daemon/passed.h"
 #include "daemon/reload.h"
 
 #define DEFAULT_FILE "/etc/redlockd/redlockd.yaml"
@@ -138,6 +140,7 @@ static void stop_asked(evutil_socket_t number, short what, void *arg)
     else
         loop_drain(d->loop);
     d->draining = true;
+    notify_stopping();
 }
 
 static void reload_asked(evutil_socket_t number, short what, void *arg)
@@ -148,10 +151,12 @@ static void reload_asked(evutil_socket_t number, short what, void *arg)
         stop_asked(number, what, arg);
         return;
     }
+    notify_reload_begins();
     if (!d->file)
         log_warn("reload", "why=\"--dev has no configuration that could be read again\"");
     else
         loop_reloaded(d->loop, reload(d->conf, d->file, d->read_max_clients));
+    notify_reload_ends();
 }
 
 static void ready(void *arg)
@@ -159,6 +164,13 @@ static void ready(void *arg)
     struct daemon *d = arg;
     if (d->dev)
         dev_print(d->dev, loop_port(d->loop, 0), loop_http_port(d->loop, 0), stdout);
+    notify_ready();
+}
+
+static void summary(void *arg, char *out, size_t size)
+{
+    const struct daemon *d = arg;
+    loop_summary(d->loop, out, size);
 }
 
 static bool signals_watch(struct daemon *d)
@@ -196,10 +208,11 @@ static int daemon_run(struct daemon *d)
     if (!d->loop)
         return EXIT_FAILURE;
     int status = EXIT_FAILURE;
-    if (signals_watch(d)) {
+    if (signals_watch(d) && notify_start(loop_base(d->loop), summary, d)) {
         loop_on_ready(d->loop, ready, d);
         status = loop_run(d->loop);
     }
+    notify_end();
     for (unsigned i = 0; i < SIGNALS; i++)
         if (d->signals[i])
             event_free(d->signals[i]);
@@ -224,6 +237,9 @@ int main(int argc, char **argv)
     keep_little();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN); /* until the loop handles it */
+    notify_take();
+    if (!passed_take())
+        return EXIT_FAILURE;
 
     if (o.dev) {
         d.dev = dev_start(&conf, o.dev);

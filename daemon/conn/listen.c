@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "daemon/log.h"
+#include "daemon/passed.h"
 
 enum {
     ADDRESSES = 4, /* that one name may have, at most */
@@ -30,6 +31,7 @@ struct listener {
     struct event event;
     int fd;
     uint16_t port;
+    bool passed;     /* the service manager opened it */
     bool bound_path; /* dev and ino identify our socket in the file system */
     dev_t dev;
     ino_t ino;
@@ -206,7 +208,7 @@ static void bound_text(const struct listener *listener, char *out, size_t size)
 }
 
 /* Returns a bound TCP socket, or -1 with errno. */
-static int tcp_socket(const struct addrinfo *info)
+static int tcp_bind(const struct addrinfo *info)
 {
     int on = 1;
     int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -222,6 +224,15 @@ static int tcp_socket(const struct addrinfo *info)
     close(fd);
     errno = err;
     return -1;
+}
+
+/* Returns the socket that the service manager passed for this address, else one of our own; -1 with errno. */
+static int tcp_socket(const struct addrinfo *info, bool *passed)
+{
+    int fd = passed_claim(info->ai_addr, info->ai_addrlen);
+
+    *passed = fd >= 0;
+    return *passed ? fd : tcp_bind(info);
 }
 
 /* With port 0, all addresses of a name get the port of the first one. */
@@ -260,7 +271,8 @@ static int bind_tcp(struct listeners *all, unsigned index, const struct conf_add
         if (info->ai_family != AF_INET && info->ai_family != AF_INET6)
             continue;
         set_port(info, port);
-        int fd = tcp_socket(info);
+        bool passed;
+        int fd = tcp_socket(info, &passed);
         /* A name may have ::1 as a second address on a host without IPv6. */
         if (fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) && (bound || info->ai_next))
             continue;
@@ -271,7 +283,9 @@ static int bind_tcp(struct listeners *all, unsigned index, const struct conf_add
             return -1;
         }
         port = bound_port(fd);
-        listener_add(all, index, address, fd)->port = port;
+        struct listener *listener = listener_add(all, index, address, fd);
+        listener->port = port;
+        listener->passed = passed;
         bound++;
     }
     freeaddrinfo(infos);
@@ -347,10 +361,15 @@ static int bind_unix(struct listeners *all, unsigned index, const struct conf_ad
 {
     struct sockaddr_un name = unix_name(address);
     struct stat st;
+    int fd = passed_claim((const struct sockaddr *)&name, sizeof name);
 
+    if (fd >= 0) {
+        listener_add(all, index, address, fd)->passed = true;
+        return 0;
+    }
     if (unix_clear(address) < 0)
         return -1;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     mode_t old = umask(0777 & ~mode); /* not even for a moment more open than unix_mode */
     int err = fd < 0 || bind(fd, (const struct sockaddr *)&name, sizeof name) < 0 ? errno : 0;
     umask(old);
@@ -449,7 +468,7 @@ int listeners_start(struct listeners *all)
         }
         char text[sizeof listener->address->shown];
         bound_text(listener, text, sizeof text);
-        log_info("listening", "address=%s%s", text, all->for_what);
+        log_info("listening", "address=%s%s%s", text, all->for_what, listener->passed ? " passed=yes" : "");
     }
     all->open = true;
     if (watch_all(all) == 0)
@@ -460,7 +479,8 @@ int listeners_start(struct listeners *all)
 }
 
 /* The sockets are closed at once, so that new clients are refused and try another daemon. The path is
- * unlinked first, and from then on a successor may bind it. */
+ * unlinked first, and from then on a successor may bind it. What the service manager passed stays open there:
+ * new clients wait for the next daemon. */
 void listeners_stop(struct listeners *all)
 {
     all->open = false;

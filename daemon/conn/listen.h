@@ -2,7 +2,8 @@
  *
  * A stale Unix socket, on which nobody answers a connect, is unlinked and bound again. If a process
  * answers, that is an error which names the process. At the end only a socket file that we created is
- * unlinked. When descriptors run out, accepting pauses, and resumes without spinning. */
+ * unlinked. A socket that the service manager passed for an address is used instead of a new one (passed.h).
+ * When descriptors run out, accepting pauses, and resumes without spinning. */
 #ifndef REDLOCKD_LISTEN_H
 #define REDLOCKD_LISTEN_H
 

@@ -19,6 +19,7 @@
 #include "daemon/loop/loop_status.h"
 #include "daemon/loop/loop_user.h"
 #include "daemon/node/node.h"
+#include "daemon/passed.h"
 #include "proto/resp.h"
 
 enum {
@@ -489,6 +490,14 @@ void loop_on_ready(struct loop *loop, void (*ready)(void *arg), void *arg)
     loop->ready_arg = arg;
 }
 
+void loop_summary(const struct loop *loop, char *out, size_t size)
+{
+    struct coordinator_stats stats;
+    coordinator_stats(loop->coordinator, &stats);
+    snprintf(out, size, "%s%u/%u masters, %u locks, %u waiting", loop->draining ? "draining: " : "",
+             coordinator_voters(loop->coordinator), loop->conf->masters, stats.locks, stats.waiters);
+}
+
 uint16_t loop_port(const struct loop *loop, unsigned listener)
 {
     return listeners_port(loop->listeners, listener);
@@ -593,7 +602,7 @@ struct loop *loop_new(const struct conf *conf, const char *version)
         return NULL;
     }
     loop->listeners = listeners_new(loop->base, conf, on_accepted, loop);
-    if (loop->listeners == NULL || !make_http(loop)) {
+    if (loop->listeners == NULL || !make_http(loop) || !passed_all_claimed()) {
         loop_free(loop);
         return NULL;
     }

@@ -32,6 +32,8 @@ struct event_base *loop_base(struct loop *loop);
 void loop_on_ready(struct loop *loop, void (*ready)(void *arg), void *arg);
 /* Why this daemon can grant no lock now, as one word; NULL: it can. */
 const char *loop_unready(const struct loop *loop);
+/* Writes how it is in a few words: "4/5 masters, 812 locks, 3 waiting". */
+void loop_summary(const struct loop *loop, char *out, size_t size);
 uint16_t loop_port(const struct loop *loop, unsigned listener); /* as bound */
 uint16_t loop_http_port(const struct loop *loop, unsigned listener);
 

@@ -6,6 +6,7 @@ $(call integ,clock clock_reconnect): $(BUILD)/tests/integ/stalled.o
 $(call integ,library library_hostile library_loop library_restart): $(BUILD)/tests/integ/library.o
 $(call integ,library_loop library_restart): $(BUILD)/tests/integ/library_daemon.o
 $(call integ,http http_users): $(BUILD)/tests/integ/http.o
+$(call integ,service): $(BUILD)/tests/integ/manager.o
 $(call integ,restarts roles two_daemons): $(BUILD)/tests/integ/guarded.o
 
 -include $(filter-out $(HARNESS:.o=.d),$(INTEG_HELP:.o=.d))
