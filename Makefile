@@ -62,6 +62,9 @@ SCRIPTS    := .ci/deps .ci/run $(wildcard tests/*.sh client/examples/*.sh client
 SBIN       := $(DESTDIR)$(PREFIX)/sbin
 DOC        := $(DESTDIR)$(PREFIX)/share/doc/redlockd
 ETC        := $(DESTDIR)$(SYSCONFDIR)/redlockd
+UNITS      := $(DESTDIR)$(UNITDIR)
+SYSUSERS   := $(DESTDIR)$(PREFIX)/lib/sysusers.d
+TMPFILES   := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 
 all: $(BUILD)/redlockd ## build the daemon, the client library and the command (the default)
 
@@ -162,17 +165,22 @@ install: all ## below PREFIX (/usr/local) and SYSCONFDIR (/etc); DESTDIR is hono
 	$(call install_document,daemon/CHANGES.md,CHANGES.md)
 	install -m 644 LICENSE conf/alerts.yml conf/grafana.json conf/page.png $(DOC)
 	install -D -m 644 proto/protocol.txt $(DOC)/protocol.txt
-	install -d $(ETC) $(DESTDIR)$(UNITDIR)
+	install -d $(ETC) $(UNITS)
 	@if [ -e $(ETC)/redlockd.yaml ]; then \
 	    echo "$(ETC)/redlockd.yaml is there and was kept; the new one is redlockd.yaml.example beside it"; fi
 	install -m 644 conf/redlockd.yaml $(ETC)/redlockd.yaml$$(test ! -e $(ETC)/redlockd.yaml || echo .example)
 	sed 's|/usr/local/sbin/|$(PREFIX)/sbin/|; s|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|' systemd/redlockd.service \
-	    >$(DESTDIR)$(UNITDIR)/redlockd.service
-	chmod 644 $(DESTDIR)$(UNITDIR)/redlockd.service
+	    >$(UNITS)/redlockd.service
+	sed 's|/etc/redlockd/|$(SYSCONFDIR)/redlockd/|' systemd/redlockd.socket >$(UNITS)/redlockd.socket
+	chmod 644 $(UNITS)/redlockd.service $(UNITS)/redlockd.socket
+	install -D -m 644 systemd/sysusers.conf $(SYSUSERS)/redlockd.conf
+	install -D -m 644 systemd/tmpfiles.conf $(TMPFILES)/redlockd.conf
 
 uninstall: ## all of it but SYSCONFDIR/redlockd/redlockd.yaml
 	rm -f $(SBIN)/redlockd $(DESTDIR)$(MANDIR)/man8/redlockd.8 $(DESTDIR)$(MANDIR)/man5/redlockd.yaml.5 \
-	    $(addprefix $(DOC)/,README.md OPERATING.md CLIENTS.md CHANGES.md LICENSE alerts.yml grafana.json page.png protocol.txt) $(ETC)/redlockd.yaml.example $(DESTDIR)$(UNITDIR)/redlockd.service
+	    $(addprefix $(DOC)/,README.md OPERATING.md CLIENTS.md CHANGES.md LICENSE alerts.yml grafana.json page.png protocol.txt) \
+	    $(ETC)/redlockd.yaml.example $(UNITS)/redlockd.service $(UNITS)/redlockd.socket $(SYSUSERS)/redlockd.conf \
+	    $(TMPFILES)/redlockd.conf
 	@rmdir $(DOC) $(ETC) 2>/dev/null || true
 
 clean: ## remove everything that was built

@@ -87,9 +87,27 @@ is_always_started_again() {
 }
 
 # As installed, but where the program really lies.
-systemd_accepts_the_unit() {
+systemd_accepts_the_units() {
     sed "s|^ExecStart=|&$root|" "$unit" >"$root/redlockd.service"
-    ! systemd-analyze verify --man=no "$root/redlockd.service" 2>&1 | grep .
+    cp "${unit%service}socket" "$root"
+    ! systemd-analyze verify --man=no "$root/redlockd.service" "$root/redlockd.socket" 2>&1 | grep .
+}
+
+# The threshold is ten times the exposure level that `systemd-analyze security` shows.
+is_hardly_exposed() {
+    systemd-analyze security --offline=yes --threshold=12 "$root/redlockd.service"
+}
+
+# A service's RuntimeDirectory= would take the path of the socket unit away with the service.
+folder_is_made_apart() {
+    grep -qx 'd /run/redlockd 0755 redlockd redlockd' "$root$prefix/lib/tmpfiles.d/redlockd.conf" &&
+        ! grep -q '^RuntimeDirectory=' "$unit"
+}
+
+makes_the_user() {
+    mkdir -p "$root/system/etc"
+    systemd-sysusers --root="$root/system" "$root$prefix/lib/sysusers.d/redlockd.conf" || return 1
+    grep '^redlockd:.*/nologin$' "$root/system/etc/passwd"
 }
 
 uninstalls() {
@@ -121,8 +139,13 @@ check 'the manual pages name what is there' names_what_is_there
 check 'only redlock_ leaves the library' exports_only_ours
 check 'the library needs libc only' needs_libc_only
 check 'systemd never gives the daemon up' is_always_started_again
+check 'no unit takes /run/redlockd away' folder_is_made_apart
 if command -v systemd-analyze >/dev/null; then
-    check 'systemd-analyze verify is silent' systemd_accepts_the_unit
+    check 'systemd-analyze verify is silent' systemd_accepts_the_units
+    check 'systemd-analyze security finds little' is_hardly_exposed
+    check 'systemd-sysusers makes the user' makes_the_user
+else
+    echo 'left out: the units, since systemd-analyze is not installed'
 fi
 read -r -a libs <<<"$(pkg-config --libs libredlock)"
 check 'a C program' builds 'cc -std=c11' shared "${libs[@]}"
