@@ -94,9 +94,9 @@ $(INTEG): $(BUILD)/%: $(BUILD)/%.o $(HARNESS)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcheck -lsubunit -lm -lrt -lpthread $(LIBS)
 
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(INTEG:=.d) $(HARNESS:.o=.d)
-include $(sort $(wildcard client/*.mk client/*/*.mk))
+include $(sort $(wildcard client/*.mk client/*/*.mk)) systemd/packages.mk
 -include $(sort $(wildcard tests/*/*.mk))
-CHECKS += ./tests/hardened.sh ./tests/deps.sh ./tests/documents.sh
+CHECKS += ./tests/hardened.sh ./tests/packages.sh ./tests/deps.sh ./tests/documents.sh
 
 $(BUILD)/tests/unit/%.o $(BUILD)/tests/integ/%.o $(BUILD)/tests/examples/%.o $(BUILD)/tests/fail/%.o: ALL_CFLAGS += $(TEST_CFLAGS) $(if $(filter -O0,$(TEST_CFLAGS)),-U_FORTIFY_SOURCE)
 
@@ -187,7 +187,7 @@ clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile client/*/*.mk tests/*/*.mk | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile client/*/*.mk systemd/*.mk tests/*/*.mk | expand -t 16
 
 .PHONY: all objects deps run demo check asan stalls lint format layers purity install uninstall clean help
 .SECONDARY:

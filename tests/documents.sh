@@ -100,7 +100,7 @@ named_files_exist() { # page
 named_targets_exist() { # page
     local target bad=0
     while IFS= read -r target; do
-        grep -qE "^([a-z -]* )?$target( [a-z -]*)?:" Makefile client/*.mk client/*/*.mk tests/*/*.mk ||
+        grep -qE "^([a-z -]* )?$target( [a-z -]*)?:" Makefile client/*.mk client/*/*.mk systemd/*.mk tests/*/*.mk ||
             { echo "no target make $target" && bad=1; }
     done < <(grep -oE '(`|^|&& |sudo )make( -j[0-9]+)? [a-z][a-z-]+' "$1" | sed 's/.* //' | sort -u)
     return $bad

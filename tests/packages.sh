@@ -1,0 +1,65 @@
+#!/bin/bash
+# tests/packages.sh: what systemd/debian/ says fits to the sources: version, files, symbols. `make deb` builds the
+# packages, which takes too long for here. Prints what a Check program does, for tests/run.sh. REDLOCKD names the daemon,
+# and so the build.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+daemon=${REDLOCKD:-$PWD/build/redlockd}
+build=${daemon%/*}
+root=$(mktemp -d) || exit 1
+trap 'rm -rf "$root"' EXIT
+make_flags=("BUILD=$build" "DESTDIR=$root" PREFIX=/usr LIBDIR=/usr/lib/x UNITDIR=/lib/systemd/system)
+case $build in *asan*) make_flags+=(ASAN=1) ;; esac
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+checks=0 failures=0
+check() { # title, then a command that succeeds when all is well
+    local title=$1 said
+    shift
+    checks=$((checks + 1))
+    said=$("$@" 2>&1) && return
+    failures=$((failures + 1))
+    printf '%s: %s\n%s\n' "$0" "$title" "$said"
+}
+
+has_the_version() {
+    local version
+    version=$(sed -n 's/^VERSION := //p' Makefile)
+    sed -n '1s/^redlockd (\(.*\)-[0-9]*) .*/\1/p' systemd/debian/changelog | grep -Fqx "$version" ||
+        { echo "Makefile has $version, systemd/debian/changelog another"; return 1; }
+}
+
+# The paths of all packages, as globs below the root.
+# shellcheck disable=SC2016
+listed() { sed 's|^${env:UNITDIR}/|lib/systemd/system/|' systemd/debian/*.install; }
+
+lists_every_file() {
+    local line path file bad=0 found
+    declare -A known=([/usr/share/doc/redlockd/LICENSE]=1)
+    while read -r line; do
+        mapfile -t found < <(compgen -G "$root/$line")
+        if [ ${#found[@]} -eq 0 ]; then
+            echo "nothing is installed as $line"
+            bad=1
+            continue
+        fi
+        while read -r file; do known[${file#"$root"}]=1; done < <(find "${found[@]}" ! -type d)
+    done < <(listed)
+    while read -r path; do
+        [ -n "${known[$path]:-}" ] || { echo "no package has $path" && bad=1; }
+    done < <(find "$root" ! -type d | sed "s|^$root||")
+    return $bad
+}
+
+lists_every_symbol() {
+    diff <(sed -n 's/^ \(redlock_[a-z_]*\)@.*/\1/p' systemd/debian/libredlock0.symbols | sort) \
+        <(nm -D --defined-only "$build/libredlock.so" | sed -n 's/.* \(redlock_[a-z_]*\)@@.*/\1/p' | sort)
+}
+
+check 'the version' has_the_version
+check 'make install' make --no-print-directory "${make_flags[@]}" install
+check 'each installed file is in a package' lists_every_file
+check 'each exported symbol is in the list (< the list, > the library)' lists_every_symbol
+printf '%d%%: Checks: %d, Failures: %d, Errors: 0\n' $((100 * (checks - failures) / checks)) $checks $failures
+[ $failures -eq 0 ]
