@@ -19,5 +19,8 @@ deb: deb-source ## Debian packages, in build/deb; what building and testing them
 deb-check: deb-source ## ROOT=DIR [BARE=DIR]: the same in that Debian tree; install and try them there, or in BARE, as root
 	systemd/deb-check.sh $(BUILD)/deb "$(ROOT)" "$(BARE)"
 
-SCRIPTS += systemd/deb-check.sh systemd/booted.sh systemd/debian/tests/run systemd/debian/tests/compile
-.PHONY: deb deb-check deb-source
+image: all ## a container image of this build, for docker load or podman load; needs buildah, and root
+	systemd/image.sh $(BUILD) $(VERSION)
+
+SCRIPTS += systemd/image.sh systemd/deb-check.sh systemd/booted.sh systemd/debian/tests/run systemd/debian/tests/compile
+.PHONY: image deb deb-check deb-source

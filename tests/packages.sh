@@ -1,6 +1,6 @@
 #!/bin/bash
-# tests/packages.sh: what systemd/debian/ says fits to the sources: version, files, symbols. `make deb` builds the
-# packages, which takes too long for here. Prints what a Check program does, for tests/run.sh. REDLOCKD names the daemon,
+# tests/packages.sh: what systemd/debian/ says fits to the sources: version, files, symbols; and conf/kubernetes.yaml
+# is as Kubernetes and the daemon want it. `make deb` builds the packages, which takes too long for here. Prints what a Check program does, for tests/run.sh. REDLOCKD names the daemon,
 # and so the build.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -57,9 +57,29 @@ lists_every_symbol() {
         <(nm -D --defined-only "$build/libredlock.so" | sed -n 's/.* \(redlock_[a-z_]*\)@@.*/\1/p' | sort)
 }
 
+# What a kubectl of 1.29 or later, which knows containers that are restarted beside the pod's own, makes of the objects
+# with pods. `set` reads them into its own types, and fails for the others.
+kubectl_reads() { # output
+    local version
+    version=$(kubectl version --client 2>/dev/null | sed -n 's/^Client Version: v1\.\([0-9]*\).*/\1/p')
+    [ -n "$version" ] && [ "$version" -ge 29 ] || return 1
+    kubectl set env --local -f conf/kubernetes.yaml TRIED=yes -o json >"$1" 2>/dev/null || true
+}
+
+is_as_kubernetes_wants_it() {
+    local output=$root/kubectl.json
+    kubectl_reads "$output" || output=
+    /usr/bin/python3 tests/kubernetes.py conf/kubernetes.yaml "$daemon" ${output:+"$output"}
+}
+
 check 'the version' has_the_version
 check 'make install' make --no-print-directory "${make_flags[@]}" install
 check 'each installed file is in a package' lists_every_file
 check 'each exported symbol is in the list (< the list, > the library)' lists_every_symbol
+if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then
+    check 'conf/kubernetes.yaml' is_as_kubernetes_wants_it
+else
+    echo 'left out: conf/kubernetes.yaml, since python3-yaml is not installed'
+fi
 printf '%d%%: Checks: %d, Failures: %d, Errors: 0\n' $((100 * (checks - failures) / checks)) $checks $failures
 [ $failures -eq 0 ]
