@@ -119,7 +119,9 @@ ExecStopPost=systemctl --no-block poweroff
 StandardOutput=append:/root/$name/log
 StandardError=append:/root/$name/log
 UNIT
-    timeout -k 5 300 systemd-nspawn --quiet --register=no --keep-unit --private-network -D "$bare" --boot \
+    # All of it is gone when unshare is, also a system that does not switch off.
+    timeout -k 5 180 unshare --pid --fork --kill-child --mount-proc \
+        systemd-nspawn --quiet --register=no --keep-unit --private-network -D "$bare" --boot \
         </dev/null >"$copy/log" 2>&1 || true
     if [ ! -s "$bare/root/$name/log" ]; then
         tail -n 5 "$copy/log"
