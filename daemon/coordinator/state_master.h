@@ -57,6 +57,7 @@ struct master {
             int64_t time_ms; /* 0: none yet */
             int64_t sent_ms;
             int64_t rtt_ms;          /* its round trip: TIME may have been read so much after sent_ms */
+            int64_t behind_ms;       /* behind_ms of this daemon when it became the base */
             char run_id[RUN_ID_HEX]; /* run_id of the server that answered; all zero: not known */
         } base; /* the reading that later ones are compared with; it outlives connections and restarts */
         bool base_stalled;     /* a stall of this host was found since the base was read */

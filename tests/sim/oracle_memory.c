@@ -191,6 +191,8 @@ void oracle_noticed_loss(struct sim_world *w, const struct sim_master *m, uint32
          * lock depends on a master that is kept out. */
         if (!could_notice(w, d, m) || d->node[m->index].loss_in_quarantine)
             continue;
+        if (jumped && m->jumped_ms * 1000 < 4 * JUMP_SEEN_US + d->node[m->index].loss_rtt_us)
+            continue; /* a slow base hides the jump */
         struct master_row row;
         coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), m->index, &row);
         bool taken_for_ours = jumped && coordinator_behind_ms(d->core) != d->node[m->index].loss_behind_ms;

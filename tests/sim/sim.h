@@ -223,6 +223,7 @@ struct sim_node {
     int64_t suspect_beyond_us; /* ... by so much more than can pass unseen, ... */
     int64_t suspect_behind_ms; /* ... and the daemon's behind at that time; 0: no jump was shown */
     int64_t loss_behind_ms;    /* the daemon's behind at the last TIME before the last loss of memory */
+    int64_t loss_rtt_us;       /* the round trip of that TIME */
     bool loss_in_quarantine;   /* it kept the master out at that time */
     int64_t quarantined_us;    /* the last time at which it had the master in quarantine */
 };

@@ -61,7 +61,7 @@ static bool is_of_base(const struct master *m)
     return memcmp(m->clock.base.run_id, master_run(m), RUN_ID_HEX) == 0;
 }
 
-static void rebase(struct master *m)
+static void rebase(const struct coordinator *c, struct master *m)
 {
     /* Long round trips may hide that the reading is ahead of the base before. */
     bool sure = m->clock.base.rtt_ms + m->clock.told_at_ms - m->clock.asked_at_ms <= JUMP_MS;
@@ -71,6 +71,7 @@ static void rebase(struct master *m)
     m->clock.base.time_ms = m->clock.time_ms;
     m->clock.base.sent_ms = m->clock.asked_at_ms;
     m->clock.base.rtt_ms = m->clock.told_at_ms - m->clock.asked_at_ms;
+    m->clock.base.behind_ms = c->behind_ms;
     m->clock.tried_ms = 0;
     m->clock.base_stalled = false;
     m->clock.excess_ms = 0;
@@ -97,7 +98,7 @@ static void rebase_if_good(const struct coordinator *c, struct master *m)
     bool old = passed_ms >= GOOD_BASE_MS && m->clock.excess_ms <= GOOD_MS;
     if (tighter || old || m->clock.base_stalled || !is_of_base(m) ||
         c->now_ms - m->clock.base.sent_ms >= BASE_MS || mutant(MUTANT_BASE_MOVED))
-        rebase(m);
+        rebase(c, m);
 }
 
 void trial_ask_time(struct coordinator *c, struct master *m)
@@ -133,9 +134,11 @@ static void hear(struct coordinator *c, const struct master *m, uint32_t trial)
     if (set_back)
         return;
     c->trial.excess_ms[m->index] = m->clock.excess_ms;
-    /* The round trips of both readings, and slewing since the base, may hide a stall of so much. */
+    /* The round trips of both readings, slewing since the base, and stalls that were found since but may have
+     * been before the base, may hide a stall of so much. */
     int64_t slack_ms = m->clock.base.rtt_ms + m->clock.told_at_ms - m->clock.asked_at_ms +
-                       (c->now_ms - m->clock.base.sent_ms) / SLEW_PART;
+                       (c->now_ms - m->clock.base.sent_ms) / SLEW_PART + c->behind_ms -
+                       m->clock.base.behind_ms;
     c->trial.slack_ms[m->index] = slack_ms;
 }
 
@@ -379,7 +382,7 @@ static void trial_decide(struct coordinator *c)
     for (unsigned i = 0; i < c->config.masters; i++) {
         struct master *m = &c->masters[i];
         if (suspects & masters_bit(i)) {
-            rebase(m);
+            rebase(c, m);
             memory_clock_jumped(c, m);
         } else if ((c->trial.told & masters_bit(i)) && stall_ms == 0 && m->clock.excess_ms > JUMP_MS &&
                    is_of_base(m)) {
@@ -433,12 +436,12 @@ static void read_clock(struct coordinator *c, struct master *m, const struct tim
     m->clock.unsure = false;
     m->clock.base_unsure = asked->unsure;
     if (!has_base(m) || (!is_of_base(m) && mutant(MUTANT_COMPARED_WITHIN_RUN))) {
-        rebase(m);
+        rebase(c, m);
         return;
     }
     m->clock.excess_ms = excess_ms(c, m, clock_ms);
     if (was_set_back && !asked->unsure) {
-        rebase(m); /* a later jump forward is measured from the reading that was set back, ... */
+        rebase(c, m); /* a later jump forward is measured from the reading that was set back, ... */
         m->clock.level_from_ms = asked->sent_ms; /* ... which says nothing of the time before */
     }
     if (m->clock.excess_ms <= AHEAD_MS)
