@@ -27,7 +27,7 @@ int link_init(struct link *link, const char *address, bool secret)
             return EINVAL;
     } else {
         link->places = secret ? 1 : LINK_PLACES;
-        for (unsigned i = 0; i < link->places; i++)
+        for (unsigned i = 0; i < LINK_PLACES; i++)
             (void)address_parse(usual[i], &link->where[i]);
     }
     address_text(&link->where[0], link->address);

@@ -323,7 +323,7 @@ static bool pair_set(struct user_reader *u, const yaml_node_t *mapping, const ya
             "admin, max_locks, max_waits and max_clients",
             key_node->type == YAML_SCALAR_NODE ? conf_shown(shown, sizeof shown, yaml_text(key_node))
                                                : "a list or mapping");
-    if (pair_value(u->document, mapping, key->key) != value)
+    if (!value || pair_value(u->document, mapping, key->key) != value)
         return user_fault(u, key_node, "%s stands twice in one user", key->key);
     if (key->set == name_set)
         return true; /* it was read first */
@@ -403,18 +403,22 @@ bool conf_users_read(struct conf_reader *r, yaml_document_t *document, const yam
 /* Lines of "inside outside count", as in /proc/self/uid_map. */
 bool conf_users_mapped(FILE *map)
 {
-    unsigned long inside, outside, count;
-    unsigned long known = 0; /* ids below it are mapped; the kernel sorts short maps as they were written */
+    char line[128], *at;
+    unsigned long known = 0; /* ids below it are mapped; the lines are in no order */
     bool more = true;
 
     while (more) {
         more = false;
         rewind(map);
-        while (fscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3)
-            if (inside <= known && inside + count > known) {
-                known = inside + count;
-                more = true;
-            }
+        while (fgets(line, sizeof line, map)) {
+            unsigned long inside = strtoul(line, &at, 10);
+            (void)strtoul(at, &at, 10);
+            unsigned long end = inside + strtoul(at, &at, 10);
+            if (inside > known || end <= known)
+                continue;
+            known = end;
+            more = true;
+        }
     }
     return known > 65535;
 }

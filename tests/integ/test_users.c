@@ -158,7 +158,9 @@ static void client_open_as(struct client *client, uid_t uid, gid_t gid)
     ck_assert_int_eq(status, 0);
     ck_assert_int_eq(recvmsg(pair[0], &message, 0), 1);
     *client = (struct client){.fd = -1};
-    memcpy(&client->fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof client->fd);
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    ck_assert_ptr_nonnull(header);
+    memcpy(&client->fd, CMSG_DATA(header), sizeof client->fd);
     close(pair[0]);
     close(pair[1]);
 }
@@ -383,12 +385,16 @@ END_TEST
 
 /* ---- what is refused at the start ---- */
 
-static int check_code(const char *users)
+/* The exit status of redlockd --check, behind another program where there is one. */
+static int check_code(const char *before)
 {
-    char command[3 * PATH];
-    snprintf(command, sizeof command, "%s '%s' --check -c '%s' >'%s' 2>&1", users, daemon_binary(),
-             redlockd.config, redlockd.log);
-    return system(command);
+    struct command command;
+    char line[4 * PATH];
+
+    snprintf(line, sizeof line, "%s '%s' --check -c '%s' 2>&1", before, daemon_binary(), redlockd.config);
+    int code = RUN(&command, "sh", "-c", line);
+    file_write(redlockd.log, output(&command));
+    return code;
 }
 
 START_TEST(bad_surroundings)
@@ -401,7 +407,8 @@ START_TEST(bad_surroundings)
     ck_assert_int_ne(check_code(""), 0);
     ck_assert(daemon_logged(&redlockd, "everybody can read"));
     ck_assert_int_eq(chmod(file, 0600), 0);
-    if (system("unshare -rn true 2>/dev/null") != 0) {
+    struct command unshared;
+    if (RUN(&unshared, "unshare", "-r", "true") != 0) {
         printf("left out: a user namespace that hides the users\n");
         return;
     }

@@ -275,9 +275,10 @@ START_TEST(printed_and_read_again)
 {
     char *text = NULL, *again = NULL;
     size_t len;
-    parse_more("users:\n  - {name: \"a'\", uid: [1, 2], cert: [\"it's\"], lock: [\"x'\\\\*\", y], admin: yes, "
-               "max_locks: 3}\n"
-               "  - {name: anyone, show: '*'}\n");
+    parse_more(
+        "users:\n  - {name: \"a'\", uid: [1, 2], cert: [\"it's\"], lock: [\"x'\\\\*\", y], admin: yes, "
+        "max_locks: 3}\n"
+        "  - {name: anyone, show: '*'}\n");
     ck_assert_int_eq(faults, 0);
     FILE *out = open_memstream(&text, &len);
     conf_print(&conf, out);
