@@ -17,8 +17,13 @@ enum {
     NAME_BYTES = 200, /* longest lock name */
     WORD_BYTES = 64,  /* longest note or client word */
     TAG_BYTES = 16,   /* longest tag */
-    TOKEN_BYTES = 20, /* a token is 20 random bytes, written as 40 hex */
+    TOKEN_BYTES = 20, /* written as 40 hex */
     TOKEN_HEX = 2 * TOKEN_BYTES,
+    TOKEN_ID_BYTES = 4,     /* the daemon that made the token (see daemon/coordinator/base/token.h) */
+    TOKEN_RANDOM_AT = 7,    /* where its random bytes begin ... */
+    TOKEN_RANDOM_BYTES = 9, /* ... and how many there are */
+    TOKEN_SHOWN_AT = 2 * TOKEN_RANDOM_AT, /* logs and SHOW tell so many hex digits from here on */
+    TOKEN_SHOWN = 6,
     LINE_BYTES = 1024,        /* longest client line, its end included */
     SERVER_LINE_BYTES = 2048, /* longest server line, its end included */
     MASTERS = 15,             /* at most so many can be configured */

@@ -98,7 +98,7 @@ static struct redlock_lock **bucket_of(const struct core *core, const struct tok
 {
     uint32_t hash;
 
-    memcpy(&hash, token->bytes, sizeof hash); /* tokens are random */
+    memcpy(&hash, token->bytes + TOKEN_RANDOM_AT, sizeof hash);
     return &core->buckets[hash & (core->buckets_size - 1)];
 }
 

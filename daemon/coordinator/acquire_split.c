@@ -119,10 +119,11 @@ enum split_outcome acquire_split_timer(struct coordinator *c, struct round *roun
     return SPLIT_OPEN;
 }
 
-static uint64_t beginning(const struct token *token)
+/* The bytes before these are the same in all tokens of a daemon. */
+static uint64_t random_part(const struct token *token)
 {
     uint64_t bytes;
-    memcpy(&bytes, token->bytes, sizeof bytes);
+    memcpy(&bytes, token->bytes + TOKEN_RANDOM_AT, sizeof bytes);
     return bytes;
 }
 
@@ -146,7 +147,7 @@ void acquire_split_vote(struct round *round, unsigned master, const struct vote 
         return;
     }
     round->split.held |= bit;
-    round->numbers[master] = beginning(&vote->token);
+    round->numbers[master] = random_part(&vote->token);
 }
 
 /* ---- decisions ---- */

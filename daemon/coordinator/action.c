@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/state.h"
 
 struct action *action_push(struct coordinator *c, enum action_kind kind)
@@ -117,7 +118,7 @@ void random_token(struct coordinator *c, struct token *token)
 {
     assert(!c->token_drawn);
     c->token_drawn = true;
-    memcpy(token->bytes, c->event->random, TOKEN_BYTES);
+    token_make(token, &c->config.self, c->event->random);
     c->actions->random_used = true;
 }
 

@@ -46,7 +46,7 @@ struct coordinator_config {
     uint32_t max_undo;     /* releases under way, or still owed by a master; 0: 65,536 */
     uint32_t max_renewals; /* renewals under way at once; twice as many while some are urgent; 0: 4,096 */
     uint64_t hash_seed;    /* any number that clients cannot guess */
-    struct token self;     /* this daemon's id, which other daemons see: random, not all zero */
+    struct token self;     /* this daemon: random; the first bytes, its id, are not all zero */
     uint32_t max_locks_per_client;
     uint32_t max_waits_per_client;
     uint32_t max_locks_per_peer; /* 0: no limit */

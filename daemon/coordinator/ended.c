@@ -7,7 +7,7 @@ enum { PLACES = 8 /* consecutive places that a token may have */ };
 static uint32_t first_place(const struct token *token)
 {
     uint32_t random;
-    memcpy(&random, token->bytes, sizeof random);
+    memcpy(&random, token->bytes + TOKEN_RANDOM_AT, sizeof random);
     return random % (ENDED - PLACES + 1);
 }
 

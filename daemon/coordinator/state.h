@@ -222,7 +222,7 @@ struct split {
     masters_t decider; /* the master that decides, as a set; 0: none yet */
     masters_t getting; /* masters with a GET unanswered */
     masters_t fresh;   /* masters asked again after the phase's time-out began: not late when it ends */
-    masters_t held;    /* masters that hold another token, whose first bytes are in numbers[] */
+    masters_t held;    /* masters that hold another token, whose random bytes begin in numbers[] */
     uint8_t reasks;    /* re-asks sent so far */
     bool in_vain;      /* all re-asks were in vain: no client got the lock */
 };
@@ -401,7 +401,7 @@ struct notice *action_notice(struct coordinator *c, uint64_t session, enum notic
 void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally);
 void name_copy(struct name *to, const struct name *from);
 
-/* A step has 32 random bytes: 20 make a token, at most one in a step, and 8 give all its random numbers.
+/* A step has 32 random bytes: 9 go into a token, at most one in a step, and 8 give all its random numbers.
  * random_between() includes both bounds. */
 void random_token(struct coordinator *c, struct token *token);
 int64_t random_between(struct coordinator *c, int64_t low, int64_t high);

@@ -134,8 +134,8 @@ void loop_log_lost(struct loop_log *log, const struct notice *notice)
                notice->reason == LOST_GONE ? "the masters do not have it any more"
                                            : "it could not be renewed in time",
                log->lost == LOST_A_SECOND ? "; more in this second are not listed" : "");
-    log_warn("lock_lost", "name=%s token=%.6s reason=%s%s",
-             log_escape(name, sizeof name, notice->name.text, notice->name.len), token,
-             notice->reason == LOST_GONE ? "gone" : "expired",
+    log_warn("lock_lost", "name=%s token=%.*s reason=%s%s",
+             log_escape(name, sizeof name, notice->name.text, notice->name.len), TOKEN_SHOWN,
+             token + TOKEN_SHOWN_AT, notice->reason == LOST_GONE ? "gone" : "expired",
              log->lost == LOST_A_SECOND ? " more=\"not logged in this second\"" : "");
 }

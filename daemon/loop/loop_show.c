@@ -64,7 +64,7 @@ static enum made lock_row(const struct loop_view *view, uint64_t viewer, uint64_
     line_row_string(row, "hold", lock.hold == HOLD_SESSION ? "session" : "lease");
     row_client(view, row, lock.session);
     row_user(view, row, owner);
-    line_row_text(row, "token", token, 6);
+    line_row_text(row, "token", token + TOKEN_SHOWN_AT, TOKEN_SHOWN);
     line_row_unsigned(row, "fence", lock.fence);
     line_row_signed(row, "valid", lock.valid_ms);
     line_row_unsigned(row, "depth", lock.depth);

@@ -268,7 +268,7 @@ START_TEST(json)
     snprintf(pattern, sizeof pattern,
              "[{\"name\":\"17\",\"mode\":\"exclusive\",\"hold\":\"session\",\"session\":%d,\"client\":\"\","
              "\"token\":\"%.6s\",\"fence\":%lld,\"valid\":",
-             (int)number(row_with(show(&a, "LOCKS"), "name=17"), "session"), grant.token,
+             (int)number(row_with(show(&a, "LOCKS"), "name=17"), "session"), grant.token + 14,
              (long long)grant.fence);
     ck_assert_msg(strncmp(output(&c), pattern, strlen(pattern)) == 0, "%s", output(&c));
     ck_assert_ptr_nonnull(strstr(output(&c), "\"note\":\"it's\"}]\n"));

@@ -44,7 +44,7 @@ uint32_t oracle_tok(struct sim_world *w, const struct token *token, unsigned nam
 {
     struct sim_oracle *o = &w->oracle;
     uint64_t h;
-    memcpy(&h, token->bytes, sizeof(h));
+    memcpy(&h, token->bytes + TOKEN_RANDOM_AT, sizeof(h));
     for (uint32_t at = (uint32_t)h % TOK_TABLE;; at = (at + 1) % TOK_TABLE) {
         uint32_t index = o->tok_table[at];
         if (index != 0 && memcmp(&o->tok[index].token, token, sizeof(*token)) == 0)

@@ -1,0 +1,24 @@
+#include "daemon/coordinator/base/token.h"
+
+#include <string.h>
+
+enum { CHECKED = TOKEN_BYTES - 4 };
+
+static uint32_t fnv1a(const uint8_t *bytes, unsigned count)
+{
+    uint32_t hash = UINT32_C(2166136261);
+    for (unsigned i = 0; i < count; i++)
+        hash = (hash ^ bytes[i]) * UINT32_C(16777619);
+    return hash;
+}
+
+void token_make(struct token *token, const struct token *self, const uint8_t random[TOKEN_RANDOM_BYTES])
+{
+    memset(token, 0, sizeof *token);
+    memcpy(token->bytes, self->bytes, TOKEN_ID_BYTES);
+    token->bytes[TOKEN_ID_BYTES] = TOKEN_EXCLUSIVE;
+    memcpy(token->bytes + TOKEN_RANDOM_AT, random, TOKEN_RANDOM_BYTES);
+    uint32_t sum = fnv1a(token->bytes, CHECKED);
+    for (unsigned i = 0; i < 4; i++)
+        token->bytes[CHECKED + i] = (uint8_t)(sum >> (24 - 8 * i));
+}

@@ -1,0 +1,17 @@
+/* A token tells whose it is: the value of a key on a master names the daemon that set it.
+ *
+ *     | daemon id, 4 | kind, 1 | slot, 2 | random, 9 | FNV-1a-32 of the 16 before, 4 |
+ *
+ * The id is drawn at each start of a daemon. Tokens of other libraries and of earlier versions look
+ * different; their kind is not believed, since their last bytes do not fit. */
+#ifndef REDLOCKD_TOKEN_H
+#define REDLOCKD_TOKEN_H
+
+#include "proto/message.h"
+
+enum { TOKEN_EXCLUSIVE = 0 /* a kind */ };
+
+/* self: the daemon, of which the first bytes are its id. */
+void token_make(struct token *token, const struct token *self, const uint8_t random[TOKEN_RANDOM_BYTES]);
+
+#endif

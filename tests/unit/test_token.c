@@ -1,0 +1,39 @@
+/* What a token is made of. */
+#include <check.h>
+
+#include "daemon/coordinator/base/token.h"
+#include "tests/unit/suite.h"
+
+static const struct token self = {{0xa1, 0xb2, 0xc3, 0xd4, 0xff, 0xff}};
+static const uint8_t random_bytes[TOKEN_RANDOM_BYTES] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+
+START_TEST(it_names_its_daemon)
+{
+    static const uint8_t expected[TOKEN_BYTES] = {0xa1, 0xb2, 0xc3, 0xd4, 0, 0, 0,    1,    2,    3,
+                                                  4,    5,    6,    7,    8, 9, 0x12, 0xd1, 0xd9, 0xb2};
+    struct token token;
+    token_make(&token, &self, random_bytes);
+    ck_assert_mem_eq(token.bytes, expected, TOKEN_BYTES);
+}
+END_TEST
+
+START_TEST(each_draw_is_another_token)
+{
+    struct token one, other;
+    uint8_t drawn[TOKEN_RANDOM_BYTES] = {0};
+    token_make(&one, &self, random_bytes);
+    token_make(&other, &self, drawn);
+    ck_assert_mem_ne(one.bytes + TOKEN_RANDOM_AT, other.bytes + TOKEN_RANDOM_AT, TOKEN_RANDOM_BYTES);
+    ck_assert_mem_ne(one.bytes + 16, other.bytes + 16, 4);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("token");
+    TCase *tcase = tcase_create("token");
+    tcase_add_test(tcase, it_names_its_daemon);
+    tcase_add_test(tcase, each_draw_is_another_token);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
