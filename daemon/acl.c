@@ -3,12 +3,12 @@
 #include <string.h>
 
 enum {
-    PATTERN_BYTES = 2 * CONF_PREFIX_BYTES + 3,
+    PATTERN_BYTES = 2 * CONF_PREFIX_BYTES + 10,
     QUOTED_BYTES = 2 * CONF_SECRET_BYTES + 3,
-    OTHER_BYTES = 300
+    OTHER_BYTES = 400
 };
 _Static_assert((int)PATTERN_BYTES <= (int)CONF_SECRET_BYTES, "a pattern or a user fits when quoted");
-_Static_assert(2 * (int)QUOTED_BYTES + (int)OTHER_BYTES <= (int)ACL_BYTES, "the line fits");
+_Static_assert(3 * (int)QUOTED_BYTES + (int)OTHER_BYTES <= (int)ACL_BYTES, "the line fits");
 
 /* Quotes a word for redis-cli, in which quotes may begin anywhere and a backslash escapes only between
  * quotes. */
@@ -30,28 +30,31 @@ static const char *quoted(char out[QUOTED_BYTES], const char *word)
     return out;
 }
 
-/* Writes the Redis pattern of all keys that begin with prefix. */
-static const char *pattern(char out[PATTERN_BYTES], const char *prefix)
+/* Writes the Redis pattern of all keys or channels that begin with prefix. */
+static const char *pattern(char out[PATTERN_BYTES], char type, const char *prefix, const char *rest)
 {
     size_t n = 0;
-    out[n++] = '~';
+    out[n++] = type;
     for (; *prefix; prefix++) {
         if (strchr("*?[]\\", *prefix))
             out[n++] = '\\';
         out[n++] = *prefix;
     }
-    out[n++] = '*';
-    out[n] = 0;
+    memcpy(out + n, rest, strlen(rest) + 1);
     return out;
 }
 
 const char *acl_line(char out[ACL_BYTES], const struct conf *conf)
 {
-    char keys[PATTERN_BYTES], user[QUOTED_BYTES], keys_quoted[QUOTED_BYTES];
-    snprintf(out, ACL_BYTES,
-             "ACL SETUSER %s on >... resetkeys %s resetchannels -@all +select +client|id +client|kill +info "
-             "+time +script|load +evalsha +set +get +getex +pexpire +pttl +del +zadd +zscore",
-             quoted(user, conf->node_user[0] ? conf->node_user : "redlockd"),
-             quoted(keys_quoted, pattern(keys, conf->key_prefix)));
+    char keys[PATTERN_BYTES], channels[PATTERN_BYTES];
+    char user[QUOTED_BYTES], keys_quoted[QUOTED_BYTES], channels_quoted[QUOTED_BYTES];
+    snprintf(
+        out, ACL_BYTES,
+        "ACL SETUSER %s on >... resetkeys %s resetchannels %s -@all +select +client|id +client|kill +info "
+        "+time +script|load +evalsha +set +get +getex +pexpire +pttl +del +zadd +zscore +zrange +zrem "
+        "+publish",
+        quoted(user, conf->node_user[0] ? conf->node_user : "redlockd"),
+        quoted(keys_quoted, pattern(keys, '~', conf->key_prefix, "*")),
+        quoted(channels_quoted, pattern(channels, '&', conf->key_prefix, ",wake:*")));
     return out;
 }

@@ -4,7 +4,7 @@
 
 #include "daemon/conf/conf.h"
 
-enum { ACL_BYTES = 1536 };
+enum { ACL_BYTES = 2048 };
 
 /* Writes the command for redis-cli that makes the user, with "..." in place of the password. Returns out. */
 const char *acl_line(char out[ACL_BYTES], const struct conf *conf);

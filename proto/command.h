@@ -52,10 +52,17 @@ struct group {
  * GET              GET <prefix><name>                              TOKEN (of its holder), NO (absent)
  * ZADD             ZADD <prefix>,fences GT CH <number> <bucket>    YES (higher than before), NO
  * ZSCORE           ZSCORE <prefix>,fences <bucket>                 NUMBER (0: none)
- * WANT             SET <prefix>,want:<name> <to> PX <number>       YES
- * RELEASE          script: delete if the value is the token        YES, NO (not ours); WANTED (only if to
- *                                                                  is not zero): deleted, and a daemon
- *                                                                  other than to has its WANT there
+ * DEQUEUE          ZREM <prefix>,queue:<name> <id of to>           YES, NO (it was not there)
+ * ENQUEUE          script: to joins the queue, as if it had        HEARD, UNHEARD (number: the TTL that
+ *                  come waited_ms sooner; the daemon that set      the key has left, in ms; 0: none), NO
+ *                  the key is told                                 (no key)
+ * PASS             script: wakes the first of the queue but to     YES (nobody waits), HEARD, UNHEARD, NO
+ *                  if there is no key; else tells the daemon       (the key is there)
+ *                  that set it
+ * RELEASE          script: delete if the value is the token;       YES, NO (not ours); HEARD (number: for
+ *                  if to is not zero, then wake the first of       how long the woken one had waited, in
+ *                  the queue but to, which goes to its end if      ms), UNHEARD
+ *                  stays is set, and leaves it otherwise
  * EXTEND           script: PEXPIRE <number> if the value is the    NUMBER: the TTL that the key has now,
  *                  token and the TTL becomes longer; up to 64      in ms; NO (not ours)
  *                  EXTENDs in a row to the same masters become
@@ -78,7 +85,9 @@ enum command_verb {
     COMMAND_GET,
     COMMAND_ZADD,
     COMMAND_ZSCORE,
-    COMMAND_WANT,
+    COMMAND_DEQUEUE,
+    COMMAND_ENQUEUE,
+    COMMAND_PASS,
     COMMAND_RELEASE,
     COMMAND_EXTEND,
     COMMAND_CHECK,
@@ -89,10 +98,14 @@ struct command {
     enum command_verb verb;
     uint32_t bucket; /* ZADD, ZSCORE */
     uint64_t ref;    /* comes back with each vote: the id of the asking round, release or lease; 0: none */
-    uint64_t number; /* see above: a TTL or an instant in ms, a score, or a client id */
+    /* See above: a TTL or an instant in ms, a score, or a client id. Of commands that write to the queue: how
+     * long it lives, in ms. */
+    uint64_t number;
+    uint64_t waited_ms; /* ENQUEUE */
+    bool stays;         /* RELEASE */
     struct name name;
     struct token token;
-    struct token to;    /* MOVE: the new one; WANT, RELEASE: this daemon */
+    struct token to;    /* MOVE: the new one; DEQUEUE, ENQUEUE, PASS, RELEASE: this daemon */
     struct group group; /* GROUP_SET, GROUP_NEW */
 };
 
@@ -104,7 +117,8 @@ enum vote_kind {
     VOTE_GROUP,
     VOTE_UNREADABLE, /* <prefix>,group is there, but no daemon of this version can have written it */
     VOTE_TOKEN,
-    VOTE_WANTED,
+    VOTE_HEARD,   /* another daemon got a message */
+    VOTE_UNHEARD, /* one waits, or has the key, and got none; error is NOPERM if PUBLISH is not allowed */
     VOTE_NOT_RUN, /* NOSCRIPT: the script is being loaded; send the command again if it still matters */
     VOTE_ERROR,   /* the master refused the command */
 };
@@ -137,8 +151,8 @@ struct master_info {
 /* Fields that do not belong to the kind are undefined. */
 struct vote {
     enum vote_kind kind;
-    enum vote_error error; /* VOTE_ERROR */
-    uint64_t number;       /* VOTE_NUMBER */
+    enum vote_error error; /* VOTE_ERROR, VOTE_UNHEARD */
+    uint64_t number;       /* VOTE_NUMBER, VOTE_HEARD, VOTE_UNHEARD */
     union {
         struct master_info info; /* VOTE_INFO */
         struct group group;      /* VOTE_GROUP */

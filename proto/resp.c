@@ -12,16 +12,17 @@
 enum {
     PREFIX_BYTES = 64,
     HEAD_BYTES = 1 + DECIMAL_BYTES + 2, /* "$" or "*", a number, the line's end */
-    OWN_BYTES = 16,                     /* ",fences", ",group", ",want:" */
+    OWN_BYTES = 16,                     /* ",fences", ",group", ",queue:", ",wake:" */
     PIECES = 8,
     FIXED_BYTES = 256, /* bytes that are the same in each command of a shape, at most */
 };
 
 /* The shape of each command. These words are filled in for each command:
- *     %k key   %t token   %o to   %n number   %b bucket   %g group   %m the key of the name's mark
+ *     %k key   %q the queue's key   %l the lock's name   %t token   %o to   %i id of to   %n number
+ *     %w waited_ms   %s stays   %b bucket   %g group
  * and these once, when the key prefix is known:
- *     %G key of group   %F key of fences   %S the script's SHA1 */
-enum { SHAPE_ASKING = COMMAND_MOVE + 1, SHAPES };
+ *     %G key of group   %F key of fences   %C how channels begin   %S the script's SHA1 */
+enum { SHAPE_WAKING = COMMAND_MOVE + 1, SHAPES };
 
 static const char *const shape_texts[SHAPES] = {
     [COMMAND_CLIENT_ID] = "CLIENT ID",
@@ -37,9 +38,11 @@ static const char *const shape_texts[SHAPES] = {
     [COMMAND_GET] = "GET %k",
     [COMMAND_ZADD] = "ZADD %F GT CH %n %b",
     [COMMAND_ZSCORE] = "ZSCORE %F %b",
-    [COMMAND_WANT] = "SET %m %o PX %n",
+    [COMMAND_DEQUEUE] = "ZREM %q %i",
+    [COMMAND_ENQUEUE] = "EVALSHA %S 2 %k %q %w %i %C %l %n",
+    [COMMAND_PASS] = "EVALSHA %S 2 %k %q 0 %i %C %l %n",
     [COMMAND_RELEASE] = "EVALSHA %S 1 %k %t",
-    [SHAPE_ASKING] = "EVALSHA %S 2 %k %m %t %o",
+    [SHAPE_WAKING] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s",
     [COMMAND_EXTEND] = "EVALSHA %S 1 %k %t %n",
     [COMMAND_CHECK] = "EVALSHA %S 1 %k %t",
     [COMMAND_MOVE] = "EVALSHA %S 1 %k %t %o",
@@ -63,7 +66,7 @@ struct key {
 };
 
 struct resp_format {
-    struct key prefix, mark, fences, group;
+    struct key prefix, queue, channels, fences, group;
     struct shape shape[SHAPES];
 };
 
@@ -108,6 +111,13 @@ static char *resp_put_token(char *out, const struct token *token)
     return resp_put_end(out + TOKEN_HEX);
 }
 
+static char *resp_put_id(char *out, const struct token *token)
+{
+    char hex[TOKEN_HEX];
+    line_token_hex(hex, token);
+    return resp_put_word(out, hex, RESP_ID_HEX);
+}
+
 static char *resp_put_key(char *out, const struct key *before, const struct name *name)
 {
     assert(name->len <= NAME_BYTES);
@@ -143,6 +153,7 @@ static char *lay_word(const struct resp_format *format, unsigned verb, char *out
     switch (word[1]) {
     case 'G': return resp_put_word(out, format->group.text, format->group.len);
     case 'F': return resp_put_word(out, format->fences.text, format->fences.len);
+    case 'C': return resp_put_word(out, format->channels.text, format->channels.len);
     case 'S': return resp_put_word(out, resp_script_sha1((unsigned)resp_script_of(verb)), RESP_SHA1_HEX);
     }
     return NULL;
@@ -179,11 +190,12 @@ struct resp_format *resp_format_new(const char *key_prefix)
     if (!format)
         return NULL;
     key_set(&format->prefix, key_prefix, "");
-    key_set(&format->mark, key_prefix, ",want:");
+    key_set(&format->queue, key_prefix, ",queue:");
+    key_set(&format->channels, key_prefix, ",wake:");
     key_set(&format->fences, key_prefix, ",fences");
     key_set(&format->group, key_prefix, ",group");
     for (unsigned i = 0; i < SHAPES; i++)
-        shape_lay(format, &format->shape[i], i == SHAPE_ASKING ? COMMAND_RELEASE : i, shape_texts[i]);
+        shape_lay(format, &format->shape[i], i == SHAPE_WAKING ? COMMAND_RELEASE : i, shape_texts[i]);
     return format;
 }
 
@@ -200,10 +212,14 @@ static char *resp_put_value(char *out, const struct resp_format *format, char wh
     char group[GROUP_BYTES];
     switch (what) {
     case 'k': return resp_put_key(out, &format->prefix, &command->name);
-    case 'm': return resp_put_key(out, &format->mark, &command->name);
+    case 'q': return resp_put_key(out, &format->queue, &command->name);
+    case 'l': return resp_put_word(out, command->name.text, command->name.len);
     case 't': return resp_put_token(out, &command->token);
     case 'o': return resp_put_token(out, &command->to);
+    case 'i': return resp_put_id(out, &command->to);
     case 'n': return resp_put_number(out, command->number);
+    case 'w': return resp_put_number(out, command->waited_ms);
+    case 's': return resp_put_number(out, command->stays);
     case 'b': return resp_put_number(out, command->bucket);
     case 'g': return resp_put_word(out, group, group_text(group, &command->group));
     }
@@ -217,12 +233,12 @@ static bool is_zero(const struct token *token)
     return memcmp(token, &zero, sizeof zero) == 0;
 }
 
-/* RELEASE asks for the mark only if `to` is set, since the mark costs the master another GET. */
+/* RELEASE looks at the queue only if `to` is set, since the queue costs the master more commands. */
 static unsigned shape_of(const struct command *command)
 {
-    assert((unsigned)command->verb < SHAPE_ASKING);
+    assert((unsigned)command->verb < SHAPE_WAKING);
     if (command->verb == COMMAND_RELEASE && !is_zero(&command->to))
-        return SHAPE_ASKING;
+        return SHAPE_WAKING;
     return command->verb;
 }
 

@@ -14,7 +14,10 @@
 
 struct resp_format; /* the key prefix and all bytes that are the same in each command, made once */
 
-enum { RESP_COMMAND_BYTES = 1024 }; /* no command is longer */
+enum {
+    RESP_COMMAND_BYTES = 1536,       /* no command is longer */
+    RESP_ID_HEX = 2 * TOKEN_ID_BYTES /* a daemon's id, as in queues and channels */
+};
 
 struct resp_format *resp_format_new(const char *key_prefix); /* NULL: no memory */
 void resp_format_free(struct resp_format *format);
@@ -50,8 +53,8 @@ const char *resp_batch_end(struct resp_batch *batch, size_t *len);
 char *resp_auth(const char *user, const char *password, size_t *len);
 char *resp_select(int db, size_t *len);
 
-/* The scripts that RELEASE, EXTEND, CHECK and MOVE run by EVALSHA. */
-enum { RESP_SCRIPTS = 4, RESP_SHA1_HEX = 40 };
+/* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE and PASS run by EVALSHA. */
+enum { RESP_SCRIPTS = 6, RESP_SHA1_HEX = 40 };
 char *resp_script_load(unsigned script, size_t *len);
 const char *resp_script_text(unsigned script);
 const char *resp_script_sha1(unsigned script); /* what SCRIPT LOAD must answer */

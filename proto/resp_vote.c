@@ -84,13 +84,41 @@ static void vote_yes_no(const struct resp_reply *reply, struct vote *vote)
         vote->kind = reply->integer ? VOTE_YES : VOTE_NO;
 }
 
-/* 2: deleted, and another daemon's mark was there. */
+static void vote_unheard(struct vote *vote, bool allowed)
+{
+    vote->kind = VOTE_UNHEARD;
+    vote->error = allowed ? ERROR_OTHER : ERROR_NOPERM;
+}
+
+/* The script's numbers are told in proto/script.c. */
 static void vote_release(const struct resp_reply *reply, struct vote *vote)
 {
-    if (reply->type == RESP_INTEGER && reply->integer == 2)
-        vote->kind = VOTE_WANTED;
-    else
+    long long said = reply->integer;
+    if (reply->type == RESP_INTEGER && said >= 2) {
+        vote->kind = VOTE_HEARD;
+        vote->number = (uint64_t)said - 2;
+    } else if (reply->type == RESP_INTEGER && (said == -1 || said == -2)) {
+        vote_unheard(vote, said == -1);
+    } else {
         vote_yes_no(reply, vote);
+    }
+}
+
+/* The TTL is negative where there is no key (-2) or where the key has none (-1). */
+static void vote_enqueue(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type != RESP_ARRAY || reply->integer != 2 || !reply->integers)
+        return;
+    int64_t ttl_ms = reply->element[0], heard = reply->element[1];
+    if (ttl_ms == -2) {
+        vote->kind = VOTE_NO;
+        return;
+    }
+    if (heard > 0)
+        vote->kind = VOTE_HEARD;
+    else
+        vote_unheard(vote, heard == 0);
+    vote->number = ttl_ms > 0 ? (uint64_t)ttl_ms : 0;
 }
 
 static void vote_ok(const struct resp_reply *reply, struct vote *vote)
@@ -270,13 +298,15 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
     case COMMAND_GROUP:
     case COMMAND_PROBE: vote_group(reply, vote); break;
     case COMMAND_GET: vote_token(reply, vote); break;
-    case COMMAND_WANT: vote_ok(reply, vote); break;
+    case COMMAND_ENQUEUE: vote_enqueue(reply, vote); break;
     case COMMAND_GROUP_SET:
     case COMMAND_GROUP_NEW:
     case COMMAND_SET:
     case COMMAND_HEAL: vote_set(reply, vote); break;
     case COMMAND_ZADD:
+    case COMMAND_DEQUEUE:
     case COMMAND_MOVE: vote_yes_no(reply, vote); break;
+    case COMMAND_PASS:
     case COMMAND_RELEASE: vote_release(reply, vote); break;
     case COMMAND_ZSCORE: vote_score(reply, vote); break;
     case COMMAND_EXTEND: vote_extended(reply, 0, 1, vote); break;

@@ -10,20 +10,46 @@
 #define READ      "local v=redis.pcall('GET',KEYS[1]) "
 #define OTHERWISE "if type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v end "
 
+/* The queue of a name: KEYS[2]. ARGV[2] is this daemon, ARGV[3] and an id name that daemon's channel, ARGV[4]
+ * is the name of the lock, and ARGV[5] how long the queue lives. */
+#define SAY                                                                              \
+    "local f,q=redis.pcall,KEYS[2] "                                                     \
+    "local function now() local t=f('TIME') return t[1]*1000+math.floor(t[2]/1000) end " \
+    "local function say(id,what) return f('PUBLISH',ARGV[3]..id,what..' '..ARGV[4]) end "
+
+/* Takes the first other daemon off the queue and wakes it, or the next one if that one does not listen. 2
+ * and for how long the woken one had waited; 1: nobody else is there; -1: nobody listened, or the queue
+ * cannot be read; -2: PUBLISH is not allowed. An error of PUBLISH must not hide that a key was deleted
+ * before. */
+#define WALK                                                                                   \
+    SAY "local function walk() local r=1 "                                                     \
+        "for i=1,64 do "                                                                       \
+        "local z=f('ZRANGE',q,0,1,'WITHSCORES') "                                              \
+        "if z.err then return -1 end "                                                         \
+        "local k=z[1]==ARGV[2] and 3 or 1 "                                                    \
+        "local id=z[k] "                                                                       \
+        "if not id then break end "                                                            \
+        "local n=f('ZREM',q,id) "                                                              \
+        "if type(n)=='table' then return n end "                                               \
+        "local h=say(id,'w') "                                                                 \
+        "if type(h)=='table' then f('ZADD',q,z[k+1],id) f('PEXPIRE',q,ARGV[5]) return -2 end " \
+        "if h>0 then return 2+math.max(0,now()-z[k+1]) end "                                   \
+        "r=-1 end return r end "
+
 static const struct {
     const char *text;
     const char *sha1; /* of text, for EVALSHA */
 } scripts[RESP_SCRIPTS] = {
-    /* RELEASE: compare and delete, as on the Redlock page. 1: deleted, 0: not ours. The second key, if
-     * given, is the mark of a daemon that waits for the name; 2: deleted, and a daemon other than ARGV[2]
-     * waits. */
+    /* RELEASE: compare and delete, as on the Redlock page. 1: deleted, 0: not ours. Where a queue is given,
+     * its first is woken, too: see WALK. ARGV[6] says whether this daemon goes to the end of the queue. */
     {READ "if v==ARGV[1] then "
           "local n=redis.pcall('DEL',KEYS[1]) "
-          "if n==1 and KEYS[2] then "
-          "local w=redis.pcall('GET',KEYS[2]) "
-          "if type(w)=='string' and w~=ARGV[2] then return 2 end end "
+          "if n==1 and KEYS[2] then " WALK "n=walk() "
+          "if type(n)=='table' then n=-1 end "
+          "if ARGV[6]=='1' then f('ZADD',q,now(),ARGV[2]) f('PEXPIRE',q,ARGV[5]) "
+          "else f('ZREM',q,ARGV[2]) end end "
           "return n end " OTHERWISE "return 0",
-     "8b3dbed48cc72340f86949176fb18bcf9cda7d75"},
+     "b56847f79faa674e3f928e6fa5f939dab93c72d0"},
     /* EXTEND of 1 to 64 keys, with a token and a TTL for each. The script uses PEXPIRE, never SET, and
      * never shortens a TTL, since a late or short EXTEND must not cut the validity that a holder was told.
      * For each key the script returns the TTL that the key has now; -2: not ours. A PEXPIRE with GT
@@ -53,6 +79,23 @@ static const struct {
           "if r.err then return r end "
           "return 1 end " OTHERWISE "return 0",
      "2da0b019ea56da9797c26b749601bbd42649bd99"},
+    /* ENQUEUE: {the TTL that the key has left, how many heard that somebody waits; -1: PUBLISH is not
+     * allowed}. ARGV[1]: for how long this daemon's head has waited. */
+    {SAY "local a=f('ZADD',q,'NX',now()-ARGV[1],ARGV[2]) "
+         "if type(a)=='table' then return a end "
+         "f('PEXPIRE',q,ARGV[5]) "
+         "local t,h=f('PTTL',KEYS[1]),0 "
+         "local v=f('GET',KEYS[1]) "
+         "if type(v)=='string' then h=say(string.sub(v,1,8),'t') end "
+         "if type(h)=='table' then h=-1 end "
+         "return {t,h}",
+     "d0291aabae64d5bcb53a1572f5bc59bb9d17c288"},
+    /* PASS: wakes the first of the queue if there is no key, else tells the daemon that set the key. */
+    {WALK "local v=f('GET',KEYS[1]) "
+          "if not v then return walk() end "
+          "if type(v)=='string' and string.sub(v,1,8)~=ARGV[2] then say(string.sub(v,1,8),'t') end "
+          "return 0",
+     "d2c504ff6bf1c351cf7a88bf6fc76c227eeeb6ad"},
 };
 
 const char *resp_script_text(unsigned script)
@@ -74,6 +117,8 @@ int resp_script_of(enum command_verb verb)
     case COMMAND_EXTEND: return 1;
     case COMMAND_CHECK: return 2;
     case COMMAND_MOVE: return 3;
+    case COMMAND_ENQUEUE: return 4;
+    case COMMAND_PASS: return 5;
     case COMMAND_TIME:
     case COMMAND_GROUP:
     case COMMAND_PROBE:
@@ -81,7 +126,7 @@ int resp_script_of(enum command_verb verb)
     case COMMAND_GROUP_NEW:
     case COMMAND_HEAL:
     case COMMAND_GET:
-    case COMMAND_WANT:
+    case COMMAND_DEQUEUE:
     case COMMAND_CLIENT_ID:
     case COMMAND_INFO:
     case COMMAND_KILL:

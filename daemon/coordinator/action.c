@@ -32,6 +32,8 @@ void action_send(struct coordinator *c, masters_t masters, const struct command 
     copy->number = command->number;
     copy->token = command->token;
     copy->to = command->to;
+    copy->waited_ms = command->waited_ms;
+    copy->stays = command->stays;
     if (command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW)
         copy->group = command->group;
     name_copy(&copy->name, &command->name);

@@ -209,8 +209,9 @@ void release_vote(struct coordinator *c, struct release *release, unsigned maste
         return;
     }
     release->unanswered = masters_without(release->unanswered, bit);
-    release->wanted |= vote->kind == VOTE_WANTED;
-    if (vote->kind == VOTE_YES || vote->kind == VOTE_WANTED)
+    bool wanted = vote->kind == VOTE_HEARD || vote->kind == VOTE_UNHEARD;
+    release->wanted |= wanted;
+    if (vote->kind == VOTE_YES || wanted)
         release->deleted |= bit;
     else if (vote->kind == VOTE_NO)
         release->missing |= bit;

@@ -9,8 +9,11 @@ void release_send(struct coordinator *c, const struct release *release, masters_
                               .token = release->token,
                               .to = release->to};
     bool asks = resource != NULL && (resource->queue->head != NULL || resource->turn_goes_on);
-    if (asks && !release->hands_over && !release->sets_back)
-        command.to = c->config.self; /* asks the master for another daemon's mark, see turn.h */
+    if (asks && !release->hands_over && !release->sets_back) {
+        command.to = c->config.self;
+        command.number = 2 * (uint64_t)c->config.max_ttl_ms;
+        command.stays = resource->queue->head != NULL;
+    }
     name_copy(&command.name, release->name);
     action_send(c, masters, &command);
 }

@@ -58,7 +58,9 @@ void turn_mark(struct coordinator *c, struct resource *resource)
     if (last_ms != 0 && c->now_ms - last_ms < every_ms)
         return;
     resource->queue->marked_ms = c->now_ms;
-    struct command command = {.verb = COMMAND_WANT, .number = 2 * (uint64_t)every_ms, .to = c->config.self};
+    struct command command = {.verb = COMMAND_ENQUEUE, .to = c->config.self};
+    command.number = 2 * (uint64_t)c->config.max_ttl_ms;
+    command.waited_ms = (uint64_t)(c->now_ms - resource->queue->head->asked_ms);
     name_copy(&command.name, resource->name);
     action_send(c, c->voters, &command);
 }

@@ -28,8 +28,12 @@ static const unsigned kinds[] = {
     [COMMAND_GET] = 1u << VOTE_TOKEN | 1u << VOTE_NO,
     [COMMAND_ZADD] = 1u << VOTE_YES | 1u << VOTE_NO,
     [COMMAND_ZSCORE] = 1u << VOTE_NUMBER,
-    [COMMAND_WANT] = 1u << VOTE_YES,
-    [COMMAND_RELEASE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_WANTED | 1u << VOTE_NOT_RUN,
+    [COMMAND_DEQUEUE] = 1u << VOTE_YES | 1u << VOTE_NO,
+    [COMMAND_ENQUEUE] = 1u << VOTE_HEARD | 1u << VOTE_UNHEARD | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_PASS] =
+        1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_HEARD | 1u << VOTE_UNHEARD | 1u << VOTE_NOT_RUN,
+    [COMMAND_RELEASE] =
+        1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_HEARD | 1u << VOTE_UNHEARD | 1u << VOTE_NOT_RUN,
     [COMMAND_EXTEND] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_CHECK] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_MOVE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,

@@ -50,7 +50,7 @@ void world_lie(struct world *w, const struct sent *sent)
 {
     uint8_t choice = bytes_next(&w->in);
     struct vote *v = &w->event.vote;
-    bool script = sent->verb >= COMMAND_RELEASE;
+    bool script = sent->verb >= COMMAND_ENQUEUE;
     w->lied = true;
     v->kind = VOTE_ERROR;
     v->error = (enum vote_error)(choice / 8 % (ERROR_WRONGTYPE + 1));
@@ -63,7 +63,14 @@ void world_lie(struct world *w, const struct sent *sent)
     case COMMAND_ZSCORE: lie_number(w, sent); break;
     case COMMAND_SET:
     case COMMAND_ZADD: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
-    case COMMAND_RELEASE: v->kind = choice & 8 ? VOTE_YES : choice & 16 ? VOTE_WANTED : VOTE_NO; break;
+    case COMMAND_ENQUEUE:
+    case COMMAND_PASS:
+    case COMMAND_RELEASE:
+        v->kind = choice & 8 ? VOTE_YES : choice & 16 ? VOTE_HEARD : choice & 32 ? VOTE_UNHEARD : VOTE_NO;
+        if (v->kind == VOTE_YES && sent->verb == COMMAND_ENQUEUE)
+            v->kind = VOTE_HEARD;
+        v->number = bytes_number(&w->in, choice % 9) & INT64_MAX;
+        break;
     case COMMAND_EXTEND:
     case COMMAND_CHECK:
         v->kind = VOTE_NO;
@@ -83,8 +90,8 @@ void world_lie(struct world *w, const struct sent *sent)
     case COMMAND_HEAL:
     case COMMAND_MOVE:
     case COMMAND_GROUP_SET:
+    case COMMAND_DEQUEUE:
     case COMMAND_GROUP_NEW: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
-    case COMMAND_WANT: v->kind = VOTE_YES; break;
     }
     if (script && choice % 8 == 2)
         v->kind = VOTE_NOT_RUN;

@@ -15,7 +15,6 @@ void master_restart(struct fake_master *m, int64_t now_ms)
 {
     assert(!m->connected);
     memset(m->keys, 0, sizeof m->keys);
-    memset(m->wants, 0, sizeof m->wants);
     memset(m->scores, 0, sizeof m->scores);
     m->group_ends_ms = 0;
     m->ghost_count = 0;
@@ -139,15 +138,13 @@ static void run_release(struct fake_master *m, const struct sent *sent, int64_t 
                         struct vote *vote)
 {
     static const struct token nobody;
-    const struct key *want = &m->wants[sent->name];
-    bool asks = memcmp(&sent->to, &nobody, sizeof nobody) != 0;
-    bool wanted = want->ends_ms > now_ms && memcmp(&want->token, &sent->to, sizeof want->token) != 0;
+    bool wakes = memcmp(&sent->to, &nobody, sizeof nobody) != 0;
     vote_yes_no(vote, ours);
     if (!ours)
         return;
     m->keys[sent->name].ends_ms = 0;
-    if (asks && wanted)
-        vote->kind = VOTE_WANTED;
+    if (wakes && sent->number % 2 == 0 && now_ms % 3 == 0) /* the queue's other daemons are made up */
+        vote->kind = now_ms % 2 ? VOTE_HEARD : VOTE_UNHEARD;
 }
 
 void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote)
@@ -205,10 +202,12 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         vote->kind = there ? VOTE_TOKEN : VOTE_NO;
         vote->token = key->token;
         break;
-    case COMMAND_WANT:
-        m->wants[sent->name] = (struct key){sent->to, now_ms + (int64_t)sent->number};
-        vote->kind = VOTE_YES;
+    case COMMAND_DEQUEUE: vote_yes_no(vote, true); break;
+    case COMMAND_ENQUEUE:
+        vote->kind = there ? now_ms % 3 ? VOTE_HEARD : VOTE_UNHEARD : VOTE_NO;
+        vote->number = there ? (uint64_t)(key->ends_ms - now_ms) : 0;
         break;
+    case COMMAND_PASS: vote_yes_no(vote, !there); break;
     case COMMAND_MOVE:
         if (ours)
             key->token = sent->to;

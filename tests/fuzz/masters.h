@@ -34,7 +34,6 @@ struct fake_master {
     unsigned run;
     int64_t started_ms;
     struct key keys[NAMES];
-    struct key wants[NAMES];
     struct group group; /* the value of its key ... */
     int64_t group_ends_ms;
     uint64_t scores[NAMES]; /* the names lie in different buckets */

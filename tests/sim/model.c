@@ -76,15 +76,52 @@ static void token_fill(struct token *token, uint32_t tok)
     memset(token->bytes, (int)tok, sizeof(token->bytes));
 }
 
+void model_ids(struct store_command *command)
+{
+    struct token token;
+    token_fill(&token, command->tok);
+    command->maker = store_id(&token);
+    token_fill(&token, command->to);
+    command->to_maker = command->self = store_id(&token);
+}
+
+unsigned model_publish(void *arg, uint32_t id, char what, unsigned name)
+{
+    (void)arg, (void)what, (void)name;
+    return id == UINT32_C(0x01010101) || id == UINT32_C(0x02020202);
+}
+
+void model_listen(void)
+{
+    static const char subscribe[] = "PSUBSCRIBE *,wake:01010101 *,wake:02020202\r\n";
+    char in[256];
+    size_t got = 0;
+    model.ear = server_connect(&model.server);
+    ck_assert_int_ge(model.ear, 0);
+    ck_assert_int_eq(write(model.ear, subscribe, sizeof(subscribe) - 1), sizeof(subscribe) - 1);
+    while (got < sizeof(in) - 1 && (got == 0 || strstr(in, ":2\r\n") == NULL)) {
+        ssize_t n = read(model.ear, in + got, sizeof(in) - 1 - got);
+        ck_assert_int_gt(n, 0);
+        got += (size_t)n;
+        in[got] = '\0';
+    }
+}
+
 void ask(struct resp_format *format, const struct store_command *what, struct vote *vote)
 {
-    struct command command = {
-        .verb = what->verb, .bucket = what->bucket, .number = what->number, .ref = 1, .group = what->group};
+    struct command command = {.verb = what->verb,
+                              .bucket = what->bucket,
+                              .number = what->number,
+                              .ref = 1,
+                              .group = what->group,
+                              .waited_ms = what->waited_ms,
+                              .stays = what->stays};
     command.name.len = 2;
     command.name.text[0] = 'n';
     command.name.text[1] = (char)('0' + what->name);
     token_fill(&command.token, what->tok);
-    token_fill(&command.to, what->to);
+    if (what->verb == COMMAND_MOVE || what->self != 0)
+        token_fill(&command.to, what->to);
     char bytes[RESP_COMMAND_BYTES];
     resp_vote(what->verb, ask_bytes(bytes, resp_command(bytes, format, &command)), vote);
 }
@@ -104,10 +141,12 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
     token_fill(&token, (uint32_t)modelled->number);
     if (real->kind == VOTE_TOKEN)
         return memcmp(&real->token, &token, sizeof(token)) == 0;
-    if (real->kind != VOTE_NUMBER)
+    if (real->kind != VOTE_NUMBER && real->kind != VOTE_HEARD &&
+        (real->kind != VOTE_UNHEARD || verb != COMMAND_ENQUEUE))
         return true;
     int64_t apart = (int64_t)real->number - (int64_t)modelled->number;
-    bool time = verb == COMMAND_EXTEND || verb == COMMAND_CHECK || verb == COMMAND_TIME;
+    bool time = verb == COMMAND_EXTEND || verb == COMMAND_CHECK || verb == COMMAND_TIME ||
+                verb == COMMAND_ENQUEUE || verb == COMMAND_PASS || verb == COMMAND_RELEASE;
     return time ? apart >= -off_ms && apart <= off_ms : apart == 0;
 }
 

@@ -19,6 +19,7 @@ enum {
 struct model {
     struct server server;
     int fd;
+    int ear; /* subscribes as the daemons of the tokens 1 and 2 */
     struct resp_reader *reader;
 };
 
@@ -35,6 +36,11 @@ void model_disconnect(void);
 /* Sends an inline command, as nc would. */
 const struct resp_reply *ask_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void scripts_load(void);
+void model_listen(void);
+/* The PUBLISH of the model: what model_listen() hears on the server. */
+unsigned model_publish(void *arg, uint32_t id, char what, unsigned name);
+/* Fills in the daemons that made the tokens of a command. */
+void model_ids(struct store_command *command);
 void ask(struct resp_format *format, const struct store_command *what, struct vote *vote);
 void must_be_same(const struct store_command *command, const struct vote *real, const struct vote *modelled,
                   int64_t off_ms, const char *where);

@@ -106,7 +106,7 @@ static void ran_release(struct sim_world *w, struct sim_master *m, const struct 
         t->blocked |= bit(m->index);
     else
         t->ran |= bit(m->index);
-    if (vote->kind != VOTE_YES && vote->kind != VOTE_WANTED)
+    if (vote->kind != VOTE_YES && vote->kind != VOTE_HEARD && vote->kind != VOTE_UNHEARD)
         return;
     if (before != msg->tok)
         violation(w, 8, "a release of T%u deletes T%u's key of n%u on m%u", msg->tok, before, msg->name,

@@ -119,7 +119,10 @@ struct sim_msg {
     int64_t at_us;
     uint32_t bucket;
     uint32_t tok;
-    uint32_t to; /* MOVE: a tok; WANT, RELEASE: a daemon */
+    uint32_t to;   /* MOVE: a tok */
+    uint32_t self; /* the id of the daemon that a command names; 0: none */
+    uint64_t waited_ms;
+    bool stays;
     uint64_t ref;
     uint64_t number;
     struct vote vote; /* up: its group is the command's */

@@ -138,7 +138,7 @@ static void master_info(struct sim_world *w, const struct sim_master *m, struct 
 
 static bool is_script(unsigned verb)
 {
-    return verb == COMMAND_RELEASE || verb == COMMAND_EXTEND || verb == COMMAND_CHECK || verb == COMMAND_MOVE;
+    return verb >= COMMAND_ENQUEUE && verb <= COMMAND_MOVE;
 }
 
 /* The reason for which a command is not run; false: there is none. */
@@ -178,14 +178,19 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
     struct store_command command = {.verb = msg->verb,
                                     .name = msg->name,
                                     .tok = msg->tok,
+                                    .maker = store_id(&w->oracle.tok[msg->tok].token),
                                     .to = msg->to,
+                                    .to_maker = store_id(&w->oracle.tok[msg->to].token),
+                                    .self = msg->self,
+                                    .waited_ms = msg->waited_ms,
+                                    .stays = msg->stays,
                                     .bucket = msg->bucket,
                                     .number = msg->number,
                                     .group = msg->vote.group};
     if (is_script(msg->verb) && !m->scripts)
         *vote = (struct vote){.kind = VOTE_NOT_RUN};
     else if (!master_refuses(w, m, now_ms, &command, vote))
-        store_run(&m->store, now_ms, &command, vote);
+        store_run(&m->store, now_ms, &command, NULL, NULL, vote);
     if (is_counted_on(msg->verb, vote))
         m->wrote_us = w->now_us;
     if (vote->kind == VOTE_TOKEN)

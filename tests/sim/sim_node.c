@@ -99,12 +99,6 @@ void node_reset(struct sim_world *w, struct sim_daemon *d, unsigned master)
         node_down(w, d, master, true);
 }
 
-/* The daemon that a command names, by its number in the store. */
-static uint32_t daemon_word(const struct token *self)
-{
-    return self->bytes[0] + 256u * self->bytes[1];
-}
-
 static bool has_token(enum command_verb verb)
 {
     switch (verb) {
@@ -144,7 +138,10 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
                           .name = (uint8_t)name,
                           .bucket = command->bucket,
                           .tok = tok,
-                          .to = moves ? oracle_tok(w, &command->to, name) : daemon_word(&command->to),
+                          .to = moves ? oracle_tok(w, &command->to, name) : 0,
+                          .self = moves ? 0 : store_id(&command->to),
+                          .waited_ms = command->waited_ms,
+                          .stays = command->stays,
                           .ref = command->ref,
                           .number = command->number,
                           .sent_us = w->now_us};

@@ -15,9 +15,128 @@ bool store_has(const struct store *s, int64_t now_ms, unsigned name)
     return is_there(&s->key[name], now_ms);
 }
 
-static void key_set(struct store_key *key, uint32_t tok, int64_t expires_ms)
+static void key_set(struct store_key *key, const struct store_command *command, int64_t expires_ms)
 {
-    *key = (struct store_key){.there = true, .tok = tok, .expires_ms = expires_ms};
+    *key = (struct store_key){
+        .there = true, .tok = command->tok, .maker = command->maker, .expires_ms = expires_ms};
+}
+
+uint32_t store_id(const struct token *token)
+{
+    uint32_t id = 0;
+    for (unsigned i = 0; i < TOKEN_ID_BYTES; i++)
+        id = id << 8 | token->bytes[i];
+    return id;
+}
+
+/* ---- <prefix>,queue:<name> ---- */
+
+static void queue_refresh(struct store_queue *queue, int64_t now_ms)
+{
+    if (now_ms > queue->expires_ms)
+        queue->count = 0;
+}
+
+static void queue_out(struct store_queue *queue, unsigned at)
+{
+    queue->count--;
+    for (unsigned i = at; i < queue->count; i++) {
+        queue->id[i] = queue->id[i + 1];
+        queue->score_ms[i] = queue->score_ms[i + 1];
+    }
+}
+
+/* Returns whether it was there. */
+static bool queue_leave(struct store_queue *queue, uint32_t id)
+{
+    for (unsigned i = 0; i < queue->count; i++) {
+        if (queue->id[i] != id)
+            continue;
+        queue_out(queue, i);
+        return true;
+    }
+    return false;
+}
+
+static bool queue_has(const struct store_queue *queue, uint32_t id)
+{
+    for (unsigned i = 0; i < queue->count; i++)
+        if (queue->id[i] == id)
+            return true;
+    return false;
+}
+
+static void queue_join(struct store_queue *queue, uint32_t id, int64_t score_ms)
+{
+    if (queue->count == STORE_QUEUE)
+        queue->count--;
+    unsigned at = queue->count++;
+    for (; at > 0 && (queue->score_ms[at - 1] > score_ms ||
+                      (queue->score_ms[at - 1] == score_ms && queue->id[at - 1] > id));
+         at--) {
+        queue->id[at] = queue->id[at - 1];
+        queue->score_ms[at] = queue->score_ms[at - 1];
+    }
+    queue->id[at] = id;
+    queue->score_ms[at] = score_ms;
+}
+
+struct publisher {
+    store_publish *publish;
+    void *arg;
+};
+
+static unsigned say(const struct publisher *to, uint32_t id, char what, unsigned name)
+{
+    return to->publish != NULL ? to->publish(to->arg, id, what, name) : 0;
+}
+
+/* As the scripts do it. */
+static void queue_walk(struct store *s, int64_t now_ms, const struct store_command *command,
+                       const struct publisher *to, struct vote *vote)
+{
+    struct store_queue *queue = &s->queue[command->name];
+    queue_refresh(queue, now_ms);
+    vote->kind = VOTE_YES;
+    for (;;) {
+        unsigned first = queue->count > 0 && queue->id[0] == command->self;
+        if (first >= queue->count)
+            return;
+        uint32_t id = queue->id[first];
+        int64_t waited_ms = now_ms - queue->score_ms[first];
+        queue_out(queue, first);
+        vote->kind = VOTE_UNHEARD;
+        if (say(to, id, 'w', command->name) == 0)
+            continue;
+        vote->kind = VOTE_HEARD;
+        vote->number = waited_ms > 0 ? (uint64_t)waited_ms : 0;
+        return;
+    }
+}
+
+static void store_enqueue(struct store *s, int64_t now_ms, const struct store_command *command,
+                          const struct publisher *to, struct vote *vote)
+{
+    struct store_queue *queue = &s->queue[command->name];
+    const struct store_key *key = &s->key[command->name];
+    queue_refresh(queue, now_ms);
+    if (!queue_has(queue, command->self))
+        queue_join(queue, command->self, now_ms - (int64_t)command->waited_ms);
+    queue->expires_ms = now_ms + (int64_t)command->number;
+    if (!is_there(key, now_ms))
+        return;
+    vote->kind = say(to, key->maker, 't', command->name) > 0 ? VOTE_HEARD : VOTE_UNHEARD;
+    vote->number = (uint64_t)(key->expires_ms - now_ms);
+}
+
+static void store_pass(struct store *s, int64_t now_ms, const struct store_command *command,
+                       const struct publisher *to, struct vote *vote)
+{
+    const struct store_key *key = &s->key[command->name];
+    if (!is_there(key, now_ms))
+        queue_walk(s, now_ms, command, to, vote);
+    else if (key->maker != command->self)
+        say(to, key->maker, 't', command->name);
 }
 
 /* ---- <prefix>,fences ---- */
@@ -84,7 +203,7 @@ static void store_set(struct store_key *key, int64_t now_ms, const struct store_
     bool from_now = command->verb == COMMAND_SET || store_mutant == MUTANT_HEAL_BY_PX;
     if (is_there(key, now_ms))
         return;
-    key_set(key, command->tok, (from_now ? now_ms : 0) + (int64_t)command->number);
+    key_set(key, command, (from_now ? now_ms : 0) + (int64_t)command->number);
     vote->kind = VOTE_YES;
 }
 
@@ -97,15 +216,22 @@ static void store_get(const struct store_key *key, int64_t now_ms, struct vote *
 }
 
 static void store_release(struct store *s, int64_t now_ms, const struct store_command *command,
-                          struct vote *vote)
+                          const struct publisher *to, struct vote *vote)
 {
     struct store_key *key = &s->key[command->name];
-    const struct store_key *want = &s->want[command->name];
+    struct store_queue *queue = &s->queue[command->name];
     if (!is_there(key, now_ms) || (key->tok != command->tok && store_mutant != MUTANT_PLAIN_DEL))
         return;
     key->there = false;
-    bool wanted = command->to != 0 && is_there(want, now_ms) && want->tok != command->to;
-    vote->kind = wanted ? VOTE_WANTED : VOTE_YES;
+    vote->kind = VOTE_YES;
+    if (command->self == 0)
+        return;
+    queue_walk(s, now_ms, command, to, vote);
+    queue_leave(queue, command->self);
+    if (!command->stays)
+        return;
+    queue_join(queue, command->self, now_ms);
+    queue->expires_ms = now_ms + (int64_t)command->number;
 }
 
 static void store_extend(struct store_key *key, int64_t now_ms, const struct store_command *command,
@@ -113,7 +239,7 @@ static void store_extend(struct store_key *key, int64_t now_ms, const struct sto
 {
     bool there = is_there(key, now_ms);
     if (!there && store_mutant == MUTANT_EXTEND_RESURRECTS) {
-        key_set(key, command->tok, now_ms + (int64_t)command->number);
+        key_set(key, command, now_ms + (int64_t)command->number);
         there = true;
     }
     if (!there || (key->tok != command->tok && store_mutant != MUTANT_EXTEND_NO_COMPARE))
@@ -140,11 +266,14 @@ static void store_move(struct store_key *key, int64_t now_ms, const struct store
     if (!is_there(key, now_ms) || (key->tok != command->tok && store_mutant != MUTANT_MOVE_NO_COMPARE))
         return;
     key->tok = command->to;
+    key->maker = command->to_maker;
     vote->kind = VOTE_YES;
 }
 
-void store_run(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote)
+void store_run(struct store *s, int64_t now_ms, const struct store_command *command, store_publish *publish,
+               void *arg, struct vote *vote)
 {
+    const struct publisher to = {publish, arg};
     struct store_key *key = &s->key[command->name];
     *vote = (struct vote){.kind = VOTE_NO};
     switch (command->verb) {
@@ -161,11 +290,13 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
         vote->kind = VOTE_NUMBER;
         vote->number = s->score[store_bucket(s, command->bucket)];
         return;
-    case COMMAND_WANT:
-        key_set(&s->want[command->name], command->to, now_ms + (int64_t)command->number);
-        vote->kind = VOTE_YES;
+    case COMMAND_DEQUEUE:
+        queue_refresh(&s->queue[command->name], now_ms);
+        vote->kind = queue_leave(&s->queue[command->name], command->self) ? VOTE_YES : VOTE_NO;
         return;
-    case COMMAND_RELEASE: store_release(s, now_ms, command, vote); return;
+    case COMMAND_ENQUEUE: store_enqueue(s, now_ms, command, &to, vote); return;
+    case COMMAND_PASS: store_pass(s, now_ms, command, &to, vote); return;
+    case COMMAND_RELEASE: store_release(s, now_ms, command, &to, vote); return;
     case COMMAND_EXTEND: store_extend(key, now_ms, command, vote); return;
     case COMMAND_CHECK: store_check(key, now_ms, command, vote); return;
     case COMMAND_MOVE: store_move(key, now_ms, command, vote); return;
@@ -182,6 +313,14 @@ static bool script_writes(const struct store *s, int64_t now_ms, const struct st
     return ours && (command->verb != COMMAND_EXTEND || now_ms + (int64_t)command->number > key->expires_ms);
 }
 
+/* PASS writes where there is no key and another daemon waits. */
+static bool pass_writes(const struct store *s, int64_t now_ms, const struct store_command *command)
+{
+    const struct store_queue *queue = &s->queue[command->name];
+    unsigned others = queue->count - queue_has(queue, command->self);
+    return !is_there(&s->key[command->name], now_ms) && now_ms <= queue->expires_ms && others > 0;
+}
+
 bool store_refuses(const struct store *s, int64_t now_ms, const struct store_command *command,
                    enum vote_error error)
 {
@@ -194,7 +333,9 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
     case COMMAND_SET:
     case COMMAND_HEAL:
     case COMMAND_ZADD:
-    case COMMAND_WANT: writes = grows = true; break;
+    case COMMAND_ENQUEUE: writes = grows = true; break;
+    case COMMAND_DEQUEUE: writes = true; break;
+    case COMMAND_PASS: writes = pass_writes(s, now_ms, command); break;
     case COMMAND_PROBE: writes = true; break; /* GETEX is a write, though it needs no memory */
     case COMMAND_RELEASE:
     case COMMAND_EXTEND: writes = script_writes(s, now_ms, command); break;

@@ -6,12 +6,21 @@
 #include "proto/command.h"
 #include "tests/sim/plan.h"
 
-enum { STORE_BUCKETS = 16 };
+enum { STORE_BUCKETS = 16, STORE_QUEUE = 64 };
 
 struct store_key {
     bool there;
-    uint32_t tok;       /* the number of a token */
+    uint32_t tok;       /* the number of a token ... */
+    uint32_t maker;     /* ... and the id of the daemon that made it */
     int64_t expires_ms; /* the key is gone when the clock shows more */
+};
+
+/* Who waits for a name, in order. */
+struct store_queue {
+    unsigned count;
+    uint32_t id[STORE_QUEUE];
+    int64_t score_ms[STORE_QUEUE];
+    int64_t expires_ms;
 };
 
 enum store_group_kind { STORE_GROUP_NONE, STORE_GROUP_OURS, STORE_GROUP_RUBBISH };
@@ -24,7 +33,7 @@ struct store_group {
 
 struct store {
     struct store_key key[SIM_NAMES];
-    struct store_key want[SIM_NAMES]; /* tok: of the daemon */
+    struct store_queue queue[SIM_NAMES];
     struct store_group group;
     unsigned buckets;
     uint32_t bucket[STORE_BUCKETS];
@@ -34,21 +43,30 @@ struct store {
 struct store_command {
     enum command_verb verb;
     unsigned name;
-    uint32_t tok;
-    uint32_t to; /* MOVE: a token; WANT, RELEASE: a daemon */
+    uint32_t tok, maker;   /* the token, and the daemon that made it */
+    uint32_t to, to_maker; /* MOVE: the same of the new one */
+    uint32_t self;         /* DEQUEUE, ENQUEUE, PASS, RELEASE: a daemon; 0: none */
+    uint64_t waited_ms;    /* ENQUEUE */
+    bool stays;            /* RELEASE */
     uint32_t bucket;
     uint64_t number;
     struct group group; /* GROUP_SET, GROUP_NEW */
 };
 
+/* PUBLISH to a daemon's channel: what is 'w' or 't'; returns how many hear it. */
+typedef unsigned store_publish(void *arg, uint32_t id, char what, unsigned name);
+
 /* Runs any command but CLIENT_ID, INFO and KILL. In a VOTE_TOKEN, number is the tok. */
-void store_run(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote);
+void store_run(struct store *s, int64_t now_ms, const struct store_command *command, store_publish *publish,
+               void *arg, struct vote *vote);
 /* Whether a server in that state answers with this error instead; a script is refused where it
  * writes. */
 bool store_refuses(const struct store *s, int64_t now_ms, const struct store_command *command,
                    enum vote_error error);
 bool store_has(const struct store *s, int64_t now_ms,
                unsigned name); /* there is a key, and it has not run out */
+/* The id as a number: numbers are in order as the texts in a real queue are. */
+uint32_t store_id(const struct token *token);
 /* The planted bug that changes the scripts. */
 extern enum mutant store_mutant;
 

@@ -109,7 +109,7 @@ static void compare_refusal(struct resp_format *format, struct store *store,
     struct vote real, modelled = {.kind = VOTE_ERROR, .error = error};
     int64_t at_ms = ask_slowly(format, command, &real);
     if (!store_refuses(store, at_ms, command, error))
-        store_run(store, at_ms, command, &modelled);
+        store_run(store, at_ms, command, NULL, NULL, &modelled);
     if (command->verb == COMMAND_TIME) /* while it loads, a server tells an old time */
         modelled.number = real.number;
     snprintf(where, sizeof(where), "refusal %d", error);
@@ -122,7 +122,8 @@ static void prepare(struct resp_format *format, struct store *store)
     const struct store_command list[] = {
         {.verb = COMMAND_SET, .name = 0, .tok = 1, .number = LONG_MS},
         {.verb = COMMAND_SET, .name = 1, .tok = 2, .number = LONG_MS},
-        {.verb = COMMAND_WANT, .name = 0, .to = 3, .number = LONG_MS},
+        {.verb = COMMAND_ENQUEUE, .name = 0, .to = 3, .number = LONG_MS},
+        {.verb = COMMAND_ENQUEUE, .name = 2, .to = 1, .number = LONG_MS},
         {.verb = COMMAND_ZADD, .bucket = 1, .number = 100},
         {.verb = COMMAND_GROUP_NEW,
          .number = LONG_MS,
@@ -132,8 +133,9 @@ static void prepare(struct resp_format *format, struct store *store)
         struct store_command command = list[i];
         struct vote real, modelled;
         memset(command.group.run_id, 'a', RUN_ID_HEX);
+        model_ids(&command);
         int64_t at_ms = ask_slowly(format, &command, &real);
-        store_run(store, at_ms, &command, &modelled);
+        store_run(store, at_ms, &command, NULL, NULL, &modelled);
         must_be_same(&command, &real, &modelled, NEAR_MS + slowest_ms, "preparing");
     }
 }
@@ -152,6 +154,7 @@ START_TEST(a_server_that_refuses_is_modelled)
             struct store_command command = {.verb = (enum command_verb)verb, .name = i / 2, .bucket = 1};
             command.tok = 1; /* after a short EXTEND, which changes nothing, a long one */
             command.to = 2;
+            model_ids(&command);
             command.number = i % 2 ? 2 * LONG_MS : LONG_MS / 2;
             memset(command.group.run_id, 'b', RUN_ID_HEX);
             command.group.masters = 5;

@@ -52,9 +52,9 @@ struct vote run(enum command_verb verb, const char *name, uint64_t number)
     return run_command(&command);
 }
 
-struct vote release_asking(const char *name)
+struct vote release_waking(const char *name)
 {
-    struct command command = command_of(COMMAND_RELEASE, name, 0);
+    struct command command = command_of(COMMAND_RELEASE, name, 60000);
     command_to(&command);
     return run_command(&command);
 }

@@ -12,7 +12,7 @@
 static struct conf conf;
 static char line[ACL_BYTES];
 
-static void assert_words(const char *user, const char *prefix, const char *begin)
+static void assert_words(const char *user, const char *prefix, const char *begin, const char *channels)
 {
     conf_defaults(&conf);
     snprintf(conf.node_user, sizeof conf.node_user, "%s", user);
@@ -21,29 +21,33 @@ static void assert_words(const char *user, const char *prefix, const char *begin
     ck_assert_msg(strncmp(line, begin, strlen(begin)) == 0, "%s\nnot\n%s", line, begin);
     const char *end = strstr(line, " resetchannels ");
     ck_assert_ptr_eq(end, line + strlen(begin));
-    ck_assert_str_eq(end,
-                     " resetchannels -@all +select +client|id +client|kill +info +time +script|load +evalsha "
-                     "+set +get +getex +pexpire +pttl +del +zadd +zscore");
+    char rest[ACL_BYTES];
+    snprintf(rest, sizeof rest, " resetchannels %s%s", channels,
+             " -@all +select +client|id +client|kill +info +time +script|load +evalsha "
+             "+set +get +getex +pexpire +pttl +del +zadd +zscore +zrange +zrem +publish");
+    ck_assert_str_eq(end, rest);
 }
 
 START_TEST(plain)
 {
-    assert_words("", "redlock:", "ACL SETUSER redlockd on >... resetkeys ~redlock:*");
-    assert_words("me", "", "ACL SETUSER me on >... resetkeys ~*");
+    assert_words("", "redlock:", "ACL SETUSER redlockd on >... resetkeys ~redlock:*", "&redlock:,wake:*");
+    assert_words("me", "", "ACL SETUSER me on >... resetkeys ~*", "&,wake:*");
 }
 END_TEST
 
 START_TEST(patterns)
 {
-    assert_words("", "a*?[]\\z", "ACL SETUSER redlockd on >... resetkeys ~a\\*\\?\\[\\]\\\\z*");
+    assert_words("", "a*?[]\\z", "ACL SETUSER redlockd on >... resetkeys ~a\\*\\?\\[\\]\\\\z*",
+                 "&a\\*\\?\\[\\]\\\\z,wake:*");
 }
 END_TEST
 
 START_TEST(quotes)
 {
-    assert_words("a'b", "c\"*", "ACL SETUSER \"a'b\" on >... resetkeys \"~c\\\"\\\\**\"");
-    assert_words("a\"\\b", "c'", "ACL SETUSER \"a\\\"\\\\b\" on >... resetkeys \"~c'*\"");
-    assert_words("a\\b", "c", "ACL SETUSER a\\b on >... resetkeys ~c*");
+    assert_words("a'b", "c\"*", "ACL SETUSER \"a'b\" on >... resetkeys \"~c\\\"\\\\**\"",
+                 "\"&c\\\"\\\\*,wake:*\"");
+    assert_words("a\"\\b", "c'", "ACL SETUSER \"a\\\"\\\\b\" on >... resetkeys \"~c'*\"", "\"&c',wake:*\"");
+    assert_words("a\\b", "c", "ACL SETUSER a\\b on >... resetkeys ~c*", "&c,wake:*");
 }
 END_TEST
 
@@ -62,7 +66,12 @@ START_TEST(longest)
     for (unsigned i = 1; i < sizeof prefix - 1; i++)
         len += (size_t)sprintf(begin + len, "\\\\\\\\");
     sprintf(begin + len, "*\"");
-    assert_words(user, prefix, begin);
+    char channels[ACL_BYTES];
+    len = (size_t)sprintf(channels, "\"&'");
+    for (unsigned i = 1; i < sizeof prefix - 1; i++)
+        len += (size_t)sprintf(channels + len, "\\\\\\\\");
+    sprintf(channels + len, ",wake:*\"");
+    assert_words(user, prefix, begin, channels);
 }
 END_TEST
 

@@ -255,7 +255,7 @@ START_TEST(two_heads_in_one_step_get_two_tokens)
     ask(2, "LOCK a wait=1m");
     ask(2, "LOCK b wait=1m");
     vote("0-2", "SET NO, ZADD YES, SET NO, ZADD YES");
-    vote("0-2", "RELEASE NO, WANT YES, RELEASE NO, WANT YES");
+    vote("0-2", "RELEASE NO, ENQUEUE UNHEARD, RELEASE NO, ENQUEUE UNHEARD");
     ask(3, "LOCK a wait=1m");
     ask(3, "LOCK b wait=1m");
     forget();

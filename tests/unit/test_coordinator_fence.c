@@ -88,7 +88,7 @@ START_TEST(retry_sends_set_alone_and_then_a_fresh_proposal)
     start(5);
     ask(1, "LOCK job wait=1m");
     vote("0-4", "SET NO, ZADD YES");
-    vote("0-4", "RELEASE NO, WANT YES");
+    vote("0-4", "RELEASE NO, ENQUEUE UNHEARD");
     forget();
     at(1020);
     EXPECT("m0-4 SET job T2 10000"); /* clients that poll and lose raise nothing */
@@ -113,7 +113,7 @@ START_TEST(retry_that_is_refused_its_fresh_proposal_is_raised)
     start(3);
     ask(1, "LOCK job wait=1m");
     vote("0-2", "SET NO, ZADD NO");
-    vote("0-2", "RELEASE NO, WANT YES");
+    vote("0-2", "RELEASE NO, ENQUEUE UNHEARD");
     at(1020);
     vote("0-1", "SET YES");
     forget();

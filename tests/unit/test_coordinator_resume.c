@@ -310,7 +310,7 @@ START_TEST(waiters_of_the_name_stay_behind)
     start(3);
     ask(1, "LOCK job wait=1m");
     vote("0-2", "SET NO, ZADD NO");
-    vote("0-2", "RELEASE NO, WANT YES");
+    vote("0-2", "RELEASE NO, ENQUEUE UNHEARD");
     ask(2, "RESUME job token=X");
     vote("0-2", "MOVE YES");
     forget();
@@ -326,7 +326,7 @@ START_TEST(waiters_of_the_name_stay_behind)
     EXPECT_NOTHING(); /* the head waits for the session here that has it now */
     ask(2, "UNLOCK job");
     vote("0-2", "RELEASE YES");
-    EXPECT("m0-2 RELEASE job T2 ASK", "s2 #4 +UNLOCKED job *", "m0-2 SET job T4 10000");
+    EXPECT("m0-2 RELEASE job T2 WAKE*", "s2 #4 +UNLOCKED job *", "m0-2 SET job T4 10000");
     vote("0-2", "SET YES");
     vote("0-2", "ZADD YES");
     EXPECT("m0-1 ZADD job *", "m2 ZADD job *", "s1 #1 +LOCKED job token=T4 *");

@@ -37,7 +37,7 @@ START_TEST(unlocked_meanwhile_and_not_granted)
     vote("1", "MOVE OOM");
     EXPECT("m0-2 MOVE job T1 T2");
     ask(4, "UNLOCK job token=T1");
-    EXPECT("s1 !LOST job token=T1 reason=released", "m0-2 RELEASE job T1 ASK");
+    EXPECT("s1 !LOST job token=T1 reason=released", "m0-2 RELEASE job T1 WAKE*");
     vote("2", "MOVE OOM");
     EXPECT("m0-2 RELEASE job T2", "s3 #3 -NOQUORUM job * retry=20 : *");
     vote("0", "RELEASE NO, RELEASE YES");

@@ -93,14 +93,14 @@ START_TEST(drop_lets_locks_run_out)
     work(); /* the waiter asks now: the holder may give it up elsewhere */
     EXPECT("m0-2 SET job T3 10000", "m0-2 ZADD job *", "s1 ended");
     vote("0-2", "SET NO, ZADD NO");
-    vote("0-2", "RELEASE NO, WANT YES");
-    EXPECT("m0-2 RELEASE job T3", "m0-2 WANT job 400");
+    vote("0-2", "RELEASE NO, ENQUEUE UNHEARD");
+    EXPECT("m0-2 RELEASE job T3", "m0-2 ENQUEUE job *");
     for (unsigned i = 0; i < 40; i++) { /* no renewal, nothing deleted */
         at(now + 200);
         EXPECT("m0-2 SET job *");
         vote("0-2", "SET NO");
-        vote("0-2", "RELEASE NO, WANT YES");
-        EXPECT("m0-2 RELEASE job *", "m0-2 WANT job 400");
+        vote("0-2", "RELEASE NO, ENQUEUE UNHEARD");
+        EXPECT("m0-2 RELEASE job *", "m0-2 ENQUEUE job *");
     }
     ck_assert_int_gt(now, 10897);
     struct coordinator_stats stats;

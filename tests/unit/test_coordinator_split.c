@@ -137,7 +137,7 @@ START_TEST(one_that_would_wait_tries_later_instead)
     vote("1", "SET NO, ZADD YES");
     forget();
     vote("2", "SET NO, ZADD YES");
-    EXPECT("m0-2 RELEASE job T1", "m0-2 WANT job 400");
+    EXPECT("m0-2 RELEASE job T1", "m0-2 ENQUEUE job *");
 }
 END_TEST
 

@@ -71,7 +71,7 @@ START_TEST(a_token_that_was_not_granted_here_hands_nothing_over)
     vote("0-2", "SET YES, ZADD YES");
     forget();
     ask(9, "UNLOCK job token=X");
-    EXPECT("m0-2 RELEASE job X ASK");
+    EXPECT("m0-2 RELEASE job X WAKE*");
     vote("0-2", "RELEASE NO");
     EXPECT("s9 #3 -NOTHELD job");
     EXPECT_DEADLINE(1020); /* its retry */
@@ -89,10 +89,10 @@ START_TEST(a_release_that_was_not_run_lets_the_head_ask_again_at_once)
     vote("0-2", "RELEASE NOT_RUN");
     EXPECT("m0 RELEASE job T1", "m1 RELEASE job T1", "m2 RELEASE job T1");
     vote("0-2", "SET NO, ZADD NO");
-    EXPECT("m0-2 RELEASE job T2", "m0-2 WANT job 400");
+    EXPECT("m0-2 RELEASE job T2", "m0-2 ENQUEUE job *");
     vote("0-1", "RELEASE YES");
     EXPECT("s1 #3 +UNLOCKED *", "m0-2 SET job T3 10000");
-    vote("0-1", "RELEASE NO, WANT YES, SET YES");
+    vote("0-1", "RELEASE NO, ENQUEUE UNHEARD, SET YES");
     vote("0-1", "ZADD YES");
     EXPECT("m0-1 ZADD job *", "s2 #2 +LOCKED job token=T3 *");
 }
@@ -166,17 +166,17 @@ START_TEST(after_100_ms_the_release_asks_and_is_waited_for)
     held_and_waited_for(1);
     at(1100);
     ask(1, "UNLOCK job");
-    EXPECT("m0-2 RELEASE job T1 ASK");
+    EXPECT("m0-2 RELEASE job T1 WAKE*");
     vote("0", "RELEASE YES");
     EXPECT_NOTHING();
     vote("1", "RELEASE YES");
     EXPECT("s1 #3 +UNLOCKED *", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
-    vote("2", "RELEASE WANTED"); /* too late: the request has been sent */
+    vote("2", "RELEASE UNHEARD"); /* too late: the request has been sent */
     vote("0-1", "SET YES, ZADD YES");
     EXPECT("s2 #2 +LOCKED job token=T2 *");
     ask(3, "LOCK job wait=1m");
     ask(2, "UNLOCK job"); /* no client waited: the turn goes on, and is old */
-    EXPECT("m0-2 RELEASE job T2 ASK");
+    EXPECT("m0-2 RELEASE job T2 WAKE*");
 }
 END_TEST
 
@@ -197,8 +197,8 @@ START_TEST(others_who_wait_get_their_turn)
     at(2000);
     ask(1, "UNLOCK job");
     vote("0", "RELEASE YES");
-    vote("1", "RELEASE WANTED"); /* on one of Q is enough */
-    EXPECT("m0-2 RELEASE job T1 ASK", "s1 #4 +UNLOCKED *");
+    vote("1", "RELEASE UNHEARD"); /* on one of Q is enough */
+    EXPECT("m0-2 RELEASE job T1 WAKE*", "s1 #4 +UNLOCKED *");
     vote("2", "RELEASE YES");
     EXPECT_DEADLINE(2250); /* 1.25 x retry_max */
     at(2249);
@@ -220,8 +220,8 @@ START_TEST(a_refused_attempt_ends_the_turn)
     ask(1, "UNLOCK job");
     vote("0-2", "RELEASE YES, SET NO, ZADD NO"); /* another daemon's SET came in between */
     EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *", "s1 #4 +UNLOCKED *",
-           "m0-2 RELEASE job T2", "m0-2 WANT job 400");
-    vote("0-2", "RELEASE NO, WANT YES");
+           "m0-2 RELEASE job T2", "m0-2 ENQUEUE job *");
+    vote("0-2", "RELEASE NO, ENQUEUE UNHEARD");
     at(1110);
     EXPECT("m0-2 SET job T3 10000");
     vote("0-2", "SET YES");
@@ -242,8 +242,8 @@ START_TEST(a_wait_may_end_while_others_have_their_turn)
     ask(3, "LOCK job wait=10s");
     at(2000);
     ask(1, "UNLOCK job");
-    vote("0-2", "RELEASE WANTED");
-    EXPECT("m0-2 RELEASE job T1 ASK", "s1 #4 +UNLOCKED *");
+    vote("0-2", "RELEASE UNHEARD");
+    EXPECT("m0-2 RELEASE job T1 WAKE*", "s1 #4 +UNLOCKED *");
     at(2100);
     EXPECT("s2 #2 -TIMEOUT job waited=200");
     cancel(3, 3);
@@ -261,8 +261,8 @@ START_TEST(wait_0_while_others_have_their_turn)
     at(2000);
     ask(1, "UNLOCK job");
     ask(3, "LOCK job");
-    EXPECT("m0-2 RELEASE job T1 ASK");
-    vote("0-2", "RELEASE WANTED");
+    EXPECT("m0-2 RELEASE job T1 WAKE*");
+    vote("0-2", "RELEASE UNHEARD");
     work();
     EXPECT("s1 #3 +UNLOCKED *", "s3 #4 -BUSY job");
     ask(4, "LOCK job");
@@ -288,8 +288,8 @@ START_TEST(wait_0_alone_does_not_give_way)
     vote("0-2", "RELEASE NO");
     EXPECT("m0-2 RELEASE job T2", "s2 #3 -BUSY job");
     ask(1, "UNLOCK job token=X"); /* before the head asks for itself */
-    vote("0-1", "RELEASE WANTED");
-    EXPECT("m0-2 RELEASE job X ASK", "s1 #5 +UNLOCKED *", "m0-2 SET job T3 10000", "m0-2 ZADD *");
+    vote("0-1", "RELEASE UNHEARD");
+    EXPECT("m0-2 RELEASE job X WAKE*", "s1 #5 +UNLOCKED *", "m0-2 SET job T3 10000", "m0-2 ZADD *");
 }
 END_TEST
 
@@ -312,8 +312,8 @@ START_TEST(it_gives_way_as_the_waiters_do)
     grant(1, "LOCK job wait=1m");
     at(1100); /* of the same turn */
     ask(1, "UNLOCK job");
-    vote("0-2", "RELEASE WANTED");
-    EXPECT("m0-2 RELEASE job T2 ASK", "s1 #4 +UNLOCKED *");
+    vote("0-2", "RELEASE UNHEARD");
+    EXPECT("m0-2 RELEASE job T2 WAKE*", "s1 #4 +UNLOCKED *");
     at(1110);
     ask(1, "LOCK job wait=1m");
     at(1349);
@@ -335,7 +335,7 @@ START_TEST(but_not_when_it_does_not_wait)
     grant(1, "LOCK job");
     at(1100);
     ask(1, "UNLOCK job");
-    vote("0-2", "RELEASE WANTED");
+    vote("0-2", "RELEASE UNHEARD");
     forget();
     ask(1, "LOCK job");
     EXPECT("m0-2 SET job T3 10000", "m0-2 ZADD *");
@@ -349,7 +349,7 @@ START_TEST(alone_it_asks_about_others_now_and_then)
     at(1100);
     ask(1, "UNLOCK job");
     vote("0-2", "RELEASE YES");
-    EXPECT("m0-2 RELEASE job T2 ASK", "s1 #4 +UNLOCKED *");
+    EXPECT("m0-2 RELEASE job T2 WAKE*", "s1 #4 +UNLOCKED *");
     grant(1, "LOCK job wait=1m");
     at(1199);
     ask(1, "UNLOCK job");
@@ -358,7 +358,7 @@ START_TEST(alone_it_asks_about_others_now_and_then)
     grant(1, "LOCK job wait=1m");
     at(1200);
     ask(1, "UNLOCK job");
-    EXPECT("m0-2 RELEASE job T4 ASK");
+    EXPECT("m0-2 RELEASE job T4 WAKE*");
 }
 END_TEST
 
@@ -385,27 +385,27 @@ START_TEST(another_name_knows_nothing_of_it)
 }
 END_TEST
 
-/* ---- marks ---- */
+/* ---- the queue on the masters ---- */
 
-START_TEST(a_head_that_is_refused_marks_the_name)
+START_TEST(a_head_that_is_refused_joins_the_queue)
 {
     start(3);
     ask(1, "LOCK job wait=1m");
     chance(179);
     vote("0-2", "SET NO, ZADD NO");
-    EXPECT("m0-2 SET *", "m0-2 ZADD *", "m0-2 RELEASE job T1", "m0-2 WANT job 400");
-    vote("0-2", "RELEASE NO, WANT YES");
+    EXPECT("m0-2 SET *", "m0-2 ZADD *", "m0-2 RELEASE job T1", "m0-2 ENQUEUE job *");
+    vote("0-2", "RELEASE NO, ENQUEUE UNHEARD");
     at(1199);
     vote("0-2", "SET NO");
     vote("0-2", "RELEASE NO");
     EXPECT("m0-2 SET job T2 10000", "m0-2 RELEASE job T2"); /* the key is still there */
     at(1398);
     vote("0-2", "SET NO");
-    EXPECT("m0-2 SET job T3 10000", "m0-2 RELEASE job T3", "m0-2 WANT job 400");
+    EXPECT("m0-2 SET job T3 10000", "m0-2 RELEASE job T3", "m0-2 ENQUEUE job *");
 }
 END_TEST
 
-START_TEST(who_does_not_wait_leaves_no_mark)
+START_TEST(who_does_not_wait_joins_no_queue)
 {
     start(3);
     ask(1, "LOCK job");
@@ -440,8 +440,8 @@ int main(void)
                                   alone_it_asks_about_others_now_and_then,
                                   a_name_that_was_free_for_long_begins_anew,
                                   another_name_knows_nothing_of_it,
-                                  a_head_that_is_refused_marks_the_name,
-                                  who_does_not_wait_leaves_no_mark,
+                                  a_head_that_is_refused_joins_the_queue,
+                                  who_does_not_wait_joins_no_queue,
                                   NULL};
     return trace_run("coordinator: turns", tests);
 }

@@ -6,7 +6,7 @@ static void head_waits(const char *line)
 {
     ask(9, line);
     vote("0-2", "SET NO, ZADD NO");
-    vote("0-2", "RELEASE NO, WANT YES");
+    vote("0-2", "RELEASE NO, ENQUEUE UNHEARD");
     forget();
 }
 
@@ -16,10 +16,10 @@ START_TEST(retry_after_a_random_delay)
     ask(1, "LOCK job wait=1m");
     vote("0-1", "SET NO, ZADD YES");
     EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job 1000007", /* no answer yet */
-           "m0-2 RELEASE job T1", "m0-2 WANT job 400");
+           "m0-2 RELEASE job T1", "m0-2 ENQUEUE job *");
     EXPECT_DEADLINE(1020); /* retry_min */
     vote("2", "SET NO, ZADD YES");
-    vote("0-2", "RELEASE NO, WANT YES");
+    vote("0-2", "RELEASE NO, ENQUEUE UNHEARD");
     chance(180);
     at(1020);
     vote("0-1", "SET NO");
@@ -44,7 +44,7 @@ START_TEST(retry_at_once_when_a_release_is_seen)
     head_waits("LOCK job wait=1m");
     ask(2, "UNLOCK job token=T1");
     vote("0", "RELEASE YES");
-    EXPECT("m0-2 RELEASE job T1 ASK");
+    EXPECT("m0-2 RELEASE job T1 WAKE*");
     vote("1", "RELEASE YES");
     EXPECT("s2 #3 +UNLOCKED job confirmed=2/3", "m0-2 SET job T3 10000");
 }
@@ -63,7 +63,7 @@ START_TEST(retry_at_once_when_a_release_was_seen_meanwhile)
     EXPECT("s2 #3 +UNLOCKED job confirmed=3/5"); /* the head's attempt came a little too early */
     vote("3", "SET NO");
     work();
-    EXPECT("m0-4 RELEASE job T2", "m0-4 WANT job 400", "m0-4 SET job T3 10000");
+    EXPECT("m0-4 RELEASE job T2", "m0-4 ENQUEUE job *", "m0-4 SET job T3 10000");
 }
 END_TEST
 
@@ -259,7 +259,7 @@ START_TEST(no_step_in_vain)
     grant(1, "LOCK job hold=lease");
     head_waits("LOCK job wait=1m");
     ask(2, "UNLOCK job token=T1");
-    EXPECT("m0-2 RELEASE job T1 ASK");
+    EXPECT("m0-2 RELEASE job T1 WAKE*");
     at(1049); /* the head's retry of 1020 waits for the release */
     EXPECT_NOTHING();
     lose(1);

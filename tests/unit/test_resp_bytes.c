@@ -27,8 +27,15 @@ static const struct {
      "*6\r\n$3\r\nSET\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$2\r\nNX\r\n$4\r\nPXAT\r\n$13\r\n1732200000000\r\n"},
     {COMMAND_GET, 0, "*2\r\n$3\r\nGET\r\n$8\r\nlock:job\r\n"},
-    {COMMAND_WANT, 600,
-     "*5\r\n$3\r\nSET\r\n$14\r\nlock:,want:job\r\n$40\r\n" TO_TEXT "\r\n$2\r\nPX\r\n$3\r\n600\r\n"},
+    {COMMAND_DEQUEUE, 0, "*3\r\n$4\r\nZREM\r\n$15\r\nlock:,queue:job\r\n$8\r\nf0f1f2f3\r\n"},
+    {COMMAND_ENQUEUE, 600,
+     "*10\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_ENQUEUE
+     "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$1\r\n0\r\n$8\r\nf0f1f2f3\r\n"
+     "$11\r\nlock:,wake:\r\n$3\r\njob\r\n$3\r\n600\r\n"},
+    {COMMAND_PASS, 600,
+     "*10\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_PASS
+     "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$1\r\n0\r\n$8\r\nf0f1f2f3\r\n"
+     "$11\r\nlock:,wake:\r\n$3\r\njob\r\n$3\r\n600\r\n"},
     {COMMAND_MOVE, 0,
      "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_MOVE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$40\r\n" TO_TEXT "\r\n"},
@@ -68,15 +75,18 @@ START_TEST(commands_as_bytes)
 }
 END_TEST
 
-START_TEST(a_release_that_asks)
+START_TEST(a_release_that_wakes)
 {
     struct resp_format *format = resp_format_new("lock:");
     struct command command = command_of(COMMAND_RELEASE, "job", 0);
     command_to(&command);
+    command.number = 600;
+    command.stays = true;
     is_command(format, &command,
-               "*7\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE
-               "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$14\r\nlock:,want:job\r\n"
-               "$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TO_TEXT "\r\n");
+               "*11\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE
+               "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n"
+               "$40\r\n" TOKEN_TEXT "\r\n$8\r\nf0f1f2f3\r\n$11\r\nlock:,wake:\r\n$3\r\njob\r\n"
+               "$3\r\n600\r\n$1\r\n1\r\n");
     resp_format_free(format);
 }
 END_TEST
@@ -162,7 +172,8 @@ static const char *take_length(const char *at, char type, size_t *length)
 {
     char *end;
     ck_assert_int_eq(*at, type);
-    ck_assert_msg(at[1] >= '1' && at[1] <= '9', "a length that is not plain: %.10s", at);
+    ck_assert_msg((at[1] >= '1' && at[1] <= '9') || memcmp(at + 1, "0\r", 2) == 0,
+                  "a length that is not plain: %.10s", at);
     *length = strtoul(at + 1, &end, 10);
     ck_assert_mem_eq(end, "\r\n", 2);
     return end + 2;
@@ -248,7 +259,7 @@ static Suite *resp_bytes_suite(void)
     Suite *suite = suite_create("resp_bytes");
     TCase *tcase = tcase_create("resp_bytes");
     tcase_add_loop_test(tcase, commands_as_bytes, 0, sizeof golden / sizeof golden[0]);
-    tcase_add_test(tcase, a_release_that_asks);
+    tcase_add_test(tcase, a_release_that_wakes);
     tcase_add_loop_test(tcase, several_extends, 0, 4);
     tcase_add_test(tcase, one_extend_is_a_batch_of_one);
     tcase_add_test(tcase, several_extends_of_the_longest_words);

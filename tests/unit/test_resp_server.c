@@ -9,6 +9,8 @@ START_TEST(script_sha1s)
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_EXTEND)), SHA_EXTEND);
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_CHECK)), SHA_CHECK);
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_MOVE)), SHA_MOVE);
+    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_ENQUEUE)), SHA_ENQUEUE);
+    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_PASS)), SHA_PASS);
     ck_assert_int_eq(resp_script_of(COMMAND_SET), -1);
     server_say(&server, "SCRIPT FLUSH");
     ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_NOT_RUN);
@@ -59,7 +61,7 @@ START_TEST(keys_of_others_are_left_alone)
         ck_assert_int_eq(run(COMMAND_EXTEND, names[i], 5000).kind, VOTE_NO);
         ck_assert_int_eq(run(COMMAND_CHECK, names[i], 0).kind, VOTE_NO);
         ck_assert_int_eq(run(COMMAND_MOVE, names[i], 0).kind, VOTE_NO);
-        ck_assert_int_eq(release_asking(names[i]).kind, VOTE_NO);
+        ck_assert_int_eq(release_waking(names[i]).kind, VOTE_NO);
     }
     ck_assert_int_eq(run(COMMAND_SET, "list", 5000).kind, VOTE_NO);
     server_ask(&server, "EXISTS t:job t:list t:missing", reply, sizeof reply);
@@ -187,31 +189,160 @@ START_TEST(group_by_hand)
 }
 END_TEST
 
-START_TEST(a_release_that_asks)
+/* ---- the queue ---- */
+
+/* A connection that listens as the daemon with this id. */
+static int listen_as(const char *id)
+{
+    char line[64];
+    int fd = server_connect(&server);
+    snprintf(line, sizeof line, "SUBSCRIBE t:,wake:%s\r\n", id);
+    server_write(fd, line, strlen(line));
+    ck_assert_int_gt(recv(fd, line, sizeof line, 0), 0);
+    return fd;
+}
+
+static long long score(void)
+{
+    char reply[64];
+    server_ask(&server, "ZSCORE t:,queue:job f0f1f2f3", reply, sizeof reply);
+    ck_assert_int_eq(reply[0], '$');
+    return strtoll(strchr(reply, '\n') + 1, NULL, 10);
+}
+
+/* The message that came, or none. */
+static void hears(int fd, const char *message)
+{
+    char in[256], expected[64];
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    if (message == NULL) {
+        ck_assert_int_eq(poll(&ready, 1, 0), 0);
+        return;
+    }
+    ssize_t len = recv(fd, in, sizeof in - 1, 0);
+    ck_assert_int_gt(len, 0);
+    in[len] = 0;
+    snprintf(expected, sizeof expected, "$%zu\r\n%s\r\n", strlen(message), message);
+    ck_assert_msg(strcmp(in + len - strlen(expected), expected) == 0, "%s", in);
+}
+
+START_TEST(who_waits_joins_the_queue_and_tells_the_holder)
 {
     fresh();
-    ck_assert_int_eq(release_asking("job").kind, VOTE_NO);
+    struct command command = command_of(COMMAND_ENQUEUE, "job", 60000);
+    command.waited_ms = 5000;
+    ck_assert_int_eq(run_command(&command).kind, VOTE_NO); /* no key */
+    struct vote now = run(COMMAND_TIME, "", 0);
+    long long first = score();
+    ck_assert_int_ge(first, (long long)now.number - 5000 - 1000);
+    ck_assert_int_le(first, (long long)now.number - 5000);
+    ck_assert_int_gt(number_of("PTTL t:,queue:job"), 50000);
+    command.waited_ms = 9000; /* its place stays */
+    ck_assert_int_eq(run(COMMAND_SET, "job", 30000).kind, VOTE_YES);
+    struct vote vote = run_command(&command);
+    ck_assert_int_eq(vote.kind, VOTE_UNHEARD);
+    ck_assert(vote.number > 20000 && vote.number <= 30000);
+    ck_assert_int_eq(score(), first);
+    int holder = listen_as("00010203");
+    ck_assert_int_eq(run_command(&command).kind, VOTE_HEARD);
+    hears(holder, "t job");
+    ck_assert_int_eq(run(COMMAND_DEQUEUE, "job", 0).kind, VOTE_YES);
+    ck_assert_int_eq(run(COMMAND_DEQUEUE, "job", 0).kind, VOTE_NO);
+    close(holder);
+}
+END_TEST
+
+START_TEST(a_release_wakes_the_first_that_listens)
+{
+    fresh();
+    ck_assert_int_eq(release_waking("job").kind, VOTE_NO);
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
-    ck_assert_int_eq(release_asking("job").kind, VOTE_YES); /* nobody waits */
-    ck_assert_int_eq(run(COMMAND_WANT, "job", 600).kind, VOTE_YES);
-    long long left_ms = number_of("PTTL t:,want:job");
-    ck_assert(left_ms > 0 && left_ms <= 600);
-    ck_assert_int_eq(run(COMMAND_WANT, "job", 600000).kind, VOTE_YES);
-    ck_assert_int_gt(number_of("PTTL t:,want:job"), 600);
-    is_reply("GET t:,want:job", "$40\r\n" TO_TEXT "\r\n");
+    ck_assert_int_eq(release_waking("job").kind, VOTE_YES); /* nobody waits */
+    server_say(&server, "ZADD t:,queue:job 1 aaaaaaaa 2 f0f1f2f3 3 bbbbbbbb 4 cccccccc");
+    int woken = listen_as("bbbbbbbb"), next = listen_as("cccccccc");
+    ck_assert_int_eq(release_waking("job").kind, VOTE_NO); /* no key of ours: nobody is woken */
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
-    ck_assert_int_eq(release_asking("job").kind, VOTE_YES); /* the mark is this daemon's own */
-    server_say(&server, "SET t:,want:job " TOKEN_TEXT);
-    ck_assert_int_eq(release_asking("job").kind, VOTE_NO); /* the key is another's: no daemon is asked */
+    ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_YES); /* the release does not wake */
+    hears(woken, NULL);
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
-    ck_assert_int_eq(release_asking("job").kind, VOTE_WANTED);
-    is_reply("EXISTS t:job t:,want:job", ":1\r\n"); /* the mark stays */
+    struct vote vote = release_waking("job");
+    ck_assert_int_eq(vote.kind, VOTE_HEARD);
+    ck_assert_uint_gt(vote.number, 1000000);
+    hears(woken, "w job");
+    hears(next, NULL);
+    is_reply("ZRANGE t:,queue:job 0 9", "*1\r\n$8\r\ncccccccc\r\n"); /* this daemon is out, too */
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
-    ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_YES); /* the release does not ask */
-    server_say(&server, "DEL t:,want:job");
-    server_say(&server, "LPUSH t:,want:job a");
+    close(next);
+    while (number_of("PUBLISH t:,wake:cccccccc x") != 0)
+        poll(NULL, 0, 1);
+    ck_assert_int_eq(release_waking("job").kind, VOTE_UNHEARD);
+    is_reply("EXISTS t:job t:,queue:job", ":0\r\n");
+    close(woken);
+}
+END_TEST
+
+START_TEST(a_daemon_with_waiters_goes_to_the_end)
+{
+    fresh();
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
-    ck_assert_int_eq(release_asking("job").kind, VOTE_YES); /* no mark of a daemon */
+    server_say(&server, "ZADD t:,queue:job 1 f0f1f2f3 2 aaaaaaaa 3 bbbbbbbb");
+    struct command command = command_of(COMMAND_RELEASE, "job", 60000);
+    command_to(&command);
+    command.stays = true;
+    int woken = listen_as("aaaaaaaa");
+    ck_assert_int_eq(run_command(&command).kind, VOTE_HEARD);
+    hears(woken, "w job");
+    is_reply("ZRANGE t:,queue:job 0 9", "*2\r\n$8\r\nbbbbbbbb\r\n$8\r\nf0f1f2f3\r\n");
+    ck_assert_int_gt(number_of("PTTL t:,queue:job"), 50000);
+    close(woken);
+}
+END_TEST
+
+START_TEST(who_is_woken_in_vain_passes_it_on)
+{
+    fresh();
+    server_say(&server, "ZADD t:,queue:job 1 aaaaaaaa 2 bbbbbbbb");
+    ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
+    int holder = listen_as("00010203"), woken = listen_as("bbbbbbbb");
+    ck_assert_int_eq(run(COMMAND_PASS, "job", 60000).kind, VOTE_NO); /* the key is there */
+    hears(holder, "t job");
+    is_reply("ZCARD t:,queue:job", ":2\r\n");
+    ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_YES);
+    ck_assert_int_eq(run(COMMAND_PASS, "job", 60000).kind, VOTE_HEARD);
+    hears(woken, "w job");
+    ck_assert_int_eq(run(COMMAND_PASS, "job", 60000).kind, VOTE_YES);
+    hears(holder, NULL);
+    close(holder);
+    close(woken);
+}
+END_TEST
+
+/* The key is deleted all the same, and the first of the queue keeps its place. */
+START_TEST(a_user_who_may_not_publish)
+{
+    fresh();
+    server_say(&server, "ZADD t:,queue:job 1 aaaaaaaa");
+    ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
+    server_say(&server, "ACL SETUSER default -publish");
+    struct vote enqueue = run(COMMAND_ENQUEUE, "job", 60000), release = release_waking("job");
+    server_say(&server, "ACL SETUSER default +publish");
+    ck_assert_int_eq(enqueue.kind, VOTE_UNHEARD);
+    ck_assert_int_eq(enqueue.error, ERROR_NOPERM);
+    ck_assert_int_eq(release.kind, VOTE_UNHEARD);
+    ck_assert_int_eq(release.error, ERROR_NOPERM);
+    is_reply("EXISTS t:job", ":0\r\n");
+    is_reply("ZRANGE t:,queue:job 0 0", "*1\r\n$8\r\naaaaaaaa\r\n");
+}
+END_TEST
+
+START_TEST(a_queue_that_is_none)
+{
+    fresh();
+    server_say(&server, "LPUSH t:,queue:job a");
+    ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
+    ck_assert_int_eq(run(COMMAND_ENQUEUE, "job", 60000).kind, VOTE_ERROR);
+    ck_assert_int_eq(release_waking("job").kind, VOTE_UNHEARD);
+    is_reply("EXISTS t:job", ":0\r\n");
 }
 END_TEST
 
@@ -246,7 +377,7 @@ START_TEST(a_server_that_refuses_writes)
     ck_assert_int_eq(run(COMMAND_MOVE, "job", 0).error, ERROR_NOREPLICAS);
     ck_assert_int_eq(run(COMMAND_PROBE, "", 600000).error, ERROR_NOREPLICAS);
     ck_assert_int_eq(run(COMMAND_GROUP_NEW, "", 600000).error, ERROR_NOREPLICAS);
-    ck_assert_int_eq(run(COMMAND_WANT, "job", 600).error, ERROR_NOREPLICAS);
+    ck_assert_int_eq(run(COMMAND_ENQUEUE, "job", 600).error, ERROR_NOREPLICAS);
     server_say(&server, "CONFIG SET min-replicas-to-write 0");
     server_say(&server, "REPLICAOF 127.0.0.1 1");
     ck_assert_int_eq(run(COMMAND_SET, "other", 10000).error, ERROR_READONLY);
@@ -262,6 +393,7 @@ START_TEST(a_server_that_refuses_writes)
     ck_assert_int_eq(run(COMMAND_SET, "other", 10000).error, ERROR_OOM);
     ck_assert_int_eq(run(COMMAND_ZADD, "job", 10000).error, ERROR_OOM);
     ck_assert_int_eq(run(COMMAND_MOVE, "job", 0).error, ERROR_OOM);
+    ck_assert_int_eq(run(COMMAND_ENQUEUE, "job", 600).error, ERROR_OOM);
     is_reply("GET t:job", "$40\r\n" TOKEN_TEXT "\r\n");
     ck_assert_int_eq(run(COMMAND_PROBE, "", 600000).kind, VOTE_NO);
     ck_assert_uint_eq(run(COMMAND_EXTEND, "job", 20000).number, 20000);
@@ -327,7 +459,12 @@ static Suite *resp_server_suite(void)
     tcase_add_test(tcase, time_is_the_servers);
     tcase_add_test(tcase, group_and_probe);
     tcase_add_test(tcase, group_by_hand);
-    tcase_add_test(tcase, a_release_that_asks);
+    tcase_add_test(tcase, who_waits_joins_the_queue_and_tells_the_holder);
+    tcase_add_test(tcase, a_release_wakes_the_first_that_listens);
+    tcase_add_test(tcase, a_daemon_with_waiters_goes_to_the_end);
+    tcase_add_test(tcase, who_is_woken_in_vain_passes_it_on);
+    tcase_add_test(tcase, a_user_who_may_not_publish);
+    tcase_add_test(tcase, a_queue_that_is_none);
     tcase_add_test(tcase, fences_only_grow);
     tcase_add_test(tcase, a_server_that_refuses_writes);
     tcase_add_test(tcase, a_user_without_get);

@@ -8,7 +8,7 @@ static const struct {
     enum command_verb verb;
     const char *bytes;
     enum vote_kind kind;
-    uint64_t number; /* of a NUMBER; the class of an ERROR */
+    uint64_t number; /* of a NUMBER or HEARD; the class of an ERROR or UNHEARD */
 } votes[] = {
     {COMMAND_CLIENT_ID, ":42\r\n", VOTE_NUMBER, 42},
     {COMMAND_CLIENT_ID, ":-1\r\n", VOTE_ERROR, ERROR_OTHER},
@@ -32,8 +32,21 @@ static const struct {
     {COMMAND_GROUP_SET, "$-1\r\n", VOTE_NO, 0},
     {COMMAND_GROUP_NEW, "+OK\r\n", VOTE_YES, 0},
     {COMMAND_GROUP_NEW, "$-1\r\n", VOTE_NO, 0},
-    {COMMAND_WANT, "+OK\r\n", VOTE_YES, 0},
-    {COMMAND_WANT, "$-1\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_DEQUEUE, ":1\r\n", VOTE_YES, 0},
+    {COMMAND_DEQUEUE, ":0\r\n", VOTE_NO, 0},
+    {COMMAND_ENQUEUE, "*2\r\n:-2\r\n:0\r\n", VOTE_NO, 0},
+    {COMMAND_ENQUEUE, "*2\r\n:900\r\n:2\r\n", VOTE_HEARD, 900},
+    {COMMAND_ENQUEUE, "*2\r\n:-1\r\n:1\r\n", VOTE_HEARD, 0},
+    {COMMAND_ENQUEUE, "*2\r\n:900\r\n:0\r\n", VOTE_UNHEARD, ERROR_OTHER},
+    {COMMAND_ENQUEUE, "*2\r\n:900\r\n:-1\r\n", VOTE_UNHEARD, ERROR_NOPERM},
+    {COMMAND_ENQUEUE, "*1\r\n:900\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_ENQUEUE, ":1\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_ENQUEUE, "-OOM command not allowed.\r\n", VOTE_ERROR, ERROR_OOM},
+    {COMMAND_ENQUEUE, "-NOSCRIPT No matching script.\r\n", VOTE_NOT_RUN, 0},
+    {COMMAND_PASS, ":0\r\n", VOTE_NO, 0},
+    {COMMAND_PASS, ":1\r\n", VOTE_YES, 0},
+    {COMMAND_PASS, ":7\r\n", VOTE_HEARD, 5},
+    {COMMAND_PASS, ":-1\r\n", VOTE_UNHEARD, ERROR_OTHER},
     {COMMAND_TIME, "*2\r\n$10\r\n1732200000\r\n$6\r\n123999\r\n", VOTE_NUMBER, 1732200000123},
     {COMMAND_TIME, "*2\r\n$1\r\n1\r\n$1\r\n0\r\n", VOTE_NUMBER, 1000},
     {COMMAND_TIME, "*2\r\n$11\r\n99999999999\r\n$6\r\n999999\r\n", VOTE_NUMBER, 99999999999999},
@@ -76,9 +89,11 @@ static const struct {
     {COMMAND_RELEASE, "-@user_script: 1: -READONLY You can't write against a read only replica.\r\n",
      VOTE_ERROR, ERROR_READONLY},
     {COMMAND_RELEASE, "-@user_script: 1: nothing\r\n", VOTE_ERROR, ERROR_OTHER},
-    {COMMAND_RELEASE, ":2\r\n", VOTE_WANTED, 0},
-    {COMMAND_RELEASE, ":3\r\n", VOTE_ERROR, ERROR_OTHER},
-    {COMMAND_RELEASE, ":-1\r\n", VOTE_ERROR, ERROR_OTHER},
+    {COMMAND_RELEASE, ":2\r\n", VOTE_HEARD, 0},
+    {COMMAND_RELEASE, ":1002\r\n", VOTE_HEARD, 1000},
+    {COMMAND_RELEASE, ":-1\r\n", VOTE_UNHEARD, ERROR_OTHER},
+    {COMMAND_RELEASE, ":-2\r\n", VOTE_UNHEARD, ERROR_NOPERM},
+    {COMMAND_RELEASE, ":-3\r\n", VOTE_ERROR, ERROR_OTHER},
     {COMMAND_ZADD, ":1\r\n", VOTE_YES, 0},
     {COMMAND_ZADD, ":0\r\n", VOTE_NO, 0},
     {COMMAND_ZADD, ":2\r\n", VOTE_ERROR, ERROR_OTHER},

@@ -16,8 +16,9 @@
  *
  *     m0,2-4 SET <name> <token> <ttl>        m0-4 RELEASE|CHECK <name> <token>
  *     m0-4 ZADD <name> <score>               m0-4 EXTEND <name> <token> <ttl>
- *     m0-4 ZSCORE|GET <name>                 m0-4 WANT <name> <ms>
- *     m0-4 RELEASE <name> <token> ASK        m0 CLIENT_ID | INFO | KILL <id>
+ *     m0-4 ZSCORE|GET <name>                 m0-4 ENQUEUE <name> <waited ms>
+ *     m0-4 RELEASE <name> <token> WAKE[ STAY]  m0-4 PASS|DEQUEUE <name>
+ *     m0 CLIENT_ID | INFO | KILL <id>
  *     s<session> #<request> <line>           s<session> <notice>
  *     s<session> ended                       close m0 silent|backlog|handshake */
 #ifndef REDLOCKD_TESTS_TRACE_H
@@ -66,7 +67,7 @@ void backlog(unsigned master);
 void restart(unsigned master, int64_t uptime_s);
 
 /* vote("0,2-4", "SET YES, ZADD NO"): each of these masters answers its oldest commands with YES, NO,
- * WANTED, a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
+ * HEARD or HEARD:<ms>, UNHEARD, a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
  * OOM, READONLY, ... */
 void vote(const char *masters, const char *votes);
 unsigned unanswered(unsigned master);

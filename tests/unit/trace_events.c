@@ -53,8 +53,10 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
         return (struct vote){.kind = VOTE_YES};
     if (strcmp(word, "NO") == 0)
         return (struct vote){.kind = VOTE_NO};
-    if (strcmp(word, "WANTED") == 0)
-        return (struct vote){.kind = VOTE_WANTED};
+    if (strncmp(word, "HEARD", 5) == 0) /* HEARD:40, with a number */
+        return (struct vote){.kind = VOTE_HEARD, .number = strtoull(word + (word[5] != 0) + 5, NULL, 10)};
+    if (strncmp(word, "UNHEARD", 7) == 0)
+        return (struct vote){.kind = VOTE_UNHEARD, .number = strtoull(word + (word[7] != 0) + 7, NULL, 10)};
     if (command->verb == COMMAND_GET && strchr("TXY", word[0]) != NULL)
         return (struct vote){.kind = VOTE_TOKEN, .token = *token_of(word)};
     if (strcmp(word, "NOT_RUN") == 0)

@@ -90,7 +90,9 @@ static const char *const verbs[] = {
     [COMMAND_GET] = "GET",
     [COMMAND_ZADD] = "ZADD",
     [COMMAND_ZSCORE] = "ZSCORE",
-    [COMMAND_WANT] = "WANT",
+    [COMMAND_DEQUEUE] = "DEQUEUE",
+    [COMMAND_ENQUEUE] = "ENQUEUE",
+    [COMMAND_PASS] = "PASS",
     [COMMAND_RELEASE] = "RELEASE",
     [COMMAND_EXTEND] = "EXTEND",
     [COMMAND_CHECK] = "CHECK",
@@ -198,13 +200,16 @@ void command_text(char *out, const struct command *command)
         token = token_word(&command->token, word);
         snprintf(out, LINE, "%s %.*s %s %" PRIu64, verb, len, name, token, command->number);
         break;
-    case COMMAND_WANT:
+    case COMMAND_ENQUEUE: snprintf(out, LINE, "%s %.*s %" PRIu64, verb, len, name, command->waited_ms); break;
     case COMMAND_ZADD: snprintf(out, LINE, "%s %.*s %" PRIu64, verb, len, name, command->number); break;
+    case COMMAND_DEQUEUE:
+    case COMMAND_PASS:
     case COMMAND_GET:
     case COMMAND_ZSCORE: snprintf(out, LINE, "%s %.*s", verb, len, name); break;
     case COMMAND_RELEASE:
         token = token_word(&command->token, word);
-        ask = memcmp(&command->to, &nobody, sizeof nobody) != 0 ? " ASK" : "";
+        ask =
+            memcmp(&command->to, &nobody, sizeof nobody) != 0 ? command->stays ? " WAKE STAY" : " WAKE" : "";
         snprintf(out, LINE, "%s %.*s %s%s", verb, len, name, token, ask);
         break;
     case COMMAND_CHECK:
