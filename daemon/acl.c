@@ -52,7 +52,7 @@ const char *acl_line(char out[ACL_BYTES], const struct conf *conf)
         out, ACL_BYTES,
         "ACL SETUSER %s on >... resetkeys %s resetchannels %s -@all +select +client|id +client|kill +info "
         "+time +script|load +evalsha +set +get +getex +pexpire +pttl +del +zadd +zscore +zrange +zrem "
-        "+publish",
+        "+publish +subscribe +ping",
         quoted(user, conf->node_user[0] ? conf->node_user : "redlockd"),
         quoted(keys_quoted, pattern(keys, '~', conf->key_prefix, "*")),
         quoted(channels_quoted, pattern(channels, '&', conf->key_prefix, ",wake:*")));

@@ -114,7 +114,7 @@ static bool descriptors_raise(struct conf *conf)
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
         log_warn("descriptors", "why=\"setrlimit: %s\"", strerror(errno));
     getrlimit(RLIMIT_NOFILE, &limit);
-    rlim_t others = conf->masters + SPARE_DESCRIPTORS + (conf->http_listeners > 0 ? HTTP_CONNECTIONS : 0);
+    rlim_t others = 2 * conf->masters + SPARE_DESCRIPTORS + (conf->http_listeners > 0 ? HTTP_CONNECTIONS : 0);
     if (limit.rlim_cur <= others) {
         log_error("descriptors", "limit=%llu needed=%llu hint=\"raise ulimit -n or LimitNOFILE\"",
                   (unsigned long long)limit.rlim_cur, (unsigned long long)others + 1);

@@ -326,6 +326,32 @@ char *resp_select(int db, size_t *len)
     return words_bytes(words, 2, len);
 }
 
+char *resp_client_id(size_t *len)
+{
+    return words_bytes((const char *[]){"CLIENT", "ID"}, 2, len);
+}
+
+char *resp_client_kill(uint64_t id, size_t *len)
+{
+    char number[DECIMAL_BYTES + 1] = "";
+    return words_bytes((const char *[]){"CLIENT", "KILL", "ID", decimal_digits(id, number)}, 4, len);
+}
+
+char *resp_info(size_t *len)
+{
+    return words_bytes((const char *[]){"INFO"}, 1, len);
+}
+
+char *resp_subscribe(const char *channel, size_t *len)
+{
+    return words_bytes((const char *[]){"SUBSCRIBE", channel}, 2, len);
+}
+
+char *resp_ping(size_t *len)
+{
+    return words_bytes((const char *[]){"PING"}, 1, len);
+}
+
 char *resp_script_load(unsigned script, size_t *len)
 {
     const char *words[] = {"SCRIPT", "LOAD", resp_script_text(script)};

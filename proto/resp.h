@@ -52,6 +52,11 @@ const char *resp_batch_end(struct resp_batch *batch, size_t *len);
  * resp_bytes_free() frees the bytes. Without a user (NULL or empty), AUTH has the password alone. */
 char *resp_auth(const char *user, const char *password, size_t *len);
 char *resp_select(int db, size_t *len);
+char *resp_client_id(size_t *len);
+char *resp_client_kill(uint64_t id, size_t *len);
+char *resp_info(size_t *len);
+char *resp_subscribe(const char *channel, size_t *len);
+char *resp_ping(size_t *len);
 
 /* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE and PASS run by EVALSHA. */
 enum { RESP_SCRIPTS = 6, RESP_SHA1_HEX = 40 };
@@ -67,7 +72,12 @@ void resp_bytes_free(char *bytes);
 
 enum resp_type { RESP_NIL, RESP_STATUS, RESP_ERROR, RESP_INTEGER, RESP_STRING, RESP_ARRAY };
 
-enum { RESP_TEXT_BYTES = 256, RESP_REPLY_BYTES = 64 * 1024, RESP_ARRAY_ELEMENTS = 256 };
+enum {
+    RESP_TEXT_BYTES = 256,
+    RESP_REPLY_BYTES = 64 * 1024,
+    RESP_ARRAY_ELEMENTS = 256,
+    RESP_FIRST_BYTES = 16
+};
 
 /* The last complete reply. A longer string than text has room for is cut, but a reply to INFO is parsed into
  * info before. The elements of an array are of use if all are integers, or all are strings of 1 to 18
@@ -79,7 +89,8 @@ struct resp_reply {
     int64_t element[RESP_ARRAY_ELEMENTS];
     size_t whole_len; /* of a text before it was cut */
     size_t text_len;
-    char text[RESP_TEXT_BYTES + 1]; /* terminated by NUL */
+    char text[RESP_TEXT_BYTES + 1]; /* terminated by NUL; array: the last of its strings */
+    char first[RESP_FIRST_BYTES];   /* array: its first element, if that is a string, cut; terminated */
     bool has_info;                  /* the string had every field of info */
     struct master_info info;
 };

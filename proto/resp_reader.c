@@ -43,7 +43,7 @@ static void reply_begin(struct resp_reply *reply, enum resp_type type)
     reply->type = type;
     reply->integer = 0;
     reply->whole_len = reply->text_len = 0;
-    reply->text[0] = '\0';
+    reply->text[0] = reply->first[0] = '\0';
     reply->has_info = false;
 }
 
@@ -88,6 +88,25 @@ static void note_element(const redisReadTask *task, bool integer, int64_t number
     reply->element[task->idx] = number;
 }
 
+static void keep_text(struct resp_reply *reply, const char *text, size_t len)
+{
+    reply->whole_len = len;
+    reply->text_len = len < RESP_TEXT_BYTES ? len : RESP_TEXT_BYTES;
+    memcpy(reply->text, text, reply->text_len);
+    reply->text[reply->text_len] = '\0';
+}
+
+static void keep_element(const redisReadTask *task, const char *text, size_t len)
+{
+    struct resp_reply *reply = &((struct resp_reader *)task->privdata)->reply;
+    size_t first_len = len < RESP_FIRST_BYTES - 1 ? len : RESP_FIRST_BYTES - 1;
+    keep_text(reply, text, len);
+    if (task->idx != 0)
+        return;
+    memcpy(reply->first, text, first_len);
+    reply->first[first_len] = '\0';
+}
+
 static void *on_string(const redisReadTask *task, char *text, size_t len)
 {
     enum resp_type type = RESP_STRING;
@@ -99,15 +118,13 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
         return reader_refuse(task, not_resp2);
     struct resp_reply *reply = fill(task, type);
     if (reply) {
-        reply->whole_len = len;
-        reply->text_len = len < RESP_TEXT_BYTES ? len : RESP_TEXT_BYTES;
-        memcpy(reply->text, text, reply->text_len);
-        reply->text[reply->text_len] = '\0';
+        keep_text(reply, text, len);
         /* hiredis moves its buffer, so a long text must be parsed now. A reply to INFO is longer than a
          * run_id. */
         if (type == RESP_STRING && len > RUN_ID_HEX)
             reply->has_info = info_parse(text, len, &reply->info);
     } else {
+        keep_element(task, text, len);
         note_element(task, false, type == RESP_STRING ? decimal_of(text, len) : -1);
     }
     return filled(task);

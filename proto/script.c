@@ -17,10 +17,10 @@
     "local function now() local t=f('TIME') return t[1]*1000+math.floor(t[2]/1000) end " \
     "local function say(id,what) return f('PUBLISH',ARGV[3]..id,what..' '..ARGV[4]) end "
 
-/* Takes the first other daemon off the queue and wakes it, or the next one if that one does not listen. 2
- * and for how long the woken one had waited; 1: nobody else is there; -1: nobody listened, or the queue
- * cannot be read; -2: PUBLISH is not allowed. An error of PUBLISH must not hide that a key was deleted
- * before. */
+/* Takes the first other daemon off the queue and wakes it. If nobody hears that, the daemon is gone, or polls:
+ * the next one is woken then, and told that it comes after a daemon that polls. 2 and for how long the woken one
+ * had waited; 1: nobody else is there; -1: somebody did not listen, or the queue cannot be read; -2: PUBLISH is
+ * not allowed. An error of PUBLISH must not hide that a key was deleted before. */
 #define WALK                                                                                   \
     SAY "local function walk() local r=1 "                                                     \
         "for i=1,64 do "                                                                       \
@@ -31,9 +31,9 @@
         "if not id then break end "                                                            \
         "local n=f('ZREM',q,id) "                                                              \
         "if type(n)=='table' then return n end "                                               \
-        "local h=say(id,'w') "                                                                 \
+        "local h=say(id,r<0 and 'l' or 'w') "                                                  \
         "if type(h)=='table' then f('ZADD',q,z[k+1],id) f('PEXPIRE',q,ARGV[5]) return -2 end " \
-        "if h>0 then return 2+math.max(0,now()-z[k+1]) end "                                   \
+        "if h>0 then return r<0 and r or 2+math.max(0,now()-z[k+1]) end "                      \
         "r=-1 end return r end "
 
 static const struct {
@@ -49,7 +49,7 @@ static const struct {
           "if ARGV[6]=='1' then f('ZADD',q,now(),ARGV[2]) f('PEXPIRE',q,ARGV[5]) "
           "else f('ZREM',q,ARGV[2]) end end "
           "return n end " OTHERWISE "return 0",
-     "b56847f79faa674e3f928e6fa5f939dab93c72d0"},
+     "41b0180d24b4710106f04480ff12023a563b51f7"},
     /* EXTEND of 1 to 64 keys, with a token and a TTL for each. The script uses PEXPIRE, never SET, and
      * never shortens a TTL, since a late or short EXTEND must not cut the validity that a holder was told.
      * For each key the script returns the TTL that the key has now; -2: not ours. A PEXPIRE with GT
@@ -95,7 +95,7 @@ static const struct {
           "if not v then return walk() end "
           "if type(v)=='string' and string.sub(v,1,8)~=ARGV[2] then say(string.sub(v,1,8),'t') end "
           "return 0",
-     "d2c504ff6bf1c351cf7a88bf6fc76c227eeeb6ad"},
+     "031816f14792d4f7eeeca1a757068185c6e1e41e"},
 };
 
 const char *resp_script_text(unsigned script)

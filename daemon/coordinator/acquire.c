@@ -10,6 +10,7 @@
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
+#include "daemon/coordinator/wake.h"
 
 /* ---- ends ---- */
 
@@ -24,12 +25,18 @@ static struct resource *acquire_detach(struct coordinator *c, struct round *roun
 
 /* The release goes to every master in service, even if it did not answer: there the release follows a delayed
  * SET on the same connection, and deletes its key. Masters that refused the SET do not owe it. */
-static void acquire_undo(struct coordinator *c, struct round *round)
+static void acquire_undo(struct coordinator *c, struct round *round, bool wakes, bool stays)
 {
+    if (round->phase == ROUND_QUEUING) { /* no SET was sent */
+        round_free(c, round);
+        return;
+    }
     struct release_order order = {.name = round->name, .token = &round->token, .ttl_ms = round->ttl_ms};
     order.may = masters_without(round->tally.asked, round_without_key(round));
     if (mutant(MUTANT_RELEASE_ONLY_GRANTED))
         order.may = round->tally.granted;
+    order.wakes = wakes;
+    order.stays = stays;
     c->stats.undone++;
     release_begin(c, &order);
     round_free(c, round);
@@ -39,8 +46,12 @@ static void acquire_fail(struct coordinator *c, struct round *round, enum reply_
 {
     struct resource *resource = acquire_detach(c, round);
     enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
-    struct verdict verdict = {code, limit, fence_shown(round), round->split.in_vain};
-    acquire_undo(c, round);
+    struct verdict verdict = {
+        code, limit, fence_shown(round), round->split.in_vain, round->joined, resource->queue->heard};
+    /* Others were refused by it, and may sleep. */
+    bool wakes = masters_count(round->tally.granted) >= c->quorum;
+    wakes = wakes && round->phase != ROUND_QUEUING;
+    acquire_undo(c, round, wakes, resource->queue->head->patient);
     resource_refused(c, resource, &verdict);
 }
 
@@ -48,7 +59,8 @@ void acquire_abandon(struct coordinator *c, struct resource *resource)
 {
     struct round *round = resource->queue->round;
     acquire_detach(c, round);
-    acquire_undo(c, round);
+    /* It may have got the name, or have been woken for it: somebody else is to have it then. */
+    acquire_undo(c, round, true, resource->queue->head->next != NULL);
 }
 
 static void acquire_grant(struct coordinator *c, struct round *round)
@@ -92,43 +104,78 @@ static void acquire_was_split(struct coordinator *c, struct round *round, enum s
 
 /* ---- an attempt begins ---- */
 
-/* A request's first attempt sends the proposal right behind the SET, to save a round trip. A retry sends
- * the SET alone: clients that poll a held lock write nothing to the masters. */
+static struct round *acquire_round(struct coordinator *c, struct resource *resource, enum round_phase phase,
+                                   const struct token *token)
+{
+    struct round *round = round_begin(c, phase, resource->name, token, resource->queue->head->ttl_ms);
+    round->resource = resource;
+    resource->queue->round = round;
+    resource->queue->late = 0;
+    resource->queue->woken = resource->queue->heard = resource->queue->ends = 0;
+    round->tally.asked = c->voters;
+    c->acquiring++;
+    return round;
+}
+
+/* Where somebody else has the name in all likelihood, the head joins the queue and asks whether the key is
+ * there, before it sends SETs that would have to be taken back. */
+static void acquire_queue(struct coordinator *c, struct resource *resource)
+{
+    static const struct token none;
+    struct round *round = acquire_round(c, resource, ROUND_QUEUING, &none);
+    round->joined = true;
+    wake_join(c, resource, round->id);
+}
+
+/* The proposal goes right behind the SET, which saves a round trip if the name is free. Where a head polls,
+ * the SET goes alone: clients that poll a held lock write nothing to the masters. */
+static void acquire_set(struct coordinator *c, struct resource *resource)
+{
+    struct queue *queue = resource->queue;
+    bool likely = !queue->head->tried || queue->woken != 0 || queue->looked == LOOKED_FREE;
+    struct token token;
+    random_token(c, &token);
+    struct round *round = acquire_round(c, resource, ROUND_ASKING, &token);
+    round->joined = queue->looked == LOOKED_UNSURE;
+    queue->looked = LOOKED_NOT;
+    queue->release_seen = false;
+    round->proposal = likely ? fence_propose(c) : 0;
+    if (fence_is_beyond(round->proposal)) {
+        round->tally.asked = 0;
+        acquire_fail(c, round, REPLY_LIMIT);
+        return;
+    }
+    round_send(c, round, COMMAND_SET, c->voters, (uint64_t)round->ttl_ms);
+    if (likely)
+        fence_ask(c, round, c->voters);
+}
+
 void acquire_begin(struct coordinator *c, struct resource *resource)
 {
     const struct wait *wait = resource->queue->head;
     assert(resource->queue->round == NULL && wait != NULL);
-    resource->queue->release_seen = false; /* also if the attempt cannot begin */
     resource->queue->asked = resource->queue->tail->id;
     if (masters_count(c->voters) < c->quorum) {
+        resource->queue->release_seen = false;
         resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
+        return;
+    }
+    if (c->leases.used + c->acquiring >= c->config.max_locks || c->rounds.used == c->rounds.capacity) {
+        bool locks = c->rounds.used < c->rounds.capacity;
+        enum limit limit = locks ? LIMIT_MAX_LOCKS : LIMIT_MAX_ROUNDS;
+        resource->queue->release_seen = false;
+        resource_refused(c, resource, &(struct verdict){.code = REPLY_LIMIT, .limit = limit});
+        return;
+    }
+    if (wake_joins(c, resource)) {
+        acquire_queue(c, resource);
         return;
     }
     if (c->token_drawn) { /* a step has random bytes for one token: begin in the next step */
         heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
         return;
     }
-    if (c->leases.used + c->acquiring >= c->config.max_locks || c->rounds.used == c->rounds.capacity) {
-        bool locks = c->rounds.used < c->rounds.capacity;
-        enum limit limit = locks ? LIMIT_MAX_LOCKS : LIMIT_MAX_ROUNDS;
-        resource_refused(c, resource, &(struct verdict){.code = REPLY_LIMIT, .limit = limit});
-        return;
-    }
-    struct token token;
-    random_token(c, &token);
-    struct round *round = round_begin(c, ROUND_ASKING, resource->name, &token, wait->ttl_ms);
-    round->resource = resource;
-    resource->queue->round = round;
-    c->acquiring++;
-    round->proposal = wait->tried ? 0 : fence_propose(c);
-    if (fence_is_beyond(round->proposal)) {
-        acquire_fail(c, round, REPLY_LIMIT);
-        return;
-    }
-    round->tally.asked = c->voters;
-    round_send(c, round, COMMAND_SET, c->voters, (uint64_t)round->ttl_ms);
-    if (!wait->tried)
-        fence_ask(c, round, c->voters);
+    acquire_set(c, resource);
 }
 
 /* ---- decisions ---- */
@@ -143,12 +190,33 @@ static void look_refused(struct coordinator *c, struct round *round, bool late)
     unsigned answered = masters_count(tally->granted | tally->refused);
     unsigned silent = masters_count(round_silent(round));
     bool enough = masters_count(tally->granted) >= c->quorum; /* Q granted, but no fence was agreed in time */
-    if (tally->refused != 0 && answered >= c->quorum && !enough && !round->resource->queue->head->patient)
+    bool retries = round->resource->queue->head->patient && !wake_may_come(c);
+    if (tally->refused != 0 && answered >= c->quorum && !enough && !retries)
         acquire_was_split(c, round, acquire_split(c, round, late));
     else if (tally->refused != 0 && answered >= c->quorum && !enough)
         acquire_fail(c, round, REPLY_BUSY); /* a waiting head tries again after a short random pause */
     else if (late || tally->refused == 0 || answered + silent < c->quorum)
         acquire_fail(c, round, REPLY_NOQUORUM);
+}
+
+/* The answers to ENQUEUE: refused means that a key is there, granted that none is. Where Q masters have one,
+ * the head waits until it is known whether Q of them told the holder, since only then it may sleep. */
+static void look_queuing(struct coordinator *c, struct round *round, bool late)
+{
+    struct resource *resource = round->resource;
+    unsigned silent = late ? 0 : masters_count(round_silent(round));
+    unsigned heard = masters_count(resource->queue->heard);
+    bool told = heard >= c->quorum || heard + silent < c->quorum;
+    bool held = masters_count(round->tally.refused) >= c->quorum;
+    if (held && told)
+        acquire_fail(c, round, REPLY_BUSY);
+    if (held || masters_count(round->tally.refused) + silent >= c->quorum)
+        return;
+    bool is_free = masters_count(masters_without(round->tally.asked, round->tally.granted)) < c->quorum;
+    resource->queue->looked = is_free ? LOOKED_FREE : LOOKED_UNSURE;
+    acquire_detach(c, round);
+    round_free(c, round);
+    resource_advance(c, resource);
 }
 
 static void look_asking(struct coordinator *c, struct round *round, bool late)
@@ -170,7 +238,9 @@ static void look_asking(struct coordinator *c, struct round *round, bool late)
 
 void acquire_look(struct coordinator *c, struct round *round, bool late)
 {
-    if (round->phase == ROUND_ASKING)
+    if (round->phase == ROUND_QUEUING)
+        look_queuing(c, round, late);
+    else if (round->phase == ROUND_ASKING)
         look_asking(c, round, late);
     else if (round->phase == ROUND_REASKING)
         acquire_was_split(c, round, acquire_split_look(c, round, late));

@@ -17,6 +17,7 @@
 #include "daemon/coordinator/session_end.h"
 #include "daemon/coordinator/state.h"
 #include "daemon/coordinator/votes.h"
+#include "daemon/coordinator/woken.h"
 
 enum { UNDO = 65536, RENEWALS = 4096, SPARE = 64, DRAIN_SLOTS = 64 /* slots looked at in one step */ };
 
@@ -273,7 +274,11 @@ static void handle_vote(struct coordinator *c, const struct coordinator_event *e
     /* The master's state changes first: commands that follow from this vote must not go to a master that
      * has just refused. */
     master_heard(c, m);
-    if (event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN)
+    bool queues = event->verb >= COMMAND_DEQUEUE && event->verb <= COMMAND_PASS;
+    bool refused = event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN;
+    bool lacks_rights = event->vote.kind == VOTE_ERROR && event->vote.error == ERROR_NOPERM;
+    if (refused &&
+        !(queues && lacks_rights)) /* a user without the rights for the queue may have all others */
         master_answered_error(c, m, event->verb,
                               event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
     bool may_release = event->verb == COMMAND_RELEASE || event->verb == COMMAND_MOVE;
@@ -284,7 +289,7 @@ static void handle_vote(struct coordinator *c, const struct coordinator_event *e
         vote_on_heal(c, event);
     else if (release != NULL)
         release_vote(c, release, event->master, &event->vote);
-    else if (event->verb != COMMAND_RELEASE)
+    else if (event->verb != COMMAND_RELEASE && (!queues || event->verb == COMMAND_ENQUEUE))
         vote_on_lock(c, event);
 }
 
@@ -320,6 +325,11 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *even
         if (present)
             master_backlog(c, m);
         break;
+    case EVENT_MASTER_LISTENS: c->listening |= masters_bit(event->master); break;
+    case EVENT_MASTER_DEAF: c->listening = masters_without(c->listening, masters_bit(event->master)); break;
+    case EVENT_MASTER_WOKE: woken(c, event->master, &event->what.name, false); break;
+    case EVENT_MASTER_WOKE_LATE: woken(c, event->master, &event->what.name, true); break;
+    case EVENT_MASTER_TOLD: woken_told(c, event->master, &event->what.name); break;
     case EVENT_DRAIN: drain_begin(c); break;
     }
 }

@@ -79,6 +79,11 @@ enum event_kind {
     EVENT_MASTER_VOTE,      /* the reply to a command */
     EVENT_MASTER_LOST,      /* the connection is gone; commands without a reply may have run or not */
     EVENT_MASTER_BACKLOG,   /* more bytes wait to be sent to that master than node_backlog allows */
+    EVENT_MASTER_LISTENS,   /* this daemon hears what is published on its channel at that master */
+    EVENT_MASTER_DEAF,      /* this daemon does not hear it any more */
+    EVENT_MASTER_WOKE,      /* heard there: the name is free, and this daemon was the first in its queue */
+    EVENT_MASTER_WOKE_LATE, /* the same, but the first was a daemon that polls: it is to have time to ask */
+    EVENT_MASTER_TOLD,      /* heard there: another daemon waits for the name, which this daemon had */
     EVENT_DRAIN,            /* stop granting; end when no session holds a lock, or at drain_timeout */
 };
 
@@ -95,7 +100,7 @@ struct coordinator_event {
         request; /* REQUEST, UNDELIVERED: never 0, never reused; DENY: the waiting LOCK, or 0: the lock */
     struct peer peer;    /* REQUEST */
     uint64_t target;     /* REQUEST with VERB_CANCEL: the request to cancel; 0: there is none */
-    struct request what; /* REQUEST; DENY: its name */
+    struct request what; /* REQUEST; DENY, MASTER_WOKE, MASTER_WOKE_LATE, MASTER_TOLD: its name */
 
     unsigned master;        /* MASTER_* */
     uint32_t connection;    /* MASTER_*: number of this master's connection, counted from 1 */
@@ -257,7 +262,7 @@ struct master_row {
 struct coordinator_stats {
     uint64_t grants, refused_busy, refused_timeout, refused_noquorum, refused_limit;
     uint64_t releases, extends, checks, resumes, resumed, renewals, renewals_done, renewals_failed, lost,
-        raises, undone, rounds, expired_undo, behind_ms;
+        raises, undone, rounds, expired_undo, behind_ms, slept, woken;
     uint32_t locks, waiters, sessions, resources, rounds_pending, undo_pending;
     uint32_t holds[HOLD_LEASE + 1]; /* locks by their kind of hold */
 };

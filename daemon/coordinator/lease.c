@@ -203,6 +203,7 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
     lease->hold.kind = HOLD_SESSION;
     lease->hold.note = round->resume->note;
     lease_bind(c, lease, round, session, until_ms);
+    resource->contended = true; /* another daemon may have been told who waits */
     return lease;
 }
 

@@ -63,6 +63,11 @@
       "a quarantine ends sooner by as long as the daemon stood still")                                    \
     X(BEHIND_TWICE, "behind_twice", "a stall is counted twice")                                           \
     X(UNTIL_WITHOUT_BEHIND, "until_without_behind", "deadlines are told by the daemon's own time")        \
+    X(WOKEN_SILENT, "woken_silent", "a waiter that is woken goes on sleeping")                            \
+    X(PASS_FORGOTTEN, "pass_forgotten", "who is woken in vain does not pass it on")                       \
+    X(PASS_BLIND, "pass_blind", "* PASS wakes the next though the key is there")                          \
+    X(ENQUEUE_SILENT, "enqueue_silent", "* ENQUEUE does not tell the holder, and says it did")            \
+    X(TOLD_IS_WOKEN, "told_is_woken", "who is told takes that for a wake, and does not remember it")      \
     X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
 
 enum mutant {

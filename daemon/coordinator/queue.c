@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/wake.h"
 
 static struct queue *queue_make(struct coordinator *c, struct resource *resource)
 {
@@ -17,6 +18,7 @@ static struct queue *queue_make(struct coordinator *c, struct resource *resource
 static void queue_free(struct coordinator *c, struct resource *resource)
 {
     assert(resource->queue->round == NULL);
+    wake_leave(c, resource);
     heap_remove(&c->deadlines, &resource->queue->item);
     pool_give(&c->queues, resource->queue);
     resource->queue = &c->nobody;

@@ -6,6 +6,7 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/turn.h"
+#include "daemon/coordinator/wake.h"
 
 static struct in_flight_list *list_of(struct coordinator *c, const struct release *release)
 {
@@ -68,7 +69,17 @@ static void let_follow(struct coordinator *c, struct release *release, struct re
         resource->giving_back->resource = NULL;
     resource->giving_back = release;
     release->resource = resource;
-    release->hands_over = release->known && turn_is_young(c, resource);
+    bool follows = resource->queue->head != NULL || !resource->contended;
+    release->hands_over = release->known && follows && turn_is_young(c, resource);
+}
+
+/* A release that the head's SETs follow wakes nobody: the turn is still this daemon's. */
+static bool is_to_wake(const struct release *release)
+{
+    const struct resource *resource = release->resource;
+    if (resource == NULL || release->hands_over || release->sets_back)
+        return false;
+    return resource->queue->head != NULL || resource->turn_goes_on || resource->contended;
 }
 
 /* The release no longer stands before the next head. The head asks at once if a lock was really given back;
@@ -84,10 +95,16 @@ static void let_go(struct coordinator *c, struct release *release)
     resource->giving_back = NULL;
     bool given_back = release->known || release->deleted != 0;
     bool has_asked = release->hands_over && release->repeated == 0;
+    bool is_left = resource->lease == NULL && resource->queue->head == NULL;
+    if (release->wakes)
+        resource->contended = resource->sought = false;
+    else if (resource->contended && is_left && !release->sets_back)
+        wake_pass(c, release->name,
+                  release->asked); /* this daemon was told while the release was under way */
     if (!release->hands_over && !release->wanted)
         turn_unwanted(c, resource);
     if (release->wanted)
-        resource_yield(c, resource);
+        resource_yield(c, resource, release->woke ? release->waited_ms : -1);
     else if (given_back && !has_asked)
         resource_released(c, resource);
     else
@@ -190,6 +207,11 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->in_flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
     if (order->resource != NULL)
         let_follow(c, release, order->resource);
+    release->wakes = order->wakes || is_to_wake(release);
+    bool waits = release->resource != NULL && release->resource->queue->head != NULL;
+    release->stays = order->stays || (release->wakes && waits);
+    if (release->wakes && waits)
+        release->resource->queue->queued |= release->asked;
     in_flight_add(&c->releases_pending, &release->in_flight);
     release_send(c, release, release->asked);
     if (release->asked == 0)
@@ -211,6 +233,11 @@ void release_vote(struct coordinator *c, struct release *release, unsigned maste
     release->unanswered = masters_without(release->unanswered, bit);
     bool wanted = vote->kind == VOTE_HEARD || vote->kind == VOTE_UNHEARD;
     release->wanted |= wanted;
+    if (vote->kind == VOTE_HEARD) {
+        int64_t waited_ms = vote->number < (uint64_t)INT32_MAX ? (int64_t)vote->number : INT32_MAX;
+        release->woke = true;
+        release->waited_ms = waited_ms > release->waited_ms ? waited_ms : release->waited_ms;
+    }
     if (vote->kind == VOTE_YES || wanted)
         release->deleted |= bit;
     else if (vote->kind == VOTE_NO)

@@ -20,6 +20,8 @@ struct release_order {
     const struct token *back;  /* the key is set back to this token; NULL: the key is deleted */
     bool bound; /* the session's own lock: Q masters without the key are enough for +UNLOCKED */
     bool known; /* this daemon granted the lock */
+    bool wakes; /* the release wakes another daemon, if one waits */
+    bool stays; /* if it wakes: requests wait here, too */
 };
 
 /* Sends a release to the masters and records it. If every slot is taken by a release that awaits answers,

@@ -3,16 +3,14 @@
 
 void release_send(struct coordinator *c, const struct release *release, masters_t masters)
 {
-    const struct resource *resource = release->resource;
     struct command command = {.verb = release->sets_back ? COMMAND_MOVE : COMMAND_RELEASE,
                               .ref = release->id,
                               .token = release->token,
                               .to = release->to};
-    bool asks = resource != NULL && (resource->queue->head != NULL || resource->turn_goes_on);
-    if (asks && !release->hands_over && !release->sets_back) {
+    if (release->wakes && !release->sets_back) {
         command.to = c->config.self;
         command.number = 2 * (uint64_t)c->config.max_ttl_ms;
-        command.stays = resource->queue->head != NULL;
+        command.stays = release->stays;
     }
     name_copy(&command.name, release->name);
     action_send(c, masters, &command);

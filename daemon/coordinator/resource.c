@@ -10,6 +10,7 @@
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/turn.h"
+#include "daemon/coordinator/wake.h"
 
 /* The states of a name's queue:
  *
@@ -264,13 +265,15 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
         refuse_for_good(c, head, verdict);
         queue_remove(c, head);
     } else if (verdict->tally.refused != 0) {
-        turn_mark(c, resource);
+        wake_contended(resource);
+        if (!wake_may_come(c))
+            turn_join(c, resource);
     }
-    sweep_or(c, resource, next_retry_ms(c, resource));
+    sweep_or(c, resource, wake_next_ms(c, resource, verdict));
 }
 
 /* A head with wait=0 cannot let other daemons go first, since it must be answered at once. */
-void resource_yield(struct coordinator *c, struct resource *resource)
+void resource_yield(struct coordinator *c, struct resource *resource, int64_t waited_ms)
 {
     const struct wait *head = resource->queue->head;
     const struct queue *queue = resource->queue;
@@ -281,7 +284,8 @@ void resource_yield(struct coordinator *c, struct resource *resource)
     }
     if (head != NULL)
         resource->queue->verdict = (struct verdict){.code = REPLY_BUSY};
-    sweep_or(c, resource, turn_yield(c, resource));
+    resource->sought = true;
+    sweep_or(c, resource, turn_yield(c, resource, waited_ms));
 }
 
 void resource_head_leaves(struct coordinator *c, struct resource *resource)
@@ -294,6 +298,7 @@ struct reply *resource_answer_head(struct coordinator *c, struct resource *resou
 {
     struct wait *head = resource->queue->head;
     struct reply *reply = action_reply(c, head->session->key, head->request, code, resource->name);
+    wake_granted(resource);
     queue_remove(c, head);
     return reply;
 }

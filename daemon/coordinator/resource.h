@@ -24,8 +24,8 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
 void resource_advance(struct coordinator *c, struct resource *resource);
 /* The lock may be free now: lets the head ask at once. */
 void resource_released(struct coordinator *c, struct resource *resource);
-/* The lock is free, but other daemons wait for it: the head here asks a little later. */
-void resource_yield(struct coordinator *c, struct resource *resource);
+/* The lock is free, but other daemons wait for it: the head here asks a little later. For waited_ms see turn.h. */
+void resource_yield(struct coordinator *c, struct resource *resource, int64_t waited_ms);
 
 /* Answers the head with this code and removes it from the queue. Returns the reply, for the caller to fill
  * in. */

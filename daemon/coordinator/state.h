@@ -68,7 +68,9 @@ struct verdict {
     enum reply_code code : 8; /* BUSY, NOQUORUM or LIMIT */
     enum limit limit : 8;
     struct tally tally;
-    bool split; /* BUSY: the votes were split, and no client got the lock */
+    bool split;      /* BUSY: the votes were split, and no client got the lock */
+    bool joined;     /* the head is in the queue on the masters, and nothing more is known by asking again */
+    masters_t heard; /* masters that told the holder's daemon so */
 };
 
 /* Turns of names that were in use here a moment ago: see turn.h. */
@@ -79,6 +81,7 @@ struct turn {
     int64_t began_ms;     /* 0: this daemon gave way to another */
     int64_t retry_ms;     /* the name's next head may not ask before */
     int64_t forgotten_ms; /* this entry is void from then on */
+    bool sought;          /* other daemons wanted the name */
 };
 
 /* The requests that wait for a name. A resource without any shares the queue `nobody`. */
@@ -89,12 +92,24 @@ struct queue {
     struct wait *head, *tail;
     struct round *round; /* (ref) the head's attempt */
     uint64_t asked;      /* waits with ids up to this one were there when the last attempt began */
-    int64_t marked_ms;   /* when other daemons were last told that this one waits; 0: never */
+    int64_t joined_ms;   /* when a head that polls last joined the queue on the masters; 0: never */
     uint32_t waiters;
     uint32_t impatient; /* waiters with wait=0 */
+    masters_t queued;   /* masters whose queue may contain this daemon */
+    masters_t woken;    /* masters that woke it since the last attempt began ... */
+    masters_t late;     /* masters of these at which a daemon that polls comes first */
+    int64_t woken_ms;   /* ... and when the first of them did */
+    masters_t heard;    /* masters that told the holder's daemon of that attempt */
+    masters_t ends;     /* masters that told that attempt in ends_ms when the key there ends */
     bool release_seen;  /* the name was released during the head's round: it may ask again at once */
-    bool sweeping;      /* impatient waiters are being given the last head's answer, a few in each step */
+    enum {
+        LOOKED_NOT,
+        LOOKED_FREE,  /* the masters were just asked: fewer than Q can have a key */
+        LOOKED_UNSURE /* they were just asked, but some did not answer */
+    } looked : 8;
+    bool sweeping; /* impatient waiters are being given the last head's answer, a few in each step */
     struct verdict verdict;
+    uint64_t ends_ms[MASTERS];
 };
 
 /* A lock name in use. Most resources have a lease and no waiters, and there are as many resources as
@@ -103,6 +118,8 @@ struct resource {
     uint64_t id;
     uint32_t hash;
     bool turn_goes_on;           /* the turn began before the name was last unused: see turn_recall() */
+    bool contended;              /* other daemons want the name: a release must look into the queue */
+    bool sought;                 /* they did lately: the head joins the queue before its first attempt */
     struct queue *queue;         /* (ref) &c->nobody without waiters */
     struct resume *resumes;      /* (ref) RESUMEs of this name's tokens that are under way */
     struct lease *lease;         /* (ref) the last lease granted here, until its deadline */
@@ -178,7 +195,8 @@ static inline size_t lease_bytes(unsigned masters)
     return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
 }
 
-/*   acquire:  ASKING --Q granted, Q of them took the proposal------------> DECIDED
+/*   acquire:  QUEUING --fewer than Q have a key--> freed, and another round: ASKING
+ *             ASKING --Q granted, Q of them took the proposal------------> DECIDED
  *               |   \--else Q granted---> READING --> RAISING -----------> DECIDED
  *               |                          ^
  *               +--a retry: Q granted --> FENCING --as after ASKING
@@ -192,6 +210,7 @@ static inline size_t lease_bytes(unsigned masters)
  * A round in DECIDED is answered and only waits for late votes. An acquire or RESUME that fails becomes a
  * release instead. */
 enum round_phase {
+    ROUND_QUEUING,  /* ENQUEUE: is there a key? */
     ROUND_ASKING,   /* SET; on a request's first attempt ZADD follows it */
     ROUND_REASKING, /* SET again, and GET, on masters that did not grant it */
     ROUND_FENCING,  /* ZADD of a fresh proposal on the granting masters */
@@ -232,9 +251,10 @@ struct round {
     struct in_flight in_flight; /* with the phase's time-out */
     enum round_purpose purpose : 8;
     enum round_phase phase : 8;
-    bool over : 1;  /* EXTEND: its lock was given back or lost meanwhile */
-    bool held : 1;  /* EXTEND, renewal: Q masters extended the lock */
-    bool ready : 1; /* acquire, RESUME: could be granted, but waits until the trial is over */
+    bool over : 1;   /* EXTEND: its lock was given back or lost meanwhile */
+    bool held : 1;   /* EXTEND, renewal: Q masters extended the lock */
+    bool joined : 1; /* acquire: as in struct verdict */
+    bool ready : 1;  /* acquire, RESUME: could be granted, but waits until the trial is over */
     int32_t ttl_ms;
     int64_t t0_ms; /* validity counts from here, before the first byte of SET or EXTEND was sent */
     struct resource *resource; /* (ref) acquire, RESUME, until the round is decided */
@@ -268,7 +288,11 @@ struct release {
     bool known; /* the lock was granted here */
     bool sets_back;            /* a RESUME failed: token is replaced by to, instead of deleted */
     bool hands_over;           /* the next head's SETs follow at once, before the replies */
+    bool wakes;                /* the release looks into the queue on the masters */
+    bool stays;                /* if it wakes: this daemon goes to the end of that queue */
     bool wanted;               /* another daemon waits for the name */
+    bool woke;                 /* that daemon was woken */
+    int64_t waited_ms;         /* for so long it had waited */
     int64_t ttl_ms;            /* longest that a key with this token can live */
     int64_t until_ms;          /* when the key is gone from all masters that have caught up */
     masters_t asked;           /* masters that were sent the release */
@@ -337,7 +361,8 @@ struct coordinator {
     /* Masters whose clocks jump again and again. Keys end early there, so in quarantine not even a
      * confirmed "extended" counts. */
     masters_t fast;
-    uint32_t memories; /* how often a master began a new memory: see struct master */
+    masters_t listening; /* masters that publish to this daemon */
+    uint32_t memories;   /* how often a master began a new memory: see struct master */
 
     struct turn turns[TURNS]; /* indexed by the name's hash; a later name overwrites an earlier one */
     struct ended ended;       /* tokens of locks that max= ended */

@@ -1,6 +1,8 @@
 #include "daemon/coordinator/turn.h"
 
-enum { YOUNG_MS = 100 };
+#include "daemon/coordinator/wake.h"
+
+enum { YOUNG_MS = 100, WOKEN_MS = 3, WAITS_SHARE = 16 };
 
 void turn_granted(const struct coordinator *c, struct resource *resource)
 {
@@ -26,13 +28,13 @@ static struct turn *turn_slot_of(struct coordinator *c, const struct resource *r
 
 void turn_remember(struct coordinator *c, const struct resource *resource)
 {
-    if (resource->turn_ms == 0 && resource->retry_ms <= c->now_ms)
+    if (resource->turn_ms == 0 && resource->retry_ms <= c->now_ms && !resource->sought)
         return;
     int64_t forgotten_ms = c->now_ms + c->config.retry_max_ms;
     if (resource->retry_ms > forgotten_ms)
         forgotten_ms = resource->retry_ms;
     *turn_slot_of(c, resource) =
-        (struct turn){resource->hash, resource->turn_ms, resource->retry_ms, forgotten_ms};
+        (struct turn){resource->hash, resource->turn_ms, resource->retry_ms, forgotten_ms, resource->sought};
 }
 
 void turn_recall(struct coordinator *c, struct resource *resource)
@@ -43,6 +45,7 @@ void turn_recall(struct coordinator *c, struct resource *resource)
     resource->turn_ms = turn->began_ms;
     resource->turn_goes_on = turn->began_ms != 0;
     resource->retry_ms = turn->retry_ms;
+    resource->sought = turn->sought;
     turn->forgotten_ms = 0;
 }
 
@@ -52,22 +55,24 @@ void turn_unwanted(const struct coordinator *c, struct resource *resource)
         resource->turn_ms = c->now_ms;
 }
 
-void turn_mark(struct coordinator *c, struct resource *resource)
+void turn_join(struct coordinator *c, struct resource *resource)
 {
-    int64_t last_ms = resource->queue->marked_ms, every_ms = c->config.retry_max_ms;
+    int64_t last_ms = resource->queue->joined_ms, every_ms = c->config.retry_max_ms;
     if (last_ms != 0 && c->now_ms - last_ms < every_ms)
         return;
-    resource->queue->marked_ms = c->now_ms;
-    struct command command = {.verb = COMMAND_ENQUEUE, .to = c->config.self};
-    command.number = 2 * (uint64_t)c->config.max_ttl_ms;
-    command.waited_ms = (uint64_t)(c->now_ms - resource->queue->head->asked_ms);
-    name_copy(&command.name, resource->name);
-    action_send(c, c->voters, &command);
+    resource->queue->joined_ms = c->now_ms;
+    wake_join(c, resource, 0);
 }
 
-/* The pause is longer than the longest pause of another daemon between two attempts. */
-int64_t turn_yield(const struct coordinator *c, struct resource *resource)
+/* Where the others poll, the pause is longer than their longest pause between two attempts. Where one was
+ * woken, the pause leaves time for its attempt; its wait tells how far away it may be. */
+int64_t turn_yield(const struct coordinator *c, struct resource *resource, int64_t waited_ms)
 {
+    int64_t most_ms = c->config.retry_max_ms, pause_ms = waited_ms / WAITS_SHARE;
     turn_refused(resource);
-    return c->now_ms + c->config.retry_max_ms + c->config.retry_max_ms / 4;
+    if (waited_ms < 0)
+        return c->now_ms + most_ms + most_ms / 4;
+    if (pause_ms < WOKEN_MS)
+        pause_ms = WOKEN_MS;
+    return c->now_ms + earlier_ms(pause_ms, most_ms);
 }

@@ -10,6 +10,7 @@
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/round.h"
+#include "daemon/coordinator/wake.h"
 
 static void votes_look(struct coordinator *c, struct round *round, bool late)
 {
@@ -40,6 +41,8 @@ static bool is_to_this_phase(const struct round *round, enum command_verb verb)
 {
     if (verb == COMMAND_MOVE)
         return round->phase == ROUND_MOVING;
+    if (verb == COMMAND_ENQUEUE || round->phase == ROUND_QUEUING)
+        return verb == COMMAND_ENQUEUE && round->phase == ROUND_QUEUING;
     return !(verb == COMMAND_CHECK && round->purpose == ROUND_EXTEND && round->phase != ROUND_CHECKING);
 }
 
@@ -86,6 +89,11 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
 {
     if (!is_to_this_phase(round, verb))
         return;
+    if (verb == COMMAND_ENQUEUE) {
+        wake_joined(c, round, master, vote);
+        votes_look(c, round, false);
+        return;
+    }
     if (vote->kind == VOTE_NOT_RUN && is_wanted(c, round)) {
         round_send(c, round, verb, masters_bit(master), verb == COMMAND_EXTEND ? (uint64_t)round->ttl_ms : 0);
         return;

@@ -17,6 +17,7 @@
 #include "daemon/loop/loop_send.h"
 #include "daemon/loop/loop_show.h"
 #include "daemon/loop/loop_status.h"
+#include "daemon/loop/loop_subscribe.h"
 #include "daemon/loop/loop_user.h"
 #include "daemon/node/node.h"
 #include "daemon/passed.h"
@@ -42,6 +43,7 @@ struct loop {
     struct http_handler http_handler;
     struct node *nodes[MASTERS];
     struct node_handler node_handler;
+    struct loop_subscribe subscribe;
     struct conn_handler conn_handler;
     struct loop_view view;
     struct loop_send send;
@@ -256,6 +258,14 @@ static const char *on_unready(void *arg)
     return loop_unready(arg);
 }
 
+static void on_told(void *arg, enum event_kind kind, unsigned master, const struct name *name)
+{
+    struct loop *loop = arg;
+    if (name != NULL)
+        loop->event.what.name = *name;
+    loop_master_step(loop, kind, master, 0);
+}
+
 static void on_accepted(void *arg, int fd, const struct conf_listener *listener, const struct sockaddr *peer,
                         socklen_t peer_len)
 {
@@ -397,6 +407,7 @@ int loop_run(struct loop *loop)
         return 1; /* the reason was logged */
     for (unsigned i = 0; i < loop->conf->masters; i++)
         node_start(loop->nodes[i]);
+    loop_subscribe_start(&loop->subscribe);
     end_turn(loop);
     while (!loop_is_over(loop)) {
         if (wait_for_events(loop) < 0) {
@@ -508,11 +519,13 @@ uint16_t loop_http_port(const struct loop *loop, unsigned listener)
     return listeners_port(loop->http_listeners, listener);
 }
 
-static struct coordinator *make_coordinator(const struct conf *conf, const uint8_t random[32])
+static struct coordinator *make_coordinator(const struct conf *conf, const uint8_t random[32],
+                                            struct token *self)
 {
     struct coordinator_config config = configuration(conf);
     memcpy(&config.hash_seed, random, sizeof config.hash_seed);
     memcpy(&config.self, random + sizeof config.hash_seed, sizeof config.self);
+    *self = config.self;
     return coordinator_new(&config);
 }
 
@@ -538,7 +551,7 @@ static bool loop_is_name(const struct conf_address *address)
            evutil_inet_pton(AF_INET6, address->host, bytes) != 1;
 }
 
-static bool make_nodes(struct loop *loop)
+static bool make_nodes(struct loop *loop, const struct token *self)
 {
     for (unsigned i = 0; i < loop->conf->masters; i++)
         if (loop->dns == NULL && loop_is_name(&loop->conf->nodes[i].address) && !make_dns(loop))
@@ -548,14 +561,15 @@ static bool make_nodes(struct loop *loop)
         if (loop->nodes[i] == NULL)
             return false;
     }
-    return true;
+    return loop_subscribe_new(&loop->subscribe, loop->base, loop->dns, loop->conf, self);
 }
 
 static bool make_parts(struct loop *loop, const char *version)
 {
+    struct token self;
     clock_random(loop->event.random);
     loop->base = event_base_new();
-    loop->coordinator = make_coordinator(loop->conf, loop->event.random);
+    loop->coordinator = make_coordinator(loop->conf, loop->event.random, &self);
     clock_random(loop->event.random);
     loop->format = resp_format_new(loop->conf->key_prefix);
     if (loop->base == NULL || loop->coordinator == NULL || loop->format == NULL)
@@ -564,7 +578,7 @@ static bool make_parts(struct loop *loop, const char *version)
     loop->send.format = loop->format;
     loop->timer = evtimer_new(loop->base, loop_on_timer, loop);
     loop->conns = conns_new(loop->base, loop->conf, version, &loop->conn_handler);
-    return loop->timer != NULL && loop->conns != NULL && make_nodes(loop);
+    return loop->timer != NULL && loop->conns != NULL && make_nodes(loop, &self);
 }
 
 /* Returns false after it has logged the reason. */
@@ -592,7 +606,16 @@ struct loop *loop_new(const struct conf *conf, const char *version)
     loop->conf = conf;
     loop->log.events = &loop->status.events;
     loop->armed_ms = INT64_MAX;
-    loop->node_handler = (struct node_handler){on_connected, on_voted, on_lost, on_backlog, on_failed, loop};
+    loop->node_handler = (struct node_handler){
+        .connected = on_connected,
+        .voted = on_voted,
+        .lost = on_lost,
+        .backlog = on_backlog,
+        .failed = on_failed,
+        .arg = loop,
+    };
+    loop->subscribe.tell = on_told;
+    loop->subscribe.arg = loop;
     loop->conn_handler = (struct conn_handler){
         on_request, on_finish, on_closed, on_undelivered, on_row, on_session_counts, on_ready, loop,
     };
@@ -606,8 +629,8 @@ struct loop *loop_new(const struct conf *conf, const char *version)
         loop_free(loop);
         return NULL;
     }
-    loop->view =
-        (struct loop_view){conf, version, loop->coordinator, loop->conns, loop->nodes, clock_boot_ms()};
+    loop->view = (struct loop_view){
+        conf, version, loop->coordinator, loop->conns, loop->nodes, loop->subscribe.nodes, clock_boot_ms()};
     return loop;
 }
 
@@ -623,8 +646,8 @@ void loop_free(struct loop *loop)
     if (loop->conns != NULL)
         conns_free(loop->conns);
     for (unsigned i = 0; i < loop->conf->masters; i++)
-        if (loop->nodes[i] != NULL)
-            node_free(loop->nodes[i]);
+        node_free(loop->nodes[i]);
+    loop_subscribe_free(&loop->subscribe);
     if (loop->dns != NULL)
         evdns_base_free(loop->dns, 0);
     if (loop->timer != NULL)

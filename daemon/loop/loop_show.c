@@ -122,6 +122,9 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
     line_row_text(row, "run_id", master.run_id, master.run_id[0] ? 8 : 0);
     row_version(row, master.version);
     line_row_signed(row, "rtt_us", node.rtt_us);
+    struct node_row subscriber;
+    node_row(view->subscribers[i], &subscriber);
+    line_row_string(row, "wake", subscriber.ready ? "up" : "down");
     line_row_unsigned(row, "pending", node.pending);
     line_row_unsigned(row, "undo", undo[i]);
     line_row_unsigned(row, "errors", node.errors);
@@ -189,6 +192,8 @@ static unsigned figures(const struct loop_view *view, struct figure *f)
         {"fence_raises", core.raises},
         {"attempts_undone", core.undone},
         {"undo_expired", core.expired_undo},
+        {"slept", core.slept},
+        {"woken", core.woken},
         {"behind_ms", core.behind_ms},
     };
     memcpy(f, all, sizeof all);

@@ -14,6 +14,7 @@ struct loop_view {
     const struct coordinator *coordinator;
     const struct conns *conns;
     struct node *const *nodes;
+    struct node *const *subscribers;
     int64_t started_ms;
 };
 

@@ -11,6 +11,11 @@ enum expected_kind {
     EXPECTED_AUTH,
     EXPECTED_SELECT,
     EXPECTED_SCRIPT, /* SCRIPT LOAD; detail: which */
+    EXPECTED_CLIENT_ID,
+    EXPECTED_INFO,
+    EXPECTED_KILL,
+    EXPECTED_SUBSCRIBE,
+    EXPECTED_PONG,
 };
 
 struct expected {

@@ -76,7 +76,7 @@ static void node_on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct node *n = arg;
     (void)fd, (void)what;
-    assert(n->state != NODE_IDLE && n->state != NODE_READY);
+    assert(n->state != NODE_IDLE && (n->state != NODE_READY || n->channel));
     switch (n->state) {
     case NODE_WAITING:
         node_move(n, NODE_RESOLVING);
@@ -93,8 +93,8 @@ static void node_on_timer(evutil_socket_t fd, short what, void *arg)
             node_down(n, FAILURE_CONNECT_TIMEOUT, "");
         break;
     case NODE_LOGIN: node_down(n, FAILURE_LOGIN_TIMEOUT, ""); break;
-    case NODE_IDLE:
-    case NODE_READY: break;
+    case NODE_READY: subscribe_ping(n); break;
+    case NODE_IDLE: break;
     }
 }
 
@@ -124,6 +124,15 @@ struct node *node_new(struct event_base *base, struct evdns_base *dns, const str
     return n;
 }
 
+struct node *node_new_subscriber(struct event_base *base, struct evdns_base *dns, const struct conf *conf,
+                                 unsigned index, const struct node_handler *handler, const char *channel)
+{
+    struct node *n = node_new(base, dns, conf, index, handler);
+    if (n)
+        n->channel = channel;
+    return n;
+}
+
 void node_start(struct node *n)
 {
     node_move(n, NODE_WAITING);
@@ -143,6 +152,7 @@ void node_free(struct node *n)
 
 void node_row(const struct node *n, struct node_row *row)
 {
+    row->ready = n->state == NODE_READY;
     row->rtt_us = n->rtt_us;
     row->pending = expected_count(&n->expected);
     row->errors = n->errors;

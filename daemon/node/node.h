@@ -32,10 +32,13 @@ struct node_handler {
     void (*backlog)(void *arg, unsigned index, uint32_t connection);
     /* The first dial of this node failed before connected(). Called once, for the start of the daemon. */
     void (*failed)(void *arg, unsigned index);
+    /* A subscriber heard a message; what is its first letter, and the name that follows is borrowed. */
+    void (*heard)(void *arg, unsigned index, char what, const char *name, size_t len);
     void *arg;
 };
 
 struct node_row {
+    bool ready;       /* logged in; of a subscriber: it hears what is published */
     int64_t rtt_us;   /* smoothed; -1: not known */
     uint64_t pending; /* commands without a reply yet */
     uint64_t errors;  /* errors, time-outs and losses since the start */
@@ -46,6 +49,10 @@ struct node_row {
  * master has a name. NULL: no memory. */
 struct node *node_new(struct event_base *base, struct evdns_base *dns, const struct conf *conf,
                       unsigned index, const struct node_handler *handler);
+/* The same for a connection that only listens to a channel, which is borrowed too: it hears messages, and
+ * nothing can be sent on it. */
+struct node *node_new_subscriber(struct event_base *base, struct evdns_base *dns, const struct conf *conf,
+                                 unsigned index, const struct node_handler *handler, const char *channel);
 void node_start(struct node *node); /* dials */
 void node_free(struct node *node);
 

@@ -120,12 +120,12 @@ void node_down(struct node *n, enum node_failure failure, const char *detail)
 {
     bool was_ready = n->state == NODE_READY;
     uint32_t connection = n->connection;
-    const char *event = was_ready ? "node_lost" : "node_unreachable";
+    const char *event = n->channel ? "wake_lost" : was_ready ? "node_lost" : "node_unreachable";
     n->errors++;
     n->failures_count[failure]++;
     n->why = failure_words[failure];
     const char *node = n->address->address.shown, *key = *detail ? " detail=" : "";
-    if (node_logs(n, failure))
+    if (!n->channel && node_logs(n, failure)) /* the other connection tells what the master does */
         log_warn(event, "node=%s why=%s%s%s", node, n->why, key, detail);
     else
         log_debug(event, "node=%s why=%s%s%s", node, n->why, key, detail);

@@ -31,6 +31,10 @@ static void node_ready(struct node *n)
     n->connection++;
     n->ready_ms = clock_boot_ms();
     n->failures_logged = 0;
+    if (n->channel)
+        subscribe_ping(n);
+    if (n->state != NODE_READY)
+        return;
     log_debug("node_connected", "node=%s connection=%u", n->address->address.shown, n->connection);
     n->handler->connected(n->handler->arg, n->index, n->connection);
 }
@@ -44,9 +48,13 @@ static bool tells_password(const struct node *n, const struct resp_reply *reply)
 static void node_refused(struct node *n, const struct expected *expected, const struct resp_reply *reply)
 {
     static const char *const asked[] = {
-        [EXPECTED_AUTH] = "AUTH", [EXPECTED_SELECT] = "SELECT", [EXPECTED_SCRIPT] = "SCRIPT LOAD"};
+        [EXPECTED_AUTH] = "AUTH",           [EXPECTED_SELECT] = "SELECT", [EXPECTED_SCRIPT] = "SCRIPT LOAD",
+        [EXPECTED_CLIENT_ID] = "CLIENT ID", [EXPECTED_INFO] = "INFO",     [EXPECTED_KILL] = "CLIENT KILL",
+        [EXPECTED_SUBSCRIBE] = "SUBSCRIBE"};
     char text[NODE_SHOWN_BYTES], detail[NODE_SHOWN_BYTES + 32];
     enum vote_error error = reply->type == RESP_ERROR ? resp_error(reply) : ERROR_OTHER;
+    if (n->channel && reply->type == RESP_ERROR)
+        subscribe_refused(n, reply);
     const char *shown = tells_password(n, reply) ? "\"(hidden)\"" : node_text(text, reply);
     snprintf(detail, sizeof detail, "%s asked=\"%s\"", shown, asked[expected->kind]);
     node_down(n, error == ERROR_LOADING ? FAILURE_LOADING : FAILURE_LOGIN_REFUSED, detail);
@@ -56,9 +64,11 @@ void node_login_reply(struct node *n, const struct expected *expected, const str
 {
     bool script = expected->kind == EXPECTED_SCRIPT;
     bool good = script ? node_script_loaded(expected, reply) : reply->type == RESP_STATUS;
+    if (n->channel)
+        good = subscribe_answer(n, expected, reply);
     if (!good)
         node_refused(n, expected, reply);
-    else if (!expected_count(&n->expected))
+    else if (!expected_count(&n->expected) && !(n->channel && subscribe_go_on(n)))
         node_ready(n);
 }
 
@@ -71,11 +81,13 @@ void node_login(struct node *n)
         char *bytes = resp_auth(address->user, address->password, &len);
         node_append_own(n, bytes, len, EXPECTED_AUTH, 0);
     }
-    if (address->db) {
+    if (n->channel)
+        subscribe_begin(n);
+    if (address->db && !n->channel) {
         char *bytes = resp_select(address->db, &len);
         node_append_own(n, bytes, len, EXPECTED_SELECT, 0);
     }
-    for (unsigned script = 0; script < RESP_SCRIPTS; script++) {
+    for (unsigned script = 0; script < RESP_SCRIPTS && !n->channel; script++) {
         char *bytes = resp_script_load(script, &len);
         node_append_own(n, bytes, len, EXPECTED_SCRIPT, script);
     }

@@ -2,6 +2,7 @@
  *
  *     node_down.c   the end of a connection, and the pause before the next dial
  *     node_write.c  commands: collected, and written once a turn
+ *     node_subscribe.c  a connection that only listens: its login, messages, PING
  *     node_login.c  AUTH, SELECT, the scripts
  *     node_read.c   replies -> votes
  *     node.c        dialling, and the node itself */
@@ -37,7 +38,7 @@ enum node_failure {
     FAILURE_UNSOLICITED,
     FAILURE_BACKLOG,
     FAILURE_MEMORY,
-    FAILURE_SILENT, /* this and the next one: node_close() was told so */
+    FAILURE_SILENT, /* node_close() was told so, as with the next one; or a PING was not answered */
     FAILURE_HANDSHAKE,
     FAILURES,
 };
@@ -58,6 +59,13 @@ struct node {
     const struct conf *conf;
     const struct conf_node *address;
     const struct node_handler *handler;
+
+    const char *channel;         /* of a subscriber; NULL: it sends commands */
+    struct {                     /* the connection that subscribed last, which the next one kills */
+        uint64_t id, new_id;     /* 0: none */
+        char run_id[RUN_ID_HEX]; /* an id belongs to a run of the server */
+        bool same_run;
+    } subscribed;
 
     struct event *timer;
     struct event *readable; /* NULL without a socket, as is writable */
@@ -113,6 +121,18 @@ void node_down_errno(struct node *n, enum node_failure failure, int error);
 void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail);
 /* false: the connection is gone. */
 bool node_write(struct node *n);
+
+/* ---- node_subscribe.c ---- */
+
+void subscribe_begin(struct node *n); /* appends the questions of the login */
+/* An answer in the login; false: it is none. */
+bool subscribe_answer(struct node *n, const struct expected *expected, const struct resp_reply *reply);
+/* All questions are answered; true: more were appended and written. */
+bool subscribe_go_on(struct node *n);
+/* A reply in NODE_READY; false: not one that a subscriber gets. */
+bool subscribe_reply(struct node *n, const struct resp_reply *reply);
+void subscribe_ping(struct node *n); /* the timer in NODE_READY */
+void subscribe_refused(struct node *n, const struct resp_reply *reply);
 
 /* ---- node_login.c ---- */
 

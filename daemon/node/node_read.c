@@ -49,6 +49,18 @@ static void node_vote_rest(struct node *n, unsigned keys, const struct resp_repl
     }
 }
 
+/* A script ran, but the user of this daemon may not wake others. */
+static void node_may_not_publish(struct node *n)
+{
+    if (n->errors_logged & 1u << ERROR_NOPERM)
+        return;
+    n->errors_logged |= 1u << ERROR_NOPERM;
+    log_warn("wake_refused",
+             "node=%s asked=PUBLISH hint=\"waiting clients poll: give the user the rights of the line acl, "
+             "logged at the start\"",
+             n->address->address.shown);
+}
+
 static void node_vote(struct node *n, const struct expected *expected, const struct resp_reply *reply)
 {
     enum command_verb verb = (enum command_verb)expected->detail;
@@ -60,6 +72,8 @@ static void node_vote(struct node *n, const struct expected *expected, const str
         resp_vote(verb, reply, &vote);
     if (vote.kind == VOTE_NOT_RUN)
         node_reload(n, (unsigned)resp_script_of(verb));
+    if (vote.kind == VOTE_UNHEARD && vote.error == ERROR_NOPERM)
+        node_may_not_publish(n);
     if (vote.kind == VOTE_ERROR) {
         bool text = reply->type == RESP_STRING && (verb == COMMAND_INFO || verb == COMMAND_ZSCORE);
         if (reply->type != RESP_ERROR && !text) {
@@ -87,6 +101,11 @@ static void node_rtt(struct node *n)
 static void node_reply(struct node *n, const struct resp_reply *reply)
 {
     char text[NODE_SHOWN_BYTES];
+    if (n->channel && n->state == NODE_READY) {
+        if (!subscribe_reply(n, reply))
+            node_down(n, FAILURE_PROTOCOL, "\"a reply that a subscriber cannot have\"");
+        return;
+    }
     if (n->expected.popped == n->asked) {
         node_down(n, FAILURE_UNSOLICITED, node_text(text, reply));
         return;

@@ -302,8 +302,33 @@ static void aim_stalls(struct sim_plan *plan, struct swarm *swarm, enum mutant m
     }
 }
 
+/* Only the time that passes shows them: sections are long, and retries come soon. */
+static void aim_wakes(struct sim_plan *plan, struct swarm *swarm)
+{
+    plan->param[P_CLASS] = CLASS_TURNS;
+    plan->param[P_DEAF] = DEAF_NONE;
+    swarm_class(plan, swarm, CLASS_TURNS);
+    plan->param[P_RETRY_MAX] = plan->param[P_RETRY_MIN] + 10;
+}
+
+/* Locks that outlive their record: extended through another daemon. Messages are much faster than retries. */
+static void aim_passes(struct sim_plan *plan, struct swarm *swarm)
+{
+    plan->param[P_DEAF] = DEAF_NONE;
+    plan->param[P_DELAY] = 100;
+    plan->param[P_JITTER] = 50;
+    plan->param[P_RETRY_MIN] = 40;
+    plan->param[P_RETRY_MAX] = 60;
+    swarm->remote_pct = 50;
+    swarm_calm(plan, swarm);
+}
+
 void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
+    if (mutant != MUTANT_NONE) {
+        swarm->rate[FAULT_EAR] = 0;
+        plan->param[P_DEAF] = DEAF_ALL; /* who waits polls, as no wake shows these bugs */
+    }
     switch (mutant) {
     case MUTANT_NONE: return;
     case MUTANT_FENCE_INCR_MAX:
@@ -350,6 +375,11 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_FROM_IGNORED:
     case MUTANT_ABSENT_MARKER_KNOWN:
     case MUTANT_DISAGREEMENT_EACH: aim_markers(plan, swarm, mutant); return;
+    case MUTANT_PASS_BLIND: aim_passes(plan, swarm); return;
+    case MUTANT_WOKEN_SILENT:
+    case MUTANT_PASS_FORGOTTEN:
+    case MUTANT_ENQUEUE_SILENT:
+    case MUTANT_TOLD_IS_WOKEN: aim_wakes(plan, swarm); return;
     default: aim_others(plan, swarm, mutant);
     }
 }

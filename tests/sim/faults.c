@@ -18,6 +18,12 @@ static void fault_link(struct sim_world *w, const struct sim_record *fault, int6
         if (d->running && w->now_us > d->paused_until_us)
             node_reset(w, d, master);
         break;
+    case FAULT_EAR:
+        if (fault->field[F_ARG] == 0 && d->running && w->now_us > d->paused_until_us)
+            ear_reset(w, d, master);
+        link->ear_slow_us = fault->field[F_ARG];
+        later(&link->ear_slow_until_us, end_us);
+        break;
     case FAULT_CUT_UP: later(&link->cut_until_us[UP], end_us); break;
     case FAULT_CUT_DOWN: later(&link->cut_until_us[DOWN], end_us); break;
     case FAULT_SLOW_UP:

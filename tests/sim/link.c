@@ -64,6 +64,9 @@ void link_send(struct sim_world *w, uint32_t index, int direction, const struct 
 {
     struct sim_conn *conn = &w->conn[index];
     int64_t at_us = w->now_us + link_delay_us(w, conn->daemon, conn->master, direction);
+    const struct sim_link *link = &w->link[conn->daemon][conn->master];
+    if (msg->kind == MSG_HEARD && w->now_us < link->ear_slow_until_us && !w->healing)
+        at_us += link->ear_slow_us;
     if (msg->kind == MSG_LOGIN) /* the SYN and its answer come first */
         at_us += 2 * w->plan->param[P_DELAY];
     uint32_t copy = msg_new(w);
@@ -136,10 +139,13 @@ void link_arrive(struct sim_world *w, uint32_t index, int direction)
     else
         queue_push(w, w->msg[msg.next - 1].at_us, kind, 0, index, 0);
     msg_free(w, first);
+    bool conn_is_ear = conn->ear;
     if (due_us == NEVER)
         return;
     if (direction == UP)
         master_receive(w, &w->master[conn->master], &msg);
+    else if (conn_is_ear)
+        ear_receive(w, &msg);
     else
         node_receive(w, &msg);
 }

@@ -36,6 +36,9 @@ void oracle_begin(struct sim_world *w)
     memset(o->served_us, 0, sizeof(o->served_us));
     memset(o->extending, 0, sizeof(o->extending));
     memset(o->turn_us, 0, sizeof(o->turn_us));
+    memset(o->freed_us, 0, sizeof(o->freed_us));
+    memset(o->still, 0, sizeof(o->still));
+    memset(o->ends_us, 0, sizeof(o->ends_us));
     o->crashed_us = 0;
     memset(o->crowd, 0, sizeof(o->crowd));
 }

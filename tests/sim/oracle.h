@@ -155,7 +155,13 @@ struct sim_oracle {
     uint32_t outstanding[SIM_DAEMONS][ORACLE_OUTSTANDING];
     unsigned outstandings[SIM_DAEMONS];
     int64_t served_us[SIM_NAMES]; /* the last grant or the last time without a waiter, in the second phase */
+    int64_t ends_us[SIM_NAMES][SIM_MASTERS]; /* when a key of the name ends */
+    int64_t freed_us[SIM_NAMES];             /* a key of the name ended, last */
     int64_t turn_us[SIM_DAEMONS][SIM_NAMES]; /* the last grant by a daemon */
+    struct {                                 /* since a key of the name was set or released */
+        int64_t since_us;
+        uint32_t asks[SIM_DAEMONS], joins[SIM_DAEMONS][SIM_MASTERS]; /* LOCKs, and ENQUEUEs that ran */
+    } still[SIM_NAMES];
     struct {
         unsigned asks, grants;
         bool counts;    /* the name was free */
@@ -236,6 +242,10 @@ void oracle_behind(struct sim_world *w, struct sim_daemon *d, int64_t stall_ms);
 void oracle_hears_behind(struct sim_world *w, unsigned client, unsigned daemon, int64_t by_ms);
 /* oracle_turns.c: waiters of several daemons */
 void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name);
+void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
+                     const struct vote *vote);
+void oracle_joined(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
+void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us);
 void oracle_crowd_asks(struct sim_world *w, unsigned name);
 void oracle_crowd_answered(struct sim_world *w, unsigned name, bool granted);
 /* oracle_keys.c */

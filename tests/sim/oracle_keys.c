@@ -132,6 +132,9 @@ static void ran_extend(struct sim_world *w, struct sim_master *m, const struct s
 void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
                 struct vote *vote)
 {
+    oracle_key_ends(w, m, msg, vote);
+    if (msg->verb == COMMAND_ENQUEUE)
+        oracle_joined(w, m, msg);
     if (msg->verb == COMMAND_RELEASE)
         ran_release(w, m, msg, before, vote);
     if (msg->verb == COMMAND_EXTEND)

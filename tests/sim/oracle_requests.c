@@ -26,6 +26,7 @@ void oracle_asked(struct sim_world *w, struct sim_daemon *d, uint32_t request)
     assert(o->outstandings[d->index] < ORACLE_OUTSTANDING);
     o->outstanding[d->index][o->outstandings[d->index]++] = request;
     oracle_crowd_asks(w, a->name);
+    o->still[a->name].asks[d->index]++;
 }
 
 /* Checks first come, first served, and ends the request. */
@@ -155,6 +156,8 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
     o->grants++;
     o->served_us[a->name] = w->now_us;
     oracle_turn(w, d, a->name);
+    if (a->wait_ms > 0)
+        oracle_was_free(w, a->name, a->at_us);
     told(w, d, tok, reply->valid_ms, reply->until_ms, w->plan->param[P_MIN_VALIDITY], "LOCKED");
     if (count(t->valid) < d->quorum)
         violation(w, 9, "T%u of n%u is granted by %u masters that may vote (%#x of %#x that said yes)", tok,

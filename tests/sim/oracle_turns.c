@@ -1,10 +1,12 @@
 /* Waiters of several daemons: invariant 5 where the only trouble is that many clients want one lock. */
+#include <string.h>
+
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
 /* Chance decides which daemon gets the next turn: this is the number of rounds of all daemons' turns
  * that a client may wait. In 36 simulated hours no client waited for more than five. */
-enum { ROUNDS = 10, TURN_MS = 100, SECTION_MS = 60 };
+enum { ROUNDS = 10, TURN_MS = 100, SECTION_MS = 60, FREE_MS = 100 };
 
 static int64_t turn_bound_us(const struct sim_world *w)
 {
@@ -45,6 +47,62 @@ void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name)
             violation(w, 5, "n%u: request %u waits in d%u for %.3f s while other daemons get it", name,
                       request, i, (double)waited_us / 1e6);
     }
+}
+
+/* The end of a key is seen when it is released, or when the next one is set in its place. */
+void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
+                     const struct vote *vote)
+{
+    struct sim_oracle *o = &w->oracle;
+    int64_t *ends_us = &o->ends_us[msg->name][m->index];
+    bool released = msg->verb == COMMAND_RELEASE && vote->kind != VOTE_NO && vote->kind != VOTE_ERROR &&
+                    vote->kind != VOTE_NOT_RUN;
+    bool set = msg->verb == COMMAND_SET && vote->kind == VOTE_YES;
+    if (msg->verb == COMMAND_EXTEND && vote->kind == VOTE_NUMBER)
+        *ends_us = w->now_us + (int64_t)vote->number * 1000;
+    if (!released && !set)
+        return;
+    memset(&o->still[msg->name], 0, sizeof(o->still[msg->name]));
+    o->still[msg->name].since_us = w->now_us;
+    if (*ends_us > w->now_us)
+        *ends_us = w->now_us;
+    if (*ends_us > o->freed_us[msg->name])
+        o->freed_us[msg->name] = *ends_us;
+    if (set)
+        *ends_us = w->now_us + (int64_t)msg->number * 1000;
+}
+
+/* A head joins the queue at once when it comes, and when it is woken; else it pauses. While no key of the name comes
+ * or goes, nobody is woken anew: messages that chase each other would show as daemons that join ever faster. */
+void oracle_joined(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg)
+{
+    enum { WOKEN_BEFORE = 30, EACH_REQUEST = 3 };
+    struct sim_oracle *o = &w->oracle;
+    unsigned daemon = w->conn[msg->conn].daemon, name = msg->name;
+    if (msg->sent_us < o->still[name].since_us)
+        return; /* a master that hung may read many at once */
+    int64_t still_ms = (w->now_us - o->still[name].since_us) / 1000;
+    int64_t most = WOKEN_BEFORE + EACH_REQUEST * (int64_t)o->still[name].asks[daemon] +
+                   2 * still_ms / w->plan->param[P_RETRY_MIN];
+    if (++o->still[name].joins[daemon][m->index] > most)
+        violation(w, 5,
+                  "d%u joins the queue of n%u for the %u. time in %.3f s, though no key there came or went",
+                  daemon, name, o->still[name].joins[daemon][m->index], (double)still_ms / 1e3);
+}
+
+/* A release wakes the next daemon: where nothing fails, no name is free for long while somebody waits. Chance may
+ * split the votes several times, so the bound is far above what a wake needs, and below a sleep. */
+void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us)
+{
+    enum { STARTED_US = 3000000 };
+    int64_t since_us = w->oracle.freed_us[name] > asked_us ? w->oracle.freed_us[name] : asked_us;
+    int64_t bound_us = (FREE_MS + 2 * w->plan->param[P_RETRY_MAX]) * 1000;
+    if (w->plan->param[P_CLASS] != CLASS_TURNS || w->plan->param[P_DEAF] != DEAF_NONE ||
+        since_us < STARTED_US)
+        return;
+    if (w->now_us - since_us > bound_us)
+        violation(w, 5, "n%u was free for %.3f s while somebody waited for it", name,
+                  (double)(w->now_us - since_us) / 1e6);
 }
 
 /* ---- those who ask at once, with wait=0 ---- */

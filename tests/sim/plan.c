@@ -14,7 +14,7 @@ static const char *const kind_names[] = {
     "reset",      "cut_up",       "cut_down",      "slow_up", "slow_down",    "hang",    "crash_keep",
     "crash_lose", "crash_old",    "flush_scripts", "error",   "zadd_error",   "replica", "pause",
     "sleep",      "crash_daemon", "drain",         "wall",    "pause_client", "flush",   "promote",
-    "jump",       "rubbish",      "stall",         "drift",
+    "jump",       "rubbish",      "stall",         "drift",   "ear",
 };
 static const char *const class_names[] = {"ordinary", "memory", "clock", "rolling",
                                           "disagree", "turns",  "split"};
@@ -49,7 +49,7 @@ const char *fault_kind_name(int64_t kind)
 
 enum fault_target fault_target(enum fault_kind kind)
 {
-    if (kind <= FAULT_SLOW_DOWN)
+    if (kind <= FAULT_SLOW_DOWN || kind == FAULT_EAR)
         return TARGET_LINK;
     if (kind == FAULT_STALL)
         return TARGET_DAEMON;

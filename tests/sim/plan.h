@@ -55,7 +55,8 @@ enum {
     X(CLASS, "class") \
     X(ODD_MASTERS, "odd_masters") \
     X(ODD_MAX_TTL, "odd_max_ttl_ms") \
-    X(ODD_LATE, "odd_late_ms")
+    X(ODD_LATE, "odd_late_ms") \
+    X(DEAF, "deaf")
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
 #define FAULT_LIST(X) \
@@ -139,8 +140,11 @@ enum fault_kind {
     FAULT_RUBBISH, /* master: a stranger writes to <prefix>,group, and deletes it again; arg: enum rubbish */
     FAULT_STALL,   /* daemon's host stands still, uncounted by its clock; arg 1: the wall clock, too */
     FAULT_DRIFT,   /* master: its clock runs arg ppm fast for a while */
+    FAULT_EAR,     /* link: only the connection that listens; reset, or arg µs later for a while */
     FAULT_KINDS
 };
+
+enum deaf { DEAF_NONE, DEAF_ALL, DEAF_FIRST }; /* daemons whose user may not subscribe */
 
 enum rubbish { RUBBISH_TEXT, RUBBISH_MASTERS, RUBBISH_MAX_TTL, RUBBISHES };
 

@@ -48,6 +48,7 @@ static void draw_params(struct sim_plan *plan, struct draw *draw, int64_t second
     p[P_PPM] = percent(draw, 70) ? 100 : 0;
     p[P_WALL] = percent(draw, 70) ? between(draw, 0, p[P_MAX_TTL] / 2 - 100) : 0;
     p[P_UPTIME] = percent(draw, 80) ? 1000000 : between(draw, 0, p[P_MAX_TTL] + 5000);
+    p[P_DEAF] = DEAF_NONE;
     p[P_STRAY] = percent(draw, 50) ? 0 : between(draw, 1, 3 * p[P_MAX_TTL] / 2) * 1000;
 }
 
@@ -89,6 +90,8 @@ static void draw_swarm(const struct sim_plan *plan, struct draw *draw, struct sw
     swarm->long_keep_pct = percent(draw, 60) ? between(draw, 1, 30) : 0;
     swarm->remote_pct = percent(draw, 40) ? 50 : 0;
     swarm->abandon_pct = percent(draw, 70) ? between(draw, 1, 50) : 0;
+    swarm->rate[FAULT_EAR] = percent(draw, 50) ? between(draw, 20, 600) : 0;
+    swarm->longest_ms[FAULT_EAR] = between(draw, 2, 2 * plan->param[P_MAX_TTL]);
 }
 
 /* ---- faults ---- */
@@ -122,6 +125,8 @@ static void draw_fault(struct sim_plan *plan, struct draw *draw, const struct sw
         fault->field[F_ARG] = between(draw, 0, 4000000);
     if (kind == FAULT_ERROR)
         fault->field[F_ARG] = errors[between(draw, 0, 5)];
+    if (kind == FAULT_EAR)
+        fault->field[F_ARG] = percent(draw, 50) ? 0 : between(draw, 1, p[P_MAX_TTL]) * 1000;
     if (kind == FAULT_WALL)
         fault->field[F_ARG] = between(draw, 0, p[P_WALL]) - p[P_WALL] / 2;
     if (kind == FAULT_PROMOTE)
@@ -344,6 +349,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     plan->param[P_CLASS] = mutant == MUTANT_NONE ? draw_class(&class) : CLASS_ORDINARY;
     swarm.resume_pct = percent(&class, 50) ? between(&class, 5, 60) : 0;
     swarm.rollbacks = percent(&class, 10) ? between(&class, 20, 200) : 0;
+    plan->param[P_DEAF] = percent(&class, 75) ? DEAF_NONE : percent(&class, 50) ? DEAF_ALL : DEAF_FIRST;
     swarm_class(plan, &swarm, (enum plan_class)plan->param[P_CLASS]);
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);

@@ -62,6 +62,8 @@ enum item_kind {
     ITEM_UP,           /* the first msg of connection b arrives at its master */
     ITEM_DOWN,         /* the first msg of connection b arrives at its daemon */
     ITEM_DIAL,         /* daemon a dials master b; c: generation */
+    ITEM_EAR,          /* daemon a dials its listening connection to master b; c: incarnation */
+    ITEM_EAR_PING,     /* the listening connection b asks whether its master is there */
     ITEM_DIAL_TIMEOUT, /* of connection a */
     ITEM_TIMER,        /* of daemon a */
     ITEM_INTERNAL,     /* daemon a: message b of its own shell to the coordinator arrives */
@@ -103,11 +105,13 @@ enum msg_kind {
     MSG_LOGIN,     /* up: the first bytes of a connection, SCRIPT LOAD among them */
     MSG_LOAD,      /* up: SCRIPT LOAD */
     MSG_COMMAND,   /* up */
+    MSG_PING,      /* up, on a listening connection; down: its answer */
     MSG_GONE,      /* up: the connection's end */
     MSG_MARK,      /* up: no bytes; the oracle looks at the master when it arrives. number: enum mark */
     MSG_LOGGED_IN, /* down */
     MSG_REFUSED,   /* down: nobody listens there, or it does not load scripts */
     MSG_REPLY,     /* down */
+    MSG_HEARD,     /* down, to a listening connection: verb is the letter */
     MSG_CLOSED,    /* down: the master's end was closed */
 };
 
@@ -142,6 +146,8 @@ struct sim_conn {
     uint8_t daemon, master;
     bool open_daemon, open_master; /* the two ends */
     bool connected;                /* logged in, as the daemon knows */
+    bool ear;                      /* it only listens ... */
+    uint32_t id;                   /* ... as the daemon with this id */
     uint32_t incarnation, number, epoch;
     int64_t born_us;
     uint64_t client_id;
@@ -157,11 +163,12 @@ struct sim_link {
     int64_t cut_until_us[2];
     int64_t slow_until_us[2];
     int64_t slow_us[2];
+    int64_t ear_slow_until_us, ear_slow_us; /* what is published comes so much later */
 };
 
 /* ---- sim_master.c ---- */
 
-enum { SNAPSHOTS = 8 };
+enum { SNAPSHOTS = 8, SIM_EARS = 64 };
 
 struct sim_master {
     unsigned index;
@@ -184,14 +191,16 @@ struct sim_master {
     int64_t forgot_us; /* the last of these commands that the last loss can have undone */
     bool unseen;       /* neither run_id nor uptime shows the last loss */
     int64_t jumped_before_us;
-    int64_t jumped_us;  /* the last jump of its clock, ... */
-    int64_t jumped_ms;  /* ... its size, ... */
-    int64_t jumps_ms;   /* ... and the sum of all jumps */
-    unsigned drifts;    /* drifts of its clock at present */
-    int64_t drifted_us; /* the end of the last drift */
-    int64_t rate_ppm;   /* the rate of its clock without them */
-    bool set_back;      /* its clock was set back at least once, or ran at another rate */
-    int64_t rubbish_us; /* the last write of a stranger to its marker */
+    int64_t jumped_us;      /* the last jump of its clock, ... */
+    int64_t jumped_ms;      /* ... its size, ... */
+    int64_t jumps_ms;       /* ... and the sum of all jumps */
+    unsigned drifts;        /* drifts of its clock at present */
+    int64_t drifted_us;     /* the end of the last drift */
+    int64_t rate_ppm;       /* the rate of its clock without them */
+    bool set_back;          /* its clock was set back at least once, or ran at another rate */
+    int64_t rubbish_us;     /* the last write of a stranger to its marker */
+    uint32_t ear[SIM_EARS]; /* connections that listen, perhaps half dead */
+    unsigned ears;
     enum fault_kind crash;
     int64_t crash_arg_us;
 };
@@ -203,6 +212,8 @@ struct sim_node {
     uint32_t numbers; /* connections so far */
     uint32_t dials;   /* generation of ITEM_DIAL */
     int64_t backoff_us;
+    uint32_t ear; /* index + 1 of the listening connection; 0: none */
+    int64_t ear_backoff_us;
     bool settled;            /* its handshake is over: lock commands flow, ... */
     int64_t settled_us;      /* ... since that time */
     uint32_t settled_number; /* the connection at which the master saw that */
@@ -393,6 +404,19 @@ void node_close(struct sim_world *w, struct sim_daemon *d, unsigned master);
 void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *action);
 void node_reset(struct sim_world *w, struct sim_daemon *d, unsigned master); /* by the network */
 void node_receive(struct sim_world *w, const struct sim_msg *msg);
+
+/* sim_ear.c */
+struct ear_master {
+    struct sim_world *world;
+    const struct sim_master *master;
+};
+void ear_dial(struct sim_world *w, struct sim_daemon *d, unsigned master);
+void ear_receive(struct sim_world *w, const struct sim_msg *msg);
+void ear_reset(struct sim_world *w, struct sim_daemon *d, unsigned master);
+void ear_ping(struct sim_world *w, uint32_t index);
+void ear_subscribed(struct sim_world *w, struct sim_master *m, uint32_t conn);
+unsigned ear_publish(void *arg, uint32_t id, char what, unsigned name); /* arg: struct ear_master */
+uint32_t daemon_id(const struct sim_daemon *d);
 
 void client_start(struct sim_world *w, struct sim_client *c);
 void client_timer(struct sim_world *w, struct sim_client *c);

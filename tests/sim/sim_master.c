@@ -190,7 +190,7 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
     if (is_script(msg->verb) && !m->scripts)
         *vote = (struct vote){.kind = VOTE_NOT_RUN};
     else if (!master_refuses(w, m, now_ms, &command, vote))
-        store_run(&m->store, now_ms, &command, NULL, NULL, vote);
+        store_run(&m->store, now_ms, &command, ear_publish, &(struct ear_master){w, m}, vote);
     if (is_counted_on(msg->verb, vote))
         m->wrote_us = w->now_us;
     if (vote->kind == VOTE_TOKEN)
@@ -256,7 +256,9 @@ static void master_login(struct sim_world *w, struct sim_master *m, uint32_t ind
     conn->open_master = true;
     conn->epoch = m->epoch;
     conn->client_id = m->next_client++;
-    if (!master_load_scripts(w, m))
+    if (conn->ear)
+        ear_subscribed(w, m, index);
+    else if (!master_load_scripts(w, m))
         answer.kind = MSG_REFUSED;
     link_send(w, index, DOWN, &answer);
 }
@@ -273,6 +275,7 @@ void master_receive(struct sim_world *w, struct sim_master *m, const struct sim_
         return;
     case MSG_GONE: w->conn[msg->conn].open_master = false; return;
     case MSG_MARK: oracle_mark(w, m, msg); return;
+    case MSG_PING: link_send(w, msg->conn, DOWN, msg); return;
     default:
         master_command(w, m, &answer);
         trace_add(w, TRACE_RUN, w->conn[msg->conn].daemon, m->index, msg->verb, msg->tok, msg->number,

@@ -29,6 +29,7 @@ void node_start(struct sim_world *w, struct sim_daemon *d)
         d->node[i].quarantined_us = LONG_BEFORE;
         d->node[i].dials = d->incarnation * 100000;
         node_dial(w, d, i);
+        ear_dial(w, d, i);
     }
 }
 

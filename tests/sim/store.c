@@ -105,9 +105,12 @@ static void queue_walk(struct store *s, int64_t now_ms, const struct store_comma
         uint32_t id = queue->id[first];
         int64_t waited_ms = now_ms - queue->score_ms[first];
         queue_out(queue, first);
+        bool late = vote->kind == VOTE_UNHEARD;
         vote->kind = VOTE_UNHEARD;
-        if (say(to, id, 'w', command->name) == 0)
+        if (say(to, id, late ? 'l' : 'w', command->name) == 0)
             continue;
+        if (late)
+            return;
         vote->kind = VOTE_HEARD;
         vote->number = waited_ms > 0 ? (uint64_t)waited_ms : 0;
         return;
@@ -125,7 +128,8 @@ static void store_enqueue(struct store *s, int64_t now_ms, const struct store_co
     queue->expires_ms = now_ms + (int64_t)command->number;
     if (!is_there(key, now_ms))
         return;
-    vote->kind = say(to, key->maker, 't', command->name) > 0 ? VOTE_HEARD : VOTE_UNHEARD;
+    bool silent = store_mutant == MUTANT_ENQUEUE_SILENT;
+    vote->kind = silent || say(to, key->maker, 't', command->name) > 0 ? VOTE_HEARD : VOTE_UNHEARD;
     vote->number = (uint64_t)(key->expires_ms - now_ms);
 }
 
@@ -133,7 +137,7 @@ static void store_pass(struct store *s, int64_t now_ms, const struct store_comma
                        const struct publisher *to, struct vote *vote)
 {
     const struct store_key *key = &s->key[command->name];
-    if (!is_there(key, now_ms))
+    if (!is_there(key, now_ms) || store_mutant == MUTANT_PASS_BLIND)
         queue_walk(s, now_ms, command, to, vote);
     else if (key->maker != command->self)
         say(to, key->maker, 't', command->name);

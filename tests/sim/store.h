@@ -53,7 +53,7 @@ struct store_command {
     struct group group; /* GROUP_SET, GROUP_NEW */
 };
 
-/* PUBLISH to a daemon's channel: what is 'w' or 't'; returns how many hear it. */
+/* PUBLISH to a daemon's channel: what is 'w', 'l' or 't'; returns how many hear it. */
 typedef unsigned store_publish(void *arg, uint32_t id, char what, unsigned name);
 
 /* Runs any command but CLIENT_ID, INFO and KILL. In a VOTE_TOKEN, number is the tok. */

@@ -36,11 +36,12 @@ static void draw_group(uint64_t sequence, uint64_t step, struct group *group)
 static void draw(uint64_t sequence, uint64_t step, struct store_command *command)
 {
     static const enum command_verb verbs[] = {
-        COMMAND_TIME,    COMMAND_GROUP,   COMMAND_PROBE,   COMMAND_PROBE,   COMMAND_GROUP_SET, COMMAND_GROUP_NEW,
-        COMMAND_SET,     COMMAND_SET,     COMMAND_SET,     COMMAND_HEAL,    COMMAND_HEAL,      COMMAND_GET,
-        COMMAND_ZADD,    COMMAND_ZADD,    COMMAND_ZSCORE,  COMMAND_ENQUEUE, COMMAND_ENQUEUE,   COMMAND_ENQUEUE,
-        COMMAND_ENQUEUE, COMMAND_PASS,    COMMAND_PASS,    COMMAND_DEQUEUE, COMMAND_MOVE,      COMMAND_MOVE,
-        COMMAND_MOVE,    COMMAND_RELEASE, COMMAND_RELEASE, COMMAND_RELEASE, COMMAND_EXTEND,    COMMAND_CHECK};
+        COMMAND_TIME,      COMMAND_GROUP,   COMMAND_PROBE,   COMMAND_PROBE,   COMMAND_GROUP_SET,
+        COMMAND_GROUP_NEW, COMMAND_SET,     COMMAND_SET,     COMMAND_SET,     COMMAND_HEAL,
+        COMMAND_HEAL,      COMMAND_GET,     COMMAND_ZADD,    COMMAND_ZADD,    COMMAND_ZSCORE,
+        COMMAND_ENQUEUE,   COMMAND_ENQUEUE, COMMAND_ENQUEUE, COMMAND_ENQUEUE, COMMAND_PASS,
+        COMMAND_PASS,      COMMAND_DEQUEUE, COMMAND_MOVE,    COMMAND_MOVE,    COMMAND_MOVE,
+        COMMAND_RELEASE,   COMMAND_RELEASE, COMMAND_RELEASE, COMMAND_EXTEND,  COMMAND_CHECK};
     int64_t many = sizeof(verbs) / sizeof(verbs[0]);
     *command = (struct store_command){
         .verb = verbs[pick(sequence, step, 0, many)],

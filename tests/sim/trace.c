@@ -6,20 +6,22 @@
 
 #include "tests/sim/sim.h"
 
-static const char *const VERBS[] = {"CLIENT_ID", "INFO",      "KILL", "TIME",    "GROUP",   "PROBE", "GROUP_SET",
-                                    "GROUP_NEW", "SET",       "HEAL", "GET",     "ZADD",    "ZSCORE", "DEQUEUE",
-                                    "ENQUEUE",   "PASS",      "RELEASE", "EXTEND", "CHECK", "MOVE"};
+static const char *const VERBS[] = {"CLIENT_ID", "INFO", "KILL",    "TIME",   "GROUP", "PROBE",  "GROUP_SET",
+                                    "GROUP_NEW", "SET",  "HEAL",    "GET",    "ZADD",  "ZSCORE", "DEQUEUE",
+                                    "ENQUEUE",   "PASS", "RELEASE", "EXTEND", "CHECK", "MOVE"};
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
 static const char *const REPLIES[] = {
     "LOCKED", "UNLOCKED", "EXTENDED", "HELD",    "OK",        "HELLO",  "PONG",    "BYE",
     "BUSY",   "TIMEOUT",  "NOQUORUM", "NOTHELD", "CANCELLED", "MODE",   "LIMIT",   "DRAINING",
     "DENIED", "AUTH",     "BADVERB",  "BADARG",  "BADLINE",   "BADTAG", "TOOLONG", "UNSUPPORTED"};
-static const char *const VOTES[] = {"YES",        "NO",    "NUMBER", "INFO",    "GROUP",
-                                    "UNREADABLE", "TOKEN", "HEARD", "UNHEARD", "NOT_RUN", "ERROR"};
+static const char *const VOTES[] = {"YES",   "NO",    "NUMBER",  "INFO",    "GROUP", "UNREADABLE",
+                                    "TOKEN", "HEARD", "UNHEARD", "NOT_RUN", "ERROR"};
 static const char *const NOTICES[] = {"EXPIRING", "LOST", "RENEWED", "DRAIN", "CLOCK"};
 static const char *const LOST[] = {"expired", "max", "gone", "released", "moved", "closed", "drain"};
-static const char *const EVENTS[] = {"timer", "request", "finish", "release", "drop", "undelivered"};
+static const char *const EVENTS[] = {"timer",  "request",   "finish", "release", "drop",    "undelivered",
+                                     "denied", "connected", "vote",   "lost",    "backlog", "listens",
+                                     "deaf",   "woke",      "late",   "told"};
 
 #define WORD(table, i) ((i) < sizeof(table) / sizeof((table)[0]) ? (table)[i] : "?")
 
@@ -94,6 +96,9 @@ static void trace_print(const struct sim_trace_line *line, FILE *f)
         break;
     case TRACE_BEHIND:
         fprintf(f, "d%" PRIu32 " stood still for %" PRIu64 " ms, %" PRIu64 " in all\n", a, v[0], v[1]);
+        break;
+    case TRACE_EAR:
+        fprintf(f, "d%" PRIu32 " <- m%" PRIu64 " %s n%" PRIu64 "\n", a, v[0], WORD(EVENTS, v[1]), v[2]);
         break;
     case TRACE_HEAL: fprintf(f, "*** all faults are over\n"); break;
     }

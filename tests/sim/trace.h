@@ -27,6 +27,7 @@ enum trace_kind {
     TRACE_MASTER,    /* master a starts: epoch b, kept c */
     TRACE_DAEMON,    /* daemon a: incarnation b starts (c = 1) or stops (0) */
     TRACE_HEAL,
+    TRACE_EAR,    /* daemon a, on its listening connection to master b: c (enum event_kind) of name d */
     TRACE_BEHIND, /* daemon a finds that it stood still for b ms, c all in all */
 };
 

@@ -156,6 +156,17 @@ static void world_item(struct sim_world *w, const struct sim_item *item)
             node_dial(w, d, item->b);
         break;
     }
+    case ITEM_EAR: {
+        struct sim_daemon *d = &w->daemon[item->a];
+        if (item->b >= w->masters || item->c != d->incarnation)
+            break;
+        if (w->now_us <= d->paused_until_us)
+            queue_push(w, d->paused_until_us + 1, ITEM_EAR, item->a, item->b, item->c);
+        else
+            ear_dial(w, d, item->b);
+        break;
+    }
+    case ITEM_EAR_PING: ear_ping(w, item->b); break;
     case ITEM_DIAL_TIMEOUT: node_dial_timeout(w, item->b); break;
     case ITEM_TIMER: daemon_timer(w, &w->daemon[item->a]); break;
     case ITEM_INTERNAL:

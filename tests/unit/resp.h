@@ -9,12 +9,12 @@
 
 #include "proto/resp.h"
 
-#define SHA_RELEASE "b56847f79faa674e3f928e6fa5f939dab93c72d0"
+#define SHA_RELEASE "41b0180d24b4710106f04480ff12023a563b51f7"
 #define SHA_EXTEND  "03cbc62660bf9ad424fe215f2d348d508f66c863"
 #define SHA_CHECK   "1bfe6359abdbd1ab95fdfc2615a42c8c9852138c"
 #define SHA_MOVE    "2da0b019ea56da9797c26b749601bbd42649bd99"
 #define SHA_ENQUEUE "d0291aabae64d5bcb53a1572f5bc59bb9d17c288"
-#define SHA_PASS    "d2c504ff6bf1c351cf7a88bf6fc76c227eeeb6ad"
+#define SHA_PASS    "031816f14792d4f7eeeca1a757068185c6e1e41e"
 #define TOKEN_TEXT  "000102030405060708090a0b0c0d0e0f10111213"
 #define TO_TEXT     "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff00010203"
 #define RUN_ID      "0123456789abcdef0123456789abcdef01234567"

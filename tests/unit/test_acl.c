@@ -24,7 +24,7 @@ static void assert_words(const char *user, const char *prefix, const char *begin
     char rest[ACL_BYTES];
     snprintf(rest, sizeof rest, " resetchannels %s%s", channels,
              " -@all +select +client|id +client|kill +info +time +script|load +evalsha "
-             "+set +get +getex +pexpire +pttl +del +zadd +zscore +zrange +zrem +publish");
+             "+set +get +getex +pexpire +pttl +del +zadd +zscore +zrange +zrem +publish +subscribe +ping");
     ck_assert_str_eq(end, rest);
 }
 
@@ -136,9 +136,11 @@ static void rights_collect(void)
         right_of_bytes(bytes);
     }
     resp_format_free(format);
-    char *select = resp_select(3, &len);
-    right_of_bytes(select);
-    resp_bytes_free(select);
+    char *own[] = {resp_select(3, &len), resp_subscribe("redlock:,wake:0", &len), resp_ping(&len)};
+    for (unsigned i = 0; i < sizeof own / sizeof own[0]; i++) {
+        right_of_bytes(own[i]);
+        resp_bytes_free(own[i]);
+    }
     for (unsigned script = 0; script < RESP_SCRIPTS; script++) {
         char *load = resp_script_load(script, &len);
         right_of_bytes(load);

@@ -159,7 +159,7 @@ START_TEST(validity_over_at_the_grant)
     forget();
     at(1092);
     vote("1", "ZADD YES");
-    EXPECT("m0-2 RELEASE job T1", "s1 #1 -NOQUORUM job votes=2/3 nodes=++? *");
+    EXPECT("m0-2 RELEASE job T1 WAKE", "s1 #1 -NOQUORUM job votes=2/3 nodes=++? *");
     vote("0-1", "RELEASE YES");
     vote("2", "SET YES, ZADD YES, RELEASE YES");
 
@@ -184,7 +184,7 @@ START_TEST(zadd_error_voids_the_vote)
     EXPECT_NOTHING();
     vote("4", "ZADD NOPERM");
     work();
-    EXPECT("m0-3 RELEASE job T1", "s1 #1 -NOQUORUM job votes=2/5 nodes=++!!!*");
+    EXPECT("m0-3 RELEASE job T1 WAKE", "s1 #1 -NOQUORUM job votes=2/5 nodes=++!!!*");
     EXPECT_MASTER(4, "refused noperm undo=1"); /* the master will be asked for the release when it is back */
 }
 END_TEST
@@ -263,8 +263,8 @@ START_TEST(two_heads_in_one_step_get_two_tokens)
     EXPECT("m0-2 SET a T5 10000", "m0-2 SET b T6 10000"); /* their retries */
     finish(2);
     work_once(); /* both heads go, and both of session 3 may ask */
-    EXPECT("s2 #4 -CANCELLED b", "m0-2 RELEASE b T6", "m0-2 SET b T7 10000", "m0-2 ZADD b 1020007", /**/
-           "s2 #3 -CANCELLED a", "m0-2 RELEASE a T5");
+    EXPECT("s2 #4 -CANCELLED b", "m0-2 RELEASE b T6 WAKE STAY", "m0-2 SET b T7 10000", "m0-2 ZADD b 1020007",
+           "s2 #3 -CANCELLED a", "m0-2 RELEASE a T5 WAKE STAY");
     work_once();
     EXPECT("m0-2 SET a T8 10000", "m0-2 ZADD a 1020008");
 }

@@ -67,7 +67,7 @@ START_TEST(least_validity_of_a_grant_under_way)
     config.min_validity_ms = 98;
     configure();
     vote("0-1", "SET YES, ZADD YES");
-    EXPECT("m0-2 RELEASE job T1", "s1 #1 -NOQUORUM job *");
+    EXPECT("m0-2 RELEASE job T1 WAKE", "s1 #1 -NOQUORUM job *");
 }
 END_TEST
 

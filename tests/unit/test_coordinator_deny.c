@@ -35,7 +35,7 @@ START_TEST(nobody_is_handed_it)
     deny_lock(1, "job");
     EXPECT("s1 !LOST job token=T1 reason=denied", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
     vote("0-2", "SET NO");
-    EXPECT_LAST("m0-2 WANT job *");
+    EXPECT_LAST("m0-2 ENQUEUE job *");
 }
 END_TEST
 
@@ -92,7 +92,7 @@ START_TEST(an_attempt_is_denied)
     ask(2, "LOCK job wait=60s ttl=10s");
     EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job 1000007");
     deny_wait(1, first);
-    EXPECT("s1 #1 -DENIED job*", "m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
+    EXPECT("s1 #1 -DENIED job*", "m0-2 RELEASE job T1 WAKE STAY", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
 }
 END_TEST
 

@@ -74,12 +74,12 @@ START_TEST(raise_that_fails_is_undone)
     vote("0-1", "ZSCORE 1700000, ZSCORE 1700000");
     EXPECT("m0-1 ZADD a 1700001", "m0-1 ZADD b 1700001");
     vote("0", "ZSCORE OOM"); /* of c */
-    EXPECT("m0-2 RELEASE c T3", "s3 #3 -NOQUORUM c votes=0/3 nodes=!?- *");
+    EXPECT("m0-2 RELEASE c T3 WAKE", "s3 #3 -NOQUORUM c votes=0/3 nodes=!?- *");
     vote("0", "ZADD LOADING"); /* of a */
-    EXPECT("m0-2 RELEASE a T1", "s1 #1 -NOQUORUM a votes=0/3 nodes=!?- *");
+    EXPECT("m0-2 RELEASE a T1 WAKE", "s1 #1 -NOQUORUM a votes=0/3 nodes=!?- *");
     at(1050);
-    EXPECT("m0-2 RELEASE b T2", "s2 #2 -NOQUORUM b votes=0/3 nodes=?"
-                                "?- *");
+    EXPECT("m0-2 RELEASE b T2 WAKE", "s2 #2 -NOQUORUM b votes=0/3 nodes=?"
+                                     "?- *");
 }
 END_TEST
 
@@ -180,7 +180,7 @@ START_TEST(no_fence_above_what_a_score_can_tell_apart)
     vote("0-1", "SET YES, ZADD NO");
     vote("0", "ZSCORE 9007199254740990");
     vote("1", "ZSCORE 9007199254740991"); /* 2^53 - 1 */
-    EXPECT("m0-1 ZSCORE job", "m0-2 RELEASE job T1", "s1 #1 -LIMIT job limit=fence");
+    EXPECT("m0-1 ZSCORE job", "m0-2 RELEASE job T1 WAKE", "s1 #1 -LIMIT job limit=fence");
     wall_offset_us = (int64_t)FENCE_MAX - now * 1000 - 7 - 30000000; /* what was read made us lead by 30 s */
     ask(1, "LOCK other");
     EXPECT("m0-2 SET other T2 10000", "m0-2 ZADD other 9007199254740991");
@@ -224,7 +224,7 @@ START_TEST(raise_without_a_master_that_restarted_meanwhile)
     vote("1", "SET YES, ZADD NO");
     EXPECT_NOTHING();
     at(2000);
-    EXPECT("m0-2 RELEASE job T1", "s1 #1 -NOQUORUM job *");
+    EXPECT("m0-2 RELEASE job T1 WAKE", "s1 #1 -NOQUORUM job *");
 }
 END_TEST
 
@@ -245,7 +245,7 @@ START_TEST(raise_without_a_master_that_became_slow)
     forget();
     vote("1-2", "ZSCORE 1500000");
     vote("3-4", "SET NO, ZADD NO");
-    EXPECT("m0-4 RELEASE job T1", "s1 #1 -NOQUORUM job *"); /* the two that are left are no quorum */
+    EXPECT("m0-4 RELEASE job T1 WAKE", "s1 #1 -NOQUORUM job *"); /* the two that are left are no quorum */
 }
 END_TEST
 

@@ -79,7 +79,7 @@ START_TEST(unlock_by_a_token_that_is_unknown_here)
     ask(1, "UNLOCK a token=X");
     ask(1, "UNLOCK b token=X");
     ask(1, "UNLOCK c token=X");
-    EXPECT("m0-2 RELEASE a X", "m0-2 RELEASE b X", "m0-2 RELEASE c X");
+    EXPECT("m0-2 RELEASE a X WAKE", "m0-2 RELEASE b X WAKE", "m0-2 RELEASE c X WAKE");
     vote("0", "RELEASE NO, RELEASE YES, RELEASE YES");
     vote("1", "RELEASE NO");
     EXPECT("s1 #1 -NOTHELD a");
@@ -103,7 +103,7 @@ START_TEST(unlock_without_a_token_is_for_what_this_session_took)
     EXPECT("s2 #2 -NOTHELD job : *");
     ask(1, "UNLOCK job token=X"); /* the token counts where one is given */
     vote("0-1", "RELEASE NO");
-    EXPECT("m0-2 RELEASE job X", "s1 #3 -NOTHELD job");
+    EXPECT("m0-2 RELEASE job X WAKE", "s1 #3 -NOTHELD job");
     ask(1, "UNLOCK job");
     vote("2", "RELEASE NO");
     vote("0-2", "RELEASE YES");
@@ -317,14 +317,14 @@ START_TEST(owed_also_when_its_record_is_gone)
     EXPECT("m0-2 EXTEND job T1 10000", "s1 #2 -NOTHELD job");
     ask(1, "UNLOCK job token=T1");
     vote("1-2", "RELEASE NO");
-    EXPECT("m0-2 RELEASE job T1", "s1 #3 -NOTHELD job");
+    EXPECT("m0-2 RELEASE job T1 WAKE", "s1 #3 -NOTHELD job");
     lose(0);
     EXPECT_MASTER(0, "down undo=1");
     dial(0);
     shake(0);
     vote("0", "KILL 1");
     work();
-    EXPECT_LAST("m0 RELEASE job T1");
+    EXPECT_LAST("m0 RELEASE job T1 WAKE");
     vote("0", "RELEASE YES");
     EXPECT_MASTER(0, "up");
     forget();

@@ -89,7 +89,7 @@ START_TEST(a_master_that_says_no_or_refuses_is_not_asked_again)
     ask(1, "UNLOCK job");
     lose(0); /* the master never had the token */
     lose(1); /* the master may have it: not every error proves that nothing was done */
-    EXPECT("m0-4 RELEASE job T1");
+    EXPECT("m0-4 RELEASE job T1 WAKE");
     EXPECT_MASTER(0, "down");
     EXPECT_MASTER(1, "down undo=1");
     work();
@@ -201,7 +201,7 @@ START_TEST(a_connection_may_resume_its_own)
     finish(1);
     release(1);
     work();
-    EXPECT("s1 !LOST job token=T2 reason=closed", "m0-2 RELEASE job T2", "s1 ended");
+    EXPECT("s1 !LOST job token=T2 reason=closed", "m0-2 RELEASE job T2 WAKE", "s1 ended");
     vote("0-2", "RELEASE YES");
 }
 END_TEST
@@ -221,7 +221,7 @@ START_TEST(a_lease_becomes_a_session_lock)
     forget();
     release(2);
     work();
-    EXPECT("s2 !LOST job token=T2 reason=closed", "m0-2 RELEASE job T2", "s2 ended");
+    EXPECT("s2 !LOST job token=T2 reason=closed", "m0-2 RELEASE job T2 WAKE", "s2 ended");
     vote("0-2", "RELEASE YES");
 }
 END_TEST
@@ -319,7 +319,7 @@ START_TEST(waiters_of_the_name_stay_behind)
     ask(3, "LOCK job");
     vote("0-1", "EXTEND 10000, ZADD YES");
     work();
-    EXPECT("m0-2 RELEASE job T3", "s2 #2 +LOCKED job token=T2 *", "s3 #3 -BUSY job");
+    EXPECT("m0-2 RELEASE job T3 WAKE STAY", "s2 #2 +LOCKED job token=T2 *", "s3 #3 -BUSY job");
     vote("0-1", "SET NO, RELEASE NO");
     vote("2", "EXTEND 10000, ZADD YES, SET NO, RELEASE NO");
     at(2000);
@@ -345,7 +345,7 @@ START_TEST(a_waiter_whose_time_is_over_is_answered)
     at(1010); /* the request has 5 ms more than its first attempt needs */
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD job *");
     vote("0-1", "EXTEND 10000, ZADD YES");
-    EXPECT("m0-2 RELEASE job T2", "s1 #1 +LOCKED job token=T1 *", "s2 #2 -TIMEOUT job waited=10");
+    EXPECT("m0-2 RELEASE job T2 WAKE STAY", "s1 #1 +LOCKED job token=T1 *", "s2 #2 -TIMEOUT job waited=10");
     vote("0-1", "SET NO, ZADD NO, RELEASE NO");
     at(2000);
     EXPECT_NOTHING(); /* the other waits on */
@@ -363,7 +363,7 @@ START_TEST(a_waiter_whose_client_asks_nothing_more_is_answered)
     work();
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD job *");
     vote("0-1", "EXTEND 10000, ZADD YES");
-    EXPECT("m0-2 RELEASE job T2", "s1 #1 +LOCKED job token=T1 *", "s2 #2 -CANCELLED job");
+    EXPECT("m0-2 RELEASE job T2 WAKE", "s1 #1 +LOCKED job token=T1 *", "s2 #2 -CANCELLED job");
 }
 END_TEST
 
@@ -401,7 +401,7 @@ START_TEST(given_back_also_where_it_was_moved_only)
     vote("0-1", "EXTEND 10000, ZADD YES");
     ask(1, "UNLOCK job");
     lose(2);
-    EXPECT("s1 #2 +LOCKED job *", "m0-2 RELEASE job T1");
+    EXPECT("s1 #2 +LOCKED job *", "m0-2 RELEASE job T1 WAKE");
     EXPECT_MASTER(2, "down undo=1");
     work();
     vote("0-1", "RELEASE YES");
@@ -420,7 +420,7 @@ START_TEST(given_back_also_where_it_may_have_been_moved)
     at(1050);
     EXPECT_MASTER(2, "slow silent");
     ask(1, "UNLOCK job");
-    EXPECT("m0-2 RELEASE job T1");
+    EXPECT("m0-2 RELEASE job T1 WAKE");
     vote("0-1", "RELEASE YES");
     EXPECT("s1 #2 +UNLOCKED job confirmed=2/3");
     lose(2);
@@ -429,7 +429,7 @@ START_TEST(given_back_also_where_it_may_have_been_moved)
     vote("2", "CLIENT_ID OK, INFO OK, KILL 1");
     EXPECT("m2 CLIENT_ID", "m2 INFO", "m2 KILL 301");
     work();
-    EXPECT("m2 RELEASE job T1");
+    EXPECT("m2 RELEASE job T1 WAKE");
     lose(2);
     at(61049); /* the old token may have had any TTL */
     EXPECT_MASTER(2, "down undo=1");

@@ -76,7 +76,7 @@ START_TEST(unlocked_meanwhile_by_a_token_that_is_unknown_here)
     ask(1, "RESUME job token=X");
     vote("0", "MOVE YES");
     ask(2, "UNLOCK job token=X");
-    EXPECT("m0-2 MOVE job X T1", "m0-2 RELEASE job X");
+    EXPECT("m0-2 MOVE job X T1", "m0-2 RELEASE job X WAKE");
     vote("1-2", "MOVE OOM");
     EXPECT("m0-2 RELEASE job T1", "s1 #1 -NOQUORUM job *");
     vote("1-2", "RELEASE YES, RELEASE NO");
@@ -132,7 +132,7 @@ START_TEST(unlocked_meanwhile_and_the_answer_not_written)
     vote("0-2", "EXTEND 10000, ZADD YES, RELEASE NO");
     EXPECT("m0-2 RELEASE job T1", "s2 #2 +LOCKED job token=T2 *", "s1 #3 -NOTHELD *");
     undelivered(2, 2);
-    EXPECT("m0-2 RELEASE job T2");
+    EXPECT("m0-2 RELEASE job T2 WAKE");
     vote("0-2", "RELEASE YES");
 }
 END_TEST

@@ -77,7 +77,7 @@ START_TEST(release_while_a_round_is_under_way)
     vote("1",
          "SET YES, ZADD YES"); /* before the work of its end: no lock is granted to a client that has gone */
     work();
-    EXPECT("m0-2 RELEASE job T1", "s1 ended");
+    EXPECT("m0-2 RELEASE job T1 WAKE", "s1 ended");
 }
 END_TEST
 
@@ -119,7 +119,7 @@ START_TEST(drop_undoes_a_round_under_way)
     forget();
     drop(1);
     work();
-    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job *", "s1 ended");
+    EXPECT("m0-2 RELEASE job T1 WAKE STAY", "m0-2 SET job T2 10000", "m0-2 ZADD job *", "s1 ended");
     drop(3); /* a session that the daemon does not know */
     EXPECT("s3 ended");
 }
@@ -138,7 +138,8 @@ START_TEST(drain_refuses_who_waits_and_who_comes)
     forget();
     drain();
     work(); /* the next in line sends no more attempts */
-    EXPECT("s2 #2 -DRAINING job", "s2 #3 -DRAINING other", "m0-2 RELEASE other T2", "s3 #4 -DRAINING other");
+    EXPECT("s2 #2 -DRAINING job", "s2 #3 -DRAINING other", "m0-2 RELEASE other T2 WAKE STAY",
+           "s3 #4 -DRAINING other");
     ask(3, "LOCK job");
     EXPECT("s3 #5 -DRAINING job");
     ck_assert(!coordinator_drained(core));

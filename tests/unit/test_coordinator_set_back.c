@@ -311,7 +311,7 @@ START_TEST(a_client_that_finishes_gets_its_answer)
     EXPECT("s1 #1 +LOCKED job *");
     release(1);
     work();
-    EXPECT("s1 !LOST job token=T1 reason=closed", "m0-2 RELEASE job T1", "s1 ended");
+    EXPECT("s1 !LOST job token=T1 reason=closed", "m0-2 RELEASE job T1 WAKE", "s1 ended");
     vote("0-2", "RELEASE YES");
 }
 END_TEST

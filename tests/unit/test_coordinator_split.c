@@ -335,7 +335,7 @@ START_TEST(re_asks_end_with_their_client)
     forget();
     drop(1);
     work();
-    EXPECT("m0-4 RELEASE job T1", "s1 ended");
+    EXPECT("m0-4 RELEASE job T1 WAKE", "s1 ended");
     vote("1", "SET YES, GET T1, RELEASE YES");
     vote("2-4", "SET NO, GET X, RELEASE NO");
     vote("0", "RELEASE YES");
@@ -348,7 +348,7 @@ START_TEST(re_asks_end_when_the_daemon_stops)
     split_over_five("0", "1-4");
     drain();
     work();
-    EXPECT("s1 #1 -DRAINING job", "m0-4 RELEASE job T1");
+    EXPECT("s1 #1 -DRAINING job", "m0-4 RELEASE job T1 WAKE");
     at(1100);
     EXPECT_NOTHING();
 }

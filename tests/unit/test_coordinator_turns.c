@@ -120,8 +120,8 @@ START_TEST(a_head_that_leaves_is_undone_and_the_next_follows_that)
     ask(1, "UNLOCK job");
     forget();
     cancel(2, 2);
-    EXPECT("s2 #2 -CANCELLED job", "m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *",
-           "s2 #5 +OK");
+    EXPECT("s2 #2 -CANCELLED job", "m0-2 RELEASE job T2 WAKE STAY", "m0-2 SET job T3 10000",
+           "m0-2 ZADD job *", "s2 #5 +OK");
     vote("0-1", "RELEASE YES, SET YES, ZADD YES, RELEASE YES, SET YES, ZADD YES");
     EXPECT("s1 #4 +UNLOCKED *", "s3 #3 +LOCKED job token=T3 *");
 }
@@ -247,7 +247,8 @@ START_TEST(a_wait_may_end_while_others_have_their_turn)
     at(2100);
     EXPECT("s2 #2 -TIMEOUT job waited=200");
     cancel(3, 3);
-    EXPECT("s3 #3 -CANCELLED job", "s3 #5 +OK");
+    EXPECT("s3 #3 -CANCELLED job", "m0-2 DEQUEUE job", "s3 #5 +OK");
+    vote("0-2", "DEQUEUE YES");
     EXPECT_REST();
     ask(4, "LOCK job"); /* no client waits here, so there is no pause for others */
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");

@@ -139,7 +139,7 @@ START_TEST(timeout_when_the_masters_answer)
     at(1025);
     EXPECT("s2 #2 -TIMEOUT job waited=25");
     at(1030);
-    EXPECT("s9 #1 -TIMEOUT job waited=30", "m0-2 RELEASE job T2");
+    EXPECT("s9 #1 -TIMEOUT job waited=30", "m0-2 RELEASE job T2 WAKE", "m0-2 DEQUEUE job");
 }
 END_TEST
 
@@ -190,7 +190,7 @@ START_TEST(retry_that_is_granted_too_late)
     forget();
     at_without_work(1030); /* the votes are read before the clock is looked at */
     vote("1", "ZADD YES");
-    EXPECT("s9 #1 -TIMEOUT job waited=30", "m0-2 RELEASE job T2");
+    EXPECT("s9 #1 -TIMEOUT job waited=30", "m0-2 RELEASE job T2 WAKE", "m0-2 DEQUEUE job");
 }
 END_TEST
 
@@ -202,8 +202,8 @@ START_TEST(cancel_during_a_round)
     vote("0", "SET YES, ZADD YES");
     forget();
     cancel(1, 1);
-    EXPECT("s1 #1 -CANCELLED job", "m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job 1000008",
-           "s1 #3 +OK");
+    EXPECT("s1 #1 -CANCELLED job", "m0-2 RELEASE job T1 WAKE STAY", "m0-2 SET job T2 10000",
+           "m0-2 ZADD job 1000008", "s1 #3 +OK");
     vote("0", "RELEASE YES, SET YES, ZADD YES");
     vote("1", "SET YES, ZADD YES, RELEASE YES, SET YES, ZADD YES");
     EXPECT("s2 #2 +LOCKED job token=T2 fence=1000008 *");
@@ -224,8 +224,8 @@ START_TEST(cancel_right_after_a_master_was_lost)
     forget();
     lose(0); /* the attempt is still to be looked at */
     cancel(1, 1);
-    EXPECT("s1 #1 -CANCELLED job", "m1-2 RELEASE job T1", "m1-2 SET job T2 10000", "m1-2 ZADD job *",
-           "s1 #3 +OK");
+    EXPECT("s1 #1 -CANCELLED job", "m1-2 RELEASE job T1 WAKE STAY", "m1-2 SET job T2 10000",
+           "m1-2 ZADD job *", "s1 #3 +OK");
     lose(1);
     drop(2);
     work();

@@ -53,7 +53,7 @@ static void on_failed(void *arg, unsigned index)
     (void)arg, (void)index;
 }
 
-static const struct node_handler handler = {on_connected, on_voted, on_lost, on_lost, on_failed, NULL};
+static const struct node_handler handler = {on_connected, on_voted, on_lost, on_lost, on_failed, NULL, NULL};
 
 static void turn(void)
 {

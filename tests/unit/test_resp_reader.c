@@ -190,7 +190,6 @@ static void is_array(const struct resp_reply *reply, int row)
     ck_assert_int_eq(reply->integer, arrays[row].count);
     ck_assert_int_eq(reply->integers, arrays[row].integers);
     ck_assert_int_eq(reply->decimals, arrays[row].decimals);
-    ck_assert_uint_eq(reply->text_len, 0);
     for (int64_t i = 0; i < arrays[row].count && (reply->integers || reply->decimals); i++)
         ck_assert_int_eq(reply->element[i], arrays[row].element[i]);
 }

@@ -252,13 +252,13 @@ START_TEST(who_waits_joins_the_queue_and_tells_the_holder)
 }
 END_TEST
 
-START_TEST(a_release_wakes_the_first_that_listens)
+START_TEST(a_release_wakes_the_first)
 {
     fresh();
     ck_assert_int_eq(release_waking("job").kind, VOTE_NO);
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
     ck_assert_int_eq(release_waking("job").kind, VOTE_YES); /* nobody waits */
-    server_say(&server, "ZADD t:,queue:job 1 aaaaaaaa 2 f0f1f2f3 3 bbbbbbbb 4 cccccccc");
+    server_say(&server, "ZADD t:,queue:job 1 f0f1f2f3 2 bbbbbbbb 3 cccccccc");
     int woken = listen_as("bbbbbbbb"), next = listen_as("cccccccc");
     ck_assert_int_eq(release_waking("job").kind, VOTE_NO); /* no key of ours: nobody is woken */
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
@@ -278,6 +278,21 @@ START_TEST(a_release_wakes_the_first_that_listens)
     ck_assert_int_eq(release_waking("job").kind, VOTE_UNHEARD);
     is_reply("EXISTS t:job t:,queue:job", ":0\r\n");
     close(woken);
+}
+END_TEST
+
+START_TEST(who_polls_comes_before_those_who_are_woken)
+{
+    fresh();
+    server_say(&server, "ZADD t:,queue:job 1 aaaaaaaa 2 f0f1f2f3 3 bbbbbbbb 4 cccccccc");
+    int woken = listen_as("bbbbbbbb"), next = listen_as("cccccccc");
+    ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
+    ck_assert_int_eq(release_waking("job").kind, VOTE_UNHEARD);
+    hears(woken, "l job");
+    hears(next, NULL);
+    is_reply("ZRANGE t:,queue:job 0 9", "*1\r\n$8\r\ncccccccc\r\n");
+    close(woken);
+    close(next);
 }
 END_TEST
 
@@ -301,7 +316,7 @@ END_TEST
 START_TEST(who_is_woken_in_vain_passes_it_on)
 {
     fresh();
-    server_say(&server, "ZADD t:,queue:job 1 aaaaaaaa 2 bbbbbbbb");
+    server_say(&server, "ZADD t:,queue:job 1 bbbbbbbb 2 cccccccc");
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
     int holder = listen_as("00010203"), woken = listen_as("bbbbbbbb");
     ck_assert_int_eq(run(COMMAND_PASS, "job", 60000).kind, VOTE_NO); /* the key is there */
@@ -310,6 +325,7 @@ START_TEST(who_is_woken_in_vain_passes_it_on)
     ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_YES);
     ck_assert_int_eq(run(COMMAND_PASS, "job", 60000).kind, VOTE_HEARD);
     hears(woken, "w job");
+    ck_assert_int_eq(run(COMMAND_PASS, "job", 60000).kind, VOTE_UNHEARD);
     ck_assert_int_eq(run(COMMAND_PASS, "job", 60000).kind, VOTE_YES);
     hears(holder, NULL);
     close(holder);
@@ -460,7 +476,8 @@ static Suite *resp_server_suite(void)
     tcase_add_test(tcase, group_and_probe);
     tcase_add_test(tcase, group_by_hand);
     tcase_add_test(tcase, who_waits_joins_the_queue_and_tells_the_holder);
-    tcase_add_test(tcase, a_release_wakes_the_first_that_listens);
+    tcase_add_test(tcase, a_release_wakes_the_first);
+    tcase_add_test(tcase, who_polls_comes_before_those_who_are_woken);
     tcase_add_test(tcase, a_daemon_with_waiters_goes_to_the_end);
     tcase_add_test(tcase, who_is_woken_in_vain_passes_it_on);
     tcase_add_test(tcase, a_user_who_may_not_publish);

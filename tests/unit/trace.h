@@ -70,6 +70,9 @@ void restart(unsigned master, int64_t uptime_s);
  * HEARD or HEARD:<ms>, UNHEARD, a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
  * OOM, READONLY, ... */
 void vote(const char *masters, const char *votes);
+/* hears("0-1", "woke job"): on its channel at each of these masters the daemon hears "woke <name>", "late
+ * <name>" or "told <name>", or it "listens" there from now on, or is "deaf". */
+void hears(const char *masters, const char *what);
 unsigned unanswered(unsigned master);
 const char *unanswered_verb(unsigned master); /* of the oldest unanswered command; "": none */
 

@@ -115,6 +115,32 @@ void vote(const char *masters, const char *votes)
     }
 }
 
+static enum event_kind kind_heard(const char *word)
+{
+    static const char *const words[] = {"listens", "deaf", "woke", "late", "told"};
+    unsigned i = 0;
+    while (strcmp(words[i], word) != 0)
+        if (++i == sizeof words / sizeof words[0])
+            trace_fail("what is %s?", word);
+    return (enum event_kind)(EVENT_MASTER_LISTENS + i);
+}
+
+void hears(const char *masters, const char *what)
+{
+    char word[16] = "", name[32] = "";
+    masters_t set = masters_of(masters);
+    sscanf(what, "%15s %31s", word, name);
+    for (unsigned i = 0; i < config.masters; i++) {
+        if (!(set & masters_bit(i)))
+            continue;
+        struct coordinator_event event = {.kind = kind_heard(word), .master = i};
+        event.what.name.len = (uint8_t)strlen(name);
+        memcpy(event.what.name.text, name, strlen(name));
+        log_event("master %u: %s", i, what);
+        step(&event);
+    }
+}
+
 unsigned unanswered(unsigned master)
 {
     return links[master].count;

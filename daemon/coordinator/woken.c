@@ -1,0 +1,48 @@
+#include "daemon/coordinator/woken.h"
+
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/wake.h"
+
+static bool is_used(const struct resource *resource)
+{
+    return resource->lease != NULL || resource->resumes != NULL;
+}
+
+/* Also where this daemon holds the name: it was taken off the queue by somebody who had it before, so others
+ * may wait there. */
+void woken(struct coordinator *c, unsigned master, const struct name *name, bool late)
+{
+    struct resource *resource = resource_find(c, name);
+    bool waits = resource != NULL && resource->queue->head != NULL;
+    if (resource == NULL || (!waits && !is_used(resource))) {
+        wake_pass(c, name, masters_bit(master));
+        return;
+    }
+    wake_contended(resource);
+    if (!waits || mutant(MUTANT_WOKEN_SILENT))
+        return;
+    int64_t at_ms = wake_woken(c, resource->queue, master, late);
+    if (resource->queue->round != NULL || resource->queue->sweeping)
+        return; /* looked at when it ends */
+    if (at_ms < resource->retry_ms)
+        resource->retry_ms = at_ms;
+    resource_advance(c, resource);
+}
+
+/* Nothing of the name is here: the sender saw a key that is gone by now, or whose record is. */
+void woken_told(struct coordinator *c, unsigned master, const struct name *name)
+{
+    struct resource *resource = resource_find(c, name);
+    if (mutant(MUTANT_TOLD_IS_WOKEN)) {
+        if (resource != NULL && resource->queue->head != NULL)
+            woken(c, master, name, false);
+        return;
+    }
+    bool here = resource != NULL &&
+                (is_used(resource) || resource->queue->round != NULL || resource->giving_back != NULL);
+    if (here)
+        wake_contended(resource);
+    else
+        wake_pass(c, name, masters_bit(master));
+}

@@ -1,0 +1,102 @@
+#include "daemon/loop/loop_subscribe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/log.h"
+#include "proto/line.h"
+#include "proto/resp.h"
+
+static void subscribe_log(struct loop_subscribe *subscribe)
+{
+    unsigned hear = (unsigned)__builtin_popcount(subscribe->listening), masters = subscribe->masters;
+    bool wakes = hear >= masters / 2 + 1;
+    if (wakes == subscribe->wakes)
+        return;
+    subscribe->wakes = wakes;
+    if (wakes)
+        log_info("wake", "state=up listening=%u/%u", hear, masters);
+    else
+        log_warn("wake", "state=down listening=%u/%u what=\"waiting clients poll\"", hear, masters);
+}
+
+static void subscribe_on_connected(void *arg, unsigned index, uint32_t connection)
+{
+    struct loop_subscribe *subscribe = arg;
+    (void)connection;
+    subscribe->listening |= 1u << index;
+    subscribe_log(subscribe);
+    subscribe->tell(subscribe->arg, EVENT_MASTER_LISTENS, index, NULL);
+}
+
+static void subscribe_on_lost(void *arg, unsigned index, uint32_t connection)
+{
+    struct loop_subscribe *subscribe = arg;
+    (void)connection;
+    subscribe->listening &= ~(1u << index);
+    subscribe_log(subscribe);
+    subscribe->tell(subscribe->arg, EVENT_MASTER_DEAF, index, NULL);
+}
+
+static void subscribe_on_heard(void *arg, unsigned index, char what, const char *text, size_t len)
+{
+    struct loop_subscribe *subscribe = arg;
+    struct name name;
+    if (len == 0 || len > NAME_BYTES)
+        return;
+    name.len = (uint8_t)len;
+    memcpy(name.text, text, len);
+    switch (what) {
+    case 'w': subscribe->tell(subscribe->arg, EVENT_MASTER_WOKE, index, &name); break;
+    case 'l': subscribe->tell(subscribe->arg, EVENT_MASTER_WOKE_LATE, index, &name); break;
+    case 't': subscribe->tell(subscribe->arg, EVENT_MASTER_TOLD, index, &name); break;
+    default: break;
+    }
+}
+
+static void subscribe_on_backlog(void *arg, unsigned index, uint32_t connection)
+{
+    (void)arg, (void)index, (void)connection;
+}
+
+static void subscribe_on_failed(void *arg, unsigned index)
+{
+    (void)arg, (void)index;
+}
+
+bool loop_subscribe_new(struct loop_subscribe *subscribe, struct event_base *base, struct evdns_base *dns,
+                        const struct conf *conf, const struct token *self)
+{
+    char id[TOKEN_HEX];
+    line_token_hex(id, self);
+    snprintf(subscribe->channel, sizeof subscribe->channel, "%s,wake:%.*s", conf->key_prefix, RESP_ID_HEX,
+             id);
+    subscribe->masters = conf->masters;
+    subscribe->handler = (struct node_handler){
+        .connected = subscribe_on_connected,
+        .lost = subscribe_on_lost,
+        .backlog = subscribe_on_backlog,
+        .failed = subscribe_on_failed,
+        .heard = subscribe_on_heard,
+        .arg = subscribe,
+    };
+    for (unsigned i = 0; i < conf->masters; i++) {
+        subscribe->nodes[i] =
+            node_new_subscriber(base, dns, conf, i, &subscribe->handler, subscribe->channel);
+        if (subscribe->nodes[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
+void loop_subscribe_start(struct loop_subscribe *subscribe)
+{
+    for (unsigned i = 0; i < subscribe->masters; i++)
+        node_start(subscribe->nodes[i]);
+}
+
+void loop_subscribe_free(struct loop_subscribe *subscribe)
+{
+    for (unsigned i = 0; i < subscribe->masters; i++)
+        node_free(subscribe->nodes[i]);
+}

@@ -1,0 +1,29 @@
+/* The second connections to the masters, on which this daemon hears that a name is free or that another
+ * daemon waits. */
+#ifndef REDLOCKD_LOOP_SUBSCRIBE_H
+#define REDLOCKD_LOOP_SUBSCRIBE_H
+
+#include "daemon/coordinator/coordinator.h"
+#include "daemon/node/node.h"
+
+/* What a subscriber tells. name: NULL of EVENT_MASTER_LISTENS and EVENT_MASTER_DEAF. */
+typedef void loop_subscribe_tell(void *arg, enum event_kind kind, unsigned master, const struct name *name);
+
+struct loop_subscribe {
+    struct node *nodes[MASTERS];
+    struct node_handler handler;
+    char channel[CONF_PREFIX_BYTES + 32];
+    unsigned masters;
+    unsigned listening; /* a bit for each master that publishes to this daemon */
+    bool wakes;         /* a quorum does, as was logged last */
+    loop_subscribe_tell *tell;
+    void *arg; /* of tell */
+};
+
+/* false: no memory. self: this daemon, whose first bytes are its id. */
+bool loop_subscribe_new(struct loop_subscribe *subscribe, struct event_base *base, struct evdns_base *dns,
+                        const struct conf *conf, const struct token *self);
+void loop_subscribe_start(struct loop_subscribe *subscribe);
+void loop_subscribe_free(struct loop_subscribe *subscribe);
+
+#endif

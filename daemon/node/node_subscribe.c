@@ -1,0 +1,102 @@
+/* A connection that only listens. A server allows little else on it once it has subscribed, so what is to be
+ * asked comes before that:
+ *
+ *     AUTH, CLIENT ID, INFO --> CLIENT KILL of the connection before, in the same run --> SUBSCRIBE --> READY
+ *
+ * The connection before may be half dead: a master would believe for long that its daemon hears. */
+#include <string.h>
+
+#include "daemon/log.h"
+#include "daemon/node/node_private.h"
+
+enum { PING_MS = 1000 };
+
+void subscribe_begin(struct node *n)
+{
+    size_t len = 0;
+    char *bytes = resp_client_id(&len);
+    node_append_own(n, bytes, len, EXPECTED_CLIENT_ID, 0);
+    bytes = resp_info(&len);
+    node_append_own(n, bytes, len, EXPECTED_INFO, 0);
+}
+
+bool subscribe_answer(struct node *n, const struct expected *expected, const struct resp_reply *reply)
+{
+    switch ((enum expected_kind)expected->kind) {
+    case EXPECTED_CLIENT_ID:
+        n->subscribed.new_id = (uint64_t)reply->integer;
+        return reply->type == RESP_INTEGER;
+    case EXPECTED_INFO:
+        if (reply->type != RESP_STRING || !reply->has_info)
+            return false;
+        n->subscribed.same_run = memcmp(n->subscribed.run_id, reply->info.run_id, RUN_ID_HEX) == 0;
+        memcpy(n->subscribed.run_id, reply->info.run_id, RUN_ID_HEX);
+        return true;
+    case EXPECTED_KILL: return reply->type == RESP_INTEGER;
+    case EXPECTED_SUBSCRIBE: return reply->type == RESP_ARRAY && strcmp(reply->first, "subscribe") == 0;
+    default: return reply->type == RESP_STATUS;
+    }
+}
+
+bool subscribe_go_on(struct node *n)
+{
+    size_t len = 0;
+    if (n->subscribed.new_id == 0)
+        return false; /* it has subscribed */
+    if (n->subscribed.id != 0 && n->subscribed.same_run) {
+        char *kill = resp_client_kill(n->subscribed.id, &len);
+        node_append_own(n, kill, len, EXPECTED_KILL, 0);
+    }
+    n->subscribed.id = n->subscribed.new_id;
+    n->subscribed.new_id = 0;
+    char *bytes = resp_subscribe(n->channel, &len);
+    node_append_own(n, bytes, len, EXPECTED_SUBSCRIBE, 0);
+    if (n->broken)
+        node_down(n, FAILURE_MEMORY, "");
+    else
+        node_write(n);
+    return true;
+}
+
+bool subscribe_reply(struct node *n, const struct resp_reply *reply)
+{
+    if (reply->type != RESP_ARRAY)
+        return false;
+    if (strcmp(reply->first, "pong") == 0 && expected_count(&n->expected) > 0) {
+        expected_pop(&n->expected);
+        return true;
+    }
+    if (strcmp(reply->first, "message") != 0)
+        return false;
+    if (reply->text_len > 2 && reply->whole_len == reply->text_len && reply->text[1] == ' ')
+        n->handler->heard(n->handler->arg, n->index, reply->text[0], reply->text + 2, reply->text_len - 2);
+    return true; /* a message that no daemon would send tells nothing */
+}
+
+void subscribe_ping(struct node *n)
+{
+    size_t len = 0;
+    if (expected_count(&n->expected) > 0) {
+        node_down(n, FAILURE_SILENT, "");
+        return;
+    }
+    node_timer(n, PING_MS);
+    char *bytes = resp_ping(&len);
+    node_append_own(n, bytes, len, EXPECTED_PONG, 0);
+    if (n->broken)
+        node_down(n, FAILURE_MEMORY, "");
+    else
+        node_write(n);
+}
+
+void subscribe_refused(struct node *n, const struct resp_reply *reply)
+{
+    char text[NODE_SHOWN_BYTES];
+    if (resp_error(reply) != ERROR_NOPERM || n->failures_logged & 1u << FAILURE_LOGIN_REFUSED)
+        return;
+    n->failures_logged |= 1u << FAILURE_LOGIN_REFUSED;
+    log_warn("wake_refused",
+             "node=%s error=%s hint=\"waiting clients poll: give the user the rights of the line acl, logged "
+             "at the start\"",
+             n->address->address.shown, log_escape(text, sizeof text, reply->text, reply->text_len));
+}

@@ -1,0 +1,339 @@
+/* Traces: the queue on the masters, in which daemons wait for a name and are woken. */
+#include "tests/unit/trace.h"
+
+static void listening(unsigned masters)
+{
+    start(masters);
+    hears("0-2", "listens");
+    EXPECT_NOTHING();
+}
+
+/* Session 9 waits for "job", which another daemon has: its head sleeps for 500 ms. */
+static void asleep(const char *line)
+{
+    listening(3);
+    ask(9, line);
+    vote("0-2", "SET NO, ZADD NO");
+    work();
+    EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD *", "m0-2 RELEASE job T1", "m0-2 ENQUEUE job 0");
+    chance(0);
+    vote("0-2", "RELEASE NO, ENQUEUE HEARD:9000");
+    EXPECT_NOTHING();
+}
+
+/* ---- the head sleeps ---- */
+
+START_TEST(a_refused_head_joins_the_queue_and_sleeps)
+{
+    asleep("LOCK job wait=1m");
+    EXPECT_DEADLINE(1500);
+    at(1500);
+    EXPECT("m0-2 ENQUEUE job 500");
+}
+END_TEST
+
+START_TEST(no_longer_than_the_key_lives)
+{
+    listening(3);
+    ask(9, "LOCK job wait=1m");
+    vote("0-2", "SET NO, ZADD NO");
+    work();
+    vote("0-2", "RELEASE NO");
+    forget();
+    vote("0", "ENQUEUE HEARD:80");
+    vote("1", "ENQUEUE HEARD:90");
+    vote("2", "ENQUEUE HEARD:95"); /* too late to count */
+    EXPECT_NOTHING();
+    EXPECT_DEADLINE(1091); /* when the second of three keys is over */
+}
+END_TEST
+
+START_TEST(a_head_that_nobody_may_wake_polls)
+{
+    listening(3);
+    ask(9, "LOCK job wait=1m");
+    vote("0-2", "SET NO, ZADD NO");
+    work();
+    forget();
+    chance(0);
+    vote("0-2", "RELEASE NO, ENQUEUE UNHEARD:9000");
+    at(1019);
+    EXPECT_NOTHING();
+    at(1020);
+    EXPECT("m0-2 ENQUEUE job 20");
+}
+END_TEST
+
+START_TEST(it_polls_while_few_masters_publish_to_it)
+{
+    listening(3);
+    hears("0-1", "deaf");
+    ask(9, "LOCK job wait=1m");
+    chance(0);
+    vote("0-2", "SET NO, ZADD NO");
+    EXPECT("m0-2 SET *", "m0-2 ZADD *", "m0-2 RELEASE job T1", "m0-2 ENQUEUE job 0");
+    EXPECT_DEADLINE(1020);
+}
+END_TEST
+
+START_TEST(a_master_that_cannot_queue_is_none_that_told)
+{
+    listening(3);
+    ask(9, "LOCK job wait=1m");
+    vote("0-2", "SET NO, ZADD NO");
+    work();
+    forget();
+    chance(0);
+    vote("0", "RELEASE NO, ENQUEUE HEARD:9000");
+    vote("1", "RELEASE NO, ENQUEUE OOM");
+    vote("2", "RELEASE NO, ENQUEUE NOT_RUN");
+    EXPECT("m0-2 SET job T2 10000"); /* none of them may have the key */
+    vote("0-2", "SET NO");
+    EXPECT("m0-2 RELEASE job T2");
+    EXPECT_DEADLINE(1020);
+    EXPECT_MASTER(1, "up");
+}
+END_TEST
+
+START_TEST(it_sleeps_only_if_a_quorum_told_the_holder)
+{
+    listening(5);
+    hears("3-4", "listens");
+    ask(9, "LOCK job wait=1m");
+    vote("0-4", "SET NO, ZADD NO");
+    work();
+    vote("0-4", "RELEASE NO");
+    forget();
+    chance(0);
+    vote("0-1", "ENQUEUE HEARD:9000");
+    vote("2", "ENQUEUE UNHEARD:9000");
+    EXPECT_NOTHING();
+    vote("3", "ENQUEUE HEARD:9000");
+    EXPECT_DEADLINE(1500);
+}
+END_TEST
+
+START_TEST(a_master_that_does_not_answer_holds_nothing_up)
+{
+    asleep("LOCK job wait=1m");
+    at(1500);
+    forget();
+    vote("0", "ENQUEUE HEARD:8000");
+    vote("1", "ENQUEUE NO");
+    lose(2);
+    work();
+    EXPECT("m0-1 SET job T2 10000");
+}
+END_TEST
+
+START_TEST(who_leaves_while_it_joins_leaves_no_key)
+{
+    asleep("LOCK job wait=1m");
+    at(1500);
+    forget();
+    cancel(9, 1);
+    EXPECT("s9 #1 -CANCELLED job", "m0-2 DEQUEUE job", "s9 #2 +OK");
+    vote("0-2", "ENQUEUE NO, DEQUEUE YES");
+    EXPECT_REST();
+}
+END_TEST
+
+/* ---- it is woken ---- */
+
+START_TEST(woken_by_a_quorum_it_asks_at_once)
+{
+    asleep("LOCK job wait=1m");
+    at(1100);
+    hears("0", "woke job");
+    EXPECT_NOTHING();
+    hears("2", "woke job");
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
+    vote("0-1", "SET YES, ZADD YES");
+    EXPECT("s9 #1 +LOCKED job token=T2 *");
+    vote("2", "SET YES, ZADD YES");
+    ask(9, "UNLOCK job"); /* this daemon may still be in a queue, and others behind it */
+    EXPECT("m0-2 RELEASE job T2 WAKE");
+}
+END_TEST
+
+START_TEST(woken_by_fewer_it_asks_soon)
+{
+    asleep("LOCK job wait=1m");
+    at(1100);
+    hears("1", "woke job");
+    EXPECT_DEADLINE(1120);
+    at(1120);
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
+    vote("0-2", "SET NO, ZADD NO"); /* somebody was faster */
+    work();
+    EXPECT("m0-2 RELEASE job T2", "m0-2 ENQUEUE job 120");
+}
+END_TEST
+
+START_TEST(woken_behind_a_daemon_that_polls_it_lets_that_one_ask)
+{
+    asleep("LOCK job wait=1m");
+    at(1100);
+    hears("0-2", "late job");
+    EXPECT_NOTHING();
+    at(1299);
+    EXPECT_NOTHING();
+    at(1300); /* after retry_max */
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(woken_late_by_a_minority_it_asks_soon)
+{
+    asleep("LOCK job wait=1m");
+    at(1100);
+    hears("0", "late job");
+    hears("1", "woke job");
+    EXPECT_DEADLINE(1120);
+    hears("2", "woke job");
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(woken_while_it_asks_it_asks_again)
+{
+    asleep("LOCK job wait=1m");
+    at(1500);
+    forget();
+    hears("0-1", "woke job");
+    vote("0-2", "ENQUEUE HEARD:9000");
+    work();
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(woken_in_vain_it_passes_the_name_on)
+{
+    listening(3);
+    hears("1", "woke job");
+    EXPECT("m1 PASS job");
+    vote("1", "PASS HEARD");
+    hears("2", "told job");
+    EXPECT("m2 PASS job");
+}
+END_TEST
+
+START_TEST(the_last_who_leaves_leaves_the_queue)
+{
+    asleep("LOCK job wait=1m");
+    cancel(9, 1);
+    EXPECT("s9 #1 -CANCELLED job", "m0-2 DEQUEUE job", "s9 #2 +OK");
+    vote("0-2", "DEQUEUE YES");
+    EXPECT_REST();
+}
+END_TEST
+
+START_TEST(who_leaves_after_a_wake_passes_the_name_on)
+{
+    asleep("LOCK job wait=1m");
+    hears("1", "woke job");
+    cancel(9, 1);
+    EXPECT("s9 #1 -CANCELLED job", "m0,2 DEQUEUE job", "m1 PASS job", "s9 #2 +OK");
+}
+END_TEST
+
+/* ---- the holder ---- */
+
+START_TEST(a_holder_that_is_told_wakes_the_next)
+{
+    listening(3);
+    grant(1, "LOCK job");
+    hears("0", "told job");
+    EXPECT_NOTHING();
+    at(1050);
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T1 WAKE");
+    ask(1, "LOCK job wait=1m");
+    vote("0", "RELEASE HEARD:160");
+    vote("1", "RELEASE HEARD:80");
+    EXPECT("s1 #2 +UNLOCKED *");
+    EXPECT_DEADLINE(1060); /* a sixteenth of the longer wait */
+    at(1060);
+    EXPECT("m0-2 ENQUEUE job 10");
+    vote("0", "ENQUEUE HEARD:9000");
+    vote("1", "ENQUEUE NO");
+    EXPECT_NOTHING();
+    vote("2", "RELEASE YES, ENQUEUE NO"); /* the daemon that was woken has given it back */
+    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(within_a_turn_the_next_here_follows)
+{
+    listening(3);
+    grant(1, "LOCK job");
+    ask(2, "LOCK job wait=1m");
+    hears("0-2", "told job");
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *");
+    vote("0-2", "RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s1 #3 +UNLOCKED *", "s2 #2 +LOCKED *");
+    ask(2, "UNLOCK job"); /* nobody else waits here */
+    EXPECT("m0-2 RELEASE job T2 WAKE");
+}
+END_TEST
+
+START_TEST(told_while_the_release_is_under_way)
+{
+    listening(3);
+    grant(1, "LOCK job");
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T1");
+    hears("0", "told job");
+    vote("0-1", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED *", "m0-2 PASS job");
+}
+END_TEST
+
+START_TEST(a_user_without_the_rights_for_the_queue)
+{
+    asleep("LOCK job wait=1m");
+    cancel(9, 1);
+    forget();
+    vote("0-2", "DEQUEUE NOPERM");
+    EXPECT_MASTER(0, "up");
+}
+END_TEST
+
+/* A refusal tells of the master whatever the command was. */
+START_TEST(a_master_that_became_a_replica)
+{
+    asleep("LOCK job wait=1m");
+    cancel(9, 1);
+    forget();
+    vote("0", "DEQUEUE READONLY");
+    EXPECT_MASTER(0, "refused replica");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {a_refused_head_joins_the_queue_and_sleeps,
+                                  no_longer_than_the_key_lives,
+                                  a_head_that_nobody_may_wake_polls,
+                                  it_polls_while_few_masters_publish_to_it,
+                                  a_master_that_cannot_queue_is_none_that_told,
+                                  it_sleeps_only_if_a_quorum_told_the_holder,
+                                  a_master_that_does_not_answer_holds_nothing_up,
+                                  who_leaves_while_it_joins_leaves_no_key,
+                                  woken_by_a_quorum_it_asks_at_once,
+                                  woken_by_fewer_it_asks_soon,
+                                  woken_behind_a_daemon_that_polls_it_lets_that_one_ask,
+                                  woken_late_by_a_minority_it_asks_soon,
+                                  woken_while_it_asks_it_asks_again,
+                                  woken_in_vain_it_passes_the_name_on,
+                                  the_last_who_leaves_leaves_the_queue,
+                                  who_leaves_after_a_wake_passes_the_name_on,
+                                  a_holder_that_is_told_wakes_the_next,
+                                  within_a_turn_the_next_here_follows,
+                                  told_while_the_release_is_under_way,
+                                  a_user_without_the_rights_for_the_queue,
+                                  a_master_that_became_a_replica,
+                                  NULL};
+    return trace_run("coordinator: wake", tests);
+}
