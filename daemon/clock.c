@@ -9,7 +9,7 @@
 
 #include "daemon/log.h"
 
-/* The pool lets a single getrandom() serve 128 calls of clock_random(). */
+/* The pool lets a single getrandom() serve up to 128 calls of clock_random(). */
 enum { POOL_BYTES = 4096 };
 
 static uint8_t pool[POOL_BYTES];

@@ -32,7 +32,7 @@ struct dev {
 
 /* The watcher sends this to the daemon in one write. */
 struct dev_report {
-    int error; /* errno of what failed; 0: all were started */
+    int error; /* errno of what failed; 0: each master has a process */
     char folder[FOLDER_BYTES];
     pid_t pids[MASTERS];
 };
@@ -159,7 +159,8 @@ static bool server_installed(void)
     return false;
 }
 
-/* The folder is below $TMPDIR, unless the path of a socket there would be no valid address. */
+/* The folder is below $TMPDIR. It is below /tmp if TMPDIR is not set, or if a socket there would have a path
+ * that the configuration refuses. */
 static void folder_template(char out[FOLDER_BYTES])
 {
     static const char name[] = "redlockd-dev-XXXXXX";

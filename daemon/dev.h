@@ -19,7 +19,7 @@ struct dev *dev_start(struct conf *conf, unsigned masters);
 /* Prints the masters and addresses, one a line. port is the port to which conf->listen[0] was bound. */
 void dev_print(const struct dev *dev, uint16_t port, uint16_t http_port, FILE *out);
 
-/* Returns when the masters and their folder are gone. */
+/* Ends the masters and frees dev. Returns when the masters and their folder are gone. */
 void dev_stop(struct dev *dev);
 
 #endif

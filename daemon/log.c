@@ -14,7 +14,7 @@ enum { LOG_LINE_BYTES = 2048 };
 _Static_assert(LOG_LINE_BYTES <= PIPE_BUF, "a line is written whole, or not at all");
 
 static enum log_level shown_up_to = LOG_LEVEL_INFO;
-static unsigned long lost; /* lines lost since the last one that was written */
+static unsigned long lost; /* how many lines were lost because stderr was full, and not yet reported */
 
 void log_set_level(enum log_level level)
 {

@@ -21,8 +21,9 @@ void log_warn(const char *event, const char *fmt, ...) __attribute__((format(pri
 void log_info(const char *event, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_debug(const char *event, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes bytes as a quoted value ("..."), with \xNN for unprintable bytes, cut to fit into size (at least
- * 8). Returns out. */
+/* Writes bytes between double quotes. An unprintable byte becomes \xNN, and a quote or backslash gets a
+ * backslash before it. A value that does not fit into size (at least 8) is cut and ends with three dots.
+ * Returns out. */
 const char *log_escape(char *out, size_t size, const char *bytes, size_t len);
 
 #endif

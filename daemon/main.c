@@ -231,7 +231,7 @@ static void keep_little(void)
 
 int main(int argc, char **argv)
 {
-    static struct conf conf; /* large, and borrowed by everything; only reload() changes it later */
+    static struct conf conf; /* large, and borrowed by everything; reload() alone changes it in the loop */
     struct options o = options_parse(argc, argv);
     struct daemon d = {.conf = &conf, .terminal = isatty(STDIN_FILENO)};
     keep_little();

@@ -9,8 +9,8 @@ struct tally {
     unsigned taken, left;
 };
 
-/* Logs the lines of conf_read_again(): "file:line:column: key: text", "...: key: warning: text"
- * or "FILE: cannot be read: why". */
+/* Logs the lines of conf_read_again(): "file:line:column: key: text", "file:line:column: key: warning: text",
+ * or "file: text" about the file as a whole. */
 static void log_said(char *said)
 {
     for (char *line = strtok(said, "\n"); line; line = strtok(NULL, "\n")) {

@@ -6,7 +6,7 @@
 
 /* Copies to conf the settings that may change now, and logs every difference. A file with an error changes
  * nothing, and each error is logged. read_max_clients is max_clients as the file had it at the start: conf
- * may have less, for lack of descriptors. false: the file had an error. */
+ * may have less, for lack of descriptors. false: the file had an error, or there was no memory. */
 bool reload(struct conf *conf, const char *path, int64_t read_max_clients);
 
 #endif

@@ -92,9 +92,9 @@ static inline int64_t conf_share(int64_t per_peer, int64_t whole)
 }
 
 /* Reads a file over the defaults. Writes every error to errors as one line "file:line:column: key: what is
- * wrong and what is allowed" and returns their number; 0: *conf is complete and consistent. Warnings, such
- * as a password that others can read or a listener beyond loopback, are written there too and are not
- * counted. */
+ * wrong and what is allowed", or "file: what is wrong" if the file cannot be read at all. Returns the number
+ * of errors; 0: *conf is complete and consistent. Warnings, such as a password that others can read or a
+ * listener beyond loopback, are written there too and are not counted. */
 int conf_read(struct conf *conf, const char *path, FILE *errors);
 
 /* The same for text in memory, which messages call name. For tests. */

@@ -16,7 +16,7 @@ const char *conf_address_node(struct conf_node *node, const char *url);
 bool conf_address_equal(const struct conf_address *a, const struct conf_address *b);
 bool conf_address_loopback(const struct conf_address *address); /* true for a Unix socket, too */
 
-/* Writes a master as a URL; with_user adds "user:***@" if the master has a user or password. */
+/* Writes a master as a URL; with_user adds "user:***@" if a master behind TCP has a user or password. */
 void conf_address_url(const struct conf_node *node, bool with_user, char *out, size_t size);
 
 #endif

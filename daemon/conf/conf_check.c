@@ -53,7 +53,8 @@ static void conf_check_ttls(struct conf_reader *r)
             "<= max_ttl " QUARANTINE,
             text, limit);
     }
-    /* min_ttl less Redlock's allowance for clock drift (1 % + 2 ms) and the ms that a grant takes. */
+    /* The validity of min_ttl as quorum_until_ms() computes it: less the allowance for clock drift (1 % and
+     * 2 ms) and the 1 ms for rounding. */
     int64_t left_ms = conf->min_ttl_ms - (conf->min_ttl_ms + 99) / 100 - 2 - 1;
     place = pair_place(r, "min_validity", "min_ttl");
     if (place && conf->min_validity_ms > left_ms) {

@@ -14,8 +14,8 @@ int conf_parse(struct conf *conf, const char *name, const char *text, size_t len
     return conf_text_read(&r, text, len);
 }
 
-/* Returns the number of bytes, or -1 with errno, which is 0 if the file is not a regular one. text has
- * room for one byte more than CONF_FILE_BYTES. */
+/* Returns the number of bytes, or -1 with errno, which is 0 if only a regular file is allowed and this is
+ * none. text has room for one byte more than CONF_FILE_BYTES. */
 static ssize_t file_read(const char *path, bool regular, char *text, mode_t *mode)
 {
     struct stat stat = {0};

@@ -43,8 +43,8 @@ static bool masters_differ(struct update *u)
     return differs(u, setting_find("nodes"));
 }
 
-/* The TTLs of the file are consistent with the file's max_ttl. If they are not with the present max_ttl,
- * which only a restart changes, all these keys are held back. */
+/* The TTLs of the file fit the max_ttl of the file. They may not fit the present max_ttl, which only a
+ * restart changes. Then every changed key that depends on max_ttl is held back. */
 static bool ttls_held_back(const struct update *u)
 {
     return u->fresh->default_ttl_ms > u->conf->max_ttl_ms;

@@ -143,7 +143,7 @@ const struct conf_kind conf_kind_count = {value_set_count, value_show_count, .li
 
 /* ---- one of several words ---- */
 
-/* The booleans of YAML 1.1, which people write. */
+/* People write the booleans of YAML 1.1; its "y" and "n" are refused. */
 static bool value_set_switch(struct conf *conf, const struct conf_setting *s, const char *text,
                              char why[CONF_WHY_BYTES])
 {
@@ -231,7 +231,8 @@ static bool all_visible(const char *text)
     return *text == 0;
 }
 
-/* A prefix has no comma, because the keys of ours that are no locks have a comma right behind the prefix. */
+/* A prefix has no comma, because a comma right behind the prefix marks the keys that are no locks. With the
+ * prefix "a," the lock "group" would have the key of the daemons' agreement under the prefix "a". */
 static bool value_set_prefix(struct conf *conf, const struct conf_setting *s, const char *text,
                              char why[CONF_WHY_BYTES])
 {

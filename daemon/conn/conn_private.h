@@ -13,9 +13,9 @@
  *     conn.c         a connection at work: its events, its time-out, its share of a flush
  *     conns.c        all connections: accepting, replies, the flush in each turn of the loop
  *
- * conns_reply(), conns_notice(), conns_ended() and conns_drain() never call the handler, because the
- * handler calls them. They note in the lists ready and dirty what is to be done, and conns_flush() does
- * it. */
+ * conns_reply(), conns_notice(), conns_ended(), conns_drain() and conns_clock() never call the handler,
+ * because they are called while it runs. They note in the lists ready and dirty what is to be done, and
+ * conns_flush() does it. */
 #ifndef REDLOCKD_CONN_PRIVATE_H
 #define REDLOCKD_CONN_PRIVATE_H
 
@@ -66,7 +66,7 @@ struct pending {
 /* A SHOW or HELP with rows still to be written. */
 struct listing {
     struct listing *next;
-    struct pending *pending; /* (ref in conn->pending) */
+    struct pending *pending; /* borrowed: it stands in conn->pending */
     bool help;
     enum show show;
     uint64_t rows;
@@ -114,22 +114,21 @@ struct conn {
     bool first;      /* the first line is not complete yet */
     bool skipping;   /* the rest of a line that was too long is being skipped */
     bool blocked;    /* the client is not read: its queue is full, or half of max_output waits for it */
-    bool full;       /* output_full() said so */
+    bool full;       /* output_full() was true since conn_pace() looked last */
     bool quits;      /* QUIT came: +BYE is due */
     bool expelled;   /* AUTH was refused too often: nothing is read any more */
     bool barred;     /* an AUTH is not answered yet: nothing behind it is parsed */
     bool by_auth;    /* its user is the one that AUTH proved */
-    bool stuck;      /* output waits until the socket takes more */
+    bool stuck;      /* output, or a list that goes on, waits until the socket takes more */
     bool is_ready, is_dirty, is_timed;
     const char *doom; /* why the connection is to be closed (static text); NULL: it is not */
     int error;        /* errno of a failed write that conn_flush() has still to act on */
 
     /* Input. A raw line waits as two bytes of length and its text. */
     struct buffer queue; /* untagged lines that wait for the one before them */
-    struct buffer
-        rest; /* bytes behind the queue: half a line, or lines that a full queue keeps from being parsed */
+    struct buffer rest;  /* bytes behind the queue: half a line, or lines that blocked keeps unparsed */
     unsigned queued;
-    struct pending *untagged; /* the untagged request that the queue waits for (ref in pending) */
+    struct pending *untagged; /* the untagged request that the queue waits for; it stands in pending */
     struct pending *pending;  /* unanswered requests, in no order */
     unsigned pending_count;
     struct tag quit_tag;
@@ -141,7 +140,7 @@ struct conn {
     struct pending *grants, **grants_tail;     /* +LOCKED replies of which no byte is written, oldest first */
     struct listing *listings, **listings_tail; /* rows are made for the first one */
     unsigned listing_count;
-    uint64_t show_flush; /* conns.flushes when rows were made last */
+    uint64_t show_flush; /* conns.flushes at the last call of show_produce() */
 
     struct word *client; /* HELLO client=; NULL: none */
     int64_t heard_ms;    /* when bytes were read last */
@@ -191,13 +190,13 @@ struct conns {
     uint64_t last_request;
 
     STAILQ_HEAD(, conn) ready; /* input can go on, or the connection is to end */
-    STAILQ_HEAD(, conn) dirty; /* something is to be written */
+    STAILQ_HEAD(, conn) dirty; /* something is to be written, or the end may be due */
     STAILQ_HEAD(, conn) gone;
     TAILQ_HEAD(, conn) timed; /* by since_ms: the time-out is the same for all, so one timer is enough */
     struct event timer;
     bool flushing;
     uint64_t flushes; /* counts calls of conns_flush() */
-    int64_t full_ms;  /* when max_clients was logged last */
+    int64_t full_ms;  /* when a client was refused last, since only the first refusal in a while is logged */
     int64_t told_ms;  /* when a client's bad end was logged last ... */
     uint64_t untold;  /* ... and how many bad ends were only counted since */
 
@@ -232,8 +231,8 @@ struct conn *conn_timed_out(struct conns *all, int64_t now_ms);
 
 /* ---- conn_tell.c ---- */
 void conn_address(const struct conn *c, char out[ADDRESS_TEXT_BYTES]);
-/* Logs a bad end, but only one a second, since 50,000 clients may be reset at once. The others are
- * counted. */
+/* Logs a bad end, but only one a second, since 50,000 clients may be reset at once. The others are counted,
+ * and logged at the level debug. */
 void conn_tell(struct conn *c, const char *event, const char *why);
 /* Logs how many ends were only counted, once a second is over or at_once. */
 void conn_tell_rest(struct conns *all, bool at_once);
@@ -245,11 +244,11 @@ struct conn *conn_table_add(struct conns *all); /* zeroed, with its session; NUL
 void conn_table_remove(struct conn *c);         /* frees it and gives back what it borrowed */
 struct conn *conn_table_find(const struct conns *all, uint64_t session); /* NULL: gone */
 struct conn *conn_table_next(const struct conns *all, uint64_t *cursor); /* from 0; NULL: no more */
-/* Enters a request among the unanswered ones, with an id of its own; the queue waits for an untagged one.
- * NULL: no memory. */
+/* Enters a request among the unanswered ones, with an id of its own. The queue waits for an untagged request,
+ * unless that is a CANCEL. NULL: no memory. */
 struct pending *pending_begin(struct conn *c, const struct request *what);
 void pending_free(struct conns *all, struct pending *pending);
-/* Takes it from the unanswered requests. If the queue waited for it, the queue may go on. */
+/* Takes a request from the unanswered ones. If the queue waited for that request, the queue may go on. */
 void pending_unlink(struct conn *c, struct pending *pending);
 struct pending *pending_find(const struct conn *c, uint64_t id);
 struct pending *pending_tagged(const struct conn *c, const struct tag *tag);
@@ -266,7 +265,7 @@ void buffer_return(struct conns *all, struct buffer *b);
  * the room is a scratch buffer. */
 char *output_line(struct conn *c);
 void output_done(struct conn *c, size_t len);
-/* The same for a row while the connection is being flushed: only SHOW_BYTES limits rows. */
+/* As output_done(), but for a row while the connection is being flushed: only SHOW_BYTES limits rows. */
 void output_commit(struct conn *c, size_t len);
 /* Answers a request of that verb without the handler, and counts it. */
 void output_code(struct conn *c, enum verb verb, const struct tag *tag, enum reply_code code,
@@ -315,7 +314,8 @@ void conn_break(struct conn *c, int err);
 void conn_drop(struct conn *c, const char *why);
 /* Ends a connection that never spoke our protocol. */
 void conn_reject(struct conn *c);
-/* The handler has said all about the released locks: +BYE, and the last bytes. */
+/* Nothing is left to be said about locks: appends +BYE after a QUIT, and leaves only the last bytes to be
+ * written. */
 void conn_farewell(struct conn *c);
 /* Takes the next step towards the end if everything before it is done. */
 void conn_settle(struct conn *c);

@@ -1,7 +1,7 @@
-/* Lists: SHOW and HELP. Rows are made as the client reads, never more than SHOW_BYTES ahead, so that a
+/* Lists: SHOW and HELP. Rows are made as the client reads, at most SHOW_BYTES and one row ahead, so that a
  * list of a hundred thousand locks takes no more memory than a short one. A client's lists are made one
- * after the other, and the next one begins in the next turn at the earliest: thousands of short lists
- * would hold up everybody else. */
+ * after the other, and the next one begins with the next conns_flush() at the earliest: thousands of short
+ * lists would hold up everybody else. */
 #include <assert.h>
 
 #include "daemon/clock.h"

@@ -1,5 +1,5 @@
 /* Sessions by their number, and the memory that connections lend each other. An idle client keeps nothing
- * but its struct conn, and the requests of a busy one need no malloc(). */
+ * but its struct conn and its word of HELLO, and few requests of a busy one need malloc(). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

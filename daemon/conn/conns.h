@@ -9,9 +9,9 @@
  *
  * The handler is called from the event loop's callbacks and from conns_flush(), in which the next queued
  * request starts, rows are made and failed writes are noticed. So flush the masters after conns_flush(). A
- * handler may call conns_reply(), conns_notice(), conns_ended() and conns_drain() at any time and for any
- * session, since none of them calls a handler; it must not call conns_flush(). Connections are freed only
- * in conns_flush() and conns_free(). Only the thread of the loop may use this. */
+ * handler may call conns_reply(), conns_notice(), conns_ended(), conns_drain() and conns_clock() at any time
+ * and for any session, since none of them calls a handler; it must not call conns_flush(). A connection that
+ * was accepted is freed only in conns_flush() and conns_free(). Only the thread of the loop may use this. */
 #ifndef REDLOCKD_CONNS_H
 #define REDLOCKD_CONNS_H
 
@@ -35,11 +35,11 @@ enum conn_end {
     CONN_DROPPED,
 };
 
-/* The other functions are called only for sessions of which request() was called before. */
+/* Functions that get a session are called only for sessions for which request() was called before. */
 struct conn_handler {
     /* A request for the coordinator, which answers it by conns_reply(), at once or later. target is for
-     * VERB_CANCEL: the id of the request that it names, or 0 if there is none. what is borrowed for the
-     * call. */
+     * VERB_CANCEL: the id of the unanswered LOCK that it names, or 0 if there is none. what is borrowed for
+     * the call. */
     void (*request)(void *arg, uint64_t session, uint64_t request, uint64_t target,
                     const struct request *what);
     /* The client will send no further request (FIN or QUIT). Requests under way are still to be answered,

@@ -102,7 +102,8 @@ static void pause_all(struct listeners *all, int err)
     resume_later(all);
 }
 
-/* Errors of one connection, which is gone: accept(2) reports pending network errors of the new socket. */
+/* Whether an error is no reason to pause: it concerns one connection, which is gone, or was a signal.
+ * accept(2) reports pending network errors of the new socket. */
 static bool is_passing(int err)
 {
     switch (err) {

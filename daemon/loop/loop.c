@@ -105,7 +105,7 @@ static void carry_out(struct loop *loop, struct action *action)
     }
 }
 
-/* Neither node_send() nor conns_reply() calls back, so steps never nest. */
+/* Steps never nest: no function that carries out an action calls a handler of nodes or connections. */
 static void loop_step(struct loop *loop, enum event_kind kind)
 {
     struct coordinator_event *event = &loop->event;
@@ -276,8 +276,8 @@ static void on_accepted(void *arg, int fd, const struct conf_listener *listener,
 
 /* ---- the end of a turn ---- */
 
-/* Runs the coordinator's due work. Work that became due after the last reading of the clock is done in the
- * next turn, which begins at once. */
+/* Runs the coordinator's due work, at most STEPS_A_TURN steps of it. Work that is left, or that became due
+ * after the last reading of the clock, is done in the next turn, which begins at once. */
 static void queued_work(struct loop *loop)
 {
     for (unsigned i = 0; i < STEPS_A_TURN; i++) {
@@ -390,7 +390,7 @@ static void end_turn(struct loop *loop)
 
 /* After a pause (the host was busy, or this process was stopped) time-outs are due while replies may wait
  * in the sockets. The replies are read first, so that no master counts as slow because we were. That is
- * safe, because the validity of a grant counts from the moment of its request. */
+ * safe, because the validity of a grant counts from the time before its first command was sent. */
 static int wait_for_events(struct loop *loop)
 {
     loop_clock_sleep(&loop->clock);

@@ -13,7 +13,7 @@
 struct loop;
 
 /* Makes the coordinator, the connections and the nodes, and binds the listeners. Returns NULL after it has
- * logged the reason. conf is borrowed and must outlive the loop. */
+ * logged the reason. conf and version are borrowed and must outlive the loop. */
 struct loop *loop_new(const struct conf *conf, const char *version);
 void loop_free(struct loop *loop);
 
@@ -22,13 +22,14 @@ void loop_free(struct loop *loop);
 int loop_run(struct loop *loop);
 
 /* The next three are called from signal callbacks of loop_base(). */
-/* Sends !DRAIN, waits for the holders of locks for drain_timeout at most, then stops. */
+/* Begins the drain: sends !DRAIN, and loop_run() returns when no connection holds a lock, nothing is under
+ * way and every answer is written. It returns a second after drain_timeout at the latest. */
 void loop_drain(struct loop *loop);
 void loop_stop(struct loop *loop); /* stops at once */
 /* The configuration was read again. good: takes over the settings that conf_update() has changed in conf. */
 void loop_reloaded(struct loop *loop, bool good);
 struct event_base *loop_base(struct loop *loop);
-/* Called once when the listeners are open. */
+/* ready(arg) will be called once, when the listeners are open. */
 void loop_on_ready(struct loop *loop, void (*ready)(void *arg), void *arg);
 /* Why this daemon can grant no lock now, as one word; NULL: it can. */
 const char *loop_unready(const struct loop *loop);

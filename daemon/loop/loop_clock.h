@@ -1,10 +1,10 @@
-/* The time of each event. CLOCK_BOOTTIME is read for each event, since validity depends on it. Only votes
- * from which the coordinator concludes no instant share a reading: at most eight votes on SET, ZADD and
- * RELEASE that one master sent and that were read from its socket together.
+/* The time of each event. CLOCK_BOOTTIME is read for each event, since validity depends on it, with one
+ * exception: a vote on SET, ZADD or RELEASE may use the reading of the vote before it. At most seven votes
+ * in a row do so, all from the same master and without a sleep of the process in between.
  *
- * A vote on EXTEND never shares a reading, because its lock may have expired meanwhile, nor does a vote
- * that tells about the master itself. The validity that a holder is told is shortened by the time since
- * the shared reading. */
+ * A vote on EXTEND always has a reading of its own, because its lock may have expired meanwhile. So does a
+ * vote that tells about the master itself. The validity that a holder is told is shortened by the time since
+ * the reading. */
 #ifndef REDLOCKD_LOOP_CLOCK_H
 #define REDLOCKD_LOOP_CLOCK_H
 
@@ -20,7 +20,7 @@ struct loop_clock {
 };
 
 /* Fills in now_ms and wall_us of an event whose kind is set, and whose master and verb are set if it is a
- * vote. */
+ * vote. Every call must get the same struct, since a vote that uses an earlier reading finds it there. */
 void loop_clock_stamp(struct loop_clock *clock, struct coordinator_event *event);
 /* The process is about to sleep: no reading is shared across a sleep. */
 void loop_clock_sleep(struct loop_clock *clock);

@@ -118,7 +118,7 @@ void loop_log_quorum(struct loop_log *log, const struct loop_view *view)
     log->told_quorum = true;
 }
 
-/* Logs only losses that the holder did not cause. */
+/* Logs only losses that nobody asked for: the deadline passed, or the masters no longer have the key. */
 void loop_log_lost(struct loop_log *log, const struct notice *notice)
 {
     if (notice->kind != NOTICE_LOST || (notice->reason != LOST_EXPIRED && notice->reason != LOST_GONE))

@@ -1,4 +1,4 @@
-/* Log lines about masters, the quorum, and locks that were lost. */
+/* Log lines about masters, the quorum, the clock, and locks that were lost. */
 #ifndef REDLOCKD_LOOP_LOG_H
 #define REDLOCKD_LOOP_LOG_H
 
@@ -10,15 +10,15 @@ struct loop_log {
     uint32_t changes[MASTERS], clock_backs[MASTERS]; /* how many of each master's were logged so far */
     bool has_quorum;                                 /* as logged last */
     bool told_quorum;                                /* has_quorum was logged at all */
-    int64_t second;                                  /* the second in which a lost lock was logged last ... */
+    int64_t second;                                  /* the second in which a lock was lost last ... */
     unsigned lost;                                   /* ... and how many locks were lost in it */
 };
 
 /* Logs what changed in the masters' states since the last call. Called in each turn, so it is cheap if
  * nothing did. */
 void loop_log_masters(struct loop_log *log, const struct loop_view *view);
-/* Logs whether a quorum may vote: at the first call and after each change. Called once clients can
- * connect. */
+/* Logs whether a quorum may vote: at the first call and after each change. Called in each turn from the
+ * time when clients can connect. */
 void loop_log_quorum(struct loop_log *log, const struct loop_view *view);
 /* Logs that this daemon's clock stood still: for stall_ms this time, for behind_ms in all. */
 void loop_log_behind(struct loop_log *log, int64_t stall_ms, int64_t behind_ms);

@@ -14,9 +14,9 @@
 #include "proto/resp.h"
 
 struct loop_send {
-    struct node **nodes;              /* (ref) */
-    const struct resp_format *format; /* (ref) */
-    uint16_t masters;                 /* of the open batch, a bit each; 0: there is no batch */
+    struct node **nodes;              /* borrowed */
+    const struct resp_format *format; /* borrowed */
+    uint16_t masters;                 /* to which the open batch goes, a bit each */
     uint64_t refs[RESP_BATCH_KEYS];
     struct resp_batch batch;
 };

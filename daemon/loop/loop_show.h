@@ -18,8 +18,9 @@ struct loop_view {
     int64_t started_ms;
 };
 
-/* Writes the next row of a list for this session as one line to out (SERVER_LINE_BYTES) and returns its
- * length; 0: no more rows; ROW_HIDDEN: the session's user may not see the next row. state starts as zeroes. */
+/* Writes the next row of a list, but not of SHOW CLIENTS, for this session as one line to out
+ * (SERVER_LINE_BYTES) and returns its length; 0: no more rows; ROW_HIDDEN: the session's user may not see the
+ * next row. state starts as zeroes. */
 size_t loop_show_row(const struct loop_view *view, uint64_t session, enum show show, const struct tag *tag,
                      uint64_t state[8], char *out);
 

@@ -25,7 +25,7 @@ struct node_handler {
     /* The reply to a command. For VOTE_NOT_RUN the script is already being loaded on this connection. */
     void (*voted)(void *arg, unsigned index, uint32_t connection, enum command_verb verb, uint64_t ref,
                   const struct vote *vote);
-    /* A connection that connected() announced is gone. */
+    /* A connection that connected() announced is gone, and node_close() was not the cause. */
     void (*lost)(void *arg, unsigned index, uint32_t connection);
     /* Unsent bytes and expected replies together take more memory than node_backlog. Called once a
      * connection; at twice as much the node closes it. */

@@ -89,8 +89,8 @@ void node_hangup(struct node *n)
 
 static void node_wait(struct node *n)
 {
-    /* A connection that did not last counts as a failure. Otherwise a server that accepts and closes at
-     * once would be dialled 20 times a second. */
+    /* A connection that did not last counts as a failure. Otherwise a server that closes each connection
+     * right after the login would be dialled 20 times a second. */
     if (n->state == NODE_READY && clock_boot_ms() - n->ready_ms >= BACKOFF_MAX_MS)
         n->failures_in_a_row = 0;
     int64_t ms = (int64_t)BACKOFF_MIN_MS << n->failures_in_a_row;
@@ -102,7 +102,8 @@ static void node_wait(struct node *n)
     node_timer(n, ms / 2 + clock_random_below((uint32_t)ms + 1));
 }
 
-/* An absent master is logged once, not at every dial; a flapping one at most once a second. */
+/* A kind of failure is logged once while the master is absent, not at every dial. If the connection comes and
+ * goes, it is logged at most once a second. */
 static bool node_logs(struct node *n, enum node_failure failure)
 {
     bool ready = n->state == NODE_READY;

@@ -80,7 +80,7 @@ struct node {
     struct resp_reader *reader;
     struct buffer out;
     struct expected_ring expected;
-    uint64_t asked; /* expected replies before this one belong to commands written at least in part */
+    uint64_t asked; /* index behind the last reply that may come: no later command was handed to write() */
     unsigned scripts_loading; /* one bit for each script with a SCRIPT LOAD under way */
     bool blocked;             /* the socket took no more: wait until it is writable */
     bool broken;              /* there was no memory for a command: the next flush closes the connection */
@@ -109,8 +109,8 @@ void node_timer(struct node *n, int64_t ms);
 void node_socket_close(struct node *n);
 /* Drops the connection, or the attempt to get one, and everything that belongs to it. */
 void node_hangup(struct node *n);
-/* Every failure ends here: logs it, hangs up, waits for the next dial and tells the handler. detail is for
- * the log: escaped, or "". */
+/* Every failure ends here: logs it, hangs up and starts the wait for the next dial. Then it calls lost(), or
+ * failed() if the first dial failed. detail is for the log: escaped, or "". */
 void node_down(struct node *n, enum node_failure failure, const char *detail);
 void node_down_errno(struct node *n, enum node_failure failure, int error);
 
@@ -138,7 +138,7 @@ void subscribe_refused(struct node *n, const struct resp_reply *reply);
 
 /* Begins the login on a socket that has just connected. */
 void node_login(struct node *n);
-/* A reply in NODE_LOGIN. */
+/* Handles a reply in the state NODE_LOGIN. */
 void node_login_reply(struct node *n, const struct expected *expected, const struct resp_reply *reply);
 bool node_script_loaded(const struct expected *expected, const struct resp_reply *reply);
 /* The part of a server's text that the log may show: "unknown command" repeats arguments, such as tokens. */

@@ -168,7 +168,7 @@ void node_on_readable(evutil_socket_t fd, short what, void *arg)
             break;
     }
     expected_trim(&n->expected);
-    /* SCRIPT LOAD was appended here, and no caller knows that there is something to write. */
+    /* The node itself has appended SCRIPT LOAD, so it does not wait for its user to flush. */
     if (n->scripts_loading)
         node_flush(n);
 }
