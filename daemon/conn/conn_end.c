@@ -58,11 +58,17 @@ void conn_reject(struct conn *c)
 }
 
 /* A reset before any FIN does not prove that the client is dead. After a FIN a reset proves nothing new:
- * errno is then EPIPE, even if we have not read as far as the FIN (tcp_reset() in the kernel). A Unix
- * socket fails only because its peer closed it. */
+ * errno is then EPIPE, even if we have not read as far as the FIN (tcp_reset() in the kernel). On a Unix
+ * socket ECONNRESET says that the client closed it with output unread. Every other error, such as ENOBUFS,
+ * is of this host, and says nothing about the client. */
+static bool end_is_proved(const struct conn *c, int err)
+{
+    return err == EPIPE || (err == ECONNRESET && c->local && !c->fin_breaks);
+}
+
 void conn_break(struct conn *c, int err)
 {
-    if (c->state == CONN_OPEN && (!c->local || c->fin_breaks) && err != EPIPE) {
+    if (c->state == CONN_OPEN && !end_is_proved(c, err)) {
         conn_drop(c, strerror(err));
         return;
     }

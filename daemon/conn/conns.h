@@ -27,11 +27,11 @@ struct conns; /* all connections */
 #define ROW_HIDDEN SIZE_MAX
 
 enum conn_end {
-    /* FIN, QUIT, or any end of a Unix connection that we did not cause: the locks are given back. Where
-     * the listener says fin=break only QUIT counts as such. */
+    /* FIN, QUIT, or a Unix connection that its client closed in any other way: the locks are given back.
+     * Where the listener says fin=break only QUIT counts as such. */
     CONN_RELEASED,
-    /* Any other end, such as a reset, a time-out or a close by us, which does not prove that the client is
-     * gone. */
+    /* Any other end, such as a reset, a time-out, a failed write or a close by us, which does not prove that
+     * the client is gone. */
     CONN_DROPPED,
 };
 

@@ -3,6 +3,14 @@
 #include "tests/unit/suite.h"
 
 static struct world w;
+static int send_error; /* errno of every send(); 0: none fails */
+
+/* In place of libc's: the daemon writes to clients by send(). */
+ssize_t send(int fd, const void *bytes, size_t len, int flags)
+{
+    errno = send_error;
+    return send_error ? -1 : sendto(fd, bytes, len, flags, NULL, 0);
+}
 
 #define LOST_HELD "!LOST held token=0000000000000000000000000000000000000000 reason=closed\n"
 
@@ -252,6 +260,24 @@ START_TEST(unix_errors_are_a_release)
 }
 END_TEST
 
+/* The client is alive and was told how long it has its locks. */
+START_TEST(a_write_that_fails_here_is_a_drop)
+{
+    int fd = client(_i);
+
+    say(fd, "LOCK wait1\n");
+    expect_heard(&w, "LOCK wait1\n");
+    ck_assert(answer(&w, "wait1", REPLY_LOCKED));
+    send_error = ENOBUFS;
+    conns_flush(w.conns);
+    send_error = 0;
+    expect_end(&w, fd);
+    ck_assert_str_eq(w.heard, "LOCK wait1\nundelivered\ndropped\n");
+    expect_count(&w, 0);
+    close(fd);
+}
+END_TEST
+
 /* 0: the read finds the reset, 1: the write does. */
 START_TEST(a_grant_that_was_not_written_is_told)
 {
@@ -323,6 +349,7 @@ int main(void)
     tcase_add_loop_test(t, a_reset_behind_a_fin_is_a_release, 0, 2);
     tcase_add_loop_test(t, a_failed_write_tells_a_reset_from_a_fin, 0, 2);
     tcase_add_loop_test(t, unix_errors_are_a_release, 0, 2);
+    tcase_add_loop_test(t, a_write_that_fails_here_is_a_drop, 0, 2);
     tcase_add_loop_test(t, a_grant_that_was_not_written_is_told, 0, 2);
     tcase_add_loop_test(t, a_grant_behind_a_fin_that_was_not_written_is_told, 0, 2);
     tcase_add_test(t, conns_free_closes_all);
