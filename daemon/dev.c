@@ -290,9 +290,11 @@ static void conf_fill(struct dev *dev, struct conf *conf)
 
 struct dev *dev_start(struct conf *conf, unsigned masters)
 {
+    if (!server_installed())
+        return NULL;
     struct dev *dev = calloc(1, sizeof *dev);
-    if (!dev || !server_installed()) {
-        free(dev);
+    if (!dev) {
+        fputs("redlockd: --dev: out of memory\n", stderr);
         return NULL;
     }
     dev->pipe = -1;

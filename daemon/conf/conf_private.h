@@ -70,7 +70,8 @@ bool conf_value_refuse(char why[CONF_WHY_BYTES], const char *text, const char *a
 
 void conf_show_duration(int64_t ms, char *out, size_t size);
 
-/* Whether a master has a user or password of its own instead of node_user and node_password_file. */
+/* Whether a master is printed with its user and password: with a user other than node_user, or with any if
+ * there is no node_password_file. */
 bool conf_node_has_own_user(const struct conf *conf, const struct conf_node *node);
 
 /* Where a key stood in the file; line 0: the key was not there. */
