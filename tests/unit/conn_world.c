@@ -16,7 +16,7 @@ void heard(struct world *w, const char *fmt, ...)
     if (n > 0 && (size_t)n < HEARD_BYTES - w->heard_len)
         w->heard_len += (size_t)n;
     else
-        w->heard[w->heard_len] = 0; /* full: the first ones count */
+        w->heard[w->heard_len] = 0; /* full: no further line is kept */
 }
 
 static void reply_code(struct world *w, uint64_t session, uint64_t request, enum reply_code code,
@@ -180,7 +180,7 @@ void world_new(struct world *w)
     memset(w, 0, sizeof *w);
     log_set_level(LOG_LEVEL_ERROR);
     conf_defaults(&w->conf);
-    w->conf.max_clients_per_peer = w->conf.max_clients; /* all of a test come from one */
+    w->conf.max_clients_per_peer = w->conf.max_clients; /* all clients of a test are one peer */
     w->locks = 3;
     w->waits = 4;
     w->base = event_base_new();

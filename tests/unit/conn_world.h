@@ -1,9 +1,9 @@
-/* Connections with real sockets and a handler that plays the coordinator by script:
+/* Connections with real sockets and a handler that plays the coordinator:
  *
- *     LOCK now...   granted at once          LOCK wait...  answered by answer(), CANCEL or finish()
- *     UNLOCK, EXTEND, CHECK, RESUME          at once, but for names that begin with "wait"
+ *     a name that begins with "wait"   answered by answer() or CANCEL, or when the session finishes
+ *     any other name                   granted or done at once
  *
- * Everything that the handler hears is appended to world.heard, one word list a line. */
+ * Each request and each end that the handler hears of is appended to world.heard as a line. */
 #ifndef REDLOCKD_TESTS_CONN_WORLD_H
 #define REDLOCKD_TESTS_CONN_WORLD_H
 

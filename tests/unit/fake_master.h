@@ -7,7 +7,7 @@
 extern struct server fake; /* only its folder and path */
 extern int fake_fd;        /* the connection; -1: none */
 extern char fake_got[65536];
-extern size_t fake_got_len; /* the bytes that came since the connection was accepted */
+extern size_t fake_got_len; /* how many bytes came since the last fake_accept() or fake_connected() */
 
 void fake_listen(void);
 void fake_close(void);

@@ -17,7 +17,8 @@
 enum line_result parse(const char *line, struct request *request, struct refusal *refusal);
 /* The line must be a request. */
 struct request accepted(const char *line);
-/* The refusal that the client reads, without the LF; "" where the line is no error. Two calls at a time. */
+/* The refusal that the client reads, without the LF; "" where the line is no error. The text is valid until
+ * the next call but one. */
 const char *answer_bytes(const char *line, size_t len);
 const char *answer(const char *line);
 #define ck_refused(line, expected) ck_assert_str_eq(answer(line), expected)

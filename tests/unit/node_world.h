@@ -20,7 +20,7 @@ extern struct resp_format *format;
 
 struct told {
     unsigned connected, lost, backlog, failed, votes;
-    uint32_t connection; /* of the last call */
+    uint32_t connection; /* of the last connected() */
     struct {
         enum command_verb verb;
         uint64_t ref;
@@ -40,7 +40,7 @@ extern const struct node_handler handler;
 void turn(void);
 unsigned log_count(const char *word);
 const char *row_why(void);
-/* The log goes to a temporary file, which the system removes when a test fails. */
+/* The log goes to a temporary file, which is gone when the test ends, also after a failure. */
 void bench_setup(void);
 void bench_teardown(void);
 void dial_unix(const char *path);

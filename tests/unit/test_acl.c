@@ -79,7 +79,7 @@ END_TEST
 
 enum { RIGHTS = 64, RIGHT_BYTES = 32 };
 
-static char rights[RIGHTS][RIGHT_BYTES]; /* that what is sent needs, as ACL SETUSER names them */
+static char rights[RIGHTS][RIGHT_BYTES]; /* what the commands need, as ACL SETUSER names it */
 static unsigned rights_count;
 
 static void right_add(const char *word, size_t len, const char *more, size_t more_len)

@@ -270,7 +270,7 @@ START_TEST(a_late_grant_is_given_back)
     (void)snprintf(mine, sizeof mine, "%s", tag(w));
     passes(w, 12999);
     expect_nothing(w);
-    w->core->heard_ms = w->now_ms; /* it is not silent otherwise */
+    w->core->heard_ms = w->now_ms; /* redlockd has said other things meanwhile */
     w->core->pinged_ms = 0;
     passes(w, 1);
     expect_told(w, "lock job noanswer : *");

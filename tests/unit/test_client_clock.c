@@ -63,7 +63,7 @@ START_TEST(all_deadlines_are_earlier)
     expect_nothing(w);
     ck_assert_int_eq(deadline(lock), START_MS + TTL_MS - 2500);
     ck_assert_int_eq(deadline(lease), START_MS + TTL_MS - 2500);
-    /* Deadlines that are told from now on have it taken off already. */
+    /* From deadlines that are told from now on the daemon itself has taken the time off. */
     says(w, "!RENEWED job token=" TOKEN_A " valid=1 until=12000");
     expect_told(w, "renewed job ok");
     ck_assert_int_eq(deadline(lock), 12000);
@@ -152,7 +152,7 @@ START_TEST(hello_tells_what_is_behind)
 {
     struct world *w = world_new();
     dial(w, false);
-    says(w, "!CLOCK behind=50"); /* before its answer: that will tell */
+    says(w, "!CLOCK behind=50"); /* the answer to HELLO is still to come, and will tell */
     greets(w, w->now_ms + THEIRS_MS, 100);
     expect_told(w, "up *");
     struct redlock_lock *lock = has_lock_elsewhere(w);
@@ -161,7 +161,7 @@ START_TEST(hello_tells_what_is_behind)
     ck_assert_int_eq(told_ms, START_MS + TTL_MS - 9 - 1);
     passes(w, 1000);
     expect_line(w, "#h HELLO *");
-    greets(w, w->now_ms + THEIRS_MS - 500, 600); /* that event did not come yet */
+    greets(w, w->now_ms + THEIRS_MS - 500, 600); /* !CLOCK behind=600 did not come yet */
     expect_nothing(w);
     ck_assert_int_eq(deadline(lock), told_ms - 500);
     says(w, "!CLOCK behind=600");
@@ -259,8 +259,8 @@ START_TEST(our_host_stood_still)
 }
 END_TEST
 
-/* The daemon's stall first, which changes nothing, since the client's clock counted; then the
- * client's. */
+/* The daemon's host stands still first, which changes nothing, since the client's clock counts on. Then the
+ * client's host stands still. */
 START_TEST(both_hosts_stood_still)
 {
     struct world *w = world_new();
@@ -305,7 +305,7 @@ START_TEST(no_hello_makes_a_deadline_later)
     says(w, "%s +HELD job valid=1 until=%d", tag(w), START_MS + THEIRS_MS + TTL_MS);
     expect_told(w, "check job ok");
     ck_assert_int_eq(deadline(lock), told_ms);
-    /* A renewal has the new sample. */
+    /* The deadline of a renewal is computed with the new sample. */
     says(w, "!RENEWED job token=" TOKEN_A " valid=1 until=%lld",
          (long long)w->now_ms + THEIRS_MS - 700 + TTL_MS);
     expect_told(w, "renewed job ok");

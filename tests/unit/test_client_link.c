@@ -55,7 +55,8 @@ START_TEST(once_there_is_waited_for)
 }
 END_TEST
 
-/* Doubled from 20 ms to a second, never less than the half; a connection that lasted starts anew. */
+/* The longest pause doubles from 20 ms to a second, and no pause is shorter than half of the longest one.
+ * After a connection that lasted the pauses begin anew. */
 START_TEST(back_off)
 {
     struct world *w = world_new();

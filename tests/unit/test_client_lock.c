@@ -95,7 +95,7 @@ START_TEST(expiring_then_lost)
     ck_assert_int_eq(lock->state, LOCK_LOST);
     ck_assert_int_eq(deadline(lock), 0);
     expect_nothing(w);
-    /* If redlockd has renewed it meanwhile, it must let go. */
+    /* redlockd may have renewed the lock meanwhile, and must let go of it. */
     expect_line(w, "#* UNLOCK job token=" TOKEN_A);
     char mine[20];
     (void)snprintf(mine, sizeof mine, "%s", tag(w));
@@ -272,7 +272,7 @@ START_TEST(a_lease_ends_without_a_word)
 }
 END_TEST
 
-/* Between its end and this answer another client may have had it. */
+/* Between the end of the lease and this answer another client may have had the lock. */
 START_TEST(a_lease_that_is_extended_too_late)
 {
     struct world *w = world_new();
@@ -380,7 +380,7 @@ START_TEST(forget_a_wait)
 }
 END_TEST
 
-/* Callbacks do such things. */
+/* A callback may forget the lock of the event that it is being told. */
 START_TEST(let_go_of_what_is_being_told)
 {
     struct world *w = world_new();

@@ -388,7 +388,8 @@ END_TEST
 
 /* ---- a redlockd that is given up ---- */
 
-/* The end of the old connection would give the lock back before it is resumed: it is kept until then. */
+/* The end of the old connection would give the lock back before it is resumed, so that connection is kept
+ * until then. */
 START_TEST(a_silent_redlockd_is_parked)
 {
     struct world *w = world_new();

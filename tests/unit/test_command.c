@@ -66,7 +66,7 @@ START_TEST(keys_that_some_rows_lack)
 }
 END_TEST
 
-/* As `redlock run` waits where no -w is given. */
+/* `redlock run` without -w asks for the longest wait of the protocol, 30 days, which is shown as endless. */
 START_TEST(a_wait_without_end)
 {
     GIVEN("name=a waited=300 left=2591999700", "name=b waited=300 left=2591000000", "name=c left=2592000000");

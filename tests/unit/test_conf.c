@@ -143,7 +143,7 @@ START_TEST(urls_that_are_right)
 }
 END_TEST
 
-/* A mapping by anchor and alias is YAML too. */
+/* A mapping in braces, both kinds of quotes, and an anchor with its alias are YAML, too. */
 START_TEST(yaml_forms)
 {
     parse("# comment\n{nodes: [\"redis://a:1\", 'redis://b:1', redis://c:1],\n max_ttl: &t \"30s\", "
@@ -315,7 +315,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* An address alone, or a mapping; and printed so that it is read again as the same. */
+/* A listener is an address alone or a mapping, and is printed so that it is read again as the same. */
 START_TEST(listeners_with_fin)
 {
     char key[64], value[2048];

@@ -330,8 +330,8 @@ START_TEST(yaml_broken)
 }
 END_TEST
 
-/* Refused where the seventeenth level begins: otherwise libyaml alone takes many seconds for the
- * deepest. */
+/* The text is refused where its seventeenth level begins: otherwise libyaml alone takes many seconds for the
+ * deepest text. */
 START_TEST(nested_too_deep)
 {
     static const char *const openers[] = {"[", "{a: ", "- ", "? "};

@@ -191,7 +191,7 @@ START_TEST(passwords)
     parse(text);
     changes[0] = 0;
     conf_update(&running, &conf, told, NULL);
-    ck_assert_str_eq(changes, "node_user=login "); /* the warning comes once */
+    ck_assert_str_eq(changes, "node_user=login "); /* and no line "password" besides */
     ck_assert_str_eq(running.nodes[2].user, "me");
     ck_assert_str_eq(running.node_user, "me");
 
@@ -203,7 +203,7 @@ START_TEST(passwords)
     ck_assert_str_eq(running.nodes[1].password, "p");
     ck_assert_str_eq(running.nodes[0].password, "");
 
-    /* A file for other masters changes nothing. */
+    /* A file for other masters changes no password. */
     snprintf(text, sizeof text, "nodes: [redis://a:1, redis://x:2, redis://c:3]\nnode_password_file: %s\n",
              path);
     parse(text);

@@ -41,7 +41,7 @@ static void chance_request(void *arg, uint64_t session, uint64_t request, uint64
     if (w.pendings > PENDING - 2)
         answer(&w, "wait1", REPLY_BUSY);
     if (w.pendings > PENDING - 2)
-        w.pendings--; /* never answered: only its client suffers, not the connection */
+        w.pendings--; /* a request that is never answered, which its connection must stand */
     on_request(arg, session, request, target, what);
 }
 

@@ -5,7 +5,7 @@
 static struct world w;
 static int send_error; /* errno of every send(); 0: none fails */
 
-/* In place of libc's: the daemon writes to clients by send(). */
+/* Stands in for the send() of libc, by which the daemon writes to clients. */
 ssize_t send(int fd, const void *bytes, size_t len, int flags)
 {
     errno = send_error;

@@ -35,8 +35,8 @@ END_TEST
 
 enum { PIPELINED = 8000 };
 
-/* Answers that are 25 times as long as their requests, of which the client reads a little in each
- * turn. With _i the client sends a FIN at once. */
+/* Answers are 23 times as long as their requests, and the client reads a little of them in each turn. With _i
+ * the client sends a FIN at once. */
 START_TEST(a_deep_pipeline_is_slowed_down)
 {
     static const char answer[] = "-BADVERB : \"x\" is not a verb; HELP lists them\n";

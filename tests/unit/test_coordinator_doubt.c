@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The state that a daemon leaves that has just started and never knew this master: the master may vote
- * from now on. */
+/* Writes the group's key as a daemon does that has just started and never knew this master: the master may
+ * vote from now on. */
 static void newcomer_writes(unsigned master)
 {
     struct marker *marker = &markers[master];
@@ -147,8 +147,8 @@ START_TEST(a_doubt_after_a_handshake_that_waited)
 }
 END_TEST
 
-/* The key is gone while this daemon may write none, since another master's is strange; a newcomer writes
- * it anew. */
+/* The key is gone while this daemon may write none, since another master has the key of other daemons. A
+ * newcomer writes it anew. */
 START_TEST(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
 {
     start(3);

@@ -22,19 +22,19 @@ START_TEST(refused_proposal_is_raised_above_the_highest_score)
 }
 END_TEST
 
-/* A master that accepted counts as the proposal, and is not asked. */
+/* A master that accepted the proposal counts with it as its score, and is not asked. */
 START_TEST(raise_reads_q_of_those_that_granted)
 {
     start(5);
     ask(1, "LOCK job");
     forget();
-    vote("3", "SET NO, ZADD NO"); /* its score is none of a granting master's */
+    vote("3", "SET NO, ZADD NO"); /* master 3 did not grant, so its score does not count */
     vote("0-1", "SET YES, ZADD YES");
     vote("2", "SET YES, ZADD NO");
     EXPECT("m2 ZSCORE job");
     vote("2", "ZSCORE 1000009");
     EXPECT("m0-2 ZADD job 1000010");
-    vote("4", "SET YES, ZADD YES"); /* an answer to the proposal, not to the raise: that it is told now */
+    vote("4", "SET YES, ZADD YES"); /* a late answer to the proposal: the raise is sent there now */
     EXPECT("m4 ZADD job 1000010");
     vote("0-1", "ZADD YES");
     EXPECT_NOTHING();
@@ -43,8 +43,8 @@ START_TEST(raise_reads_q_of_those_that_granted)
 }
 END_TEST
 
-/* A master that refused a proposal has a higher score. If it shows a lower one then, it forgot that in between, and
- * nobody knows how high it was. */
+/* A master that refused a proposal has a higher score. If it shows a lower one then, it forgot that in
+ * between, and nobody knows how high it was. */
 START_TEST(a_score_below_the_refused_proposal_is_no_vote)
 {
     start(3);

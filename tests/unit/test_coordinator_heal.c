@@ -312,7 +312,8 @@ START_TEST(a_heal_is_good_until_its_own_deadline)
 }
 END_TEST
 
-/* Another's key that stays there would have all its locks renewed several times as often, for nothing. */
+/* Otherwise a key of somebody else that stays on a master would have the lock renewed several times as often,
+ * for nothing. */
 START_TEST(a_heal_that_is_refused_waits_for_the_next_renewal)
 {
     start(3);

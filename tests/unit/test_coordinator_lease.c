@@ -53,7 +53,7 @@ START_TEST(renewal_fails_until_it_is_lost)
 }
 END_TEST
 
-/* The draw keeps renewals that fall together from making each other late. */
+/* A renewal that finds max_renewals under way is tried again after a random pause. */
 START_TEST(renewals_wait_for_each_other)
 {
     config.max_renewals = 1;
@@ -321,9 +321,8 @@ START_TEST(extend_takes_back_nothing_that_was_told)
 }
 END_TEST
 
-/* A lease is told nothing at its deadline: that Q masters extended it is enough. */
-/* A key that an operator made longer, or a lie: no daemon sends more than max_ttl. 59397 is the rest
- * after drift and the clock. */
+/* A key may be longer because an operator changed it, or a master may lie: no daemon sends more than max_ttl.
+ * 59397 is what is left of max_ttl after the drift and 1 ms for rounding. */
 START_TEST(a_month_from_a_master_is_cut_to_max_ttl)
 {
     start(3);

@@ -149,7 +149,7 @@ END_TEST
 
 /* ---- the undo list ---- */
 
-/* A lost link: behind the kill of the old connection, and for a TTL after that. */
+/* Behind a lost link a release is owed until the old connection was killed, and for a TTL after that. */
 START_TEST(owed_until_a_ttl_after_the_kill)
 {
     start(3);
@@ -287,7 +287,6 @@ START_TEST(owed_by_those_that_got_the_set_only)
 }
 END_TEST
 
-/* A granted attempt owes nothing: a late grant joins the lease. */
 /* A master that said that the key is gone may be restarted from a snapshot in which it is not. */
 START_TEST(owed_also_where_the_key_was_gone_for_a_while)
 {
@@ -331,6 +330,7 @@ START_TEST(owed_also_when_its_record_is_gone)
 }
 END_TEST
 
+/* A granted attempt owes nothing: a late grant joins the lease. */
 START_TEST(nothing_owed_of_a_grant)
 {
     start(3);

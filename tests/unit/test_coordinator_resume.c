@@ -117,7 +117,7 @@ START_TEST(a_script_that_is_not_loaded_is_asked_again)
 }
 END_TEST
 
-/* Moved and extended there too, but the master may remember a token that is over. */
+/* The token is moved and extended there, too, but the master may remember a token that is over. */
 START_TEST(a_master_in_quarantine_is_moved_and_not_counted)
 {
     start(3);
@@ -226,7 +226,7 @@ START_TEST(a_lease_becomes_a_session_lock)
 }
 END_TEST
 
-/* Given up and taken anew through another daemon, before a renewal here saw it. */
+/* The lock was given up and taken anew through another daemon, before a renewal here saw it. */
 START_TEST(another_tokens_session_is_told_that_it_is_gone)
 {
     start(3);
@@ -333,7 +333,8 @@ START_TEST(waiters_of_the_name_stay_behind)
 }
 END_TEST
 
-/* Their first attempt would have brought the answer; now it would come when the lock is free again. */
+/* The first attempt of a waiter would have brought its answer. Now the answer would come when the lock is
+ * free again. */
 START_TEST(a_waiter_whose_time_is_over_is_answered)
 {
     start(3);

@@ -101,7 +101,7 @@ START_TEST(set_back_before_it_is_given_back)
     grant(1, "LOCK job");
     ask(1, "UNLOCK a");
     ask(1, "UNLOCK b");
-    vote("0", "RELEASE YES, RELEASE YES"); /* the entries that are used next are those, the last one first */
+    vote("0", "RELEASE YES, RELEASE YES"); /* the next releases take these two places, the last one first */
     ask(2, "RESUME job token=T3");
     forget();
     lose(0);

@@ -1,8 +1,8 @@
 /* Traces: the votes of wait=0 are split, and the first master in order of run_id decides. */
 #include "tests/unit/trace.h"
 
-/* Master 0's run_id is the lowest, then 1's, ... Of five masters three have another's key; the commands
- * and answers until then are forgotten. */
+/* Master 0 has the lowest run_id, then come 1, 2, ... Some of five masters granted the lock, others have
+ * another client's key. The commands and answers until then are forgotten. */
 static void split_over_five(const char *granted, const char *refused)
 {
     start(5);
@@ -53,7 +53,7 @@ START_TEST(two_refusals_do_not_decide_before_the_first_master_did)
     at(1001);
     EXPECT("m1-2 SET job T1 10000", "m1-2 GET job");
     vote("1", "SET YES");
-    EXPECT("m1 ZADD job 1001007"); /* master 0 did not answer the one of before yet */
+    EXPECT("m1 ZADD job 1001007"); /* master 0 did not answer the earlier ZADD yet */
     vote("0", "ZADD YES");
     EXPECT("m0 ZADD job 1001007");
     vote("1", "GET T1, ZADD YES");

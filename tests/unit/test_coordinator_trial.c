@@ -256,8 +256,8 @@ START_TEST(a_blame_waits_for_no_master_that_hangs)
 }
 END_TEST
 
-/* When master 1 read its clock is not known, since the stall that is believed in is longer than its lead. Until when
- * its key keeps it out counts from now. */
+/* It is not known when master 1 read its clock, since the stall that is believed in is longer than its lead.
+ * So the quarantine that its key tells counts from now. */
 START_TEST(a_reading_within_a_stall_ends_no_quarantine_sooner)
 {
     start(5);
@@ -397,7 +397,7 @@ START_TEST(clocks_are_compared_across_runs)
 }
 END_TEST
 
-/* ---- found by review ---- */
+/* ---- jumps of masters that are kept out ---- */
 
 START_TEST(a_master_that_is_kept_out_and_jumps_again_leaves_room_for_no_other)
 {

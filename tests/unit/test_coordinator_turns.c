@@ -62,7 +62,7 @@ START_TEST(all_ways_to_give_a_lock_back_hand_it_over)
 }
 END_TEST
 
-/* Rubbish in the key would make the head ask each time. */
+/* Otherwise a client that unlocks with made-up tokens would make the head ask each time. */
 START_TEST(a_token_that_was_not_granted_here_hands_nothing_over)
 {
     start(3);

@@ -98,7 +98,7 @@ START_TEST(a_shared_name_stays_until_all_gave_it_back)
 }
 END_TEST
 
-/* More names than the count can hold: some get a copy. */
+/* A name is used more often than its count can hold: the further uses get a copy. */
 START_TEST(a_name_is_shared_by_any_number)
 {
     enum { MANY = UINT16_MAX + 3 };

@@ -150,13 +150,10 @@ START_TEST(a_token_is_read_in_either_case)
 }
 END_TEST
 
-/* ---- refusals ---- */
-
 static Suite *line_suite(void)
 {
     Suite *suite = suite_create("line");
     TCase *words = tcase_create("requests");
-    TCase *refusals = tcase_create("refusals");
 
     tcase_add_test(words, an_empty_line_is_ignored);
     tcase_add_test(words, a_lock_without_options_has_the_defaults);
@@ -167,9 +164,8 @@ static Suite *line_suite(void)
     tcase_add_test(words, hello_takes_client_and_events);
     tcase_add_test(words, show_takes_its_words_in_any_case);
     tcase_add_test(words, a_token_is_read_in_either_case);
-    tcase_set_timeout(refusals, 60); /* of a loaded machine */
+    tcase_set_timeout(words, 60); /* for a loaded machine */
     suite_add_tcase(suite, words);
-    suite_add_tcase(suite, refusals);
     return suite;
 }
 

@@ -378,8 +378,6 @@ START_TEST(notices)
 }
 END_TEST
 
-/* ---- rows ---- */
-
 static Suite *format_suite(void)
 {
     Suite *suite = suite_create("line_format");

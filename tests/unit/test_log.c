@@ -63,7 +63,7 @@ START_TEST(a_long_line_is_cut)
 }
 END_TEST
 
-/* Otherwise the test would not end. */
+/* If the log waited for its reader, this test would not end. */
 START_TEST(a_full_pipe_loses_lines_and_says_so)
 {
     char want[128];

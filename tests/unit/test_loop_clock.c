@@ -36,7 +36,7 @@ static void fresh(void)
     wall_reads = 0;
 }
 
-/* A millisecond passes; true: the loop did not notice it. */
+/* A millisecond passes before the event; true: the event got an earlier reading. */
 static bool shares(enum event_kind kind, unsigned master, enum command_verb verb)
 {
     boot_us += 1000;

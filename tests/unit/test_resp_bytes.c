@@ -117,7 +117,7 @@ START_TEST(several_extends)
     for (unsigned i = 0; i < keys; i++)
         at += snprintf(want + at, sizeof want - (size_t)at, "$40\r\n%02x%s\r\n$4\r\n%u\r\n", i,
                        &TOKEN_TEXT[2], 1000 + i);
-    /* Freed twice: a freed format is empty. */
+    /* The batch is used twice, since resp_batch_end() empties it. */
     for (unsigned round = 0; round < 2; round++) {
         size_t len;
         for (unsigned i = 0; i < keys; i++)

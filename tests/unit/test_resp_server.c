@@ -126,7 +126,7 @@ START_TEST(heal_sets_what_ends_then)
     ck_assert_uint_eq((uint64_t)number_of("PEXPIRETIME t:job"), now.number + 60000);
     ck_assert_int_eq(run(COMMAND_HEAL, "job", now.number + 90000).kind, VOTE_NO);
     ck_assert_uint_eq((uint64_t)number_of("PEXPIRETIME t:job"), now.number + 60000);
-    /* An EXTEND that comes too late sets nothing, whatever it answers. */
+    /* A HEAL that comes too late sets nothing, although the server answers OK. */
     ck_assert_int_eq(run(COMMAND_HEAL, "late", now.number - 1).kind, VOTE_YES);
     is_reply("EXISTS t:late", ":0\r\n");
 }

@@ -6,11 +6,11 @@
  *     vote("0-2", "SET YES, ZADD YES");
  *     EXPECT("s1 #1 +LOCKED job token=T1 fence=1000007 valid=9897 until=10897");
  *
- * Time moves only by at(). A master answers its commands in their order, as on a real connection: a vote
- * for any command but the oldest fails the test. Each step also checks the coordinator's own invariants
- * and these rules: only one attempt sets a token; lock commands go only to masters that may have them; a
- * name's fence grows; each request gets one reply; an ended session is told nothing. A failed test prints
- * its whole trace.
+ * Time moves only by at() and at_without_work(). A master answers its commands in their order, as on a real
+ * connection: a vote for any command but the oldest fails the test. Each step also checks the coordinator's
+ * own invariants and these rules: only one attempt sets a token; lock commands go only to masters that may
+ * have them; a name's fence grows; no request gets two replies; an ended session is told nothing. A failed
+ * test prints its trace since start().
  *
  * Actions as text, in which * stands for anything (Tn: the n-th token that was seen):
  *

@@ -2,7 +2,7 @@
 
 struct trace_link links[MASTERS];
 
-enum { NAMES = 64, STEPS = 500 /* more in one ms do not come to rest */ };
+enum { NAMES = 64, STEPS = 500 /* so many steps in one ms count as work without end */ };
 
 static uint64_t token_set[TOKENS]; /* the attempt that set the token; 0: none */
 static uint64_t drawn;             /* tokens so far: each one's random bytes hold this number */

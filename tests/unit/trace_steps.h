@@ -21,7 +21,7 @@ void steps_reset(void);
 
 /* The answer of a master that keeps the group's key as it should. */
 struct vote marker_vote(unsigned master, const struct command *command);
-struct command link_take(struct trace_link *link); /* the oldest unanswered command */
+struct command link_take(struct trace_link *link); /* takes the oldest unanswered command */
 void step(struct coordinator_event *event);
 void step_master(enum event_kind kind, unsigned master);
 void step_session(enum event_kind kind, uint64_t session, uint64_t request);

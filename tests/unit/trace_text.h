@@ -11,7 +11,7 @@ extern unsigned trace_lines;
 extern char trace_action[LINES][LINE]; /* since the last EXPECT */
 extern unsigned trace_actions;
 
-/* No lines, actions and tokens; a failed assertion will print the trace. */
+/* Forgets lines, actions and tokens. From now on a failed assertion prints the trace. */
 void text_reset(void);
 
 void trace_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
