@@ -226,7 +226,7 @@ const char *kv(const char *line, const char *key)
     value[0] = '\0';
     for (const char *word = line; word && *word; word = strchr(word, ' '), word += word != NULL) {
         if (*word == ':' && word[1] == ' ')
-            break; /* the rows so far become a text */
+            break; /* a text for people follows */
         if (strncmp(word, key, key_len) == 0 && word[key_len] == '=') {
             size_t len = strcspn(word + key_len + 1, " \n");
             snprintf(value, sizeof values[0], "%.*s", (int)len, word + key_len + 1);
@@ -258,7 +258,7 @@ unsigned rows_with(const char *rows, const char *text)
 {
     unsigned count = 0;
     for (const char *row = rows; (row = row_with(row, text)) != NULL; count++)
-        row += strcspn(row, "\n") + 1; /* each row has one */
+        row += strcspn(row, "\n") + 1; /* each row ends with an LF */
     return count;
 }
 

@@ -5,7 +5,7 @@
 #include "tests/integ/harness.h"
 
 const char *redlock_binary(void);
-/* Programs that start from now on find this daemon by REDLOCK_ADDRESS, and `redlock` by $R and PATH. */
+/* Programs that start from now on find this daemon by REDLOCK_ADDRESS, and `redlock` by $R. */
 void command_use(const struct daemon *daemon);
 
 /* A command under way. Both files lie in a folder of the test's. */
@@ -16,7 +16,7 @@ struct command {
 
 /* argv ends with NULL. */
 void command_start(struct command *command, const char *const argv[]);
-/* Waits until the command ends: its exit code, or -signal. */
+/* Waits until the command ends. Returns its exit code, or -signal. */
 int command_code(struct command *command);
 bool command_is_over(const struct command *command); /* does not take its exit code away */
 /* Starts the command and waits for its end. */

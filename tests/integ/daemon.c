@@ -59,7 +59,7 @@ void daemon_run(struct daemon *daemon, const char *const arguments[])
     daemon->pid = daemon->skew ? program_start_skewed(argv, log, daemon->folder) : program_start(argv, log);
 }
 
-/* A daemon listens only when it has heard of its masters, so a connection shows that it is ready. */
+/* A daemon listens only when it has tried each of its masters, so a connection shows that it is ready. */
 static bool listening(const struct daemon *daemon)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -27,7 +27,7 @@ void begin_other(const char *settings)
     daemon_serves(&other, &masters, settings, &c);
 }
 
-/* The last line of the log about a master that is in quarantine for this reason; NULL: none. */
+/* The first line of the log about a master that is in quarantine for this reason; NULL: none. */
 static const char *quarantine_logged(unsigned master, const char *why)
 {
     char node[PATH + 64];

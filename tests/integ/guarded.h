@@ -20,7 +20,7 @@ extern struct client a, b, c;
 bool state_is(unsigned master, const char *state);
 void begin(unsigned count, enum transport transport, const char *settings);
 void begin_other(const char *settings);
-/* The master is in quarantine for this reason, for no longer than full_ms. */
+/* Waits until the log has told that the master is in quarantine for this reason, for full_ms at most. */
 void is_kept_out(unsigned master, const char *why, int64_t full_ms);
 /* The master comes back with its dump, if there is one. */
 void restart(unsigned master);

@@ -171,10 +171,8 @@ char *file_read(const char *path)
     return text;
 }
 
-/* Below the range from which the kernel takes ports for outgoing connections: a dial to a
- * dead master's port there could meet itself. */
-/* Not a port of another test, which may have killed its server to start it there again. The port is
- * reserved until this process ends. */
+/* Reserves the port until this process ends. False: it is a port of another test, which may have killed its
+ * server to start it there again. */
 static bool port_is_ours(uint16_t port)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -187,6 +185,8 @@ static bool port_is_ours(uint16_t port)
     return ours;
 }
 
+/* The port is below the range from which the kernel takes ports for outgoing connections: a dial to a dead
+ * master's port in that range could meet itself. */
 uint16_t port_free(void)
 {
     static unsigned next;

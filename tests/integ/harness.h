@@ -5,8 +5,9 @@
  *                              +-- client             blocking sockets with a deadline
  *
  * Each process that a test starts dies with the test, however it ends, and the folder in /tmp goes with the
- * program. Each helper fails the test by itself and names the test's line. No helper sleeps for a fixed
- * time: conditions are polled until they hold, or until WAIT_MS is over. */
+ * program. Each helper fails the test by itself. A helper that gets a file and line names the test's line. No
+ * helper sleeps for a fixed time: conditions are polled until they hold, or until WAIT_MS or another bound is
+ * over. */
 #ifndef REDLOCKD_TESTS_HARNESS_H
 #define REDLOCKD_TESTS_HARNESS_H
 
@@ -91,7 +92,7 @@ void server_misconf(struct server *server);
 const char *redis_typed(const struct server *server, const char *line);
 /* On how many masters the command has this answer. */
 unsigned cluster_answers(const struct cluster *cluster, const char *answer, const char *format, ...);
-/* Whether no master has the lock's key. */
+/* Whether each master answers that it does not have the lock's key. */
 bool cluster_is_free(const struct cluster *cluster, const char *name);
 /* On how many masters the lock's key holds this token. */
 unsigned cluster_holds(const struct cluster *cluster, const char *name, const char *token);
@@ -111,8 +112,9 @@ struct daemon {
     struct skew *skew; /* NULL: the daemon uses the machine's clocks */
 };
 
-/* Listens on a Unix socket and on 127.0.0.1, works on the cluster's masters. settings are lines of YAML
- * that take the place of the harness' own: restart_guard: off, node_timeout: 250ms, min_ttl: 500ms. */
+/* Starts a daemon that listens on a Unix socket and on 127.0.0.1, and works on the cluster's masters.
+ * settings are lines of YAML. They take the place of the harness' own lines: listen, nodes, restart_guard:
+ * off, node_timeout: 250ms, min_ttl: 500ms. */
 void daemon_start(struct daemon *daemon, const struct cluster *cluster, const char *settings);
 /* Starts a daemon with clocks of its own, to be set while it runs. */
 void daemon_start_skewed(struct daemon *daemon, const struct cluster *cluster, const char *settings);
@@ -195,7 +197,7 @@ const char *client_ask_again_at(struct client *client, const char *pattern, cons
  * sixteen more were asked. */
 const char *kv(const char *line, const char *key);
 int64_t number(const char *line, const char *key);
-/* The line of rows that holds this text; NULL: none. */
+/* The first line of rows that holds this text, up to the end of rows; NULL: none. */
 const char *row_with(const char *rows, const char *text);
 /* How many lines of rows hold this text. */
 unsigned rows_with(const char *rows, const char *text);

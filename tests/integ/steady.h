@@ -14,7 +14,7 @@
 /* Renews this session's lock each third of ttl_ms, though the lock keeps its longer TTL: EXTEND never
  * shortens a lock, but sets the TTL by which it is renewed. */
 void renew_often(struct client *client, const char *name, const char *token, int ttl_ms);
-/* A lock of a minute, or of max_ttl, that is renewed each third of ttl_ms. */
+/* Takes a lock of the given TTL, mostly a minute or max_ttl, that is renewed each third of ttl_ms. */
 struct grant lock_steady(struct client *client, const char *name, const char *ttl, int ttl_ms);
 /* Asserts that the client's only lock, from lock_steady(), is still renewed, and often enough for its
  * short TTL. The lock lives longer than that, so until= does not move: until= less valid= is the time at

@@ -29,7 +29,7 @@ static void configure(const char *user, const char *prefix)
              user, secret, quoted, masters.server[0].port, masters.server[1].port, masters.server[2].path);
 }
 
-/* The words that the operator types in place of the dots of the log. */
+/* Runs the line of the log on a master as an operator does, with the password in place of the dots. */
 static void paste(const struct server *server)
 {
     char line[2048];
@@ -65,7 +65,7 @@ static unsigned ran(const char *command)
     return masters_that_did;
 }
 
-/* The fence of another daemon, whose clock is a minute ahead: this daemon's proposal has to be
+/* Stores the fence of another daemon, whose clock is a minute ahead, so that this daemon's proposal has to be
  * raised. */
 static void raise_fence(const char *name)
 {

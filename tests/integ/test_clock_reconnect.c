@@ -46,7 +46,7 @@ static bool is_spared(unsigned master, unsigned long long id)
     return false;
 }
 
-/* Returns their number. */
+/* Ends the connections that are not spared, and returns their number. */
 static unsigned kill_others(unsigned master)
 {
     unsigned killed = 0;

@@ -49,7 +49,7 @@ static int sets_done(unsigned master)
     return calls ? atoi(calls + strlen("cmdstat_set:calls=")) : 0;
 }
 
-/* The daemon stands still while its SETs are under way. False: its round was over before that. */
+/* Stops the daemon while its SETs are under way. False: its round was over before that. */
 static bool stands_in_its_round(const int before[3])
 {
     server_stop(&masters.server[0]);
@@ -78,7 +78,7 @@ START_TEST(nothing_is_granted_on_old_time)
         if (stands_in_its_round(before))
             break;
     }
-    for (unsigned i = 0; i < 2; i++) /* the lock is granted, but the client has not read it yet */
+    for (unsigned i = 0; i < 2; i++) /* the masters granted, but the daemon has not read that yet */
         eventually(sets_done(i) > before[i]);
     eventually(cluster_is_free(&masters, "old"));
     daemon_signal(&redlockd, SIGCONT);
@@ -299,8 +299,8 @@ static void dev_start(const char *option)
     client_open(&a, &other);
 }
 
-/* The signal that may end the daemon; all processes that it started end with it. Their pids are read
- * before, since the watcher is fast. */
+/* Ends the daemon by a signal. All processes that it started end with it. Their pids are read before, since
+ * the watcher is fast. */
 static void dev_ends_by(int signal)
 {
     pid_t pids[3];

@@ -47,8 +47,8 @@ static bool state_is(struct client *client, unsigned master, const char *state, 
     return strcmp(kv(row, "state"), state) == 0 && strcmp(kv(row, "why"), why) == 0;
 }
 
-/* Waits until the row says so: a master that is refused is asked again each second, and may just be
- * down. */
+/* Whether the row says so. The caller waits for that, since a refused master is asked again each second, and
+ * may just be down. */
 static bool row_says(struct client *client, unsigned master, const char *key, int64_t ours, int64_t theirs)
 {
     char their_key[32];

@@ -140,7 +140,7 @@ START_TEST(bad_arguments)
 }
 END_TEST
 
-/* The three lines without a check: each function takes NULL, and says no. */
+/* A program that checks no result hands NULL on: each function takes NULL, and says no. */
 START_TEST(nothing_at_all)
 {
     ck_assert_ptr_null(redlock_lock(NULL, "job", NULL));

@@ -52,7 +52,7 @@ static bool has(const char *name, const char *text)
     return found;
 }
 
-/* The last number behind "fence=" in a line that begins with what; 0: none. */
+/* The number behind "fence=" in the last line that has both this text and a fence; 0: none. */
 static uint64_t fence_of(const char *name, const char *what)
 {
     char *all = file_read(output_of(name));

@@ -27,7 +27,7 @@ struct worker {
 static struct cluster masters;
 static struct daemon redlockd[2];
 static struct worker workers[CLIENTS];
-static struct client watchers[2]; /* one lock name for both daemons */
+static struct client watchers[2]; /* ask each daemon for the state of a master */
 
 /* The data that the lock protects: written as read + 1 only when the section ends. */
 static long counter, sections;

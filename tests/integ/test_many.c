@@ -77,7 +77,8 @@ END_TEST
 
 static struct client second, third;
 
-/* Each holder gives the lock back and asks again: returns the number of clients that did. */
+/* If the client has been granted the lock, it gives the lock back and asks again. Returns 1 then, otherwise
+ * 0. */
 static unsigned pass_on(struct client *one)
 {
     if (client_silent(one) || strncmp(next_line(one), "+LOCKED job ", 12) != 0)

@@ -45,8 +45,8 @@ static void give_back_those_of_the_hang(void)
         ask(&a, "+UNLOCKED hung* confirmed=[34]/5", "UNLOCK hung%d", i);
 }
 
-/* The hung masters are asked too, because a master is found slow only after the first command has waited
- * for node_timeout. */
+/* Takes locks while a master hangs. Each SET is sent to that master, too, because a master is found slow only
+ * after a command has waited for node_timeout. False: the master was found slow before the last lock. */
 static bool none_waits_for_one_that_hangs(void)
 {
     server_stop(&masters.server[2]);

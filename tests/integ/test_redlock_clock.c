@@ -91,7 +91,7 @@ static void grant(void)
 
 /* ---- the command ---- */
 
-/* Goes up to the command's own word; returns its pid. */
+/* Starts redlock run and waits until its command has told its pid, which is returned. */
 static pid_t run(int listener, const char *script)
 {
     struct timeval patience = {.tv_sec = WAIT_MS / 1000};

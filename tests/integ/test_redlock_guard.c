@@ -51,7 +51,7 @@ static void stop(pid_t pid)
     eventually(process_state(pid) == 'T');
 }
 
-/* Waits until the command has written to $F, its last act. */
+/* Starts redlock run and waits until its command has written a number to $F, which is returned. */
 static pid_t start_job(const char *const argv[])
 {
     unlink(first);
@@ -147,7 +147,7 @@ static void lock_outlives_redlock(const char *address)
     stop(guard);
     kill(c.pid, SIGKILL);
     ck_assert_int_eq(command_code(&c), -SIGKILL);
-    /* redlockd hears of a connection's end before this */
+    /* redlockd would have heard of the connection's end before this wait is over. */
     ck_assert_int_eq(RUN(&next, redlock_binary(), "run", "-w", "300ms", "job", "--", "true"), 121);
     ck_assert(is_alive(pid));
     kill(guard, SIGCONT);

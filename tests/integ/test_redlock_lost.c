@@ -74,8 +74,8 @@ static bool has_line(const char *path)
     return has;
 }
 
-/* Goes up to the command's own word, the number in `first`. A command that lost its lock before is
- * started again. */
+/* Starts redlock run and waits until its command has written a number to `first`. A command that lost its
+ * lock before is started again. */
 static void start_held(const char *const argv[])
 {
     for (unsigned i = 0; i < SCENES; i++) {

@@ -199,7 +199,8 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* redlock is held up between the grant and its look at the lock: half of the TTL is as long as ever. */
+/* redlock is held up between the grant and its look at the lock. --grace may be half of what the lock was
+ * valid for at the grant, not only half of what is left then. */
 START_TEST(a_grant_that_is_seen_late)
 {
     begin(PATIENT);
@@ -304,7 +305,7 @@ START_TEST(nothing_of_ours_is_inherited)
 {
     begin(PATIENT);
     ck_assert_int_eq(RUN(&c, redlock_binary(), "run", "job", "--", "sh", "-c", "exec ls /proc/self/fd"), 0);
-    ck_assert_msg(strcmp(output(&c), "0\n1\n2\n3\n") == 0, /* the last removal is the folder itself */ "%s",
+    ck_assert_msg(strcmp(output(&c), "0\n1\n2\n3\n") == 0, /* 3 is the folder that ls reads */ "%s",
                   output(&c));
     START(&c, "sh", "-c", "exec $R run job -- sh -c 'echo >$F; exec sleep 60' <&- 2>&-");
     (void)number_in(path);

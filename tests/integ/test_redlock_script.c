@@ -18,7 +18,7 @@ static void begin(const char *settings)
     command_use(&redlockd);
 }
 
-/* The script ends with the first command that fails; `no` wants one to fail. */
+/* The script ends with the first command that fails. `no COMMAND` succeeds if the command fails. */
 static int script(const char *text)
 {
     char whole[4096];

@@ -72,7 +72,7 @@ static void type_line(const char *line)
     pty_await(&pty, "\n"); /* the echo of the typed line */
 }
 
-/* The exit code of the shell's last command. */
+/* Waits for the prompt, and checks the exit code of the shell's last command. */
 static void await_code(const char *code)
 {
     char line[64];
@@ -101,7 +101,7 @@ START_TEST(the_command_has_the_terminal)
     type_line("hello");
     pty_await(&pty, "<hello>");
     await_code("6");
-    /* The command has the terminal without asking for it: programs look who is in the foreground. */
+    /* The command has the terminal without asking for it: programs look which group is in the foreground. */
     type_line("$R run job -- sh -c 'read -r p c s pp group se tt front x </proc/$$/stat; [ $group = $front ] "
               "&& echo front${X}'");
     pty_await(&pty, "frontrea");

@@ -237,8 +237,7 @@ START_TEST(master_that_is_busy)
 {
     begin(3, PATIENT);
     redis(&masters.server[2], "CONFIG SET lua-time-limit 50");
-    redis(&masters.server[2], "EVAL %s 0",
-          "while true do end"); /* until the daemon stops waiting for the answer */
+    redis(&masters.server[2], "EVAL %s 0", "while true do end"); /* redis() does not wait for its end */
     eventually(strcmp(kv(node_row(&b, &masters.server[2]), "why"), "busy") == 0);
     lock(&a, "two wait=10s");
     ck_assert_str_eq(redis(&masters.server[2], "SCRIPT KILL"), "OK");

@@ -183,7 +183,7 @@ START_TEST(in_the_middle_of_work)
         }
         expect(&a, "+LOCKED work *");
         ask(&a, "+UNLOCKED work *", "UNLOCK work");
-        if (i % 500 == 490) /* a signal in the middle, and one behind the last lock */
+        if (i % 500 == 490) /* in the middle, and near the end */
             is_renewed(&b);
     }
     ck_assert_uint_gt(logged("event=reload"), 0);

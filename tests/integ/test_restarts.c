@@ -97,7 +97,7 @@ static void lock_many(const char *options)
 
 static int64_t extended_ms[MANY];
 
-/* All keys in one write. Their TTL is cut to that of their renewals. */
+/* Sends EXTENDs of all locks in one write. The locks are renewed with this TTL from then on. */
 static void extend_many(const char *ttl)
 {
     static char lines[MANY * 100];

@@ -52,7 +52,7 @@ static struct grant resume(struct client *client, const char *name, const char *
     return resume_for(client, name, token, "30s");
 }
 
-/* Masters that hang are not asked, which would take a while. */
+/* Whether these masters have the token. Masters that hang are left out, since their answers take a while. */
 static bool holds(unsigned first, unsigned last, const char *token)
 {
     bool all = true;
@@ -90,7 +90,7 @@ START_TEST(after_the_daemon_was_killed_and_started_again)
 }
 END_TEST
 
-/* ... and the old connection's end, which comes late, touches nothing. */
+/* The end of the old connection comes late and touches nothing. */
 START_TEST(at_another_daemon)
 {
     begin(5);
@@ -248,8 +248,8 @@ END_TEST
 
 /* ---- set back ---- */
 
-/* Three masters of five stand still. Whether the others answered in time: otherwise no event makes c try
- * again. */
+/* Three masters of five stand still. True: the other two answered in time, so that the refusal says when to
+ * try again. */
 static bool two_move_it(const char *token)
 {
     for (unsigned i = 0; i < 3; i++)

@@ -42,7 +42,7 @@ START_TEST(promoted_replica_is_kept_out)
     snprintf(port, sizeof port, "%u", masters.server[0].port);
     redis(&spare.server[0], "REPLICAOF 127.0.0.1 %s", port);
     eventually(strcmp(redis(&spare.server[0], "EXISTS redlock:,group"), "1") == 0);
-    /* The master is so old that its age alone would make it trusted. */
+    /* The replica has been up for so long that its age alone would make it trusted. */
     eventually(uptime_s(&spare.server[0]) >= FULL_MS / 1000 + 3);
     /* The master dies, and another server listens on its port then. */
     server_kill(&masters.server[0]);
