@@ -107,6 +107,7 @@ static enum reply_code good_code(enum verb verb)
         [VERB_UNLOCK] = REPLY_UNLOCKED,
         [VERB_EXTEND] = REPLY_EXTENDED,
         [VERB_CHECK] = REPLY_HELD,
+        [VERB_RESUME] = REPLY_LOCKED,
     };
     return codes[verb];
 }
