@@ -1,7 +1,7 @@
 #!/bin/bash
 # tests/circles.sh OBJECT...: files that call each other in a circle can only be read together, so a circle has a bound.
-# An object that needs a symbol which another one defines calls it; the longest circle of each group is printed, and
-# one that has more files than its group's bound is refused, with the names of its files.
+# An object that needs a symbol which another one defines calls it. The longest circle of each group is printed. A circle
+# that has more files than its group's bound is refused, with the names of its files.
 set -euo pipefail
 
 objects=("$@")

@@ -21,7 +21,7 @@ says() { # title, text, then a command that has to fail and to say the text
     printf '%s: %s: no "%s" in:\n%s\n' "$0" "$title" "$text" "$said"
 }
 
-# A host without any of it, and an ordinary user of it: nothing but what the scripts themselves call.
+# A host without compiler and libraries, and an ordinary user: PATH has nothing but what the scripts themselves call.
 mkdir "$work/bin"
 for tool in bash sh mkdir touch env dirname; do ln -s "$(command -v $tool)" "$work/bin/$tool"; done
 printf '#!/bin/sh\necho 1000\n' >"$work/bin/id"

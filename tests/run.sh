@@ -1,11 +1,11 @@
 #!/bin/bash
-# tests/run.sh PROGRAM...: runs Check programs, many at a time, since most of them only wait, all whatever happens,
-# shows what the failing ones wrote, and counts their tests.
+# tests/run.sh PROGRAM...: runs Check programs, many at a time, since most of them only wait. Runs all of them even if
+# some fail, shows what the failing ones wrote, and counts their tests.
 set -uo pipefail
 
 jobs=${TEST_JOBS:-12}
 limit_s=${TEST_LIMIT_S:-180} # of one program: it hangs
-# Of one test that says nothing itself: the library's own 4 s are few where the machine stands still.
+# The limit of each test that sets none itself: Check's own 4 s are too few where the machine stands still.
 export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-60}
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT

@@ -18,7 +18,7 @@ fi
 freeze() { # 0 or 1
     echo "$1" >"$group/cgroup.freeze"
 }
-# Whatever still runs: after ^C the tests, else what one of them has left behind.
+# Ends whatever still runs: after ^C the tests, else what one of them has left behind.
 drop() {
     local left
     freeze 0

@@ -279,7 +279,7 @@ static void session(void)
     kill(daemon_pid, SIGTERM);
     bool ended = daemon_wait(&status);
     if (!ended &&
-        strcmp(state->what, "write") == 0) { /* libevent tells itself of signals by one: this one is lost */
+        strcmp(state->what, "write") == 0) { /* libevent tells itself of a signal by a write, which failed */
         kill(daemon_pid, SIGTERM);
         ended = daemon_wait(&status);
     }
@@ -333,7 +333,7 @@ static void each_call(void (*scenario)(void), unsigned sample)
         state->at = at;
         scenario();
         if (!state->what[0] && at > calls / 2)
-            break; /* the run makes fewer such calls */
+            break; /* the run ends before that call */
         /* The numbers are a little uneven, so that a row of calls of the same kind is not left out as a
          * whole. */
         at += stride > 2 ? stride - 1 + i % 3 : stride;

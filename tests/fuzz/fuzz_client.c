@@ -26,7 +26,7 @@ struct world {
     int64_t now_ms;
     struct known locks[LOCKS];     /* .lock NULL: free */
     uint64_t requests[REQUESTS];   /* EXTEND, CHECK, SHOW without result; 0: free */
-    char lines[LINES][LINE_BYTES]; /* the last request that the client wrote */
+    char lines[LINES][LINE_BYTES]; /* the last lines that the client wrote */
     unsigned said;
 };
 
@@ -255,7 +255,7 @@ static void come(struct world *w, const char *bytes, size_t len)
 static void answer(struct world *w)
 {
     static const char *const codes[] = {
-        /* of a name, a token, an instant and a number, in this order */
+        /* formats that take a name, a token, an instant and a number, in this order */
         "+LOCKED %s token=%s valid=1 until=%lld fence=%d",
         "+UNLOCKED %s confirmed=2/3",
         "+EXTENDED %s%.0s valid=1 until=%lld",
@@ -347,7 +347,7 @@ static void grant_wish(struct world *w, uint8_t how)
     }
 }
 
-/* The client is connected and greeted, and its queue is sent. */
+/* Brings the connection up: connects if there is none, and answers HELLO. */
 static void come_up(struct world *w)
 {
     char line[128];

@@ -9,7 +9,7 @@
 
 static const char name[] = "fuzz.yaml";
 
-/* "fuzz.yaml:3:5: key: what", or without a place where the file as a whole is wrong. */
+/* A warning is "fuzz.yaml:3:5: key: warning: text". */
 static bool is_warning(const char *line)
 {
     int end = 0;

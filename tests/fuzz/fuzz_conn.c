@@ -2,8 +2,8 @@
  * holds the connections to conns.h: untagged requests one after the other, one end for each session, no call
  * after it, and no connection left when the clients are gone.
  *
- * The first byte configures the world. The rest is sent by a client, except that NUL and a letter are an
- * event: see happen(). */
+ * The first byte configures the world. The rest is sent by a client, except that NUL and the byte behind it
+ * are an event: see happen(). */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ struct world {
     unsigned session_count;
     struct pending pending[PENDING];
     unsigned pending_count;
-    bool forgot;           /* there was no room for all bytes */
+    bool forgot; /* forget_grant() was called: undelivered() may name a request that is unknown here */
     char last[LINE_BYTES]; /* bytes sent since the last LF */
     size_t last_len;
 };
@@ -103,11 +103,8 @@ static void reply(struct world *w, unsigned i, enum reply_code code)
 static enum reply_code good_code(enum verb verb)
 {
     static const enum reply_code codes[] = {
-        [VERB_LOCK] = REPLY_LOCKED,
-        [VERB_UNLOCK] = REPLY_UNLOCKED,
-        [VERB_EXTEND] = REPLY_EXTENDED,
-        [VERB_CHECK] = REPLY_HELD,
-        [VERB_RESUME] = REPLY_LOCKED,
+        [VERB_LOCK] = REPLY_LOCKED, [VERB_UNLOCK] = REPLY_UNLOCKED, [VERB_EXTEND] = REPLY_EXTENDED,
+        [VERB_CHECK] = REPLY_HELD,  [VERB_RESUME] = REPLY_LOCKED,
     };
     return codes[verb];
 }
@@ -128,7 +125,7 @@ static void cancel(struct world *w, const struct pending *asked, uint64_t target
     conns_reply(w->conns, asked->session, asked->request, answer);
 }
 
-/* Most of them were delivered long ago. */
+/* Makes room by forgetting the oldest grant, which was mostly delivered long ago. */
 static void forget_grant(struct world *w)
 {
     unsigned i = 0;

@@ -240,7 +240,7 @@ static void rare(struct world *w, struct fake_master *m)
         if (m->connected)
             master_step(w, EVENT_MASTER_BACKLOG, m);
         break;
-    case 1: /* a request of a connection before the present one */
+    case 1: /* an event of a connection before the present one */
         w->event.verb = (enum command_verb)(bytes_next(&w->in) % (COMMAND_MOVE + 1));
         w->event.ref = bytes_number(&w->in, 4);
         w->event.vote.kind = VOTE_NUMBER;
@@ -261,7 +261,7 @@ static void rare(struct world *w, struct fake_master *m)
         master_restart(m, w->now_ms);
         w->forgot = true;
         break;
-    default: step(w, EVENT_TIMER); break; /* the release comes early */
+    default: step(w, EVENT_TIMER); break; /* maybe earlier than the deadline */
     }
 }
 
@@ -318,7 +318,7 @@ static bool heal_some(struct world *w, int64_t end_ms)
     return true;
 }
 
-/* answers only until no client waits for an answer */
+/* Heals for for_ms; with `answered` only until no client waits for an answer. */
 static void heal(struct world *w, int64_t for_ms, bool answered)
 {
     int64_t end_ms = w->now_ms + for_ms;

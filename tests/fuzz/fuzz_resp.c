@@ -69,7 +69,7 @@ static void check_vote(enum command_verb verb, const struct resp_reply *reply)
         return;
     }
     assert(kinds[verb] & 1u << vote.kind);
-    bool told = vote.kind == VOTE_UNREADABLE || vote.kind == VOTE_TOKEN; /* WRONGTYPE also does */
+    bool told = vote.kind == VOTE_UNREADABLE || vote.kind == VOTE_TOKEN; /* WRONGTYPE becomes these, too */
     assert(told || (reply->type == RESP_ERROR) == (vote.kind == VOTE_NOT_RUN));
     if (vote.kind == VOTE_GROUP)
         check_group(reply, &vote.group);

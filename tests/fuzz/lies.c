@@ -1,4 +1,4 @@
-/* Whatever proto/resp could make of a reply to a command. */
+/* False votes: whatever proto/resp could make of a reply to a command. */
 #include <string.h>
 
 #include "tests/fuzz/world.h"

@@ -16,7 +16,7 @@ enum {
 struct asked {
     uint64_t session, request; /* session 0: a free place */
     enum verb verb;
-    bool optional; /* its session was dropped: no client reads the answer */
+    bool optional; /* its session has ended: no client reads the answer */
     struct token token;
 };
 
@@ -61,11 +61,11 @@ void world_carry_out(struct world *w, const struct action *action);
 /* Replaces the vote by any other that proto/resp could make of a reply to this command. */
 void world_lie(struct world *w, const struct sent *sent);
 
-/* The number of requests without an answer, of one session or (0) of all whose answer is still read. */
+/* The number of unanswered requests whose answer is still read, of one session or (0) of all. */
 unsigned world_asked(const struct world *w, uint64_t session);
 
-/* Ends beliefs: those of that token, or (token NULL) of that session, of one of its requests (0: all)
- * and of one name (NAMES: all). */
+/* Ends beliefs in that name and token, or (token NULL) in locks of that session: of one of its requests
+ * (0: all) and of one name (NAMES: all). */
 void world_forget(struct world *w, unsigned name, const struct token *token, uint64_t session,
                   uint64_t request);
 
