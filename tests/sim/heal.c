@@ -155,8 +155,8 @@ static void heal_agree(struct sim_world *w)
     queue_push(w, w->now_us + w->full_us + w->plan->param[P_TAIL], ITEM_AGREE, 0, 0, 0);
 }
 
-/* The commands that the daemons sent before they stopped have arrived: one of them could write the
- * marker again. */
+/* By now every command that the daemons sent before they stopped has arrived. A command that arrived later
+ * could write the group's key again. */
 void heal_agreed(struct sim_world *w)
 {
     for (unsigned i = 0; i < w->masters; i++)

@@ -255,7 +255,7 @@ void oracle_session_over(struct sim_world *w, uint32_t session, bool given_up);
 
 /* what clients believe */
 void oracle_holds(struct sim_world *w, unsigned client, uint32_t session, uint32_t tok, int64_t until_us);
-void oracle_gives_up(struct sim_world *w, unsigned client, uint32_t tok); /* sends a release, or dies */
+void oracle_gives_up(struct sim_world *w, unsigned client, uint32_t tok); /* the client claims tok no more */
 void oracle_hears_lost(struct sim_world *w, unsigned client, uint32_t tok);
 void oracle_slept(struct sim_world *w, unsigned daemon, int64_t for_us);
 bool oracle_held(struct sim_world *w, unsigned name);

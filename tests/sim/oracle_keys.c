@@ -207,8 +207,8 @@ static void heard_zadd(struct sim_world *w, struct sim_daemon *d, const struct s
     }
 }
 
-/* The token that a master reports in its key; 0: none. Either the token's SET or MOVE was answered, or
- * its connection broke before the answer and the master is asked again. */
+/* The token that a master's answer shows to be in its key; 0: none. The answer is that to the token's SET or
+ * MOVE, or that to a GET. */
 static uint32_t granted_by(struct sim_world *w, const struct sim_msg *msg)
 {
     if (msg->verb == COMMAND_GET && msg->vote.kind == VOTE_TOKEN)

@@ -2,11 +2,11 @@
  *
  * A master may vote when every lock that it may have forgotten is over: a full quarantine after the last
  * command before the loss that a daemon may count on. (No daemon knows when that was, so daemons count from
- * the loss.) A restart shows by itself (a new
- * run_id, a short uptime), so a vote that is counted too early after a restart is always a violation. Other
- * losses do not show by themselves: FLUSHALL, a replica's data, a jump of the clock. Until a daemon has
- * heard an answer that tells of such a loss, it is "blind" and excused. If the group's key told a daemon to
- * keep a master out, then the daemon must, whatever the truth is. */
+ * the loss.) A restart shows by itself (a new run_id, a short uptime), so a vote that is counted too early
+ * after a restart is always a violation. Other losses do not show by themselves: FLUSHALL, a replica's data,
+ * a jump of the clock. Until a daemon has heard an answer that tells of such a loss, it is "blind" and
+ * excused. If the group's key told a daemon to keep a master out, then the daemon must, whatever the truth
+ * is. */
 #include <string.h>
 
 #include "tests/sim/oracle.h"
@@ -15,8 +15,8 @@
 enum {
     FROM_SLACK_US = 10000, /* TIME is in ms, and clocks drift apart while a quarantine lasts */
     JUMP_SEEN_US = 90000,  /* a longer jump is seen */
-    TRIAL_US = 420000 /* the longest trial, with the question that confirms */,
-    HIDDEN_US = 210000
+    TRIAL_US = 420000,     /* the longest trial, with the question that confirms */
+    HIDDEN_US = 210000,
 };
 
 static struct sim_node *node_of(const struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)
@@ -65,8 +65,8 @@ bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, cons
     return msg->ran_us >= msg->forgot_us + d->full_us || oracle_is_blind(w, d, msg);
 }
 
-/* Whether the clocks of more than a minority jumped within a quarantine: a daemon cannot tell that from stalls
- * of its own. */
+/* Whether the clocks of more than a minority jumped within a quarantine. A daemon cannot tell such jumps from
+ * stalls of its own. */
 static bool many_jumped(const struct sim_world *w, const struct sim_daemon *d)
 {
     unsigned jumped = 0;

@@ -22,11 +22,11 @@ enum {
     PLAN_FAULTS = 2048,
     PLAN_OPS = 8192,
     PLAN_FIELDS = 20,
-    PLAN_LONG_TTL_MS = 3600000, /* from here on a max_ttl is not waited for */
+    PLAN_LONG_TTL_MS = 3600000, /* a run does not wait for a max_ttl of this length or more */
 };
 
-/* Each section is a table of named numbers, so that one reader and one writer serve all of them. */
-/* Version 14 lays out such lists differently each time. */
+/* Each section is a table of named numbers, so that one reader and one writer serve all of them.
+ * clang-format 14 lays out such lists differently each time. */
 /* clang-format off */
 #define PARAM_LIST(X) \
     X(MASTERS, "masters") \

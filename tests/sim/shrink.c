@@ -31,7 +31,7 @@ static void keep_time(struct sim_plan *plan, unsigned op)
         left[1].field[O_THINK] += left->field[O_THINK] + left->field[O_KEEP];
 }
 
-/* list and count lie in the trial */
+/* list and count point into s->trial. */
 static bool without(struct shrinking *s, struct sim_record *list, unsigned *count, unsigned from,
                     unsigned length)
 {

@@ -66,7 +66,7 @@ enum item_kind {
     ITEM_EAR_PING,     /* the listening connection b asks whether its master is there */
     ITEM_DIAL_TIMEOUT, /* of connection a */
     ITEM_TIMER,        /* of daemon a */
-    ITEM_INTERNAL,     /* daemon a: message b of its own shell to the coordinator arrives */
+    ITEM_INTERNAL,     /* daemon a: message b, which its driver sent to the coordinator, arrives */
     ITEM_LINE,         /* the first message of session b arrives at its daemon */
     ITEM_TELL,         /* the first message of session b arrives at its client */
     ITEM_CLIENT,       /* timer of client a; c: generation */
@@ -349,7 +349,7 @@ struct sim_world {
     struct sim_message *message;
     uint32_t messages, message_capacity, message_free;
     struct sim_oracle oracle;
-    const struct sim_msg *heard; /* (ref) the vote that a daemon's step handles; NULL: none */
+    const struct sim_msg *heard; /* borrowed: the vote that a daemon's step handles; NULL: none */
     struct sim_trace trace;
     sigjmp_buf out; /* a violation leaves the run here */
     int invariant;

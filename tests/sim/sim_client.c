@@ -326,7 +326,7 @@ int64_t client_deadline(const struct sim_world *w, uint32_t session, int64_t unt
     return clock_when(clock, s->hello_sent_us + since_us - since_us / 1000);
 }
 
-/* An until that did not grow never moves a deadline later, however the clocks were measured since. */
+/* An until= that did not grow never moves a deadline later, however the clocks were measured since. */
 void client_told(struct sim_world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms)
 {
     struct sim_tok *t = &w->oracle.tok[tok];

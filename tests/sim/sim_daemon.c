@@ -1,4 +1,4 @@
-/* A simulated daemon: a real coordinator, driven by this file instead of daemon/loop.c and daemon/conn. */
+/* A simulated daemon: a real coordinator, driven by this file instead of daemon/loop/ and daemon/conn/. */
 #include <string.h>
 
 #include "tests/sim/sim.h"

@@ -1,5 +1,5 @@
-/* The transport to masters, as daemon/node.c does it: dials, logs in, loads scripts, dials
- * again with jittered back-off. */
+/* The transport to masters, as daemon/node/ does it: it dials, logs in, loads scripts, and dials again with
+ * jittered back-off. */
 #include <string.h>
 
 #include "tests/sim/sim.h"

@@ -96,7 +96,7 @@ void resume_timer(struct sim_world *w, struct sim_client *c)
         client_after(w, c, 1 + w->plan->param[P_NODE_TIMEOUT]);
         return;
     }
-    if (c->request + c->second != 0) { /* for so long that each try is over by then */
+    if (c->request + c->second != 0) { /* no answer came in a time in which the daemons end every try */
         oracle_gives_up(w, c->index, c->tok);
         forget_requests(w, c, LINE_FIN);
         client_lost(w, c);

@@ -80,7 +80,7 @@ static bool is_near(int64_t instant_ms, int64_t at_ms)
     return left_ms >= -NEAR_MS && left_ms <= NEAR_MS;
 }
 
-/* The answer depends on a single millisecond. */
+/* Whether a key expires so near to at_ms that the model and Redis may rightly answer differently. */
 static bool hangs(const struct store *store, unsigned name, int64_t at_ms)
 {
     return is_near(store->key[name].expires_ms, at_ms) || is_near(store->queue[name].expires_ms, at_ms) ||
