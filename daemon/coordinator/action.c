@@ -110,7 +110,8 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
     unsigned voters = masters_count(c->voters), kept_out = masters_count(quarantined);
     if (voters >= c->quorum || voters + kept_out < c->quorum)
         return;
-    /* The quorum is complete when as many quarantines have ended as it lacks voters: those that end first. */
+    /* The quorum is complete when as many quarantines have ended as it lacks voters. left_ms of the last of
+     * these is the rank-th largest. */
     unsigned rank = kept_out - (c->quorum - voters) + 1;
     reply->quarantined = (uint8_t)kept_out;
     reply->retry_ms = (int64_t)quorum_nth_largest(left_ms, quarantined, rank);

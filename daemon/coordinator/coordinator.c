@@ -231,8 +231,8 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     }
 }
 
-/* Does the one thing that is due first. Rounds and releases that lost a master come before time-outs, so
- * that no time-out finds one half done. */
+/* Does one thing that is due. Stale rounds and releases (in_flight.h) come first, because votes_timeout() and
+ * release_timeout() must not meet a stale one. */
 static void handle_timer(struct coordinator *c)
 {
     if (votes_look_stale(c) || release_look_stale(c))

@@ -44,7 +44,7 @@ struct coordinator_config {
     uint32_t max_locks;
     uint32_t max_waiters;
     uint32_t max_undo;     /* releases under way, or still owed by a master; 0: 65,536 */
-    uint32_t max_renewals; /* renewals under way at once; twice as many while some are urgent; 0: 4,096 */
+    uint32_t max_renewals; /* renewals under way at once, exceeded only by urgent ones (lease.c); 0: 4,096 */
     uint64_t hash_seed;    /* any number that clients cannot guess */
     struct token self;     /* this daemon: random; the first bytes, its id, are not all zero */
     uint32_t max_locks_per_client;
@@ -53,10 +53,10 @@ struct coordinator_config {
     uint32_t max_waits_per_peer; /* 0: no limit */
 };
 
-/* Limits "per peer" count all sessions of one user of the Unix socket, or of one address of TCP. The
- * driver maps each to a number below PEERS; peers that happen to share a number share these limits, and
- * nothing else. Limits "per user" count all sessions of one user of the configuration, which the driver
- * gives a number of its own among the peers. */
+/* Limits "per peer" count all sessions of one user of the Unix socket, or of one address of TCP (of IPv6: of
+ * one /64 network). The driver maps each peer to a number below PEERS; peers that happen to share a number
+ * share these limits, and nothing else. Limits "per user" count all sessions of one user of the configuration,
+ * which the driver gives a number of its own among the peers. */
 enum { PEERS = 4096 };
 
 struct peer {
@@ -68,14 +68,16 @@ struct peer {
 /* ---- events: what happened (coordinator_ because libevent has a struct event too) ---- */
 
 enum event_kind {
-    EVENT_TIMER,           /* the time of coordinator_deadline() has come; an early timer is harmless */
-    EVENT_REQUEST,         /* LOCK, UNLOCK, EXTEND, CHECK, RESUME or CANCEL; one ACTION_REPLY answers it */
-    EVENT_SESSION_FINISH,  /* FIN, QUIT: no requests follow, and requests that must wait are cancelled */
-    EVENT_SESSION_RELEASE, /* the session ended in good order: its locks are released */
+    EVENT_TIMER, /* the time of coordinator_deadline() has come; an early timer is harmless */
+    /* LOCK, UNLOCK, EXTEND, CHECK, RESUME or CANCEL. One ACTION_REPLY answers it, but a LOCK or RESUME whose
+     * session has ended gets none. */
+    EVENT_REQUEST,
+    EVENT_SESSION_FINISH,  /* FIN, QUIT: from now on no request of the session may wait */
+    EVENT_SESSION_RELEASE, /* the session ended in good order: its locks with hold=session are released */
     EVENT_SESSION_DROP, /* the session broke, and its client may live on: its locks run out by themselves */
     EVENT_UNDELIVERED,  /* no byte of a +LOCKED reached the kernel: the grant, or the RESUME, is undone */
     EVENT_DENY, /* the session has no right to a name any more: its lock is lost, or its request denied */
-    EVENT_MASTER_CONNECTED, /* a new connection is logged in, and nothing was sent on it yet */
+    EVENT_MASTER_CONNECTED, /* a new connection is ready, and no command of ACTION_SEND was sent on it yet */
     EVENT_MASTER_VOTE,      /* the reply to a command */
     EVENT_MASTER_LOST,      /* the connection is gone; commands without a reply may have run or not */
     EVENT_MASTER_BACKLOG,   /* more bytes wait to be sent to that master than node_backlog allows */
@@ -89,8 +91,8 @@ enum event_kind {
 
 struct coordinator_event {
     enum event_kind kind;
-    /* CLOCK_BOOTTIME, read for this event. Votes on SET, ZADD or RELEASE that were read from one master's
-     * socket together may share one reading. */
+    /* CLOCK_BOOTTIME, read for this event. A vote on SET, ZADD or RELEASE may have the reading of an earlier
+     * vote of the same master, if the process did not sleep in between. */
     int64_t now_ms;
     int64_t wall_us;    /* CLOCK_REALTIME, used for fence proposals only */
     uint8_t random[32]; /* fresh bytes whenever the last step set random_used */
@@ -103,7 +105,7 @@ struct coordinator_event {
     struct request what; /* REQUEST; DENY, MASTER_WOKE, MASTER_WOKE_LATE, MASTER_TOLD: its name */
 
     unsigned master;        /* MASTER_* */
-    uint32_t connection;    /* MASTER_*: number of this master's connection, counted from 1 */
+    uint32_t connection;    /* MASTER_*: number of this master's connection, counted from 1; 0: none */
     enum command_verb verb; /* MASTER_VOTE: the command that the vote answers */
     uint64_t ref;           /* MASTER_VOTE: the ref of that command */
     struct vote vote;
@@ -117,8 +119,8 @@ enum action_kind {
     ACTION_REPLY,        /* the only answer to a request */
     ACTION_NOTICE,       /* a notice to a session: !LOST, !RENEWED, ... */
     ACTION_CLOCK,        /* this host's clock stood still: tell every connection (!CLOCK) */
-    /* The session is forgotten after SESSION_RELEASE or SESSION_DROP: no more notices to it. Replies to its
-     * EXTEND, CHECK, RESUME and UNLOCK requests that are under way may still follow. */
+    /* The session is forgotten after SESSION_RELEASE or SESSION_DROP: it gets no more notices. Replies to its
+     * EXTEND, CHECK and UNLOCK requests that are under way may still follow. */
     ACTION_SESSION_ENDED,
 };
 
@@ -190,7 +192,7 @@ enum master_state {
     MASTER_UNDOING,    /* the releases that it owes are being sent again */
     MASTER_QUARANTINE, /* may have lost its memory: no vote yet */
     MASTER_UP,         /* votes */
-    MASTER_SLOW,       /* a reply is overdue: gets releases only */
+    MASTER_SLOW,       /* a reply is overdue: gets releases and probes only */
 };
 
 enum master_why {
@@ -199,7 +201,7 @@ enum master_why {
     WHY_CLUSTER,
     WHY_VERSION,    /* older than 6.2 */
     WHY_DUPLICATE,  /* same run_id as another configured master */
-    WHY_NOPERM,     /* the ACL does not allow what is needed */
+    WHY_NOPERM,     /* the ACL does not allow what is needed, or an error without a reason of its own here */
     WHY_LOADING,    /* reading its data from disk */
     WHY_GROUP,      /* its group has another N or max_ttl than this daemon: see their_masters */
     WHY_UNREADABLE, /* <prefix>,group is there, but not as a daemon writes it */
@@ -207,10 +209,10 @@ enum master_why {
     WHY_OOM,        /* its memory is full: the group's key cannot be written */
     WHY_MISCONF,    /* refuses writes: it could not save to disk */
     WHY_NOREPLICAS, /* refuses writes: too few replicas */
-    WHY_RESTART,    /* quarantine: restarted less than a full quarantine ago */
-    WHY_PROMOTED,   /* quarantine: was a replica when it started, or another server has the address now */
-    WHY_DEMOTED,    /* quarantine: was a replica in between */
-    WHY_MEMORY,     /* quarantine: keys that were stored there are gone */
+    WHY_RESTART,    /* quarantine: another run of the server, mostly younger than a full quarantine */
+    WHY_PROMOTED,   /* quarantine: was a replica, or another server has the address now */
+    WHY_DEMOTED,    /* quarantine: was a replica for a while, without a restart */
+    WHY_MEMORY,     /* keys that were stored there are gone, or older data came back */
     WHY_CLOCK,      /* quarantine: its clock jumped forward */
     WHY_DOUBTED,    /* quarantine: another daemon keeps it out */
     WHY_SILENT,     /* overdue, or closed: see CLOSE_SILENT */

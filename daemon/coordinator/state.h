@@ -61,9 +61,9 @@ struct tally {
     masters_t asked, granted, refused, failed;
 };
 
-/* How the head's last attempt ended. If the head had wait=0, the requests with wait=0 that were in the queue
- * when the attempt began get the same answer. If the head goes on waiting, or the name is held here by now,
- * every request with wait=0 gets it. */
+/* How the last attempt of a head ended. Requests with wait=0 that were in the queue when the attempt began
+ * get the same answer. So does every request with wait=0 while the head has wait= above 0, or while the name
+ * is held here. */
 struct verdict {
     enum reply_code code : 8; /* BUSY, NOQUORUM or LIMIT */
     enum limit limit : 8;
@@ -143,8 +143,8 @@ struct hold {
     const struct word *note; /* interned; NULL: none */
 };
 
-/* The data that a RESUME needs beside its round. The round owns the data until the round is decided; then
- * the lease keeps them until it ends, in case the grant cannot be delivered. */
+/* The data that a RESUME needs beside its round. The round owns this object until the round is decided; then
+ * the lease keeps it until the lease ends, in case the grant cannot be delivered. */
 struct resume {
     uint64_t id;
     struct resume *next, *prev; /* in the resource's list, while the RESUME is under way */
@@ -171,8 +171,8 @@ struct lease {
     struct token token;
     masters_t granted; /* masters that acknowledged the key */
     masters_t may;     /* masters that may have the key: asked, and did not refuse */
-    /* Masters that were sent the key by the grant, less those that refused it then, or by a heal. Each owes
-     * the release, even if it reports later that it has no key. */
+    /* Masters that were sent the key by the grant and did not refuse it then, that were sent a heal, or that
+     * extended the key. Each owes the release, even if it reports later that it has no key. */
     masters_t sent;
     masters_t healing;   /* masters whose acknowledged[] is the deadline of a heal without a reply */
     masters_t confirmed; /* masters whose "extended" counts even in quarantine */
@@ -214,8 +214,8 @@ enum round_phase {
     ROUND_ASKING,   /* SET; on a request's first attempt ZADD follows it */
     ROUND_REASKING, /* SET again, and GET, on masters that did not grant it */
     ROUND_FENCING,  /* ZADD of a fresh proposal on the granting masters */
-    ROUND_READING,  /* ZSCORE: the fences that are above the proposal */
-    ROUND_RAISING,  /* ZADD of a fence above all of these */
+    ROUND_READING,  /* ZSCORE on masters whose score is no lower than the proposal */
+    ROUND_RAISING,  /* ZADD of a fence above all these scores */
     ROUND_CHECKING,
     ROUND_EXTENDING,
     ROUND_MOVING,   /* MOVE: the old token is replaced by the new one */
@@ -264,7 +264,7 @@ struct round {
     struct tally tally;        /* votes on SET, EXTEND, CHECK or MOVE */
     masters_t votes;  /* extend, check, RESUME: masters whose votes count (in quarantine: if confirmed) */
     masters_t voided; /* masters whose grants do not count: lost or failed since, or (RESUME) in quarantine */
-    uint32_t told_ms; /* EXTEND, RESUME: the longest TTL that a master's reply told */
+    uint32_t told_ms; /* the longest TTL that a master's reply to EXTEND or CHECK told */
     struct fence fence;
     struct split split;
     struct token token;
@@ -276,8 +276,9 @@ struct round {
 
 /* A token that is being taken back. A master owes the release while it may have the key and has not
  * acknowledged that the key is gone. When the client has its answer and every reply has come or is late,
- * the release is `only_owed`: it is kept until no master owes it. A master has caught up with a release
- * when no command that was sent there before can run any more, so that a key there ends within its TTL. */
+ * the release is `only_owed`: it is kept until no master owes it or no key can be left, or until its place is
+ * needed for another release. A master has caught up with a release when no command that was sent there
+ * before can run any more, so that a key there ends within its TTL. */
 struct release {
     uint64_t id;
     struct heap_item item; /* when the key cannot be on any master any more */
@@ -367,8 +368,8 @@ struct coordinator {
     struct turn turns[TURNS]; /* indexed by the name's hash; a later name overwrites an earlier one */
     struct ended ended;       /* tokens of locks that max= ended */
 
-    uint64_t proposal;  /* the highest fence proposed so far */
-    uint64_t lead_us;   /* how far the fastest daemon's fences are ahead of this host's wall clock */
+    uint64_t proposal; /* the highest fence proposed so far */
+    uint64_t lead_us; /* how far fences seen on masters were ahead of this host's wall clock, up to a limit */
     uint32_t acquiring; /* attempts and RESUMEs under way: each may become a lease */
     uint32_t renewing;  /* renewals under way */
     uint32_t bound;     /* leases with hold=session that are bound to a session */
@@ -393,20 +394,23 @@ static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
 }
 
 struct lease *lease_of_hold(struct hold *hold);
-/* Whether the lease is bound to a session, which renews it: nobody else can get the name meanwhile. */
+/* Whether the lease has hold=session and still its session. Such a lease is renewed, and the head of its name
+ * does not ask the masters. */
 bool lease_is_bound(const struct lease *lease);
-/* The wait must end without the lock: its client left, its time is over, or the daemon drains. */
+/* Whether the wait must end without the lock: its client left, the time of wait= passed and the first attempt
+ * is over, or the daemon drains. */
 bool wait_is_over(const struct coordinator *c, const struct wait *wait);
-/* The head must not ask before Q masters answered the name's release. */
+/* Whether the head must not ask before Q masters answered the name's release. */
 bool release_is_awaited(const struct resource *resource);
-/* A RESUME of this token is under way. Until it is decided, a master without the token proves nothing. */
+/* Whether a RESUME of this token is under way. Until that is decided, a master without the token proves
+ * nothing. */
 bool resume_is_under_way(const struct resource *resource, const struct token *token);
 /* Notes that the token was given back while a RESUME of it is under way: if the RESUME fails, its new
  * token is released instead of set back. */
 void resume_given_back(struct resource *resource, const struct token *token);
 /* Masters whose clocks jumped: seen by this daemon, or kept out for it by any daemon. */
 masters_t masters_clock_doubted(const struct coordinator *c);
-/* A trial (trial.h) is open: no lock is granted until it is decided. */
+/* Whether a trial (trial.h) is open: no lock is granted until it is decided. */
 bool trial_is_open(const struct coordinator *c);
 
 /* ---- actions ---- */

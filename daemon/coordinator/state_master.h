@@ -6,12 +6,12 @@
 #include "daemon/coordinator/base/quorum.h"
 #include "daemon/coordinator/coordinator.h"
 
-enum { TIMES = 4 /* TIME commands under way to one master: the probe's, the handshake's, a trial's */ };
+enum { TIMES = 4 /* most TIME commands under way to one master: the probe's, the handshake's, a trial's */ };
 
 struct time_asked {
     int64_t sent_ms;
     uint32_t trial; /* number of the trial's questions that this TIME belongs to; 0: none */
-    bool unsure;    /* this host stood still, before the question was sent or since */
+    bool unsure;    /* a stall of this host was found since, and may lie before or after the sending */
 };
 
 /* A time is on this daemon's clock (now_ms), unless its comment says that it is a TIME or on the master's
@@ -31,7 +31,7 @@ struct master {
     uint64_t sent, heard;           /* commands sent and replies read on the present connection */
     int64_t old_connection_gone_ms; /* since then no command of an earlier connection can run */
 
-    bool known; /* a handshake went well; run_id, version and evicts are from the last such one */
+    bool known; /* a handshake went well; run_id, version and evicts are from the last such handshake */
     char run_id[RUN_ID_HEX];
     uint32_t version;
     bool evicts;

@@ -20,12 +20,12 @@ enum { TABLE_GROWTHS = 12 };
 
 struct table {
     uint32_t *entries;  /* slot + 1 in the low bits, upper bits of the hash above; 0: empty */
-    const char *hashes; /* (ref) the hash of the object in slot 0 ... */
+    const char *hashes; /* borrowed: the hash of the object in slot 0 ... */
     size_t apart;       /* ... and the bytes from one object's hash to the next */
     uint32_t mask;      /* entries - 1; their number is a power of two */
     uint32_t count;
     uint32_t capacity;
-    uint32_t *larger[TABLE_GROWTHS]; /* the arrays that replace entries in turn; NULL: used up */
+    uint32_t *larger[TABLE_GROWTHS]; /* the arrays that replace entries in turn; NULL: used, or not needed */
 };
 
 /* Allocates all sizes of the table at once, for capacity objects in the end. The objects are in an array
