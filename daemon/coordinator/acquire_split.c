@@ -15,7 +15,7 @@ static const int64_t pauses_ms[REASKS] = {1, 1, 2, 4, 8, 16, 32, 64};
 
 /* ---- the master that decides ---- */
 
-/* Masters that can grant: asked, up, and without an error. */
+/* Masters that can grant: asked, up, and not voided. */
 static masters_t in_service(const struct coordinator *c, const struct round *round)
 {
     return masters_without(round->tally.asked & c->voters, round->voided);
@@ -36,7 +36,7 @@ static masters_t first_of(const struct coordinator *c, masters_t set)
 enum election { ELECTION_OPEN, ELECTION_WON, ELECTION_LOST };
 
 /* Whether the deciding master granted this attempt. A master that answered an error is passed over. So is
- * a master that was silent for node_timeout: it is slow then, and the next one decides. */
+ * a master that was silent for node_timeout: it is slow then, and the next master decides. */
 static enum election elect(const struct coordinator *c, struct round *round)
 {
     masters_t first = first_of(c, masters_without(in_service(c, round), round->tally.failed));
@@ -56,8 +56,8 @@ static masters_t to_ask(const struct coordinator *c, const struct round *round)
 }
 
 /* Plans the next re-ask, unless one is planned. The queue's deadline serves for this: the head plans
- * nothing else during its attempt. Masters that answered are asked again even while a slow one still owes
- * its answer. */
+ * nothing else during its attempt. Masters that answered are asked again even while another still owes its
+ * answer. */
 static void plan_reask(struct coordinator *c, struct round *round)
 {
     struct heap_item *item = &round->resource->queue->item;
@@ -164,8 +164,8 @@ static bool another_has_it(const struct coordinator *c, const struct round *roun
     return false;
 }
 
-/* All re-asks were in vain. If Q masters answered, no client got the lock (BUSY); with fewer
- * answers it is not known who has the lock. */
+/* All re-asks were in vain. If Q masters answered, no client got the lock (BUSY); with fewer answers it is
+ * not known who has the lock. */
 static enum split_outcome end_in_vain(const struct coordinator *c, struct round *round)
 {
     unsigned answered = masters_count(round->tally.granted | round->tally.refused);

@@ -129,8 +129,7 @@ static void end_gone(struct coordinator *c, struct round *round)
         lease_lost(c, lease, LOST_GONE);
 }
 
-/* Whether this host stood still during the round and noticed it only afterwards, so that the answers may
- * merely seem late. */
+/* Whether a stall of this host was found since the round began, so that the answers may merely seem late. */
 static bool is_late_by_a_stall(const struct coordinator *c, const struct round *round)
 {
     return c->stall_ms != 0 && round->t0_ms < c->stall_seen_ms;
@@ -182,7 +181,7 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
     round_decided(c, round);
 }
 
-/* Q masters hold it, but less than min_validity of it is left. */
+/* Q masters hold the lock, but less than min_validity is left of it. */
 static void end_expiring(struct coordinator *c, struct round *round)
 {
     if (round->purpose == ROUND_RENEW || is_late_by_a_stall(c, round)) {

@@ -20,9 +20,9 @@ uint64_t fence_propose(struct coordinator *c)
     return proposal;
 }
 
-/* Raises the lead so that proposals are above this score, but not beyond half of max_ttl. A master that
- * forgot its fences is kept out for max_ttl, and by then every wall clock must be past the fences that it
- * forgot. Nor may a score far in the future carry the fences of all other names along. */
+/* Raises the lead so that proposals are no lower than this score, but not beyond half of max_ttl. A master
+ * that forgot its fences is kept out for max_ttl, and by then every wall clock must be past the fences that
+ * it forgot. Nor may a score far in the future carry the fences of all other names along. */
 static void follow_score(struct coordinator *c, uint64_t score)
 {
     uint64_t wall_us = c->event->wall_us > 0 ? (uint64_t)c->event->wall_us : 0;

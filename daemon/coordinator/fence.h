@@ -2,8 +2,8 @@
  *
  *     proposal: ZADD --the highest on Q masters that granted--> the proposal is the fence
  *                 |
- *                 +--else: read the scores of Q masters, and store
- *                    one more than the highest ------on Q of them----> that is the fence
+ *                 +--else: read the scores of Q masters, and send
+ *                    one more than the highest --Q of them answer----> that is the fence
  *
  * A first attempt sends ZADD right behind its SETs, so masters that refuse get it as well. The second way is
  * called the raise. The functions return an outcome, by which the caller (acquire.c or resume.c) goes on or

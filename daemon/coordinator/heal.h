@@ -33,8 +33,8 @@ void heal_done(struct coordinator *c, struct lease *lease, unsigned master, cons
  * lease (NULL): the voters. */
 masters_t heal_counted(struct coordinator *c, struct lease *lease);
 
-/* The masters whose report in this round that the key is missing counts as evidence: those whose answers
- * count for the lease and whose clocks did not jump, and those where somebody else released the lock. */
+/* The masters whose report in this round that the key is missing counts as evidence: masters whose answers
+ * count for the lease and whose clocks did not jump, and masters where somebody else released the lock. */
 masters_t heal_known_missing(const struct coordinator *c, const struct round *round,
                              const struct lease *lease);
 

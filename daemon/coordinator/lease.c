@@ -25,7 +25,7 @@ enum {
     SOON = 30, /* parts of a TTL: the pause after a renewal that failed */
 };
 
-/* The time at which the holder is warned (!EXPIRING) that renewals fail. A lock that max= ends gets no
+/* The time at which the holder is warned (!EXPIRING) that renewals fail. A deadline that max= has set gets no
  * warning. */
 static int64_t warn_ms(const struct lease *lease)
 {
@@ -150,7 +150,7 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
                      uint64_t fence, int64_t until_ms)
 {
     struct wait *wait = resource->queue->head;
-    if (resource->lease != NULL) { /* a lease that nobody renewed here, and that was given back elsewhere */
+    if (resource->lease != NULL) { /* a lease that nobody renews here, and whose keys are gone */
         assert(!lease_is_bound(resource->lease));
         lease_free(c, resource->lease);
     }
@@ -174,9 +174,8 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     return lease->id;
 }
 
-/* The RESUME has a quorum, so the masters no longer have the key of the lease that is known here. If that
- * lease is still bound to a session, its holder is told: its own token was moved, or another daemon's client
- * got the lock since. */
+/* The RESUME has a quorum, so the lease that is known here has none any more. If that lease is still bound to
+ * a session, its holder is told: its own token was moved, or another daemon's client got the lock since. */
 static void lease_replace(struct coordinator *c, struct lease *lease, const struct token *by_resume_of)
 {
     bool moved = memcmp(lease->token.bytes, by_resume_of->bytes, TOKEN_BYTES) == 0;

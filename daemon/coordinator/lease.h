@@ -14,7 +14,7 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
                      uint64_t fence, int64_t until_ms);
 
 /* Makes the lease of a RESUME for the session and returns it; the caller answers the request. If another
- * lease of the name is held here, it ends, and its holder gets !LOST. */
+ * lease of the name is held here, it ends, and its session, if it has one, gets !LOST. */
 struct lease *lease_resume(struct coordinator *c, const struct round *round, struct session *session,
                            int64_t until_ms);
 

@@ -2,9 +2,10 @@
  * failed.
  *
  * A release goes at once to every master in service (up, slow, in quarantine or undoing), on the same
- * connection behind what was sent there before; the others get it when they come back. A master that may
- * have the key owes the release until it acknowledges that the key is gone. The release stays in the undo
- * list until no master owes it, or until the key has expired everywhere for certain. */
+ * connection behind what was sent there before. A master that may have the key owes the release until it
+ * acknowledges that the key is gone, and gets the release again when it comes back. The release stays in the
+ * undo list until no master owes it, until the key has expired everywhere for certain, or until a full list
+ * needs its place. */
 #ifndef REDLOCKD_RELEASE_H
 #define REDLOCKD_RELEASE_H
 

@@ -178,10 +178,10 @@ static void refuse_for_good(struct coordinator *c, struct wait *wait, const stru
 
 void resource_advance(struct coordinator *c, struct resource *resource)
 {
-    if (resource->queue->sweeping ||
-        resource->queue->round != NULL) /* resource_advance() follows their end */
+    /* The end of a sweep, of an attempt or of an awaited release comes back here. */
+    if (resource->queue->sweeping || resource->queue->round != NULL)
         return;
-    if (release_is_awaited(resource)) { /* the same holds for a release */
+    if (release_is_awaited(resource)) {
         heap_remove(&c->deadlines, &resource->queue->item);
         return;
     }

@@ -1,9 +1,9 @@
 /* Resources: a lock name in use, the requests that wait for it, and whether its head may ask the masters.
  *
- * A resource exists while a request waits for its name, a lease of it is held here, or a release or RESUME
- * of it is under way; the pool of the coordinator owns it. Only the head of the queue asks the masters
- * (acquire.c). A request with wait=0 is "impatient" here, any other "patient". The picture is in
- * resource.c. */
+ * A resource exists while a request waits for its name, a lease of it is held here, a RESUME of it is under
+ * way, or a release still stands before its next head; the pool of the coordinator owns it. Only the head of
+ * the queue asks the masters (acquire.c). A request with wait=0 is "impatient" here, any other "patient". The
+ * picture is in resource.c. */
 #ifndef REDLOCKD_RESOURCE_H
 #define REDLOCKD_RESOURCE_H
 

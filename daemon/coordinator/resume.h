@@ -23,8 +23,8 @@
 void resume_request(struct coordinator *c, struct session *session, uint64_t request,
                     const struct request *what);
 
-/* Decides a RESUME if its votes allow it. late: the time-out of this phase is over,
- * and no more votes are waited for. The round may be gone afterwards. */
+/* Decides a RESUME if its votes allow it, and may free the round. Called after each vote, and with late when
+ * the time-out of the phase has passed. */
 void resume_look(struct coordinator *c, struct round *round, bool late);
 
 #endif

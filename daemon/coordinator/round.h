@@ -39,12 +39,12 @@ masters_t round_unheard(const struct round *round);
  * which have the key. It is freed at once if no vote is to come. */
 void round_decided(struct coordinator *c, struct round *round);
 
-/* A master's connection is gone, or its memory is doubted: what it voted, or was still to vote, counts no
+/* A master's connection is gone, or its memory is doubted: what it granted, or was still to answer, counts no
  * more in any round. These rounds become stale, and votes_look_stale() decides them in later steps. */
 void rounds_lost(struct coordinator *c, unsigned master);
 
-/* The lease is given back or lost: pending EXTENDs of it will be answered -NOTHELD, whatever the masters
- * vote. */
+/* The lease is given back or lost: an EXTEND of it that is under way is answered -NOTHELD even if Q masters
+ * extend the key. */
 void rounds_end_extends(struct coordinator *c, struct lease *lease);
 
 #endif

@@ -11,8 +11,8 @@ struct session *session_find(const struct coordinator *c, uint64_t key);
 /* The same, and makes the session if there is none; NULL if the table is full. */
 struct session *session_find_or_make(struct coordinator *c, uint64_t key);
 
-/* Add and remove a wait or a hold of the session, and count them for the limits of its client and peer.
- * Objects are neither made nor freed. */
+/* Add and remove a wait or a hold of the session, and count it for the client's limits. Waits are also
+ * counted for the peer's limits here; lease.c counts its locks. Objects are neither made nor freed. */
 void session_link_wait(struct coordinator *c, struct session *session, struct wait *wait);
 void session_unlink_wait(struct coordinator *c, struct wait *wait);
 void session_link_hold(struct coordinator *c, struct session *session, struct hold *hold);

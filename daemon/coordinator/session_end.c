@@ -8,7 +8,7 @@
 
 enum { CANCELLED_A_STEP = 3 /* few, since each may undo an attempt and begin another */ };
 
-/*   OPEN --FIN, QUIT--> FINISHING --client gave its locks back--> RELEASING --one lock a step--> gone
+/*   OPEN --FIN, QUIT--> FINISHING --every request is answered---> RELEASING --one lock a step--> gone
  *    |                      |
  *    +----------------------+-------connection broke------------> DROPPING ---one lock a step--> gone
  *

@@ -46,8 +46,8 @@ static bool is_to_this_phase(const struct round *round, enum command_verb verb)
     return !(verb == COMMAND_CHECK && round->purpose == ROUND_EXTEND && round->phase != ROUND_CHECKING);
 }
 
-/* Whether a command that a master did not run (NOSCRIPT) is still to be run: not a renewal of a lease that
- * is over, nor the question of a request that was answered. */
+/* Whether a command that a master did not run (NOSCRIPT) is still to be run. A command for a lease is, as
+ * long as the lease is held; any other, as long as the round is open. */
 static bool is_wanted(const struct coordinator *c, const struct round *round)
 {
     bool held = pool_find(&c->leases, round->lease) != NULL;
