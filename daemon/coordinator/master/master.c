@@ -307,7 +307,7 @@ void master_heard(struct coordinator *c, struct master *m)
 }
 
 /* The handshake cannot show that a lock command is not allowed. Each time that the master comes back into
- * service only to refuse one soon after, the pause doubles. */
+ * service only to refuse a command soon after, the pause doubles. */
 static void pause_longer(const struct coordinator *c, struct master *m)
 {
     bool soon = c->now_ms - m->since_ms < NOPERM_MS;

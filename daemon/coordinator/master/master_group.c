@@ -7,8 +7,8 @@
 #include "daemon/coordinator/mutant.h"
 
 enum {
-    ID_BYTES = 4, /* bytes of a daemon's token that make its id */
-    KEEP_MS = 600000 /* shortest TTL of the group's key, so that the key outlives restarts of all daemons */,
+    ID_BYTES = 4,     /* bytes of a daemon's token that make its id */
+    KEEP_MS = 600000, /* shortest TTL of the group's key, so that the key outlives restarts of all daemons */
 };
 
 int64_t master_group_px_ms(const struct coordinator *c)

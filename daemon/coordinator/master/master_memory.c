@@ -49,8 +49,8 @@ static void differ(struct coordinator *c, struct master *m, enum master_why why)
 }
 
 /* Notes what the master's key says. If the key is another group's or unreadable, every master is taken out of
- * use; if another master's key is, this one. Returns whether no master's key differs from this daemon's
- * configuration. */
+ * use; if only another master's key is, this master is refused. Returns whether no master's key differs from
+ * this daemon's configuration. */
 static bool judge_group(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     const struct group *group = &vote->group;

@@ -30,8 +30,8 @@ void master_enter_service(struct coordinator *c, struct master *m);
 /* This daemon stood still for stall_ms: moves the master's time-outs by as much. */
 void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_ms);
 
-/* The run that answers on the present connection. Until INFO is answered, that is taken to be the run before; if it is
- * another, the handshake finds out. */
+/* The run that answers on the present connection. Until INFO is answered, that is taken to be the run before;
+ * if it is another, the handshake finds out. */
 static inline const char *master_run(const struct master *m)
 {
     return m->handshake.has_info ? m->handshake.info.run_id : m->run_id;
@@ -102,13 +102,14 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
 
 /* ---- master_undo.c ---- */
 
-enum { UNDO_IN_FLIGHT = 128 /* most commands without a reply while a pass goes on */ };
+enum { UNDO_IN_FLIGHT = 128 /* a pass pauses while so many commands have no reply */ };
 
 /* Begins a pass over the releases that this master owes. */
 void undo_begin(struct coordinator *c, struct master *m);
 /* Sends a few of them. */
 void undo_step(struct coordinator *c, struct master *m);
-/* Ends the pass once every release of it is answered: a master that hangs in it must not get lock commands. */
+/* Ends the pass when its last release was sent. A pass on a new connection ends only when every release of it
+ * is answered: a master that hangs in it must not get lock commands. */
 void undo_look(struct coordinator *c, struct master *m);
 
 #endif

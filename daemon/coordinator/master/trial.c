@@ -13,7 +13,7 @@ enum {
     AHEAD_MS = 5,         /* lead of a majority that shows a stall; believing in a short stall is safe */
     JUMP_MS = 50,         /* lead from which a single master's clock is suspicious */
     SLEW_PART = 500,      /* 1/500 is 0.2 %: the rate by which a clock that is being slewed may run faster */
-    BASE_MS = 60000,      /* age from which a base gives way to any reading that opened no trial */
+    BASE_MS = 60000,      /* age from which a base gives way to any reading that is not suspicious */
     SLACK_MS = 200,       /* most that slow readings may hide where nothing else shows a stall */
     TRIAL_MS = 200,       /* longest wait for answers */
     BACK_PART = 1000,     /* 1/1000 of the time: lag that does not count as a step back */
@@ -85,10 +85,11 @@ static int64_t jump_ms(const struct coordinator *c, const struct master *m)
     return (masters_clock_doubted(c) & masters_bit(m->index)) ? AHEAD_MS : JUMP_MS;
 }
 
-/* Makes the last reading the base of the next ones, if it is good or the base is old. A reading that is
- * ahead must not become a base, or the next readings would look good. In two cases any reading becomes the
- * base: in another run, because a jump counts only within a run; and after a stall of this daemon, because
- * what is left of the lead would add to the next stall and be blamed on the master. */
+/* Makes the last reading the base of the next ones, if it is good or the base is old. A reading that is ahead
+ * must not become a base, or the next readings would look good. In three cases any reading becomes the base:
+ * when the base is older than BASE_MS; in another run, because a jump counts only within a run; and after a
+ * stall of this daemon, because what is left of the lead would add to the next stall and be blamed on the
+ * master. */
 static void rebase_if_good(const struct coordinator *c, struct master *m)
 {
     if (m->clock.base_unsure)
