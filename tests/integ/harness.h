@@ -134,7 +134,7 @@ const char *daemon_binary(void);
 long daemon_status_kb(const struct daemon *daemon, const char *key);
 long daemon_cpu_ms(const struct daemon *daemon);
 
-char *folder_new(const char *what); /* a fresh folder, kept */
+char *folder_new(const char *what); /* makes a folder; the path is good for the rest of the test */
 uint16_t port_free(void);
 void file_write(const char *path, const char *text);
 char *file_read(const char *path); /* to be freed; "" where there is none */

@@ -19,7 +19,7 @@ static void begin(const char *settings)
     eventually(masters_up(&a, &masters));
 }
 
-/* A patient daemon beside one whose locks run out. */
+/* Starts a second daemon, which is patient whatever the first one's settings are, with the client c. */
 static void begin_other(void)
 {
     daemon_serves(&other, &masters, PATIENT, &c);

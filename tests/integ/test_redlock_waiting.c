@@ -13,7 +13,7 @@ static struct client a;
 static struct command c;
 static struct pty pty;
 
-/* Masters that were started just now are in quarantine for so long. */
+/* With these settings, masters that were started just now are in quarantine for about a minute. */
 static const char fresh[] = "restart_guard: on\nmax_ttl: 60s\n" PATIENT;
 
 static void begin(const char *settings)

@@ -206,7 +206,8 @@ static void daemon_arm(struct sim_world *w, struct sim_daemon *d)
     queue_push(w, at_us, ITEM_TIMER, d->index, 0, 0);
 }
 
-/* Lock commands flow from now on: this daemon's old keys must be gone there. */
+/* Notes when the master comes into service of this daemon, and sends the master a mark: when that arrives,
+ * no key that the daemon released before may be left (oracle_mark()). */
 static void daemon_settle(struct sim_world *w, struct sim_daemon *d, unsigned master)
 {
     struct sim_node *node = &d->node[master];

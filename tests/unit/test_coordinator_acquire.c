@@ -9,7 +9,7 @@ START_TEST(granted_at_quorum)
     at(1003);
     vote("0-1", "SET YES, ZADD YES");
     vote("2", "SET YES");
-    EXPECT_NOTHING(); /* two fences stand */
+    EXPECT_NOTHING(); /* only two masters have taken the fence */
     vote("2", "ZADD YES");
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1000007 valid=9894 until=10897");
     vote("3", "SET YES, ZADD NO"); /* late votes change nothing */
@@ -67,7 +67,7 @@ START_TEST(busy_needs_q_answers)
     lose(4);
     ask(1, "LOCK job");
     EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job 1000007");
-    vote("0", "SET NO, ZADD YES"); /* no quorum any more, but does another have it? */
+    vote("0", "SET NO, ZADD YES"); /* a quorum is out of reach; whether another client has the lock is open */
     EXPECT_NOTHING();
     vote("1", "SET OOM");
     EXPECT("m0-2 RELEASE job T1", "s1 #1 -NOQUORUM job votes=0/5 nodes=-!?!! *");
@@ -89,7 +89,7 @@ START_TEST(noquorum_at_once_when_too_few_may_vote)
     shake(0);
     vote("0", "KILL 0");
     forget();
-    ask(1, "LOCK job"); /* three: the head asks these masters, and no other */
+    ask(1, "LOCK job"); /* three masters may vote: the head asks them, and no other master */
     EXPECT("m0,2-3 SET job T1 10000", "m0,2-3 ZADD job 1000007");
 }
 END_TEST
@@ -131,7 +131,7 @@ START_TEST(late_grant_is_undone_behind_it)
 }
 END_TEST
 
-/* Replies belong to their request, never to the next one. */
+/* Replies belong to their request, never to the next request. */
 START_TEST(late_votes_do_not_count_for_the_next_attempt)
 {
     start(5);
@@ -207,7 +207,7 @@ START_TEST(a_lost_connection_is_no_vote)
 }
 END_TEST
 
-/* A replica: all commands that it was sent fail at once. */
+/* A master that became a replica: every command that it has not answered yet counts as failed at once. */
 START_TEST(a_demoted_master_is_no_vote)
 {
     start(3);

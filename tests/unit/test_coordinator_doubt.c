@@ -1,4 +1,4 @@
-/* Traces: doubts about a master's memory that the simulator had to find. */
+/* Traces: doubts about a master's memory, in cases that the simulator found. */
 #include "tests/unit/trace.h"
 
 #include <string.h>
@@ -118,7 +118,7 @@ START_TEST(a_clock_that_jumped_while_the_probe_is_refused)
     vote("1", "TIME OK, PROBE NOPERM");
     EXPECT_MASTER(1, "refused noperm");
     vote("0,2", "TIME OK, PROBE OK, TIME OK");
-    vote("0,2", "TIME OK"); /* before it is blamed */
+    vote("0,2", "TIME OK"); /* asked once more before master 1 is blamed */
     forget();
     at(3000);
     vote("1", "INFO OK, TIME OK, GROUP OK, GROUP_SET OK");
@@ -250,7 +250,8 @@ START_TEST(a_larger_client_id_is_not)
 }
 END_TEST
 
-/* FLUSHALL of one while the only daemon restarts: it never knew the master, which is up for long. */
+/* FLUSHALL on one master while the only daemon restarts: the new process does not know the master, which is
+ * up for long. */
 START_TEST(a_flush_while_no_daemon_ran_shows_by_the_others)
 {
     start_alone(3);
@@ -271,7 +272,7 @@ START_TEST(a_flush_while_no_daemon_ran_shows_by_the_others)
 }
 END_TEST
 
-/* Daemons that start together: the other one's key comes a moment later. */
+/* Daemons that start together: the other daemon's key comes a moment later. */
 START_TEST(a_key_that_is_on_its_way_is_waited_for)
 {
     start_alone(3);

@@ -43,8 +43,8 @@ START_TEST(raise_reads_q_of_those_that_granted)
 }
 END_TEST
 
-/* A master that refused a proposal has a higher score. If it shows a lower one then, it forgot that in
- * between, and nobody knows how high it was. */
+/* A master that refused a proposal has a score that is no lower. If the master then shows a lower score, it
+ * forgot its scores in between, and nobody knows how high they were. */
 START_TEST(a_score_below_the_refused_proposal_is_no_vote)
 {
     start(3);
@@ -91,7 +91,7 @@ START_TEST(retry_sends_set_alone_and_then_a_fresh_proposal)
     vote("0-4", "RELEASE NO, ENQUEUE UNHEARD");
     forget();
     at(1020);
-    EXPECT("m0-4 SET job T2 10000"); /* clients that poll and lose raise nothing */
+    EXPECT("m0-4 SET job T2 10000"); /* a retry that loses stores no fence */
     vote("0-4", "SET NO");
     vote("0-4", "RELEASE NO");
     EXPECT("m0-4 RELEASE job T2");
@@ -199,7 +199,7 @@ START_TEST(raise_without_a_master_that_was_lost_meanwhile)
     lose(0);
     work();
     vote("2", "SET YES, ZADD NO");
-    EXPECT_NOTHING(); /* two that can be asked */
+    EXPECT_NOTHING(); /* only two of the masters that granted can be asked */
     vote("3", "SET YES, ZADD YES");
     EXPECT("m1-2 ZSCORE job");
     vote("1-2", "ZSCORE 1500000");
@@ -240,7 +240,7 @@ START_TEST(raise_without_a_master_that_became_slow)
     vote("1-2", "SET YES, ZADD NO");
     EXPECT_LAST("m1-2 ZSCORE job");
     vote("1-2", "SET NO, ZADD NO");
-    at(1051); /* the other's node_timeout */
+    at(1051); /* the time-out of the attempt for "other" */
     EXPECT_MASTER(0, "slow silent");
     forget();
     vote("1-2", "ZSCORE 1500000");

@@ -38,7 +38,7 @@ START_TEST(first_daemon_writes_the_key_and_reads_it_again)
     EXPECT("m0 GROUP");
     vote("0", "GROUP OK");
     EXPECT_MASTER(0, "up");
-    EXPECT("m0 TIME", "m0 PROBE 600000"); /* which is what keeps the key alive */
+    EXPECT("m0 TIME", "m0 PROBE 600000"); /* the probe keeps the key alive */
     vote("0", "TIME OK, PROBE OK");
     at(1999);
     EXPECT_NOTHING();
@@ -140,10 +140,10 @@ START_TEST(another_max_ttl_on_one_master_ends_all_votes)
     marker_set(1, 3, 60000, CLOCK); /* the others were stopped, and the key is ours again */
     at(4000);
     vote("0-2", "INFO OK");
-    at(5000); /* those that were asked before it */
+    at(5000); /* master 0 was judged again before master 1 was, so it is asked once more */
     vote("0", "INFO OK");
     EXPECT_MASTER(0, "up");
-    EXPECT_MASTER(1, "quarantine memory left=59602"); /* its writer may have found it empty */
+    EXPECT_MASTER(1, "quarantine memory left=59602"); /* the key's writer may have found the master empty */
     EXPECT_MASTER(2, "up");
     forget();
 }
@@ -246,14 +246,14 @@ START_TEST(we_doubt_more_than_what_stands_there)
 }
 END_TEST
 
-/* The loss falls between the probe that found the earlier time and this daemon's own key, which is
- * written over it: no daemon would know of it. */
+/* The loss falls between the probe that found the earlier time and this daemon's GROUP_SET. If that wrote a
+ * key where there is none, no daemon would know of the loss. */
 START_TEST(what_is_gone_meanwhile_is_not_written_anew)
 {
     start(3);
     markers[1].there = false; /* FLUSHALL */
     at(2000);
-    markers[1].group.from_ms -= 3; /* another daemon's, by the same doubt */
+    markers[1].group.from_ms -= 3; /* as another daemon writes it, by the same doubt */
     show_probes = true;
     at(3000);
     vote("1", "TIME OK, PROBE OK");

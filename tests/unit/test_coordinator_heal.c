@@ -1,7 +1,7 @@
 /* Traces: held locks outlive masters that lose their memory. */
 #include "tests/unit/trace.h"
 
-/* The master comes back empty. */
+/* Restarts the master, which comes back in quarantine. The votes of the test say whether it has the key. */
 static void empty(unsigned master)
 {
     restart(master, 0);
@@ -24,7 +24,7 @@ START_TEST(healed_by_the_next_renewal_and_counted_then)
     /* The healed key ends at the told deadline, by that master's clock. */
     EXPECT("s1 !RENEWED job token=T1 valid=9897 until=13897", "m2 HEAL job T1 1700000013897");
     vote("2", "HEAL YES");
-    lose(0); /* the master counts now, though still in quarantine */
+    lose(0); /* master 2 counts now, though still in quarantine */
     ask(1, "EXTEND job token=T1");
     vote("1-2", "EXTEND 10000");
     EXPECT("m1-2 EXTEND job T1 10000", "s1 !RENEWED *", "s1 #2 +EXTENDED job *");
@@ -76,7 +76,7 @@ START_TEST(an_old_token_that_came_back_counts_for_nothing)
     grant(1, "LOCK job ttl=10s");
     empty(1); /* from a snapshot that has the key */
     empty(2);
-    at(4000); /* only one of them knows for certain */
+    at(4000); /* only master 0 knows for certain */
     EXPECT_NOTHING();
     ask(1, "EXTEND job token=T1");
     EXPECT("s1 #2 -NOQUORUM job votes=1/3 nodes=+~~ *");
@@ -90,7 +90,7 @@ START_TEST(confirmed_by_an_extension_that_had_its_quorum_without_it)
     empty(2); /* from a snapshot that has the key */
     at(4000);
     vote("0-1", "EXTEND 10000");
-    vote("2", "EXTEND 10000"); /* late: that confirms it all the same */
+    vote("2", "EXTEND 10000"); /* late, but it confirms the key there all the same */
     EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED *");
     lose(0);
     ask(1, "EXTEND job token=T1");
@@ -215,7 +215,7 @@ START_TEST(a_master_that_forgot_is_no_witness_that_it_is_gone)
     empty(2);
     at(4000);
     vote("0-1", "EXTEND 10000");
-    vote("2-4", "EXTEND NO"); /* two that never had it, and one that cannot know */
+    vote("2-4", "EXTEND NO"); /* masters 3 and 4 never had the key, and master 2 cannot know */
     EXPECT("m0-4 EXTEND job T1 10000");
     at(7564);
     EXPECT_LAST("s1 !EXPIRING job token=T1 valid=3333");
@@ -281,7 +281,7 @@ START_TEST(a_token_that_is_moved_is_not_healed)
 }
 END_TEST
 
-/* Two rounds found the key gone, and the second one moved the deadline on before the first heal was
+/* Two rounds found the key gone, and the second round moved the deadline on before the first heal was
  * answered. */
 START_TEST(a_heal_is_good_until_its_own_deadline)
 {
@@ -297,14 +297,14 @@ START_TEST(a_heal_is_good_until_its_own_deadline)
     vote("0-1", "EXTEND 20000");
     vote("2", "EXTEND NO");
     EXPECT("s1 !RENEWED *", "s1 #2 +EXTENDED *", "m2 HEAL job T1 1700000023797");
-    vote("2", "HEAL YES, HEAL NO"); /* the second one met the first one's key */
+    vote("2", "HEAL YES, HEAL NO"); /* the second heal met the key of the first */
     lose(2);
     at(10000);
     vote("0-1", "EXTEND 20000");
     dial(2);
     shake(2);
     vote("2", "KILL 1");
-    at(16000); /* the first one's key is over */
+    at(16000); /* the key of the first heal is over */
     forget();
     vote("2", "EXTEND NO");
     vote("0-1", "EXTEND 20000");

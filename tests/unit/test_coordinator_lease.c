@@ -69,7 +69,7 @@ START_TEST(renewals_wait_for_each_other)
     EXPECT_NOTHING();
     at(4000 + 20 + 333);
     EXPECT("m0-2 EXTEND b T2 10000");
-    release(1); /* while it is renewed, no event is sent */
+    release(1); /* a renewal that is under way when its lock is given back counts no more */
     work();
     vote("0-2", "EXTEND 10000, RELEASE YES, RELEASE YES");
     forget();
@@ -87,7 +87,7 @@ START_TEST(a_renewal_that_hurries_waits_less)
     grant(1, "LOCK b ttl=10s");
     grant(1, "LOCK c ttl=10s");
     chance(0);
-    at_without_work(7563 - 533 + 1); /* !EXPIRING is nearer than a pause can be long */
+    at_without_work(7563 - 533 + 1); /* the longest pause would end after !EXPIRING */
     work();
     EXPECT("m0-2 EXTEND c T3 10000", "m0-2 EXTEND a T1 10000");
     vote("0-2", "EXTEND 10000, EXTEND 10000");
@@ -104,7 +104,7 @@ START_TEST(a_last_chance_does_not_wait)
     grant(1, "LOCK a ttl=10s");
     grant(1, "LOCK b ttl=10s");
     grant(1, "LOCK c ttl=10s");
-    at_without_work(10897 - 533); /* after the longest pause it would be lost */
+    at_without_work(10897 - 533); /* after the longest pause the locks would be lost */
     work();
     EXPECT("s1 !EXPIRING c token=T3 *", "m0-2 EXTEND c T3 10000", "s1 !EXPIRING a token=T1 *",
            "m0-2 EXTEND a T1 10000", "s1 !EXPIRING b token=T2 *", "m0-2 EXTEND b T2 10000");
@@ -172,7 +172,7 @@ START_TEST(renewal_comes_back)
     EXPECT("s1 !RENEWED job token=T1 valid=9897 until=17477");
     lose(0);
     lose(1);
-    at(14144); /* it is said again when it fails again */
+    at(14144); /* !EXPIRING is said again when renewals fail again */
     EXPECT("s1 !EXPIRING job token=T1 valid=3333");
 }
 END_TEST
@@ -206,7 +206,7 @@ START_TEST(masters_in_quarantine_do_not_count)
     forget();
     ask(1, "EXTEND job token=T1");
     vote("0,2", "EXTEND 10000");
-    vote("1", "EXTEND LOADING"); /* the third's answer could not help: no need to wait for it */
+    vote("1", "EXTEND LOADING"); /* only master 0 is left: the answer of master 2 does not count */
     EXPECT("m0-2 EXTEND job T1 10000", "s1 #2 -NOQUORUM job votes=2/3 nodes=+!+*");
     at(4000);
     vote("0,2", "EXTEND 10000");
@@ -292,7 +292,7 @@ START_TEST(extend_only_lengthens)
     vote("0-1", "EXTEND 19000"); /* what the keys had is more */
     EXPECT("m0-2 EXTEND job T1 1000", "s2 #2 +EXTENDED job valid=18807 until=20807");
     vote("2", "EXTEND 19000");
-    ask(2, "CHECK job token=T1"); /* a lease may have been released elsewhere: asked */
+    ask(2, "CHECK job token=T1"); /* a lock with hold=lease may have been released elsewhere */
     EXPECT("m0-2 CHECK job T1");
     vote("0", "CHECK 18500");
     vote("1", "CHECK 18900");

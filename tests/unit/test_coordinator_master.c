@@ -144,7 +144,7 @@ START_TEST(quarantine_by_uptime)
         const char *is;
     } rows[] = {{-5, "quarantine restart left=60602"}, /* full: max_ttl and its drift */
                 {0, "quarantine restart left=60602"},
-                {62, "quarantine restart left=60602"}, /* the quarantine may be two seconds shorter */
+                {62, "quarantine restart left=60602"}, /* the uptime may be two seconds too long */
                 {63, "up"}};
     start_alone(4);
     for (unsigned i = 0; i < 4; i++) {
@@ -156,7 +156,7 @@ START_TEST(quarantine_by_uptime)
     for (unsigned i = 0; i < 4; i++)
         EXPECT_MASTER(i, rows[i].is);
     forget();
-    ask(1, "LOCK job"); /* three of four are a quorum: when the second of the three is let in */
+    ask(1, "LOCK job"); /* three of four are a quorum: retry= is the end of the second of three quarantines */
     EXPECT("s1 #1 -NOQUORUM job votes=1/4 nodes=~~~+ retry=60602 : 3 of 4 masters are in quarantine *");
     at(61601);
     EXPECT_MASTER(0, "quarantine restart left=1");
@@ -175,7 +175,7 @@ START_TEST(quarantine_by_another_run_id)
     EXPECT("m2 CLIENT_ID", "m2 INFO"); /* a kill would hit a stranger */
     EXPECT_MASTER(2, "quarantine restart left=60602");
     at(30000);
-    lose(2); /* the same run: what was left is left */
+    lose(2); /* the same run comes back: the rest of its quarantine stays the same */
     dial(2);
     shake(2);
     vote("2", "KILL 1");
@@ -184,7 +184,7 @@ START_TEST(quarantine_by_another_run_id)
     ask(1, "LOCK job");
     EXPECT("m0-1 SET job T1 10000", "m0-1 ZADD job *");
     vote("0-1", "SET YES, ZADD YES");
-    ask(1, "UNLOCK job"); /* releases and extends go to it */
+    ask(1, "UNLOCK job"); /* heals and releases go to a master in quarantine */
     EXPECT("m2 HEAL job T1 1700000039897", "s1 #1 +LOCKED *", "m0-2 RELEASE job T1");
 }
 END_TEST
@@ -265,7 +265,7 @@ START_TEST(kill_is_repeated_until_acknowledged)
     EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL 101");
     EXPECT_MASTER(0, "killing");
     lose(0);
-    dial(0); /* the second connection carried nothing: the first it is */
+    dial(0); /* the second connection carried no lock command, so the first is killed */
     shake(0);
     EXPECT("m0 CLIENT_ID", "m0 INFO", "m0 KILL 101");
     at(2000); /* no answer within a second */

@@ -123,9 +123,9 @@ START_TEST(depth)
     ask(1, "UNLOCK job");
     ask(1, "UNLOCK job token=T1");
     EXPECT("s1 #4 +UNLOCKED job confirmed=0/3 depth=2", "s1 #5 +UNLOCKED job confirmed=0/3 depth=1");
-    ask(2, "LOCK job token=T1");   /* another's, */
-    ask(1, "LOCK job token=X");    /* nobody's, */
-    ask(1, "LOCK other token=T1"); /* and none of that name */
+    ask(2, "LOCK job token=T1");   /* the token of another session */
+    ask(1, "LOCK job token=X");    /* a token that nobody has */
+    ask(1, "LOCK other token=T1"); /* a token of another name */
     EXPECT("s2 #6 -NOTHELD job : *", "s1 #7 -NOTHELD job : *", "s1 #8 -NOTHELD other : *");
     ask(1, "UNLOCK job");
     vote("0-1", "RELEASE YES");
@@ -312,7 +312,7 @@ START_TEST(owed_also_when_its_record_is_gone)
     start(3);
     grant(1, "LOCK job ttl=10s hold=lease");
     ask(1, "EXTEND job token=T1");
-    vote("1-2", "EXTEND NO"); /* both were flushed; the other one has the key and does not answer */
+    vote("1-2", "EXTEND NO"); /* both were flushed; master 0 has the key and does not answer */
     EXPECT("m0-2 EXTEND job T1 10000", "s1 #2 -NOTHELD job");
     ask(1, "UNLOCK job token=T1");
     vote("1-2", "RELEASE NO");

@@ -106,7 +106,7 @@ START_TEST(a_script_that_is_not_loaded_is_asked_again)
     EXPECT("m0-2 MOVE job X T1", "m0 MOVE job X T1");
     vote("0-1", "MOVE YES");
     EXPECT("m0-2 EXTEND job T1 10000", "m0-2 ZADD job 1000007");
-    vote("2", "MOVE NOT_RUN"); /* not wanted any more: requests behind it were answered for the old token */
+    vote("2", "MOVE NOT_RUN"); /* not wanted any more: the EXTEND behind it runs before a repeated MOVE */
     EXPECT_NOTHING();
     vote("2", "EXTEND NO, ZADD YES");
     vote("0", "EXTEND NOT_RUN, ZADD YES");
@@ -179,7 +179,7 @@ START_TEST(the_session_before_gives_nothing_back)
     work();
     EXPECT("s1 ended");
     at(4000);
-    EXPECT("m0-2 EXTEND job T2 10000"); /* and the new one is renewed */
+    EXPECT("m0-2 EXTEND job T2 10000"); /* the lock of the new token is renewed */
     vote("0-2", "EXTEND 10000");
     EXPECT("s2 !RENEWED *");
 }
@@ -197,7 +197,7 @@ START_TEST(a_connection_may_resume_its_own)
     EXPECT("s1 !LOST job token=T1 reason=moved", "s1 #3 +LOCKED job token=T2 *");
     ask(1, "LOCK job token=T1");
     ask(1, "LOCK job token=T2");
-    EXPECT("s1 #4 -NOTHELD job : *", "s1 #5 +LOCKED job token=T2 * depth=2"); /* it was 1 again */
+    EXPECT("s1 #4 -NOTHELD job : *", "s1 #5 +LOCKED job token=T2 * depth=2"); /* RESUME set the depth to 1 */
     finish(1);
     release(1);
     work();
@@ -214,7 +214,7 @@ START_TEST(a_lease_becomes_a_session_lock)
     vote("0-2", "MOVE YES");
     forget();
     vote("0-2", "EXTEND 10000, ZADD YES");
-    EXPECT("s2 #2 +LOCKED job token=T2 *"); /* the end of a lease sends no event */
+    EXPECT("s2 #2 +LOCKED job token=T2 *"); /* a lock with hold=lease ends without !LOST */
     at(4000);
     EXPECT("m0-2 EXTEND job T2 10000");
     vote("0-2", "EXTEND 10000");
@@ -333,8 +333,8 @@ START_TEST(waiters_of_the_name_stay_behind)
 }
 END_TEST
 
-/* The first attempt of a waiter would have brought its answer. Now the answer would come when the lock is
- * free again. */
+/* The grant of a RESUME abandons the attempt of the head. A head whose time is over is answered then, because
+ * no attempt is left to answer it. */
 START_TEST(a_waiter_whose_time_is_over_is_answered)
 {
     start(3);
@@ -343,13 +343,13 @@ START_TEST(a_waiter_whose_time_is_over_is_answered)
     forget();
     ask(2, "LOCK job wait=5ms");
     ask(3, "LOCK job wait=1m");
-    at(1010); /* the request has 5 ms more than its first attempt needs */
+    at(1010); /* wait=5ms is over, but the first attempt is under way */
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD job *");
     vote("0-1", "EXTEND 10000, ZADD YES");
     EXPECT("m0-2 RELEASE job T2 WAKE STAY", "s1 #1 +LOCKED job token=T1 *", "s2 #2 -TIMEOUT job waited=10");
     vote("0-1", "SET NO, ZADD NO, RELEASE NO");
     at(2000);
-    EXPECT_NOTHING(); /* the other waits on */
+    EXPECT_NOTHING(); /* session 3 waits on */
 }
 END_TEST
 
@@ -368,8 +368,8 @@ START_TEST(a_waiter_whose_client_asks_nothing_more_is_answered)
 }
 END_TEST
 
-/* No token can be moved on some masters and granted on others, but a master may have forgotten the
- * token. */
+/* A master that has the token refuses the SET of another client. So this happens only after masters forgot
+ * the token. */
 START_TEST(a_lock_attempt_that_is_granted_first)
 {
     start(3);

@@ -31,7 +31,7 @@ START_TEST(unlocked_meanwhile_and_not_granted)
     start(3);
     grant(1, "LOCK job");
     ask(2, "LOCK job wait=1m");
-    at(1200); /* the SET would follow the release at once */
+    at(1200); /* in a young turn the SET would follow the release at once */
     ask(3, "RESUME job token=T1");
     vote("0", "MOVE YES");
     vote("1", "MOVE OOM");
@@ -82,7 +82,7 @@ START_TEST(unlocked_meanwhile_by_a_token_that_is_unknown_here)
     vote("1-2", "RELEASE YES, RELEASE NO");
     EXPECT("s2 #2 +UNLOCKED job *");
     vote("0", "RELEASE NO, RELEASE YES");
-    ask(1, "RESUME job token=X"); /* the next one starts afresh */
+    ask(1, "RESUME job token=X"); /* the next RESUME starts afresh */
     vote("0", "MOVE YES");
     forget();
     vote("1-2", "MOVE NO");
@@ -156,8 +156,8 @@ START_TEST(two_at_once_here)
 }
 END_TEST
 
-/* The other daemon's RESUME took master 0, this one master 1: both fail, and both ask again after a
- * while of their own. */
+/* The other daemon's RESUME took master 0, this daemon's took master 1. Both fail, and each client is told to
+ * ask again after a random time. */
 START_TEST(two_at_once_through_two_daemons)
 {
     start(3);

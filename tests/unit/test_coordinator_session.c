@@ -18,7 +18,7 @@ START_TEST(finish_answers_first_attempts_and_cancels_what_waits)
     vote("0-1", "SET YES, ZADD YES, SET NO, ZADD NO, SET NO, ZADD NO");
     EXPECT("s1 #2 +LOCKED a *", "m0-2 RELEASE b T3", "s1 #3 -BUSY b", "m0-2 RELEASE c T4",
            "s1 #5 -CANCELLED c");
-    ask(1, "LOCK held wait=1m"); /* the grant was in the daemon's buffer */
+    ask(1, "LOCK held wait=1m"); /* sent before FIN, but read later: it must not wait */
     ask(1, "LOCK held");
     EXPECT("s1 #6 -CANCELLED held", "s1 #7 -BUSY held");
 }
@@ -57,7 +57,7 @@ START_TEST(release_of_a_session_one_lock_a_step)
     EXPECT_NOTHING();
     work_once();
     EXPECT("s1 !LOST c token=T3 reason=closed", "m0-2 RELEASE c T3");
-    work_once(); /* the lease outlives it */
+    work_once(); /* the lock with hold=lease outlives its session */
     EXPECT_NOTHING();
     work_once();
     EXPECT("s1 !LOST a token=T1 reason=closed", "m0-2 RELEASE a T1", "s1 ended");
@@ -242,7 +242,7 @@ START_TEST(limits_of_a_client)
     EXPECT("s1 #4 -LIMIT job limit=max_waits_per_client");
     grant(2, "LOCK a");
     grant(2, "LOCK b hold=lease");
-    ask(2, "LOCK job wait=1m"); /* may become the third */
+    ask(2, "LOCK job wait=1m"); /* this request may become the third lock */
     ask(2, "LOCK c");
     EXPECT("s2 #8 -LIMIT c limit=max_locks_per_client");
     ask(3, "LOCK c"); /* another session has limits of its own */

@@ -28,7 +28,7 @@ START_TEST(below_a_quorum_it_is_set_back_everywhere)
     EXPECT_MASTER(0, "up");
     EXPECT_MASTER(3, "down undo=1");
     EXPECT_MASTER(4, "slow silent undo=1");
-    vote("4", "MOVE YES, MOVE YES"); /* late, but behind it */
+    vote("4", "MOVE YES, MOVE YES"); /* both are late, and the second sets the first back */
     EXPECT_MASTER(4, "up");
     dial(3);
     vote("3", "CLIENT_ID OK, INFO OK, KILL 1");
@@ -71,7 +71,7 @@ START_TEST(a_token_that_nobody_has_while_a_master_hangs)
     at(1050);
     EXPECT("m0-2 MOVE job T1 X", "s1 #1 -NOTHELD job");
     vote("0-1", "MOVE NO");
-    ask(1, "RESUME job token=X"); /* the master is slow: it is not waited for again */
+    ask(1, "RESUME job token=X"); /* master 2 is slow, so it is not asked */
     vote("0-1", "MOVE NO");
     EXPECT("m0-1 MOVE job X T2", "m0-2 MOVE job T2 X", "s1 #2 -NOTHELD job");
     vote("2", "MOVE NO, MOVE NO");

@@ -86,7 +86,7 @@ START_TEST(what_was_seen_before_a_re_ask_counts_no_more)
     vote("3-4", "SET NO, GET NO");
     forget();
     at(1002);
-    vote("3-4", "SET NO, GET X"); /* X was on two, and is on two: maybe it moves */
+    vote("3-4", "SET NO, GET X"); /* that X was on masters 1 and 2 before does not count with this */
     EXPECT("m1-4 SET job T1 10000", "m1-4 GET job");
     vote("1", "SET NO, GET NO");
     vote("2", "SET YES, GET T1");

@@ -62,7 +62,7 @@ START_TEST(time_outs_do_not_count_a_stall)
     dial(2);
     forget();
     show_probes = false;
-    vote("2", "CLIENT_ID OK, INFO OK"); /* only this TIME shows the stall */
+    vote("2", "CLIENT_ID OK, INFO OK"); /* the TIME of this handshake alone shows the stall */
     at(1049);
     EXPECT_MASTER(0, "up");
     EXPECT_MASTER(1, "up");
@@ -112,7 +112,7 @@ START_TEST(an_answer_from_before_is_asked_for_again)
     vote("1", old);
     EXPECT("m1 TIME");
     vote("0", "PROBE OK, TIME OK");
-    EXPECT("behind 498 of 498", "m1 TIME", "m2 TIME"); /* for a base */
+    EXPECT("behind 498 of 498", "m1 TIME", "m2 TIME"); /* asked again, for a base */
     forget();
 }
 END_TEST
@@ -427,7 +427,7 @@ START_TEST(a_jump_of_a_master_that_is_refused_counts)
     vote("1", "TIME OK, PROBE NOPERM");
     EXPECT_MASTER(1, "refused noperm");
     vote("0,2", "TIME OK, PROBE OK, TIME OK");
-    vote("0,2", "TIME OK"); /* before it is blamed */
+    vote("0,2", "TIME OK"); /* asked once more before master 1 is blamed */
     at(2900);
     forget();
     show_probes = false;

@@ -227,7 +227,7 @@ START_TEST(a_refused_attempt_ends_the_turn)
     vote("0-2", "SET YES");
     vote("0-2", "ZADD YES");
     EXPECT("m0-1 ZADD *", "m2 ZADD *", "s2 #2 +LOCKED job token=T3 *");
-    at(1209); /* of the new one */
+    at(1209); /* 99 ms after the new turn began */
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T3", "m0-2 SET job T4 10000", "m0-2 ZADD *");
 }
@@ -311,7 +311,7 @@ START_TEST(it_gives_way_as_the_waiters_do)
     used_a_moment_ago();
     at(1060);
     grant(1, "LOCK job wait=1m");
-    at(1100); /* of the same turn */
+    at(1100); /* the same turn, 100 ms after it began */
     ask(1, "UNLOCK job");
     vote("0-2", "RELEASE UNHEARD");
     EXPECT("m0-2 RELEASE job T2 WAKE*", "s1 #4 +UNLOCKED *");
@@ -366,7 +366,7 @@ END_TEST
 START_TEST(a_name_that_was_free_for_long_begins_anew)
 {
     used_a_moment_ago();
-    at(1250); /* in retry_max any other has asked for it */
+    at(1250); /* within retry_max each waiting daemon has asked for the name */
     grant(1, "LOCK job wait=1m");
     at(1349);
     ask(1, "UNLOCK job");
@@ -399,7 +399,7 @@ START_TEST(a_head_that_is_refused_joins_the_queue)
     at(1199);
     vote("0-2", "SET NO");
     vote("0-2", "RELEASE NO");
-    EXPECT("m0-2 SET job T2 10000", "m0-2 RELEASE job T2"); /* the key is still there */
+    EXPECT("m0-2 SET job T2 10000", "m0-2 RELEASE job T2"); /* the mark is still there */
     at(1398);
     vote("0-2", "SET NO");
     EXPECT("m0-2 SET job T3 10000", "m0-2 RELEASE job T3", "m0-2 ENQUEUE job *");
