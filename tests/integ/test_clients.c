@@ -329,7 +329,7 @@ END_TEST
 START_TEST(max_clients)
 {
     begin(PATIENT "max_clients: 2\nmax_clients_per_peer: 2\n");
-    eventually(rows_of("CLIENTS") == 1); /* the connection of the check whether it listens */
+    eventually(rows_of("CLIENTS") == 1); /* the harness's check whether the daemon listens has closed */
     client_open(&b, &redlockd);
     ask(&b, "+PONG ready=1", "PING");
     client_open_tcp(&c, &redlockd);

@@ -82,7 +82,7 @@ static struct client second, third;
 static unsigned pass_on(struct client *one)
 {
     if (client_silent(one) || strncmp(next_line(one), "+LOCKED job ", 12) != 0)
-        return 0; /* (or it is +UNLOCKED) */
+        return 0; /* no line, or +UNLOCKED */
     client_send(one, "UNLOCK job\nLOCK job wait=1m");
     return 1;
 }

@@ -116,7 +116,7 @@ START_TEST(one_peer_does_not_take_all_locks)
     ask(&b, "-LIMIT more limit=max_locks_per_peer*", "LOCK more");
     struct grant grant = lock(&a, "mine hold=lease ttl=60s wait=10s");
     ask(&b, "-LIMIT more limit=max_locks_per_peer*", "LOCK more hold=lease");
-    ask(&b, "+UNLOCKED mine *", "UNLOCK mine token=%s", grant.token); /* which was not its own */
+    ask(&b, "+UNLOCKED mine *", "UNLOCK mine token=%s", grant.token); /* a lock of the other peer */
     ask(&b, "-LIMIT more limit=max_locks_per_peer*", "LOCK more");
     ask(&a, "+LOCKED *", "LOCK more wait=10s");
 }

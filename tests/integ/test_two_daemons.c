@@ -3,8 +3,8 @@
 
 /* ---- two daemons, one lock ---- */
 
-/* The first daemon learns of it by one of the next renewals, which come every 1.3 s, not at the deadline
- * in half a minute. */
+/* The first daemon learns of the UNLOCK by one of its next renewals, which come every 1.3 s, not at the
+ * deadline in half a minute. */
 static void is_told_soon(const struct grant *held, int64_t unlock_ms)
 {
     ck_assert_str_eq(kv(expect(&a, "!LOST held token=* reason=gone"), "token"), held->token);

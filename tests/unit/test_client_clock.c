@@ -54,7 +54,7 @@ START_TEST(all_deadlines_are_earlier)
     ck_assert_int_eq(deadline(lease), START_MS + TTL_MS - 2000);
     says(w, "!CLOCK behind=2500"); /* in all, not once more */
     says(w, "!CLOCK behind=2500");
-    says(w, "!CLOCK behind=1000"); /* it only grows */
+    says(w, "!CLOCK behind=1000"); /* behind= only grows */
     says(w, "!CLOCK");
     says(w, "!CLOCK behind=");
     says(w, "!CLOCK behind=-9");
@@ -89,7 +89,7 @@ START_TEST(over_by_that_and_lost_at_once)
     expect_told(w, "lost job lost : expired");
     expect_told(w, "lost lease lost : expired");
     expect_nothing(w);
-    expect_line(w, "#* UNLOCK job token=" TOKEN_A); /* it may have been renewed meanwhile */
+    expect_line(w, "#* UNLOCK job token=" TOKEN_A); /* redlockd may have renewed the lock meanwhile */
     expect_silence(w);
 }
 END_TEST
@@ -143,7 +143,7 @@ START_TEST(expiring_comes_earlier_too)
     passes(w, 0);
     expect_nothing(w);
     passes(w, 1);
-    expect_told(w, "expiring job ok"); /* a third of it is left */
+    expect_told(w, "expiring job ok"); /* a third of the TTL is left */
 }
 END_TEST
 
@@ -184,7 +184,7 @@ START_TEST(hello_at_once_where_the_clocks_are_two)
     passes(w, 300);
     has_lock_elsewhere(w);
     passes(w, 0);
-    expect_line(w, "#h HELLO *"); /* our host may have stood still while it was asked */
+    expect_line(w, "#h HELLO *"); /* the client's host may have stood still while LOCK was under way */
     greets(w, w->now_ms + THEIRS_MS, 0);
     expect_nothing(w);
     passes(w, 999);
@@ -355,7 +355,7 @@ START_TEST(behind_on_the_same_machine)
     goes_down(w);
     expect_told(w, "down *");
     dial(w, true);
-    greets(w, w->now_ms, 0); /* it was restarted */
+    greets(w, w->now_ms, 0); /* redlockd was restarted */
     expect_told(w, "up *");
     ck_assert_int_eq(deadline(lease), START_MS + TTL_MS - 3000);
 }

@@ -103,7 +103,7 @@ START_TEST(a_line_as_long_as_allowed)
     expect_line(w, "#* LOCK *");
     int len = snprintf(line, sizeof line, "%s -BUSY job : ", tag(w));
     memset(line + len, 'x', sizeof line - (size_t)len);
-    line[SERVER_LINE_BYTES - 1] = '\0'; /* and its LF */
+    line[SERVER_LINE_BYTES - 1] = '\0'; /* says() appends the LF */
     says(w, "%s", line);
     expect_told(w, "lock job busy : -BUSY job : xxx*");
     ck_assert_uint_eq(strlen(w->event.text), SERVER_LINE_BYTES - 1 - (size_t)len + strlen("-BUSY job : "));

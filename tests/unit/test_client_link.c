@@ -68,7 +68,7 @@ START_TEST(back_off)
     for (int i = 0; i < 12; i++) {
         int64_t pause_ms = core_deadline_ms(w->core) - w->now_ms;
         if (i == 0)
-            expect_told(w, "down *"); /* until it is told, there is something to do at once */
+            expect_told(w, "down *"); /* until the program is told of it, the next deadline is now */
         pause_ms = core_deadline_ms(w->core) - w->now_ms;
         ck_assert_int_ge(pause_ms, most_ms / 2);
         ck_assert_int_le(pause_ms, most_ms);
@@ -248,7 +248,7 @@ START_TEST(ping_and_its_answer)
 
     comes_up(w);
     passes(w, 100000);
-    expect_silence(w); /* nothing is expected of it */
+    expect_silence(w); /* no answer of redlockd is due */
     ask_lock(w, "job", 60000);
     expect_line(w, "#* LOCK job *");
     w->core->heard_ms = w->now_ms;

@@ -84,7 +84,7 @@ START_TEST(expiring_then_lost)
     expect_nothing(w);
     passes(w, 1);
     expect_told(w, "expiring job ok");
-    says(w, "!EXPIRING job token=" TOKEN_A " valid=3000"); /* it is known */
+    says(w, "!EXPIRING job token=" TOKEN_A " valid=3000"); /* the program has been told already */
     expect_nothing(w);
     passes(w, 3000);
     expect_line(w, "#p PING");
@@ -267,7 +267,7 @@ START_TEST(a_lease_ends_without_a_word)
     passes(w, 3000);
     expect_told(w, "lost lease lost : expired");
     expect_nothing(w);
-    expect_silence(w); /* another client may have extended it: it is not this one's to give back */
+    expect_silence(w); /* another client may have extended the lease, so this client gives nothing back */
     ck_assert_int_eq(lease->state, LOCK_LOST);
 }
 END_TEST

@@ -299,7 +299,7 @@ START_TEST(unlock_while_there_is_no_connection)
     ask(w, a, ASK_UNLOCK);
     core_forget(w->core, w->now_ms, b);
     comes_up(w);
-    expect_line(w, "#* UNLOCK a token=" TOKEN_A); /* not resumed for that */
+    expect_line(w, "#* UNLOCK a token=" TOKEN_A); /* no lock is resumed only to be given back */
     says(w, "%s +UNLOCKED a confirmed=2/3", tag(w));
     expect_told(w, "unlock a ok");
     expect_line(w, "#* UNLOCK b token=" TOKEN_B);
@@ -377,7 +377,7 @@ START_TEST(resume_of_a_redlockd_that_drains)
     says(w, "%s -DRAINING job", tag(w));
     expect_nothing(w);
     passes(w, 500);
-    expect_silence(w); /* not again with this daemon */
+    expect_silence(w); /* this daemon is not asked for RESUME again */
     ck_assert_int_eq(lock->state, LOCK_DETACHED);
     goes_down(w);
     expect_told(w, "down *");

@@ -60,7 +60,7 @@ START_TEST(lists_come_one_after_the_other)
     for (int i = 0; i < 100; i++)
         turn(&w);
     ck_assert_uint_lt(w.rows_made, 10000);
-    close(fd); /* in the middle of it */
+    close(fd); /* in the middle of the list */
     expect_count(&w, 0);
 }
 END_TEST

@@ -244,7 +244,7 @@ START_TEST(one_master_of_the_batch_is_enough)
         send_extends(3, 1, 2);
         send_one(COMMAND_RELEASE, to, 1);
         send_extends(3, 3, 2);
-        if (to == 4) { /* none of its masters */
+        if (to == 4) { /* the release goes to none of the batch's masters */
             want_one(COMMAND_RELEASE, to, 1);
             want_batch(3, 1, 4);
         } else {

@@ -30,10 +30,10 @@ START_TEST(commands_and_votes)
     send_command(COMMAND_INFO, 0, 17);
     ck_assert(node_wants_flush(node));
     turn();
-    ck_assert_uint_eq(told.votes, 0); /* nothing is written before */
+    ck_assert_uint_eq(told.votes, 0); /* nothing is written before node_flush() */
     node_flush(node);
     ck_assert(!node_wants_flush(node));
-    ck_assert_uint_eq(told.votes, 0); /* nor read */
+    ck_assert_uint_eq(told.votes, 0); /* node_flush() reads nothing */
     UNTIL(told.votes == 7);
     static const enum vote_kind kinds[] = {VOTE_YES, VOTE_YES,    VOTE_NUMBER, VOTE_NUMBER,
                                            VOTE_YES, VOTE_NUMBER, VOTE_INFO};
@@ -134,7 +134,7 @@ START_TEST(users_and_passwords)
     told.connection = 0;
     dial_unix(server.path);
     UNTIL(told.connected == 2);
-    server_kill(&server); /* the next test starts it anew */
+    server_kill(&server); /* a new server has no password */
     server_run(&server, server.port, NULL, NULL);
 }
 END_TEST
@@ -259,7 +259,7 @@ START_TEST(a_server_that_goes_away)
     server_kill(&server);
     UNTIL(told.lost);
     UNTIL(dials() == 4);
-    ck_assert_uint_eq(told.failed, 0); /* only the first connection does that */
+    ck_assert_uint_eq(told.failed, 0); /* failed() is only for the first dial of a node */
     ck_assert_uint_eq(told.lost, 1);
 }
 END_TEST

@@ -144,7 +144,7 @@ START_TEST(nth_largest_of_any)
         uint64_t values[MASTERS];
         uint64_t spread = run % 3 == 0   ? 3
                           : run % 3 == 1 ? 20
-                                         : UINT64_C(1) << 31; /* many that are equal, few */
+                                         : UINT64_C(1) << 31; /* many equal values, some, hardly any */
         for (unsigned i = 0; i < MASTERS; i++)
             values[i] = chance() % spread;
         values[chance() % MASTERS] = UINT64_MAX;
