@@ -67,7 +67,7 @@ fits() { # page, lines, characters
         END { if (NR > lines) { print NR " lines"; bad = 1 } exit bad }' "$1"
 }
 
-# As GitHub makes anchors of headings.
+# Prints the anchors of a page's headings, as GitHub makes them.
 anchors() {
     grep -E '^#+ ' "$1" | sed -E 's/^#+ //' | tr '[:upper:]' '[:lower:]' | tr -cd 'a-z0-9 _\n-' | tr ' ' '-'
 }

@@ -2,7 +2,7 @@
  * lies, losses, timers, ends of sessions. After each step the coordinator's own data is checked, and from
  * outside:
  *
- *     one answer to each request, and none to another
+ *     one answer to each request, at most one if its session has ended, and none to another
  *     commands only to masters that are connected
  *     a bounded amount of work at any one time
  *     all quiet once everything is healed and everybody has gone

@@ -102,7 +102,7 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
         return; /* a master forgot the higher fence, and no daemon could know */
     for (unsigned i = 0; i < ORACLE_FENCES && !grows; i++)
         if (o->fences[d->index][i].number == fence && o->fences[d->index][i].blind != 0)
-            return; /* the same, between the key's SET and the fence's ZADD */
+            return; /* a master forgot it between the key's SET and the fence's ZADD */
     if (!grows && d->stall.open)
         return; /* an unseen stall cut its round in two: others granted the name meanwhile */
     if (!grows && !oracle_is_excused(w, tok, clock_when(&d->clock, reply->until_ms * 1000)))

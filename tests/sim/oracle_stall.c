@@ -14,7 +14,7 @@ enum {
     WORD_US = 60000, /* time from the daemon's step to its clients */
     LOOK_US = 20000,
     TRIAL_US = 420000,  /* the longest trial, with the question that confirms */
-    UNSEEN_US = 120000, /* longest lag that is not seen: 50 ms, and 0.2 % of the time since a good reading */
+    UNSEEN_US = 120000, /* a lag below this may not be seen: 50 ms, and 0.2 % since a good reading */
     RATES_MS = 10,      /* what clocks that differ by 200 ppm lose while a base lasts */
     HELLO_US = 1100000, /* clients say HELLO each second to daemons of other hosts, to measure their clocks */
     EARLY_US = 2000000,

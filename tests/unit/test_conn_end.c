@@ -162,7 +162,7 @@ START_TEST(errors_are_a_drop_where_a_fin_breaks)
     expect(&w, fd, LOCKED("now"));
     say(fd, "PING\n");
     settle(&w);
-    close(fd); /* closes with an answer unread: an error, of a Unix socket as well */
+    close(fd); /* to close with an answer unread is an error, on a Unix socket as well */
     expect_heard(&w, "LOCK now\ndropped\n");
     expect_count(&w, 0);
 }

@@ -54,7 +54,7 @@ enum master_why why_of_error(enum vote_error error);
 int64_t master_group_px_ms(const struct coordinator *c);
 /* This daemon's id for other daemons, as it stands in a key's by=. */
 void master_group_id(const struct token *self, char id[GROUP_WORD]);
-/* The reason that a key's why= gives; otherwise, if the word is empty or of a later version. */
+/* The reason that a key's why= gives. If the word is empty or of a later version, returns `otherwise`. */
 enum master_why master_group_why(const char *word, enum master_why otherwise);
 /* The command that writes the group's key with what is known of this master: GROUP_NEW writes only an
  * absent key, GROUP_SET only a present one. */
