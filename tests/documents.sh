@@ -55,7 +55,7 @@ check() { # where, then a command that succeeds when all is well
 
 # ---- the words of a page ----
 
-# Masters, ports and places of the text -> those of this daemon.
+# Replaces the masters, ports and places of the text by the ones of this daemon.
 placed() {
     sed -E "s|10\.0\.0\.([1-5]):6379|$masters/\1.sock|g; s|-h 10\.0\.0\.([1-5])|-s $masters/\1.sock|g
         s|127\.0\.0\.1([ :])7335|127.0.0.1\1$port|g; s|/run/redlockd/redlockd\.sock|$socket|g

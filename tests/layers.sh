@@ -1,6 +1,6 @@
 #!/bin/bash
-# tests/layers.sh [FOLDER]: who may include whom. What keeps the parts apart is checked here, since a
-# single convenient #include is how such walls fall.
+# tests/layers.sh [FOLDER]: which part may include which. The rules that keep the parts apart are checked
+# here, since a single convenient #include is enough to break them.
 set -euo pipefail
 shopt -s nullglob lastpipe # the last of a pipe runs in this shell: refuse() sets bad
 cd "${1:-.}"

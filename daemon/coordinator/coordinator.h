@@ -69,8 +69,8 @@ struct peer {
 
 enum event_kind {
     EVENT_TIMER, /* the time of coordinator_deadline() has come; an early timer is harmless */
-    /* LOCK, UNLOCK, EXTEND, CHECK, RESUME or CANCEL. One ACTION_REPLY answers it, but a LOCK or RESUME whose
-     * session has ended gets none. */
+    /* LOCK, UNLOCK, EXTEND, CHECK, RESUME or CANCEL. An ACTION_REPLY answers each request once; only a LOCK
+     * or RESUME whose session has ended gets none. */
     EVENT_REQUEST,
     EVENT_SESSION_FINISH,  /* FIN, QUIT: from now on no request of the session may wait */
     EVENT_SESSION_RELEASE, /* the session ended in good order: its locks with hold=session are released */

@@ -29,8 +29,8 @@ bool fence_is_beyond(uint64_t proposal);
 
 /* Sends the round's proposal to these masters, behind what else they were sent. */
 void fence_ask(struct coordinator *c, struct round *round, masters_t masters);
-/* Q masters granted, but the round has no proposal (a retry), or one that does not count (after a re-ask):
- * makes a new one and sends it. The round is FENCING then. */
+/* Q masters granted, but the round has no proposal (a retry), or a proposal that does not count (after a
+ * re-ask): makes a new proposal and sends it. The round is FENCING then. */
 enum fence_outcome fence_begin(struct coordinator *c, struct round *round);
 
 /* Q masters granted a round with a proposal. If Q of them have answered it, either the proposal stands, or

@@ -22,9 +22,9 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
  * token on all masters. */
 void lease_set_back(struct coordinator *c, struct lease *lease);
 
-/* Frees the lease and begins its release. The session and request are those of the UNLOCK to answer;
- * request 0 means that nobody is answered. bound: the rule for a lock of the session itself decides the
- * answer, see release_order. */
+/* Frees the lease and begins its release. The session and request are of the UNLOCK to answer; request 0
+ * means that nobody is answered. bound: the rule for a lock of the session itself decides the answer, see
+ * release_order. */
 void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
                      bool bound);
 
@@ -40,7 +40,7 @@ void lease_unbind(struct coordinator *c, struct lease *lease);
  * the holder is told, which is never beyond the end that max= sets. */
 int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round,
                        int64_t until_ms);
-/* Plans another renewal after one that failed: at once, or after a short pause. */
+/* Plans the next renewal after a renewal failed: at once, or after a short pause. */
 void lease_not_renewed(struct coordinator *c, struct lease *lease, bool at_once);
 
 /* Counts a renewal that begins. */

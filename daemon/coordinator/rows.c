@@ -74,7 +74,8 @@ bool coordinator_oldest_lock(const struct coordinator *c, int64_t now_ms, struct
     return true;
 }
 
-/* The wait after the cursor's wait. If that wait has left the queue, the first one that came after it. */
+/* The wait behind the cursor's wait. If the cursor's wait has left the queue, the first wait that came later.
+ * */
 static const struct wait *next_wait(const struct coordinator *c, struct cursor *cursor)
 {
     const struct wait *last = pool_find(&c->waits, cursor->id);

@@ -129,7 +129,7 @@ struct resource {
     const struct name *name;     /* interned */
 };
 
-/* The holder of a lease: a session, or with hold=lease whoever shows the token. A lease has one hold;
+/* The holder of a lease: a session, or with hold=lease any client that shows the token. A lease has one hold;
  * locks that readers share would have several. */
 struct hold {
     struct session *session; /* (ref) NULL: bound to no session */

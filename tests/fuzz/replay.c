@@ -1,4 +1,4 @@
-/* replay [FILE...]: runs the given files, or those of tests/fuzz/corpus (from the top of the source),
+/* replay [FILE...]: runs the given files, or all of tests/fuzz/corpus (from the top of the source),
  * each in a process of its own, and names the files that their harness did not survive. */
 #include <dirent.h>
 #include <signal.h>

@@ -1,6 +1,7 @@
 #!/bin/bash
 # tests/fuzz/run.sh FOLDER SECONDS NAME...: runs FOLDER/fuzz_NAME for so many seconds, two at a time.
-# SEED=n repeats a run (0: by chance). What they learn is kept in FOLDER/corpus, what crashes them in FOLDER/NAME-crash-...
+# SEED=n repeats a run (0: by chance). Inputs that reach new code are kept in FOLDER/corpus, and inputs that crash a
+# fuzzer in FOLDER/NAME-crash-...
 set -uo pipefail
 
 folder=$1 seconds=$2

@@ -173,7 +173,7 @@ bool client_silent(struct client *client); /* whether no bytes came beyond the l
 const char *client_line_at(struct client *client, const char *file, int line);
 /* The next line has to match (fnmatch: * ? [] \). */
 const char *client_expect_at(struct client *client, const char *pattern, const char *file, int line);
-/* Lines are skipped up to one that matches. */
+/* Skips lines up to the first line that matches. */
 const char *client_await_at(struct client *client, const char *pattern, const char *file, int line);
 void client_closed_at(struct client *client, const char *file, int line);
 /* Rows up to +END, each with its LF; kept. */

@@ -9,7 +9,7 @@ static struct cluster masters;
 static struct daemon redlockd;
 static struct client a, b;
 
-/* The Unix socket has its usual rules, TCP those of its listener. */
+/* The Unix socket has its usual rules, TCP the rules that are given for its listener. */
 static void begin(const char *tcp, const char *settings)
 {
     char text[1024];

@@ -10,7 +10,7 @@ enum { HEAL_NOT_YET, HEAL_SETTLING, HEAL_EXPIRING, HEAL_ASKING, HEAL_LEAVING };
 
 static int64_t heal_settled_us(const struct sim_world *w)
 {
-    /* By then all connections are up and all quarantines are over, even one that the last fault began. */
+    /* By then all connections are up and all quarantines are over, even a quarantine of the last fault. */
     return w->plan->param[P_HEAL] * 1000 + w->full_us + w->jump_us + 2 * w->plan->param[P_TAIL] + 4000000;
 }
 

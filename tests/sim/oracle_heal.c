@@ -21,8 +21,8 @@ static bool has_acknowledged(const struct sim_world *w, const struct sim_daemon 
            d->node[master].quarantined_us < at->acked_us && w->now_us < at->acked_ends_us - HEAL_SLACK_US;
 }
 
-/* The time until which its daemon can take the token for held: the told deadline, or the one that it
- * would have told. */
+/* The time until which its daemon can take the token for held: the deadline that it told, or the end of a TTL
+ * that a master has acknowledged to it. */
 static int64_t held_until_us(const struct sim_daemon *d, const struct sim_tok *t)
 {
     int64_t until_us = clock_when(&d->clock, t->told_ms * 1000);
@@ -76,7 +76,7 @@ static void acknowledge(struct sim_tok_master *at, const struct sim_msg *msg, in
 {
     bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND;
     bool longer = msg->vote.kind == VOTE_NUMBER &&
-                  msg->vote.number > msg->number; /* the key was already as the heal wants it */
+                  msg->vote.number > msg->number; /* the key had longer to live than was asked for */
     uint64_t ttl_ms = longer ? msg->vote.number : msg->number;
     int64_t ends_us = ttl ? msg->sent_us + (int64_t)ttl_ms * 1000 : now_us;
     if (at->acked_lost_us != msg->lost_us || at->acked_ends_us < ends_us)

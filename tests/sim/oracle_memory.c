@@ -14,7 +14,7 @@
 
 enum {
     FROM_SLACK_US = 10000, /* TIME is in ms, and clocks drift apart while a quarantine lasts */
-    JUMP_SEEN_US = 90000,  /* a longer jump is seen */
+    JUMP_SEEN_US = 90000,  /* a jump up to this may not be seen, even where round trips are short */
     TRIAL_US = 420000,     /* the longest trial, with the question that confirms */
     HIDDEN_US = 210000,
 };

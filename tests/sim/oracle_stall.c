@@ -15,7 +15,7 @@ enum {
     LOOK_US = 20000,
     TRIAL_US = 420000,  /* the longest trial, with the question that confirms */
     UNSEEN_US = 120000, /* a lag below this may not be seen: 50 ms, and 0.2 % since a good reading */
-    RATES_MS = 10,      /* what clocks that differ by 200 ppm lose while a base lasts */
+    RATES_MS = 10,      /* about what clocks that differ by 200 ppm lose while a base lasts */
     HELLO_US = 1100000, /* clients say HELLO each second to daemons of other hosts, to measure their clocks */
     EARLY_US = 2000000,
     CALM_US = 3000000, /* time for which a master whose clock jumped is no witness */

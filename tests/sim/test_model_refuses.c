@@ -1,4 +1,4 @@
-/* A server that refuses commands refuses those that the simulated master refuses. */
+/* Tests that a server which refuses commands refuses the same commands as the simulated master. */
 #include <check.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -316,7 +316,7 @@ static void pause_longer(const struct coordinator *c, struct master *m)
         m->handshake.pause_ms = NOPERM_MS;
 }
 
-/* -READONLY means that the server is a replica now. What it knows of our locks is then what its own master
+/* -READONLY means that the server is a replica now. It then knows of our locks only what its own master
  * knows, so it comes back through quarantine. A release that was refused is still owed. Only an error to
  * the probe shows that a master refuses all writes; a master that refuses another command may still serve
  * the rest. */
