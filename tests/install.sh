@@ -47,7 +47,8 @@ laid_out() {
     done
 }
 
-# The paths below PREFIX that the manual pages name, and what README.md links to beside itself.
+# Checks that the files below PREFIX/share which the manual pages name are there, and the protocol.txt to which
+# README.md links.
 names_what_is_there() {
     local file said=0
     while read -r file; do

@@ -132,11 +132,10 @@ struct sim_msg {
     struct vote vote; /* up: its group is the command's */
     /* In a reply: the oracle's knowledge of its command. */
     int64_t sent_us, ran_us;
-    uint32_t losses;   /* the master's, and of the last one ... */
-    int64_t lost_us;   /* ... the time, when the master's memory began, ... */
-    int64_t forgot_us; /* ... and the last write that it can have undone */
-    int64_t
-        held_us; /* the beginning of the time since which it lost nothing but what its clock ended early */
+    uint32_t losses;   /* how often the master had lost its memory */
+    int64_t lost_us;   /* the time of the last such loss */
+    int64_t forgot_us; /* the time of the last write that this loss can have undone */
+    int64_t held_us;   /* since then the master has lost nothing but keys that its clock ended early */
     bool unseen;
     uint32_t epoch;
     int64_t clock_ms, jumps_ms; /* the master's clock */

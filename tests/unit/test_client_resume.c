@@ -27,7 +27,7 @@ START_TEST(a_lock_is_resumed)
     expect_line(w, "#* RESUME job token=" TOKEN_A " ttl=9000");
     char mine[20];
     (void)snprintf(mine, sizeof mine, "%s", tag(w));
-    expect_silence(w); /* CHECK needs the token to come */
+    expect_silence(w); /* CHECK waits for the new token */
     says(w, "%s +LOCKED job token=" TOKEN_B " fence=8 valid=1 until=%lld", mine,
          (long long)w->now_ms + TTL_MS);
     expect_told(w, "resumed job ok");
