@@ -75,6 +75,13 @@ int64_t oracle_believes_us(const struct sim_world *w, const struct sim_tok *t)
     return t->until_us - (t->lag_us < unseen_us ? t->lag_us : unseen_us);
 }
 
+/* Whether a !CLOCK is on its way to the client, or not yet read. The answer to HELLO comes behind it. */
+static bool has_clock_to_hear(const struct sim_world *w, const struct sim_session *s)
+{
+    const struct sim_daemon *d = &w->daemon[s->daemon];
+    return d->running && s->incarnation == d->incarnation && s->behind_ms != coordinator_behind_ms(d->core);
+}
+
 void oracle_told_by(struct sim_world *w, uint32_t tok, uint32_t session)
 {
     struct sim_tok *t = &w->oracle.tok[tok];
@@ -82,13 +89,9 @@ void oracle_told_by(struct sim_world *w, uint32_t tok, uint32_t session)
     const struct sim_daemon *d = &w->daemon[t->teller];
     bool same = reads_clock_of(w, t, d);
     t->lag_us = hello_lag_us(w, t) + (same || d->stall.open ? lag_us(w, d, session) : 0);
-}
-
-/* Whether a !CLOCK is on its way to the client, or not yet read. The answer to HELLO comes behind it. */
-static bool has_clock_to_hear(const struct sim_world *w, const struct sim_session *s)
-{
-    const struct sim_daemon *d = &w->daemon[s->daemon];
-    return d->running && s->incarnation == d->incarnation && s->behind_ms != coordinator_behind_ms(d->core);
+    const struct sim_session *s = &w->oracle.session[session];
+    if (t->lag_us == 0 && has_clock_to_hear(w, s)) /* a client that was paused reads it next */
+        t->lag_us = (coordinator_behind_ms(d->core) - s->behind_ms) * 1000;
 }
 
 /* The client has said HELLO to the daemons of other hosts since the stall, so it converts their deadlines
