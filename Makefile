@@ -9,11 +9,11 @@ DESTDIR ?=
 # Another build beside the usual one: make BUILD=build/asan ASAN=1
 BUILD   ?= build
 
-LIBS     := -levent -lhiredis -lyaml
-# TLS=no builds without OpenSSL. Users cannot have secrets then.
+# TLS=no builds without OpenSSL: rediss:// and tls: are then refused by name, and users cannot have secrets.
 TLS      ?= yes
 CRYPTO   := $(if $(filter no,$(TLS)),,-lcrypto)
-LIBS     += $(CRYPTO)
+TLS_LIBS := $(if $(filter no,$(TLS)),,-lssl -lcrypto)
+LIBS     := -levent -lhiredis -lyaml $(TLS_LIBS)
 CFLAGS   ?= -O2 -g
 # Optimisation of the test programs, which mostly wait: at this level they compile in a third of the time. If this is
 # empty, they are compiled like the rest.
@@ -48,7 +48,8 @@ endif
 LTO_LDFLAGS := $(if $(LTO),$(HARDEN)) $(CFLAGS) $(LTO) $(SANITIZE) $(HARDEN_LD) $(LDFLAGS)
 
 CORE_SRC   := $(sort $(wildcard daemon/coordinator/*.c daemon/coordinator/*/*.c))
-DAEMON_SRC := $(sort $(wildcard proto/*.c daemon/*.c daemon/*/*.c) $(CORE_SRC))
+NO_SRC     := $(if $(filter no,$(TLS)),$(filter-out %/wire_none.c,$(wildcard daemon/wire/*.c)),daemon/wire/wire_none.c)
+DAEMON_SRC := $(filter-out $(NO_SRC),$(sort $(wildcard proto/*.c daemon/*.c daemon/*/*.c) $(CORE_SRC)))
 OBJ        := $(DAEMON_SRC:%.c=$(BUILD)/%.o)
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/%.o)
 LIB_OBJ    := $(filter-out $(BUILD)/daemon/main.o,$(OBJ))

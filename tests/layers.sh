@@ -62,16 +62,20 @@ includes proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] tests/benc
 mapfile -t files < <(others 'proto/resp[a-z_]*\.[ch]')
 includes "${files[@]}" | only 'hiredis/.*|hiredis\.h' | refuse 'only proto/resp includes hiredis'
 
-mapfile -t files < <(others 'proto/secret\.c')
-includes "${files[@]}" | only 'openssl/.*' | refuse 'only proto/secret, for SHA-256, includes OpenSSL'
-
 mapfile -t files < <(others 'daemon/conf/.*')
 includes "${files[@]}" | only 'yaml\.h' | refuse 'only conf includes libyaml'
+
+mapfile -t files < <(others 'daemon/wire/.*|proto/secret\.c')
+includes "${files[@]}" | only 'openssl/.*' | refuse 'only wire, and proto/secret for SHA-256, include OpenSSL'
+includes daemon/wire/*.[ch] | only 'daemon/[^"]*' | except 'daemon/(wire/[a-z_]+|buffer)\.h' |
+    refuse 'a wire knows only bytes'
 
 includes client/lib/*.[ch] | { grep '"' || true; } |
     except 'client/(redlock|lib/[a-z_]+)\.h|proto/(line_piece|message)\.h' |
     refuse 'the library takes from elsewhere only words and values of the protocol'
-includes client/lib/*.[ch] | only '(event2|hiredis)/.*|(event|yaml)\.h' | refuse 'the library needs nothing but libc'
+includes client/lib/*.[ch] | only '(event2|hiredis)/.*|(event|yaml)\.h' | refuse 'the library needs nothing but libc and OpenSSL'
+mapfile -t files < <(printf '%s\n' client/*.[ch] client/lib/*.[ch] | grep -v '^client/lib/tls\.c$')
+includes "${files[@]}" | only 'openssl/.*' | refuse 'only client/lib/tls.c includes OpenSSL'
 includes client/lib/{core,answer,sample,address,words}*.[ch] |
     except "client/(redlock|lib/(core|core_private|answer|sample|address))\.h|proto/.*|($pure|stdio|stdarg|stdatomic|sys/queue)\.h" |
     refuse "the library's core has no I/O and no clock"

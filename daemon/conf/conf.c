@@ -19,6 +19,7 @@ const struct conf_setting conf_settings[CONF_KEYS] = {
     {"nodes", &conf_kind_nodes, 0, 0, 0, CONF_ALL_RESTART, NULL},
     {"node_user", &conf_kind_user, AT(node_user), 0, 0, CONF_NEXT_LOGIN, "nodes"},
     {"node_password_file", &conf_kind_path, AT(node_password_file), 0, 0, CONF_NEXT_LOGIN, "nodes"},
+    {"node_tls", &conf_kind_node_tls, AT(node_tls), 0, 0, CONF_NEXT_LOGIN, "nodes"},
     {"key_prefix", &conf_kind_prefix, AT(key_prefix), 0, 0, CONF_ALL_RESTART, NULL},
     {"default_ttl", &conf_kind_duration, AT(default_ttl_ms), 10, 24 * H, CONF_AT_ONCE, "max_ttl"},
     {"min_ttl", &conf_kind_duration, AT(min_ttl_ms), 10, H, CONF_AT_ONCE, "max_ttl"},
@@ -117,6 +118,27 @@ static void print_scalar(FILE *out, const struct conf_setting *setting, const ch
     fputs("\"\n", out);
 }
 
+/* The keys of TLS as a mapping, behind that text; nothing if there are none. */
+static void print_tls(FILE *out, const char *before, const struct wire_settings *tls, enum wire_side side)
+{
+    char text[2048];
+
+    conf_tls_show(tls, side, true, text, sizeof text);
+    if (tls->on)
+        fprintf(out, "%s{%s}", before, text);
+}
+
+/* A master that is a mapping; false: it is a plain URL. */
+static bool print_node(FILE *out, const struct conf_node *node, const char *url)
+{
+    if (!node->own_tls.on)
+        return false;
+    fprintf(out, " {url: \"%s\"", url);
+    print_tls(out, ", tls: ", &node->own_tls, WIRE_CLIENT);
+    fputs("}\n", out);
+    return true;
+}
+
 /* An entry that is a mapping; false: it is a plain address. */
 static bool print_listener(FILE *out, const struct conf *conf, const struct conf_setting *setting, unsigned i)
 {
@@ -128,9 +150,29 @@ static bool print_listener(FILE *out, const struct conf *conf, const struct conf
         fprintf(out, " {address: \"%s\", serve: [%s]}\n", listener->address.shown, serves);
         return true;
     }
-    if (!http && listener->fin_breaks)
-        fprintf(out, " {address: \"%s\", fin: break}\n", listener->address.shown);
-    return !http && listener->fin_breaks;
+    if (http || (!listener->fin_breaks && !listener->tls.on))
+        return false;
+    fprintf(out, " {address: \"%s\"%s", listener->address.shown, listener->fin_breaks ? ", fin: break" : "");
+    print_tls(out, ", tls: ", &listener->tls, WIRE_SERVER);
+    fputs("}\n", out);
+    return true;
+}
+
+/* A value that is no scalar; false: it is one. */
+static bool print_mapping(FILE *out, const struct conf *conf, const struct conf_setting *setting, unsigned i,
+                          const char *value)
+{
+    char tls[2048];
+
+    if (setting->kind == &conf_kind_listen || setting->kind == &conf_kind_http)
+        return print_listener(out, conf, setting, i);
+    if (setting->kind == &conf_kind_nodes)
+        return print_node(out, &conf->nodes[i], value);
+    if (setting->kind != &conf_kind_node_tls)
+        return false;
+    conf_tls_show(&conf->node_tls, WIRE_CLIENT, true, tls, sizeof tls);
+    fprintf(out, " {%s}\n", tls);
+    return true;
 }
 
 void conf_print(const struct conf *conf, FILE *out)
@@ -150,8 +192,7 @@ void conf_print(const struct conf *conf, FILE *out)
                                  sizeof value);
             if (list)
                 fputs("  -", out);
-            bool listener = setting->kind == &conf_kind_listen || setting->kind == &conf_kind_http;
-            if (!listener || !print_listener(out, conf, setting, i))
+            if (!print_mapping(out, conf, setting, i, value))
                 print_scalar(out, setting, value);
         }
     }

@@ -9,6 +9,7 @@
 
 #include "daemon/conf/users.h"
 #include "daemon/log.h"
+#include "daemon/wire/settings.h"
 #include "proto/message.h"
 
 enum {
@@ -16,6 +17,7 @@ enum {
     CONF_HOST_BYTES = 256,
     CONF_PATH_BYTES = 104,
     CONF_SECRET_BYTES = 256,
+    CONF_PASSWORD_BYTES = 8193, /* of a file: the tokens of cloud services have up to 3 KB */
     CONF_PREFIX_BYTES = 64,
     CONF_HTTP_HOSTS = 16,
 };
@@ -32,7 +34,8 @@ struct conf_listener {
     struct conf_address address;
     /* A proxy may turn a reset into a FIN here, so a FIN does not prove that the client is done. */
     bool fin_breaks;
-    unsigned serves; /* entries of http only: bits of enum conf_serves */
+    struct wire_settings tls; /* .on: clients speak TLS here, and nothing else */
+    unsigned serves;          /* entries of http only: bits of enum conf_serves */
 };
 
 /* What an entry of http serves. */
@@ -45,9 +48,12 @@ enum conf_serves {
 
 struct conf_node {
     struct conf_address address;
-    char user[CONF_SECRET_BYTES];     /* "": none */
-    char password[CONF_SECRET_BYTES]; /* "": none */
+    char user[CONF_SECRET_BYTES];       /* "": none */
+    char password[CONF_PASSWORD_BYTES]; /* "": none; of a file: as it was when the configuration was read */
+    bool password_of_file;
     int db;
+    struct wire_settings own_tls; /* as written beside its URL */
+    struct wire_settings tls;     /* own_tls over node_tls; .on: rediss:// */
 };
 
 struct conf {
@@ -62,6 +68,7 @@ struct conf {
     unsigned masters;
     char node_user[CONF_SECRET_BYTES];
     char node_password_file[1024];
+    struct wire_settings node_tls;
     char key_prefix[CONF_PREFIX_BYTES + 1];
     int64_t default_ttl_ms, min_ttl_ms, max_ttl_ms;
     int64_t node_timeout_ms;
@@ -102,6 +109,10 @@ int conf_parse(struct conf *conf, const char *name, const char *text, size_t len
 
 /* The same while the daemon runs. It reads regular files only, since a pipe might never end. */
 int conf_read_again(struct conf *conf, const char *path, FILE *errors);
+
+/* Reads node_password_file, which may change at any time. NULL, or what is wrong (static text, or good until
+ * the next call). */
+const char *conf_password_read(const struct conf *conf, char password[CONF_PASSWORD_BYTES]);
 
 /* When a changed setting takes effect after the file was read again. */
 enum conf_when {

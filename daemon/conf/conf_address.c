@@ -6,7 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define NODE_FORM   "write redis://[user[:password]@]host:port[/db] or unix:/path[?db=n]"
+#include "daemon/wire/wire.h"
+
+#define NODE_FORM   "write redis://[user[:password]@]host:port[/db] (rediss:// with TLS) or unix:/path[?db=n]"
 #define LISTEN_FORM "write host:port, [v6]:port or unix:/path"
 
 enum { DB_MAX = 65535 }; /* far beyond any server's `databases` */
@@ -199,9 +201,11 @@ static const char *node_unix(struct conf_node *node, const char *text)
 const char *conf_address_node(struct conf_node *node, const char *url)
 {
     memset(node, 0, sizeof *node);
-    if (strncasecmp(url, "rediss://", 9) == 0)
-        return "rediss:// needs TLS, which redlockd does not speak yet; use redis:// over a trusted network "
-               "or through a tunnel, or a Unix socket";
+    if (strncmp(url, "rediss://", 9) == 0) {
+        node->tls.on = true;
+        return wire_has_tls() ? node_tcp(node, url + 9)
+                              : "rediss:// needs TLS, without which this redlockd was built (make TLS=no)";
+    }
     if (strncmp(url, "redis://", 8) == 0)
         return node_tcp(node, url + 8);
     if (strncmp(url, "unix:", 5) == 0)
@@ -249,6 +253,6 @@ void conf_address_url(const struct conf_node *node, bool with_user, char *out, s
     if (with_user)
         percent_encode(user, sizeof user, node->user);
     bool secret = with_user && node->password[0];
-    snprintf(out, size, "redis://%s%s%s%s/%d", user, secret ? ":***" : "", user[0] || secret ? "@" : "",
-             node->address.shown, node->db);
+    snprintf(out, size, "redis%s://%s%s%s%s/%d", node->tls.on ? "s" : "", user, secret ? ":***" : "",
+             user[0] || secret ? "@" : "", node->address.shown, node->db);
 }

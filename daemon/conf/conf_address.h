@@ -1,7 +1,7 @@
 /* Addresses as they are written in the configuration.
  *
  *     to listen on   host:port, [v6]:port, unix:/path
- *     of a master    redis://[user[:password]@]host:port[/db], unix:/path[?db=n]
+ *     of a master    redis://[user[:password]@]host:port[/db], rediss:// with TLS, unix:/path[?db=n]
  *
  * The two parsers return NULL, or a text that says what is wrong and how to write it. The text is static
  * and never repeats the input, since a password may be anywhere in a mistyped URL. */

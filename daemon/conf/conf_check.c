@@ -1,12 +1,9 @@
-/* Rules between settings, secrets, warnings. */
-#include <errno.h>
-#include <fcntl.h>
+/* Rules between settings, and warnings. */
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "daemon/conf/conf_address.h"
 #include "daemon/conf/conf_private.h"
+#include "daemon/wire/wire.h"
 
 #define QUARANTINE "(max_ttl is also how long a restarted master is kept out)"
 
@@ -122,8 +119,10 @@ static void conf_check_shares(struct conf_reader *r)
 
 static void conf_check_listeners(struct conf_reader *r)
 {
-    for (unsigned i = 0; i < r->conf->listeners; i++)
-        if (!conf_address_loopback(&r->conf->listen[i].address))
+    for (unsigned i = 0; i < r->conf->listeners; i++) {
+        const struct wire_settings *tls = &r->conf->listen[i].tls;
+        bool proves = tls->on && (r->conf->users || (tls->ca[0] && tls->ask != WIRE_ASK_OPTIONAL));
+        if (!proves && !conf_address_loopback(&r->conf->listen[i].address))
             conf_warn(r, &r->listen_places[i], "listen",
                       r->conf->users
                           ? "%s can be reached from other machines, and over plain TCP nobody can prove "
@@ -131,6 +130,7 @@ static void conf_check_listeners(struct conf_reader *r)
                           : "%s can be reached from other machines, and there are no users: whoever "
                             "reaches it can take and release locks",
                       r->conf->listen[i].address.shown);
+    }
 }
 
 /* Whether a socket that waits for clients has this address already. */
@@ -159,87 +159,93 @@ static void conf_check_http(struct conf_reader *r)
     }
 }
 
-/* ---- secrets ---- */
+/* ---- TLS ---- */
 
-const char *conf_secret_read(const char *path, char secret[CONF_SECRET_BYTES], mode_t *mode)
+/* What is wrong between the keys; NULL: nothing. */
+static const char *tls_rules(const struct wire_settings *tls, enum wire_side side)
 {
-    struct stat stat;
-    char text[CONF_SECRET_BYTES + 2];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return strerror(errno);
-    if (fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode)) {
-        close(fd);
-        return "not a file";
-    }
-    ssize_t len = read(fd, text, sizeof text);
-    const char *wrong = len < 0 ? strerror(errno) : NULL;
-    close(fd);
-    if (wrong)
-        return wrong;
-    if (len > 0 && text[len - 1] == '\n')
-        len--;
-    if (len > 0 && text[len - 1] == '\r')
-        len--;
-    if (len == 0)
-        wrong = "it is empty; write the password into it";
-    else if (len >= CONF_SECRET_BYTES)
-        wrong = "it is too long; a password has at most 255 bytes";
-    else if (memchr(text, 0, (size_t)len) || memchr(text, '\n', (size_t)len))
-        wrong = "it holds more than one line";
-    if (!wrong) {
-        memcpy(secret, text, (size_t)len);
-        secret[len] = 0;
-    }
-    explicit_bzero(text, sizeof text);
-    *mode = stat.st_mode;
-    return wrong;
+    if (side == WIRE_SERVER && (!tls->cert[0] || !tls->key[0]))
+        return "tls needs cert and key, the files of this daemon's certificate and its key";
+    if (!tls->cert[0] != !tls->key[0])
+        return "cert and key stand together, or neither";
+    if (side == WIRE_SERVER && tls->ask && !tls->ca[0])
+        return "client_cert needs client_ca, the file of the CA that signs the clients' certificates";
+    if (side == WIRE_CLIENT && tls->verify == WIRE_VERIFY_CA && !tls->ca[0])
+        return "verify: ca needs ca: with the system's CAs the certificate of any public server would do";
+    return NULL;
 }
 
-static void conf_check_own_secrets(struct conf_reader *r)
+/* Checks the rules between the keys of one mapping, and that its files can be used; false: it was
+ * reported. */
+static bool conf_check_tls(struct conf_reader *r, const struct conf_place *place, const char *key,
+                           const struct wire_settings *tls, enum wire_side side)
 {
-    for (unsigned i = 0; i < r->conf->masters; i++) {
-        if (r->conf->nodes[i].password[0] && (r->mode & S_IROTH)) {
-            conf_warn(
-                r, &r->node_places[i], "nodes",
-                "a password in a file that everybody can read: chmod o-r it, or use node_password_file");
-            return;
-        }
+    struct wire_fault fault;
+    const char *wrong = tls_rules(tls, side);
+
+    if (wrong) {
+        conf_fault(r, place, key, "%s", wrong);
+        return false;
+    }
+    struct wire_context *context = wire_context_new(side, tls, &fault);
+    if (!context)
+        conf_fault(r, place, key, "%s", fault.what);
+    else if (side == WIRE_CLIENT && tls->verify == WIRE_VERIFY_OFF)
+        conf_warn(
+            r, place, key,
+            "verify: off: whoever is on the way to a master can pretend to be it, and read its password");
+    wire_context_free(context);
+    return context != NULL;
+}
+
+static void conf_check_listen_tls(struct conf_reader *r)
+{
+    for (unsigned i = 0; i < r->conf->listeners && !conf_place(r, "listen")->broken; i++) {
+        const struct conf_listener *listener = &r->conf->listen[i];
+        if (!listener->tls.on)
+            continue;
+        if (listener->address.path[0])
+            conf_fault(r, &r->listen_places[i], "listen", "a Unix socket needs no TLS: leave tls out");
+        else
+            conf_check_tls(r, &r->listen_places[i], "listen", &listener->tls, WIRE_SERVER);
     }
 }
 
-/* Gives each master its user and password. A URL keeps its own; a URL with a user alone takes the password
- * of the file. */
-static void conf_check_secrets(struct conf_reader *r)
+/* What a master uses: each key of its own, else that of node_tls. */
+static void tls_merge(struct wire_settings *tls, const struct wire_settings *own,
+                      const struct wire_settings *all)
+{
+    bool own_cert = own->cert[0] || own->key[0];
+
+    memcpy(tls->ca, own->ca[0] ? own->ca : all->ca, sizeof tls->ca);
+    memcpy(tls->cert, own_cert ? own->cert : all->cert, sizeof tls->cert);
+    memcpy(tls->key, own_cert ? own->key : all->key, sizeof tls->key);
+    memcpy(tls->server_name, own->server_name[0] ? own->server_name : all->server_name,
+           sizeof tls->server_name);
+    tls->verify = own->verify ? own->verify : all->verify;
+}
+
+static void conf_check_node_tls(struct conf_reader *r)
 {
     struct conf *conf = r->conf;
-    const struct conf_place *user = conf_place(r, "node_user"), *file = conf_place(r, "node_password_file");
-    char secret[CONF_SECRET_BYTES] = "";
-    conf_check_own_secrets(r);
-    if (conf->node_password_file[0]) {
-        mode_t mode = 0;
-        const char *wrong = conf_secret_read(conf->node_password_file, secret, &mode);
-        if (wrong)
-            conf_fault(r, file, "node_password_file", "%s: %s", conf->node_password_file, wrong);
-        else if (mode & S_IROTH)
-            conf_warn(r, file, "node_password_file", "everybody can read %s: chmod o-r it",
-                      conf->node_password_file);
-    } else if (conf->node_user[0] && !file->broken) {
-        conf_fault(r, user, "node_user", "it needs node_password_file, the file with its password");
-    }
+    const struct conf_place *place = conf_place(r, "node_tls");
+    unsigned secure = 0;
+    bool good = !place->broken && !conf_place(r, "nodes")->broken;
+
     for (unsigned i = 0; i < conf->masters; i++) {
         struct conf_node *node = &conf->nodes[i];
-        bool own = node->user[0] || node->password[0];
-        if (own && !node->password[0] && !conf->node_password_file[0] && !file->broken)
-            conf_fault(
-                r, &r->node_places[i], "nodes",
-                "a user without a password: write redis://user:password@host:port, or node_password_file");
-        if (!own)
-            memcpy(node->user, conf->node_user, sizeof node->user);
-        if (!node->password[0])
-            memcpy(node->password, secret, sizeof node->password);
+        secure += node->tls.on;
+        tls_merge(&node->tls, &node->own_tls, &conf->node_tls);
+        if (node->own_tls.on && !node->tls.on)
+            conf_fault(r, &r->node_places[i], "nodes", "tls belongs to an address with rediss://");
     }
-    explicit_bzero(secret, sizeof secret);
+    if (conf->node_tls.on && !place->broken)
+        good = conf_check_tls(r, place, "node_tls", &conf->node_tls, WIRE_CLIENT);
+    if (good && conf->node_tls.on && !secure && conf->masters)
+        conf_warn(r, place, "node_tls", "not used: no address in nodes begins with rediss://");
+    for (unsigned i = 0; good && i < conf->masters; i++)
+        if (conf->nodes[i].tls.on && conf->nodes[i].own_tls.on)
+            conf_check_tls(r, &r->node_places[i], "nodes", &conf->nodes[i].tls, WIRE_CLIENT);
 }
 
 void conf_check(struct conf_reader *r)
@@ -250,6 +256,8 @@ void conf_check(struct conf_reader *r)
     conf_check_shares(r);
     conf_check_listeners(r);
     conf_check_http(r);
+    conf_check_listen_tls(r);
+    conf_check_node_tls(r);
     conf_check_secrets(r);
     conf_users_check(r);
 }

@@ -60,6 +60,7 @@ static bool listener_append(struct conf_listener *list, unsigned *count, const c
     }
     listener->fin_breaks = false;
     listener->serves = CONF_SERVES_ALL;
+    memset(&listener->tls, 0, sizeof listener->tls);
     ++*count;
     return true;
 }
@@ -128,8 +129,8 @@ bool conf_listener_set(struct conf_listener *listener, const struct conf_setting
         return http ? listener_serve(listener, text, why) : listener_fin(listener, text, why);
     char shown[80];
     conf_shown(shown, sizeof shown, key);
-    snprintf(why, CONF_WHY_BYTES, "%s is no key of an address to listen on; its keys are address and %s",
-             shown, http ? "serve" : "fin");
+    snprintf(why, CONF_WHY_BYTES, "%s is no key of an address to listen on; its keys are address%s", shown,
+             http ? " and serve" : ", fin and tls");
     return false;
 }
 
@@ -140,7 +141,9 @@ static bool value_show_listen(const struct conf *conf, const struct conf_setting
     if (i >= conf->listeners)
         return false;
     const struct conf_listener *listener = &conf->listen[i];
-    snprintf(out, size, listener->fin_breaks ? "%s,fin=break" : "%s", listener->address.shown);
+    int len = snprintf(out, size, "%s%s%s", listener->address.shown, listener->fin_breaks ? ",fin=break" : "",
+                       listener->tls.on ? "," : "");
+    conf_tls_show(&listener->tls, WIRE_SERVER, false, out + len, size - (size_t)len);
     return true;
 }
 
@@ -228,6 +231,11 @@ static bool value_show_node(const struct conf *conf, const struct conf_setting *
     if (i >= conf->masters)
         return false;
     conf_address_url(&conf->nodes[i], false, out, size);
+    size_t len = strlen(out);
+    if (conf->nodes[i].own_tls.on)
+        snprintf(out + len, size - len, ",");
+    len = strlen(out);
+    conf_tls_show(&conf->nodes[i].own_tls, WIRE_CLIENT, false, out + len, size - len);
     return true;
 }
 
@@ -238,8 +246,40 @@ static bool value_show_users(const struct conf *conf, const struct conf_setting 
     return users_row(conf->users, i, out, size);
 }
 
+/* ---- TLS ---- */
+
+static struct wire_settings *value_listen_tls(struct conf *conf)
+{
+    return &conf->listen[conf->listeners - 1].tls;
+}
+
+static struct wire_settings *value_node_own_tls(struct conf *conf)
+{
+    return &conf->nodes[conf->masters - 1].own_tls;
+}
+
+static struct wire_settings *value_node_tls(struct conf *conf)
+{
+    return &conf->node_tls;
+}
+
+static bool value_show_node_tls(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                                size_t size)
+{
+    (void)s;
+    conf_tls_show(&conf->node_tls, WIRE_CLIENT, false, out, size);
+    return i == 0;
+}
+
 const struct conf_kind conf_kind_users = {NULL, value_show_users, .list = true}; /* conf_users.c reads them */
-const struct conf_kind conf_kind_listen = {value_set_listen, value_show_listen, .list = true, .quoted = true};
-const struct conf_kind conf_kind_http = {value_set_http, value_show_http, .list = true, .quoted = true};
+const struct conf_kind conf_kind_listen = {value_set_listen,   value_show_listen, .list = true,
+                                           .quoted = true,     .head = "address", .tls = value_listen_tls,
+                                           .side = WIRE_SERVER};
+const struct conf_kind conf_kind_http = {value_set_http, value_show_http, .list = true, .quoted = true,
+                                         .head = "address"};
 const struct conf_kind conf_kind_hosts = {value_set_hosts, value_show_hosts, .list = true, .quoted = true};
-const struct conf_kind conf_kind_nodes = {value_set_nodes, value_show_node, .list = true, .quoted = true};
+const struct conf_kind conf_kind_nodes = {value_set_nodes,    value_show_node, .list = true,
+                                          .quoted = true,     .head = "url",   .tls = value_node_own_tls,
+                                          .side = WIRE_CLIENT};
+const struct conf_kind conf_kind_node_tls = {NULL, value_show_node_tls, .quoted = true, .tls = value_node_tls,
+                                             .side = WIRE_CLIENT};

@@ -4,12 +4,14 @@
  *     conf_value.c    one value: text -> field, field -> text
  *     conf_list.c     the lists: listen, http, http_hosts, nodes
  *     conf_address.c  addresses and URLs
+ *     conf_tls.c      certificates, keys and whom to trust
  *     conf_report.c   errors and warnings with their place in the file
  *     conf_file.c     the file -> its text
  *     conf_read.c     YAML -> settings, every error with its place; conf_yaml.h has what it shares with
  *     conf_users.c    YAML -> users
  *     users.c         who a client is, and what it may do
- *     conf_check.c    rules between settings; secrets; warnings
+ *     conf_secret.c   users and passwords for masters
+ *     conf_check.c    rules between settings; warnings
  *     conf_update.c   a file that was read again */
 #ifndef REDLOCKD_CONF_PRIVATE_H
 #define REDLOCKD_CONF_PRIVATE_H
@@ -18,7 +20,7 @@
 
 #include "daemon/conf/conf.h"
 
-enum { CONF_KEYS = 31, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
+enum { CONF_KEYS = 32, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
 
 struct conf_setting;
 
@@ -31,6 +33,12 @@ struct conf_kind {
                  size_t size);
     bool list;   /* set() appends one item */
     bool quoted; /* printed in quotes */
+    /* An item of a list may be a mapping, too. head is the key whose value set() takes, and tls() finds the place
+     * for what the key tls of the item that was appended last holds. A kind that is no list but has tls() is a
+     * mapping of the keys of tls. */
+    const char *head;
+    struct wire_settings *(*tls)(struct conf *conf);
+    enum wire_side side;
 };
 
 struct conf_setting {
@@ -46,7 +54,7 @@ extern const struct conf_setting conf_settings[CONF_KEYS];
 
 extern const struct conf_kind conf_kind_listen, conf_kind_http, conf_kind_hosts, conf_kind_nodes,
     conf_kind_duration, conf_kind_size, conf_kind_count, conf_kind_switch, conf_kind_level, conf_kind_mode,
-    conf_kind_prefix, conf_kind_user, conf_kind_path, conf_kind_users;
+    conf_kind_prefix, conf_kind_user, conf_kind_path, conf_kind_users, conf_kind_node_tls;
 
 /* Quotes a refused text for its message. A text with an '@' is hidden, since it may be an address in the
  * wrong place that holds a password. */
@@ -98,6 +106,13 @@ void conf_fault(struct conf_reader *r, const struct conf_place *place, const cha
 void conf_warn(struct conf_reader *r, const struct conf_place *place, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Sets a key of a mapping `tls` or `node_tls`. */
+bool conf_tls_set(struct wire_settings *tls, enum wire_side side, const char *key, const char *text,
+                  char why[CONF_WHY_BYTES]);
+/* Writes the keys that have a value, each behind first (and from the second on behind between): as in
+ * "ca=/etc/ca.pem,verify=full" with "=", or as YAML with ": ". */
+void conf_tls_show(const struct wire_settings *tls, enum wire_side side, bool yaml, char *out, size_t size);
+
 /* The index of a key in conf_settings; -1: there is no such key. */
 int conf_key_find(const char *key);
 struct conf_place *conf_place(struct conf_reader *r, const char *key);
@@ -106,7 +121,9 @@ struct conf_place *conf_place(struct conf_reader *r, const char *key);
 int conf_text_read(struct conf_reader *r, const char *text, size_t len);
 
 /* Reads a secret file's text without its line end. Returns NULL, or what is wrong. */
-const char *conf_secret_read(const char *path, char secret[CONF_SECRET_BYTES], mode_t *mode);
+const char *conf_secret_read(const char *path, char *secret, size_t size, mode_t *mode);
+/* Gives each master its user and password. */
+void conf_check_secrets(struct conf_reader *r);
 
 /* Refuses ids of users if this process cannot see them. */
 void conf_users_check(struct conf_reader *r);

@@ -4,6 +4,7 @@
 
 #include "daemon/conf/conf_private.h"
 #include "daemon/conf/conf_yaml.h"
+#include "daemon/wire/wire.h"
 
 enum {
     KEY_BYTES = 64,
@@ -120,6 +121,51 @@ static bool value_set(struct conf_reader *r, const struct conf_setting *setting,
     return false;
 }
 
+static const char once[] = "each key stands here once, with one word as its value";
+
+/* Whether a pair of a mapping is a key that stands there once. */
+static bool pair_is_single(yaml_document_t *document, const yaml_node_t *mapping, const yaml_node_t *key,
+                           const yaml_node_t *value)
+{
+    return key->type == YAML_SCALAR_NODE && pair_value(document, mapping, yaml_text(key)) == value;
+}
+
+/* Reads {ca: /etc/ca.pem, ...}. */
+static bool tls_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
+                    const yaml_node_t *mapping)
+{
+    bool server = setting->kind->side == WIRE_SERVER;
+    struct wire_settings *tls = setting->kind->tls(r->conf);
+    struct conf_place at = place_of(&mapping->start_mark);
+    if (mapping->type != YAML_MAPPING_NODE) {
+        conf_fault(r, &at, setting->key,
+                   "wrong type: TLS has keys of its own, as in {%s: /etc/redlockd/%s.pem}",
+                   server ? "cert" : "ca", server ? "cert" : "ca");
+        return false;
+    }
+    const yaml_node_pair_t *end = mapping->data.mapping.pairs.top;
+    tls->on = setting->kind->list || mapping->data.mapping.pairs.start < end;
+    if (tls->on && !wire_has_tls()) {
+        conf_fault(r, &at, setting->key, "there is no TLS in this redlockd: it was built with make TLS=no");
+        return false;
+    }
+    bool good = true;
+    for (const yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < end; p++) {
+        char why[CONF_WHY_BYTES];
+        const yaml_node_t *key = yaml_document_get_node(document, p->key);
+        const yaml_node_t *value = yaml_document_get_node(document, p->value);
+        bool words = pair_is_single(document, mapping, key, value) && value->type == YAML_SCALAR_NODE &&
+                     strlen(yaml_text(value)) == value->data.scalar.length;
+        snprintf(why, sizeof why, "%s", once);
+        if (words && conf_tls_set(tls, setting->kind->side, yaml_text(key), yaml_text(value), why))
+            continue;
+        at = place_of(words ? &value->start_mark : &key->start_mark);
+        conf_fault(r, &at, setting->key, "%s", why);
+        good = false;
+    }
+    return good;
+}
+
 /* Sets a key to one word, or to each word of a list; *at becomes the place of a wrong one. */
 static bool listener_words(struct conf_reader *r, yaml_document_t *document,
                            const struct conf_setting *setting, const char *key, const yaml_node_t *value,
@@ -143,32 +189,52 @@ static bool listener_words(struct conf_reader *r, yaml_document_t *document,
     return true;
 }
 
-/* Reads an item of listen or http that is a mapping, as in {address: 127.0.0.1:7335, fin: break}. */
-static bool listener_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
-                         const yaml_node_t *item)
+/* Sets a key that stands beside the address, or the URL. */
+static bool item_key_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
+                         const yaml_node_t *item, const yaml_node_pair_t *pair)
 {
+    char why[CONF_WHY_BYTES], shown[80];
+    const yaml_node_t *key = yaml_document_get_node(document, pair->key);
+    const yaml_node_t *value = yaml_document_get_node(document, pair->value);
+    bool single = pair_is_single(document, item, key, value), node = setting->kind == &conf_kind_nodes;
+    struct conf_place at = place_of(&key->start_mark);
+    snprintf(why, sizeof why, "%s", once);
+    if (single && setting->kind->tls && strcmp(yaml_text(key), "tls") == 0)
+        return tls_set(r, document, setting, value);
+    if (single && node)
+        snprintf(why, sizeof why, "%s is no key of a master; its keys are url and tls",
+                 conf_shown(shown, sizeof shown, yaml_text(key)));
+    else if (single && listener_words(r, document, setting, yaml_text(key), value, &at, why))
+        return true;
+    conf_fault(r, &at, setting->key, "%s", why);
+    return false;
+}
+
+/* How a mapping in place of a plain address is written. */
+static const char *item_advice(const struct conf_setting *setting)
+{
+    if (setting->kind == &conf_kind_nodes)
+        return "{url: rediss://10.0.0.1:6379, tls: {ca: /etc/redlockd/ca.pem}}";
+    return setting->kind == &conf_kind_http ? "{address: 127.0.0.1:7337, serve: [probes, metrics]}"
+                                            : "{address: 127.0.0.1:7335, fin: break}";
+}
+
+/* Reads an item that is a mapping, as in {address: 127.0.0.1:7335, fin: break}. */
+static bool item_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
+                     const yaml_node_t *item)
+{
+    const char *head = setting->kind->head;
     struct conf_place at = place_of(&item->start_mark);
-    const yaml_node_t *address = pair_value(document, item, "address");
-    bool good = address != NULL;
+    const yaml_node_t *value = pair_value(document, item, head);
+    bool good = value != NULL;
     if (!good)
-        conf_fault(r, &at, setting->key, "the address is missing; write %s",
-                   setting->kind == &conf_kind_http ? "{address: 127.0.0.1:7337, serve: [probes, metrics]}"
-                                                    : "{address: 127.0.0.1:7335, fin: break}");
-    if (!good || !value_set(r, setting, address, place_of(&address->start_mark)))
+        conf_fault(r, &at, setting->key, "the %s is missing; write %s", head, item_advice(setting));
+    if (!good || !value_set(r, setting, value, place_of(&value->start_mark)))
         return false;
-    for (yaml_node_pair_t *p = item->data.mapping.pairs.start; p < item->data.mapping.pairs.top; p++) {
-        char why[CONF_WHY_BYTES] = "each key stands here once, with one word as its value";
-        const yaml_node_t *key = yaml_document_get_node(document, p->key);
-        const yaml_node_t *value = yaml_document_get_node(document, p->value);
-        if (value == address)
-            continue;
-        at = place_of(&key->start_mark);
-        bool once = key->type == YAML_SCALAR_NODE && pair_value(document, item, yaml_text(key)) == value;
-        if (once && listener_words(r, document, setting, yaml_text(key), value, &at, why))
-            continue;
-        conf_fault(r, &at, setting->key, "%s", why);
-        good = false;
-    }
+    for (yaml_node_pair_t *p = item->data.mapping.pairs.start; p < item->data.mapping.pairs.top; p++)
+        if (yaml_document_get_node(document, p->value) != value &&
+            !item_key_set(r, document, setting, item, p))
+            good = false;
     return good;
 }
 
@@ -177,9 +243,9 @@ static bool list_item(struct conf_reader *r, yaml_document_t *document, const st
 {
     bool listen = setting->kind == &conf_kind_listen, http = setting->kind == &conf_kind_http;
     unsigned index = conf_items(r->conf, setting);
-    bool mapping = item->type == YAML_MAPPING_NODE && (listen || http);
+    bool mapping = item->type == YAML_MAPPING_NODE && setting->kind->head;
     struct conf_place place = place_of(&item->start_mark);
-    if (mapping ? !listener_set(r, document, setting, item) : !value_set(r, setting, item, place))
+    if (mapping ? !item_set(r, document, setting, item) : !value_set(r, setting, item, place))
         return false;
     if (setting->kind != &conf_kind_hosts)
         (listen ? r->listen_places : http ? r->http_places : r->node_places)[index] = place;
@@ -229,12 +295,15 @@ static void pair_read(struct conf_reader *r, yaml_document_t *document, const ya
     }
     *place = at;
     struct conf_place value_at = yaml_is_null(value) ? at : place_of(&value->start_mark);
-    if (conf_settings[k].kind == &conf_kind_users)
+    const struct conf_setting *setting = &conf_settings[k];
+    if (setting->kind == &conf_kind_users)
         place->broken = !conf_users_read(r, document, value, &value_at);
+    else if (setting->kind->list)
+        place->broken = !list_set(r, document, setting, value, value_at);
+    else if (setting->kind->tls)
+        place->broken = !tls_set(r, document, setting, value);
     else
-        place->broken = conf_settings[k].kind->list
-                            ? !list_set(r, document, &conf_settings[k], value, value_at)
-                            : !value_set(r, &conf_settings[k], value, value_at);
+        place->broken = !value_set(r, setting, value, value_at);
 }
 
 /* ---- YAML ---- */

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/conf/conf_address.h"
 #include "daemon/conf/conf_private.h"
 
 enum { VALUE_BYTES = 1100 /* a path is the longest */ };
@@ -38,9 +39,14 @@ static const struct conf_setting *setting_find(const char *key)
     return setting;
 }
 
-static bool masters_differ(struct update *u)
+/* Whether other masters, or other databases of theirs, are meant. How they are reached is another matter. */
+static bool masters_differ(const struct update *u)
 {
-    return differs(u, setting_find("nodes"));
+    bool same = u->conf->masters == u->fresh->masters;
+    for (unsigned i = 0; same && i < u->conf->masters; i++)
+        same = conf_address_equal(&u->conf->nodes[i].address, &u->fresh->nodes[i].address) &&
+               u->conf->nodes[i].db == u->fresh->nodes[i].db;
+    return !same;
 }
 
 /* The TTLs of the file fit the max_ttl of the file. They may not fit the present max_ttl, which only a
@@ -58,9 +64,15 @@ static const char *held_back_by(struct update *u, const struct conf_setting *set
     return held ? setting->with : NULL;
 }
 
-/* Sets the value that show() wrote to u->to. */
+/* Sets the value that show() wrote to u->to. What masters are reached by is taken by logins_update(). */
 static void update_take(struct update *u, const struct conf_setting *setting)
 {
+    if (setting->kind == &conf_kind_nodes)
+        return;
+    if (setting->kind == &conf_kind_node_tls) {
+        u->conf->node_tls = u->fresh->node_tls;
+        return;
+    }
     char why[CONF_WHY_BYTES];
     bool good = setting->kind->set(u->conf, setting, u->to, why);
     assert(good);
@@ -75,6 +87,8 @@ static void setting_update(struct update *u, const struct conf_setting *setting)
         return;
     if (change.with)
         change.when = setting_find(change.with)->when;
+    if (setting->kind == &conf_kind_nodes && !masters_differ(u))
+        change.when = CONF_NEXT_LOGIN;
     if (!setting->kind->list) {
         change.from = u->from;
         change.to = u->to;
@@ -95,19 +109,23 @@ static bool logins_differ(const struct conf *a, const struct conf *b)
     return false;
 }
 
-/* Takes over users and passwords. A connection that is logged in stays so, since Redis does not end it
+/* Takes over users, passwords and TLS. A connection that is logged in stays so, since Redis does not end it
  * either. */
 static void logins_update(struct update *u)
 {
     static const struct conf_change change = {.key = "password", .when = CONF_NEXT_LOGIN};
-    if (masters_differ(u) || !logins_differ(u->conf, u->fresh))
+    bool differ = logins_differ(u->conf, u->fresh);
+    if (masters_differ(u))
         return;
     for (unsigned i = 0; i < u->conf->masters; i++) {
         struct conf_node *node = &u->conf->nodes[i];
+        node->own_tls = u->fresh->nodes[i].own_tls;
+        node->tls = u->fresh->nodes[i].tls;
         memcpy(node->user, u->fresh->nodes[i].user, sizeof node->user);
         memcpy(node->password, u->fresh->nodes[i].password, sizeof node->password);
+        node->password_of_file = u->fresh->nodes[i].password_of_file;
     }
-    if (!u->login_told)
+    if (differ && !u->login_told)
         u->told(u->arg, &change);
 }
 

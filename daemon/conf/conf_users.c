@@ -210,7 +210,7 @@ static bool secret_file_set(struct user_reader *u, const yaml_node_t *node, cons
     if (!secret_is_possible())
         return user_fault(
             u, node, "this redlockd was built without OpenSSL (TLS=no), which secrets need; use uid or gid");
-    const char *wrong = conf_secret_read(text, line, &mode);
+    const char *wrong = conf_secret_read(text, line, sizeof line, &mode);
     if (wrong)
         return user_fault(u, node, "%s: %s", text, wrong);
     if (mode & S_IROTH)

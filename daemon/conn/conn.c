@@ -1,19 +1,22 @@
 /* A connection at work: its events, its time-out, its share of a flush. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "daemon/clock.h"
 #include "daemon/conn/conn_private.h"
 
-/* An event of a client that is not read: its end, or room for more output. */
-static void conn_on_unread(struct conn *c, short what)
+/* An event of a client that is not read: its end, or room for more output.
+ * Over TLS a FIN proves nothing: what lies before it is read first, and then says how the session ends. */
+static void conn_on_watched(struct conn *c, short what)
 {
     int err = 0;
     socklen_t len = sizeof err;
 
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
+    if (getsockopt(c->wire.fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
         err = errno;
     if (err) {
-        conn_break(c, err);
+        conn_break(c, err, strerror(err));
         return;
     }
     if (what & EV_CLOSED)
@@ -30,13 +33,61 @@ void conn_on_event(evutil_socket_t fd, short what, void *arg)
     if (c->error) /* a write took the error from the socket: a read now would look like a FIN */
         return;
     if (c->watch == WATCH_END) {
-        conn_on_unread(c, what);
+        conn_on_watched(c, what);
         return;
     }
     if (what & EV_WRITE)
         conn_dirty(c);
-    if (what & EV_READ)
+    if (what & EV_READ || wire_read_wants_write(&c->wire))
         input_read(c);
+}
+
+/* Reads the connections in the list unread once; one that still has input enters the list again, for the next
+ * turn. */
+void conn_on_unread(evutil_socket_t fd, short what, void *arg)
+{
+    struct conns *all = arg;
+    struct conn *c;
+    unsigned count = 0;
+    (void)fd;
+    (void)what;
+
+    TAILQ_FOREACH(c, &all->unread, unread)
+    count++;
+    for (; count && (c = TAILQ_FIRST(&all->unread)); count--) {
+        conn_not_unread(c);
+        if (!c->blocked && !c->error && c->state != CONN_GONE)
+            input_read(c);
+    }
+}
+
+void conn_on_handshake(void *arg, const char *why, const char *hint)
+{
+    struct conn *c = arg;
+    char text[WIRE_WHAT_BYTES + 256];
+
+    c->handshake = NULL;
+    if (why) {
+        snprintf(text, sizeof text, *hint ? "%s: %s" : "%s", why, hint);
+        conn_reject(c, text);
+        return;
+    }
+    if (!wire_is_welcome(&c->wire)) { /* client_ca has changed meanwhile */
+        conn_reject(c, wire_fault()->what);
+        return;
+    }
+    c->certificate = wire_peer_names(&c->wire);
+    user_identify(c);
+    if (conn_limit(c) != LIMIT_NONE) {
+        c->all->stats.refused++;
+        output_code(c, VERB_HELLO, &(struct tag){0}, REPLY_LIMIT, conn_limit(c));
+        output_push(c);
+        conn_reject(c, "its user has too many clients");
+        return;
+    }
+    c->heard_ms = clock_boot_ms();
+    conn_watch(c, false);
+    conn_unread(c);
 }
 
 void conn_on_timer(evutil_socket_t fd, short what, void *arg)
@@ -100,7 +151,7 @@ void conn_flush(struct conn *c)
     if (c->error) {
         int err = c->error;
         c->error = 0;
-        conn_break(c, err);
+        conn_break(c, err, strerror(err));
         if (c->state == CONN_GONE)
             return;
     }

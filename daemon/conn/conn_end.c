@@ -28,8 +28,11 @@ static void conn_gone(struct conn *c)
     conn_untimed(c);
     listings_abandon(c);
     user_forget(c);
-    close(c->fd);
-    c->fd = -1;
+    conn_not_unread(c);
+    if (c->handshake)
+        handshake_cancel(c->handshake);
+    c->handshake = NULL;
+    wire_close(&c->wire);
     c->all->stats.closed++;
     STAILQ_INSERT_TAIL(&c->all->gone, c, gone);
 }
@@ -46,35 +49,39 @@ void conn_drop(struct conn *c, const char *why)
     handler->closed(handler->arg, c->session, CONN_DROPPED);
 }
 
-void conn_reject(struct conn *c)
+void conn_reject(struct conn *c, const char *why)
 {
     char address[ADDRESS_TEXT_BYTES];
 
     assert(!c->known);
     conn_address(c, address);
-    log_debug("client_foreign", "session=%llu address=%s speaks=\"HTTP or TLS\"",
-              (unsigned long long)c->session, address);
+    if (why)
+        conn_tell(c, "client_foreign", why);
+    else
+        log_debug("client_foreign", "session=%llu address=%s speaks=HTTP", (unsigned long long)c->session,
+                  address);
     conn_gone(c);
 }
 
 /* A reset before any FIN does not prove that the client is dead. After a FIN a reset proves nothing new:
- * errno is then EPIPE, even if we have not read as far as the FIN (tcp_reset() in the kernel). On a Unix
- * socket ECONNRESET says that the client closed it with output unread. Every other error, such as ENOBUFS,
- * is of this host, and says nothing about the client. */
+ * errno is then EPIPE, even if we have not read as far as the FIN (tcp_reset() in the kernel), but over TLS
+ * a FIN proves nothing. On a Unix socket ECONNRESET says that the client closed it with output unread. Every
+ * other error, such as ENOBUFS, is of this host, and says nothing about the client. */
 static bool end_is_proved(const struct conn *c, int err)
 {
-    return err == EPIPE || (err == ECONNRESET && c->local && !c->fin_breaks);
+    return (err == EPIPE && !c->wire.tls) || (err == ECONNRESET && c->local && !c->fin_breaks);
 }
 
-void conn_break(struct conn *c, int err)
+void conn_break(struct conn *c, int err, const char *why)
 {
     if (c->state == CONN_OPEN && !end_is_proved(c, err)) {
-        conn_drop(c, strerror(err));
+        conn_drop(c, why);
         return;
     }
-    log_debug("client_broken", "session=%llu error=\"%s\"", (unsigned long long)c->session, strerror(err));
+    log_debug("client_broken", "session=%llu error=\"%s\"", (unsigned long long)c->session, why);
     output_mute(c);
-    shutdown(c->fd, SHUT_RDWR); /* if only our write failed (ENOBUFS), the client must not wait in vain */
+    shutdown(c->wire.fd,
+             SHUT_RDWR); /* if only our write failed (ENOBUFS), the client must not wait in vain */
     conn_finish(c);
     conn_watch(c, false);
 }

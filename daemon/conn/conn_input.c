@@ -195,9 +195,13 @@ static void input_end(struct conn *c)
 
 static void input_failed(struct conn *c, int err)
 {
-    if (err == EAGAIN || err == EWOULDBLOCK || err == EINTR)
+    if (err == EAGAIN || err == EWOULDBLOCK || err == EINTR) {
+        conn_watch(c, false);
         return;
-    conn_break(c, err);
+    }
+    if (c->wire.tls)
+        c->fin_breaks = true; /* neither close_notify nor QUIT came before the end */
+    conn_break(c, err, c->wire.tls ? wire_fault()->what : strerror(err));
     if (c->state != CONN_GONE)
         input_end(c); /* everything that came before the error has been read */
 }
@@ -211,7 +215,7 @@ void input_read(struct conn *c)
     assert(kept < LINE_BYTES && !c->blocked);
     if (kept)
         memcpy(all->input, c->rest.bytes + c->rest.start, kept);
-    ssize_t n = read(c->fd, all->input + kept, READ_BYTES);
+    ssize_t n = wire_read(&c->wire, all->input + kept, READ_BYTES);
     if (n < 0) {
         input_failed(c, errno);
         return;
@@ -223,18 +227,23 @@ void input_read(struct conn *c)
     }
     all->now_us = clock_boot_us();
     c->heard_ms = all->now_us / 1000;
-    if (c->quits || c->expelled || c->doom)
-        return; /* the bytes had to be read: unread ones would make our close a reset, which discards +BYE */
+    if (c->quits || c->expelled || c->doom) {
+        conn_unread(c); /* the bytes had to be read: unread ones would make our close a reset, without +BYE */
+        return;
+    }
     buffer_return(all, &c->rest);
     size_t len = kept + (size_t)n;
     if (c->first && line_is_foreign(all->input, len)) {
-        conn_reject(c);
+        conn_reject(c, wire_looks_like_tls(all->input, len)
+                           ? "it speaks TLS to an address that has no tls in listen"
+                           : NULL);
         return;
     }
     size_t used = input_lines(c, all->input, len, &ended);
     if (c->state == CONN_GONE)
         return;
     input_keep(c, all->input + used, len - used, ended);
+    conn_unread(c);
     conn_watch(c, false);
 }
 
@@ -280,6 +289,8 @@ void input_resume(struct conn *c)
             buffer_return(c->all, &rest);
         }
     }
-    if (c->state != CONN_GONE)
-        conn_watch(c, false);
+    if (c->state == CONN_GONE)
+        return;
+    conn_unread(c);
+    conn_watch(c, false);
 }

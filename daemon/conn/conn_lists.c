@@ -1,4 +1,4 @@
-/* The lists in which a connection notes what is to be done for it: ready, dirty and timed. */
+/* The lists in which a connection notes what is to be done for it: ready, dirty, timed and unread. */
 #include "daemon/conn/conn_private.h"
 
 void conn_ready(struct conn *c)
@@ -15,6 +15,26 @@ void conn_dirty(struct conn *c)
         return;
     c->is_dirty = true;
     STAILQ_INSERT_TAIL(&c->all->dirty, c, dirty);
+}
+
+void conn_unread(struct conn *c)
+{
+    static const struct timeval at_once;
+
+    if (c->is_unread || c->blocked || !wire_pending(&c->wire))
+        return;
+    c->is_unread = true;
+    TAILQ_INSERT_TAIL(&c->all->unread, c, unread);
+    if (event_add(&c->all->unread_timer, &at_once) < 0)
+        event_active(&c->all->unread_timer, EV_TIMEOUT, 0);
+}
+
+void conn_not_unread(struct conn *c)
+{
+    if (!c->is_unread)
+        return;
+    c->is_unread = false;
+    TAILQ_REMOVE(&c->all->unread, c, unread);
 }
 
 static void lists_set_timer(struct conns *all, int64_t in_ms)

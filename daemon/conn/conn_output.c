@@ -119,9 +119,9 @@ static void output_delivered(struct conn *c)
 
 void output_push(struct conn *c)
 {
-    if (c->muted || c->error || c->fd < 0 || !buffer_len(&c->out))
+    if (c->muted || c->error || c->wire.fd < 0 || !buffer_len(&c->out))
         return;
-    long n = buffer_write(&c->out, c->fd);
+    long n = wire_write(&c->wire, &c->out);
     if (n < 0) {
         c->error = errno;
         conn_dirty(c);

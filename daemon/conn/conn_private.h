@@ -1,6 +1,7 @@
 /* Shared by the files of the client connections only. Each file calls only files above it in this list:
  *
- *     conn_lists.c   ready, dirty, timed: what is to be done for a connection
+ *     handshakes.c   TLS handshakes, with their bounds
+ *     conn_lists.c   ready, dirty, timed, unread: what is to be done for a connection
  *     conn_tell.c    what the log tells about a client
  *     conn_table.c   sessions, and the memory that connections lend each other
  *     conn_output.c  replies -> bytes
@@ -25,6 +26,8 @@
 
 #include "daemon/buffer.h"
 #include "daemon/conn/conns.h"
+#include "daemon/conn/handshakes.h"
+#include "daemon/wire/wire.h"
 #include "proto/line.h"
 
 enum {
@@ -100,7 +103,8 @@ struct conn {
     struct conns *all;
     struct event event;
     uint64_t session;
-    int fd;
+    struct wire wire;
+    struct handshake *handshake; /* TLS is not open yet: nothing else watches the socket */
     enum conn_state state;
     enum conn_watch watch;
 
@@ -120,7 +124,7 @@ struct conn {
     bool barred;     /* an AUTH is not answered yet: nothing behind it is parsed */
     bool by_auth;    /* its user is the one that AUTH proved */
     bool stuck;      /* output, or a list that goes on, waits until the socket takes more */
-    bool is_ready, is_dirty, is_timed;
+    bool is_ready, is_dirty, is_timed, is_unread;
     const char *doom; /* why the connection is to be closed (static text); NULL: it is not */
     int error;        /* errno of a failed write that conn_flush() has still to act on */
 
@@ -159,7 +163,7 @@ struct conn {
     char *certificate; /* names of the client's verified certificate, see struct user_client; NULL: none */
 
     STAILQ_ENTRY(conn) ready, dirty, gone;
-    TAILQ_ENTRY(conn) timed;
+    TAILQ_ENTRY(conn) timed, unread;
 };
 
 /* session = serial * capacity + index + 1: small numbers, found at once, never reused. */
@@ -192,7 +196,9 @@ struct conns {
     STAILQ_HEAD(, conn) ready; /* input can go on, or the connection is to end */
     STAILQ_HEAD(, conn) dirty; /* something is to be written, or the end may be due */
     STAILQ_HEAD(, conn) gone;
-    TAILQ_HEAD(, conn) timed; /* by since_ms: the time-out is the same for all, so one timer is enough */
+    TAILQ_HEAD(conn_unread_list, conn) unread; /* has input that only TLS knows of ... */
+    struct event unread_timer; /* ... which is read in the next turn, as if the kernel had reported it */
+    TAILQ_HEAD(, conn) timed;  /* by since_ms: the time-out is the same for all, so one timer is enough */
     struct event timer;
     bool flushing;
     uint64_t flushes; /* counts calls of conns_flush() */
@@ -207,6 +213,9 @@ struct conns {
     unsigned spares;
 
     int64_t now_us; /* when something was read last, or conns_now() was told */
+    struct handshakes *handshakes;
+    bool judging;    /* see conns_judge() ... */
+    uint64_t judged; /* ... and how far it has come in the table */
     struct conns_stats stats;
     struct counts counts;
     struct request request; /* of the line that is being handled */
@@ -226,6 +235,9 @@ void conn_ready(struct conn *c);
 void conn_dirty(struct conn *c);
 void conn_timed(struct conn *c, int64_t since_ms); /* starts the time-out, or starts it again */
 void conn_untimed(struct conn *c);
+/* Once TLS was read, or reading may go on: see to the input that the kernel will not report. */
+void conn_unread(struct conn *c);
+void conn_not_unread(struct conn *c);
 /* The next connection whose time-out is over, untimed; NULL: none, and the timer is set for the next one. */
 struct conn *conn_timed_out(struct conns *all, int64_t now_ms);
 
@@ -308,12 +320,12 @@ void conn_watch(struct conn *c, bool again);
 /* ---- conn_end.c ---- */
 /* Moves an open connection to FINISHING: the client will send no further request. */
 void conn_finish(struct conn *c);
-/* The socket failed with err: what that means depends on who closed first. */
-void conn_break(struct conn *c, int err);
+/* The socket failed with err, or TLS did: what that means depends on who closed first. */
+void conn_break(struct conn *c, int err, const char *why);
 /* Ends an open connection at once, as CONN_DROPPED. */
 void conn_drop(struct conn *c, const char *why);
-/* Ends a connection that never spoke our protocol. */
-void conn_reject(struct conn *c);
+/* Ends a connection that never spoke our protocol. why is NULL where that needs no line in the log. */
+void conn_reject(struct conn *c, const char *why);
 /* Nothing is left to be said about locks: appends +BYE after a QUIT, and leaves only the last bytes to be
  * written. */
 void conn_farewell(struct conn *c);
@@ -331,9 +343,15 @@ void input_read(struct conn *c);
 /* Goes on with waiting input as far as the order of requests allows. */
 void input_resume(struct conn *c);
 
+/* ---- conns.c ---- */
+/* The limit that this connection, which is counted already, exceeds. */
+enum limit conn_limit(struct conn *c);
+
 /* ---- conn.c ---- */
-void conn_on_event(evutil_socket_t fd, short what, void *arg); /* arg: struct conn */
-void conn_on_timer(evutil_socket_t fd, short what, void *arg); /* arg: struct conns */
+void conn_on_event(evutil_socket_t fd, short what, void *arg);  /* arg: struct conn */
+void conn_on_timer(evutil_socket_t fd, short what, void *arg);  /* arg: struct conns */
+void conn_on_unread(evutil_socket_t fd, short what, void *arg); /* arg: struct conns */
+handshake_done conn_on_handshake;                               /* arg: struct conn */
 /* For a connection in the list ready. */
 void conn_go_on(struct conn *c);
 /* For a connection in the list dirty: writes, and settles what follows from that. */

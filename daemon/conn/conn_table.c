@@ -90,6 +90,7 @@ void conn_table_remove(struct conn *c)
     buffer_return(all, &c->queue);
     buffer_return(all, &c->rest);
     buffer_return(all, &c->out);
+    wire_end(&c->wire);
     free(c->client);
     free(c->certificate);
     free(c);

@@ -166,7 +166,7 @@ static bool is_private(const struct conn *c)
 {
     static const uint8_t mapped[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127};
 
-    if (c->local)
+    if (c->local || c->wire.tls)
         return true;
     if (c->peer_family == AF_INET)
         return ntohl(c->peer.v4.s_addr) >> 24 == 127;

@@ -3,11 +3,11 @@
 
 static enum conn_watch watch_wanted(const struct conn *c)
 {
-    if (c->state == CONN_GONE || (c->muted && input_over(c)))
+    if (c->state == CONN_GONE || c->handshake || (c->muted && input_over(c)))
         return WATCH_NONE;
     if (c->eof || c->blocked)
         return WATCH_END;
-    return c->stuck && !c->muted ? WATCH_BOTH : WATCH_READ;
+    return (c->stuck && !c->muted) || wire_read_wants_write(&c->wire) ? WATCH_BOTH : WATCH_READ;
 }
 
 /* EV_CLOSED alone does not report a reset, and without EV_ET it would report a FIN again and again. So
@@ -29,7 +29,7 @@ void conn_watch(struct conn *c, bool again)
     c->watch = want;
     if (want == WATCH_NONE)
         return;
-    if (event_assign(&c->event, c->all->base, c->fd, flags[want], c->all->on_event, c) < 0 ||
+    if (event_assign(&c->event, c->all->base, c->wire.fd, flags[want], c->all->on_event, c) < 0 ||
         event_add(&c->event, NULL) < 0) {
         c->watch = WATCH_NONE;
         c->doom = "no memory";

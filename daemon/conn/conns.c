@@ -9,7 +9,10 @@
 #include "daemon/conn/conn_private.h"
 #include "daemon/log.h"
 
-enum { REFUSED_READS = 16 }; /* at most, of a refused client, which may send without end */
+enum {
+    REFUSED_READS = 16, /* at most, of a refused client, which may send without end */
+    JUDGE_US = 1000,    /* in one turn */
+};
 
 void conns_flush(struct conns *all)
 {
@@ -44,7 +47,7 @@ static int64_t clients_per_peer(const struct conns *all)
     return conf_share(all->conf->max_clients_per_peer, all->capacity);
 }
 
-static enum limit limit_of(struct conn *c)
+enum limit conn_limit(struct conn *c)
 {
     const struct user *user = user_of(c);
     int64_t most = user && user->max_clients ? user->max_clients : clients_per_peer(c->all);
@@ -54,7 +57,7 @@ static enum limit limit_of(struct conn *c)
     return user ? LIMIT_MAX_CLIENTS_PER_USER : LIMIT_MAX_CLIENTS_PER_PEER;
 }
 
-static void conns_refuse(struct conns *all, int fd, enum limit limit)
+static void conns_refuse(struct conns *all, int fd, enum limit limit, bool tls)
 {
     static const struct tag none;
     const struct reply reply = {.code = REPLY_LIMIT, .limit = limit};
@@ -68,6 +71,10 @@ static void conns_refuse(struct conns *all, int fd, enum limit limit)
                                                        : "max_clients_per_user",
                  all->capacity, (long long)clients_per_peer(all));
     all->full_ms = now_ms;
+    if (tls) { /* nothing can be said before a handshake */
+        close(fd);
+        return;
+    }
     size_t len = line_format_reply(all->scratch, &none, &reply);
     if (send(fd, all->scratch, len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
         /* Bytes left unread would make the close a reset, which discards the line. */
@@ -89,12 +96,12 @@ static void set_options(struct conn *c)
     int on = 1, interval_s = 3, probes = 3;
     unsigned timeout_ms = (unsigned)c->all->conf->client_keepalive_ms + 10000;
 
-    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(c->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_s, sizeof keepalive_s);
-    setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-    setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-    setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+    setsockopt(c->wire.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(c->wire.fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(c->wire.fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_s, sizeof keepalive_s);
+    setsockopt(c->wire.fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(c->wire.fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    setsockopt(c->wire.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
 static void number_peer(struct conn *c, uint16_t family, const void *address, size_t len)
@@ -119,7 +126,7 @@ static void set_peer(struct conn *c, const struct sockaddr *peer)
     if (c->local) {
         struct ucred *cred = &c->peer.cred;
         socklen_t len = sizeof *cred;
-        if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, cred, &len) < 0)
+        if (getsockopt(c->wire.fd, SOL_SOCKET, SO_PEERCRED, cred, &len) < 0)
             *cred = (struct ucred){.uid = (uid_t)-1, .gid = (gid_t)-1};
         number_peer(c, AF_UNIX, &cred->uid, sizeof cred->uid);
     } else if (peer->sa_family == AF_INET6) {
@@ -138,30 +145,42 @@ static void set_peer(struct conn *c, const struct sockaddr *peer)
     }
 }
 
+static bool conn_secure(struct conn *c, struct wire_context *tls)
+{
+    if (wire_begin(&c->wire, tls, NULL) == 0)
+        c->handshake = handshake_new(c->all->handshakes, &c->wire, c->peer_number, conn_on_handshake, c);
+    return c->handshake != NULL;
+}
+
 void conns_accept(struct conns *all, int fd, const struct conf_listener *listener,
-                  const struct sockaddr *peer, socklen_t peer_len)
+                  const struct sockaddr *peer, socklen_t peer_len, struct wire_context *tls)
 {
     struct conn *c = conn_table_add(all);
 
     (void)peer_len;
     if (!c) {
-        conns_refuse(all, fd, LIMIT_MAX_CLIENTS);
+        conns_refuse(all, fd, LIMIT_MAX_CLIENTS, tls);
         return;
     }
-    c->fd = fd;
+    c->wire.fd = fd;
     c->first = true;
     c->fin_breaks = listener->fin_breaks;
     c->heard_ms = clock_boot_ms();
     set_peer(c, peer);
     user_identify(c);
-    enum limit limit = limit_of(c);
+    enum limit limit = conn_limit(c);
     if (limit != LIMIT_NONE) {
         conn_table_remove(c);
-        conns_refuse(all, fd, limit);
+        conns_refuse(all, fd, limit, tls);
         return;
     }
     if (!c->local)
         set_options(c);
+    if (tls && !conn_secure(c, tls)) {
+        conn_table_remove(c);
+        close(fd);
+        return;
+    }
     all->stats.accepted++;
     conn_watch(c, false);
 }
@@ -186,7 +205,12 @@ struct conns *conns_new(struct event_base *base, const struct conf *conf, const 
     STAILQ_INIT(&all->dirty);
     STAILQ_INIT(&all->gone);
     TAILQ_INIT(&all->timed);
-    if (evtimer_assign(&all->timer, base, conn_on_timer, all) < 0 || conn_table_new(all) < 0) {
+    TAILQ_INIT(&all->unread);
+    evtimer_assign(&all->unread_timer, base, conn_on_unread, all);
+    all->handshakes = handshakes_new(base);
+    if (evtimer_assign(&all->timer, base, conn_on_timer, all) < 0 || !all->handshakes ||
+        conn_table_new(all) < 0) {
+        handshakes_free(all->handshakes);
         free(all);
         return NULL;
     }
@@ -213,11 +237,14 @@ void conns_free(struct conns *all)
             continue;
         if (c->watch != WATCH_NONE)
             event_del(&c->event);
-        if (c->fd >= 0)
-            close(c->fd);
+        if (c->handshake)
+            handshake_cancel(c->handshake);
+        wire_close(&c->wire);
         conn_table_remove(c);
     }
     event_del(&all->timer);
+    event_del(&all->unread_timer);
+    handshakes_free(all->handshakes);
     conn_table_free(all);
     free(all);
 }
@@ -257,7 +284,7 @@ void conns_notice(struct conns *all, uint64_t session, const struct notice *noti
 {
     struct conn *c = conn_table_find(all, session);
 
-    if (!c || c->state == CONN_FLUSHING || (notice->kind == NOTICE_RENEWED && !c->renewed))
+    if (!c || c->handshake || c->state == CONN_FLUSHING || (notice->kind == NOTICE_RENEWED && !c->renewed))
         return;
     output_done(c, line_format_notice(output_line(c), notice));
 }
@@ -287,6 +314,44 @@ void conns_clock(struct conns *all, int64_t behind_ms)
 {
     all->behind_ms = behind_ms;
     conns_tell_all(all, &(struct notice){.kind = NOTICE_CLOCK, .behind_ms = behind_ms});
+}
+
+void conns_judge(struct conns *all)
+{
+    all->judged = 0;
+    all->judging = true;
+}
+
+/* Verifying ten thousand certificates takes a second, so it is spread over many turns. */
+static void judge_some(struct conns *all)
+{
+    int64_t end_us = clock_boot_us() + JUDGE_US;
+    struct conn *c;
+
+    do {
+        c = conn_table_next(all, &all->judged);
+        all->judging = c != NULL;
+        if (c && c->state == CONN_OPEN && !wire_is_welcome(&c->wire))
+            conn_drop(c, wire_fault()->what);
+    } while (c && clock_boot_us() < end_us);
+}
+
+void conns_look_at_ends(struct conns *all, int64_t now_s)
+{
+    struct conn *c;
+
+    for (uint64_t cursor = 0; (c = conn_table_next(all, &cursor));)
+        if (c->state == CONN_OPEN && wire_peer_has_ended(&c->wire, now_s))
+            conn_drop(c, "its certificate has ended");
+}
+
+bool conns_handshakes(struct conns *all)
+{
+    bool more = handshakes_run(all->handshakes);
+    if (all->judging)
+        judge_some(all);
+    return more || all->judging || !STAILQ_EMPTY(&all->ready) || !STAILQ_EMPTY(&all->dirty) ||
+           !STAILQ_EMPTY(&all->gone);
 }
 
 bool conns_idle(const struct conns *all)
@@ -333,7 +398,12 @@ const struct user *conns_user(const struct conns *all, uint64_t session)
 
 void conns_stats(const struct conns *all, struct conns_stats *stats)
 {
+    struct handshakes_stats handshakes;
+
+    handshakes_stats(all->handshakes, &handshakes);
     *stats = all->stats;
+    stats->handshakes = handshakes.done;
+    stats->handshakes_failed = handshakes.failed;
 }
 
 const struct counts *conns_counts(const struct conns *all)

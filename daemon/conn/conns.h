@@ -23,6 +23,7 @@
 #include "proto/message.h"
 
 struct conns; /* all connections */
+struct wire_context;
 
 #define ROW_HIDDEN SIZE_MAX
 
@@ -70,9 +71,9 @@ void conns_free(struct conns *conns);
 
 /* Takes over fd (non-blocking, close-on-exec), which was accepted through that listener from peer
  * (AF_UNIX, AF_INET or AF_INET6). A client beyond max_clients or max_clients_per_peer is answered -LIMIT
- * and closed. */
+ * and closed. tls is the context of a listener with TLS (borrowed), and NULL without. */
 void conns_accept(struct conns *conns, int fd, const struct conf_listener *listener,
-                  const struct sockaddr *peer, socklen_t peer_len);
+                  const struct sockaddr *peer, socklen_t peer_len, struct wire_context *tls);
 
 /* The next three ignore sessions that are gone. */
 void conns_reply(struct conns *conns, uint64_t session, uint64_t request, const struct reply *reply);
@@ -87,8 +88,16 @@ void conns_clock(struct conns *conns, int64_t behind_ms);
  * another user, or none. */
 void conns_reconfigure(struct conns *conns);
 
+/* The context of a listener has been replaced: clients whom the fresh one would not let in are closed, as
+ * CONN_DROPPED. conns_handshakes() does it, a few in each turn. The others go on as they are. */
+void conns_judge(struct conns *conns);
+/* Closes the clients whose certificates have ended. Called now and then. */
+void conns_look_at_ends(struct conns *conns, int64_t now_s);
+
 /* Writes the collected output and closes the connections that are to be closed. Call it in each turn. */
 void conns_flush(struct conns *conns);
+/* Goes on with TLS handshakes and with conns_judge(). Call it last in each turn; true: the next turn is to begin at once. */
+bool conns_handshakes(struct conns *conns);
 bool conns_idle(const struct conns *conns); /* no request unanswered, nothing left to write */
 unsigned conns_count(const struct conns *conns);
 /* The HELLO client= word of a session; "" when none or gone. Valid until the next call into conns. */
@@ -105,6 +114,7 @@ struct conns_stats {
     uint64_t accepted, refused, closed, lines, bad_lines;
     uint64_t auth_failed; /* AUTH with an unknown user or a wrong secret, or over plain TCP */
     uint64_t denied;      /* requests refused for want of a right, or of a user */
+    uint64_t handshakes, handshakes_failed; /* of TLS */
 };
 void conns_stats(const struct conns *conns, struct conns_stats *stats);
 

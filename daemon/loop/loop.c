@@ -14,6 +14,7 @@
 #include "daemon/log.h"
 #include "daemon/loop/loop_clock.h"
 #include "daemon/loop/loop_log.h"
+#include "daemon/loop/loop_look.h"
 #include "daemon/loop/loop_send.h"
 #include "daemon/loop/loop_show.h"
 #include "daemon/loop/loop_status.h"
@@ -41,6 +42,7 @@ struct loop {
     struct http *http; /* NULL: the configuration has no http */
     struct listeners *http_listeners;
     struct http_handler http_handler;
+    struct loop_look look;
     struct node *nodes[MASTERS];
     struct node_handler node_handler;
     struct loop_subscribe subscribe;
@@ -270,7 +272,8 @@ static void on_accepted(void *arg, int fd, const struct conf_listener *listener,
                         socklen_t peer_len)
 {
     struct loop *loop = arg;
-    conns_accept(loop->conns, fd, listener, peer, peer_len);
+    conns_accept(loop->conns, fd, listener, peer, peer_len,
+                 loop->look.tls.listen[listener - loop->conf->listen]);
     loop->active = true;
 }
 
@@ -385,6 +388,7 @@ static void end_turn(struct loop *loop)
     if (loop->listening)
         loop_log_quorum(&loop->log, &loop->view);
     open_listeners(loop);
+    loop->active |= conns_handshakes(loop->conns);
     arm_timer(loop);
 }
 
@@ -470,6 +474,7 @@ static void loop_reconfigure(struct loop *loop)
     coordinator_configure(loop->coordinator, &config);
     conns_reconfigure(loop->conns);
     loop->deny = true;
+    loop_look_again(&loop->look);
     loop->active = true;
 }
 
@@ -578,7 +583,8 @@ static bool make_parts(struct loop *loop, const char *version)
     loop->send.format = loop->format;
     loop->timer = evtimer_new(loop->base, loop_on_timer, loop);
     loop->conns = conns_new(loop->base, loop->conf, version, &loop->conn_handler);
-    return loop->timer != NULL && loop->conns != NULL && make_nodes(loop, &self);
+    return loop->timer != NULL && loop->conns != NULL && make_nodes(loop, &self) &&
+           loop_look_start(&loop->look, loop->base, loop->conns, loop->nodes, loop->subscribe.nodes);
 }
 
 /* Returns false after it has logged the reason. */
@@ -606,6 +612,10 @@ struct loop *loop_new(const struct conf *conf, const char *version)
     loop->conf = conf;
     loop->log.events = &loop->status.events;
     loop->armed_ms = INT64_MAX;
+    if (!loop_look_files(&loop->look, conf)) {
+        loop_free(loop);
+        return NULL;
+    }
     loop->node_handler = (struct node_handler){
         .connected = on_connected,
         .voted = on_voted,
@@ -648,6 +658,7 @@ void loop_free(struct loop *loop)
     for (unsigned i = 0; i < loop->conf->masters; i++)
         node_free(loop->nodes[i]);
     loop_subscribe_free(&loop->subscribe);
+    loop_look_stop(&loop->look);
     if (loop->dns != NULL)
         evdns_base_free(loop->dns, 0);
     if (loop->timer != NULL)

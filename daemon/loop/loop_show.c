@@ -6,6 +6,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/loop/loop_user.h"
+#include "daemon/wire/wire.h"
 
 const char *loop_state_name(enum master_state state)
 {
@@ -166,6 +167,8 @@ static unsigned figures(const struct loop_view *view, struct figure *f)
         {"clients", conns_count(view->conns)},
         {"clients_accepted", conns.accepted},
         {"clients_refused", conns.refused},
+        {"tls_handshakes", conns.handshakes},
+        {"tls_handshakes_failed", conns.handshakes_failed},
         {"lines", conns.lines},
         {"lines_refused", conns.bad_lines},
         {"auth_failed", conns.auth_failed},
@@ -230,6 +233,7 @@ static enum made version_row(const struct loop_view *view, uint64_t viewer, uint
         {"redlockd", view->version},
         {"proto", "1"},
         {"libevent", event_get_version()},
+        {"openssl", wire_library()},
     };
     if (state[0] >= sizeof rows / sizeof rows[0])
         return MADE_NONE;

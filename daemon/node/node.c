@@ -18,11 +18,17 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
     struct node *n = arg;
     (void)fd, (void)what;
     if (n->state == NODE_CONNECTING) {
-        int error = dial_connected(n->fd);
+        int error = dial_connected(n->wire.fd);
         if (error)
             node_open(n, strerror(error));
+        else if (n->address->tls.on)
+            node_tls(n);
         else
             node_login(n);
+        return;
+    }
+    if (n->state == NODE_TLS) {
+        node_tls_step(n);
         return;
     }
     n->blocked = false;
@@ -37,13 +43,13 @@ static void node_open(struct node *n, const char *error)
 {
     node_socket_close(n);
     while (n->next_target < n->targets.count) {
-        n->fd = dial_open(&n->targets.list[n->next_target++]);
-        if (n->fd < 0) {
+        n->wire.fd = dial_open(&n->targets.list[n->next_target++]);
+        if (n->wire.fd < 0) {
             error = strerror(errno);
             continue;
         }
-        n->readable = event_new(n->base, n->fd, EV_READ | EV_PERSIST, node_on_readable, n);
-        n->writable = event_new(n->base, n->fd, EV_WRITE, on_writable, n);
+        n->readable = event_new(n->base, n->wire.fd, EV_READ | EV_PERSIST, node_on_readable, n);
+        n->writable = event_new(n->base, n->wire.fd, EV_WRITE, on_writable, n);
         if (!n->readable || !n->writable || event_add(n->writable, NULL) < 0) {
             node_down(n, FAILURE_MEMORY, "");
             return;
@@ -72,11 +78,20 @@ static void on_addresses(void *arg, const struct dial_targets *targets, const ch
     node_open(n, "");
 }
 
+/* A subscriber asks whether the master is there; other nodes read on what only TLS has. */
+static void node_on_ready_timer(struct node *n)
+{
+    if (n->channel)
+        subscribe_ping(n);
+    if (n->state == NODE_READY && wire_pending(&n->wire))
+        node_on_readable(n->wire.fd, 0, n);
+}
+
 static void node_on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct node *n = arg;
     (void)fd, (void)what;
-    assert(n->state != NODE_IDLE && (n->state != NODE_READY || n->channel));
+    assert(n->state != NODE_IDLE);
     switch (n->state) {
     case NODE_WAITING:
         node_move(n, NODE_RESOLVING);
@@ -92,8 +107,13 @@ static void node_on_timer(evutil_socket_t fd, short what, void *arg)
         else
             node_down(n, FAILURE_CONNECT_TIMEOUT, "");
         break;
+    case NODE_TLS:
+        node_down(
+            n, FAILURE_TLS_TIMEOUT,
+            "\"no answer to the TLS handshake\" hint=\"if no TLS is spoken there, write redis:// in nodes\"");
+        break;
     case NODE_LOGIN: node_down(n, FAILURE_LOGIN_TIMEOUT, ""); break;
-    case NODE_READY: subscribe_ping(n); break;
+    case NODE_READY: node_on_ready_timer(n); break;
     case NODE_IDLE: break;
     }
 }
@@ -113,7 +133,7 @@ struct node *node_new(struct event_base *base, struct evdns_base *dns, const str
     n->address = &conf->nodes[index];
     n->index = index;
     n->handler = handler;
-    n->fd = -1;
+    n->wire.fd = -1;
     n->rtt_sent_us = n->rtt_us = -1;
     n->why = "";
     n->timer = evtimer_new(base, node_on_timer, n);
@@ -133,6 +153,11 @@ struct node *node_new_subscriber(struct event_base *base, struct evdns_base *dns
     return n;
 }
 
+void node_secure(struct node *n, struct wire_context *context)
+{
+    n->context = context;
+}
+
 void node_start(struct node *n)
 {
     node_move(n, NODE_WAITING);
@@ -147,6 +172,7 @@ void node_free(struct node *n)
     event_free(n->timer);
     buffer_free(&n->out);
     expected_free(&n->expected);
+    node_forget_password(n);
     free(n);
 }
 

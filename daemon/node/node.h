@@ -18,6 +18,7 @@
 #include "proto/command.h"
 
 struct node;
+struct wire_context;
 
 struct node_handler {
     /* A connection is logged in and has its scripts; nothing else has been sent on it. */
@@ -53,6 +54,11 @@ struct node *node_new(struct event_base *base, struct evdns_base *dns, const str
  * nothing can be sent on it. */
 struct node *node_new_subscriber(struct event_base *base, struct evdns_base *dns, const struct conf *conf,
                                  unsigned index, const struct node_handler *handler, const char *channel);
+/* The context of a master whose URL is rediss://, which is borrowed and used from the next dial on. */
+void node_secure(struct node *node, struct wire_context *context);
+/* The master's password, where it is that of node_password_file, has become this one: a connection says AUTH
+ * again, except a subscriber's, which may not. If the master refuses, the connection is kept. */
+void node_reauthenticate(struct node *node, const char *password);
 void node_start(struct node *node); /* dials */
 void node_free(struct node *node);
 

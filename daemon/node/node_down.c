@@ -1,5 +1,7 @@
 /* The end of a connection to a master, and the pause before the next one. */
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/clock.h"
@@ -16,6 +18,8 @@ static const char *const failure_words[FAILURES] = {
     [FAILURE_RESOLVE] = "resolve",
     [FAILURE_CONNECT] = "connect",
     [FAILURE_CONNECT_TIMEOUT] = "connect_timeout",
+    [FAILURE_TLS] = "tls",
+    [FAILURE_TLS_TIMEOUT] = "tls_timeout",
     [FAILURE_LOGIN_TIMEOUT] = "login_timeout",
     [FAILURE_LOGIN_REFUSED] = "login_refused",
     [FAILURE_LOADING] = "loading",
@@ -37,11 +41,12 @@ const char *node_failure_word(enum node_failure failure)
 void node_move(struct node *n, enum node_state to)
 {
     static const unsigned from[] = {
-        [NODE_WAITING] = 1u << NODE_IDLE | 1u << NODE_RESOLVING | 1u << NODE_CONNECTING | 1u << NODE_LOGIN |
-                         1u << NODE_READY,
+        [NODE_WAITING] = 1u << NODE_IDLE | 1u << NODE_RESOLVING | 1u << NODE_CONNECTING | 1u << NODE_TLS |
+                         1u << NODE_LOGIN | 1u << NODE_READY,
         [NODE_RESOLVING] = 1u << NODE_WAITING,
         [NODE_CONNECTING] = 1u << NODE_RESOLVING,
-        [NODE_LOGIN] = 1u << NODE_CONNECTING,
+        [NODE_TLS] = 1u << NODE_CONNECTING,
+        [NODE_LOGIN] = 1u << NODE_CONNECTING | 1u << NODE_TLS,
         [NODE_READY] = 1u << NODE_LOGIN,
     };
     assert(from[to] & 1u << n->state);
@@ -63,9 +68,10 @@ void node_socket_close(struct node *n)
     if (n->writable)
         event_free(n->writable);
     n->readable = n->writable = NULL;
-    if (n->fd >= 0)
-        dial_hangup(n->fd);
-    n->fd = -1;
+    wire_end(&n->wire);
+    if (n->wire.fd >= 0)
+        dial_hangup(n->wire.fd);
+    n->wire.fd = -1;
 }
 
 void node_hangup(struct node *n)
@@ -145,6 +151,31 @@ void node_down_errno(struct node *n, enum node_failure failure, int error)
     char detail[NODE_SHOWN_BYTES];
     const char *text = strerror(error);
     node_down(n, failure, log_escape(detail, sizeof detail, text, strlen(text)));
+}
+
+static void node_tls_down(struct node *n)
+{
+    char what[NODE_SHOWN_BYTES], detail[NODE_SHOWN_BYTES + 256];
+    const struct wire_fault *fault = wire_fault();
+
+    log_escape(what, sizeof what, fault->what, strlen(fault->what));
+    snprintf(detail, sizeof detail, *fault->hint ? "%s hint=\"%s\"" : "%s", what, fault->hint);
+    node_down(n, FAILURE_TLS, detail);
+}
+
+bool node_wants_tls(const struct node *n)
+{
+    return n->state == NODE_LOGIN && !n->wire.tls && n->expected.popped == 0 && !n->address->address.path[0];
+}
+
+void node_broken(struct node *n, int error)
+{
+    if (n->wire.tls && error != ENOMEM)
+        node_tls_down(n);
+    else if (error == ECONNRESET && node_wants_tls(n))
+        node_down(n, FAILURE_SOCKET, NODE_WANTS_TLS);
+    else
+        node_down_errno(n, FAILURE_SOCKET, error);
 }
 
 void node_close(struct node *n, const char *why)

@@ -1,5 +1,6 @@
 /* AUTH, SELECT and the scripts, before anything else is sent on a connection. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/clock.h"
@@ -41,8 +42,8 @@ static void node_ready(struct node *n)
 
 static bool tells_password(const struct node *n, const struct resp_reply *reply)
 {
-    const char *password = n->address->password;
-    return *password && memmem(reply->text, node_text_len(reply), password, strlen(password));
+    const char *password = n->password;
+    return password && memmem(reply->text, node_text_len(reply), password, strlen(password));
 }
 
 static void node_refused(struct node *n, const struct expected *expected, const struct resp_reply *reply)
@@ -72,15 +73,68 @@ void node_login_reply(struct node *n, const struct expected *expected, const str
         node_ready(n);
 }
 
+/* ---- AUTH ---- */
+
+void node_forget_password(struct node *n)
+{
+    if (n->password)
+        explicit_bzero(n->password, strlen(n->password));
+    free(n->password);
+    n->password = NULL;
+}
+
+static void node_auth(struct node *n, const char *password)
+{
+    size_t len = 0;
+
+    node_forget_password(n);
+    if (!password[0])
+        return;
+    n->password = strdup(password);
+    char *bytes = n->password ? resp_auth(n->address->user, password, &len) : NULL;
+    node_append_own(n, bytes, len, EXPECTED_AUTH, 0);
+}
+
+/* A password of a file is read anew at each login, since it may be a token that lives for minutes. A file that
+ * cannot be read now leaves the last one. */
+static void node_auth_first(struct node *n)
+{
+    static char password[CONF_PASSWORD_BYTES];
+    bool read = n->address->password_of_file && !conf_password_read(n->conf, password);
+
+    node_auth(n, read ? password : n->address->password);
+    explicit_bzero(password, sizeof password);
+}
+
+void node_reauthenticate(struct node *n, const char *password)
+{
+    if (n->state != NODE_READY || n->channel || !n->address->password_of_file)
+        return;
+    if (n->password && strcmp(n->password, password) == 0)
+        return;
+    log_info("node_auth", "node=%s why=\"node_password_file has changed\"", n->address->address.shown);
+    node_auth(n, password);
+}
+
+void node_auth_reply(struct node *n, const struct resp_reply *reply)
+{
+    char text[NODE_SHOWN_BYTES];
+
+    if (reply->type == RESP_STATUS)
+        return;
+    n->errors++;
+    log_warn("node_auth",
+             "node=%s why=refused error=%s hint=\"the connection goes on as before, but the next login will "
+             "fail: see node_password_file\"",
+             n->address->address.shown, tells_password(n, reply) ? "\"(hidden)\"" : node_text(text, reply));
+}
+
 void node_login(struct node *n)
 {
     const struct conf_node *address = n->address;
     size_t len = 0;
     n->reader = resp_reader_new();
-    if (address->password[0]) {
-        char *bytes = resp_auth(address->user, address->password, &len);
-        node_append_own(n, bytes, len, EXPECTED_AUTH, 0);
-    }
+    node_auth_first(n);
     if (n->channel)
         subscribe_begin(n);
     if (address->db && !n->channel) {

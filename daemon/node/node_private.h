@@ -13,22 +13,35 @@
 #include "daemon/node/dial.h"
 #include "daemon/node/expected.h"
 #include "daemon/node/node.h"
+#include "daemon/wire/wire.h"
 #include "proto/resp.h"
 
 /*         node_start()        timer         addresses       connected       all answered
  *   IDLE ------------> WAITING ---> RESOLVING ----> CONNECTING ----> LOGIN ------------> READY
- *                         ^             |            |    ^ |          |                   |
- *                         |             |            |    +-+ next     |                   |
- *                         |             |            |     address     |                   |
+ *                         ^             |            |  | ^ |        ^ |                   |
+ *                         |             |            |  | +-+ next   | |                   |
+ *                         |             |            |  |  address   | |                   |
+ *                         |             |            |  +--> TLS ----+ |                   |
+ *                         |             |            |   rediss://     |                   |
  *                         +-------------+------------+-----------------+-------------------+
  *                              any failure, or node_close(): back off, with jitter
  */
-enum node_state { NODE_IDLE, NODE_WAITING, NODE_RESOLVING, NODE_CONNECTING, NODE_LOGIN, NODE_READY };
+enum node_state {
+    NODE_IDLE,
+    NODE_WAITING,
+    NODE_RESOLVING,
+    NODE_CONNECTING,
+    NODE_TLS,
+    NODE_LOGIN,
+    NODE_READY
+};
 
 enum node_failure {
     FAILURE_RESOLVE,
     FAILURE_CONNECT,
     FAILURE_CONNECT_TIMEOUT,
+    FAILURE_TLS,
+    FAILURE_TLS_TIMEOUT,
     FAILURE_LOGIN_TIMEOUT,
     FAILURE_LOGIN_REFUSED,
     FAILURE_LOADING,
@@ -46,14 +59,14 @@ enum node_failure {
 enum {
     NODE_SHOWN_BYTES = 200,
     NODE_KEPT_BYTES = 64 * 1024,
-    STEP_TIMEOUT_MS = 1000, /* for each of resolve, connect, login */
+    STEP_TIMEOUT_MS = 1000, /* for each of resolve, connect, TLS, login */
 };
 
 struct node {
     enum node_state state;
     unsigned index;
     uint32_t connection; /* counts connections that were announced by connected() */
-    int fd;              /* -1: none */
+    struct wire wire;    /* .fd: -1: none */
     struct event_base *base;
     struct evdns_base *dns;
     const struct conf *conf;
@@ -67,7 +80,10 @@ struct node {
         bool same_run;
     } subscribed;
 
-    struct event *timer;
+    char *password;               /* the one that AUTH said last; NULL: none yet */
+    struct wire_context *context; /* (ref) for rediss:// */
+
+    struct event *timer;    /* READY: a subscriber's PING, or input that only TLS has */
     struct event *readable; /* NULL without a socket, as is writable */
     struct event *writable;
     struct dial_lookup *lookup; /* RESOLVING */
@@ -113,6 +129,12 @@ void node_hangup(struct node *n);
  * failed() if the first dial failed. detail is for the log: escaped, or "". */
 void node_down(struct node *n, enum node_failure failure, const char *detail);
 void node_down_errno(struct node *n, enum node_failure failure, int error);
+/* A read, a write or the handshake failed with this errno: logs why, and hangs up. */
+void node_broken(struct node *n, int error);
+/* Whether a plain connection that ended now did so before the master's first reply, as one to a TLS port
+ * does. */
+bool node_wants_tls(const struct node *n);
+#define NODE_WANTS_TLS "\"at the first command\" hint=\"if TLS is spoken there, write rediss:// in nodes\""
 
 /* ---- node_write.c ---- */
 
@@ -133,11 +155,20 @@ bool subscribe_go_on(struct node *n);
 bool subscribe_reply(struct node *n, const struct resp_reply *reply);
 void subscribe_ping(struct node *n); /* the timer in NODE_READY */
 void subscribe_refused(struct node *n, const struct resp_reply *reply);
+/* ---- node_tls.c ---- */
+
+/* Begins the TLS handshake on a socket that has just connected. */
+void node_tls(struct node *n);
+/* The socket is ready for the next step of the handshake. */
+void node_tls_step(struct node *n);
 
 /* ---- node_login.c ---- */
 
 /* Begins the login on a socket that has just connected. */
 void node_login(struct node *n);
+void node_forget_password(struct node *n);
+/* The reply to an AUTH of node_reauthenticate(). */
+void node_auth_reply(struct node *n, const struct resp_reply *reply);
 /* Handles a reply in the state NODE_LOGIN. */
 void node_login_reply(struct node *n, const struct expected *expected, const struct resp_reply *reply);
 bool node_script_loaded(const struct expected *expected, const struct resp_reply *reply);

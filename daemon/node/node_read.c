@@ -42,7 +42,7 @@ static void node_reload(struct node *n, unsigned script)
  * coordinator then counts the remaining keys as lost with it. */
 static void node_vote_rest(struct node *n, unsigned keys, const struct resp_reply *reply, struct vote *vote)
 {
-    for (unsigned key = 1; key < keys && n->fd >= 0; key++) {
+    for (unsigned key = 1; key < keys && n->wire.fd >= 0; key++) {
         uint64_t ref = expected_pop(&n->expected).ref;
         resp_vote_key(reply, key, keys, vote);
         n->handler->voted(n->handler->arg, n->index, n->connection, COMMAND_EXTEND, ref, vote);
@@ -116,6 +116,8 @@ static void node_reply(struct node *n, const struct resp_reply *reply)
         node_login_reply(n, &expected, reply);
     } else if (expected.kind == EXPECTED_VOTE) {
         node_vote(n, &expected, reply);
+    } else if (expected.kind == EXPECTED_AUTH) {
+        node_auth_reply(n, reply);
     } else {
         n->scripts_loading &= ~(1u << expected.detail);
         if (!node_script_loaded(&expected, reply))
@@ -127,7 +129,7 @@ static void node_reply(struct node *n, const struct resp_reply *reply)
  * the connection is gone. */
 static void node_replies(struct node *n)
 {
-    while (n->fd >= 0) {
+    while (n->wire.fd >= 0) {
         const struct resp_reply *reply;
         const char *why;
         int got = resp_reader_next(n->reader, &reply, &why);
@@ -147,16 +149,24 @@ void node_on_readable(evutil_socket_t fd, short what, void *arg)
     static char bytes[READ_BYTES]; /* shared by all masters: it is consumed before the next read */
     struct node *n = arg;
     (void)fd, (void)what;
-    for (unsigned reads = 0; reads < READS && n->fd >= 0; reads++) {
-        ssize_t len = recv(n->fd, bytes, sizeof bytes, 0);
+    if (n->state == NODE_TLS) {
+        node_tls_step(n);
+        return;
+    }
+    for (unsigned reads = 0; reads < READS && n->wire.fd >= 0; reads++) {
+        ssize_t len = wire_read(&n->wire, bytes, sizeof bytes);
         if (len < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             break;
         if (len < 0) {
-            node_down_errno(n, FAILURE_SOCKET, errno);
+            node_broken(n, errno);
             return;
         }
         if (len == 0) {
-            node_down(n, FAILURE_CLOSED, "");
+            node_down(n, FAILURE_CLOSED, node_wants_tls(n) ? NODE_WANTS_TLS : "");
+            return;
+        }
+        if (n->state == NODE_LOGIN && !n->wire.tls && wire_looks_like_tls(bytes, (size_t)len)) {
+            node_down(n, FAILURE_PROTOCOL, "\"it answers with TLS\" hint=\"write rediss:// in nodes\"");
             return;
         }
         if (resp_reader_feed(n->reader, bytes, (size_t)len) < 0) {
@@ -168,6 +178,8 @@ void node_on_readable(evutil_socket_t fd, short what, void *arg)
             break;
     }
     expected_trim(&n->expected);
+    if (n->state == NODE_READY && !n->channel && wire_pending(&n->wire))
+        node_timer(n, 0);
     /* The node itself has appended SCRIPT LOAD, so it does not wait for its user to flush. */
     if (n->scripts_loading)
         node_flush(n);

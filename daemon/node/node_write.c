@@ -13,8 +13,8 @@ bool node_write(struct node *n)
         return true;
     if (buffer_len(&n->out))
         n->asked = n->expected.pushed;
-    if (buffer_write(&n->out, n->fd) < 0) {
-        node_down_errno(n, FAILURE_SOCKET, errno);
+    if (wire_write(&n->wire, &n->out) < 0) {
+        node_broken(n, errno);
         return false;
     }
     if (buffer_len(&n->out)) {

@@ -271,7 +271,7 @@ static int client_fd(struct world *w)
     w->clients[w->client] = fds[1];
     w->said[w->client] = false;
     w->last_len = 0;
-    conns_accept(w->conns, fds[0], &listener, &peer, sizeof peer);
+    conns_accept(w->conns, fds[0], &listener, &peer, sizeof peer, NULL);
     return fds[1];
 }
 

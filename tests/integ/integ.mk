@@ -8,5 +8,7 @@ $(call integ,library_loop library_restart): $(BUILD)/tests/integ/library_daemon.
 $(call integ,http http_users): $(BUILD)/tests/integ/http.o
 $(call integ,service): $(BUILD)/tests/integ/manager.o
 $(call integ,restarts roles two_daemons): $(BUILD)/tests/integ/guarded.o
+$(call integ,tls_masters tls_clients tls_reload library_tls): $(BUILD)/tests/integ/certs.o
+$(call integ,tls_clients tls_reload): $(BUILD)/tests/integ/secure.o
 
 -include $(filter-out $(HARNESS:.o=.d),$(INTEG_HELP:.o=.d))

@@ -213,7 +213,7 @@ int client_unix(struct world *w)
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     ck_assert_int_eq(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
-    conns_accept(w->conns, fds[0], &w->listener, (const struct sockaddr *)&peer, sizeof(sa_family_t));
+    conns_accept(w->conns, fds[0], &w->listener, (const struct sockaddr *)&peer, sizeof(sa_family_t), NULL);
     return fds[1];
 }
 
@@ -233,7 +233,7 @@ int client_tcp(struct world *w)
     int fd = accept4(listener, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK);
     ck_assert_int_ge(fd, 0);
     close(listener);
-    conns_accept(w->conns, fd, &w->listener, (const struct sockaddr *)&peer, len);
+    conns_accept(w->conns, fd, &w->listener, (const struct sockaddr *)&peer, len, NULL);
     return client;
 }
 

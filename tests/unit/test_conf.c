@@ -194,7 +194,7 @@ static void secret_parse(const char *bytes, size_t len, mode_t mode)
 
 START_TEST(secrets)
 {
-    char text[512];
+    char text[9000];
     secret_parse("", 0, 0600);
     assert_fault("it is empty; write the password into it");
     secret_parse("\n", 1, 0600);
@@ -204,14 +204,14 @@ START_TEST(secrets)
     secret_parse("a\0b", 3, 0600);
     assert_fault("more than one line");
     memset(text, 'x', sizeof text);
-    secret_parse(text, 256, 0600);
-    assert_fault("at most 255 bytes");
+    secret_parse(text, 8193, 0600);
+    assert_fault("at most 8192 bytes");
     secret_parse(text, sizeof text, 0600);
-    assert_fault("at most 255 bytes");
-    text[255] = '\n';
-    secret_parse(text, 256, 0600);
+    assert_fault("at most 8192 bytes");
+    text[8192] = '\n';
+    secret_parse(text, 8193, 0600);
     assert_clean();
-    ck_assert_uint_eq(strlen(conf.nodes[2].password), 255);
+    ck_assert_uint_eq(strlen(conf.nodes[2].password), 8192);
     secret_parse("pw\r\n", 4, 0600);
     assert_clean();
     ck_assert_str_eq(conf.nodes[0].password, "pw");
@@ -365,6 +365,38 @@ START_TEST(http_entries)
 }
 END_TEST
 
+/* What is printed can be read again, and each master has what it leaves out from node_tls. */
+START_TEST(tls)
+{
+    char key[64], value[2048];
+    parse("node_tls: {server_name: redis, verify: off}\n"
+          "nodes:\n  - rediss://me:SECRET@a:1\n  - redis://b:1\n"
+          "  - {url: 'rediss://c:1/3', tls: {server_name: c.example}}\n");
+    for (unsigned round = 0; round < 2; round++) {
+        ck_assert_msg(faults == 0, "%s", said);
+        ck_assert(conf.nodes[0].tls.on && !conf.nodes[1].tls.on && conf.nodes[2].tls.on);
+        ck_assert_str_eq(conf.nodes[0].tls.server_name, "redis");
+        ck_assert_str_eq(conf.nodes[2].tls.server_name, "c.example");
+        ck_assert_int_eq(conf.nodes[2].tls.verify, WIRE_VERIFY_OFF);
+        ck_assert_int_eq(conf.nodes[2].db, 3);
+        ck_assert(conf_row(&conf, 4, key, sizeof key, value, sizeof value));
+        ck_assert_str_eq(value, "rediss://c:1/3,server_name=c.example");
+        ck_assert(conf_row(&conf, 7, key, sizeof key, value, sizeof value));
+        ck_assert_str_eq(key, "node_tls");
+        ck_assert_str_eq(value, "server_name=redis,verify=off");
+        char *text = print();
+        ck_assert_ptr_nonnull(
+            strstr(text, "\n  - {url: \"rediss://c:1/3\", tls: {server_name: \"c.example\"}}\n"));
+        ck_assert_ptr_nonnull(strstr(text, "\nnode_tls: {server_name: \"redis\", verify: \"off\"}\n"));
+        char *secret = strstr(text, "me:***@");
+        ck_assert_ptr_nonnull(secret);
+        memcpy(secret, "me:abc@", 7);
+        parse(text);
+        free(text);
+    }
+}
+END_TEST
+
 START_TEST(show_rows)
 {
     char key[64], value[2048];
@@ -439,6 +471,7 @@ int main(void)
     tcase_add_test(one, listeners_with_fin);
     tcase_add_test(one, http_entries);
     tcase_add_test(one, show_rows);
+    tcase_add_test(one, tls);
     tcase_add_test(one, example);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

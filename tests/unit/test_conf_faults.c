@@ -124,7 +124,7 @@ static const struct {
      "f:2:10: listen: the address is missing; write {address: 127.0.0.1:7335, fin: break}"},
     {"listen: [{address: '127.0.0.1:1', fin: maybe}]", "f:2:40: listen: \"maybe\" is not release or break"},
     {"listen: [{address: '127.0.0.1:1', fni: break}]",
-     "f:2:40: listen: \"fni\" is no key of an address to listen on; its keys are address and fin"},
+     "f:2:40: listen: \"fni\" is no key of an address to listen on; its keys are address, fin and tls"},
     {"listen: [{address: '127.0.0.1:1', fin: break, fin: release}]",
      "f:2:47: listen: each key stands here once"},
     {"listen: [{address: '127.0.0.1:1', address: '127.0.0.1:2'}]",
@@ -136,6 +136,35 @@ static const struct {
      "f:3:5: listen: the address is missing; write {address: 127.0.0.1:7335, fin: break}"},
     {"listen: [{address: 'x'}]", "f:2:20: listen: \"x\": the port is missing"},
     {"nodes: [{address: 'redis://a:1'}]", "stands in line 1 already"},
+    /* TLS */
+    {"listen: [{address: '127.0.0.1:1', tls: {}}]", "f:2:10: listen: tls needs cert and key"},
+    {"listen: [{address: '127.0.0.1:1', tls: {cert: /x}}]", "f:2:10: listen: tls needs cert and key"},
+    {"listen: [{address: '127.0.0.1:1', tls: yes}]",
+     "f:2:40: listen: wrong type: TLS has keys of its own, as in {cert: /etc/redlockd/cert.pem}"},
+    {"listen: [{address: '127.0.0.1:1', tls: {ca: /x}}]",
+     "f:2:45: listen: \"ca\" is no key of TLS here; its keys are cert, key, client_ca and client_cert"},
+    {"listen: [{address: '127.0.0.1:1', tls: {cert: x, key: /y}}]",
+     "f:2:47: listen: cert: it takes the absolute path of a file"},
+    {"listen: [{address: '127.0.0.1:1', tls: {cert: [/x]}}]", "f:2:41: listen: each key stands here once"},
+    {"listen: [{address: '127.0.0.1:1', tls: {client_cert: maybe}}]",
+     "f:2:54: listen: client_cert: required or optional"},
+    {"listen: [{address: '127.0.0.1:1', tls: {cert: /c, key: /k, client_cert: required}}]",
+     "f:2:10: listen: client_cert needs client_ca"},
+    {"listen: [{address: '127.0.0.1:1', tls: {cert: /none/c, key: /none/k}}]",
+     "f:2:10: listen: /none/c: No such file or directory"},
+    {"listen: [{address: '127.0.0.1:1', tls: {cert: /etc/passwd, key: /etc/passwd}}]",
+     "f:2:10: listen: /etc/passwd: everybody can read this key: chmod o-r it"},
+    {"listen: [{address: 'unix:/x', tls: {cert: /c, key: /k}}]",
+     "f:2:10: listen: a Unix socket needs no TLS: leave tls out"},
+    {"node_tls: full", "f:2:11: node_tls: wrong type: TLS has keys of its own, as in {ca: "},
+    {"node_tls: {client_ca: /x}", "its keys are ca, cert, key, server_name and verify"},
+    {"node_tls: {verify: none}", "f:2:20: node_tls: verify: full (the CA and the name), ca (not the name)"},
+    {"node_tls: {verify: ca}", "f:2:1: node_tls: verify: ca needs ca: with the system's CAs"},
+    {"node_tls: {cert: /x}", "f:2:1: node_tls: cert and key stand together, or neither"},
+    {"node_tls: {ca: /none/ca.pem}", "f:2:1: node_tls: /none/ca.pem: No such file or directory"},
+    {"node_tls: {ca: /etc/passwd}", "f:2:1: node_tls: /etc/passwd: no certificates in PEM that can be used"},
+    {"node_tls: {ca: /etc}", "f:2:1: node_tls: /etc: not a file"},
+    {"node_tls: {server_name: ''}", "f:2:25: node_tls: server_name: it takes the name in the certificate"},
     /* between keys */
     {"retry_min: 300ms", "f:2:1: retry_min: 300ms is more than retry_max, which is 200ms"},
     {"retry_max: 10ms", "f:2:1: retry_min: 20ms is more than retry_max, which is 10ms"},
@@ -175,8 +204,8 @@ static const struct {
     {"u:SECRET@a:1", "not an address of a Redis master; write redis://"},
     {"10.0.0.1", "not an address of a Redis master; write redis://"},
     {"http://a:1", "not an address of a Redis master"},
-    {"rediss://u:SECRET@a:1", "rediss:// needs TLS"},
-    {"REDISS://a:1", "rediss:// needs TLS"},
+    {"REDISS://a:1", "(rediss:// with TLS)"},
+    {"rediss://u:SECRET@a", "the port is missing; write redis://[user[:password]@]host:port[/db]"},
     {"redis://a", "the port is missing; write redis://[user[:password]@]host:port[/db]"},
     {"redis://u:SECRET", "the port is not a number"},
     {"redis://u:SECRET@a", "the port is missing"},
@@ -309,9 +338,25 @@ END_TEST
 START_TEST(a_master_as_a_mapping)
 {
     parse("nodes:\n  - host: 10.0.0.1\n");
-    assert_fault(
-        "f:2:5: nodes: wrong type: a mapping where one value belongs; write one address a line, as in "
-        "\"- redis://10.0.0.1:6379\"");
+    assert_fault("f:2:5: nodes: the url is missing; write {url: rediss://10.0.0.1:6379, tls: {ca: "
+                 "/etc/redlockd/ca.pem}}");
+}
+END_TEST
+
+START_TEST(tls_of_a_master)
+{
+    static const char *const wrong_tls[][2] = {
+        {"{url: 'redis://a:1', tls: {verify: off}}",
+         "f:1:35: nodes: tls belongs to an address with rediss://"},
+        {"{url: 'rediss://a:1', tsl: {verify: off}}", "f:1:57: nodes: \"tsl\" is no key of a master"},
+        {"{url: 'rediss://a:1', pool: 5}",
+         "f:1:57: nodes: \"pool\" is no key of a master; its keys are url and"},
+        {"{url: 'rediss://a:1', tls: {cert: /none/c, key: /none/k}}", "f:1:35: nodes: /none/c: No such file"},
+    };
+    char text[256];
+    snprintf(text, sizeof text, "nodes: [redis://b:1, redis://c:1, %s]\n", wrong_tls[_i][0]);
+    parse(text);
+    assert_fault(wrong_tls[_i][1]);
 }
 END_TEST
 
@@ -383,6 +428,7 @@ int main(void)
     tcase_add_test(one, all_keys_are_listed_once);
     tcase_add_test(one, no_error_of_an_error);
     tcase_add_test(one, a_master_as_a_mapping);
+    tcase_add_loop_test(one, tls_of_a_master, 0, 4);
     tcase_add_test(one, yaml_broken);
     tcase_add_loop_test(one, nested_too_deep, 0, 4);
     tcase_add_test(one, too_many_anchors);

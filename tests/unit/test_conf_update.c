@@ -96,8 +96,8 @@ END_TEST
 START_TEST(every_key_is_here)
 {
     /* The other keys have tests of their own: listen, nodes, node_user, node_password_file,
-     * restart_guard, http, http_hosts, users. */
-    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 8, CONF_KEYS);
+     * restart_guard, http, http_hosts, users, node_tls. */
+    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 9, CONF_KEYS);
 }
 END_TEST
 
@@ -123,6 +123,34 @@ START_TEST(lists)
     conf_update(&running, &conf, told, NULL);
     ck_assert_str_eq(changes, "nodes=all ");
     ck_assert_uint_eq(running.masters, 3);
+}
+END_TEST
+
+static void update_nodes(const char *nodes)
+{
+    char text[512];
+    snprintf(text, sizeof text, "nodes: [%s]\nnode_tls: {verify: off}\n", nodes);
+    parse(text);
+    ck_assert_msg(faults == 0, "%s", said);
+    changes[0] = 0;
+    conf_update(&running, &conf, told, NULL);
+}
+
+/* How masters are reached is no matter of the group: a reload takes it over. */
+START_TEST(tls_to_masters)
+{
+    parse("nodes: [redis://a:1, redis://b:2, redis://c:3]\n");
+    running = conf;
+    update_nodes("redis://a:1, redis://b:2, redis://c:3");
+    ck_assert_str_eq(changes, "node_tls=login ");
+    ck_assert_int_eq(running.nodes[1].tls.verify, WIRE_VERIFY_OFF);
+    update_nodes("redis://a:1, rediss://b:2, {url: 'rediss://c:3', tls: {server_name: c}}");
+    ck_assert_str_eq(changes, "nodes=login ");
+    ck_assert(!running.nodes[0].tls.on && running.nodes[1].tls.on);
+    ck_assert_str_eq(running.nodes[2].tls.server_name, "c");
+    update_nodes("rediss://a:1, rediss://b:2, rediss://d:3");
+    ck_assert_str_eq(changes, "nodes=all ");
+    ck_assert(!running.nodes[0].tls.on);
 }
 END_TEST
 
@@ -246,6 +274,7 @@ int main(void)
     tcase_add_test(tests, every_key_is_here);
     tcase_add_test(tests, lists);
     tcase_add_test(tests, restart_guard);
+    tcase_add_test(tests, tls_to_masters);
     tcase_add_test(tests, ttls_wait_for_max_ttl);
     tcase_add_test(tests, passwords);
     tcase_add_test(tests, only_a_regular_file_is_read_again);

@@ -231,7 +231,7 @@ static int client_from(const char *host)
     bool is_v4 = inet_pton(AF_INET, host, &v4.sin_addr) == 1;
     ck_assert(is_v4 || inet_pton(AF_INET6, host, &v6.sin6_addr) == 1);
     conns_accept(w.conns, fds[0], &w.listener, is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,
-                 is_v4 ? sizeof v4 : sizeof v6);
+                 is_v4 ? sizeof v4 : sizeof v6, NULL);
     return fds[1];
 }
 

@@ -1,0 +1,99 @@
+/* Users and passwords for masters: from URLs, and from a file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/conf/conf_private.h"
+
+const char *conf_secret_read(const char *path, char *secret, size_t size, mode_t *mode)
+{
+    static char text[CONF_PASSWORD_BYTES + 2];
+    struct stat stat;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return strerror(errno);
+    if (fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode)) {
+        close(fd);
+        return "not a file";
+    }
+    ssize_t len = read(fd, text, sizeof text);
+    const char *wrong = len < 0 ? strerror(errno) : NULL;
+    close(fd);
+    if (wrong)
+        return wrong;
+    if (len > 0 && text[len - 1] == '\n')
+        len--;
+    if (len > 0 && text[len - 1] == '\r')
+        len--;
+    if (len == 0)
+        wrong = "it is empty; write the password into it";
+    else if ((size_t)len >= size)
+        wrong = size < CONF_PASSWORD_BYTES ? "it is too long; a secret has at most 255 bytes"
+                                           : "it is too long; a password has at most 8192 bytes";
+    else if (memchr(text, 0, (size_t)len) || memchr(text, '\n', (size_t)len))
+        wrong = "it holds more than one line";
+    if (!wrong) {
+        memcpy(secret, text, (size_t)len);
+        secret[len] = 0;
+    }
+    explicit_bzero(text, sizeof text);
+    *mode = stat.st_mode;
+    return wrong;
+}
+
+const char *conf_password_read(const struct conf *conf, char password[CONF_PASSWORD_BYTES])
+{
+    mode_t mode;
+
+    return conf_secret_read(conf->node_password_file, password, CONF_PASSWORD_BYTES, &mode);
+}
+
+static void conf_check_own_secrets(struct conf_reader *r)
+{
+    for (unsigned i = 0; i < r->conf->masters; i++) {
+        if (r->conf->nodes[i].password[0] && (r->mode & S_IROTH)) {
+            conf_warn(
+                r, &r->node_places[i], "nodes",
+                "a password in a file that everybody can read: chmod o-r it, or use node_password_file");
+            return;
+        }
+    }
+}
+
+/* Gives each master its user and password. A URL keeps its own; a URL with a user alone takes the password
+ * of the file. */
+void conf_check_secrets(struct conf_reader *r)
+{
+    struct conf *conf = r->conf;
+    const struct conf_place *user = conf_place(r, "node_user"), *file = conf_place(r, "node_password_file");
+    static char secret[CONF_PASSWORD_BYTES];
+    secret[0] = '\0';
+    conf_check_own_secrets(r);
+    if (conf->node_password_file[0]) {
+        mode_t mode = 0;
+        const char *wrong = conf_secret_read(conf->node_password_file, secret, sizeof secret, &mode);
+        if (wrong)
+            conf_fault(r, file, "node_password_file", "%s: %s", conf->node_password_file, wrong);
+        else if (mode & S_IROTH)
+            conf_warn(r, file, "node_password_file", "everybody can read %s: chmod o-r it",
+                      conf->node_password_file);
+    } else if (conf->node_user[0] && !file->broken) {
+        conf_fault(r, user, "node_user", "it needs node_password_file, the file with its password");
+    }
+    for (unsigned i = 0; i < conf->masters; i++) {
+        struct conf_node *node = &conf->nodes[i];
+        bool own = node->user[0] || node->password[0];
+        if (own && !node->password[0] && !conf->node_password_file[0] && !file->broken)
+            conf_fault(
+                r, &r->node_places[i], "nodes",
+                "a user without a password: write redis://user:password@host:port, or node_password_file");
+        if (!own)
+            memcpy(node->user, conf->node_user, sizeof node->user);
+        node->password_of_file = !node->password[0] && conf->node_password_file[0];
+        if (node->password_of_file)
+            memcpy(node->password, secret, sizeof node->password);
+    }
+    explicit_bzero(secret, sizeof secret);
+}

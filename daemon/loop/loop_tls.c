@@ -1,0 +1,125 @@
+#include "daemon/loop/loop_tls.h"
+
+#include <string.h>
+
+#include "daemon/log.h"
+
+static struct wire_context *context_open(enum wire_side side, const struct wire_settings *settings,
+                                         const struct conf_address *address)
+{
+    char shown[WIRE_WHAT_BYTES];
+    struct wire_fault fault;
+    struct wire_context *context = wire_context_new(side, settings, &fault);
+
+    if (!context)
+        log_error("tls_files", "%s=%s error=%s", side == WIRE_SERVER ? "address" : "node", address->shown,
+                  log_escape(shown, sizeof shown, fault.what, strlen(fault.what)));
+    return context;
+}
+
+/* A master before this one that uses the same files and rules; the master itself: there is none. */
+static unsigned same_as(const struct conf *conf, unsigned index)
+{
+    const struct wire_settings *tls = &conf->nodes[index].tls;
+    unsigned i = 0;
+
+    while (i < index && memcmp(&conf->nodes[i].tls, tls, sizeof *tls) != 0)
+        i++;
+    return i;
+}
+
+/* Puts a context in place of the old one. */
+static bool context_take(struct wire_context **at, struct wire_context *fresh)
+{
+    if (!fresh)
+        return false;
+    wire_context_free(*at);
+    *at = fresh;
+    return true;
+}
+
+static bool fits(struct wire_context *context, const struct wire_settings *settings)
+{
+    return !settings->on || (context && wire_context_fits(context, settings));
+}
+
+static bool listener_open(struct loop_tls *tls, const struct conf *conf, unsigned i)
+{
+    const struct conf_listener *listener = &conf->listen[i];
+    struct wire_context *fresh = context_open(WIRE_SERVER, &listener->tls, &listener->address);
+
+    if (fresh && tls->listen[i])
+        wire_context_replace(tls->listen[i], fresh);
+    return context_take(&tls->listen[i], fresh);
+}
+
+static bool node_open(struct loop_tls *tls, const struct conf *conf, unsigned i)
+{
+    const struct conf_node *node = &conf->nodes[i];
+    unsigned first = same_as(conf, i);
+
+    return context_take(&tls->nodes[i], first < i ? wire_context_share(tls->nodes[first])
+                                                  : context_open(WIRE_CLIENT, &node->tls, &node->address));
+}
+
+enum tls_news loop_tls_open(struct loop_tls *tls, const struct conf *conf)
+{
+    bool good = true, fresh = false, nodes = false;
+
+    for (unsigned i = 0; i < conf->listeners; i++) {
+        if (fits(tls->listen[i], &conf->listen[i].tls))
+            continue;
+        good &= listener_open(tls, conf, i);
+        fresh = true;
+    }
+    for (unsigned i = 0; i < conf->masters; i++)
+        nodes |= same_as(conf, i) == i && !fits(tls->nodes[i], &conf->nodes[i].tls);
+    for (unsigned i = 0; nodes && i < conf->masters; i++)
+        if (conf->nodes[i].tls.on)
+            good &= node_open(tls, conf, i);
+    tls->failed += !good;
+    if (!good)
+        return TLS_FAILED;
+    return fresh || nodes ? TLS_FRESH : TLS_SAME;
+}
+
+/* ---- ends ---- */
+
+enum { DAY_S = 86400, NEAR_DAYS = 14 };
+
+static void warn_of(const struct wire_context *context, int64_t now_s)
+{
+    int64_t left_s = context ? wire_context_end_s(context) - now_s : INT64_MAX;
+
+    if (left_s > (int64_t)NEAR_DAYS * DAY_S)
+        return;
+    if (left_s <= 0)
+        log_error("tls_certificate",
+                  "file=%s why=\"it has ended\" hint=\"renew it, it is read again by itself\"",
+                  wire_context_cert(context));
+    else
+        log_warn("tls_certificate",
+                 "file=%s days=%lld why=\"it ends soon\" hint=\"renew it, it is read again by itself\"",
+                 wire_context_cert(context), (long long)(left_s / DAY_S));
+}
+
+void loop_tls_warn(struct loop_tls *tls, const struct conf *conf, int64_t now_s)
+{
+    if (tls->warned_s && now_s - tls->warned_s < DAY_S && now_s >= tls->warned_s)
+        return;
+    tls->warned_s = now_s;
+    for (unsigned i = 0; i < conf->listeners; i++)
+        warn_of(tls->listen[i], now_s);
+    for (unsigned i = 0; i < conf->masters; i++)
+        if (same_as(conf, i) == i)
+            warn_of(tls->nodes[i], now_s);
+}
+
+void loop_tls_close(struct loop_tls *tls)
+{
+    for (unsigned i = 0; i < CONF_LISTENERS; i++)
+        wire_context_free(tls->listen[i]);
+    for (unsigned i = 0; i < MASTERS; i++)
+        wire_context_free(tls->nodes[i]);
+    memset(tls, 0, sizeof *tls);
+}

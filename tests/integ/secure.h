@@ -1,0 +1,26 @@
+/* Clients that speak TLS. A child of the test does it, so that struct client is used as without:
+ *
+ *     client.fd ---- a pair of sockets ---- child ---- TLS ---- redlockd
+ *
+ * When the test closes its end, the child says close_notify and closes; when the child is killed, the kernel
+ * ends the TCP connection without close_notify. */
+#ifndef REDLOCKD_TESTS_SECURE_H
+#define REDLOCKD_TESTS_SECURE_H
+
+#include "tests/integ/harness.h"
+
+struct secure {
+    struct client client;
+    pid_t pid;
+};
+
+/* Connects to that port of 127.0.0.1. The daemon's certificate is verified for localhost by certs/ca.pem, and
+ * name is the client's own certificate there; NULL: none. A failed handshake shows as the end of the client's
+ * connection. */
+void secure_open(struct secure *secure, uint16_t port, const char *certs, const char *name);
+/* As a process that is killed: TCP ends, TLS does not. */
+void secure_kill(struct secure *secure);
+/* Waits until the child has taken all that the test has sent: what is sent next has a TLS record of its own. */
+void secure_has_sent(const struct secure *secure);
+
+#endif

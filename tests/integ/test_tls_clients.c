@@ -1,0 +1,326 @@
+/* Clients that speak TLS: locks, ends of all kinds, and peers that are up to no good. */
+#include "tests/integ/certs.h"
+#include "tests/integ/secure.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct cluster masters;
+static struct daemon redlockd;
+static struct client plain; /* on the Unix socket */
+static struct secure a;
+static const char *certs;
+static uint16_t port;
+
+/* Listens with TLS on a port of its own. ask: with client_ca, and client_cert: as it says. */
+static void begin(const char *ask, const char *settings)
+{
+    static char text[4096], more[PATH + 64];
+
+    cluster_start(&masters, 3, UNIX);
+    certs = certs_make();
+    if (ask)
+        snprintf(more, sizeof more, ", client_ca: %s/ca.pem, client_cert: %s", certs, ask);
+    redlockd = (struct daemon){0};
+    daemon_configure(&redlockd, &masters, "");
+    port = port_free();
+    snprintf(
+        text, sizeof text,
+        "listen:\n  - unix:%s\n  - 127.0.0.1:%u\n  - {address: \"127.0.0.1:%u\", tls: {cert: %s/server.pem, "
+        "key: %s/server.key%s}}\n%s",
+        redlockd.path, redlockd.port, port, certs, certs, more, settings);
+    daemon_configure(&redlockd, &masters, text);
+    daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
+    daemon_listens(&redlockd);
+    client_open(&plain, &redlockd);
+    eventually(masters_up(&plain, &masters));
+}
+
+START_TEST(a_session)
+{
+    begin(NULL, PATIENT);
+    secure_open(&a, port, certs, NULL);
+    ask(&a.client, "+HELLO proto=1 *", "HELLO 1 client=safe");
+    lock(&a.client, "job");
+    ask(&plain, "-BUSY job*", "LOCK job");
+    ck_assert_ptr_nonnull(row_with(show(&plain, "CLIENTS"), "client=safe"));
+    ck_assert_ptr_nonnull(row_with(show(&plain, "STATS"), "tls_handshakes=1"));
+    ck_assert_ptr_nonnull(row_with(show(&plain, "VERSION"), "openssl="));
+    ask(&a.client, "+UNLOCKED job *", "UNLOCK job");
+    lock(&a.client, "job");
+    client_send(&a.client, "QUIT");
+    await(&a.client, "+BYE*");
+    expect_closed(&a.client);
+    lock(&plain, "job");
+}
+END_TEST
+
+/* Many records in one read, and answers of many records. */
+START_TEST(much_at_once)
+{
+    begin(NULL, PATIENT "max_output: 1m\n");
+    secure_open(&a, port, certs, NULL);
+    for (unsigned round = 0; round < 20; round++) {
+        for (unsigned i = 0; i < 1000; i++)
+            client_write(&a.client, "PING\n", 5);
+        for (unsigned i = 0; i < 1000; i++)
+            expect(&a.client, "+PONG*");
+    }
+    for (unsigned i = 0; i < 1000; i++)
+        client_send(&a.client, "LOCK many%u ttl=60s", i);
+    for (unsigned i = 0; i < 1000; i++)
+        expect(&a.client, "+LOCKED *");
+    for (unsigned i = 0; i < 10; i++)
+        client_send(&a.client, "SHOW LOCKS");
+    for (unsigned i = 0; i < 10; i++)
+        ck_assert_uint_eq(rows_with(client_rows_at(&a.client, __FILE__, __LINE__), "name=many"), 1000);
+}
+END_TEST
+
+static void pings(unsigned count)
+{
+    static char text[5 * 4000];
+    for (unsigned i = 0; i < count; i++)
+        memcpy(text + strlen("PING\n") * i, "PING\n", strlen("PING\n"));
+    client_write(&a.client, text, strlen("PING\n") * count);
+    secure_has_sent(&a);
+}
+
+/* The daemon takes three records from the kernel at once, which hold more than it reads at once: the last one is
+ * then inside TLS, and the kernel has nothing to report. */
+START_TEST(bytes_that_only_tls_has)
+{
+    begin(NULL, PATIENT "max_output: 1m\n");
+    secure_open(&a, port, certs, NULL);
+    ask(&a.client, "+PONG*", "PING");
+    daemon_signal(&redlockd, SIGSTOP);
+    pings(20);
+    pings(3260);
+    pings(4);
+    daemon_signal(&redlockd, SIGCONT);
+    for (unsigned i = 0; i < 20 + 3260 + 4; i++)
+        expect(&a.client, "+PONG*");
+}
+END_TEST
+
+/* close_notify gives back, at once: its TTL is far longer than the test waits. */
+START_TEST(close_notify_gives_back)
+{
+    begin(NULL, PATIENT);
+    secure_open(&a, port, certs, NULL);
+    lock(&a.client, "job ttl=60s");
+    client_close(&a.client);
+    eventually(cluster_gave_back(&masters, "job"));
+    lock(&plain, "job");
+}
+END_TEST
+
+/* Anybody on the way can end a TCP connection: that gives nothing back. */
+START_TEST(an_end_without_close_notify_gives_nothing_back)
+{
+    begin(NULL, "node_timeout: 100ms\nmin_ttl: 1s\ndefault_ttl: 30s\n");
+    secure_open(&a, port, certs, NULL);
+    lock(&a.client, "job ttl=4s");
+    int64_t locked_ms = now_ms();
+    secure_kill(&a);
+    eventually(rows_with(show(&plain, "CLIENTS"), "locks=1") == 0);
+    ck_assert(daemon_logged(&redlockd, "event=client_dropped"));
+    ck_assert(daemon_logged(&redlockd, "ended without close_notify"));
+    if (now_ms() - locked_ms < 3000)
+        ask(&plain, "-BUSY job*", "LOCK job");
+    lock(&plain, "job wait=30s"); /* it runs out */
+    ck_assert_int_ge(now_ms() - locked_ms, 3500);
+}
+END_TEST
+
+/* The same while the client is not read, because more requests wait than its queue takes. What lies before the
+ * end is read first: it may be close_notify, or QUIT. */
+static void not_read(const char *last)
+{
+    begin(NULL, PATIENT);
+    lock(&plain, "busy ttl=60s");
+    secure_open(&a, port, certs, NULL);
+    lock(&a.client, "kept ttl=60s");
+    client_send(&a.client, "LOCK busy wait=60s");
+    for (unsigned i = 0; i < 5000; i++)
+        client_send(&a.client, "PING");
+    if (last)
+        client_send(&a.client, "%s", last);
+    eventually(rows_with(show(&plain, "CLIENTS"), "waits=1") == 1);
+    nap();
+}
+
+START_TEST(the_end_of_one_that_is_not_read)
+{
+    not_read(NULL);
+    secure_kill(&a);
+    eventually(rows_with(show(&plain, "CLIENTS"), "address=") == 1);
+    ask(&plain, "-BUSY kept*", "LOCK kept");
+}
+END_TEST
+
+START_TEST(close_notify_of_one_that_is_not_read)
+{
+    not_read(NULL);
+    client_close(&a.client);
+    eventually(cluster_gave_back(&masters, "kept"));
+}
+END_TEST
+
+START_TEST(quit_of_one_that_is_not_read)
+{
+    not_read("QUIT");
+    ck_assert(client_silent(&a.client));
+    secure_kill(&a);
+    eventually(cluster_gave_back(&masters, "kept"));
+}
+END_TEST
+
+static void expect_refused(struct secure *secure, const char *logged)
+{
+    expect_closed(&secure->client);
+    eventually(daemon_logged(&redlockd, logged));
+}
+
+static const struct {
+    const char *ask, *name, *logged; /* logged: NULL: it may lock */
+} strangers[] = {
+    {"required", "client", NULL},
+    {"optional", NULL, NULL},
+    {"required", NULL, "peer did not return a certificate: the client needs a certificate of client_ca"},
+    {"required", "rogue", "client_ca has to hold the CA that signed this client's certificate"},
+    {"optional", "rogue", "client_ca has to hold the CA that signed this client's certificate"},
+    {"required", "expired", "renew the client's certificate, and compare the clocks of both hosts"},
+    {"required", "wrong", "issue the client a certificate for clientAuth"},
+};
+
+START_TEST(client_certificates)
+{
+    begin(strangers[_i].ask, PATIENT);
+    secure_open(&a, port, certs, strangers[_i].name);
+    if (strangers[_i].logged)
+        expect_refused(&a, strangers[_i].logged);
+    else
+        lock(&a.client, "job");
+    ask(&plain, strangers[_i].logged ? "+LOCKED job *" : "-BUSY job*", "LOCK job");
+}
+END_TEST
+
+/* A certificate says which user a client is; without one it is nobody. */
+START_TEST(a_user_by_certificate)
+{
+    char settings[512];
+    snprintf(settings, sizeof settings,
+             PATIENT "users:\n  - {name: billing, cert: client.example, lock: [\"billing/*\"]}\n"
+                     "  - {name: me, uid: [%u], lock: [\"*\"], show: [\"*\"], admin: yes}\n",
+             (unsigned)getuid());
+    begin("optional", settings);
+    secure_open(&a, port, certs, "client");
+    lock(&a.client, "billing/run");
+    ask(&a.client, "-DENIED job : user billing may not lock it", "LOCK job");
+    secure_open(&a, port, certs, NULL);
+    ask(&a.client, "-AUTH job : this connection is no user's: AUTH <user> <secret> first", "LOCK job");
+}
+END_TEST
+
+/* Bytes of a peer that speaks no TLS, or plain text where TLS is spoken. */
+START_TEST(no_tls_where_tls_is_spoken)
+{
+    struct client c;
+    begin(NULL, PATIENT "log_level: debug\n"); /* else one such line a second */
+    uint16_t plain_port = redlockd.port;
+    redlockd.port = port;
+    client_open_tcp(&c, &redlockd);
+    client_send(&c, "LOCK job");
+    expect_closed(&c);
+    eventually(daemon_logged(&redlockd, "give it a tls: address, or connect it to a plain one"));
+    redlockd.port = plain_port;
+    secure_open(&a, plain_port, certs, NULL);
+    expect_refused(&a, "it speaks TLS to an address that has no tls in listen");
+    lock(&plain, "job");
+}
+END_TEST
+
+/* Half a handshake for ever: each has 2 s, and only 8 of one peer at once. The others are served. */
+START_TEST(half_handshakes)
+{
+    static struct client slow[20];
+    static const unsigned char hello[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01};
+    begin(NULL, PATIENT);
+    uint16_t plain_port = redlockd.port;
+    redlockd.port = port;
+    for (unsigned i = 0; i < 20; i++) {
+        client_open_tcp(&slow[i], &redlockd);
+        client_write(&slow[i], hello, sizeof hello);
+    }
+    redlockd.port = plain_port;
+    lock(&plain, "job");
+    for (unsigned i = 0; i < 20; i++)
+        expect_closed(&slow[i]);
+    ck_assert(daemon_logged(&redlockd, "no TLS handshake within 2 s"));
+    secure_open(&a, port, certs, NULL);
+    ask(&a.client, "+PONG*", "PING");
+}
+END_TEST
+
+/* One who only connects takes no place. */
+START_TEST(silent_connections)
+{
+    static struct client idle[100];
+    begin(NULL, PATIENT);
+    uint16_t plain_port = redlockd.port;
+    redlockd.port = port;
+    for (unsigned i = 0; i < 100; i++)
+        client_open_tcp(&idle[i], &redlockd);
+    redlockd.port = plain_port;
+    secure_open(&a, port, certs, NULL);
+    ask(&a.client, "+PONG*", "PING");
+    ck_assert_uint_eq(rows_with(show(&plain, "CLIENTS"), "address=127.0.0.1:"), 101);
+}
+END_TEST
+
+/* Many handshakes in a row: the renewals of a lock go on. */
+START_TEST(a_flood_of_handshakes)
+{
+    static struct secure many[64];
+    begin(NULL, "node_timeout: 250ms\nmin_ttl: 1s\nmax_clients: 2000\nmax_clients_per_peer: 2000\n");
+    struct grant grant = lock(&plain, "job ttl=5s");
+    for (unsigned round = 0; round < 5; round++) {
+        for (unsigned i = 0; i < 64; i++)
+            secure_open(&many[i], port, certs, NULL);
+        for (unsigned i = 0; i < 64; i++)
+            ask(&many[i].client, "+PONG*", "PING");
+        for (unsigned i = 0; i < 64; i++)
+            client_close(&many[i].client);
+    }
+    ask(&plain, "+HELD job *", "CHECK job token=%s", grant.token);
+    eventually(row_with(show(&plain, "STATS"), "tls_handshakes=320") != NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("TLS of clients");
+    ADD(suite, a_session);
+    ADD(suite, much_at_once);
+    ADD(suite, bytes_that_only_tls_has);
+    ADD(suite, close_notify_gives_back);
+    ADD(suite, an_end_without_close_notify_gives_nothing_back);
+    ADD(suite, the_end_of_one_that_is_not_read);
+    ADD(suite, close_notify_of_one_that_is_not_read);
+    ADD(suite, quit_of_one_that_is_not_read);
+    TCase *tests = tcase_create("client_certificates");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, client_certificates, 0, sizeof strangers / sizeof strangers[0]);
+    suite_add_tcase(suite, tests);
+    ADD(suite, a_user_by_certificate);
+    ADD(suite, no_tls_where_tls_is_spoken);
+    ADD(suite, half_handshakes);
+    ADD(suite, silent_connections);
+    ADD(suite, a_flood_of_handshakes);
+    return harness_main(suite);
+}

@@ -1,0 +1,217 @@
+/* Masters that are reached by TLS, and everything that can be wrong with that. */
+#include "tests/integ/certs.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct cluster masters;
+static struct daemon redlockd;
+static struct client c;
+static const char *certs;
+static char settings[4096];
+
+static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
+{
+    size_t len = strlen(settings);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(settings + len, sizeof settings - len, format, args);
+    va_end(args);
+}
+
+static void begin(unsigned count)
+{
+    cluster_start(&masters, count, UNIX);
+    certs = certs_make();
+    say("node_tls: {ca: %s/ca.pem}\nnodes:\n", certs);
+}
+
+static void start(void)
+{
+    daemon_start(&redlockd, NULL, settings);
+    client_open(&c, &redlockd);
+}
+
+static bool voting(const char *master)
+{
+    char name[64];
+    snprintf(name, sizeof name, "node=%s ", master);
+    const char *row = row_with(show(&c, "NODES"), name);
+    return row && strcmp(kv(row, "state"), "up") == 0;
+}
+
+/* By number, whose certificate names the number; by name; and by a certificate of our own. */
+START_TEST(locks)
+{
+    begin(3);
+    for (unsigned i = 0; i < 3; i++)
+        certs_secure(&masters.server[i], certs, "server", i == 2 ? "yes" : "no");
+    say("  - rediss://127.0.0.1:%u\n", masters.server[0].port);
+    say("  - rediss://localhost:%u/1\n", masters.server[1].port);
+    say("  - {url: \"rediss://127.0.0.1:%u\", tls: {cert: %s/client.pem, key: %s/client.key, server_name: "
+        "localhost}}\n",
+        masters.server[2].port, certs, certs);
+    start();
+    eventually(rows_with(show(&c, "NODES"), "state=up") == 3);
+    lock(&c, "secret ttl=30s");
+    ck_assert_str_ne(redis(&masters.server[0], "GET redlock:secret"), "(nil)");
+    ck_assert_str_ne(redis(&masters.server[2], "GET redlock:secret"), "(nil)");
+    ask(&c, "+UNLOCKED secret confirmed=[23]/3", "UNLOCK secret");
+    for (int i = 0; i < 500; i++) { /* several records in one read */
+        client_send(&c, "LOCK many%d", i);
+        client_send(&c, "UNLOCK many%d", i);
+    }
+    client_send(&c, "PING");
+    await(&c, "+PONG*");
+    eventually(cluster_gave_back(&masters, "many499"));
+}
+END_TEST
+
+static const struct {
+    const char *cert, *auth; /* of the server; NULL: it speaks no TLS */
+    const char *url;
+    const char *said[3];
+} faults[] = {
+    {"rogue",
+     "no",
+     "rediss://127.0.0.1",
+     {"why=tls detail=\"its certificate was refused: ",
+      "hint=\"name the file of the CA that signed this certificate as ca in node_tls\""}},
+    {"wrong",
+     "no",
+     "rediss://localhost",
+     {"why=tls detail=\"the certificate does not name localhost, only DNS:wrong.example, IP:192.0.2.1\"",
+      "server_name in node_tls"}},
+    {"wrong",
+     "no",
+     "rediss://127.0.0.1",
+     {"the certificate does not name 127.0.0.1, only DNS:wrong.example, IP:192.0.2.1\""}},
+    {"expired",
+     "no",
+     "rediss://127.0.0.1",
+     {"certificate has expired",
+      "hint=\"renew the master's certificate, and compare the clocks of both hosts\""}},
+    {"server",
+     "yes",
+     "rediss://127.0.0.1",
+     {"why=tls", "hint=\"the master wants a certificate from its clients: name cert and key in node_tls\""}},
+    {"server",
+     "no",
+     "redis://127.0.0.1",
+     {"node=127.0.0.1:", "hint=\"if TLS is spoken there, write rediss:// in nodes\""}},
+    {NULL,
+     NULL,
+     "rediss://127.0.0.1",
+     {"why=tls_timeout", "hint=\"if no TLS is spoken there, write redis:// in nodes\""}},
+};
+
+enum { FAULTS = sizeof faults / sizeof faults[0] };
+
+/* One master of three: the log says what is wrong and what to do, and the other two serve. */
+START_TEST(each_fault_has_its_line)
+{
+    begin(3);
+    for (unsigned i = 0; i < 2; i++) {
+        certs_secure(&masters.server[i], certs, "server", "no");
+        say("  - rediss://127.0.0.1:%u\n", masters.server[i].port);
+    }
+    struct server *bad = &masters.server[2];
+    if (faults[_i].cert) {
+        certs_secure(bad, certs, faults[_i].cert, faults[_i].auth);
+    } else {
+        bad->port = port_free();
+        char port[8];
+        snprintf(port, sizeof port, "%u", bad->port);
+        ck_assert_str_eq(redis(bad, "CONFIG SET port %s", port), "OK");
+    }
+    say("  - %s:%u\n", faults[_i].url, bad->port);
+    start();
+    lock(&c, "job");
+    for (unsigned i = 0; i < 3 && faults[_i].said[i]; i++)
+        ck_assert_msg(daemon_logged(&redlockd, faults[_i].said[i]), "no %s in %s", faults[_i].said[i],
+                      file_read(redlockd.log));
+    ck_assert_str_eq(redis(bad, "GET redlock:job"), "(nil)");
+}
+END_TEST
+
+/* A master gets a right certificate: it comes up without a restart of anything. */
+START_TEST(a_renewed_certificate)
+{
+    char name[64];
+    begin(1);
+    certs_secure(&masters.server[0], certs, "expired", "no");
+    say("  - rediss://127.0.0.1:%u\n", masters.server[0].port);
+    start();
+    snprintf(name, sizeof name, "127.0.0.1:%u", masters.server[0].port);
+    ck_assert(!voting(name));
+    ck_assert_str_eq(kv(row_with(show(&c, "NODES"), name), "why"), "tls");
+    certs_secure(&masters.server[0], certs, "server", "no");
+    eventually(voting(name));
+    lock(&c, "job");
+}
+END_TEST
+
+/* The master dies, and comes back, with TLS as without. */
+START_TEST(a_master_that_restarts)
+{
+    begin(1);
+    certs_secure(&masters.server[0], certs, "server", "no");
+    say("  - rediss://127.0.0.1:%u\n", masters.server[0].port);
+    start();
+    eventually(rows_with(show(&c, "NODES"), "state=up") == 1);
+    uint16_t port = masters.server[0].port;
+    masters.server[0].port = 0;
+    server_kill(&masters.server[0]);
+    eventually(rows_with(show(&c, "NODES"), "state=down") == 1);
+    server_start(&masters.server[0]);
+    masters.server[0].port = port;
+    certs_secure(&masters.server[0], certs, "server", "no");
+    eventually(rows_with(show(&c, "NODES"), "state=up") == 1);
+}
+END_TEST
+
+/* The system's CAs are those of the file that SSL_CERT_FILE names: OpenSSL's own variable. */
+START_TEST(the_systems_cas)
+{
+    char path[PATH];
+    begin(1);
+    settings[0] = '\0';
+    certs_secure(&masters.server[0], certs, "server", "no");
+    say("nodes: [\"rediss://localhost:%u\"]\n", masters.server[0].port);
+    snprintf(path, sizeof path, "%s/ca.pem", certs);
+    setenv("SSL_CERT_FILE", path, 1);
+    start();
+    eventually(rows_with(show(&c, "NODES"), "state=up") == 1);
+}
+END_TEST
+
+START_TEST(a_config_that_names_no_such_file)
+{
+    begin(1);
+    settings[0] = '\0';
+    say("node_tls: {ca: %s/none.pem}\nnodes: [\"rediss://localhost:1\"]\n", certs);
+    redlockd = (struct daemon){0};
+    daemon_configure(&redlockd, NULL, settings);
+    daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, "--check", NULL});
+    ck_assert_int_eq(daemon_exit(&redlockd), 1);
+    ck_assert(daemon_logged(&redlockd, ":1:1: node_tls: /"));
+    ck_assert(daemon_logged(&redlockd, "/none.pem: No such file or directory\n"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("TLS to masters");
+    ADD(suite, locks);
+    TCase *tests = tcase_create("faults");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, each_fault_has_its_line, 0, FAULTS);
+    suite_add_tcase(suite, tests);
+    ADD(suite, a_renewed_certificate);
+    ADD(suite, a_master_that_restarts);
+    ADD(suite, the_systems_cas);
+    ADD(suite, a_config_that_names_no_such_file);
+    return harness_main(suite);
+}
