@@ -19,7 +19,8 @@
  *    redlock_events(), redlock_timeout_ms(), redlock_process() and one callback for all that happens.
  *
  * A lock of the default kind, REDLOCK_SESSION, is renewed by redlockd for as long as this program is
- * connected, and given back when the program ends, however it ends. If the program's host dies or the network
+ * connected, and given back when the program ends, however it ends (over TLS: when it calls redlock_close(); a
+ * program that is killed leaves it until its TTL is over). If the program's host dies or the network
  * is cut, the lock ends after its TTL. Only inside its functions does the library learn of renewals,
  * reconnect, and resume its locks after redlockd was restarted. So a program that holds such a lock calls
  * redlock_safe_ms(), or redlock_process() in a loop, at least three times in each TTL. A program that cannot
@@ -116,24 +117,32 @@ struct redlock_options {
     int64_t timeout_ms; /* for connecting and for each answer; default 10,000; at most 30 days */
     /* The user that this program is, and the file with its secret in one line, which is read on each connection;
      * default: $REDLOCK_USER and $REDLOCK_SECRET_FILE (if the program is not set-user-ID), or none. A secret is
-     * sent only through a Unix socket, or to a loopback address that was given: see redlock_open(). */
+     * sent only through a Unix socket, over TLS, or to a loopback address that was given: see redlock_open(). */
     const char *user;
     const char *secret_file;
+    /* Files in PEM, for addresses with "tls:". Defaults: $REDLOCK_TLS_CA, $REDLOCK_TLS_CERT and $REDLOCK_TLS_KEY,
+     * else the CAs of the system, and no certificate of this program. */
+    const char *tls_ca;   /* the CAs that may have signed redlockd's certificate */
+    const char *tls_cert; /* where redlockd asks for a certificate; the key may stand in the same file */
+    const char *tls_key;
     int64_t reserved[4]; /* 0 */
 };
 
 /* Opens a handle, without connecting: the first blocking call or redlock_process() connects. Returns NULL
- * with errno ENOMEM, EMFILE or ENFILE, or EINVAL if an argument is not allowed. options may be NULL.
+ * with errno ENOMEM, EMFILE or ENFILE, EINVAL if an argument is not allowed, or EPROTONOSUPPORT for TLS in a
+ * library that was built without it. options may be NULL.
  *
- * address: "unix:/path", "/path", "host:port", "[::1]:port" or "host". NULL means $REDLOCK_ADDRESS if it is
- * set and not empty (and the program is not set-user-ID), else REDLOCK_DEFAULT_SOCKET, and 127.0.0.1:7335 if
- * connecting there fails and no secret is set: another program may listen on that port while redlockd is
- * away. A host that is not a numeric address is looked up each time the library connects, which may block,
- * even in redlock_process(). */
+ * address: "unix:/path", "/path", "host:port", "[::1]:port" or "host". "tls:host:port", "tls:[::1]:port" and
+ * "tls:host" speak TLS 1.2 or newer; redlockd's certificate has to name the host, a number as an IP address.
+ * NULL means $REDLOCK_ADDRESS if it is set and not empty (and the program is not set-user-ID), else
+ * REDLOCK_DEFAULT_SOCKET, and 127.0.0.1:7335 if connecting there fails and no secret is set: another program may
+ * listen on that port while redlockd is away. A host that is not a numeric address is looked up each time the
+ * library connects, which may block, even in redlock_process(). */
 struct redlock *redlock_open(const char *address, const struct redlock_options *options);
 
 /* Closes the connection, at whose end redlockd gives back the session locks, and frees the handle and its
- * locks. Leases go on. The function does not block and does not call the callback. Called inside a
+ * locks. Leases go on. The function does not call the callback, and does not block, except over TLS: there it
+ * says QUIT and waits for the answer, for a second at most, because the end of TCP alone gives nothing back. Called inside a
  * callback, it takes effect when the outermost function of the library returns. */
 void redlock_close(struct redlock *redlock);
 

@@ -66,7 +66,7 @@ static void help_lock(void)
         "  -v, --verbose          say what the wait is for, as on a terminal\n"
         "      --note WORD        for `redlock show locks`\n"
         "      --client WORD      the same; default: user@host:redlock-lock/pid\n"
-        "  -a, --address ADDRESS  of redlockd: unix:/path or host:port\n");
+        "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
 }
 
 static int lease(const char *address, const struct take *take)
@@ -156,7 +156,7 @@ static void help_verb(enum verb verb)
     if (verb == VERB_EXTEND)
         (void)puts("  -t, --ttl TIME         how long it lasts from now on (30s, 5m)");
     (void)puts("  -q, --quiet            print nothing; the exit code tells\n"
-               "  -a, --address ADDRESS  of redlockd: unix:/path or host:port\n");
+               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
 }
 
 struct asking {

@@ -28,7 +28,7 @@ static void show_help(void)
                "      --table            aligned columns; the default on a terminal\n"
                "      --rows             key=value words, a row a line; the default elsewhere\n"
                "      --json             one JSON value: a list of objects, or an object; times in ms\n"
-               "  -a, --address ADDRESS  of redlockd: unix:/path or host:port\n");
+               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
 }
 
 static void print_row(const char *row, void *user)

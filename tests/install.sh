@@ -66,7 +66,7 @@ exports_only_ours() {
         readelf -d "$lib/libredlock.so" | grep -q 'SONAME.*\[libredlock\.so\.0\]'
 }
 
-needs_libc_only() {
+needs_little() {
     ! readelf -d "$lib/libredlock.so" | grep NEEDED | grep -E 'event|hiredis|yaml'
 }
 
@@ -138,7 +138,7 @@ check 'make install' installs
 check 'everything lies where it belongs' laid_out
 check 'the manual pages name what is there' names_what_is_there
 check 'only redlock_ leaves the library' exports_only_ours
-check 'the library needs libc only' needs_libc_only
+check 'the library needs libc and OpenSSL only' needs_little
 check 'systemd never gives the daemon up' is_always_started_again
 check 'no unit takes /run/redlockd away' folder_is_made_apart
 if command -v systemd-analyze >/dev/null; then
@@ -151,7 +151,8 @@ fi
 read -r -a libs <<<"$(pkg-config --libs libredlock)"
 check 'a C program' builds 'cc -std=c11' shared "${libs[@]}"
 check 'runs' says_its_version env "LD_LIBRARY_PATH=$lib" "$root/shared"
-check 'a static one' builds 'cc -std=c11' static "$lib/libredlock.a"
+read -r -a private <<<"$(pkg-config --static --libs-only-l libredlock | sed 's/-lredlock//')"
+check 'a static one' builds 'cc -std=c11' static "$lib/libredlock.a" "${private[@]}"
 check 'runs' says_its_version "$root/static"
 if command -v c++ >/dev/null; then
     check 'a C++ program' builds 'c++ -std=c++11 -x c++' plus "${libs[@]}"

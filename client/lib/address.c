@@ -60,6 +60,9 @@ bool address_parse(const char *text, struct address *address)
         return parse_path(text + 5, address);
     if (text[0] == '/')
         return parse_path(text, address);
+    address->tls = strncmp(text, "tls:", 4) == 0;
+    if (address->tls)
+        text += 4;
     if (text[0] == '[')
         return parse_bracketed(text, address);
     const char *colon = strchr(text, ':');
@@ -72,10 +75,12 @@ bool address_parse(const char *text, struct address *address)
 
 void address_text(const struct address *address, char out[ADDRESS_BYTES])
 {
+    const char *tls = address->tls ? "tls:" : "";
+
     if (address->path[0])
         (void)snprintf(out, ADDRESS_BYTES, "unix:%s", address->path);
     else if (strchr(address->host, ':'))
-        (void)snprintf(out, ADDRESS_BYTES, "[%s]:%s", address->host, address->port);
+        (void)snprintf(out, ADDRESS_BYTES, "%s[%s]:%s", tls, address->host, address->port);
     else
-        (void)snprintf(out, ADDRESS_BYTES, "%s:%s", address->host, address->port);
+        (void)snprintf(out, ADDRESS_BYTES, "%s%s:%s", tls, address->host, address->port);
 }

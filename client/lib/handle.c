@@ -54,12 +54,14 @@ struct redlock *redlock_open(const char *address, const struct redlock_options *
         return NULL;
     }
     struct redlock *redlock = calloc(1, sizeof *redlock);
+    const struct tls_files files = {(char *)(uintptr_t)o->tls_ca, (char *)(uintptr_t)o->tls_cert,
+                                    (char *)(uintptr_t)o->tls_key};
     if (!redlock)
         return NULL;
     redlock->link = (struct link){.fd = -1, .epoll = -1};
     int error = handle_take_credentials(redlock, o);
     if (!error)
-        error = link_init(&redlock->link, address, redlock->auth_user || redlock->secret_file);
+        error = link_init(&redlock->link, address, redlock->auth_user || redlock->secret_file, &files);
     if (!error)
         redlock->core = core_new(o->client, timeout_of(o->timeout_ms), seed_of(redlock));
     if (!redlock->core) {
@@ -77,7 +79,11 @@ struct redlock *redlock_open(const char *address, const struct redlock_options *
 
 static void handle_free(struct redlock *redlock)
 {
-    link_end(&redlock->link, redlock->pid == getpid());
+    bool ours = redlock->pid == getpid();
+    if (ours &&
+        redlock->core->out_used == redlock->core->out_len) /* else QUIT would stand behind half a line */
+        link_quit(&redlock->link);
+    link_end(&redlock->link, ours);
     core_free(redlock->core);
     free(redlock->auth_user);
     free(redlock->secret_file);
@@ -355,7 +361,7 @@ void handle_turn(struct redlock *redlock)
 
 int64_t handle_wait_ms(const struct redlock *redlock)
 {
-    if (core_has_output(redlock->core) && !redlock->link.blocked)
+    if ((core_has_output(redlock->core) && !redlock->link.blocked) || link_pending(&redlock->link))
         return 0;
     int64_t at_ms = core_deadline_ms(redlock->core);
     int64_t now_ms = handle_now_ms();

@@ -1,7 +1,7 @@
 # libredlock, static and shared. Both export only redlock_*: the shared library by its version script, and the static
 # library because it is a single object in which all other names were made local.
 LIB_ABI  := 0
-LIB_SRC  := $(sort $(wildcard client/lib/*.c)) proto/line_piece.c
+LIB_SRC  := $(filter-out client/lib/tls$(if $(filter no,$(TLS)),,_none).c,$(sort $(wildcard client/lib/*.c))) proto/line_piece.c
 CLIENT_OBJ  := $(LIB_SRC:%.c=$(BUILD)/pic/%.o)
 LIB_A    := $(BUILD)/libredlock.a
 LIB_SO   := $(BUILD)/libredlock.so
@@ -23,7 +23,7 @@ $(LIB_A): $(CLIENT_OBJ)
 	$(AR) rcs $@ $(BUILD)/pic/libredlock.o
 
 $(LIB_SO): $(CLIENT_OBJ) $(LIB_MAP)
-	$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -Wl,-soname,libredlock.so.$(LIB_ABI) -Wl,--version-script=$(LIB_MAP) -o $@ $(CLIENT_OBJ)
+	$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -shared -Wl,-soname,libredlock.so.$(LIB_ABI) -Wl,--version-script=$(LIB_MAP) -o $@ $(CLIENT_OBJ) $(TLS_LIBS)
 	ln -sf libredlock.so $@.$(LIB_ABI)
 
 # For tests of the library's parts.
@@ -38,7 +38,7 @@ install-library: $(LIB_A) $(LIB_SO)
 	ln -sf libredlock.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libredlock.so.$(LIB_ABI)
 	ln -sf libredlock.so.$(LIB_ABI) $(DESTDIR)$(LIBDIR)/libredlock.so
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
-	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(TLS_LIBS)|' \
 	    client/libredlock.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libredlock.pc
 	chmod 644 $(DESTDIR)$(LIBDIR)/pkgconfig/libredlock.pc
 	$(call install_page,client/libredlock.3,3)

@@ -10,11 +10,35 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/redlock.h"
 
-int link_init(struct link *link, const char *address, bool secret)
+enum { QUIT_MS = 1000 };
+
+/* A copy of the path, else of the variable's value; NULL: neither is there. */
+static char *path_copy(const char *path, const char *variable, int *error)
+{
+    const char *from = path ? path : secure_getenv(variable);
+    char *copy = from && *from ? strdup(from) : NULL;
+
+    if (from && *from && !copy)
+        *error = ENOMEM;
+    return copy;
+}
+
+static int init_tls(struct link *link, const struct tls_files *files)
+{
+    int error = 0;
+
+    link->files.ca = path_copy(files->ca, "REDLOCK_TLS_CA", &error);
+    link->files.cert = path_copy(files->cert, "REDLOCK_TLS_CERT", &error);
+    link->files.key = path_copy(files->key, "REDLOCK_TLS_KEY", &error);
+    return tls_here() ? error : EPROTONOSUPPORT;
+}
+
+int link_init(struct link *link, const char *address, bool secret, const struct tls_files *files)
 {
     static const char *const usual[LINK_PLACES] = {"unix:" REDLOCK_DEFAULT_SOCKET, "127.0.0.1"};
 
@@ -31,6 +55,9 @@ int link_init(struct link *link, const char *address, bool secret)
             (void)address_parse(usual[i], &link->where[i]);
     }
     address_text(&link->where[0], link->address);
+    int error = link->where[0].tls ? init_tls(link, files) : 0;
+    if (error)
+        return error;
     link->epoll = epoll_create1(EPOLL_CLOEXEC);
     return link->epoll < 0 ? errno : 0;
 }
@@ -54,6 +81,10 @@ void link_close(struct link *link, bool shut)
 {
     if (link->fd >= 0 && shut)
         unwatch(link);
+    if (link->tls && shut)
+        tls_notify(link->tls);
+    tls_free(link->tls);
+    link->tls = NULL;
     if (link->fd >= 0)
         end_socket(link->fd, shut);
     link->fd = -1;
@@ -71,9 +102,13 @@ void link_end(struct link *link, bool shut)
     link_close(link, shut);
     for (struct parked *parked = link->parked; parked; parked = next) {
         next = parked->next;
+        tls_free(parked->tls);
         end_socket(parked->fd, shut);
         free(parked);
     }
+    free(link->files.ca);
+    free(link->files.cert);
+    free(link->files.key);
     free(link->spare);
     if (link->epoll >= 0)
         (void)close(link->epoll);
@@ -99,14 +134,20 @@ static bool is_loopback(const struct sockaddr *address)
     return address->sa_family == AF_UNIX || ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
+/* Whether the place that is being tried speaks TLS. */
+static bool link_is_tls(const struct link *link)
+{
+    return link->where[link->place - 1].tls;
+}
+
 static void try_socket(struct link *link, int family, const struct sockaddr *address, socklen_t len)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT};
     int one = 1;
 
-    if (link->secret && !is_loopback(address)) {
+    if (link->secret && !link_is_tls(link) && !is_loopback(address)) {
         link->refused = true;
-        link_failed(link, "a secret does not go over TCP to another host; use a Unix socket");
+        link_failed(link, "a secret does not go over TCP to another host; use a Unix socket or tls:");
         return;
     }
     link->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -122,7 +163,7 @@ static void try_socket(struct link *link, int family, const struct sockaddr *add
         error = errno;
     if (error == 0 || error == EINPROGRESS) {
         link->waits_for_output = true;
-        link->state = error ? LINK_CONNECTING : LINK_OPEN;
+        link->state = error || link_is_tls(link) ? LINK_CONNECTING : LINK_OPEN;
         return;
     }
     link_failed(link, strerror(error));
@@ -191,26 +232,60 @@ void link_connect(struct link *link)
     try_next(link);
 }
 
+/* This address did not do: tries the next one. */
+static void attempt_failed(struct link *link, const char *why)
+{
+    link_failed(link, why);
+    unwatch(link);
+    tls_free(link->tls);
+    link->tls = NULL;
+    (void)close(link->fd);
+    link->fd = -1;
+    link->state = LINK_CLOSED;
+    try_next(link);
+}
+
+/* Begins the handshake, or goes on with it. */
+static void link_shake(struct link *link)
+{
+    char why[TLS_WHY_BYTES];
+
+    if (!link->tls)
+        link->tls = tls_new(link->fd, link->where[link->place - 1].host, &link->files, why);
+    if (!link->tls) {
+        attempt_failed(link, why);
+        return;
+    }
+    enum tls_step step = tls_handshake(link->tls, why);
+    link->shake_waits_for_output = step == TLS_WANTS_WRITE;
+    if (step == TLS_OPEN)
+        link->state = LINK_OPEN;
+    else if (step == TLS_FAILED)
+        attempt_failed(link, why);
+}
+
 void link_progress(struct link *link)
 {
     struct pollfd poll_fd = {.fd = link->fd, .events = POLLOUT};
     int error = 0;
     socklen_t len = sizeof error;
 
-    if (link->state != LINK_CONNECTING || poll(&poll_fd, 1, 0) <= 0)
+    if (link->state != LINK_CONNECTING)
+        return;
+    if (link->tls) {
+        link_shake(link);
+        return;
+    }
+    if (poll(&poll_fd, 1, 0) <= 0)
         return;
     if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
         error = errno;
-    if (!error) {
+    if (error)
+        attempt_failed(link, strerror(error));
+    else if (link_is_tls(link))
+        link_shake(link);
+    else
         link->state = LINK_OPEN;
-        return;
-    }
-    link_failed(link, strerror(error));
-    unwatch(link);
-    (void)close(link->fd);
-    link->fd = -1;
-    link->state = LINK_CLOSED;
-    try_next(link);
 }
 
 /* ---- bytes ---- */
@@ -223,7 +298,13 @@ static ssize_t ended(struct link *link, const char *why)
 
 ssize_t link_read(struct link *link, char *out, size_t room)
 {
+    char why[TLS_WHY_BYTES];
     ssize_t len;
+
+    if (link->tls) {
+        len = tls_read(link->tls, out, room, why);
+        return len < 0 ? ended(link, why) : len;
+    }
 
     do
         len = recv(link->fd, out, room, MSG_DONTWAIT);
@@ -235,9 +316,26 @@ ssize_t link_read(struct link *link, char *out, size_t room)
     return len < 0 ? ended(link, strerror(errno)) : len;
 }
 
+bool link_pending(const struct link *link)
+{
+    return link->tls && link->state == LINK_OPEN && tls_pending(link->tls);
+}
+
+static ssize_t write_tls(struct link *link, const char *bytes, size_t len)
+{
+    char why[TLS_WHY_BYTES];
+    ssize_t sent = tls_write(link->tls, bytes, len, why);
+
+    link->blocked |= sent == 0;
+    return sent < 0 ? ended(link, why) : sent;
+}
+
 ssize_t link_write(struct link *link, const char *bytes, size_t len)
 {
     ssize_t sent;
+
+    if (link->tls)
+        return write_tls(link, bytes, len);
 
     do
         sent = send(link->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -249,9 +347,31 @@ ssize_t link_write(struct link *link, const char *bytes, size_t len)
     return sent < 0 ? ended(link, strerror(errno)) : sent;
 }
 
+void link_quit(struct link *link)
+{
+    struct timespec now;
+    char bytes[4096];
+
+    if (!link->tls || link->state != LINK_OPEN || link_write(link, "QUIT\n", 5) != 5)
+        return;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t end_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + QUIT_MS, left_ms = QUIT_MS;
+    while (left_ms > 0) {
+        struct pollfd poll_fd = {.fd = link->fd, .events = POLLIN};
+        ssize_t len = link_read(link, bytes, sizeof bytes);
+        if (len < 0)
+            return;
+        if (len == 0)
+            (void)poll(&poll_fd, 1, (int)left_ms);
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        left_ms = end_ms - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    }
+}
+
 void link_watch(struct link *link)
 {
-    bool wanted = link->state == LINK_CONNECTING || link->blocked;
+    bool connecting = link->state == LINK_CONNECTING && (!link->tls || link->shake_waits_for_output);
+    bool wanted = connecting || link->blocked;
     struct epoll_event event = {.events = EPOLLIN | (wanted ? (uint32_t)EPOLLOUT : 0)};
 
     if (link->fd < 0 || wanted == link->waits_for_output)
@@ -265,10 +385,12 @@ void link_watch(struct link *link)
 void link_park(struct link *link, unsigned long long connection)
 {
     unwatch(link);
-    *link->spare = (struct parked){.next = link->parked, .fd = link->fd, .connection = connection};
+    *link->spare =
+        (struct parked){.next = link->parked, .fd = link->fd, .tls = link->tls, .connection = connection};
     link->parked = link->spare;
     link->spare = NULL;
     link->fd = -1;
+    link->tls = NULL;
     link_close(link, true);
 }
 
@@ -277,6 +399,7 @@ void link_unpark(struct parked **at)
     struct parked *parked = *at;
 
     *at = parked->next;
+    tls_free(parked->tls);
     end_socket(parked->fd, true);
     free(parked);
 }

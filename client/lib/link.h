@@ -1,4 +1,4 @@
-/* The socket to redlockd. Connecting tries one place after the other and does not block, except in
+/* The socket to redlockd, with or without TLS. Connecting tries one place after the other and does not block, except in
  * getaddrinfo() if a host is given by name. */
 #ifndef REDLOCK_LIB_LINK_H
 #define REDLOCK_LIB_LINK_H
@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "client/lib/address.h"
+#include "client/lib/tls.h"
 
 enum { LINK_PLACES = 2, LINK_WHY_BYTES = 1024 };
 
@@ -17,19 +18,23 @@ enum link_state { LINK_CLOSED, LINK_CONNECTING, LINK_OPEN };
 struct parked {
     struct parked *next;
     int fd;
+    struct tls *tls; /* NULL: plain */
     unsigned long long connection;
 };
 
 struct link {
     enum link_state state;
-    int fd;                 /* -1: none */
-    int epoll;              /* the descriptor that the program waits for */
-    bool local;             /* a Unix socket */
-    bool blocked;           /* the kernel takes no more bytes now */
-    bool waits_for_output;  /* whether the epoll waits for EPOLLOUT */
-    bool secret;            /* a secret is to be sent: TCP only to loopback addresses */
-    bool refused;           /* an address was not tried for that reason */
-    unsigned places, place; /* how many places there are, and which is next */
+    int fd;          /* -1: none */
+    struct tls *tls; /* from the beginning of the handshake on; NULL: plain */
+    struct tls_files files;
+    bool shake_waits_for_output; /* the handshake goes on when the kernel takes more bytes */
+    int epoll;                   /* the descriptor that the program waits for */
+    bool local;                  /* a Unix socket */
+    bool blocked;                /* the kernel takes no more bytes now */
+    bool waits_for_output;       /* whether the epoll waits for EPOLLOUT */
+    bool secret;                 /* a secret is to be sent: over plain TCP only to loopback addresses */
+    bool refused;                /* an address was not tried for that reason */
+    unsigned places, place;      /* how many places there are, and which is next */
     struct address where[LINK_PLACES];
     struct addrinfo *found,
         *next;                   /* addresses of the place before .place; NULL: a Unix socket, or none left */
@@ -40,12 +45,17 @@ struct link {
 };
 
 /* Sets where to connect: the address, else $REDLOCK_ADDRESS, else the usual places, of which only the Unix socket
- * takes secrets. Returns 0 or an errno. */
-int link_init(struct link *link, const char *address, bool secret);
+ * takes secrets; and the files for TLS, of which each that is NULL is taken from its variable. Returns 0 or an
+ * errno. */
+int link_init(struct link *link, const char *address, bool secret, const struct tls_files *files);
 /* shut: the other side sees the end at once, even if a forked child has the socket too. The child itself
  * passes false. */
 void link_close(struct link *link, bool shut);
 void link_end(struct link *link, bool shut); /* closes and frees everything */
+
+/* Over TLS: says QUIT and reads until redlockd has closed the connection, for a second at most, because the end of TCP
+ * alone gives no lock back. */
+void link_quit(struct link *link);
 
 /* Connects, beginning with the first place. */
 void link_connect(struct link *link);
@@ -54,6 +64,8 @@ void link_progress(struct link *link);
 /* The number of bytes; 0: none now; -1: the connection has ended, .why tells. */
 ssize_t link_read(struct link *link, char *out, size_t room);
 ssize_t link_write(struct link *link, const char *bytes, size_t len);
+/* Whether link_read() may have bytes for which the epoll reports nothing. */
+bool link_pending(const struct link *link);
 /* Makes the epoll wait for what the link waits for. */
 void link_watch(struct link *link);
 /* Keeps the socket open without reading it, until link_unpark() takes it out of its list and closes it. */
