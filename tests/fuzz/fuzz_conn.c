@@ -163,7 +163,7 @@ static void on_request(void *arg, uint64_t id, uint64_t request, uint64_t target
         cancel(w, &asked, target);
         return;
     }
-    assert(what->verb <= VERB_CHECK);
+    assert(what->verb <= VERB_RESUME);
     if (w->conf.users)
         assert(user_may_lock(w->conf.users, conns_user(w->conns, id), &what->name));
     check_turn(w, &asked);
