@@ -23,7 +23,7 @@ static unsigned same_as(const struct conf *conf, unsigned index)
     const struct wire_settings *tls = &conf->nodes[index].tls;
     unsigned i = 0;
 
-    while (i < index && memcmp(&conf->nodes[i].tls, tls, sizeof *tls) != 0)
+    while (i < index && !wire_settings_equal(&conf->nodes[i].tls, tls))
         i++;
     return i;
 }

@@ -3,6 +3,7 @@
 #define REDLOCKD_WIRE_SETTINGS_H
 
 #include <stdbool.h>
+#include <string.h>
 
 enum { WIRE_PATH_BYTES = 256, WIRE_NAME_BYTES = 256, WIRE_WHAT_BYTES = 1024 };
 
@@ -29,5 +30,12 @@ struct wire_settings {
     enum wire_verify verify;           /* WIRE_CLIENT */
     enum wire_ask ask; /* WIRE_SERVER with a CA: whether every client needs a certificate; unset: yes */
 };
+
+static inline bool wire_settings_equal(const struct wire_settings *a, const struct wire_settings *b)
+{
+    return a->on == b->on && a->verify == b->verify && a->ask == b->ask && strcmp(a->ca, b->ca) == 0 &&
+           strcmp(a->cert, b->cert) == 0 && strcmp(a->key, b->key) == 0 &&
+           strcmp(a->server_name, b->server_name) == 0;
+}
 
 #endif

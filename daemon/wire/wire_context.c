@@ -86,7 +86,7 @@ static int verify_mode(enum wire_side side, const struct wire_settings *settings
 }
 
 /* OpenSSL would ask for the password of a key on the terminal. */
-static int no_password(char *out, int size, int writing, void *arg)
+static int no_password(char *out, int size, int writing, void *arg) /* NOLINT(*-non-const-parameter) */
 {
     (void)out, (void)size, (void)writing, (void)arg;
     return 0;
@@ -151,8 +151,7 @@ bool wire_context_fits(struct wire_context *context, const struct wire_settings 
     struct wire_stamp now[WIRE_FILES];
 
     stamps_take(settings, now);
-    if (memcmp(&context->settings, settings, sizeof *settings) == 0 &&
-        memcmp(now, context->seen, sizeof now) == 0)
+    if (wire_settings_equal(&context->settings, settings) && memcmp(now, context->seen, sizeof now) == 0)
         return true;
     memcpy(context->seen, now, sizeof now);
     return false;
