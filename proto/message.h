@@ -205,7 +205,7 @@ enum lost_reason {
     LOST_DRAIN,    /* the daemon stops */
     LOST_DENIED,   /* the right to the lock was taken away */
 };
-enum { LOST_REASONS = LOST_DRAIN + 1 };
+enum { LOST_REASONS = LOST_DENIED + 1 };
 
 /* A message that answers no request. DRAIN and CLOCK go to every session and are about no lock; the others
  * go to the session that holds the lock. */
