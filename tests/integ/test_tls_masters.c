@@ -55,6 +55,7 @@ START_TEST(locks)
         masters.server[2].port, certs, certs);
     start();
     eventually(rows_with(show(&c, "NODES"), "state=up") == 3);
+    eventually(rows_with(show(&c, "NODES"), "wake=up") == 3);
     lock(&c, "secret ttl=30s");
     ck_assert_str_ne(redis(&masters.server[0], "GET redlock:secret"), "(nil)");
     ck_assert_str_ne(redis(&masters.server[2], "GET redlock:secret"), "(nil)");
