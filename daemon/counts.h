@@ -5,12 +5,12 @@
 #include "daemon/histogram.h"
 #include "proto/message.h"
 
-enum { COUNTS_TIMED = VERB_CANCEL + 1 /* verbs up to this one wait for masters */ };
+enum { COUNTS_TIMED = VERB_CANCEL + 1 /* verbs up to this one go to the coordinator */ };
 
 struct counts {
     uint64_t answers[VERB_COUNT][REPLY_CODES]; /* a list that was written to its end counts as REPLY_OK */
     uint64_t refused[REPLY_CODES];             /* lines that are no request */
-    struct histogram seconds[COUNTS_TIMED];    /* from the reading of a request to its answer */
+    struct histogram seconds[COUNTS_TIMED];    /* from the start of a request to its answer */
     struct histogram waited;                   /* the same, of each LOCK that was granted */
 };
 

@@ -1,5 +1,5 @@
 /* Counts durations by their size, as Prometheus' histograms do. Each bound is twice the one before, so
- * that counting costs ten instructions. This header is all of it, since the coordinator uses it too. */
+ * that counting costs a few instructions. This header is all of it, since the coordinator uses it too. */
 #ifndef REDLOCKD_HISTOGRAM_H
 #define REDLOCKD_HISTOGRAM_H
 

@@ -1,5 +1,5 @@
 /* Tells the service manager how the daemon is, as sd_notify(3) describes it: datagrams of NAME=value lines
- * to the socket that NOTIFY_SOCKET names. Without that variable none of these functions does anything.
+ * to the socket that NOTIFY_SOCKET names. Without that variable nothing is sent.
  *
  * A timer in the daemon's own loop sends the signs of life, so that they stop when the loop does. */
 #ifndef REDLOCKD_NOTIFY_H

@@ -10,7 +10,8 @@
 /* Takes over what was passed, and LISTEN_* out of the environment. Call it once, before anything opens a
  * descriptor or starts a child process. False: the reason was logged. */
 bool passed_take(void);
-/* The passed socket that listens on exactly this address, which the caller owns from now on; -1: none. */
+/* The passed socket that listens on exactly this address, which the caller owns from now on; -1: none,
+ * or none that can be used, which was logged. */
 int passed_claim(const struct sockaddr *address, socklen_t len);
 /* Whether every passed socket was claimed; the others are logged. */
 bool passed_all_claimed(void);

@@ -45,7 +45,7 @@ struct tag {
     char text[TAG_BYTES];
 };
 
-struct token { /* 20 random bytes */
+struct token { /* what its bytes mean: daemon/coordinator/base/token.h */
     uint8_t bytes[TOKEN_BYTES];
 };
 

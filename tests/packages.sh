@@ -1,7 +1,7 @@
 #!/bin/bash
-# tests/packages.sh: what systemd/debian/ says fits to the sources: version, files, symbols; and conf/kubernetes.yaml
-# is as Kubernetes and the daemon want it. `make deb` builds the packages, which takes too long for here. Prints what a Check program does, for tests/run.sh. REDLOCKD names the daemon,
-# and so the build.
+# tests/packages.sh: what systemd/debian/ says fits to the sources: version, files, symbols; and
+# conf/kubernetes.yaml is as Kubernetes and the daemon want it. `make deb` builds the packages, which takes too
+# long for here. Prints what a Check program does, for tests/run.sh. REDLOCKD names the daemon, and so the build.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 

@@ -55,8 +55,8 @@ struct user_client {
     bool local; /* a Unix socket: uid and gid are those of its peer */
     uid_t uid;
     gid_t gid;
-    /* The names of its verified certificate, each with a LF behind it: of dNSName, of URI, or the CN if it has
-     * neither. NULL: no certificate. */
+    /* The names of its verified certificate, each with a LF behind it: of dNSName, of URI, or the CN if it
+     * has no list of names. NULL: no certificate. */
     const char *certificate;
 };
 
@@ -83,7 +83,7 @@ void users_number(struct users *users, const struct users *before);
 bool users_equal(const struct users *a, const struct users *b);
 
 const char *user_mark_word(enum user_mark_kind kind); /* its key in the configuration */
-/* Row i of what SHOW CONFIG tells of the users, as in "billing,lock=billing/x"; false: there is no such row. */
+/* Row i of what SHOW CONFIG tells of the users, as in "billing,lock=billing/x"; false: there is none. */
 bool users_row(const struct users *users, unsigned i, char *out, size_t size);
 unsigned users_rows(const struct users *users); /* how many */
 /* Writes them as the configuration has them; nothing for NULL. */

@@ -44,12 +44,13 @@ enum {
     ADDRESS_TEXT_BYTES = 72,
     OUTPUTS = 4,         /* times max_output: beyond this even a client that reads on is closed */
     TELL_MS = 1000,      /* between two lines of the log about clients that ended badly */
-    AUTH_TRIES = 3,      /* refused ones; then the connection is closed */
+    AUTH_TRIES = 3,      /* wrong ones; then the connection is closed */
     STRANGER_MS = 10000, /* for which a connection without a user may stay */
     NO_USER = UINT16_MAX,
 };
 
-/* Until a refused AUTH is answered, whatever was wrong with it. A fuzzer cannot wait so long. */
+/* Until an AUTH with an unknown user or a wrong secret is answered, whichever it was. A fuzzer cannot wait so
+ * long. */
 #ifdef FUZZING
 enum { AUTH_MS = 1 };
 #else
@@ -120,7 +121,7 @@ struct conn {
     bool blocked;    /* the client is not read: its queue is full, or half of max_output waits for it */
     bool full;       /* output_full() was true since conn_pace() looked last */
     bool quits;      /* QUIT came: +BYE is due */
-    bool expelled;   /* AUTH was refused too often: nothing is read any more */
+    bool expelled;   /* AUTH was wrong too often: nothing is read any more */
     bool barred;     /* an AUTH is not answered yet: nothing behind it is parsed */
     bool by_auth;    /* its user is the one that AUTH proved */
     bool stuck;      /* output, or a list that goes on, waits until the socket takes more */
@@ -159,7 +160,7 @@ struct conn {
     uint16_t peer_family;
     uint16_t peer_number;      /* see conns_peer() */
     uint16_t user;             /* its number; NO_USER: none */
-    struct stranger *stranger; /* NULL: no AUTH was refused, and the connection has a user or needs none */
+    struct stranger *stranger; /* NULL: no AUTH was wrong, and the connection has a user or needs none */
     char *certificate; /* names of the client's verified certificate, see struct user_client; NULL: none */
 
     STAILQ_ENTRY(conn) ready, dirty, gone;
@@ -302,7 +303,7 @@ void show_produce(struct conn *c);
 /* ---- conn_user.c ---- */
 /* NULL: none. */
 const struct user *user_of(const struct conn *c);
-/* Finds the user of a new connection, or of any connection when the users have changed. */
+/* Finds the user of a connection that is new or has proved a user, or of any when the users have changed. */
 void user_identify(struct conn *c);
 /* The clients that count with this one: those of its user, or of its peer if it has none. */
 uint32_t *user_counter(struct conn *c);

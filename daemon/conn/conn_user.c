@@ -1,8 +1,8 @@
 /* Which user a client is, what it may ask, and AUTH.
  *
- * Right AUTHs are answered at once, and wrong ones after AUTH_MS. Meanwhile the connection is barred: input
- * behind the AUTH stays unparsed, so that no request runs with the rights of another user than its client
- * expects. */
+ * An AUTH with a wrong user or secret is answered after AUTH_MS, any other at once. Meanwhile the connection
+ * is barred: input behind the AUTH stays unparsed, so that no request runs with the rights of another user
+ * than its client expects. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "daemon/clock.h"
 #include "daemon/conn/conn_private.h"
 
-/* What a connection needs until it has a user, or once an AUTH was refused. */
+/* What a connection needs until it has a user, or once an AUTH was wrong. */
 struct stranger {
     struct event timer;
     int64_t by_ms;     /* when it is closed for want of a user; INT64_MAX: it has one */

@@ -4,8 +4,8 @@
  *          -> handler->request()  ...  conns_reply() -> output -> conns_flush()
  *
  * HELLO, PING, HELP, QUIT, AUTH, SHOW, the order of replies and the rights of users are handled here;
- * LOCK, UNLOCK, EXTEND, CHECK, RESUME and CANCEL go to the handler if the client's user may do that. Replies are collected, and conns_flush() writes them,
- * usually once in a turn of the loop.
+ * LOCK, UNLOCK, EXTEND, CHECK, RESUME and CANCEL go to the handler if the client's user may do that. Replies
+ * are collected, and conns_flush() writes them, usually once in a turn of the loop.
  *
  * The handler is called from the event loop's callbacks and from conns_flush(), in which the next queued
  * request starts, rows are made and failed writes are noticed. So flush the masters after conns_flush(). A
@@ -36,7 +36,8 @@ enum conn_end {
     CONN_DROPPED,
 };
 
-/* Functions that get a session are called only for sessions for which request() was called before. */
+/* Functions that get a session, except row(), are called only for sessions for which request() was called
+ * before. */
 struct conn_handler {
     /* A request for the coordinator, which answers it by conns_reply(), at once or later. target is for
      * VERB_CANCEL: the id of the unanswered LOCK that it names, or 0 if there is none. what is borrowed for
@@ -96,7 +97,8 @@ void conns_look_at_ends(struct conns *conns, int64_t now_s);
 
 /* Writes the collected output and closes the connections that are to be closed. Call it in each turn. */
 void conns_flush(struct conns *conns);
-/* Goes on with TLS handshakes and with conns_judge(). Call it last in each turn; true: the next turn is to begin at once. */
+/* Goes on with TLS handshakes and with conns_judge(). Call it last in each turn; true: the next turn is to
+ * begin at once. */
 bool conns_handshakes(struct conns *conns);
 bool conns_idle(const struct conns *conns); /* no request unanswered, nothing left to write */
 unsigned conns_count(const struct conns *conns);

@@ -4,7 +4,10 @@
  *     ASKING --Q granted, fence agreed, validity left--> granted (lease_grant)
  *        |
  *        +--fewer than Q can grant, or late-----------> refused, and undone by a release
- *        +--the same with wait=0, and Q answered------> REASKING (acquire_split.h)
+ *        +--the same, Q answered and some refused-----> REASKING (acquire_split.h), unless the head polls
+ *
+ * A head that probably finds a key begins in QUEUING instead: it joins the queue on the masters (wake.h), and
+ * asks there whether the key is there.
  *
  * The head is answered through resource.c. Sources: the Redlock page for the quorum and the validity;
  * Kleppmann, "How to do distributed locking", for the fence. */

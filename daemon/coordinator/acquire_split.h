@@ -1,6 +1,6 @@
-/* Split votes of requests with wait=0. If ten daemons ask for a free lock at the same moment, each may get
- * a few masters and none a quorum, and all would answer -BUSY for a lock that is free. A plain retry could
- * not tell this from a lock that Q masters hold.
+/* Split votes, except of heads that wait and poll. If ten daemons ask for a free lock at the same moment,
+ * each may get a few masters and none a quorum, and all would answer -BUSY for a lock that is free. A plain
+ * retry could not tell this from a lock that Q masters hold.
  *
  * So the first master in order of run_id, which is the same for all daemons, decides. The attempt that it
  * granted asks the other masters again, up to eight times; the others are refused and give back at once

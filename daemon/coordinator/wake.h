@@ -32,7 +32,8 @@ int64_t wake_woken(struct coordinator *c, struct queue *queue, unsigned master, 
 
 /* Nobody waits here any more. */
 void wake_leave(struct coordinator *c, struct resource *resource);
-/* The last who waited here got the name: its release takes this daemon out. */
+/* The head got the name: the release is to look into the queue, and takes this daemon out if nobody else
+ * waits here. */
 void wake_granted(struct resource *resource);
 
 /* This daemon does not need the name: the next one may have it. */

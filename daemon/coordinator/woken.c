@@ -30,7 +30,8 @@ void woken(struct coordinator *c, unsigned master, const struct name *name, bool
     resource_advance(c, resource);
 }
 
-/* Nothing of the name is here: the sender saw a key that is gone by now, or whose record is. */
+/* If nothing of the name is here, the sender saw a key that is gone by now, or whose record is: the next
+ * daemon is woken. */
 void woken_told(struct coordinator *c, unsigned master, const struct name *name)
 {
     struct resource *resource = resource_find(c, name);

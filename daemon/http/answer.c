@@ -147,7 +147,8 @@ static int answer_head(struct http_conn *c, size_t head_len, struct head *head)
         names[i] = conf->http_hosts[i];
     if (status == 200 && !head_host_is_known(head->host, c->http->host, names, conf->http_host_count))
         return 421;
-    /* Browsers send it, and no page can forge it. */
+    /* Browsers send Sec-Fetch-Site wherever they trust the address (https, localhost), and no page can forge
+     * it. */
     bool own = !head->fetched.text || head_piece_is(head->fetched, "none") ||
                head_piece_is(head->fetched, "same-origin");
     return own ? status : 403;

@@ -36,8 +36,8 @@ bool head_piece_says(struct head_piece piece, const char *text);
 /* Whether Accept asks for OpenMetrics rather than for plain text. */
 bool head_wants_openmetrics(struct head_piece accept);
 
-/* Whether Host is an address, localhost, own, or one of the names. A web page elsewhere could let its own
- * name point to this host, but not an address. */
+/* Whether Host is an address, localhost, own, or one of the names, or not there (HTTP/1.0). A web page
+ * elsewhere could let its own name point to this host, but not an address. */
 bool head_host_is_known(struct head_piece host, const char *own, const char *const names[], unsigned count);
 
 #endif

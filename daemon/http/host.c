@@ -6,7 +6,7 @@
 
 enum { HOST_BYTES = 256 };
 
-/* Cuts off ":port"; false: what is behind the colon is no port. */
+/* Cuts off ":port", where there is one; false: nothing else is there. */
 static bool without_port(struct head_piece *host)
 {
     size_t digits = 0;

@@ -1,10 +1,12 @@
-/* Shared by the files of this folder only. Each file calls only files above it in this list:
+/* Shared by the files of this folder only. Each file calls only files above it in this list, but answer.c
+ * takes the snapshot from http.c:
  *
  *     body.c      text under construction, escaped
  *     head.c      the head of a request; host.c: its Host
  *     rates.c     the last minute, a sample a second
  *     words.c     durations, clients and the like, in words
  *     troubles.c  what is wrong, in words
+ *     process.c   what the kernel knows of this process
  *     metrics.c   a snapshot for Prometheus
  *     status.c    a snapshot as JSON
  *     page.c      a snapshot as a page, with page_table.c and page_curve.c
@@ -23,8 +25,8 @@
 #include "daemon/http/http.h"
 
 enum {
-    HTTP_LIFE_MS = 5000,        /* of a connection, from accept to close */
-    HTTP_DRAIN_BYTES = 1 << 20, /* read and thrown away behind a request, so that its answer arrives */
+    HTTP_LIFE_MS = 5000,        /* at most, of a connection: from accept to close */
+    HTTP_DRAIN_BYTES = 1 << 20, /* at most, read behind a request, so that its answer arrives */
     HTTP_SNAPSHOT_MS = 1000,    /* age of a snapshot that is shown again */
     HTTP_NAME_BYTES = 256,
     RATES = 60,
@@ -49,9 +51,9 @@ struct trouble {
 };
 enum { TROUBLES = MASTERS + 16 };
 
-/* What is wrong, the worst first; returns how many. */
 /* ---- troubles.c ---- */
 
+/* What is wrong: the quorum first, then lost locks, masters, limits and the rest. Returns how many. */
 unsigned troubles_find(const struct snapshot *snapshot, const struct rates *rates,
                        struct trouble troubles[TROUBLES]);
 
@@ -63,10 +65,11 @@ const char *words_duration(int64_t ms, char out[DURATION_BYTES]); /* "1.4 s", "3
 const char *words_foreign(const char *text, size_t size, char out[WORD_BYTES + 1]);
 const char *words_version(const struct snapshot_master *master,
                           char out[VERSION_BYTES]); /* "" if not known */
-/* Why the master is in its state, with the daemon that said so: "restart, by 1a2b3c"; "": nothing is known. */
+/* Why the master is in its state, with the daemon that said so: "restart, by 1a2b3c"; "": not known. */
 enum { WHY_BYTES = 128 };
 const char *words_why(const struct snapshot_master *master, char out[WHY_BYTES]);
-/* A client as people know it: its word, or the number of its session. */
+/* A client as people know it: its word, or else the number of its session. Session 0 stands for whoever has
+ * the token. */
 enum { CLIENT_BYTES = WORD_BYTES + 32 };
 const char *words_client(const struct word *client, uint64_t session, char out[CLIENT_BYTES]);
 const char *words_time(int64_t wall_ms, char out[DURATION_BYTES]); /* "2026-11-22 14:03:05Z" */
@@ -109,9 +112,9 @@ void answer_write(struct body *b, struct http_conn *c, size_t head_len);
 
 /*              a whole head, or too long a one        all written        the client closed
  *   READING ------------------------------> WRITING -----------> ENDING ----------------> closed
- *      |                                      |                                              ^
- *      +------------ its time is over, an error, room is needed for another one ------------+
- */
+ *
+ * In each state, an error or the end of its time closes the connection. So does the need of room for another
+ * one, except in WRITING, and the end of the client's bytes in READING. */
 enum http_state { HTTP_READING, HTTP_WRITING, HTTP_ENDING };
 
 struct http_conn {

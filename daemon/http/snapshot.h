@@ -22,7 +22,7 @@ struct snapshot_master {
     const char *address;        /* as configured, without its password */
     const char *state;          /* up, slow, quarantine, refused or down */
     const char *why;            /* its word in SHOW NODES; "": none */
-    char by[SNAPSHOT_BY_BYTES]; /* read from the master; not ended by NUL if it is full */
+    char by[SNAPSHOT_BY_BYTES]; /* the daemon that keeps it out, as read from the master; "": none */
     uint32_t version;           /* 0: not known */
     bool voting, evicts;
     int64_t for_ms, left_ms, rtt_us; /* rtt_us -1: not known */

@@ -1,4 +1,4 @@
-/* A snapshot as JSON: what the page says, for programs. Times are ms. */
+/* A snapshot as JSON: what the page says, for programs. Durations are in ms, but rtt_us in µs. */
 #include <inttypes.h>
 #include <string.h>
 

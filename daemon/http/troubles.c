@@ -53,7 +53,7 @@ static void find_lost(struct finder *f)
                 lost == 1 ? "lock was" : "locks were", lost == 1 ? "it" : "them");
 }
 
-/* What to do, where the word alone does not say it. */
+/* What the word means; the word itself if this list does not have it. */
 static const char *advice(const char *why)
 {
     static const char *const known[][2] = {

@@ -42,7 +42,8 @@ const struct user *loop_user_of_lock(const struct loop_view *view, const struct 
     return lock->peer >= USERS_FROM ? users->numbered[lock->peer - USERS_FROM] : NULL;
 }
 
-/* All clients that no user matches are one user, anyone: each of them sees only what is its own session's. */
+/* All clients that no user matches are one user, anyone: each of them sees only what is its own
+ * session's, and the names that anyone may show. */
 bool loop_user_sees(const struct loop_view *view, uint64_t viewer, uint64_t session, const struct user *owner,
                     const struct name *name)
 {

@@ -4,6 +4,7 @@
  *     node_write.c  commands: collected, and written once a turn
  *     node_subscribe.c  a connection that only listens: its login, messages, PING
  *     node_login.c  AUTH, SELECT, the scripts
+ *     node_tls.c    the TLS handshake
  *     node_read.c   replies -> votes
  *     node.c        dialling, and the node itself */
 #ifndef REDLOCKD_NODE_PRIVATE_H

@@ -41,16 +41,16 @@ const char *wire_library(void);
 
 /* ---- certificates ---- */
 
-/* Reads all files of the settings. NULL: fault says which file is wrong and why. A context never changes:
- * for new files there is a new one, and connections keep theirs. */
+/* Reads all files of the settings. NULL: fault says which file is wrong and why. What it has read never
+ * changes: for new files there is a new context, and open connections go on with what they began with. */
 struct wire_context *wire_context_new(enum wire_side side, const struct wire_settings *settings,
                                       struct wire_fault *fault);
 /* One more owner, which calls wire_context_free(), too. */
 struct wire_context *wire_context_share(struct wire_context *context);
 void wire_context_free(struct wire_context *context);
 
-/* Whether a context was made from these settings and from the files as they are now. For files that could not be
- * used it answers true when asked again, until they change. */
+/* Whether a context was made from these settings and from the files as they are now. For files that could not
+ * be used it answers true when asked again, until they change. */
 bool wire_context_fits(struct wire_context *context, const struct wire_settings *settings);
 /* From now on the fresh one is used where the old one was, and wire_is_welcome() judges by it. */
 void wire_context_replace(struct wire_context *old, struct wire_context *fresh);
@@ -109,14 +109,14 @@ void wire_close(struct wire *w);
 
 /* ---- the peer's certificate ---- */
 
-/* Whether the peer would be let in by the context that has replaced its own meanwhile: judged anew where that one
- * has other CAs. false: wire_fault() says why not. */
+/* Whether the peer would be let in by the context that has replaced its own meanwhile: judged anew where that
+ * one has other CAs. false: wire_fault() says why not. */
 bool wire_is_welcome(struct wire *w);
 /* Whether the peer's certificate, which was good at the handshake, has ended since. */
 bool wire_peer_has_ended(const struct wire *w, int64_t now_s);
-/* The names of the peer's certificate, if it has one that was verified, each with a LF behind it: its dNSNames and
- * URIs, or its common name if it has no list of names. Names with a wildcard are left out. To be freed; NULL: there
- * is no such certificate, or no memory. */
+/* The names of the peer's certificate, if it has one that was verified, each with a LF behind it: its
+ * dNSNames and URIs, or its common name if it has no list of names. Names with a wildcard are left out. To be
+ * freed; NULL: there is no such certificate, or no memory. */
 char *wire_peer_names(const struct wire *w);
 
 #endif

@@ -1,5 +1,5 @@
 /* In place of the other files here in a build without OpenSSL (make TLS=no): there is no TLS wire. The
- * configuration refuses rediss:// and tls: by name, so that nothing here but the first two is called. */
+ * configuration refuses rediss:// and tls: by name, so that no context and no TLS wire is ever made. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

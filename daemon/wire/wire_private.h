@@ -45,14 +45,15 @@ struct wire_tls {
 /* ---- wire_fault.c ---- */
 
 extern struct wire_fault wire_last_fault;
-/* The same for a peer whose certificate is not trusted any more, with an X509_V_ERR_... */
-void wire_fault_judged(const struct wire_tls *tls, long result);
-/* For SSL_set_verify(): remembers whom a certificate names that is not the expected one. */
+/* For SSL_CTX_set_verify(): remembers whom a certificate names that is not the expected one. */
 int wire_fault_verify(int good, X509_STORE_CTX *chain);
 /* The newest error in OpenSSL's queue as text; "": there is none. */
 const char *wire_reason(void);
 /* Fills wire_last_fault after a call on this wire has failed with this result of SSL_get_error(). */
 void wire_fault_note(const struct wire_tls *tls, int kind);
+/* The same for a peer whose certificate is not trusted any more, with an X509_V_ERR_... UNSPECIFIED: it has
+ * shown none. */
+void wire_fault_judged(const struct wire_tls *tls, long result);
 
 /* ---- wire_context.c ---- */
 
