@@ -15,7 +15,7 @@
 
 /* Begins a turn with a grant, unless one goes on. */
 void turn_granted(const struct coordinator *c, struct resource *resource);
-/* Ends the turn: the head was refused. */
+/* Ends the turn: the head was refused, or other daemons wait. */
 void turn_refused(struct resource *resource);
 /* Whether the resource has a turn that began less than 100 ms ago. */
 bool turn_is_young(const struct coordinator *c, const struct resource *resource);

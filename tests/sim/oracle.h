@@ -82,7 +82,7 @@ struct sim_tok {
     uint32_t session_next; /* next token of its session */
     uint64_t fence;
     int64_t released_us;
-    int64_t renewed_us; /* the first time it was released; 0: not yet */
+    int64_t renewed_us; /* the first time it was renewed; 0: not yet */
     bool outlived;      /* a master crashed while it was held ... */
     bool thin;          /* ... and the first time fewer than Q others had its key */
     int64_t told_ms;    /* the deadline that its daemon told last, on that daemon's clock */
