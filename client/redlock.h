@@ -120,7 +120,7 @@ struct redlock_options {
      * sent only through a Unix socket, over TLS, or to a loopback address that was given: see redlock_open(). */
     const char *user;
     const char *secret_file;
-    /* Files in PEM, for addresses with "tls:". Defaults: $REDLOCK_TLS_CA, $REDLOCK_TLS_CERT and $REDLOCK_TLS_KEY,
+    /* Files in PEM, for addresses with "tls:". Defaults: $REDLOCK_CA, $REDLOCK_CERT and $REDLOCK_KEY,
      * else the CAs of the system, and no certificate of this program. */
     const char *tls_ca;   /* the CAs that may have signed redlockd's certificate */
     const char *tls_cert; /* where redlockd asks for a certificate; the key may stand in the same file */

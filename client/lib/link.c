@@ -32,9 +32,9 @@ static int init_tls(struct link *link, const struct tls_files *files)
 {
     int error = 0;
 
-    link->files.ca = path_copy(files->ca, "REDLOCK_TLS_CA", &error);
-    link->files.cert = path_copy(files->cert, "REDLOCK_TLS_CERT", &error);
-    link->files.key = path_copy(files->key, "REDLOCK_TLS_KEY", &error);
+    link->files.ca = path_copy(files->ca, "REDLOCK_CA", &error);
+    link->files.cert = path_copy(files->cert, "REDLOCK_CERT", &error);
+    link->files.key = path_copy(files->key, "REDLOCK_KEY", &error);
     return tls_here() ? error : EPROTONOSUPPORT;
 }
 

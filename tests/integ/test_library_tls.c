@@ -176,14 +176,14 @@ START_TEST(the_command)
 {
     begin(true);
     setenv("REDLOCK_ADDRESS", address, 1);
-    setenv("REDLOCK_TLS_CA", ca, 1);
-    setenv("REDLOCK_TLS_CERT", cert, 1);
-    setenv("REDLOCK_TLS_KEY", key, 1);
+    setenv("REDLOCK_CA", ca, 1);
+    setenv("REDLOCK_CERT", cert, 1);
+    setenv("REDLOCK_KEY", key, 1);
     static struct command command;
     ck_assert_msg(RUN(&command, redlock_binary(), "run", "job", "--", "true") == 0, "%s", errors(&command));
     eventually(cluster_gave_back(&masters, "job"));
-    unsetenv("REDLOCK_TLS_CERT");
-    unsetenv("REDLOCK_TLS_KEY");
+    unsetenv("REDLOCK_CERT");
+    unsetenv("REDLOCK_KEY");
     ck_assert_int_ne(RUN(&command, redlock_binary(), "run", "-n", "job", "--", "true"), 0);
     ck_assert_msg(strstr(errors(&command), address) != NULL, "%s", errors(&command));
 }
