@@ -85,6 +85,7 @@ const struct snapshot *http_snapshot(struct http *http)
     if (!http->has_snapshot || now_ms - http->snapshot.boot_ms >= HTTP_SNAPSHOT_MS) {
         http->handler->snapshot(http->handler->arg, &http->snapshot);
         http->snapshot.host = http->host;
+        http->snapshot.basic_failed = http->basic_failed;
         http->has_snapshot = true;
     }
     return &http->snapshot;

@@ -142,6 +142,7 @@ struct http {
     struct event tick;
     TAILQ_HEAD(http_conns, http_conn) conns;
     unsigned count;
+    uint64_t basic_failed;      /* secrets that were refused */
     char host[HTTP_NAME_BYTES]; /* the name of this host */
     struct snapshot snapshot;
     struct snapshot filtered; /* for the viewer of the present request */

@@ -247,11 +247,36 @@ static void metrics_outcomes(const struct metrics *m)
     body_putf(m->b, "redlockd_renewals_total{result=\"ok\"} %" PRIu64 "\n", s->renewals);
     body_putf(m->b, "redlockd_renewals_total{result=\"failed\"} %" PRIu64 "\n", s->renewals_failed);
     counter(m, "redlockd_fence_raises", "Grants that had to raise the fence first.", s->fence_raises);
+    counter(m, "redlockd_slept", "Times that a LOCK began to wait for another daemon's word.", s->slept);
+    counter(m, "redlockd_woken", "Times that such a word came.", s->woken);
     counter(m, "redlockd_undo_expired", "Releases that a master owed until its key had expired.",
             s->undo_expired);
     family_counter(m, "redlockd_clock_behind_seconds", "How long this host stood still without counting it.");
     body_put(m->b, "redlockd_clock_behind_seconds_total ");
     put_seconds(m, (int64_t)s->behind_ms * 1000);
+}
+
+/* ---- secrets and certificates ---- */
+
+static void metrics_safety(const struct metrics *m)
+{
+    static const char *const uses[SNAPSHOT_CERTS] = {[CERT_CLIENTS] = "clients", [CERT_MASTERS] = "masters"};
+    static const char ends[] = "redlockd_tls_certificate_expiry_timestamp_seconds";
+    const struct snapshot *s = m->s;
+    family_counter(m, "redlockd_auth_failures", "Secrets that were refused, by AUTH or by HTTP's Basic.");
+    body_putf(m->b, "redlockd_auth_failures_total{method=\"auth\"} %" PRIu64 "\n", s->auth_failed);
+    body_putf(m->b, "redlockd_auth_failures_total{method=\"basic\"} %" PRIu64 "\n", s->basic_failed);
+    family_counter(m, "redlockd_tls_handshakes", "TLS handshakes of clients.");
+    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"client\",result=\"ok\"} %" PRIu64 "\n",
+              s->handshakes);
+    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"client\",result=\"failed\"} %" PRIu64 "\n",
+              s->handshakes_failed);
+    counter(m, "redlockd_tls_files_refused", "Times that changed certificates or keys could not be used.",
+            s->tls_files_refused);
+    family_gauge(m, ends, "When our certificate for clients or masters ends, since 1970.");
+    for (unsigned i = 0; i < SNAPSHOT_CERTS; i++)
+        if (s->cert_end_s[i] != INT64_MAX)
+            body_putf(m->b, "%s{use=\"%s\"} %" PRId64 "\n", ends, uses[i], s->cert_end_s[i]);
 }
 
 static void metrics_times(const struct metrics *m)
@@ -304,6 +329,7 @@ void metrics_write(struct body *b, const struct snapshot *snapshot, bool openmet
     metrics_locks(&m);
     metrics_requests(&m);
     metrics_outcomes(&m);
+    metrics_safety(&m);
     metrics_times(&m);
     metrics_process(&m);
     if (openmetrics)

@@ -58,6 +58,9 @@ struct snapshot_limit {
 
 enum { SNAPSHOT_LIMITS = 3 };
 
+/* The peers to which our own certificates are shown. */
+enum snapshot_cert { CERT_CLIENTS, CERT_MASTERS, SNAPSHOT_CERTS };
+
 struct snapshot {
     const char *version;
     const char *host; /* the name of this host */
@@ -75,6 +78,11 @@ struct snapshot {
     struct snapshot_wait oldest_waits[SNAPSHOT_ROWS];
 
     uint64_t lost[LOST_REASONS], renewals, renewals_failed, fence_raises, undo_expired, behind_ms;
+    uint64_t slept, woken;
+    uint64_t auth_failed, basic_failed;     /* by AUTH, and by HTTP's Basic */
+    uint64_t handshakes, handshakes_failed; /* of TLS, by clients */
+    uint64_t tls_files_refused;
+    int64_t cert_end_s[SNAPSHOT_CERTS]; /* of the one that ends first; INT64_MAX: there is none */
     const struct counts *counts;
     const struct histogram *held, *renewal_left, *lag;
     const struct events *events;

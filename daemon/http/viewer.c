@@ -95,6 +95,7 @@ struct viewer viewer_find(const struct http_conn *c, const struct head *head)
     viewer.may_prove = is_private(&peer);
     if (head->authorization.text) { /* a wrong secret makes nobody anyone */
         viewer.user = viewer.may_prove ? user_by_basic(viewer.users, head->authorization) : NULL;
+        c->http->basic_failed += !viewer.user;
         return viewer;
     }
     bool local =

@@ -640,7 +640,15 @@ struct loop *loop_new(const struct conf *conf, const char *version)
         return NULL;
     }
     loop->view = (struct loop_view){
-        conf, version, loop->coordinator, loop->conns, loop->nodes, loop->subscribe.nodes, clock_boot_ms()};
+        .conf = conf,
+        .version = version,
+        .coordinator = loop->coordinator,
+        .conns = loop->conns,
+        .nodes = loop->nodes,
+        .subscribers = loop->subscribe.nodes,
+        .tls = &loop->look.tls,
+        .started_ms = clock_boot_ms(),
+    };
     return loop;
 }
 

@@ -28,8 +28,10 @@ static void tls_look(struct loop_look *look)
 
     if (news == TLS_SAME)
         return;
-    if (news == TLS_FRESH)
+    if (news == TLS_FRESH) {
         log_info("tls_files", "why=\"certificates or keys have changed, and were read\"");
+        look->tls.warned_s = 0; /* the new one may end soon as well */
+    }
     nodes_secure(look);
     conns_judge(look->conns);
 }

@@ -5,6 +5,7 @@
 #include "daemon/conf/conf.h"
 #include "daemon/conn/conns.h"
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/loop/loop_tls.h"
 #include "daemon/node/node.h"
 #include "proto/line.h"
 
@@ -15,6 +16,7 @@ struct loop_view {
     const struct conns *conns;
     struct node *const *nodes;
     struct node *const *subscribers;
+    const struct loop_tls *tls;
     int64_t started_ms;
 };
 

@@ -106,9 +106,33 @@ static void fill_figures(const struct loop_view *view, struct snapshot *s)
     s->fence_raises = stats.raises;
     s->undo_expired = stats.expired_undo;
     s->behind_ms = stats.behind_ms;
+    s->slept = stats.slept;
+    s->woken = stats.woken;
     s->limits[0] = (struct snapshot_limit){"max_clients", s->clients, (uint64_t)conf->max_clients};
     s->limits[1] = (struct snapshot_limit){"max_locks", stats.locks, (uint64_t)conf->max_locks};
     s->limits[2] = (struct snapshot_limit){"max_waiters", stats.waiters, (uint64_t)conf->max_waiters};
+}
+
+static int64_t first_end_s(struct wire_context *const *contexts, unsigned count)
+{
+    int64_t first_s = INT64_MAX;
+    for (unsigned i = 0; i < count; i++) {
+        int64_t end_s = contexts[i] ? wire_context_end_s(contexts[i]) : INT64_MAX;
+        first_s = end_s < first_s ? end_s : first_s;
+    }
+    return first_s;
+}
+
+static void fill_safety(const struct loop_view *view, struct snapshot *s)
+{
+    struct conns_stats conns;
+    conns_stats(view->conns, &conns);
+    s->auth_failed = conns.auth_failed;
+    s->handshakes = conns.handshakes;
+    s->handshakes_failed = conns.handshakes_failed;
+    s->tls_files_refused = view->tls->failed;
+    s->cert_end_s[CERT_CLIENTS] = first_end_s(view->tls->listen, view->conf->listeners);
+    s->cert_end_s[CERT_MASTERS] = first_end_s(view->tls->nodes, view->conf->masters);
 }
 
 void loop_status_snapshot(const struct loop_view *view, const struct loop_status *status, struct snapshot *s)
@@ -122,6 +146,7 @@ void loop_status_snapshot(const struct loop_view *view, const struct loop_status
     s->reload_failed = status->reload_failed;
     fill_masters(view, s);
     fill_figures(view, s);
+    fill_safety(view, s);
     fill_locks(view, s);
     fill_waits(view, s);
     memcpy(s->lost, status->lost, sizeof s->lost);

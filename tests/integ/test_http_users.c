@@ -87,6 +87,8 @@ START_TEST(a_secret_opens_the_page)
         ck_assert_int_eq(http_status(get_as(closed[i], OPS OPS OPS)), 401);
         ck_assert_int_eq(http_status(get_as(closed[i], OPS)), 200);
     }
+    const char *failures = "\nredlockd_auth_failures_total{method=\"basic\"} 15\n";
+    eventually(strstr(get_as("/metrics", OPS), failures) != NULL);
     const char *page = get_as("/", OPS);
     ck_assert(strstr(page, ">report/day<") && strstr(page, ">hidden<") && strstr(page, ">the-client<"));
 }

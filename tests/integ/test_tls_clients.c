@@ -1,5 +1,6 @@
 /* Clients that speak TLS: locks, ends of all kinds, and peers that are up to no good. */
 #include "tests/integ/certs.h"
+#include "tests/integ/http.h"
 #include "tests/integ/secure.h"
 
 #include <signal.h>
@@ -227,6 +228,26 @@ START_TEST(a_user_by_certificate)
 }
 END_TEST
 
+START_TEST(metrics)
+{
+    char settings[128];
+    uint16_t http = port_free();
+    snprintf(settings, sizeof settings, PATIENT "http: 127.0.0.1:%u\n", http);
+    begin("required", settings);
+    secure_open(&a, port, certs, "client");
+    ask(&a.client, "+PONG*", "PING");
+    secure_open(&a, port, certs, NULL);
+    expect_closed(&a.client);
+    const char *text = "redlockd_tls_handshakes_total{side=\"client\",result=\"failed\"} 1\n";
+    eventually(strstr(http_get(http, "/metrics"), text) != NULL);
+    const char *answer = http_get(http, "/metrics");
+    ck_assert_ptr_nonnull(strstr(answer, "redlockd_tls_handshakes_total{side=\"client\",result=\"ok\"} 1\n"));
+    ck_assert_ptr_nonnull(
+        strstr(answer, "\nredlockd_tls_certificate_expiry_timestamp_seconds{use=\"clients\"} "));
+    ck_assert_ptr_null(strstr(answer, "{use=\"masters\"}")); /* there is no certificate for masters */
+}
+END_TEST
+
 /* Bytes of a peer that speaks no TLS, or plain text where TLS is spoken. */
 START_TEST(no_tls_where_tls_is_spoken)
 {
@@ -318,6 +339,7 @@ int main(void)
     tcase_add_loop_test(tests, client_certificates, 0, sizeof strangers / sizeof strangers[0]);
     suite_add_tcase(suite, tests);
     ADD(suite, a_user_by_certificate);
+    ADD(suite, metrics);
     ADD(suite, no_tls_where_tls_is_spoken);
     ADD(suite, half_handshakes);
     ADD(suite, silent_connections);
