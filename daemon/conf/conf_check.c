@@ -133,6 +133,36 @@ static void conf_check_listeners(struct conf_reader *r)
     }
 }
 
+static bool users_have(const struct users *users, enum user_mark_kind kind)
+{
+    for (unsigned i = 0; i < users->marks_count; i++)
+        if (users->marks[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* A user that no client can prove to be is legal, but seldom meant. */
+static void conf_check_proofs(struct conf_reader *r)
+{
+    const struct conf *conf = r->conf;
+    bool sockets = false, certificates = false;
+    for (unsigned i = 0; i < conf->listeners; i++) {
+        sockets |= conf->listen[i].address.path[0] != '\0';
+        certificates |= conf->listen[i].tls.ca[0] != '\0';
+    }
+    for (unsigned i = 0; i < conf->http_listeners; i++)
+        sockets |= conf->http[i].address.path[0] != '\0';
+    if (!conf->users || conf_place(r, "users")->broken || conf_place(r, "listen")->broken ||
+        conf_place(r, "http")->broken)
+        return;
+    if (!certificates && users_have(conf->users, MARK_CERT))
+        conf_warn(r, conf_place(r, "users"), "users",
+                  "cert: no address in listen has tls with client_ca, so nobody is known by a certificate");
+    if (!sockets && (users_have(conf->users, MARK_UID) || users_have(conf->users, MARK_GID)))
+        conf_warn(r, conf_place(r, "users"), "users",
+                  "uid, gid: no address in listen is a Unix socket, so nobody is known by them");
+}
+
 /* Whether a socket that waits for clients has this address already. */
 static bool is_listened_on(const struct conf *conf, const struct conf_address *address)
 {
@@ -255,6 +285,7 @@ void conf_check(struct conf_reader *r)
     conf_check_guard(r);
     conf_check_shares(r);
     conf_check_listeners(r);
+    conf_check_proofs(r);
     conf_check_http(r);
     conf_check_listen_tls(r);
     conf_check_node_tls(r);

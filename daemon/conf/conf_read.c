@@ -201,7 +201,10 @@ static bool item_key_set(struct conf_reader *r, yaml_document_t *document, const
     snprintf(why, sizeof why, "%s", once);
     if (single && setting->kind->tls && strcmp(yaml_text(key), "tls") == 0)
         return tls_set(r, document, setting, value);
-    if (single && node)
+    if (single && setting->kind == &conf_kind_http && strcmp(yaml_text(key), "tls") == 0)
+        snprintf(why, sizeof why,
+                 "HTTP has no TLS here: use 127.0.0.1 or a Unix socket, behind ssh -L or a proxy with TLS");
+    else if (single && node)
         snprintf(why, sizeof why, "%s is no key of a master; its keys are url and tls",
                  conf_shown(shown, sizeof shown, yaml_text(key)));
     else if (single && listener_words(r, document, setting, yaml_text(key), value, &at, why))

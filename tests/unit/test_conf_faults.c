@@ -113,6 +113,7 @@ static const struct {
      "f:2:8: http: the address is missing; write {address: 127.0.0.1:7337, serve: [probes, metrics]}"},
     {"http: [{address: '127.0.0.1:1', serve: [probes, pages]}]",
      "f:2:49: http: \"pages\" is not probes, metrics or page, as in serve: [probes, metrics]"},
+    {"http: [{address: '127.0.0.1:1', tls: {cert: /c}}]", "http: HTTP has no TLS here: use 127.0.0.1"},
     {"http: [{address: '127.0.0.1:1', serve: []}]", "f:2:33: http: each key stands here once, with one word"},
     {"http: [{address: '127.0.0.1:1', fin: break}]",
      "f:2:38: http: \"fin\" is no key of an address to listen on; its keys are address and serve"},

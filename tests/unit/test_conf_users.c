@@ -162,7 +162,7 @@ START_TEST(the_order_of_marks)
                "  - {name: staff, gid: 50}\n"
                "  - {name: web, uid: [33, 34], gid: 7}\n"
                "  - {name: report, cert: [Report.Example, 'spiffe://x/Report']}\n");
-    assert_clean();
+    ck_assert_int_eq(faults, 0);
     ck_assert_str_eq(who((struct user_client){.local = true, .uid = 33, .gid = 50}), "web");
     ck_assert_str_eq(who((struct user_client){.local = true, .uid = 34, .gid = 1}), "web");
     ck_assert_str_eq(who((struct user_client){.local = true, .uid = 99, .gid = 7}), "web");
@@ -179,9 +179,11 @@ START_TEST(the_order_of_marks)
 }
 END_TEST
 
+#define ON_A_SOCKET "listen: ['unix:/a']\n"
+
 START_TEST(anyone_comes_last)
 {
-    parse_more("users:\n  - {name: anyone, lock: 'public/*'}\n  - {name: root, uid: root}\n");
+    parse_more("users:\n  - {name: anyone, lock: 'public/*'}\n  - {name: root, uid: root}\n" ON_A_SOCKET);
     assert_clean();
     ck_assert_str_eq(who((struct user_client){.local = true, .uid = 0}), "root");
     ck_assert_str_eq(who((struct user_client){.local = true, .uid = 1}), "anyone");
@@ -201,7 +203,8 @@ static bool may(const char *text)
 
 START_TEST(patterns)
 {
-    parse_more("users: [{name: a, uid: 1, lock: [nightly, 'billing/*']}, {name: b, uid: 2, lock: '*'}]\n");
+    parse_more("users: [{name: a, uid: 1, lock: [nightly, 'billing/*']}, {name: b, uid: 2, lock: "
+               "'*'}]\n" ON_A_SOCKET);
     assert_clean();
     ck_assert(may("nightly") && may("billing/") && may("billing/x"));
     ck_assert(!may("nightlyx") && !may("nightl") && !may("billing") && !may("billinG/x") && !may("x"));
@@ -316,6 +319,22 @@ START_TEST(rows_without_secrets)
 }
 END_TEST
 
+START_TEST(warn_of_users_that_nobody_can_be)
+{
+    parse_more("users: [{name: a, uid: 1}]\nlisten: ['127.0.0.1:1', 'unix:/a']\n");
+    assert_clean();
+    conf_clear(&conf);
+    parse_more("users: [{name: a, uid: 1}]\n");
+    ck_assert_int_eq(faults, 0);
+    assert_said("f:2:1: users: warning: uid, gid: no address in listen is a Unix socket");
+    conf_clear(&conf);
+    parse_more("users: [{name: a, cert: a.example}]\n");
+    ck_assert_int_eq(faults, 0);
+    assert_said("f:2:1: users: warning: cert: no address in listen has tls with client_ca");
+    conf_clear(&conf);
+}
+END_TEST
+
 /* ---- user namespaces ---- */
 
 static bool mapped(const char *text)
@@ -356,6 +375,7 @@ int main(void)
     tcase_add_test(one, a_new_secret_is_a_change);
     tcase_add_test(one, printed_and_read_again);
     tcase_add_test(one, rows_without_secrets);
+    tcase_add_test(one, warn_of_users_that_nobody_can_be);
     tcase_add_test(one, maps_of_ids);
     return suite_run(suite);
 }
