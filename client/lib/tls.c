@@ -81,7 +81,8 @@ static BIO *socket_bio(struct tls *tls, int fd)
 
 static const char *reason(void)
 {
-    unsigned long error = ERR_peek_last_error();
+    unsigned long first = ERR_peek_error(); /* of a file that cannot be opened, the one that says why */
+    unsigned long error = ERR_SYSTEM_ERROR(first) ? first : ERR_peek_last_error();
     const char *text = ERR_reason_error_string(error);
 
     if (!text && ERR_SYSTEM_ERROR(error))
@@ -180,6 +181,14 @@ void tls_free(struct tls *tls)
 
 /* ---- at work ---- */
 
+static bool is_stranger(long verified)
+{
+    return verified == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
+           verified == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+           verified == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+           verified == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
+}
+
 static void why_failed(struct tls *tls, int kind, int error, char why[TLS_WHY_BYTES])
 {
     long verified = SSL_get_verify_result(tls->ssl);
@@ -190,8 +199,9 @@ static void why_failed(struct tls *tls, int kind, int error, char why[TLS_WHY_BY
     else if (ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
         (void)snprintf(why, TLS_WHY_BYTES, "the connection ended without the end of TLS");
     else if (verified != X509_V_OK)
-        (void)snprintf(why, TLS_WHY_BYTES, "its certificate was refused: %s",
-                       X509_verify_cert_error_string(verified));
+        (void)snprintf(
+            why, TLS_WHY_BYTES, "its certificate was refused: %s%s", X509_verify_cert_error_string(verified),
+            is_stranger(verified) ? " (REDLOCK_TLS_CA or tls_ca names the CA that signed it)" : "");
     else if (ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_WRONG_VERSION_NUMBER)
         (void)snprintf(why, TLS_WHY_BYTES, "no TLS is spoken there");
     else
