@@ -199,9 +199,9 @@ static void why_failed(struct tls *tls, int kind, int error, char why[TLS_WHY_BY
     else if (ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
         (void)snprintf(why, TLS_WHY_BYTES, "the connection ended without the end of TLS");
     else if (verified != X509_V_OK)
-        (void)snprintf(
-            why, TLS_WHY_BYTES, "its certificate was refused: %s%s", X509_verify_cert_error_string(verified),
-            is_stranger(verified) ? " (REDLOCK_TLS_CA or tls_ca names the CA that signed it)" : "");
+        (void)snprintf(why, TLS_WHY_BYTES, "its certificate was refused: %s%s",
+                       X509_verify_cert_error_string(verified),
+                       is_stranger(verified) ? " (REDLOCK_CA or tls_ca names the CA that signed it)" : "");
     else if (ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_WRONG_VERSION_NUMBER)
         (void)snprintf(why, TLS_WHY_BYTES, "no TLS is spoken there");
     else

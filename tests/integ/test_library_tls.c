@@ -129,7 +129,7 @@ START_TEST(others_are_refused)
     begin(false);
     snprintf(other, sizeof other, "%s/other-ca.pem", certs);
     refused(address, other, "its certificate was refused: ");
-    refused(address, NULL, "REDLOCK_TLS_CA or tls_ca names the CA that signed it"); /* by the system's CAs */
+    refused(address, NULL, "REDLOCK_CA or tls_ca names the CA that signed it"); /* by the system's CAs */
     refused(address, "/none.pem", "/none.pem: No such file or directory");
     snprintf(path, sizeof path, "tls:%s", redlockd.path);
     ck_assert_ptr_null(redlock_open(path, NULL));
