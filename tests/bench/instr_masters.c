@@ -9,7 +9,12 @@
 #include "proto/resp.h"
 #include "tests/bench/instr.h"
 
-enum { READ_BYTES = 256 * 1024, WORDS = 8, GROUP_BYTES = 256 };
+enum {
+    READ_BYTES = 256 * 1024,
+    WORDS = 8,
+    GROUP_BYTES = 256,
+    LINKS = 2 /* commands, and what is published */
+};
 
 static const char group_key[] = ",group";
 
@@ -20,7 +25,7 @@ static struct master {
     char in[READ_BYTES];
     size_t out_len;
     char out[READ_BYTES];
-} all[INSTR_MASTERS];
+} all[LINKS * INSTR_MASTERS]; /* the same masters LINKS times: one entry a connection */
 
 struct piece {
     const char *text;
@@ -33,11 +38,14 @@ void instr_masters_listen(char paths[INSTR_MASTERS][INSTR_PATH], const char *fol
         struct sockaddr_un name = {.sun_family = AF_UNIX};
         snprintf(paths[i], INSTR_PATH, "%s/m%u", folder, i);
         memcpy(name.sun_path, paths[i], strlen(paths[i]) + 1);
-        all[i].fd = -1;
         all[i].listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
         if (bind(all[i].listener, (struct sockaddr *)&name, sizeof name) < 0 ||
             listen(all[i].listener, 4) < 0)
             instr_fail("bind");
+        for (unsigned link = 0; link < LINKS; link++) {
+            all[link * INSTR_MASTERS + i].fd = -1;
+            all[link * INSTR_MASTERS + i].listener = all[i].listener;
+        }
     }
 }
 
@@ -85,7 +93,7 @@ static void say_info(struct master *m)
     snprintf(text, sizeof text,
              "redis_version:7.0.15\r\nrun_id:%040u\r\nuptime_in_seconds:100000\r\nloading:0\r\n"
              "maxmemory_policy:noeviction\r\nrole:master\r\ncluster_enabled:0\r\n",
-             (unsigned)(m - all) + 1);
+             (unsigned)(m - all) % INSTR_MASTERS + 1);
     say_bulk(m, text);
 }
 
@@ -95,19 +103,24 @@ static bool is_group(struct piece key)
     return key.len >= len && memcmp(key.text + key.len - len, group_key, len) == 0;
 }
 
+static char *group_of(const struct master *m)
+{
+    return all[(m - all) % INSTR_MASTERS].group;
+}
+
 static void set_run(struct master *m, const struct piece *words)
 {
     if (is_group(words[1]) && words[2].len < GROUP_BYTES) {
-        memcpy(m->group, words[2].text, words[2].len);
-        m->group[words[2].len] = '\0';
+        memcpy(group_of(m), words[2].text, words[2].len);
+        group_of(m)[words[2].len] = '\0';
     }
     say(m, "+OK\r\n");
 }
 
 static void get_run(struct master *m, const struct piece *words)
 {
-    if (is_group(words[1]) && m->group[0])
-        say_bulk(m, m->group);
+    if (is_group(words[1]) && group_of(m)[0])
+        say_bulk(m, group_of(m));
     else
         say(m, "$-1\r\n");
 }
@@ -138,6 +151,14 @@ static void say_evalsha(struct master *m, const struct piece *words)
         say(m, ":600000\r\n");
 }
 
+static void say_subscribed(struct master *m, struct piece channel)
+{
+    char text[128];
+    snprintf(text, sizeof text, "*3\r\n$9\r\nsubscribe\r\n$%zu\r\n%.*s\r\n:1\r\n", channel.len,
+             (int)channel.len, channel.text);
+    say(m, text);
+}
+
 static void command_run(struct master *m, const struct piece *words)
 {
     if (is_word(words[0], "SET"))
@@ -156,6 +177,10 @@ static void command_run(struct master *m, const struct piece *words)
         say(m, is_word(words[1], "ID") ? ":7\r\n" : ":0\r\n");
     else if (is_word(words[0], "INFO"))
         say_info(m);
+    else if (is_word(words[0], "SUBSCRIBE"))
+        say_subscribed(m, words[1]);
+    else if (is_word(words[0], "PING")) /* of a connection that is subscribed */
+        say(m, "*2\r\n$4\r\npong\r\n$0\r\n\r\n");
     else
         instr_fail("a command that a master does not know");
 }
@@ -217,6 +242,6 @@ static void master_serve(struct master *m)
 
 void instr_masters_serve(void)
 {
-    for (unsigned i = 0; i < INSTR_MASTERS; i++)
+    for (unsigned i = 0; i < LINKS * INSTR_MASTERS; i++)
         master_serve(&all[i]);
 }
