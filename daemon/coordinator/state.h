@@ -370,9 +370,9 @@ struct coordinator {
 
     uint64_t proposal; /* the highest fence proposed so far */
     uint64_t lead_us; /* how far fences seen on masters were ahead of this host's wall clock, up to a limit */
-    uint32_t acquiring; /* attempts and RESUMEs under way: each may become a lease */
-    uint32_t renewing;  /* renewals under way */
-    uint32_t bound;     /* leases with hold=session that are bound to a session */
+    uint32_t acquiring;             /* attempts and RESUMEs under way: each may become a lease */
+    uint32_t renewing;              /* renewals under way */
+    uint32_t bound;                 /* leases with hold=session that are bound to a session */
     uint32_t holds[HOLD_LEASE + 1]; /* leases by their kind of hold */
     uint32_t asking;                /* EXTEND, CHECK, RESUME and UNLOCK requests without a reply so far */
 

@@ -256,9 +256,10 @@ START_TEST(addresses)
         {"tls:[::1]:9", "tls:[::1]:9"},
         {"tls:127.0.0.1:7000", "tls:127.0.0.1:7000"},
     };
-    static const char *const bad[] = {"",       "unix:",   "unix:x",  ":7335",       "host:",  "host:0",
-                                      "host:x", "h:65536", "[::1",    "[]:1",        "[::1]7", "h ost",
-                                      "a/b",    "[::1]:",  "host:-1", "host:123456", "[a]b]:1", "tls:", "tls:/x", "tls:unix:/x"};
+    static const char *const bad[] = {"",       "unix:",      "unix:x",  ":7335",       "host:",   "host:0",
+                                      "host:x", "h:65536",    "[::1",    "[]:1",        "[::1]7",  "h ost",
+                                      "a/b",    "[::1]:",     "host:-1", "host:123456", "[a]b]:1", "tls:",
+                                      "tls:/x", "tls:unix:/x"};
     struct address address;
     char text[ADDRESS_BYTES];
 
