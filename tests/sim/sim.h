@@ -79,6 +79,7 @@ enum item_kind {
     ITEM_ORPHANS,      /* the keys that daemon a moved to T b must be set back; c: incarnation */
     ITEM_DRIFT_SEEN,   /* master a runs fast, by fault b: by now all daemons must keep it out */
     ITEM_STALL_HELLO,  /* clients on the host of daemon a have said HELLO elsewhere since stall b */
+    ITEM_HELLO,        /* the client of session b hears the answer to its HELLO */
     ITEM_STALL_OVER,   /* all that daemon a can know of stall b of its host is known */
     ITEM_NOTICED,      /* by now the daemons must know of master a's loss number b */
 };
@@ -366,6 +367,7 @@ uint32_t message_new(struct sim_world *w);
 void message_free(struct sim_world *w, uint32_t index);
 /* Messages of one direction of a session arrive in order. */
 void message_send(struct sim_world *w, uint32_t session, int direction, uint32_t index);
+void client_hello(struct sim_world *w, uint32_t session);                  /* ITEM_HELLO */
 void message_arrive(struct sim_world *w, uint32_t session, int direction); /* ITEM_LINE, ITEM_TELL */
 
 struct sim_conn *conn_new(struct sim_world *w, unsigned daemon, unsigned master, uint32_t *index);

@@ -400,18 +400,27 @@ static void client_reply(struct sim_world *w, struct sim_client *c, const struct
     }
 }
 
-/* The client says HELLO again, so that its clock is measured against the daemon's present clock. */
+enum { ROUND_TRIP_US = 1000 }; /* of a HELLO */
+
+/* The client has measured its clock against the daemon's present clock. The answer to HELLO comes behind all
+ * that was on its way to the client, and so behind the next !CLOCK. */
+void client_hello(struct sim_world *w, uint32_t session)
+{
+    struct sim_session *s = &w->oracle.session[session];
+    const struct sim_daemon *d = &w->daemon[s->daemon];
+    const struct sim_client *c = &w->client[s->client];
+    if (w->now_us <= c->paused_until_us || (d->running && coordinator_behind_ms(d->core) != s->behind_ms))
+        return;
+    s->hello_sent_us = clock_us(c->remote ? &c->clock : &w->daemon[c->home].clock, w->now_us);
+    s->hello_now_ms = clock_ms(&d->clock, w->now_us);
+}
+
 static void client_hears_clock(struct sim_world *w, struct sim_client *c, uint32_t session, int64_t behind_ms)
 {
     struct sim_session *s = &w->oracle.session[session];
-    const struct sim_clock *clock = c->remote ? &c->clock : &w->daemon[c->home].clock;
     oracle_hears_behind(w, c->index, s->daemon, behind_ms - s->behind_ms);
     s->behind_ms = behind_ms;
-    const struct sim_daemon *d = &w->daemon[s->daemon];
-    if (d->running && coordinator_behind_ms(d->core) != behind_ms)
-        return; /* the answer to HELLO comes behind what is on its way, and so behind the next !CLOCK */
-    s->hello_sent_us = clock_us(clock, w->now_us);
-    s->hello_now_ms = clock_ms(&w->daemon[s->daemon].clock, w->now_us);
+    queue_push(w, w->now_us + ROUND_TRIP_US, ITEM_HELLO, 0, session, 0);
 }
 
 static void client_notice(struct sim_world *w, struct sim_client *c, const struct sim_message *message)

@@ -207,6 +207,7 @@ static void world_item(struct sim_world *w, const struct sim_item *item)
             oracle_orphans(w, &w->daemon[item->a], item->b);
         break;
     case ITEM_DRIFT_SEEN: oracle_drift_seen(w, &w->master[item->a], item->b); break;
+    case ITEM_HELLO: client_hello(w, item->b); break;
     case ITEM_STALL_HELLO: oracle_stall_hello(w, &w->daemon[item->a], item->b); break;
     case ITEM_STALL_OVER: oracle_stall_over(w, &w->daemon[item->a], item->b); break;
     case ITEM_NOTICED: oracle_noticed_loss(w, &w->master[item->a], item->b); break;
