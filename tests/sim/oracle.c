@@ -144,8 +144,9 @@ static enum cover holder_covered(const struct sim_world *w, const struct sim_dae
     return m->unseen ? EXCUSED : COVERED;
 }
 
-/* The number of masters that can grant the name to another before until_us although their loss was
- * visible; unseen: the number of the given masters whose loss no daemon can see. */
+/* The number of masters that can grant the name to another before until_us although their loss was visible, or
+ * although they are none of the given masters; unseen: the number of the given masters whose loss no daemon can
+ * see. */
 static unsigned masters_open(const struct sim_world *w, uint32_t tok, int64_t until_us, uint16_t masters,
                              unsigned *unseen)
 {
@@ -154,8 +155,9 @@ static unsigned masters_open(const struct sim_world *w, uint32_t tok, int64_t un
     *unseen = 0;
     for (unsigned m = 0; m < d->masters; m++) {
         enum cover cover = holder_covered(w, d, &w->master[m], tok, until_us);
-        open += cover == OPEN;
-        *unseen += cover == EXCUSED && (masters & (1u << m)) != 0;
+        bool given = (masters & (1u << m)) != 0;
+        open += cover == OPEN || (cover == EXCUSED && !given);
+        *unseen += cover == EXCUSED && given;
     }
     return open;
 }
