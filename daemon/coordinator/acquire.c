@@ -27,6 +27,7 @@ static struct resource *acquire_detach(struct coordinator *c, struct round *roun
  * SET on the same connection, and deletes its key. Masters that refused the SET do not owe it. */
 static void acquire_undo(struct coordinator *c, struct round *round, bool wakes, bool stays)
 {
+    struct queue *queue = acquire_detach(c, round)->queue;
     if (round->phase == ROUND_QUEUING) { /* no SET was sent */
         round_free(c, round);
         return;
@@ -36,7 +37,9 @@ static void acquire_undo(struct coordinator *c, struct round *round, bool wakes,
     if (mutant(MUTANT_RELEASE_ONLY_GRANTED))
         order.may = round->tally.granted;
     order.wakes = wakes;
-    order.stays = stays;
+    order.stays = wakes && stays;
+    if (order.stays)
+        queue->queued |= c->releasers;
     c->stats.undone++;
     release_begin(c, &order);
     round_free(c, round);
@@ -44,7 +47,7 @@ static void acquire_undo(struct coordinator *c, struct round *round, bool wakes,
 
 static void acquire_fail(struct coordinator *c, struct round *round, enum reply_code code)
 {
-    struct resource *resource = acquire_detach(c, round);
+    struct resource *resource = round->resource;
     enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
     struct verdict verdict = {
         code, limit, fence_shown(round), round->split.in_vain, round->joined, resource->queue->heard};
@@ -57,10 +60,8 @@ static void acquire_fail(struct coordinator *c, struct round *round, enum reply_
 
 void acquire_abandon(struct coordinator *c, struct resource *resource)
 {
-    struct round *round = resource->queue->round;
-    acquire_detach(c, round);
-    /* It may have got the name, or have been woken for it: somebody else is to have it then. */
-    acquire_undo(c, round, true, resource->queue->head->next != NULL);
+    /* The attempt may have got the name, or followed a wake: then another daemon is to have the name. */
+    acquire_undo(c, resource->queue->round, true, resource->queue->head->next != NULL);
 }
 
 static void acquire_grant(struct coordinator *c, struct round *round)

@@ -93,6 +93,10 @@ START_TEST(an_attempt_is_denied)
     EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job 1000007");
     deny_wait(1, first);
     EXPECT("s1 #1 -DENIED job*", "m0-2 RELEASE job T1 WAKE STAY", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
+    vote("0-2", "SET YES, ZADD YES, RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s2 #2 +LOCKED job token=T2 *");
+    ask(2, "UNLOCK job"); /* takes this daemon out of the queue, which it joined by the STAY */
+    EXPECT("m0-2 RELEASE job T2 WAKE");
 }
 END_TEST
 

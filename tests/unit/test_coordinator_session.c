@@ -139,12 +139,12 @@ START_TEST(drain_refuses_who_waits_and_who_comes)
     drain();
     work(); /* the next in line sends no more attempts */
     EXPECT("s2 #2 -DRAINING job", "s2 #3 -DRAINING other", "m0-2 RELEASE other T2 WAKE STAY",
-           "s3 #4 -DRAINING other");
+           "s3 #4 -DRAINING other", "m0-2 DEQUEUE other");
     ask(3, "LOCK job");
     EXPECT("s3 #5 -DRAINING job");
     ck_assert(!coordinator_drained(core));
-    vote("0", "RELEASE YES");
-    vote("1-2", "SET YES, ZADD YES, RELEASE YES");
+    vote("0", "RELEASE YES, DEQUEUE NO");
+    vote("1-2", "SET YES, ZADD YES, RELEASE YES, DEQUEUE YES");
     at(4000); /* renewal, EXTEND, CHECK and UNLOCK go on */
     vote("0-2", "EXTEND 10000");
     EXPECT("m0-2 EXTEND job T1 10000", "s1 !RENEWED *");

@@ -229,7 +229,7 @@ START_TEST(cancel_right_after_a_master_was_lost)
     lose(1);
     drop(2);
     work();
-    EXPECT("m2 RELEASE job T2", "s2 ended");
+    EXPECT("m2 RELEASE job T2", "m2 DEQUEUE job", "s2 ended");
 }
 END_TEST
 
