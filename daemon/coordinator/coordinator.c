@@ -266,31 +266,43 @@ static void vote_on_heal(struct coordinator *c, const struct coordinator_event *
         heal_done(c, lease, event->master, &event->vote);
 }
 
-static void handle_vote(struct coordinator *c, const struct coordinator_event *event)
+static void vote_on_release(struct coordinator *c, const struct coordinator_event *event)
 {
-    struct master *m = &c->masters[event->master];
-    if (m->state == MASTER_DOWN || m->connection != event->connection)
-        return;
+    struct release *release = pool_find(&c->releases, event->ref);
+    if (release != NULL)
+        release_vote(c, release, event->master, &event->vote);
+    else if (event->verb == COMMAND_MOVE)
+        vote_on_lock(c, event);
+}
+
+/* A user without the rights for the queue may have all others, so nothing follows for the master. */
+static bool lacks_queue_rights(const struct coordinator_event *event)
+{
+    bool queues = event->verb >= COMMAND_DEQUEUE && event->verb <= COMMAND_PASS;
+    return queues && event->vote.kind == VOTE_ERROR && event->vote.error == ERROR_NOPERM;
+}
+
+static void handle_vote(struct coordinator *c, struct master *m, const struct coordinator_event *event)
+{
     /* The master's state changes first: commands that follow from this vote must not go to a master that
      * has just refused. */
     master_heard(c, m);
-    bool queues = event->verb >= COMMAND_DEQUEUE && event->verb <= COMMAND_PASS;
     bool refused = event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN;
-    bool lacks_rights = event->vote.kind == VOTE_ERROR && event->vote.error == ERROR_NOPERM;
-    if (refused &&
-        !(queues && lacks_rights)) /* a user without the rights for the queue may have all others */
+    if (refused && !lacks_queue_rights(event))
         master_answered_error(c, m, event->verb,
                               event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
-    bool may_release = event->verb == COMMAND_RELEASE || event->verb == COMMAND_MOVE;
-    struct release *release = may_release ? pool_find(&c->releases, event->ref) : NULL;
-    if (event->verb <= COMMAND_GROUP_NEW)
+    if (event->verb <= COMMAND_GROUP_NEW) {
         master_told(c, m, event->verb, &event->vote);
-    else if (event->verb == COMMAND_HEAL)
-        vote_on_heal(c, event);
-    else if (release != NULL)
-        release_vote(c, release, event->master, &event->vote);
-    else if (event->verb != COMMAND_RELEASE && (!queues || event->verb == COMMAND_ENQUEUE))
-        vote_on_lock(c, event);
+        return;
+    }
+    switch (event->verb) {
+    case COMMAND_DEQUEUE:
+    case COMMAND_PASS: break; /* nothing waits for their answers */
+    case COMMAND_HEAL: vote_on_heal(c, event); break;
+    case COMMAND_RELEASE:
+    case COMMAND_MOVE: vote_on_release(c, event); break;
+    default: vote_on_lock(c, event);
+    }
 }
 
 static void handle_undelivered(struct coordinator *c, const struct coordinator_event *event)
@@ -316,7 +328,10 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *even
     case EVENT_UNDELIVERED: handle_undelivered(c, event); break;
     case EVENT_DENY: request_deny(c, event); break;
     case EVENT_MASTER_CONNECTED: master_connected(c, m, event->connection); break;
-    case EVENT_MASTER_VOTE: handle_vote(c, event); break;
+    case EVENT_MASTER_VOTE:
+        if (present)
+            handle_vote(c, m, event);
+        break;
     case EVENT_MASTER_LOST:
         if (present || m->state == MASTER_DOWN)
             master_lost(c, m);

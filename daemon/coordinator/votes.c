@@ -41,8 +41,6 @@ static bool is_to_this_phase(const struct round *round, enum command_verb verb)
 {
     if (verb == COMMAND_MOVE)
         return round->phase == ROUND_MOVING;
-    if (verb == COMMAND_ENQUEUE || round->phase == ROUND_QUEUING)
-        return verb == COMMAND_ENQUEUE && round->phase == ROUND_QUEUING;
     return !(verb == COMMAND_CHECK && round->purpose == ROUND_EXTEND && round->phase != ROUND_CHECKING);
 }
 
@@ -87,13 +85,13 @@ static void votes_count(struct coordinator *c, struct round *round, unsigned mas
 void votes_told(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
                 const struct vote *vote)
 {
-    if (!is_to_this_phase(round, verb))
-        return;
-    if (verb == COMMAND_ENQUEUE) {
+    if (round->phase == ROUND_QUEUING) {
         wake_joined(c, round, master, vote);
         votes_look(c, round, false);
         return;
     }
+    if (!is_to_this_phase(round, verb))
+        return;
     if (vote->kind == VOTE_NOT_RUN && is_wanted(c, round)) {
         round_send(c, round, verb, masters_bit(master), verb == COMMAND_EXTEND ? (uint64_t)round->ttl_ms : 0);
         return;

@@ -126,12 +126,21 @@ int64_t wake_woken(struct coordinator *c, struct queue *queue, unsigned master, 
     return woken_ms(c, queue);
 }
 
+static void wake_send(struct coordinator *c, enum command_verb verb, const struct name *name,
+                      masters_t masters)
+{
+    masters &= c->releasers;
+    if (masters == 0)
+        return;
+    struct command command = command_of(c, verb, name);
+    action_send(c, masters, &command);
+}
+
 void wake_leave(struct coordinator *c, struct resource *resource)
 {
     if (resource->lease != NULL && resource->contended)
         return; /* its release takes this daemon out */
-    struct command command = command_of(c, COMMAND_DEQUEUE, resource->name);
-    action_send(c, resource->queue->queued & c->releasers, &command);
+    wake_send(c, COMMAND_DEQUEUE, resource->name, resource->queue->queued);
     wake_pass(c, resource->name, resource->queue->woken);
 }
 
@@ -147,7 +156,6 @@ void wake_granted(struct resource *resource)
 
 void wake_pass(struct coordinator *c, const struct name *name, masters_t masters)
 {
-    struct command command = command_of(c, COMMAND_PASS, name);
     if (!mutant(MUTANT_PASS_FORGOTTEN))
-        action_send(c, masters & c->releasers, &command);
+        wake_send(c, COMMAND_PASS, name, masters);
 }
