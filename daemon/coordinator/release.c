@@ -77,7 +77,7 @@ static void let_follow(struct coordinator *c, struct release *release, struct re
 static bool is_to_wake(const struct release *release)
 {
     const struct resource *resource = release->resource;
-    if (resource == NULL || release->hands_over || release->sets_back)
+    if (resource == NULL || release->hands_over)
         return false;
     return resource->queue->head != NULL || resource->turn_goes_on || resource->contended;
 }
@@ -98,7 +98,7 @@ static void let_go(struct coordinator *c, struct release *release)
     bool is_left = resource->lease == NULL && resource->queue->head == NULL;
     if (release->wakes)
         resource->contended = resource->sought = false;
-    else if (resource->contended && is_left && !release->sets_back)
+    else if (resource->contended && is_left)
         wake_pass(c, release->name,
                   release->asked); /* this daemon was told while the release was under way */
     if (!release->hands_over && !release->wanted)
@@ -178,6 +178,7 @@ static masters_t at_once(const struct coordinator *c, const struct release *rele
 
 void release_begin(struct coordinator *c, const struct release_order *order)
 {
+    assert(order->back == NULL || (order->resource == NULL && !order->wakes));
     struct release *release = release_take(c);
     c->stats.releases++;
     if (release == NULL) {

@@ -18,7 +18,7 @@ struct release_order {
     masters_t may;             /* masters that may have the key, and so owe the release */
     struct resource *resource; /* the resource whose head asks next; NULL: none waits for this release */
     uint64_t session, request; /* the UNLOCK to answer; request 0: nobody is answered */
-    const struct token *back;  /* the key is set back to this token; NULL: the key is deleted */
+    const struct token *back;  /* the key is set back to this token, and nobody waits; NULL: it is deleted */
     bool bound; /* the session's own lock: Q masters without the key are enough for +UNLOCKED */
     bool known; /* this daemon granted the lock */
     bool wakes; /* the release wakes another daemon, if one waits */

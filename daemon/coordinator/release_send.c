@@ -7,7 +7,7 @@ void release_send(struct coordinator *c, const struct release *release, masters_
                               .ref = release->id,
                               .token = release->token,
                               .to = release->to};
-    if (release->wakes && !release->sets_back) {
+    if (release->wakes) {
         command.to = c->config.self;
         command.number = 2 * (uint64_t)c->config.max_ttl_ms;
         command.stays = release->stays;

@@ -106,8 +106,7 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
         return woken_ms(c, queue);
     if (!verdict->joined && verdict->tally.granted == 0)
         return c->now_ms;
-    bool told = masters_count(verdict->heard) >= c->quorum;
-    if (!told || masters_count(verdict->tally.refused) < c->quorum)
+    if (masters_count(verdict->heard) < c->quorum)
         return soon_ms(c);
     c->stats.slept++;
     return earlier_ms(c->now_ms + random_between(c, SLEEP_MIN_MS, SLEEP_MAX_MS), over_ms(c, queue));
@@ -146,12 +145,8 @@ void wake_leave(struct coordinator *c, struct resource *resource)
 
 void wake_granted(struct resource *resource)
 {
-    struct queue *queue = resource->queue;
-    if (queue->queued == 0)
-        return;
-    wake_contended(resource);
-    if (queue->head->next == NULL)
-        queue->queued = 0;
+    if (resource->queue->queued != 0)
+        wake_contended(resource);
 }
 
 void wake_pass(struct coordinator *c, const struct name *name, masters_t masters)

@@ -113,6 +113,40 @@ START_TEST(it_sleeps_only_if_a_quorum_told_the_holder)
 }
 END_TEST
 
+START_TEST(a_later_answer_counts_alone)
+{
+    listening(3);
+    ask(9, "LOCK job wait=1m");
+    vote("0-2", "SET NO, ZADD NO");
+    work();
+    vote("0-2", "RELEASE NO, ENQUEUE HEARD:80");
+    chance(0);
+    at(1081);
+    forget();
+    vote("0-2", "ENQUEUE HEARD"); /* a key without a TTL */
+    EXPECT_DEADLINE(1581);
+    at(1581);
+    forget();
+    vote("0-2", "ENQUEUE UNHEARD:9000"); /* the holder's daemon is gone */
+    EXPECT_DEADLINE(1601);
+}
+END_TEST
+
+/* An attempt at once would disturb the daemon that the first master chose. */
+START_TEST(who_got_some_of_the_votes_polls)
+{
+    listening(3);
+    ask(9, "LOCK job wait=1m");
+    chance(0);
+    vote("2", "SET YES, ZADD YES");
+    vote("0-1", "SET NO, ZADD NO");
+    EXPECT("m0-2 SET *", "m0-2 ZADD *", "m0-2 RELEASE job T1");
+    EXPECT_DEADLINE(1020);
+    at(1020);
+    EXPECT("m0-2 ENQUEUE job 20");
+}
+END_TEST
+
 START_TEST(a_master_that_does_not_answer_holds_nothing_up)
 {
     asleep("LOCK job wait=1m");
@@ -207,6 +241,36 @@ START_TEST(woken_while_it_asks_it_asks_again)
 }
 END_TEST
 
+START_TEST(what_came_late_once_is_forgotten)
+{
+    asleep("LOCK job wait=1m");
+    at(1100);
+    hears("0-2", "late job");
+    at(1300);
+    vote("0-2", "SET NO, ZADD NO");
+    work();
+    vote("0-2", "RELEASE NO, ENQUEUE HEARD:9000");
+    forget();
+    hears("0-1", "woke job");
+    EXPECT("m0-2 SET job T3 10000", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(a_release_seen_while_it_joins_lets_it_ask)
+{
+    asleep("LOCK job wait=1m");
+    at(1500);
+    ask(8, "UNLOCK job token=X");
+    EXPECT("m0-2 ENQUEUE job 500", "m0-2 RELEASE job X WAKE STAY");
+    vote("0", "ENQUEUE HEARD:9000, RELEASE YES");
+    vote("1", "ENQUEUE UNHEARD:9000, RELEASE YES");
+    EXPECT("s8 #2 +UNLOCKED *");
+    vote("2", "ENQUEUE HEARD:9000");
+    work();
+    EXPECT("m0-2 SET job T2 10000");
+}
+END_TEST
+
 START_TEST(woken_in_vain_it_passes_the_name_on)
 {
     listening(3);
@@ -237,58 +301,7 @@ START_TEST(who_leaves_after_a_wake_passes_the_name_on)
 }
 END_TEST
 
-/* ---- the holder ---- */
-
-START_TEST(a_holder_that_is_told_wakes_the_next)
-{
-    listening(3);
-    grant(1, "LOCK job");
-    hears("0", "told job");
-    EXPECT_NOTHING();
-    at(1050);
-    ask(1, "UNLOCK job");
-    EXPECT("m0-2 RELEASE job T1 WAKE");
-    ask(1, "LOCK job wait=1m");
-    vote("0", "RELEASE HEARD:160");
-    vote("1", "RELEASE HEARD:80");
-    EXPECT("s1 #2 +UNLOCKED *");
-    EXPECT_DEADLINE(1060); /* a sixteenth of the longer wait */
-    at(1060);
-    EXPECT("m0-2 ENQUEUE job 10");
-    vote("0", "ENQUEUE HEARD:9000");
-    vote("1", "ENQUEUE NO");
-    EXPECT_NOTHING();
-    vote("2", "RELEASE YES, ENQUEUE NO"); /* the daemon that was woken has given it back */
-    EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD *");
-}
-END_TEST
-
-START_TEST(within_a_turn_the_next_here_follows)
-{
-    listening(3);
-    grant(1, "LOCK job");
-    ask(2, "LOCK job wait=1m");
-    hears("0-2", "told job");
-    ask(1, "UNLOCK job");
-    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *");
-    vote("0-2", "RELEASE YES, SET YES, ZADD YES");
-    EXPECT("s1 #3 +UNLOCKED *", "s2 #2 +LOCKED *");
-    ask(2, "UNLOCK job"); /* nobody else waits here */
-    EXPECT("m0-2 RELEASE job T2 WAKE");
-}
-END_TEST
-
-START_TEST(told_while_the_release_is_under_way)
-{
-    listening(3);
-    grant(1, "LOCK job");
-    ask(1, "UNLOCK job");
-    EXPECT("m0-2 RELEASE job T1");
-    hears("0", "told job");
-    vote("0-1", "RELEASE YES");
-    EXPECT("s1 #2 +UNLOCKED *", "m0-2 PASS job");
-}
-END_TEST
+/* ---- a master that refuses ---- */
 
 START_TEST(a_user_without_the_rights_for_the_queue)
 {
@@ -319,6 +332,8 @@ int main(void)
                                   it_polls_while_few_masters_publish_to_it,
                                   a_master_that_cannot_queue_is_none_that_told,
                                   it_sleeps_only_if_a_quorum_told_the_holder,
+                                  a_later_answer_counts_alone,
+                                  who_got_some_of_the_votes_polls,
                                   a_master_that_does_not_answer_holds_nothing_up,
                                   who_leaves_while_it_joins_leaves_no_key,
                                   woken_by_a_quorum_it_asks_at_once,
@@ -326,12 +341,11 @@ int main(void)
                                   woken_behind_a_daemon_that_polls_it_lets_that_one_ask,
                                   woken_late_by_a_minority_it_asks_soon,
                                   woken_while_it_asks_it_asks_again,
+                                  what_came_late_once_is_forgotten,
+                                  a_release_seen_while_it_joins_lets_it_ask,
                                   woken_in_vain_it_passes_the_name_on,
                                   the_last_who_leaves_leaves_the_queue,
                                   who_leaves_after_a_wake_passes_the_name_on,
-                                  a_holder_that_is_told_wakes_the_next,
-                                  within_a_turn_the_next_here_follows,
-                                  told_while_the_release_is_under_way,
                                   a_user_without_the_rights_for_the_queue,
                                   a_master_that_became_a_replica,
                                   NULL};
