@@ -303,7 +303,8 @@ void show_produce(struct conn *c);
 /* ---- conn_user.c ---- */
 /* NULL: none. */
 const struct user *user_of(const struct conn *c);
-/* Finds the user of a connection that is new or has proved a user, or of any when the users have changed. */
+/* Finds the user of a connection that is new, is through its handshake or has proved a user, or of any when the
+ * users have changed. */
 void user_identify(struct conn *c);
 /* The clients that count with this one: those of its user, or of its peer if it has none. */
 uint32_t *user_counter(struct conn *c);

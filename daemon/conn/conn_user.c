@@ -10,7 +10,7 @@
 #include "daemon/clock.h"
 #include "daemon/conn/conn_private.h"
 
-/* What a connection needs until it has a user, or once an AUTH was wrong. */
+/* A connection has one until it has a user, and from its first wrong AUTH on. */
 struct stranger {
     struct event timer;
     int64_t by_ms;     /* when it is closed for want of a user; INT64_MAX: it has one */
@@ -82,7 +82,8 @@ static void stranger_on_timer(evutil_socket_t fd, short what, void *arg)
         auth_answer(c);
     if (now_ms >= stranger->by_ms) {
         stranger->by_ms = INT64_MAX;
-        c->doom = "no user within 10 s: neither AUTH, nor a uid or gid that the configuration knows";
+        c->doom =
+            "no user within 10 s: neither AUTH, nor a certificate, uid or gid that the configuration knows";
         conn_ready(c);
     }
     stranger_arm(stranger);
@@ -126,7 +127,8 @@ static const struct user *user_by_marks(const struct conn *c)
     return users_find(c->all->conf->users, &client);
 }
 
-/* A user that AUTH proved stays the client's user, even if its secret has changed, as long as it has one. */
+/* A user that AUTH proved stays the client's user, even if its secret has changed, as long as it has one. During
+ * a handshake the client counts with its peer: it may have a certificate, so it is not anyone yet. */
 void user_identify(struct conn *c)
 {
     const struct users *users = c->all->conf->users;
@@ -136,13 +138,17 @@ void user_identify(struct conn *c)
         c->by_auth = false;
         user = users ? user_by_marks(c) : NULL;
     }
-    user_become(c, user);
+    user_become(c, c->handshake ? NULL : user);
     bool strange = users && !user;
     if (!strange && !c->stranger)
         return;
     struct stranger *stranger = stranger_of(c);
     if (!stranger)
         return;
+    if (!strange && !stranger->refused) {
+        user_forget(c);
+        return;
+    }
     if (!strange)
         stranger->by_ms = INT64_MAX;
     else if (stranger->by_ms == INT64_MAX)

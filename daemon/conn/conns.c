@@ -149,7 +149,10 @@ static bool conn_secure(struct conn *c, struct wire_context *tls)
 {
     if (wire_begin(&c->wire, tls, NULL) == 0)
         c->handshake = handshake_new(c->all->handshakes, &c->wire, c->peer_number, conn_on_handshake, c);
-    return c->handshake != NULL;
+    if (!c->handshake)
+        return false;
+    user_identify(c);
+    return true;
 }
 
 void conns_accept(struct conns *all, int fd, const struct conf_listener *listener,
@@ -167,7 +170,8 @@ void conns_accept(struct conns *all, int fd, const struct conf_listener *listene
     c->fin_breaks = listener->fin_breaks;
     c->heard_ms = clock_boot_ms();
     set_peer(c, peer);
-    user_identify(c);
+    if (!tls)
+        user_identify(c);
     enum limit limit = conn_limit(c);
     if (limit != LIMIT_NONE) {
         conn_table_remove(c);

@@ -228,6 +228,32 @@ START_TEST(a_user_by_certificate)
 }
 END_TEST
 
+/* Connections without a handshake are not anyone's yet, so they keep nobody out who has a certificate. */
+START_TEST(a_user_beside_silent_connections)
+{
+    struct client silent;
+    char settings[512];
+    snprintf(settings, sizeof settings,
+             PATIENT "users:\n  - {name: billing, cert: client.example, lock: [\"billing/*\"]}\n"
+                     "  - {name: me, uid: [%u], lock: [\"*\"], show: [\"*\"], admin: yes}\n"
+                     "  - {name: anyone, max_clients: 1}\n",
+             (unsigned)getuid());
+    begin("optional", settings);
+    uint16_t plain_port = redlockd.port;
+    redlockd.port = port;
+    client_open_tcp(&silent, &redlockd);
+    redlockd.port = plain_port;
+    eventually(row_with(show(&plain, "CLIENTS"), "address=127.0.0.1:") != NULL);
+    secure_open(&a, port, certs, NULL);
+    ask(&a.client, "+PONG*", "PING");
+    secure_open(&a, port, certs, "client");
+    lock(&a.client, "billing/run");
+    secure_open(&a, port, certs, NULL);
+    expect(&a.client, "-LIMIT limit=max_clients_per_user");
+    expect_closed(&a.client);
+}
+END_TEST
+
 START_TEST(metrics)
 {
     char settings[128];
@@ -339,6 +365,7 @@ int main(void)
     tcase_add_loop_test(tests, client_certificates, 0, sizeof strangers / sizeof strangers[0]);
     suite_add_tcase(suite, tests);
     ADD(suite, a_user_by_certificate);
+    ADD(suite, a_user_beside_silent_connections);
     ADD(suite, metrics);
     ADD(suite, no_tls_where_tls_is_spoken);
     ADD(suite, half_handshakes);
