@@ -179,7 +179,8 @@ static bool is_private(const struct conn *c)
     return IN6_IS_ADDR_LOOPBACK(&c->peer.v6) || memcmp(&c->peer.v6, mapped, sizeof mapped) == 0;
 }
 
-/* Otherwise a lock would belong to one user, and its connection to another. */
+/* Otherwise a lock would belong to one user, and its connection to another. Lines may wait in the queue though no
+ * request is under way: the one before them was answered in this turn of the loop. */
 static bool is_busy(const struct conn *c)
 {
     const struct conn_handler *handler = c->all->handler;
@@ -187,7 +188,7 @@ static bool is_busy(const struct conn *c)
 
     if (c->known)
         handler->session_counts(handler->arg, c->session, &locks, &waits);
-    return c->pending_count || c->grants || locks || waits;
+    return c->pending_count || c->queued || c->grants || locks || waits;
 }
 
 /* Unknown users take as long as known ones. */

@@ -221,6 +221,25 @@ START_TEST(not_beside_locks_and_requests)
 }
 END_TEST
 
+/* The request before the queue is answered, and the queue has not gone on when the next bytes are read. */
+START_TEST(not_before_the_queue)
+{
+    start("users:\n" OPS "  - {name: us, uid: UID, lock: 'wait*'}\n");
+    int fd = client_unix(&w);
+    say(fd, "LOCK wait\nLOCK now\n");
+    expect_heard(&w, "LOCK wait\n");
+    ck_assert(answer(&w, "wait", REPLY_BUSY));
+    say(fd, "#a " AS_OPS);
+    event_base_loop(w.base, EVLOOP_NONBLOCK);
+    settle(&w);
+    ck_assert_str_eq(w.heard, "LOCK wait\n");
+    expect(&w, fd,
+           "-BUSY wait\n#a -AUTH : only while this connection has no lock and no request under way\n"
+           "-DENIED now : user us may not lock it\n");
+    close(fd);
+}
+END_TEST
+
 static int client_from(const char *host)
 {
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(1)};
@@ -405,6 +424,7 @@ int main(void)
     tcase_add_test(one, a_barrier);
     tcase_add_test(one, behind_what_waits);
     tcase_add_test(one, not_beside_locks_and_requests);
+    tcase_add_test(one, not_before_the_queue);
     tcase_add_test(one, not_over_a_network);
     tcase_add_test(one, the_end_of_a_client_that_waits_for_its_answer);
     tcase_add_test(one, clients_of_a_user);
