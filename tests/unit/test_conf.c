@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "tests/unit/conf_said.h"
+#include "tests/unit/suite.h"
 
 static void parse_file(const char *path)
 {
@@ -473,10 +474,5 @@ int main(void)
     tcase_add_test(one, show_rows);
     tcase_add_test(one, tls);
     tcase_add_test(one, example);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    free(said);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

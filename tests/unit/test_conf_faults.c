@@ -1,5 +1,6 @@
 /* The configuration: every error, with its place. */
 #include "tests/unit/conf_said.h"
+#include "tests/unit/suite.h"
 
 /* ---- what is wrong: one fault each, at its place ---- */
 
@@ -433,10 +434,5 @@ int main(void)
     tcase_add_test(one, yaml_broken);
     tcase_add_loop_test(one, nested_too_deep, 0, 4);
     tcase_add_test(one, too_many_anchors);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    free(said);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

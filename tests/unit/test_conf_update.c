@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "tests/unit/conf_said.h"
+#include "tests/unit/suite.h"
 
 static struct conf running;
 static char changes[4096]; /* "key=when ", with "(other)" behind a key that waits for another */
@@ -279,10 +280,5 @@ int main(void)
     tcase_add_test(tests, passwords);
     tcase_add_test(tests, only_a_regular_file_is_read_again);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    free(said);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }
