@@ -100,8 +100,7 @@ static bool listener_serve(struct conf_listener *listener, const char *text, cha
         i++;
     if (i == SERVE_WORDS)
         return conf_value_refuse(why, text, "probes, metrics or page, as in serve: [probes, metrics]");
-    /* The first word takes the place of "all". */
-    listener->serves = (listener->serves == CONF_SERVES_ALL ? 0 : listener->serves) | serve_words[i].bit;
+    listener->serves |= serve_words[i].bit;
     return true;
 }
 

@@ -172,6 +172,8 @@ static bool listener_words(struct conf_reader *r, yaml_document_t *document,
                            struct conf_place *at, char why[CONF_WHY_BYTES])
 {
     struct conf_listener *listener = conf_last_listener(r->conf, setting);
+    if (setting->kind == &conf_kind_http)
+        listener->serves = 0; /* the words take the place of "all" */
     if (value->type == YAML_SCALAR_NODE) {
         *at = place_of(&value->start_mark);
         return conf_listener_set(listener, setting, key, yaml_text(value), why);

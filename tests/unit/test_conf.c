@@ -346,18 +346,21 @@ START_TEST(http_entries)
     ck_assert_int_eq(faults, 0);
     ck_assert_uint_eq(conf.http_listeners, 1);
     ck_assert_uint_eq(conf.http[0].serves, CONF_SERVES_ALL);
-    parse_more("http:\n  - unix:/x\n  - {serve: [metrics, probes], address: 127.0.0.1:2}\n"
-               "  - {address: 127.0.0.1:3, serve: page}\nhttp_hosts: locks.example\n");
+    parse_more(
+        "http:\n  - unix:/x\n  - {serve: [metrics, probes], address: 127.0.0.1:2}\n"
+        "  - {address: 127.0.0.1:3, serve: page}\n"
+        "  - {address: 127.0.0.1:4, serve: [page, metrics, probes, page]}\nhttp_hosts: locks.example\n");
     ck_assert_msg(faults == 0, "%s", said);
     ck_assert_uint_eq(conf.http[1].serves, CONF_METRICS | CONF_PROBES);
     ck_assert_uint_eq(conf.http[2].serves, CONF_PAGE);
+    ck_assert_uint_eq(conf.http[3].serves, CONF_SERVES_ALL);
     ck_assert_str_eq(conf.http_hosts[0], "locks.example");
     char *text = print();
     ck_assert(
         strstr(text, "\nhttp:\n  - \"unix:/x\"\n  - {address: \"127.0.0.1:2\", serve: [probes, metrics]}\n"));
     parse(text);
     ck_assert_int_eq(faults, 0);
-    ck_assert_uint_eq(conf.http_listeners, 3);
+    ck_assert_uint_eq(conf.http_listeners, 4);
     free(text);
     parse_more("http: 0.0.0.0:7337\n");
     ck_assert_ptr_nonnull(strstr(said, ": http: warning: 0.0.0.0:7337 can be reached from other machines"));
