@@ -1,6 +1,7 @@
 /* The table of settings, their defaults, and how they are printed. */
 #include "daemon/conf/conf.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -103,25 +104,31 @@ bool conf_node_has_own_user(const struct conf *conf, const struct conf_node *nod
     return !conf->node_password_file[0] || strcmp(node->user, conf->node_user) != 0;
 }
 
+static void print_quoted(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
 static void print_scalar(FILE *out, const struct conf_setting *setting, const char *value)
 {
-    if (!setting->kind->quoted) {
-        fprintf(out, " %s\n", value);
-        return;
-    }
-    fputs(" \"", out);
-    for (; *value; value++) {
-        if (*value == '"' || *value == '\\')
-            fputc('\\', out);
-        fputc(*value, out);
-    }
-    fputs("\"\n", out);
+    fputc(' ', out);
+    if (setting->kind->quoted)
+        print_quoted(out, value);
+    else
+        fputs(value, out);
+    fputc('\n', out);
 }
 
 /* The keys of TLS as a mapping, behind that text; nothing if there are none. */
 static void print_tls(FILE *out, const char *before, const struct wire_settings *tls, enum wire_side side)
 {
-    char text[2048];
+    char text[CONF_VALUE_BYTES];
 
     conf_tls_show(tls, side, true, text, sizeof text);
     if (tls->on)
@@ -162,7 +169,7 @@ static bool print_listener(FILE *out, const struct conf *conf, const struct conf
 static bool print_mapping(FILE *out, const struct conf *conf, const struct conf_setting *setting, unsigned i,
                           const char *value)
 {
-    char tls[2048];
+    char tls[CONF_VALUE_BYTES];
 
     if (setting->kind == &conf_kind_listen || setting->kind == &conf_kind_http)
         return print_listener(out, conf, setting, i);
@@ -175,14 +182,61 @@ static bool print_mapping(FILE *out, const struct conf *conf, const struct conf_
     return true;
 }
 
+static void print_marks(FILE *out, const struct users *users, const struct user *user,
+                        enum user_mark_kind kind)
+{
+    const char *between = ": [";
+
+    for (unsigned i = user->first; i < user->end; i++) {
+        const struct user_mark *mark = &users->marks[i];
+        if (mark->kind != kind)
+            continue;
+        if (between[0] == ':')
+            fprintf(out, "    %s", user_mark_word(kind));
+        fputs(between, out);
+        if (mark->text)
+            print_quoted(out, mark->text);
+        else
+            fprintf(out, "%u", mark->id);
+        between = ", ";
+    }
+    if (between[0] != ':')
+        fputs("]\n", out);
+}
+
+static void print_users(FILE *out, const struct users *users)
+{
+    static const char *const keys[] = {"max_locks", "max_waits", "max_clients"};
+
+    if (users)
+        fputs("users:\n", out);
+    for (unsigned i = 0; users && i < users->count; i++) {
+        const struct user *user = &users->list[i];
+        const int64_t limits[] = {user->max_locks, user->max_waits, user->max_clients};
+        fputs("  - name: ", out);
+        print_quoted(out, user->name);
+        if (user->secret_file) {
+            fputs("\n    secret_file: ", out);
+            print_quoted(out, user->secret_file);
+        }
+        fputc('\n', out);
+        for (unsigned kind = MARK_UID; kind <= MARK_SHOW; kind++)
+            print_marks(out, users, user, (enum user_mark_kind)kind);
+        fprintf(out, "    admin: %s\n", user->admin ? "yes" : "no");
+        for (unsigned k = 0; k < 3; k++)
+            if (limits[k])
+                fprintf(out, "    %s: %" PRId64 "\n", keys[k], limits[k]);
+    }
+}
+
 void conf_print(const struct conf *conf, FILE *out)
 {
-    char value[2048];
+    char value[CONF_VALUE_BYTES];
     for (unsigned k = 0; k < CONF_KEYS; k++) {
         const struct conf_setting *setting = &conf_settings[k];
         bool list = setting->kind->list;
         if (setting->kind == &conf_kind_users) {
-            users_print(conf->users, out);
+            print_users(out, conf->users);
             continue;
         }
         fprintf(out, !list ? "%s:" : conf_items(conf, setting) ? "%s:\n" : "%s: []\n", setting->key);

@@ -20,6 +20,7 @@ enum {
     CONF_PASSWORD_BYTES = 8193, /* of a file: the tokens of cloud services have up to 3 KB */
     CONF_PREFIX_BYTES = 64,
     CONF_HTTP_HOSTS = 16,
+    CONF_VALUE_BYTES = 2048, /* of a row: a master's with four paths of its own is the longest */
 };
 
 /* An address to listen on or to dial. path is set for a Unix socket, host and port otherwise. */

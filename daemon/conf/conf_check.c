@@ -133,14 +133,6 @@ static void conf_check_listeners(struct conf_reader *r)
     }
 }
 
-static bool users_have(const struct users *users, enum user_mark_kind kind)
-{
-    for (unsigned i = 0; i < users->marks_count; i++)
-        if (users->marks[i].kind == kind)
-            return true;
-    return false;
-}
-
 /* A user that no client can prove to be is legal, but seldom meant. */
 static void conf_check_proofs(struct conf_reader *r)
 {
@@ -191,7 +183,7 @@ static void conf_check_http(struct conf_reader *r)
 
 /* ---- TLS ---- */
 
-/* What is wrong between the keys; NULL: nothing. */
+/* Returns the rule between the keys that is broken, in words; NULL: none is. */
 static const char *tls_rules(const struct wire_settings *tls, enum wire_side side)
 {
     if (side == WIRE_SERVER && (!tls->cert[0] || !tls->key[0]))
@@ -241,7 +233,7 @@ static void conf_check_listen_tls(struct conf_reader *r)
     }
 }
 
-/* What a master uses: each key of its own, else that of node_tls. */
+/* A master uses each key of its own, and else the one of node_tls; cert and key go together. */
 static void tls_merge(struct wire_settings *tls, const struct wire_settings *own,
                       const struct wire_settings *all)
 {

@@ -76,6 +76,9 @@ void conf_show_serves(unsigned serves, const char *separator, char *out, size_t 
 /* Says in why that the text is not what is allowed; returns false. */
 bool conf_value_refuse(char why[CONF_WHY_BYTES], const char *text, const char *allowed);
 
+/* Reads at most ten digits, as in the protocol; *rest then points behind them. false: there are none, or more. */
+bool conf_digits(const char *text, int64_t *value, const char **rest);
+
 void conf_show_duration(int64_t ms, char *out, size_t size);
 
 /* Whether a master is printed with its user and password: with a user other than node_user, or with any if
@@ -109,8 +112,7 @@ void conf_warn(struct conf_reader *r, const struct conf_place *place, const char
 /* Sets a key of a mapping `tls` or `node_tls`. */
 bool conf_tls_set(struct wire_settings *tls, enum wire_side side, const char *key, const char *text,
                   char why[CONF_WHY_BYTES]);
-/* Writes the keys that have a value, each behind first (and from the second on behind between): as in
- * "ca=/etc/ca.pem,verify=full" with "=", or as YAML with ": ". */
+/* Writes the keys that have a value, as in "ca=/etc/ca.pem,verify=full", or as YAML: ca: "/etc/ca.pem", ... */
 void conf_tls_show(const struct wire_settings *tls, enum wire_side side, bool yaml, char *out, size_t size);
 
 /* The index of a key in conf_settings; -1: there is no such key. */

@@ -5,15 +5,13 @@
 #include "daemon/conf/conf_address.h"
 #include "daemon/conf/conf_private.h"
 
-enum { VALUE_BYTES = 1100 /* a path is the longest */ };
-
 struct update {
     struct conf *conf;
     const struct conf *fresh;
     void (*told)(void *arg, const struct conf_change *change);
     void *arg;
     bool login_told; /* told() has heard of a change of node_user or node_password_file */
-    char from[VALUE_BYTES], to[VALUE_BYTES];
+    char from[CONF_VALUE_BYTES], to[CONF_VALUE_BYTES];
 };
 
 /* Whether a setting differs. For a scalar, from and to are then its two values. */
@@ -64,7 +62,7 @@ static const char *held_back_by(struct update *u, const struct conf_setting *set
     return held ? setting->with : NULL;
 }
 
-/* Sets the value that show() wrote to u->to. What masters are reached by is taken by logins_update(). */
+/* Sets the value that show() wrote to u->to. logins_update() takes the URLs and TLS of masters. */
 static void update_take(struct update *u, const struct conf_setting *setting)
 {
     if (setting->kind == &conf_kind_nodes)
@@ -129,7 +127,7 @@ static void logins_update(struct update *u)
         u->told(u->arg, &change);
 }
 
-/* Not setting by setting, since a row does not tell of a new secret in the same file. */
+/* Users are compared as a whole, since no row tells of a new secret in the same file. */
 static void users_update(struct update *u)
 {
     static const struct conf_change change = {.key = "users", .when = CONF_AT_ONCE};

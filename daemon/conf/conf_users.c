@@ -1,5 +1,4 @@
 /* YAML -> users. */
-#include <ctype.h>
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
@@ -14,7 +13,6 @@
 #include "proto/line_piece.h"
 
 enum {
-    NOBODY = 65534,   /* what the kernel shows for an id that is not mapped: it proves nothing */
     FAULTS_MOST = 100 /* more errors than these are not looked for: aliases could make millions */
 };
 
@@ -28,10 +26,10 @@ struct user_reader {
     const char *key; /* of the user's mapping */
 };
 
+/* It always returns false. */
 static bool user_fault(struct user_reader *u, const yaml_node_t *node, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Always false. */
 static bool user_fault(struct user_reader *u, const yaml_node_t *node, const char *fmt, ...)
 {
     struct conf_place place = place_of(&node->start_mark);
@@ -48,7 +46,7 @@ static bool user_fault(struct user_reader *u, const yaml_node_t *node, const cha
     return false;
 }
 
-/* NULL, after an error: no single value. */
+/* Returns the text of a single value; NULL: it is none, which was reported. */
 static const char *user_text(struct user_reader *u, const yaml_node_t *node)
 {
     if (node->type != YAML_SCALAR_NODE)
@@ -64,13 +62,9 @@ static const char *user_text(struct user_reader *u, const yaml_node_t *node)
 
 static bool number_of(const char *text, int64_t most, int64_t *value)
 {
-    *value = 0;
-    for (const char *p = text; *p; p++) {
-        if (!isdigit((unsigned char)*p) || p - text >= 10)
-            return false;
-        *value = *value * 10 + (*p - '0');
-    }
-    return *text && *value <= most;
+    const char *rest;
+
+    return conf_digits(text, value, &rest) && !*rest && *value <= most;
 }
 
 /* ---- marks and patterns ---- */
@@ -83,7 +77,8 @@ static const struct user *mark_owner(const struct users *users, enum user_mark_k
     for (unsigned i = 0; i <= users->count; i++)
         for (unsigned m = users->list[i].first; m < users->list[i].end; m++) {
             const struct user_mark *mark = &users->marks[m];
-            if (mark->kind == kind && mark->id == id && (!text || strcmp(mark->text, text) == 0))
+            if (mark->kind == kind && mark->id == id &&
+                (!text || user_cert_fits(mark->text, text, strlen(text))))
                 return &users->list[i];
         }
     return NULL;
@@ -121,9 +116,9 @@ static bool id_add(struct user_reader *u, const yaml_node_t *node, const char *t
                               kind == MARK_UID ? "user" : "group");
         id = passwd ? (int64_t)passwd->pw_uid : (int64_t)group->gr_gid;
     }
-    if (id == NOBODY)
+    if (id == USER_NOBODY)
         return user_fault(u, node, "%d stands for every id that this system does not know: it proves nothing",
-                          NOBODY);
+                          USER_NOBODY);
     return mark_add(u, node, kind, (uint32_t)id, NULL);
 }
 
@@ -425,12 +420,8 @@ bool conf_users_mapped(FILE *map)
 
 static void map_check(struct conf_reader *r, enum user_mark_kind kind, const char *path)
 {
-    const struct users *users = r->conf->users;
-    unsigned i = 0;
+    FILE *map = users_have(r->conf->users, kind) ? fopen(path, "re") : NULL;
 
-    while (i < users->marks_count && users->marks[i].kind != kind)
-        i++;
-    FILE *map = i < users->marks_count ? fopen(path, "re") : NULL;
     if (!map)
         return;
     if (!conf_users_mapped(map))

@@ -30,8 +30,7 @@ bool conf_value_refuse(char why[CONF_WHY_BYTES], const char *text, const char *a
     return false;
 }
 
-/* Reads at most ten digits, as in the protocol; *rest points behind them. */
-static bool digits(const char *text, int64_t *value, const char **rest)
+bool conf_digits(const char *text, int64_t *value, const char **rest)
 {
     *value = 0;
     const char *p = text;
@@ -70,7 +69,7 @@ static bool value_set_units(struct conf *conf, const struct conf_setting *settin
 {
     int64_t value;
     const char *suffix;
-    if (!digits(text, &value, &suffix))
+    if (!conf_digits(text, &value, &suffix))
         return conf_value_refuse(why, text, allowed);
     unsigned i = 0;
     while (i < count && *suffix && strcmp(suffix, units[i].suffix) != 0)

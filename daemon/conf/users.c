@@ -1,12 +1,9 @@
 #include "daemon/conf/users.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-enum { NOBODY = 65534 /* stands for any id that is not mapped into our user namespace: it proves nothing */ };
 
 struct users *users_new(void)
 {
@@ -45,18 +42,20 @@ const struct user *users_named(const struct users *users, const char *name, size
     return NULL;
 }
 
-/* DNS names are compared in any case; a URI, which has a colon, byte for byte. */
-static bool is_certified(const char *certificate, const char *name)
+bool user_cert_fits(const char *cert, const char *name, size_t len)
 {
-    size_t len = strlen(name);
-    bool dns = !strchr(name, ':');
+    bool dns = !strchr(cert, ':');
 
+    return strlen(cert) == len && (dns ? strncasecmp(cert, name, len) : strncmp(cert, name, len)) == 0;
+}
+
+static bool is_certified(const char *certificate, const char *cert)
+{
     for (const char *line = certificate; line && *line;) {
         const char *lf = strchr(line, '\n');
         if (!lf)
             return false;
-        if ((size_t)(lf - line) == len &&
-            (dns ? strncasecmp(line, name, len) : strncmp(line, name, len)) == 0)
+        if (user_cert_fits(cert, line, (size_t)(lf - line)))
             return true;
         line = lf + 1;
     }
@@ -66,8 +65,8 @@ static bool is_certified(const char *certificate, const char *name)
 static bool mark_fits(const struct user_mark *mark, const struct user_client *client)
 {
     switch (mark->kind) {
-    case MARK_UID: return client->local && client->uid != NOBODY && mark->id == client->uid;
-    case MARK_GID: return client->local && client->gid != NOBODY && mark->id == client->gid;
+    case MARK_UID: return client->local && client->uid != USER_NOBODY && mark->id == client->uid;
+    case MARK_GID: return client->local && client->gid != USER_NOBODY && mark->id == client->gid;
     case MARK_CERT: return is_certified(client->certificate, mark->text);
     case MARK_LOCK:
     case MARK_SHOW: break;
@@ -135,6 +134,14 @@ bool user_shows(const struct users *users, const struct user *user)
     return false;
 }
 
+bool users_have(const struct users *users, enum user_mark_kind kind)
+{
+    for (unsigned i = 0; i < users->marks_count; i++)
+        if (users->marks[i].kind == kind)
+            return true;
+    return false;
+}
+
 /* ---- a file that was read again ---- */
 
 void users_number(struct users *users, const struct users *before)
@@ -182,7 +189,7 @@ bool users_equal(const struct users *a, const struct users *b)
 
 /* ---- SHOW CONFIG ---- */
 
-/* One row with what a user has once, then one for each of its marks. */
+/* A user has one row for its single values, and then one for each of its marks. */
 static unsigned user_rows(const struct user *user)
 {
     return 1u + user->end - user->first;
@@ -228,64 +235,4 @@ bool users_row(const struct users *users, unsigned i, char *out, size_t size)
         i -= rows;
     }
     return false;
-}
-
-/* ---- YAML ---- */
-
-static void users_print_quoted(const char *text, FILE *out)
-{
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-static void users_print_marks(const struct users *users, const struct user *user, enum user_mark_kind kind,
-                              FILE *out)
-{
-    const char *between = ": [";
-
-    for (unsigned i = user->first; i < user->end; i++) {
-        const struct user_mark *mark = &users->marks[i];
-        if (mark->kind != kind)
-            continue;
-        if (between[0] == ':')
-            fprintf(out, "    %s", user_mark_word(kind));
-        fputs(between, out);
-        if (mark->text)
-            users_print_quoted(mark->text, out);
-        else
-            fprintf(out, "%u", mark->id);
-        between = ", ";
-    }
-    if (between[0] != ':')
-        fputs("]\n", out);
-}
-
-void users_print(const struct users *users, FILE *out)
-{
-    static const char *const keys[] = {"max_locks", "max_waits", "max_clients"};
-
-    if (users)
-        fputs("users:\n", out);
-    for (unsigned i = 0; users && i < users->count; i++) {
-        const struct user *user = &users->list[i];
-        const int64_t limits[] = {user->max_locks, user->max_waits, user->max_clients};
-        fputs("  - name: ", out);
-        users_print_quoted(user->name, out);
-        if (user->secret_file) {
-            fputs("\n    secret_file: ", out);
-            users_print_quoted(user->secret_file, out);
-        }
-        fputc('\n', out);
-        for (unsigned kind = MARK_UID; kind <= MARK_SHOW; kind++)
-            users_print_marks(users, user, (enum user_mark_kind)kind, out);
-        fprintf(out, "    admin: %s\n", user->admin ? "yes" : "no");
-        for (unsigned k = 0; k < 3; k++)
-            if (limits[k])
-                fprintf(out, "    %s: %" PRId64 "\n", keys[k], limits[k]);
-    }
 }

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 #include "proto/message.h"
@@ -17,15 +16,16 @@
 
 enum {
     USERS_MAX = 256,
-    USER_MARKS = 4096,           /* marks and patterns of all users */
-    USER_NUMBERS = 2 * USERS_MAX /* a reload gives new users other numbers than the users before had */
+    USER_MARKS = 4096,            /* marks and patterns of all users */
+    USER_NUMBERS = 2 * USERS_MAX, /* a reload gives new users other numbers than the users before had */
+    USER_NOBODY = 65534 /* the kernel shows this id for each one that is not mapped: it proves nothing */
 };
 
 #define USER_ANYONE "anyone"
 
 enum user_mark_kind { MARK_UID, MARK_GID, MARK_CERT, MARK_LOCK, MARK_SHOW };
 
-/* One item of uid, gid, cert, lock or show. */
+/* A mark is one item of uid, gid, cert, lock or show. */
 struct user_mark {
     enum user_mark_kind kind;
     uint32_t id; /* uid, gid */
@@ -50,7 +50,7 @@ struct users {
     struct user_mark marks[USER_MARKS];
 };
 
-/* What is known of a client. */
+/* The properties by which a client's user is found. */
 struct user_client {
     bool local; /* a Unix socket: uid and gid are those of its peer */
     uid_t uid;
@@ -61,9 +61,9 @@ struct user_client {
 };
 
 struct users *users_new(void); /* NULL: no memory */
-/* One more configuration that owns them. */
+/* Another configuration becomes an owner, too. */
 struct users *users_share(struct users *users);
-/* One owner less; frees them with the last. */
+/* An owner gives them up; the last one frees them. */
 void users_free(struct users *users);
 
 const struct user *users_named(const struct users *users, const char *name, size_t len); /* NULL: none */
@@ -76,6 +76,12 @@ bool user_may_show(const struct users *users, const struct user *user, const str
 /* Whether the user may see at least some name. */
 bool user_shows(const struct users *users, const struct user *user);
 
+/* Whether some user has a mark of that kind. */
+bool users_have(const struct users *users, enum user_mark_kind kind);
+/* Whether cert, as in the configuration, is that name of a certificate. DNS names are compared in any case; a
+ * URI, which has a colon, byte for byte. */
+bool user_cert_fits(const char *cert, const char *name, size_t len);
+
 /* Gives each user its number: the one that a user of this name had before, or else one that was free. before
  * may be NULL. */
 void users_number(struct users *users, const struct users *before);
@@ -86,7 +92,5 @@ const char *user_mark_word(enum user_mark_kind kind); /* its key in the configur
 /* Row i of what SHOW CONFIG tells of the users, as in "billing,lock=billing/x"; false: there is none. */
 bool users_row(const struct users *users, unsigned i, char *out, size_t size);
 unsigned users_rows(const struct users *users); /* how many */
-/* Writes them as the configuration has them; nothing for NULL. */
-void users_print(const struct users *users, FILE *out);
 
 #endif

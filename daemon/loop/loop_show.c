@@ -217,7 +217,7 @@ static enum made stats_row(const struct loop_view *view, uint64_t viewer, uint64
 static enum made config_row(const struct loop_view *view, uint64_t viewer, uint64_t state[8], struct row *row)
 {
     (void)viewer;
-    char key[64], value[1200];
+    char key[64], value[CONF_VALUE_BYTES];
     if (!conf_row(view->conf, (unsigned)state[0], key, sizeof key, value, sizeof value))
         return MADE_NONE;
     line_row_string(row, key, value);

@@ -35,6 +35,7 @@ static const struct {
     {"users: [{name: a, uid: [1, 1]}]", "f:2:28: users: uid of a: it is a's already"},
     {"users: [{name: a, uid: 1}, {name: b, uid: 1}]", "uid of b: it is a's already, who comes first"},
     {"users: [{name: a, cert: x.y}, {name: b, cert: x.y}]", "cert of b: it is a's already"},
+    {"users: [{name: a, cert: x.y}, {name: b, cert: X.Y}]", "cert of b: it is a's already"},
     {"users: [{name: a, cert: \"*.y\"}]", "is no name of a certificate"},
     {"users: [{name: a, cert: \"x y\"}]", "is no name of a certificate"},
     {"users: [{name: anyone, uid: 1}]", "f:2:24: users: uid of anyone: this user is whoever is none"},
