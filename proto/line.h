@@ -55,9 +55,11 @@ void line_row_signed(struct row *row, const char *key, int64_t value);
 void line_row_unsigned(struct row *row, const char *key, uint64_t value);
 size_t line_row_end(struct row *row);
 
-/* The words of the protocol for a verb ("LOCK"), a reply ("+LOCKED") and the reason of a loss ("expired"). */
+/* The words of the protocol for a verb ("LOCK"), a reply ("+LOCKED"), a limit ("max_locks") and the reason of a
+ * loss ("expired"). */
 const char *line_verb_word(enum verb verb);
 const char *line_code_word(enum reply_code code);
+const char *line_limit_word(enum limit limit);
 const char *line_lost_word(enum lost_reason reason);
 
 /* Row i of HELP without its "* "; NULL after the last row. */

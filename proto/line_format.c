@@ -156,7 +156,7 @@ const char *line_code_word(enum reply_code code)
 }
 
 /* The word of a limit: its key in the configuration, if it has one. */
-static const char *limit_word(enum limit limit)
+const char *line_limit_word(enum limit limit)
 {
     static const char *const words[] = {
         [LIMIT_NONE] = "none",
@@ -217,7 +217,7 @@ static char *line_put_words(char *out, const struct reply *reply)
     case REPLY_PONG: return line_put(out, reply->ready ? " ready=1" : " ready=0");
     case REPLY_TIMEOUT: return line_put_signed(line_put(out, " waited="), reply->waited_ms);
     case REPLY_NOQUORUM: return line_put_quorum(out, reply);
-    case REPLY_LIMIT: return line_put(line_put(out, " limit="), limit_word(reply->limit));
+    case REPLY_LIMIT: return line_put(line_put(out, " limit="), line_limit_word(reply->limit));
     default: return out;
     }
 }

@@ -39,7 +39,7 @@ struct conf_listener {
     unsigned serves;          /* entries of http only: bits of enum conf_serves */
 };
 
-/* What an entry of http serves. */
+/* An entry of http serves some of these. */
 enum conf_serves {
     CONF_PROBES = 1 << 0,  /* /livez, /readyz */
     CONF_METRICS = 1 << 1, /* /metrics */

@@ -89,7 +89,7 @@ static void stranger_on_timer(evutil_socket_t fd, short what, void *arg)
     stranger_arm(stranger);
 }
 
-/* NULL: no memory, and the connection is doomed. */
+/* Returns the connection's, made if need be; NULL: no memory, and the connection is doomed. */
 static struct stranger *stranger_of(struct conn *c)
 {
     if (c->stranger)

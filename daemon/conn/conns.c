@@ -66,10 +66,7 @@ static void conns_refuse(struct conns *all, int fd, enum limit limit, bool tls)
     all->stats.refused++;
     if (!all->full_ms || now_ms - all->full_ms > 10000)
         log_warn("clients_full", "limit=%s max_clients=%u max_clients_per_peer=%lld: new clients are refused",
-                 limit == LIMIT_MAX_CLIENTS            ? "max_clients"
-                 : limit == LIMIT_MAX_CLIENTS_PER_PEER ? "max_clients_per_peer"
-                                                       : "max_clients_per_user",
-                 all->capacity, (long long)clients_per_peer(all));
+                 line_limit_word(limit), all->capacity, (long long)clients_per_peer(all));
     all->full_ms = now_ms;
     if (tls) { /* nothing can be said before a handshake */
         close(fd);

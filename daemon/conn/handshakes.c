@@ -85,7 +85,7 @@ static bool place_take(struct handshake *h)
     return true;
 }
 
-/* Gives free places to the ones that wait, in their order. One whose peer has all of its places goes to the
+/* Gives free places to the ones that wait, in their order. A handshake whose peer has all of its places goes to the
  * end: it would have to wait anyway, and so a crowd of one peer does not hide the others. */
 static void places_give(struct handshakes *all)
 {

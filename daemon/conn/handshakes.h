@@ -1,4 +1,4 @@
-/* TLS handshakes of those who connect to us. A handshake costs us a signature, which is a thousand times the
+/* TLS handshakes of clients. A handshake costs us a signature, which is a thousand times the
  * work of a request, so there are bounds on everything: whoever floods us with handshakes delays other
  * handshakes, but neither renewals nor clients that are connected already.
  *

@@ -314,7 +314,7 @@ START_TEST(half_handshakes)
 }
 END_TEST
 
-/* One who only connects takes no place. */
+/* A client that only connects takes no place. */
 START_TEST(silent_connections)
 {
     static struct client idle[100];

@@ -369,7 +369,7 @@ START_TEST(http_entries)
 }
 END_TEST
 
-/* What is printed can be read again, and each master has what it leaves out from node_tls. */
+/* The printed text can be read again, and each master has what it leaves out from node_tls. */
 START_TEST(tls)
 {
     char key[64], value[2048];
