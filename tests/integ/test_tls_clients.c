@@ -3,6 +3,7 @@
 #include "tests/integ/http.h"
 #include "tests/integ/secure.h"
 
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -292,23 +293,38 @@ START_TEST(no_tls_where_tls_is_spoken)
 }
 END_TEST
 
-/* Half a handshake for ever: each has 2 s, and only 8 of one peer at once. The others are served. */
-START_TEST(half_handshakes)
+/* Begins handshakes from so many addresses and never ends them. Returns after how long all of them were closed. */
+static int64_t half_handshakes_ms(unsigned count, unsigned addresses)
 {
-    static struct client slow[20];
+    static struct client slow[72];
     static const unsigned char hello[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01};
-    begin(NULL, PATIENT);
-    uint16_t plain_port = redlockd.port;
-    redlockd.port = port;
-    for (unsigned i = 0; i < 20; i++) {
-        client_open_tcp(&slow[i], &redlockd);
+    int64_t began_ms = now_ms();
+    for (unsigned i = 0; i < count; i++) {
+        struct sockaddr_in from = {.sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(0x7f000002 + i % addresses)};
+        struct sockaddr_in to = {
+            .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        slow[i].len = slow[i].used = 0;
+        slow[i].fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_eq(bind(slow[i].fd, (struct sockaddr *)&from, sizeof from), 0);
+        ck_assert_int_eq(connect(slow[i].fd, (struct sockaddr *)&to, sizeof to), 0);
         client_write(&slow[i], hello, sizeof hello);
     }
-    redlockd.port = plain_port;
-    lock(&plain, "job");
-    for (unsigned i = 0; i < 20; i++)
+    ask(&plain, "+LOCKED job *", "LOCK job");
+    ask(&plain, "+UNLOCKED job *", "UNLOCK job");
+    for (unsigned i = 0; i < count; i++)
         expect_closed(&slow[i]);
+    return now_ms() - began_ms;
+}
+
+/* Half a handshake for ever: each has 2 s, and only 8 of one peer and 64 in all have them at once. The others are
+ * served. */
+START_TEST(half_handshakes)
+{
+    begin(NULL, PATIENT);
+    ck_assert_int_ge(half_handshakes_ms(20, 1), 3 * 2000);
     ck_assert(daemon_logged(&redlockd, "no TLS handshake within 2 s"));
+    ck_assert_int_ge(half_handshakes_ms(72, 9), 2 * 2000);
     secure_open(&a, port, certs, NULL);
     ask(&a.client, "+PONG*", "PING");
 }
