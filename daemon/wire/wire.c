@@ -9,8 +9,6 @@
 
 #include "daemon/wire/wire_private.h"
 
-enum { ALERT = 0x15, HANDSHAKE = 0x16 }; /* content types of a record: RFC 8446, 5.1 */
-
 bool wire_has_tls(void)
 {
     return true;
@@ -19,11 +17,6 @@ bool wire_has_tls(void)
 const char *wire_library(void)
 {
     return OpenSSL_version(OPENSSL_VERSION_STRING);
-}
-
-bool wire_looks_like_tls(const char *bytes, size_t len)
-{
-    return len >= 2 && (bytes[0] == ALERT || bytes[0] == HANDSHAKE) && bytes[1] == 3;
 }
 
 int wire_begin(struct wire *w, struct wire_context *context, const char *host)
@@ -145,7 +138,6 @@ static void last_word(struct wire_tls *tls)
 
 static void write_failed(struct wire_tls *tls, int kind)
 {
-    tls->write_wants_read = kind == SSL_ERROR_WANT_READ;
     if (kind == SSL_ERROR_ZERO_RETURN)
         tls->write_error = EPIPE;
     if (kind != SSL_ERROR_SYSCALL)
@@ -163,7 +155,6 @@ long wire_tls_write(struct wire *w, struct buffer *b)
     struct wire_tls *tls = w->tls;
     size_t written = 0;
 
-    tls->write_wants_read = false;
     if (!tls->open && !tls->error)
         return 0;
     while (buffer_len(b) && !tls->error && !tls->write_error) {
@@ -191,14 +182,9 @@ bool wire_tls_pending(const struct wire *w)
     return w->tls->pending;
 }
 
-bool wire_read_wants_write(const struct wire *w)
+bool wire_tls_read_wants_write(const struct wire *w)
 {
-    return w->tls && w->tls->read_wants_write;
-}
-
-bool wire_write_wants_read(const struct wire *w)
-{
-    return w->tls && w->tls->write_wants_read;
+    return w->tls->read_wants_write;
 }
 
 void wire_end(struct wire *w)

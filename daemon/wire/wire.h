@@ -5,7 +5,8 @@
  *     TLS     wire_begin() ---> wire_handshake(), until WIRE_OPEN ---> wire_read(), wire_write()
  *
  * Readiness: before a TLS wire is waited for, see wire_pending() (bytes that only OpenSSL has, for which
- * the kernel reports nothing), wire_read_wants_write() and wire_write_wants_read().
+ * the kernel reports nothing) and wire_read_wants_write(). A write never waits for the peer, since nobody may
+ * renegotiate.
  *
  * The end: wire_read() returns 0 where the peer said so, which over TLS is close_notify alone. Anybody on
  * the way can forge the end of a TCP connection, so without close_notify it is an error (ECONNRESET). */
@@ -45,7 +46,7 @@ const char *wire_library(void);
  * changes: for new files there is a new context, and open connections go on with what they began with. */
 struct wire_context *wire_context_new(enum wire_side side, const struct wire_settings *settings,
                                       struct wire_fault *fault);
-/* One more owner, which calls wire_context_free(), too. */
+/* The caller becomes an owner, too, and calls wire_context_free(). */
 struct wire_context *wire_context_share(struct wire_context *context);
 void wire_context_free(struct wire_context *context);
 
@@ -69,13 +70,20 @@ enum wire_step { WIRE_OPEN, WIRE_WANTS_READ, WIRE_WANTS_WRITE, WIRE_FAILED };
 enum wire_step wire_handshake(struct wire *w);
 /* About the last call of a function here that failed on a TLS wire. */
 const struct wire_fault *wire_fault(void);
-/* Whether these bytes look like the first or last ones of a peer that speaks TLS. */
-bool wire_looks_like_tls(const char *bytes, size_t len);
 
-/* The half of the next three that costs something. */
+/* Whether these bytes look like the first or last ones of a peer that speaks TLS. */
+static inline bool wire_looks_like_tls(const char *bytes, size_t len)
+{
+    enum { ALERT = 0x15, HANDSHAKE = 0x16 }; /* content types of a record: RFC 8446, 5.1 */
+
+    return len >= 2 && (bytes[0] == ALERT || bytes[0] == HANDSHAKE) && bytes[1] == 3;
+}
+
+/* The half of the next four that costs something. */
 ssize_t wire_tls_read(struct wire *w, char *bytes, size_t size);
 long wire_tls_write(struct wire *w, struct buffer *b);
 bool wire_tls_pending(const struct wire *w);
+bool wire_tls_read_wants_write(const struct wire *w);
 
 /* As read(2) on a non-blocking socket. Less than size: nothing more is there now, and the kernel reports
  * what comes later, except where wire_pending(). */
@@ -97,10 +105,11 @@ static inline bool wire_pending(const struct wire *w)
     return w->tls && wire_tls_pending(w);
 }
 
-/* Whether the last wire_read() stopped because the socket took no more bytes, and the last wire_write()
- * because the peer has to send first. */
-bool wire_read_wants_write(const struct wire *w);
-bool wire_write_wants_read(const struct wire *w);
+/* Whether the last wire_read() stopped because the socket took no more bytes. */
+static inline bool wire_read_wants_write(const struct wire *w)
+{
+    return w->tls && wire_tls_read_wants_write(w);
+}
 
 /* Forgets TLS without a word to the peer; the descriptor stays open. */
 void wire_end(struct wire *w);

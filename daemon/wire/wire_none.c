@@ -77,11 +77,6 @@ const struct wire_fault *wire_fault(void)
     return &none;
 }
 
-bool wire_looks_like_tls(const char *bytes, size_t len)
-{
-    return len >= 2 && (bytes[0] == 0x15 || bytes[0] == 0x16) && bytes[1] == 3;
-}
-
 /* NOLINTNEXTLINE(readability-non-const-parameter): with TLS it writes there */
 ssize_t wire_tls_read(struct wire *w, char *bytes, size_t size)
 {
@@ -103,13 +98,7 @@ bool wire_tls_pending(const struct wire *w)
     return false;
 }
 
-bool wire_read_wants_write(const struct wire *w)
-{
-    (void)w;
-    return false;
-}
-
-bool wire_write_wants_read(const struct wire *w)
+bool wire_tls_read_wants_write(const struct wire *w)
 {
     (void)w;
     return false;

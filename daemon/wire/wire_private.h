@@ -36,7 +36,7 @@ struct wire_tls {
     SSL *ssl;                     /* NULL until the first step of the handshake */
     struct wire_context *context; /* counted among its users */
     const char *host;             /* (ref); NULL: a client */
-    bool open, pending, ended, read_wants_write, write_wants_read;
+    bool open, pending, ended, read_wants_write;
     int error;          /* errno of the failure that ended it; 0: none */
     int64_t peer_end_s; /* of the peer's certificate; INT64_MAX: it has shown none */
     int write_error;    /* the socket takes nothing more, but what the peer sent before may still be read */
