@@ -104,6 +104,8 @@ static unsigned take_pair(struct answer *answer, struct piece key, struct piece 
     }
     if (piece_is(key, "retry"))
         answer->retry_ms = number;
+    if (piece_is(key, "ready"))
+        answer->ready = number;
     return 0;
 }
 
@@ -170,7 +172,7 @@ bool answer_parse(const char *line, size_t len, struct answer *answer)
     unsigned needs = 0;
     unsigned has = 0;
 
-    *answer = (struct answer){.until_ms = -1, .now_ms = -1, .behind_ms = -1, .retry_ms = -1};
+    *answer = (struct answer){.until_ms = -1, .now_ms = -1, .behind_ms = -1, .retry_ms = -1, .ready = -1};
     if (!is_printable(line, len))
         return false;
     struct piece word = piece_next(&at, end);

@@ -187,9 +187,7 @@ static void not_longer(struct core *core, struct ask *ask, const struct answer *
 /* A redlockd that is older than ready= is asked by LOCK alone whether it grants locks. */
 static void ponged(struct core *core, struct ask *ask, const struct answer *answer)
 {
-    static const char unready[] = "+PONG ready=0";
-    bool no =
-        answer->rest.len >= sizeof unready - 1 && memcmp(answer->rest.text, unready, sizeof unready - 1) == 0;
+    bool no = answer->ready == 0;
 
     ask_done(core, ask, no ? REDLOCK_NOQUORUM : REDLOCK_OK,
              no ? "redlockd answers, but grants no locks now" : "");

@@ -68,6 +68,19 @@ START_TEST(refusals)
 }
 END_TEST
 
+START_TEST(pongs)
+{
+    ck_assert(parse("#1 +PONG ready=0"));
+    ck_assert_int_eq(answer.ready, 0);
+    ck_assert(parse("+PONG later=1 ready=1"));
+    ck_assert_int_eq(answer.ready, 1);
+    ck_assert(parse("+PONG ready=no"));
+    ck_assert_int_eq(answer.ready, -1);
+    ck_assert(parse("+PONG"));
+    ck_assert_int_eq(answer.ready, -1);
+}
+END_TEST
+
 START_TEST(rows_and_events)
 {
     ck_assert(parse("#1 * name=job : =x"));
@@ -324,6 +337,7 @@ int main(void)
     tcase_add_test(lines, a_grant);
     tcase_add_test(lines, words_in_any_order_and_unknown_ones);
     tcase_add_test(lines, refusals);
+    tcase_add_test(lines, pongs);
     tcase_add_test(lines, rows_and_events);
     tcase_add_test(lines, what_is_no_line_of_ours);
     tcase_add_test(lines, lines_cut_anywhere);
