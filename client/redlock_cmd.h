@@ -70,6 +70,8 @@ struct redlock *arg_open(const char *subcommand, const char *address, const char
 /* ---- redlock_say.c ---- */
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The exit code of a request that ended so. */
+int error_code(enum redlock_error error);
 /* Says how the handle's last request about that name (NULL: none) failed, and returns the exit code. */
 int say_error(const struct redlock *redlock, const char *name);
 /* The same for any request, by its error and its text from redlockd or the library. */

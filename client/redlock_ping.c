@@ -22,7 +22,7 @@ static void ping_help(void)
                "      --ready            only if it can also grant locks now: else 122\n"
                "  -w, --wait TIME        go on asking for so long: 30s, 5m\n"
                "  -q, --quiet            print nothing\n"
-               "  -a, --address ADDRESS  of redlockd: unix:/path or host:port\n");
+               "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");
 }
 
 /* Asks once. */
@@ -40,17 +40,18 @@ static int ping_run(const struct ping *ping, struct redlock *redlock)
 
     for (int64_t left_ms; error && (left_ms = end_ms - boot_ms()) > 0; error = ping_ask(ping, redlock))
         (void)poll(NULL, 0, left_ms < PAUSE_MS ? (int)left_ms : PAUSE_MS);
-    if (!error && !ping->quiet)
+    if (ping->quiet)
+        return error ? error_code(error) : CODE_OK;
+    if (!error) {
         (void)puts(ping->ready ? "redlockd is ready" : "redlockd answers");
-    if (!error)
         return CODE_OK;
+    }
     if (error == REDLOCK_NOQUORUM) {
-        if (!ping->quiet)
-            say("redlockd answers, but grants no locks now: `redlock show nodes` says why, or it is shutting "
-                "down");
+        say("redlockd answers, but grants no locks now: `redlock show nodes` says why, or it is shutting "
+            "down");
         return CODE_NOQUORUM;
     }
-    return ping->quiet ? CODE_CONNECT : say_error(redlock, NULL);
+    return say_error(redlock, NULL);
 }
 
 int cmd_ping(int argc, char **argv)

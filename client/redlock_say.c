@@ -100,14 +100,24 @@ int say_error(const struct redlock *redlock, const char *name)
     return say_result(redlock_error(redlock), redlock_error_text(redlock), name);
 }
 
+static struct rule rule_of(enum redlock_error error)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (rules[i].error == error)
+            return rules[i];
+    return (struct rule){error, CODE_FAILED, "", ""};
+}
+
+int error_code(enum redlock_error error)
+{
+    return (int)rule_of(error).code;
+}
+
 int say_result(enum redlock_error error, const char *told, const char *name)
 {
     const char *text = text_for_people(told);
-    struct rule rule = {error, CODE_FAILED, "", ""};
+    struct rule rule = rule_of(error);
 
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if (rules[i].error == error)
-            rule = rules[i];
     if (error == REDLOCK_NOQUORUM && is_quarantine(told))
         rule.what = "too few masters may vote yet";
     say("%s%s%s%s%s%s%s", name ? name : "", name ? ": " : "", rule.what, rule.what[0] && text[0] ? ": " : "",

@@ -206,6 +206,11 @@ START_TEST(readiness)
     ck_assert_int_eq(RUN(&ping, redlock_binary(), "ping", "-q", "-a", "unix:/nowhere"), 123);
     ck_assert_str_eq(errors(&ping), "");
     ck_assert_int_eq(RUN(&ping, redlock_binary(), "ping", "job"), 125);
+    setenv("REDLOCK_USER", "worker", 1); /* without a secret: no probe would mend that */
+    ck_assert_int_eq(RUN(&ping, redlock_binary(), "ping"), 125);
+    ck_assert_int_eq(RUN(&ping, redlock_binary(), "ping", "-q"), 125);
+    ck_assert_str_eq(errors(&ping), "");
+    unsetenv("REDLOCK_USER");
     START(&ping, redlock_binary(), "ping", "--ready", "-w", "1m");
     const char *page = NULL; /* at most a second old */
     eventually(strstr(page = http_get(port, "/"), "<h1>No lock is granted</h1>"));
