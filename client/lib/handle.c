@@ -54,14 +54,12 @@ struct redlock *redlock_open(const char *address, const struct redlock_options *
         return NULL;
     }
     struct redlock *redlock = calloc(1, sizeof *redlock);
-    const struct tls_files files = {(char *)(uintptr_t)o->tls_ca, (char *)(uintptr_t)o->tls_cert,
-                                    (char *)(uintptr_t)o->tls_key};
     if (!redlock)
         return NULL;
     redlock->link = (struct link){.fd = -1, .epoll = -1};
     int error = handle_take_credentials(redlock, o);
     if (!error)
-        error = link_init(&redlock->link, address, redlock->auth_user || redlock->secret_file, &files);
+        error = link_init(&redlock->link, address, redlock->auth_user || redlock->secret_file, o);
     if (!error)
         redlock->core = core_new(o->client, timeout_of(o->timeout_ms), seed_of(redlock));
     if (!redlock->core) {

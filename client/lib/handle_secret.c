@@ -2,28 +2,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "client/lib/handle.h"
 
-/* Copies what was given, or else the variable; out stays NULL if there is neither. */
-static int take_text(char **out, const char *given, const char *variable)
-{
-    const char *text = given ? given : secure_getenv(variable);
-
-    if (!text || !*text)
-        return 0;
-    *out = strdup(text);
-    return *out ? 0 : ENOMEM;
-}
-
 int handle_take_credentials(struct redlock *redlock, const struct redlock_options *options)
 {
-    int error = take_text(&redlock->auth_user, options->user, "REDLOCK_USER");
+    int error = link_take_text(&redlock->auth_user, options->user, "REDLOCK_USER");
 
-    return error ? error : take_text(&redlock->secret_file, options->secret_file, "REDLOCK_SECRET_FILE");
+    return error ? error : link_take_text(&redlock->secret_file, options->secret_file, "REDLOCK_SECRET_FILE");
 }
 
 /* Reads the first line of the secret's file. NULL, or what is wrong. */

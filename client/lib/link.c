@@ -13,32 +13,32 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/redlock.h"
-
 enum { QUIT_MS = 1000 };
 
-/* A copy of the path, else of the variable's value; NULL: neither is there. */
-static char *path_copy(const char *path, const char *variable, int *error)
+int link_take_text(char **out, const char *given, const char *variable)
 {
-    const char *from = path ? path : secure_getenv(variable);
-    char *copy = from && *from ? strdup(from) : NULL;
+    const char *text = given ? given : secure_getenv(variable);
 
-    if (from && *from && !copy)
-        *error = ENOMEM;
-    return copy;
+    if (!text || !*text)
+        return 0;
+    *out = strdup(text);
+    return *out ? 0 : ENOMEM;
 }
 
-static int init_tls(struct link *link, const struct tls_files *files)
+static int init_tls(struct link *link, const struct redlock_options *options)
 {
-    int error = 0;
+    int error = tls_here() ? 0 : EPROTONOSUPPORT;
 
-    link->files.ca = path_copy(files->ca, "REDLOCK_CA", &error);
-    link->files.cert = path_copy(files->cert, "REDLOCK_CERT", &error);
-    link->files.key = path_copy(files->key, "REDLOCK_KEY", &error);
-    return tls_here() ? error : EPROTONOSUPPORT;
+    if (!error)
+        error = link_take_text(&link->files.ca, options->tls_ca, "REDLOCK_CA");
+    if (!error)
+        error = link_take_text(&link->files.cert, options->tls_cert, "REDLOCK_CERT");
+    if (!error)
+        error = link_take_text(&link->files.key, options->tls_key, "REDLOCK_KEY");
+    return error;
 }
 
-int link_init(struct link *link, const char *address, bool secret, const struct tls_files *files)
+int link_init(struct link *link, const char *address, bool secret, const struct redlock_options *options)
 {
     static const char *const usual[LINK_PLACES] = {"unix:" REDLOCK_DEFAULT_SOCKET, "127.0.0.1"};
 
@@ -55,7 +55,7 @@ int link_init(struct link *link, const char *address, bool secret, const struct 
             (void)address_parse(usual[i], &link->where[i]);
     }
     address_text(&link->where[0], link->address);
-    int error = link->where[0].tls ? init_tls(link, files) : 0;
+    int error = link->where[0].tls ? init_tls(link, options) : 0;
     if (error)
         return error;
     link->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -146,10 +146,12 @@ static void try_socket(struct link *link, int family, const struct sockaddr *add
     int one = 1;
 
     if (link->secret && !link_is_tls(link) && !is_loopback(address)) {
-        link->refused = true;
+        link->refused = !link->tried;
         link_failed(link, "a secret does not go over TCP to another host; use a Unix socket or tls:");
         return;
     }
+    link->tried = true;
+    link->refused = false;
     link->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (link->fd < 0) {
         link_failed(link, strerror(errno));
@@ -223,7 +225,7 @@ void link_connect(struct link *link)
 {
     link_close(link, false);
     link->place = 0;
-    link->refused = false;
+    link->refused = link->tried = false;
     link->why[0] = '\0';
     if (!link->spare && !(link->spare = malloc(sizeof *link->spare))) {
         (void)snprintf(link->why, sizeof link->why, "cannot connect: %s", strerror(ENOMEM));

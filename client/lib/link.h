@@ -9,6 +9,7 @@
 
 #include "client/lib/address.h"
 #include "client/lib/tls.h"
+#include "client/redlock.h"
 
 enum { LINK_PLACES = 2, LINK_WHY_BYTES = 1024 };
 
@@ -33,7 +34,8 @@ struct link {
     bool blocked;                /* the kernel takes no more bytes now */
     bool waits_for_output;       /* whether the epoll waits for EPOLLOUT */
     bool secret;                 /* a secret is to be sent: over plain TCP only to loopback addresses */
-    bool refused;                /* an address was not tried for that reason */
+    bool refused;                /* no address was tried for that reason */
+    bool tried;                  /* an address was */
     unsigned places, place;      /* how many places there are, and which is next */
     struct address where[LINK_PLACES];
     struct addrinfo *found,
@@ -45,9 +47,11 @@ struct link {
 };
 
 /* Sets where to connect: the address, else $REDLOCK_ADDRESS, else the usual places, of which only the Unix socket
- * takes secrets; and the files for TLS, of which each that is NULL is taken from its variable. Returns 0 or an
- * errno. */
-int link_init(struct link *link, const char *address, bool secret, const struct tls_files *files);
+ * takes secrets; and the files for TLS from the options, or else from their variables. Returns 0 or an errno. */
+int link_init(struct link *link, const char *address, bool secret, const struct redlock_options *options);
+/* Copies the text that was given, or else the variable's value; *out stays NULL if there is neither. Returns 0
+ * or an errno. */
+int link_take_text(char **out, const char *given, const char *variable);
 /* shut: the other side sees the end at once, even if a forked child has the socket too. The child itself
  * passes false. */
 void link_close(struct link *link, bool shut);
