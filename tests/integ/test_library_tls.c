@@ -14,8 +14,8 @@
 
 static struct cluster masters;
 static struct daemon redlockd;
-static struct client plain; /* on the Unix socket */
-static const char *certs;
+static struct client plain;                  /* on the Unix socket */
+static const char *certs, *shown = "server"; /* the certificate that redlockd shows */
 static char address[64], ca[2 * PATH], cert[2 * PATH], key[2 * PATH];
 
 static void begin(bool asks)
@@ -29,9 +29,9 @@ static void begin(bool asks)
     if (asks)
         snprintf(more, sizeof more, ", client_ca: %s/ca.pem", certs);
     snprintf(text, sizeof text,
-             "listen:\n  - unix:%s\n  - {address: \"127.0.0.1:%u\", tls: {cert: %s/server.pem, key: "
-             "%s/server.key%s}}\n" PATIENT,
-             redlockd.path, port, certs, certs, more);
+             "listen:\n  - unix:%s\n  - {address: \"127.0.0.1:%u\", tls: {cert: %s/%s.pem, key: "
+             "%s/%s.key%s}}\n" PATIENT,
+             redlockd.path, port, certs, shown, certs, shown, more);
     daemon_configure(&redlockd, &masters, text);
     daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
     eventually(daemon_logged(&redlockd, "event=ready"));
@@ -141,6 +141,18 @@ START_TEST(others_are_refused)
 }
 END_TEST
 
+/* The CA is the right one, but the certificate is that of another host. */
+START_TEST(another_host)
+{
+    char number[64];
+    shown = "wrong";
+    begin(false);
+    refused(address, ca, "its certificate was refused: hostname mismatch");
+    snprintf(number, sizeof number, "tls:127.0.0.1%s", strrchr(address, ':'));
+    refused(number, ca, "its certificate was refused: IP address mismatch");
+}
+END_TEST
+
 START_TEST(a_client_certificate)
 {
     begin(true);
@@ -195,6 +207,7 @@ int main(void)
     ADD(suite, a_program);
     ADD(suite, an_event_loop);
     ADD(suite, others_are_refused);
+    ADD(suite, another_host);
     ADD(suite, a_client_certificate);
     ADD(suite, a_restart);
     ADD(suite, the_command);
