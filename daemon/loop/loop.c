@@ -26,6 +26,7 @@
 
 enum {
     STEPS_A_TURN = 1024, /* of queued work, before I/O gets its turn again */
+    LOOKS_A_TURN = 256,  /* for rights that were taken away: few, so that clients can read as many !LOST */
     FLUSHES_A_TURN = 4,
     TIMER_MAX_MS = 1000, /* libevent's timer stands still while the host sleeps: it is late by this at most */
     LAST_WORDS_MS = 1000, /* for clients to read !LOST reason=drain */
@@ -58,7 +59,9 @@ struct loop {
     struct loop_status status;
     bool listening, draining, stopping, failed;
     bool active; /* something is to be flushed */
-    bool deny;   /* sessions may hold or wait for what their users have no right to any more */
+    bool deny;   /* sessions may hold or wait for what their users have no right to any more ... */
+    struct loop_denied
+        denied; /* ... and the search for it that is under way, after which the next one begins */
     void (*ready)(void *arg);
     void *ready_arg;
     struct coordinator_event event; /* one is enough, since a step ends before the next one begins */
@@ -81,7 +84,7 @@ static void carry_reply(struct loop *loop, struct action *action)
 {
     struct reply *reply = &action->u.reply;
     reply->valid_ms = loop_clock_left_ms(&loop->clock, &loop->event, reply->valid_ms);
-    /* A RESUME was under way when its right was taken away. */
+    /* A request was under way when its right was taken away. */
     loop->deny |=
         reply->code == REPLY_LOCKED && !loop_user_may_lock(&loop->view, action->session, &reply->name);
     conns_now(loop->conns, loop->clock.boot_us);
@@ -308,7 +311,8 @@ static void loop_flush(struct loop *loop)
 
 static void arm_timer(struct loop *loop)
 {
-    int64_t at_ms = loop->active || loop->deny ? loop->now_ms : coordinator_deadline(loop->coordinator);
+    bool is_due = loop->active || loop->deny || loop->denied.stage != DENIED_NOTHING;
+    int64_t at_ms = is_due ? loop->now_ms : coordinator_deadline(loop->coordinator);
     if (loop->draining && loop->drained_by_ms < at_ms)
         at_ms = loop->drained_by_ms;
     if (at_ms > loop->now_ms + TIMER_MAX_MS)
@@ -361,27 +365,32 @@ static bool loop_is_over(const struct loop *loop)
     return quiet || clock_boot_ms() >= loop->drained_by_ms;
 }
 
-/* Takes away, in one turn, what users have no right to any more. */
-static void deny_all(struct loop *loop)
+/* Takes away what users have no right to any more: looks at LOOKS_A_TURN waiters and locks in each turn. */
+static void deny_some(struct loop *loop)
 {
-    struct loop_denied denied = {.locks = 0};
-    if (!loop->deny)
+    struct loop_denied *denied = &loop->denied;
+    if (denied->stage == DENIED_NOTHING && !loop->deny)
         return;
-    loop->deny = false;
-    while (loop_user_denied(&loop->view, loop->now_ms, &denied)) {
-        loop->event.session = denied.session;
-        loop->event.request = denied.request;
-        loop->event.what.name = denied.name;
+    if (denied->stage == DENIED_NOTHING) {
+        loop->deny = false;
+        loop_user_denied_begin(denied);
+    }
+    for (unsigned i = 0; i < LOOKS_A_TURN && denied->stage != DENIED_NOTHING; i++) {
+        if (!loop_user_denied_next(&loop->view, loop->now_ms, denied))
+            continue;
+        loop->event.session = denied->session;
+        loop->event.request = denied->request;
+        loop->event.what.name = denied->name;
         loop_step(loop, EVENT_DENY);
     }
-    if (denied.locks > 0 || denied.waits > 0)
+    if (denied->stage == DENIED_NOTHING && (denied->locks > 0 || denied->waits > 0))
         log_warn("denied", "locks=%u waits=%u why=\"the configuration took away their users' rights\"",
-                 denied.locks, denied.waits);
+                 denied->locks, denied->waits);
 }
 
 static void end_turn(struct loop *loop)
 {
-    deny_all(loop);
+    deny_some(loop);
     queued_work(loop);
     loop_flush(loop);
     loop_log_masters(&loop->log, &loop->view);

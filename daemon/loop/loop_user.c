@@ -57,41 +57,56 @@ bool loop_user_sees(const struct loop_view *view, uint64_t viewer, uint64_t sess
     return (is_one && user == owner) || user_may_show(users, user, name);
 }
 
+/* ---- rights that were taken away ---- */
+
 static bool denied_wait(const struct loop_view *view, int64_t now_ms, struct loop_denied *denied)
 {
     struct waiter_row wait;
-    while (coordinator_waiter_row(view->coordinator, now_ms, &denied->wait_cursor, &wait)) {
-        if (loop_user_may_lock(view, wait.session, &wait.name))
-            continue;
-        denied->session = wait.session;
-        denied->request = wait.request;
-        denied->name = wait.name;
-        denied->waits++;
-        return true;
+    if (!coordinator_waiter_row(view->coordinator, now_ms, &denied->cursor, &wait)) {
+        denied->stage = DENIED_LOCKS;
+        denied->cursor = (struct cursor){0};
+        return false;
     }
-    return false;
+    if (loop_user_may_lock(view, wait.session, &wait.name))
+        return false;
+    denied->session = wait.session;
+    denied->request = wait.request;
+    denied->name = wait.name;
+    denied->waits++;
+    return true;
 }
 
 /* A lock with hold=lease ends with its TTL in any case, and nobody renews it here. */
 static bool denied_lock(const struct loop_view *view, int64_t now_ms, struct loop_denied *denied)
 {
     struct lock_row lock;
-    while (coordinator_lock_row(view->coordinator, now_ms, &denied->lock_cursor, &lock)) {
-        bool bound = lock.session != 0 && lock.hold == HOLD_SESSION;
-        if (!bound || loop_user_may_lock(view, lock.session, &lock.name))
-            continue;
-        denied->session = lock.session;
-        denied->request = 0;
-        denied->name = lock.name;
-        denied->locks++;
-        return true;
+    if (!coordinator_lock_row(view->coordinator, now_ms, &denied->cursor, &lock)) {
+        denied->stage = DENIED_NOTHING;
+        return false;
     }
-    return false;
+    bool bound = lock.session != 0 && lock.hold == HOLD_SESSION;
+    if (!bound || loop_user_may_lock(view, lock.session, &lock.name))
+        return false;
+    denied->session = lock.session;
+    denied->request = 0;
+    denied->name = lock.name;
+    denied->locks++;
+    return true;
 }
 
-bool loop_user_denied(const struct loop_view *view, int64_t now_ms, struct loop_denied *denied)
+void loop_user_denied_begin(struct loop_denied *denied)
+{
+    *denied = (struct loop_denied){.stage = DENIED_WAITS};
+}
+
+bool loop_user_denied_next(const struct loop_view *view, int64_t now_ms, struct loop_denied *denied)
 {
     if (!view->conf->users)
-        return false;
-    return denied_wait(view, now_ms, denied) || denied_lock(view, now_ms, denied);
+        denied->stage = DENIED_NOTHING;
+    switch (denied->stage) {
+    case DENIED_WAITS: return denied_wait(view, now_ms, denied);
+    case DENIED_LOCKS: return denied_lock(view, now_ms, denied);
+    case DENIED_NOTHING: break;
+    }
+    return false;
 }

@@ -15,16 +15,22 @@ const struct user *loop_user_of_lock(const struct loop_view *view, const struct 
 bool loop_user_sees(const struct loop_view *view, uint64_t viewer, uint64_t session, const struct user *owner,
                     const struct name *name);
 
-/* What a session has or waits for without a right to it. */
+/* The search for what sessions have, or wait for, without a right to it. */
 struct loop_denied {
-    struct cursor wait_cursor, lock_cursor;
+    /* Waiters come first, so that none of them is let in where a lock is taken away. */
+    enum {
+        DENIED_NOTHING,
+        DENIED_WAITS,
+        DENIED_LOCKS
+    } stage; /* what is looked at; DENIED_NOTHING: it is over */
+    struct cursor cursor;
     unsigned waits, locks; /* how many were found so far */
     uint64_t session;
     uint64_t request; /* the waiting LOCK; 0: a lock that the session holds */
     struct name name;
 };
-/* Finds the next one, beginning with {0}; false: there is no more. Waiters come first, so that none of them is
- * let in where a lock is taken away. */
-bool loop_user_denied(const struct loop_view *view, int64_t now_ms, struct loop_denied *denied);
+void loop_user_denied_begin(struct loop_denied *denied);
+/* Looks at the next waiter or lock. true: its session has no right to it. */
+bool loop_user_denied_next(const struct loop_view *view, int64_t now_ms, struct loop_denied *denied);
 
 #endif

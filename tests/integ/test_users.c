@@ -337,6 +337,47 @@ START_TEST(while_a_lock_is_held)
 }
 END_TEST
 
+/* More than one turn of the loop looks at: the daemon goes on to answer meanwhile. */
+START_TEST(while_very_many_are_held)
+{
+    enum { LOCKS = 2000, WAITS = 300, PINGS = 12000 };
+    static char pings[PINGS * 5];
+    unsigned lost = 0, denied = 0, between = 0;
+
+    begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['job/*']}\n"
+                       "max_locks_per_client: 3000\nmax_waits_per_client: 400\n");
+    client_open(&b, &redlockd);
+    lock(&a, "job/kept");
+    for (unsigned i = 0; i < LOCKS; i++)
+        lock(&b, "job/%u ttl=30s", i);
+    for (unsigned i = 0; i < WAITS; i++)
+        client_send(&b, "#%u LOCK job/kept wait=10m", i);
+    eventually(rows_with(show(&a, "WAITERS"), "name=job/kept ") == WAITS);
+    daemon_configure(&redlockd, &masters, with_users(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n"));
+    daemon_signal(&redlockd, SIGSTOP);
+    daemon_signal(&redlockd, SIGHUP);
+    for (unsigned i = 0; i < PINGS; i++)
+        memcpy(pings + i * 5, "PING\n", 5);
+    client_write(&b, pings, sizeof pings);
+    daemon_signal(&redlockd, SIGCONT);
+    while (lost < LOCKS) {
+        const char *line = next_line(&b);
+        ck_assert_msg(line != NULL, "closed after %u !LOST", lost);
+        bool is_lost = strncmp(line, "!LOST job/", 10) == 0 && strstr(line, " reason=denied");
+        bool is_pong = strncmp(line, "+PONG ", 6) == 0, is_denied = strstr(line, " -DENIED job/kept ");
+        ck_assert_msg(is_lost || is_pong || is_denied, "%s", line);
+        lost += is_lost;
+        denied += is_denied;
+        between += is_pong && lost > 0;
+    }
+    ck_assert_uint_eq(denied, WAITS);
+    ck_assert_uint_gt(between, 0);
+    eventually(daemon_logged(&redlockd, "event=denied locks=2000 waits=300"));
+    ck_assert_uint_eq(rows_with(show(&a, "LOCKS"), "name="), 1);
+    ask(&a, "+UNLOCKED job/kept *", "UNLOCK job/kept");
+}
+END_TEST
+
 START_TEST(while_one_waits)
 {
     begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['web/*', 'job']}\n");
@@ -474,6 +515,7 @@ int main(void)
     ADD(suite, a_stranger_is_closed);
     ADD(suite, no_secret_over_a_network);
     ADD(suite, while_a_lock_is_held);
+    ADD(suite, while_very_many_are_held);
     ADD(suite, while_one_waits);
     ADD(suite, limits_of_a_user);
     ADD(suite, bad_surroundings);
