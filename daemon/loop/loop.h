@@ -31,8 +31,6 @@ void loop_reloaded(struct loop *loop, bool good);
 struct event_base *loop_base(struct loop *loop);
 /* ready(arg) will be called once, when the listeners are open. */
 void loop_on_ready(struct loop *loop, void (*ready)(void *arg), void *arg);
-/* Why this daemon can grant no lock now, as one word; NULL: it can. */
-const char *loop_unready(const struct loop *loop);
 /* Writes how it is in a few words: "4/5 masters, 812 locks, 3 waiting". */
 void loop_summary(const struct loop *loop, char *out, size_t size);
 uint16_t loop_port(const struct loop *loop, unsigned listener); /* as bound */

@@ -1,0 +1,151 @@
+/* The parts of the loop: made at the start, freed at the end. */
+#include <event2/dns.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/clock.h"
+#include "daemon/log.h"
+#include "daemon/loop/loop_private.h"
+#include "daemon/passed.h"
+
+static struct coordinator *make_coordinator(const struct conf *conf, const uint8_t random[32],
+                                            struct token *self)
+{
+    struct coordinator_config config = loop_configuration(conf);
+    memcpy(&config.hash_seed, random, sizeof config.hash_seed);
+    memcpy(&config.self, random + sizeof config.hash_seed, sizeof config.self);
+    *self = config.self;
+    return coordinator_new(&config);
+}
+
+/* Called only if a master has a name: without names, resolv.conf and hosts may well be absent. */
+static bool make_dns(struct loop *loop)
+{
+    loop->dns = evdns_base_new(loop->base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+    if (loop->dns == NULL)
+        return false;
+    if (evdns_base_resolv_conf_parse(loop->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf") != 0)
+        log_warn(
+            "resolv_conf",
+            "why=\"/etc/resolv.conf cannot be used: names of masters are looked up in /etc/hosts only\"");
+    if (evdns_base_load_hosts(loop->dns, "/etc/hosts") != 0)
+        log_warn("hosts", "why=\"/etc/hosts cannot be read\"");
+    return true;
+}
+
+static bool loop_is_name(const struct conf_address *address)
+{
+    unsigned char bytes[16];
+    return address->path[0] == '\0' && evutil_inet_pton(AF_INET, address->host, bytes) != 1 &&
+           evutil_inet_pton(AF_INET6, address->host, bytes) != 1;
+}
+
+static bool make_nodes(struct loop *loop, const struct token *self)
+{
+    for (unsigned i = 0; i < loop->conf->masters; i++)
+        if (loop->dns == NULL && loop_is_name(&loop->conf->nodes[i].address) && !make_dns(loop))
+            return false;
+    for (unsigned i = 0; i < loop->conf->masters; i++) {
+        loop->nodes[i] = node_new(loop->base, loop->dns, loop->conf, i, &loop->node_handler);
+        if (loop->nodes[i] == NULL)
+            return false;
+    }
+    return loop_subscribe_new(&loop->subscribe, loop->base, loop->dns, loop->conf, self);
+}
+
+static bool make_parts(struct loop *loop, const char *version)
+{
+    struct token self;
+    clock_random(loop->event.random);
+    loop->base = event_base_new();
+    loop->coordinator = make_coordinator(loop->conf, loop->event.random, &self);
+    clock_random(loop->event.random);
+    loop->format = resp_format_new(loop->conf->key_prefix);
+    if (loop->base == NULL || loop->coordinator == NULL || loop->format == NULL)
+        return false;
+    loop->send.nodes = loop->nodes;
+    loop->send.format = loop->format;
+    loop->timer = evtimer_new(loop->base, loop_on_timer, loop);
+    loop->conns = conns_new(loop->base, loop->conf, version, &loop->conn_handler);
+    return loop->timer != NULL && loop->conns != NULL && make_nodes(loop, &self) &&
+           loop_look_start(&loop->look, loop->base, loop->conns, loop->nodes, loop->subscribe.nodes);
+}
+
+/* Returns false after it has logged the reason. */
+static bool make_http(struct loop *loop)
+{
+    if (loop->conf->http_listeners == 0)
+        return true;
+    loop->http = http_new(loop->base, loop->conf, &loop->http_handler);
+    if (loop->http == NULL) {
+        log_error("no_memory", "what=http");
+        return false;
+    }
+    loop->http_listeners = listeners_new_http(loop->base, loop->conf, loop_on_http_accepted, loop);
+    return loop->http_listeners != NULL;
+}
+
+struct loop *loop_new(const struct conf *conf, const char *version)
+{
+    struct loop *loop = calloc(1, sizeof *loop);
+    if (loop == NULL) {
+        log_error("no_memory", "why=\"at the start\"");
+        return NULL;
+    }
+    loop->conf = conf;
+    loop->log.events = &loop->status.events;
+    loop->armed_ms = INT64_MAX;
+    if (!loop_look_files(&loop->look, conf)) {
+        loop_free(loop);
+        return NULL;
+    }
+    loop_handlers(loop);
+    if (!make_parts(loop, version)) {
+        log_error("no_memory", "why=\"at the start: lower max_locks, max_waiters or max_clients\"");
+        loop_free(loop);
+        return NULL;
+    }
+    loop->listeners = listeners_new(loop->base, conf, loop_on_accepted, loop);
+    if (loop->listeners == NULL || !make_http(loop) || !passed_all_claimed()) {
+        loop_free(loop);
+        return NULL;
+    }
+    loop->view = (struct loop_view){
+        .conf = conf,
+        .version = version,
+        .coordinator = loop->coordinator,
+        .conns = loop->conns,
+        .nodes = loop->nodes,
+        .subscribers = loop->subscribe.nodes,
+        .tls = &loop->look.tls,
+        .started_ms = clock_boot_ms(),
+    };
+    return loop;
+}
+
+void loop_free(struct loop *loop)
+{
+    if (loop == NULL)
+        return;
+    if (loop->http_listeners != NULL)
+        listeners_free(loop->http_listeners);
+    http_free(loop->http);
+    if (loop->listeners != NULL)
+        listeners_free(loop->listeners);
+    if (loop->conns != NULL)
+        conns_free(loop->conns);
+    for (unsigned i = 0; i < loop->conf->masters; i++)
+        node_free(loop->nodes[i]);
+    loop_subscribe_free(&loop->subscribe);
+    loop_look_stop(&loop->look);
+    if (loop->dns != NULL)
+        evdns_base_free(loop->dns, 0);
+    if (loop->timer != NULL)
+        event_free(loop->timer);
+    if (loop->format != NULL)
+        resp_format_free(loop->format);
+    coordinator_free(loop->coordinator);
+    if (loop->base != NULL)
+        event_base_free(loop->base);
+    free(loop);
+}

@@ -1,0 +1,233 @@
+/* Callbacks of clients, masters and watchers -> events -> steps -> actions -> I/O. */
+#include "daemon/clock.h"
+#include "daemon/loop/loop_private.h"
+
+/* ---- actions become I/O ---- */
+
+static void carry_close(struct loop *loop, const struct action *action)
+{
+    static const char *const words[] = {
+        [CLOSE_SILENT] = "silent",
+        [CLOSE_BACKLOG] = "backlog",
+        [CLOSE_HANDSHAKE] = "handshake",
+    };
+    node_close(loop->nodes[action->master], words[action->why]);
+}
+
+static void carry_reply(struct loop *loop, struct action *action)
+{
+    struct reply *reply = &action->u.reply;
+    reply->valid_ms = loop_clock_left_ms(&loop->clock, &loop->event, reply->valid_ms);
+    /* A request was under way when its right was taken away. */
+    loop->deny |=
+        reply->code == REPLY_LOCKED && !loop_user_may_lock(&loop->view, action->session, &reply->name);
+    conns_now(loop->conns, loop->clock.boot_us);
+    conns_reply(loop->conns, action->session, action->request, reply);
+}
+
+static void carry_out(struct loop *loop, struct action *action)
+{
+    switch (action->kind) {
+    case ACTION_SEND: loop_send(&loop->send, action->masters, &action->u.command); break;
+    case ACTION_CLOSE_MASTER: carry_close(loop, action); break;
+    case ACTION_REPLY: carry_reply(loop, action); break;
+    case ACTION_NOTICE:
+        loop_status_lost(&loop->status, &action->u.notice);
+        loop_log_lost(&loop->log, &action->u.notice);
+        conns_notice(loop->conns, action->session, &action->u.notice);
+        break;
+    case ACTION_CLOCK:
+        loop_log_behind(&loop->log, action->u.clock.stall_ms, action->u.clock.behind_ms);
+        conns_clock(loop->conns, action->u.clock.behind_ms);
+        break;
+    case ACTION_SESSION_ENDED: conns_ended(loop->conns, action->session); break;
+    }
+}
+
+void loop_step(struct loop *loop, enum event_kind kind)
+{
+    struct coordinator_event *event = &loop->event;
+    struct actions *actions = &loop->actions;
+    if (actions->random_used)
+        clock_random(event->random);
+    event->kind = kind;
+    loop_clock_stamp(&loop->clock, event);
+    loop->now_ms = event->now_ms;
+    coordinator_step(loop->coordinator, event, actions);
+    loop->active |= actions->count > 0;
+    for (unsigned i = 0; i < actions->count; i++)
+        carry_out(loop, &actions->list[i]);
+}
+
+/* ---- callbacks become events ---- */
+
+static void on_request(void *arg, uint64_t session, uint64_t request, uint64_t target,
+                       const struct request *what)
+{
+    struct loop *loop = arg;
+    loop->event.session = session;
+    loop->event.request = request;
+    loop->event.peer = loop_user_peer(&loop->view, session);
+    loop->event.target = target;
+    loop->event.what = *what;
+    loop_step(loop, EVENT_REQUEST);
+}
+
+static void on_finish(void *arg, uint64_t session)
+{
+    struct loop *loop = arg;
+    loop->event.session = session;
+    loop_step(loop, EVENT_SESSION_FINISH);
+}
+
+static void on_closed(void *arg, uint64_t session, enum conn_end end)
+{
+    struct loop *loop = arg;
+    loop->event.session = session;
+    loop_step(loop, end == CONN_RELEASED ? EVENT_SESSION_RELEASE : EVENT_SESSION_DROP);
+}
+
+static void on_undelivered(void *arg, uint64_t session, uint64_t request)
+{
+    struct loop *loop = arg;
+    loop->event.session = session;
+    loop->event.request = request;
+    loop_step(loop, EVENT_UNDELIVERED);
+}
+
+static size_t on_row(void *arg, uint64_t session, enum show show, const struct tag *tag, uint64_t state[8],
+                     char *out)
+{
+    struct loop *loop = arg;
+    return loop_show_row(&loop->view, session, show, tag, state, out);
+}
+
+static void on_session_counts(void *arg, uint64_t session, uint32_t *locks, uint32_t *waits)
+{
+    struct loop *loop = arg;
+    coordinator_session_counts(loop->coordinator, session, locks, waits);
+}
+
+/* Why this daemon can grant no lock now, as one word; NULL: it can. */
+static const char *unready(const struct loop *loop)
+{
+    if (loop->draining || loop->stopping)
+        return "draining";
+    if (!loop->listening)
+        return "starting";
+    return coordinator_voters(loop->coordinator) < loop->conf->masters / 2 + 1 ? "noquorum" : NULL;
+}
+
+static bool on_ready(void *arg)
+{
+    return unready(arg) == NULL;
+}
+
+static void master_step(struct loop *loop, enum event_kind kind, unsigned index, uint32_t connection)
+{
+    loop->event.master = index;
+    loop->event.connection = connection;
+    loop_step(loop, kind);
+}
+
+static void on_connected(void *arg, unsigned index, uint32_t connection)
+{
+    struct loop *loop = arg;
+    loop_send_forget(&loop->send, index);
+    master_step(loop, EVENT_MASTER_CONNECTED, index, connection);
+}
+
+static void on_voted(void *arg, unsigned index, uint32_t connection, enum command_verb verb, uint64_t ref,
+                     const struct vote *vote)
+{
+    struct loop *loop = arg;
+    loop->event.verb = verb;
+    loop->event.ref = ref;
+    loop->event.vote.kind = vote->kind;
+    loop->event.vote.error = vote->error;
+    loop->event.vote.number = vote->number;
+    switch (vote->kind) { /* copies only the bytes that belong to the kind: most votes have none */
+    case VOTE_INFO: loop->event.vote.info = vote->info; break;
+    case VOTE_GROUP: loop->event.vote.group = vote->group; break;
+    case VOTE_TOKEN: loop->event.vote.token = vote->token; break;
+    default: break;
+    }
+    master_step(loop, EVENT_MASTER_VOTE, index, connection);
+}
+
+static void on_lost(void *arg, unsigned index, uint32_t connection)
+{
+    master_step(arg, EVENT_MASTER_LOST, index, connection);
+}
+
+static void on_backlog(void *arg, unsigned index, uint32_t connection)
+{
+    master_step(arg, EVENT_MASTER_BACKLOG, index, connection);
+}
+
+static void on_failed(void *arg, unsigned index)
+{
+    master_step(arg, EVENT_MASTER_LOST, index, 0);
+}
+
+void loop_on_http_accepted(void *arg, int fd, const struct conf_listener *listener,
+                           const struct sockaddr *peer, socklen_t peer_len)
+{
+    struct loop *loop = arg;
+    (void)peer, (void)peer_len;
+    http_accept(loop->http, fd, listener);
+}
+
+static void on_snapshot(void *arg, struct snapshot *snapshot)
+{
+    struct loop *loop = arg;
+    loop_status_snapshot(&loop->view, &loop->status, snapshot);
+    snapshot->unready = unready(loop);
+    snapshot->draining = loop->draining;
+}
+
+static void on_sample(void *arg, struct snapshot_sample *sample)
+{
+    struct loop *loop = arg;
+    loop_status_sample(&loop->view, &loop->status, sample);
+}
+
+static const char *on_unready(void *arg)
+{
+    return unready(arg);
+}
+
+static void on_told(void *arg, enum event_kind kind, unsigned master, const struct name *name)
+{
+    struct loop *loop = arg;
+    if (name != NULL)
+        loop->event.what.name = *name;
+    master_step(loop, kind, master, 0);
+}
+
+void loop_on_accepted(void *arg, int fd, const struct conf_listener *listener, const struct sockaddr *peer,
+                      socklen_t peer_len)
+{
+    struct loop *loop = arg;
+    conns_accept(loop->conns, fd, listener, peer, peer_len,
+                 loop->look.tls.listen[listener - loop->conf->listen]);
+    loop->active = true;
+}
+
+void loop_handlers(struct loop *loop)
+{
+    loop->node_handler = (struct node_handler){
+        .connected = on_connected,
+        .voted = on_voted,
+        .lost = on_lost,
+        .backlog = on_backlog,
+        .failed = on_failed,
+        .arg = loop,
+    };
+    loop->subscribe.tell = on_told;
+    loop->subscribe.arg = loop;
+    loop->conn_handler = (struct conn_handler){
+        on_request, on_finish, on_closed, on_undelivered, on_row, on_session_counts, on_ready, loop,
+    };
+    loop->http_handler = (struct http_handler){on_snapshot, on_sample, on_unready, loop};
+}
