@@ -4,20 +4,11 @@
 set -uo pipefail
 
 daemon=${1:-build/redlockd}
-work=$(mktemp -d) || exit 1
-stopped=''
 # shellcheck source=tests/talk.sh
 . "$(dirname "$0")/talk.sh"
 
-clean() {
-    trap - EXIT
-    [ -n "$stopped" ] && kill -CONT "$stopped" 2>/dev/null
-    daemon_end
-    rm -rf "$work"
-}
-trap clean EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+stopped='' # a master that kill -STOP has stopped cannot end
+trap '[ -z "$stopped" ] || kill -CONT "$stopped" 2>/dev/null; clean' EXIT
 
 say() { printf '\n%s\n' "-- $*"; }
 fail() {

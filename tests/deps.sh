@@ -3,22 +3,20 @@
 # may install nothing. Prints what a Check program does, for tests/run.sh.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
+# shellcheck source=tests/report.sh
+. tests/report.sh
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 unset MAKEFLAGS MFLAGS MAKELEVEL
-checks=0 failures=0
-says() { # title, text, then a command that has to fail and to say the text
-    local title=$1 text=$2 said
-    shift 2
-    checks=$((checks + 1))
+fails_and_says() { # text, then a command
+    local text=$1 said
+    shift
     if said=$("$@" 2>&1); then
-        said="it succeeded: $said"
-    else
-        [[ $said == *"$text"* ]] && return
+        echo "it succeeded: $said"
+        return 1
     fi
-    failures=$((failures + 1))
-    printf '%s: %s: no "%s" in:\n%s\n' "$0" "$title" "$text" "$said"
+    [[ $said == *"$text"* ]] || { printf 'no "%s" in:\n%s\n' "$text" "$said"; return 1; }
 }
 
 # A host without compiler and libraries, and an ordinary user: PATH has nothing but what the scripts themselves call.
@@ -31,9 +29,8 @@ make=$(command -v make)
 
 # shellcheck disable=SC2016
 deps='`make deps` installs'
-says 'make without a compiler' "$deps" env PATH="$work/bin" "$make" -j2 BUILD="$work/build"
-says 'make run without a compiler' "$deps" env PATH="$work/bin" "$make" BUILD="$work/build" run
-says 'make without the libraries' "libhiredis-dev" "$make" BUILD="$work/build" CPPFLAGS="-nostdinc"
-says 'make deps by an ordinary user' 'apt-get update && apt-get install -y gcc' env PATH="$work/bin" .ci/deps
-printf '%d%%: Checks: %d, Failures: %d, Errors: 0\n' $((100 * (checks - failures) / checks)) $checks $failures
-[ $failures -eq 0 ]
+check 'make without a compiler' fails_and_says "$deps" env PATH="$work/bin" "$make" -j2 BUILD="$work/build"
+check 'make run without a compiler' fails_and_says "$deps" env PATH="$work/bin" "$make" BUILD="$work/build" run
+check 'make without the libraries' fails_and_says "libhiredis-dev" "$make" BUILD="$work/build" CPPFLAGS="-nostdinc"
+check 'make deps by an ordinary user' fails_and_says 'apt-get update && apt-get install -y gcc' env PATH="$work/bin" .ci/deps
+total $checks $failures

@@ -22,25 +22,12 @@ cd "$(dirname "$0")/.." || exit 1
 root=$PWD
 daemon=${REDLOCKD:-$PWD/build/redlockd}
 build=${daemon%/*}
-work=$(mktemp -d) || exit 1
 # shellcheck source=tests/talk.sh
 . tests/talk.sh
-
-clean() {
-    trap - EXIT
-    daemon_end
-    rm -rf "$work"
-}
-trap clean EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+# shellcheck source=tests/report.sh
+. tests/report.sh
 
 make_flags=("BUILD=$build" "DESTDIR=$work/installed" PREFIX=/usr)
-checks=0 failures=0
-fail() {
-    printf '%s\n' "$*"
-    exit 1
-}
 begin() {
     daemon_start
     port=$(sed -n 's/^listening on 127\.0\.0\.1://p' "$work/out")
@@ -56,8 +43,7 @@ check() { # where, then a command that succeeds when all is well
         daemon_end # with its masters: a lease of the first run would be in the way
         begin
     done
-    failures=$((failures + 1))
-    printf '%s:\n%s\n' "$where" "$said" | sed '2,$s/^/    /'
+    failed "$where" "$said"
 }
 
 # ---- the words of a page ----
@@ -269,5 +255,4 @@ if [ $# -eq 0 ]; then
         make --no-print-directory "${make_flags[@]}" install
     for page in "$installed"/*.md; do check "installed ${page##*/}" links_lead_somewhere "$page"; done
 fi
-printf '%d%%: Checks: %d, Failures: %d, Errors: 0\n' $((100 * (checks - failures) / checks)) $checks $failures
-[ $failures -eq 0 ]
+total $checks $failures

@@ -3,28 +3,26 @@
 # Check program does, for tests/run.sh. REDLOCKD names the daemon, and so the build.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
+# shellcheck source=tests/report.sh
+. tests/report.sh
 
 daemon=${REDLOCKD:-$PWD/build/redlockd}
 build=${daemon%/*}
-checks=0 failures=0
 
-check() { # title, file, what has to be in the lines, command
-    local title=$1 file=$2 pattern=$3
-    shift 3
-    checks=$((checks + 1))
-    "$@" "$build/$file" 2>&1 | grep -E -- "$pattern" >/dev/null && return
-    failures=$((failures + 1))
-    printf '%s: %s lacks %s: %s tells no %s\n' "$0" "$build/$file" "$title" "$*" "$pattern"
+has() { # title, file, what has to be in the lines, command
+    check "$build/$2 lacks $1" tells "$3" "${@:4}" "$build/$2"
+}
+tells() { # what has to be in the lines, command
+    "${@:2}" 2>&1 | grep -E -- "$1" >/dev/null || { echo "${*:2} tells no $1"; return 1; }
 }
 
 for file in redlockd redlock libredlock.so; do
-    [ "$file" = libredlock.so ] || check 'a position of its own at each start (PIE)' "$file" 'FLAGS_1.* PIE' readelf -dW
-    check 'tables that are read-only once it runs (RELRO)' "$file" ' GNU_RELRO ' readelf -lW
-    check 'symbols bound at the start (full RELRO)' "$file" '\(FLAGS(_1)?\).* (BIND_)?NOW' readelf -dW
-    check 'the canary on the stack' "$file" ' __stack_chk_fail(@|$)' nm -D --undefined-only
+    [ "$file" = libredlock.so ] || has 'a position of its own at each start (PIE)' "$file" 'FLAGS_1.* PIE' readelf -dW
+    has 'tables that are read-only once it runs (RELRO)' "$file" ' GNU_RELRO ' readelf -lW
+    has 'symbols bound at the start (full RELRO)' "$file" '\(FLAGS(_1)?\).* (BIND_)?NOW' readelf -dW
+    has 'the canary on the stack' "$file" ' __stack_chk_fail(@|$)' nm -D --undefined-only
     # The sanitizers check more than _FORTIFY_SOURCE, and do not work with it.
     nm -D "$build/$file" | grep " __asan_" >/dev/null ||
-        check 'checked copies (_FORTIFY_SOURCE)' "$file" ' __[a-z]+_chk(@|$)' nm -D --undefined-only
+        has 'checked copies (_FORTIFY_SOURCE)' "$file" ' __[a-z]+_chk(@|$)' nm -D --undefined-only
 done
-printf '%d%%: Checks: %d, Failures: %d, Errors: 0\n' $((100 * (checks - failures) / checks)) $checks $failures
-[ $failures -eq 0 ]
+total $checks $failures

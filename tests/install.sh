@@ -4,6 +4,8 @@
 # Check program does, for tests/run.sh. REDLOCKD names the daemon, and so the build.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
+# shellcheck source=tests/report.sh
+. tests/report.sh
 
 daemon=${REDLOCKD:-$PWD/build/redlockd}
 build=${daemon%/*}
@@ -23,16 +25,6 @@ esac
 unset MAKEFLAGS MFLAGS MAKELEVEL
 export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
-
-checks=0 failures=0
-check() { # title, then a command that succeeds when all is well
-    local title=$1 said
-    shift
-    checks=$((checks + 1))
-    said=$("$@" 2>&1) && return
-    failures=$((failures + 1))
-    printf '%s: %s\n%s\n' "$0" "$title" "$said"
-}
 
 installs() { make --no-print-directory "${make_flags[@]}" install; }
 
@@ -159,5 +151,4 @@ if command -v c++ >/dev/null; then
     check 'runs' says_its_version env "LD_LIBRARY_PATH=$lib" "$root/plus"
 fi
 check 'make uninstall' uninstalls
-printf '%d%%: Checks: %d, Failures: %d, Errors: 0\n' $((100 * (checks - failures) / checks)) $checks $failures
-[ $failures -eq 0 ]
+total $checks $failures

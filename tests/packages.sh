@@ -4,6 +4,8 @@
 # long for here. Prints what a Check program does, for tests/run.sh. REDLOCKD names the daemon, and so the build.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
+# shellcheck source=tests/report.sh
+. tests/report.sh
 
 daemon=${REDLOCKD:-$PWD/build/redlockd}
 build=${daemon%/*}
@@ -12,16 +14,6 @@ trap 'rm -rf "$root"' EXIT
 make_flags=("BUILD=$build" "DESTDIR=$root" PREFIX=/usr LIBDIR=/usr/lib/x UNITDIR=/lib/systemd/system)
 case $build in *asan*) make_flags+=(ASAN=1) ;; esac
 unset MAKEFLAGS MFLAGS MAKELEVEL
-
-checks=0 failures=0
-check() { # title, then a command that succeeds when all is well
-    local title=$1 said
-    shift
-    checks=$((checks + 1))
-    said=$("$@" 2>&1) && return
-    failures=$((failures + 1))
-    printf '%s: %s\n%s\n' "$0" "$title" "$said"
-}
 
 has_the_version() {
     local version
@@ -81,5 +73,4 @@ if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then
 else
     echo 'left out: conf/kubernetes.yaml, since python3-yaml is not installed'
 fi
-printf '%d%%: Checks: %d, Failures: %d, Errors: 0\n' $((100 * (checks - failures) / checks)) $checks $failures
-[ $failures -eq 0 ]
+total $checks $failures

@@ -7,6 +7,8 @@ jobs=${TEST_JOBS:-12}
 limit_s=${TEST_LIMIT_S:-180} # of one program: it hangs
 # The limit of each test that sets none itself: Check's own 4 s are too few where the machine stands still.
 export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-60}
+# shellcheck source=tests/report.sh
+. "$(dirname "$0")/report.sh"
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 
@@ -16,15 +18,13 @@ run_one() {
     local start=$SECONDS
     timeout -k 5 "$limit_s" "$1" >"$log.log" 2>&1
     local status=$?
-    # "100%: Checks: 12, Failures: 0, Errors: 0"
-    local counts
-    counts=$(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' "$log.log" | tail -n 1)
-    local checks=0 failures=0 errors=0
-    read -r checks failures errors <<<"${counts:-0 0 0}"
+    local found checks failures errors
+    found=$(counts <"$log.log")
+    read -r checks failures errors <<<"${found:-0 0 0}"
     local bad=$((failures + errors))
     # A program that fails without a failed test crashed, hung or leaked.
     if [ $status -ne 0 ] && [ $bad -eq 0 ]; then bad=1; checks=$((checks + 1)); fi
-    if [ -z "$counts" ] && [ $status -eq 0 ]; then bad=1; checks=1; fi
+    if [ -z "$found" ] && [ $status -eq 0 ]; then bad=1; checks=1; fi
     printf '%s\n' "$((checks - bad)) $bad" >"$log.count"
     if [ $bad -eq 0 ]; then
         printf 'ok    %-24s %4d tests %4d s\n' "$name" "$checks" $((SECONDS - start))
@@ -34,7 +34,7 @@ run_one() {
         printf '%s\n' "$(printf 'FAIL  %-24s exit status %d\n' "$name" $status; sed 's/^/      /' "$log.log" | tail -n 200)"
     fi
 }
-export -f run_one
+export -f run_one counts
 export out limit_s
 
 # shellcheck disable=SC2016

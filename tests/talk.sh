@@ -1,10 +1,25 @@
 # shellcheck shell=bash
-# Sourced by tests/demo.sh and tests/documents.sh: a daemon with five masters of its own, and its clients, each an nc.
-# The caller sets $work (a folder of its own) and $daemon (the program), and has fail(), which says why and ends.
+# Sourced by scripts that talk to a daemon: one with five masters of its own, and its clients, each an nc. The caller sets
+# $daemon (the program), and gets $work, a folder of its own; clean() ends the daemon and removes the folder.
 
-: "${daemon:?}" "${work:?}"
+: "${daemon:?}"
+work=$(mktemp -d) || exit 1
 wait_s=10 # for any single answer
 daemon_pid=''
+
+clean() {
+    trap - EXIT
+    daemon_end
+    rm -rf "$work"
+}
+trap clean EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+fail() { # why
+    printf '%s\n' "$*"
+    exit 1
+}
 
 # Sets $daemon_pid and $socket. $work/out then has the masters and addresses.
 daemon_start() {

@@ -3,12 +3,11 @@
 # Check program does, for tests/run.sh. REDLOCKD names the daemon, and so the build.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-# shellcheck source=tests/stubs/report.sh
-. tests/stubs/report.sh
+# shellcheck source=tests/report.sh
+. tests/report.sh
 
 build=${REDLOCKD:-$PWD/build/redlockd}
 build=${build%/*}
-checks=0 failures=0
 command -v python3 >/dev/null || left_out "every conformance case (they need python3)"
 for driver in "$build"/conformance/*; do
     [ -x "$driver" ] || continue

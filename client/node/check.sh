@@ -3,8 +3,8 @@
 # tests/run.sh. REDLOCKD names the daemon. STUB_CYCLES is how many lock/unlock cycles must not leak (500).
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-# shellcheck source=tests/stubs/report.sh
-. tests/stubs/report.sh
+# shellcheck source=tests/report.sh
+. tests/report.sh
 
 if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 18 || (a == 18 && b >= 18) ? 0 : 1)' 2>/dev/null; then
     left_out "the client library for Node.js (it needs node 18.18 or later)"

@@ -3,8 +3,8 @@
 # program does, for tests/run.sh. REDLOCKD names the daemon, and so the build.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-# shellcheck source=tests/stubs/report.sh
-. tests/stubs/report.sh
+# shellcheck source=tests/report.sh
+. tests/report.sh
 
 build=${REDLOCKD:-$PWD/build/redlockd}
 build=${build%/*}

@@ -4,8 +4,8 @@
 # the build.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-# shellcheck source=tests/stubs/report.sh
-. tests/stubs/report.sh
+# shellcheck source=tests/report.sh
+. tests/report.sh
 
 language=$1
 shift
@@ -19,7 +19,6 @@ for job in "$@"; do
     "$build/tests/examples/test_$job" >"$out/$job" 2>&1 || echo "$job" >>"$out/failed" &
 done
 wait
-checks=0 failures=0
 for job in "$@"; do
     grep -v '^Running\|^$' "$out/$job"
     read -r ran failed errors < <(counts <"$out/$job")

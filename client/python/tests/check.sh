@@ -3,8 +3,8 @@
 # for tests/run.sh. REDLOCKD names the daemon.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
-# shellcheck source=tests/stubs/report.sh
-. ../../../tests/stubs/report.sh
+# shellcheck source=tests/report.sh
+. ../../../tests/report.sh
 
 python=${PYTHON:-python3}
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then

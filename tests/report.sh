@@ -1,10 +1,22 @@
 # shellcheck shell=bash
-# Sourced by the scripts that run tests in other languages: how they tell tests/run.sh, as a Check program does.
+# Sourced by the scripts that tests/run.sh runs: how they tell it, as a Check program does, what they found.
+
+checks=0 failures=0
 
 left_out() { # what, and what it needs
     echo "left out: $1"
     echo "100%: Checks: 0, Failures: 0, Errors: 0"
     exit 0
+}
+failed() { # title, what the check said
+    failures=$((failures + 1))
+    printf '%s:\n%s\n' "$1" "$2" | sed '2,$s/^/    /'
+}
+check() { # title, then a command that succeeds when all is well
+    local title=$1 said
+    shift
+    checks=$((checks + 1))
+    said=$("$@" 2>&1 </dev/null) || failed "$title" "$said"
 }
 # The last line; its status is that of the program. No test at all is a failure.
 total() { # checks, failures
