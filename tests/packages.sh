@@ -12,7 +12,8 @@ build=${daemon%/*}
 root=$(mktemp -d) || exit 1
 trap 'rm -rf "$root"' EXIT
 make_flags=("BUILD=$build" "DESTDIR=$root" PREFIX=/usr LIBDIR=/usr/lib/x UNITDIR=/lib/systemd/system)
-case $build in *asan*) make_flags+=(ASAN=1) ;; esac
+cflags=
+case $build in *asan*) make_flags+=(ASAN=1) cflags=-fsanitize=address,undefined ;; esac
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 has_the_version() {
@@ -49,6 +50,12 @@ lists_every_symbol() {
         <(nm -D --defined-only "$build/libredlock.so" | sed -n 's/.* \(redlock_[a-z_]*\)@@.*/\1/p' | sort)
 }
 
+# Its static program shows whether libredlock.pc names all that libredlock.a needs.
+own_test() {
+    PKG_CONFIG_PATH=$root/usr/lib/x/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
+        LD_LIBRARY_PATH=$root/usr/lib/x CFLAGS=$cflags systemd/debian/tests/compile
+}
+
 # What a kubectl of 1.29 or later, which knows containers that are restarted beside the pod's own, makes of the objects
 # with pods. `set` reads them into its own types, and fails for the others.
 kubectl_reads() { # output
@@ -66,6 +73,7 @@ is_as_kubernetes_wants_it() {
 
 check 'the version' has_the_version
 check 'make install' make --no-print-directory "${make_flags[@]}" install
+check "the packages' own test of a program" own_test
 check 'each installed file is in a package' lists_every_file
 check 'each exported symbol is in the list (< the list, > the library)' lists_every_symbol
 if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then
