@@ -6,19 +6,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-die() {
-    echo "deb-check: $*" >&2
-    exit 2
-}
+# shellcheck source=tests/compat/tree.sh
+. tests/compat/tree.sh
+
 built=${1-} tree=${2-} bare=${3:-${2-}}
 [ -n "$tree" ] || die "whose tree? make deb-check ROOT=DIR [BARE=DIR], each one that debootstrap made"
-for root in "$tree" "$bare"; do
-    [ -d "$root/usr/bin" ] || die "$root is no system's root folder"
-done
-[ "$(id -u)" = 0 ] || die "chroot(8) needs root"
+for root in "$tree" "$bare"; do tree_needed "$root"; done
 
 packages=(redlockd redlock libredlock-dev libredlock0)
-mounted=() copies=()
+copies=()
 end() {
     rm -rf "${copies[@]}"
     [ ${#mounted[@]} -eq 0 ] || umount "${mounted[@]}"
@@ -34,14 +30,7 @@ has() { inside "$1" sh -c "command -v $2" >/dev/null; } # root, program
 
 enter() { # root: sets copy, a folder in it
     local root=$1
-    if [ ! -e "$root/proc/self" ]; then
-        mount -t proc proc "$root/proc"
-        mounted+=("$root/proc")
-    fi
-    if [ ! -e "$root/dev/pts/ptmx" ]; then # for the tests of terminals
-        mount -t devpts -o ptmxmode=666 devpts "$root/dev/pts"
-        mounted+=("$root/dev/pts")
-    fi
+    tree_mount "$root"
     copy=$(mktemp -d "${root%/}/tmp/redlockd-deb.XXXXXX")
     copies+=("$copy")
     chmod 755 "$copy"

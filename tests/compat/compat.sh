@@ -9,28 +9,19 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-die() {
-    echo "compat: $*" >&2
-    exit 2
-}
+# shellcheck source=tests/compat/tree.sh
+. tests/compat/tree.sh
+
 root=${1-} root=${root%/}
 [ -n "$root" ] || die "whose tree? make compat ROOT=DIR, one that debootstrap made"
-[ -d "$root/usr/bin" ] || die "$root is no system's root folder"
-[ "$(id -u)" = 0 ] || die "chroot(8) needs root"
+tree_needed "$root"
 { : >"$root/dev/null" && : <"$root/dev/urandom"; } 2>/dev/null ||
     die "$root/dev/null or urandom cannot be used: mount --bind /dev/null $root/dev/null, and so on"
 
-copy=$(mktemp -d "$root/tmp/redlockd-compat.XXXXXX") mounted=()
+copy=$(mktemp -d "$root/tmp/redlockd-compat.XXXXXX")
 trap 'rm -rf "$copy"; [ ${#mounted[@]} -eq 0 ] || umount "${mounted[@]}"' EXIT
 trap 'exit 130' INT TERM
-if [ ! -e "$root/proc/self" ]; then
-    mount -t proc proc "$root/proc"
-    mounted+=("$root/proc")
-fi
-if [ ! -e "$root/dev/pts/ptmx" ]; then # for the tests of terminals
-    mount -t devpts -o ptmxmode=666 devpts "$root/dev/pts"
-    mounted+=("$root/dev/pts")
-fi
+tree_mount "$root"
 
 here=${copy#"$root"} # as seen from inside
 inside() {
