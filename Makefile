@@ -59,7 +59,8 @@ INTEG_SRC  := $(sort $(wildcard tests/integ/test_*.c))
 INTEG      := $(INTEG_SRC:%.c=$(BUILD)/%)
 HARNESS    := $(patsubst %,$(BUILD)/tests/integ/%.o,client command daemon harness server skewed steady)
 C_FILES    := $(wildcard proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] client/*.[ch] client/*/*.[ch] tests/*/*.[ch])
-SCRIPTS    := .ci/deps .ci/run $(wildcard tests/*.sh client/examples/*.sh client/conformance/*.sh client/*/tests/*.sh tests/stubs/*.sh)
+SCRIPTS    := .ci/deps .ci/run client/redlock.bash client/java/bench systemd/debian/tests/compile systemd/debian/tests/run \
+              $(wildcard tests/*.sh tests/*/*.sh client/*/*.sh client/*/tests/*.sh systemd/*.sh)
 SBIN       := $(DESTDIR)$(PREFIX)/sbin
 DOC        := $(DESTDIR)$(PREFIX)/share/doc/redlockd
 ETC        := $(DESTDIR)$(SYSCONFDIR)/redlockd

@@ -22,5 +22,4 @@ deb-check: deb-source ## ROOT=DIR [BARE=DIR]: the same in that Debian tree; inst
 image: all ## a container image of this build, for docker load or podman load; needs buildah, and root
 	systemd/image.sh $(BUILD) $(VERSION)
 
-SCRIPTS += systemd/image.sh systemd/deb-check.sh systemd/booted.sh systemd/debian/tests/run systemd/debian/tests/compile
 .PHONY: image deb deb-check deb-source

@@ -4,7 +4,6 @@ GO_HERE := $(shell command -v $(GO) 2>/dev/null)
 GO_SRC  := $(shell find client/go -name '*.go' -o -name go.mod)
 GO_ENV  := GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go/path
 CHECKS  += client/go/check.sh client/go/jobs.sh
-SCRIPTS += client/go/check.sh client/go/jobs.sh
 
 # The tests that take too long for make check.
 check-go: all objects ## the client library for Go: 10,000 cycles, and all examples

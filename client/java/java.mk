@@ -7,7 +7,6 @@ JAVA_LINT  := -Xlint:all -Werror --release 17
 JAVA_QUICK := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto
 
 CHECKS     += client/java/check.sh client/java/jobs.sh
-SCRIPTS    += client/java/check.sh client/java/jobs.sh
 
 ifneq ($(shell command -v $(JAVAC) 2>/dev/null),)
 CONFORMANCE_DRIVERS += $(BUILD)/conformance/java

@@ -13,7 +13,6 @@ $(NODE_CONFORMANCE): client/node/node.mk
 conformance: $(filter $(NODE_CONFORMANCE),$(CONFORMANCE_DRIVERS))
 
 CHECKS  += client/node/check.sh
-SCRIPTS += client/node/check.sh
 
 # The tests that take too long for make check.
 check-node: all ## the client library for Node.js: 10,000 cycles, and all examples

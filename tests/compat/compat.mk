@@ -2,5 +2,4 @@
 compat: ## ROOT=DIR: build and test inside that Debian tree, with Redis and with Valkey, as root
 	@tests/compat/compat.sh "$(ROOT)"
 
-SCRIPTS += tests/compat/compat.sh
 .PHONY: compat
