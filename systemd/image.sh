@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 build=$1 version=$2
 user=65532 # a number, so that Kubernetes can see that it is not root
-certificates=/etc/ssl/certs/ca-certificates.crt
+certificates=/etc/ssl/certs/ca-certificates.crt # OpenSSL looks elsewhere, and so the image has SSL_CERT_FILE
 command -v buildah >/dev/null || { echo "image: no buildah (Debian: apt-get install buildah)" >&2; exit 2; }
 [ -r $certificates ] || { echo "image: no $certificates (Debian: apt-get install ca-certificates)" >&2; exit 2; }
 
@@ -40,7 +40,7 @@ chroot "$root" /usr/bin/redlock --help >/dev/null
 container=$(images from --format docker scratch)
 cp -a "$root/." "$(images mount "$container")" # `buildah copy` would make everything root's
 images config --user $user:$user --entrypoint '["/usr/sbin/redlockd"]' --cmd '' --port 7335/tcp --stop-signal SIGTERM \
-    --volume /run/redlockd --workingdir / \
+    --env SSL_CERT_FILE=$certificates --volume /run/redlockd --workingdir / \
     --healthcheck 'CMD /usr/bin/redlock ping' --healthcheck-interval 10s --healthcheck-timeout 5s \
     --label org.opencontainers.image.title=redlockd \
     --label org.opencontainers.image.description='Lock service over several independent Redis masters' \
