@@ -90,7 +90,8 @@ struct sim_tok {
     int64_t until_us;   /* true time until which a client believes in it; 0: no client does */
     uint32_t believer;  /* the client that believes in it */
     int64_t heard_ms;   /* until= as its daemon told it */
-    uint8_t teller;     /* the daemon that told it last */
+    uint8_t teller;     /* the daemon that told it last ... */
+    uint32_t told_on;   /* ... and its session */
     int64_t lag_us;     /* part of until_us, since its host's clock stood still and nobody there knows */
 };
 
@@ -121,6 +122,7 @@ struct sim_session {
     uint32_t toks;         /* its locks: chain of tokens */
     int64_t hello_sent_us; /* on the client's clock */
     int64_t hello_now_ms;  /* on the daemon's */
+    int64_t unmeasured_us; /* stalls of the client's host that its last HELLO here is older than */
     int64_t behind_ms;     /* as the client heard last */
     int64_t
         found_us; /* its daemon has stopped: so much of what the host stood still was known to the client */
@@ -235,6 +237,7 @@ int64_t oracle_believes_us(const struct sim_world *w,
 void oracle_told_by(struct sim_world *w, uint32_t tok, uint32_t session);
 void oracle_stalls(struct sim_world *w, struct sim_daemon *d, int64_t for_us);
 void oracle_stall_shows(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg);
+void oracle_measured(struct sim_world *w, uint32_t session);
 void oracle_stall_hello(struct sim_world *w, struct sim_daemon *d, uint32_t number);
 void oracle_stall_over(struct sim_world *w, struct sim_daemon *d, uint32_t number);
 void oracle_drift_seen(struct sim_world *w, const struct sim_master *m, uint32_t fault);

@@ -60,8 +60,9 @@ static bool has_heard(const struct sim_world *w, const struct sim_tok *t)
 static int64_t hello_lag_us(const struct sim_world *w, const struct sim_tok *t)
 {
     const struct sim_daemon *host = &w->daemon[w->client[t->believer].home];
-    bool measures = reads_clock_of(w, t, host) && t->teller != host->index;
-    return measures ? host->clock.stopped_us - host->stall.hello_us : 0;
+    if (!reads_clock_of(w, t, host) || t->teller == host->index)
+        return 0;
+    return host->clock.stopped_us - host->stall.hello_us + w->oracle.session[t->told_on].unmeasured_us;
 }
 
 int64_t oracle_believes_us(const struct sim_world *w, const struct sim_tok *t)
@@ -86,6 +87,7 @@ void oracle_told_by(struct sim_world *w, uint32_t tok, uint32_t session)
 {
     struct sim_tok *t = &w->oracle.tok[tok];
     t->teller = w->oracle.session[session].daemon;
+    t->told_on = session;
     const struct sim_daemon *d = &w->daemon[t->teller];
     bool same = reads_clock_of(w, t, d);
     t->lag_us = hello_lag_us(w, t) + (same || d->stall.open ? lag_us(w, d, session) : 0);
@@ -94,28 +96,43 @@ void oracle_told_by(struct sim_world *w, uint32_t tok, uint32_t session)
         t->lag_us = (coordinator_behind_ms(d->core) - s->behind_ms) * 1000;
 }
 
-/* The client has said HELLO to the daemons of other hosts since the stall, so it converts their deadlines
- * to its clock as it is now. */
+/* The client has measured the clock of the session's daemon, so it converts that daemon's deadlines to its
+ * own clock as it is now. */
+void oracle_measured(struct sim_world *w, uint32_t session)
+{
+    struct sim_oracle *o = &w->oracle;
+    int64_t for_us = o->session[session].unmeasured_us;
+    o->session[session].unmeasured_us = 0;
+    for (unsigned name = 0; name < w->names && for_us != 0; name++) {
+        for (unsigned i = 0; i < o->holders[name]; i++) {
+            struct sim_tok *t = &o->tok[o->holder[name][i]];
+            int64_t by_us = t->lag_us < for_us ? t->lag_us : for_us;
+            if (t->told_on != session)
+                continue;
+            t->until_us -= by_us;
+            t->lag_us -= by_us;
+        }
+    }
+}
+
+/* The client has said HELLO to the daemons of other hosts since the stall. A session with a !CLOCK that the
+ * client has yet to read is measured behind that (client_hello()). */
 static void says_hello(struct sim_world *w, const struct sim_client *c)
 {
+    const struct sim_daemon *host = &w->daemon[c->home];
     struct sim_oracle *o = &w->oracle;
     for (uint32_t i = 1; i < o->sessions; i++) {
         struct sim_session *s = &o->session[i];
-        if (s->client != c->index || s->daemon == c->home || s->hello_now_ms == 0 || has_clock_to_hear(w, s))
+        if (s->client != c->index || s->daemon == c->home || s->hello_now_ms == 0)
             continue;
+        s->unmeasured_us += host->clock.stopped_us - host->stall.hello_us;
+        if (has_clock_to_hear(w, s))
+            continue;
+        oracle_measured(w, i);
         s->hello_sent_us = clock_us(&w->daemon[c->home].clock, w->now_us);
         const struct sim_daemon *d = &w->daemon[s->daemon]; /* a paused daemon answers when it wakes up */
         int64_t answers_us = d->paused_until_us > w->now_us ? d->paused_until_us : w->now_us;
         s->hello_now_ms = clock_ms(&d->clock, answers_us);
-    }
-    for (unsigned name = 0; name < w->names; name++) {
-        for (unsigned i = 0; i < o->holders[name]; i++) {
-            struct sim_tok *t = &o->tok[o->holder[name][i]];
-            if (t->believer != c->index || t->teller == c->home)
-                continue;
-            t->until_us -= t->lag_us;
-            t->lag_us = 0;
-        }
     }
 }
 

@@ -413,6 +413,7 @@ void client_hello(struct sim_world *w, uint32_t session)
         return;
     s->hello_sent_us = clock_us(c->remote ? &c->clock : &w->daemon[c->home].clock, w->now_us);
     s->hello_now_ms = clock_ms(&d->clock, w->now_us);
+    oracle_measured(w, session);
 }
 
 static void client_hears_clock(struct sim_world *w, struct sim_client *c, uint32_t session, int64_t behind_ms)

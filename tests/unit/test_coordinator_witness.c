@@ -83,6 +83,37 @@ START_TEST(an_answer_that_took_long_is_no_witness)
 }
 END_TEST
 
+/* Master 0 read its clock in the middle of a stall, and its answer was under way for long. That reading is its
+ * base, so that it shows a part of the stall only; master 1, which shows all of it, must not be blamed. */
+START_TEST(a_base_read_within_a_stall_bounds_nothing)
+{
+    char read_within[32];
+    start_alone(3);
+    dial(1), shake(1);
+    dial(2), shake(2);
+    at(3000);
+    show_probes = true;
+    dial(0);
+    at_without_work(now + 100);
+    lose(1), dial(1);
+    answer(1);
+    lose(2);
+    stand_still(470);
+    strcpy(read_within, time_now(0));
+    stand_still(780);
+    at_without_work(now + 100);
+    vote("0", "CLIENT_ID OK, INFO OK");
+    vote("0", read_within);
+    answer(0);
+    work();
+    for (unsigned i = 0; i < 4; i++)
+        answer(0), answer(1);
+    ck_assert_int_eq(coordinator_behind_ms(core), 1250);
+    show_probes = false;
+    forget();
+}
+END_TEST
+
 /* Master 1 became known between a stall and its discovery, so that what was then believed hides a part of the
  * next stall behind its base. */
 START_TEST(what_was_believed_since_the_base_may_hide_a_stall)
@@ -148,7 +179,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        a_clock_that_was_set_back_is_no_witness, an_answer_that_took_long_is_no_witness,
-        what_was_believed_since_the_base_may_hide_a_stall, a_quarantine_ends_no_sooner_than_anothers, NULL};
+        a_clock_that_was_set_back_is_no_witness,   an_answer_that_took_long_is_no_witness,
+        a_base_read_within_a_stall_bounds_nothing, what_was_believed_since_the_base_may_hide_a_stall,
+        a_quarantine_ends_no_sooner_than_anothers, NULL};
     return trace_run("coordinator: witnesses", tests);
 }

@@ -66,8 +66,9 @@ static void rebase(const struct coordinator *c, struct master *m)
     /* Long round trips may hide that the reading is ahead of the base before. */
     bool sure = m->clock.base.rtt_ms + m->clock.told_at_ms - m->clock.asked_at_ms <= JUMP_MS;
     m->clock.level_ms = m->clock.asked_at_ms;
+    bool quick = m->clock.told_at_ms - m->clock.asked_at_ms <= JUMP_MS; /* else a stall may lie within */
     if (!has_base(m) || m->clock.base_stalled || m->clock.excess_ms > AHEAD_MS || !sure)
-        m->clock.level_from_ms = m->clock.asked_at_ms;
+        m->clock.level_from_ms = quick ? m->clock.asked_at_ms : m->clock.told_at_ms;
     m->clock.base.time_ms = m->clock.time_ms;
     m->clock.base.sent_ms = m->clock.asked_at_ms;
     m->clock.base.rtt_ms = m->clock.told_at_ms - m->clock.asked_at_ms;
