@@ -3,11 +3,11 @@
 #define REDLOCKD_PROTO_DECIMAL_H
 
 #include <stdint.h>
-#include <string.h>
 
 enum { DECIMAL_BYTES = 20 }; /* digits of UINT64_MAX */
 
-/* Writes the digits so that they end at out + DECIMAL_BYTES, and returns where they begin. */
+/* Writes the digits so that they end at out + DECIMAL_BYTES, and returns where they begin. The digits of a pair
+ * are stored one by one, since _FORTIFY_SOURCE turns a memcpy() of two bytes to a moving place into a call. */
 static inline char *decimal_digits(uint64_t number, char out[DECIMAL_BYTES])
 {
     static const char pairs[200] = "0001020304050607080910111213141516171819"
@@ -16,12 +16,14 @@ static inline char *decimal_digits(uint64_t number, char out[DECIMAL_BYTES])
                                    "6061626364656667686970717273747576777879"
                                    "8081828384858687888990919293949596979899";
     char *at = out + DECIMAL_BYTES;
-    for (; number >= 100; number /= 100)
-        memcpy(at -= 2, pairs + 2 * (number % 100), 2);
+    for (; number >= 100; number /= 100) {
+        const char *pair = pairs + 2 * (number % 100);
+        *--at = pair[1];
+        *--at = pair[0];
+    }
+    *--at = pairs[2 * number + 1];
     if (number >= 10)
-        memcpy(at -= 2, pairs + 2 * number, 2);
-    else
-        *--at = (char)('0' + number);
+        *--at = pairs[2 * number];
     return at;
 }
 
