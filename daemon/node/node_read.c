@@ -61,6 +61,19 @@ static void node_may_not_publish(struct node *n)
              n->address->address.shown);
 }
 
+/* false: the replies are out of step with the commands, so none of them was trusted. */
+static bool node_vote_error(struct node *n, enum command_verb verb, enum vote_error error,
+                            const struct resp_reply *reply)
+{
+    bool text = reply->type == RESP_STRING && (verb == COMMAND_INFO || verb == COMMAND_ZSCORE);
+    if (reply->type != RESP_ERROR && !text) {
+        node_down(n, FAILURE_PROTOCOL, "\"a reply that its command cannot have\"");
+        return false;
+    }
+    node_error(n, error, reply);
+    return true;
+}
+
 static void node_vote(struct node *n, const struct expected *expected, const struct resp_reply *reply)
 {
     enum command_verb verb = (enum command_verb)expected->detail;
@@ -72,17 +85,10 @@ static void node_vote(struct node *n, const struct expected *expected, const str
         resp_vote(verb, reply, &vote);
     if (vote.kind == VOTE_NOT_RUN)
         node_reload(n, (unsigned)resp_script_of(verb));
-    if (vote.kind == VOTE_UNHEARD && vote.error == ERROR_NOPERM)
+    else if (vote.kind == VOTE_UNHEARD && vote.error == ERROR_NOPERM)
         node_may_not_publish(n);
-    if (vote.kind == VOTE_ERROR) {
-        bool text = reply->type == RESP_STRING && (verb == COMMAND_INFO || verb == COMMAND_ZSCORE);
-        if (reply->type != RESP_ERROR && !text) {
-            /* The replies are out of step with the commands: trust none of them. */
-            node_down(n, FAILURE_PROTOCOL, "\"a reply that its command cannot have\"");
-            return;
-        }
-        node_error(n, vote.error, reply);
-    }
+    else if (vote.kind == VOTE_ERROR && !node_vote_error(n, verb, vote.error, reply))
+        return;
     n->handler->voted(n->handler->arg, n->index, n->connection, verb, expected->ref, &vote);
     if (keys > 1)
         node_vote_rest(n, keys, reply, &vote);
