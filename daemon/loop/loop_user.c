@@ -9,7 +9,7 @@ enum { USERS_FROM = PEERS - USER_NUMBERS };
 struct peer loop_user_peer(const struct loop_view *view, uint64_t session)
 {
     const struct conf *conf = view->conf;
-    const struct user *user = conns_user(view->conns, session);
+    const struct user *user = conf->users ? conns_user(view->conns, session) : NULL;
     if (!user)
         return (struct peer){.number = (uint16_t)(conns_peer(view->conns, session) % USERS_FROM)};
     int64_t locks = user->max_locks ? user->max_locks : conf_share(conf->max_locks_per_peer, conf->max_locks);
