@@ -127,8 +127,8 @@ static void end_turn(struct loop *loop)
     deny_some(loop);
     queued_work(loop);
     loop_flush(loop);
-    loop_log_masters(&loop->log, &loop->view);
-    if (loop->listening)
+    bool changed = loop_log_masters(&loop->log, &loop->view);
+    if (changed && loop->listening)
         loop_log_quorum(&loop->log, &loop->view);
     open_listeners(loop);
     loop->active |= conns_handshakes(loop->conns);

@@ -75,12 +75,14 @@ void loop_log_behind(struct loop_log *log, int64_t stall_ms, int64_t behind_ms)
         (long long)stall_ms, (long long)behind_ms);
 }
 
-void loop_log_masters(struct loop_log *log, const struct loop_view *view)
+bool loop_log_masters(struct loop_log *log, const struct loop_view *view)
 {
+    bool changed = false;
     for (unsigned i = 0; i < view->conf->masters; i++) {
         uint32_t changes = coordinator_master_changes(view->coordinator, i) - log->changes[i];
         if (changes == 0)
             continue;
+        changed = true;
         struct master_row row;
         coordinator_master_row(view->coordinator, clock_boot_ms(), i, &row);
         /* Each jump of a clock also counts as a change. */
@@ -93,6 +95,7 @@ void loop_log_masters(struct loop_log *log, const struct loop_view *view)
         log->changes[i] += changes;
         log->clock_backs[i] += clock_backs;
     }
+    return changed;
 }
 
 void loop_log_quorum(struct loop_log *log, const struct loop_view *view)

@@ -14,11 +14,11 @@ struct loop_log {
     unsigned lost;                                   /* ... and how many locks were lost in it */
 };
 
-/* Logs what changed in the masters' states since the last call. Called in each turn, so it is cheap if
- * nothing did. */
-void loop_log_masters(struct loop_log *log, const struct loop_view *view);
-/* Logs whether a quorum may vote: at the first call and after each change. Called in each turn from the
- * time when clients can connect. */
+/* Logs what changed in the masters' states since the last call, and returns whether anything did. Called in
+ * each turn, so it is cheap if nothing changed. */
+bool loop_log_masters(struct loop_log *log, const struct loop_view *view);
+/* Logs whether a quorum may vote: at the first call and after each change. Called when clients can connect,
+ * and from then on whenever a master's state has changed. */
 void loop_log_quorum(struct loop_log *log, const struct loop_view *view);
 /* Logs that this daemon's clock stood still: for stall_ms this time, for behind_ms in all. */
 void loop_log_behind(struct loop_log *log, int64_t stall_ms, int64_t behind_ms);
