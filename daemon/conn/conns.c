@@ -348,6 +348,8 @@ void conns_look_at_ends(struct conns *all, int64_t now_s)
 
 bool conns_handshakes(struct conns *all)
 {
+    if (handshakes_idle(all->handshakes) && !all->judging)
+        return false;
     bool more = handshakes_run(all->handshakes);
     if (all->judging)
         judge_some(all);

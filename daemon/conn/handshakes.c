@@ -180,6 +180,11 @@ static void handshake_step(struct handshake *h)
         handshake_end(h, "no memory", "");
 }
 
+bool handshakes_idle(const struct handshakes *all)
+{
+    return TAILQ_EMPTY(&all->due);
+}
+
 bool handshakes_run(struct handshakes *all)
 {
     struct handshake *h = TAILQ_FIRST(&all->due);

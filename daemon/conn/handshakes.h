@@ -32,6 +32,8 @@ struct handshake *handshake_new(struct handshakes *all, struct wire *wire, uint1
 /* done will not be called. */
 void handshake_cancel(struct handshake *h);
 
+/* No step is due. */
+bool handshakes_idle(const struct handshakes *all);
 /* Takes the steps that are due, for 2 ms at most, but at least one. Call it last in each turn of the loop.
  * true: more are due, so the next turn is to begin at once. */
 bool handshakes_run(struct handshakes *all);
