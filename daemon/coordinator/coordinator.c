@@ -278,8 +278,8 @@ static void vote_on_release(struct coordinator *c, const struct coordinator_even
 /* A user without the rights for the queue may have all others, so nothing follows for the master. */
 static bool lacks_queue_rights(const struct coordinator_event *event)
 {
-    bool queues = event->verb >= COMMAND_DEQUEUE && event->verb <= COMMAND_PASS;
-    return queues && event->vote.kind == VOTE_ERROR && event->vote.error == ERROR_NOPERM;
+    return event->vote.kind == VOTE_ERROR && event->vote.error == ERROR_NOPERM &&
+           event->verb >= COMMAND_DEQUEUE && event->verb <= COMMAND_PASS;
 }
 
 static void handle_vote(struct coordinator *c, struct master *m, const struct coordinator_event *event)
