@@ -29,7 +29,7 @@ bool node_write(struct node *n)
 /* Appends a command. expected is what expected_push() returned for its replies, and bytes is NULL where
  * there was no memory for the command. If memory was missing for either, the connection is useless, and the
  * next flush closes it. */
-static void node_append(struct node *n, const char *bytes, size_t len, int expected)
+static inline void node_append(struct node *n, const char *bytes, size_t len, int expected)
 {
     char *room = bytes && expected == 0 ? buffer_reserve(&n->out, len) : NULL;
     if (!room) {
