@@ -139,6 +139,8 @@ void wake_leave(struct coordinator *c, struct resource *resource)
 {
     if (resource->lease != NULL && resource->contended)
         return; /* its release takes this daemon out */
+    if ((resource->queue->queued | resource->queue->woken) == 0)
+        return; /* mostly nobody else waits */
     wake_send(c, COMMAND_DEQUEUE, resource->name, resource->queue->queued);
     wake_pass(c, resource->name, resource->queue->woken);
 }
