@@ -20,9 +20,8 @@ struct piece piece_next(const char **at, const char *end)
 
     while (start < end && *start == ' ')
         start++;
-    const char *stop = start;
-    while (stop < end && *stop != ' ')
-        stop++;
+    const char *space = memchr(start, ' ', (size_t)(end - start));
+    const char *stop = space ? space : end;
     *at = stop;
     return (struct piece){start, (size_t)(stop - start)};
 }
