@@ -85,7 +85,8 @@ bool node_wants_flush(const struct node *n)
 {
     if (n->state != NODE_READY)
         return false;
-    return n->broken || (buffer_len(&n->out) && !n->blocked) || node_backlogged(n);
+    /* Each command leaves bytes, so a backlog that node_flush() has not seen yet has some, too. */
+    return n->broken || (buffer_len(&n->out) && (!n->blocked || node_backlogged(n)));
 }
 
 void node_flush(struct node *n)
