@@ -54,7 +54,9 @@ void loop_step(struct loop *loop, enum event_kind kind)
     loop_clock_stamp(&loop->clock, event);
     loop->now_ms = event->now_ms;
     coordinator_step(loop->coordinator, event, actions);
-    loop->active |= actions->count > 0;
+    if (actions->count == 0)
+        return;
+    loop->active = true;
     for (unsigned i = 0; i < actions->count; i++)
         carry_out(loop, &actions->list[i]);
 }
