@@ -103,9 +103,9 @@ struct command {
     uint64_t number;
     uint64_t waited_ms; /* ENQUEUE */
     bool stays;         /* RELEASE */
-    struct name name;
     struct token token;
-    struct token to;    /* MOVE: the new one; DEQUEUE, ENQUEUE, PASS, RELEASE: this daemon */
+    struct token to; /* MOVE: the new one; DEQUEUE, ENQUEUE, PASS, RELEASE: this daemon */
+    struct name name;
     struct group group; /* GROUP_SET, GROUP_NEW */
 };
 

@@ -19,27 +19,30 @@ void name_copy(struct name *to, const struct name *from)
     memcpy(to->text, from->text, from->len);
 }
 
+struct command *action_command(struct coordinator *c, masters_t masters, enum command_verb verb,
+                               const struct name *name)
+{
+    assert(masters != 0);
+    struct action *action = action_push(c, ACTION_SEND);
+    action->masters = masters;
+    struct command *command = &action->u.command;
+    memset(command, 0, offsetof(struct command, name));
+    command->verb = verb;
+    name_copy(&command->name, name);
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (masters & masters_bit(i))
+            c->masters[i].sent++;
+    return command;
+}
+
 void action_send(struct coordinator *c, masters_t masters, const struct command *command)
 {
     if (masters == 0)
         return;
-    struct action *action = action_push(c, ACTION_SEND);
-    action->masters = masters;
-    struct command *copy = &action->u.command;
-    copy->verb = command->verb;
-    copy->bucket = command->bucket;
-    copy->ref = command->ref;
-    copy->number = command->number;
-    copy->token = command->token;
-    copy->to = command->to;
-    copy->waited_ms = command->waited_ms;
-    copy->stays = command->stays;
+    struct command *copy = action_command(c, masters, command->verb, &command->name);
+    memcpy(copy, command, offsetof(struct command, name));
     if (command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW)
         copy->group = command->group;
-    name_copy(&copy->name, &command->name);
-    for (unsigned i = 0; i < c->config.masters; i++)
-        if (masters & masters_bit(i))
-            c->masters[i].sent++;
 }
 
 struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t request, enum reply_code code,

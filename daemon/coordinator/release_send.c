@@ -3,17 +3,17 @@
 
 void release_send(struct coordinator *c, const struct release *release, masters_t masters)
 {
-    struct command command = {.verb = release->sets_back ? COMMAND_MOVE : COMMAND_RELEASE,
-                              .ref = release->id,
-                              .token = release->token,
-                              .to = release->to};
+    if (masters == 0)
+        return;
+    enum command_verb verb = release->sets_back ? COMMAND_MOVE : COMMAND_RELEASE;
+    struct command *command = action_command(c, masters, verb, release->name);
+    command->ref = release->id;
+    command->token = release->token;
+    command->to = release->wakes ? c->config.self : release->to;
     if (release->wakes) {
-        command.to = c->config.self;
-        command.number = 2 * (uint64_t)c->config.max_ttl_ms;
-        command.stays = release->stays;
+        command->number = 2 * (uint64_t)c->config.max_ttl_ms;
+        command->stays = release->stays;
     }
-    name_copy(&command.name, release->name);
-    action_send(c, masters, &command);
 }
 
 void release_caught_up(struct release *release, masters_t bit, int64_t now_ms)

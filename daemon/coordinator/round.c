@@ -66,14 +66,16 @@ void round_free(struct coordinator *c, struct round *round)
 void round_send(struct coordinator *c, const struct round *round, enum command_verb verb, masters_t masters,
                 uint64_t number)
 {
-    struct command command = {.verb = verb, .ref = round->id, .number = number, .token = round->token};
-    if (verb == COMMAND_MOVE) {
-        command.to = round->token;
-        command.token = round->resume->old;
-    }
-    command.bucket = verb == COMMAND_ZADD || verb == COMMAND_ZSCORE ? quorum_bucket(round->name) : 0;
-    name_copy(&command.name, round->name);
-    action_send(c, masters, &command);
+    if (masters == 0)
+        return;
+    struct command *command = action_command(c, masters, verb, round->name);
+    command->ref = round->id;
+    command->number = number;
+    command->token = verb == COMMAND_MOVE ? round->resume->old : round->token;
+    if (verb == COMMAND_MOVE)
+        command->to = round->token;
+    if (verb == COMMAND_ZADD || verb == COMMAND_ZSCORE)
+        command->bucket = quorum_bucket(round->name);
 }
 
 masters_t round_without_key(const struct round *round)

@@ -417,7 +417,11 @@ bool trial_is_open(const struct coordinator *c);
 
 /* Appends an action. Only its kind is set: the caller sets the fields that this kind needs. */
 struct action *action_push(struct coordinator *c, enum action_kind kind);
-/* Appends a command to these masters; does nothing for an empty set. */
+/* Appends a command to these masters, of which there is at least one. Its other fields are zero, and the
+ * caller fills them in before the step ends; the group stays as it is. */
+struct command *action_command(struct coordinator *c, masters_t masters, enum command_verb verb,
+                               const struct name *name);
+/* The same for a command that is complete; does nothing for an empty set. */
 void action_send(struct coordinator *c, masters_t masters, const struct command *command);
 /* Appends a reply without optional fields, which the caller may fill in before the step ends. */
 struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t request, enum reply_code code,
