@@ -168,6 +168,15 @@ static bool is_refused_at_once(void)
     return two && now_ms() - start_ms < 1000;
 }
 
+static bool logged_quorum_again(void)
+{
+    char *log = file_read(redlockd.log);
+    const char *lost = strstr(log, "event=no_quorum voting=2/5");
+    bool again = lost != NULL && strstr(lost, "event=quorum voting=") != NULL;
+    free(log);
+    return again;
+}
+
 START_TEST(two_of_five_dead_then_three_and_back)
 {
     begin(5, TCP, "");
@@ -185,6 +194,7 @@ START_TEST(two_of_five_dead_then_three_and_back)
 
     in_five_tries(is_told_in_time());
     eventually(state_is(4, "down"));
+    eventually(daemon_logged(&redlockd, "event=no_quorum voting=2/5"));
     in_five_tries(is_refused_at_once());
     ask(&b, "-NOQUORUM three *", "LOCK three wait=300ms"); /* the daemon keeps trying, without success */
 
@@ -195,6 +205,7 @@ START_TEST(two_of_five_dead_then_three_and_back)
     expect(&c, "+LOCKED three *");
     for (unsigned i = 0; i < 5; i++)
         eventually(state_is(i, "up"));
+    eventually(logged_quorum_again());
 }
 END_TEST
 
@@ -208,6 +219,7 @@ START_TEST(all_masters_dead_at_the_start)
     client_open(&b, &redlockd);
     const char *refusal = ask(&a, "-NOQUORUM early *", "LOCK early");
     ck_assert_str_eq(kv(refusal, "nodes"), "!!!");
+    ck_assert(daemon_logged(&redlockd, "event=no_quorum voting=0/3"));
     for (unsigned i = 0; i < 3; i++)
         server_start(&masters.server[i]);
     lock(&a, "early wait=14s");
