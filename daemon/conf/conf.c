@@ -31,6 +31,7 @@ const struct conf_setting conf_settings[CONF_KEYS] = {
     {"node_backlog", &conf_kind_size, AT(node_backlog_bytes), 64 * K, 64 * M, CONF_AT_ONCE, NULL},
     {"retry_min", &conf_kind_duration, AT(retry_min_ms), 1, 10 * S, CONF_AT_ONCE, NULL},
     {"retry_max", &conf_kind_duration, AT(retry_max_ms), 1, 60 * S, CONF_AT_ONCE, NULL},
+    {"fanout", &conf_kind_fanout, AT(fanout_quorum), 0, 0, CONF_AT_ONCE, NULL},
     {"restart_guard", &conf_kind_switch, AT(restart_guard), 0, 0, CONF_RESTART, NULL},
     {"drain_timeout", &conf_kind_duration, AT(drain_timeout_ms), 0, H, CONF_AT_ONCE, NULL},
     {"max_clients", &conf_kind_count, AT(max_clients), 1, 100000, CONF_RESTART, NULL},

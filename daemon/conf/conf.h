@@ -77,6 +77,7 @@ struct conf {
     int64_t client_keepalive_ms;
     int64_t node_backlog_bytes;
     int64_t retry_min_ms, retry_max_ms;
+    bool fanout_quorum; /* fanout: quorum, else all */
     bool restart_guard;
     int64_t drain_timeout_ms;
     int64_t max_clients, max_locks, max_waiters;

@@ -20,7 +20,7 @@
 
 #include "daemon/conf/conf.h"
 
-enum { CONF_KEYS = 32, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
+enum { CONF_KEYS = 33, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
 
 struct conf_setting;
 
@@ -53,7 +53,7 @@ struct conf_setting {
 extern const struct conf_setting conf_settings[CONF_KEYS];
 
 extern const struct conf_kind conf_kind_listen, conf_kind_http, conf_kind_hosts, conf_kind_nodes,
-    conf_kind_duration, conf_kind_size, conf_kind_count, conf_kind_switch, conf_kind_level, conf_kind_mode,
+    conf_kind_duration, conf_kind_size, conf_kind_count, conf_kind_switch, conf_kind_fanout, conf_kind_level, conf_kind_mode,
     conf_kind_prefix, conf_kind_user, conf_kind_path, conf_kind_users, conf_kind_node_tls;
 
 /* Quotes a refused text for its message. A text with an '@' is hidden, since it may be an address in the

@@ -163,6 +163,25 @@ static bool value_show_switch(const struct conf *conf, const struct conf_setting
     return i == 0;
 }
 
+static const char *const fanouts[] = {"all", "quorum"};
+
+static bool value_set_fanout(struct conf *conf, const struct conf_setting *s, const char *text,
+                             char why[CONF_WHY_BYTES])
+{
+    bool quorum = strcmp(text, fanouts[1]) == 0;
+    if (!quorum && strcmp(text, fanouts[0]) != 0)
+        return conf_value_refuse(why, text, "all or quorum");
+    *(bool *)field(conf, s) = quorum;
+    return true;
+}
+
+static bool value_show_fanout(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
+                              size_t size)
+{
+    snprintf(out, size, "%s", fanouts[*(const bool *)field_const(conf, s)]);
+    return i == 0;
+}
+
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
 static bool value_set_level(struct conf *conf, const struct conf_setting *s, const char *text,
@@ -208,6 +227,7 @@ static bool value_show_mode(const struct conf *conf, const struct conf_setting *
 }
 
 const struct conf_kind conf_kind_switch = {value_set_switch, value_show_switch, .list = false};
+const struct conf_kind conf_kind_fanout = {value_set_fanout, value_show_fanout, .list = false};
 const struct conf_kind conf_kind_level = {value_set_level, value_show_level, .list = false};
 const struct conf_kind conf_kind_mode = {value_set_mode, value_show_mode, .quoted = true};
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/acquire_split.h"
+#include "daemon/coordinator/fanout.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/master/trial.h"
@@ -19,6 +20,8 @@ static struct resource *acquire_detach(struct coordinator *c, struct round *roun
     struct resource *resource = round->resource;
     round->resource = NULL;
     resource->queue->round = NULL;
+    if (round->narrow)
+        heap_remove(&c->deadlines, &resource->queue->item);
     c->acquiring--;
     return resource;
 }
@@ -37,6 +40,7 @@ static void acquire_undo(struct coordinator *c, struct round *round, bool wakes,
     if (mutant(MUTANT_RELEASE_ONLY_GRANTED))
         order.may = round->tally.granted;
     order.wakes = wakes;
+    order.sent = round->tally.asked;
     order.stays = wakes && stays;
     if (order.stays)
         queue->queued |= c->releasers;
@@ -128,6 +132,13 @@ static void acquire_queue(struct coordinator *c, struct resource *resource)
     wake_join(c, resource, round->id);
 }
 
+static void acquire_send(struct coordinator *c, struct round *round, masters_t masters)
+{
+    round_send(c, round, COMMAND_SET, masters, (uint64_t)round->ttl_ms);
+    if (round->proposal != 0)
+        fence_ask(c, round, masters);
+}
+
 /* The proposal goes right behind the SET, which saves a round trip if the name is free. Where a head polls,
  * the SET goes alone: clients that poll a held lock write nothing to the masters. */
 static void acquire_set(struct coordinator *c, struct resource *resource)
@@ -146,9 +157,11 @@ static void acquire_set(struct coordinator *c, struct resource *resource)
         acquire_fail(c, round, REPLY_LIMIT);
         return;
     }
-    round_send(c, round, COMMAND_SET, c->voters, (uint64_t)round->ttl_ms);
-    if (likely)
-        fence_ask(c, round, c->voters);
+    round->tally.asked = fanout_first(c, resource->name);
+    round->narrow = round->tally.asked != c->voters;
+    if (round->narrow)
+        heap_set(&c->deadlines, &queue->item, fanout_late_ms(c, round->tally.asked));
+    acquire_send(c, round, round->tally.asked);
 }
 
 void acquire_begin(struct coordinator *c, struct resource *resource)
@@ -220,6 +233,21 @@ static void look_queuing(struct coordinator *c, struct round *round, bool late)
     resource_advance(c, resource);
 }
 
+/* The masters that were asked first do not all grant, or not at once: the others are asked as well, and it is
+ * a round like any other from here on. Its validity counts from the same t0; the others have node_timeout from
+ * now. */
+static void acquire_widen(struct coordinator *c, struct round *round)
+{
+    masters_t others = masters_without(c->voters, round->tally.asked);
+    round->narrow = false;
+    heap_remove(&c->deadlines, &round->resource->queue->item);
+    round->tally.asked |= others;
+    in_flight_remove(&c->rounds_pending, &round->in_flight);
+    round_wait(c, round);
+    c->stats.widened++;
+    acquire_send(c, round, others);
+}
+
 static void look_asking(struct coordinator *c, struct round *round, bool late)
 {
     const struct fence *fence = &round->fence;
@@ -227,6 +255,10 @@ static void look_asking(struct coordinator *c, struct round *round, bool late)
     masters_t can = stand | round_silent(round);
     if (fence->asked != 0)
         can &= fence->answered | fence->pending;
+    if (round->narrow && masters_count(can) < c->quorum) {
+        acquire_widen(c, round);
+        can |= round_silent(round);
+    }
     if (late || masters_count(can) < c->quorum)
         look_refused(c, round, late);
     else if (masters_count(stand) < c->quorum)
@@ -251,5 +283,13 @@ void acquire_look(struct coordinator *c, struct round *round, bool late)
 
 void acquire_timer(struct coordinator *c, struct round *round)
 {
+    if (round->phase == ROUND_ASKING) {
+        acquire_widen(c, round);
+        return;
+    }
+    if (round->phase != ROUND_REASKING) { /* a quorum granted, and only the fence is open */
+        heap_remove(&c->deadlines, &round->resource->queue->item);
+        return;
+    }
     acquire_was_split(c, round, acquire_split_timer(c, round));
 }

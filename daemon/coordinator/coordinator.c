@@ -90,6 +90,7 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
     c->config.min_validity_ms = config->min_validity_ms;
     c->config.retry_min_ms = config->retry_min_ms;
     c->config.retry_max_ms = config->retry_max_ms;
+    c->config.fanout_quorum = config->fanout_quorum;
     c->config.drain_timeout_ms = config->drain_timeout_ms;
     c->config.max_locks_per_client = config->max_locks_per_client;
     c->config.max_waits_per_client = config->max_waits_per_client;
@@ -291,6 +292,8 @@ static void handle_vote(struct coordinator *c, struct master *m, const struct co
     if (refused && !lacks_queue_rights(event))
         master_answered_error(c, m, event->verb,
                               event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
+    if (event->verb == COMMAND_TIME)
+        m->liveness.rtt_us = event->rtt_us > 0 ? event->rtt_us : 0;
     if (event->verb <= COMMAND_GROUP_NEW) {
         master_told(c, m, event->verb, &event->vote);
         return;

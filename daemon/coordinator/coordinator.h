@@ -40,6 +40,7 @@ struct coordinator_config {
     int64_t retry_max_ms;
     int64_t drain_timeout_ms;
     bool restart_guard; /* false: a restarted master votes at once */
+    bool fanout_quorum; /* an attempt asks only Q masters at first: fanout.h */
     uint32_t max_sessions;
     uint32_t max_locks;
     uint32_t max_waiters;
@@ -109,6 +110,7 @@ struct coordinator_event {
     enum command_verb verb; /* MASTER_VOTE: the command that the vote answers */
     uint64_t ref;           /* MASTER_VOTE: the ref of that command */
     struct vote vote;
+    int64_t rtt_us; /* MASTER_VOTE on TIME: the master's smoothed round trip; -1: not known */
 };
 
 /* ---- actions: what to do about it, in this order ---- */
@@ -264,7 +266,7 @@ struct master_row {
 struct coordinator_stats {
     uint64_t grants, refused_busy, refused_timeout, refused_noquorum, refused_limit;
     uint64_t releases, extends, checks, resumes, resumed, renewals, renewals_done, renewals_failed, lost,
-        raises, undone, rounds, expired_undo, behind_ms, slept, woken;
+        raises, undone, widened, rounds, expired_undo, behind_ms, slept, woken;
     uint32_t locks, waiters, sessions, resources, rounds_pending, undo_pending;
     uint32_t holds[HOLD_LEASE + 1]; /* locks by their kind of hold */
 };

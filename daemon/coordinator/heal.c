@@ -162,7 +162,20 @@ void heal_granted(struct coordinator *c, struct lease *lease, const struct round
             lease->acknowledged[i] = until;
     refresh(c, lease);
     /* The masters that were in quarantine when the round began, even if they vote by now. */
-    set_again(c, lease, masters_without(c->extenders, (c->voters & round->tally.asked) | lease->granted));
+    masters_t asked = round->narrow ? c->voters : c->voters & round->tally.asked;
+    set_again(c, lease, masters_without(c->extenders, asked | lease->granted));
+}
+
+void heal_spread(struct coordinator *c, struct lease *lease)
+{
+    masters_t without = 0;
+    refresh(c, lease);
+    if (resume_is_under_way(lease->resource, &lease->token))
+        return;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if (lease->acknowledged[i] == 0 && !is_healing(lease, i))
+            without |= masters_bit(i);
+    set_again(c, lease, masters_without(without, lease->released_elsewhere) & c->extenders);
 }
 
 /* A key that was set after this daemon stood still, but before that was noticed, lives longer than was

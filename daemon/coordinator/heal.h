@@ -11,6 +11,10 @@
  * masters in quarantine, which the round did not ask. (A RESUME moved the key on some of them.) */
 void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round);
 
+/* Sets the key on the masters that never acknowledged it, since only a quorum was asked for the grant
+ * (fanout.h). Masters that refused it before are asked again. */
+void heal_spread(struct coordinator *c, struct lease *lease);
+
 /* Moves the deadline that the holder was told (lease->until_ms), and with it the base from which
  * acknowledged[] counts. */
 void heal_until(struct coordinator *c, struct lease *lease, int64_t until_ms);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/coordinator/fanout.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
@@ -34,7 +35,7 @@ static int64_t warn_ms(const struct lease *lease)
 
 static void rearm(struct coordinator *c, struct lease *lease)
 {
-    int64_t at_ms = lease->until_ms;
+    int64_t at_ms = earlier_ms(lease->until_ms, fanout_spread_ms(lease));
     if (lease_is_bound(lease)) {
         if (!lease->renewing && lease->renew_ms < at_ms)
             at_ms = lease->renew_ms;
@@ -156,6 +157,7 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     }
     struct lease *lease = lease_new(c, resource, round, wait->session, wait->request, wait->max_ms);
     lease->fence = fence;
+    lease->spread = round->narrow ? SPREAD_SOON : SPREAD_NOT;
     lease->hold.kind = wait->hold;
     lease->hold.note = wait->note;
     wait->note = NULL;
@@ -235,6 +237,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
                                   .token = &token,
                                   .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
                                   .may = lease->sent,
+                                  .sent = lease->sent | lease->may | lease->granted,
                                   .resource = resource,
                                   .session = session,
                                   .request = request,
@@ -348,6 +351,10 @@ bool lease_timer(struct coordinator *c, struct lease *lease)
     if (c->now_ms >= lease->until_ms) {
         lease_lost(c, lease, c->now_ms >= lease->hold.ends_ms ? LOST_MAX : LOST_EXPIRED);
         return false;
+    }
+    if (c->now_ms >= fanout_spread_ms(lease)) {
+        heal_spread(c, lease);
+        lease->spread = lease->spread == SPREAD_SOON ? SPREAD_AGAIN : SPREAD_NOT;
     }
     if (!lease_is_bound(lease)) {
         rearm(c, lease);

@@ -6,68 +6,69 @@
 /* X(id, name on the command line, what is wrong). Bugs marked * are planted in the simulator's model of
  * masters and hosts. The others are either a condition in the coordinator, if (mutant(MUTANT_NO_KILL))
  * ..., or replace a function of it in tests/sim/planted.c. */
-#define MUTANT_LIST(X)                                                                                    \
-    X(QUORUM_MINUS_ONE, "quorum_minus_one", "a grant needs one vote less than a majority")                \
-    X(NO_VALIDITY, "no_validity", "a grant is told however little of its time is left")                   \
-    X(FENCE_INCR_MAX, "fence_incr_max",                                                                   \
-      "raise: one more than the scores of the granting masters, each for itself")                         \
-    X(RAISE_FEW_SCORES, "raise_few_scores", "raise: the maximum of fewer than Q scores")                  \
-    X(RAISE_FEW_ACKS, "raise_few_acks", "raise: done when fewer than Q masters answered")                 \
-    X(RETRY_REUSES_PROPOSAL, "retry_reuses_proposal", "a retry counts the proposal of its first attempt") \
-    X(ZADD_ERROR_KEEPS_VOTE, "zadd_error_keeps_vote", "a master whose ZADD failed still counts")          \
-    X(MONOTONIC_CLOCK, "monotonic_clock", "* the clock stands still while the host sleeps")               \
-    X(PLAIN_DEL, "plain_del", "* release deletes without comparing the token")                            \
-    X(RELEASE_ONLY_GRANTED, "release_only_granted",                                                       \
-      "a failed attempt is released only where it was granted")                                           \
-    X(DELETE_AT_DEADLINE, "delete_at_deadline",                                                           \
-      "a lease is deleted at its deadline, extended elsewhere or not")                                    \
-    X(NO_KILL, "no_kill", "the old connection is not killed")                                             \
-    X(KILL_ONCE, "kill_once", "a kill that was not acknowledged is not repeated")                         \
-    X(UNDO_FROM_T0, "undo_from_t0", "an undo entry's time counts from the attempt's start")               \
-    X(UNDO_GRANTED, "undo_granted", "a granted attempt has an undo entry")                                \
-    X(UNDO_BY_RECORD, "undo_by_record", "once a lease's record is gone, no master owes its release")      \
-    X(EXTEND_NO_VALIDITY, "extend_no_validity", "an extend is told though its time is over")              \
-    X(EXTEND_NO_COMPARE, "extend_no_compare", "* extend does not compare the token")                      \
-    X(EXTEND_SHORTENS, "extend_shortens", "* extend sets the TTL also where it was longer")               \
-    X(EXTEND_RESURRECTS, "extend_resurrects", "* extend sets a key that is gone")                         \
-    X(MAX_FORGOTTEN, "max_forgotten", "a lock is extended after its max= ended it")                       \
-    X(NO_RESTART_GUARD, "no_restart_guard", "a restarted master votes at once")                           \
-    X(UPTIME_WITHOUT_MARGIN, "uptime_without_margin", "uptime is taken as exact")                         \
-    X(QUARANTINED_VOTES, "quarantined_votes", "a master in quarantine votes in acquires")                 \
-    X(QUARANTINED_FENCES, "quarantined_fences", "a master in quarantine counts for fences")               \
-    X(NO_LEAD_CAP, "no_lead_cap", "the lead of the hybrid clock grows without end")                       \
-    X(DEAD_WAITER_NOT_SKIPPED, "dead_waiter_not_skipped", "a waiter that is gone keeps its place")        \
-    X(LATE_REPLY_MATCHES, "late_reply_matches", "a late reply is taken for one to the present round")     \
-    X(REASK_COUNTS_FIRST_ZADD, "reask_counts_first_zadd",                                                 \
-      "a grant by re-asking counts the proposal of before")                                               \
-    X(HEAL_RELEASED, "heal_released", "a master is healed after the lock's release was sent")             \
-    X(HEAL_ACKNOWLEDGED, "heal_acknowledged", "a master that had acknowledged the key is healed")         \
-    X(HEAL_BY_PX, "heal_by_px", "* a heal's time counts from when it runs")                               \
-    X(UNCONFIRMED_EXTENDS, "unconfirmed_extends", "in quarantine an extended counts at once")             \
-    X(RESUME_KEEPS_TOKEN, "resume_keeps_token", "RESUME extends under the old token")                     \
-    X(MOVE_NO_COMPARE, "move_no_compare", "* move does not compare the token")                            \
-    X(RESUME_BELOW_QUORUM, "resume_below_quorum", "RESUME is granted where fewer than Q moved")           \
-    X(RESUME_OLD_FENCE, "resume_old_fence", "RESUME takes no new fence")                                  \
-    X(RESUME_NO_SET_BACK, "resume_no_set_back", "a RESUME that failed is not set back")                   \
-    X(RESUME_SET_BACK_ANSWERED, "resume_set_back_answered",                                               \
-      "a RESUME that failed is set back only where an answer came")                                       \
-    X(RESUME_RELEASES, "resume_releases", "a RESUME that failed is released instead of set back")         \
-    X(FROM_IGNORED, "from_ignored", "from= of a marker that another daemon wrote is ignored")             \
-    X(ABSENT_MARKER_KNOWN, "absent_marker_known", "a master without a marker is taken for a known one")   \
-    X(STALL_BLAMES_MASTERS, "stall_blames_masters",                                                       \
-      "a stall of the daemon's own is taken for jumps of all masters' clocks")                            \
-    X(FIRST_ANSWER_BLAMED, "first_answer_blamed", "a trial is decided by its first answer")               \
-    X(BASE_MOVED, "base_moved", "a reading that is ahead becomes the base of the next")                   \
-    X(COMPARED_WITHIN_RUN, "compared_within_run", "clocks are compared within one run of a master only")  \
-    X(QUARANTINE_SOONER, "quarantine_sooner",                                                             \
-      "a quarantine ends sooner by as long as the daemon stood still")                                    \
-    X(BEHIND_TWICE, "behind_twice", "a stall is counted twice")                                           \
-    X(UNTIL_WITHOUT_BEHIND, "until_without_behind", "deadlines are told by the daemon's own time")        \
-    X(WOKEN_SILENT, "woken_silent", "a waiter that is woken goes on sleeping")                            \
-    X(PASS_FORGOTTEN, "pass_forgotten", "who is woken in vain does not pass it on")                       \
-    X(PASS_BLIND, "pass_blind", "* PASS wakes the next though the key is there")                          \
-    X(ENQUEUE_SILENT, "enqueue_silent", "* ENQUEUE does not tell the holder, and says it did")            \
-    X(TOLD_IS_WOKEN, "told_is_woken", "who is told takes that for a wake, and does not remember it")      \
+#define MUTANT_LIST(X)                                                                                      \
+    X(QUORUM_MINUS_ONE, "quorum_minus_one", "a grant needs one vote less than a majority")                  \
+    X(NO_VALIDITY, "no_validity", "a grant is told however little of its time is left")                     \
+    X(FENCE_INCR_MAX, "fence_incr_max",                                                                     \
+      "raise: one more than the scores of the granting masters, each for itself")                           \
+    X(RAISE_FEW_SCORES, "raise_few_scores", "raise: the maximum of fewer than Q scores")                    \
+    X(RAISE_FEW_ACKS, "raise_few_acks", "raise: done when fewer than Q masters answered")                   \
+    X(RETRY_REUSES_PROPOSAL, "retry_reuses_proposal", "a retry counts the proposal of its first attempt")   \
+    X(ZADD_ERROR_KEEPS_VOTE, "zadd_error_keeps_vote", "a master whose ZADD failed still counts")            \
+    X(MONOTONIC_CLOCK, "monotonic_clock", "* the clock stands still while the host sleeps")                 \
+    X(PLAIN_DEL, "plain_del", "* release deletes without comparing the token")                              \
+    X(RELEASE_ONLY_GRANTED, "release_only_granted",                                                         \
+      "a failed attempt is released only where it was granted")                                             \
+    X(DELETE_AT_DEADLINE, "delete_at_deadline",                                                             \
+      "a lease is deleted at its deadline, extended elsewhere or not")                                      \
+    X(NO_KILL, "no_kill", "the old connection is not killed")                                               \
+    X(KILL_ONCE, "kill_once", "a kill that was not acknowledged is not repeated")                           \
+    X(UNDO_FROM_T0, "undo_from_t0", "an undo entry's time counts from the attempt's start")                 \
+    X(UNDO_GRANTED, "undo_granted", "a granted attempt has an undo entry")                                  \
+    X(UNDO_BY_RECORD, "undo_by_record", "once a lease's record is gone, no master owes its release")        \
+    X(EXTEND_NO_VALIDITY, "extend_no_validity", "an extend is told though its time is over")                \
+    X(EXTEND_NO_COMPARE, "extend_no_compare", "* extend does not compare the token")                        \
+    X(EXTEND_SHORTENS, "extend_shortens", "* extend sets the TTL also where it was longer")                 \
+    X(EXTEND_RESURRECTS, "extend_resurrects", "* extend sets a key that is gone")                           \
+    X(MAX_FORGOTTEN, "max_forgotten", "a lock is extended after its max= ended it")                         \
+    X(NO_RESTART_GUARD, "no_restart_guard", "a restarted master votes at once")                             \
+    X(UPTIME_WITHOUT_MARGIN, "uptime_without_margin", "uptime is taken as exact")                           \
+    X(QUARANTINED_VOTES, "quarantined_votes", "a master in quarantine votes in acquires")                   \
+    X(QUARANTINED_FENCES, "quarantined_fences", "a master in quarantine counts for fences")                 \
+    X(NO_LEAD_CAP, "no_lead_cap", "the lead of the hybrid clock grows without end")                         \
+    X(DEAD_WAITER_NOT_SKIPPED, "dead_waiter_not_skipped", "a waiter that is gone keeps its place")          \
+    X(LATE_REPLY_MATCHES, "late_reply_matches", "a late reply is taken for one to the present round")       \
+    X(REASK_COUNTS_FIRST_ZADD, "reask_counts_first_zadd",                                                   \
+      "a grant by re-asking counts the proposal of before")                                                 \
+    X(HEAL_RELEASED, "heal_released", "a master is healed after the lock's release was sent")               \
+    X(HEAL_ACKNOWLEDGED, "heal_acknowledged", "a master that had acknowledged the key is healed")           \
+    X(HEAL_BY_PX, "heal_by_px", "* a heal's time counts from when it runs")                                 \
+    X(UNCONFIRMED_EXTENDS, "unconfirmed_extends", "in quarantine an extended counts at once")               \
+    X(RESUME_KEEPS_TOKEN, "resume_keeps_token", "RESUME extends under the old token")                       \
+    X(MOVE_NO_COMPARE, "move_no_compare", "* move does not compare the token")                              \
+    X(RESUME_BELOW_QUORUM, "resume_below_quorum", "RESUME is granted where fewer than Q moved")             \
+    X(RESUME_OLD_FENCE, "resume_old_fence", "RESUME takes no new fence")                                    \
+    X(RESUME_NO_SET_BACK, "resume_no_set_back", "a RESUME that failed is not set back")                     \
+    X(RESUME_SET_BACK_ANSWERED, "resume_set_back_answered",                                                 \
+      "a RESUME that failed is set back only where an answer came")                                         \
+    X(RESUME_RELEASES, "resume_releases", "a RESUME that failed is released instead of set back")           \
+    X(FROM_IGNORED, "from_ignored", "from= of a marker that another daemon wrote is ignored")               \
+    X(ABSENT_MARKER_KNOWN, "absent_marker_known", "a master without a marker is taken for a known one")     \
+    X(STALL_BLAMES_MASTERS, "stall_blames_masters",                                                         \
+      "a stall of the daemon's own is taken for jumps of all masters' clocks")                              \
+    X(FIRST_ANSWER_BLAMED, "first_answer_blamed", "a trial is decided by its first answer")                 \
+    X(BASE_MOVED, "base_moved", "a reading that is ahead becomes the base of the next")                     \
+    X(COMPARED_WITHIN_RUN, "compared_within_run", "clocks are compared within one run of a master only")    \
+    X(QUARANTINE_SOONER, "quarantine_sooner",                                                               \
+      "a quarantine ends sooner by as long as the daemon stood still")                                      \
+    X(BEHIND_TWICE, "behind_twice", "a stall is counted twice")                                             \
+    X(UNTIL_WITHOUT_BEHIND, "until_without_behind", "deadlines are told by the daemon's own time")          \
+    X(WOKEN_SILENT, "woken_silent", "a waiter that is woken goes on sleeping")                              \
+    X(PASS_FORGOTTEN, "pass_forgotten", "who is woken in vain does not pass it on")                         \
+    X(PASS_BLIND, "pass_blind", "* PASS wakes the next though the key is there")                            \
+    X(ENQUEUE_SILENT, "enqueue_silent", "* ENQUEUE does not tell the holder, and says it did")              \
+    X(TOLD_IS_WOKEN, "told_is_woken", "who is told takes that for a wake, and does not remember it")        \
+    X(FANOUT_COUNTS_HEAL, "fanout_counts_heal", "a heal of a master that was not asked counts as its vote") \
     X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
 
 enum mutant {

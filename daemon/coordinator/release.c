@@ -168,9 +168,14 @@ static void release_uncounted(struct coordinator *c, const struct release_order 
         resource_released(c, order->resource);
 }
 
-/* The masters that get the release at once: every releaser, except where a planted bug says otherwise. */
-static masters_t at_once(const struct coordinator *c, const struct release *release, masters_t may)
+/* The masters that get the release at once: every releaser, except where a planted bug says otherwise. With
+ * fanout: quorum these are the masters that were sent the key, unless the release is to wake others: their
+ * daemons wait on all masters. */
+static masters_t at_once(const struct coordinator *c, const struct release *release, masters_t may,
+                         masters_t sent)
 {
+    if (c->config.fanout_quorum && sent != 0 && !release->wakes && !release->sets_back)
+        return c->releasers & (sent | may);
     bool fewer = release->sets_back ? mutant(MUTANT_RESUME_SET_BACK_ANSWERED)
                                     : mutant(MUTANT_RELEASE_ONLY_GRANTED) && release->answered;
     return fewer ? c->releasers & may : c->releasers;
@@ -204,11 +209,11 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->until_ms = mutant(MUTANT_UNDO_FROM_T0) ? c->now_ms + release->ttl_ms : c->now_ms;
     if (mutant(MUTANT_UNDO_FROM_T0))
         release->caught_up = release->owed;
-    release->asked = release->unanswered = at_once(c, release, order->may);
     release->in_flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
     if (order->resource != NULL)
         let_follow(c, release, order->resource);
     release->wakes = order->wakes || is_to_wake(release);
+    release->asked = release->unanswered = at_once(c, release, order->may, order->sent);
     bool waits = release->resource != NULL && release->resource->queue->head != NULL;
     release->stays = order->stays || (release->wakes && waits);
     if (release->wakes && waits)

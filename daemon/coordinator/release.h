@@ -16,6 +16,7 @@ struct release_order {
     const struct token *token;
     int64_t ttl_ms;            /* longest TTL that a key of this token can have */
     masters_t may;             /* masters that may have the key, and so owe the release */
+    masters_t sent;            /* fanout: quorum: all masters that were sent the key; 0: not known */
     struct resource *resource; /* the resource whose head asks next; NULL: none waits for this release */
     uint64_t session, request; /* the UNLOCK to answer; request 0: nobody is answered */
     const struct token *back;  /* the key is set back to this token, and nobody waits; NULL: it is deleted */

@@ -183,6 +183,8 @@ struct lease {
     uint64_t fence;
     struct resume *resume; /* how to set back an undelivered RESUME; NULL: nothing to set back */
     bool renewing;         /* a renewal is under way */
+    /* fanout: quorum: whether the key is still to be set on the masters that were not asked. */
+    enum { SPREAD_NOT, SPREAD_SOON, SPREAD_AGAIN } spread : 8;
     /* Per master: when the last TTL ends that it acknowledged in its present memory; 0: it acknowledged
      * none. */
     uint32_t acknowledged[];
@@ -255,6 +257,7 @@ struct round {
     bool held : 1;   /* EXTEND, renewal: Q masters extended the lock */
     bool joined : 1; /* acquire: as in struct verdict */
     bool ready : 1;  /* acquire, RESUME: could be granted, but waits until the trial is over */
+    bool narrow : 1; /* acquire: only Q masters were asked so far (fanout.h) */
     int32_t ttl_ms;
     int64_t t0_ms; /* validity counts from here, before the first byte of SET or EXTEND was sent */
     struct resource *resource; /* (ref) acquire, RESUME, until the round is decided */

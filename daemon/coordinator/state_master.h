@@ -114,6 +114,7 @@ struct master {
         uint64_t overdue;    /* it is slow until heard reaches this */
         uint64_t watched;    /* until heard reaches this, a long silence closes the connection */
         int64_t heard_ms;    /* when its last reply came, or watching began */
+        int64_t rtt_us;      /* its smoothed round trip, as the driver measured it; 0: not known */
     } liveness;
 };
 

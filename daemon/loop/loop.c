@@ -184,6 +184,7 @@ struct coordinator_config loop_configuration(const struct conf *conf)
         .retry_max_ms = conf->retry_max_ms,
         .drain_timeout_ms = conf->drain_timeout_ms,
         .restart_guard = conf->restart_guard,
+        .fanout_quorum = conf->fanout_quorum,
         .max_sessions = (uint32_t)conf->max_clients,
         .max_locks = (uint32_t)conf->max_locks,
         .max_waiters = (uint32_t)conf->max_waiters,

@@ -194,6 +194,7 @@ static unsigned figures(const struct loop_view *view, struct figure *f)
         {"rounds", core.rounds},
         {"fence_raises", core.raises},
         {"attempts_undone", core.undone},
+        {"attempts_widened", core.widened},
         {"undo_expired", core.expired_undo},
         {"slept", core.slept},
         {"woken", core.woken},

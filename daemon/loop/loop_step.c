@@ -148,6 +148,8 @@ static void on_voted(void *arg, unsigned index, uint32_t connection, enum comman
     loop->event.vote.kind = vote->kind;
     loop->event.vote.error = vote->error;
     loop->event.vote.number = vote->number;
+    if (verb == COMMAND_TIME)
+        loop->event.rtt_us = node_rtt_us(loop->nodes[index]);
     switch (vote->kind) { /* copies only the bytes that belong to the kind: most votes have none */
     case VOTE_INFO: loop->event.vote.info = vote->info; break;
     case VOTE_GROUP: loop->event.vote.group = vote->group; break;

@@ -200,6 +200,11 @@ bool node_error_count(const struct node *n, unsigned i, const char **word, uint6
     return true;
 }
 
+int64_t node_rtt_us(const struct node *n)
+{
+    return n->rtt_us;
+}
+
 const struct histogram *node_rtts(const struct node *n)
 {
     return &n->rtts;

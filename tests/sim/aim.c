@@ -328,6 +328,7 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     if (mutant != MUTANT_NONE) {
         swarm->rate[FAULT_EAR] = 0;
         plan->param[P_DEAF] = DEAF_ALL; /* who waits polls, as no wake shows these bugs */
+        plan->param[P_FANOUT] = FANOUT_ALL;
     }
     switch (mutant) {
     case MUTANT_NONE: return;
@@ -380,6 +381,10 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_PASS_FORGOTTEN:
     case MUTANT_ENQUEUE_SILENT:
     case MUTANT_TOLD_IS_WOKEN: aim_wakes(plan, swarm); return;
+    case MUTANT_FANOUT_COUNTS_HEAL:
+        plan->param[P_FANOUT] = FANOUT_QUORUM;
+        masters(plan, 5);
+        return;
     default: aim_others(plan, swarm, mutant);
     }
 }

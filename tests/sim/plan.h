@@ -56,7 +56,8 @@ enum {
     X(ODD_MASTERS, "odd_masters") \
     X(ODD_MAX_TTL, "odd_max_ttl_ms") \
     X(ODD_LATE, "odd_late_ms") \
-    X(DEAF, "deaf")
+    X(DEAF, "deaf") \
+    X(FANOUT, "fanout")
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
 #define FAULT_LIST(X) \
@@ -144,7 +145,8 @@ enum fault_kind {
     FAULT_KINDS
 };
 
-enum deaf { DEAF_NONE, DEAF_ALL, DEAF_FIRST }; /* daemons whose user may not subscribe */
+enum fanout { FANOUT_ALL, FANOUT_QUORUM, FANOUT_MIXED }; /* MIXED: every other daemon asks a quorum first */
+enum deaf { DEAF_NONE, DEAF_ALL, DEAF_FIRST };           /* daemons whose user may not subscribe */
 
 enum rubbish { RUBBISH_TEXT, RUBBISH_MASTERS, RUBBISH_MAX_TTL, RUBBISHES };
 

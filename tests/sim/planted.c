@@ -23,7 +23,7 @@ enum fence_outcome fence_begin_rule(struct coordinator *c, struct round *round);
 enum fence_outcome fence_decide_rule(struct coordinator *c, struct round *round);
 enum fence_outcome fence_look_rule(struct coordinator *c, struct round *round, bool late);
 
-/* ---- a quorum of one master less: QUORUM_MINUS_ONE, RESUME_BELOW_QUORUM ---- */
+/* ---- a quorum of one master less: QUORUM_MINUS_ONE, FANOUT_COUNTS_HEAL, RESUME_BELOW_QUORUM ---- */
 
 /* Returns the quorum to put back afterwards. */
 static unsigned lower_quorum(struct coordinator *c, bool lower)
@@ -43,7 +43,8 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
 
 void acquire_look(struct coordinator *c, struct round *round, bool late)
 {
-    unsigned quorum = lower_quorum(c, mutant(MUTANT_QUORUM_MINUS_ONE));
+    bool heals = mutant(MUTANT_FANOUT_COUNTS_HEAL) && round->narrow;
+    unsigned quorum = lower_quorum(c, mutant(MUTANT_QUORUM_MINUS_ONE) || heals);
     acquire_look_rule(c, round, late);
     c->quorum = quorum;
 }

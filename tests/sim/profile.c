@@ -350,6 +350,8 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     swarm.resume_pct = percent(&class, 50) ? between(&class, 5, 60) : 0;
     swarm.rollbacks = percent(&class, 10) ? between(&class, 20, 200) : 0;
     plan->param[P_DEAF] = percent(&class, 75) ? DEAF_NONE : percent(&class, 50) ? DEAF_ALL : DEAF_FIRST;
+    struct draw fanout = {.seed = seed, .who = 6};
+    plan->param[P_FANOUT] = percent(&fanout, 80) ? FANOUT_ALL : between(&fanout, FANOUT_QUORUM, FANOUT_MIXED);
     swarm_class(plan, &swarm, (enum plan_class)plan->param[P_CLASS]);
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);

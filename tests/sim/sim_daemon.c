@@ -47,6 +47,8 @@ void daemon_start(struct sim_world *w, struct sim_daemon *d)
         .retry_max_ms = param[P_RETRY_MAX],
         .drain_timeout_ms = param[P_DRAIN_TIMEOUT],
         .restart_guard = true,
+        .fanout_quorum =
+            param[P_FANOUT] == FANOUT_QUORUM || (param[P_FANOUT] == FANOUT_MIXED && d->index % 2),
         .max_sessions = 128,
         .max_locks = (uint32_t)param[P_MAX_LOCKS],
         .max_waiters = (uint32_t)param[P_MAX_WAITERS],

@@ -203,7 +203,8 @@ static void node_voted(struct sim_world *w, struct sim_daemon *d, const struct s
                                       .connection = conn->number,
                                       .verb = msg->verb,
                                       .ref = msg->ref,
-                                      .vote = msg->vote};
+                                      .vote = msg->vote,
+                                      .rtt_us = w->now_us - msg->sent_us};
     w->heard = msg;
     daemon_step(w, d, &event);
     w->heard = NULL;

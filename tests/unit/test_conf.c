@@ -44,6 +44,7 @@ START_TEST(defaults)
     ck_assert_int_eq(conf.node_backlog_bytes, 1 << 20);
     ck_assert_int_eq(conf.max_output_bytes, 65536);
     ck_assert_int_eq(conf.max_locks, 100000);
+    ck_assert(!conf.fanout_quorum);
     ck_assert(conf.restart_guard);
     ck_assert_int_eq(conf.log_level, LOG_LEVEL_INFO);
     ck_assert_uint_eq(conf.unix_mode, 0660);
@@ -61,7 +62,8 @@ START_TEST(every_key)
              "  - unix:/run/r.sock?db=3\n"
              "node_user: all\nnode_password_file: %s\nkey_prefix: \"\"\n"
              "default_ttl: 5s\nmin_ttl: 500\nmax_ttl: 1m\nnode_timeout: 250ms\nmin_validity: 2ms\n"
-             "client_keepalive: 1m\nnode_backlog: 2m\nretry_min: 1ms\nretry_max: 1s\nrestart_guard: No\n"
+             "client_keepalive: 1m\nnode_backlog: 2m\nretry_min: 1ms\nretry_max: 1s\nfanout: quorum\n"
+             "restart_guard: No\n"
              "drain_timeout: 0\nmax_clients: 1\nmax_locks: 500000\nmax_waiters: 2\n"
              "max_locks_per_client: 3\nmax_waits_per_client: 4\nmax_output: 8192\nidle_line_timeout: 1h\n"
              "log_level: debug\n",
@@ -70,7 +72,7 @@ START_TEST(every_key)
     ck_assert_int_eq(faults, 0);
     ck_assert_uint_eq(lines_said(), 1);
     assert_said(
-        "f:19:1: restart_guard: warning: off: after a restart of masters two clients may hold one lock");
+        "f:20:1: restart_guard: warning: off: after a restart of masters two clients may hold one lock");
     ck_assert_uint_eq(conf.listeners, 3);
     ck_assert_str_eq(conf.listen[0].address.host, "::1");
     ck_assert_str_eq(conf.listen[0].address.shown, "[::1]:7000");
@@ -99,6 +101,7 @@ START_TEST(every_key)
     ck_assert_int_eq(conf.node_backlog_bytes, 2 << 20);
     ck_assert_int_eq(conf.retry_min_ms, 1);
     ck_assert_int_eq(conf.retry_max_ms, 1000);
+    ck_assert(conf.fanout_quorum);
     ck_assert(!conf.restart_guard);
     ck_assert_int_eq(conf.drain_timeout_ms, 0);
     ck_assert_int_eq(conf.max_clients, 1);

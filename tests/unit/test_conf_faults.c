@@ -49,6 +49,7 @@ static const struct {
     {"client_keepalive: 999ms", "allowed is 1s to 2h"},
     {"retry_min: 0", "allowed is 1ms to 10s"},
     {"retry_max: 2m", "allowed is 1ms to 1m"},
+    {"fanout: three", "\"three\" is not all or quorum"},
     {"drain_timeout: 61m", "allowed is 0ms to 1h"},
     {"idle_line_timeout: 99", "allowed is 100ms to 1h"},
     {"node_backlog: 1g", "f:2:15: node_backlog: \"1g\" is not a size"},

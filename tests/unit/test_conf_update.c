@@ -61,6 +61,7 @@ static const struct example {
     {"node_backlog", "2m", "once"},
     {"retry_min", "10ms", "once"},
     {"retry_max", "1s", "once"},
+    {"fanout", "quorum", "once"},
     {"drain_timeout", "1s", "once"},
     {"max_clients", "7", "restart"},
     {"max_locks", "7", "restart"},

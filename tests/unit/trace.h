@@ -38,6 +38,7 @@ extern struct peer trace_peer;           /* of all requests; number 0 at the sta
 extern struct coordinator *core;
 extern int64_t now;                      /* ms; 1000 at the start; the wall clock says now * 1000 + 7 us */
 extern int64_t wall_offset_us;           /* is added to the wall clock */
+extern int64_t trace_rtts_us[MASTERS];   /* each master's round trip, as told with its TIME */
 extern struct master_info info[MASTERS]; /* what INFO will say: up for long, a run_id of its own */
 
 /* A master's clock and the group's key on it. While show_probes is false, the trace itself answers TIME,

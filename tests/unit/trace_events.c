@@ -6,7 +6,7 @@ struct coordinator_config config;
 struct peer trace_peer;
 struct coordinator *core;
 int64_t now;
-int64_t wall_offset_us;
+int64_t wall_offset_us, trace_rtts_us[MASTERS];
 struct master_info info[MASTERS];
 struct marker markers[MASTERS];
 bool show_probes;
@@ -262,6 +262,7 @@ static void trace_setup(void)
     show_probes = false;
     now = 1000;
     wall_offset_us = 0;
+    memset(trace_rtts_us, 0, sizeof trace_rtts_us);
     config = (struct coordinator_config){
         .default_ttl_ms = 10000,
         .min_ttl_ms = 100,

@@ -169,7 +169,8 @@ static void answer_hidden(void)
                                               .connection = link->connection,
                                               .verb = command.verb,
                                               .ref = command.ref,
-                                              .vote = marker_vote(i, &command)};
+                                              .vote = marker_vote(i, &command),
+                                              .rtt_us = trace_rtts_us[i]};
             step(&event);
         }
     }

@@ -1,0 +1,53 @@
+#include "daemon/coordinator/fanout.h"
+
+enum {
+    ALIKE_US = 500,       /* round trips that differ by no more than this, or by a factor of 2, are alike */
+    LATE_RTTS = 3,        /* an answer is late after so many round trips */
+    SPREAD_MS = 10,       /* age at which a lease is set on the other masters ... */
+    SPREAD_AGAIN_MS = 20, /* ... and where that was refused, once more after this time */
+};
+
+/* The longest round trip at which a master is about as fast as the Q fastest are. */
+static int64_t alike_us(const struct coordinator *c)
+{
+    uint64_t rtts_us[MASTERS] = {0};
+    for (unsigned i = 0; i < c->config.masters; i++)
+        rtts_us[i] = (uint64_t)c->masters[i].liveness.rtt_us;
+    unsigned slower = masters_count(c->voters) - c->quorum;
+    return (int64_t)quorum_nth_largest(rtts_us, c->voters, slower + 1) * 2 + ALIKE_US;
+}
+
+masters_t fanout_first(const struct coordinator *c, const struct name *name)
+{
+    if (!c->config.fanout_quorum || masters_count(c->voters) <= c->quorum)
+        return c->voters;
+    unsigned fast[MASTERS], count = 0;
+    int64_t longest_us = alike_us(c);
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if ((c->voters & masters_bit(i)) && c->masters[i].liveness.rtt_us <= longest_us)
+            fast[count++] = i;
+    masters_t first = 0;
+    for (unsigned i = 0, at = quorum_bucket(name); i < c->quorum; i++, at++)
+        first |= masters_bit(fast[at % count]);
+    return first;
+}
+
+int64_t fanout_late_ms(const struct coordinator *c, masters_t masters)
+{
+    int64_t longest_us = 0;
+    for (unsigned i = 0; i < c->config.masters; i++)
+        if ((masters & masters_bit(i)) && c->masters[i].liveness.rtt_us > longest_us)
+            longest_us = c->masters[i].liveness.rtt_us;
+    int64_t late_ms = (LATE_RTTS * longest_us + 999) / 1000;
+    int64_t most_ms = c->config.node_timeout_ms / 2;
+    if (late_ms < 1)
+        late_ms = 1;
+    return c->now_ms + 1 /* the present ms may be over at once */ + earlier_ms(late_ms, most_ms);
+}
+
+int64_t fanout_spread_ms(const struct lease *lease)
+{
+    if (lease->spread == SPREAD_NOT)
+        return INT64_MAX;
+    return lease->granted_ms + SPREAD_MS + (lease->spread == SPREAD_AGAIN ? SPREAD_AGAIN_MS : 0);
+}

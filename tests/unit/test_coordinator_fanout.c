@@ -1,0 +1,151 @@
+/* Traces: fanout: quorum. With five masters, "job" is asked for on masters 2, 3 and 4 first. */
+#include "tests/unit/trace.h"
+
+static void start_quorum(unsigned masters)
+{
+    config.fanout_quorum = true;
+    start(masters);
+}
+
+START_TEST(a_quorum_is_asked_and_the_rest_is_spared)
+{
+    start_quorum(5);
+    ask(1, "LOCK job ttl=10s");
+    EXPECT("m2-4 SET job T1 10000", "m2-4 ZADD job 1000007");
+    vote("2-4", "SET YES, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job token=T1 fence=1000007 valid=9897 until=10897");
+    ask(1, "UNLOCK job");
+    EXPECT("m2-4 RELEASE job T1");
+    vote("2-4", "RELEASE YES");
+    EXPECT("s1 #2 +UNLOCKED job confirmed=3/5");
+    EXPECT_REST();
+}
+END_TEST
+
+START_TEST(all_are_asked_as_soon_as_a_master_refuses)
+{
+    start_quorum(5);
+    ask(1, "LOCK job ttl=10s");
+    EXPECT("m2-4 SET job T1 10000", "m2-4 ZADD job 1000007");
+    vote("2", "SET NO, ZADD YES");
+    EXPECT("m0-1 SET job T1 10000", "m0-1 ZADD job 1000007");
+    vote("0-1", "SET YES, ZADD YES");
+    EXPECT_NOTHING();
+    vote("4", "SET YES, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job token=T1 fence=1000007 valid=9897 until=10897");
+}
+END_TEST
+
+START_TEST(all_are_asked_when_an_answer_is_late)
+{
+    start_quorum(5);
+    ask(1, "LOCK job ttl=10s");
+    EXPECT("m2-4 SET job T1 10000", "m2-4 ZADD job 1000007");
+    vote("2-3", "SET YES, ZADD YES");
+    at(1001);
+    EXPECT_NOTHING();
+    at(1002);
+    EXPECT("m0-1 SET job T1 10000", "m0-1 ZADD job 1000007");
+    vote("0", "SET YES, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job token=T1 fence=1000007 valid=9895 until=10897"); /* from the same t0 */
+}
+END_TEST
+
+START_TEST(all_are_asked_when_a_master_is_lost)
+{
+    start_quorum(5);
+    ask(1, "LOCK job ttl=10s");
+    forget();
+    lose(3);
+    work();
+    EXPECT("m0-1 SET job T1 10000", "m0-1 ZADD job 1000007");
+}
+END_TEST
+
+START_TEST(all_are_asked_when_a_fence_fails)
+{
+    start_quorum(5);
+    ask(1, "LOCK job ttl=10s");
+    forget();
+    vote("4", "SET YES, ZADD OOM");
+    EXPECT("m0-1 SET job T1 10000", "m0-1 ZADD job 1000007");
+    vote("0,2-3", "SET YES, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job *");
+}
+END_TEST
+
+START_TEST(a_lease_that_lives_is_set_on_the_others)
+{
+    start_quorum(5);
+    ask(1, "LOCK job ttl=10s");
+    vote("2-4", "SET YES, ZADD YES");
+    forget();
+    at(1009);
+    EXPECT_NOTHING();
+    at(1010);
+    EXPECT("m0 HEAL job T1 1700000010897", "m1 HEAL job T1 1700000010897");
+    vote("0", "HEAL YES");
+    vote("1", "HEAL NO");
+    at(1029);
+    EXPECT_NOTHING();
+    at(1030);
+    EXPECT("m1 HEAL job T1 1700000010897"); /* once more, where it was refused */
+    vote("1", "HEAL NO");
+    at(1200);
+    EXPECT_NOTHING();
+    ask(1, "UNLOCK job");
+    EXPECT("m0-4 RELEASE job T1"); /* a heal that was refused may run late */
+}
+END_TEST
+
+/* Masters that are far away are asked only if one of the others does not grant. */
+START_TEST(the_fast_masters_are_asked_first)
+{
+    start_quorum(5);
+    const int64_t far_us = 20000;
+    trace_rtts_us[2] = trace_rtts_us[3] = far_us;
+    at(3000); /* the probes tell */
+    forget();
+    ask(1, "LOCK job ttl=10s");
+    EXPECT("m0-1,4 SET job T1 10000", "m0-1,4 ZADD job *");
+}
+END_TEST
+
+/* The daemons of those who wait must hear of the release from a quorum of those masters on which they wait. */
+START_TEST(a_release_that_wakes_goes_everywhere)
+{
+    start_quorum(5);
+    hears("0-4", "listens");
+    ask(1, "LOCK job ttl=10s");
+    vote("2-4", "SET YES, ZADD YES");
+    hears("2", "told job");
+    forget();
+    ask(1, "UNLOCK job");
+    EXPECT("m0-4 RELEASE job T1 WAKE");
+}
+END_TEST
+
+START_TEST(with_just_a_quorum_left_all_of_it_is_asked)
+{
+    start_quorum(5);
+    lose(0), lose(3);
+    forget();
+    ask(1, "LOCK job ttl=10s");
+    EXPECT("m1-2,4 SET job T1 10000", "m1-2,4 ZADD job 1000007");
+    vote("1-2,4", "SET YES, ZADD YES");
+    EXPECT("s1 #1 +LOCKED job *");
+    at(1500);
+    EXPECT_NOTHING();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        a_quorum_is_asked_and_the_rest_is_spared,   all_are_asked_as_soon_as_a_master_refuses,
+        all_are_asked_when_an_answer_is_late,       all_are_asked_when_a_master_is_lost,
+        all_are_asked_when_a_fence_fails,           a_lease_that_lives_is_set_on_the_others,
+        the_fast_masters_are_asked_first,           a_release_that_wakes_goes_everywhere,
+        with_just_a_quorum_left_all_of_it_is_asked, NULL};
+    return trace_run("coordinator: fanout", tests);
+}
