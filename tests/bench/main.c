@@ -48,8 +48,8 @@ static const struct part {
     const char *word;
     void (*work)(struct bench *bench);
 } parts[] = {
-    {"W1", work_uncontended},  {"counts", work_counted}, {"W3", work_contended},
-    {"W4", work_masters_away}, {"W8", work_short},       {"W6", work_held},
+    {"W1", work_uncontended}, {"counts", work_counted}, {"W3", work_contended}, {"W4", work_masters_away},
+    {"W8", work_short},       {"fanout", work_fanout},  {"W6", work_held},
 };
 
 struct options {
@@ -107,7 +107,7 @@ static void run(void *arg)
     if (bench->scale.idle_clients > most)
         bench->scale.idle_clients = most;
     masters_start(&bench->masters);
-    daemon_start(&bench->daemon, &bench->places, &bench->masters, NULL);
+    daemon_start(&bench->daemon, &bench->places, &bench->masters, NULL, "");
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (is_wanted(options, parts[i].word))
             parts[i].work(bench);
@@ -144,7 +144,8 @@ static struct options options_parse(int argc, char **argv)
         case 'o': options.only = optarg; break;
         case 'w': options.workers = (unsigned)strtoul(optarg, NULL, 10); break;
         case 'r': options.run_ms = strtoll(optarg, NULL, 10); break;
-        default: fail("--only takes words of: W1 (and W2), counts, W3, W4 (and W5), W6 (and W7, W9), W8");
+        default:
+            fail("--only takes words of: W1 (and W2), counts, W3, W4 (and W5), W6 (and W7, W9), W8, fanout");
         }
     }
     return options;

@@ -38,7 +38,8 @@ void server_stop(struct server *server)
 
 /* restart_guard is off because the masters have just been started, and their quarantine would last for
  * max_ttl. The limits let a hundred thousand locks and ten thousand clients in. */
-static void configure(const char *path, const struct server *server, const struct masters *masters)
+static void configure(const char *path, const struct server *server, const struct masters *masters,
+                      const char *settings)
 {
     FILE *file = fopen(path, "we");
     if (!file)
@@ -51,17 +52,18 @@ static void configure(const char *path, const struct server *server, const struc
           "max_locks_per_client: 10000\nlog_level: warn\n"
           "max_clients_per_peer: 12000\nmax_locks_per_peer: 250000\nmax_waits_per_peer: 65536\n",
           file);
+    fputs(settings, file);
     fclose(file);
 }
 
 void daemon_start(struct server *server, const struct places *places, const struct masters *masters,
-                  const char *counts)
+                  const char *counts, const char *settings)
 {
     char config[SOCKET_PATH + 16], log[SOCKET_PATH + 16], preload[512], file[512];
     server_address(&server->address, places, "d");
     snprintf(config, sizeof config, "%s.yaml", server->address.path);
     snprintf(log, sizeof log, "%s.log", server->address.path);
-    configure(config, server, masters);
+    configure(config, server, masters, settings);
     const char *argv[] = {places->daemon, "-c", config, NULL};
     const char *environment[] = {preload, file, NULL};
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", places->counting ? places->counting : "");

@@ -21,10 +21,10 @@ struct places {
 void server_wait(const struct server *server, const char *what);
 void server_stop(struct server *server);
 
-/* The daemon over these masters; counts: the file that counting.so writes to, or NULL. Returns when all of
- * the masters vote. */
+/* The daemon over these masters; counts: the file that counting.so writes to, or NULL. settings: more lines
+ * of its configuration, or "". Returns when all of the masters vote. */
 void daemon_start(struct server *server, const struct places *places, const struct masters *masters,
-                  const char *counts);
+                  const char *counts, const char *settings);
 /* Gives a server of this run an address that no other server has. */
 void server_address(struct address *address, const struct places *places, const char *name);
 

@@ -118,6 +118,13 @@ static void uncontended(void)
     shown(record_range(each, LIB_MALLOCS), "W1 64 workers: allocations of its libraries a cycle");
 }
 
+static void fanout(void)
+{
+    struct what quorum = {"fanout", "quorum", "unix", 64}, all = {"fanout", "all", "unix", 64};
+    at_least(record_ratio(quorum, all, CYCLES_S), 1.3, "fanout: quorum: cycles/s, of all");
+    at_most(record_ratio(quorum, all, MASTERS_CPU_US), 0.65, "fanout: quorum: masters' CPU a cycle, of all");
+}
+
 static void contended(void)
 {
     struct what one = {"W3", "daemon", "unix", 64}, three = {"W3", "3-daemons", "unix", 64};
@@ -168,6 +175,7 @@ void targets_print(const struct scale *scale, FILE *to)
     ratios(scale);
     fputs("\nTargets.\n\n", out);
     uncontended();
+    fanout();
     contended();
     masters_away();
     held(scale);

@@ -20,7 +20,7 @@ void work_contended(struct bench *bench)
 {
     struct server servers[DAEMONS] = {bench->daemon};
     for (unsigned i = 1; i < DAEMONS; i++)
-        daemon_start(&servers[i], &bench->places, &bench->masters, NULL);
+        daemon_start(&servers[i], &bench->places, &bench->masters, NULL, "");
     for (unsigned rep = 0; rep < bench->scale.reps; rep++) {
         contended(bench, (struct what){"W3", "daemon", "unix", WORKERS}, servers, 1);
         contended(bench, (struct what){"W3", "3-daemons", "unix", WORKERS}, servers, DAEMONS);

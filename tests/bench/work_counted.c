@@ -45,7 +45,7 @@ void work_counted(struct bench *bench)
         return;
     snprintf(path, sizeof path, "%s/counts", bench->places.folder);
     struct counts *counts = counts_map(path);
-    daemon_start(&server, &bench->places, &bench->masters, path);
+    daemon_start(&server, &bench->places, &bench->masters, path, "");
     for (unsigned rep = 0; rep < bench->scale.reps; rep++) {
         count(bench, &server, counts, "counts", WORKERS);
         count(bench, &server, counts, "counts-tags", TAGGED_CONNECTIONS);

@@ -44,7 +44,7 @@ static void renewed(struct bench *bench)
     struct holder holder;
     char options[32];
     snprintf(options, sizeof options, "ttl=%lldms", (long long)bench->scale.renewed_ttl_ms);
-    daemon_start(&server, &bench->places, &bench->masters, NULL);
+    daemon_start(&server, &bench->places, &bench->masters, NULL, "");
     struct hold_plan plan = locks_plan(bench, &server, bench->scale.renewed_locks, options);
     long before_kb = process_memory_kb(server.pid);
     holder_start(&holder, &plan);
@@ -64,7 +64,7 @@ static void idle(struct bench *bench)
     struct server server;
     struct holder holder;
     struct measurement m = measurement_of((struct what){"W7", "daemon", "unix", bench->scale.idle_clients});
-    daemon_start(&server, &bench->places, &bench->masters, NULL);
+    daemon_start(&server, &bench->places, &bench->masters, NULL, "");
     struct hold_plan plan = {&server, bench->scale.idle_clients, 0, "", ++bench->salt};
     long before_kb = process_memory_kb(server.pid);
     holder_start(&holder, &plan);
@@ -83,7 +83,7 @@ static void grown(struct bench *bench)
     struct holder holder[HELD];
     const unsigned *held = bench->scale.held_locks;
     for (unsigned i = 0; i < HELD; i++) {
-        daemon_start(&server[i], &bench->places, &bench->masters, NULL);
+        daemon_start(&server[i], &bench->places, &bench->masters, NULL, "");
         struct hold_plan plan = locks_plan(bench, &server[i], held[i], "hold=lease ttl=30m");
         holder_start(&holder[i], &plan);
     }
