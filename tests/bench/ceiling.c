@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "proto/resp.h"
 #include "tests/bench/commands.h"
 #include "tests/bench/load.h"
 #include "tests/bench/process.h"
@@ -130,8 +131,9 @@ static void links_flush(struct ceiling *c)
 
 static int links_open(struct ceiling *c)
 {
-    char script[COMMANDS_BYTES], answer[256];
-    script[commands_load(script)] = '\0';
+    char answer[256];
+    size_t len;
+    char *script = commands_load(&len);
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     for (unsigned i = 0; i < BENCH_MASTERS; i++) {
         struct link *link = &c->link[i];
@@ -142,6 +144,7 @@ static int links_open(struct ceiling *c)
         if (epoll_ctl(epoll, EPOLL_CTL_ADD, link->fd, &event) < 0)
             fail("epoll_ctl: %s", strerror(errno));
     }
+    resp_bytes_free(script);
     return epoll;
 }
 

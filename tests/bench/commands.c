@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "proto/resp.h"
+#include "tests/bench/process.h"
 
 static uint32_t fnv(const char *text, size_t len)
 {
@@ -101,9 +102,10 @@ size_t commands_unlock(char out[COMMANDS_BYTES], const char *name, size_t name_l
     return (size_t)(at - out);
 }
 
-size_t commands_load(char out[COMMANDS_BYTES])
+char *commands_load(size_t *len)
 {
-    const char *text = resp_script_text((unsigned)resp_script_of(COMMAND_RELEASE));
-    char *at = put(out, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n");
-    return (size_t)(put_word(at, text, strlen(text)) - out);
+    char *bytes = resp_script_load((unsigned)resp_script_of(COMMAND_RELEASE), len);
+    if (bytes == NULL)
+        fail("no memory");
+    return bytes;
 }

@@ -78,8 +78,8 @@ static void node_append(struct node *n, const char *bytes, size_t len, unsigned 
 
 void relay_masters_dial(struct event_base *base, const struct masters *masters)
 {
-    char script[COMMANDS_BYTES];
-    size_t len = commands_load(script);
+    size_t len;
+    char *script = commands_load(&len);
     for (unsigned i = 0; i < BENCH_MASTERS; i++) {
         struct node *n = &all.node[i];
         n->fd = socket_dial(&masters->address[i], false, SOCKET_NO_SOURCE);
@@ -92,6 +92,7 @@ void relay_masters_dial(struct event_base *base, const struct masters *masters)
         n->reader->maxbuf = 0;
         node_append(n, script, len, 1, 0);
     }
+    resp_bytes_free(script);
     relay_masters_flush();
 }
 
