@@ -99,8 +99,9 @@ enum redlock_error {
     REDLOCK_PROTOCOL = 16, /* the program that answers is not redlockd, or speaks another protocol */
     REDLOCK_ARGUMENT = 17, /* an argument is not allowed, or the lock is not held: nothing was asked */
     REDLOCK_NOMEM = 18,    /* out of memory */
-    REDLOCK_MISUSE = 19    /* a blocking call inside a callback, a call in a forked child, or a secret that
+    REDLOCK_MISUSE = 19,   /* a blocking call inside a callback, a call in a forked child, or a secret that
                               must not be sent there or cannot be read */
+    REDLOCK_CLOSED = 20    /* redlock_quit() was called before */
 };
 
 /* "ok", "busy", "timeout", "noquorum" ...; "unknown" for any other number. */
@@ -140,11 +141,16 @@ struct redlock_options {
  * library connects, which may block, even in redlock_process(). */
 struct redlock *redlock_open(const char *address, const struct redlock_options *options);
 
-/* Closes the connection, at whose end redlockd gives back the session locks, and frees the handle and its
- * locks. Leases go on. The function does not call the callback, and does not block, except over TLS: there it
- * says QUIT and waits for the answer, for a second at most, because the end of TCP alone gives nothing back. Called inside a
- * callback, it takes effect when the outermost function of the library returns. */
+/* Ends the connection as redlock_quit() does, if that was not called before, and frees the handle and its locks. Neither
+ * may be used any more. */
 void redlock_close(struct redlock *redlock);
+
+/* Says QUIT, upon which redlockd gives back the session locks, waits for the answer for a second at most, and closes the
+ * connection. Leases go on. The handle and its locks stay, for the parts of the program that still know them: the locks are
+ * REDLOCK_STATE_LOST, every request is refused as REDLOCK_CLOSED, and redlock_close() frees all of them. The callback is not
+ * called any more. Called inside a callback, both functions take effect when the outermost function of the library returns.
+ * Returns REDLOCK_OK, or why nothing was done: REDLOCK_CLOSED, REDLOCK_MISUSE, REDLOCK_ARGUMENT (NULL). */
+enum redlock_error redlock_quit(struct redlock *redlock);
 
 /* The timeout of requests from now on; 0: the default. */
 void redlock_set_timeout(struct redlock *redlock, int64_t timeout_ms);
@@ -173,6 +179,13 @@ enum redlock_hold {
     REDLOCK_LEASE = 1    /* the lock lives for its TTL, nobody renews it, and it survives the program */
 };
 
+/* A redlockd without these modes refuses them as REDLOCK_UNSUPPORTED. A lock in any but the first is not resumed when the
+ * connection breaks, since a writer may have had the name in between: it is lost. */
+enum redlock_mode {
+    REDLOCK_EXCLUSIVE = 0,
+    REDLOCK_SHARED = 1 /* any number of readers, or one writer */
+};
+
 /* A field that is 0 or NULL takes its default. */
 struct redlock_lock_options {
     int64_t ttl_ms;         /* how long the lock lasts if nobody renews it; default: redlockd's default_ttl */
@@ -180,7 +193,9 @@ struct redlock_lock_options {
     int64_t max_ms;         /* for how long a session lock may be renewed; 0: without end */
     enum redlock_hold hold; /* default: REDLOCK_SESSION */
     const char *note;       /* a word that SHOW LOCKS prints; default: none */
-    int64_t reserved[6];    /* 0 */
+    enum redlock_mode mode; /* default: REDLOCK_EXCLUSIVE */
+    uint32_t slots;         /* asks for one of so many places; default: none */
+    int64_t reserved[5];    /* 0 */
 };
 
 /* Takes a lock, waiting for it up to wait_ms. Returns NULL if it was not taken. If the connection breaks
@@ -355,7 +370,7 @@ int redlock_socket(const struct redlock *redlock);
 /* Reads, writes, connects, and calls the callback for what has happened. The function never blocks, except
  * to look up the name of a host (see redlock_open()). It may be called at any time outside the callback.
  * Returns REDLOCK_OK, or why the handle cannot be used here: REDLOCK_MISUSE, REDLOCK_ARGUMENT (NULL) or
- * REDLOCK_CANCELLED (it is being closed). */
+ * REDLOCK_CLOSED. */
 enum redlock_error redlock_process(struct redlock *redlock);
 
 /* The library's version, as "0.1.0". */

@@ -43,7 +43,7 @@ static const char *error_name(enum redlock_error error)
         [REDLOCK_LOST] = "LOST",           [REDLOCK_CONNECT] = "UNREACHABLE",
         [REDLOCK_NOANSWER] = "NOANSWER",   [REDLOCK_PROTOCOL] = "PROTOCOL",
         [REDLOCK_ARGUMENT] = "BADARG",     [REDLOCK_NOMEM] = "NOMEM",
-        [REDLOCK_MISUSE] = "USAGE",
+        [REDLOCK_MISUSE] = "USAGE",        [REDLOCK_CLOSED] = "CLOSED",
     };
 
     return error < sizeof names / sizeof names[0] && names[error] ? names[error] : "UNKNOWN";
@@ -114,13 +114,16 @@ static struct handle *find_handle(struct driver *driver, const char *name)
 
 static struct redlock_lock *begin(struct driver *driver, const struct command *command)
 {
-    const char *hold = option(command, "hold");
+    const char *hold = option(command, "hold"), *mode = option(command, "mode");
+    const char *slots = option(command, "slots");
     struct redlock_lock_options options = {
         .ttl_ms = span_ms(command, "ttl"),
         .wait_ms = span_ms(command, "wait"),
         .max_ms = span_ms(command, "max"),
         .hold = hold && strcmp(hold, "lease") == 0 ? REDLOCK_LEASE : REDLOCK_SESSION,
         .note = option(command, "note"),
+        .mode = mode && strcmp(mode, "shared") == 0 ? REDLOCK_SHARED : REDLOCK_EXCLUSIVE,
+        .slots = slots ? (uint32_t)strtoul(slots, NULL, 10) : 0,
     };
     const char *name = command->words[2];
 
@@ -257,6 +260,11 @@ static void obey(struct driver *driver, char *line)
         open_client(driver, &command);
         return;
     }
+    if (strcmp(verb, "close") == 0) {
+        (void)redlock_quit(driver->redlock);
+        printf("client closed\n");
+        return;
+    }
     if (command.count < 2) {
         fprintf(stderr, "driver: %s is not a command of this driver, or lacks its handle\n", verb);
         exit(2);
@@ -301,7 +309,8 @@ int main(void)
     static struct driver driver;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    printf("driver c features=attach,auth,client,fork,notheld-again,resume,timeout,twice\n");
+    printf("driver c features=attach,auth,client,closed,drain,fork,notheld-again,quit,resume,"
+           "shared,timeout,twice\n");
     for (;;) {
         struct pollfd fds[] = {
             {.fd = STDIN_FILENO, .events = POLLIN},

@@ -29,13 +29,13 @@ static enum redlock_error await(struct redlock *redlock, struct awaited *awaited
     redlock->awaited = awaited;
     for (;;) {
         handle_turn(redlock);
-        if (awaited->over || redlock->closing)
+        if (awaited->over || redlock->ending)
             break;
         sleep_until_next(redlock, INT_MAX);
     }
     redlock->awaited = outer;
     enum redlock_error error = awaited->over ? awaited->error : REDLOCK_CANCELLED;
-    if (redlock->closing)
+    if (redlock->ending)
         error = REDLOCK_CANCELLED;
     handle_leave(redlock);
     return error;
@@ -139,11 +139,11 @@ enum redlock_error redlock_connect(struct redlock *redlock)
     for (;;) {
         handle_turn(redlock);
         int64_t left_ms = end_ms - handle_now_ms();
-        if (redlock->closing || core->state == CORE_UP || call_is_hopeless(core, first) || left_ms <= 0)
+        if (redlock->ending || core->state == CORE_UP || call_is_hopeless(core, first) || left_ms <= 0)
             break;
         sleep_until_next(redlock, left_ms);
     }
-    if (redlock->closing)
+    if (redlock->ending)
         error = REDLOCK_CANCELLED;
     else if (core->state == CORE_UP)
         error = handle_says(redlock, REDLOCK_OK, "");
@@ -167,7 +167,7 @@ static bool is_there(const struct core *core, const struct redlock_lock *lock)
 /* Whether the lock is gone: a callback may have let go of it. */
 static bool is_gone(const struct redlock *redlock, const struct redlock_lock *lock)
 {
-    return redlock->closing || (redlock->callback && !is_there(redlock->core, lock));
+    return redlock->ending || (redlock->callback && !is_there(redlock->core, lock));
 }
 
 /* A program without a loop comes here only a few times in each TTL. If each step of resuming (to see the

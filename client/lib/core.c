@@ -49,6 +49,19 @@ void core_free(struct core *core)
     free(core);
 }
 
+void core_quit(struct core *core)
+{
+    struct redlock_lock *lock;
+
+    TAILQ_FOREACH(lock, &core->locks, link)
+    {
+        if (lock->state == LOCK_HELD || lock->state == LOCK_DETACHED || lock->state == LOCK_RESUMING)
+            lock_move(lock, LOCK_LOST);
+        else if (lock->state == LOCK_ASKED || lock->state == LOCK_GIVING)
+            lock_move(lock, LOCK_OVER);
+    }
+}
+
 /* splitmix64, of Steele, Lea and Flood (OOPSLA 2014). It need not be a good generator: its numbers only keep
  * clients that were disconnected together from coming back together. */
 int64_t core_jitter_ms(struct core *core, int64_t span_ms)

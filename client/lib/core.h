@@ -17,6 +17,7 @@
  *     core_answer.c   what an answer or an event of redlockd changes
  *     core_request.c  what the program asks for
  *     core_link.c     the connection's life and the clock
+ *     core_move.c     the way to the next redlockd when this one shuts down
  *     core_send.c     lines for redlockd
  *     core_lock.c     a lock's life
  *     core_ask.c      a request's life
@@ -127,6 +128,8 @@ struct redlock_lock {
         own; /* its LOCK or RESUME, then its UNLOCK: giving a lock back must not fail for want of memory */
     enum lock_state state;
     enum redlock_hold hold;
+    bool shared;    /* or one of .slots */
+    uint32_t slots; /* 0: not asked for */
     unsigned news;
     unsigned asks;             /* EXTEND and CHECK that point here */
     bool orphan;               /* the program has let go of it: freed when its own request is over */
@@ -160,6 +163,14 @@ TAILQ_HEAD(lock_list, redlock_lock);
 
 enum core_state { CORE_DOWN, CORE_CONNECTING, CORE_GREETING, CORE_UP };
 
+/* After !DRAIN the connection goes on while the shell dials another one. PING there says whether that redlockd grants
+ * locks; the one that shuts down still listens, and says no.
+ *
+ *     no --!DRAIN--> later --core_move_begins()--> dialing --+PONG--> ready --core_moved()--> no
+ *                      ^                             |                  |
+ *                      +----core_move_failed()-------+------------------+ */
+enum core_move { MOVE_NO, MOVE_LATER, MOVE_DIALING, MOVE_READY };
+
 enum core_action {
     ACTION_NOTHING,
     ACTION_CONNECT, /* call core_connecting(), then core_connected() or core_disconnected() */
@@ -192,10 +203,13 @@ struct core {
     int64_t hello_sent_ms; /* when the HELLO was sent that is not answered yet; 0: none */
     int64_t hello_last_ms; /* when the last HELLO was sent, answered or not */
     bool hello_soon;       /* since that HELLO a lock was granted, or the daemon's clock stood still */
-    int64_t next_ms;       /* no lock and no request wants anything before this instant */
-    int64_t shortest_ms;   /* the shortest span_ms of the session locks held, or less */
-    struct sample sample;  /* of this connection */
-    struct sample before;  /* the last sample of the connections before this one */
+    enum core_move move;
+    unsigned move_failures;
+    int64_t move_ms;      /* LATER: when to dial; DIALING, READY: when that took too long */
+    int64_t next_ms;      /* no lock and no request wants anything before this instant */
+    int64_t shortest_ms;  /* the shortest span_ms of the session locks held, or less */
+    struct sample sample; /* of this connection */
+    struct sample before; /* the last sample of the connections before this one */
     char client[WORD_BYTES + 1];
     char user[WORD_BYTES + 1];          /* of AUTH; "": none */
     char secret[CORE_SECRET_BYTES + 1]; /* until it is sent */
@@ -265,8 +279,21 @@ void core_connecting(struct core *core, int64_t now_ms);
 bool core_credentials(struct core *core, const char *user, const char *secret);
 void core_connected(struct core *core, int64_t now_ms, bool local);
 void core_disconnected(struct core *core, int64_t now_ms, enum redlock_error error, const char *why);
+/* The program has closed the client: all locks are lost, and nothing is told any more. */
+void core_quit(struct core *core);
 /* Whether a lock of that connection (its core->connection) is still to be resumed. */
 bool core_binds(const struct core *core, uint64_t connection);
+
+/* The move to another redlockd, see enum core_move. */
+bool core_move_is_due(const struct core *core, int64_t now_ms);
+void core_move_begins(struct core *core, int64_t now_ms);
+void core_move_failed(struct core *core, int64_t now_ms);
+/* The first line that came on the other connection; false: its redlockd grants no locks, or is none. */
+bool core_move_answered(struct core *core, const char *line, size_t len);
+/* Whether nothing is under way any more on this connection, so that it can be left for the other. */
+bool core_may_move(const struct core *core);
+/* The shell has parked this connection; the other one follows by core_connecting() and core_connected(). */
+void core_moved(struct core *core, int64_t now_ms);
 
 /* core_space() returns where bytes from the socket go, and how many fit (core_next() makes room); core_got()
  * says how many have come. */

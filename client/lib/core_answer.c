@@ -230,8 +230,10 @@ static const char *reason_of(const struct answer *answer)
 
 static void event(struct core *core, const struct answer *answer, int64_t now_ms)
 {
-    if (answer->code == ANSWER_DRAIN)
+    if (answer->code == ANSWER_DRAIN) {
         core->news_drain = true;
+        core_move_wanted(core);
+    }
     if (answer->code == ANSWER_CLOCK && core->state == CORE_UP) /* before, the answer to HELLO has behind= */
         core_is_behind(core, answer->behind_ms);
     if (!answer->has_token)
@@ -248,8 +250,8 @@ static void event(struct core *core, const struct answer *answer, int64_t now_ms
         lock_news(lock, NEWS_EXPIRING);
     } else if (answer->code == ANSWER_LOST && piece_is(answer->reason, "drain")) {
         /* The lock's keys are still there, so it can be resumed through the next redlockd. */
-        lock_detach(lock);
         lock->own.not_on = core->connection;
+        lock_detach(lock);
     } else if (answer->code == ANSWER_LOST) {
         lock_lost(lock, reason_of(answer));
     }

@@ -6,7 +6,7 @@
 
 #include "client/lib/core_private.h"
 
-static void core_move(struct core *core, enum core_state to, int64_t now_ms)
+static void core_enter(struct core *core, enum core_state to, int64_t now_ms)
 {
     assert(to == CORE_DOWN || (unsigned)to == (unsigned)core->state + 1);
     core->state = to;
@@ -20,12 +20,12 @@ void core_connecting(struct core *core, int64_t now_ms)
 {
     core->action = ACTION_NOTHING;
     core->connection++;
-    core_move(core, CORE_CONNECTING, now_ms);
+    core_enter(core, CORE_CONNECTING, now_ms);
 }
 
 void core_connected(struct core *core, int64_t now_ms, bool local)
 {
-    core_move(core, CORE_GREETING, now_ms);
+    core_enter(core, CORE_GREETING, now_ms);
     core->local = local;
     core->heard_ms = now_ms;
     core->pinged_ms = 0;
@@ -135,7 +135,7 @@ void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms
     size_t len = answer->server.len < WORD_BYTES ? answer->server.len : WORD_BYTES;
     memcpy(core->server, answer->server.text ? answer->server.text : "", len);
     core->server[len] = '\0';
-    core_move(core, CORE_UP, now_ms);
+    core_enter(core, CORE_UP, now_ms);
     core->ever_up = core->news_up = true;
 }
 
@@ -200,7 +200,8 @@ void core_disconnected(struct core *core, int64_t now_ms, enum redlock_error err
     }
     core->action = ACTION_NOTHING;
     core->failures = was_up && now_ms - core->since_ms >= STABLE_MS ? 1 : core->failures + 1;
-    core_move(core, CORE_DOWN, now_ms);
+    core_enter(core, CORE_DOWN, now_ms);
+    core->move = MOVE_NO;
     core->server[0] = '\0';
     if (core->sample.any)
         core->before = core->sample;
@@ -270,6 +271,8 @@ static int64_t link_deadline_ms(const struct core *core)
         at_ms = core->pinged_ms + patience_ms(core);
     else if (expects_something(core))
         at_ms = core->heard_ms + patience_ms(core);
+    if (core->move != MOVE_NO)
+        at_ms = earlier_ms(at_ms, core->move_ms);
     return earlier_ms(at_ms, hello_due_ms(core));
 }
 

@@ -107,6 +107,10 @@ void lock_tick(struct redlock_lock *lock, int64_t now_ms);
 void lock_unanswered(struct redlock_lock *lock, int64_t now_ms);
 void lock_detach(struct redlock_lock *lock); /* the lock's connection holds it no more */
 
+/* ---- core_move.c ---- */
+
+void core_move_wanted(struct core *core); /* redlockd says that it shuts down */
+
 /* ---- core_answer.c ---- */
 
 void core_answered(struct core *core, const struct answer *answer, int64_t now_ms);

@@ -48,6 +48,10 @@ static void put_lock(struct line *line, const struct ask *ask, int64_t now_ms)
     send_put_duration(line, "max", lock->max_ms);
     if (lock->hold == REDLOCK_LEASE)
         send_put(line, " hold=lease");
+    if (lock->slots)
+        send_put(line, " slots=%" PRIu32, lock->slots);
+    else if (lock->shared)
+        send_put(line, " mode=shared");
     if (lock->note[0])
         send_put(line, " note=%s", lock->note);
 }
@@ -130,6 +134,8 @@ static void send_ask(struct core *core, struct ask *ask, int64_t now_ms)
 static bool has_to_wait(const struct core *core, const struct ask *ask, int64_t now_ms)
 {
     if (ask->not_on == core->connection)
+        return true;
+    if (core->move == MOVE_READY) /* it is sent on the next connection */
         return true;
     if (core->short_sent >= CORE_WINDOW && is_short(ask, now_ms))
         return true;

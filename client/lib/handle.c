@@ -61,6 +61,8 @@ struct redlock *redlock_open(const char *address, const struct redlock_options *
     if (!error)
         error = link_init(&redlock->link, address, redlock->auth_user || redlock->secret_file, o);
     if (!error)
+        link_beside(&redlock->next, &redlock->link);
+    if (!error)
         redlock->core = core_new(o->client, timeout_of(o->timeout_ms), seed_of(redlock));
     if (!redlock->core) {
         link_end(&redlock->link, false);
@@ -75,13 +77,25 @@ struct redlock *redlock_open(const char *address, const struct redlock_options *
     return redlock;
 }
 
+static void handle_end(struct redlock *redlock)
+{
+    const struct core *core = redlock->core;
+    bool ours = redlock->pid == getpid();
+
+    redlock->ended = true;
+    if (ours && core->state == CORE_UP &&
+        core->out_used == core->out_len) /* else QUIT would stand behind half a line */
+        link_quit(&redlock->link);
+    link_close(&redlock->next, ours);
+    free(redlock->next.spare);
+    link_end(&redlock->link, ours);
+    core_quit(redlock->core);
+}
+
 static void handle_free(struct redlock *redlock)
 {
-    bool ours = redlock->pid == getpid();
-    if (ours &&
-        redlock->core->out_used == redlock->core->out_len) /* else QUIT would stand behind half a line */
-        link_quit(&redlock->link);
-    link_end(&redlock->link, ours);
+    if (!redlock->ended)
+        handle_end(redlock);
     core_free(redlock->core);
     free(redlock->auth_user);
     free(redlock->secret_file);
@@ -92,9 +106,21 @@ void redlock_close(struct redlock *redlock)
 {
     if (!redlock)
         return;
-    redlock->closing = true;
+    redlock->ending = redlock->closing = true;
     if (!redlock->depth)
         handle_free(redlock);
+}
+
+enum redlock_error redlock_quit(struct redlock *redlock)
+{
+    enum redlock_error error = handle_usable(redlock, false);
+
+    if (error)
+        return error;
+    redlock->ending = true;
+    if (!redlock->depth)
+        handle_end(redlock);
+    return REDLOCK_OK;
 }
 
 void handle_enter(struct redlock *redlock)
@@ -104,8 +130,12 @@ void handle_enter(struct redlock *redlock)
 
 void handle_leave(struct redlock *redlock)
 {
-    if (--redlock->depth == 0 && redlock->closing)
+    if (--redlock->depth > 0)
+        return;
+    if (redlock->closing)
         handle_free(redlock);
+    else if (redlock->ending && !redlock->ended)
+        handle_end(redlock);
 }
 
 void redlock_set_timeout(struct redlock *redlock, int64_t timeout_ms)
@@ -138,8 +168,8 @@ enum redlock_error handle_usable(struct redlock *redlock, bool blocking)
         return REDLOCK_ARGUMENT;
     if (redlock->pid != getpid())
         return handle_says(redlock, REDLOCK_MISUSE, "the handle belongs to the process that opened it");
-    if (redlock->closing)
-        return handle_says(redlock, REDLOCK_CANCELLED, "the handle is being closed");
+    if (redlock->ending)
+        return handle_says(redlock, REDLOCK_CLOSED, "the handle was closed");
     if (blocking && redlock->telling)
         return handle_says(redlock, REDLOCK_MISUSE, "a blocking call inside a callback");
     return REDLOCK_OK;
@@ -207,14 +237,14 @@ static void handle_tell(struct redlock *redlock, const struct redlock_event *eve
         redlock->callback(redlock, event, redlock->user);
     redlock->telling = false;
     if (redlock->pid != getpid()) /* the callback forked, and this is the child */
-        redlock->closing = true;
+        redlock->ending = redlock->closing = true;
 }
 
 /* A blocking call returns as soon as its result is there: the next event may be about the lock that the
  * program does not know yet. */
 static bool is_stopped(const struct redlock *redlock)
 {
-    return redlock->closing || (redlock->awaited && redlock->awaited->over);
+    return redlock->ending || (redlock->awaited && redlock->awaited->over);
 }
 
 static void handle_tell_all(struct redlock *redlock)
@@ -346,10 +376,13 @@ void handle_turn(struct redlock *redlock)
         handle_act(redlock);
         handle_write(redlock);
         handle_tell_all(redlock);
+        if (is_stopped(redlock))
+            break;
+        handle_move(redlock);
         if (handle_wait_ms(redlock) > 0)
             break;
     }
-    if (redlock->closing)
+    if (redlock->ending)
         return;
     link_watch(&redlock->link);
     unpark(redlock);
@@ -385,7 +418,7 @@ short redlock_events(const struct redlock *redlock)
 
 int redlock_timeout_ms(const struct redlock *redlock)
 {
-    if (!redlock || redlock->pid != getpid())
+    if (!redlock || redlock->pid != getpid() || redlock->ending)
         return -1;
     int64_t wait_ms = handle_wait_ms(redlock);
     if (wait_ms == INT64_MAX)

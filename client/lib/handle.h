@@ -20,6 +20,10 @@ struct awaited {
 struct redlock {
     struct core *core;
     struct link link;
+    struct link next; /* after !DRAIN: to another redlockd */
+    bool next_asked;  /* PING was said there */
+    size_t next_len;  /* of what came in answer */
+    char next_line[256];
     pid_t pid;                     /* of the process that opened it */
     char *auth_user, *secret_file; /* of AUTH; NULL: none */
     redlock_callback *callback;
@@ -27,7 +31,9 @@ struct redlock {
     struct awaited *awaited; /* (ref in the blocking call's stack) */
     unsigned depth;          /* functions of the library that are under way */
     bool telling;            /* inside the callback */
-    bool closing;            /* the handle is freed when the outermost of these functions returns */
+    bool ending;             /* the connection ends when the outermost of these functions returns */
+    bool ended;              /* it has ended */
+    bool closing;            /* the handle is freed then, too */
     enum redlock_error error;
     int64_t retry_ms;
     char text[SERVER_LINE_BYTES + 1];
@@ -42,6 +48,8 @@ void handle_leave(struct redlock *redlock);
 /* Does all that can be done without waiting: reads, looks at the clock, calls the callback, connects,
  * writes. */
 void handle_turn(struct redlock *redlock);
+/* Goes on with the move to another redlockd, if this one shuts down. */
+void handle_move(struct redlock *redlock);
 /* For how many ms to wait before the next turn is due; INT64_MAX: without end. */
 int64_t handle_wait_ms(const struct redlock *redlock);
 

@@ -10,10 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
-
-enum { QUIT_MS = 1000 };
 
 int link_take_text(char **out, const char *given, const char *variable)
 {
@@ -60,6 +57,13 @@ int link_init(struct link *link, const char *address, bool secret, const struct 
         return error;
     link->epoll = epoll_create1(EPOLL_CLOEXEC);
     return link->epoll < 0 ? errno : 0;
+}
+
+void link_beside(struct link *beside, const struct link *link)
+{
+    *beside = (struct link){
+        .fd = -1, .epoll = link->epoll, .files = link->files, .secret = link->secret, .places = link->places};
+    memcpy(beside->where, link->where, sizeof beside->where);
 }
 
 /* The shutdown sends a FIN first. A close alone with unread bytes would send a reset, which does not prove to
@@ -112,6 +116,7 @@ void link_end(struct link *link, bool shut)
     free(link->spare);
     if (link->epoll >= 0)
         (void)close(link->epoll);
+    *link = (struct link){.fd = -1, .epoll = -1};
 }
 
 /* ---- connecting ---- */
@@ -349,27 +354,6 @@ ssize_t link_write(struct link *link, const char *bytes, size_t len)
     return sent < 0 ? ended(link, strerror(errno)) : sent;
 }
 
-void link_quit(struct link *link)
-{
-    struct timespec now;
-    char bytes[4096];
-
-    if (!link->tls || link->state != LINK_OPEN || link_write(link, "QUIT\n", 5) != 5)
-        return;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t end_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + QUIT_MS, left_ms = QUIT_MS;
-    while (left_ms > 0) {
-        struct pollfd poll_fd = {.fd = link->fd, .events = POLLIN};
-        ssize_t len = link_read(link, bytes, sizeof bytes);
-        if (len < 0)
-            return;
-        if (len == 0)
-            (void)poll(&poll_fd, 1, (int)left_ms);
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        left_ms = end_ms - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
-    }
-}
-
 void link_watch(struct link *link)
 {
     bool connecting = link->state == LINK_CONNECTING && (!link->tls || link->shake_waits_for_output);
@@ -394,6 +378,23 @@ void link_park(struct link *link, unsigned long long connection)
     link->fd = -1;
     link->tls = NULL;
     link_close(link, true);
+}
+
+void link_take_over(struct link *link, struct link *beside, unsigned long long connection)
+{
+    link_park(link, connection);
+    link->fd = beside->fd;
+    link->tls = beside->tls;
+    link->spare = beside->spare;
+    link->state = beside->state;
+    link->local = beside->local;
+    link->waits_for_output = beside->waits_for_output;
+    memcpy(link->address, beside->address, sizeof link->address);
+    beside->fd = -1;
+    beside->tls = NULL;
+    beside->spare = NULL;
+    beside->waits_for_output = false;
+    beside->state = LINK_CLOSED;
 }
 
 void link_unpark(struct parked **at)

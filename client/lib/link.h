@@ -57,9 +57,15 @@ int link_take_text(char **out, const char *given, const char *variable);
 void link_close(struct link *link, bool shut);
 void link_end(struct link *link, bool shut); /* closes and frees everything */
 
-/* Over TLS: says QUIT and reads until redlockd has closed the connection, for a second at most, because the end of TCP
- * alone gives no lock back. */
+/* Says QUIT and reads to +BYE, for a second at most: then redlockd has given back what this program held. Over TLS, and
+ * through a proxy, the end of TCP alone gives nothing back. */
 void link_quit(struct link *link);
+
+/* A second link to the same places, for the move to another redlockd. Both wait on the same epoll, which belongs to the
+ * first one, as the names of the files for TLS do. */
+void link_beside(struct link *beside, const struct link *link);
+/* The open connection of the second link becomes the link's own, whose former one is parked. */
+void link_take_over(struct link *link, struct link *beside, unsigned long long connection);
 
 /* Connects, beginning with the first place. */
 void link_connect(struct link *link);

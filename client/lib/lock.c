@@ -35,6 +35,9 @@ static const char *wrong_with(const char *name, const struct redlock_lock_option
         return "wait_ms is 0 to 30 days, or REDLOCK_WAIT_LONGEST";
     if (options->hold != REDLOCK_SESSION && options->hold != REDLOCK_LEASE)
         return "hold is REDLOCK_SESSION or REDLOCK_LEASE";
+    if ((options->mode != REDLOCK_EXCLUSIVE && options->mode != REDLOCK_SHARED) ||
+        (options->slots && options->mode == REDLOCK_SHARED))
+        return "mode is REDLOCK_EXCLUSIVE or, without slots, REDLOCK_SHARED";
     if (options->note &&
         !piece_is_word((struct piece){options->note, strnlen(options->note, WORD_BYTES + 1)}, WORD_BYTES))
         return "a note has 1 to 64 visible characters except , \" = and no # or : first";

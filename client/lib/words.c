@@ -27,6 +27,7 @@ const char *redlock_error_name(enum redlock_error error)
         [REDLOCK_ARGUMENT] = "argument",
         [REDLOCK_NOMEM] = "nomem",
         [REDLOCK_MISUSE] = "misuse",
+        [REDLOCK_CLOSED] = "closed",
     };
 
     return (unsigned)error < sizeof names / sizeof names[0] ? names[error] : "unknown";

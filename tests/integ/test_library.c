@@ -297,6 +297,37 @@ START_TEST(address_of_the_environment)
 }
 END_TEST
 
+/* ---- its end ---- */
+
+START_TEST(used_after_quit)
+{
+    begin(PATIENT);
+    struct redlock *redlock = open_unix(&redlockd, &told);
+    struct redlock_lock *lock = take(redlock, "job", 2 * WAIT_MS, 0);
+
+    ck_assert_int_eq(redlock_quit(redlock), REDLOCK_OK);
+    client_open(&raw, &redlockd);
+    ask(&raw, "+LOCKED job*", "LOCK job"); /* at once: +BYE comes after the release */
+    ck_assert_int_eq(redlock_state(lock), REDLOCK_STATE_LOST);
+    ck_assert_int_eq(redlock_valid_ms(lock), 0);
+    ck_assert_int_eq(redlock_safe_ms(lock), 0);
+    ck_assert_int_eq(redlock_check(lock), REDLOCK_CLOSED);
+    ck_assert_int_eq(redlock_unlock(lock), REDLOCK_CLOSED);
+    redlock_cancel(lock);
+    redlock_forget(lock);
+    ck_assert_ptr_null(redlock_lock(redlock, "other", NULL));
+    ck_error(redlock, REDLOCK_CLOSED);
+    ck_assert_int_eq(redlock_process(redlock), REDLOCK_CLOSED);
+    ck_assert_int_eq(redlock_connect(redlock), REDLOCK_CLOSED);
+    ck_assert_int_eq(redlock_quit(redlock), REDLOCK_CLOSED);
+    ck_assert_int_eq(redlock_timeout_ms(redlock), -1);
+    ck_assert_int_eq(redlock_fd(redlock), -1);
+    ck_assert_uint_eq(told.count[REDLOCK_ON_LOST], 0);
+    redlock_close(redlock);
+    ck_assert_int_eq(redlock_quit(NULL), REDLOCK_ARGUMENT);
+}
+END_TEST
+
 /* ---- processes ---- */
 
 /* A child that shares the connection must neither use nor end it. */
@@ -339,6 +370,7 @@ static Suite *suite(void)
     ADD(suite, show_rows);
     ADD(suite, nobody_there);
     ADD(suite, address_of_the_environment);
+    ADD(suite, used_after_quit);
     ADD(suite, a_fork_lets_go_of_nothing);
     return suite;
 }

@@ -74,6 +74,25 @@ START_TEST(drained_and_started_again)
 }
 END_TEST
 
+/* redlockd listens until it ends, so that a connection to the address leads to the same one: it must not be taken for
+ * the next, which would leave the lock without renewals. */
+START_TEST(kept_while_its_redlockd_drains)
+{
+    begin("drain_timeout: 30s\n");
+    struct redlock *redlock = open_unix(&redlockd, &told);
+    struct redlock_lock *lock = take(redlock, "job", SHORT_MS, 0);
+
+    daemon_signal(&redlockd, SIGTERM);
+    run_until(redlock, told.count[REDLOCK_ON_DRAIN] == 1);
+    unsigned renewed = told.count[REDLOCK_ON_RENEWED];
+    run_until(redlock, told.count[REDLOCK_ON_RENEWED] >= renewed + 2);
+    ck_assert_uint_eq(told.count[REDLOCK_ON_LOST] + told.count[REDLOCK_ON_DOWN], 0);
+    ck_assert_int_eq(redlock_unlock(lock), REDLOCK_OK);
+    redlock_close(redlock);
+    ck_assert_int_eq(daemon_exit(&redlockd), 0);
+}
+END_TEST
+
 START_TEST(not_resumed_in_time)
 {
     begin("");
@@ -174,6 +193,7 @@ int main(void)
     ADD(suite, killed_and_started_again);
     ADD(suite, killed_under_blocking_calls);
     ADD(suite, drained_and_started_again);
+    ADD(suite, kept_while_its_redlockd_drains);
     ADD(suite, not_resumed_in_time);
     ADD(suite, gone_meanwhile);
     ADD(suite, a_wait_over_a_restart);

@@ -302,7 +302,7 @@ START_TEST(names_of_errors)
     ck_assert_str_eq(redlock_error_name(REDLOCK_MISUSE), "misuse");
     for (int i = REDLOCK_OK; i <= REDLOCK_MISUSE; i++)
         ck_assert_str_ne(redlock_error_name((enum redlock_error)i), "unknown");
-    ck_assert_str_eq(redlock_error_name((enum redlock_error)(REDLOCK_MISUSE + 1)), "unknown");
+    ck_assert_str_eq(redlock_error_name((enum redlock_error)(REDLOCK_CLOSED + 1)), "unknown");
     ck_assert_str_eq(redlock_error_name((enum redlock_error) - 1), "unknown");
 }
 END_TEST
