@@ -14,10 +14,20 @@ $(PYTHON_DRIVERS): client/python/python.mk
 CONFORMANCE_DRIVERS += $(PYTHON_DRIVERS)
 objects: $(PYTHON_DRIVERS)
 conformance: $(PYTHON_DRIVERS)
-CHECKS += client/python/tests/check.sh
+CHECKS += client/python/tests/check.sh client/python/jobs.sh
+
+# The examples that do the same as those in C, under the same tests.
+PYTHON_JOBS := $(if $(PYTHON_FITS),$(addprefix $(BUILD)/python/examples/,stock order consumer))
+$(PYTHON_JOBS): client/python/python.mk
+	@mkdir -p $(@D)
+	@printf '#!/bin/sh\nPYTHONPATH=%s exec $(PYTHON) -B %s "$$@"\n' $(CURDIR)/client/python \
+	    $(CURDIR)/client/python/examples/$(@F).py >$@
+	@chmod +x $@
+objects: $(PYTHON_JOBS)
 
 # The tests that take too long for make check.
-check-python: all ## the client library for Python: 10,000 cycles, and all examples
+check-python: all objects ## the client library for Python: 10,000 cycles, and all examples
 	@$(TEST_ENV) client/python/tests/check.sh long
+	@$(TEST_ENV) client/python/jobs.sh stock order consumer
 
 .PHONY: check-python

@@ -145,6 +145,8 @@ START_TEST(no_job_if_redlock_was_killed)
     struct program program;
     char stub[PATH + 16], path[4096];
 
+    if (getenv("REDLOCKD_EXAMPLES")) /* the examples in other languages do not call redlock */
+        return;
     begin();
     const char *folder = folder_new("stub");
     snprintf(stub, sizeof stub, "%s/redlock", folder);
