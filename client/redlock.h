@@ -38,7 +38,8 @@
  * raises no signal.
  *
  * Threads: the library has no globals and starts no threads. A handle and its locks are used by one
- * thread at a time; different handles are independent. Only redlock_valid_ms(), redlock_until_ms() and
+ * thread at a time; different handles are independent. A call while another thread waits inside a function of the
+ * same handle fails with REDLOCK_MISUSE, and changes neither the handle nor its error. Only redlock_valid_ms(), redlock_until_ms() and
  * redlock_fence() may be called from any thread at any time while the lock object lives, so that a
  * worker may ask while another thread runs the handle's loop.
  *
@@ -99,9 +100,10 @@ enum redlock_error {
     REDLOCK_PROTOCOL = 16, /* the program that answers is not redlockd, or speaks another protocol */
     REDLOCK_ARGUMENT = 17, /* an argument is not allowed, or the lock is not held: nothing was asked */
     REDLOCK_NOMEM = 18,    /* out of memory */
-    REDLOCK_MISUSE = 19,   /* a blocking call inside a callback, a call in a forked child, or a secret that
-                              must not be sent there or cannot be read */
-    REDLOCK_CLOSED = 20    /* redlock_quit() was called before */
+    REDLOCK_MISUSE =
+        19,             /* a blocking call inside a callback, a call in a forked child or while another thread
+                              is inside, or a secret that must not be sent there or cannot be read */
+    REDLOCK_CLOSED = 20 /* redlock_quit() was called before */
 };
 
 /* "ok", "busy", "timeout", "noquorum" ...; "unknown" for any other number. */

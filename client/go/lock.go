@@ -125,6 +125,9 @@ func newLock(c *Client, name string, o options) *Lock {
 
 func (l *Lock) isSession() bool { return !l.options.lease }
 
+// isShared reports whether others may hold the name too. Such a lock is not resumed: a writer may have been in between.
+func (l *Lock) isShared() bool { return l.options.mode != "" || l.options.slots > 0 }
+
 // Name returns the name that was locked.
 func (l *Lock) Name() string { return l.name }
 

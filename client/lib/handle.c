@@ -123,15 +123,23 @@ enum redlock_error redlock_quit(struct redlock *redlock)
     return REDLOCK_OK;
 }
 
+/* What tells the calling thread from all others. */
+static const void *handle_thread(void)
+{
+    return &errno;
+}
+
 void handle_enter(struct redlock *redlock)
 {
-    redlock->depth++;
+    if (redlock->depth++ == 0)
+        atomic_store(&redlock->inside, handle_thread());
 }
 
 void handle_leave(struct redlock *redlock)
 {
     if (--redlock->depth > 0)
         return;
+    atomic_store(&redlock->inside, NULL);
     if (redlock->closing)
         handle_free(redlock);
     else if (redlock->ending && !redlock->ended)
@@ -166,6 +174,9 @@ enum redlock_error handle_usable(struct redlock *redlock, bool blocking)
 {
     if (!redlock)
         return REDLOCK_ARGUMENT;
+    const void *inside = atomic_load(&redlock->inside);
+    if (inside && inside != handle_thread())
+        return REDLOCK_MISUSE; /* without words: the text is the other thread's */
     if (redlock->pid != getpid())
         return handle_says(redlock, REDLOCK_MISUSE, "the handle belongs to the process that opened it");
     if (redlock->ending)

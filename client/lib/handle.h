@@ -28,12 +28,13 @@ struct redlock {
     char *auth_user, *secret_file; /* of AUTH; NULL: none */
     redlock_callback *callback;
     void *user;
-    struct awaited *awaited; /* (ref in the blocking call's stack) */
-    unsigned depth;          /* functions of the library that are under way */
-    bool telling;            /* inside the callback */
-    bool ending;             /* the connection ends when the outermost of these functions returns */
-    bool ended;              /* it has ended */
-    bool closing;            /* the handle is freed then, too */
+    struct awaited *awaited;      /* (ref in the blocking call's stack) */
+    unsigned depth;               /* functions of the library that are under way */
+    _Atomic(const void *) inside; /* the thread in which they are, as handle_thread() says; NULL: none is */
+    bool telling;                 /* inside the callback */
+    bool ending;                  /* the connection ends when the outermost of these functions returns */
+    bool ended;                   /* it has ended */
+    bool closing;                 /* the handle is freed then, too */
     enum redlock_error error;
     int64_t retry_ms;
     char text[SERVER_LINE_BYTES + 1];

@@ -1,6 +1,6 @@
 #!/bin/bash
 # tests/stubs/jobs.sh LANGUAGE JOB...: the examples in that language, under the tests that judge the C examples
-# (tests/examples), all at a time. Prints what a Check program does, for tests/run.sh. REDLOCKD names the daemon, and so
+# (tests/examples), two at a time, since each starts many programs. Prints what a Check program does, for tests/run.sh. REDLOCKD names the daemon, and so
 # the build.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -16,6 +16,7 @@ export REDLOCKD=$build/redlockd REDLOCKD_EXAMPLES=$build/$language/examples
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 for job in "$@"; do
+    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
     "$build/tests/examples/test_$job" >"$out/$job" 2>&1 || echo "$job" >>"$out/failed" &
 done
 wait

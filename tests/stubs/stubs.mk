@@ -11,7 +11,10 @@ $(BUILD)/tests/stubs/bench: $(STUBS_BENCH_OBJ) $(BUILD)/libredlock.a
 
 CHECKS += tests/stubs/auth.sh
 
+check-stubs: all objects ## what takes too long for make check: 10,000 cycles, and all examples, in each language that is installed
+	@$(MAKE) --no-print-directory $(PARALLEL) check-python check-node check-go check-java
+
 bench-stubs: all $(BUILD)/tests/stubs/bench $(STUBS_BENCHES) ## throughput of each client library whose language is installed, beside libredlock's
 	@$(TEST_ENV) tests/stubs/bench.sh $(BUILD)/tests/stubs/bench $(STUBS_BENCHES)
 
-.PHONY: bench-stubs
+.PHONY: check-stubs bench-stubs

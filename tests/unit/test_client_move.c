@@ -124,6 +124,9 @@ START_TEST(a_shared_lock_is_not_resumed)
     grants(w, "place", TOKEN_B, 7);
     expect_told(w, "lock read ok");
     expect_told(w, "lock place ok");
+    says(w, "!DRAIN");
+    expect_told(w, "drain ok");
+    ck_assert_int_eq(w->core->move, MOVE_NO); /* the move would lose them */
     goes_down(w);
     expect_told(w, "down *");
     expect_told(w, "lost read lost : gone");

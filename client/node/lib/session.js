@@ -111,7 +111,7 @@ class Session {
       // Its keys are still there: the next redlockd can have it.
       hold.bind(null);
       hold.refusedOn = connection;
-      this.#loose.add(hold);
+      this.#loosen(hold);
       this.#pump();
     } else if (code === '!LOST') {
       this.lose(hold, pairs.reason ?? 'unknown');
@@ -152,6 +152,12 @@ class Session {
   }
 
   // ---- RESUME ----
+
+  /** The lock has no connection any more. */
+  #loosen(hold) {
+    if (hold.shared) this.lose(hold, 'gone');
+    else this.#loose.add(hold);
+  }
 
   #resumeLoose(link) {
     const now = this.#loose.size ? bootCeil() : 0;
@@ -257,7 +263,7 @@ class Session {
     this.#everUp = true;
     this.#upAt = mono();
     this.#refer(link);
-    if (before) for (const hold of before.holds.values()) this.#loose.add(hold);
+    if (before) for (const hold of before.holds.values()) if (!hold.shared) this.#loose.add(hold);
     this.#pump();
     this.retire();
   }
@@ -282,7 +288,7 @@ class Session {
 
   connectionDown(link) {
     if (!this.#links.has(link)) return; // it was never up
-    for (const hold of link.holds.values()) if (hold.state === 'held') this.#loose.add(hold);
+    for (const hold of link.holds.values()) if (hold.state === 'held') this.#loosen(hold);
     if (link !== this.#link) return;
     this.#link = null;
     this.#why = link.why;

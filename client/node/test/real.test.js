@@ -144,6 +144,13 @@ test(`${CYCLES} cycles without a leak`, { skip }, async () => {
   assert.ok(least < 20_000 + round * 20, `${least} bytes more in each round of ${round} cycles`);
 });
 
+test('a listener that throws is the program’s own affair: its other locks and its client go on', { skip }, async () => {
+  const { lines, ended } = program(path.join(__dirname, 'throws.js'), [], { REDLOCK_ADDRESS: world.address });
+  assert.equal(await ended, 0);
+  assert.deepEqual(lines, ['uncaught: of the signal', 'uncaught: of expiring', 'told all the same', 'went on']);
+  assert.equal(await world.keys(), 0);
+});
+
 test('using(): the program’s own error is never hidden, a loss is told', { skip }, async () => {
   const [client, other] = [connect(), connect()];
   const own = new Error('own');

@@ -36,6 +36,7 @@ final class WorldTest {
             checks.check("a lease by its token, and over TCP", test::lease);
             checks.check("java.util.concurrent's contract", test::contract);
             checks.check("a lock for a limited time ends, and says so once", test::limited);
+            checks.check("a listener that throws keeps nothing from going on", test::listenerThrows);
             checks.check("a release hides no exception of the program", test::hidesNothing);
             checks.check("an interrupted thread can give back", test::interrupted);
             checks.check("an interrupted wait leaves no key", test::cancelled);
@@ -130,6 +131,23 @@ final class WorldTest {
         thrown(LostException.class, lock::unlock);
         lock.unlock(); // the loss was thrown before, so this throws nothing
         thrown(IllegalMonitorStateException.class, lock::unlock);
+        noKeys();
+    }
+
+    private void listenerThrows() throws Exception {
+        List<Throwable> uncaught = new CopyOnWriteArrayList<>();
+        Thread.setDefaultUncaughtExceptionHandler((thread, e) -> uncaught.add(e));
+        AtomicReference<LostException> second = new AtomicReference<>();
+        LockHandle lock = client.acquire("throws", WAITING);
+        lock.onLost(loss -> {
+            throw new IllegalStateException("the listener's own");
+        });
+        lock.onLost(second::set);
+        lose(lock);
+        until("both listeners were called", () -> second.get() != null && uncaught.size() == 1);
+        Thread.setDefaultUncaughtExceptionHandler(null);
+        thrown(LostException.class, lock::unlock);
+        client.acquire("throws", WAITING).unlock();
         noKeys();
     }
 

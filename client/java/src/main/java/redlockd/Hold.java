@@ -231,7 +231,7 @@ final class Hold {
     }
 
     void detach() {
-        if (options.shared) {
+        if (options.shared || options.slots > 0) {
             lose("gone"); // a writer may have been in between
             return;
         }
@@ -243,7 +243,7 @@ final class Hold {
         lostReason = reason;
         move(State.LOST);
         session.failQueuedOf(this, Failure.of(Failure.Kind.LOST, reason));
-        tell(() -> onLost.forEach(listener -> listener.accept(loss())));
+        onLost.forEach(listener -> tell(() -> listener.accept(loss())));
     }
 
     LostException loss() {
@@ -500,15 +500,18 @@ final class Hold {
     private void warn() {
         if (!warned) {
             warned = true;
-            tell(() -> onExpiring.forEach(Runnable::run));
+            onExpiring.forEach(this::tell);
         }
     }
 
-    /** Runs listeners in the client's executor, a lock's in order. A listener may call every method, and may block. */
-    private void tell(Runnable listeners) {
+    /**
+     * Runs a listener in the client's executor, a lock's in order. It may call every method, and may block; what it throws
+     * keeps no other listener from being called.
+     */
+    private void tell(Runnable listener) {
         told = told.thenRunAsync(() -> {
             try {
-                listeners.run();
+                listener.run();
             } catch (RuntimeException | Error e) {
                 Thread thread = Thread.currentThread();
                 thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
