@@ -17,6 +17,7 @@ from .errors import (AuthError, BadArgumentError, BusyError, ClosedError, Denied
                      NotHeldError, ProtocolError, RedlockdError, UnreachableError, UnsupportedError, UsageError)
 
 __version__ = "0.1.0"
+Client.__module__ = Lock.__module__ = __name__  # where programs find them, for repr() and help()
 __all__ = [
     "AuthError", "BadArgumentError", "BusyError", "Client", "ClosedError", "DeniedError", "DrainingError", "LimitError",
     "Lock", "LockCancelledError", "LockTimeoutError", "LostError", "ModeError", "NoAnswerError", "NoQuorumError",

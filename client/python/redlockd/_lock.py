@@ -4,7 +4,7 @@ from __future__ import annotations
 import logging
 import threading
 from datetime import timedelta
-from typing import Any, Callable
+from typing import Any, Callable, Literal
 
 from ._clock import now_ms
 from ._lines import DURATION_MAX_MS, checked_name, checked_token, checked_word, duration_ms
@@ -14,6 +14,8 @@ from .errors import BadArgumentError, LostError, NotHeldError, UsageError
 
 logger = logging.getLogger("redlockd")
 Seconds = float | timedelta
+HoldKind = Literal["session", "lease"]
+Mode = Literal["exclusive", "shared"]
 RELEASE_MS = 2000  # how long the release at the end of a with block may take if the block has raised an error
 
 _STATES = {ASKED: "waiting", HELD: "held", DETACHED: "held", RESUMING: "held", LOST: "lost"}
@@ -38,7 +40,7 @@ class BaseLock:
         options = f" mode={checked_word(mode, 'mode', 64)}" if mode else ""
         options += f" slots={slots}" if slots else ""
         options += f" note={checked_word(note, 'note', 64)}" if note is not None else ""
-        self._new_hold = lambda: Hold(self.name, duration_ms(ttl, "ttl"), duration_ms(max, "max"), options,
+        self._new_hold: Callable[[], Hold] = lambda: Hold(self.name, duration_ms(ttl, "ttl"), duration_ms(max, "max"), options,
                                       hold == "lease", bool(slots or (mode and mode != "exclusive")))
         self._hold = self._new_hold()  # which also checks ttl and max
         self._hold.state = OVER

@@ -28,6 +28,10 @@ class Session(Asking, Keeping, Linking):
 
     # ---- what a program asks ----
 
+    def describe(self) -> str:
+        state = "closed" if self.closed else "connected" if self._connection else "not connected"
+        return f"{' or '.join(map(str, self.where.places))} {state}"
+
     def check_usable(self) -> None:
         if self.forked:
             raise UsageError("this client belongs to the process that made it: make one in each process, after fork")

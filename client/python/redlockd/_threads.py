@@ -11,7 +11,7 @@ from typing import Any, Coroutine, TypeVar
 from ._address import Where
 from ._hold import ASKED, HELD, OVER
 from ._lines import checked_word, duration_ms
-from ._lock import RELEASE_MS, BaseLock, Seconds, failed_release
+from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
 from ._session import Session
 from .errors import BusyError, ClosedError, LockCancelledError, LockTimeoutError, LostError, RedlockdError
 
@@ -81,7 +81,7 @@ class _LoopThread:
             closing = asyncio.run_coroutine_threadsafe(self.session.close(), self._loop)
         loop, thread = self._loop, self._thread
         closing.add_done_callback(lambda _closed: loop.call_soon_threadsafe(loop.stop))
-        if thread is not threading.current_thread():
+        if thread and thread is not threading.current_thread():
             thread.join(CLOSE_S)
 
 
@@ -104,8 +104,8 @@ class Lock(BaseLock):
     """
 
     def __init__(self, thread: _LoopThread, name: str | list[str] | tuple[str, ...], **options: Any) -> None:
-        self.lost = _LostEvent(self)
-        self.expiring = threading.Event()
+        self.lost: threading.Event = _LostEvent(self)
+        self.expiring: threading.Event = threading.Event()
         self._thread = thread
         self._waiting: concurrent.futures.Future[None] | None = None
         super().__init__(thread.session, name, me=threading.get_ident, **options)
@@ -212,9 +212,12 @@ class Client:
         # The thread ends when nobody knows the client any more, and at the end of the program.
         self._end = weakref.finalize(self, self._thread.stop)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.Client {self._thread.session.describe()}>"
+
     def lock(self, name: str | list[str] | tuple[str, ...], *, ttl: Seconds | None = None, blocking: bool = True,
-             blocking_timeout: Seconds | None = None, max: Seconds | None = None, hold: str = "session",
-             note: str | None = None, mode: str | None = None, slots: int | None = None,
+             blocking_timeout: Seconds | None = None, max: Seconds | None = None, hold: HoldKind = "session",
+             note: str | None = None, mode: Mode | None = None, slots: int | None = None,
              reentrant: bool = False) -> Lock:
         """A Lock that is not held yet: use it in a `with` statement, or acquire() it.
 

@@ -17,7 +17,7 @@ from typing import Any
 from ._address import Where
 from ._hold import ASKED, OVER
 from ._lines import checked_word, duration_ms
-from ._lock import RELEASE_MS, BaseLock, Seconds, failed_release
+from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
 from ._session import Session
 from .errors import BusyError, LockTimeoutError, LostError, RedlockdError
 
@@ -41,8 +41,8 @@ class Lock(BaseLock):
     """
 
     def __init__(self, session: Session, name: str | list[str] | tuple[str, ...], **options: Any) -> None:
-        self.lost = _LostEvent(self)
-        self.expiring = asyncio.Event()
+        self.lost: asyncio.Event = _LostEvent(self)
+        self.expiring: asyncio.Event = asyncio.Event()
         super().__init__(session, name, me=_this_task, **options)
 
     async def acquire(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> bool:
@@ -133,9 +133,12 @@ class Client:
         word = checked_word(client, "client", 64) if client is not None else None
         self._session = Session(Where(address, user, secret, ssl_context), word, duration_ms(timeout, "timeout"))
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.Client {self._session.describe()}>"
+
     def lock(self, name: str | list[str] | tuple[str, ...], *, ttl: Seconds | None = None, blocking: bool = True,
-             blocking_timeout: Seconds | None = None, max: Seconds | None = None, hold: str = "session",
-             note: str | None = None, mode: str | None = None, slots: int | None = None,
+             blocking_timeout: Seconds | None = None, max: Seconds | None = None, hold: HoldKind = "session",
+             note: str | None = None, mode: Mode | None = None, slots: int | None = None,
              reentrant: bool = False) -> Lock:
         """A Lock that is not held yet: `async with` it, or acquire() it.
 

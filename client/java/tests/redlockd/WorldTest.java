@@ -116,6 +116,8 @@ final class WorldTest {
         equal(0, lock.getHoldCount());
         thrown(IllegalMonitorStateException.class, lock::unlock);
         thrown(UnsupportedOperationException.class, lock::newCondition);
+        that(lock.tryLock(Long.MAX_VALUE, TimeUnit.DAYS), "for ever is a time to wait");
+        lock.unlock();
         Thread.currentThread().interrupt();
         thrown(InterruptedException.class, lock::lockInterruptibly);
         noKeys();

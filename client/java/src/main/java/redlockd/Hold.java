@@ -1,6 +1,7 @@
 package redlockd;
 
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -65,7 +66,7 @@ final class Hold {
     private Hold(Session session, String name, LockOptions options, String token, boolean attached) {
         this.session = session;
         this.name = name;
-        this.options = options;
+        this.options = Objects.requireNonNull(options, "options");
         this.ttlMs = options.ttlMs;
         this.token = token;
         this.attached = attached;

@@ -1,6 +1,7 @@
 package redlockd;
 
 import java.time.Duration;
+import java.util.Objects;
 
 /**
  * How a lock is taken. Immutable: each method returns a copy. An option that is not set is not sent, so that redlockd's
@@ -46,7 +47,7 @@ public final class LockOptions {
     /** How long to wait while another has the lock; zero, the default: not at all. More than 30 days are 30 days. */
     public LockOptions waiting(Duration wait) {
         LockOptions copy = new LockOptions(this);
-        boolean longest = wait.compareTo(Duration.ofMillis(Words.LONGEST_MS)) > 0;
+        boolean longest = Objects.requireNonNull(wait, "a wait").compareTo(Duration.ofMillis(Words.LONGEST_MS)) > 0;
         copy.waitMs = wait.isZero() || wait.isNegative() ? 0 : longest ? Words.LONGEST_MS : Words.ms("a wait", wait);
         return copy;
     }
@@ -87,5 +88,12 @@ public final class LockOptions {
         LockOptions copy = new LockOptions(this);
         copy.note = Words.note("a note", note);
         return copy;
+    }
+
+    @Override
+    public String toString() {
+        return "LockOptions[ttl=" + ttlMs + "ms waiting=" + waitMs + "ms max=" + maxMs + "ms" + (lease ? " lease" : "")
+                + (shared ? " shared" : "") + (slots > 0 ? " slots=" + slots : "")
+                + (note.isEmpty() ? "]" : " note=" + note + "]");
     }
 }

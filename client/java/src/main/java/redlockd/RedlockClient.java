@@ -138,6 +138,11 @@ public final class RedlockClient implements AutoCloseable {
         session.close();
     }
 
+    @Override
+    public String toString() {
+        return "RedlockClient" + session.config.places();
+    }
+
     private LockHandle take(Hold hold) throws InterruptedException {
         Request request = session.lock(hold);
         try {

@@ -72,7 +72,7 @@ public final class RedlockLock implements Lock {
     /** Waits for that long at most. False: another still has the lock. */
     @Override
     public boolean tryLock(long wait, TimeUnit unit) throws InterruptedException {
-        return tryLock(Duration.of(wait, unit.toChronoUnit()), options);
+        return tryLock(span(wait, unit), options);
     }
 
     /**
@@ -84,10 +84,15 @@ public final class RedlockLock implements Lock {
      * @param lease for how long to hold it at most; more than 0, and not below redlockd's min_ttl
      */
     public boolean tryLock(long wait, long lease, TimeUnit unit) throws InterruptedException {
-        Duration max = Duration.of(lease, unit.toChronoUnit());
+        Duration max = span(lease, unit);
         long maxMs = Words.ms("a lease", max);
         Duration ttl = Duration.ofMillis(Math.min(maxMs, options.ttlMs > 0 ? options.ttlMs : client.defaultTtlMs()));
-        return tryLock(Duration.of(wait, unit.toChronoUnit()), options.max(max).ttl(ttl));
+        return tryLock(span(wait, unit), options.max(max).ttl(ttl));
+    }
+
+    /** Long.MAX_VALUE of any unit is "for ever", as elsewhere in java.util.concurrent. */
+    private static Duration span(long time, TimeUnit unit) {
+        return Duration.ofNanos(unit.toNanos(time));
     }
 
     private boolean tryLock(Duration wait, LockOptions how) throws InterruptedException {

@@ -1,6 +1,7 @@
 package redlockd;
 
 import java.time.Duration;
+import java.util.Objects;
 
 /** Checks words before they go into a line: a wrong byte could end the line and begin another request. */
 final class Words {
@@ -32,11 +33,12 @@ final class Words {
     }
 
     static boolean isToken(String token) {
-        return token.length() == 40 && token.chars().allMatch(c -> c >= '0' && c <= '9' || c >= 'a' && c <= 'f');
+        return Objects.requireNonNull(token, "a token").length() == 40 && token.chars().allMatch(c -> c >= '0' && c <= '9' || c >= 'a' && c <= 'f');
     }
 
     /** At least 1 ms, rounded up to whole ms. */
     static long ms(String what, Duration duration) {
+        Objects.requireNonNull(duration, what);
         if (duration.isNegative() || duration.isZero() || duration.compareTo(Duration.ofMillis(LONGEST_MS)) > 0) {
             throw new IllegalArgumentException(what + " is more than 0 and at most 30 days, not " + duration);
         }
@@ -56,6 +58,7 @@ final class Words {
     }
 
     private static String word(String what, String word, int longest) {
+        Objects.requireNonNull(word, what);
         boolean allowed = !word.isEmpty() && word.length() <= longest && word.charAt(0) != '#' && word.charAt(0) != ':'
                 && word.chars().allMatch(c -> c > ' ' && c <= '~' && c != ',' && c != '"' && c != '=');
         if (!allowed) {
