@@ -3,6 +3,7 @@ package redlockd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -127,6 +128,15 @@ func (l *Lock) isSession() bool { return !l.options.lease }
 
 // isShared reports whether others may hold the name too. Such a lock is not resumed: a writer may have been in between.
 func (l *Lock) isShared() bool { return l.options.mode != "" || l.options.slots > 0 }
+
+// String is for logs. It leaves the token out, by which anybody could give the lock back.
+func (l *Lock) String() string {
+	state := "held"
+	if err := l.Err(); err != nil {
+		state = err.Error()
+	}
+	return fmt.Sprintf("lock %s, valid %s, fence %d: %s", l.name, l.Valid(), l.Fence(), state)
+}
 
 // Name returns the name that was locked.
 func (l *Lock) Name() string { return l.name }

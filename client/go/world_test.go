@@ -324,6 +324,9 @@ func TestReentryAndDo(t *testing.T) {
 	var outer *Lock
 	err := c.Do(background, "again", func(ctx context.Context, l *Lock) error {
 		outer = l
+		if text := fmt.Sprint(l); !strings.Contains(text, "held") || strings.Contains(text, l.Token()) {
+			t.Error("for logs:", text)
+		}
 		if _, err := c.TryLock(ctx, "again"); !errors.Is(err, ErrBusy) {
 			t.Error("without being asked for there is no re-entry: ", err)
 		}

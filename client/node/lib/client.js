@@ -36,6 +36,7 @@ class Client {
 
   async using(name, options, body) {
     if (typeof options === 'function') [options, body] = [{}, options];
+    if (typeof body !== 'function') throw new BadArgumentError('using() needs a function to run under the lock');
     const { reentrant = false, ...wanted } = options ?? {};
     const entry = (reentrant && this.#entered(line.names(name))) || {
       name: line.names(name),

@@ -1,5 +1,6 @@
 'use strict';
 const { EventEmitter, setMaxListeners } = require('node:events');
+const { inspect } = require('node:util');
 const { LostError, NotHeldError, ClosedError } = require('./errors.js');
 
 /**
@@ -26,6 +27,11 @@ class Lock extends EventEmitter {
       lost: (error) => lock.#controller?.abort(error),
     };
     return lock;
+  }
+
+  /** For console.log: without the token, by which anybody could give the lock back. */
+  [inspect.custom]() {
+    return `Lock { ${this.name}, ${this.#hold.state}, valid ${this.valid()} ms, fence ${this.fence} }`;
   }
 
   get name() {

@@ -4,7 +4,8 @@ const assert = require('node:assert/strict');
 const path = require('node:path');
 const { test, before, after, afterEach } = require('node:test');
 const { once } = require('node:events');
-const { Client, AuthError, BusyError, LockTimeoutError, LostError, NotHeldError, UnsupportedError, ClosedError } =
+const { inspect } = require('node:util');
+const { Client, AuthError, BadArgumentError, BusyError, LockTimeoutError, LostError, NotHeldError, UnsupportedError, ClosedError } =
   require('../index.js');
 const { World, missing, until, program, sleep } = require('./world.js');
 
@@ -33,6 +34,9 @@ test('a lock excludes, and is given back', { skip }, async () => {
   const lock = await one.lock('job', { ttl: 5000 });
   assert.ok(lock.valid() > 3000 && lock.valid() <= 5000, `${lock.valid()}`);
   assert.match(lock.token, /^[0-9a-f]{40}$/);
+  assert.match(inspect(lock), /^Lock { job, held, valid \d+ ms, fence \d+ }$/);
+  await assert.rejects(one.using('other', { ttl: 5000 }), BadArgumentError);
+  assert.equal(await world.keys(), 3);
   await assert.rejects(two.lock('job'), BusyError);
   await assert.rejects(two.lock('job', { wait: 50 }), LockTimeoutError);
   await lock.release();

@@ -162,6 +162,18 @@ class BaseLock:
         return f"<{type(self).__module__}.{type(self).__name__} {self.name!r} {self.state} valid={self.valid():.3f}>"
 
 
+class LossEvent:
+    """For the Event types: is set as soon as the lock's time is over, even if nothing else could run until now."""
+
+    def __init__(self, lock: BaseLock) -> None:
+        super().__init__()
+        self._lock = lock
+
+    def is_set(self) -> bool:
+        told: bool = super().is_set()  # type: ignore[misc]
+        return told or self._lock._is_over()
+
+
 def failed_release(lock: BaseLock, error: Exception, hidden: bool) -> None:
     """Logs the error of a release at the end of a with block, which is not raised."""
     if hidden or not isinstance(error, NotHeldError):

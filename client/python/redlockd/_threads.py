@@ -11,7 +11,7 @@ from typing import Any, Coroutine, TypeVar
 from ._address import Where
 from ._hold import ASKED, HELD, OVER
 from ._lines import checked_word, duration_ms
-from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
+from ._lock import RELEASE_MS, BaseLock, HoldKind, LossEvent, Mode, Seconds, failed_release
 from ._session import Session
 from .errors import BusyError, ClosedError, LockCancelledError, LockTimeoutError, LostError, RedlockdError
 
@@ -85,15 +85,8 @@ class _LoopThread:
             thread.join(CLOSE_S)
 
 
-class _LostEvent(threading.Event):
-    """Is set as soon as the lock's time is over, even if no other thread could run until now."""
-
-    def __init__(self, lock: Lock) -> None:
-        super().__init__()
-        self._lock = lock
-
-    def is_set(self) -> bool:
-        return super().is_set() or self._lock._is_over()
+class _LostEvent(LossEvent, threading.Event):
+    pass
 
 
 class Lock(BaseLock):

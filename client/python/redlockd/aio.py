@@ -17,20 +17,13 @@ from typing import Any
 from ._address import Where
 from ._hold import ASKED, OVER
 from ._lines import checked_word, duration_ms
-from ._lock import RELEASE_MS, BaseLock, HoldKind, Mode, Seconds, failed_release
+from ._lock import RELEASE_MS, BaseLock, HoldKind, LossEvent, Mode, Seconds, failed_release
 from ._session import Session
 from .errors import BusyError, LockTimeoutError, LostError, RedlockdError
 
 
-class _LostEvent(asyncio.Event):
-    """Is set as soon as the lock's time is over, even if the loop could not run until now."""
-
-    def __init__(self, lock: Lock) -> None:
-        super().__init__()
-        self._lock = lock
-
-    def is_set(self) -> bool:
-        return super().is_set() or self._lock._is_over()
+class _LostEvent(LossEvent, asyncio.Event):
+    pass
 
 
 class Lock(BaseLock):
