@@ -205,10 +205,10 @@ class Blocking(WithWorld):
         self.assertIn("stops False", rest)
 
     def test_a_lease_is_handed_to_another_process(self):
-        lease = self.client().lock("lease", hold="lease", ttl=5)
+        lease = self.client().lock("lease", hold="lease", ttl=10)
         lease.acquire()
         program = self.program("import redlockd, sys; c = redlockd.Client(); l = c.attach('lease', sys.argv[1])\n"
-                               "print(l.check() > 1, l.extend(6) > 1); l.release()", lease.token)
+                               "print(l.check() > 1, l.extend(10) > 1); l.release()", lease.token)
         self.assertEqual(program.stdout.read(), "True True\n")
         self.assertTrue(self.client().lock("lease").acquire(blocking=False))
 
