@@ -1,7 +1,7 @@
 #!/bin/bash
 # tests/stubs/jobs.sh LANGUAGE JOB...: the examples in that language, under the tests that judge the C examples
-# (tests/examples), two at a time, since each starts many programs. Prints what a Check program does, for tests/run.sh. REDLOCKD names the daemon, and so
-# the build.
+# (tests/examples), two at a time, since each starts many programs. Prints what a Check program does, for tests/run.sh.
+# REDLOCKD names the daemon, and so the build.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/report.sh
