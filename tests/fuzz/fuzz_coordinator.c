@@ -233,9 +233,21 @@ static void show(const struct world *w)
     assert(lock_rows == stats.locks && wait_rows == stats.waiters);
 }
 
+/* What a subscriber hears: true or not, it is a hint, and lies about it must do no harm. */
+static void hear(struct world *w, struct fake_master *m)
+{
+    static const enum event_kind kinds[] = {EVENT_MASTER_LISTENS, EVENT_MASTER_WOKE, EVENT_MASTER_WOKE_LATE,
+                                            EVENT_MASTER_TOLD, EVENT_MASTER_DEAF};
+    uint8_t how = bytes_next(&w->in);
+    memset(&w->event.what, 0, sizeof w->event.what);
+    w->event.what.name.len = 1;
+    w->event.what.name.text[0] = (char)('a' + how / 8 % NAMES);
+    master_step(w, kinds[how % (sizeof kinds / sizeof kinds[0])], m);
+}
+
 static void rare(struct world *w, struct fake_master *m)
 {
-    switch (bytes_next(&w->in) % 8) {
+    switch (bytes_next(&w->in) % 10) {
     case 0:
         if (m->connected)
             master_step(w, EVENT_MASTER_BACKLOG, m);
@@ -261,7 +273,8 @@ static void rare(struct world *w, struct fake_master *m)
         master_restart(m, w->now_ms);
         w->forgot = true;
         break;
-    default: step(w, EVENT_TIMER); break; /* maybe earlier than the deadline */
+    case 7: step(w, EVENT_TIMER); break; /* maybe earlier than the deadline */
+    default: hear(w, m); break;
     }
 }
 
@@ -374,6 +387,7 @@ static void world_start(struct world *w, const uint8_t *data, size_t size)
         .retry_max_ms = 100,
         .drain_timeout_ms = 2000,
         .restart_guard = !(flags & 1),
+        .fanout_quorum = masters & 32,
         .max_sessions = CLIENTS,
         .max_locks = flags & 2 ? 1 : 8,
         .max_waiters = flags & 4 ? 2 : 64,
