@@ -124,8 +124,9 @@ static bool heard_group(const struct sim_world *w, const struct sim_daemon *d, c
     node->from_ms = group->from_ms;
     if (!known && node->from_us < msg->ran_us + ahead_us)
         node->from_us = msg->ran_us + ahead_us;
-    int64_t old_us = master_young_us(m, d->full_us); /* an earlier time is an earlier doubt's */
-    return old_us != NEVER && msg->ran_us + ahead_us >= old_us - FROM_SLACK_US;
+    /* An earlier time is an earlier doubt's, and a time that the daemon knows is no news. */
+    int64_t old_us = master_young_us(m, d->full_us);
+    return !known && old_us != NEVER && msg->ran_us + ahead_us >= old_us - FROM_SLACK_US;
 }
 
 void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)

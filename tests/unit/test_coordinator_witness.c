@@ -176,11 +176,34 @@ START_TEST(a_quarantine_ends_no_sooner_than_anothers)
 }
 END_TEST
 
+/* The key shows a time far ahead, for which no daemon waits: a full quarantine is enough. A doubt that begins
+ * later must show in the key all the same. */
+START_TEST(a_doubt_shows_where_the_key_has_a_later_time)
+{
+    start(3);
+    struct group *group = &markers[2].group;
+    group->from_ms = markers[2].clock_ms + now + 5 * FULL;
+    at(3000);
+    EXPECT_MASTER(2, "quarantine doubted left=59602");
+    at(3000 + FULL);
+    EXPECT_MASTER(2, "up");
+    int64_t from_ms = group->from_ms;
+    markers[2].clock_ms += 300;
+    at(now + 2000);
+    EXPECT_MASTER(2, "quarantine clock left=59000");
+    ck_assert_int_eq(group->from_ms, from_ms + 1);
+    forget();
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {
-        a_clock_that_was_set_back_is_no_witness,   an_answer_that_took_long_is_no_witness,
-        a_base_read_within_a_stall_bounds_nothing, what_was_believed_since_the_base_may_hide_a_stall,
-        a_quarantine_ends_no_sooner_than_anothers, NULL};
+    const TTest *const tests[] = {a_clock_that_was_set_back_is_no_witness,
+                                  an_answer_that_took_long_is_no_witness,
+                                  a_base_read_within_a_stall_bounds_nothing,
+                                  what_was_believed_since_the_base_may_hide_a_stall,
+                                  a_quarantine_ends_no_sooner_than_anothers,
+                                  a_doubt_shows_where_the_key_has_a_later_time,
+                                  NULL};
     return trace_run("coordinator: witnesses", tests);
 }
