@@ -119,7 +119,7 @@ static void doubt(struct coordinator *c, struct master *m, enum master_why why)
     m->memory.from_ms = m->clock.time_ms + (c->now_ms - m->clock.told_at_ms) + c->full_ms;
     /* After a jump the key is still there. If it shows a later time, other daemons may have waited for as long
      * as they must already, so only a new time tells them of this doubt. */
-    if (why == WHY_CLOCK && m->memory.from_ms <= m->memory.shown_ms)
+    if (why == WHY_CLOCK && m->memory.from_ms < m->memory.shown_ms)
         m->memory.from_ms = m->memory.shown_ms + 1;
     set_quarantine(c, m, why);
 }
