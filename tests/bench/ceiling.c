@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proto/resp.h"
 #include "tests/bench/commands.h"
 #include "tests/bench/load.h"
 #include "tests/bench/process.h"
@@ -144,7 +143,7 @@ static int links_open(struct ceiling *c)
         if (epoll_ctl(epoll, EPOLL_CTL_ADD, link->fd, &event) < 0)
             fail("epoll_ctl: %s", strerror(errno));
     }
-    resp_bytes_free(script);
+    free(script);
     return epoll;
 }
 

@@ -14,7 +14,7 @@ enum { COMMANDS_BYTES = 1024 };
 size_t commands_lock(char out[COMMANDS_BYTES], const char *name, size_t name_len, bool fence);
 /* The daemon's own release script, by EVALSHA. */
 size_t commands_unlock(char out[COMMANDS_BYTES], const char *name, size_t name_len);
-/* SCRIPT LOAD of the release script, to be freed by resp_bytes_free(); the reply has two lines. */
+/* SCRIPT LOAD of the release script, to be freed by the caller; the reply has two lines. */
 char *commands_load(size_t *len);
 uint64_t commands_fence(void); /* grows with the wall clock */
 

@@ -92,7 +92,7 @@ void relay_masters_dial(struct event_base *base, const struct masters *masters)
         n->reader->maxbuf = 0;
         node_append(n, script, len, 1, 0);
     }
-    resp_bytes_free(script);
+    free(script);
     relay_masters_flush();
 }
 
