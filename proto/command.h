@@ -142,6 +142,7 @@ struct master_info {
     char run_id[RUN_ID_HEX]; /* new at every start of the server */
     uint32_t version;        /* 7.0.15 is 0x07000f; Valkey reports its Redis-compatible version */
     int64_t uptime_s; /* by whole seconds of the server's wall clock: also wrong by what that clock jumped */
+    uint64_t connections; /* how many it has had in this run; 0: not told */
     bool replica;
     bool cluster;
     bool evicts; /* the maxmemory policy may evict locks */

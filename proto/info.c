@@ -10,13 +10,19 @@ enum field {
     FIELD_CLUSTER,
     FIELD_POLICY,
     FIELD_LOADING,
+    FIELD_CONNECTIONS, /* the only one that may be missing */
     FIELDS,
 };
 
 static const char *const fields[FIELDS] = {
-    [FIELD_RUN_ID] = "run_id:",   [FIELD_VERSION] = "redis_version:",   [FIELD_UPTIME] = "uptime_in_seconds:",
-    [FIELD_ROLE] = "role:",       [FIELD_CLUSTER] = "cluster_enabled:", [FIELD_POLICY] = "maxmemory_policy:",
+    [FIELD_RUN_ID] = "run_id:",
+    [FIELD_VERSION] = "redis_version:",
+    [FIELD_UPTIME] = "uptime_in_seconds:",
+    [FIELD_ROLE] = "role:",
+    [FIELD_CLUSTER] = "cluster_enabled:",
+    [FIELD_POLICY] = "maxmemory_policy:",
     [FIELD_LOADING] = "loading:",
+    [FIELD_CONNECTIONS] = "total_connections_received:",
 };
 
 static bool is_word(const char *text, size_t len, const char *word)
@@ -76,6 +82,21 @@ static bool parse_uptime(const char *text, size_t len, int64_t *uptime_s)
     return true;
 }
 
+/* Eighteen digits fit into 64 bits. */
+static bool parse_count(const char *text, size_t len, uint64_t *count)
+{
+    uint64_t value = 0;
+    if (len == 0 || len > 18)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        value = value * 10 + (uint64_t)(text[i] - '0');
+    }
+    *count = value;
+    return true;
+}
+
 /* Anything but a plain 0 counts as true, since each of these flags keeps a master from voting. */
 static bool parse_flag(const char *text, size_t len, bool *flag)
 {
@@ -93,6 +114,7 @@ static bool parse_field(enum field field, const char *text, size_t len, struct m
     case FIELD_CLUSTER: return parse_flag(text, len, &info->cluster);
     case FIELD_POLICY: info->evicts = !is_word(text, len, "noeviction"); return len > 0;
     case FIELD_LOADING: return parse_flag(text, len, &info->loading);
+    case FIELD_CONNECTIONS: return parse_count(text, len, &info->connections);
     case FIELDS: break;
     }
     return false;
@@ -125,5 +147,5 @@ bool info_parse(const char *text, size_t len, struct master_info *info)
         told |= parse_line(text, line_len, info);
         text = next;
     }
-    return told == (1u << FIELDS) - 1;
+    return (told | 1u << FIELD_CONNECTIONS) == (1u << FIELDS) - 1;
 }

@@ -139,9 +139,9 @@ static void print_tls(FILE *out, const char *before, const struct wire_settings 
 /* A master that is a mapping; false: it is a plain URL. */
 static bool print_node(FILE *out, const struct conf_node *node, const char *url)
 {
-    if (!node->own_tls.on)
+    if (!node->own_tls.on && !node->no_kill)
         return false;
-    fprintf(out, " {url: \"%s\"", url);
+    fprintf(out, " {url: \"%s\"%s", url, node->no_kill ? ", no_kill: yes" : "");
     print_tls(out, ", tls: ", &node->own_tls, WIRE_CLIENT);
     fputs("}\n", out);
     return true;

@@ -53,6 +53,7 @@ struct conf_node {
     char password[CONF_PASSWORD_BYTES]; /* "": none; of a file: as it was when the configuration was read */
     bool password_of_file;
     int db;
+    bool no_kill;                 /* it allows neither CLIENT ID nor CLIENT KILL */
     struct wire_settings own_tls; /* as written beside its URL */
     struct wire_settings tls;     /* own_tls over node_tls; .on: rediss:// */
 };

@@ -97,6 +97,10 @@ static void conf_check_guard(struct conf_reader *r)
     const struct conf_place *place = conf_place(r, "restart_guard");
     if (place->line && !place->broken && !r->conf->restart_guard)
         conf_warn(r, place, "restart_guard", "off: after a restart of masters two clients may hold one lock");
+    for (unsigned i = 0; i < r->conf->masters && !place->broken; i++)
+        if (r->conf->nodes[i].no_kill && !r->conf->restart_guard)
+            conf_fault(r, &r->node_places[i], "nodes",
+                       "no_kill needs restart_guard: on, since a quarantine takes the place of CLIENT KILL");
 }
 
 static void conf_check_share(struct conf_reader *r, const char *key, int64_t per_peer, const char *whole_key,

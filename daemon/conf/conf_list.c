@@ -223,6 +223,18 @@ static bool value_set_nodes(struct conf *conf, const struct conf_setting *s, con
     return true;
 }
 
+bool conf_node_set(struct conf *conf, const char *key, const char *text, char why[CONF_WHY_BYTES])
+{
+    char shown[80];
+    struct conf_node *node = &conf->nodes[conf->masters - 1];
+    if (strcmp(key, "no_kill") == 0)
+        return conf_switch(text, &node->no_kill) ||
+               conf_value_refuse(why, text, "yes or no, as in {url: redis://10.0.0.1:6379, no_kill: yes}");
+    snprintf(why, CONF_WHY_BYTES, "%s is no key of a master; its keys are url, tls and no_kill",
+             conf_shown(shown, sizeof shown, key));
+    return false;
+}
+
 static bool value_show_node(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
                             size_t size)
 {
@@ -231,8 +243,8 @@ static bool value_show_node(const struct conf *conf, const struct conf_setting *
         return false;
     conf_address_url(&conf->nodes[i], false, out, size);
     size_t len = strlen(out);
-    if (conf->nodes[i].own_tls.on)
-        snprintf(out + len, size - len, ",");
+    snprintf(out + len, size - len, "%s%s", conf->nodes[i].no_kill ? ",no_kill=yes" : "",
+             conf->nodes[i].own_tls.on ? "," : "");
     len = strlen(out);
     conf_tls_show(&conf->nodes[i].own_tls, WIRE_CLIENT, false, out + len, size - len);
     return true;

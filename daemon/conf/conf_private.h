@@ -70,6 +70,8 @@ struct conf_listener *conf_last_listener(struct conf *conf, const struct conf_se
  * set once for each. */
 bool conf_listener_set(struct conf_listener *listener, const struct conf_setting *setting, const char *key,
                        const char *text, char why[CONF_WHY_BYTES]);
+/* Sets a key that stands beside the URL of the last master. */
+bool conf_node_set(struct conf *conf, const char *key, const char *text, char why[CONF_WHY_BYTES]);
 /* Writes what an entry of http serves, with the separator between the words. */
 void conf_show_serves(unsigned serves, const char *separator, char *out, size_t size);
 
@@ -78,6 +80,9 @@ bool conf_value_refuse(char why[CONF_WHY_BYTES], const char *text, const char *a
 
 /* Reads at most ten digits, as in the protocol; *rest then points behind them. false: there are none, or more. */
 bool conf_digits(const char *text, int64_t *value, const char **rest);
+
+/* Reads "on", "off" or another pair of such words. false: it is none of them. */
+bool conf_switch(const char *text, bool *on);
 
 void conf_show_duration(int64_t ms, char *out, size_t size);
 

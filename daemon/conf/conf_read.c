@@ -195,9 +195,10 @@ static bool listener_words(struct conf_reader *r, yaml_document_t *document,
 static bool item_key_set(struct conf_reader *r, yaml_document_t *document, const struct conf_setting *setting,
                          const yaml_node_t *item, const yaml_node_pair_t *pair)
 {
-    char why[CONF_WHY_BYTES], shown[80];
+    char why[CONF_WHY_BYTES];
     const yaml_node_t *key = yaml_document_get_node(document, pair->key);
     const yaml_node_t *value = yaml_document_get_node(document, pair->value);
+    const char *word = value->type == YAML_SCALAR_NODE ? yaml_text(value) : "";
     bool single = pair_is_single(document, item, key, value), node = setting->kind == &conf_kind_nodes;
     struct conf_place at = place_of(&key->start_mark);
     snprintf(why, sizeof why, "%s", once);
@@ -206,10 +207,9 @@ static bool item_key_set(struct conf_reader *r, yaml_document_t *document, const
     if (single && setting->kind == &conf_kind_http && strcmp(yaml_text(key), "tls") == 0)
         snprintf(why, sizeof why,
                  "HTTP has no TLS here: use 127.0.0.1 or a Unix socket, behind ssh -L or a proxy with TLS");
-    else if (single && node)
-        snprintf(why, sizeof why, "%s is no key of a master; its keys are url and tls",
-                 conf_shown(shown, sizeof shown, yaml_text(key)));
-    else if (single && listener_words(r, document, setting, yaml_text(key), value, &at, why))
+    else if (single && node && conf_node_set(r->conf, yaml_text(key), word, why))
+        return true;
+    else if (single && !node && listener_words(r, document, setting, yaml_text(key), value, &at, why))
         return true;
     conf_fault(r, &at, setting->key, "%s", why);
     return false;

@@ -47,6 +47,15 @@ static bool masters_differ(const struct update *u)
     return !same;
 }
 
+/* Of the same masters. */
+static bool kills_differ(const struct update *u)
+{
+    for (unsigned i = 0; i < u->conf->masters; i++)
+        if (u->conf->nodes[i].no_kill != u->fresh->nodes[i].no_kill)
+            return true;
+    return false;
+}
+
 /* The TTLs of the file fit the max_ttl of the file. They may not fit the present max_ttl, which only a
  * restart changes. Then every changed key that depends on max_ttl is held back. */
 static bool ttls_held_back(const struct update *u)
@@ -86,7 +95,7 @@ static void setting_update(struct update *u, const struct conf_setting *setting)
     if (change.with)
         change.when = setting_find(change.with)->when;
     if (setting->kind == &conf_kind_nodes && !masters_differ(u))
-        change.when = CONF_NEXT_LOGIN;
+        change.when = kills_differ(u) ? CONF_RESTART : CONF_NEXT_LOGIN;
     if (!setting->kind->list) {
         change.from = u->from;
         change.to = u->to;

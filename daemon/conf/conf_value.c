@@ -143,17 +143,20 @@ const struct conf_kind conf_kind_count = {value_set_count, value_show_count, .li
 /* ---- one of several words ---- */
 
 /* People write the booleans of YAML 1.1; its "y" and "n" are refused. */
+bool conf_switch(const char *text, bool *on)
+{
+    static const char *const words[] = {"off", "on", "false", "true", "no", "yes"};
+    unsigned i = 0;
+    while (i < 6 && strcasecmp(text, words[i]) != 0)
+        i++;
+    *on = i % 2 == 1;
+    return i < 6;
+}
+
 static bool value_set_switch(struct conf *conf, const struct conf_setting *s, const char *text,
                              char why[CONF_WHY_BYTES])
 {
-    static const char *const words[] = {"off", "on", "false", "true", "no", "yes"};
-    for (unsigned i = 0; i < 6; i++) {
-        if (strcasecmp(text, words[i]) == 0) {
-            *(bool *)field(conf, s) = i % 2 == 1;
-            return true;
-        }
-    }
-    return conf_value_refuse(why, text, "on or off");
+    return conf_switch(text, field(conf, s)) || conf_value_refuse(why, text, "on or off");
 }
 
 static bool value_show_switch(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,

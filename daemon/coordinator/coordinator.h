@@ -41,6 +41,7 @@ struct coordinator_config {
     int64_t drain_timeout_ms;
     bool restart_guard; /* false: a restarted master votes at once */
     bool fanout_quorum; /* an attempt asks only Q masters at first: fanout.h */
+    uint16_t no_kill; /* bit i: master i allows neither CLIENT ID nor CLIENT KILL, or they are no use there */
     uint32_t max_sessions;
     uint32_t max_locks;
     uint32_t max_waiters;
@@ -166,7 +167,7 @@ struct coordinator *coordinator_new(const struct coordinator_config *config);
 void coordinator_free(struct coordinator *c);
 
 /* Between two steps: takes new time-outs, TTLs and limits per client and peer. The masters, max_ttl,
- * restart_guard, the sizes of tables, max_renewals, hash_seed and self stay as they were, whatever config
+ * restart_guard, no_kill, the sizes of tables, max_renewals, hash_seed and self stay as they were, whatever config
  * says. */
 void coordinator_configure(struct coordinator *c, const struct coordinator_config *config);
 
@@ -217,6 +218,7 @@ enum master_why {
     WHY_MEMORY,     /* keys that were stored there are gone, or older data came back */
     WHY_CLOCK,      /* quarantine: its clock jumped forward */
     WHY_DOUBTED,    /* quarantine: another daemon keeps it out */
+    WHY_RECONNECT,  /* quarantine: commands of the connection before may run still (no_kill) */
     WHY_SILENT,     /* overdue, or closed: see CLOSE_SILENT */
     WHY_BACKLOG,    /* closed: see CLOSE_BACKLOG */
     WHY_TIMEOUT,    /* closed: see CLOSE_HANDSHAKE */

@@ -13,7 +13,8 @@
  * The answers of a master in quarantine count only for leases that are confirmed there: the master was
  * healed, or it extended the key in a round that had a quorum without it. Otherwise a dead token that came
  * back from an old snapshot would count. If only the master's clock jumped, a lease that the master had
- * acknowledged is confirmed: a key that is still there was never gone. */
+ * acknowledged is confirmed: a key that is still there was never gone. In a quarantine for commands of a lost
+ * connection (no_kill), every lease counts that the master had acknowledged. */
 #include "daemon/coordinator/heal.h"
 
 #include <assert.h>
@@ -268,12 +269,30 @@ void heal_done(struct coordinator *c, struct lease *lease, unsigned master, cons
     lease->confirmed |= bit;
 }
 
+/* The masters that are kept out for commands of a lost connection alone (no_kill) and had acknowledged the key:
+ * they have forgotten nothing. */
+static masters_t remembering(const struct coordinator *c, const struct lease *lease)
+{
+    masters_t set = 0;
+    if (c->config.no_kill == 0)
+        return 0;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *m = &c->masters[i];
+        bool kept_out = m->state == MASTER_QUARANTINE && m->memory.quarantine_why == WHY_RECONNECT;
+        bool had = lease->acknowledged[i] != 0 && !is_healing(lease, i);
+        if (kept_out && m->memory.trusted && had)
+            set |= masters_bit(i);
+    }
+    return set;
+}
+
 masters_t heal_counted(struct coordinator *c, struct lease *lease)
 {
     if (lease == NULL)
         return c->voters;
     refresh(c, lease);
     masters_t confirmed = mutant(MUTANT_UNCONFIRMED_EXTENDS) ? c->extenders : lease->confirmed;
+    confirmed |= remembering(c, lease);
     return c->voters | (masters_without(confirmed, c->fast) & c->extenders);
 }
 

@@ -23,6 +23,7 @@
       "a lease is deleted at its deadline, extended elsewhere or not")                                      \
     X(NO_KILL, "no_kill", "the old connection is not killed")                                               \
     X(KILL_ONCE, "kill_once", "a kill that was not acknowledged is not repeated")                           \
+    X(NO_KILL_VOTES, "no_kill_votes", "no_kill: a master votes at once after a connection was lost")        \
     X(UNDO_FROM_T0, "undo_from_t0", "an undo entry's time counts from the attempt's start")                 \
     X(UNDO_GRANTED, "undo_granted", "a granted attempt has an undo entry")                                  \
     X(UNDO_BY_RECORD, "undo_by_record", "once a lease's record is gone, no master owes its release")        \

@@ -28,6 +28,7 @@ struct master {
     uint64_t client_id;  /* Redis client id of the present connection; 0: not known yet */
     uint64_t killing;    /* client id of the last connection that carried lock commands, until it is killed */
     bool carried;        /* the present connection carried lock commands */
+    bool strays;         /* no_kill: commands of a connection that was lost may still run */
     uint64_t sent, heard;           /* commands sent and replies read on the present connection */
     int64_t old_connection_gone_ms; /* since then no command of an earlier connection can run */
 
@@ -84,12 +85,12 @@ struct master {
         int64_t amiss_ms;   /* its TIME when an unjudged sign of lost memory was first seen; 0: none */
         char amiss_run_id[RUN_ID_HEX]; /* the run in which that was */
         bool heard_once;               /* the group's key was read on it */
-        bool strange;               /* the key that was last read there is of another group, or unreadable */
-        bool began;                 /* this daemon wrote the group's key where there was none */
-        bool marked;                /* it has this group's key, and this daemon did not begin it */
-        bool absent;                /* the key was absent although another master has it */
-        struct group theirs;        /* WHY_GROUP: the key that was read there */
-        uint64_t client_id_before;  /* client id in the last handshake that went well, in the run run_id */
+        bool strange;           /* the key that was last read there is of another group, or unreadable */
+        bool began;             /* this daemon wrote the group's key where there was none */
+        bool marked;            /* it has this group's key, and this daemon did not begin it */
+        bool absent;            /* the key was absent although another master has it */
+        struct group theirs;    /* WHY_GROUP: the key that was read there */
+        uint64_t serial_before; /* doubt_serial() in the last handshake that went well, in the run run_id */
         uint32_t connection_before; /* number of that connection */
         int64_t from_ms;            /* on its own clock: when it may vote, as far as is known; 0: not known */
         bool receded;               /* within its run the key showed an earlier from= than before */

@@ -67,6 +67,7 @@ static const char *advice(const char *why)
         {"memory", "keys that were stored there are gone"},
         {"clock", "its clock jumped forward"},
         {"doubted", "another daemon keeps it out"},
+        {"reconnect", "its connection was lost, and it allows no CLIENT KILL (no_kill)"},
         {"promoted", "another server has its place"},
         {"demoted", "it was a replica for a while"},
         {"group", "its other daemons have another number of masters or max_ttl"},

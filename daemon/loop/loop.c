@@ -173,6 +173,9 @@ int loop_run(struct loop *loop)
 
 struct coordinator_config loop_configuration(const struct conf *conf)
 {
+    uint16_t no_kill = 0;
+    for (unsigned i = 0; i < conf->masters; i++)
+        no_kill |= (uint16_t)(conf->nodes[i].no_kill << i);
     return (struct coordinator_config){
         .masters = conf->masters,
         .default_ttl_ms = conf->default_ttl_ms,
@@ -185,6 +188,7 @@ struct coordinator_config loop_configuration(const struct conf *conf)
         .drain_timeout_ms = conf->drain_timeout_ms,
         .restart_guard = conf->restart_guard,
         .fanout_quorum = conf->fanout_quorum,
+        .no_kill = no_kill,
         .max_sessions = (uint32_t)conf->max_clients,
         .max_locks = (uint32_t)conf->max_locks,
         .max_waiters = (uint32_t)conf->max_waiters,

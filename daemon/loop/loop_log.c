@@ -22,6 +22,11 @@ static void advice_of(const struct loop_view *view, const struct master_row *row
                  "another N or max_ttl; to change it see CHANGES in redlockd.yaml(5)\"",
                  conf->masters, (long long)conf->max_ttl_ms, row->their_masters,
                  (long long)row->their_max_ttl_ms);
+    else if (row->why == WHY_NOPERM)
+        snprintf(
+            out, ADVICE_BYTES,
+            " hint=\"give the user the rights of the line acl, logged at the start; if this service refuses "
+            "CLIENT ID and CLIENT KILL to everybody, see no_kill in redlockd.yaml(5)\"");
     else if (row->evicts)
         snprintf(out, ADVICE_BYTES, " warn=\"maxmemory-policy may evict locks: set noeviction\"");
 }

@@ -28,7 +28,7 @@ const char *loop_why_name(enum master_why why)
         [WHY_GROUP] = "group",     [WHY_UNREADABLE] = "unreadable", [WHY_BUSY] = "busy",
         [WHY_MISCONF] = "misconf", [WHY_NOREPLICAS] = "noreplicas", [WHY_PROMOTED] = "promoted",
         [WHY_MEMORY] = "memory",   [WHY_CLOCK] = "clock",           [WHY_OOM] = "oom",
-        [WHY_DOUBTED] = "doubted",
+        [WHY_DOUBTED] = "doubted", [WHY_RECONNECT] = "reconnect",
     };
     return names[why];
 }
@@ -142,6 +142,8 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
         line_row_unsigned(row, "their_n", master.their_masters);
         line_row_signed(row, "their_max_ttl", master.their_max_ttl_ms);
     }
+    if (view->conf->nodes[i].no_kill)
+        line_row_string(row, "no_kill", "yes");
     if (master.evicts)
         line_row_string(row, "warn", "evicts");
     return MADE_ROW;

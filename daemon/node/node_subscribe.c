@@ -3,7 +3,9 @@
  *
  *     AUTH, CLIENT ID, INFO --> CLIENT KILL of the connection before, in the same run --> SUBSCRIBE --> READY
  *
- * The connection before may be half dead: a master would believe for long that its daemon hears. */
+ * The connection before may be half dead: a master would believe for long that its daemon hears. With no_kill
+ * only SUBSCRIBE is sent. Then a half-dead connection stays until the master itself notices, which does no
+ * harm as soon as there is a new one: both are told. */
 #include <string.h>
 
 #include "daemon/log.h"
@@ -11,9 +13,20 @@
 
 enum { PING_MS = 1000 };
 
+static void subscribe_append(struct node *n)
+{
+    size_t len = 0;
+    char *bytes = resp_subscribe(n->channel, &len);
+    node_append_own(n, bytes, len, EXPECTED_SUBSCRIBE, 0);
+}
+
 void subscribe_begin(struct node *n)
 {
     size_t len = 0;
+    if (n->address->no_kill) {
+        subscribe_append(n);
+        return;
+    }
     char *bytes = resp_client_id(&len);
     node_append_own(n, bytes, len, EXPECTED_CLIENT_ID, 0);
     bytes = resp_info(&len);
@@ -49,8 +62,7 @@ bool subscribe_go_on(struct node *n)
     }
     n->subscribed.id = n->subscribed.new_id;
     n->subscribed.new_id = 0;
-    char *bytes = resp_subscribe(n->channel, &len);
-    node_append_own(n, bytes, len, EXPECTED_SUBSCRIBE, 0);
+    subscribe_append(n);
     if (n->broken)
         node_down(n, FAILURE_MEMORY, "");
     else

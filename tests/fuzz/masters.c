@@ -99,6 +99,7 @@ void master_info(const struct fake_master *m, int64_t now_ms, struct master_info
         info->run_id[8 - i] = "0123456789abcdef"[run & 15];
     info->version = 0x07000f;
     info->uptime_s = (now_ms - m->started_ms) / 1000;
+    info->connections = m->next_client_id;
 }
 
 static void vote_yes_no(struct vote *vote, bool yes)

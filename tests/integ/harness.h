@@ -80,6 +80,8 @@ void server_start(struct server *server); /* once more, in its folder, with its 
 /* Starts the server so that it loads its dump slowly, with a pause of key_us at each key, and answers
  * after each KiB; does not wait for it. */
 void server_start_loading(struct server *server, unsigned key_us);
+/* Starts the server anew, empty, as one that has no command CLIENT. */
+void server_start_without_client(struct server *server);
 void server_stop(struct server *server); /* SIGSTOP; returns when the process stands still */
 void server_cont(struct server *server);
 

@@ -224,6 +224,13 @@ void server_start(struct server *server)
     server_answers_ping(server);
 }
 
+void server_start_without_client(struct server *server)
+{
+    server_kill(server);
+    server_launch_with(server, (const char *const[4]){"--rename-command", "CLIENT", ""});
+    server_answers_ping(server);
+}
+
 void server_start_loading(struct server *server, unsigned key_us)
 {
     char delay[16];

@@ -142,6 +142,10 @@ static void aim_releases(struct sim_plan *plan, struct swarm *swarm, enum mutant
         plan->param[P_MIN_TTL] = 500;
         swarm->rate[FAULT_RESET] = 4000;
         break;
+    case MUTANT_NO_KILL_VOTES:
+        strays(plan, swarm);
+        plan->param[P_NO_KILL] = 7;
+        break;
     case MUTANT_UNDO_BY_RECORD: /* two flushed masters, and a silent third */
         plan->param[P_CLASS] = CLASS_MEMORY;
         plan->param[P_NAMES] = SIM_NAMES;
@@ -351,6 +355,7 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_DELETE_AT_DEADLINE:
     case MUTANT_NO_KILL:
     case MUTANT_KILL_ONCE:
+    case MUTANT_NO_KILL_VOTES:
     case MUTANT_UNDO_FROM_T0:
     case MUTANT_UNDO_BY_RECORD:
     case MUTANT_UNDO_GRANTED: aim_releases(plan, swarm, mutant); return;

@@ -2,6 +2,8 @@
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
+enum { DRIFT_US = 10000 /* the daemon's clock and true time drift apart while a quarantine lasts */ };
+
 static uint16_t bit(unsigned i)
 {
     return (uint16_t)(1u << i);
@@ -85,14 +87,33 @@ void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action 
 
 /* ---- what a master does ---- */
 
+/* A master without CLIENT KILL is to have no vote for a full quarantine after a connection was lost. */
+static bool votes_early(const struct sim_world *w, const struct sim_daemon *d, const struct sim_master *m)
+{
+    const struct sim_node *node = &d->node[m->index];
+    struct master_row row;
+    coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), m->index, &row);
+    if (node->conn == 0 || row.state != MASTER_UP)
+        return false;
+    return w->now_us < w->conn[node->conn - 1].born_us + d->full_us - DRIFT_US;
+}
+
 void oracle_runs(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before)
 {
     (void)before;
     const struct sim_conn *conn = &w->conn[msg->conn];
     const struct sim_daemon *d = &w->daemon[conn->daemon];
     const struct sim_node *node = &d->node[m->index];
-    bool locks = msg->verb >= COMMAND_SET;
-    if (locks && conn->incarnation == d->incarnation && d->running && conn->number < node->settled_number)
+    bool old = msg->verb >= COMMAND_SET && conn->incarnation == d->incarnation && d->running &&
+               conn->number < node->settled_number;
+    bool unkillable = master_is_unkillable(w, m);
+    if (old && unkillable && votes_early(w, d, m))
+        violation(
+            w, 9,
+            "m%u runs a command for T%u of d%u's old connection #%u, and votes for d%u less than a full "
+            "quarantine after the new one was made",
+            m->index, msg->tok, d->index, conn->number, d->index);
+    if (old && !unkillable)
         violation(w, 7,
                   "m%u runs a command for T%u of d%u's old connection #%u after its new one #%u was in use",
                   m->index, msg->tok, d->index, conn->number, node->settled_number);
@@ -166,6 +187,8 @@ static void mark_settled(struct sim_world *w, struct sim_master *m, const struct
         bool known_gone = (t->ran & bit(m->index)) || w->plan->param[P_CLASS] == CLASS_MEMORY;
         if (m->restored && known_gone)
             continue; /* was deleted or missed once, and is back from an old snapshot: it runs out */
+        if (master_is_unkillable(w, m))
+            continue; /* was set by a connection that was lost, behind its release: it runs out */
         if (m->set_back || w->plan->param[P_CLASS] == CLASS_CLOCK)
             continue; /* runs out later than its daemon thinks; or the name was granted again */
         violation(w, 7,

@@ -57,7 +57,8 @@ enum {
     X(ODD_MAX_TTL, "odd_max_ttl_ms") \
     X(ODD_LATE, "odd_late_ms") \
     X(DEAF, "deaf") \
-    X(FANOUT, "fanout")
+    X(FANOUT, "fanout") \
+    X(NO_KILL, "no_kill")
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
 #define FAULT_LIST(X) \

@@ -334,6 +334,15 @@ static void draw_long(struct sim_plan *plan, uint64_t seed)
     }
 }
 
+/* Some masters allow no CLIENT KILL. Runs whose max_ttl is longer than a run would keep them out for ever. */
+static void draw_no_kill(struct sim_plan *plan, uint64_t seed)
+{
+    struct draw draw = {.seed = seed, .who = 7};
+    int64_t *p = plan->param;
+    if (plan->mutant == MUTANT_NONE && p[P_MAX_TTL] < PLAN_LONG_TTL_MS && percent(&draw, 15))
+        p[P_NO_KILL] = between(&draw, 1, (INT64_C(1) << p[P_MASTERS]) - 1);
+}
+
 void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant)
 {
     struct swarm swarm;
@@ -360,4 +369,5 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     draw_rollbacks(plan, seed, &swarm);
     plan_class(plan);
     draw_long(plan, seed);
+    draw_no_kill(plan, seed);
 }

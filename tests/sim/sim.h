@@ -388,6 +388,8 @@ void master_forgets(struct sim_world *w, struct sim_master *m,
 int64_t master_young_us(const struct sim_master *m,
                         int64_t full_us); /* the true time until which it may not vote */
 
+/* Whether daemons may neither ask for their client id there nor kill a connection (no_kill). */
+bool master_is_unkillable(const struct sim_world *w, const struct sim_master *m);
 void master_run_id(const struct sim_world *w, unsigned master, uint32_t epoch, char run_id[RUN_ID_HEX]);
 
 void daemon_configure(struct sim_world *w, struct sim_daemon *d);

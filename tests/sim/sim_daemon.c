@@ -49,6 +49,7 @@ void daemon_start(struct sim_world *w, struct sim_daemon *d)
         .restart_guard = true,
         .fanout_quorum =
             param[P_FANOUT] == FANOUT_QUORUM || (param[P_FANOUT] == FANOUT_MIXED && d->index % 2),
+        .no_kill = (uint16_t)param[P_NO_KILL],
         .max_sessions = 128,
         .max_locks = (uint32_t)param[P_MAX_LOCKS],
         .max_waiters = (uint32_t)param[P_MAX_WAITERS],

@@ -102,13 +102,13 @@ void ear_receive(struct sim_world *w, const struct sim_msg *msg)
 
 /* ---- at the master ---- */
 
-/* The connection before is killed first. */
+/* The connection before is killed first, where that is allowed. */
 void ear_subscribed(struct sim_world *w, struct sim_master *m, uint32_t index)
 {
     unsigned kept = 0;
     for (unsigned i = 0; i < m->ears; i++) {
         struct sim_conn *old = &w->conn[m->ear[i]];
-        if (old->id == w->conn[index].id)
+        if (old->id == w->conn[index].id && !master_is_unkillable(w, m))
             old->open_master = false;
         if (old->open_master)
             m->ear[kept++] = m->ear[i];

@@ -11,6 +11,11 @@ int64_t master_young_us(const struct sim_master *m, int64_t full_us)
     return m->lost_us == NEVER ? NEVER : m->lost_us + full_us;
 }
 
+bool master_is_unkillable(const struct sim_world *w, const struct sim_master *m)
+{
+    return w->plan->param[P_NO_KILL] >> m->index & 1;
+}
+
 void master_loses(struct sim_world *w, struct sim_master *m, bool unseen)
 {
     m->losses++;
@@ -133,6 +138,7 @@ static void master_info(struct sim_world *w, const struct sim_master *m, struct 
     vote->info.uptime_s = now_s - start_s;
     vote->info.replica = w->now_us < m->replica_until_us;
     vote->info.loading = w->now_us < m->error_until_us && m->error == ERROR_LOADING;
+    vote->info.connections = m->next_client - 1;
     master_run_id(w, m->index, m->epoch, vote->info.run_id);
 }
 
@@ -213,6 +219,10 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
     msg->epoch = m->epoch;
     if (msg->verb <= COMMAND_KILL && w->now_us < m->error_until_us && m->error == ERROR_BUSY) {
         *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_BUSY};
+        return;
+    }
+    if (master_is_unkillable(w, m) && (msg->verb == COMMAND_CLIENT_ID || msg->verb == COMMAND_KILL)) {
+        *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_NOPERM};
         return;
     }
     if (msg->verb == COMMAND_CLIENT_ID) {

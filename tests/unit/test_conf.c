@@ -372,6 +372,30 @@ START_TEST(http_entries)
 }
 END_TEST
 
+START_TEST(no_kill)
+{
+    char key[64], value[2048];
+    parse("nodes:\n  - redis://a:1\n  - {url: 'redis://b:1', no_kill: yes}\n"
+          "  - {url: 'rediss://c:1', no_kill: on, tls: {verify: off}}\n"
+          "  - {url: 'redis://d:1', no_kill: no}\n");
+    for (unsigned round = 0; round < 2; round++) {
+        ck_assert_msg(faults == 0, "%s", said);
+        ck_assert(!conf.nodes[0].no_kill && conf.nodes[1].no_kill && conf.nodes[2].no_kill &&
+                  !conf.nodes[3].no_kill);
+        ck_assert(conf_row(&conf, 3, key, sizeof key, value, sizeof value));
+        ck_assert_str_eq(value, "redis://b:1/0,no_kill=yes");
+        ck_assert(conf_row(&conf, 4, key, sizeof key, value, sizeof value));
+        ck_assert_str_eq(value, "rediss://c:1/0,no_kill=yes,verify=off");
+        char *text = print();
+        ck_assert_ptr_nonnull(strstr(text, "\n  - {url: \"redis://b:1/0\", no_kill: yes}\n"));
+        ck_assert_ptr_nonnull(
+            strstr(text, "\n  - {url: \"rediss://c:1/0\", no_kill: yes, tls: {verify: \"off\"}}\n"));
+        parse(text);
+        free(text);
+    }
+}
+END_TEST
+
 /* The printed text can be read again, and each master has what it leaves out from node_tls. */
 START_TEST(tls)
 {
@@ -479,6 +503,7 @@ int main(void)
     tcase_add_test(one, http_entries);
     tcase_add_test(one, show_rows);
     tcase_add_test(one, tls);
+    tcase_add_test(one, no_kill);
     tcase_add_test(one, example);
     return suite_run(suite);
 }

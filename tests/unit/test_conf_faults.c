@@ -346,20 +346,33 @@ START_TEST(a_master_as_a_mapping)
 }
 END_TEST
 
-START_TEST(tls_of_a_master)
+START_TEST(keys_of_a_master)
 {
-    static const char *const wrong_tls[][2] = {
+    static const char *const wrong_keys[][2] = {
         {"{url: 'redis://a:1', tls: {verify: off}}",
          "f:1:35: nodes: tls belongs to an address with rediss://"},
         {"{url: 'rediss://a:1', tsl: {verify: off}}", "f:1:57: nodes: \"tsl\" is no key of a master"},
         {"{url: 'rediss://a:1', pool: 5}",
-         "f:1:57: nodes: \"pool\" is no key of a master; its keys are url and"},
+         "f:1:57: nodes: \"pool\" is no key of a master; its keys are url, tls and no_kill\n"},
+        {"{url: 'redis://a:1', no_kill: maybe}",
+         "f:1:56: nodes: \"maybe\" is not yes or no, as in {url: redis://10.0.0.1:6379, no_kill: yes}\n"},
+        {"{url: 'redis://a:1', no_kill: [yes]}", "f:1:56: nodes: \"\" is not yes or no, as in {url: "},
+        {"{url: 'redis://a:1', no_kill: yes, no_kill: no}", "f:1:70: nodes: each key stands here once"},
         {"{url: 'rediss://a:1', tls: {cert: /none/c, key: /none/k}}", "f:1:35: nodes: /none/c: No such file"},
     };
     char text[256];
-    snprintf(text, sizeof text, "nodes: [redis://b:1, redis://c:1, %s]\n", wrong_tls[_i][0]);
+    snprintf(text, sizeof text, "nodes: [redis://b:1, redis://c:1, %s]\n", wrong_keys[_i][0]);
     parse(text);
-    assert_fault(wrong_tls[_i][1]);
+    assert_fault(wrong_keys[_i][1]);
+}
+END_TEST
+
+START_TEST(no_kill_without_its_quarantine)
+{
+    parse("restart_guard: off\nnodes: [redis://b:1, redis://c:1, {url: 'redis://a:1', no_kill: yes}]\n");
+    ck_assert_int_eq(faults, 1);
+    assert_said("f:2:35: nodes: no_kill needs restart_guard: on, since a quarantine takes the place of "
+                "CLIENT KILL\n");
 }
 END_TEST
 
@@ -431,7 +444,8 @@ int main(void)
     tcase_add_test(one, all_keys_are_listed_once);
     tcase_add_test(one, no_error_of_an_error);
     tcase_add_test(one, a_master_as_a_mapping);
-    tcase_add_loop_test(one, tls_of_a_master, 0, 4);
+    tcase_add_loop_test(one, keys_of_a_master, 0, 7);
+    tcase_add_test(one, no_kill_without_its_quarantine);
     tcase_add_test(one, yaml_broken);
     tcase_add_loop_test(one, nested_too_deep, 0, 4);
     tcase_add_test(one, too_many_anchors);

@@ -156,6 +156,17 @@ START_TEST(tls_to_masters)
 }
 END_TEST
 
+/* Whether a master allows CLIENT KILL is no matter of the group, but the coordinator cannot change it. */
+START_TEST(no_kill)
+{
+    parse("nodes: [redis://a:1, redis://b:2, redis://c:3]\nnode_tls: {verify: off}\n");
+    running = conf;
+    update_nodes("redis://a:1, {url: 'redis://b:2', no_kill: yes}, redis://c:3");
+    ck_assert_str_eq(changes, "nodes=restart ");
+    ck_assert(!running.nodes[1].no_kill);
+}
+END_TEST
+
 START_TEST(restart_guard)
 {
     parse_more("");
@@ -277,6 +288,7 @@ int main(void)
     tcase_add_test(tests, lists);
     tcase_add_test(tests, restart_guard);
     tcase_add_test(tests, tls_to_masters);
+    tcase_add_test(tests, no_kill);
     tcase_add_test(tests, ttls_wait_for_max_ttl);
     tcase_add_test(tests, passwords);
     tcase_add_test(tests, only_a_regular_file_is_read_again);

@@ -442,6 +442,7 @@ START_TEST(handshake_of_a_real_server)
     ck_assert_int_eq(vote.kind, VOTE_INFO);
     ck_assert_uint_ge(vote.info.version, 0x060200);
     ck_assert_int_lt(vote.info.uptime_s, 3600);
+    ck_assert_uint_ge(vote.info.connections, 1);
     ck_assert(!vote.info.replica && !vote.info.cluster && !vote.info.evicts && !vote.info.loading);
     server_ask(&server, "INFO server", reply, sizeof reply);
     ck_assert_ptr_nonnull(strstr(reply, "run_id:"));

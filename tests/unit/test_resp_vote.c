@@ -412,6 +412,28 @@ START_TEST(info_of_a_good_master)
 }
 END_TEST
 
+START_TEST(info_counts_connections)
+{
+    static const struct {
+        const char *text;
+        uint64_t count;
+    } rows[] = {{"42", 42},
+                {"999999999999999999", 999999999999999999},
+                {"1000000000000000000", 0},
+                {"-1", 0},
+                {"4 2", 0},
+                {"", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%stotal_connections_received:%s\r\n",
+                 INFO_HEAD INFO_UP INFO_MEM INFO_LOAD INFO_ROLE INFO_CLUSTER, rows[i].text);
+        struct vote vote = info_vote(text);
+        ck_assert_int_eq(vote.kind, VOTE_INFO);
+        ck_assert_uint_eq(vote.info.connections, rows[i].count);
+    }
+}
+END_TEST
+
 START_TEST(info_of_others)
 {
     struct vote vote = info_vote("redis_version:6.0.16\nrun_id:" RUN_ID "\nuptime_in_seconds:-3\n" INFO_MEM
@@ -427,6 +449,7 @@ START_TEST(info_of_others)
     ck_assert_int_eq(vote.kind, VOTE_INFO);
     ck_assert_uint_eq(vote.info.version, 0x070204);
     ck_assert(vote.info.evicts && !vote.info.replica);
+    ck_assert_uint_eq(vote.info.connections, 0);
 
     vote = info_vote("redis_version:255.255.999\r\nrun_id:" RUN_ID
                      "\r\n" INFO_UP INFO_MEM INFO_LOAD INFO_ROLE INFO_CLUSTER);
@@ -468,6 +491,7 @@ static Suite *resp_vote_suite(void)
     tcase_add_test(tcase, a_token_is_read);
     tcase_add_test(tcase, any_other_value_is_somebodys);
     tcase_add_test(tcase, info_of_a_good_master);
+    tcase_add_test(tcase, info_counts_connections);
     tcase_add_test(tcase, info_of_others);
     tcase_add_loop_test(tcase, info_with_a_field_missing, 0, 10);
     suite_add_tcase(suite, tcase);

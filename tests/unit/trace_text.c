@@ -308,6 +308,7 @@ void trace_expect_master(const char *file, int line, unsigned master, const char
         [WHY_CLOCK] = " clock",
         [WHY_OOM] = " oom",
         [WHY_DOUBTED] = " doubted",
+        [WHY_RECONNECT] = " reconnect",
         [WHY_SILENT] = " silent",
         [WHY_BACKLOG] = " backlog",
         [WHY_TIMEOUT] = " timeout",

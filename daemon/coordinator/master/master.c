@@ -17,7 +17,8 @@
  *   all --> DOWN                    the connection is lost
  *
  * Lock commands are sent only after KILLING. Until our old connection is killed, its commands may still run:
- * a hung server reads them when it wakes up. */
+ * a hung server reads them when it wakes up. A master with no_kill is not asked to kill it: there is no
+ * KILLING, but a QUARANTINE after each connection that carried lock commands. */
 enum {
     HANDSHAKE_MS = 1000,
     ASK_AGAIN_MS = 1000,
@@ -177,7 +178,9 @@ void master_connected(struct coordinator *c, struct master *m, uint32_t connecti
 
 static void down(struct coordinator *c, struct master *m, enum master_why why)
 {
-    if (m->carried)
+    if (m->carried && master_is_unkillable(c, m))
+        m->strays = true;
+    else if (m->carried)
         m->killing = mutant(MUTANT_NO_KILL) ? 0 : m->client_id;
     m->carried = false;
     m->undo.under_way = m->handshake.asking = m->liveness.probing = m->handshake.waiting = false;

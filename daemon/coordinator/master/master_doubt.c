@@ -102,12 +102,19 @@ bool doubt_note_absence(const struct coordinator *c, struct master *m, const str
     return first && is_up_for_long(c, m);
 }
 
-/* Within one run of a server, client ids only grow. A smaller id, or the same id on a new connection, means
- * that the machine was set back to a snapshot. */
-static bool is_set_back(const struct master *m)
+uint64_t doubt_serial(const struct coordinator *c, const struct master *m)
 {
-    bool again = m->client_id == m->memory.client_id_before && m->connection != m->memory.connection_before;
-    return doubt_is_same_run(m) && (m->client_id < m->memory.client_id_before || again);
+    return master_is_unkillable(c, m) ? m->handshake.info.connections : m->client_id;
+}
+
+/* A smaller number than in the handshake before, or the same one on a new connection, means that the machine
+ * was set back to a snapshot. A server that does not tell the number (0) is taken for such a machine each time,
+ * since nothing shows that it is none. */
+static bool is_set_back(const struct coordinator *c, const struct master *m)
+{
+    uint64_t serial = doubt_serial(c, m);
+    bool again = serial == m->memory.serial_before && m->connection != m->memory.connection_before;
+    return doubt_is_same_run(m) && (serial < m->memory.serial_before || again);
 }
 
 enum master_why doubt_find(const struct coordinator *c, const struct master *m, const struct vote *vote)
@@ -115,7 +122,7 @@ enum master_why doubt_find(const struct coordinator *c, const struct master *m, 
     bool same = doubt_is_same_run(m);
     if (m->memory.was_replica)
         return doubt_of_run(c, m);
-    if (is_set_back(m))
+    if (is_set_back(c, m))
         return WHY_MEMORY;
     /* The clock comes before the key: a long jump ends the key, too, or shows a time at which a doubt would
      * be over. */

@@ -1,5 +1,5 @@
-/* The handshake: which server is this, and may it be used at all? CLIENT ID, INFO, TIME and the group's key
- * are asked in one go, on every new connection before anything else, and again while a master is refused.
+/* The handshake: which server is this, and may it be used at all? CLIENT ID (but not with no_kill), INFO, TIME
+ * and the group's key are asked in one go, on every new connection before anything else, and again while a master is refused.
  * The answer about the group's key arrives last, and decides. */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void ask_all(struct coordinator *c, struct master *m)
     m->handshake.has_info = false;
     m->handshake.waiting = false;
     m->handshake.refusal = WHY_NONE;
-    if (m->client_id == 0)
+    if (m->client_id == 0 && !master_is_unkillable(c, m))
         handshake_ask(c, m, COMMAND_CLIENT_ID);
     handshake_ask(c, m, COMMAND_INFO);
     trial_ask_time(c, m);
@@ -72,7 +72,7 @@ static bool is_duplicate(const struct coordinator *c, const struct master *m, co
 static enum master_why why_refused(const struct coordinator *c, const struct master *m,
                                    const struct master_info *info)
 {
-    if (m->client_id == 0) /* without it the connection could not be killed later */
+    if (m->client_id == 0 && !master_is_unkillable(c, m)) /* the connection could not be killed later */
         return WHY_NOPERM;
     if (info->replica)
         return WHY_REPLICA;

@@ -179,7 +179,7 @@ static void know(struct coordinator *c, struct master *m)
     m->known = true;
     m->memory.was_replica = m->memory.strange = m->memory.receded = false;
     m->memory.amiss_ms = 0;
-    m->memory.client_id_before = m->client_id;
+    m->memory.serial_before = doubt_serial(c, m);
     m->memory.connection_before = m->connection;
     m->version = m->handshake.info.version;
     m->evicts = m->handshake.info.evicts;
@@ -213,9 +213,28 @@ static void delay_vote(struct coordinator *c, struct master *m)
     keep_out(c, m);
 }
 
+/* A command of the lost connection that ran before the new handshake was answered may have left a key, which
+ * lives for max_ttl at most. So the quarantine counts from now, not from the loss: a master that hung runs such
+ * commands when it wakes up. Other daemons need not wait, as nobody else sends commands for these tokens. */
+static void outlive_strays(struct coordinator *c, struct master *m)
+{
+    int64_t until_ms = c->now_ms + c->full_ms;
+    if (!m->strays)
+        return;
+    m->strays = false;
+    if (m->memory.quarantine_until_ms >= until_ms || mutant(MUTANT_NO_KILL_VOTES))
+        return;
+    if (m->memory.quarantine_until_ms <= c->now_ms) { /* else it may have forgotten as well */
+        m->memory.quarantine_why = WHY_RECONNECT;
+        master_group_id(&c->config.self, m->memory.by);
+    }
+    m->memory.quarantine_until_ms = until_ms;
+}
+
 /* Lock commands may be sent only after our old connection to this run, if there is one, was killed. */
 static void admit(struct coordinator *c, struct master *m)
 {
+    outlive_strays(c, m);
     if (m->killing == 0) {
         master_begin_service(c, m);
         return;

@@ -30,6 +30,12 @@ void master_enter_service(struct coordinator *c, struct master *m);
 /* This daemon stood still for stall_ms: moves the master's time-outs by as much. */
 void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_ms);
 
+/* Whether this master does without CLIENT ID and CLIENT KILL (no_kill). */
+static inline bool master_is_unkillable(const struct coordinator *c, const struct master *m)
+{
+    return c->config.no_kill & masters_bit(m->index);
+}
+
 /* The run that answers on the present connection. Until INFO is answered, that is taken to be the run before;
  * if it is another, the handshake finds out. */
 static inline const char *master_run(const struct master *m)
@@ -70,6 +76,9 @@ bool master_group_may_write(const struct coordinator *c);
 
 /* Whether the server that the handshake found is the run that was known before. */
 bool doubt_is_same_run(const struct master *m);
+/* A number that each connection to a server makes larger within one run: the client id, or with no_kill how
+ * many connections the server has had. */
+uint64_t doubt_serial(const struct coordinator *c, const struct master *m);
 /* The reason to give for a doubt of a server that was a replica, or whose age is all that is known. */
 enum master_why doubt_of_run(const struct coordinator *c, const struct master *m);
 /* Whether the key looks as if a daemon that did not know of a loss of memory has written it since. */
