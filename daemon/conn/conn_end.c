@@ -10,7 +10,7 @@
 static void conn_move(struct conn *c, enum conn_state to)
 {
     static const uint8_t legal[] = {
-        [CONN_OPEN] = 1 << CONN_FINISHING | 1 << CONN_GONE,
+        [CONN_OPEN] = 1 << CONN_FINISHING | 1 << CONN_RELEASING | 1 << CONN_GONE,
         [CONN_FINISHING] = 1 << CONN_RELEASING,
         [CONN_RELEASING] = 1 << CONN_FLUSHING,
         [CONN_FLUSHING] = 1 << CONN_GONE,
@@ -47,6 +47,27 @@ void conn_drop(struct conn *c, const char *why)
         return;
     output_undelivered(c);
     handler->closed(handler->arg, c->session, CONN_DROPPED);
+}
+
+/* What waits in the queue is not begun. A grant whose reply waits to be written stays one: !LOST follows it. */
+void conn_deny(struct conn *c, const char *why)
+{
+    const struct conn_handler *handler = c->all->handler;
+
+    if (!c->known) {
+        conn_drop(c, why);
+        return;
+    }
+    conn_tell(c, "client_dropped", why);
+    c->expelled = true;
+    c->queued = 0;
+    buffer_return(c->all, &c->queue);
+    buffer_return(c->all, &c->rest);
+    listings_abandon(c);
+    conn_move(c, CONN_RELEASING);
+    conn_untimed(c);
+    conn_dirty(c);
+    handler->closed(handler->arg, c->session, CONN_DENIED);
 }
 
 void conn_reject(struct conn *c, const char *why)

@@ -83,6 +83,7 @@ struct listing {
  *     OPEN ----------------> FINISHING ---------> RELEASING ---------> FLUSHING ----------> GONE
  *      |                         |                    |                    |                 ^
  *      |                         (a later error: the same way, but nothing is written)       |
+ *      +--- CONN_DENIED: on to RELEASING                                                     |
  *      +--- reset, time-out, closed by us: CONN_DROPPED -------------------------------------+
  */
 enum conn_state {
@@ -121,7 +122,7 @@ struct conn {
     bool blocked;    /* the client is not read: its queue is full, or half of max_output waits for it */
     bool full;       /* output_full() was true since conn_pace() looked last */
     bool quits;      /* QUIT came: +BYE is due */
-    bool expelled;   /* AUTH was wrong too often: nothing is read any more */
+    bool expelled;   /* AUTH was wrong too often, or the client is denied: nothing is read any more */
     bool barred;     /* an AUTH is not answered yet: nothing behind it is parsed */
     bool by_auth;    /* its user is the one that AUTH proved */
     bool stuck;      /* output, or a list that goes on, waits until the socket takes more */
@@ -326,6 +327,8 @@ void conn_finish(struct conn *c);
 void conn_break(struct conn *c, int err, const char *why);
 /* Ends an open connection at once, as CONN_DROPPED. */
 void conn_drop(struct conn *c, const char *why);
+/* Ends an open connection as CONN_DENIED. */
+void conn_deny(struct conn *c, const char *why);
 /* Ends a connection that never spoke our protocol. why is NULL where that needs no line in the log. */
 void conn_reject(struct conn *c, const char *why);
 /* Nothing is left to be said about locks: appends +BYE after a QUIT, and leaves only the last bytes to be

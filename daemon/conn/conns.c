@@ -333,7 +333,7 @@ static void judge_some(struct conns *all)
         c = conn_table_next(all, &all->judged);
         all->judging = c != NULL;
         if (c && c->state == CONN_OPEN && !wire_is_welcome(&c->wire))
-            conn_drop(c, wire_fault()->what);
+            conn_deny(c, wire_fault()->what);
     } while (c && clock_boot_us() < end_us);
 }
 
@@ -343,7 +343,7 @@ void conns_look_at_ends(struct conns *all, int64_t now_s)
 
     for (uint64_t cursor = 0; (c = conn_table_next(all, &cursor));)
         if (c->state == CONN_OPEN && wire_peer_has_ended(&c->wire, now_s))
-            conn_drop(c, "its certificate has ended");
+            conn_deny(c, "its certificate has ended");
 }
 
 bool conns_handshakes(struct conns *all)

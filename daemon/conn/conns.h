@@ -34,6 +34,9 @@ enum conn_end {
     /* Any other end, such as a reset, a time-out, a failed write or a close by us, which does not prove that
      * the client is gone. */
     CONN_DROPPED,
+    /* The client may not be here any more, since its certificate is trusted no more. As with CONN_DROPPED its
+     * locks are not given back, but it is told what it has lost, and only then closed. */
+    CONN_DENIED,
 };
 
 /* Functions that get a session, except row(), are called only for sessions for which request() was called
@@ -48,7 +51,8 @@ struct conn_handler {
      * and queued ones still come by request(). */
     void (*finish)(void *arg, uint64_t session);
     /* The session is over. After CONN_RELEASED the connection stays until conns_ended(), so that the
-     * client can be told of its released locks; after CONN_DROPPED it is told nothing more. undelivered()
+     * client can be told of its released locks, and so after CONN_DENIED; after CONN_DROPPED it is told
+     * nothing more. undelivered()
      * is called before closed(), for each +LOCKED reply of which no byte reached the kernel. */
     void (*closed)(void *arg, uint64_t session, enum conn_end end);
     void (*undelivered)(void *arg, uint64_t session, uint64_t request);
@@ -90,9 +94,9 @@ void conns_clock(struct conns *conns, int64_t behind_ms);
 void conns_reconfigure(struct conns *conns);
 
 /* The context of a listener has been replaced: clients whom the fresh one would not let in are closed, as
- * CONN_DROPPED. conns_handshakes() does it, a few in each turn. The others go on as they are. */
+ * CONN_DENIED. conns_handshakes() does it, a few in each turn. The others go on as they are. */
 void conns_judge(struct conns *conns);
-/* Closes the clients whose certificates have ended. Called now and then. */
+/* Closes the clients whose certificates have ended, in the same way. Called now and then. */
 void conns_look_at_ends(struct conns *conns, int64_t now_s);
 
 /* Writes the collected output and closes the connections that are to be closed. Call it in each turn. */

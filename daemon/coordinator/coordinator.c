@@ -328,6 +328,7 @@ static void dispatch(struct coordinator *c, const struct coordinator_event *even
     case EVENT_SESSION_FINISH: session_finish(c, event->session); break;
     case EVENT_SESSION_RELEASE: session_end(c, event->session, SESSION_RELEASING); break;
     case EVENT_SESSION_DROP: session_end(c, event->session, SESSION_DROPPING); break;
+    case EVENT_SESSION_DENY: session_end(c, event->session, SESSION_DENYING); break;
     case EVENT_UNDELIVERED: handle_undelivered(c, event); break;
     case EVENT_DENY: request_deny(c, event); break;
     case EVENT_MASTER_CONNECTED: master_connected(c, m, event->connection); break;

@@ -77,6 +77,7 @@ enum event_kind {
     EVENT_SESSION_FINISH,  /* FIN, QUIT: from now on no request of the session may wait */
     EVENT_SESSION_RELEASE, /* the session ended in good order: its locks with hold=session are released */
     EVENT_SESSION_DROP, /* the session broke, and its client may live on: its locks run out by themselves */
+    EVENT_SESSION_DENY, /* its client has no right to be here any more: the same, but it is told so */
     EVENT_UNDELIVERED,  /* no byte of a +LOCKED reached the kernel: the grant, or the RESUME, is undone */
     EVENT_DENY, /* the session has no right to a name any more: its lock is lost, or its request denied */
     EVENT_MASTER_CONNECTED, /* a new connection is ready, and no command of ACTION_SEND was sent on it yet */
@@ -122,7 +123,7 @@ enum action_kind {
     ACTION_REPLY,        /* the only answer to a request */
     ACTION_NOTICE,       /* a notice to a session: !LOST, !RENEWED, ... */
     ACTION_CLOCK,        /* this host's clock stood still: tell every connection (!CLOCK) */
-    /* The session is forgotten after SESSION_RELEASE or SESSION_DROP: it gets no more notices. Replies to its
+    /* The session is forgotten after SESSION_RELEASE, _DROP or _DENY: it gets no more notices. Replies to its
      * EXTEND, CHECK and UNLOCK requests that are under way may still follow. */
     ACTION_SESSION_ENDED,
 };

@@ -11,6 +11,8 @@ enum { CANCELLED_A_STEP = 3 /* few, since each may undo an attempt and begin ano
 /*   OPEN --FIN, QUIT--> FINISHING --every request is answered---> RELEASING --one lock a step--> gone
  *    |                      |
  *    +----------------------+-------connection broke------------> DROPPING ---one lock a step--> gone
+ *    |                      |
+ *    +----------------------+-------its right was taken away----> DENYING ----one lock a step--> gone
  *
  *   (OPEN may also go to RELEASING at once. Gone: ACTION_SESSION_ENDED.) */
 static void session_move(struct coordinator *c, struct session *session, enum session_state to)
@@ -62,6 +64,10 @@ static void end_lease(struct coordinator *c, struct session *session, struct lea
         lease_unbind(c, lease);
         return;
     }
+    if (session->state == SESSION_DENYING) {
+        lease_lost(c, lease, LOST_DENIED);
+        return;
+    }
     action_notice(c, session->key, NOTICE_LOST, lease->resource->name, &lease->token)->reason = LOST_CLOSED;
     lease_give_back(c, lease, 0, 0, true);
 }
@@ -72,7 +78,9 @@ void session_timer(struct coordinator *c, struct session *session)
         finish_some(c, session);
         return;
     }
-    if (session->waiting != NULL) {
+    if (session->waiting != NULL && session->state == SESSION_DENYING) {
+        wait_cancel(c, session->waiting, REPLY_DENIED);
+    } else if (session->waiting != NULL) {
         wait_drop(c, session->waiting);
     } else if (session->holds != NULL) {
         end_lease(c, session, lease_of_hold(session->holds));

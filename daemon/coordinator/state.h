@@ -317,6 +317,7 @@ enum session_state {
     SESSION_FINISHING, /* its client asks nothing more, and none of its requests may wait */
     SESSION_RELEASING, /* its locks are being released, one a step */
     SESSION_DROPPING,  /* its locks are being unbound, one a step */
+    SESSION_DENYING,   /* its requests are being refused, then its locks lost, one a step */
 };
 
 struct session {

@@ -143,6 +143,7 @@ struct http {
     TAILQ_HEAD(http_conns, http_conn) conns;
     unsigned count;
     uint64_t basic_failed;      /* secrets that were refused */
+    int64_t refused_told_ms;    /* when the log was told so last; 0: never */
     char host[HTTP_NAME_BYTES]; /* the name of this host */
     struct snapshot snapshot;
     struct snapshot filtered; /* for the viewer of the present request */

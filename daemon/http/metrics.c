@@ -266,11 +266,15 @@ static void metrics_safety(const struct metrics *m)
     family_counter(m, "redlockd_auth_failures", "Secrets that were refused, by AUTH or by HTTP's Basic.");
     body_putf(m->b, "redlockd_auth_failures_total{method=\"auth\"} %" PRIu64 "\n", s->auth_failed);
     body_putf(m->b, "redlockd_auth_failures_total{method=\"basic\"} %" PRIu64 "\n", s->basic_failed);
-    family_counter(m, "redlockd_tls_handshakes", "TLS handshakes of clients.");
+    family_counter(m, "redlockd_tls_handshakes", "TLS handshakes of clients, and with masters.");
     body_putf(m->b, "redlockd_tls_handshakes_total{side=\"client\",result=\"ok\"} %" PRIu64 "\n",
               s->handshakes);
     body_putf(m->b, "redlockd_tls_handshakes_total{side=\"client\",result=\"failed\"} %" PRIu64 "\n",
               s->handshakes_failed);
+    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"master\",result=\"ok\"} %" PRIu64 "\n",
+              s->node_handshakes);
+    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"master\",result=\"failed\"} %" PRIu64 "\n",
+              s->node_handshakes_failed);
     counter(m, "redlockd_tls_files_refused", "Times that changed certificates or keys could not be used.",
             s->tls_files_refused);
     family_gauge(m, ends, "When our certificate for clients or masters ends, since 1970.");

@@ -79,8 +79,9 @@ struct snapshot {
 
     uint64_t lost[LOST_REASONS], renewals, renewals_failed, fence_raises, undo_expired, behind_ms;
     uint64_t slept, woken;
-    uint64_t auth_failed, basic_failed;     /* by AUTH, and by HTTP's Basic */
-    uint64_t handshakes, handshakes_failed; /* of TLS, by clients */
+    uint64_t auth_failed, basic_failed;               /* by AUTH, and by HTTP's Basic */
+    uint64_t handshakes, handshakes_failed;           /* of TLS, by clients ... */
+    uint64_t node_handshakes, node_handshakes_failed; /* ... and with masters */
     uint64_t tls_files_refused;
     int64_t cert_end_s[SNAPSHOT_CERTS]; /* of the one that ends first; INT64_MAX: there is none */
     const struct counts *counts;

@@ -123,6 +123,14 @@ static int64_t first_end_s(struct wire_context *const *contexts, unsigned count)
     return first_s;
 }
 
+static void add_handshakes(const struct node *node, struct snapshot *s)
+{
+    uint64_t done, failed;
+    node_handshakes(node, &done, &failed);
+    s->node_handshakes += done;
+    s->node_handshakes_failed += failed;
+}
+
 static void fill_safety(const struct loop_view *view, struct snapshot *s)
 {
     struct conns_stats conns;
@@ -130,6 +138,10 @@ static void fill_safety(const struct loop_view *view, struct snapshot *s)
     s->auth_failed = conns.auth_failed;
     s->handshakes = conns.handshakes;
     s->handshakes_failed = conns.handshakes_failed;
+    for (unsigned i = 0; i < view->conf->masters; i++) {
+        add_handshakes(view->nodes[i], s);
+        add_handshakes(view->subscribers[i], s);
+    }
     s->tls_files_refused = view->tls->failed;
     s->cert_end_s[CERT_CLIENTS] = first_end_s(view->tls->listen, view->conf->listeners);
     s->cert_end_s[CERT_MASTERS] = first_end_s(view->tls->nodes, view->conf->masters);

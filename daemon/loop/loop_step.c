@@ -84,9 +84,14 @@ static void on_finish(void *arg, uint64_t session)
 
 static void on_closed(void *arg, uint64_t session, enum conn_end end)
 {
+    static const enum event_kind kinds[] = {
+        [CONN_RELEASED] = EVENT_SESSION_RELEASE,
+        [CONN_DROPPED] = EVENT_SESSION_DROP,
+        [CONN_DENIED] = EVENT_SESSION_DENY,
+    };
     struct loop *loop = arg;
     loop->event.session = session;
-    loop_step(loop, end == CONN_RELEASED ? EVENT_SESSION_RELEASE : EVENT_SESSION_DROP);
+    loop_step(loop, kinds[end]);
 }
 
 static void on_undelivered(void *arg, uint64_t session, uint64_t request)

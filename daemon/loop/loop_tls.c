@@ -87,9 +87,15 @@ enum tls_news loop_tls_open(struct loop_tls *tls, const struct conf *conf)
 
 enum { DAY_S = 86400, NEAR_DAYS = 14 };
 
-static void warn_of(const struct wire_context *context, int64_t now_s)
+/* A certificate that several addresses share is told of once. */
+static void warn_of(struct wire_context *const *contexts, unsigned index, int64_t now_s)
 {
+    const struct wire_context *context = contexts[index];
     int64_t left_s = context ? wire_context_end_s(context) - now_s : INT64_MAX;
+
+    for (unsigned i = 0; i < index && context; i++)
+        if (contexts[i] && strcmp(wire_context_cert(contexts[i]), wire_context_cert(context)) == 0)
+            return;
 
     if (left_s > (int64_t)NEAR_DAYS * DAY_S)
         return;
@@ -105,14 +111,18 @@ static void warn_of(const struct wire_context *context, int64_t now_s)
 
 void loop_tls_warn(struct loop_tls *tls, const struct conf *conf, int64_t now_s)
 {
+    struct wire_context *all[CONF_LISTENERS + MASTERS];
+
     if (tls->warned_s && now_s - tls->warned_s < DAY_S && now_s >= tls->warned_s)
         return;
     tls->warned_s = now_s;
+    unsigned count = 0;
     for (unsigned i = 0; i < conf->listeners; i++)
-        warn_of(tls->listen[i], now_s);
+        all[count++] = tls->listen[i];
     for (unsigned i = 0; i < conf->masters; i++)
-        if (same_as(conf, i) == i)
-            warn_of(tls->nodes[i], now_s);
+        all[count++] = tls->nodes[i];
+    for (unsigned i = 0; i < count; i++)
+        warn_of(all, i, now_s);
 }
 
 void loop_tls_close(struct loop_tls *tls)

@@ -210,6 +210,12 @@ const struct histogram *node_rtts(const struct node *n)
     return &n->rtts;
 }
 
+void node_handshakes(const struct node *n, uint64_t *done, uint64_t *failed)
+{
+    *done = n->handshakes;
+    *failed = n->handshakes_failed;
+}
+
 uint64_t node_reconnects(const struct node *n)
 {
     return n->connection > 1 ? n->connection - 1 : 0;

@@ -82,5 +82,8 @@ bool node_error_count(const struct node *node, unsigned i, const char **word, ui
 int64_t node_rtt_us(const struct node *node); /* as in struct node_row */
 const struct histogram *node_rtts(const struct node *node);
 uint64_t node_reconnects(const struct node *node); /* logins after the first one */
+/* Handshakes of TLS. One has failed, too, where no reply followed: by TLS 1.3 a master refuses our certificate
+ * after the handshake. */
+void node_handshakes(const struct node *node, uint64_t *done, uint64_t *failed);
 
 #endif

@@ -77,6 +77,7 @@ void node_socket_close(struct node *n)
 void node_hangup(struct node *n)
 {
     node_socket_close(n);
+    n->shaking = false;
     event_del(n->timer);
     if (n->lookup)
         dial_cancel(n->lookup);
@@ -130,6 +131,7 @@ void node_down(struct node *n, enum node_failure failure, const char *detail)
     const char *event = n->channel ? "wake_lost" : was_ready ? "node_lost" : "node_unreachable";
     n->errors++;
     n->failures_count[failure]++;
+    n->handshakes_failed += n->shaking;
     n->why = failure_words[failure];
     const char *node = n->address->address.shown, *key = *detail ? " detail=" : "";
     if (!n->channel && node_logs(n, failure)) /* the other connection tells what the master does */

@@ -64,6 +64,8 @@ static void node_refused(struct node *n, const struct expected *expected, const 
 void node_login_reply(struct node *n, const struct expected *expected, const struct resp_reply *reply)
 {
     bool script = expected->kind == EXPECTED_SCRIPT;
+    n->handshakes += n->shaking;
+    n->shaking = false;
     bool good = script ? node_script_loaded(expected, reply) : reply->type == RESP_STATUS;
     if (n->channel)
         good = subscribe_answer(n, expected, reply);

@@ -83,6 +83,8 @@ struct node {
 
     char *password;               /* the one that AUTH said last; NULL: none yet */
     struct wire_context *context; /* (ref) for rediss:// */
+    bool shaking;                 /* the TLS handshake has begun, and no reply has come yet */
+    uint64_t handshakes, handshakes_failed;
 
     struct event *timer;    /* READY: a subscriber's PING, or input that only TLS has */
     struct event *readable; /* NULL without a socket, as is writable */

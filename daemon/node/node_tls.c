@@ -16,6 +16,7 @@ void node_tls_step(struct node *n)
 void node_tls(struct node *n)
 {
     node_move(n, NODE_TLS);
+    n->shaking = true;
     if (!n->context || wire_begin(&n->wire, n->context, n->address->address.host) < 0 ||
         event_add(n->readable, NULL) < 0) {
         node_down(n, FAILURE_MEMORY, "");

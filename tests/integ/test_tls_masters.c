@@ -1,5 +1,6 @@
 /* Masters that are reached by TLS, and everything that can be wrong with that. */
 #include "tests/integ/certs.h"
+#include "tests/integ/http.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -137,6 +138,27 @@ START_TEST(each_fault_has_its_line)
 }
 END_TEST
 
+/* Each handshake is counted once, also where a master refuses our certificate after it, as TLS 1.3 does. */
+START_TEST(handshakes_are_counted)
+{
+    static const char done[] = "\nredlockd_tls_handshakes_total{side=\"master\",result=\"ok\"} ",
+                      failed[] = "\nredlockd_tls_handshakes_total{side=\"master\",result=\"failed\"} ";
+    uint16_t http = port_free();
+    begin(2);
+    certs_secure(&masters.server[0], certs, "server", "no");
+    certs_secure(&masters.server[1], certs, "server", "yes");
+    say("  - rediss://127.0.0.1:%u\n  - rediss://127.0.0.1:%u\n", masters.server[0].port,
+        masters.server[1].port);
+    say("http: 127.0.0.1:%u\n", http);
+    start();
+    eventually(rows_with(show(&c, "NODES"), "wake=up") == 1);
+    const char *text = NULL; /* one connection for commands, and one that listens */
+    eventually((text = strstr(http_get(http, "/metrics"), failed)) && atoi(text + strlen(failed)) >= 4);
+    ck_assert_ptr_nonnull(text = strstr(http_get(http, "/metrics"), done));
+    ck_assert_int_eq(atoi(text + strlen(done)), 2);
+}
+END_TEST
+
 /* A master gets a right certificate: it comes up without a restart of anything. */
 START_TEST(a_renewed_certificate)
 {
@@ -210,6 +232,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, each_fault_has_its_line, 0, FAULTS);
     suite_add_tcase(suite, tests);
+    ADD(suite, handshakes_are_counted);
     ADD(suite, a_renewed_certificate);
     ADD(suite, a_master_that_restarts);
     ADD(suite, the_systems_cas);

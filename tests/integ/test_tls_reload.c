@@ -1,5 +1,6 @@
 /* Files that change while the daemon runs: certificates, keys, CAs, and the masters' password. */
 #include "tests/integ/certs.h"
+#include "tests/integ/http.h"
 #include "tests/integ/secure.h"
 
 #include <signal.h>
@@ -13,7 +14,7 @@ static struct daemon redlockd;
 static struct client plain; /* on the Unix socket */
 static struct secure a, b;
 static const char *certs;
-static uint16_t port;
+static uint16_t port, http;
 
 /* certs/<to> becomes a copy of certs/<from>, by a rename, as renewal tools do. */
 static void put(const char *from, const char *to)
@@ -32,24 +33,28 @@ static void put_pair(const char *name)
     put(file, "now.key");
 }
 
-static void start(const char *more)
+static void start(const char *more, bool skewed)
 {
     static char text[4096];
     redlockd = (struct daemon){0};
     daemon_configure(&redlockd, &masters, "");
+    if (skewed)
+        redlockd.skew = skew_make(redlockd.folder);
     port = port_free();
+    http = port_free();
     snprintf(
         text, sizeof text,
         "listen:\n  - unix:%s\n  - {address: \"127.0.0.1:%u\", tls: {cert: %s/now.pem, key: %s/now.key%s}}\n"
-        "node_timeout: 100ms\nmin_ttl: 1s\nlog_level: debug\n",
-        redlockd.path, port, certs, certs, more);
+        "  - {address: \"127.0.0.1:0\", tls: {cert: %s/now.pem, key: %s/now.key}}\n"
+        "http: 127.0.0.1:%u\nnode_timeout: 100ms\nmin_ttl: 1s\nlog_level: debug\n",
+        redlockd.path, port, certs, certs, more, certs, certs, http);
     daemon_configure(&redlockd, &masters, text);
     daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
     eventually(daemon_logged(&redlockd, "event=ready"));
     client_open(&plain, &redlockd);
 }
 
-static void begin(const char *cert, bool asks)
+static void begin_with(const char *cert, bool asks, bool skewed)
 {
     char text[PATH + 64] = "";
     cluster_start(&masters, 3, UNIX);
@@ -58,8 +63,13 @@ static void begin(const char *cert, bool asks)
     put("ca.pem", "now-ca.pem");
     if (asks)
         snprintf(text, sizeof text, ", client_ca: %s/now-ca.pem", certs);
-    start(text);
+    start(text, skewed);
     eventually(masters_up(&plain, &masters));
+}
+
+static void begin(const char *cert, bool asks)
+{
+    begin_with(cert, asks, false);
 }
 
 /* Whether a new client takes the daemon's certificate. */
@@ -113,22 +123,63 @@ START_TEST(a_bad_file)
 }
 END_TEST
 
-/* A client whose CA is trusted no more is closed, as a connection that broke: its lock is not given back. */
+/* The client holds a lock and waits for another one. */
+static struct grant holds_and_waits(void)
+{
+    lock(&plain, "other");
+    struct grant job = lock(&a.client, "job ttl=60s");
+    client_send(&a.client, "#w LOCK other wait=10m");
+    client_send(&a.client, "#x LOCK other wait=10m");
+    eventually(rows_with(show(&plain, "WAITERS"), "name=other ") == 2);
+    return job;
+}
+
+/* It is told what it loses, and closed. The key stays, since the client may not have read that yet. */
+static void is_denied(const struct grant *job)
+{
+    expect(&a.client, "#[wx] -DENIED other *");
+    expect(&a.client, "#[wx] -DENIED other *");
+    expect(&a.client, "!LOST job token=* reason=denied");
+    expect_closed(&a.client);
+    ck_assert_uint_ge(cluster_holds(&masters, "job", job->token), 2);
+    ask(&plain, "-BUSY job*", "LOCK job");
+    ck_assert_ptr_null(row_with(show(&plain, "LOCKS"), "name=job "));
+    eventually(strstr(http_get(http, "/metrics"), "\nredlockd_locks_lost_total{reason=\"denied\"} 1\n") !=
+               NULL);
+    ask(&plain, "+UNLOCKED other *", "UNLOCK other"); /* nobody waits for it any more */
+    ck_assert_ptr_null(row_with(show(&plain, "WAITERS"), "name="));
+}
+
 START_TEST(another_client_ca)
 {
     begin("server", true);
     secure_open(&a, port, certs, "client");
     secure_open(&b, port, certs, "rogue");
     expect_closed(&b.client);
-    lock(&a.client, "job ttl=60s");
+    struct grant job = holds_and_waits();
     put("other-ca.pem", "now-ca.pem");
     daemon_signal(&redlockd, SIGHUP);
-    expect_closed(&a.client);
+    is_denied(&job);
     ck_assert(daemon_logged(&redlockd, "event=client_dropped"));
     ck_assert(daemon_logged(&redlockd, "its certificate was refused: "));
-    ask(&plain, "-BUSY job*", "LOCK job");
     ck_assert(welcomes("rogue"));
     ck_assert(!welcomes("client"));
+}
+END_TEST
+
+START_TEST(a_clients_certificate_ends)
+{
+    enum { DAY_S = 86400 };
+    begin_with("server", true, true);
+    certs_sign(certs, "brief", "DNS:brief.example", 10);
+    secure_open(&a, port, certs, "brief");
+    secure_open(&b, port, certs, "client"); /* its certificate has longer to go */
+    ask(&b.client, "+PONG*", "PING");
+    struct grant job = holds_and_waits();
+    redlockd.skew->wall_us = (int64_t)11 * DAY_S * 1000000;
+    is_denied(&job);
+    ck_assert(daemon_logged(&redlockd, "its certificate has ended"));
+    ask(&b.client, "+PONG*", "PING");
 }
 END_TEST
 
@@ -150,7 +201,8 @@ START_TEST(an_end_that_is_near)
 {
     begin("expired", false);
     ck_assert(daemon_logged(&redlockd, "event=tls_certificate file="));
-    ck_assert(daemon_logged(&redlockd, "why=\"it has ended\""));
+    ck_assert_uint_eq(rows_with(keep(file_read(redlockd.log)), "why=\"it has ended\""),
+                      1); /* of two listeners */
     certs_sign(certs, "soon", "DNS:localhost", 10);
     put_pair("soon"); /* a fresh file is judged at once, not only a day after the last warning */
     eventually(daemon_logged(&redlockd, "days=9 why=\"it ends soon\"") ||
@@ -234,6 +286,7 @@ int main(void)
     ADD(suite, a_new_certificate);
     ADD(suite, a_bad_file);
     ADD(suite, another_client_ca);
+    ADD(suite, a_clients_certificate_ends);
     ADD(suite, the_same_client_ca);
     ADD(suite, an_end_that_is_near);
     ADD(suite, a_password_that_rotates);

@@ -100,6 +100,46 @@ START_TEST(an_attempt_is_denied)
 }
 END_TEST
 
+/* Its waits end first, so that none of them is let in where a lock is taken away. */
+START_TEST(a_session_is_denied)
+{
+    start(3);
+    grant(1, "LOCK job ttl=10s");
+    grant(1, "LOCK report hold=lease ttl=10s");
+    grant(2, "LOCK other");
+    ask(1, "LOCK other wait=60s");
+    ask(1, "LOCK other wait=30s");
+    deny_session(1);
+    EXPECT_NOTHING();
+    work();
+    EXPECT("s1 #5 -DENIED other *", "s1 #4 -DENIED other *", "s1 !LOST job token=T1 reason=denied",
+           "s1 ended");
+    at(4900); /* neither is renewed, and nothing is deleted */
+    EXPECT("m0-2 EXTEND other T3 10000");
+}
+END_TEST
+
+START_TEST(an_attempt_of_a_denied_session_is_undone)
+{
+    start(3);
+    ask(1, "LOCK job wait=60s");
+    EXPECT("m0-2 SET job T1 10000", "m0-2 ZADD job *");
+    deny_session(1);
+    work();
+    EXPECT("s1 #1 -DENIED job *", "m0-2 RELEASE job T1 WAKE", "s1 ended");
+    vote("0-2", "SET YES, ZADD YES, RELEASE YES");
+    EXPECT_NOTHING();
+}
+END_TEST
+
+START_TEST(a_stranger_is_denied)
+{
+    start(3);
+    deny_session(7);
+    EXPECT("s7 ended");
+}
+END_TEST
+
 START_TEST(limits_of_a_user)
 {
     start(3);
@@ -132,6 +172,9 @@ int main(void)
         only_the_lock_of_that_session,
         a_wait_is_denied,
         an_attempt_is_denied,
+        a_session_is_denied,
+        an_attempt_of_a_denied_session_is_undone,
+        a_stranger_is_denied,
         limits_of_a_user,
         NULL,
     };

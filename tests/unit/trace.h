@@ -98,6 +98,7 @@ void undelivered(uint64_t session, uint64_t request);
 /* A right was taken away: to the lock that the session has, or to what it waits for. */
 void deny_lock(uint64_t session, const char *name);
 void deny_wait(uint64_t session, uint64_t request);
+void deny_session(uint64_t session); /* its client may not be here any more */
 void drain(void);
 
 /* All masters grant the lock; the actions on the way are forgotten. */

@@ -254,6 +254,12 @@ void deny_wait(uint64_t session, uint64_t request)
     step_session(EVENT_DENY, session, request);
 }
 
+void deny_session(uint64_t session)
+{
+    log_event("session %" PRIu64 " may not be here any more", session);
+    step_session(EVENT_SESSION_DENY, session, 0);
+}
+
 void drain(void)
 {
     struct coordinator_event event = {.kind = EVENT_DRAIN};
