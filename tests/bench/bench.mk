@@ -34,7 +34,10 @@ bench-peers: all $(BENCH) $(BENCH_COUNT) ## the same, beside packaged libraries 
 	    $(BENCH) $(BENCH_ARGS) $(if $(QUICK),--quick); \
 	fi
 
-.PHONY: bench bench-quick bench-peers
+bench-tls: all ## what TLS costs: a cycle's CPU, an idle client's memory, renewals beside 1,000 handshakes
+	@python3 tests/bench/tls.py $(BUILD)/redlockd
+
+.PHONY: bench bench-quick bench-peers bench-tls
 
 INSTR     := $(BUILD)/tests/bench/instr
 INSTR_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/instr*.c)))
