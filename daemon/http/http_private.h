@@ -73,6 +73,7 @@ const char *words_why(const struct snapshot_master *master, char out[WHY_BYTES])
 enum { CLIENT_BYTES = WORD_BYTES + 32 };
 const char *words_client(const struct word *client, uint64_t session, char out[CLIENT_BYTES]);
 const char *words_time(int64_t wall_ms, char out[DURATION_BYTES]); /* "2026-11-22 14:03:05Z" */
+const char *words_tone(enum event_tone tone);                      /* as in JSON, and in the page's style */
 
 /* ---- metrics.c, status.c, page.c ---- */
 

@@ -43,8 +43,6 @@ static const char style[] =
     "td::before{content:attr(data-l);flex:0 0 8.2em;color:var(--dim);font-weight:400}\n"
     ".curves{grid-template-columns:1fr 1fr}dl{grid-template-columns:1fr 1fr}svg{height:36px}}\n";
 
-static const char *const tones[] = {[TONE_GOOD] = "good", [TONE_WARN] = "warn", [TONE_BAD] = "bad"};
-
 /* ---- the verdict ---- */
 
 enum { VERDICT_BYTES = 80 };
@@ -98,11 +96,11 @@ static void page_verdict(struct body *b, const struct snapshot *s, const struct 
         tone = troubles[i].tone > tone ? troubles[i].tone : tone;
     const char *said = verdict(s, tone, words);
     page_head(b, s, said);
-    body_putf(b, "<header class=%s>\n<h1>%s</h1>\n", tones[tone], said);
+    body_putf(b, "<header class=%s>\n<h1>%s</h1>\n", words_tone(tone), said);
     page_votes(b, s);
     body_put(b, count > 0 ? "<ul>\n" : "");
     for (unsigned i = 0; i < count; i++) {
-        body_putf(b, "<li class=%s>", tones[troubles[i].tone]);
+        body_putf(b, "<li class=%s>", words_tone(troubles[i].tone));
         body_html(b, troubles[i].text, strlen(troubles[i].text));
         body_put(b, "</li>\n");
     }

@@ -146,7 +146,6 @@ void page_locks(struct body *b, const struct snapshot *s)
 
 void page_events(struct body *b, const struct snapshot *s)
 {
-    static const char *const tones[] = {[TONE_GOOD] = "good", [TONE_WARN] = "warn", [TONE_BAD] = "bad"};
     const struct event_row *row;
     char time[DURATION_BYTES], ago[DURATION_BYTES];
     body_put(b, "<h2>Last events</h2>\n<table class=events><thead><tr><th>Time (UTC)<th>Ago<th>Event<th>What"
@@ -156,7 +155,8 @@ void page_events(struct body *b, const struct snapshot *s)
         body_putf(b,
                   "<tr class=%s><td data-l=Time>%s</td><td data-l=Ago class=number>%s</td>"
                   "<td data-l=Event><b class=tag>%s</b></td><td data-l=What>",
-                  tones[row->tone], words_time(row->wall_ms, time), words_duration(ago_ms, ago), row->kind);
+                  words_tone(row->tone), words_time(row->wall_ms, time), words_duration(ago_ms, ago),
+                  row->kind);
         body_html(b, row->text, strlen(row->text));
         body_put(b, "</td></tr>\n");
     }

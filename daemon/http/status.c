@@ -4,21 +4,22 @@
 
 #include "daemon/http/http_private.h"
 
-static void key_string(struct body *b, const char *key, const char *value)
+/* Writes before, then the key and its value. */
+static void put_bytes(struct body *b, const char *before, const char *key, const char *value, size_t len)
 {
-    body_putf(b, "\"%s\":", key);
-    body_json(b, value, strlen(value));
-}
-
-static void key_bytes(struct body *b, const char *key, const char *value, size_t len)
-{
-    body_putf(b, "\"%s\":", key);
+    body_putf(b, "%s\"%s\":", before, key);
     body_json(b, value, len);
 }
 
-static const char *tone_word(enum event_tone tone)
+static void put_string(struct body *b, const char *before, const char *key, const char *value)
 {
-    return tone == TONE_BAD ? "bad" : tone == TONE_WARN ? "warn" : "good";
+    put_bytes(b, before, key, value, strlen(value));
+}
+
+/* The text before the first key of item i of a list. */
+static const char *item(unsigned i)
+{
+    return i ? ",\n {" : "\n {";
 }
 
 static void status_troubles(struct body *b, const struct snapshot *s, const struct rates *rates)
@@ -27,28 +28,21 @@ static void status_troubles(struct body *b, const struct snapshot *s, const stru
     unsigned count = troubles_find(s, rates, troubles);
     body_put(b, "\"troubles\":[");
     for (unsigned i = 0; i < count; i++) {
-        body_put(b, i ? ",{" : "{");
-        key_string(b, "tone", tone_word(troubles[i].tone));
-        body_put(b, ",");
-        key_string(b, "text", troubles[i].text);
+        put_string(b, i ? ",{" : "{", "tone", words_tone(troubles[i].tone));
+        put_string(b, ",", "text", troubles[i].text);
         body_put(b, "}");
     }
     body_put(b, "],\n");
 }
 
-static void status_master(struct body *b, const struct snapshot_master *master)
+static void status_master(struct body *b, const char *before, const struct snapshot_master *master)
 {
     char by[WORD_BYTES + 1], version[VERSION_BYTES];
-    body_put(b, "{");
-    key_string(b, "address", master->address);
-    body_put(b, ",");
-    key_string(b, "state", master->state);
-    body_put(b, ",");
-    key_string(b, "why", master->why);
-    body_put(b, ",");
-    key_string(b, "by", master->by[0] ? words_foreign(master->by, sizeof master->by, by) : "");
-    body_put(b, ",");
-    key_string(b, "version", words_version(master, version));
+    put_string(b, before, "address", master->address);
+    put_string(b, ",", "state", master->state);
+    put_string(b, ",", "why", master->why);
+    put_string(b, ",", "by", master->by[0] ? words_foreign(master->by, sizeof master->by, by) : "");
+    put_string(b, ",", "version", words_version(master, version));
     body_putf(b,
               ",\"votes\":%s,\"for\":%" PRId64 ",\"left\":%" PRId64 ",\"rtt_us\":%" PRId64
               ",\"pending\":%" PRIu64 ",\"undo\":%" PRIu64 ",\"evicts\":%s}",
@@ -56,30 +50,25 @@ static void status_master(struct body *b, const struct snapshot_master *master)
               master->pending, master->undo, master->evicts ? "true" : "false");
 }
 
-static void status_wait(struct body *b, const struct snapshot_wait *wait)
+static void status_wait(struct body *b, const char *before, const struct snapshot_wait *wait)
 {
-    body_put(b, "{");
-    key_bytes(b, "name", wait->name.text, wait->name.len);
-    body_put(b, ",");
-    key_bytes(b, "client", wait->client.text, wait->client.len);
-    body_putf(b, ",\"session\":%" PRIu64 ",\"waited\":%" PRId64 ",\"left\":%" PRId64 ",\"position\":%u,",
+    put_bytes(b, before, "name", wait->name.text, wait->name.len);
+    put_bytes(b, ",", "client", wait->client.text, wait->client.len);
+    body_putf(b, ",\"session\":%" PRIu64 ",\"waited\":%" PRId64 ",\"left\":%" PRId64 ",\"position\":%u",
               wait->session, wait->waited_ms, wait->left_ms, wait->position);
-    key_bytes(b, "holder", wait->holder.text, wait->holder.len);
+    put_bytes(b, ",", "holder", wait->holder.text, wait->holder.len);
     body_putf(b, ",\"holder_session\":%" PRIu64 ",\"held_here\":%s}", wait->holder_session,
               wait->held ? "true" : "false");
 }
 
-static void status_lock(struct body *b, const struct snapshot_lock *lock)
+static void status_lock(struct body *b, const char *before, const struct snapshot_lock *lock)
 {
-    body_put(b, "{");
-    key_bytes(b, "name", lock->name.text, lock->name.len);
-    body_put(b, ",");
-    key_bytes(b, "client", lock->client.text, lock->client.len);
-    body_putf(b, ",\"session\":%" PRIu64 ",\"held\":%" PRId64 ",\"valid\":%" PRId64 ",\"waiters\":%u,",
+    put_bytes(b, before, "name", lock->name.text, lock->name.len);
+    put_bytes(b, ",", "client", lock->client.text, lock->client.len);
+    body_putf(b, ",\"session\":%" PRIu64 ",\"held\":%" PRId64 ",\"valid\":%" PRId64 ",\"waiters\":%u",
               lock->session, lock->held_ms, lock->valid_ms, lock->waiters);
-    key_string(b, "hold", lock->lease ? "lease" : "session");
-    body_put(b, ",");
-    key_bytes(b, "note", lock->note.text, lock->note.len);
+    put_string(b, ",", "hold", lock->lease ? "lease" : "session");
+    put_bytes(b, ",", "note", lock->note.text, lock->note.len);
     body_put(b, "}");
 }
 
@@ -89,14 +78,10 @@ static void status_events(struct body *b, const struct events *events)
     char time[DURATION_BYTES];
     body_put(b, "\"events\":[");
     for (unsigned i = 0; (row = events_row(events, i)); i++) {
-        body_put(b, i ? ",\n {" : "\n {");
-        key_string(b, "time", words_time(row->wall_ms, time));
-        body_put(b, ",");
-        key_string(b, "tone", tone_word(row->tone));
-        body_put(b, ",");
-        key_string(b, "kind", row->kind);
-        body_put(b, ",");
-        key_string(b, "text", row->text);
+        put_string(b, item(i), "time", words_time(row->wall_ms, time));
+        put_string(b, ",", "tone", words_tone(row->tone));
+        put_string(b, ",", "kind", row->kind);
+        put_string(b, ",", "text", row->text);
         body_put(b, "}");
     }
     body_put(b, "]}\n");
@@ -105,11 +90,10 @@ static void status_events(struct body *b, const struct events *events)
 static void status_figures(struct body *b, const struct snapshot *s)
 {
     char time[DURATION_BYTES];
-    key_string(b, "version", s->version);
-    body_put(b, ",");
-    key_string(b, "time", words_time(s->wall_ms, time));
-    body_putf(b, ",\"uptime\":%" PRId64 ",\"ready\":%s,", s->up_ms, s->unready ? "false" : "true");
-    key_string(b, "unready", s->unready ? s->unready : "");
+    put_string(b, "{", "version", s->version);
+    put_string(b, ",", "time", words_time(s->wall_ms, time));
+    body_putf(b, ",\"uptime\":%" PRId64 ",\"ready\":%s", s->up_ms, s->unready ? "false" : "true");
+    put_string(b, ",", "unready", s->unready ? s->unready : "");
     body_putf(b,
               ",\"masters_voting\":%u,\"quorum\":%u,\"locks\":%" PRIu64 ",\"waiters\":%" PRIu64
               ",\"names\":%" PRIu64 ",\"clients\":%" PRIu64 ",\"longest_wait\":%" PRId64
@@ -120,24 +104,17 @@ static void status_figures(struct body *b, const struct snapshot *s)
 
 void status_write(struct body *b, const struct snapshot *s, const struct rates *rates)
 {
-    body_put(b, "{");
     status_figures(b, s);
     status_troubles(b, s, rates);
     body_put(b, "\"masters\":[");
-    for (unsigned i = 0; i < s->master_count; i++) {
-        body_put(b, i ? ",\n " : "\n ");
-        status_master(b, &s->masters[i]);
-    }
+    for (unsigned i = 0; i < s->master_count; i++)
+        status_master(b, item(i), &s->masters[i]);
     body_put(b, "],\n\"longest_waits\":[");
-    for (unsigned i = 0; i < s->wait_rows; i++) {
-        body_put(b, i ? ",\n " : "\n ");
-        status_wait(b, &s->oldest_waits[i]);
-    }
+    for (unsigned i = 0; i < s->wait_rows; i++)
+        status_wait(b, item(i), &s->oldest_waits[i]);
     body_put(b, "],\n\"longest_holds\":[");
-    for (unsigned i = 0; i < s->lock_rows; i++) {
-        body_put(b, i ? ",\n " : "\n ");
-        status_lock(b, &s->oldest_locks[i]);
-    }
+    for (unsigned i = 0; i < s->lock_rows; i++)
+        status_lock(b, item(i), &s->oldest_locks[i]);
     body_put(b, "],\n");
     status_events(b, s->events);
 }

@@ -71,3 +71,9 @@ const char *words_time(int64_t wall_ms, char out[DURATION_BYTES])
         strftime(out, DURATION_BYTES, "%Y-%m-%d %H:%M:%SZ", &utc);
     return out;
 }
+
+const char *words_tone(enum event_tone tone)
+{
+    static const char *const words[] = {[TONE_GOOD] = "good", [TONE_WARN] = "warn", [TONE_BAD] = "bad"};
+    return words[tone];
+}
