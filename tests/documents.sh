@@ -20,12 +20,10 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 root=$PWD
-daemon=${REDLOCKD:-$PWD/build/redlockd}
-build=${daemon%/*}
-# shellcheck source=tests/talk.sh
-. tests/talk.sh
 # shellcheck source=tests/report.sh
 . tests/report.sh
+# shellcheck source=tests/talk.sh
+. tests/talk.sh
 
 make_flags=("BUILD=$build" "DESTDIR=$work/installed" PREFIX=/usr)
 begin() {

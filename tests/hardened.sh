@@ -6,9 +6,6 @@ cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=tests/report.sh
 . tests/report.sh
 
-daemon=${REDLOCKD:-$PWD/build/redlockd}
-build=${daemon%/*}
-
 has() { # title, file, what has to be in the lines, command
     check "$build/$2 lacks $1" tells "$3" "${@:4}" "$build/$2"
 }

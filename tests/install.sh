@@ -7,8 +7,6 @@ cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=tests/report.sh
 . tests/report.sh
 
-daemon=${REDLOCKD:-$PWD/build/redlockd}
-build=${daemon%/*}
 root=$(mktemp -d) || exit 1
 trap 'rm -rf "$root"' EXIT
 prefix=/opt/redlock

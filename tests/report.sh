@@ -1,6 +1,10 @@
 # shellcheck shell=bash
-# Sourced by the scripts that tests/run.sh runs: how they tell it, as a Check program does, what they found.
+# Sourced by the scripts that tests/run.sh runs: which build they test, and how they tell, as a Check program does, what
+# they found. REDLOCKD names the daemon, and so the build.
 
+daemon=${REDLOCKD:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/redlockd}
+# shellcheck disable=SC2034 # for the script
+build=${daemon%/*}
 checks=0 failures=0
 
 left_out() { # what, and what it needs

@@ -6,8 +6,6 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/report.sh
 . tests/report.sh
 
-build=${REDLOCKD:-$PWD/build/redlockd}
-build=${build%/*}
 command -v python3 >/dev/null || left_out "every conformance case (they need python3)"
 for driver in "$build"/conformance/*; do
     [ -x "$driver" ] || continue

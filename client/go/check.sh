@@ -6,9 +6,7 @@ cd "$(dirname "$0")" || exit 1
 # shellcheck source=tests/report.sh
 . ../../tests/report.sh
 
-build=${REDLOCKD:-$PWD/../../build/redlockd}
-build=${build%/*}
-export REDLOCKD=$build/redlockd GOCACHE=$build/go/cache GOPATH=$build/go/path GOTOOLCHAIN=local
+export REDLOCKD=$daemon GOCACHE=$build/go/cache GOPATH=$build/go/path GOTOOLCHAIN=local
 [ -x "$build/go/tests" ] || left_out "the tests of the client library for Go (it is not installed)"
 report=$("$build/go/tests" -test.v "$@" 2>&1)
 status=$?

@@ -6,8 +6,8 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/report.sh
 . tests/report.sh
 
-export REDLOCKD=${REDLOCKD:-$PWD/build/redlockd}
-java=${REDLOCKD%/*}/java
+export REDLOCKD=$daemon
+java=$build/java
 if [ ! -e "$java/tests/redlockd/AllTests.class" ] || ! command -v python3 >/dev/null; then
     left_out "the tests of the client library for Java (they need a JDK and python3)"
 fi

@@ -4,13 +4,10 @@
 # named. The browser's picture of the page is then in build/page.png.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-
-daemon=${REDLOCKD:-$PWD/build/redlockd}
-build=${daemon%/*}
-# shellcheck source=tests/talk.sh
-. tests/talk.sh
 # shellcheck source=tests/report.sh
 . tests/report.sh
+# shellcheck source=tests/talk.sh
+. tests/talk.sh
 
 lacks() { # program, what is left out without it
     ! command -v "$1" >/dev/null || return 1

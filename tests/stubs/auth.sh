@@ -6,8 +6,6 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/report.sh
 . tests/report.sh
 
-build=${REDLOCKD:-$PWD/build/redlockd}
-build=${build%/*}
 command -v python3 >/dev/null || left_out "client libraries as users of a redlockd (they need python3)"
 "${REDLOCK:-$build/redlock}" mkuser worker >/dev/null 2>&1 || left_out "client libraries as users of a redlockd (this build has no secrets)"
 exec python3 tests/stubs/auth.py "$build"/conformance/*

@@ -9,9 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 language=$1
 shift
-build=${REDLOCKD:-$PWD/build/redlockd}
-build=${build%/*}
-export REDLOCKD=$build/redlockd REDLOCKD_EXAMPLES=$build/$language/examples
+export REDLOCKD=$daemon REDLOCKD_EXAMPLES=$build/$language/examples
 [ -d "$REDLOCKD_EXAMPLES" ] || left_out "the examples in $language (it is not installed)"
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT

@@ -11,7 +11,7 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
     left_out "the client library for Python (it needs Python 3.10 or later)"
 fi
 [ "${1:-}" = long ] && export REDLOCKD_TESTS_LONG=1
-export REDLOCKD=${REDLOCKD:-$PWD/../../../build/redlockd}
+export REDLOCKD=$daemon
 report=$(timeout -s ABRT "${REDLOCKD_TESTS_LIMIT_S:-120}" "$python" -B -X faulthandler -W error::ResourceWarning -m unittest -v 2>&1)
 status=$?
 printf '%s\n' "$report" | grep -v '\.\.\. ok$'
