@@ -216,6 +216,7 @@ static void hears(int fd, const char *message)
     char in[256], expected[64];
     struct pollfd ready = {.fd = fd, .events = POLLIN};
     if (message == NULL) {
+        server_say(&server, "PING"); /* the server has written what it published before */
         ck_assert_int_eq(poll(&ready, 1, 0), 0);
         return;
     }
@@ -328,8 +329,13 @@ START_TEST(who_is_woken_in_vain_passes_it_on)
     ck_assert_int_eq(run(COMMAND_PASS, "job", 60000).kind, VOTE_UNHEARD);
     ck_assert_int_eq(run(COMMAND_PASS, "job", 60000).kind, VOTE_YES);
     hears(holder, NULL);
+    int own = listen_as("f0f1f2f3");
+    server_say(&server, "SET t:job f0f1f2f3");
+    ck_assert_int_eq(run(COMMAND_PASS, "job", 60000).kind, VOTE_NO);
+    hears(own, NULL); /* a daemon does not tell itself */
     close(holder);
     close(woken);
+    close(own);
 }
 END_TEST
 
@@ -340,14 +346,30 @@ START_TEST(a_user_who_may_not_publish)
     server_say(&server, "ZADD t:,queue:job 1 aaaaaaaa");
     ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
     server_say(&server, "ACL SETUSER default -publish");
-    struct vote enqueue = run(COMMAND_ENQUEUE, "job", 60000), release = release_waking("job");
+    struct vote release = release_waking("job");
+    is_reply("EXISTS t:job", ":0\r\n");
+    is_reply("ZRANGE t:,queue:job 0 9", "*1\r\n$8\r\naaaaaaaa\r\n");
+    ck_assert_int_gt(number_of("PTTL t:,queue:job"), 50000);
+    ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
+    struct vote enqueue = run(COMMAND_ENQUEUE, "job", 60000);
     server_say(&server, "ACL SETUSER default +publish");
     ck_assert_int_eq(enqueue.kind, VOTE_UNHEARD);
     ck_assert_int_eq(enqueue.error, ERROR_NOPERM);
     ck_assert_int_eq(release.kind, VOTE_UNHEARD);
     ck_assert_int_eq(release.error, ERROR_NOPERM);
+}
+END_TEST
+
+START_TEST(a_user_who_may_not_take_off_the_queue)
+{
+    fresh();
+    server_say(&server, "ZADD t:,queue:job 1 aaaaaaaa");
+    ck_assert_int_eq(run(COMMAND_SET, "job", 60000).kind, VOTE_YES);
+    server_say(&server, "ACL SETUSER default -zrem");
+    struct vote release = release_waking("job");
+    server_say(&server, "ACL SETUSER default +zrem");
+    ck_assert_int_eq(release.kind, VOTE_UNHEARD);
     is_reply("EXISTS t:job", ":0\r\n");
-    is_reply("ZRANGE t:,queue:job 0 0", "*1\r\n$8\r\naaaaaaaa\r\n");
 }
 END_TEST
 
@@ -482,6 +504,7 @@ static Suite *resp_server_suite(void)
     tcase_add_test(tcase, a_daemon_with_waiters_goes_to_the_end);
     tcase_add_test(tcase, who_is_woken_in_vain_passes_it_on);
     tcase_add_test(tcase, a_user_who_may_not_publish);
+    tcase_add_test(tcase, a_user_who_may_not_take_off_the_queue);
     tcase_add_test(tcase, a_queue_that_is_none);
     tcase_add_test(tcase, fences_only_grow);
     tcase_add_test(tcase, a_server_that_refuses_writes);
