@@ -48,7 +48,7 @@ endif
 LTO_LDFLAGS := $(if $(LTO),$(HARDEN)) $(CFLAGS) $(LTO) $(SANITIZE) $(HARDEN_LD) $(LDFLAGS)
 
 CORE_SRC   := $(sort $(wildcard daemon/coordinator/*.c daemon/coordinator/*/*.c))
-NO_SRC     := $(if $(filter no,$(TLS)),$(filter-out %/wire_none.c,$(wildcard daemon/wire/*.c)),daemon/wire/wire_none.c)
+NO_SRC     := $(if $(filter no,$(TLS)),$(filter-out %/wire_none.c %/handshakes.c,$(wildcard daemon/wire/*.c)),daemon/wire/wire_none.c)
 DAEMON_SRC := $(filter-out $(NO_SRC),$(sort $(wildcard proto/*.c daemon/*.c daemon/*/*.c) $(CORE_SRC)))
 OBJ        := $(DAEMON_SRC:%.c=$(BUILD)/%.o)
 CORE_OBJ   := $(CORE_SRC:%.c=$(BUILD)/%.o)

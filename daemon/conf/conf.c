@@ -153,14 +153,14 @@ static bool print_listener(FILE *out, const struct conf *conf, const struct conf
     char serves[64];
     bool http = setting->kind == &conf_kind_http;
     const struct conf_listener *listener = http ? &conf->http[i] : &conf->listen[i];
-    if (http && listener->serves != CONF_SERVES_ALL) {
-        conf_show_serves(listener->serves, ", ", serves, sizeof serves);
-        fprintf(out, " {address: \"%s\", serve: [%s]}\n", listener->address.shown, serves);
-        return true;
-    }
-    if (http || (!listener->fin_breaks && !listener->tls.on))
+    bool chooses = http && listener->serves != CONF_SERVES_ALL;
+    if (!chooses && !listener->fin_breaks && !listener->tls.on)
         return false;
     fprintf(out, " {address: \"%s\"%s", listener->address.shown, listener->fin_breaks ? ", fin: break" : "");
+    if (chooses) {
+        conf_show_serves(listener->serves, ", ", serves, sizeof serves);
+        fprintf(out, ", serve: [%s]", serves);
+    }
     print_tls(out, ", tls: ", &listener->tls, WIRE_SERVER);
     fputs("}\n", out);
     return true;

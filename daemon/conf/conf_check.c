@@ -121,11 +121,17 @@ static void conf_check_shares(struct conf_reader *r)
     conf_check_share(r, "max_waits_per_peer", conf->max_waits_per_peer, "max_waiters", conf->max_waiters);
 }
 
+/* Whether only clients are let in that can prove who they are. */
+static bool listener_proves(const struct conf *conf, const struct conf_listener *listener)
+{
+    const struct wire_settings *tls = &listener->tls;
+    return tls->on && (conf->users || (tls->ca[0] && tls->ask != WIRE_ASK_OPTIONAL));
+}
+
 static void conf_check_listeners(struct conf_reader *r)
 {
     for (unsigned i = 0; i < r->conf->listeners; i++) {
-        const struct wire_settings *tls = &r->conf->listen[i].tls;
-        bool proves = tls->on && (r->conf->users || (tls->ca[0] && tls->ask != WIRE_ASK_OPTIONAL));
+        bool proves = listener_proves(r->conf, &r->conf->listen[i]);
         if (!proves && !conf_address_loopback(&r->conf->listen[i].address))
             conf_warn(r, &r->listen_places[i], "listen",
                       r->conf->users
@@ -146,14 +152,17 @@ static void conf_check_proofs(struct conf_reader *r)
         sockets |= conf->listen[i].address.path[0] != '\0';
         certificates |= conf->listen[i].tls.ca[0] != '\0';
     }
-    for (unsigned i = 0; i < conf->http_listeners; i++)
+    for (unsigned i = 0; i < conf->http_listeners; i++) {
         sockets |= conf->http[i].address.path[0] != '\0';
+        certificates |= conf->http[i].tls.ca[0] != '\0';
+    }
     if (!conf->users || conf_place(r, "users")->broken || conf_place(r, "listen")->broken ||
         conf_place(r, "http")->broken)
         return;
     if (!certificates && users_have(conf->users, MARK_CERT))
-        conf_warn(r, conf_place(r, "users"), "users",
-                  "cert: no address in listen has tls with client_ca, so nobody is known by a certificate");
+        conf_warn(
+            r, conf_place(r, "users"), "users",
+            "cert: no address in listen or http has tls with client_ca, so nobody is known by a certificate");
     if (!sockets && (users_have(conf->users, MARK_UID) || users_have(conf->users, MARK_GID)))
         conf_warn(r, conf_place(r, "users"), "users",
                   "uid, gid: no address in listen is a Unix socket, so nobody is known by them");
@@ -176,7 +185,8 @@ static void conf_check_http(struct conf_reader *r)
         if (is_listened_on(conf, &http->address))
             conf_fault(r, &r->http_places[i], "http",
                        "%s stands in listen already; HTTP needs an address of its own", http->address.shown);
-        if (!conf->users && http->serves != CONF_PROBES && !conf_address_loopback(&http->address))
+        if (!conf->users && !listener_proves(conf, http) && http->serves != CONF_PROBES &&
+            !conf_address_loopback(&http->address))
             conf_warn(
                 r, &r->http_places[i], "http",
                 "%s can be reached from other machines, and there are no users: whoever reaches it sees "
@@ -224,16 +234,19 @@ static bool conf_check_tls(struct conf_reader *r, const struct conf_place *place
     return context != NULL;
 }
 
-static void conf_check_listen_tls(struct conf_reader *r)
+/* Of listen or http. */
+static void conf_check_listen_tls(struct conf_reader *r, const char *key,
+                                  const struct conf_listener *listeners, unsigned count,
+                                  const struct conf_place *places)
 {
-    for (unsigned i = 0; i < r->conf->listeners && !conf_place(r, "listen")->broken; i++) {
-        const struct conf_listener *listener = &r->conf->listen[i];
+    for (unsigned i = 0; i < count && !conf_place(r, key)->broken; i++) {
+        const struct conf_listener *listener = &listeners[i];
         if (!listener->tls.on)
             continue;
         if (listener->address.path[0])
-            conf_fault(r, &r->listen_places[i], "listen", "a Unix socket needs no TLS: leave tls out");
+            conf_fault(r, &places[i], key, "a Unix socket needs no TLS: leave tls out");
         else
-            conf_check_tls(r, &r->listen_places[i], "listen", &listener->tls, WIRE_SERVER);
+            conf_check_tls(r, &places[i], key, &listener->tls, WIRE_SERVER);
     }
 }
 
@@ -283,7 +296,8 @@ void conf_check(struct conf_reader *r)
     conf_check_listeners(r);
     conf_check_proofs(r);
     conf_check_http(r);
-    conf_check_listen_tls(r);
+    conf_check_listen_tls(r, "listen", r->conf->listen, r->conf->listeners, r->listen_places);
+    conf_check_listen_tls(r, "http", r->conf->http, r->conf->http_listeners, r->http_places);
     conf_check_node_tls(r);
     conf_check_secrets(r);
     conf_users_check(r);

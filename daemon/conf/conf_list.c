@@ -129,8 +129,18 @@ bool conf_listener_set(struct conf_listener *listener, const struct conf_setting
     char shown[80];
     conf_shown(shown, sizeof shown, key);
     snprintf(why, CONF_WHY_BYTES, "%s is no key of an address to listen on; its keys are address%s", shown,
-             http ? " and serve" : ", fin and tls");
+             http ? ", serve and tls" : ", fin and tls");
     return false;
+}
+
+/* Appends the keys of TLS to what stands in out. */
+static void show_tls(const struct conf_listener *listener, char *out, size_t size)
+{
+    size_t len = strlen(out);
+    if (!listener->tls.on || len + 1 >= size)
+        return;
+    out[len++] = ',';
+    conf_tls_show(&listener->tls, WIRE_SERVER, false, out + len, size - len);
 }
 
 static bool value_show_listen(const struct conf *conf, const struct conf_setting *s, unsigned i, char *out,
@@ -140,9 +150,8 @@ static bool value_show_listen(const struct conf *conf, const struct conf_setting
     if (i >= conf->listeners)
         return false;
     const struct conf_listener *listener = &conf->listen[i];
-    int len = snprintf(out, size, "%s%s%s", listener->address.shown, listener->fin_breaks ? ",fin=break" : "",
-                       listener->tls.on ? "," : "");
-    conf_tls_show(&listener->tls, WIRE_SERVER, false, out + len, size - (size_t)len);
+    snprintf(out, size, "%s%s", listener->address.shown, listener->fin_breaks ? ",fin=break" : "");
+    show_tls(listener, out, size);
     return true;
 }
 
@@ -159,6 +168,7 @@ static bool value_show_http(const struct conf *conf, const struct conf_setting *
         snprintf(out, size, "%s", listener->address.shown);
     else
         snprintf(out, size, "%s,serve=%s", listener->address.shown, serves);
+    show_tls(listener, out, size);
     return true;
 }
 
@@ -264,6 +274,11 @@ static struct wire_settings *value_listen_tls(struct conf *conf)
     return &conf->listen[conf->listeners - 1].tls;
 }
 
+static struct wire_settings *value_http_tls(struct conf *conf)
+{
+    return &conf->http[conf->http_listeners - 1].tls;
+}
+
 static struct wire_settings *value_node_own_tls(struct conf *conf)
 {
     return &conf->nodes[conf->masters - 1].own_tls;
@@ -286,8 +301,9 @@ const struct conf_kind conf_kind_users = {NULL, value_show_users, .list = true};
 const struct conf_kind conf_kind_listen = {value_set_listen,   value_show_listen, .list = true,
                                            .quoted = true,     .head = "address", .tls = value_listen_tls,
                                            .side = WIRE_SERVER};
-const struct conf_kind conf_kind_http = {value_set_http, value_show_http, .list = true, .quoted = true,
-                                         .head = "address"};
+const struct conf_kind conf_kind_http = {value_set_http,     value_show_http,   .list = true,
+                                         .quoted = true,     .head = "address", .tls = value_http_tls,
+                                         .side = WIRE_SERVER};
 const struct conf_kind conf_kind_hosts = {value_set_hosts, value_show_hosts, .list = true, .quoted = true};
 const struct conf_kind conf_kind_nodes = {value_set_nodes,    value_show_node, .list = true,
                                           .quoted = true,     .head = "url",   .tls = value_node_own_tls,

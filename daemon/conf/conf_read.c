@@ -204,12 +204,9 @@ static bool item_key_set(struct conf_reader *r, yaml_document_t *document, const
     snprintf(why, sizeof why, "%s", once);
     if (single && setting->kind->tls && strcmp(yaml_text(key), "tls") == 0)
         return tls_set(r, document, setting, value);
-    if (single && setting->kind == &conf_kind_http && strcmp(yaml_text(key), "tls") == 0)
-        snprintf(why, sizeof why,
-                 "HTTP has no TLS here: use 127.0.0.1 or a Unix socket, behind ssh -L or a proxy with TLS");
-    else if (single && node && conf_node_set(r->conf, yaml_text(key), word, why))
+    if (single && node && conf_node_set(r->conf, yaml_text(key), word, why))
         return true;
-    else if (single && !node && listener_words(r, document, setting, yaml_text(key), value, &at, why))
+    if (single && !node && listener_words(r, document, setting, yaml_text(key), value, &at, why))
         return true;
     conf_fault(r, &at, setting->key, "%s", why);
     return false;

@@ -67,6 +67,8 @@ void conn_on_handshake(void *arg, const char *why, const char *hint)
     char text[WIRE_WHAT_BYTES + 256];
 
     c->handshake = NULL;
+    c->all->stats.handshakes += !why;
+    c->all->stats.handshakes_failed += why != NULL;
     if (why) {
         snprintf(text, sizeof text, *hint ? "%s: %s" : "%s", why, hint);
         conn_reject(c, text);

@@ -1,6 +1,5 @@
 /* Shared by the files of the client connections only. Each file calls only files above it in this list:
  *
- *     handshakes.c   TLS handshakes, with their bounds
  *     conn_lists.c   ready, dirty, timed, unread: what is to be done for a connection
  *     conn_tell.c    what the log tells about a client
  *     conn_table.c   sessions, and the memory that connections lend each other
@@ -26,7 +25,7 @@
 
 #include "daemon/buffer.h"
 #include "daemon/conn/conns.h"
-#include "daemon/conn/handshakes.h"
+#include "daemon/wire/handshakes.h"
 #include "daemon/wire/wire.h"
 #include "proto/line.h"
 

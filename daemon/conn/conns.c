@@ -101,9 +101,8 @@ static void set_options(struct conn *c)
     setsockopt(c->wire.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
-static void number_peer(struct conn *c, uint16_t family, const void *address, size_t len)
+static uint16_t peer_number(const struct conns *all, uint16_t family, const void *address, size_t len)
 {
-    struct conns *all = c->all;
     const uint8_t *byte = address;
     uint64_t hash = (all->peer_seed ^ family) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -111,13 +110,25 @@ static void number_peer(struct conn *c, uint16_t family, const void *address, si
         hash = (hash ^ byte[i]) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 32;
     }
-    all->peer_clients[c->peer_number]--;
-    c->peer_number = (uint16_t)hash;
-    all->peer_clients[c->peer_number]++;
+    return (uint16_t)hash;
+}
+
+uint16_t conns_peer_at(const struct conns *all, const struct sockaddr *peer)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)peer;
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)peer)->sin6_addr;
+
+    if (peer->sa_family != AF_INET6)
+        return peer_number(all, AF_INET, &v4->sin_addr, sizeof v4->sin_addr);
+    if (IN6_IS_ADDR_V4MAPPED(v6))
+        return peer_number(all, AF_INET, &v6->s6_addr[V4_AT], sizeof v4->sin_addr);
+    return peer_number(all, AF_INET6, v6, NETWORK_BYTES); /* one host may use every address of its network */
 }
 
 static void set_peer(struct conn *c, const struct sockaddr *peer)
 {
+    uint16_t number;
+
     c->peer_family = peer->sa_family;
     c->local = peer->sa_family == AF_UNIX;
     if (c->local) {
@@ -125,21 +136,21 @@ static void set_peer(struct conn *c, const struct sockaddr *peer)
         socklen_t len = sizeof *cred;
         if (getsockopt(c->wire.fd, SOL_SOCKET, SO_PEERCRED, cred, &len) < 0)
             *cred = (struct ucred){.uid = (uid_t)-1, .gid = (gid_t)-1};
-        number_peer(c, AF_UNIX, &cred->uid, sizeof cred->uid);
+        number = peer_number(c->all, AF_UNIX, &cred->uid, sizeof cred->uid);
     } else if (peer->sa_family == AF_INET6) {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)peer;
         c->peer.v6 = v6->sin6_addr;
         c->peer_port = ntohs(v6->sin6_port);
-        if (IN6_IS_ADDR_V4MAPPED(&c->peer.v6))
-            number_peer(c, AF_INET, &c->peer.v6.s6_addr[V4_AT], sizeof c->peer.v4);
-        else /* one host may use every address of its network */
-            number_peer(c, AF_INET6, &c->peer.v6, NETWORK_BYTES);
+        number = conns_peer_at(c->all, peer);
     } else {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)peer;
         c->peer.v4 = v4->sin_addr;
         c->peer_port = ntohs(v4->sin_port);
-        number_peer(c, AF_INET, &c->peer.v4, sizeof c->peer.v4);
+        number = conns_peer_at(c->all, peer);
     }
+    c->all->peer_clients[c->peer_number]--;
+    c->peer_number = number;
+    c->all->peer_clients[c->peer_number]++;
 }
 
 static bool conn_secure(struct conn *c, struct wire_context *tls)
@@ -346,6 +357,11 @@ void conns_look_at_ends(struct conns *all, int64_t now_s)
             conn_deny(c, "its certificate has ended");
 }
 
+struct handshakes *conns_handshaker(struct conns *all)
+{
+    return all->handshakes;
+}
+
 bool conns_handshakes(struct conns *all)
 {
     if (handshakes_idle(all->handshakes) && !all->judging)
@@ -401,12 +417,7 @@ const struct user *conns_user(const struct conns *all, uint64_t session)
 
 void conns_stats(const struct conns *all, struct conns_stats *stats)
 {
-    struct handshakes_stats handshakes;
-
-    handshakes_stats(all->handshakes, &handshakes);
     *stats = all->stats;
-    stats->handshakes = handshakes.done;
-    stats->handshakes_failed = handshakes.failed;
 }
 
 const struct counts *conns_counts(const struct conns *all)

@@ -101,6 +101,8 @@ void conns_look_at_ends(struct conns *conns, int64_t now_s);
 
 /* Writes the collected output and closes the connections that are to be closed. Call it in each turn. */
 void conns_flush(struct conns *conns);
+/* The places for TLS handshakes, which others may use as long as conns lives; theirs end before it does. */
+struct handshakes *conns_handshaker(struct conns *conns);
 /* Goes on with TLS handshakes and with conns_judge(). Call it last in each turn; true: the next turn is to
  * begin at once. */
 bool conns_handshakes(struct conns *conns);
@@ -113,6 +115,8 @@ const struct word *conns_client_word(const struct conns *conns, uint64_t session
  * /64 network of an IPv6 address). All sessions of a peer have the same number, and two peers seldom share
  * one. */
 uint16_t conns_peer(const struct conns *conns, uint64_t session);
+/* The same number for an address behind TCP. */
+uint16_t conns_peer_at(const struct conns *conns, const struct sockaddr *peer);
 /* The session's user; NULL: it has none, or it is gone. Valid until the configuration changes. */
 const struct user *conns_user(const struct conns *conns, uint64_t session);
 

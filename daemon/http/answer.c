@@ -20,43 +20,41 @@ struct answer {
     struct body body;
 };
 
-static const char *status_words(int status)
+static const struct status {
+    int code;
+    const char *words;
+    const char *text; /* the body of a refusal; NULL: it is none */
+} statuses[HTTP_STATUSES] = {
+    {200, "OK", NULL},
+    {400, "Bad Request", "This is no request of HTTP/1.1 without a body.\n"},
+    {401, "Unauthorized",
+     "Only users see this: give a user and its secret, over TLS, a Unix socket or from 127.0.0.1; or come "
+     "with "
+     "a certificate, or by a Unix socket as a uid or gid, of the configuration. The user needs show.\n"},
+    {403, "Forbidden", "Another site's page asked for this. Open the address yourself.\n"},
+    {404, "Not Found",
+     "There are /, /status.json, /metrics, /livez and /readyz, as far as this address serves them.\n"},
+    {405, "Method Not Allowed", "Only GET and HEAD are answered here.\n"},
+    {421, "Misdirected Request",
+     "Ask by address, as localhost, by this host's name, or name it in http_hosts of redlockd.yaml.\n"},
+    {431, "Request Header Fields Too Large", "The header of a request has at most 4096 bytes here.\n"},
+    {500, "Internal Server Error", "No memory.\n"},
+    {503, "Service Unavailable", NULL},
+    {505, "HTTP Version Not Supported", "HTTP/1.0 and HTTP/1.1 are spoken here.\n"},
+};
+
+static unsigned status_index(int code)
 {
-    switch (status) {
-    case 200: return "OK";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 421: return "Misdirected Request";
-    case 431: return "Request Header Fields Too Large";
-    case 500: return "Internal Server Error";
-    case 503: return "Service Unavailable";
-    default: return "HTTP Version Not Supported";
-    }
+    unsigned i = 0;
+    while (statuses[i].code != code)
+        i++;
+    return i;
 }
 
-static const char *refusal_text(int status)
+void answer_counts(const struct http *http, struct snapshot *snapshot)
 {
-    switch (status) {
-    case 400: return "This is no request of HTTP/1.1 without a body.\n";
-    case 403: return "Another site's page asked for this. Open the address yourself.\n";
-    case 401:
-        return "Only users see this: give a user and its secret, over a Unix socket or from 127.0.0.1, or "
-               "come by "
-               "a Unix socket as a uid or gid of the configuration. It needs show.\n";
-    case 404:
-        return "There are /, /status.json, /metrics, /livez and /readyz, as far as this address serves "
-               "them.\n";
-    case 405: return "Only GET and HEAD are answered here.\n";
-    case 421:
-        return "Ask by address, as localhost, by this host's name, or name it in http_hosts of "
-               "redlockd.yaml.\n";
-    case 431: return "The header of a request has at most 4096 bytes here.\n";
-    case 500: return "No memory.\n";
-    default: return "HTTP/1.0 and HTTP/1.1 are spoken here.\n";
-    }
+    for (unsigned i = 0; i < HTTP_STATUSES; i++)
+        snapshot->http_answers[i] = (struct snapshot_answers){statuses[i].code, http->answered[i]};
 }
 
 /* ---- what there is ---- */
@@ -154,7 +152,7 @@ static int answer_head(struct http_conn *c, size_t head_len, struct head *head)
     return own ? status : 403;
 }
 
-static void write_head(struct body *b, const struct answer *a)
+static void write_head(struct body *b, const struct answer *a, const char *words)
 {
     char date[64] = "";
     time_t now = clock_wall_us() / 1000000;
@@ -166,7 +164,7 @@ static void write_head(struct body *b, const struct answer *a)
               "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
               "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; frame-ancestors "
               "'none'\r\n",
-              a->status, status_words(a->status), date, a->type, buffer_len(&a->body.buffer));
+              a->status, words, date, a->type, buffer_len(&a->body.buffer));
     if (a->status == 405)
         body_put(b, "Allow: GET, HEAD\r\n");
     if (a->challenge)
@@ -176,23 +174,42 @@ static void write_head(struct body *b, const struct answer *a)
     body_put(b, "\r\n");
 }
 
+static void write_answer(struct body *b, struct http *http, struct answer *a, bool head_only)
+{
+    unsigned status = status_index(a->status);
+    http->answered[status]++;
+    write_head(b, a, statuses[status].words);
+    if (!head_only && buffer_append(&b->buffer, a->body.buffer.bytes, buffer_len(&a->body.buffer)) < 0)
+        b->failed = true;
+    body_free(&a->body);
+}
+
 void answer_write(struct body *b, struct http_conn *c, size_t head_len)
 {
-    struct answer a = {.status = 200, .type = TEXT};
+    struct answer a = {.type = TEXT};
     struct head head = {.is_head = false};
-    int status = answer_head(c, head_len, &head);
-    if (status == 200) {
+    a.status = answer_head(c, head_len, &head);
+    if (a.status == 200) {
         a.viewer = viewer_find(c, &head);
-        status = answer_find(&a, c, &head);
+        a.status = answer_find(&a, c, &head);
     }
-    if (status != 200 && status != 503) {
+    const char *text = statuses[status_index(a.status)].text;
+    if (text) {
+        bool challenge = a.status == 401 && a.viewer.may_prove;
         body_free(&a.body);
-        a = (struct answer){.type = TEXT, .challenge = status == 401 && a.viewer.may_prove};
-        body_put(&a.body, refusal_text(status));
+        a = (struct answer){.status = a.status, .type = TEXT, .challenge = challenge};
+        body_put(&a.body, text);
     }
-    a.status = status;
-    write_head(b, &a);
-    if (!head.is_head && buffer_append(&b->buffer, a.body.buffer.bytes, buffer_len(&a.body.buffer)) < 0)
-        b->failed = true;
-    body_free(&a.body);
+    if (a.status == 431 || a.status == 400)
+        http_tell(c, "http_refused",
+                  a.status == 431 ? "the header of its request is longer than 4096 bytes"
+                                  : "it sends no request of HTTP/1.1 without a body");
+    write_answer(b, c->http, &a, head.is_head);
+}
+
+void answer_refuse(struct body *b, struct http_conn *c, const char *why)
+{
+    struct answer a = {.status = 400, .type = TEXT};
+    body_put(&a.body, why);
+    write_answer(b, c->http, &a, false);
 }

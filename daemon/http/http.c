@@ -2,6 +2,7 @@
 #include "daemon/http/http.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "daemon/clock.h"
@@ -24,7 +25,8 @@ static bool serves_page(const struct conf *conf)
     return false;
 }
 
-struct http *http_new(struct event_base *base, const struct conf *conf, const struct http_handler *handler)
+struct http *http_new(struct event_base *base, const struct conf *conf, const struct http_handler *handler,
+                      struct handshakes *handshaker)
 {
     static const struct timeval second = {.tv_sec = 1};
     struct http *http = calloc(1, sizeof *http);
@@ -33,6 +35,7 @@ struct http *http_new(struct event_base *base, const struct conf *conf, const st
     http->base = base;
     http->conf = conf;
     http->handler = handler;
+    http->handshaker = handshaker;
     TAILQ_INIT(&http->conns);
     if (gethostname(http->host, sizeof http->host - 1) < 0)
         http->host[0] = '\0';
@@ -63,20 +66,25 @@ static bool http_make_room(struct http *http)
         struct http_conn *c;
         TAILQ_FOREACH(c, &http->conns, all)
         if (c->state == order[i]) {
-            http_conn_close(c);
+            if (order[i] == HTTP_READING)
+                http_conn_drop(c, HTTP_DROP_ROOM, "another connection needs its place");
+            else
+                http_conn_close(c);
             return true;
         }
     }
     return false;
 }
 
-void http_accept(struct http *http, int fd, const struct conf_listener *listener)
+void http_accept(struct http *http, int fd, const struct conf_listener *listener, struct wire_context *tls,
+                 uint16_t peer)
 {
     if (http->count >= HTTP_CONNECTIONS && !http_make_room(http)) {
+        http->dropped[HTTP_DROP_ROOM]++;
         close(fd);
         return;
     }
-    http_conn_open(http, fd, listener);
+    http_conn_open(http, fd, listener, tls, peer);
 }
 
 const struct snapshot *http_snapshot(struct http *http)
@@ -86,6 +94,10 @@ const struct snapshot *http_snapshot(struct http *http)
         http->handler->snapshot(http->handler->arg, &http->snapshot);
         http->snapshot.host = http->host;
         http->snapshot.basic_failed = http->basic_failed;
+        http->snapshot.http_handshakes = http->handshakes;
+        http->snapshot.http_handshakes_failed = http->handshakes_failed;
+        memcpy(http->snapshot.http_dropped, http->dropped, sizeof http->dropped);
+        answer_counts(http, &http->snapshot);
         http->has_snapshot = true;
     }
     return &http->snapshot;

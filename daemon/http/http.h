@@ -1,7 +1,7 @@
 /* HTTP for those who watch the daemon: /livez and /readyz, /metrics, and the status page with its
  * /status.json. GET and HEAD only, one request a connection.
  *
- *     accept --> head (4 KiB) --> who may see it --> answer --> snapshot --> text
+ *     accept (--> TLS) --> head (4 KiB) --> who may see it --> answer --> snapshot --> text
  *
  * Every step is bounded: 32 connections, 5 seconds for all of a request and its answer, one snapshot a
  * second. Everything that clients and masters sent is escaped where it is written (body.h). */
@@ -13,6 +13,7 @@
 
 #include "daemon/conf/conf.h"
 #include "daemon/http/snapshot.h"
+#include "daemon/wire/handshakes.h"
 
 enum { HTTP_CONNECTIONS = 32 };
 
@@ -26,10 +27,13 @@ struct http_handler {
     void *arg;
 };
 
-/* conf and handler are borrowed and must outlive it. NULL: no memory. */
-struct http *http_new(struct event_base *base, const struct conf *conf, const struct http_handler *handler);
+/* conf, handler and handshaker are borrowed and must outlive it. NULL: no memory. */
+struct http *http_new(struct event_base *base, const struct conf *conf, const struct http_handler *handler,
+                      struct handshakes *handshaker);
 void http_free(struct http *http);
-/* Takes over fd (non-blocking, close-on-exec), which came through that entry of conf->http. */
-void http_accept(struct http *http, int fd, const struct conf_listener *listener);
+/* Takes over fd (non-blocking, close-on-exec), which came through that entry of conf->http. tls is the context
+ * of an entry with TLS (borrowed), and NULL without; peer counts for the places of handshakes. */
+void http_accept(struct http *http, int fd, const struct conf_listener *listener, struct wire_context *tls,
+                 uint16_t peer);
 
 #endif

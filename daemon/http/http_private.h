@@ -12,6 +12,7 @@
  *     page.c      a snapshot as a page, with page_table.c and page_curve.c
  *     viewer.c    who asks, and what it may see
  *     answer.c    a request -> its answer
+ *     http_tell.c what the log tells of connections
  *     http_conn.c one connection
  *     http.c      all of them */
 #ifndef REDLOCKD_HTTP_PRIVATE_H
@@ -23,6 +24,7 @@
 #include "daemon/http/body.h"
 #include "daemon/http/head.h"
 #include "daemon/http/http.h"
+#include "daemon/wire/wire.h"
 
 enum {
     HTTP_LIFE_MS = 5000,        /* at most, of a connection: from accept to close */
@@ -98,7 +100,7 @@ struct viewer {
     bool may_prove;            /* a secret would not cross a network */
 };
 
-struct viewer viewer_find(const struct http_conn *c, const struct head *head);
+struct viewer viewer_find(struct http_conn *c, const struct head *head);
 bool viewer_may_see(const struct viewer *viewer, enum conf_serves what);
 /* What of it a viewer that may see the page is shown: all itself, or a copy in filtered. */
 const struct snapshot *viewer_filter(const struct viewer *viewer, const struct snapshot *all,
@@ -108,6 +110,15 @@ const struct snapshot *viewer_filter(const struct viewer *viewer, const struct s
 
 /* Writes the whole answer to a head of that length, or (len 0) the refusal of one that is too long. */
 void answer_write(struct body *b, struct http_conn *c, size_t head_len);
+/* Writes a refusal of whatever was said: 400, and why. */
+void answer_refuse(struct body *b, struct http_conn *c, const char *why);
+/* Fills in how often each status was answered. */
+void answer_counts(const struct http *http, struct snapshot *snapshot);
+
+/* ---- http_tell.c ---- */
+
+/* At most once a second, but for log_level debug; why is without quotes in it. */
+void http_tell(struct http_conn *c, const char *event, const char *why);
 
 /* ---- http_conn.c ---- */
 
@@ -115,14 +126,17 @@ void answer_write(struct body *b, struct http_conn *c, size_t head_len);
  *   READING ------------------------------> WRITING -----------> ENDING ----------------> closed
  *
  * In each state, an error or the end of its time closes the connection. So does the need of room for another
- * one, except in WRITING, and the end of the client's bytes in READING. */
+ * one, except in WRITING, and the end of the client's bytes in READING. READING begins with the handshake where
+ * TLS is spoken. */
 enum http_state { HTTP_READING, HTTP_WRITING, HTTP_ENDING };
 
 struct http_conn {
     TAILQ_ENTRY(http_conn) all; /* the oldest first */
     struct http *http;
     const struct conf_listener *listener; /* (ref) the entry through which it came */
-    int fd;
+    struct wire wire;
+    struct handshake *handshake; /* TLS is not open yet: nothing else watches the socket */
+    char *certificate;           /* (owned) the names of the client's; NULL: it has none */
     enum http_state state;
     struct event io, timer;
     size_t len, drained;
@@ -130,9 +144,12 @@ struct http_conn {
     char head[HEAD_BYTES];
 };
 
-/* false: no memory, and fd is closed. */
-bool http_conn_open(struct http *http, int fd, const struct conf_listener *listener);
+/* See http_accept(). false: no memory, and fd is closed. */
+bool http_conn_open(struct http *http, int fd, const struct conf_listener *listener, struct wire_context *tls,
+                    uint16_t peer);
 void http_conn_close(struct http_conn *c);
+/* Logs and counts why, and closes it. */
+void http_conn_drop(struct http_conn *c, enum http_drop why, const char *text);
 
 /* ---- http.c ---- */
 
@@ -140,11 +157,16 @@ struct http {
     struct event_base *base;
     const struct conf *conf;
     const struct http_handler *handler;
+    struct handshakes *handshaker; /* (ref) */
     struct event tick;
     TAILQ_HEAD(http_conns, http_conn) conns;
     unsigned count;
+    uint64_t answered[HTTP_STATUSES]; /* by status, see answer.c */
+    uint64_t dropped[HTTP_DROPS];
+    uint64_t handshakes, handshakes_failed;
     uint64_t basic_failed;      /* secrets that were refused */
-    int64_t refused_told_ms;    /* when the log was told so last; 0: never */
+    int64_t told_ms;            /* when the log told last of a connection; 0: never */
+    uint64_t untold;            /* how many it has left out since then */
     char host[HTTP_NAME_BYTES]; /* the name of this host */
     struct snapshot snapshot;
     struct snapshot filtered; /* for the viewer of the present request */

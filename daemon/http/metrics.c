@@ -260,7 +260,8 @@ static void metrics_outcomes(const struct metrics *m)
 
 static void metrics_safety(const struct metrics *m)
 {
-    static const char *const uses[SNAPSHOT_CERTS] = {[CERT_CLIENTS] = "clients", [CERT_MASTERS] = "masters"};
+    static const char *const uses[SNAPSHOT_CERTS] = {
+        [CERT_CLIENTS] = "clients", [CERT_HTTP] = "http", [CERT_MASTERS] = "masters"};
     static const char ends[] = "redlockd_tls_certificate_expiry_timestamp_seconds";
     const struct snapshot *s = m->s;
     family_counter(m, "redlockd_auth_failures", "Secrets that were refused, by AUTH or by HTTP's Basic.");
@@ -275,12 +276,31 @@ static void metrics_safety(const struct metrics *m)
               s->node_handshakes);
     body_putf(m->b, "redlockd_tls_handshakes_total{side=\"master\",result=\"failed\"} %" PRIu64 "\n",
               s->node_handshakes_failed);
+    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"http\",result=\"ok\"} %" PRIu64 "\n",
+              s->http_handshakes);
+    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"http\",result=\"failed\"} %" PRIu64 "\n",
+              s->http_handshakes_failed);
     counter(m, "redlockd_tls_files_refused", "Times that changed certificates or keys could not be used.",
             s->tls_files_refused);
-    family_gauge(m, ends, "When our certificate for clients or masters ends, since 1970.");
+    family_gauge(m, ends, "When our certificate for clients, HTTP or masters ends, since 1970.");
     for (unsigned i = 0; i < SNAPSHOT_CERTS; i++)
         if (s->cert_end_s[i] != INT64_MAX)
             body_putf(m->b, "%s{use=\"%s\"} %" PRId64 "\n", ends, uses[i], s->cert_end_s[i]);
+}
+
+static void metrics_http(const struct metrics *m)
+{
+    static const char *const drops[HTTP_DROPS] = {
+        [HTTP_DROP_TIME] = "time", [HTTP_DROP_ROOM] = "room", [HTTP_DROP_TLS] = "tls"};
+    const struct snapshot *s = m->s;
+    family_counter(m, "redlockd_http_answers", "Answered HTTP requests, by status.");
+    for (unsigned i = 0; i < HTTP_STATUSES; i++)
+        body_putf(m->b, "redlockd_http_answers_total{code=\"%d\"} %" PRIu64 "\n", s->http_answers[i].status,
+                  s->http_answers[i].count);
+    family_counter(m, "redlockd_http_dropped", "HTTP connections that were closed without an answer.");
+    for (unsigned i = 0; i < HTTP_DROPS; i++)
+        body_putf(m->b, "redlockd_http_dropped_total{reason=\"%s\"} %" PRIu64 "\n", drops[i],
+                  s->http_dropped[i]);
 }
 
 static void metrics_times(const struct metrics *m)
@@ -334,6 +354,7 @@ void metrics_write(struct body *b, const struct snapshot *snapshot, bool openmet
     metrics_requests(&m);
     metrics_outcomes(&m);
     metrics_safety(&m);
+    metrics_http(&m);
     metrics_times(&m);
     metrics_process(&m);
     if (openmetrics)

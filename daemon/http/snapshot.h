@@ -59,7 +59,17 @@ struct snapshot_limit {
 enum { SNAPSHOT_LIMITS = 3 };
 
 /* The peers to which our own certificates are shown. */
-enum snapshot_cert { CERT_CLIENTS, CERT_MASTERS, SNAPSHOT_CERTS };
+enum snapshot_cert { CERT_CLIENTS, CERT_HTTP, CERT_MASTERS, SNAPSHOT_CERTS };
+
+/* Why an HTTP connection was closed without an answer. */
+enum http_drop { HTTP_DROP_TIME, HTTP_DROP_ROOM, HTTP_DROP_TLS, HTTP_DROPS };
+
+enum { HTTP_STATUSES = 11 };
+
+struct snapshot_answers {
+    int status;
+    uint64_t count;
+};
 
 struct snapshot {
     const char *version;
@@ -82,6 +92,9 @@ struct snapshot {
     uint64_t auth_failed, basic_failed;               /* by AUTH, and by HTTP's Basic */
     uint64_t handshakes, handshakes_failed;           /* of TLS, by clients ... */
     uint64_t node_handshakes, node_handshakes_failed; /* ... and with masters */
+    uint64_t http_handshakes, http_handshakes_failed;
+    struct snapshot_answers http_answers[HTTP_STATUSES];
+    uint64_t http_dropped[HTTP_DROPS];
     uint64_t tls_files_refused;
     int64_t cert_end_s[SNAPSHOT_CERTS]; /* of the one that ends first; INT64_MAX: there is none */
     const struct counts *counts;

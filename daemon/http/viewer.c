@@ -1,7 +1,6 @@
 /* Who asks, and what it may see. Without users everybody who reaches an address sees what it serves. With
- * users a viewer is the user that its name and secret prove (Basic), or its uid or gid on a Unix socket, or
- * anyone; it sees the names that it may show, and what clients call themselves only as an admin. */
-#include <arpa/inet.h>
+ * users a viewer is the user that its name and secret prove (Basic), or its certificate, or its uid or gid on
+ * a Unix socket, or anyone; it sees the names that it may show, and what clients call themselves only as an admin. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -85,27 +84,7 @@ static bool is_private(const struct sockaddr_storage *peer)
            (peer->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr));
 }
 
-/* Logs a refused login, but only one a second: the metric counts all of them. */
-static void viewer_refused(struct http *http, const struct sockaddr_storage *peer)
-{
-    enum { TOLD_MS = 1000 };
-    int64_t now_ms = clock_boot_ms();
-    char address[INET6_ADDRSTRLEN] = "unix";
-    http->basic_failed++;
-    if (http->refused_told_ms && now_ms - http->refused_told_ms < TOLD_MS)
-        return;
-    http->refused_told_ms = now_ms;
-    if (peer->ss_family == AF_INET)
-        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)peer)->sin_addr, address,
-                  sizeof address);
-    if (peer->ss_family == AF_INET6)
-        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)peer)->sin6_addr, address,
-                  sizeof address);
-    log_info("auth_failed", "address=%s by=http refused=%llu why=\"no such user, or another secret\"",
-             address, (unsigned long long)http->basic_failed);
-}
-
-struct viewer viewer_find(const struct http_conn *c, const struct head *head)
+struct viewer viewer_find(struct http_conn *c, const struct head *head)
 {
     struct viewer viewer = {.users = c->http->conf->users};
     struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
@@ -113,19 +92,23 @@ struct viewer viewer_find(const struct http_conn *c, const struct head *head)
     socklen_t peer_len = sizeof peer, cred_len = sizeof cred;
     if (!viewer.users)
         return viewer;
-    if (getpeername(c->fd, (struct sockaddr *)&peer, &peer_len) < 0)
+    if (getpeername(c->wire.fd, (struct sockaddr *)&peer, &peer_len) < 0)
         peer.ss_family = AF_UNSPEC;
-    viewer.may_prove = is_private(&peer);
+    viewer.may_prove = c->listener->tls.on || is_private(&peer);
     if (head->authorization.text) { /* a wrong secret makes nobody anyone */
         viewer.user = viewer.may_prove ? user_by_basic(viewer.users, head->authorization) : NULL;
+        c->http->basic_failed += !viewer.user;
         if (!viewer.user)
-            viewer_refused(c->http, &peer);
+            http_tell(c, "auth_failed",
+                      viewer.may_prove ? "no such user, or another secret"
+                                       : "not over plain TCP; this secret has been seen, make a new one");
         return viewer;
     }
     bool local =
-        peer.ss_family == AF_UNIX && getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0;
-    viewer.user =
-        users_find(viewer.users, &(struct user_client){.local = local, .uid = cred.uid, .gid = cred.gid});
+        peer.ss_family == AF_UNIX && getsockopt(c->wire.fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0;
+    viewer.user = users_find(
+        viewer.users, &(struct user_client){
+                          .local = local, .uid = cred.uid, .gid = cred.gid, .certificate = c->certificate});
     return viewer;
 }
 

@@ -76,7 +76,7 @@ static bool make_http(struct loop *loop)
 {
     if (loop->conf->http_listeners == 0)
         return true;
-    loop->http = http_new(loop->base, loop->conf, &loop->http_handler);
+    loop->http = http_new(loop->base, loop->conf, &loop->http_handler, conns_handshaker(loop->conns));
     if (loop->http == NULL) {
         log_error("no_memory", "what=http");
         return false;

@@ -144,6 +144,7 @@ static void fill_safety(const struct loop_view *view, struct snapshot *s)
     }
     s->tls_files_refused = view->tls->failed;
     s->cert_end_s[CERT_CLIENTS] = first_end_s(view->tls->listen, view->conf->listeners);
+    s->cert_end_s[CERT_HTTP] = first_end_s(view->tls->http, view->conf->http_listeners);
     s->cert_end_s[CERT_MASTERS] = first_end_s(view->tls->nodes, view->conf->masters);
 }
 

@@ -183,8 +183,9 @@ void loop_on_http_accepted(void *arg, int fd, const struct conf_listener *listen
                            const struct sockaddr *peer, socklen_t peer_len)
 {
     struct loop *loop = arg;
-    (void)peer, (void)peer_len;
-    http_accept(loop->http, fd, listener);
+    struct wire_context *tls = loop->look.tls.http[listener - loop->conf->http];
+    (void)peer_len;
+    http_accept(loop->http, fd, listener, tls, tls ? conns_peer_at(loop->conns, peer) : 0);
 }
 
 static void on_snapshot(void *arg, struct snapshot *snapshot)

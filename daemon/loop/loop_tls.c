@@ -43,14 +43,26 @@ static bool fits(struct wire_context *context, const struct wire_settings *setti
     return !settings->on || (context && wire_context_fits(context, settings));
 }
 
-static bool listener_open(struct loop_tls *tls, const struct conf *conf, unsigned i)
-{
-    const struct conf_listener *listener = &conf->listen[i];
-    struct wire_context *fresh = context_open(WIRE_SERVER, &listener->tls, &listener->address);
+enum opened { OPENED_NONE, OPENED_ALL, OPENED_NOT_ALL };
 
-    if (fresh && tls->listen[i])
-        wire_context_replace(tls->listen[i], fresh);
-    return context_take(&tls->listen[i], fresh);
+/* Of listen or http. */
+static enum opened listeners_open(struct wire_context *contexts[], const struct conf_listener *listeners,
+                                  unsigned count)
+{
+    enum opened opened = OPENED_NONE;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (fits(contexts[i], &listeners[i].tls))
+            continue;
+        struct wire_context *fresh = context_open(WIRE_SERVER, &listeners[i].tls, &listeners[i].address);
+        if (fresh && contexts[i])
+            wire_context_replace(contexts[i], fresh);
+        if (!context_take(&contexts[i], fresh))
+            opened = OPENED_NOT_ALL;
+        else if (opened == OPENED_NONE)
+            opened = OPENED_ALL;
+    }
+    return opened;
 }
 
 static bool node_open(struct loop_tls *tls, const struct conf *conf, unsigned i)
@@ -64,14 +76,10 @@ static bool node_open(struct loop_tls *tls, const struct conf *conf, unsigned i)
 
 enum tls_news loop_tls_open(struct loop_tls *tls, const struct conf *conf)
 {
-    bool good = true, fresh = false, nodes = false;
+    enum opened clients = listeners_open(tls->listen, conf->listen, conf->listeners);
+    enum opened http = listeners_open(tls->http, conf->http, conf->http_listeners);
+    bool good = clients != OPENED_NOT_ALL && http != OPENED_NOT_ALL, nodes = false;
 
-    for (unsigned i = 0; i < conf->listeners; i++) {
-        if (fits(tls->listen[i], &conf->listen[i].tls))
-            continue;
-        good &= listener_open(tls, conf, i);
-        fresh = true;
-    }
     for (unsigned i = 0; i < conf->masters; i++)
         nodes |= same_as(conf, i) == i && !fits(tls->nodes[i], &conf->nodes[i].tls);
     for (unsigned i = 0; nodes && i < conf->masters; i++)
@@ -80,24 +88,33 @@ enum tls_news loop_tls_open(struct loop_tls *tls, const struct conf *conf)
     tls->failed += !good;
     if (!good)
         return TLS_FAILED;
-    return fresh || nodes ? TLS_FRESH : TLS_SAME;
+    return clients || http || nodes ? TLS_FRESH : TLS_SAME;
 }
 
 /* ---- ends ---- */
 
 enum { DAY_S = 86400, NEAR_DAYS = 14 };
 
-/* A certificate that several addresses share is told of once. */
-static void warn_of(struct wire_context *const *contexts, unsigned index, int64_t now_s)
+/* Certificates that were looked at: several addresses may show the same one. */
+struct seen {
+    unsigned count;
+    const char *file[2 * CONF_LISTENERS + MASTERS]; /* (ref) */
+};
+
+static bool is_seen(struct seen *seen, const char *file)
 {
-    const struct wire_context *context = contexts[index];
+    for (unsigned i = 0; i < seen->count; i++)
+        if (strcmp(seen->file[i], file) == 0)
+            return true;
+    seen->file[seen->count++] = file;
+    return false;
+}
+
+static void warn_of(const struct wire_context *context, int64_t now_s, struct seen *seen)
+{
     int64_t left_s = context ? wire_context_end_s(context) - now_s : INT64_MAX;
 
-    for (unsigned i = 0; i < index && context; i++)
-        if (contexts[i] && strcmp(wire_context_cert(contexts[i]), wire_context_cert(context)) == 0)
-            return;
-
-    if (left_s > (int64_t)NEAR_DAYS * DAY_S)
+    if (left_s > (int64_t)NEAR_DAYS * DAY_S || is_seen(seen, wire_context_cert(context)))
         return;
     if (left_s <= 0)
         log_error("tls_certificate",
@@ -111,24 +128,25 @@ static void warn_of(struct wire_context *const *contexts, unsigned index, int64_
 
 void loop_tls_warn(struct loop_tls *tls, const struct conf *conf, int64_t now_s)
 {
-    struct wire_context *all[CONF_LISTENERS + MASTERS];
+    struct seen seen = {0};
 
     if (tls->warned_s && now_s - tls->warned_s < DAY_S && now_s >= tls->warned_s)
         return;
     tls->warned_s = now_s;
-    unsigned count = 0;
     for (unsigned i = 0; i < conf->listeners; i++)
-        all[count++] = tls->listen[i];
+        warn_of(tls->listen[i], now_s, &seen);
+    for (unsigned i = 0; i < conf->http_listeners; i++)
+        warn_of(tls->http[i], now_s, &seen);
     for (unsigned i = 0; i < conf->masters; i++)
-        all[count++] = tls->nodes[i];
-    for (unsigned i = 0; i < count; i++)
-        warn_of(all, i, now_s);
+        warn_of(tls->nodes[i], now_s, &seen);
 }
 
 void loop_tls_close(struct loop_tls *tls)
 {
-    for (unsigned i = 0; i < CONF_LISTENERS; i++)
+    for (unsigned i = 0; i < CONF_LISTENERS; i++) {
         wire_context_free(tls->listen[i]);
+        wire_context_free(tls->http[i]);
+    }
     for (unsigned i = 0; i < MASTERS; i++)
         wire_context_free(tls->nodes[i]);
     memset(tls, 0, sizeof *tls);

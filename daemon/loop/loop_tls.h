@@ -1,4 +1,4 @@
-/* The TLS contexts of the configuration: one for each address to listen on with TLS, and one for each master
+/* The TLS contexts of the configuration: one for each address of listen and http with TLS, and one for each master
  * with rediss://. */
 #ifndef REDLOCKD_LOOP_TLS_H
 #define REDLOCKD_LOOP_TLS_H
@@ -8,9 +8,10 @@
 
 struct loop_tls {
     struct wire_context *listen[CONF_LISTENERS]; /* NULL: without TLS */
-    struct wire_context *nodes[MASTERS];         /* several masters may have the same one */
-    int64_t warned_s;                            /* when ends that are near were told last */
-    uint64_t failed;                             /* how often new files could not be used */
+    struct wire_context *http[CONF_LISTENERS];
+    struct wire_context *nodes[MASTERS]; /* several masters may have the same one */
+    int64_t warned_s;                    /* when ends that are near were told last */
+    uint64_t failed;                     /* how often new files could not be used */
 };
 
 enum tls_news {

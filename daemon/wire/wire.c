@@ -197,13 +197,18 @@ void wire_end(struct wire *w)
     w->tls = NULL;
 }
 
-void wire_close(struct wire *w)
+void wire_finish(struct wire *w)
 {
     if (w->tls && w->tls->open && !w->tls->error && !w->tls->write_error) {
         ERR_clear_error();
         SSL_shutdown(w->tls->ssl);
     }
     wire_end(w);
+}
+
+void wire_close(struct wire *w)
+{
+    wire_finish(w);
     if (w->fd >= 0)
         close(w->fd);
     w->fd = -1;

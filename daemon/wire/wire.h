@@ -33,6 +33,7 @@ struct wire {
 struct wire_fault {
     char what[WIRE_WHAT_BYTES];
     const char *hint; /* what to do; "": nothing that we know of (static text) */
+    bool http;        /* the peer speaks plain HTTP: it has been told nothing, and waits for an answer */
 };
 
 /* Whether this program was built with TLS. */
@@ -113,7 +114,9 @@ static inline bool wire_read_wants_write(const struct wire *w)
 
 /* Forgets TLS without a word to the peer; the descriptor stays open. */
 void wire_end(struct wire *w);
-/* Says close_notify if that is possible at once, and closes the descriptor. */
+/* Says close_notify if that is possible at once, and forgets TLS; the descriptor stays open. */
+void wire_finish(struct wire *w);
+/* The same, and closes the descriptor. */
 void wire_close(struct wire *w);
 
 /* ---- the peer's certificate ---- */

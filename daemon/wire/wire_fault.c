@@ -126,7 +126,7 @@ static const struct {
     {SSL_R_WRONG_VERSION_NUMBER,
      "what listens there does not speak TLS: write redis:// in nodes, or the tls-port",
      "the client does not speak TLS: give it a tls: address, or connect it to a plain one"},
-    {SSL_R_HTTP_REQUEST, "", "the client speaks plain HTTP"},
+    {SSL_R_HTTP_REQUEST, "", "the client speaks plain HTTP: this address takes https:// alone"},
     {SSL_R_UNSUPPORTED_PROTOCOL, "the master needs TLS 1.2 or newer (tls-protocols)",
      "the client needs TLS 1.2 or newer"},
     {SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, "the master needs TLS 1.2 or newer (tls-protocols)",
@@ -164,6 +164,7 @@ void wire_fault_note(const struct wire_tls *tls, int kind)
     long verified = tls->ssl ? SSL_get_verify_result(tls->ssl) : X509_V_OK;
 
     fault->hint = "";
+    fault->http = kind == SSL_ERROR_SSL && reason == SSL_R_HTTP_REQUEST;
     if (kind == SSL_ERROR_SSL && reason == SSL_R_CERTIFICATE_VERIFY_FAILED && verified != X509_V_OK) {
         fault_verify(tls, verified);
     } else if (kind == SSL_ERROR_ZERO_RETURN ||

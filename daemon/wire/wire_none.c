@@ -109,6 +109,11 @@ void wire_end(struct wire *w)
     assert(!w->tls);
 }
 
+void wire_finish(struct wire *w)
+{
+    assert(!w->tls);
+}
+
 void wire_close(struct wire *w)
 {
     if (w->fd >= 0)

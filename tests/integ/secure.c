@@ -70,7 +70,9 @@ static void relay(int fd, SSL *ssl, int test)
         }
         if (SSL_pending(ssl) || p[0].revents) {
             int len = SSL_read(ssl, bytes, sizeof bytes);
-            if (len <= 0 || send(test, bytes, (size_t)len, MSG_NOSIGNAL) < 0)
+            if (len <= 0)
+                _exit(SSL_get_error(ssl, len) == SSL_ERROR_ZERO_RETURN ? 0 : 4);
+            if (send(test, bytes, (size_t)len, MSG_NOSIGNAL) < 0)
                 _exit(0);
         }
     }
@@ -100,6 +102,15 @@ void secure_kill(struct secure *secure)
     kill(secure->pid, SIGKILL);
     while (waitpid(secure->pid, NULL, 0) < 0)
         ck_assert_int_eq(errno, EINTR);
+}
+
+bool secure_was_told(struct secure *secure)
+{
+    int status = 0;
+
+    while (waitpid(secure->pid, &status, 0) < 0)
+        ck_assert_int_eq(errno, EINTR);
+    return status == 0;
 }
 
 void secure_has_sent(const struct secure *secure)

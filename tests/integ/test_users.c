@@ -1,15 +1,13 @@
 /* Users: who may do what, with real sockets, real processes of other users, and real reloads. */
 #include "tests/integ/command.h"
+#include "tests/integ/network.h"
 
 #include <arpa/inet.h>
 #include <grp.h>
-#include <net/if.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -255,25 +253,6 @@ START_TEST(a_stranger_is_closed)
 }
 END_TEST
 
-/* An address in a network of this test's own, which is none of loopback; false: not allowed here. */
-static bool enter_network(const char *address)
-{
-    struct ifreq request = {.ifr_flags = IFF_UP};
-    struct sockaddr_in in = {.sin_family = AF_INET};
-
-    if (unshare(CLONE_NEWNET) < 0)
-        return false;
-    int fd = socket(AF_INET, SOCK_DGRAM, 0);
-    strcpy(request.ifr_name, "lo");
-    ck_assert_int_eq(ioctl(fd, SIOCSIFFLAGS, &request), 0);
-    strcpy(request.ifr_name, "lo:1");
-    inet_pton(AF_INET, address, &in.sin_addr);
-    memcpy(&request.ifr_addr, &in, sizeof in);
-    ck_assert_int_eq(ioctl(fd, SIOCSIFADDR, &request), 0);
-    close(fd);
-    return true;
-}
-
 static void client_open_at(struct client *client, const char *address)
 {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(redlockd.port)};
@@ -285,7 +264,7 @@ static void client_open_at(struct client *client, const char *address)
 
 START_TEST(no_secret_over_a_network)
 {
-    if (!enter_network("10.9.8.7")) {
+    if (!network_enter("10.9.8.7")) {
         printf("left out: a client of another address (it needs root)\n");
         return;
     }

@@ -331,7 +331,7 @@ START_TEST(warn_of_users_that_nobody_can_be)
     conf_clear(&conf);
     parse_more("users: [{name: a, cert: a.example}]\n");
     ck_assert_int_eq(faults, 0);
-    assert_said("f:2:1: users: warning: cert: no address in listen has tls with client_ca");
+    assert_said("f:2:1: users: warning: cert: no address in listen or http has tls with client_ca");
     conf_clear(&conf);
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* TLS handshakes of clients. A handshake costs us a signature, which is a thousand times the
+/* TLS handshakes of clients, of locks and of HTTP together. A handshake costs us a signature, which is a thousand times the
  * work of a request, so there are bounds on everything: whoever floods us with handshakes delays other
  * handshakes, but neither renewals nor clients that are connected already.
  *
@@ -37,10 +37,5 @@ bool handshakes_idle(const struct handshakes *all);
 /* Takes the steps that are due, for 2 ms at most, but at least one. Call it last in each turn of the loop.
  * true: more are due, so the next turn is to begin at once. */
 bool handshakes_run(struct handshakes *all);
-
-struct handshakes_stats {
-    uint64_t done, failed;
-};
-void handshakes_stats(const struct handshakes *all, struct handshakes_stats *stats);
 
 #endif

@@ -1,4 +1,4 @@
-#include "daemon/conn/handshakes.h"
+#include "daemon/wire/handshakes.h"
 
 #include <assert.h>
 #include <event2/event_struct.h>
@@ -39,7 +39,6 @@ struct handshakes {
     struct handshake_list queued, due;
     unsigned places;
     uint8_t places_of[UINT16_MAX + 1]; /* by peer */
-    struct handshakes_stats stats;
 };
 
 static bool has_place(const struct handshake *h)
@@ -127,12 +126,9 @@ void handshake_cancel(struct handshake *h)
 
 static void handshake_end(struct handshake *h, const char *why, const char *hint)
 {
-    struct handshakes *all = h->all;
     handshake_done *done = h->done;
     void *arg = h->arg;
 
-    all->stats.done += !why;
-    all->stats.failed += why != NULL;
     handshake_free(h);
     done(arg, why, hint);
 }
@@ -235,9 +231,4 @@ void handshakes_free(struct handshakes *all)
     assert(!all->places);
     evtimer_del(&all->timer);
     free(all);
-}
-
-void handshakes_stats(const struct handshakes *all, struct handshakes_stats *stats)
-{
-    *stats = all->stats;
 }
