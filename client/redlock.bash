@@ -64,7 +64,7 @@ _redlock() {
     esac
     case $subcommand:$word in
     *:-*) _redlock_words "$word" "$(_redlock_options "$subcommand")" ;;
-    show:*) _redlock_words "$word" locks waiters nodes clients stats config version ;;
+    show:*) _redlock_words "$word" locks waiters nodes daemons clients stats config version ;;
     run:* | lock:* | unlock:* | extend:* | check:*) _redlock_names "$word" ;;
     esac
 }

@@ -280,7 +280,7 @@ void *redlock_data(const struct redlock_lock *lock);
 /* Gets a row of key=value words, without "* " and line end; valid during the call. */
 typedef void redlock_row(const char *row, void *user);
 
-/* what: "locks", "waiters", "clients", "nodes", "stats", "config" or "version". Rows come in redlockd's
+/* what: "locks", "waiters", "clients", "nodes", "daemons", "stats", "config" or "version". Rows come in redlockd's
  * order. If the result is an error, some rows may have been given before. */
 enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlock_row *row, void *user);
 

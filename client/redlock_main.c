@@ -16,7 +16,7 @@ static const struct {
     {"unlock", cmd_unlock, "give it back"},
     {"extend", cmd_extend, "make it last longer"},
     {"check", cmd_check, "ask whether it is still held"},
-    {"show", cmd_show, "locks, waiters, nodes, clients, stats, config, version"},
+    {"show", cmd_show, "locks, waiters, nodes, daemons, clients, stats, config, version"},
     {"ping", cmd_ping, "ask whether it answers, and grants locks"},
     {"top", cmd_top, "the same, live"},
     {"mkuser", cmd_mkuser, "make a secret for a user"},

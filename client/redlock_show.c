@@ -13,9 +13,9 @@ static const struct {
     const char *what;
     enum layout layout;
 } topics[] = {
-    {"locks", LAYOUT_LIST},       {"waiters", LAYOUT_LIST},  {"nodes", LAYOUT_LIST},
-    {"clients", LAYOUT_LIST},     {"stats", LAYOUT_FIGURES}, {"config", LAYOUT_SETTINGS},
-    {"version", LAYOUT_SETTINGS},
+    {"locks", LAYOUT_LIST},      {"waiters", LAYOUT_LIST},     {"nodes", LAYOUT_LIST},
+    {"daemons", LAYOUT_LIST},    {"clients", LAYOUT_LIST},     {"stats", LAYOUT_FIGURES},
+    {"config", LAYOUT_SETTINGS}, {"version", LAYOUT_SETTINGS},
 };
 enum { TOPICS = sizeof topics / sizeof topics[0] };
 
@@ -23,7 +23,7 @@ static void show_help(void)
 {
     (void)puts("usage: redlock show [--table | --rows | --json] [-a address] WHAT\n"
                "\n"
-               "WHAT is locks, waiters, nodes, clients, stats, config or version.\n"
+               "WHAT is locks, waiters, nodes, daemons, clients, stats, config or version.\n"
                "\n"
                "      --table            aligned columns; the default on a terminal\n"
                "      --rows             key=value words, a row a line; the default elsewhere\n"
@@ -89,13 +89,15 @@ int cmd_show(int argc, char **argv)
         default: return usage_option("show", argv);
         }
     if (argc - optind != 1)
-        return usage("show", "one of locks, waiters, nodes, clients, stats, config, version is needed");
+        return usage("show",
+                     "one of locks, waiters, nodes, daemons, clients, stats, config, version is needed");
     while (topic < TOPICS && strcmp(argv[optind], topics[topic].what) != 0)
         topic++;
     if (topic == TOPICS)
-        return usage("show",
-                     "%s: nothing to show; locks, waiters, nodes, clients, stats, config and version are",
-                     argv[optind]);
+        return usage(
+            "show",
+            "%s: nothing to show; locks, waiters, nodes, daemons, clients, stats, config and version are",
+            argv[optind]);
     struct redlock *redlock = arg_open("show", address, NULL);
     if (!redlock)
         return CODE_FAILED;

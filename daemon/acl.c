@@ -5,7 +5,7 @@
 enum {
     PATTERN_BYTES = 2 * CONF_PREFIX_BYTES + 10,
     QUOTED_BYTES = 2 * CONF_SECRET_BYTES + 3,
-    OTHER_BYTES = 400
+    OTHER_BYTES = 440
 };
 _Static_assert((int)PATTERN_BYTES <= (int)CONF_SECRET_BYTES, "a pattern or a user fits when quoted");
 _Static_assert(3 * (int)QUOTED_BYTES + (int)OTHER_BYTES <= (int)ACL_BYTES, "the line fits");
@@ -51,8 +51,8 @@ const char *acl_line(char out[ACL_BYTES], const struct conf *conf)
     snprintf(
         out, ACL_BYTES,
         "ACL SETUSER %s on >... resetkeys %s resetchannels %s -@all +select +client|id +client|kill +info "
-        "+time +script|load +evalsha +set +get +getex +pexpire +pttl +del +zadd +zscore +zrange +zrem "
-        "+publish +subscribe +ping",
+        "+time +script|load +evalsha +set +get +getex +pexpire +pttl +del +zadd +zscore +hset +hget +hscan "
+        "+hdel +hlen +zrange +zrem +publish +subscribe +ping",
         quoted(user, conf->node_user[0] ? conf->node_user : "redlockd"),
         quoted(keys_quoted, pattern(keys, '~', conf->key_prefix, "*")),
         quoted(channels_quoted, pattern(channels, '&', conf->key_prefix, ",wake:*")));

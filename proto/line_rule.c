@@ -132,7 +132,7 @@ static const struct verb_rule verbs[] = {
             .word = "SHOW",
             .argument = ARGUMENT_SHOW,
             .example = "SHOW LOCKS",
-            .help = "SHOW LOCKS|WAITERS|CLIENTS|NODES|STATS|CONFIG|VERSION : what the server knows",
+            .help = "SHOW LOCKS|WAITERS|CLIENTS|NODES|DAEMONS|STATS|CONFIG|VERSION : what the server knows",
         },
 };
 

@@ -2,6 +2,7 @@
 #include "proto/resp.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 enum {
     PREFIX_BYTES = 64,
     HEAD_BYTES = 1 + DECIMAL_BYTES + 2, /* "$" or "*", a number, the line's end */
-    OWN_BYTES = 16,                     /* ",fences", ",group", ",queue:", ",wake:" */
+    OWN_BYTES = 16,                     /* ",daemons", ",fences", ",group", ",queue:", ",wake:" */
     PIECES = 8,
     FIXED_BYTES = 256, /* bytes that are the same in each command of a shape, at most */
 };
@@ -66,7 +67,7 @@ struct key {
 };
 
 struct resp_format {
-    struct key prefix, queue, channels, fences, group;
+    struct key prefix, queue, channels, fences, group, daemons;
     struct shape shape[SHAPES];
 };
 
@@ -194,6 +195,7 @@ struct resp_format *resp_format_new(const char *key_prefix)
     key_set(&format->channels, key_prefix, ",wake:");
     key_set(&format->fences, key_prefix, ",fences");
     key_set(&format->group, key_prefix, ",group");
+    key_set(&format->daemons, key_prefix, ",daemons");
     for (unsigned i = 0; i < SHAPES; i++)
         shape_lay(format, &format->shape[i], i == SHAPE_WAKING ? COMMAND_RELEASE : i, shape_texts[i]);
     return format;
@@ -350,6 +352,15 @@ char *resp_subscribe(const char *channel, size_t *len)
 char *resp_ping(size_t *len)
 {
     return words_bytes((const char *[]){"PING"}, 1, len);
+}
+
+char *resp_daemons(const struct resp_format *format, const char *id, const char *words, const char *cursor,
+                   size_t *len)
+{
+    char sha1[RESP_SHA1_HEX + 1], key[sizeof format->daemons.text + 1];
+    snprintf(sha1, sizeof sha1, "%s", resp_script_sha1(RESP_SCRIPT_DAEMONS));
+    snprintf(key, sizeof key, "%.*s", (int)format->daemons.len, format->daemons.text);
+    return words_bytes((const char *[]){"EVALSHA", sha1, "1", key, id, words, cursor}, 7, len);
 }
 
 char *resp_script_load(unsigned script, size_t *len)

@@ -58,8 +58,13 @@ char *resp_info(size_t *len);
 char *resp_subscribe(const char *channel, size_t *len);
 char *resp_ping(size_t *len);
 
-/* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE and PASS run by EVALSHA. */
-enum { RESP_SCRIPTS = 6, RESP_SHA1_HEX = 40 };
+/* id and words: this daemon, and what stands behind at= in its entry; cursor: where the page begins. */
+char *resp_daemons(const struct resp_format *format, const char *id, const char *words, const char *cursor,
+                   size_t *len);
+
+/* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE and PASS run by EVALSHA, and the one that lists this
+ * daemon among the others. */
+enum { RESP_SCRIPT_DAEMONS = 6, RESP_SCRIPTS, RESP_SHA1_HEX = 40 };
 char *resp_script_load(unsigned script, size_t *len);
 const char *resp_script_text(unsigned script);
 const char *resp_script_sha1(unsigned script); /* what SCRIPT LOAD must answer */
@@ -87,7 +92,8 @@ struct resp_reply {
     bool integers, decimals; /* array: all elements are such; both are true for an empty array */
     long long integer;       /* array: the number of elements */
     int64_t element[RESP_ARRAY_ELEMENTS];
-    size_t whole_len; /* of a text before it was cut */
+    size_t whole_len;  /* of a text before it was cut */
+    const char *whole; /* RESP_STRING: all of it, until any reader reads its next reply; not terminated */
     size_t text_len;
     char text[RESP_TEXT_BYTES + 1]; /* terminated by NUL; array: the last of its strings */
     char first[RESP_FIRST_BYTES];   /* array: its first element, if that is a string, cut; terminated */
@@ -114,6 +120,8 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
 /* The vote on one key of an EXTEND of several. An error or a wrong type counts for all keys. */
 void resp_vote_key(const struct resp_reply *reply, unsigned key, unsigned keys, struct vote *vote);
 
+/* Whether the server does not have the script that was to run. */
+bool resp_is_not_run(const struct resp_reply *reply);
 /* The class of an error reply. */
 enum vote_error resp_error(const struct resp_reply *reply);
 const char *resp_error_name(enum vote_error error); /* "OOM", ... */

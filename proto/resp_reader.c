@@ -44,6 +44,7 @@ static void reply_begin(struct resp_reply *reply, enum resp_type type)
     reply->integer = 0;
     reply->whole_len = reply->text_len = 0;
     reply->text[0] = reply->first[0] = '\0';
+    reply->whole = NULL;
     reply->has_info = false;
 }
 
@@ -107,6 +108,17 @@ static void keep_element(const redisReadTask *task, const char *text, size_t len
     reply->first[first_len] = '\0';
 }
 
+/* hiredis moves its buffer, so a long text must be copied, or parsed, at once. There is one copy for all readers,
+ * since each reply is read before the next one. */
+static void keep_whole(struct resp_reply *reply, const char *text, size_t len)
+{
+    static char whole[RESP_REPLY_BYTES];
+    if (len > sizeof whole)
+        return;
+    memcpy(whole, text, len);
+    reply->whole = whole;
+}
+
 static void *on_string(const redisReadTask *task, char *text, size_t len)
 {
     enum resp_type type = RESP_STRING;
@@ -119,8 +131,9 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
     struct resp_reply *reply = fill(task, type);
     if (reply) {
         keep_text(reply, text, len);
-        /* hiredis moves its buffer, so a long text must be parsed now. A reply to INFO is longer than a
-         * run_id. */
+        if (type == RESP_STRING)
+            keep_whole(reply, text, len);
+        /* A reply to INFO is longer than a run_id. */
         if (type == RESP_STRING && len > RUN_ID_HEX)
             reply->has_info = info_parse(text, len, &reply->info);
     } else {

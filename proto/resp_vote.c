@@ -253,10 +253,15 @@ static void vote_token(const struct resp_reply *reply, struct vote *vote)
     }
 }
 
+bool resp_is_not_run(const struct resp_reply *reply)
+{
+    return reply->type == RESP_ERROR && first_word_is(reply->text, reply->text_len, "NOSCRIPT");
+}
+
 static void vote_error(enum command_verb verb, const struct resp_reply *reply, struct vote *vote)
 {
     vote->error = resp_error(reply);
-    if (resp_script_of(verb) >= 0 && first_word_is(reply->text, reply->text_len, "NOSCRIPT")) {
+    if (resp_script_of(verb) >= 0 && resp_is_not_run(reply)) {
         vote->kind = VOTE_NOT_RUN;
     } else if (vote->error == ERROR_WRONGTYPE && (verb == COMMAND_GROUP || verb == COMMAND_PROBE)) {
         vote->kind = VOTE_UNREADABLE;

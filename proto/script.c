@@ -96,6 +96,34 @@ static const struct {
           "if type(v)=='string' and string.sub(v,1,8)~=ARGV[2] then say(string.sub(v,1,8),'t') end "
           "return 0",
      "031816f14792d4f7eeeca1a757068185c6e1e41e"},
+    /* DAEMONS: see proto/daemons.h. ARGV: this daemon's id, its words, and where the page begins. What is no
+     * entry of a daemon is dropped, too. The answer stays below RESP_REPLY_BYTES. */
+    {"local f,k,a=redis.pcall,KEYS[1],ARGV "
+     "local t=f('TIME') "
+     "local now=t[1]*1000+math.floor(t[2]/1000) "
+     "local function age(v) local at=#v<=400 and string.match(v,'^at=(%d+) ') "
+     "local g=at and now-at or -1 "
+     "return g<60000 and g or -1 end "
+     "local function words(v) return string.sub(v,string.find(v,' ',1,true)+1) end "
+     "local o=f('HGET',k,a[1]) "
+     "if type(o)=='table' then return o end "
+     "if o and age(o)>=0 and words(o)~=a[2] then return 'taken' end "
+     "local n,said=f('HLEN',k),'full' "
+     "if type(n)=='table' then return n end "
+     "if o or n<1024 then said='ok' "
+     "n=f('HSET',k,a[1],string.format('at=%.0f ',now)..a[2]) "
+     "if type(n)=='table' then return n end end "
+     "f('PEXPIRE',k,120000) "
+     "local s=f('HSCAN',k,a[3],'COUNT',64) "
+     "if s.err then return s end "
+     "local r,b={said..' '..s[1]},0 "
+     "for i=1,#s[2],2 do local id,v=s[2][i],s[2][i+1] "
+     "local g=age(v) "
+     "if g<0 or #id~=8 then n=f('HDEL',k,id) "
+     "if type(n)=='table' then return n end "
+     "elseif b<60000 then r[#r+1]=string.format('%s %.0f %s',id,g,words(v)) b=b+#r[#r] end end "
+     "return table.concat(r,'\\n')",
+     "afd21991bf87ff8e7aca8d321ce8ad0951946c4e"},
 };
 
 const char *resp_script_text(unsigned script)

@@ -266,6 +266,7 @@ static void deny(struct conn *c, const struct request *what, const struct user *
         [SHOW_CLIENTS] = "SHOW CLIENTS: that takes admin",
         [SHOW_CONFIG] = "SHOW CONFIG: that takes admin",
         [SHOW_NODES] = "SHOW NODES: that takes a right to show some name",
+        [SHOW_DAEMONS] = "SHOW DAEMONS: that takes a right to show some name",
         [SHOW_STATS] = "SHOW STATS: that takes a right to show some name",
     };
     char text[128];
@@ -288,6 +289,7 @@ static bool may_show(const struct users *users, const struct user *user, enum sh
     case SHOW_CLIENTS:
     case SHOW_CONFIG: return user->admin;
     case SHOW_NODES:
+    case SHOW_DAEMONS:
     case SHOW_STATS: return user_shows(users, user);
     case SHOW_LOCKS:
     case SHOW_WAITERS: /* the rows are chosen one by one */

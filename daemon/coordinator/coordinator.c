@@ -82,6 +82,12 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
     return c;
 }
 
+void coordinator_rename(struct coordinator *c, const struct token *self)
+{
+    assert(c->sessions.fresh == 0);
+    c->config.self = *self;
+}
+
 void coordinator_configure(struct coordinator *c, const struct coordinator_config *config)
 {
     c->config.default_ttl_ms = config->default_ttl_ms;

@@ -168,9 +168,12 @@ struct coordinator *coordinator_new(const struct coordinator_config *config);
 void coordinator_free(struct coordinator *c);
 
 /* Between two steps: takes new time-outs, TTLs and limits per client and peer. The masters, max_ttl,
- * restart_guard, no_kill, the sizes of tables, max_renewals, hash_seed and self stay as they were, whatever config
- * says. */
+ * restart_guard, no_kill, the sizes of tables, max_renewals, hash_seed and self stay as they were, whatever
+ * config says; but see coordinator_rename(). */
 void coordinator_configure(struct coordinator *c, const struct coordinator_config *config);
+
+/* Takes another self, before the first session begins: no token and no queue has the old one yet. */
+void coordinator_rename(struct coordinator *c, const struct token *self);
 
 /* When the coordinator wants its next EVENT_TIMER, in CLOCK_BOOTTIME ms; INT64_MAX: never. A deadline in
  * the past means that work is queued: each step does one unit of it. */

@@ -85,6 +85,7 @@ void page_write(struct body *b, const struct snapshot *snapshot, const struct ra
 
 /* ---- page_table.c, page_curve.c ---- */
 void page_masters(struct body *b, const struct snapshot *snapshot);
+void page_daemons(struct body *b, const struct snapshot *snapshot);
 void page_waits(struct body *b, const struct snapshot *snapshot);
 void page_locks(struct body *b, const struct snapshot *snapshot);
 void page_events(struct body *b, const struct snapshot *snapshot);

@@ -150,7 +150,7 @@ static void page_foot(struct body *b, const struct snapshot *s)
     body_putf(b, ", up for %s; ", words_duration(s->up_ms, time));
     body_putf(
         b,
-        "as of %s, refreshed every 5 s. Other daemons on these masters have pages of their own. "
+        "as of %s, refreshed every 5 s. Locks, waits and clients are those of this daemon alone. "
         "For programs: <a href=\"/status.json\">/status.json</a>.</footer>\n</main>\n</body>\n</html>\n",
         words_time(s->wall_ms, time));
 }
@@ -163,6 +163,7 @@ void page_write(struct body *b, const struct snapshot *snapshot, const struct ra
     page_masters(b, snapshot);
     page_waits(b, snapshot);
     page_locks(b, snapshot);
+    page_daemons(b, snapshot);
     page_events(b, snapshot);
     page_foot(b, snapshot);
 }

@@ -77,6 +77,38 @@ void page_masters(struct body *b, const struct snapshot *s)
     body_put(b, "</tbody></table>\n");
 }
 
+/* ---- daemons ---- */
+
+static void daemon_row(struct body *b, const struct snapshot_daemon *daemon, unsigned masters)
+{
+    body_put(b, daemon->masters < masters ? "<tr class=warn>" : "<tr>");
+    body_put(b, "<td data-l=Daemon class=name>");
+    body_html(b, daemon->row.id, strlen(daemon->row.id));
+    body_put(b, daemon->self ? " <b class=tag>this one</b></td>" : "</td>");
+    cell(b, "Host", daemon->row.host);
+    cell(b, "Listens on", daemon->row.listen);
+    cell(b, "Version", daemon->row.version);
+    cell(b, "Since", daemon->row.since);
+    cell_duration(b, "Seen before", daemon->seen_ms);
+    body_putf(b, "<td data-l=\"Listed by\" class=number>%u of %u masters</td></tr>\n", daemon->masters,
+              masters);
+}
+
+void page_daemons(struct body *b, const struct snapshot *s)
+{
+    body_put(
+        b, "<h2>Daemons on these masters</h2>\n<table><thead><tr><th>Daemon<th>Host<th>Listens on<th>Version"
+           "<th>Since<th>Seen before<th>Listed by</tr></thead>\n<tbody>\n");
+    for (unsigned i = 0; i < s->daemon_rows; i++)
+        daemon_row(b, &s->daemons[i], s->master_count);
+    if (s->daemon_count > s->daemon_rows)
+        body_putf(b, "<tr><td colspan=7 class=dim>and %u more: redlock show daemons</td></tr>\n",
+                  s->daemon_count - s->daemon_rows);
+    if (s->daemon_count == 0)
+        body_put(b, "<tr><td colspan=7 class=dim>no quorum of masters lists any yet</td></tr>\n");
+    body_put(b, "</tbody></table>\n");
+}
+
 /* ---- waits and holds ---- */
 
 static void wait_row(struct body *b, const struct snapshot_wait *wait)

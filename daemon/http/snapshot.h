@@ -9,9 +9,10 @@
 #include "daemon/counts.h"
 #include "daemon/events.h"
 #include "daemon/histogram.h"
+#include "proto/daemons.h"
 #include "proto/message.h"
 
-enum { SNAPSHOT_ROWS = 20, SNAPSHOT_ERRORS = 32, SNAPSHOT_BY_BYTES = 24 };
+enum { SNAPSHOT_ROWS = 20, SNAPSHOT_DAEMONS = 64, SNAPSHOT_ERRORS = 32, SNAPSHOT_BY_BYTES = 24 };
 
 struct snapshot_error {
     const char *word;
@@ -50,6 +51,13 @@ struct snapshot_wait {
     uint32_t position;
 };
 
+struct snapshot_daemon {
+    struct daemon_row row;
+    int64_t seen_ms; /* since it wrote itself last */
+    unsigned masters;
+    bool self;
+};
+
 /* How many of something there are, and how many there may be. */
 struct snapshot_limit {
     const char *key; /* in the configuration */
@@ -79,6 +87,9 @@ struct snapshot {
     bool draining, reload_failed;
     unsigned master_count, voting, quorum;
     struct snapshot_master masters[MASTERS];
+
+    unsigned daemon_count, daemon_rows; /* of all that a quorum of masters lists, the first ones */
+    struct snapshot_daemon daemons[SNAPSHOT_DAEMONS];
 
     uint64_t locks[HOLD_LEASE + 1], waiters, names, clients;
     struct snapshot_limit limits[SNAPSHOT_LIMITS];

@@ -50,6 +50,17 @@ static void status_master(struct body *b, const char *before, const struct snaps
               master->pending, master->undo, master->evicts ? "true" : "false");
 }
 
+static void status_daemon(struct body *b, const char *before, const struct snapshot_daemon *daemon)
+{
+    put_string(b, before, "daemon", daemon->row.id);
+    put_string(b, ",", "host", daemon->row.host);
+    put_string(b, ",", "version", daemon->row.version);
+    put_string(b, ",", "since", daemon->row.since);
+    put_string(b, ",", "listen", daemon->row.listen);
+    body_putf(b, ",\"seen\":%" PRId64 ",\"masters\":%u,\"self\":%s}", daemon->seen_ms, daemon->masters,
+              daemon->self ? "true" : "false");
+}
+
 static void status_wait(struct body *b, const char *before, const struct snapshot_wait *wait)
 {
     put_bytes(b, before, "name", wait->name.text, wait->name.len);
@@ -109,6 +120,9 @@ void status_write(struct body *b, const struct snapshot *s, const struct rates *
     body_put(b, "\"masters\":[");
     for (unsigned i = 0; i < s->master_count; i++)
         status_master(b, item(i), &s->masters[i]);
+    body_putf(b, "],\n\"daemon_count\":%u,\"daemons\":[", s->daemon_count);
+    for (unsigned i = 0; i < s->daemon_rows; i++)
+        status_daemon(b, item(i), &s->daemons[i]);
     body_put(b, "],\n\"longest_waits\":[");
     for (unsigned i = 0; i < s->wait_rows; i++)
         status_wait(b, item(i), &s->oldest_waits[i]);

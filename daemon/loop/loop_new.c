@@ -2,6 +2,8 @@
 #include <event2/dns.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
@@ -53,12 +55,37 @@ static bool make_nodes(struct loop *loop, const struct token *self)
     return loop_subscribe_new(&loop->subscribe, loop->base, loop->dns, loop->conf, self);
 }
 
+/* The words by which other daemons know this one. */
+static void describe(struct loop *loop, const char *version)
+{
+    struct daemon_row *self = &loop->daemons.self;
+    char text[2 * WORD_BYTES] = "", since[32] = "";
+    time_t now_s = clock_wall_us() / 1000000;
+    struct tm utc;
+    unsigned i = 0;
+    if (gethostname(text, sizeof text - 1) < 0)
+        text[0] = '\0';
+    daemons_word(self->host, text, strlen(text));
+    daemons_word(self->version, version, strlen(version));
+    if (gmtime_r(&now_s, &utc))
+        strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    daemons_word(self->since, since, strlen(since));
+    while (i + 1 < loop->conf->listeners && loop->conf->listen[i].address.path[0])
+        i++; /* another host has no use for a Unix socket */
+    const struct conf_address *address = &loop->conf->listen[i].address;
+    snprintf(text, sizeof text, "%s", address->shown);
+    if (!address->path[0] && address->port == 0)
+        snprintf(text, sizeof text, "%s:%u", address->host, listeners_port(loop->listeners, i));
+    daemons_word(self->listen, text, strlen(text));
+}
+
 static bool make_parts(struct loop *loop, const char *version)
 {
     struct token self;
     clock_random(loop->event.random);
     loop->base = event_base_new();
     loop->coordinator = make_coordinator(loop->conf, loop->event.random, &self);
+    loop_daemons_id(&loop->daemons, &self);
     clock_random(loop->event.random);
     loop->format = resp_format_new(loop->conf->key_prefix);
     if (loop->base == NULL || loop->coordinator == NULL || loop->format == NULL)
@@ -68,7 +95,8 @@ static bool make_parts(struct loop *loop, const char *version)
     loop->timer = evtimer_new(loop->base, loop_on_timer, loop);
     loop->conns = conns_new(loop->base, loop->conf, version, &loop->conn_handler);
     return loop->timer != NULL && loop->conns != NULL && make_nodes(loop, &self) &&
-           loop_look_start(&loop->look, loop->base, loop->conns, loop->nodes, loop->subscribe.nodes);
+           loop_look_start(&loop->look, loop->base, loop->conns, loop->nodes, loop->subscribe.nodes) &&
+           loop_daemons_start(&loop->daemons, loop->base, loop->conf, loop->nodes, loop->format);
 }
 
 /* Returns false after it has logged the reason. */
@@ -110,6 +138,7 @@ struct loop *loop_new(const struct conf *conf, const char *version)
         loop_free(loop);
         return NULL;
     }
+    describe(loop, version);
     loop->view = (struct loop_view){
         .conf = conf,
         .version = version,
@@ -118,6 +147,7 @@ struct loop *loop_new(const struct conf *conf, const char *version)
         .nodes = loop->nodes,
         .subscribers = loop->subscribe.nodes,
         .tls = &loop->look.tls,
+        .daemons = &loop->daemons,
         .started_ms = clock_boot_ms(),
     };
     return loop;
@@ -137,6 +167,7 @@ void loop_free(struct loop *loop)
     for (unsigned i = 0; i < loop->conf->masters; i++)
         node_free(loop->nodes[i]);
     loop_subscribe_free(&loop->subscribe);
+    loop_daemons_stop(&loop->daemons);
     loop_look_stop(&loop->look);
     if (loop->dns != NULL)
         evdns_base_free(loop->dns, 0);

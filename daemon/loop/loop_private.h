@@ -12,6 +12,7 @@
 #include "daemon/http/http.h"
 #include "daemon/loop/loop.h"
 #include "daemon/loop/loop_clock.h"
+#include "daemon/loop/loop_daemons.h"
 #include "daemon/loop/loop_log.h"
 #include "daemon/loop/loop_look.h"
 #include "daemon/loop/loop_send.h"
@@ -37,6 +38,7 @@ struct loop {
     struct node *nodes[MASTERS];
     struct node_handler node_handler;
     struct loop_subscribe subscribe;
+    struct loop_daemons daemons;
     struct conn_handler conn_handler;
     struct loop_view view;
     struct loop_send send;

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <event2/event.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/clock.h"
@@ -149,6 +150,30 @@ static enum made node_row_of(const struct loop_view *view, uint64_t viewer, uint
     return MADE_ROW;
 }
 
+/* state[0]: the least id that is still to be shown. */
+static enum made daemon_row_of(const struct loop_view *view, uint64_t viewer, uint64_t state[8],
+                               struct row *row)
+{
+    (void)viewer;
+    unsigned count, i = 0;
+    const struct daemons_shown *shown = loop_daemons_list(view->daemons, &count);
+    while (i < count && strtoull(shown[i].entry->row.id, NULL, 16) < state[0])
+        i++;
+    if (i == count)
+        return MADE_NONE;
+    const struct daemon_row *daemon = &shown[i].entry->row;
+    state[0] = strtoull(daemon->id, NULL, 16) + 1;
+    line_row_string(row, "daemon", daemon->id);
+    line_row_string(row, "host", daemon->host);
+    line_row_string(row, "version", daemon->version);
+    line_row_string(row, "since", daemon->since);
+    line_row_string(row, "listen", daemon->listen);
+    line_row_signed(row, "seen", loop_daemons_age_ms(&shown[i]));
+    line_row_unsigned(row, "masters", shown[i].masters);
+    line_row_string(row, "self", strcmp(daemon->id, view->daemons->self.id) == 0 ? "yes" : "no");
+    return MADE_ROW;
+}
+
 /* ---- one key=value a row ---- */
 
 struct figure {
@@ -249,8 +274,9 @@ size_t loop_show_row(const struct loop_view *view, uint64_t session, enum show s
                      uint64_t state[8], char *out)
 {
     static enum made (*const makers[])(const struct loop_view *, uint64_t, uint64_t[8], struct row *) = {
-        [SHOW_LOCKS] = lock_row,  [SHOW_WAITERS] = waiter_row, [SHOW_NODES] = node_row_of,
-        [SHOW_STATS] = stats_row, [SHOW_CONFIG] = config_row,  [SHOW_VERSION] = version_row,
+        [SHOW_LOCKS] = lock_row,        [SHOW_WAITERS] = waiter_row, [SHOW_NODES] = node_row_of,
+        [SHOW_DAEMONS] = daemon_row_of, [SHOW_STATS] = stats_row,    [SHOW_CONFIG] = config_row,
+        [SHOW_VERSION] = version_row,
     };
     struct row row;
     assert(show != SHOW_CLIENTS && makers[show] != NULL);

@@ -5,6 +5,7 @@
 #include "daemon/conf/conf.h"
 #include "daemon/conn/conns.h"
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/loop/loop_daemons.h"
 #include "daemon/loop/loop_tls.h"
 #include "daemon/node/node.h"
 #include "proto/line.h"
@@ -17,6 +18,7 @@ struct loop_view {
     struct node *const *nodes;
     struct node *const *subscribers;
     const struct loop_tls *tls;
+    struct loop_daemons *daemons;
     int64_t started_ms;
 };
 

@@ -52,6 +52,21 @@ static void fill_masters(const struct loop_view *view, struct snapshot *s)
     }
 }
 
+static void fill_daemons(const struct loop_view *view, struct snapshot *s)
+{
+    const struct daemons_shown *shown = loop_daemons_list(view->daemons, &s->daemon_count);
+    while (s->daemon_rows < SNAPSHOT_DAEMONS && s->daemon_rows < s->daemon_count) {
+        const struct daemons_shown *from = &shown[s->daemon_rows];
+        const struct daemon_row *row = &from->entry->row;
+        s->daemons[s->daemon_rows++] = (struct snapshot_daemon){
+            .row = *row,
+            .seen_ms = loop_daemons_age_ms(from),
+            .masters = from->masters,
+            .self = strcmp(row->id, view->daemons->self.id) == 0,
+        };
+    }
+}
+
 static void fill_locks(const struct loop_view *view, struct snapshot *s)
 {
     struct cursor cursor = {0};
@@ -158,6 +173,7 @@ void loop_status_snapshot(const struct loop_view *view, const struct loop_status
     s->up_ms = s->boot_ms - view->started_ms;
     s->reload_failed = status->reload_failed;
     fill_masters(view, s);
+    fill_daemons(view, s);
     fill_figures(view, s);
     fill_safety(view, s);
     fill_locks(view, s);

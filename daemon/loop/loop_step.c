@@ -1,5 +1,8 @@
 /* Callbacks of clients, masters and watchers -> events -> steps -> actions -> I/O. */
+#include <string.h>
+
 #include "daemon/clock.h"
+#include "daemon/log.h"
 #include "daemon/loop/loop_private.h"
 
 /* ---- actions become I/O ---- */
@@ -142,6 +145,35 @@ static void on_connected(void *arg, unsigned index, uint32_t connection)
     struct loop *loop = arg;
     loop_send_forget(&loop->send, index);
     master_step(loop, EVENT_MASTER_CONNECTED, index, connection);
+    loop_daemons_connected(&loop->daemons, index); /* behind the first questions of the handshake */
+}
+
+static void on_answered(void *arg, unsigned index, const struct resp_reply *reply)
+{
+    struct loop *loop = arg;
+    loop_daemons_answered(&loop->daemons, index, reply);
+    loop->active = true;
+}
+
+/* Clients come when all masters have answered or failed, and so this answer came before: it follows the
+ * handshake's first question. Later another id would make this daemon's tokens those of two daemons. */
+static void on_taken(void *arg, unsigned master)
+{
+    struct loop *loop = arg;
+    struct token self;
+    uint8_t random[32];
+    bool late = loop->listening || loop->draining;
+    log_warn("daemon_id", "id=%s node=%s why=\"another daemon has it\" doing=\"%s\"", loop->daemons.self.id,
+             loop->conf->nodes[master].address.shown,
+             late ? "nothing: restart this daemon, whose clients may wait longer" : "draw another one");
+    if (late)
+        return;
+    clock_random(random);
+    memcpy(&self, random, sizeof self);
+    coordinator_rename(loop->coordinator, &self);
+    loop_subscribe_rename(&loop->subscribe, loop->conf, &self);
+    loop_daemons_id(&loop->daemons, &self);
+    loop_daemons_write(&loop->daemons);
 }
 
 static void on_voted(void *arg, unsigned index, uint32_t connection, enum command_verb verb, uint64_t ref,
@@ -232,8 +264,11 @@ void loop_handlers(struct loop *loop)
         .lost = on_lost,
         .backlog = on_backlog,
         .failed = on_failed,
+        .answered = on_answered,
         .arg = loop,
     };
+    loop->daemons.taken = on_taken;
+    loop->daemons.arg = loop;
     loop->subscribe.tell = on_told;
     loop->subscribe.arg = loop;
     loop->conn_handler = (struct conn_handler){

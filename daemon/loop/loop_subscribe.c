@@ -64,13 +64,27 @@ static void subscribe_on_failed(void *arg, unsigned index)
     (void)arg, (void)index;
 }
 
-bool loop_subscribe_new(struct loop_subscribe *subscribe, struct event_base *base, struct evdns_base *dns,
-                        const struct conf *conf, const struct token *self)
+static void subscribe_channel(struct loop_subscribe *subscribe, const struct conf *conf,
+                              const struct token *self)
 {
     char id[TOKEN_HEX];
     line_token_hex(id, self);
     snprintf(subscribe->channel, sizeof subscribe->channel, "%s,wake:%.*s", conf->key_prefix, RESP_ID_HEX,
              id);
+}
+
+void loop_subscribe_rename(struct loop_subscribe *subscribe, const struct conf *conf,
+                           const struct token *self)
+{
+    subscribe_channel(subscribe, conf, self);
+    for (unsigned i = 0; i < subscribe->masters; i++)
+        node_subscribe_anew(subscribe->nodes[i]);
+}
+
+bool loop_subscribe_new(struct loop_subscribe *subscribe, struct event_base *base, struct evdns_base *dns,
+                        const struct conf *conf, const struct token *self)
+{
+    subscribe_channel(subscribe, conf, self);
     subscribe->masters = conf->masters;
     subscribe->handler = (struct node_handler){
         .connected = subscribe_on_connected,

@@ -23,6 +23,9 @@ struct loop_subscribe {
 /* false: no memory. self: this daemon, whose first bytes are its id. */
 bool loop_subscribe_new(struct loop_subscribe *subscribe, struct event_base *base, struct evdns_base *dns,
                         const struct conf *conf, const struct token *self);
+/* Another self: another channel. */
+void loop_subscribe_rename(struct loop_subscribe *subscribe, const struct conf *conf,
+                           const struct token *self);
 void loop_subscribe_start(struct loop_subscribe *subscribe);
 void loop_subscribe_free(struct loop_subscribe *subscribe);
 

@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 enum expected_kind {
-    EXPECTED_VOTE, /* detail: enum command_verb */
+    EXPECTED_VOTE,  /* detail: enum command_verb */
+    EXPECTED_ASIDE, /* of node_ask() */
     EXPECTED_AUTH,
     EXPECTED_SELECT,
     EXPECTED_SCRIPT, /* SCRIPT LOAD; detail: which */

@@ -19,6 +19,7 @@
 
 struct node;
 struct wire_context;
+struct resp_reply;
 
 struct node_handler {
     /* A connection is logged in and has its scripts; nothing else has been sent on it. */
@@ -35,6 +36,8 @@ struct node_handler {
     void (*failed)(void *arg, unsigned index);
     /* A subscriber heard a message; what is its first letter, and the name that follows is borrowed. */
     void (*heard)(void *arg, unsigned index, char what, const char *name, size_t len);
+    /* The answer to node_ask(): a string or an error, borrowed. A script that was not there is being loaded. */
+    void (*answered)(void *arg, unsigned index, const struct resp_reply *reply);
     void *arg;
 };
 
@@ -54,6 +57,8 @@ struct node *node_new(struct event_base *base, struct evdns_base *dns, const str
  * nothing can be sent on it. */
 struct node *node_new_subscriber(struct event_base *base, struct evdns_base *dns, const struct conf *conf,
                                  unsigned index, const struct node_handler *handler, const char *channel);
+/* The text of a subscriber's channel has changed: it dials anew. lost() is called, as after any loss. */
+void node_subscribe_anew(struct node *node);
 /* The context of a master whose URL is rediss://, which is borrowed and used from the next dial on. */
 void node_secure(struct node *node, struct wire_context *context);
 /* The master's password, where it is that of node_password_file, has become this one: a connection says AUTH
@@ -67,6 +72,9 @@ void node_send(struct node *node, const char *bytes, size_t len, enum command_ve
 /* The same for an EXTEND of count keys: its one reply is a vote for each ref, in the same order. */
 void node_send_extends(struct node *node, const char *bytes, size_t len, const uint64_t refs[],
                        unsigned count);
+/* Appends a question that is nobody's vote, and frees bytes (NULL: there was no memory). Its answer, if the
+ * connection lives to get it, is told by answered(). false: the node has no connection. */
+bool node_ask(struct node *node, char *bytes, size_t len);
 bool node_wants_flush(const struct node *node);
 /* Writes the appended commands, and acts on a lack of memory and on the backlog. */
 void node_flush(struct node *node);

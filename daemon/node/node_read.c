@@ -13,6 +13,9 @@ enum {
     RTT_WEIGHT = 8,
 };
 
+/* Why a connection ends whose replies are out of step with its commands. */
+#define OUT_OF_STEP "\"a reply that its command cannot have\""
+
 static void node_error(struct node *n, enum vote_error error, const struct resp_reply *reply)
 {
     char text[NODE_SHOWN_BYTES];
@@ -67,7 +70,7 @@ static bool node_vote_error(struct node *n, enum command_verb verb, enum vote_er
 {
     bool text = reply->type == RESP_STRING && (verb == COMMAND_INFO || verb == COMMAND_ZSCORE);
     if (reply->type != RESP_ERROR && !text) {
-        node_down(n, FAILURE_PROTOCOL, "\"a reply that its command cannot have\"");
+        node_down(n, FAILURE_PROTOCOL, OUT_OF_STEP);
         return false;
     }
     node_error(n, error, reply);
@@ -92,6 +95,17 @@ static void node_vote(struct node *n, const struct expected *expected, const str
     n->handler->voted(n->handler->arg, n->index, n->connection, verb, expected->ref, &vote);
     if (keys > 1)
         node_vote_rest(n, keys, reply, &vote);
+}
+
+static void node_aside(struct node *n, const struct resp_reply *reply)
+{
+    if (reply->type != RESP_STRING && reply->type != RESP_ERROR) {
+        node_down(n, FAILURE_PROTOCOL, OUT_OF_STEP);
+        return;
+    }
+    if (resp_is_not_run(reply))
+        node_reload(n, RESP_SCRIPT_DAEMONS);
+    n->handler->answered(n->handler->arg, n->index, reply);
 }
 
 static void node_rtt(struct node *n)
@@ -122,6 +136,8 @@ static void node_reply(struct node *n, const struct resp_reply *reply)
         node_login_reply(n, &expected, reply);
     } else if (expected.kind == EXPECTED_VOTE) {
         node_vote(n, &expected, reply);
+    } else if (expected.kind == EXPECTED_ASIDE) {
+        node_aside(n, reply);
     } else if (expected.kind == EXPECTED_AUTH) {
         node_auth_reply(n, reply);
     } else {

@@ -101,6 +101,12 @@ void subscribe_ping(struct node *n)
         node_write(n);
 }
 
+void node_subscribe_anew(struct node *n)
+{
+    if (n->state != NODE_IDLE && n->state != NODE_WAITING)
+        node_down(n, FAILURE_CLOSED, "\"another channel\"");
+}
+
 void subscribe_refused(struct node *n, const struct resp_reply *reply)
 {
     char text[NODE_SHOWN_BYTES];

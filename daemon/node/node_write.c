@@ -47,6 +47,16 @@ void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind
     resp_bytes_free(bytes);
 }
 
+bool node_ask(struct node *n, char *bytes, size_t len)
+{
+    if (n->state != NODE_READY) {
+        resp_bytes_free(bytes);
+        return false;
+    }
+    node_append_own(n, bytes, len, EXPECTED_ASIDE, 0);
+    return true;
+}
+
 static void node_sample(struct node *n)
 {
     bool due = n->rtt_us < 0 || n->expected.pushed - n->rtt_sample >= RTT_EVERY;

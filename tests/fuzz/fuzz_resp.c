@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/daemons.h"
 #include "proto/group.h"
 #include "proto/info.h"
 #include "proto/line.h"
@@ -60,6 +61,27 @@ static void check_token(const struct resp_reply *reply, const struct token *toke
            strspn(reply->text, "0") == TOKEN_HEX || memcmp(text, reply->text, TOKEN_HEX) == 0);
 }
 
+/* Whatever a master lists, a daemon there is made of words. */
+static void check_daemons(const struct resp_reply *reply)
+{
+    struct daemons_page page;
+    struct daemon_row row;
+    int64_t age_ms;
+    unsigned entries = 0;
+    assert(reply->whole || reply->type != RESP_STRING);
+    if (!reply->whole || !daemons_page_begin(&page, reply->whole, reply->whole_len))
+        return;
+    while (daemons_page_next(&page, &row, &age_ms)) {
+        char again[DAEMONS_WORDS_BYTES];
+        daemons_words(again, &row);
+        assert(strspn(row.id, "0123456789abcdef") == DAEMONS_ID_HEX && age_ms >= 0 && age_ms < DAEMONS_KEEP_MS);
+        assert(row.host[0] && row.version[0] && row.since[0] && row.listen[0] &&
+               ++entries <= DAEMONS_ENTRIES);
+        for (const char *p = again; *p; p++)
+            assert(*p >= 0x20 && *p <= 0x7e);
+    }
+}
+
 static void check_vote(enum command_verb verb, const struct resp_reply *reply)
 {
     struct vote vote;
@@ -98,6 +120,7 @@ static uint32_t check_reply(const struct resp_reply *reply)
     assert(reply->type != RESP_ARRAY || (reply->integer >= 0 && reply->integer <= RESP_ARRAY_ELEMENTS));
     for (unsigned verb = COMMAND_CLIENT_ID; verb <= COMMAND_MOVE; verb++)
         check_vote((enum command_verb)verb, reply);
+    check_daemons(reply);
     uint32_t sum = digest(2166136261u, reply->text, reply->text_len);
     sum = digest(sum, &reply->has_info, sizeof reply->has_info);
     sum = digest(sum, &reply->whole_len, sizeof reply->whole_len);

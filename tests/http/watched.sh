@@ -84,7 +84,7 @@ content() {
         grep -qF 'All is well' "$work/dom" && break
     done
     for text in '<h1>All is well</h1>' '5 of 5 masters vote' '<td data-l="Lock" class="name">backup</td>' 'nightly-run' \
-        '&lt;script&gt;document.title++&lt;/script&gt;' "<td data-l=\"Client\">&lt;img&gt;'&amp;</td>" '<polyline' 'report'; do
+        '&lt;script&gt;document.title++&lt;/script&gt;' "<td data-l=\"Client\">&lt;img&gt;'&amp;</td>" '<polyline' 'report' 'Daemons on these masters' '<b class="tag">this one</b>' '5 of 5 masters</td>'; do
         grep -qF -- "$text" "$work/dom" || { echo "not on the page: $text"; return 1; }
     done
     ! grep -iE '<(script|img|iframe|link)|token|Refused to' "$work/dom"

@@ -5,7 +5,7 @@ integ       = $(filter $(1:%=$(BUILD)/tests/integ/test_%),$(INTEG))
 $(call integ,clock clock_reconnect): $(BUILD)/tests/integ/stalled.o
 $(call integ,library library_hostile library_loop library_many library_restart): $(BUILD)/tests/integ/library.o
 $(call integ,library_loop library_many library_restart): $(BUILD)/tests/integ/library_daemon.o
-$(call integ,http http_tls http_users tls_clients tls_masters tls_reload): $(BUILD)/tests/integ/http.o
+$(call integ,daemons http http_tls http_users tls_clients tls_masters tls_reload): $(BUILD)/tests/integ/http.o
 $(call integ,service): $(BUILD)/tests/integ/manager.o
 $(call integ,restarts roles two_daemons): $(BUILD)/tests/integ/guarded.o
 $(call integ,http_tls tls_masters tls_clients tls_reload library_tls): $(BUILD)/tests/integ/certs.o

@@ -1,9 +1,10 @@
-/* skew.so, for LD_PRELOAD: a process with clocks of its own. See skew.h. */
+/* skew.so, for LD_PRELOAD: a process with clocks of its own, or with chance of our own. See skew.h. */
 #include "tests/skew/skew.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -68,6 +69,20 @@ int gettimeofday(struct timeval *restrict now, void *restrict zone)
     now->tv_sec = precise.tv_sec;
     now->tv_usec = (suseconds_t)(precise.tv_nsec / 1000);
     return 0;
+}
+
+/* With SKEW_SEED the first random bytes are the same in each process. */
+ssize_t getrandom(void *bytes, size_t len, unsigned flags)
+{
+    static int calls;
+    uint32_t number = 1;
+    if (calls++ > 0 || !getenv("SKEW_SEED"))
+        return syscall(SYS_getrandom, bytes, len, flags);
+    for (size_t i = 0; i < len; i++) {
+        number = number * 1664525u + 1013904223u;
+        ((unsigned char *)bytes)[i] = (unsigned char)(number >> 24);
+    }
+    return (ssize_t)len;
 }
 
 time_t time(time_t *out)

@@ -24,7 +24,8 @@ static void assert_words(const char *user, const char *prefix, const char *begin
     char rest[ACL_BYTES];
     snprintf(rest, sizeof rest, " resetchannels %s%s", channels,
              " -@all +select +client|id +client|kill +info +time +script|load +evalsha "
-             "+set +get +getex +pexpire +pttl +del +zadd +zscore +zrange +zrem +publish +subscribe +ping");
+             "+set +get +getex +pexpire +pttl +del +zadd +zscore +hset +hget +hscan +hdel +hlen +zrange "
+             "+zrem +publish +subscribe +ping");
     ck_assert_str_eq(end, rest);
 }
 

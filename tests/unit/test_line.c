@@ -131,6 +131,7 @@ START_TEST(show_takes_its_words_in_any_case)
     ck_assert_int_eq(accepted("show waiters").show, SHOW_WAITERS);
     ck_assert_int_eq(accepted("Show Clients").show, SHOW_CLIENTS);
     ck_assert_int_eq(accepted("SHOW nodes").show, SHOW_NODES);
+    ck_assert_int_eq(accepted("SHOW daemons").show, SHOW_DAEMONS);
     ck_assert_int_eq(accepted("SHOW STATS").show, SHOW_STATS);
     ck_assert_int_eq(accepted("SHOW CONFIG").show, SHOW_CONFIG);
     ck_assert_int_eq(accepted("SHOW version").show, SHOW_VERSION);

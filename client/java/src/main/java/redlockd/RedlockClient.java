@@ -120,7 +120,7 @@ public final class RedlockClient implements AutoCloseable {
 
     // ---- the rest ----
 
-    /** The rows of {@code SHOW}: "locks", "waiters", "clients", "nodes", "stats", "config" or "version". */
+    /** The rows of {@code SHOW}: "locks", "waiters", "clients", "nodes", "daemons", "stats", "config", "version". */
     public List<Map<String, String>> show(String what) {
         Request request = session.show(Words.note("what to show", what));
         request.join();

@@ -1,0 +1,68 @@
+/* This daemon and the others of its group, as the masters list them (proto/daemons.h). It is for people: nothing
+ * of it decides about a lock.
+ *
+ *     10 s, or a new connection --> the script, with a page from the begin --> page by page to the end
+ *                                                                |
+ *                                          id taken, at the start: another id */
+#ifndef REDLOCKD_LOOP_DAEMONS_H
+#define REDLOCKD_LOOP_DAEMONS_H
+
+#include <event2/event.h>
+
+#include "daemon/conf/conf.h"
+#include "daemon/node/node.h"
+#include "proto/daemons.h"
+#include "proto/resp.h"
+
+struct daemons_entry {
+    struct daemon_row row;
+    int64_t written_ms; /* when the daemon wrote it, on this host's CLOCK_BOOTTIME */
+};
+
+/* What one master says. */
+struct daemons_of {
+    struct daemons_entry *list;
+    unsigned count, capacity;
+    bool asked;   /* the answer of the present connection is awaited */
+    bool refused; /* its refusal was logged, and it has not answered well since */
+};
+
+struct daemons_shown {
+    const struct daemons_entry *entry; /* (ref) the one that was written last */
+    unsigned masters;                  /* how many have it */
+};
+
+struct loop_daemons {
+    const struct conf *conf;
+    struct node *const *nodes;
+    const struct resp_format *format;
+    struct event *timer;
+    struct daemon_row self;
+    struct daemons_of of[MASTERS];
+    struct daemons_shown *shown; /* by id */
+    unsigned shown_count, shown_capacity;
+    bool stale;                                /* shown is not of what the masters have said last */
+    void (*taken)(void *arg, unsigned master); /* another daemon has this one's id */
+    void *arg;
+};
+
+/* nodes, format and conf are borrowed; taken and arg are set before. self has all words but the id. false: no
+ * memory. */
+bool loop_daemons_start(struct loop_daemons *daemons, struct event_base *base, const struct conf *conf,
+                        struct node *const *nodes, const struct resp_format *format);
+void loop_daemons_stop(struct loop_daemons *daemons);
+/* This daemon's id, from the first bytes of its token. */
+void loop_daemons_id(struct loop_daemons *daemons, const struct token *self);
+
+/* A connection to the master is there: writes this daemon there. */
+void loop_daemons_connected(struct loop_daemons *daemons, unsigned master);
+/* The same for all of them. */
+void loop_daemons_write(struct loop_daemons *daemons);
+void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const struct resp_reply *reply);
+
+/* The daemons that a quorum of masters lists, by id; valid until the next call of a function here. */
+const struct daemons_shown *loop_daemons_list(struct loop_daemons *daemons, unsigned *count);
+/* For how long the daemon has not written itself. */
+int64_t loop_daemons_age_ms(const struct daemons_shown *shown);
+
+#endif

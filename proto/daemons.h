@@ -1,0 +1,51 @@
+/* The daemons of a group as each master lists them, in the hash <prefix>,daemons:
+ *
+ *     5f0c93aa -> at=1732200000000 host=web1 version=0.1.0 since=2026-11-22T14:03:05Z listen=10.0.0.9:7335
+ *
+ * at is the master's own time. Each daemon writes itself there every 10 s, by a script that also drops what is
+ * older than a minute, on one page of the hash, and answers with the rest of that page:
+ *
+ *     ok 0                      or full: there is no room for this daemon; and where the next page begins, 0: at
+ *     5f0c93aa 120 host=...     the first one. An entry a line: its id, its age in ms, its words.
+ *
+ * or "taken": another daemon has the id. All of it is read from a master, so it may be anything. */
+#ifndef REDLOCKD_PROTO_DAEMONS_H
+#define REDLOCKD_PROTO_DAEMONS_H
+
+#include <stddef.h>
+
+#include "proto/message.h"
+
+enum {
+    DAEMONS_ID_HEX = 2 * TOKEN_ID_BYTES,
+    DAEMONS_MAX = 1024,      /* in the hash */
+    DAEMONS_KEEP_MS = 60000, /* age from which on an entry counts no more; the script has the same number */
+    DAEMONS_ENTRIES = 512,   /* of a page, at most, whatever a master says */
+    DAEMONS_WORDS_BYTES = 4 * (WORD_BYTES + 16),
+    DAEMONS_CURSOR_BYTES = 24,
+};
+
+/* Words of at most WORD_BYTES; "?" stands for any other text. The rest of each array is zero. */
+struct daemon_row {
+    char id[DAEMONS_ID_HEX + 1];
+    char host[WORD_BYTES + 1], version[WORD_BYTES + 1], since[WORD_BYTES + 1], listen[WORD_BYTES + 1];
+};
+
+/* Writes a text, or "?" if it is no word. */
+void daemons_word(char out[WORD_BYTES + 1], const char *text, size_t len);
+/* Writes the words of a row as they stand behind at=. */
+void daemons_words(char out[DAEMONS_WORDS_BYTES], const struct daemon_row *row);
+
+struct daemons_page {
+    bool taken, full;
+    char next[DAEMONS_CURSOR_BYTES]; /* "0": this was the last page */
+    const char *at, *end;
+    unsigned entries;
+};
+
+/* text must live as long as the page. false: no script of ours has written it. */
+bool daemons_page_begin(struct daemons_page *page, const char *text, size_t len);
+/* Reads the next entry, and skips what is none; false: there are no more. */
+bool daemons_page_next(struct daemons_page *page, struct daemon_row *row, int64_t *age_ms);
+
+#endif
