@@ -75,10 +75,10 @@ enum show {
     SHOW_WAITERS,
     SHOW_CLIENTS,
     SHOW_NODES,
-    SHOW_DAEMONS,
     SHOW_STATS,
     SHOW_CONFIG,
     SHOW_VERSION,
+    SHOW_DAEMONS,
 };
 
 struct request {

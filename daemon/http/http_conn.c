@@ -5,6 +5,8 @@
 
 #include "daemon/http/http_private.h"
 
+enum { DRAIN_BYTES = 64 * 1024 /* at once: a large request must not take many turns of the loop */ };
+
 static void http_conn_watch(struct http_conn *c, short what);
 
 void http_conn_close(struct http_conn *c)
@@ -89,7 +91,8 @@ static bool http_conn_read(struct http_conn *c)
 
 static void http_conn_drain(struct http_conn *c)
 {
-    ssize_t n = http_conn_recv(c, c->head, sizeof c->head);
+    static char unread[DRAIN_BYTES];
+    ssize_t n = http_conn_recv(c, unread, sizeof unread);
     if (n < 0)
         return;
     c->drained += (size_t)n;

@@ -37,7 +37,10 @@ bench-peers: all $(BENCH) $(BENCH_COUNT) ## the same, beside packaged libraries 
 bench-tls: all ## what TLS costs: a cycle's CPU, an idle client's memory, renewals beside 1,000 handshakes
 	@python3 tests/bench/tls.py $(BUILD)/redlockd
 
-.PHONY: bench bench-quick bench-peers bench-tls
+bench-http: all ## what a scrape costs with 100,000 locks, and what slow and large HTTP requests cost the locks, two minutes
+	@python3 tests/bench/http.py $(BUILD)/redlockd
+
+.PHONY: bench bench-http bench-quick bench-peers bench-tls
 
 INSTR     := $(BUILD)/tests/bench/instr
 INSTR_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/instr*.c)))

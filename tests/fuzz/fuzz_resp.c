@@ -74,7 +74,8 @@ static void check_daemons(const struct resp_reply *reply)
     while (daemons_page_next(&page, &row, &age_ms)) {
         char again[DAEMONS_WORDS_BYTES];
         daemons_words(again, &row);
-        assert(strspn(row.id, "0123456789abcdef") == DAEMONS_ID_HEX && age_ms >= 0 && age_ms < DAEMONS_KEEP_MS);
+        assert(strspn(row.id, "0123456789abcdef") == DAEMONS_ID_HEX && age_ms >= 0 &&
+               age_ms < DAEMONS_KEEP_MS);
         assert(row.host[0] && row.version[0] && row.since[0] && row.listen[0] &&
                ++entries <= DAEMONS_ENTRIES);
         for (const char *p = again; *p; p++)

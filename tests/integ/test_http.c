@@ -112,6 +112,8 @@ START_TEST(a_long_head_is_refused)
     int fd = http_dial(port);
     http_send(fd, megabyte, BYTES / 2);
     ck_assert_int_eq(http_status(http_rest(fd)), 431);
+    eventually(daemon_logged(&d, "why=\"the header of its request is longer than 4096 bytes\""));
+    eventually(strstr(http_get(port, "/metrics"), "\nredlockd_http_answers_total{code=\"431\"} 1\n"));
     /* More than is read behind an answer: the connection is closed, with or without the answer. */
     fd = http_dial(port);
     for (unsigned i = 0; i < 16; i++)
@@ -147,6 +149,14 @@ START_TEST(the_oldest_makes_room)
 }
 END_TEST
 
+/* How many connections were closed without an answer, for that reason. */
+static int dropped(uint16_t port, const char *reason)
+{
+    char line[64];
+    int len = snprintf(line, sizeof line, "\nredlockd_http_dropped_total{reason=\"%s\"} ", reason);
+    return atoi(strstr(http_get(port, "/metrics"), line) + len);
+}
+
 /* A client that sends a byte now and then, one that sends half a request and goes, a thousand that send
  * nothing: each is closed, while locks come as before. */
 START_TEST(slow_clients_are_closed)
@@ -177,6 +187,9 @@ START_TEST(slow_clients_are_closed)
         http_send(slow, "G", 1);
     }
     close(slow);
+    eventually(daemon_logged(&d, "event=http_dropped address=127.0.0.1:"));
+    eventually(dropped(port, "time") > 0);
+    eventually(dropped(port, "time") + dropped(port, "room") >= MANY - HTTP_CONNECTIONS);
 }
 END_TEST
 

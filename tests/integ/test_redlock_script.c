@@ -251,7 +251,8 @@ START_TEST(rows_in_a_pipe)
     ck_assert_str_eq(kv(row_with(output(&c), "name=two"), "mode"), "exclusive");
     ck_assert_int_eq(RUN(&c, redlock_binary(), "show", "--table", "locks"), 0);
     ck_assert_int_eq(strncmp(output(&c), "NAME", 4), 0);
-    static const char *const topics[] = {"waiters", "nodes", "daemons", "clients", "stats", "config", "version"};
+    static const char *const topics[] = {"waiters", "nodes",  "daemons", "clients",
+                                         "stats",   "config", "version"};
     for (unsigned i = 0; i < sizeof topics / sizeof topics[0]; i++)
         ck_assert_int_eq(RUN(&c, redlock_binary(), "show", topics[i]), 0);
     ck_assert_ptr_nonnull(strstr(output(&c), "\nproto=1\n"));

@@ -53,7 +53,8 @@ static void on_failed(void *arg, unsigned index)
     (void)arg, (void)index;
 }
 
-static const struct node_handler handler = {on_connected, on_voted, on_lost, on_lost, on_failed, NULL, NULL};
+static const struct node_handler handler = {
+    .connected = on_connected, .voted = on_voted, .lost = on_lost, .backlog = on_lost, .failed = on_failed};
 
 static void turn(void)
 {
