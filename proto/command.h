@@ -59,17 +59,22 @@ struct group {
  * PASS             script: wakes the first of the queue but to     YES (nobody waits), HEARD, UNHEARD, NO
  *                  if there is no key; else tells the daemon       (the key is there)
  *                  that set it
- * RELEASE          script: delete if the value is the token;       YES, NO (not ours); HEARD (number: for
- *                  if to is not zero, then wake the first of       how long the woken one had waited, in
- *                  the queue but to, which goes to its end if      ms), UNHEARD
- *                  stays is set, and leaves it otherwise
+ * RELEASE          script: delete if the value is the token, or    YES, NO (not ours); HEARD (number: for
+ *                  with has_other the other one; if to is not      how long the woken one had waited, in
+ *                  zero, then wake the first of the queue but      ms), UNHEARD
+ *                  to, which goes to its end if stays is set,
+ *                  and leaves it otherwise
  * EXTEND           script: PEXPIRE <number> if the value is the    NUMBER: the TTL that the key has now,
  *                  token and the TTL becomes longer; up to 64      in ms; NO (not ours)
  *                  EXTENDs in a row to the same masters become
  *                  one command
  * CHECK            script: PTTL if the value is the token          as EXTEND
- * MOVE             script: if the value is the token, set to in    YES, NO (not ours)
- *                  its place and keep the TTL
+ * MOVE             script: if the value is the token, or with      YES, NO (not ours)
+ *                  has_other the other one, set to in its
+ *                  place and keep the TTL
+ * SETTLE           script: if the value is the token or to:        as EXTEND
+ *                  PEXPIRE <number> where that is longer, and
+ *                  to in the place of the token
  * any command                                                      ERROR; for the scripts also NOT_RUN */
 enum command_verb {
     COMMAND_CLIENT_ID,
@@ -92,6 +97,7 @@ enum command_verb {
     COMMAND_EXTEND,
     COMMAND_CHECK,
     COMMAND_MOVE,
+    COMMAND_SETTLE,
 };
 
 struct command {
@@ -103,9 +109,11 @@ struct command {
     uint64_t number;
     uint64_t waited_ms; /* ENQUEUE */
     bool stays;         /* RELEASE */
+    bool has_other;     /* RELEASE, MOVE */
     struct token token;
-    struct token to; /* MOVE: the new one; DEQUEUE, ENQUEUE, PASS, RELEASE: this daemon */
+    struct token to; /* MOVE, SETTLE: the new one; DEQUEUE, ENQUEUE, PASS, RELEASE: this daemon */
     struct name name;
+    struct token other; /* if has_other */
     struct group group; /* GROUP_SET, GROUP_NEW */
 };
 

@@ -14,16 +14,22 @@ enum {
     PREFIX_BYTES = 64,
     HEAD_BYTES = 1 + DECIMAL_BYTES + 2, /* "$" or "*", a number, the line's end */
     OWN_BYTES = 16,                     /* ",daemons", ",fences", ",group", ",queue:", ",wake:" */
-    PIECES = 8,
+    PIECES = 10,
     FIXED_BYTES = 256, /* bytes that are the same in each command of a shape, at most */
 };
 
 /* The shape of each command. These words are filled in for each command:
- *     %k key   %q the queue's key   %l the lock's name   %t token   %o to   %i id of to   %n number
- *     %w waited_ms   %s stays   %b bucket   %g group
+ *     %k key   %q the queue's key   %l the lock's name   %t token   %a the other token   %o to   %i id of to
+ *     %n number   %w waited_ms   %s stays   %b bucket   %g group
  * and these once, when the key prefix is known:
  *     %G key of group   %F key of fences   %C how channels begin   %S the script's SHA1 */
-enum { SHAPE_WAKING = COMMAND_MOVE + 1, SHAPES };
+enum {
+    SHAPE_WAKING = COMMAND_SETTLE + 1,
+    SHAPE_EITHER,        /* RELEASE with another token */
+    SHAPE_WAKING_EITHER, /* the same, and it looks at the queue */
+    SHAPE_MOVE_EITHER,
+    SHAPES
+};
 
 static const char *const shape_texts[SHAPES] = {
     [COMMAND_CLIENT_ID] = "CLIENT ID",
@@ -43,10 +49,14 @@ static const char *const shape_texts[SHAPES] = {
     [COMMAND_ENQUEUE] = "EVALSHA %S 2 %k %q %w %i %C %l %n",
     [COMMAND_PASS] = "EVALSHA %S 2 %k %q 0 %i %C %l %n",
     [COMMAND_RELEASE] = "EVALSHA %S 1 %k %t",
+    [SHAPE_EITHER] = "EVALSHA %S 1 %k %t 0 0 0 0 0 %a",
     [SHAPE_WAKING] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s",
+    [SHAPE_WAKING_EITHER] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s %a",
     [COMMAND_EXTEND] = "EVALSHA %S 1 %k %t %n",
     [COMMAND_CHECK] = "EVALSHA %S 1 %k %t",
     [COMMAND_MOVE] = "EVALSHA %S 1 %k %t %o",
+    [SHAPE_MOVE_EITHER] = "EVALSHA %S 1 %k %t %o %a",
+    [COMMAND_SETTLE] = "EVALSHA %S 1 %k %t %o %n",
 };
 
 /* Fixed bytes, and the word behind them (the letter after its %); 0: the shape ends. */
@@ -185,6 +195,14 @@ static void shape_lay(const struct resp_format *format, struct shape *shape, uns
     shape_add(shape, from, out, 0);
 }
 
+/* The verb of a shape. */
+static unsigned shape_verb(unsigned shape)
+{
+    if (shape <= COMMAND_SETTLE)
+        return shape;
+    return shape == SHAPE_MOVE_EITHER ? COMMAND_MOVE : COMMAND_RELEASE;
+}
+
 struct resp_format *resp_format_new(const char *key_prefix)
 {
     struct resp_format *format = calloc(1, sizeof *format);
@@ -197,7 +215,7 @@ struct resp_format *resp_format_new(const char *key_prefix)
     key_set(&format->group, key_prefix, ",group");
     key_set(&format->daemons, key_prefix, ",daemons");
     for (unsigned i = 0; i < SHAPES; i++)
-        shape_lay(format, &format->shape[i], i == SHAPE_WAKING ? COMMAND_RELEASE : i, shape_texts[i]);
+        shape_lay(format, &format->shape[i], shape_verb(i), shape_texts[i]);
     return format;
 }
 
@@ -217,6 +235,7 @@ static char *resp_put_value(char *out, const struct resp_format *format, char wh
     case 'q': return resp_put_key(out, &format->queue, &command->name);
     case 'l': return resp_put_word(out, command->name.text, command->name.len);
     case 't': return resp_put_token(out, &command->token);
+    case 'a': return resp_put_token(out, &command->other);
     case 'o': return resp_put_token(out, &command->to);
     case 'i': return resp_put_id(out, &command->to);
     case 'n': return resp_put_number(out, command->number);
@@ -239,9 +258,13 @@ static bool is_zero(const struct token *token)
 static unsigned shape_of(const struct command *command)
 {
     assert((unsigned)command->verb < SHAPE_WAKING);
-    if (command->verb == COMMAND_RELEASE && !is_zero(&command->to))
-        return SHAPE_WAKING;
-    return command->verb;
+    if (command->verb == COMMAND_MOVE && command->has_other)
+        return SHAPE_MOVE_EITHER;
+    if (command->verb != COMMAND_RELEASE)
+        return command->verb;
+    if (is_zero(&command->to))
+        return command->has_other ? SHAPE_EITHER : COMMAND_RELEASE;
+    return command->has_other ? SHAPE_WAKING_EITHER : SHAPE_WAKING;
 }
 
 size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *format,

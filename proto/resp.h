@@ -62,9 +62,9 @@ char *resp_ping(size_t *len);
 char *resp_daemons(const struct resp_format *format, const char *id, const char *words, const char *cursor,
                    size_t *len);
 
-/* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE and PASS run by EVALSHA, and the one that lists this
- * daemon among the others. */
-enum { RESP_SCRIPT_DAEMONS = 6, RESP_SCRIPTS, RESP_SHA1_HEX = 40 };
+/* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE, PASS and SETTLE run by EVALSHA, and the one that lists
+ * this daemon among the others. */
+enum { RESP_SCRIPT_DAEMONS = 7, RESP_SCRIPTS, RESP_SHA1_HEX = 40 };
 char *resp_script_load(unsigned script, size_t *len);
 const char *resp_script_text(unsigned script);
 const char *resp_script_sha1(unsigned script); /* what SCRIPT LOAD must answer */

@@ -315,6 +315,7 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
     case COMMAND_RELEASE: vote_release(reply, vote); break;
     case COMMAND_ZSCORE: vote_score(reply, vote); break;
     case COMMAND_EXTEND: vote_extended(reply, 0, 1, vote); break;
-    case COMMAND_CHECK: vote_ttl(reply, vote); break;
+    case COMMAND_CHECK:
+    case COMMAND_SETTLE: vote_ttl(reply, vote); break;
     }
 }

@@ -41,15 +41,16 @@ static const struct {
     const char *sha1; /* of text, for EVALSHA */
 } scripts[RESP_SCRIPTS] = {
     /* RELEASE: compare and delete, as on the Redlock page. 1: deleted, 0: not ours. Where a queue is given,
-     * its first is woken, too: see WALK. ARGV[6] says whether this daemon goes to the end of the queue. */
-    {READ "if v==ARGV[1] then "
+     * its first is woken, too: see WALK. ARGV[6] says whether this daemon goes to the end of the queue. ARGV[7] is another
+     * token that the key may have. */
+    {READ "if v==ARGV[1] or v==ARGV[7] then "
           "local n=redis.pcall('DEL',KEYS[1]) "
           "if n==1 and KEYS[2] then " WALK "n=walk() "
           "if type(n)=='table' then n=-1 end "
           "if ARGV[6]=='1' then f('ZADD',q,now(),ARGV[2]) f('PEXPIRE',q,ARGV[5]) "
           "else f('ZREM',q,ARGV[2]) end end "
           "return n end " OTHERWISE "return 0",
-     "41b0180d24b4710106f04480ff12023a563b51f7"},
+     "f91d25414210e9858fae4780a45b476c9ebbb2b8"},
     /* EXTEND of 1 to 64 keys, with a token and a TTL for each. The script uses PEXPIRE, never SET, and
      * never shortens a TTL, since a late or short EXTEND must not cut the validity that a holder was told.
      * For each key the script returns the TTL that the key has now; -2: not ours. A PEXPIRE with GT
@@ -73,12 +74,12 @@ static const struct {
     /* CHECK: the TTL that is left (0 for a key that has none); -2: not ours. */
     {READ "if v==ARGV[1] then return math.max(0,redis.call('PTTL',KEYS[1])) end " OTHERWISE "return -2",
      "1bfe6359abdbd1ab95fdfc2615a42c8c9852138c"},
-    /* MOVE: replaces the token and keeps the TTL. 1: moved, 0: not ours. */
-    {READ "if v==ARGV[1] then "
+    /* MOVE: replaces the token, or the one in ARGV[3], and keeps the TTL. 1: moved, 0: not ours. */
+    {READ "if v==ARGV[1] or v==ARGV[3] then "
           "local r=redis.pcall('SET',KEYS[1],ARGV[2],'KEEPTTL') "
           "if r.err then return r end "
           "return 1 end " OTHERWISE "return 0",
-     "2da0b019ea56da9797c26b749601bbd42649bd99"},
+     "6facb7562f08254b6c06d5e87b99ddbdba4c9416"},
     /* ENQUEUE: {the TTL that the key has left, how many heard that somebody waits; -1: PUBLISH is not
      * allowed}. ARGV[1]: for how long this daemon's head has waited. */
     {SAY "local a=f('ZADD',q,'NX',now()-ARGV[1],ARGV[2]) "
@@ -96,6 +97,17 @@ static const struct {
           "if type(v)=='string' and string.sub(v,1,8)~=ARGV[2] then say(string.sub(v,1,8),'t') end "
           "return 0",
      "031816f14792d4f7eeeca1a757068185c6e1e41e"},
+    /* SETTLE: the TTL that the key has now, by the token ARGV[2], which replaces ARGV[1]; -2: neither. PEXPIRE runs
+     * even where it lengthens nothing: a script that has written before may SET when the memory is full. */
+    {READ "if v==ARGV[1] or v==ARGV[2] then "
+          "local t=math.max(redis.call('PTTL',KEYS[1]),tonumber(ARGV[3])) "
+          "local e=redis.pcall('PEXPIRE',KEYS[1],t) "
+          "if type(e)=='table' then return e end "
+          "if v==ARGV[1] then "
+          "local r=redis.pcall('SET',KEYS[1],ARGV[2],'KEEPTTL') "
+          "if r.err then return r end end "
+          "return t end " OTHERWISE "return -2",
+     "473fad3ee605472df791400611375262f34f84cd"},
     /* DAEMONS: see proto/daemons.h. ARGV: this daemon's id, its words, and where the page begins. What is no
      * entry of a daemon is dropped, too. The answer stays below RESP_REPLY_BYTES. */
     {"local f,k,a=redis.pcall,KEYS[1],ARGV "
@@ -147,6 +159,7 @@ int resp_script_of(enum command_verb verb)
     case COMMAND_MOVE: return 3;
     case COMMAND_ENQUEUE: return 4;
     case COMMAND_PASS: return 5;
+    case COMMAND_SETTLE: return 6;
     case COMMAND_TIME:
     case COMMAND_GROUP:
     case COMMAND_PROBE:

@@ -41,6 +41,8 @@ void action_send(struct coordinator *c, masters_t masters, const struct command 
         return;
     struct command *copy = action_command(c, masters, command->verb, &command->name);
     memcpy(copy, command, offsetof(struct command, name));
+    if (command->has_other)
+        copy->other = command->other;
     if (command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW)
         copy->group = command->group;
 }

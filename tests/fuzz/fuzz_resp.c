@@ -37,6 +37,7 @@ static const unsigned kinds[] = {
         1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_HEARD | 1u << VOTE_UNHEARD | 1u << VOTE_NOT_RUN,
     [COMMAND_EXTEND] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_CHECK] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_SETTLE] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_MOVE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
 };
 
@@ -119,7 +120,7 @@ static uint32_t check_reply(const struct resp_reply *reply)
 {
     assert(reply->type <= RESP_ARRAY && reply->text_len <= RESP_TEXT_BYTES && !reply->text[reply->text_len]);
     assert(reply->type != RESP_ARRAY || (reply->integer >= 0 && reply->integer <= RESP_ARRAY_ELEMENTS));
-    for (unsigned verb = COMMAND_CLIENT_ID; verb <= COMMAND_MOVE; verb++)
+    for (unsigned verb = COMMAND_CLIENT_ID; verb <= COMMAND_SETTLE; verb++)
         check_vote((enum command_verb)verb, reply);
     check_daemons(reply);
     uint32_t sum = digest(2166136261u, reply->text, reply->text_len);

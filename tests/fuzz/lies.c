@@ -72,6 +72,7 @@ void world_lie(struct world *w, const struct sent *sent)
         v->number = bytes_number(&w->in, choice % 9) & INT64_MAX;
         break;
     case COMMAND_EXTEND:
+    case COMMAND_SETTLE:
     case COMMAND_CHECK:
         v->kind = VOTE_NO;
         if (choice & 8)

@@ -58,6 +58,9 @@ void master_queue(struct fake_master *m, const struct command *command)
     sent->client_id = m->client_id;
     sent->token = command->token;
     sent->to = command->to;
+    sent->has_other = command->has_other;
+    if (sent->has_other)
+        sent->other = command->other;
     sent->group = command->group;
     sent->name = command->name.len == 1 ? (unsigned)(command->name.text[0] - 'a') % NAMES : 0;
 }
@@ -148,12 +151,29 @@ static void run_release(struct fake_master *m, const struct sent *sent, int64_t 
         vote->kind = now_ms % 2 ? VOTE_HEARD : VOTE_UNHEARD;
 }
 
+static bool is_token(const struct key *key, const struct token *token)
+{
+    return memcmp(&key->token, token, sizeof *token) == 0;
+}
+
+static void run_settle(struct key *key, const struct sent *sent, int64_t now_ms, struct vote *vote)
+{
+    bool ours = key->ends_ms > now_ms && (is_token(key, &sent->token) || is_token(key, &sent->to));
+    vote->kind = VOTE_NO;
+    if (!ours)
+        return;
+    key->token = sent->to;
+    if (now_ms + (int64_t)sent->number > key->ends_ms)
+        key->ends_ms = now_ms + (int64_t)sent->number;
+    vote_number(vote, (uint64_t)(key->ends_ms - now_ms));
+}
+
 void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote)
 {
     struct key *key = &m->keys[sent->name];
     uint64_t *score = &m->scores[sent->name];
     bool there = key->ends_ms > now_ms;
-    bool ours = there && memcmp(&key->token, &sent->token, sizeof key->token) == 0;
+    bool ours = there && (is_token(key, &sent->token) || (sent->has_other && is_token(key, &sent->other)));
     int64_t ends_ms =
         sent->verb == COMMAND_SET || sent->verb == COMMAND_EXTEND ? now_ms + (int64_t)sent->number : 0;
 
@@ -214,5 +234,6 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
             key->token = sent->to;
         vote_yes_no(vote, ours);
         break;
+    case COMMAND_SETTLE: run_settle(key, sent, now_ms, vote); break;
     }
 }

@@ -13,7 +13,8 @@ struct sent {
     unsigned name; /* which, from 0 */
     uint64_t ref, number;
     uint64_t client_id; /* of the connection that the command came by */
-    struct token token, to;
+    struct token token, to, other;
+    bool has_other;
     struct group group;
 };
 

@@ -120,7 +120,9 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
     command.name.text[0] = 'n';
     command.name.text[1] = (char)('0' + what->name);
     token_fill(&command.token, what->tok);
-    if (what->verb == COMMAND_MOVE || what->self != 0)
+    command.has_other = what->other != 0;
+    token_fill(&command.other, what->other);
+    if (what->verb == COMMAND_MOVE || what->verb == COMMAND_SETTLE || what->self != 0)
         token_fill(&command.to, what->to);
     char bytes[RESP_COMMAND_BYTES];
     resp_vote(what->verb, ask_bytes(bytes, resp_command(bytes, format, &command)), vote);
@@ -145,8 +147,9 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
         (real->kind != VOTE_UNHEARD || verb != COMMAND_ENQUEUE))
         return true;
     int64_t apart = (int64_t)real->number - (int64_t)modelled->number;
-    bool time = verb == COMMAND_EXTEND || verb == COMMAND_CHECK || verb == COMMAND_TIME ||
-                verb == COMMAND_ENQUEUE || verb == COMMAND_PASS || verb == COMMAND_RELEASE;
+    bool time = verb == COMMAND_EXTEND || verb == COMMAND_SETTLE || verb == COMMAND_CHECK ||
+                verb == COMMAND_TIME || verb == COMMAND_ENQUEUE || verb == COMMAND_PASS ||
+                verb == COMMAND_RELEASE;
     return time ? apart >= -off_ms && apart <= off_ms : apart == 0;
 }
 

@@ -124,8 +124,9 @@ struct sim_msg {
     int64_t at_us;
     uint32_t bucket;
     uint32_t tok;
-    uint32_t to;   /* MOVE: a tok */
-    uint32_t self; /* the id of the daemon that a command names; 0: none */
+    uint32_t to;    /* MOVE, SETTLE: a tok */
+    uint32_t other; /* RELEASE, MOVE: another tok that the key may have; 0: none */
+    uint32_t self;  /* the id of the daemon that a command names; 0: none */
     uint64_t waited_ms;
     bool stays;
     uint64_t ref;

@@ -144,7 +144,7 @@ static void master_info(struct sim_world *w, const struct sim_master *m, struct 
 
 static bool is_script(unsigned verb)
 {
-    return verb >= COMMAND_ENQUEUE && verb <= COMMAND_MOVE;
+    return verb >= COMMAND_ENQUEUE && verb <= COMMAND_SETTLE;
 }
 
 /* The reason for which a command is not run; false: there is none. */
@@ -171,6 +171,7 @@ static bool is_counted_on(unsigned verb, const struct vote *vote)
     case COMMAND_HEAL:
     case COMMAND_MOVE: return vote->kind == VOTE_YES;
     case COMMAND_EXTEND:
+    case COMMAND_SETTLE:
     case COMMAND_CHECK: return vote->kind == VOTE_NUMBER;
     default: return false;
     }
@@ -187,6 +188,7 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
                                     .maker = store_id(&w->oracle.tok[msg->tok].token),
                                     .to = msg->to,
                                     .to_maker = store_id(&w->oracle.tok[msg->to].token),
+                                    .other = msg->other,
                                     .self = msg->self,
                                     .waited_ms = msg->waited_ms,
                                     .stays = msg->stays,

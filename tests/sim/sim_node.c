@@ -108,6 +108,7 @@ static bool has_token(enum command_verb verb)
     case COMMAND_RELEASE:
     case COMMAND_EXTEND:
     case COMMAND_CHECK:
+    case COMMAND_SETTLE:
     case COMMAND_MOVE: return true;
     default: return false;
     }
@@ -132,7 +133,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
     const struct command *command = &action->u.command;
     unsigned name = name_index(&command->name);
     uint32_t tok = has_token(command->verb) ? oracle_tok(w, &command->token, name) : 0;
-    bool moves = command->verb == COMMAND_MOVE;
+    bool moves = command->verb == COMMAND_MOVE || command->verb == COMMAND_SETTLE;
     bool marks = command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW;
     struct sim_msg msg = {.kind = MSG_COMMAND,
                           .verb = (uint8_t)command->verb,
@@ -140,6 +141,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
                           .bucket = command->bucket,
                           .tok = tok,
                           .to = moves ? oracle_tok(w, &command->to, name) : 0,
+                          .other = command->has_other ? oracle_tok(w, &command->other, name) : 0,
                           .self = moves ? 0 : store_id(&command->to),
                           .waited_ms = command->waited_ms,
                           .stays = command->stays,

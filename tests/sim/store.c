@@ -15,6 +15,12 @@ bool store_has(const struct store *s, int64_t now_ms, unsigned name)
     return is_there(&s->key[name], now_ms);
 }
 
+/* The token, or the other one of a lease that settles. */
+static bool is_ours(const struct store_key *key, const struct store_command *command)
+{
+    return key->tok == command->tok || (command->other != 0 && key->tok == command->other);
+}
+
 static void key_set(struct store_key *key, const struct store_command *command, int64_t expires_ms)
 {
     *key = (struct store_key){
@@ -224,7 +230,7 @@ static void store_release(struct store *s, int64_t now_ms, const struct store_co
 {
     struct store_key *key = &s->key[command->name];
     struct store_queue *queue = &s->queue[command->name];
-    if (!is_there(key, now_ms) || (key->tok != command->tok && store_mutant != MUTANT_PLAIN_DEL))
+    if (!is_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_PLAIN_DEL))
         return;
     key->there = false;
     vote->kind = VOTE_YES;
@@ -267,11 +273,25 @@ static void store_check(const struct store_key *key, int64_t now_ms, const struc
 static void store_move(struct store_key *key, int64_t now_ms, const struct store_command *command,
                        struct vote *vote)
 {
-    if (!is_there(key, now_ms) || (key->tok != command->tok && store_mutant != MUTANT_MOVE_NO_COMPARE))
+    if (!is_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_MOVE_NO_COMPARE))
         return;
     key->tok = command->to;
     key->maker = command->to_maker;
     vote->kind = VOTE_YES;
+}
+
+static void store_settle(struct store_key *key, int64_t now_ms, const struct store_command *command,
+                         struct vote *vote)
+{
+    bool secret = key->tok == command->tok;
+    if (!is_there(key, now_ms) || (!secret && key->tok != command->to))
+        return;
+    key->tok = command->to;
+    key->maker = command->to_maker;
+    if (now_ms + (int64_t)command->number > key->expires_ms)
+        key->expires_ms = now_ms + (int64_t)command->number;
+    vote->kind = VOTE_NUMBER;
+    vote->number = (uint64_t)(key->expires_ms - now_ms);
 }
 
 void store_run(struct store *s, int64_t now_ms, const struct store_command *command, store_publish *publish,
@@ -304,6 +324,7 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_EXTEND: store_extend(key, now_ms, command, vote); return;
     case COMMAND_CHECK: store_check(key, now_ms, command, vote); return;
     case COMMAND_MOVE: store_move(key, now_ms, command, vote); return;
+    case COMMAND_SETTLE: store_settle(key, now_ms, command, vote); return;
     default: assert(false && "not a command for the store");
     }
 }
@@ -313,7 +334,8 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
 static bool script_writes(const struct store *s, int64_t now_ms, const struct store_command *command)
 {
     const struct store_key *key = &s->key[command->name];
-    bool ours = is_there(key, now_ms) && key->tok == command->tok;
+    bool ours = is_ours(key, command) || (command->verb == COMMAND_SETTLE && key->tok == command->to);
+    ours = ours && is_there(key, now_ms);
     return ours && (command->verb != COMMAND_EXTEND || now_ms + (int64_t)command->number > key->expires_ms);
 }
 
@@ -342,6 +364,7 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
     case COMMAND_PASS: writes = pass_writes(s, now_ms, command); break;
     case COMMAND_PROBE: writes = true; break; /* GETEX is a write, though it needs no memory */
     case COMMAND_RELEASE:
+    case COMMAND_SETTLE: /* it writes first what needs no memory */
     case COMMAND_EXTEND: writes = script_writes(s, now_ms, command); break;
     case COMMAND_MOVE: writes = grows = script_writes(s, now_ms, command); break;
     default: break;

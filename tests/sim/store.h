@@ -45,6 +45,7 @@ struct store_command {
     unsigned name;
     uint32_t tok, maker;   /* the token, and the daemon that made it */
     uint32_t to, to_maker; /* MOVE: the same of the new one */
+    uint32_t other;        /* RELEASE, MOVE: the key may have this token instead; 0: none */
     uint32_t self;         /* DEQUEUE, ENQUEUE, PASS, RELEASE: a daemon; 0: none */
     uint64_t waited_ms;    /* ENQUEUE */
     bool stays;            /* RELEASE */

@@ -41,7 +41,8 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
         COMMAND_HEAL,      COMMAND_GET,     COMMAND_ZADD,    COMMAND_ZADD,    COMMAND_ZSCORE,
         COMMAND_ENQUEUE,   COMMAND_ENQUEUE, COMMAND_ENQUEUE, COMMAND_ENQUEUE, COMMAND_PASS,
         COMMAND_PASS,      COMMAND_DEQUEUE, COMMAND_MOVE,    COMMAND_MOVE,    COMMAND_MOVE,
-        COMMAND_RELEASE,   COMMAND_RELEASE, COMMAND_RELEASE, COMMAND_EXTEND,  COMMAND_CHECK};
+        COMMAND_RELEASE,   COMMAND_RELEASE, COMMAND_RELEASE, COMMAND_EXTEND,  COMMAND_CHECK,
+        COMMAND_SETTLE,    COMMAND_SETTLE};
     int64_t many = sizeof(verbs) / sizeof(verbs[0]);
     *command = (struct store_command){
         .verb = verbs[pick(sequence, step, 0, many)],
@@ -58,6 +59,9 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
     model_ids(command);
     if (command->verb == COMMAND_RELEASE && pick(sequence, step, 6, 3) == 0)
         command->self = 0;
+    if ((command->verb == COMMAND_RELEASE || command->verb == COMMAND_MOVE) &&
+        pick(sequence, step, 15, 2) == 0)
+        command->other = 1 + (uint32_t)pick(sequence, step, 10, TOKENS);
     command->stays = pick(sequence, step, 13, 2) == 0;
     command->waited_ms = (uint64_t)pick(sequence, step, 14, 1000000);
     if (command->verb == COMMAND_ENQUEUE || command->verb == COMMAND_RELEASE)
@@ -189,8 +193,8 @@ END_TEST
 
 START_TEST(a_lost_script_is_not_run)
 {
-    static const enum command_verb verbs[] = {COMMAND_RELEASE, COMMAND_EXTEND,  COMMAND_CHECK,
-                                              COMMAND_MOVE,    COMMAND_ENQUEUE, COMMAND_PASS};
+    static const enum command_verb verbs[] = {COMMAND_RELEASE, COMMAND_EXTEND, COMMAND_CHECK, COMMAND_MOVE,
+                                              COMMAND_ENQUEUE, COMMAND_PASS,   COMMAND_SETTLE};
     struct store_command command = {.verb = verbs[_i], .tok = 1, .to = 2, .number = 1000};
     struct vote vote;
     model_ids(&command);
@@ -208,7 +212,7 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_checked_fixture(tcase, model_connect, model_disconnect);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 6);
+    tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 7);
     tcase_add_test(tcase, model_votes_as_a_real_server);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -149,7 +149,7 @@ START_TEST(a_server_that_refuses_is_modelled)
     scripts_load();
     prepare(format, &store);
     refusals[_i].make();
-    for (int verb = COMMAND_TIME; verb <= COMMAND_MOVE; verb++) {
+    for (int verb = COMMAND_TIME; verb <= COMMAND_SETTLE; verb++) {
         for (unsigned i = 0; i < 2 * NAMES; i++) {
             struct store_command command = {.verb = (enum command_verb)verb, .name = i / 2, .bucket = 1};
             command.tok = 1; /* after a short EXTEND, which changes nothing, a long one */

@@ -8,7 +8,7 @@
 
 static const char *const VERBS[] = {"CLIENT_ID", "INFO", "KILL",    "TIME",   "GROUP", "PROBE",  "GROUP_SET",
                                     "GROUP_NEW", "SET",  "HEAL",    "GET",    "ZADD",  "ZSCORE", "DEQUEUE",
-                                    "ENQUEUE",   "PASS", "RELEASE", "EXTEND", "CHECK", "MOVE"};
+                                    "ENQUEUE",   "PASS", "RELEASE", "EXTEND", "CHECK", "MOVE",   "SETTLE"};
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
 static const char *const REPLIES[] = {
@@ -38,7 +38,7 @@ static void trace_print(const struct sim_trace_line *line, FILE *f)
                 fprintf(f, "m%u", i);
         }
         fprintf(f, " %s T%" PRIu64 " %" PRIu64, WORD(VERBS, v[1]), v[2], v[3]);
-        if (v[1] == COMMAND_MOVE)
+        if (v[1] == COMMAND_MOVE || v[1] == COMMAND_SETTLE)
             fprintf(f, " to T%" PRIu64, v[4]);
         fputc('\n', f);
         break;

@@ -131,7 +131,7 @@ static void rights_collect(void)
     char bytes[RESP_COMMAND_BYTES + 1];
     size_t len;
     struct resp_format *format = resp_format_new("redlock:");
-    for (unsigned verb = 0; verb <= COMMAND_MOVE; verb++) {
+    for (unsigned verb = 0; verb <= COMMAND_SETTLE; verb++) {
         struct command command = command_of((enum command_verb)verb, "job", 10);
         bytes[resp_command(bytes, format, &command)] = 0;
         right_of_bytes(bytes);

@@ -39,6 +39,9 @@ static const struct {
     {COMMAND_MOVE, 0,
      "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_MOVE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$40\r\n" TO_TEXT "\r\n"},
+    {COMMAND_SETTLE, 600,
+     "*7\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_SETTLE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
+     "\r\n$40\r\n" TO_TEXT "\r\n$3\r\n600\r\n"},
     {COMMAND_ZADD, FENCE_MAX,
      "*6\r\n$4\r\nZADD\r\n$12\r\nlock:,fences\r\n$2\r\nGT\r\n$2\r\nCH\r\n$16\r\n9007199254740991\r\n$"
      "5\r\n16383\r\n"},
@@ -188,14 +191,15 @@ START_TEST(lengths_are_true)
     memset(prefix, 'p', prefix_lens[_i]);
     struct resp_format *format = resp_format_new(prefix);
     memset(name, 'n', NAME_BYTES);
-    for (unsigned i = 0; i <= NAME_BYTES * (COMMAND_MOVE + 2u); i++) {
-        unsigned verb = i % (COMMAND_MOVE + 2u);
-        bool asking = verb > COMMAND_MOVE;
+    for (unsigned i = 0; i <= NAME_BYTES * (COMMAND_SETTLE + 2u); i++) {
+        unsigned verb = i % (COMMAND_SETTLE + 2u);
+        bool asking = verb > COMMAND_SETTLE;
         uint64_t number = UINT64_MAX >> i % 64;
         struct command command = command_of(asking ? COMMAND_RELEASE : (enum command_verb)verb, name, number);
-        command.name.len = (uint8_t)(i / (COMMAND_MOVE + 2u));
+        command.name.len = (uint8_t)(i / (COMMAND_SETTLE + 2u));
         if (asking)
             command_to(&command);
+        command.has_other = i % 3 == 0;
         char bytes[RESP_COMMAND_BYTES];
         size_t words, bytes_of_word, len = resp_command(bytes, format, &command);
         ck_assert_uint_le(len, RESP_COMMAND_BYTES);

@@ -12,6 +12,7 @@ START_TEST(script_sha1s)
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_MOVE)), SHA_MOVE);
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_ENQUEUE)), SHA_ENQUEUE);
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_PASS)), SHA_PASS);
+    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_SETTLE)), SHA_SETTLE);
     ck_assert_int_eq(resp_script_of(COMMAND_SET), -1);
     server_say(&server, "SCRIPT FLUSH");
     ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_NOT_RUN);
@@ -99,6 +100,65 @@ START_TEST(move_keeps_the_ttl)
     ck_assert_int_eq(run(COMMAND_RELEASE, "job", 0).kind, VOTE_NO);
     is_reply("GET t:job", "$40\r\n" TO_TEXT "\r\n");
     ck_assert_int_eq(number_of("PEXPIRETIME t:job"), before);
+}
+END_TEST
+
+/* Another token, as the secret one of a lease that settles. */
+static struct command with_other(enum command_verb verb)
+{
+    struct command command = command_of(verb, "job", 0);
+    command.other = command.token;
+    command.token.bytes[0] = 0xee;
+    command.has_other = true;
+    return command;
+}
+
+START_TEST(either_token_is_released_or_moved)
+{
+    fresh();
+    struct command release = with_other(COMMAND_RELEASE), move = with_other(COMMAND_MOVE);
+    ck_assert_int_eq(run(COMMAND_SET, "job", 5000).kind, VOTE_YES);
+    ck_assert_int_eq(run_command(&release).kind, VOTE_YES);
+    ck_assert_int_eq(run_command(&release).kind, VOTE_NO);
+    ck_assert_int_eq(run(COMMAND_SET, "job", 5000).kind, VOTE_YES);
+    command_to(&release); /* the release that looks at the queue */
+    release.number = 600;
+    ck_assert_int_eq(run_command(&release).kind, VOTE_YES);
+    ck_assert_int_eq(run_command(&move).kind, VOTE_NO);
+    ck_assert_int_eq(run(COMMAND_SET, "job", 5000).kind, VOTE_YES);
+    ck_assert_int_eq(run_command(&move).kind, VOTE_YES);
+    is_reply("GET t:job", "$40\r\n" TO_TEXT "\r\n");
+    ck_assert_int_gt(number_of("PTTL t:job"), 1000);
+}
+END_TEST
+
+START_TEST(settle_replaces_the_secret_and_extends)
+{
+    fresh();
+    ck_assert_int_eq(run(COMMAND_SETTLE, "job", 1000).kind, VOTE_NO);
+    ck_assert_int_eq(run(COMMAND_SET, "job", 10000).kind, VOTE_YES);
+    ck_assert_uint_eq(run(COMMAND_SETTLE, "job", 60000).number, 60000);
+    is_reply("GET t:job", "$40\r\n" TO_TEXT "\r\n");
+    ck_assert_uint_gt(run(COMMAND_SETTLE, "job", 1).number,
+                      30000); /* again: it is settled, and not shortened */
+    ck_assert_int_gt(number_of("PTTL t:job"), 30000);
+    ck_assert_int_eq(run(COMMAND_EXTEND, "job", 5000).kind, VOTE_NO);
+    server_say(&server, "SET t:job another");
+    ck_assert_int_eq(run(COMMAND_SETTLE, "job", 5000).kind, VOTE_NO);
+    server_say(&server, "DEL t:job");
+    server_say(&server, "LPUSH t:job a");
+    ck_assert_int_eq(run(COMMAND_SETTLE, "job", 5000).kind, VOTE_NO);
+}
+END_TEST
+
+START_TEST(settle_runs_without_memory)
+{
+    fresh();
+    ck_assert_int_eq(run(COMMAND_SET, "job", 10000).kind, VOTE_YES);
+    server_say(&server, "CONFIG SET maxmemory 1");
+    ck_assert_uint_gt(run(COMMAND_SETTLE, "job", 1).number, 5000);
+    is_reply("GET t:job", "$40\r\n" TO_TEXT "\r\n");
+    server_say(&server, "CONFIG SET maxmemory 0");
 }
 END_TEST
 
@@ -613,6 +673,9 @@ static Suite *resp_server_suite(void)
     tcase_add_test(tcase, keys_of_others_are_left_alone);
     tcase_add_test(tcase, our_key_without_a_ttl);
     tcase_add_test(tcase, move_keeps_the_ttl);
+    tcase_add_test(tcase, either_token_is_released_or_moved);
+    tcase_add_test(tcase, settle_replaces_the_secret_and_extends);
+    tcase_add_test(tcase, settle_runs_without_memory);
     tcase_add_test(tcase, whose_a_key_is);
     tcase_add_test(tcase, heal_sets_what_ends_then);
     tcase_add_test(tcase, time_is_the_servers);

@@ -97,6 +97,7 @@ static const char *const verbs[] = {
     [COMMAND_EXTEND] = "EXTEND",
     [COMMAND_CHECK] = "CHECK",
     [COMMAND_MOVE] = "MOVE",
+    [COMMAND_SETTLE] = "SETTLE",
 };
 
 const char *verb_word(enum command_verb verb)
@@ -181,8 +182,8 @@ static void group_text(char *out, const char *verb, const struct command *comman
 void command_text(char *out, const struct command *command)
 {
     static const struct token nobody;
-    char word[16], to_word[16];
-    const char *verb = verbs[command->verb], *token, *ask;
+    char word[16], to_word[16], other_word[16];
+    const char *verb = verbs[command->verb], *token, *ask, *both;
     int len = command->name.len;
     const char *name = command->name.text;
     switch (command->verb) {
@@ -210,14 +211,22 @@ void command_text(char *out, const struct command *command)
         token = token_word(&command->token, word);
         ask =
             memcmp(&command->to, &nobody, sizeof nobody) != 0 ? command->stays ? " WAKE STAY" : " WAKE" : "";
-        snprintf(out, LINE, "%s %.*s %s%s", verb, len, name, token, ask);
+        both = command->has_other ? token_word(&command->other, to_word) : "";
+        snprintf(out, LINE, "%s %.*s %s%s%s%s", verb, len, name, token, *both ? "|" : "", both, ask);
         break;
     case COMMAND_CHECK:
         snprintf(out, LINE, "%s %.*s %s", verb, len, name, token_word(&command->token, word));
         break;
     case COMMAND_MOVE:
         token = token_word(&command->token, word);
-        snprintf(out, LINE, "%s %.*s %s %s", verb, len, name, token, token_word(&command->to, to_word));
+        both = command->has_other ? token_word(&command->other, other_word) : "";
+        snprintf(out, LINE, "%s %.*s %s%s%s %s", verb, len, name, token, *both ? "|" : "", both,
+                 token_word(&command->to, to_word));
+        break;
+    case COMMAND_SETTLE:
+        token = token_word(&command->token, word);
+        snprintf(out, LINE, "%s %.*s %s %s %" PRIu64, verb, len, name, token,
+                 token_word(&command->to, to_word), command->number);
         break;
     }
 }
