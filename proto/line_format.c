@@ -207,6 +207,8 @@ static char *line_put_words(char *out, const struct reply *reply)
     case REPLY_UNLOCKED:
         out = line_put_unsigned(line_put(out, " confirmed="), reply->confirmed);
         out = line_put_unsigned(line_put(out, "/"), reply->masters);
+        if (reply->handed)
+            out = line_put(out, " handed=1");
         return reply->depth ? line_put_unsigned(line_put(out, " depth="), reply->depth) : out;
     case REPLY_EXTENDED:
     case REPLY_HELD: return line_put_until(out, reply->valid_ms, reply->until_ms);

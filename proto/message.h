@@ -176,6 +176,7 @@ struct reply {
     uint32_t depth;      /* LOCKED, UNLOCKED; 0: left out */
     uint8_t confirmed;   /* UNLOCKED */
     uint8_t masters;     /* N: UNLOCKED, NOQUORUM */
+    bool handed;         /* UNLOCKED: a waiter of this daemon has the lock now */
     uint8_t votes;       /* NOQUORUM: how many of nodes[] are '+' */
     char nodes[MASTERS]; /* NOQUORUM: + - ? ! or ~ for each master */
     uint8_t quarantined; /* NOQUORUM: masters in quarantine, if that is the reason; else 0 */

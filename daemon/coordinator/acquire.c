@@ -5,6 +5,7 @@
 #include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/fanout.h"
 #include "daemon/coordinator/fence.h"
+#include "daemon/coordinator/hand.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
@@ -81,7 +82,9 @@ static void acquire_grant(struct coordinator *c, struct round *round)
         resource_head_leaves(c, resource);
     } else {
         acquire_detach(c, round);
-        round->lease = lease_grant(c, resource, round, round->proposal, until_ms);
+        struct lease *lease = lease_grant(c, resource, round, round->proposal, until_ms);
+        round->lease = lease->id;
+        hand_granted(c, lease, round);
         round_decided(c, round);
     }
 }
@@ -116,6 +119,7 @@ static struct round *acquire_round(struct coordinator *c, struct resource *resou
     round->resource = resource;
     resource->queue->round = round;
     resource->queue->late = 0;
+    resource->queue->reserve = 0;
     resource->queue->woken = resource->queue->heard = resource->queue->ends = 0;
     round->tally.asked = c->voters;
     c->acquiring++;
@@ -151,7 +155,7 @@ static void acquire_set(struct coordinator *c, struct resource *resource)
     round->joined = queue->looked == LOOKED_UNSURE;
     queue->looked = LOOKED_NOT;
     queue->release_seen = false;
-    round->proposal = likely ? fence_propose(c) : 0;
+    round->proposal = likely ? fence_propose(c, resource) : 0;
     if (fence_is_beyond(round->proposal)) {
         round->tally.asked = 0;
         acquire_fail(c, round, REPLY_LIMIT);
@@ -162,6 +166,8 @@ static void acquire_set(struct coordinator *c, struct resource *resource)
     if (round->narrow)
         heap_set(&c->deadlines, &queue->item, fanout_late_ms(c, round->tally.asked));
     acquire_send(c, round, round->tally.asked);
+    if (likely)
+        hand_asked(c, resource, round);
 }
 
 void acquire_begin(struct coordinator *c, struct resource *resource)

@@ -157,7 +157,8 @@ static uint32_t notes_of_waits(const struct coordinator *c)
 static void check_leases(const struct coordinator *c)
 {
     struct round_counts counts = count_rounds(c);
-    uint32_t used = 0, notes = counts.notes + notes_of_waits(c), resumes = counts.resumes, renewals = 0;
+    uint32_t used = 0, notes = counts.notes + notes_of_waits(c), resumes = counts.resumes, renewals = 0,
+             secrets = 0, unsettled = 0;
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *lease = pool_at(&c->leases, slot);
         if (lease == NULL)
@@ -165,6 +166,8 @@ static void check_leases(const struct coordinator *c)
         used++;
         notes += lease->hold.note != NULL;
         resumes += lease->resume != NULL;
+        secrets += lease->secret != NULL;
+        unsettled += lease->secret != NULL && !lease->secret->is_settled;
         renewals += lease->renewing;
         assert(lease->resource->lease == lease && lease->item.place != 0);
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
@@ -174,6 +177,7 @@ static void check_leases(const struct coordinator *c)
         assert(masters_without(lease->sent, masters_all(c->config.masters)) == 0);
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
+    assert(secrets == c->secrets.used && unsettled == c->unsettled);
     assert(renewals == counts.renewals && renewals == c->renewing && resumes == c->resumes.used);
     assert(c->intern.used == c->resources.used + c->rounds.used + c->releases.used + notes);
 }

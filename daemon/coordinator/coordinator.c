@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/coordinator/extend.h"
+#include "daemon/coordinator/hand.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/master/master.h"
@@ -45,6 +46,7 @@ static bool make_tables(struct coordinator *c)
            pool_init(&c->resources, sizeof(struct resource), capacity(names)) &&
            pool_init(&c->leases, lease_bytes(config->masters), capacity(config->max_locks)) &&
            pool_keep_order(&c->waits) && pool_keep_order(&c->leases) &&
+           pool_init(&c->secrets, sizeof(struct secret), capacity(config->max_locks)) &&
            pool_init(&c->resumes, sizeof(struct resume), capacity(config->max_locks)) &&
            pool_init(&c->rounds, sizeof(struct round) + config->masters * sizeof(uint64_t),
                      capacity(rounds)) &&
@@ -116,6 +118,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->queues);
     pool_free(&c->resources);
     pool_free(&c->leases);
+    pool_free(&c->secrets);
     pool_free(&c->rounds);
     pool_free(&c->resumes);
     pool_free(&c->releases);
@@ -133,9 +136,20 @@ static void drain_begin(struct coordinator *c)
 {
     if (c->draining)
         return;
-    c->draining = true;
+    c->draining = c->settles = true;
     c->drain_ms = c->now_ms + c->config.drain_timeout_ms;
     heap_set(&c->deadlines, &c->drain, c->now_ms);
+}
+
+/* Clients go on elsewhere, so their tokens must be known there. Returns whether there are more. */
+static bool drain_settle(struct coordinator *c)
+{
+    for (unsigned i = 0; i < DRAIN_SLOTS && c->drain_cursor < c->leases.fresh; i++) {
+        struct lease *lease = pool_at(&c->leases, c->drain_cursor++);
+        if (lease != NULL && lease->secret != NULL)
+            lease_settle(c, lease);
+    }
+    return c->drain_cursor < c->leases.fresh;
 }
 
 /* Tells one waiter that the daemon drains; one in each step, because each may end an attempt. Returns
@@ -165,16 +179,31 @@ static bool drain_lease(struct coordinator *c)
     return c->drain_cursor < c->leases.fresh;
 }
 
+static bool drain_more(struct coordinator *c)
+{
+    if (!c->settles)
+        return c->ending ? drain_lease(c) : drain_wait(c);
+    c->settles = drain_settle(c);
+    if (!c->settles)
+        c->drain_cursor = 0;
+    return true;
+}
+
 /* All waiters are told before the first holder loses its lock, however short drain_timeout is. */
 static void drain_timer(struct coordinator *c)
 {
-    bool more = c->ending ? drain_lease(c) : drain_wait(c);
+    bool more = drain_more(c);
     if (!more && !c->ending && c->now_ms >= c->drain_ms) {
         c->ending = more = true;
         c->drain_cursor = 0;
     }
     int64_t next_ms = c->ending ? INT64_MAX : c->drain_ms;
     heap_set(&c->deadlines, &c->drain, more ? c->now_ms : next_ms);
+}
+
+bool coordinator_settles(const struct coordinator *c)
+{
+    return c->settles || c->unsettled != 0;
 }
 
 bool coordinator_drained(const struct coordinator *c)
@@ -321,7 +350,7 @@ static void handle_undelivered(struct coordinator *c, const struct coordinator_e
     if (lease != NULL && lease->resume != NULL)
         lease_set_back(c, lease);
     else if (lease != NULL)
-        lease_give_back(c, lease, 0, 0, true);
+        hand_give_back(c, lease, 0, 0, true);
 }
 
 static void dispatch(struct coordinator *c, const struct coordinator_event *event)

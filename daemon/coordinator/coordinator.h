@@ -186,6 +186,9 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
 /* After EVENT_DRAIN: true when nothing is left to wait for, and the daemon may exit. */
 bool coordinator_drained(const struct coordinator *c);
 
+/* After EVENT_DRAIN: true while other daemons may not know the tokens of some locks yet. */
+bool coordinator_settles(const struct coordinator *c);
+
 /* Asserts every invariant of the coordinator's data. Slow: for tests and simulation. */
 void coordinator_check(const struct coordinator *c);
 
@@ -272,7 +275,7 @@ struct master_row {
 struct coordinator_stats {
     uint64_t grants, refused_busy, refused_timeout, refused_noquorum, refused_limit;
     uint64_t releases, extends, checks, resumes, resumed, renewals, renewals_done, renewals_failed, lost,
-        raises, undone, widened, rounds, expired_undo, behind_ms, slept, woken;
+        raises, undone, widened, rounds, expired_undo, behind_ms, slept, woken, handed_on;
     uint32_t locks, waiters, sessions, resources, rounds_pending, undo_pending;
     uint32_t holds[HOLD_LEASE + 1]; /* locks by their kind of hold */
 };

@@ -7,6 +7,8 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
 
+enum { KEPT_MS = 1 }; /* lengthens no TTL: a lock of a broken session is only settled */
+
 static void extend_ask(struct coordinator *c, struct round *round)
 {
     bool checking = round->phase == ROUND_CHECKING;
@@ -28,7 +30,8 @@ void extend_renew(struct coordinator *c, struct lease *lease)
 {
     struct round *round = NULL;
     if (quorum_may_vote(c, lease))
-        round = round_begin(c, ROUND_EXTENDING, lease->resource->name, &lease->token, lease->ttl_ms);
+        round = round_begin(c, ROUND_EXTENDING, lease->resource->name, &lease->token,
+                            lease_is_bound(lease) ? lease->ttl_ms : KEPT_MS);
     if (round == NULL) {
         lease_not_renewed(c, lease, false);
         return;
@@ -45,7 +48,8 @@ void extend_renew(struct coordinator *c, struct lease *lease)
 static struct round *extend_begin(struct coordinator *c, uint64_t session, uint64_t request,
                                   const struct request *what, struct lease *lease, int64_t ttl_ms)
 {
-    enum round_phase phase = lease != NULL ? ROUND_EXTENDING : ROUND_CHECKING;
+    bool extends = what->verb == VERB_EXTEND && lease != NULL;
+    enum round_phase phase = extends ? ROUND_EXTENDING : ROUND_CHECKING;
     if (!quorum_may_vote(c, lease)) {
         c->stats.refused_noquorum++;
         action_noquorum(c, action_reply(c, session, request, REPLY_NOQUORUM, &what->name), NULL);
@@ -60,6 +64,10 @@ static struct round *extend_begin(struct coordinator *c, uint64_t session, uint6
         return NULL;
     }
     round->purpose = what->verb == VERB_EXTEND ? ROUND_EXTEND : ROUND_CHECK;
+    if (lease != NULL) {
+        round->lease = lease->id;
+        lease->extending++;
+    }
     round->session = session;
     round->request = request;
     c->asking++;
@@ -77,16 +85,15 @@ void extend_request(struct coordinator *c, uint64_t session, uint64_t request, c
     if (round == NULL)
         return;
     c->stats.extends++;
-    if (lease != NULL) {
-        round->lease = lease->id;
-        lease->extending++;
-    }
     extend_ask(c, round);
 }
 
-void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what)
+/* The masters alone know of a lease, unless it settles: then only this daemon knows both tokens. */
+void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
+                   struct lease *lease)
 {
-    struct round *round = extend_begin(c, session, request, what, NULL, 0);
+    bool settles = lease != NULL && lease->secret != NULL;
+    struct round *round = extend_begin(c, session, request, what, settles ? lease : NULL, 0);
     if (round == NULL)
         return;
     c->stats.checks++;

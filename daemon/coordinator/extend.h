@@ -12,7 +12,8 @@ void extend_renew(struct coordinator *c, struct lease *lease);
 void extend_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
                     struct lease *lease);
 /* CHECK of a token whose lock is not bound to a session here; answered like extend_request(). */
-void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what);
+void check_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
+                   struct lease *lease);
 
 /* Decides the round if its votes allow it, and may free the round. Called after each vote, and with late
  * when the time-out of the phase has passed. */

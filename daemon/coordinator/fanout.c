@@ -49,5 +49,6 @@ int64_t fanout_spread_ms(const struct lease *lease)
 {
     if (lease->spread == SPREAD_NOT)
         return INT64_MAX;
-    return lease->granted_ms + SPREAD_MS + (lease->spread == SPREAD_AGAIN ? SPREAD_AGAIN_MS : 0);
+    int64_t set_ms = lease->secret != NULL ? lease->secret->set_ms : lease->granted_ms;
+    return set_ms + SPREAD_MS + (lease->spread == SPREAD_AGAIN ? SPREAD_AGAIN_MS : 0);
 }

@@ -9,7 +9,7 @@
  * more than the proposal before. So today's fences are above yesterday's even if masters forgot these, and
  * the lead lets the daemon with the slowest wall clock follow the fastest. */
 
-uint64_t fence_propose(struct coordinator *c)
+uint64_t fence_propose(struct coordinator *c, struct resource *resource)
 {
     uint64_t wall_us = c->event->wall_us > 0 ? (uint64_t)c->event->wall_us : 0;
     uint64_t proposal = wall_us + c->lead_us;
@@ -17,7 +17,9 @@ uint64_t fence_propose(struct coordinator *c)
         proposal = c->proposal + 1;
     if (proposal <= FENCE_MAX)
         c->proposal = proposal;
-    return proposal;
+    if (resource->reserved < proposal)
+        return proposal;
+    return ++resource->reserved;
 }
 
 /* Raises the lead so that proposals are no lower than this score, but not beyond half of max_ttl. A master
@@ -82,7 +84,7 @@ static void ask_anew(struct coordinator *c, struct round *round, enum round_phas
 
 enum fence_outcome fence_begin(struct coordinator *c, struct round *round)
 {
-    uint64_t proposal = fence_propose(c);
+    uint64_t proposal = fence_propose(c, round->resource);
     if (fence_is_beyond(proposal))
         return FENCE_BEYOND;
     ask_anew(c, round, ROUND_FENCING, proposal);

@@ -23,6 +23,7 @@
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resume.h"
+#include "daemon/coordinator/secret.h"
 
 enum { CLOCK_AGE_MS = 3000 /* oldest reading of a master's clock that a heal may be computed from */ };
 
@@ -44,6 +45,7 @@ static void refresh(struct coordinator *c, struct lease *lease)
         lease->acknowledged[i] = 0;
         lease->healing = masters_without(lease->healing, masters_bit(i));
         lease->released_elsewhere = masters_without(lease->released_elsewhere, masters_bit(i));
+        secret_unsettled(lease, masters_bit(i));
     }
     lease->memories = c->memories;
 }
@@ -137,7 +139,7 @@ static void set_again(struct coordinator *c, struct lease *lease, masters_t mast
 {
     if (masters == 0)
         return;
-    masters_t sent = send(c, lease->resource->name, &lease->token, lease->id, lease->until_ms, masters);
+    masters_t sent = send(c, lease->resource->name, secret_heals(lease), lease->id, lease->until_ms, masters);
     lease->may |= sent;
     lease->sent |= sent;
     for (unsigned i = 0; i < c->config.masters; i++)

@@ -9,6 +9,7 @@
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
+#include "daemon/coordinator/secret.h"
 #include "daemon/coordinator/session.h"
 
 /*   granted, hold=session --> bound -UNLOCK, FIN------------------------> given back (a release begins)
@@ -41,19 +42,27 @@ static void rearm(struct coordinator *c, struct lease *lease)
             at_ms = lease->renew_ms;
         if (!lease->hold.warned && warn_ms(lease) < at_ms)
             at_ms = warn_ms(lease);
+        at_ms = earlier_ms(at_ms, secret_settle_ms(lease));
+    } else if (!lease->renewing && secret_left(lease) != 0) {
+        at_ms = earlier_ms(at_ms, lease->renew_ms);
     }
     heap_set(&c->deadlines, &lease->item, at_ms);
 }
 
 /* A renewal is due a third of the TTL after the last success. The time varies by a tenth of that, so that
  * leases which were taken together are not renewed together for ever. A lease that already runs to the end
- * of its max= is not renewed. */
+ * of its max= is not renewed. Settling goes on all the same: at once until Q masters have acknowledged it, and
+ * then for the others. */
 static void plan_renewal(struct coordinator *c, struct lease *lease)
 {
     int64_t third_ms = lease->ttl_ms / THIRD;
     lease->renew_ms = INT64_MAX;
-    if (lease_is_bound(lease) && lease->until_ms < lease->hold.ends_ms)
+    if (secret_is_open(lease))
+        lease->renew_ms = c->now_ms;
+    else if (lease_is_bound(lease) && lease->until_ms < lease->hold.ends_ms)
         lease->renew_ms = c->now_ms + random_between(c, third_ms - third_ms / 10, third_ms + third_ms / 10);
+    else if (secret_left(lease) != 0)
+        lease->renew_ms = c->now_ms + c->config.node_timeout_ms;
     rearm(c, lease);
 }
 
@@ -93,6 +102,7 @@ static void lease_free(struct coordinator *c, struct lease *lease)
         resource->lease = NULL;
     lease_renewed(c, lease);
     heap_remove(&c->deadlines, &lease->item);
+    secret_forget(c, lease);
     intern_note_back(&c->intern, lease->hold.note);
     if (lease->resume != NULL)
         pool_give(&c->resumes, lease->resume);
@@ -147,8 +157,8 @@ static void lease_bind(struct coordinator *c, struct lease *lease, const struct 
     heal_granted(c, lease, round);
 }
 
-uint64_t lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
-                     uint64_t fence, int64_t until_ms)
+struct lease *lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
+                          uint64_t fence, int64_t until_ms)
 {
     struct wait *wait = resource->queue->head;
     if (resource->lease != NULL) { /* a lease that nobody renews here, and whose keys are gone */
@@ -161,6 +171,8 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     lease->hold.kind = wait->hold;
     lease->hold.note = wait->note;
     wait->note = NULL;
+    if (secret_is_wanted(c, wait) && !c->token_drawn)
+        secret_make(c, lease);
     lease_bind(c, lease, round, wait->session, until_ms);
 #ifdef MUTANTS
     if (mutant(MUTANT_UNDO_GRANTED))
@@ -173,7 +185,7 @@ uint64_t lease_grant(struct coordinator *c, struct resource *resource, const str
     reply->until_ms = lease->until_ms;
     reply->valid_ms = lease->until_ms - c->now_ms;
     resource_granted(c, resource);
-    return lease->id;
+    return lease;
 }
 
 /* The RESUME has a quorum, so the lease that is known here has none any more. If that lease is still bound to
@@ -232,9 +244,10 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
                      bool bound)
 {
     struct resource *resource = lease->resource;
-    struct token token = lease->token;
+    struct token told = lease->token, token = *secret_key(lease);
     struct release_order order = {.name = resource->name,
                                   .token = &token,
+                                  .other = secret_other(lease) != NULL ? &told : NULL,
                                   .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
                                   .may = lease->sent,
                                   .sent = lease->sent | lease->may | lease->granted,
@@ -246,7 +259,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
 #ifdef MUTANTS
     int64_t until_ms = lease->until_ms;
 #endif
-    resume_given_back(resource, &token);
+    resume_given_back(resource, &told);
     rounds_end_extends(c, lease);
     lease_free(c, lease);
     release_begin(c, &order);
@@ -294,8 +307,46 @@ void lease_unbind(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
     session_unlink_hold(c, &lease->hold);
+    secret_settle(lease);
+    lease->renew_ms = c->now_ms;
     rearm(c, lease);
     resource_advance(c, resource);
+}
+
+void lease_settle(struct coordinator *c, struct lease *lease)
+{
+    secret_settle(lease);
+    if (secret_is_open(lease))
+        lease->renew_ms = c->now_ms;
+    rearm(c, lease);
+}
+
+void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait)
+{
+    struct hold *hold = &lease->hold;
+    int64_t next_ms = c->now_ms + wait->ttl_ms / THIRD;
+    assert(lease->resume == NULL && lease->extending == 0);
+    histogram_count(&c->times.held, (c->now_ms - lease->granted_ms) * 1000);
+    session_unlink_hold(c, hold);
+    intern_note_back(&c->intern, hold->note);
+    c->peer_locks[hold->peer]--;
+    *hold = (struct hold){.kind = HOLD_SESSION,
+                          .request = wait->request,
+                          .ends_ms = wait->max_ms >= 0 ? c->now_ms + wait->max_ms : INT64_MAX,
+                          .depth = 1,
+                          .peer = wait->session->peer,
+                          .note = wait->note};
+    wait->note = NULL;
+    c->peer_locks[hold->peer]++;
+    session_link_hold(c, wait->session, hold);
+    random_token(c, &lease->token);
+    lease->granted_ms = c->now_ms;
+    lease->ttl_ms = (int32_t)wait->ttl_ms;
+    if (mutant(MUTANT_HAND_LATE))
+        heal_until(c, lease, c->now_ms + wait->ttl_ms);
+    if (lease->renew_ms > next_ms && lease->until_ms < hold->ends_ms)
+        lease->renew_ms = next_ms;
+    rearm(c, lease);
 }
 
 int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round,
@@ -307,7 +358,8 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
         c->stats.renewals_done++;
         histogram_count(&c->times.renewal_left, (lease->until_ms - c->now_ms) * 1000);
     }
-    if (until_ms > lease->until_ms) {
+    bool settles_only = round->purpose == ROUND_RENEW && !lease_is_bound(lease);
+    if (until_ms > lease->until_ms && !settles_only) {
         heal_until(c, lease, until_ms);
         lease->hold.warned = false;
     }
@@ -356,16 +408,15 @@ bool lease_timer(struct coordinator *c, struct lease *lease)
         heal_spread(c, lease);
         lease->spread = lease->spread == SPREAD_SOON ? SPREAD_AGAIN : SPREAD_NOT;
     }
-    if (!lease_is_bound(lease)) {
-        rearm(c, lease);
-        return false;
-    }
-    if (!lease->hold.warned && c->now_ms >= warn_ms(lease)) {
+    if (c->now_ms >= secret_settle_ms(lease))
+        lease_settle(c, lease);
+    if (lease_is_bound(lease) && !lease->hold.warned && c->now_ms >= warn_ms(lease)) {
         lease->hold.warned = true;
         action_notice(c, lease->hold.session->key, NOTICE_EXPIRING, lease->resource->name, &lease->token)
             ->valid_ms = lease->until_ms - c->now_ms;
     }
-    bool due = !lease->renewing && c->now_ms >= lease->renew_ms;
+    bool asked = lease_is_bound(lease) || secret_left(lease) != 0;
+    bool due = asked && !lease->renewing && c->now_ms >= lease->renew_ms;
     bool waits = due && (resume_is_under_way(lease->resource, &lease->token) || renewal_must_wait(c, lease));
     if (waits)
         renew_soon(c, lease);

@@ -9,9 +9,9 @@
 #include "daemon/coordinator/state.h"
 
 /* Grants the round's lock to the head of the resource's queue: makes the lease, answers the head with
- * +LOCKED and removes it from the queue. Returns the id of the lease. */
-uint64_t lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
-                     uint64_t fence, int64_t until_ms);
+ * +LOCKED and removes it from the queue. Returns the lease. */
+struct lease *lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
+                          uint64_t fence, int64_t until_ms);
 
 /* Makes the lease of a RESUME for the session and returns it; the caller answers the request. If another
  * lease of the name is held here, it ends, and its session, if it has one, gets !LOST. */
@@ -35,6 +35,13 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
 
 /* Unbinds the lease from its session, which ends or broke: the lease is not renewed any more and runs out. */
 void lease_unbind(struct coordinator *c, struct lease *lease);
+
+/* The told token is to take the place of the secret one at once, if the lease has one. */
+void lease_settle(struct coordinator *c, struct lease *lease);
+
+/* Hands the lease on to the session of this wait, with a new token to tell. The caller answers and removes the
+ * wait. */
+void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait);
 
 /* Records that a quorum keeps the key until until_ms, and plans the next renewal. Returns the deadline that
  * the holder is told, which is never beyond the end that max= sets. */

@@ -70,6 +70,14 @@
     X(ENQUEUE_SILENT, "enqueue_silent", "* ENQUEUE does not tell the holder, and says it did")              \
     X(TOLD_IS_WOKEN, "told_is_woken", "who is told takes that for a wake, and does not remember it")        \
     X(FANOUT_COUNTS_HEAL, "fanout_counts_heal", "a heal of a master that was not asked counts as its vote") \
+    X(SECRET_TOLD, "secret_told", "the first holder of a lease that is handed on is told its key's token")  \
+    X(RESET_HANDS_ON, "reset_hands_on", "a reset hands the lock on to the next waiter")                     \
+    X(HAND_LATE, "hand_late", "a lock is handed on beyond the deadline of its keys")                        \
+    X(RESERVE_AT_ONCE, "reserve_at_once", "reserved fences are told before Q masters have stored them")     \
+    X(RESERVE_MOVES_CLOCK, "reserve_moves_clock", "the daemon's clock of fences is moved by a reserve")     \
+    X(RELEASE_OF_ONE, "release_of_one", "once settling began, only the secret token is released")           \
+    X(SETTLE_BLIND, "settle_blind", "* where the secret stands, the told token is not ours")                \
+    X(HEAL_OF_SECRET, "heal_of_secret", "once settling began, a heal sets the secret token")                \
     X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
 
 enum mutant {

@@ -101,7 +101,7 @@ static void let_go(struct coordinator *c, struct release *release)
     else if (resource->contended && is_left)
         wake_pass(c, release->name,
                   release->asked); /* this daemon was told while the release was under way */
-    if (!release->hands_over && !release->wanted)
+    if (!release->hands_over && !release->wanted && masters_count(release->deleted) >= c->quorum)
         turn_unwanted(c, resource);
     if (release->wanted)
         resource_yield(c, resource, release->woke ? release->waited_ms : -1);
@@ -160,6 +160,10 @@ static void release_uncounted(struct coordinator *c, const struct release_order 
         command.verb = COMMAND_MOVE;
         command.to = *order->back;
     }
+    if (order->other != NULL) {
+        command.has_other = true;
+        command.other = *order->other;
+    }
     name_copy(&command.name, order->name);
     action_send(c, c->releasers, &command);
     if (order->request != 0)
@@ -197,6 +201,9 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     if (release->sets_back)
         release->to = *order->back;
     c->setting_back += release->sets_back;
+    release->has_other = order->other != NULL;
+    if (release->has_other)
+        release->other = *order->other;
     release->ttl_ms = order->ttl_ms;
     release->owed = order->may;
     release->bound = order->bound;

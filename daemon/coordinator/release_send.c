@@ -10,6 +10,9 @@ void release_send(struct coordinator *c, const struct release *release, masters_
     command->ref = release->id;
     command->token = release->token;
     command->to = release->wakes ? c->config.self : release->to;
+    command->has_other = release->has_other;
+    if (release->has_other)
+        command->other = release->other;
     if (release->wakes) {
         command->number = 2 * (uint64_t)c->config.max_ttl_ms;
         command->stays = release->stays;

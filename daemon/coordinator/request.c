@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/extend.h"
+#include "daemon/coordinator/hand.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
@@ -158,7 +159,7 @@ static void unlock_own(struct coordinator *c, const struct coordinator_event *ev
         reply->depth = lease->hold.depth;
         return;
     }
-    lease_give_back(c, lease, event->session, event->request, true);
+    hand_give_back(c, lease, event->session, event->request, true);
 }
 
 /* A client that shows the token may release the lock, whatever its depth. A session that holds it is told
@@ -171,7 +172,7 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
         if (lease_is_bound(lease))
             action_notice(c, lease->hold.session->key, NOTICE_LOST, &what->name, &what->token)->reason =
                 LOST_RELEASED;
-        lease_give_back(c, lease, event->session, event->request, false);
+        hand_give_back(c, lease, event->session, event->request, false);
         return;
     }
     struct release_order order = {
@@ -223,14 +224,14 @@ static void request_extend(struct coordinator *c, const struct coordinator_event
 
 static void request_check(struct coordinator *c, const struct coordinator_event *event)
 {
-    const struct lease *lease = known_lease(c, &event->what);
+    struct lease *lease = known_lease(c, &event->what);
     enum text over = why_over(c, &event->what);
     if (over != TEXT_NONE) {
         reply_to(c, event, REPLY_NOTHELD)->text = over;
         return;
     }
     if (lease == NULL || !lease_is_bound(lease)) {
-        check_request(c, event->session, event->request, &event->what);
+        check_request(c, event->session, event->request, &event->what, lease);
         return;
     }
     struct reply *reply = reply_to(c, event, REPLY_HELD);

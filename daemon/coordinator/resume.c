@@ -11,6 +11,7 @@
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
+#include "daemon/coordinator/secret.h"
 #include "daemon/coordinator/session.h"
 
 /* ---- a RESUME joins its name, and leaves it ---- */
@@ -56,6 +57,18 @@ static struct resume *resume_new(struct coordinator *c, const struct request *wh
     resume->max_ms = what->max_ms;
     resume->note = intern_note(&c->intern, &what->note);
     return resume;
+}
+
+/* The RESUME replaces whichever token it finds. */
+static void resume_settle(struct coordinator *c, struct resource *resource, struct resume *resume)
+{
+    struct lease *lease = resource->lease;
+    if (lease == NULL || lease->secret == NULL ||
+        memcmp(lease->token.bytes, resume->old.bytes, TOKEN_BYTES) != 0)
+        return;
+    lease_settle(c, lease);
+    resume->key = *secret_key(lease);
+    resume->has_key = true;
 }
 
 static struct reply *resume_refuse(struct coordinator *c, const struct session *session, uint64_t request,
@@ -106,6 +119,7 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
     round->session = session->key;
     round->request = request;
     round->resume = resume_new(c, what);
+    resume_settle(c, resource, round->resume);
     attach(c, round, resource, session);
     move(c, round);
 }
@@ -241,7 +255,7 @@ static void resume_extend(struct coordinator *c, struct round *round)
 {
     struct tally *tally = &round->tally;
     masters_t asked = c->extenders & (tally->granted | round_silent(round));
-    uint64_t proposal = fence_propose(c);
+    uint64_t proposal = fence_propose(c, round->resource);
     if (fence_is_beyond(proposal)) {
         resume_fail(c, round, REPLY_LIMIT);
         return;

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/secret.h"
+
 void round_wait(struct coordinator *c, struct round *round)
 {
     round->in_flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
@@ -40,6 +42,7 @@ static bool is_legal_move(enum round_phase from, enum round_phase to)
         [ROUND_EXTENDING] = 1u << ROUND_DECIDED,
         [ROUND_MOVING] = 1u << ROUND_RESUMING,
         [ROUND_RESUMING] = 1u << ROUND_READING | 1u << ROUND_DECIDED,
+        [ROUND_RESERVING] = 1u << ROUND_DECIDED,
         [ROUND_DECIDED] = 0,
     };
     return (moves[from] & (1u << to)) != 0;
@@ -63,17 +66,39 @@ void round_free(struct coordinator *c, struct round *round)
     pool_give(&c->rounds, round);
 }
 
+/* EXTEND and CHECK of a lease that settles find either token, and leave the told one. */
+static void show_secret(const struct lease *lease, struct command *command)
+{
+    command->token = *secret_key(lease);
+    if (secret_other(lease) == NULL)
+        return;
+    command->number += command->verb == COMMAND_CHECK; /* no TTL becomes longer */
+    command->verb = COMMAND_SETTLE;
+    command->to = lease->token;
+}
+
+static void show_move(const struct round *round, struct command *command)
+{
+    command->to = round->token;
+    command->has_other = round->resume->has_key;
+    command->other = round->resume->key;
+}
+
 void round_send(struct coordinator *c, const struct round *round, enum command_verb verb, masters_t masters,
                 uint64_t number)
 {
     if (masters == 0)
         return;
+    bool asks = verb == COMMAND_EXTEND || verb == COMMAND_CHECK;
+    const struct lease *lease = asks ? pool_find(&c->leases, round->lease) : NULL;
     struct command *command = action_command(c, masters, verb, round->name);
     command->ref = round->id;
     command->number = number;
     command->token = verb == COMMAND_MOVE ? round->resume->old : round->token;
     if (verb == COMMAND_MOVE)
-        command->to = round->token;
+        show_move(round, command);
+    if (lease != NULL)
+        show_secret(lease, command);
     if (verb == COMMAND_ZADD || verb == COMMAND_ZSCORE)
         command->bucket = quorum_bucket(round->name);
 }

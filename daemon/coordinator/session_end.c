@@ -2,7 +2,9 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/hand.h"
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/session.h"
 
@@ -60,6 +62,8 @@ static void finish_some(struct coordinator *c, struct session *session)
 
 static void end_lease(struct coordinator *c, struct session *session, struct lease *lease)
 {
+    if (mutant(MUTANT_RESET_HANDS_ON) && session->state == SESSION_DROPPING && hand_try(c, lease, 0, 0))
+        return;
     if (session->state == SESSION_DROPPING || lease->hold.kind == HOLD_LEASE) {
         lease_unbind(c, lease);
         return;
@@ -69,7 +73,7 @@ static void end_lease(struct coordinator *c, struct session *session, struct lea
         return;
     }
     action_notice(c, session->key, NOTICE_LOST, lease->resource->name, &lease->token)->reason = LOST_CLOSED;
-    lease_give_back(c, lease, 0, 0, true);
+    hand_give_back(c, lease, 0, 0, true);
 }
 
 void session_timer(struct coordinator *c, struct session *session)

@@ -92,6 +92,7 @@ struct queue {
     struct wait *head, *tail;
     struct round *round; /* (ref) the head's attempt */
     uint64_t asked;      /* waits with ids up to this one were there when the last attempt began */
+    uint64_t reserve;    /* id of the round that reserves fences behind that attempt; 0: none */
     int64_t joined_ms;   /* when a head that polls last joined the queue on the masters; 0: never */
     uint32_t waiters;
     uint32_t impatient; /* waiters with wait=0 */
@@ -112,6 +113,8 @@ struct queue {
     uint64_t ends_ms[MASTERS];
 };
 
+enum { HANDED = 2047 };
+
 /* A lock name in use. Most resources have a lease and no waiters, and there are as many resources as
  * locks: so queues are separate objects. */
 struct resource {
@@ -120,12 +123,15 @@ struct resource {
     bool turn_goes_on;           /* the turn began before the name was last unused: see turn_recall() */
     bool contended;              /* other daemons want the name: a release must look into the queue */
     bool sought;                 /* they did lately: the head joins the queue before its first attempt */
+    bool hands;                  /* this daemon's last lease of it was to be handed on */
     struct queue *queue;         /* (ref) &c->nobody without waiters */
     struct resume *resumes;      /* (ref) RESUMEs of this name's tokens that are under way */
     struct lease *lease;         /* (ref) the last lease granted here, until its deadline */
     struct release *giving_back; /* (ref) a release that Q masters have not answered yet */
     int64_t retry_ms;            /* the head may not ask the masters before */
     int64_t turn_ms;             /* when this daemon's turn began; 0: it has none */
+    uint64_t reserved : 53;      /* proposals for this name begin above it; at most FENCE_MAX */
+    uint64_t handed : 11;        /* how often that lease was handed on, at most HANDED */
     const struct name *name;     /* interned */
 };
 
@@ -151,8 +157,24 @@ struct resume {
     int64_t max_ms;             /* max= of the request; -1: none */
     const struct word *note;    /* interned; NULL: none. The lease takes it over */
     struct token old;
+    struct token key; /* if has_key: the secret token that the key may have instead of the old one */
+    bool has_key;
     masters_t may;   /* masters that may have the new token */
     bool given_back; /* the old token was given back while the RESUME was under way */
+};
+
+/* A lease whose key has a token that no client is told (secret.h), and that may be handed on (hand.h). */
+struct secret {
+    uint64_t id;
+    struct token key;          /* the key's value, until the lease is settled */
+    int64_t set_ms;            /* when the key was granted */
+    bool settling;             /* the told token takes its place: either may be on a master */
+    bool is_settled;           /* Q masters acknowledged that */
+    masters_t settled;         /* masters that acknowledged it in their present memory */
+    masters_t granting;        /* masters that granted its SET, and have not lost their memory since */
+    uint64_t reserving;        /* id of the round that reserves fences; 0: none */
+    uint64_t reserved;         /* fences up to this one may be told */
+    uint64_t reserved_at_once; /* how many the last reserve brought */
 };
 
 /* A lock that was granted here. There are as many leases as locks, so they are kept small: rare data is
@@ -168,9 +190,9 @@ struct lease {
     int32_t longest_ms; /* longest TTL that a master was asked to keep it for */
     uint32_t memories;  /* c->memories when the masks below and acknowledged[] were last brought up to date */
     uint32_t extending; /* EXTEND requests under way */
-    struct token token;
-    masters_t granted; /* masters that acknowledged the key */
-    masters_t may;     /* masters that may have the key: asked, and did not refuse */
+    struct token token; /* what the holder was told; the key's value, too, if secret is NULL */
+    masters_t granted;  /* masters that acknowledged the key */
+    masters_t may;      /* masters that may have the key: asked, and did not refuse */
     /* Masters that were sent the key by the grant and did not refuse it then, that were sent a heal, or that
      * extended the key. Each owes the release, even if it reports later that it has no key. */
     masters_t sent;
@@ -182,6 +204,7 @@ struct lease {
     struct hold hold;
     uint64_t fence;
     struct resume *resume; /* how to set back an undelivered RESUME; NULL: nothing to set back */
+    struct secret *secret; /* NULL: none */
     bool renewing;         /* a renewal is under way */
     /* fanout: quorum: whether the key is still to be set on the masters that were not asked. */
     enum { SPREAD_NOT, SPREAD_SOON, SPREAD_AGAIN } spread : 8;
@@ -208,6 +231,7 @@ static inline size_t lease_bytes(unsigned masters)
  *   extend:   EXTENDING, or CHECKING --Q hold it--> EXTENDING -----------> DECIDED
  *   check:    CHECKING --------------------------------------------------> DECIDED
  *   resume:   MOVING --Q moved--> RESUMING --as after ASKING-------------> DECIDED
+ *   reserve:  RESERVING --Q stored it------------------------------------> DECIDED
  *
  * A round in DECIDED is answered and only waits for late votes. An acquire or RESUME that fails becomes a
  * release instead. */
@@ -220,12 +244,13 @@ enum round_phase {
     ROUND_RAISING,  /* ZADD of a fence above all these scores */
     ROUND_CHECKING,
     ROUND_EXTENDING,
-    ROUND_MOVING,   /* MOVE: the old token is replaced by the new one */
-    ROUND_RESUMING, /* EXTEND of the new token; ZADD follows it */
+    ROUND_MOVING,    /* MOVE: the old token is replaced by the new one */
+    ROUND_RESUMING,  /* EXTEND of the new token; ZADD follows it */
+    ROUND_RESERVING, /* ZADD of the highest fence that a lease may need to be handed on */
     ROUND_DECIDED,
 };
 
-enum round_purpose { ROUND_ACQUIRE, ROUND_RENEW, ROUND_EXTEND, ROUND_CHECK, ROUND_RESUME };
+enum round_purpose { ROUND_ACQUIRE, ROUND_RENEW, ROUND_EXTEND, ROUND_CHECK, ROUND_RESUME, ROUND_RESERVE };
 
 /* The fence of an attempt or RESUME: which masters were asked to store the proposal of the present phase,
  * and what they answered. */
@@ -310,6 +335,8 @@ struct release {
     uint64_t session, request; /* UNLOCK's */
     const struct name *name;   /* interned */
     struct token token, to;
+    bool has_other; /* the key may have another token instead */
+    struct token other;
 };
 
 enum session_state {
@@ -346,7 +373,7 @@ struct coordinator {
     bool token_drawn;                      /* the present step's random bytes made a token */
 
     struct heap deadlines;
-    struct pool waits, queues, resources, leases, rounds, resumes, releases, sessions;
+    struct pool waits, queues, resources, leases, secrets, rounds, resumes, releases, sessions;
     struct queue nobody; /* the queue of every name without waiters: all zero, never written */
     struct intern intern;
     uint32_t peer_locks[PEERS], peer_waits[PEERS]; /* leases and waits of each peer */
@@ -376,12 +403,14 @@ struct coordinator {
     uint64_t lead_us; /* how far fences seen on masters were ahead of this host's wall clock, up to a limit */
     uint32_t acquiring;             /* attempts and RESUMEs under way: each may become a lease */
     uint32_t renewing;              /* renewals under way */
+    uint32_t unsettled;             /* leases with a secret that fewer than Q masters have settled */
     uint32_t bound;                 /* leases with hold=session that are bound to a session */
     uint32_t holds[HOLD_LEASE + 1]; /* leases by their kind of hold */
     uint32_t asking;                /* EXTEND, CHECK, RESUME and UNLOCK requests without a reply so far */
 
     bool draining;
-    bool ending; /* drain_timeout is over: holders are told that their locks are lost */
+    bool settles; /* secret leases are being settled, the first thing of a drain */
+    bool ending;  /* drain_timeout is over: holders are told that their locks are lost */
     struct heap_item drain;
     int64_t drain_ms;      /* when drain_timeout is over */
     uint32_t drain_cursor; /* next slot of the pool that the drain works through */

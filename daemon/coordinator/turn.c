@@ -2,7 +2,7 @@
 
 #include "daemon/coordinator/wake.h"
 
-enum { YOUNG_MS = 100, WOKEN_MS = 3, WAITS_SHARE = 16 };
+enum { YOUNG_MS = 50, WOKEN_MS = 3, WAITS_SHARE = 16 };
 
 void turn_granted(const struct coordinator *c, struct resource *resource)
 {
@@ -13,7 +13,7 @@ void turn_granted(const struct coordinator *c, struct resource *resource)
 void turn_refused(struct resource *resource)
 {
     resource->turn_ms = 0;
-    resource->turn_goes_on = false;
+    resource->turn_goes_on = resource->hands = false;
 }
 
 bool turn_is_young(const struct coordinator *c, const struct resource *resource)
@@ -51,7 +51,9 @@ void turn_recall(struct coordinator *c, struct resource *resource)
 
 void turn_unwanted(const struct coordinator *c, struct resource *resource)
 {
-    if (resource->queue->head == NULL && resource->turn_goes_on)
+    if (resource->queue->head != NULL)
+        resource->turn_ms = 0; /* the next grant begins it */
+    else if (resource->turn_goes_on)
         resource->turn_ms = c->now_ms;
 }
 

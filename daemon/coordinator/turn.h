@@ -1,11 +1,11 @@
 /* Turns between daemons. Each daemon has a queue of its own for a name; without turns, the daemon that has
  * the lock would hand it on from waiter to waiter for ever, and the waiters of other daemons would starve.
  *
- *     none --granted--> young --100 ms--> old --a release wakes another daemon--> none, and a pause
+ *     none --granted--> young --50 ms--> old --a release wakes another daemon--> none, and a pause
  *      ^                  |                |             (nobody waits: the next waiter asks)
  *      +------refused-----+----------------+
  *
- * In a young turn the next head's SETs follow the release on the same connections at once. In an old turn
+ * In a young turn the lock is handed on here (hand.h), or the next head's SETs follow the release on the same connections at once. In an old turn
  * the release wakes the first daemon of the queue on the masters (wake.h). The next head then waits until Q
  * masters have answered the release. */
 #ifndef REDLOCKD_TURN_H
@@ -17,7 +17,7 @@
 void turn_granted(const struct coordinator *c, struct resource *resource);
 /* Ends the turn: the head was refused, or other daemons wait. */
 void turn_refused(struct resource *resource);
-/* Whether the resource has a turn that began less than 100 ms ago. */
+/* Whether the resource has a turn that began less than 50 ms ago. */
 bool turn_is_young(const struct coordinator *c, const struct resource *resource);
 
 /* A client that gives a lock back and asks for it again at once leaves the queue empty in between, and the
@@ -27,8 +27,8 @@ bool turn_is_young(const struct coordinator *c, const struct resource *resource)
  * looks into the queue even if nobody waits here. */
 void turn_remember(struct coordinator *c, const struct resource *resource);
 void turn_recall(struct coordinator *c, struct resource *resource);
-/* Handles a release that found nobody in the queue. If nobody waits here either, a turn that went on begins
- * anew, so that the queue of a name that one daemon alone uses is looked at only now and then. */
+/* Handles a release that found nobody in the queue. The next grant here begins a turn. If nobody waits here either,
+ * a turn that went on begins anew, so that the queue of a name that one daemon alone uses is looked at only now and then. */
 void turn_unwanted(const struct coordinator *c, struct resource *resource);
 
 /* Joins the queue for a head that polls, so that others give way to it, unless that was done lately. */

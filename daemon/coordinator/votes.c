@@ -6,10 +6,12 @@
 #include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/fence.h"
+#include "daemon/coordinator/hand.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/round.h"
+#include "daemon/coordinator/secret.h"
 #include "daemon/coordinator/wake.h"
 
 static void votes_look(struct coordinator *c, struct round *round, bool late)
@@ -24,6 +26,7 @@ static void votes_look(struct coordinator *c, struct round *round, bool late)
     switch ((enum round_purpose)round->purpose) {
     case ROUND_ACQUIRE: acquire_look(c, round, late); break;
     case ROUND_RESUME: resume_look(c, round, late); break;
+    case ROUND_RESERVE: hand_look(c, round, late); break;
     case ROUND_RENEW:
     case ROUND_EXTEND:
     case ROUND_CHECK: extend_look(c, round, late); break;
@@ -74,12 +77,24 @@ static void votes_count(struct coordinator *c, struct round *round, unsigned mas
     struct lease *lease = pool_find(&c->leases, round->lease);
     if (lease == NULL)
         return;
+    if (yes && round->purpose == ROUND_ACQUIRE)
+        secret_granted(lease, masters_without(bit, round->voided));
     lease->granted = yes ? lease->granted | bit : masters_without(lease->granted, bit);
     if (yes)
         lease->may |= bit;
     else if (round_without_key(round) & bit)
         lease->may = masters_without(lease->may, bit);
     heal_told(c, lease, round, master, vote);
+}
+
+/* Returns the verb that was asked for; the lease made it a SETTLE. */
+static enum command_verb settle_vote(struct coordinator *c, const struct round *round, unsigned master,
+                                     const struct vote *vote)
+{
+    struct lease *lease = pool_find(&c->leases, round->lease);
+    if (lease != NULL && vote->kind == VOTE_NUMBER)
+        secret_settled(c, lease, masters_bit(master));
+    return round->phase == ROUND_CHECKING ? COMMAND_CHECK : COMMAND_EXTEND;
 }
 
 void votes_told(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
@@ -92,6 +107,8 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
     }
     if (!is_to_this_phase(round, verb))
         return;
+    if (verb == COMMAND_SETTLE)
+        verb = settle_vote(c, round, master, vote);
     if (vote->kind == VOTE_NOT_RUN && is_wanted(c, round)) {
         round_send(c, round, verb, masters_bit(master), verb == COMMAND_EXTEND ? (uint64_t)round->ttl_ms : 0);
         return;

@@ -9,7 +9,7 @@
 
 #include "tests/integ/harness.h"
 
-enum { MASTERS = 5, MOST_DAEMONS = 10, MOST_WAITERS = 16, MOST_S = 40 };
+enum { MASTERS = 5, MOST_DAEMONS = 10, MOST_WAITERS = 64, MOST_S = 40 };
 
 struct waiter {
     struct client client;

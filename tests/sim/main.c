@@ -59,7 +59,7 @@ static void report(const struct sim_world *w, const struct sim_plan *plan)
 /* ---- seeds ---- */
 
 struct tally {
-    uint64_t runs, items, grants, requests;
+    uint64_t runs, items, grants, handed, requests;
     double simulated_s;
 };
 
@@ -109,9 +109,10 @@ static int run_seeds(const struct options *options, uint64_t first, uint64_t ste
         tally->runs++;
         tally->items += w->items;
         tally->grants += w->oracle.grants;
+        tally->handed += w->oracle.handed;
         tally->requests += w->oracle.requests;
         tally->simulated_s += (double)w->now_us / 1e6;
-        w->oracle.grants = w->oracle.requests = 0;
+        w->oracle.grants = w->oracle.handed = w->oracle.requests = 0;
         if (failed == 0 && i % TWICE_EVERY == 0 && !options->trace && !same_twice(w, plan))
             failed = 12;
         if (failed != 0)
@@ -127,6 +128,7 @@ static void tally_add(struct tally *all, const struct tally *one)
     all->runs += one->runs;
     all->items += one->items;
     all->grants += one->grants;
+    all->handed += one->handed;
     all->requests += one->requests;
     all->simulated_s += one->simulated_s;
 }
@@ -163,9 +165,9 @@ static int run_jobs(const struct options *options)
     struct tally all = {0};
     int failed = options->jobs == 1 ? run_seeds(options, 0, 1, &all) : run_forked(options, &all);
     double took_s = now_s() - begin_s;
-    printf("%" PRIu64 " runs, %.2f simulated hours, %" PRIu64 " requests, %" PRIu64 " grants, %" PRIu64
-           " happenings in %.1f s: %.0f x real time%s\n",
-           all.runs, all.simulated_s / 3600, all.requests, all.grants, all.items, took_s,
+    printf("%" PRIu64 " runs, %.2f simulated hours, %" PRIu64 " requests, %" PRIu64 " grants (%" PRIu64
+           " handed on), %" PRIu64 " happenings in %.1f s: %.0f x real time%s\n",
+           all.runs, all.simulated_s / 3600, all.requests, all.grants, all.handed, all.items, took_s,
            all.simulated_s / took_s, failed ? "; FAILED" : ", nothing found");
     return failed != 0;
 }

@@ -31,6 +31,7 @@ void oracle_begin(struct sim_world *w)
     memset(o->holders, 0, sizeof(o->holders));
     memset(o->fence, 0, sizeof(o->fence));
     memset(o->fences, 0, sizeof(o->fences));
+    memset(o->last_set, 0, sizeof(o->last_set));
     memset(o->fence_next, 0, sizeof(o->fence_next));
     memset(o->outstandings, 0, sizeof(o->outstandings));
     memset(o->served_us, 0, sizeof(o->served_us));
@@ -136,7 +137,7 @@ static enum cover holder_covered(const struct sim_world *w, const struct sim_dae
 {
     const struct sim_tok *t = &w->oracle.tok[tok];
     const struct store_key *key = &m->store.key[t->name];
-    if (key->there && oracle_family(w, key->tok) == oracle_family(w, tok) &&
+    if (key->there && oracle_keeps(w, key->tok, tok) &&
         clock_when(&m->clock, (key->expires_ms + 1) * 1000) >= until_us)
         return COVERED;
     if (master_young_us(m, d->full_us) < until_us)

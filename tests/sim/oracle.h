@@ -60,6 +60,11 @@ struct sim_tok {
     struct token token;
     uint8_t name, daemon;
     uint32_t parent, root; /* RESUME: the token that it replaced, and the family's first; 0: itself */
+    uint32_t secret;       /* the token that its key has instead, until it is settled; 0: none */
+    uint32_t told;         /* a secret: the token that was told last instead of it; 0: none */
+    bool settles;          /* a secret: its daemon has sent SETTLE */
+    bool resumed;          /* a RESUME of it was sent to masters */
+    int64_t set_us;        /* its SET was sent */
     bool granted;          /* +LOCKED was said */
     bool excused;          /* masters forgot it unseen: the name may be granted to others too */
     bool given_up;         /* a client with the right to do so asked for its release, or its session ended */
@@ -98,6 +103,8 @@ struct sim_tok {
 /* The masters that stored a fence that one daemon proposed. */
 struct sim_fence_acks {
     uint32_t bucket;
+    uint8_t name;
+    int64_t sent_us;
     uint64_t number;
     uint16_t valid;
     uint16_t blind; /* of these: masters that forgot what they had stored, and the daemon could not know */
@@ -149,6 +156,8 @@ struct sim_oracle {
     unsigned holders[SIM_NAMES];
     uint64_t fence[SIM_NAMES];
     uint32_t fence_tok[SIM_NAMES];
+    uint32_t last_set[SIM_DAEMONS][SIM_NAMES]; /* the token of a daemon's last SET */
+    uint64_t handed;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
     unsigned fence_next[SIM_DAEMONS];
     struct sim_extending extending[SIM_DAEMONS][ORACLE_EXTENDS]; /* ring */
@@ -217,6 +226,16 @@ void oracle_asked(struct sim_world *w, struct sim_daemon *d, uint32_t request);
 void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct action *action);
 void oracle_noticed(struct sim_world *w, struct sim_daemon *d, const struct action *action);
 void oracle_daemon_gone(struct sim_world *w, struct sim_daemon *d);
+/* oracle_hand.c: secret tokens, and locks that are handed on */
+uint32_t oracle_key(const struct sim_world *w,
+                    uint32_t tok); /* the token of its key: the secret one, or itself */
+uint32_t oracle_holder(const struct sim_world *w, uint32_t tok); /* the token that was told for a key's */
+bool oracle_keeps(const struct sim_world *w, uint32_t key,
+                  uint32_t tok); /* such a key keeps the name for it */
+void oracle_handed(struct sim_world *w, struct sim_daemon *d, uint32_t tok, unsigned name);
+void oracle_sends_settle(struct sim_world *w, struct sim_daemon *d, const struct action *action,
+                         uint32_t tok);
+bool oracle_lost_wrongly(const struct sim_world *w, uint32_t tok);
 /* oracle_move.c: RESUME */
 uint32_t oracle_family(const struct sim_world *w, uint32_t tok);
 void oracle_sends_move(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);

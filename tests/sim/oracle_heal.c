@@ -23,30 +23,35 @@ static bool has_acknowledged(const struct sim_world *w, const struct sim_daemon 
 
 /* The time until which its daemon can take the token for held: the deadline that it told, or the end of a TTL
  * that a master has acknowledged to it. */
-static int64_t held_until_us(const struct sim_daemon *d, const struct sim_tok *t)
+static int64_t held_until_us(const struct sim_world *w, const struct sim_daemon *d, const struct sim_tok *t)
 {
+    const struct sim_tok *key = t->secret != 0 ? &w->oracle.tok[t->secret] : t;
     int64_t until_us = clock_when(&d->clock, t->told_ms * 1000);
     for (unsigned i = 0; i < d->masters; i++) {
-        if (t->at[i].acked_ends_us > until_us)
-            until_us = t->at[i].acked_ends_us;
+        if (key->at[i].acked_ends_us > until_us)
+            until_us = key->at[i].acked_ends_us;
     }
     return until_us;
 }
 
 void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
 {
-    const struct sim_tok *t = &w->oracle.tok[tok];
+    const struct sim_tok *t = &w->oracle.tok[oracle_holder(w, tok)];
+    const struct sim_tok *key = &w->oracle.tok[oracle_key(w, tok)];
+    if (w->oracle.tok[tok].settles)
+        violation(w, 7, "d%u heals T%u of n%u, after it began to settle T%u", d->index, tok, t->name,
+                  oracle_holder(w, tok));
     if (!oracle_is_ours(t, d))
         violation(w, 7, "d%u heals T%u of n%u, which is not its lock", d->index, tok, t->name);
     if (t->released || t->forgotten)
         violation(w, 7, "d%u heals T%u of n%u, which it released at %.6f or said to be lost", d->index, tok,
                   t->name, (double)t->released_us / 1e6);
-    if (t->told_ms != 0 && w->now_us >= held_until_us(d, t))
+    if (t->told_ms != 0 && w->now_us >= held_until_us(w, d, t))
         violation(w, 7, "d%u heals T%u of n%u, whose time is over", d->index, tok, t->name);
     for (unsigned i = 0; i < d->masters; i++) {
-        if ((action->masters & bit(i)) && has_acknowledged(w, d, i, t))
+        if ((action->masters & bit(i)) && has_acknowledged(w, d, i, key))
             violation(w, 7, "d%u heals T%u of n%u on m%u, which acknowledged it at %.6f", d->index, tok,
-                      t->name, i, (double)t->at[i].acked_us / 1e6);
+                      t->name, i, (double)key->at[i].acked_us / 1e6);
     }
 }
 
@@ -54,7 +59,7 @@ void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct a
 void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote)
 {
-    const struct sim_tok *t = &w->oracle.tok[msg->tok];
+    const struct sim_tok *t = &w->oracle.tok[oracle_holder(w, msg->tok)];
     const struct store_key *key = &m->store.key[msg->name];
     const struct sim_daemon *d = &w->daemon[t->daemon];
     if (vote->kind != VOTE_YES || msg->sent_us < m->jumped_us + HEAL_CLOCK_US || !t->granted)
@@ -63,7 +68,7 @@ void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim
         (d->stall.number > 0 && msg->sent_us < d->stall.ends_us + d->full_us))
         return; /* the heal's instant was right by clocks that were wrong: the key may stay a little longer */
     int64_t ends_us = clock_when(&m->clock, key->expires_ms * 1000);
-    int64_t held_us = held_until_us(d, t);
+    int64_t held_us = held_until_us(w, d, t);
     /* The daemon's clock and the master's may go apart until the lock's deadline. */
     int64_t apart_us = (held_us - w->now_us) / 1000000 * 2 * w->plan->param[P_PPM];
     if (ends_us > held_us + HEAL_SLACK_US + apart_us && ends_us > w->now_us)
@@ -74,7 +79,7 @@ void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim
 static void acknowledge(struct sim_tok_master *at, const struct sim_msg *msg, int64_t now_us,
                         int64_t timeout_us)
 {
-    bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND;
+    bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE;
     bool longer = msg->vote.kind == VOTE_NUMBER &&
                   msg->vote.number > msg->number; /* the key had longer to live than was asked for */
     uint64_t ttl_ms = longer ? msg->vote.number : msg->number;
@@ -101,13 +106,18 @@ static struct sim_extending *extending_of(struct sim_world *w, const struct sim_
     return e;
 }
 
+static bool is_extend(const struct sim_msg *msg)
+{
+    return msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE;
+}
+
 void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)
 {
     unsigned master = w->conn[msg->conn].master;
-    struct sim_tok *t = &w->oracle.tok[msg->tok];
+    struct sim_tok *t = &w->oracle.tok[oracle_key(w, msg->tok)];
     struct sim_tok_master *at = &t->at[master];
-    bool yes = msg->vote.kind == VOTE_YES || (msg->verb == COMMAND_EXTEND && msg->vote.kind == VOTE_NUMBER);
-    bool takes = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_HEAL;
+    bool yes = msg->vote.kind == VOTE_YES || (is_extend(msg) && msg->vote.kind == VOTE_NUMBER);
+    bool takes = msg->verb == COMMAND_SET || is_extend(msg) || msg->verb == COMMAND_HEAL;
     if (!yes || !takes || !oracle_is_ours(t, d))
         return;
     acknowledge(at, msg, w->now_us, w->plan->param[P_NODE_TIMEOUT] * 1000);
@@ -116,7 +126,7 @@ void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct
         at->counted_held_us = msg->held_us;
     if (msg->verb == COMMAND_HEAL)
         at->confirmed_lost_us = msg->lost_us;
-    if (msg->verb != COMMAND_EXTEND)
+    if (!is_extend(msg))
         return;
     struct sim_extending *e = extending_of(w, d, msg);
     e->yes |= bit(master);
@@ -136,9 +146,9 @@ void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct
  * do count from the next round on. */
 void oracle_told_extended(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
 {
-    struct sim_tok *t = &w->oracle.tok[tok];
+    struct sim_tok *t = &w->oracle.tok[oracle_key(w, tok)];
     const struct sim_msg *heard = w->heard;
-    if (heard == NULL || heard->verb != COMMAND_EXTEND || heard->tok != tok || !oracle_is_ours(t, d))
+    if (heard == NULL || !is_extend(heard) || heard->tok != oracle_key(w, tok) || !oracle_is_ours(t, d))
         return;
     struct sim_extending *e = extending_of(w, d, heard);
     unsigned count = (unsigned)__builtin_popcount(e->counts);

@@ -21,6 +21,8 @@ static void sends_set(struct sim_world *w, struct sim_daemon *d, const struct ac
     struct sim_tok *t = &w->oracle.tok[tok];
     t->daemon = (uint8_t)d->index;
     t->incarnation = d->incarnation;
+    t->set_us = w->now_us;
+    w->oracle.last_set[d->index][t->name] = tok;
     for (unsigned i = 0; i < d->masters; i++) {
         if (!(action->masters & bit(i)) || d->node[i].conn == 0)
             continue;
@@ -38,7 +40,8 @@ void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
         return;
     int64_t now_ms = clock_ms(&d->clock, w->now_us);
     bool room = w->plan->param[P_MAX_UNDO] > 1000; /* otherwise its undo list may overflow */
-    t->owed = room && (!t->granted || (!t->forgotten && now_ms < t->told_ms));
+    const struct sim_tok *holder = &w->oracle.tok[oracle_holder(w, tok)];
+    t->owed = room && (!holder->granted || (!holder->forgotten && now_ms < holder->told_ms));
     t->released = true;
     t->released_us = w->now_us;
     for (unsigned i = 0; i < d->masters; i++) {
@@ -53,9 +56,9 @@ void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
     }
 }
 
-static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
+static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t tok, uint32_t other)
 {
-    const struct sim_tok *t = &w->oracle.tok[tok];
+    const struct sim_tok *t = &w->oracle.tok[oracle_holder(w, tok)];
     const struct sim_tok *parent = &w->oracle.tok[t->parent];
     if (t->granted && !t->given_up && !t->moved)
         violation(w, 2, "d%u releases T%u of n%u, which was granted and which nobody gave up", d->index, tok,
@@ -64,20 +67,28 @@ static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t to
         violation(w, 2, "d%u releases T%u, a RESUME's of T%u that failed: it is held still", d->index, tok,
                   t->parent);
     oracle_gives_back(w, d, tok);
+    if (other != 0)
+        oracle_gives_back(w, d, other);
 }
 
 static void sends_zadd(struct sim_world *w, struct sim_daemon *d, const struct command *command)
 {
     struct sim_oracle *o = &w->oracle;
     struct sim_fence_acks *acks = &o->fences[d->index][o->fence_next[d->index]++ % ORACLE_FENCES];
-    *acks = (struct sim_fence_acks){.bucket = command->bucket, .number = command->number};
+    *acks = (struct sim_fence_acks){.bucket = command->bucket,
+                                    .name = (uint8_t)(command->name.text[1] - '0'),
+                                    .sent_us = w->now_us,
+                                    .number = command->number};
 }
 
 void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
 {
-    switch (action->u.command.verb) {
+    const struct command *command = &action->u.command;
+    uint32_t other = command->has_other ? oracle_tok(w, &command->other, w->oracle.tok[tok].name) : 0;
+    switch (command->verb) {
     case COMMAND_SET: sends_set(w, d, action, tok); return;
-    case COMMAND_RELEASE: sends_release(w, d, tok); return;
+    case COMMAND_SETTLE: oracle_sends_settle(w, d, action, tok); return;
+    case COMMAND_RELEASE: sends_release(w, d, tok, other); return;
     case COMMAND_ZADD: sends_zadd(w, d, &action->u.command); return;
     case COMMAND_HEAL: oracle_sends_heal(w, d, action, tok); return;
     case COMMAND_MOVE: oracle_sends_move(w, d, action, tok); return;
@@ -122,14 +133,13 @@ void oracle_runs(struct sim_world *w, struct sim_master *m, const struct sim_msg
 static void ran_release(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
                         const struct vote *vote)
 {
-    struct sim_tok *t = &w->oracle.tok[msg->tok];
-    if (vote->kind == VOTE_NOT_RUN || vote->kind == VOTE_ERROR)
-        t->blocked |= bit(m->index);
-    else
-        t->ran |= bit(m->index);
+    struct sim_tok *t = &w->oracle.tok[msg->tok], *other = &w->oracle.tok[msg->other];
+    bool blocked = vote->kind == VOTE_NOT_RUN || vote->kind == VOTE_ERROR;
+    *(blocked ? &t->blocked : &t->ran) |= bit(m->index);
+    *(blocked ? &other->blocked : &other->ran) |= bit(m->index);
     if (vote->kind != VOTE_YES && vote->kind != VOTE_HEARD && vote->kind != VOTE_UNHEARD)
         return;
-    if (before != msg->tok)
+    if (before != msg->tok && (msg->other == 0 || before != msg->other))
         violation(w, 8, "a release of T%u deletes T%u's key of n%u on m%u", msg->tok, before, msg->name,
                   m->index);
     oracle_covers(w, msg->name);
@@ -138,10 +148,11 @@ static void ran_release(struct sim_world *w, struct sim_master *m, const struct 
 static void ran_extend(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
                        const struct vote *vote)
 {
-    const struct sim_tok *t = &w->oracle.tok[msg->tok];
+    bool settles = msg->verb == COMMAND_SETTLE;
+    const struct sim_tok *t = &w->oracle.tok[settles ? msg->to : msg->tok];
     if (vote->kind != VOTE_NUMBER)
         return;
-    if (before != 0 && before != msg->tok)
+    if (before != 0 && before != msg->tok && (!settles || before != msg->to))
         violation(w, 8, "an extend of T%u touches T%u's key of n%u on m%u", msg->tok, before, msg->name,
                   m->index);
     if (before == 0 && t->given_up)
@@ -158,7 +169,7 @@ void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg 
         oracle_joined(w, m, msg);
     if (msg->verb == COMMAND_RELEASE)
         ran_release(w, m, msg, before, vote);
-    if (msg->verb == COMMAND_EXTEND)
+    if (msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE)
         ran_extend(w, m, msg, before, vote);
     if (msg->verb == COMMAND_MOVE)
         oracle_ran_move(w, m, msg, before, vote);

@@ -22,6 +22,7 @@ static void moves_on(struct sim_world *w, struct sim_daemon *d, const struct act
                      uint32_t to)
 {
     struct sim_tok *t = &w->oracle.tok[to];
+    w->oracle.tok[tok].resumed = true;
     if (t->granted || t->released || (t->parent != 0 && t->parent != tok))
         violation(w, 6, "d%u moves T%u to T%u, which is not new", d->index, tok, to);
     t->parent = tok;
@@ -62,7 +63,7 @@ void oracle_ran_move(struct sim_world *w, struct sim_master *m, const struct sim
         t->ran |= bit(m->index);
     if (vote->kind != VOTE_YES)
         return;
-    if (before != msg->tok)
+    if (before != msg->tok && (msg->other == 0 || before != msg->other))
         violation(w, 8, "a move of T%u takes T%u's key of n%u on m%u", msg->tok, before, msg->name, m->index);
     if (back) /* the key may have been released meanwhile: it then stays for one TTL more */
         w->oracle.tok[msg->to].blocked |= bit(m->index);

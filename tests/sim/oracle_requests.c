@@ -92,6 +92,15 @@ static unsigned count(uint16_t set)
     return (unsigned)__builtin_popcount(set);
 }
 
+/* A lock that may be handed on has its fence from a reserve: what was stored is higher. */
+static bool is_stored(const struct sim_fence_acks *acks, const struct sim_tok *t, int64_t set_us,
+                      uint64_t fence)
+{
+    if (t->secret == 0)
+        return acks->number == fence;
+    return acks->name == t->name && acks->sent_us >= set_us && acks->number >= fence;
+}
+
 static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok, const struct reply *reply)
 {
     struct sim_oracle *o = &w->oracle;
@@ -101,7 +110,8 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
     if (!grows && t->blind != 0)
         return; /* a master forgot the higher fence, and no daemon could know */
     for (unsigned i = 0; i < ORACLE_FENCES && !grows; i++)
-        if (o->fences[d->index][i].number == fence && o->fences[d->index][i].blind != 0)
+        if (is_stored(&o->fences[d->index][i], t, o->tok[oracle_key(w, tok)].set_us, fence) &&
+            o->fences[d->index][i].blind != 0)
             return; /* a master forgot it between the key's SET and the fence's ZADD */
     if (!grows && d->stall.open)
         return; /* an unseen stall cut its round in two: others granted the name meanwhile */
@@ -115,7 +125,7 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
     uint16_t stored = 0;
     for (unsigned i = 0; i < ORACLE_FENCES; i++) {
         const struct sim_fence_acks *acks = &o->fences[d->index][i];
-        if (acks->number != fence)
+        if (!is_stored(acks, t, o->tok[oracle_key(w, tok)].set_us, fence))
             continue;
         for (unsigned m = 0; m < d->masters; m++) {
             if ((acks->valid & t->valid & (1u << m)) && acks->epoch[m] == t->at[m].epoch)
@@ -136,6 +146,8 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
     struct sim_tok *t = &o->tok[tok];
     if (t->granted || t->name != a->name)
         violation(w, 6, "T%u is granted to request %u, but belongs to another", tok, request);
+    if (a->verb == VERB_LOCK && t->sent == 0)
+        oracle_handed(w, d, tok, a->name);
     if (a->verb == VERB_RESUME)
         oracle_resumed(w, d, request, reply);
     a->tok = tok;
@@ -215,7 +227,8 @@ void oracle_crashed(struct sim_world *w, const struct sim_master *m)
             for (unsigned k = 0; k < w->masters; k++) {
                 const struct sim_master *other = &w->master[k];
                 bool there = store_has(&other->store, clock_ms(&other->clock, w->now_us), name);
-                others += other != m && there && other->store.key[name].tok == o->holder[name][i];
+                others +=
+                    other != m && there && oracle_keeps(w, other->store.key[name].tok, o->holder[name][i]);
             }
             t->thin |= !t->outlived && others < quorum_of(w->masters);
             t->outlived = true;
@@ -250,6 +263,8 @@ void oracle_noticed(struct sim_world *w, struct sim_daemon *d, const struct acti
         t->renewed_us = w->now_us;
     if (notice->kind == NOTICE_LOST)
         lost(w, d, tok, notice->reason);
+    if (notice->kind == NOTICE_LOST && notice->reason == LOST_GONE && oracle_lost_wrongly(w, tok))
+        violation(w, 13, "d%u lost T%u of n%u, though a quorum has its key", d->index, tok, t->name);
     if (notice->kind == NOTICE_LOST)
         t->forgotten = true;
     if (notice->kind == NOTICE_LOST && notice->reason == LOST_MAX)

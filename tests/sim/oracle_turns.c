@@ -58,7 +58,7 @@ void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const stru
     bool released = msg->verb == COMMAND_RELEASE && vote->kind != VOTE_NO && vote->kind != VOTE_ERROR &&
                     vote->kind != VOTE_NOT_RUN;
     bool set = msg->verb == COMMAND_SET && vote->kind == VOTE_YES;
-    if (msg->verb == COMMAND_EXTEND && vote->kind == VOTE_NUMBER)
+    if ((msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE) && vote->kind == VOTE_NUMBER)
         *ends_us = w->now_us + (int64_t)vote->number * 1000;
     if (!released && !set)
         return;

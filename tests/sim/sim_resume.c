@@ -12,6 +12,9 @@
 
 enum { RESUME_TRIES = 4, RESUME_SECOND_MS = 3, RESUME_PATIENCE = 3 /* x max_ttl */ };
 
+/* For so long other daemons may not know a token that was just told. */
+enum { UNSETTLED_US = 100000 };
+
 static enum resume_how how(const struct sim_world *w, const struct sim_client *c)
 {
     return c->tries > 1 ? RESUME_THEN_FIN : (enum resume_how)client_op(w, c)->field[O_RESUME_HOW];
@@ -70,6 +73,7 @@ void resume_begin(struct sim_world *w, struct sim_client *c)
 {
     c->state = CLIENT_RESUMING;
     c->tries = 0;
+    c->tried_us = w->now_us;
     c->resumes++;
     resume_try(w, c);
 }
@@ -126,6 +130,10 @@ static void refused(struct sim_world *w, struct sim_client *c, bool gone)
 {
     if (c->request + c->second != 0)
         return; /* the other RESUME may still be answered */
+    if (gone && w->now_us - c->tried_us < UNSETTLED_US && c->tries < RESUME_TRIES) {
+        client_after(w, c, 40);
+        return;
+    }
     if (gone) {
         oracle_hears_lost(w, c->index, c->tok);
         client_lost(w, c);

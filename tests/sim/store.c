@@ -286,6 +286,8 @@ static void store_settle(struct store_key *key, int64_t now_ms, const struct sto
     bool secret = key->tok == command->tok;
     if (!is_there(key, now_ms) || (!secret && key->tok != command->to))
         return;
+    if (secret && store_mutant == MUTANT_SETTLE_BLIND)
+        return;
     key->tok = command->to;
     key->maker = command->to_maker;
     if (now_ms + (int64_t)command->number > key->expires_ms)

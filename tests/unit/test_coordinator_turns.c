@@ -1,7 +1,8 @@
 /* Traces: turns between daemons, and how a lock is handed on within one. */
 #include "tests/unit/trace.h"
 
-/* Session 1 has "job" since 1000, when the turn began; sessions 2, 3, ... wait for it. */
+/* Session 1 has "job" since 1000, when the turn began; sessions 2, 3, ... wait for it. Where none waits behind
+ * the head, its lease is not handed on (test_coordinator_hand.c). */
 static void held_and_waited_for(unsigned waiters)
 {
     start(3);
@@ -15,14 +16,14 @@ static void held_and_waited_for(unsigned waiters)
 
 START_TEST(the_next_heads_sets_follow_the_release_at_once)
 {
-    held_and_waited_for(2);
-    at(1099);
+    held_and_waited_for(1);
+    at(1049);
     ask(1, "UNLOCK job");
-    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job 1099007");
+    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job 1049007");
     vote("0", "RELEASE YES, SET YES, ZADD YES");
     EXPECT_NOTHING();
     vote("1", "RELEASE YES, SET YES, ZADD YES");
-    EXPECT("s1 #4 +UNLOCKED job confirmed=2/3", "s2 #2 +LOCKED job token=T2 fence=1099007 *");
+    EXPECT("s1 #3 +UNLOCKED job confirmed=2/3", "s2 #2 +LOCKED job token=T2 fence=1049007 *");
     vote("2", "RELEASE YES, SET YES, ZADD YES");
     EXPECT_NOTHING();
 }
@@ -41,24 +42,26 @@ END_TEST
 
 START_TEST(all_ways_to_give_a_lock_back_hand_it_over)
 {
-    held_and_waited_for(4);
+    held_and_waited_for(1);
     release(1);
     work();
     EXPECT("s1 !LOST job *", "m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job *", "s1 ended");
     vote("0-2", "RELEASE YES, SET YES, ZADD YES");
     EXPECT("s2 #2 +LOCKED job token=T2 *");
+    ask(3, "LOCK job wait=1m");
     undelivered(2, 2);
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *");
     vote("0-2", "RELEASE YES, SET YES, ZADD YES");
     EXPECT("s3 #3 +LOCKED job token=T3 *");
+    ask(4, "LOCK job wait=1m");
     ask(9, "UNLOCK job token=T3");
     EXPECT("s3 !LOST job token=T3 reason=released", "m0-2 RELEASE job T3", "m0-2 SET job T4 10000",
            "m0-2 ZADD job *");
     vote("0-2", "RELEASE YES, SET YES, ZADD YES");
-    EXPECT("s9 #6 +UNLOCKED *", "s4 #4 +LOCKED job token=T4 *");
+    EXPECT("s9 #5 +UNLOCKED *", "s4 #4 +LOCKED job token=T4 *");
     ask(4, "LOCK job token=T4");
     ask(4, "UNLOCK job");
-    EXPECT("s4 #7 +LOCKED * depth=2", "s4 #8 +UNLOCKED job confirmed=0/3 depth=1"); /* not given back yet */
+    EXPECT("s4 #6 +LOCKED * depth=2", "s4 #7 +UNLOCKED job confirmed=0/3 depth=1"); /* not given back yet */
 }
 END_TEST
 
@@ -100,16 +103,17 @@ END_TEST
 
 START_TEST(a_release_that_is_not_answered_yet_does_not_hold_up_the_next)
 {
-    held_and_waited_for(2);
+    held_and_waited_for(1);
     ask(1, "UNLOCK job");
     vote("0-2", "RELEASE NOT_RUN");
     forget();
     vote("0-1", "SET YES, ZADD YES"); /* the key had run out */
     EXPECT("s2 #2 +LOCKED job token=T2 *");
+    ask(3, "LOCK job wait=1m");
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *");
     vote("0-1", "RELEASE NO, RELEASE YES, SET YES, ZADD YES");
-    EXPECT("s1 #4 -NOTHELD job *", "s2 #5 +UNLOCKED *", "s3 #3 +LOCKED job token=T3 *");
+    EXPECT("s1 #3 -NOTHELD job *", "s2 #5 +UNLOCKED *", "s3 #4 +LOCKED job token=T3 *");
     vote("2", "SET YES, ZADD YES, RELEASE YES, RELEASE YES, SET YES, ZADD YES");
 }
 END_TEST
@@ -161,10 +165,10 @@ END_TEST
 
 /* ---- later in a turn ---- */
 
-START_TEST(after_100_ms_the_release_asks_and_is_waited_for)
+START_TEST(after_50_ms_the_release_asks_and_is_waited_for)
 {
     held_and_waited_for(1);
-    at(1100);
+    at(1050);
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T1 WAKE*");
     vote("0", "RELEASE YES");
@@ -175,8 +179,9 @@ START_TEST(after_100_ms_the_release_asks_and_is_waited_for)
     vote("0-1", "SET YES, ZADD YES");
     EXPECT("s2 #2 +LOCKED job token=T2 *");
     ask(3, "LOCK job wait=1m");
-    ask(2, "UNLOCK job"); /* no client waited: the turn goes on, and is old */
-    EXPECT("m0-2 RELEASE job T2 WAKE*");
+    at(1099);
+    ask(2, "UNLOCK job"); /* no client waited elsewhere: that grant began a turn */
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *");
 }
 END_TEST
 
@@ -193,12 +198,12 @@ END_TEST
 
 START_TEST(others_who_wait_get_their_turn)
 {
-    held_and_waited_for(2);
+    held_and_waited_for(1);
     at(2000);
     ask(1, "UNLOCK job");
     vote("0", "RELEASE YES");
     vote("1", "RELEASE UNHEARD"); /* on one of Q is enough */
-    EXPECT("m0-2 RELEASE job T1 WAKE*", "s1 #4 +UNLOCKED *");
+    EXPECT("m0-2 RELEASE job T1 WAKE*", "s1 #3 +UNLOCKED *");
     vote("2", "RELEASE YES");
     EXPECT_DEADLINE(2250); /* 1.25 x retry_max */
     at(2249);
@@ -207,7 +212,8 @@ START_TEST(others_who_wait_get_their_turn)
     EXPECT("m0-2 SET job T2 10000", "m0-2 ZADD job *");
     vote("0-2", "SET YES, ZADD YES");
     EXPECT("s2 #2 +LOCKED job token=T2 *");
-    at(2349); /* a new turn, since that grant */
+    ask(3, "LOCK job wait=1m");
+    at(2299); /* a new turn, since that grant */
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 10000", "m0-2 ZADD job *");
 }
@@ -215,19 +221,20 @@ END_TEST
 
 START_TEST(a_refused_attempt_ends_the_turn)
 {
-    held_and_waited_for(2);
-    at(1090);
+    held_and_waited_for(1);
+    at(1040);
     ask(1, "UNLOCK job");
     vote("0-2", "RELEASE YES, SET NO, ZADD NO"); /* another daemon's SET came in between */
-    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *", "s1 #4 +UNLOCKED *",
+    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *", "s1 #3 +UNLOCKED *",
            "m0-2 RELEASE job T2", "m0-2 ENQUEUE job *");
     vote("0-2", "RELEASE NO, ENQUEUE UNHEARD");
-    at(1110);
+    at(1060);
     EXPECT("m0-2 SET job T3 10000");
     vote("0-2", "SET YES");
     vote("0-2", "ZADD YES");
     EXPECT("m0-1 ZADD *", "m2 ZADD *", "s2 #2 +LOCKED job token=T3 *");
-    at(1209); /* 99 ms after the new turn began */
+    ask(3, "LOCK job wait=1m");
+    at(1109); /* 49 ms after the new turn began */
     ask(2, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T3", "m0-2 SET job T4 10000", "m0-2 ZADD *");
 }
@@ -296,11 +303,11 @@ END_TEST
 
 /* ---- a client that gives back and asks anew, again and again ---- */
 
-/* Granted at 1000, and given back at 1050 while no other client was there. */
+/* Granted at 1000, and given back at 1025 while no other client was there. */
 static void used_a_moment_ago(void)
 {
     held_and_waited_for(0);
-    at(1050);
+    at(1025);
     ask(1, "UNLOCK job");
     vote("0-2", "RELEASE YES");
     EXPECT("m0-2 RELEASE job T1", "s1 #2 +UNLOCKED *");
@@ -309,22 +316,22 @@ static void used_a_moment_ago(void)
 START_TEST(it_gives_way_as_the_waiters_do)
 {
     used_a_moment_ago();
-    at(1060);
+    at(1030);
     grant(1, "LOCK job wait=1m");
-    at(1100); /* the same turn, 100 ms after it began */
+    at(1050); /* the same turn, 50 ms after it began */
     ask(1, "UNLOCK job");
     vote("0-2", "RELEASE UNHEARD");
     EXPECT("m0-2 RELEASE job T2 WAKE*", "s1 #4 +UNLOCKED *");
-    at(1110);
+    at(1060);
     ask(1, "LOCK job wait=1m");
-    at(1349);
+    at(1299);
     ask(2, "LOCK job");
     EXPECT("s2 #6 -BUSY job");
-    at(1350);
+    at(1300);
     EXPECT("m0-2 SET job T3 10000", "m0-2 ZADD *");
     vote("0-2", "SET YES, ZADD YES");
     EXPECT("s1 #5 +LOCKED *");
-    at(1449);
+    at(1349);
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T3");
 }
@@ -352,12 +359,12 @@ START_TEST(alone_it_asks_about_others_now_and_then)
     vote("0-2", "RELEASE YES");
     EXPECT("m0-2 RELEASE job T2 WAKE*", "s1 #4 +UNLOCKED *");
     grant(1, "LOCK job wait=1m");
-    at(1199);
+    at(1149);
     ask(1, "UNLOCK job");
     vote("0-2", "RELEASE YES");
     EXPECT("m0-2 RELEASE job T3", "s1 #6 +UNLOCKED *");
     grant(1, "LOCK job wait=1m");
-    at(1200);
+    at(1150);
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T4 WAKE*");
 }
@@ -366,9 +373,9 @@ END_TEST
 START_TEST(a_name_that_was_free_for_long_begins_anew)
 {
     used_a_moment_ago();
-    at(1250); /* within retry_max each waiting daemon has asked for the name */
+    at(1225); /* within retry_max each waiting daemon has asked for the name */
     grant(1, "LOCK job wait=1m");
-    at(1349);
+    at(1274);
     ask(1, "UNLOCK job");
     EXPECT("m0-2 RELEASE job T2");
     vote("0-2", "RELEASE YES");
@@ -429,7 +436,7 @@ int main(void)
                                   a_head_that_leaves_is_undone_and_the_next_follows_that,
                                   a_master_that_is_lost_gets_the_release_when_it_is_back,
                                   nothing_is_handed_over_while_the_daemon_stops,
-                                  after_100_ms_the_release_asks_and_is_waited_for,
+                                  after_50_ms_the_release_asks_and_is_waited_for,
                                   nobody_is_asked_about_when_nobody_waits_here,
                                   others_who_wait_get_their_turn,
                                   a_refused_attempt_ends_the_turn,

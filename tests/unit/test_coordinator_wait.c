@@ -81,16 +81,15 @@ START_TEST(first_come_first_served)
     EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *",
            "s1 #5 +UNLOCKED job confirmed=2/3");
     vote("0-2", "SET YES, ZADD YES");
-    EXPECT("s2 #2 +LOCKED job token=T2 *");
-    ask(2, "UNLOCK job token=T2");
+    EXPECT("s2 #2 +LOCKED job token=T3 *", "m0-2 ZADD *");
+    vote("0-2", "ZADD YES");
+    ask(2, "UNLOCK job token=T3"); /* too long a lease to be handed on */
     vote("0-2", "RELEASE YES");
-    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T3 1000", "m0-2 ZADD *", "s2 #6 +UNLOCKED *");
-    vote("0-2", "SET YES, ZADD YES");
-    EXPECT("s3 #3 +LOCKED job token=T3 *");
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T4 1000", "m0-2 ZADD *", "m0-2 ZADD *", "s2 #6 +UNLOCKED *");
+    vote("0-2", "SET YES, ZADD YES, ZADD YES");
+    EXPECT("s3 #3 +LOCKED job token=T5 *");
     ask(3, "UNLOCK job");
-    vote("0-2", "RELEASE YES");
-    vote("0-2", "SET YES, ZADD YES");
-    EXPECT_LAST("s4 #4 +LOCKED job token=T4 *");
+    EXPECT("s3 #7 +UNLOCKED job confirmed=0/3 handed=1", "s4 #4 +LOCKED job token=T6 *");
 }
 END_TEST
 

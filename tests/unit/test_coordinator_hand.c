@@ -1,0 +1,285 @@
+/* Traces: a lock that is handed on within the daemon, and the settling of its secret token. */
+#include "tests/unit/trace.h"
+
+/* Session 2 was granted "job" at 1000, and sessions 3 and 4 wait for it. The key has T2, and session 2 was told
+ * T3. Fences up to 1000032 are reserved. */
+static void held_in_secret(void)
+{
+    start(3);
+    grant(1, "LOCK job");
+    for (uint64_t session = 2; session <= 4; session++)
+        ask(session, "LOCK job wait=1m");
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD job 1000008");
+    vote("0-2", "RELEASE YES");
+    vote("0-1", "SET YES, ZADD YES");
+    EXPECT("s1 #5 +UNLOCKED job confirmed=2/3",
+           "s2 #2 +LOCKED job token=T3 fence=1000008 valid=9897 until=10897", "m0-2 ZADD job 1000032");
+    vote("2", "SET YES, ZADD YES");
+}
+
+static void held_and_reserved(void)
+{
+    held_in_secret();
+    vote("0-2", "ZADD YES");
+}
+
+/* ---- hand-off ---- */
+
+START_TEST(it_goes_on_without_asking_anybody)
+{
+    held_and_reserved();
+    at(1010);
+    ask(2, "UNLOCK job");
+    EXPECT("s2 #6 +UNLOCKED job confirmed=0/3 handed=1",
+           "s3 #3 +LOCKED job token=T4 fence=1000009 valid=9887 until=10897");
+    finish(3);
+    release(3);
+    work();
+    EXPECT("s3 !LOST job token=T4 reason=closed",
+           "s4 #4 +LOCKED job token=T5 fence=1000010 valid=9887 until=10897", "s3 ended");
+    at(1020);
+    ask(4, "UNLOCK job"); /* nobody waits */
+    EXPECT("m0-2 RELEASE job T2");
+    vote("0-2", "RELEASE YES");
+    EXPECT("s4 #7 +UNLOCKED job confirmed=2/3");
+    EXPECT_REST();
+}
+END_TEST
+
+START_TEST(an_undelivered_lock_goes_on)
+{
+    held_and_reserved();
+    undelivered(2, 2);
+    EXPECT("s3 #3 +LOCKED job token=T4 fence=1000009 *");
+    ask(9, "UNLOCK job token=T4"); /* by the token alone */
+    EXPECT("s3 !LOST job token=T4 reason=released", "s9 #6 +UNLOCKED job confirmed=0/3 handed=1",
+           "s4 #4 +LOCKED job token=T5 fence=1000010 *");
+}
+END_TEST
+
+START_TEST(a_fence_is_told_once_q_masters_have_stored_the_reserve)
+{
+    held_in_secret();
+    vote("0", "ZADD YES");
+    ask(2, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T4 10000", "m0-2 ZADD job 1000033", "m0-2 ZADD job *");
+    vote("1-2", "ZADD YES");
+    vote("0-1", "RELEASE YES, SET YES, ZADD YES, ZADD YES"); /* the next reserve comes with the proposal */
+    EXPECT("s2 #6 +UNLOCKED *", "s3 #3 +LOCKED job token=T5 fence=1000033 *");
+    ask(3, "UNLOCK job");
+    EXPECT("s3 #7 +UNLOCKED job confirmed=0/3 handed=1", "s4 #4 +LOCKED job token=T6 fence=1000034 *");
+}
+END_TEST
+
+START_TEST(a_master_that_did_not_grant_counts_for_no_reserve)
+{
+    start(3);
+    grant(1, "LOCK job");
+    for (uint64_t session = 2; session <= 4; session++)
+        ask(session, "LOCK job wait=1m");
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES");
+    vote("0-1", "SET YES, ZADD YES");
+    forget();
+    vote("2", "SET NO, ZADD YES");
+    vote("0", "ZADD YES");
+    vote("2", "ZADD YES");
+    ask(2, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T4 10000", "m0-2 ZADD *", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(more_is_reserved_while_the_last_quarter_is_used)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "LOCK job wait=1m");
+    ask(3, "LOCK job wait=1m");
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES, SET YES, ZADD YES");
+    vote("0-2", "ZADD YES"); /* 20 fences */
+    forget();
+    for (unsigned i = 0; i < 14; i++) {
+        ask(i % 2 ? 3 : 2, "UNLOCK job");
+        ask(i % 2 ? 3 : 2, "LOCK job wait=1m");
+    }
+    forget();
+    ask(2, "UNLOCK job");
+    EXPECT("s2 #33 +UNLOCKED * handed=1", "s3 #32 +LOCKED *", "m0-2 ZADD job 1000046");
+}
+END_TEST
+
+START_TEST(at_the_turns_end_it_is_released)
+{
+    held_and_reserved();
+    at(1049);
+    ask(2, "UNLOCK job");
+    EXPECT("s2 #6 +UNLOCKED * handed=1", "s3 #3 +LOCKED *");
+    at(1050);
+    ask(3, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T2 WAKE STAY");
+    vote("0-1", "RELEASE YES");
+    EXPECT("s3 #7 +UNLOCKED *", "m0-2 SET job T5 10000", "m0-2 ZADD *"); /* a new turn: nobody else waits */
+}
+END_TEST
+
+START_TEST(a_lease_of_another_length_is_released)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "LOCK job wait=1m");
+    ask(3, "LOCK job wait=1m ttl=5s"); /* less than what is left */
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES, SET YES, ZADD YES");
+    vote("0-2", "ZADD YES");
+    forget();
+    ask(2, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job *", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(what_waits_for_a_lease_is_not_handed_it)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "LOCK job wait=1m");
+    ask(3, "LOCK job wait=1m hold=lease");
+    ask(1, "UNLOCK job");
+    vote("0-2", "RELEASE YES, SET YES, ZADD YES");
+    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *", "s1 #4 +UNLOCKED *",
+           "s2 #2 +LOCKED job token=T2 *"); /* no secret, no reserve */
+}
+END_TEST
+
+START_TEST(a_reset_hands_nothing_on)
+{
+    held_and_reserved();
+    drop(2);
+    work();
+    EXPECT("s2 ended", "m0-2 SETTLE job T2 T3 1");
+}
+END_TEST
+
+START_TEST(an_extend_under_way_is_waited_for_by_the_masters)
+{
+    held_and_reserved();
+    ask(2, "EXTEND job token=T3 ttl=20s");
+    EXPECT("m0-2 EXTEND job T2 20000");
+    ask(2, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET *", "m0-2 ZADD *", "m0-2 ZADD *");
+    vote("0-1", "EXTEND 20000");
+    EXPECT("s2 #6 -NOTHELD job");
+}
+END_TEST
+
+/* ---- settling ---- */
+
+START_TEST(after_50_ms_the_told_token_takes_its_place)
+{
+    held_and_reserved();
+    at(1049);
+    EXPECT_NOTHING();
+    at(1050);
+    EXPECT("m0-2 SETTLE job T2 T3 10000");
+    vote("0", "SETTLE 10000");
+    ask(2, "UNLOCK job"); /* either token may be there */
+    EXPECT("m0-2 RELEASE job T2|T3 WAKE STAY");
+    vote("1-2", "SETTLE 10000");
+    vote("0-1", "RELEASE YES");
+    EXPECT("s2 #6 +UNLOCKED job confirmed=2/3", "m0-2 SET job T4 10000", "m0-2 ZADD *", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(once_settled_it_is_renewed_by_both_tokens)
+{
+    held_and_reserved();
+    at(1050);
+    vote("0-2", "SETTLE 10000");
+    EXPECT("m0-2 SETTLE job T2 T3 10000", "s2 !RENEWED job *");
+    at(4050);
+    EXPECT("m0-2 SETTLE job T2 T3 10000");
+    vote("0-2", "SETTLE NOT_RUN");
+    EXPECT("m0 SETTLE job T2 T3 10000", "m1 SETTLE job T2 T3 10000", "m2 SETTLE job T2 T3 10000");
+    vote("0-2", "SETTLE 10000");
+    EXPECT("s2 !RENEWED job *");
+}
+END_TEST
+
+START_TEST(settling_that_fails_is_tried_again)
+{
+    held_and_reserved();
+    at(1050);
+    vote("0", "SETTLE 10000");
+    vote("1-2", "SETTLE OOM");
+    EXPECT("m0-2 SETTLE job T2 T3 10000");
+    at(2000);
+    EXPECT("m0-2 SETTLE job T2 T3 10000");
+}
+END_TEST
+
+START_TEST(a_broken_sessions_lock_is_settled_and_checked)
+{
+    held_and_reserved();
+    drop(2);
+    work();
+    forget();
+    ask(9, "CHECK job token=T3");
+    EXPECT("m0-2 SETTLE job T2 T3 1");
+    vote("0-1", "SETTLE 9000");
+    EXPECT_NOTHING();
+    vote("0-1", "SETTLE 8000");
+    EXPECT("s9 #6 +HELD job valid=7917 *");
+}
+END_TEST
+
+START_TEST(a_resume_takes_either_token)
+{
+    held_and_reserved();
+    ask(5, "RESUME job token=T3");
+    EXPECT("m0-2 MOVE job T3|T2 T4");
+    ask(2, "UNLOCK job"); /* the RESUME may have moved it already */
+    EXPECT("m0-2 RELEASE job T2|T3", "m0-2 SET *", "m0-2 ZADD *", "m0-2 ZADD *");
+}
+END_TEST
+
+START_TEST(a_drain_settles_first)
+{
+    held_and_reserved();
+    drain();
+    ck_assert(coordinator_settles(core));
+    work();
+    EXPECT("s3 #3 -DRAINING job", "s4 #4 -DRAINING job", "m0-2 SETTLE job T2 T3 10000");
+    vote("0", "SETTLE 10000");
+    ck_assert(coordinator_settles(core));
+    vote("1", "SETTLE 10000");
+    ck_assert(!coordinator_settles(core));
+    EXPECT("s2 !RENEWED job *");
+    ask(2, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T2|T3");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        it_goes_on_without_asking_anybody,
+        an_undelivered_lock_goes_on,
+        a_fence_is_told_once_q_masters_have_stored_the_reserve,
+        a_master_that_did_not_grant_counts_for_no_reserve,
+        more_is_reserved_while_the_last_quarter_is_used,
+        at_the_turns_end_it_is_released,
+        a_lease_of_another_length_is_released,
+        what_waits_for_a_lease_is_not_handed_it,
+        a_reset_hands_nothing_on,
+        an_extend_under_way_is_waited_for_by_the_masters,
+        after_50_ms_the_told_token_takes_its_place,
+        once_settled_it_is_renewed_by_both_tokens,
+        settling_that_fails_is_tried_again,
+        a_broken_sessions_lock_is_settled_and_checked,
+        a_resume_takes_either_token,
+        a_drain_settles_first,
+        NULL,
+    };
+    return trace_run("coordinator: hand", tests);
+}
