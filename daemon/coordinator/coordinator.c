@@ -203,7 +203,7 @@ static void drain_timer(struct coordinator *c)
 
 bool coordinator_settles(const struct coordinator *c)
 {
-    return c->settles || c->unsettled != 0;
+    return c->unsettled != 0;
 }
 
 bool coordinator_drained(const struct coordinator *c)

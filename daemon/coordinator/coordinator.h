@@ -186,7 +186,7 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
 /* After EVENT_DRAIN: true when nothing is left to wait for, and the daemon may exit. */
 bool coordinator_drained(const struct coordinator *c);
 
-/* After EVENT_DRAIN: true while other daemons may not know the tokens of some locks yet. */
+/* Other daemons may not know the tokens of some locks yet. A drain changes that first. */
 bool coordinator_settles(const struct coordinator *c);
 
 /* Asserts every invariant of the coordinator's data. Slow: for tests and simulation. */

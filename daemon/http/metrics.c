@@ -249,6 +249,8 @@ static void metrics_outcomes(const struct metrics *m)
     counter(m, "redlockd_fence_raises", "Grants that had to raise the fence first.", s->fence_raises);
     counter(m, "redlockd_slept", "Times that a LOCK began to wait for another daemon's word.", s->slept);
     counter(m, "redlockd_woken", "Times that such a word came.", s->woken);
+    counter(m, "redlockd_handed_on",
+            "Grants that took over the lock of the holder before, without asking a master.", s->handed_on);
     counter(m, "redlockd_undo_expired", "Releases that a master owed until its key had expired.",
             s->undo_expired);
     family_counter(m, "redlockd_clock_behind_seconds", "How long this host stood still without counting it.");

@@ -99,7 +99,7 @@ struct snapshot {
     struct snapshot_wait oldest_waits[SNAPSHOT_ROWS];
 
     uint64_t lost[LOST_REASONS], renewals, renewals_failed, fence_raises, undo_expired, behind_ms;
-    uint64_t slept, woken;
+    uint64_t slept, woken, handed_on;
     uint64_t auth_failed, basic_failed;               /* by AUTH, and by HTTP's Basic */
     uint64_t handshakes, handshakes_failed;           /* of TLS, by clients ... */
     uint64_t node_handshakes, node_handshakes_failed; /* ... and with masters */

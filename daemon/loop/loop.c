@@ -43,12 +43,25 @@ static void loop_flush(struct loop *loop)
     } while (loop->active && ++n < FLUSHES_A_TURN);
 }
 
+/* Clients go to another daemon when they are told, so that daemon is to know their tokens by then. */
+static void tell_drain(struct loop *loop)
+{
+    if (loop->drain_told_by_ms == INT64_MAX ||
+        (coordinator_settles(loop->coordinator) && clock_boot_ms() < loop->drain_told_by_ms))
+        return;
+    loop->drain_told_by_ms = INT64_MAX;
+    conns_drain(loop->conns);
+    loop->active = true;
+}
+
 static void arm_timer(struct loop *loop)
 {
     bool is_due = loop->active || loop->deny || loop->denied.stage != DENIED_NOTHING;
     int64_t at_ms = is_due ? loop->now_ms : coordinator_deadline(loop->coordinator);
     if (loop->draining && loop->drained_by_ms < at_ms)
         at_ms = loop->drained_by_ms;
+    if (loop->drain_told_by_ms < at_ms)
+        at_ms = loop->drain_told_by_ms;
     if (at_ms > loop->now_ms + TIMER_MAX_MS)
         at_ms = loop->now_ms + TIMER_MAX_MS;
     /* A timer that is set for an earlier time is left alone and set again when it fires, which is cheaper
@@ -126,6 +139,7 @@ static void end_turn(struct loop *loop)
 {
     deny_some(loop);
     queued_work(loop);
+    tell_drain(loop);
     loop_flush(loop);
     bool changed = loop_log_masters(&loop->log, &loop->view);
     if (changed && loop->listening)
@@ -211,7 +225,8 @@ void loop_drain(struct loop *loop)
                stats.locks);
     log_info("drain", "locks=%u waiters=%u timeout=%lld", stats.locks, stats.waiters,
              (long long)loop->conf->drain_timeout_ms);
-    conns_drain(loop->conns);
+    loop->drain_told_by_ms = clock_boot_ms() + loop->conf->node_timeout_ms;
+    tell_drain(loop);
     loop_step(loop, EVENT_DRAIN);
     loop->active = true;
 }

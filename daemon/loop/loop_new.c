@@ -122,7 +122,7 @@ struct loop *loop_new(const struct conf *conf, const char *version)
     }
     loop->conf = conf;
     loop->log.events = &loop->status.events;
-    loop->armed_ms = INT64_MAX;
+    loop->armed_ms = loop->drain_told_by_ms = INT64_MAX;
     if (!loop_look_files(&loop->look, conf)) {
         loop_free(loop);
         return NULL;

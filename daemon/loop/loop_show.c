@@ -225,6 +225,7 @@ static unsigned figures(const struct loop_view *view, struct figure *f)
         {"undo_expired", core.expired_undo},
         {"slept", core.slept},
         {"woken", core.woken},
+        {"handed_on", core.handed_on},
         {"behind_ms", core.behind_ms},
     };
     memcpy(f, all, sizeof all);

@@ -123,6 +123,7 @@ static void fill_figures(const struct loop_view *view, struct snapshot *s)
     s->behind_ms = stats.behind_ms;
     s->slept = stats.slept;
     s->woken = stats.woken;
+    s->handed_on = stats.handed_on;
     s->limits[0] = (struct snapshot_limit){"max_clients", s->clients, (uint64_t)conf->max_clients};
     s->limits[1] = (struct snapshot_limit){"max_locks", stats.locks, (uint64_t)conf->max_locks};
     s->limits[2] = (struct snapshot_limit){"max_waiters", stats.waiters, (uint64_t)conf->max_waiters};
