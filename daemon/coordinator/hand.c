@@ -13,7 +13,7 @@
 
 /* Fences of a reserve: some for each waiter, or a little more than the last lease used. A reserve may be
  * larger the faster it is used up, so that fences never run ahead of the clock by more than a few ms. */
-enum { EACH = 4, SOME = 16, MOST = 255 };
+enum { EACH = 4, SOME = 16, MOST = 255, THOUSANDS = 500000 };
 
 /* ---- the reserve ---- */
 
@@ -21,6 +21,8 @@ static uint64_t reserve_size(const struct resource *resource)
 {
     uint64_t size = EACH * (uint64_t)resource->queue->waiters + SOME;
     uint64_t used = (uint64_t)resource->handed + resource->handed / 4;
+    if (mutant(MUTANT_RESERVE_MOVES_CLOCK))
+        return THOUSANDS;
     size = size < MOST ? size : MOST;
     return used > size ? used : size;
 }
@@ -28,6 +30,8 @@ static uint64_t reserve_size(const struct resource *resource)
 static bool reserve_is_far(const struct coordinator *c, uint64_t top)
 {
     uint64_t wall_us = c->event->wall_us > 0 ? (uint64_t)c->event->wall_us : 0;
+    if (mutant(MUTANT_RESERVE_MOVES_CLOCK))
+        return false;
     return fence_is_beyond(top) || top > wall_us + (uint64_t)c->config.max_ttl_ms * 1000 / 2;
 }
 

@@ -245,9 +245,10 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
 {
     struct resource *resource = lease->resource;
     struct token told = lease->token, token = *secret_key(lease);
+    bool both = secret_other(lease) != NULL && !mutant(MUTANT_RELEASE_OF_ONE);
     struct release_order order = {.name = resource->name,
                                   .token = &token,
-                                  .other = secret_other(lease) != NULL ? &told : NULL,
+                                  .other = both ? &told : NULL,
                                   .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
                                   .may = lease->sent,
                                   .sent = lease->sent | lease->may | lease->granted,

@@ -74,7 +74,8 @@
     X(RESET_HANDS_ON, "reset_hands_on", "a reset hands the lock on to the next waiter")                     \
     X(HAND_LATE, "hand_late", "a lock is handed on beyond the deadline of its keys")                        \
     X(RESERVE_AT_ONCE, "reserve_at_once", "reserved fences are told before Q masters have stored them")     \
-    X(RESERVE_MOVES_CLOCK, "reserve_moves_clock", "the daemon's clock of fences is moved by a reserve")     \
+    X(RESERVE_MOVES_CLOCK, "reserve_moves_clock",                                                           \
+      "reserves of thousands move the daemon's clock of fences, without a bound")                           \
     X(RELEASE_OF_ONE, "release_of_one", "once settling began, only the secret token is released")           \
     X(SETTLE_BLIND, "settle_blind", "* where the secret stands, the told token is not ours")                \
     X(HEAL_OF_SECRET, "heal_of_secret", "once settling began, a heal sets the secret token")                \

@@ -102,6 +102,6 @@ const struct token *secret_heals(const struct lease *lease)
 
 const struct token *secret_other(const struct lease *lease)
 {
-    bool settling = lease->secret != NULL && lease->secret->settling && !mutant(MUTANT_RELEASE_OF_ONE);
+    bool settling = lease->secret != NULL && lease->secret->settling;
     return settling ? &lease->token : NULL;
 }

@@ -327,6 +327,34 @@ static void aim_passes(struct sim_plan *plan, struct swarm *swarm)
     swarm_calm(plan, swarm);
 }
 
+/* Locks that are handed on, and then settled, released or broken. */
+static void aim_hands(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    swarm_calm(plan, swarm);
+    swarm_hands(plan, swarm);
+    masters(plan, 3);
+    swarm->clients = 6;
+    swarm->keep_ms = 20;
+    swarm->lease_pct = swarm->via_pct = swarm->resume_pct = swarm->abandon_pct = 0;
+    switch (mutant) {
+    case MUTANT_RESET_HANDS_ON: swarm->abandon_pct = 50; break;
+    case MUTANT_RELEASE_OF_ONE:
+    case MUTANT_SETTLE_BLIND: swarm->keep_ms = 200; break;
+    case MUTANT_HEAL_OF_SECRET:
+        swarm->keep_ms = 200;
+        swarm->long_keep_pct = 60;
+        restarts(swarm, 200);
+        break;
+    case MUTANT_RESERVE_MOVES_CLOCK: /* clocks differ, and all masters forget */
+        plan->param[P_MAX_TTL] = plan->param[P_MIN_TTL] = 2000;
+        plan->param[P_DAEMONS] = 3;
+        plan->param[P_NAMES] = 1;
+        swarm->blackouts = 200;
+        break;
+    default: break;
+    }
+}
+
 void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     if (mutant != MUTANT_NONE) {
@@ -381,6 +409,14 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_FROM_IGNORED:
     case MUTANT_ABSENT_MARKER_KNOWN:
     case MUTANT_DISAGREEMENT_EACH: aim_markers(plan, swarm, mutant); return;
+    case MUTANT_SECRET_TOLD:
+    case MUTANT_RESET_HANDS_ON:
+    case MUTANT_HAND_LATE:
+    case MUTANT_RESERVE_AT_ONCE:
+    case MUTANT_RESERVE_MOVES_CLOCK:
+    case MUTANT_RELEASE_OF_ONE:
+    case MUTANT_SETTLE_BLIND:
+    case MUTANT_HEAL_OF_SECRET: aim_hands(plan, swarm, mutant); return;
     case MUTANT_PASS_BLIND: aim_passes(plan, swarm); return;
     case MUTANT_WOKEN_SILENT:
     case MUTANT_PASS_FORGOTTEN:

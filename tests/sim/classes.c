@@ -114,6 +114,21 @@ static void split(struct sim_plan *plan, struct swarm *swarm)
     plan->param[P_MIN_TTL] = 500;
 }
 
+/* Clients that wait for each other at one daemon hand a lock on, if their TTLs are alike. The faults stay. */
+void swarm_hands(struct sim_plan *plan, struct swarm *swarm)
+{
+    plan->param[P_NAMES] = drawn(plan, 40, 1, 2);
+    plan->param[P_DAEMONS] = drawn(plan, 41, 1, 3);
+    plan->param[P_MIN_TTL] = plan->param[P_MAX_TTL] - drawn(plan, 42, 0, 1) * 100;
+    plan->param[P_MAX_LOCKS] = 64;
+    plan->param[P_MAX_WAITERS] = 128;
+    swarm->clients = drawn(plan, 43, 3, 12);
+    swarm->think_ms = drawn(plan, 44, 0, 10);
+    swarm->keep_ms = drawn(plan, 45, 0, 1) ? drawn(plan, 46, 0, 10) : drawn(plan, 47, 20, 150);
+    swarm->wait_pct = 95;
+    swarm->lease_pct = drawn(plan, 48, 0, 1) * 10;
+}
+
 void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class class)
 {
     switch (class) {

@@ -66,6 +66,9 @@ static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t to
     if (t->parent != 0 && (!t->granted || t->undelivered) && !parent->given_up && !parent->moved)
         violation(w, 2, "d%u releases T%u, a RESUME's of T%u that failed: it is held still", d->index, tok,
                   t->parent);
+    const struct sim_tok *key = &w->oracle.tok[tok];
+    if (key->settles)
+        other = key->told; /* it may be on a master, whether the command names it or not */
     oracle_gives_back(w, d, tok);
     if (other != 0)
         oracle_gives_back(w, d, other);

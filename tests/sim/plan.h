@@ -214,6 +214,7 @@ void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class cla
 void plan_class(struct sim_plan *plan);
 void swarm_calm(struct sim_plan *plan, struct swarm *swarm);
 void swarm_crowd(struct sim_plan *plan, struct swarm *swarm);
+void swarm_hands(struct sim_plan *plan, struct swarm *swarm); /* many wait for few names */
 /* aim.c: turns the swarm towards what a planted bug needs. */
 void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant);
 

@@ -362,6 +362,9 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     struct draw fanout = {.seed = seed, .who = 6};
     plan->param[P_FANOUT] = percent(&fanout, 80) ? FANOUT_ALL : between(&fanout, FANOUT_QUORUM, FANOUT_MIXED);
     swarm_class(plan, &swarm, (enum plan_class)plan->param[P_CLASS]);
+    bool hands = percent(&class, 20);
+    if (hands && mutant == MUTANT_NONE && plan->param[P_CLASS] <= CLASS_CLOCK)
+        swarm_hands(plan, &swarm);
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);
     draw_faults(plan, seed, &swarm);
