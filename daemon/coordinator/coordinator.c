@@ -209,7 +209,7 @@ bool coordinator_settles(const struct coordinator *c)
 bool coordinator_drained(const struct coordinator *c)
 {
     return c->draining && c->waits.used == 0 && c->bound == 0 && c->asking == 0 &&
-           c->releases_pending.first == NULL;
+           c->releases_pending.first == NULL && (c->unsettled == 0 || c->ending);
 }
 
 /* ---- time ---- */

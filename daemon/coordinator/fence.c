@@ -19,6 +19,8 @@ uint64_t fence_propose(struct coordinator *c, struct resource *resource)
         c->proposal = proposal;
     if (resource->reserved < proposal)
         return proposal;
+    if (resource->reserved >= FENCE_MAX)
+        return FENCE_MAX + 1;
     return ++resource->reserved;
 }
 
