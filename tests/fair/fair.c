@@ -136,9 +136,9 @@ static void tell(double seconds, uint64_t commands_each)
     printf("daemons=%u waiters=%u hold_ms=%d seconds=%.0f grants=%u\n", daemons, waiters, (int)hold_ms,
            seconds, grants);
     printf("jain_daemons=%.3f jain_waiters=%.3f longest_wait_ms=%d turns=%u "
-           "commands_per_master_and_grant=%.1f\n",
+           "commands_per_master_and_grant=%.2f commands_per_master_and_second=%.0f\n",
            jain(of_daemon, daemons), jain(of_waiter, waiters), (int)longest_ms, turns,
-           grants > 0 ? (double)commands_each / grants : 0);
+           grants > 0 ? (double)commands_each / grants : 0, (double)commands_each / seconds);
     for (unsigned i = 0; i < daemons; i++)
         printf("daemon=%u grants=%u\n", i, of_daemon[i]);
     fflush(stdout);
