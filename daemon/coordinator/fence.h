@@ -22,7 +22,8 @@ enum fence_outcome {
     FENCE_HOPELESS, /* no quorum can agree on a fence any more, or not in time */
 };
 
-/* Returns a proposal for the name, above all earlier ones of this daemon and all fences that it reserved for the name. */
+/* Returns a proposal for the name, above all earlier ones of this daemon and all fences that it reserved
+ * for the name. */
 uint64_t fence_propose(struct coordinator *c, struct resource *resource);
 /* The proposal is too high to be a fence: the outcome is FENCE_BEYOND. */
 bool fence_is_beyond(uint64_t proposal);

@@ -115,7 +115,7 @@ void hand_look(struct coordinator *c, struct round *round, bool late)
     bool over = late || round->fence.pending == 0;
     bool mine = secret != NULL && secret->reserving == round->id;
     masters_t stored = mine ? fence_standing(c, round) & secret->granting & round->fence.answered : 0;
-    if (masters_count(stored) >= c->quorum && round->proposal > secret->reserved) {
+    if (mine && masters_count(stored) >= c->quorum && round->proposal > secret->reserved) {
         secret->reserved_at_once = round->proposal - lease->fence;
         secret->reserved = round->proposal;
     }

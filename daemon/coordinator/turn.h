@@ -5,9 +5,9 @@
  *      ^                  |                |             (nobody waits: the next waiter asks)
  *      +------refused-----+----------------+
  *
- * In a young turn the lock is handed on here (hand.h), or the next head's SETs follow the release on the same connections at once. In an old turn
- * the release wakes the first daemon of the queue on the masters (wake.h). The next head then waits until Q
- * masters have answered the release. */
+ * In a young turn the lock is handed on here (hand.h), or the next head's SETs follow the release on the
+ * same connections at once. In an old turn the release wakes the first daemon of the queue on the masters
+ * (wake.h). The next head then waits until Q masters have answered the release. */
 #ifndef REDLOCKD_TURN_H
 #define REDLOCKD_TURN_H
 
@@ -27,8 +27,9 @@ bool turn_is_young(const struct coordinator *c, const struct resource *resource)
  * looks into the queue even if nobody waits here. */
 void turn_remember(struct coordinator *c, const struct resource *resource);
 void turn_recall(struct coordinator *c, struct resource *resource);
-/* Handles a release that found nobody in the queue. The next grant here begins a turn. If nobody waits here either,
- * a turn that went on begins anew, so that the queue of a name that one daemon alone uses is looked at only now and then. */
+/* Handles a release that found nobody in the queue: the next grant here begins a turn. If nobody waits here
+ * either, a turn that went on begins anew, so that the queue of a name that one daemon alone uses is looked
+ * at only now and then. */
 void turn_unwanted(const struct coordinator *c, struct resource *resource);
 
 /* Joins the queue for a head that polls, so that others give way to it, unless that was done lately. */
