@@ -41,8 +41,8 @@ static const struct {
     const char *sha1; /* of text, for EVALSHA */
 } scripts[RESP_SCRIPTS] = {
     /* RELEASE: compare and delete, as on the Redlock page. 1: deleted, 0: not ours. Where a queue is given,
-     * its first is woken, too: see WALK. ARGV[6] says whether this daemon goes to the end of the queue. ARGV[7] is another
-     * token that the key may have. */
+     * its first is woken, too: see WALK. ARGV[6] says whether this daemon goes to the end of the queue.
+     * ARGV[7] is another token that the key may have. */
     {READ "if v==ARGV[1] or v==ARGV[7] then "
           "local n=redis.pcall('DEL',KEYS[1]) "
           "if n==1 and KEYS[2] then " WALK "n=walk() "
@@ -97,8 +97,8 @@ static const struct {
           "if type(v)=='string' and string.sub(v,1,8)~=ARGV[2] then say(string.sub(v,1,8),'t') end "
           "return 0",
      "031816f14792d4f7eeeca1a757068185c6e1e41e"},
-    /* SETTLE: the TTL that the key has now, by the token ARGV[2], which replaces ARGV[1]; -2: neither. PEXPIRE runs
-     * even where it lengthens nothing: a script that has written before may SET when the memory is full. */
+    /* SETTLE: the TTL that the key has now, by the token ARGV[2], which replaces ARGV[1]; -2: neither. PEXPIRE
+     * runs even where it lengthens nothing: a script that has written before may SET when the memory is full. */
     {READ "if v==ARGV[1] or v==ARGV[2] then "
           "local t=math.max(redis.call('PTTL',KEYS[1]),tonumber(ARGV[3])) "
           "local e=redis.pcall('PEXPIRE',KEYS[1],t) "

@@ -129,7 +129,7 @@ void hand_look(struct coordinator *c, struct round *round, bool late)
 
 /* A holder that dies must not keep the name for longer than its own TTL says, and the next one must have time
  * to do its work. */
-static bool time_fits(const struct coordinator *c, const struct lease *lease, const struct wait *head)
+static bool hand_has_time(const struct coordinator *c, const struct lease *lease, const struct wait *head)
 {
     int64_t left_ms = lease->until_ms - c->now_ms;
     int64_t least_ms = (lease->ttl_ms < head->ttl_ms ? lease->ttl_ms : head->ttl_ms) / 2;
@@ -138,7 +138,7 @@ static bool time_fits(const struct coordinator *c, const struct lease *lease, co
 }
 
 /* While an EXTEND is under way, or a trial may show that less time is left, the lease is released. */
-static bool may_hand(const struct coordinator *c, const struct lease *lease)
+static bool hand_may(const struct coordinator *c, const struct lease *lease)
 {
     const struct resource *resource = lease->resource;
     const struct queue *queue = resource->queue;
@@ -149,7 +149,7 @@ static bool may_hand(const struct coordinator *c, const struct lease *lease)
     if (c->draining || c->token_drawn || trial_is_open(c))
         return false;
     return lease->fence < lease->secret->reserved && turn_is_young(c, resource) &&
-           secret_may_pass_to(c, queue->head) && time_fits(c, lease, queue->head);
+           secret_may_pass_to(c, queue->head) && hand_has_time(c, lease, queue->head);
 }
 
 static void hand_answer(struct coordinator *c, const struct lease *lease, uint64_t session, uint64_t request)
@@ -181,7 +181,7 @@ static void hand_on(struct coordinator *c, struct lease *lease)
 
 bool hand_try(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request)
 {
-    if (!may_hand(c, lease))
+    if (!hand_may(c, lease))
         return false;
     hand_answer(c, lease, session, request);
     hand_on(c, lease);

@@ -51,8 +51,8 @@ static void rearm(struct coordinator *c, struct lease *lease)
 
 /* A renewal is due a third of the TTL after the last success. The time varies by a tenth of that, so that
  * leases which were taken together are not renewed together for ever. A lease that already runs to the end
- * of its max= is not renewed. Settling goes on all the same: at once until Q masters have acknowledged it, and
- * then for the others. */
+ * of its max= is not renewed. Settling goes on all the same: at once until Q masters have acknowledged it,
+ * and then for the others. */
 static void plan_renewal(struct coordinator *c, struct lease *lease)
 {
     int64_t third_ms = lease->ttl_ms / THIRD;

@@ -39,8 +39,8 @@ void lease_unbind(struct coordinator *c, struct lease *lease);
 /* The told token is to take the place of the secret one at once, if the lease has one. */
 void lease_settle(struct coordinator *c, struct lease *lease);
 
-/* Hands the lease on to the session of this wait, with a new token to tell. The caller answers and removes the
- * wait. */
+/* Hands the lease on to the session of this wait, with a new token to tell. The caller answers and removes
+ * the wait. */
 void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait);
 
 /* Records that a quorum keeps the key until until_ms, and plans the next renewal. Returns the deadline that

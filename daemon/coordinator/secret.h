@@ -3,7 +3,7 @@
  * Only this daemon can release, extend or move such a key, so until the lease's deadline it may hand the lock
  * from one waiter to the next without asking any master (hand.h).
  *
- *     secret --held for 50 ms, the session broke, RESUME, drain--> settling --Q have the told token--> settled
+ *     secret --50 ms, broken session, RESUME, drain--> settling --Q have the told token--> settled
  *
  * Settling puts the told token in the place of the secret one, so that other daemons can find the lock by it.
  * From then on a master may have either token, and the lock is not handed on any more. The secret token is

@@ -47,8 +47,8 @@ struct loop {
     int64_t now_ms;        /* CLOCK_BOOTTIME as it was read last in this turn */
     int64_t armed_ms;      /* when the timer fires; INT64_MAX: it is not set */
     int64_t drained_by_ms; /* when a drain ends at the latest */
-    int64_t
-        drain_told_by_ms; /* when clients are told of it at the latest; INT64_MAX: they were, or need not be */
+    /* When clients are told of a drain at the latest; INT64_MAX: they were, or need not be. */
+    int64_t drain_told_by_ms;
     struct loop_log log;
     struct loop_status status;
     bool listening, draining, stopping, failed;

@@ -1,5 +1,5 @@
-/* Waiters at one daemon follow each other without a question to the masters, and a lock that goes on for longer
- * is known to all daemons by the token that its holder was told. */
+/* Waiters at one daemon follow each other without a question to the masters, and a lock that goes on for
+ * longer is known to all daemons by the token that its holder was told. */
 #include "tests/integ/harness.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* Secret tokens, and locks that are handed on: invariants 2, 6, 7 and 13.
  *
- *     S is set; T1 is told --given back--> T2 is told --settle: S or T2 becomes T2--> the lock is as any other
+ *     S is set; T1 is told --given back--> T2 is told --settle: S becomes T2--> the lock is as any other
  *
  * S is the token of the key, which nobody is told. The told tokens have a holder each, so that two of them
  * overlap as two locks do; S keeps the name for the one that was told last. */

@@ -258,8 +258,8 @@ void daemon_step(struct sim_world *w, struct sim_daemon *d, struct coordinator_e
         d->spin_us = w->now_us;
         d->spins = 0;
     }
-    /* After a pause, or from a master that hung, much may arrive at once. What was sent in an earlier millisecond
-     * is no part of a loop within this one. */
+    /* After a pause, or from a master that hung, much may arrive at once. An answer to a command of an earlier
+     * millisecond is no part of a loop within this one. */
     bool heard = event->kind >= EVENT_MASTER_WOKE && event->kind <= EVENT_MASTER_TOLD;
     heard = heard || (w->heard != NULL && w->heard->sent_us / 1000 < w->now_us / 1000);
     if (!heard && ++d->spins > SPINS)

@@ -1,8 +1,8 @@
 /* Traces: a lock that is handed on within the daemon, and the settling of its secret token. */
 #include "tests/unit/trace.h"
 
-/* Session 2 was granted "job" at 1000, and sessions 3 and 4 wait for it. The key has T2, and session 2 was told
- * T3. Fences up to 1000032 are reserved. */
+/* Session 2 was granted "job" at 1000, and sessions 3 and 4 wait for it. The key has T2, and session 2 was
+ * told T3. Fences up to 1000032 are reserved. */
 static void held_in_secret(void)
 {
     start(3);

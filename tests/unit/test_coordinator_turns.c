@@ -1,8 +1,8 @@
 /* Traces: turns between daemons, and how a lock is handed on within one. */
 #include "tests/unit/trace.h"
 
-/* Session 1 has "job" since 1000, when the turn began; sessions 2, 3, ... wait for it. Where none waits behind
- * the head, its lease is not handed on (test_coordinator_hand.c). */
+/* Session 1 has "job" since 1000, when the turn began; sessions 2, 3, ... wait for it. Where none waits
+ * behind the head, its lease is not handed on (test_coordinator_hand.c). */
 static void held_and_waited_for(unsigned waiters)
 {
     start(3);
