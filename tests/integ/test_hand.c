@@ -8,7 +8,7 @@
 
 static struct cluster masters;
 static struct daemon redlockd, other;
-static struct client a, b, c, d;
+static struct client a, b, c, d, e;
 
 static void begin(void)
 {
@@ -41,20 +41,21 @@ static bool is_settled(const struct grant *grant)
 START_TEST(it_goes_from_waiter_to_waiter)
 {
     begin();
-    struct client *holder = &b, *waiter = &c;
+    struct client *queue[] = {&b, &c, &e}; /* in order; the first has the lock */
     struct grant grant = secretly_held();
+    client_open(&e, &redlockd);
+    client_send(&e, "LOCK job wait=1m ttl=30s");
+    eventually(rows_with(show(&a, "WAITERS"), "name=job") == 2);
     long long handed = 0;
     for (unsigned i = 0; i < 1000 && handed < 20; i++) { /* a slow machine lets some turns pass */
+        struct client *holder = queue[i % 3], *next = queue[(i + 1) % 3];
         client_send(holder, "UNLOCK job");
         handed += strstr(await(holder, "+UNLOCKED job *"), " handed=1") != NULL;
         client_send(holder, "LOCK job wait=1m ttl=30s");
-        struct grant next = grant_of(await(waiter, "+LOCKED job *"));
-        ck_assert_int_gt(next.fence, grant.fence);
-        ck_assert_str_ne(next.token, grant.token);
-        grant = next;
-        struct client *swap = holder;
-        holder = waiter;
-        waiter = swap;
+        struct grant granted = grant_of(await(next, "+LOCKED job *"));
+        ck_assert_int_gt(granted.fence, grant.fence);
+        ck_assert_str_ne(granted.token, grant.token);
+        grant = granted;
     }
     ck_assert_int_ge(handed, 20);
     ck_assert_int_ge(number(row_with(show(&a, "STATS"), "handed_on"), "handed_on"), handed);
