@@ -21,7 +21,8 @@ static void sends_set(struct sim_world *w, struct sim_daemon *d, const struct ac
     struct sim_tok *t = &w->oracle.tok[tok];
     t->daemon = (uint8_t)d->index;
     t->incarnation = d->incarnation;
-    t->set_us = w->now_us;
+    if (t->sent == 0) /* others may be asked a little later */
+        t->set_us = w->now_us;
     w->oracle.last_set[d->index][t->name] = tok;
     for (unsigned i = 0; i < d->masters; i++) {
         if (!(action->masters & bit(i)) || d->node[i].conn == 0)
