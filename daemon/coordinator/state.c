@@ -49,8 +49,10 @@ masters_t masters_clock_doubted(const struct coordinator *c)
     masters_t set = 0;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];
-        if (m->clock.jumped ||
-            (m->memory.quarantine_until_ms > c->now_ms && m->memory.quarantine_why == WHY_CLOCK))
+        /* Another reason to keep the master out may have been found since. */
+        bool seen = m->clock.jumped_ms != 0 && c->now_ms - m->clock.jumped_ms < c->full_ms;
+        bool out = m->memory.quarantine_until_ms > c->now_ms;
+        if (m->clock.jumped || (out && (seen || m->memory.quarantine_why == WHY_CLOCK)))
             set |= masters_bit(i);
     }
     return set;

@@ -196,14 +196,30 @@ START_TEST(a_doubt_shows_where_the_key_has_a_later_time)
 }
 END_TEST
 
+/* Two daemons wrote their doubts at the same time, and the earlier time stayed in the key. That is taken for
+ * another sign of lost memory; the clock that runs fast stays out all the same. */
+START_TEST(a_fast_clock_stays_out_whatever_else_is_found)
+{
+    start(3);
+    markers[2].clock_ms += 60;
+    at(3000);
+    EXPECT_MASTER(2, "quarantine clock left=59602");
+    markers[2].group.from_ms -= 1;
+    at(5000);
+    EXPECT_MASTER(2, "quarantine memory left=59602");
+    markers[2].clock_ms += 20;
+    at(7000);
+    EXPECT_MASTER(2, "quarantine clock left=59602");
+    forget();
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {a_clock_that_was_set_back_is_no_witness,
-                                  an_answer_that_took_long_is_no_witness,
-                                  a_base_read_within_a_stall_bounds_nothing,
-                                  what_was_believed_since_the_base_may_hide_a_stall,
-                                  a_quarantine_ends_no_sooner_than_anothers,
-                                  a_doubt_shows_where_the_key_has_a_later_time,
-                                  NULL};
+    const TTest *const tests[] = {
+        a_clock_that_was_set_back_is_no_witness,       an_answer_that_took_long_is_no_witness,
+        a_base_read_within_a_stall_bounds_nothing,     what_was_believed_since_the_base_may_hide_a_stall,
+        a_quarantine_ends_no_sooner_than_anothers,     a_doubt_shows_where_the_key_has_a_later_time,
+        a_fast_clock_stays_out_whatever_else_is_found, NULL};
     return trace_run("coordinator: witnesses", tests);
 }
