@@ -14,6 +14,8 @@ static void extend_ask(struct coordinator *c, struct round *round)
     bool checking = round->phase == ROUND_CHECKING;
     struct lease *lease = pool_find(&c->leases, round->lease);
     round->votes = heal_counted(c, lease);
+    if (lease != NULL && lease->spread != SPREAD_NOT)
+        round->votes &= lease->sent; /* that the others do not have the key proves nothing */
     round->tally = (struct tally){.asked = c->extenders};
     if (lease != NULL && round->ttl_ms > lease->longest_ms)
         lease->longest_ms = round->ttl_ms;

@@ -47,7 +47,7 @@ int64_t fanout_late_ms(const struct coordinator *c, masters_t masters)
 
 int64_t fanout_spread_ms(const struct lease *lease)
 {
-    if (lease->spread == SPREAD_NOT)
+    if (lease->spread == SPREAD_NOT || lease->spread == SPREAD_DONE)
         return INT64_MAX;
     int64_t set_ms = lease->secret != NULL ? lease->secret->set_ms : lease->granted_ms;
     return set_ms + SPREAD_MS + (lease->spread == SPREAD_AGAIN ? SPREAD_AGAIN_MS : 0);

@@ -407,7 +407,7 @@ bool lease_timer(struct coordinator *c, struct lease *lease)
     }
     if (c->now_ms >= fanout_spread_ms(lease)) {
         heal_spread(c, lease);
-        lease->spread = lease->spread == SPREAD_SOON ? SPREAD_AGAIN : SPREAD_NOT;
+        lease->spread = lease->spread == SPREAD_SOON ? SPREAD_AGAIN : SPREAD_DONE;
     }
     if (c->now_ms >= secret_settle_ms(lease))
         lease_settle(c, lease);

@@ -206,8 +206,8 @@ struct lease {
     struct resume *resume; /* how to set back an undelivered RESUME; NULL: nothing to set back */
     struct secret *secret; /* NULL: none */
     bool renewing;         /* a renewal is under way */
-    /* fanout: quorum: whether the key is still to be set on the masters that were not asked. */
-    enum { SPREAD_NOT, SPREAD_SOON, SPREAD_AGAIN } spread : 8;
+    /* fanout: quorum: whether the key is still to be set on the masters that were not asked. NOT: all were. */
+    enum { SPREAD_NOT, SPREAD_SOON, SPREAD_AGAIN, SPREAD_DONE } spread : 8;
     /* Per master: when the last TTL ends that it acknowledged in its present memory; 0: it acknowledged
      * none. */
     uint32_t acknowledged[];

@@ -98,6 +98,19 @@ START_TEST(a_lease_that_lives_is_set_on_the_others)
 }
 END_TEST
 
+/* The masters that were never sent the key are no evidence that somebody deleted it. */
+START_TEST(a_master_that_was_not_asked_does_not_miss_the_key)
+{
+    start_quorum(5);
+    ask(1, "LOCK job ttl=10s");
+    vote("2-4", "SET YES, ZADD YES");
+    ask(1, "EXTEND job token=T1");
+    vote("0-2", "EXTEND NO");
+    vote("3-4", "EXTEND 10000");
+    EXPECT_LAST("s1 #2 -NOQUORUM job *");
+}
+END_TEST
+
 /* Masters that are far away are asked only if one of the others does not grant. */
 START_TEST(the_fast_masters_are_asked_first)
 {
@@ -141,11 +154,16 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        a_quorum_is_asked_and_the_rest_is_spared,   all_are_asked_as_soon_as_a_master_refuses,
-        all_are_asked_when_an_answer_is_late,       all_are_asked_when_a_master_is_lost,
-        all_are_asked_when_a_fence_fails,           a_lease_that_lives_is_set_on_the_others,
-        the_fast_masters_are_asked_first,           a_release_that_wakes_goes_everywhere,
-        with_just_a_quorum_left_all_of_it_is_asked, NULL};
+    const TTest *const tests[] = {a_quorum_is_asked_and_the_rest_is_spared,
+                                  all_are_asked_as_soon_as_a_master_refuses,
+                                  all_are_asked_when_an_answer_is_late,
+                                  all_are_asked_when_a_master_is_lost,
+                                  all_are_asked_when_a_fence_fails,
+                                  a_lease_that_lives_is_set_on_the_others,
+                                  a_master_that_was_not_asked_does_not_miss_the_key,
+                                  the_fast_masters_are_asked_first,
+                                  a_release_that_wakes_goes_everywhere,
+                                  with_just_a_quorum_left_all_of_it_is_asked,
+                                  NULL};
     return trace_run("coordinator: fanout", tests);
 }
