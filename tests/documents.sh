@@ -101,7 +101,11 @@ named_targets_exist() { # page
 # ---- the blocks of a page ----
 
 run_shell() { # file
+    local file
     cd "$folder" || return 1
+    for file in files/*; do # each time, since another daemon may run by now
+        [ ! -e "$file" ] || { placed <"$file" >"${file#files/}" && chmod 755 "${file#files/}"; }
+    done
     placed <"$1" >"$work/block"
     REDLOCK_ADDRESS=unix:$socket timeout -k 5 60 sh -e "$work/block"
 }
@@ -179,7 +183,7 @@ run_block() { # where, language, comment, file
         sed -i "1i ${3#first: }" "$4"
         check "$1" run_shell "$4"
         ;;
-    'file: '*) cp "$4" "$folder/${3#file: }" && chmod 755 "$folder/${3#file: }" ;;
+    'file: '*) cp "$4" "$folder/files/${3#file: }" ;;
     '')
         case $2 in
         sh) check "$1" run_shell "$4" ;;
@@ -196,7 +200,7 @@ run_block() { # where, language, comment, file
 run_blocks() { # page
     local page=$1 text comment='' language='' number=0 began=0
     folder=$work/${page//\//_}.d
-    mkdir "$folder"
+    mkdir -p "$folder/files"
     for text in first-step second-step backup; do
         printf '#!/bin/sh\nexit 0\n' >"$folder/$text"
         chmod 755 "$folder/$text"

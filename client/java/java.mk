@@ -4,7 +4,7 @@ JAVA_JAR   := $(BUILD)/java/redlockd.jar
 JAVA_SRC   := $(shell find client/java/src/main -name '*.java')
 JAVA_LINT  := -Xlint:all -Werror --release 17
 # These options are for programs that live only for a moment.
-JAVA_QUICK := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto
+JAVA_QUICK := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto
 
 CHECKS     += client/java/check.sh client/java/jobs.sh
 
