@@ -347,8 +347,11 @@ static void handle_undelivered(struct coordinator *c, const struct coordinator_e
 {
     struct session *session = session_find(c, event->session);
     struct lease *lease = session != NULL ? session_lease(session, event->request) : NULL;
+    const struct wait *head = lease != NULL ? lease->resource->queue->head : NULL;
     if (lease != NULL && lease->resume != NULL)
         lease_set_back(c, lease);
+    else if (lease != NULL && head != NULL && head->session == session)
+        lease_give_back(c, lease, 0, 0, true); /* that connection is dying, and would not hear of it either */
     else if (lease != NULL)
         hand_give_back(c, lease, 0, 0, true);
 }

@@ -128,11 +128,11 @@ void hand_look(struct coordinator *c, struct round *round, bool late)
 /* ---- from one holder to the next ---- */
 
 /* A holder that dies must not keep the name for longer than its own TTL says, and the next one must have time
- * to do its work. */
+ * to do its work: at least half of its TTL, so that its first renewal comes before the deadline. */
 static bool hand_has_time(const struct coordinator *c, const struct lease *lease, const struct wait *head)
 {
     int64_t left_ms = lease->until_ms - c->now_ms;
-    int64_t least_ms = (lease->ttl_ms < head->ttl_ms ? lease->ttl_ms : head->ttl_ms) / 2;
+    int64_t least_ms = head->ttl_ms / 2;
     bool longer = lease->renewing && lease->ttl_ms > head->ttl_ms;
     return left_ms >= c->config.min_validity_ms && left_ms >= least_ms && left_ms <= head->ttl_ms && !longer;
 }

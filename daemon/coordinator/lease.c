@@ -24,7 +24,8 @@
 enum {
     THIRD = 3, /* parts of a TTL: from one renewal to the next */
     TENTH = 10,
-    SOON = 30, /* parts of a TTL: the pause after a renewal that failed */
+    SOON = 30,      /* parts of a TTL: the pause after a renewal that failed */
+    AWAY_MS = 1000, /* pause of settling while the masters that are left are away */
 };
 
 /* The time at which the holder is warned (!EXPIRING) that renewals fail. A deadline that max= has set gets no
@@ -62,7 +63,8 @@ static void plan_renewal(struct coordinator *c, struct lease *lease)
     else if (lease_is_bound(lease) && lease->until_ms < lease->hold.ends_ms)
         lease->renew_ms = c->now_ms + random_between(c, third_ms - third_ms / 10, third_ms + third_ms / 10);
     else if (secret_left(lease) != 0)
-        lease->renew_ms = c->now_ms + c->config.node_timeout_ms;
+        lease->renew_ms =
+            c->now_ms + ((secret_left(lease) & c->extenders) != 0 ? c->config.node_timeout_ms : AWAY_MS);
     rearm(c, lease);
 }
 

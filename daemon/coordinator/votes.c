@@ -94,7 +94,7 @@ static enum command_verb settle_vote(struct coordinator *c, const struct round *
     struct lease *lease = pool_find(&c->leases, round->lease);
     if (lease != NULL && vote->kind == VOTE_NUMBER)
         secret_settled(c, lease, masters_bit(master));
-    return round->phase == ROUND_CHECKING ? COMMAND_CHECK : COMMAND_EXTEND;
+    return round->purpose == ROUND_CHECK ? COMMAND_CHECK : COMMAND_EXTEND;
 }
 
 void votes_told(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,

@@ -58,6 +58,26 @@ START_TEST(an_undelivered_lock_goes_on)
 }
 END_TEST
 
+/* The connection is dying: its next request would not hear of the lock either. */
+START_TEST(an_undelivered_lock_does_not_go_to_the_same_session)
+{
+    held_in_secret();
+    vote("0-2", "ZADD YES");
+    ask(3, "LOCK job wait=1m");
+    finish(4); /* only session 3 is left, with two requests */
+    release(4);
+    work();
+    forget();
+    ask(2, "UNLOCK job");
+    EXPECT("s2 #7 +UNLOCKED job confirmed=0/3 handed=1", "s3 #3 +LOCKED job token=T4 *");
+    undelivered(3, 3);
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T5 10000", "m0-2 ZADD job *");
+    drop(3);
+    work();
+    forget();
+}
+END_TEST
+
 START_TEST(a_fence_is_told_once_q_masters_have_stored_the_reserve)
 {
     held_in_secret();
@@ -265,6 +285,7 @@ int main(void)
     const TTest *const tests[] = {
         it_goes_on_without_asking_anybody,
         an_undelivered_lock_goes_on,
+        an_undelivered_lock_does_not_go_to_the_same_session,
         a_fence_is_told_once_q_masters_have_stored_the_reserve,
         a_master_that_did_not_grant_counts_for_no_reserve,
         more_is_reserved_while_the_last_quarter_is_used,

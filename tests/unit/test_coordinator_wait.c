@@ -88,8 +88,10 @@ START_TEST(first_come_first_served)
     EXPECT("m0-2 RELEASE job T2", "m0-2 SET job T4 1000", "m0-2 ZADD *", "m0-2 ZADD *", "s2 #6 +UNLOCKED *");
     vote("0-2", "SET YES, ZADD YES, ZADD YES");
     EXPECT("s3 #3 +LOCKED job token=T5 *");
-    ask(3, "UNLOCK job");
-    EXPECT("s3 #7 +UNLOCKED job confirmed=0/3 handed=1", "s4 #4 +LOCKED job token=T6 *");
+    ask(3, "UNLOCK job"); /* too short a lease */
+    EXPECT("m0-2 RELEASE job T4", "m0-2 SET job T6 10000", "m0-2 ZADD *");
+    vote("0-2", "RELEASE YES, SET YES, ZADD YES");
+    EXPECT("s3 #7 +UNLOCKED job confirmed=2/3", "s4 #4 +LOCKED job token=T6 *");
 }
 END_TEST
 
