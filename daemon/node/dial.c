@@ -85,6 +85,9 @@ struct dial_lookup *dial_lookup(struct evdns_base *dns, const struct conf_addres
     lookup->answer = answer;
     lookup->arg = arg;
     hints.ai_flags = 0;
+    /* The name may lead to another server by now. evdns reads the file only when it is told to. */
+    evdns_base_clear_host_addresses(dns);
+    (void)evdns_base_load_hosts(dns, "/etc/hosts");
     struct evdns_getaddrinfo_request *request =
         evdns_getaddrinfo(dns, address->host, port, &hints, lookup_done, lookup);
     if (!request)
