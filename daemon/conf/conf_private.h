@@ -53,8 +53,8 @@ struct conf_setting {
 extern const struct conf_setting conf_settings[CONF_KEYS];
 
 extern const struct conf_kind conf_kind_listen, conf_kind_http, conf_kind_hosts, conf_kind_nodes,
-    conf_kind_duration, conf_kind_size, conf_kind_count, conf_kind_switch, conf_kind_fanout, conf_kind_level, conf_kind_mode,
-    conf_kind_prefix, conf_kind_user, conf_kind_path, conf_kind_users, conf_kind_node_tls;
+    conf_kind_duration, conf_kind_size, conf_kind_count, conf_kind_switch, conf_kind_fanout, conf_kind_level,
+    conf_kind_mode, conf_kind_prefix, conf_kind_user, conf_kind_path, conf_kind_users, conf_kind_node_tls;
 
 /* Quotes a refused text for its message. A text with an '@' is hidden, since it may be an address in the
  * wrong place that holds a password. */

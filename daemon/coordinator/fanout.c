@@ -1,5 +1,7 @@
 #include "daemon/coordinator/fanout.h"
 
+#include <assert.h>
+
 enum {
     ALIKE_US = 500,       /* round trips that differ by no more than this, or by a factor of 2, are alike */
     LATE_RTTS = 3,        /* an answer is late after so many round trips */
@@ -27,6 +29,7 @@ masters_t fanout_first(const struct coordinator *c, const struct name *name)
         if ((c->voters & masters_bit(i)) && c->masters[i].liveness.rtt_us <= longest_us)
             fast[count++] = i;
     masters_t first = 0;
+    assert(count >= c->quorum); /* the Q fastest are among them */
     for (unsigned i = 0, at = quorum_bucket(name); i < c->quorum; i++, at++)
         first |= masters_bit(fast[at % count]);
     return first;

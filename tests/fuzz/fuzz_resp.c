@@ -77,8 +77,9 @@ static void check_daemons(const struct resp_reply *reply)
         daemons_words(again, &row);
         assert(strspn(row.id, "0123456789abcdef") == DAEMONS_ID_HEX && age_ms >= 0 &&
                age_ms < DAEMONS_KEEP_MS);
-        assert(row.host[0] && row.version[0] && row.since[0] && row.listen[0] &&
-               ++entries <= DAEMONS_ENTRIES);
+        entries++;
+        assert(row.host[0] && row.version[0] && row.since[0] && row.listen[0]);
+        assert(entries <= DAEMONS_ENTRIES);
         for (const char *p = again; *p; p++)
             assert(*p >= 0x20 && *p <= 0x7e);
     }

@@ -137,6 +137,7 @@ END_TEST
 START_TEST(a_secret_from_another_host)
 {
     struct command curl;
+    static const char login[] = "ops:" SECRET;
     char file[PATH + 16], ca[2 * PATH], url[64], to[64], settings[512];
     if (!network_enter(watched = "10.9.8.7")) {
         printf("left out: a client of another address (it needs root)\n");
@@ -154,10 +155,10 @@ START_TEST(a_secret_from_another_host)
     snprintf(url, sizeof url, "https://localhost:%u/metrics", port);
     snprintf(to, sizeof to, "localhost:%u:%s:%u", port, watched, port);
     ck_assert_int_eq(
-        RUN(&curl, "curl", "-sS", "--fail", "--cacert", ca, "--connect-to", to, "-u", "ops:" SECRET, url), 0);
+        RUN(&curl, "curl", "-sS", "--fail", "--cacert", ca, "--connect-to", to, "-u", login, url), 0);
     ck_assert_ptr_nonnull(strstr(output(&curl), "redlockd_masters_voting"));
     snprintf(url, sizeof url, "http://%s:%u/metrics", watched, open_port);
-    ck_assert_int_ne(RUN(&curl, "curl", "-sS", "--fail", "-u", "ops:" SECRET, url), 0);
+    ck_assert_int_ne(RUN(&curl, "curl", "-sS", "--fail", "-u", login, url), 0);
     eventually(daemon_logged(&d, "not over plain TCP; this secret has been seen, make a new one"));
 }
 END_TEST
