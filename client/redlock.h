@@ -78,8 +78,8 @@ enum redlock_error {
     /* redlockd refused the request. redlock_error_text() is redlockd's line, as
      * "-NOQUORUM job votes=2/5 nodes=++!!? : 3 votes are needed; ...". LIMIT and CANCELLED may also come from
      * the library, with a sentence. */
-    REDLOCK_BUSY = 1,         /* another has the lock (split=1: many asked at once), and wait_ms was 0 */
-    REDLOCK_TIMEOUT = 2,      /* another has the lock, and wait_ms is over */
+    REDLOCK_BUSY = 1,         /* another client has it (split=1: many asked at once), and wait_ms was 0 */
+    REDLOCK_TIMEOUT = 2,      /* another client has the lock, and wait_ms is over */
     REDLOCK_NOQUORUM = 3,     /* too few masters answered, or too few may vote yet: the outcome of UNLOCK,
                                  EXTEND and CHECK is not known */
     REDLOCK_NOTHELD = 4,      /* the token does not hold the lock */
@@ -163,8 +163,8 @@ enum redlock_error redlock_connect(struct redlock *redlock);
 
 /* "redlockd/0.1.0"; NULL while there is no connection. */
 const char *redlock_server(const struct redlock *redlock);
-/* The address of the last attempt to connect, or before any the first to be tried, as
- * "unix:/run/redlockd/redlockd.sock". */
+/* The address of the connection or, without one, of the last attempt to connect, as
+ * "unix:/run/redlockd/redlockd.sock"; before any attempt, the address that is tried first. */
 const char *redlock_address(const struct redlock *redlock);
 
 /* How the last request of the handle ended, blocking or not, or why it was refused at once. The text is

@@ -30,8 +30,8 @@
  * they mean to timeout(1) and env(1), and programs rarely use 120 to 124. */
 enum code {
     CODE_OK = 0,
-    CODE_BUSY = 120,     /* another has the lock, and the command was not to wait (-n) */
-    CODE_TIMEOUT = 121,  /* another has the lock, and the wait is over */
+    CODE_BUSY = 120,     /* another client has the lock, and the command was not to wait (-n) */
+    CODE_TIMEOUT = 121,  /* another client has the lock, and the wait is over */
     CODE_NOQUORUM = 122, /* too few masters answered, or too few may vote yet */
     CODE_CONNECT = 123,  /* no redlockd, or it does not answer, or it is shutting down */
     CODE_LOST = 124,     /* the lock was lost, or is not held */

@@ -224,7 +224,7 @@ unsigned family_signal(const struct family *family, int signal)
     unsigned alive = 0;
 
     if (signal && family->group > 0 && !family->spares)
-        (void)kill(-family->group, signal); /* all at once, so that no member sees another end first */
+        (void)kill(-family->group, signal); /* the whole group, so that no member sees another end first */
     if (!family_read_all(&all))
         return UINT_MAX;
     mark(&all, family);
@@ -237,7 +237,7 @@ unsigned family_signal(const struct family *family, int signal)
         if (!one->ours || is_dead(one) || has_escaped(one))
             continue;
         if (family->spares && is_redlock(one->pid))
-            continue; /* it has been stopped */
+            continue; /* that redlock has been stopped */
         alive++;
         if (signal && (one->group != family->group || family->spares))
             (void)kill(one->pid, signal);

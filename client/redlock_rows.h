@@ -20,7 +20,7 @@ struct rows {
 };
 
 void rows_add(struct rows *rows, const char *row);
-void rows_free(struct rows *rows); /* they are empty afterwards */
+void rows_free(struct rows *rows); /* the rows are empty afterwards */
 /* Returns the row after the given one, or the first for NULL; NULL: there is none. */
 const char *rows_next(const struct rows *rows, const char *row);
 

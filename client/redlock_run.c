@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    GRACE_MOST_MS = 5000, /* of the default; --grace may be longer */
+    GRACE_MOST_MS = 5000, /* the default is no longer; --grace may be */
     MARGIN_MOST_MS = 1000,
     UNLOCK_MS = 3000,
 };

@@ -121,7 +121,7 @@ struct run {
     bool earlier;       /* the last change of the deadline made it earlier */
     struct terminal terminal;
     bool foreground; /* the command is to have the terminal whenever we have it */
-    pid_t pid;       /* of the command and its group; waited for last, so that nobody else gets the number */
+    pid_t pid;       /* the command and its group; waited for last, so that nobody else gets the number */
     struct family family;
     bool unguarded; /* the guard was killed */
     enum run_state state;

@@ -48,7 +48,7 @@ const char *duration_text(int64_t ms, char *out)
 static const struct rule {
     enum redlock_error error;
     enum code code;
-    const char *what; /* what has happened; redlockd's text for people follows if there is one */
+    const char *what; /* the event; redlockd's text for people follows if there is one */
     const char *hint; /* what to do */
 } rules[] = {
     {REDLOCK_BUSY, CODE_BUSY, "another has it", SHOW_LOCKS},

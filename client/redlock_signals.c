@@ -11,7 +11,7 @@
 
 static struct {
     bool open;
-    sigset_t mask; /* these three are as they were when we started */
+    sigset_t mask; /* these three values are as they were when we started */
     struct sigaction pipe, child;
     sigset_t watched;
 } signals;

@@ -40,7 +40,7 @@ struct top {
     int64_t every_ms;
     int64_t next_ms; /* when to ask again */
     int signals;
-    uint64_t request[TOPICS]; /* that is under way; 0: none */
+    uint64_t request[TOPICS]; /* the request that is under way; 0: none */
     struct rows coming[TOPICS], rows[TOPICS];
     int64_t counted_ms; /* when the figures were taken */
     int64_t figure[RATES];

@@ -1,4 +1,4 @@
-/* What clients asked and how they were answered, counted where the answers are written. */
+/* The requests of clients and the answers to them, counted where the answers are written. */
 #ifndef REDLOCKD_COUNTS_H
 #define REDLOCKD_COUNTS_H
 

@@ -17,7 +17,7 @@ struct event_row {
 
 /* Begins zeroed. */
 struct events {
-    uint64_t count; /* all that ever came; the last one is in rows[(count - 1) % EVENTS_KEPT] */
+    uint64_t count; /* the number of all events so far; the last one is in rows[(count - 1) % EVENTS_KEPT] */
     struct event_row rows[EVENTS_KEPT];
 };
 

@@ -18,7 +18,7 @@ enum {
     STATUS_BYTES = 160,
     PERIOD_US = 1000000,  /* at most, between two looks at the status */
     EXTEND_US = 10000000, /* that the manager waits for the next message of a daemon that drains */
-    SIGNS = 3,            /* of life in each time-out of the watchdog, so that a late one does no harm */
+    SIGNS = 3,            /* signs of life in each time-out of the watchdog: a late one does no harm */
 };
 
 static struct {

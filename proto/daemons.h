@@ -20,7 +20,7 @@ enum {
     DAEMONS_ID_HEX = 2 * TOKEN_ID_BYTES,
     DAEMONS_MAX = 1024,      /* in the hash */
     DAEMONS_KEEP_MS = 60000, /* age from which on an entry counts no more; the script has the same number */
-    DAEMONS_ENTRIES = 512,   /* of a page, at most, whatever a master says */
+    DAEMONS_ENTRIES = 512,   /* a page has so many at most, whatever a master says */
     DAEMONS_WORDS_BYTES = 4 * (WORD_BYTES + 16),
     DAEMONS_CURSOR_BYTES = 24,
 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MASTERS_DIGITS = 9, MS_DIGITS = 15 /* of GROUP_MAX_MS */ };
+enum { MASTERS_DIGITS = 9, MS_DIGITS = 15 /* GROUP_MAX_MS has so many */ };
 
 struct rest {
     const char *at, *end;

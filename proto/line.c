@@ -10,7 +10,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { SHOWN_BYTES = 24 }; /* of a client's word that a refusal quotes, at most */
+enum { SHOWN_BYTES = 24 }; /* a refusal quotes so many of a client's word, at most */
 
 /* ---- refusals ---- */
 

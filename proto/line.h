@@ -28,9 +28,9 @@ struct refusal {
 enum line_result { LINE_REQUEST, LINE_EMPTY, LINE_REFUSED };
 enum line_result line_parse(const char *line, size_t len, struct request *request, struct refusal *refusal);
 
-/* Each of these writes one line with its LF, without a NUL, and returns its length. out must have room for
- * SERVER_LINE_BYTES. tag may have len 0. line_format_hello() alone writes +HELLO, whose numbers are not in
- * a reply. */
+/* Each of these functions writes one line with its LF, without a NUL, and returns its length. out must have
+ * room for SERVER_LINE_BYTES. tag may have len 0. line_format_hello() alone writes +HELLO, whose numbers are
+ * not in a reply. */
 size_t line_format_reply(char *out, const struct tag *tag, const struct reply *reply);
 size_t line_format_notice(char *out, const struct notice *notice);
 size_t line_format_refusal(char *out, const struct refusal *refusal);

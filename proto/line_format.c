@@ -306,7 +306,7 @@ static char *line_put_text(char *out, const struct reply *reply)
     }
     if (reply->code == REPLY_NOQUORUM)
         return reply->quarantined ? line_put_quarantine(out, reply) : line_put_needed(out, reply);
-    if (reply->code == REPLY_DENIED) /* of a request that waited when the right was taken away */
+    if (reply->code == REPLY_DENIED) /* the request waited when the right was taken away */
         return line_put(out, " : the right to lock it was taken away");
     if (reply->code == REPLY_BADTAG) /* only CANCEL gets this reply */
         return line_put(out, " : no LOCK waits there, or its grant was already written");

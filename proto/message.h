@@ -45,7 +45,7 @@ struct tag {
     char text[TAG_BYTES];
 };
 
-struct token { /* what its bytes mean: daemon/coordinator/base/token.h */
+struct token { /* daemon/coordinator/base/token.h tells what its bytes mean */
     uint8_t bytes[TOKEN_BYTES];
 };
 

@@ -67,7 +67,7 @@ char *resp_daemons(const struct resp_format *format, const char *id, const char 
 enum { RESP_SCRIPT_DAEMONS = 7, RESP_SCRIPTS, RESP_SHA1_HEX = 40 };
 char *resp_script_load(unsigned script, size_t *len);
 const char *resp_script_text(unsigned script);
-const char *resp_script_sha1(unsigned script); /* what SCRIPT LOAD must answer */
+const char *resp_script_sha1(unsigned script); /* SCRIPT LOAD must answer it */
 /* The script that a verb runs; -1: none. */
 int resp_script_of(enum command_verb verb);
 
@@ -92,7 +92,7 @@ struct resp_reply {
     bool integers, decimals; /* array: all elements are such; both are true for an empty array */
     long long integer;       /* array: the number of elements */
     int64_t element[RESP_ARRAY_ELEMENTS];
-    size_t whole_len;  /* of a text before it was cut */
+    size_t whole_len;  /* the length of a text before it was cut */
     const char *whole; /* RESP_STRING: all of it, until any reader reads its next reply; not terminated */
     size_t text_len;
     char text[RESP_TEXT_BYTES + 1]; /* terminated by NUL; array: the last of its strings */

@@ -24,7 +24,7 @@ enum {
 struct resp_reader {
     redisReader *hiredis;
     size_t unfinished_bytes; /* fed to hiredis behind its last whole reply */
-    const char *why;         /* what the peer did wrong, or no memory; the reader is then of no more use */
+    const char *why;         /* the peer's fault, or no memory; the reader is then of no more use */
     struct resp_reply reply;
     size_t at, end;              /* of plain */
     char plain[PLAIN_BYTES + 1]; /* a NUL behind the end */

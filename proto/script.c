@@ -38,7 +38,7 @@
 
 static const struct {
     const char *text;
-    const char *sha1; /* of text, for EVALSHA */
+    const char *sha1; /* the text's digest, for EVALSHA */
 } scripts[RESP_SCRIPTS] = {
     /* RELEASE: compare and delete, as on the Redlock page. 1: deleted, 0: not ours. Where a queue is given,
      * its first is woken, too: see WALK. ARGV[6] says whether this daemon goes to the end of the queue.

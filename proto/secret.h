@@ -8,7 +8,7 @@
 
 enum {
     SECRET_HEX = 64,       /* a secret is so many hex digits, which stand for random bytes */
-    SECRET_HASH_BYTES = 32 /* of the SHA-256 of these digits, as text */
+    SECRET_HASH_BYTES = 32 /* the SHA-256 of these digits, as text */
 };
 
 /* Whether this build has SHA-256: it comes with TLS, from OpenSSL's libcrypto. */

@@ -59,7 +59,7 @@ def missing(ours, theirs, path=""):
 
 
 def read_known(path):
-    """What kubectl prints: one JSON value behind the other."""
+    """Reads what kubectl prints: one JSON value behind the other."""
     with open(path, encoding="utf-8") as file:
         text = file.read().strip()
     known = []

@@ -35,7 +35,7 @@ func newCall(verb string, l *Lock, name string) *call {
 func (k *call) finish(a *answer, err error) {
 	select {
 	case k.done <- outcome{a, err}:
-	default: // it has an outcome already
+	default: // the call has an outcome already
 	}
 }
 

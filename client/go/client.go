@@ -45,7 +45,7 @@ type Client struct {
 	dialing  bool
 	everUp   bool
 	failures uint
-	why      *Error // of the last failing connection
+	why      *Error // the error of the last failing connection
 	retryAt  int64  // ms: no connecting before
 	wakeAt   int64  // ms: when run looks again
 	serial   uint64

@@ -11,7 +11,7 @@ var (
 	// Refusals of redlockd. This package also uses some of them by itself, as ErrTimeout, ErrNotHeld and ErrBadArg.
 	ErrBusy        = errors.New("another has the lock")
 	ErrTimeout     = errors.New("another has the lock, and the wait is over")
-	ErrNoQuorum    = errors.New("too few masters answered") // of Unlock, Extend, Check: the outcome is open
+	ErrNoQuorum    = errors.New("too few masters answered") // the outcome of Unlock, Extend or Check is open
 	ErrNotHeld     = errors.New("the lock is not held")
 	ErrCancelled   = errors.New("the wait was cancelled")
 	ErrMode        = errors.New("the lock is held in another mode")
@@ -32,7 +32,7 @@ var (
 
 // Error is the type of every error of this package. (Do also returns errors of its caller's function.)
 type Error struct {
-	Err    error         // one of the Err values of this package
+	Err    error         // an Err value of this package
 	Name   string        // the lock's name, "" if the error is about none
 	Text   string        // redlockd's line, or a sentence of this package; may be ""
 	Reason string        // of ErrLost: expired max gone released moved closed denied refused

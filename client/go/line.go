@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	lineBytes   = 2048 // of a line of redlockd
+	lineBytes   = 2048 // a line of redlockd has at most so many
 	nameBytes   = 200
 	wordBytes   = 64
 	durationMax = 30 * 24 * time.Hour

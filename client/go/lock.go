@@ -105,7 +105,7 @@ type Lock struct {
 	toldBy      *daemon
 	span        int64 // ms, of the last grant or renewal
 	warned      bool
-	// These are for session locks.
+	// The next fields are for session locks.
 	link      *link // the connection that holds it; nil: it is to be resumed
 	resuming  bool
 	retryAt   int64 // ms

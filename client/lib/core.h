@@ -147,9 +147,9 @@ struct redlock_lock {
     int64_t max_ms;            /* as asked for; 0: none */
     int64_t max_until_ms;      /* when max_ms is over; 0: none */
     enum redlock_error result; /* for NEWS_TAKEN and NEWS_GIVEN */
-    const char *text;          /* of the result or the loss (ref in core->line, core->why, or constant) */
+    const char *text;          /* about the result or the loss (ref in core->line, core->why, or constant) */
     int64_t result_retry_ms;
-    /* Other threads read these two. */
+    /* Other threads read the next two fields. */
     _Atomic int64_t deadline_ms; /* on our clock; 0: not held, or not known */
     _Atomic uint64_t fence;
     struct token token;

@@ -98,7 +98,7 @@ void lock_given(struct redlock_lock *lock, enum redlock_error error, const char 
 /* The program has let go of the lock, or has been told its end. */
 void lock_let_go(struct redlock_lock *lock);
 void lock_free(struct redlock_lock *lock);
-/* There never was a redlockd to ask. */
+/* Ends the request that waits: redlockd has never answered, or refuses the secret. */
 void lock_unreachable(struct redlock_lock *lock);
 bool lock_is_over(const struct redlock_lock *lock, int64_t now_ms); /* its deadline has passed */
 void lock_expire(struct redlock_lock *lock, int64_t now_ms);

@@ -135,7 +135,7 @@ static bool has_to_wait(const struct core *core, const struct ask *ask, int64_t 
 {
     if (ask->not_on == core->connection)
         return true;
-    if (core->move == MOVE_READY) /* it is sent on the next connection */
+    if (core->move == MOVE_READY) /* the request is sent on the next connection */
         return true;
     if (core->short_sent >= CORE_WINDOW && is_short(ask, now_ms))
         return true;

@@ -123,7 +123,7 @@ enum redlock_error redlock_quit(struct redlock *redlock)
     return REDLOCK_OK;
 }
 
-/* What tells the calling thread from all others. */
+/* An address that tells the calling thread from all others. */
 static const void *handle_thread(void)
 {
     return &errno;

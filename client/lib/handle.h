@@ -22,10 +22,10 @@ struct redlock {
     struct link link;
     struct link next; /* after !DRAIN: to another redlockd */
     bool next_asked;  /* PING was said there */
-    size_t next_len;  /* of what came in answer */
+    size_t next_len;  /* bytes that came in answer */
     char next_line[256];
-    pid_t pid;                     /* of the process that opened it */
-    char *auth_user, *secret_file; /* of AUTH; NULL: none */
+    pid_t pid;                     /* the process that opened the handle */
+    char *auth_user, *secret_file; /* for AUTH; NULL: none */
     redlock_callback *callback;
     void *user;
     struct awaited *awaited;      /* (ref in the blocking call's stack) */

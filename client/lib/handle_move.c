@@ -42,7 +42,7 @@ static bool move_goes_on(struct redlock *redlock)
     char byte;
 
     if (redlock->core->move == MOVE_READY)
-        return link_read(&redlock->next, &byte, 1) == 0; /* nobody has anything to say there */
+        return link_read(&redlock->next, &byte, 1) == 0; /* redlockd has nothing to say there */
     if (redlock->core->move != MOVE_DIALING)
         return true;
     link_progress(&redlock->next);

@@ -40,7 +40,7 @@ struct link {
     struct address where[LINK_PLACES];
     struct addrinfo *found,
         *next;                   /* addresses of the place before .place; NULL: a Unix socket, or none left */
-    char address[ADDRESS_BYTES]; /* of the last attempt */
+    char address[ADDRESS_BYTES]; /* the address of the last attempt */
     char why[LINK_WHY_BYTES];    /* why all attempts failed, or why the connection ended */
     struct parked *parked;       /* a list */
     struct parked *spare;        /* for this connection: parking it must not fail for want of memory */

@@ -9,7 +9,7 @@
 
 struct sample {
     bool any;
-    bool same;       /* both read the same clock */
+    bool same;       /* the client and the daemon read the same clock */
     int64_t sent_ms; /* ours, before HELLO was handed to the kernel */
     int64_t now_ms;  /* the daemon's, when it answered */
 };

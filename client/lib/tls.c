@@ -81,7 +81,7 @@ static BIO *socket_bio(struct tls *tls, int fd)
 
 static const char *reason(void)
 {
-    unsigned long first = ERR_peek_error(); /* of a file that cannot be opened, the one that says why */
+    unsigned long first = ERR_peek_error(); /* where a file cannot be opened, this error says why */
     unsigned long error = ERR_SYSTEM_ERROR(first) ? first : ERR_peek_last_error();
     const char *text = ERR_reason_error_string(error);
 
@@ -258,7 +258,7 @@ ssize_t tls_write(struct tls *tls, const char *bytes, size_t len, char why[TLS_W
     if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE)
         return 0;
     why_failed(tls, kind, error, why);
-    tls->failed = kind != SSL_ERROR_SYSCALL; /* what redlockd has said before may still be read */
+    tls->failed = kind != SSL_ERROR_SYSCALL; /* lines that redlockd said before may still be read */
     return -1;
 }
 

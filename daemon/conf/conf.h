@@ -17,10 +17,10 @@ enum {
     CONF_HOST_BYTES = 256,
     CONF_PATH_BYTES = 104,
     CONF_SECRET_BYTES = 256,
-    CONF_PASSWORD_BYTES = 8193, /* of a file: the tokens of cloud services have up to 3 KB */
+    CONF_PASSWORD_BYTES = 8193, /* a file may have so many: the tokens of cloud services have up to 3 KB */
     CONF_PREFIX_BYTES = 64,
     CONF_HTTP_HOSTS = 16,
-    CONF_VALUE_BYTES = 2048, /* of a row: a master's with four paths of its own is the longest */
+    CONF_VALUE_BYTES = 2048, /* a row's: a master's with four paths of its own is the longest */
 };
 
 /* An address to listen on or to dial. path is set for a Unix socket, host and port otherwise. */
@@ -53,7 +53,7 @@ struct conf_node {
     char password[CONF_PASSWORD_BYTES]; /* "": none; of a file: as it was when the configuration was read */
     bool password_of_file;
     int db;
-    bool no_kill;                 /* it allows neither CLIENT ID nor CLIENT KILL */
+    bool no_kill;                 /* the master allows neither CLIENT ID nor CLIENT KILL */
     struct wire_settings own_tls; /* as written beside its URL */
     struct wire_settings tls;     /* own_tls over node_tls; .on: rediss:// */
 };

@@ -234,7 +234,7 @@ static bool conf_check_tls(struct conf_reader *r, const struct conf_place *place
     return context != NULL;
 }
 
-/* Of listen or http. */
+/* Checks the TLS of listen or http. */
 static void conf_check_listen_tls(struct conf_reader *r, const char *key,
                                   const struct conf_listener *listeners, unsigned count,
                                   const struct conf_place *places)

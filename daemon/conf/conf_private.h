@@ -100,7 +100,7 @@ struct conf_reader {
     struct conf *conf;
     const char *name; /* of the file */
     FILE *errors;
-    mode_t mode; /* of the file; 0: the text is in memory */
+    mode_t mode; /* the file's; 0: the text is in memory */
     int faults;
     bool listed; /* an unknown key was answered with the list of all keys: once is enough */
     struct conf_place places[CONF_KEYS];

@@ -12,7 +12,7 @@ enum {
     ANCHORS = 64,
 };
 
-/* Levenshtein, one row at a time. */
+/* Levenshtein's distance: only one row of its table is kept. */
 static unsigned edit_distance(const char *a, const char *b)
 {
     unsigned row[KEY_BYTES + 1];

@@ -13,7 +13,7 @@ static const char *const ask_words[] = {
 
 struct tls_key {
     const char *key;
-    enum wire_side side; /* whose key it is, unless both */
+    enum wire_side side; /* the side whose key it is, unless both */
     bool both;
     size_t offset; /* of a path */
 };

@@ -47,7 +47,7 @@ static bool masters_differ(const struct update *u)
     return !same;
 }
 
-/* Of the same masters. */
+/* Whether no_kill differs on any of the masters, which are the same in both configurations. */
 static bool kills_differ(const struct update *u)
 {
     for (unsigned i = 0; i < u->conf->masters; i++)

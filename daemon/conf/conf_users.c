@@ -23,10 +23,10 @@ struct user_reader {
     yaml_document_t *document;
     struct users *users;
     struct user *user;
-    const char *key; /* of the user's mapping */
+    const char *key; /* the key in the user's mapping */
 };
 
-/* It always returns false. */
+/* The result is always false. */
 static bool user_fault(struct user_reader *u, const yaml_node_t *node, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -321,7 +321,7 @@ static bool pair_set(struct user_reader *u, const yaml_node_t *mapping, const ya
     if (!value || pair_value(u->document, mapping, key->key) != value)
         return user_fault(u, key_node, "%s stands twice in one user", key->key);
     if (key->set == name_set)
-        return true; /* it was read first */
+        return true; /* the name was read first */
     u->key = key->key;
     if (key->identity && strcmp(u->user->name, USER_ANYONE) == 0)
         return user_fault(u, key_node,

@@ -85,7 +85,7 @@ bool user_cert_fits(const char *cert, const char *name, size_t len);
 /* Gives each user its number: the one that a user of this name had before, or else one that was free. before
  * may be NULL. */
 void users_number(struct users *users, const struct users *before);
-/* Both may be NULL. Numbers do not count. */
+/* Either list may be NULL. Numbers do not count. */
 bool users_equal(const struct users *a, const struct users *b);
 
 const char *user_mark_word(enum user_mark_kind kind); /* its key in the configuration */

@@ -9,7 +9,7 @@
 
 #include "daemon/conf/conf.h"
 
-enum { BIND_ADDRESSES = 4 /* that one name may have, at most */ };
+enum { BIND_ADDRESSES = 4 /* a name may have so many, at most */ };
 
 struct bound {
     int fd;        /* -1: closed */

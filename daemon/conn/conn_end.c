@@ -49,7 +49,8 @@ void conn_drop(struct conn *c, const char *why)
     handler->closed(handler->arg, c->session, CONN_DROPPED);
 }
 
-/* What waits in the queue is not begun. A grant whose reply waits to be written stays one: !LOST follows it. */
+/* Requests that wait in the queue are not begun. A grant whose reply waits to be written stays one: !LOST
+ * follows it. */
 void conn_deny(struct conn *c, const char *why)
 {
     const struct conn_handler *handler = c->all->handler;

@@ -200,7 +200,7 @@ static void input_failed(struct conn *c, int err)
         return;
     }
     if (c->wire.tls)
-        c->fin_breaks = true; /* neither close_notify nor QUIT came before the end */
+        c->fin_breaks = true; /* the end came without close_notify and QUIT */
     conn_break(c, err, c->wire.tls ? wire_fault()->what : strerror(err));
     if (c->state != CONN_GONE)
         input_end(c); /* everything that came before the error has been read */

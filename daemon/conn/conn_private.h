@@ -30,7 +30,7 @@
 #include "proto/line.h"
 
 enum {
-    READ_BYTES = 16 * 1024,  /* of one client in one wake-up: a flood must not starve the others */
+    READ_BYTES = 16 * 1024,  /* one client gets so many in one wake-up: a flood must not starve the others */
     QUEUE_REQUESTS = 64,     /* untagged requests that wait to be started; then reading stops ... */
     QUEUE_RESUME = 32,       /* ... until so few are left, which saves two system calls for each answer */
     TAGGED_SPARE = 64,       /* requests under way beside max_waits_per_client */
@@ -154,7 +154,7 @@ struct conn {
     union {
         struct in_addr v4;
         struct in6_addr v6;
-        struct ucred cred; /* of a Unix socket's peer, when it connected */
+        struct ucred cred; /* a Unix socket's peer, when it connected */
     } peer;
     uint16_t peer_port;
     uint16_t peer_family;
@@ -219,7 +219,7 @@ struct conns {
     uint64_t judged; /* ... and how far it has come in the table */
     struct conns_stats stats;
     struct counts counts;
-    struct request request; /* of the line that is being handled */
+    struct request request; /* the line that is being handled */
     struct refusal refusal;
     char scratch[SERVER_LINE_BYTES];
     char input[LINE_BYTES + READ_BYTES];

@@ -217,7 +217,7 @@ static void auth_succeed(struct conn *c, const struct request *what, const struc
     }
     user_become(c, user);
     c->by_auth = true;
-    user_identify(c); /* it is no stranger any more */
+    user_identify(c); /* the client is no stranger any more */
     output_code(c, what->verb, &what->tag, REPLY_OK, LIMIT_NONE);
 }
 

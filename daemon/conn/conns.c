@@ -83,7 +83,7 @@ static void conns_refuse(struct conns *all, int fd, enum limit limit, bool tls)
     close(fd);
 }
 
-enum { V4_AT = 12, NETWORK_BYTES = 8 /* of an IPv6 address */ };
+enum { V4_AT = 12, NETWORK_BYTES = 8 /* the network is the first half of an IPv6 address */ };
 
 /* A host that lost its power is noticed after client_keepalive and three probes or, with bytes under way, by
  * TCP_USER_TIMEOUT. Options are best effort, since not every kind of socket has them. */

@@ -19,7 +19,7 @@ enum {
 struct listener {
     struct listeners *all;
     const struct conf_address *address; /* (ref in the configuration) */
-    unsigned index;                     /* of the address in conf->listen or conf->http */
+    unsigned index;                     /* the place of the address in conf->listen or conf->http */
     struct event event;
     struct bound bound;
 };

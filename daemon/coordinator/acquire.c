@@ -56,7 +56,7 @@ static void acquire_fail(struct coordinator *c, struct round *round, enum reply_
     enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
     struct verdict verdict = {
         code, limit, fence_shown(round), round->split.in_vain, round->joined, resource->queue->heard};
-    /* Others were refused by it, and may sleep. */
+    /* Other daemons were refused by this attempt's keys, and may sleep. */
     bool wakes = masters_count(round->tally.granted) >= c->quorum;
     wakes = wakes && round->phase != ROUND_QUEUING;
     acquire_undo(c, round, wakes, resource->queue->head->patient);

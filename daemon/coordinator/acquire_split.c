@@ -55,9 +55,9 @@ static masters_t to_ask(const struct coordinator *c, const struct round *round)
     return masters_without(in_service(c, round), busy);
 }
 
-/* Plans the next re-ask, unless one is planned. The queue's deadline serves for this: the head plans
- * nothing else during its attempt. Masters that answered are asked again even while another still owes its
- * answer. */
+/* Plans the next re-ask, unless one is planned. The queue's deadline serves for this: when votes are split,
+ * all masters have been asked (acquire_widen()), and the head plans nothing else during its attempt. Masters
+ * that answered are asked again even while another still owes its answer. */
 static void plan_reask(struct coordinator *c, struct round *round)
 {
     struct heap_item *item = &round->resource->queue->item;

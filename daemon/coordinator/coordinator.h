@@ -282,7 +282,7 @@ struct coordinator_stats {
 
 struct coordinator_times {
     struct histogram held;         /* from the grant of a lock to its end here */
-    struct histogram renewal_left; /* of the validity, when a renewal came through */
+    struct histogram renewal_left; /* the validity that was left when a renewal came through */
 };
 
 /* Position in a list of rows, {0} at the start. Each call fills row, moves the cursor and returns true; it

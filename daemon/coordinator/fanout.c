@@ -3,7 +3,7 @@
 #include <assert.h>
 
 enum {
-    ALIKE_US = 500,       /* round trips that differ by no more than this, or by a factor of 2, are alike */
+    ALIKE_US = 500,       /* round trips are alike up to twice the shorter one and this */
     LATE_RTTS = 3,        /* an answer is late after so many round trips */
     SPREAD_MS = 10,       /* age at which a lease is set on the other masters ... */
     SPREAD_AGAIN_MS = 20, /* ... and where that was refused, once more after this time */

@@ -3,7 +3,7 @@
  * is set on the other masters by a heal (heal_spread()), which is no vote.
  *
  * Until then there is no slack: with N = 5, where one of the three masters loses its memory and nobody can
- * see it, the other two and that one are a quorum for another client. */
+ * see it, that one and the two that were not asked are a quorum for another client. */
 #ifndef REDLOCKD_FANOUT_H
 #define REDLOCKD_FANOUT_H
 

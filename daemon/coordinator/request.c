@@ -181,7 +181,7 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
         .ttl_ms = c->config.max_ttl_ms,
         .may = masters_all(c->config.masters), /* which masters were sent the key is not known here */
         .resource = resource_find(c, &what->name),
-        .wakes = true, /* who waits for it is not known here */
+        .wakes = true, /* which daemons wait for the lock is not known here */
         .session = event->session,
         .request = event->request};
     if (mutant(MUTANT_UNDO_BY_RECORD))

@@ -17,17 +17,18 @@
 bool secret_may_pass_to(const struct coordinator *c, const struct wait *wait);
 /* Whether the head's lease is to have a secret: the next waiter may be handed it. */
 bool secret_is_wanted(const struct coordinator *c, const struct wait *head);
-/* Keeps the lease's token secret from now on and makes another one to tell. At most once in a step that has
- * made no token. */
+/* Keeps the lease's token secret from now on and makes another one to tell. This is allowed once in a
+ * step, and only if the step has made no token. */
 void secret_make(struct coordinator *c, struct lease *lease);
-/* Ends the lease's part in it, with the lease. */
+/* The lease ends: frees its secret. */
 void secret_forget(struct coordinator *c, struct lease *lease);
 
-/* Settling begins, if the lease has a secret and did not begin before. */
+/* Begins to settle the lease, if the lease has a secret. */
 void secret_settle(struct lease *lease);
-/* Settling is to begin now: the present holder has had the lock for long enough. */
+/* When settling is to begin, as the present holder has had the lock for long enough then; INT64_MAX: the
+ * lease has no secret, or settles already. */
 int64_t secret_settle_ms(const struct lease *lease);
-/* A master has the told token. */
+/* A master is known to have the told token. */
 void secret_settled(struct coordinator *c, struct lease *lease, masters_t bit);
 /* These masters have granted the lease's SET. */
 void secret_granted(struct lease *lease, masters_t masters);

@@ -106,7 +106,7 @@ struct queue {
     enum {
         LOOKED_NOT,
         LOOKED_FREE,  /* the masters were just asked: fewer than Q can have a key */
-        LOOKED_UNSURE /* they were just asked, but some did not answer */
+        LOOKED_UNSURE /* the masters were just asked, but some did not answer */
     } looked : 8;
     bool sweeping; /* impatient waiters are being given the last head's answer, a few in each step */
     struct verdict verdict;
@@ -122,7 +122,7 @@ struct resource {
     uint32_t hash;
     bool turn_goes_on;           /* the turn began before the name was last unused: see turn_recall() */
     bool contended;              /* other daemons want the name: a release must look into the queue */
-    bool sought;                 /* they did lately: the head joins the queue before its first attempt */
+    bool sought;                 /* other daemons wanted it lately: the head joins the queue before it asks */
     bool hands;                  /* this daemon's last lease of it was to be handed on */
     struct queue *queue;         /* (ref) &c->nobody without waiters */
     struct resume *resumes;      /* (ref) RESUMEs of this name's tokens that are under way */
@@ -190,7 +190,7 @@ struct lease {
     int32_t longest_ms; /* longest TTL that a master was asked to keep it for */
     uint32_t memories;  /* c->memories when the masks below and acknowledged[] were last brought up to date */
     uint32_t extending; /* EXTEND requests under way */
-    struct token token; /* what the holder was told; the key's value, too, if secret is NULL */
+    struct token token; /* the holder was told this token; the key's value, too, if secret is NULL */
     masters_t granted;  /* masters that acknowledged the key */
     masters_t may;      /* masters that may have the key: asked, and did not refuse */
     /* Masters that were sent the key by the grant and did not refuse it then, that were sent a heal, or that

@@ -40,7 +40,7 @@ struct master {
     struct {             /* which server it is, and whether it may be used at all: master_handshake.c */
         bool asking;     /* questions are under way */
         bool has_info;   /* INFO was answered, see info */
-        bool waiting;    /* all is answered, but the other masters must be heard before a key is written */
+        bool waiting;    /* answers are there, but the other masters must be heard before a key is written */
         bool ended_once; /* a first handshake ended, well or not */
         enum master_why refusal; /* the first reason to refuse it that this handshake found */
         struct master_info info;
@@ -69,17 +69,17 @@ struct master {
         struct time_asked times[TIMES];
         uint32_t times_asked, times_told;
         int64_t gained_ms; /* how far it is ahead of its base: the handshake prolongs a quarantine by it */
-        bool jumped;       /* it jumped forward: the next handshake doubts the master's memory */
+        bool jumped;       /* the clock jumped forward: the next handshake doubts the master's memory */
         int64_t jumped_ms; /* when a jump forward was last seen; 0: never */
         uint32_t backs;    /* how often it jumped backward */
         int64_t back_ms;   /* how far it last jumped backward */
     } clock;
 
-    struct {              /* what it may have forgotten, and from when on it may vote: master_memory.c */
+    struct {              /* its memory, and from when on it may vote: master_memory.c */
         uint32_t number;  /* c->memories when its present memory began: it may have forgotten what is older */
         uint32_t lost;    /* the same, but a jump of a trusted master's clock does not count */
-        bool trusted;     /* it has voted since it last lost its memory */
-        bool was_replica; /* it was a replica since its memory was last judged */
+        bool trusted;     /* the master has voted since it last lost its memory */
+        bool was_replica; /* the master was a replica since its memory was last judged */
         int64_t good_ms;  /* its TIME when the group's key there was last known to be right; 0: never */
         int64_t good_at_ms; /* the same moment on this daemon's clock */
         int64_t amiss_ms;   /* its TIME when an unjudged sign of lost memory was first seen; 0: none */
@@ -87,7 +87,7 @@ struct master {
         bool heard_once;               /* the group's key was read on it */
         bool strange;           /* the key that was last read there is of another group, or unreadable */
         bool began;             /* this daemon wrote the group's key where there was none */
-        bool marked;            /* it has this group's key, and this daemon did not begin it */
+        bool marked;            /* the master has this group's key, and this daemon did not begin it */
         bool absent;            /* the key was absent although another master has it */
         struct group theirs;    /* WHY_GROUP: the key that was read there */
         uint64_t serial_before; /* doubt_serial() in the last handshake that went well, in the run run_id */
@@ -112,7 +112,7 @@ struct master {
         bool probing;        /* TIME and PROBE are under way */
         int64_t probed_ms;   /* when the last probe was sent */
         uint64_t probe_sent; /* that probe is answered when heard reaches this */
-        uint64_t overdue;    /* it is slow until heard reaches this */
+        uint64_t overdue;    /* the master is slow until heard reaches this */
         uint64_t watched;    /* until heard reaches this, a long silence closes the connection */
         int64_t heard_ms;    /* when its last reply came, or watching began */
         int64_t rtt_us;      /* its smoothed round trip, as the driver measured it; 0: not known */
@@ -123,7 +123,7 @@ struct master {
 struct trial {
     bool open;
     bool confirming; /* the others are asked once more, before a master is blamed */
-    uint32_t number; /* of the questions that are under way now */
+    uint32_t number; /* how many rounds of questions there were: the present round has this number */
     struct heap_item item;
     masters_t awaited; /* masters that were asked and have not answered yet */
     masters_t anew;    /* masters whose reading was asked for with the present number, so after the stall */

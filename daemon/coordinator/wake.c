@@ -32,7 +32,7 @@ bool wake_joins(const struct coordinator *c, const struct resource *resource)
     const struct queue *queue = resource->queue;
     const struct wait *head = queue->head;
     if (resource->giving_back != NULL && resource->giving_back->hands_over)
-        return false; /* it follows a release of this daemon, in a young turn */
+        return false; /* the attempt follows a release of this daemon, in a young turn */
     if (queue->woken != 0 || queue->release_seen || queue->looked != LOOKED_NOT)
         return false; /* the name is probably free */
     return head->patient && wake_may_come(c) && (head->tried || resource->sought);

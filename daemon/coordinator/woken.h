@@ -1,4 +1,4 @@
-/* What this daemon hears on the channels of the masters. */
+/* The messages that this daemon hears on the channels of the masters. */
 #ifndef REDLOCKD_WOKEN_H
 #define REDLOCKD_WOKEN_H
 

@@ -55,7 +55,7 @@ enum { TROUBLES = MASTERS + 16 };
 
 /* ---- troubles.c ---- */
 
-/* What is wrong: the quorum first, then lost locks, masters, limits and the rest. Returns how many. */
+/* Finds what is wrong: the quorum first, then lost locks, masters, limits and the rest. Returns how many. */
 unsigned troubles_find(const struct snapshot *snapshot, const struct rates *rates,
                        struct trouble troubles[TROUBLES]);
 
@@ -103,7 +103,7 @@ struct viewer {
 
 struct viewer viewer_find(struct http_conn *c, const struct head *head);
 bool viewer_may_see(const struct viewer *viewer, enum conf_serves what);
-/* What of it a viewer that may see the page is shown: all itself, or a copy in filtered. */
+/* The part that a viewer that may see the page is shown: all itself, or a copy in filtered. */
 const struct snapshot *viewer_filter(const struct viewer *viewer, const struct snapshot *all,
                                      struct snapshot *filtered);
 

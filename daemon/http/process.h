@@ -1,4 +1,4 @@
-/* What the kernel knows of this process. */
+/* The kernel's figures of this process. */
 #ifndef REDLOCKD_HTTP_PROCESS_H
 #define REDLOCKD_HTTP_PROCESS_H
 

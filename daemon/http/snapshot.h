@@ -1,4 +1,4 @@
-/* What the daemon knows at one moment, as values: what is written about it as a page, as JSON and as
+/* The daemon's knowledge at one moment, as values: all that is written about it as a page, as JSON and as
  * metrics comes from here. The loop fills it in, at most once a second for all requests together. */
 #ifndef REDLOCKD_HTTP_SNAPSHOT_H
 #define REDLOCKD_HTTP_SNAPSHOT_H
@@ -88,7 +88,7 @@ struct snapshot {
     unsigned master_count, voting, quorum;
     struct snapshot_master masters[MASTERS];
 
-    unsigned daemon_count, daemon_rows; /* of all that a quorum of masters lists, the first ones */
+    unsigned daemon_count, daemon_rows; /* how many a quorum of masters lists; rows for the first ones */
     struct snapshot_daemon daemons[SNAPSHOT_DAEMONS];
 
     uint64_t locks[HOLD_LEASE + 1], waiters, names, clients;
@@ -101,13 +101,13 @@ struct snapshot {
     uint64_t lost[LOST_REASONS], renewals, renewals_failed, fence_raises, undo_expired, behind_ms;
     uint64_t slept, woken, handed_on;
     uint64_t auth_failed, basic_failed;               /* by AUTH, and by HTTP's Basic */
-    uint64_t handshakes, handshakes_failed;           /* of TLS, by clients ... */
+    uint64_t handshakes, handshakes_failed;           /* TLS with clients ... */
     uint64_t node_handshakes, node_handshakes_failed; /* ... and with masters */
     uint64_t http_handshakes, http_handshakes_failed;
     struct snapshot_answers http_answers[HTTP_STATUSES];
     uint64_t http_dropped[HTTP_DROPS];
     uint64_t tls_files_refused;
-    int64_t cert_end_s[SNAPSHOT_CERTS]; /* of the one that ends first; INT64_MAX: there is none */
+    int64_t cert_end_s[SNAPSHOT_CERTS]; /* when the first certificate ends; INT64_MAX: there is none */
     const struct counts *counts;
     const struct histogram *held, *renewal_left, *lag;
     const struct events *events;
@@ -117,7 +117,7 @@ struct snapshot {
 struct snapshot_sample {
     uint64_t granted, refused, lost; /* since the start */
     uint64_t waiters;
-    int64_t rtt_us; /* of the slowest master that answers; 0: none */
+    int64_t rtt_us; /* the slowest master that answers has this; 0: none */
 };
 
 #endif

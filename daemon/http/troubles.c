@@ -1,4 +1,4 @@
-/* What is wrong, in words: the first thing on the status page. */
+/* The troubles in words: the first thing on the status page. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void find_lost(struct finder *f)
                 lost == 1 ? "lock was" : "locks were", lost == 1 ? "it" : "them");
 }
 
-/* What the word means; the word itself if this list does not have it. */
+/* The meaning of the word; the word itself if this list does not have it. */
 static const char *advice(const char *why)
 {
     static const char *const known[][2] = {

@@ -1,4 +1,4 @@
-/* Who asks, and what it may see. Without users everybody who reaches an address sees what it serves. With
+/* Viewers, and what each may see. Without users everybody who reaches an address sees what it serves. With
  * users a viewer is the user that its name and secret prove (Basic), or its certificate, or its uid or gid on
  * a Unix socket, or anyone; it sees the names that it may show, and what clients call themselves only as an admin. */
 #include <netinet/in.h>

@@ -7,7 +7,7 @@
 #include "daemon/loop/loop_private.h"
 
 enum {
-    STEPS_A_TURN = 1024, /* of queued work, before I/O gets its turn again */
+    STEPS_A_TURN = 1024, /* queued work takes so many before I/O gets its turn again */
     LOOKS_A_TURN = 256,  /* for rights that were taken away: few, so that clients can read as many !LOST */
     FLUSHES_A_TURN = 4,
     TIMER_MAX_MS = 1000, /* libevent's timer stands still while the host sleeps: it is late by this at most */

@@ -1,7 +1,7 @@
-/* This daemon and the others of its group, as the masters list them (proto/daemons.h). It is for people: nothing
- * of it decides about a lock.
+/* This daemon and the others of its group, as the masters list them (proto/daemons.h). The list is for
+ * people: nothing of it decides about a lock.
  *
- *     10 s, or a new connection --> the script, with a page from the begin --> page by page to the end
+ *     10 s, or a new connection --> the script, with the first page --> page by page to the end
  *                                                                |
  *                                          id taken, at the start: another id */
 #ifndef REDLOCKD_LOOP_DAEMONS_H
@@ -19,7 +19,7 @@ struct daemons_entry {
     int64_t written_ms; /* when the daemon wrote it, on this host's CLOCK_BOOTTIME */
 };
 
-/* What one master says. */
+/* The list of one master. */
 struct daemons_of {
     struct daemons_entry *list;
     unsigned count, capacity;
@@ -56,11 +56,12 @@ void loop_daemons_id(struct loop_daemons *daemons, const struct token *self);
 
 /* A connection to the master is there: writes this daemon there. */
 void loop_daemons_connected(struct loop_daemons *daemons, unsigned master);
-/* The same for all of them. */
+/* Writes this daemon to each master that owes no answer. */
 void loop_daemons_write(struct loop_daemons *daemons);
 void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const struct resp_reply *reply);
 
-/* The daemons that a quorum of masters lists, by id; valid until the next call of a function here. */
+/* The daemons that a quorum of masters lists, by id; valid until the next call of another function here
+ * than loop_daemons_age_ms(). */
 const struct daemons_shown *loop_daemons_list(struct loop_daemons *daemons, unsigned *count);
 /* For how long the daemon has not written itself. */
 int64_t loop_daemons_age_ms(const struct daemons_shown *shown);

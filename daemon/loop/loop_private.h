@@ -57,7 +57,7 @@ struct loop {
     struct loop_denied denied; /* ... which is searched for; after this search the next one may begin */
     void (*ready)(void *arg);
     void *ready_arg;
-    struct coordinator_event event; /* one is enough, since a step ends before the next one begins */
+    struct coordinator_event event; /* a single one is enough: a step ends before the next one begins */
     struct actions actions;
 };
 
@@ -73,7 +73,7 @@ void loop_on_timer(evutil_socket_t fd, short what, void *arg);
 void loop_step(struct loop *loop, enum event_kind kind);
 /* Fills in the handlers of all parts. */
 void loop_handlers(struct loop *loop);
-/* Of the listeners; arg: the loop. */
+/* The listeners call these two; arg: the loop. */
 void loop_on_accepted(void *arg, int fd, const struct conf_listener *listener, const struct sockaddr *peer,
                       socklen_t peer_len);
 void loop_on_http_accepted(void *arg, int fd, const struct conf_listener *listener,

@@ -1,4 +1,4 @@
-/* What HTTP shows, joined from what the coordinator, the nodes and the client connections know. */
+/* The values that HTTP shows, joined from what the coordinator, the nodes and the client connections know. */
 #ifndef REDLOCKD_LOOP_STATUS_H
 #define REDLOCKD_LOOP_STATUS_H
 
@@ -6,7 +6,7 @@
 #include "daemon/http/snapshot.h"
 #include "daemon/loop/loop_show.h"
 
-/* What only the loop counts. Begins zeroed. */
+/* The counts of the loop itself. Begins zeroed. */
 struct loop_status {
     uint64_t lost[LOST_REASONS];
     struct histogram lag; /* how late the timer was */

@@ -6,7 +6,7 @@
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/node/node.h"
 
-/* What a subscriber tells. name: NULL of EVENT_MASTER_LISTENS and EVENT_MASTER_DEAF. */
+/* Hears what a subscriber tells. name: NULL of EVENT_MASTER_LISTENS and EVENT_MASTER_DEAF. */
 typedef void loop_subscribe_tell(void *arg, enum event_kind kind, unsigned master, const struct name *name);
 
 struct loop_subscribe {

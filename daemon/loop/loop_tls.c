@@ -45,7 +45,7 @@ static bool fits(struct wire_context *context, const struct wire_settings *setti
 
 enum opened { OPENED_NONE, OPENED_ALL, OPENED_NOT_ALL };
 
-/* Of listen or http. */
+/* Opens the TLS of listen or http. */
 static enum opened listeners_open(struct wire_context *contexts[], const struct conf_listener *listeners,
                                   unsigned count)
 {

@@ -22,7 +22,7 @@ struct loop_denied {
         DENIED_NOTHING,
         DENIED_WAITS,
         DENIED_LOCKS
-    } stage; /* what is looked at; DENIED_NOTHING: it is over */
+    } stage; /* the list that is looked at; DENIED_NOTHING: the search is over */
     struct cursor cursor;
     unsigned waits, locks; /* how many were found so far */
     uint64_t session;

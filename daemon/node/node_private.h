@@ -74,7 +74,7 @@ struct node {
     const struct conf_node *address;
     const struct node_handler *handler;
 
-    const char *channel;         /* of a subscriber; NULL: it sends commands */
+    const char *channel;         /* a subscriber listens to it; NULL: this node sends commands */
     struct {                     /* the connection that subscribed last, which the next one kills */
         uint64_t id, new_id;     /* 0: none */
         char run_id[RUN_ID_HEX]; /* an id belongs to a run of the server */

@@ -1,4 +1,4 @@
-/* What the configuration says about TLS for one address, or for all masters: plain values without OpenSSL. */
+/* The configuration of TLS for one address, or for all masters: plain values without OpenSSL. */
 #ifndef REDLOCKD_WIRE_SETTINGS_H
 #define REDLOCKD_WIRE_SETTINGS_H
 
@@ -23,8 +23,8 @@ enum wire_ask { WIRE_ASK_UNSET, WIRE_ASK_REQUIRED, WIRE_ASK_OPTIONAL };
 
 struct wire_settings {
     bool on;
-    char ca[WIRE_PATH_BYTES]; /* whose certificates are trusted; "": of masters the system's CAs, of clients
-                                 no certificate is asked for */
+    char ca[WIRE_PATH_BYTES]; /* the CAs that are trusted; "": of masters the system's CAs, of clients no
+                                 certificate is asked for */
     char cert[WIRE_PATH_BYTES], key[WIRE_PATH_BYTES]; /* our own; "": none */
     char server_name[WIRE_NAME_BYTES]; /* WIRE_CLIENT: instead of the host in the address; "": that host */
     enum wire_verify verify;           /* WIRE_CLIENT */

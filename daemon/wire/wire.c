@@ -30,7 +30,7 @@ int wire_begin(struct wire *w, struct wire_context *context, const char *host)
     return 0;
 }
 
-/* What a call that returned n means for its caller, as SSL_ERROR_... A failure ends the connection: OpenSSL
+/* The meaning of a call that returned n, as SSL_ERROR_... A failure ends the connection: OpenSSL
  * allows no further call on it, so tls->error answers the calls to come. */
 static int wire_outcome(struct wire_tls *tls, int n)
 {

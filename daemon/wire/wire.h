@@ -29,10 +29,10 @@ struct wire {
     struct wire_tls *tls; /* NULL: plain */
 };
 
-/* What went wrong last with TLS, for the log. */
+/* The last failure of TLS, for the log. */
 struct wire_fault {
     char what[WIRE_WHAT_BYTES];
-    const char *hint; /* what to do; "": nothing that we know of (static text) */
+    const char *hint; /* the advice; "": there is none that we know of (static text) */
     bool http;        /* the peer speaks plain HTTP: it has been told nothing, and waits for an answer */
 };
 

@@ -121,7 +121,7 @@ void wire_fault_judged(const struct wire_tls *tls, long result)
 
 static const struct {
     int reason;
-    const char *master, *client; /* what to do where a master's connection failed, and where a client's did */
+    const char *master, *client; /* the advice where a master's connection failed, and where a client's did */
 } reasons[] = {
     {SSL_R_WRONG_VERSION_NUMBER,
      "what listens there does not speak TLS: write redis:// in nodes, or the tls-port",

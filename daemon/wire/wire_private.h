@@ -12,7 +12,7 @@
 
 #include "daemon/wire/wire.h"
 
-/* What stat(2) says about the file behind a path. */
+/* The file behind a path, as stat(2) describes it. */
 struct wire_stamp {
     dev_t dev;
     ino_t ino;
@@ -27,7 +27,7 @@ struct wire_context {
     struct wire_settings settings;
     SSL_CTX *ctx;
     unsigned users;                       /* its owners and connections */
-    struct wire_stamp loaded[WIRE_FILES]; /* of the files that it was made from: ca, cert, key */
+    struct wire_stamp loaded[WIRE_FILES]; /* the files that the context was made from: ca, cert, key */
     struct wire_stamp seen[WIRE_FILES];   /* as they were looked at last */
     struct wire_context *successor;       /* counted among its users; NULL: this is the present one */
 };
@@ -38,7 +38,7 @@ struct wire_tls {
     const char *host;             /* (ref); NULL: a client */
     bool open, pending, ended, read_wants_write;
     int error;          /* errno of the failure that ended it; 0: none */
-    int64_t peer_end_s; /* of the peer's certificate; INT64_MAX: it has shown none */
+    int64_t peer_end_s; /* the end of the peer's certificate; INT64_MAX: the peer has shown none */
     int write_error;    /* the socket takes nothing more, but what the peer sent before may still be read */
 };
 

@@ -18,7 +18,7 @@ enum { READ_BYTES = 64 * 1024, OUT_BYTES = LOAD_WORKERS * COMMANDS_BYTES, OWED =
 struct worker {
     unsigned turn;
     bool unlocking;
-    unsigned answers; /* of masters, to what is under way */
+    unsigned answers; /* masters that answered what is under way */
     uint32_t round;   /* the round's number; late answers belong to an earlier round */
     int64_t asked_ns;
 };

@@ -179,7 +179,7 @@ static void command_run(struct master *m, const struct piece *words)
         say_info(m);
     else if (is_word(words[0], "SUBSCRIBE"))
         say_subscribed(m, words[1]);
-    else if (is_word(words[0], "PING")) /* of a connection that is subscribed */
+    else if (is_word(words[0], "PING")) /* a subscribed connection's PING */
         say(m, "*2\r\n$4\r\npong\r\n$0\r\n\r\n");
     else
         instr_fail("a command that a master does not know");

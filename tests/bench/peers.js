@@ -7,7 +7,7 @@ const [peer, workersText, warmText, runText, names, salt, ...ports] = process.ar
 const workers = Number(workersText), warmMs = Number(warmText), runMs = Number(runText);
 const TTL_MS = 10000;
 
-// Each gives lock(name), which settles with a function that unlocks, or with null: refused.
+// Each peer gives lock(name), which settles with a function that unlocks, or with null: refused.
 const peers = {
     // The library's own settings, but in W3 ("one") it asks until it gets the lock.
     'npm-redlock': async () => {

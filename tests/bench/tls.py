@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What TLS costs the daemon, with three masters of its own: make bench-tls.
+"""The cost of TLS for the daemon, with three masters of its own: make bench-tls.
 
     cycle     CPU of the daemon for LOCK and UNLOCK, by TLS and plain, with 1 and with 64 connections
     idle      memory for a connection that has shaken hands and says nothing
@@ -139,7 +139,7 @@ async def cycles(world, tls, workers, count):
     async def work(number):
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", world.tls if tls else world.plain, ssl=world.context if tls else None)
-        await asyncio.sleep(0.2)  # all have connected: handshakes do not count
+        await asyncio.sleep(0.2)  # all workers have connected: handshakes do not count
         gate.release()
         await begin.wait()
         for _ in range(count // workers):
@@ -178,7 +178,7 @@ def cycle(world):
 
 
 def idle(world):
-    first = [Line(world, True) for _ in range(20)]  # what is allocated only once
+    first = [Line(world, True) for _ in range(20)]  # the first lines make what is allocated only once
     for line in first:
         line.ask("PING")
     before = world.memory_kib()
@@ -228,7 +228,7 @@ def extends_while(world, work):
 
 
 def shakers_start(world):
-    """They wait for a line, so that their own start does not count."""
+    """The shakers wait for a line, so that their own start does not count."""
     argv = [sys.executable, __file__, "--shake", str(world.tls), str(world.folder / "cert.pem")]
     if os.geteuid() == 0:
         argv = ["nice", "-n", str(NICE), *argv]

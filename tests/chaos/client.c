@@ -59,7 +59,7 @@ void client_notice(struct client *c, struct link *link, const char *line)
     if (!is_about_hold(c, line))
         c->hold = (struct hold){
             .daemon =
-                (uint8_t)link->daemon}; /* of an earlier lock, which was given up on another connection */
+                (uint8_t)link->daemon}; /* for an earlier lock, which was given up on another connection */
     client_record(c, RECORD_LOST, 0, reason);
     if (is_about_hold(c, line))
         hold.given_up = true;

@@ -29,7 +29,7 @@ struct order {
 
 struct proxy_link {
     int listener;          /* non-blocking */
-    char master_path[104]; /* of its Unix socket */
+    char master_path[104]; /* the path of the master's Unix socket */
 };
 
 /* Serves until orders (a pipe of struct order) is closed; never returns. */

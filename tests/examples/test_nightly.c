@@ -9,7 +9,7 @@
 
 enum { HOSTS = 10, DAEMONS = 3 };
 
-/* Neither the night's lease nor, while a daemon restarts, the job's lock runs out within this test. */
+/* The night's lease does not run out within this test, nor does the job's lock while a daemon restarts. */
 static const char settings[] = "max_ttl: 10m\n" PATIENT;
 
 static struct stage stage;

@@ -14,7 +14,7 @@
 
 enum {
     MASTERS = 3,
-    SAMPLE = 50,      /* of all calls, for make check */
+    SAMPLE = 50,      /* make check tries so many of all calls */
     SERVE_MS = 20000, /* the time within which it must have served a client, or have ended */
     EXIT_MS = 5000,
     ANSWER_MS = 3000,

@@ -233,7 +233,7 @@ static void show(const struct world *w)
     assert(lock_rows == stats.locks && wait_rows == stats.waiters);
 }
 
-/* What a subscriber hears: true or not, it is a hint, and lies about it must do no harm. */
+/* A subscriber hears a message: true or not, it is a hint, and lies must do no harm. */
 static void hear(struct world *w, struct fake_master *m)
 {
     static const enum event_kind kinds[] = {EVENT_MASTER_LISTENS, EVENT_MASTER_WOKE, EVENT_MASTER_WOKE_LATE,

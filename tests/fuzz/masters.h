@@ -12,7 +12,7 @@ struct sent {
     enum command_verb verb;
     unsigned name; /* which, from 0 */
     uint64_t ref, number;
-    uint64_t client_id; /* of the connection that the command came by */
+    uint64_t client_id; /* the connection that the command came by */
     struct token token, to, other;
     bool has_other;
     struct group group;

@@ -1,2 +1,2 @@
-# What Prometheus, a browser and dashboards make of HTTP: needs promtool, chromium and python3-prometheus-client.
+# Prometheus, a browser and dashboards read HTTP: this needs promtool, chromium and python3-prometheus-client.
 CHECKS += ./tests/http/watched.sh

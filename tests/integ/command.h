@@ -24,7 +24,7 @@ int command_run(struct command *command, const char *const argv[]);
 #define START(command, ...) command_start(command, (const char *const[]){__VA_ARGS__, NULL})
 #define RUN(command, ...)   command_run(command, (const char *const[]){__VA_ARGS__, NULL})
 
-/* All that the command has written; the text is kept for the rest of the test. */
+/* The whole text that the command has written; it is kept for the rest of the test. */
 const char *output(const struct command *command);
 const char *errors(const struct command *command);
 /* The number in a file, once the file exists and its line is complete. */
@@ -39,7 +39,7 @@ struct pty {
     int fd;
     pid_t pid; /* leads the session */
     size_t len, seen;
-    char text[1 << 22]; /* all that was written to the terminal */
+    char text[1 << 22]; /* everything that was written to the terminal */
 };
 
 void pty_start(struct pty *pty, const char *const argv[], unsigned columns, unsigned lines);

@@ -108,7 +108,7 @@ struct daemon {
     pid_t pid; /* 0: not running */
     char folder[FOLDER];
     char config[PATH];
-    char log[PATH]; /* what it wrote to stdout and stderr */
+    char log[PATH]; /* the file with its stdout and stderr */
     char path[PATH];
     uint16_t port;
     struct skew *skew; /* NULL: the daemon uses the machine's clocks */
@@ -156,7 +156,7 @@ struct client {
     int fd;
     size_t len;       /* bytes that were read */
     size_t used;      /* bytes that were given out as lines */
-    int renew_ttl_ms; /* of its lock, from lock_steady() */
+    int renew_ttl_ms; /* its lock's, from lock_steady() */
     char buffer[1 << 16];
     char line[4096];
 };

@@ -6,7 +6,7 @@
 
 int http_dial(uint16_t port);
 void http_send(int fd, const char *bytes, size_t len);
-/* What comes until the daemon closes, closes fd too; kept. A reset counts as the end. */
+/* Returns what comes until the daemon closes, and closes fd too; kept. A reset counts as the end. */
 const char *http_rest(int fd);
 /* Sends this text and returns the whole answer. */
 const char *http_ask(uint16_t port, const char *text);

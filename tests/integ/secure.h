@@ -20,7 +20,7 @@ struct secure {
 void secure_open(struct secure *secure, uint16_t port, const char *certs, const char *name);
 /* As a process that is killed: TCP ends, TLS does not. */
 void secure_kill(struct secure *secure);
-/* Of a connection that the daemon has ended: whether it said close_notify. */
+/* Whether the daemon, which has ended the connection, said close_notify. */
 bool secure_was_told(struct secure *secure);
 /* Waits until the child has taken all that the test has sent: what is sent next has a TLS record of its own. */
 void secure_has_sent(const struct secure *secure);

@@ -37,7 +37,7 @@ START_TEST(two_see_each_other)
 {
     char text[128];
     begin(UNIX, PATIENT);
-    ck_assert_uint_eq(rows_with(daemons(&a), "daemon="), 1); /* it lists itself before it has clients */
+    ck_assert_uint_eq(rows_with(daemons(&a), "daemon="), 1); /* the daemon lists itself */
     daemon_start(&other, &masters, PATIENT);
     client_open(&b, &other);
     eventually(masters_up(&b, &masters));
@@ -70,7 +70,7 @@ static void entry(unsigned master, const char *id, const char *words)
           atoll(seconds), words);
 }
 
-/* What one master says counts for nothing, and what a quorum says is shown as words only. */
+/* A single master's list counts for nothing, and a quorum's is shown as words only. */
 START_TEST(lists_that_lie)
 {
     begin(UNIX, PATIENT);
@@ -174,7 +174,7 @@ START_TEST(the_same_id)
 }
 END_TEST
 
-/* Who may see nothing may not see them. */
+/* A user who may see nothing may not see the daemons. */
 START_TEST(users)
 {
     char settings[512];

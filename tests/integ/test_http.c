@@ -296,7 +296,7 @@ START_TEST(reloads_are_told)
 }
 END_TEST
 
-/* What clients do shows in the figures, and hostile names only as text. */
+/* The figures show what clients do, and hostile names only as text. */
 START_TEST(what_clients_did)
 {
     struct cluster cluster;

@@ -228,7 +228,7 @@ START_TEST(a_new_certificate)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): in a test */
     daemon_signal(&d, SIGHUP);
     eventually(daemon_logged(&d, "certificates or keys have changed, and were read"));
-    ck_assert_int_eq(http_status(secure_get(NULL, "/livez", "")), 0); /* it names another host */
+    ck_assert_int_eq(http_status(secure_get(NULL, "/livez", "")), 0); /* a certificate of another host */
     snprintf(command, sizeof command, "echo nonsense >%s/server.pem", certs);
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): in a test */
     daemon_signal(&d, SIGHUP);
@@ -244,7 +244,7 @@ START_TEST(the_wrong_protocol)
     ck_assert_int_eq(http_status(answer), 400);
     ck_assert_str_eq(http_body(answer), "This address takes only TLS: ask with https://.\n");
     eventually(daemon_logged(&d, "the client speaks plain HTTP: this address takes https:// alone"));
-    ck_assert_str_eq(http_ask(port, "LOCK job\n"), ""); /* neither TLS nor HTTP */
+    ck_assert_str_eq(http_ask(port, "LOCK job\n"), ""); /* a request that is neither TLS nor HTTP */
     secure_open(&s, open_port, certs, NULL);
     expect_closed(&s.client);
     eventually(daemon_logged(&d, "it speaks TLS to an address that has no tls in http"));

@@ -38,7 +38,7 @@ START_TEST(many_requests_at_once)
     }
     run_until(redlock, told.count[REDLOCK_ON_UNLOCK] == MANY);
     ck_assert_uint_eq(told.failed[REDLOCK_ON_UNLOCK], 0);
-    /* Some were overtaken by their UNLOCK; each request was answered. */
+    /* Some requests were overtaken by their UNLOCK; each was answered. */
     run_until(redlock, told.count[REDLOCK_ON_CHECK] == MANY && told.count[REDLOCK_ON_EXTEND] == MANY);
     ck_assert_uint_eq(rows_with(show(&raw, "LOCKS"), "name="), 0);
     redlock_close(redlock);

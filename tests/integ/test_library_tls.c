@@ -109,7 +109,7 @@ START_TEST(an_event_loop)
     }
     ck_assert_uint_eq(locks, 100);
     ck_assert_uint_eq(ups, 1);
-    ck_assert_uint_lt(turns, 2000); /* it waits, and does not spin */
+    ck_assert_uint_lt(turns, 2000); /* the loop waits, and does not spin */
     redlock_close(redlock);
 }
 END_TEST

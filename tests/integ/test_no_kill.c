@@ -10,7 +10,7 @@ enum { MAX_TTL_MS = 4000 };
 static struct cluster masters;
 static struct daemon redlockd;
 static struct client a, watch;
-static const char *rights; /* of the daemon's user on the masters */
+static const char *rights; /* the rights of the daemon's user on the masters */
 
 static void allow(const struct server *server)
 {
@@ -70,7 +70,7 @@ static void serves(void)
     int64_t lost_ms = now_ms();
     lose_connections(&masters.server[0]);
     eventually(waits(0));
-    lock(&a, "job"); /* of the two others */
+    lock(&a, "job"); /* the two other masters grant it */
     ask(&a, "+UNLOCKED job *", "UNLOCK job");
     eventually(strcmp(node_state(&watch, &masters.server[0]), "up") == 0);
     ck_assert_int_ge(now_ms() - lost_ms, MAX_TTL_MS);
@@ -94,7 +94,7 @@ START_TEST(no_right_to_client_id_and_kill)
     is_refused();
     ck_assert_uint_eq(cluster_answers(&masters, "OK", "ACL LOG RESET"), 3);
     serves();
-    ck_assert_uint_eq(cluster_answers(&masters, "", "ACL LOG"), 3); /* neither was asked for */
+    ck_assert_uint_eq(cluster_answers(&masters, "", "ACL LOG"), 3); /* the daemon asked for neither command */
 }
 END_TEST
 

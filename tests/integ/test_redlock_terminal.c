@@ -275,7 +275,7 @@ START_TEST(a_shell_under_a_lock)
     pty_await(&pty, "inrea job");
     type_line("sh -c 'echo $$ >$F; exec sleep 60'");
     pid_t pid = (pid_t)number_in(path);
-    pty_type(&pty, "\032"); /* of the inner shell: the outer shell must not see it */
+    pty_type(&pty, "\032"); /* the inner shell's Ctrl-Z: the outer shell must not see it */
     pty_await(&pty, "Stopped");
     pty_await(&pty, "ready> ");
     type_line("fg");

@@ -213,7 +213,7 @@ START_TEST(replicas_and_twins_are_not_used)
     eventually(rows_with(show(&a, "NODES"), "why=twin") == 1);
     eventually(rows_with(show(&a, "NODES"), "state=refused") == 2 &&
                rows_with(show(&a, "NODES"), "state=up") == 3);
-    lock(&a, "three"); /* of five, which is a quorum */
+    lock(&a, "three"); /* three of five masters are a quorum */
 
     redis(&masters.server[3], "REPLICAOF NO ONE"); /* the master is asked again */
     eventually(strcmp(node_state(&a, &masters.server[3]), "up") == 0);

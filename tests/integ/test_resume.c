@@ -52,7 +52,8 @@ static struct grant resume(struct client *client, const char *name, const char *
     return resume_for(client, name, token, "30s");
 }
 
-/* Whether these masters have the token. Masters that hang are left out, since their answers take a while. */
+/* Whether these masters have the token. Callers leave out masters that hang, since their answers take a
+ * while. */
 static bool holds(unsigned first, unsigned last, const char *token)
 {
     bool all = true;
@@ -141,7 +142,7 @@ START_TEST(at_the_same_daemon)
     struct grant own = resume(&b, "other", lock(&c, "other hold=lease ttl=30s").token);
     client_close(&b);
     eventually(cluster_is_free(&masters, "job") &&
-               cluster_is_free(&masters, "other")); /* both are session locks */
+               cluster_is_free(&masters, "other")); /* both locks are session locks */
     ask(&c, "-NOTHELD other*", "CHECK other token=%s", own.token);
 }
 END_TEST

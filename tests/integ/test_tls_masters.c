@@ -72,7 +72,7 @@ START_TEST(locks)
 END_TEST
 
 static const struct {
-    const char *cert, *auth; /* of the server; NULL: it speaks no TLS */
+    const char *cert, *auth; /* the server's; NULL: it speaks no TLS */
     const char *url;
     const char *said[3];
 } faults[] = {

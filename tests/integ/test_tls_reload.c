@@ -94,7 +94,7 @@ START_TEST(a_new_certificate)
     put_pair("wrong");
     daemon_signal(&redlockd, SIGHUP);
     eventually(daemon_logged(&redlockd, "certificates or keys have changed, and were read"));
-    ck_assert(!welcomes(NULL)); /* it names another host */
+    ck_assert(!welcomes(NULL)); /* the new certificate names another host */
     ask(&a.client, "+PONG*", "PING");
     put_pair("server");
     eventually(welcomes(NULL)); /* within 10 s, without a signal */
@@ -134,7 +134,8 @@ static struct grant holds_and_waits(void)
     return job;
 }
 
-/* It is told what it loses, and closed. The key stays, since the client may not have read that yet. */
+/* The client is told what it loses, and closed. The key stays, since the client may not have read that
+ * yet. */
 static void is_denied(const struct grant *job)
 {
     expect(&a.client, "#[wx] -DENIED other *");

@@ -222,7 +222,8 @@ START_TEST(auth)
 }
 END_TEST
 
-/* All of it in one segment: what stands behind AUTH is done after it, with the rights that it gave or not. */
+/* All lines come in one segment: what stands behind AUTH is done after it, with the rights that it gave
+ * or not. */
 START_TEST(a_pipeline_behind_auth)
 {
     begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
@@ -236,7 +237,7 @@ START_TEST(a_pipeline_behind_auth)
     ask(&b, "+UNLOCKED any *", "UNLOCK any");
     client_send(&b, "AUTH ops " WRONG "\n#4 LOCK any2\n#5 PING");
     expect(&b, NO_SUCH);
-    expect(&b, "#5 +PONG ready=1"); /* it is ops still, as before the AUTH that failed */
+    expect(&b, "#5 +PONG ready=1"); /* the client is ops still, as before the AUTH that failed */
     expect(&b, "#4 +LOCKED any2 *");
 }
 END_TEST

@@ -359,7 +359,7 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     if (mutant != MUTANT_NONE) {
         swarm->rate[FAULT_EAR] = 0;
-        plan->param[P_DEAF] = DEAF_ALL; /* who waits polls, as no wake shows these bugs */
+        plan->param[P_DEAF] = DEAF_ALL; /* every waiter polls, as no wake shows these bugs */
         plan->param[P_FANOUT] = FANOUT_ALL;
     }
     switch (mutant) {

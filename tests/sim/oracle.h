@@ -107,7 +107,7 @@ struct sim_fence_acks {
     int64_t sent_us;
     uint64_t number;
     uint16_t valid;
-    uint16_t blind; /* of these: masters that forgot what they had stored, and the daemon could not know */
+    uint16_t blind; /* masters among them that forgot what they had stored, and the daemon could not know */
     uint32_t epoch[SIM_MASTERS];
 };
 
@@ -115,7 +115,7 @@ struct sim_fence_acks {
 struct sim_extending {
     uint64_t ref;
     uint32_t tok;
-    uint16_t yes, counts; /* of the yeses: votes that count */
+    uint16_t yes, counts; /* masters that said yes, and those whose votes count */
     bool told;
 };
 
@@ -231,7 +231,7 @@ uint32_t oracle_key(const struct sim_world *w,
                     uint32_t tok); /* the token of its key: the secret one, or itself */
 uint32_t oracle_holder(const struct sim_world *w, uint32_t tok); /* the token that was told for a key's */
 bool oracle_keeps(const struct sim_world *w, uint32_t key,
-                  uint32_t tok); /* such a key keeps the name for it */
+                  uint32_t tok); /* whether the key keeps the name for the token */
 void oracle_handed(struct sim_world *w, struct sim_daemon *d, uint32_t tok, unsigned name);
 void oracle_sends_settle(struct sim_world *w, struct sim_daemon *d, const struct action *action,
                          uint32_t tok);

@@ -21,7 +21,7 @@ static void sends_set(struct sim_world *w, struct sim_daemon *d, const struct ac
     struct sim_tok *t = &w->oracle.tok[tok];
     t->daemon = (uint8_t)d->index;
     t->incarnation = d->incarnation;
-    if (t->sent == 0) /* others may be asked a little later */
+    if (t->sent == 0) /* other masters may be asked a little later */
         t->set_us = w->now_us;
     w->oracle.last_set[d->index][t->name] = tok;
     for (unsigned i = 0; i < d->masters; i++) {
@@ -69,7 +69,7 @@ static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t to
                   t->parent);
     const struct sim_tok *key = &w->oracle.tok[tok];
     if (key->settles)
-        other = key->told; /* it may be on a master, whether the command names it or not */
+        other = key->told; /* the told token may be on a master, whether the command names it or not */
     oracle_gives_back(w, d, tok);
     if (other != 0)
         oracle_gives_back(w, d, other);

@@ -80,7 +80,7 @@ enum item_kind {
     ITEM_DRIFT_SEEN,   /* master a runs fast, by fault b: by now all daemons must keep it out */
     ITEM_STALL_HELLO,  /* clients on the host of daemon a have said HELLO elsewhere since stall b */
     ITEM_HELLO,        /* the client of session b hears the answer to its HELLO */
-    ITEM_STALL_OVER,   /* all that daemon a can know of stall b of its host is known */
+    ITEM_STALL_OVER,   /* daemon a knows all that it can know of stall b of its host */
     ITEM_NOTICED,      /* by now the daemons must know of master a's loss number b */
 };
 
@@ -164,7 +164,7 @@ struct sim_link {
     int64_t cut_until_us[2];
     int64_t slow_until_us[2];
     int64_t slow_us[2];
-    int64_t ear_slow_until_us, ear_slow_us; /* what is published comes so much later */
+    int64_t ear_slow_until_us, ear_slow_us; /* published messages come so much later */
 };
 
 /* ---- sim_master.c ---- */
@@ -190,7 +190,7 @@ struct sim_master {
     int64_t lost_us;   /* the last loss; NEVER: the master is down, and its loss happens when it starts */
     int64_t wrote_us;  /* the last command that it took and that a daemon may count on */
     int64_t forgot_us; /* the last of these commands that the last loss can have undone */
-    bool unseen;       /* neither run_id nor uptime shows the last loss */
+    bool unseen;       /* the last loss shows neither in run_id nor in uptime */
     int64_t jumped_before_us;
     int64_t jumped_us;      /* the last jump of its clock, ... */
     int64_t jumped_ms;      /* ... its size, ... */
@@ -219,10 +219,10 @@ struct sim_node {
     int64_t settled_us;      /* ... since that time */
     uint32_t settled_number; /* the connection at which the master saw that */
     /* The daemon's possible knowledge of the master's memory: */
-    bool blind;                /* it cannot know of the last loss yet ... */
+    bool blind;                /* the daemon cannot know of the last loss yet ... */
     bool unaware;              /* ... or only that another daemon doubts the master, which is no new memory */
-    bool blind_before;         /* it knew nothing of the loss before when the last one came, nor since */
-    bool knew;                 /* it has used the master: it remembers the marker ... */
+    bool blind_before;         /* the daemon knew nothing of the loss before at the last one, nor since */
+    bool knew;                 /* the daemon has used the master: it remembers the marker ... */
     uint32_t knew_epoch;       /* ... and the clock of this run, too */
     int64_t group_us;          /* the master showed it the marker, last ... */
     int64_t group_before_us;   /* ... before its memory was lost */
@@ -239,7 +239,7 @@ struct sim_node {
     int64_t suspect_behind_ms; /* ... and the daemon's behind at that time; 0: no jump was shown */
     int64_t loss_behind_ms;    /* the daemon's behind at the last TIME before the last loss of memory */
     int64_t loss_rtt_us;       /* the round trip of that TIME */
-    bool loss_in_quarantine;   /* it kept the master out at that time */
+    bool loss_in_quarantine;   /* the daemon kept the master out at that time */
     int64_t quarantined_us;    /* the last time at which it had the master in quarantine */
 };
 
@@ -439,7 +439,7 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
 void client_words(const struct sim_world *w, const struct sim_client *c, struct request *what, enum verb verb,
                   uint32_t tok);
 void session_close(struct sim_world *w, struct sim_client *c, uint32_t session, enum line_kind how);
-void client_lost(struct sim_world *w, struct sim_client *c);     /* it holds no lock any more */
+void client_lost(struct sim_world *w, struct sim_client *c);     /* the client holds no lock any more */
 void client_holds_on(struct sim_world *w, struct sim_client *c); /* until its op is over */
 void client_told(struct sim_world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms);
 

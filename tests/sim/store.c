@@ -366,7 +366,7 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
     case COMMAND_PASS: writes = pass_writes(s, now_ms, command); break;
     case COMMAND_PROBE: writes = true; break; /* GETEX is a write, though it needs no memory */
     case COMMAND_RELEASE:
-    case COMMAND_SETTLE: /* it writes first what needs no memory */
+    case COMMAND_SETTLE: /* the script writes first what needs no memory */
     case COMMAND_EXTEND: writes = script_writes(s, now_ms, command); break;
     case COMMAND_MOVE: writes = grows = script_writes(s, now_ms, command); break;
     default: break;

@@ -15,7 +15,7 @@ struct store_key {
     int64_t expires_ms; /* the key is gone when the clock shows more */
 };
 
-/* Who waits for a name, in order. */
+/* The queue of the daemons that wait for a name, in order. */
 struct store_queue {
     unsigned count;
     uint32_t id[STORE_QUEUE];

@@ -48,7 +48,7 @@ struct world {
     bool tell_lost;        /* a released session hears !LOST held first */
     uint64_t rows;         /* rows of SHOW LOCKS */
     uint64_t hidden_rows;  /* of which so many, the first ones, are hidden */
-    uint32_t locks, waits; /* of every session that is known */
+    uint32_t locks, waits; /* every session that is known has so many */
     uint64_t rows_made;
     uint64_t requests;
     char heard[HEARD_BYTES];

@@ -20,7 +20,7 @@ extern struct resp_format *format;
 
 struct told {
     unsigned connected, lost, backlog, failed, votes;
-    uint32_t connection; /* of the last connected() */
+    uint32_t connection; /* the connection of the last connected() */
     struct {
         enum command_verb verb;
         uint64_t ref;

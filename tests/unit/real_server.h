@@ -15,7 +15,7 @@ struct resp_reply exchange(const char *bytes, size_t len);
 struct vote run(enum command_verb verb, const char *name, uint64_t number);
 struct vote run_command(const struct command *command);
 struct vote release_waking(const char *name);             /* a RELEASE by the daemon TO_TEXT */
-void is_reply(const char *command, const char *expected); /* of an inline command */
+void is_reply(const char *command, const char *expected); /* the command is sent inline */
 long long number_of(const char *command);
 void load_scripts(void);
 

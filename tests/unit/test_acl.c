@@ -80,7 +80,7 @@ END_TEST
 
 enum { RIGHTS = 64, RIGHT_BYTES = 32 };
 
-static char rights[RIGHTS][RIGHT_BYTES]; /* what the commands need, as ACL SETUSER names it */
+static char rights[RIGHTS][RIGHT_BYTES]; /* the rights that the commands need, as ACL SETUSER names them */
 static unsigned rights_count;
 
 static void right_add(const char *word, size_t len, const char *more, size_t more_len)

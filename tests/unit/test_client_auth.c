@@ -30,7 +30,7 @@ START_TEST(auth_comes_first)
     passes(w, 1000);
     connects(w);
     expect_line(w, "#u AUTH worker open-sesame");
-    ck_assert_str_eq(w->core->secret, ""); /* it is kept no longer than needed */
+    ck_assert_str_eq(w->core->secret, ""); /* the secret is kept no longer than needed */
 }
 END_TEST
 

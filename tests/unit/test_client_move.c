@@ -55,7 +55,7 @@ START_TEST(moves_when_nothing_is_under_way)
     const char *check = tag(w);
     ck_assert(answers(w, "+PONG"));
     ask_lock(w, "next", 0);
-    expect_silence(w); /* it waits for the move */
+    expect_silence(w); /* the request waits for the move */
     ck_assert(!core_may_move(w->core));
     says(w, "%s +HELD job valid=1 until=%lld", check, (long long)w->now_ms + TTL_MS);
     expect_told(w, "check job ok");

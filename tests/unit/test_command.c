@@ -135,7 +135,7 @@ START_TEST(what_masters_a_lock_waits_for)
 {
     GIVEN("state=up", "state=up", "state=down");
     expect_wait("");
-    GIVEN("state=up", "state=up", "state=quarantine left=1000", "state=down"); /* of four, three are needed */
+    GIVEN("state=up", "state=up", "state=quarantine left=1000", "state=down"); /* three of four are needed */
     expect_wait("too few masters may vote: 1 of 4 is in quarantine for 1.0s more, 1 of 4 is down");
     GIVEN("state=quarantine left=57000", "state=quarantine left=3000", "state=quarantine left=9000");
     expect_wait("too few masters may vote: 3 of 3 are in quarantine for 9.0s more"); /* then two may vote */

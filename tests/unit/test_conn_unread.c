@@ -104,7 +104,7 @@ START_TEST(fin_is_noticed_while_not_read)
     expect_count(&w, 0);
     ck_assert_int_eq(strncmp(w.heard, "LOCK wait1\nfinish\nUNLOCK u\n", 27), 0);
     ck_assert_uint_eq(w.requests, 302);
-    const char *last = strstr(w.heard, "LOCK now\n"); /* whose grant reaches no client */
+    const char *last = strstr(w.heard, "LOCK now\n"); /* its grant reaches no client */
     ck_assert_ptr_nonnull(last);
     ck_assert_str_eq(last, "LOCK now\nundelivered\nreleased\n");
 }

@@ -392,7 +392,7 @@ START_TEST(a_reload_makes_it_another_user)
     conns_reconfigure(w.conns);
     ck_assert_str_eq(conns_user(w.conns, 1)->name, "we");
     ck_assert_str_eq(conns_user(w.conns, 2)->name, "ops");
-    read_users("users:\n  - {name: ops, uid: 12345}\n"); /* it has no secret any more */
+    read_users("users:\n  - {name: ops, uid: 12345}\n"); /* ops has no secret any more */
     conns_reconfigure(w.conns);
     ck_assert_ptr_null(conns_user(w.conns, 1));
     ck_assert_ptr_null(conns_user(w.conns, 2));

@@ -84,7 +84,7 @@ START_TEST(a_wait_is_denied)
 }
 END_TEST
 
-/* What the attempt may have set is taken back, and the next waiter asks. */
+/* The keys that the attempt may have set are taken back, and the next waiter asks. */
 START_TEST(an_attempt_is_denied)
 {
     start(3);
@@ -114,7 +114,7 @@ START_TEST(a_session_is_denied)
     work();
     EXPECT("s1 #5 -DENIED other *", "s1 #4 -DENIED other *", "s1 !LOST job token=T1 reason=denied",
            "s1 ended");
-    at(4900); /* neither is renewed, and nothing is deleted */
+    at(4900); /* the session's locks are not renewed, and nothing is deleted */
     EXPECT("m0-2 EXTEND other T3 10000");
 }
 END_TEST

@@ -181,7 +181,7 @@ START_TEST(no_fence_above_what_a_score_can_tell_apart)
     vote("0", "ZSCORE 9007199254740990");
     vote("1", "ZSCORE 9007199254740991"); /* 2^53 - 1 */
     EXPECT("m0-1 ZSCORE job", "m0-2 RELEASE job T1 WAKE", "s1 #1 -LIMIT job limit=fence");
-    wall_offset_us = (int64_t)FENCE_MAX - now * 1000 - 7 - 30000000; /* what was read made us lead by 30 s */
+    wall_offset_us = (int64_t)FENCE_MAX - now * 1000 - 7 - 30000000; /* the fence read made us lead by 30 s */
     ask(1, "LOCK other");
     EXPECT("m0-2 SET other T2 10000", "m0-2 ZADD other 9007199254740991");
     ask(1, "LOCK one-more");

@@ -61,7 +61,7 @@ START_TEST(no_key_is_written_before_every_master_was_read)
     ck_assert_uint_eq(coordinator_settled(core), 0);
     at(5000); /* however long it takes */
     EXPECT_NOTHING();
-    lose(2); /* it cannot be reached */
+    lose(2); /* master 2 cannot be reached */
     work();
     EXPECT("m0 GROUP_NEW N=3 *", "m1 GROUP_NEW N=3 *");
 }
@@ -388,7 +388,7 @@ START_TEST(an_idle_daemon_notices_a_master_that_hangs)
     forget();
     at(3049);
     vote("0-1", "TIME OK, PROBE OK");
-    EXPECT("m* TIME", "m* PROBE *", "m* TIME", "m* PROBE *"); /* none to the master that owes an answer */
+    EXPECT("m* TIME", "m* PROBE *", "m* TIME", "m* PROBE *"); /* a master that owes an answer gets none */
     at(3050);
     EXPECT("close m2 silent");
 }

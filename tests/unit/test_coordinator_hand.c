@@ -2,7 +2,7 @@
 #include "tests/unit/trace.h"
 
 /* Session 2 was granted "job" at 1000, and sessions 3 and 4 wait for it. The key has T2, and session 2 was
- * told T3. Fences up to 1000032 are reserved. */
+ * told T3. Fences up to 1000032 are about to be reserved. */
 static void held_in_secret(void)
 {
     start(3);

@@ -289,7 +289,7 @@ START_TEST(extend_only_lengthens)
     grant(1, "LOCK job ttl=20s hold=lease");
     at(2000);
     ask(2, "EXTEND job token=T1 ttl=1s");
-    vote("0-1", "EXTEND 19000"); /* what the keys had is more */
+    vote("0-1", "EXTEND 19000"); /* the keys had more left than was asked for */
     EXPECT("m0-2 EXTEND job T1 1000", "s2 #2 +EXTENDED job valid=18807 until=20807");
     vote("2", "EXTEND 19000");
     ask(2, "CHECK job token=T1"); /* a lock with hold=lease may have been released elsewhere */

@@ -303,7 +303,7 @@ START_TEST(undo_list_goes_before_lock_commands)
     shake(0);
     EXPECT_LAST("m0 KILL 101");
     vote("0", "KILL 1");
-    work_once(); /* some in each step */
+    work_once(); /* each step sends some of them */
     ck_assert_uint_eq(unanswered(0), 8);
     work();
     ck_assert_uint_eq(unanswered(0), 10);
@@ -365,7 +365,7 @@ START_TEST(slow_and_up_again)
     EXPECT("m0-2 RELEASE held *");
     vote("2", "SET YES");
     EXPECT_MASTER(2, "slow silent");
-    vote("2", "ZADD YES"); /* all that was overdue */
+    vote("2", "ZADD YES"); /* every answer that was overdue has come */
     EXPECT_MASTER(2, "up");
     vote("2", "RELEASE YES");
 }

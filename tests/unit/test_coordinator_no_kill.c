@@ -102,7 +102,7 @@ START_TEST(held_locks_are_renewed_there_meanwhile)
     EXPECT_MASTER(2, "quarantine reconnect left=60602");
     while (unanswered(0) == 0)
         at(now + 10);
-    EXPECT("m0-2 EXTEND job T1 10000"); /* all three are in quarantine, and none forgot */
+    EXPECT("m0-2 EXTEND job T1 10000"); /* all three masters are in quarantine, and none forgot */
     vote("0-2", "EXTEND 10000");
     EXPECT("s1 !RENEWED job *");
     ask(2, "LOCK other");
@@ -122,7 +122,7 @@ START_TEST(another_run_has_a_full_quarantine_of_its_own)
 }
 END_TEST
 
-/* What may have been forgotten counts no sooner for the lost connection: the reason stays. */
+/* A memory that may be lost counts no sooner for the lost connection: the reason stays. */
 START_TEST(in_another_quarantine_it_only_takes_longer)
 {
     config.no_kill = 1;

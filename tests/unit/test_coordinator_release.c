@@ -138,7 +138,7 @@ START_TEST(undelivered_grant_is_undone)
     start(3);
     grant(1, "LOCK job ttl=10s");
     ask(2, "LOCK job wait=1m");
-    undelivered(1, 7); /* of another request: nothing */
+    undelivered(1, 7); /* another request was undelivered: nothing happens */
     undelivered(3, 1);
     EXPECT_NOTHING();
     undelivered(1, 1);
@@ -262,7 +262,7 @@ START_TEST(not_run_is_repeated_once)
     EXPECT_NOTHING();
     vote("1-2", "RELEASE YES");
     EXPECT("s1 #2 +UNLOCKED job confirmed=2/3");
-    EXPECT_MASTER(0, "up undo=1"); /* it did not run */
+    EXPECT_MASTER(0, "up undo=1"); /* the release did not run */
     at(2000);                      /* the undo list's turn */
     EXPECT("m0 RELEASE job T1");
     vote("0", "RELEASE YES");
@@ -312,7 +312,7 @@ START_TEST(owed_also_when_its_record_is_gone)
     start(3);
     grant(1, "LOCK job ttl=10s hold=lease");
     ask(1, "EXTEND job token=T1");
-    vote("1-2", "EXTEND NO"); /* both were flushed; master 0 has the key and does not answer */
+    vote("1-2", "EXTEND NO"); /* both masters were flushed; master 0 has the key and does not answer */
     EXPECT("m0-2 EXTEND job T1 10000", "s1 #2 -NOTHELD job");
     ask(1, "UNLOCK job token=T1");
     vote("1-2", "RELEASE NO");

@@ -18,7 +18,7 @@ START_TEST(moves_then_extends_and_takes_a_fence)
     at(1020);
     vote("0-1", "EXTEND 5000, ZADD YES");
     EXPECT_NOTHING();
-    vote("2", "EXTEND 7000, ZADD YES"); /* it had more than was asked for */
+    vote("2", "EXTEND 7000, ZADD YES"); /* the key had more left than was asked for */
     /* Validity counts from the second round: 1010 + 5000 - 52 - 1. */
     EXPECT("s1 #1 +LOCKED job token=T1 fence=1010007 valid=4937 until=5957");
     vote("3-4", "MOVE YES, EXTEND 5000, ZADD YES");
@@ -315,7 +315,7 @@ START_TEST(waiters_of_the_name_stay_behind)
     vote("0-2", "MOVE YES");
     forget();
     at(1020);
-    EXPECT("m0-2 SET job T3 10000"); /* it is not known yet whether X is the lock's token */
+    EXPECT("m0-2 SET job T3 10000"); /* nobody knows yet whether X is the lock's token */
     ask(3, "LOCK job");
     vote("0-1", "EXTEND 10000, ZADD YES");
     work();

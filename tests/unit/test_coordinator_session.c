@@ -33,7 +33,7 @@ START_TEST(finish_while_the_name_is_being_given_back)
     ask(1, "UNLOCK job");
     ask(2, "LOCK job wait=5ms");
     finish(2);
-    at(1110); /* neither the end of its session nor that of its wait spoils it */
+    at(1110); /* the ends of the session and of its wait do not spoil the request */
     EXPECT("m0-2 RELEASE job T1");
     vote("0-1", "RELEASE YES");
     EXPECT("s1 #2 +UNLOCKED *", "m0-2 SET job T2 10000", "m0-2 ZADD job *");

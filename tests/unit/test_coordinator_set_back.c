@@ -28,7 +28,7 @@ START_TEST(below_a_quorum_it_is_set_back_everywhere)
     EXPECT_MASTER(0, "up");
     EXPECT_MASTER(3, "down undo=1");
     EXPECT_MASTER(4, "slow silent undo=1");
-    vote("4", "MOVE YES, MOVE YES"); /* both are late, and the second sets the first back */
+    vote("4", "MOVE YES, MOVE YES"); /* both answers are late, and the second sets the first back */
     EXPECT_MASTER(4, "up");
     dial(3);
     vote("3", "CLIENT_ID OK, INFO OK, KILL 1");
@@ -147,7 +147,7 @@ START_TEST(extended_below_a_quorum)
     vote("0-1", "MOVE YES, MOVE YES");
     forget();
     vote("0", "EXTEND 10000, ZADD YES, EXTEND 10000, ZADD YES");
-    vote("1", "EXTEND NO, ZADD YES"); /* it ran out there in between */
+    vote("1", "EXTEND NO, ZADD YES"); /* the key ran out there in between */
     EXPECT_NOTHING();
     vote("2", "MOVE NO, MOVE NO, EXTEND NO, ZADD YES");
     EXPECT("m0-2 MOVE a T1 X", "s1 #1 -NOQUORUM a votes=1/3 nodes=+-- retry=20 : *");

@@ -99,7 +99,7 @@ START_TEST(an_answer_from_before_is_asked_for_again)
 {
     start(3);
     show_probes = true;
-    at(2000); /* all are asked; two of them read their clocks now ... */
+    at(2000); /* all masters are asked; two of them read their clocks now ... */
     int64_t before_ms = now + markers[0].clock_ms;
     char old[64];
     snprintf(old, sizeof old, "TIME %" PRId64, before_ms);
@@ -174,7 +174,7 @@ START_TEST(an_extend_that_a_stall_made_late_is_no_loss)
 }
 END_TEST
 
-/* Neither of the two clocks is known to be right, so the stall counts as this daemon's, which is
+/* Nobody knows which of the two clocks is right, so the stall counts as this daemon's, which is
  * safe. */
 START_TEST(a_tie_is_ours)
 {
@@ -256,7 +256,7 @@ START_TEST(a_blame_waits_for_no_master_that_hangs)
 }
 END_TEST
 
-/* It is not known when master 1 read its clock, since the stall that is believed in is longer than its lead.
+/* Nobody knows when master 1 read its clock, since the stall that is believed in is longer than its lead.
  * So the quarantine that its key tells counts from now. */
 START_TEST(a_reading_within_a_stall_ends_no_quarantine_sooner)
 {

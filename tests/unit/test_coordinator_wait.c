@@ -211,7 +211,7 @@ START_TEST(cancel_during_a_round)
     cancel(1, 1); /* answered already */
     cancel(1, 2); /* another session's */
     cancel(2, 2); /* granted already */
-    cancel(7, 0); /* of a session that the daemon does not know */
+    cancel(7, 0); /* the daemon does not know this session */
     EXPECT("s1 #4 -BADTAG *", "s1 #5 -BADTAG *", "s2 #6 -BADTAG *", "s7 #7 -BADTAG *");
 }
 END_TEST

@@ -87,7 +87,7 @@ START_TEST(a_master_that_cannot_queue_is_none_that_told)
     vote("0", "RELEASE NO, ENQUEUE HEARD:9000");
     vote("1", "RELEASE NO, ENQUEUE OOM");
     vote("2", "RELEASE NO, ENQUEUE NOT_RUN");
-    EXPECT("m0-2 SET job T2 10000"); /* none of them may have the key */
+    EXPECT("m0-2 SET job T2 10000"); /* no master may have the key */
     vote("0-2", "SET NO");
     EXPECT("m0-2 RELEASE job T2");
     EXPECT_DEADLINE(1020);

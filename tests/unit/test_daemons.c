@@ -51,7 +51,7 @@ START_TEST(no_page)
 }
 END_TEST
 
-/* Each is no entry, and the one behind it is read. */
+/* Each line is no entry, and the entry behind it is read. */
 static const char *const no_entries[] = {
     "",          "aaaaaaaa",          "aaaaaaaa x host=a", "aaaaaaaa -1 host=a",      "aaaaaaaa 60000 host=a",
     "aaaaaaa 0", "AAAAAAAA 0 host=a", "aaaaaaaaa 0",       "aaaaaaaa 00000000000000", "<script> 0 host=a",
@@ -68,7 +68,7 @@ START_TEST(no_entry)
 }
 END_TEST
 
-/* What is no word, or too long a one, is a question mark. */
+/* A text that is no word, or too long a word, becomes a question mark. */
 START_TEST(hostile_words)
 {
     char text[256], longest[WORD_BYTES + 2];

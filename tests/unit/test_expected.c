@@ -47,7 +47,7 @@ START_TEST(much_memory_is_given_back_when_nothing_is_expected)
         is_next(&ring, i);
     expected_trim(&ring);
     ck_assert_uint_eq(ring.capacity, 0);
-    ck_assert_uint_eq(ring.pushed, MANY); /* what was counted goes on */
+    ck_assert_uint_eq(ring.pushed, MANY); /* the counts go on */
     ck_assert_uint_eq(ring.popped, MANY);
     for (uint64_t i = 0; i < 10; i++)
         push(&ring, i);

@@ -24,7 +24,7 @@ static struct conf conf;
 static char folder[64], path[104];
 static int accepted[CLIENTS];
 static unsigned count;
-static int log_pipe[2]; /* what was logged, instead of stderr */
+static int log_pipe[2]; /* log lines go here instead of stderr */
 static int old_stderr;
 
 static void on_accepted(void *arg, int fd, const struct conf_listener *listener, const struct sockaddr *peer,

@@ -164,7 +164,7 @@ START_TEST(scripts_flushed)
     ck_assert_uint_eq(told.vote[101].vote.number, 20000);
     ck_assert_int_eq(told.vote[102].vote.kind, VOTE_YES);
     server_ask(&server, "INFO commandstats", stats, sizeof stats);
-    char loads[64]; /* all of them at the login, and the two that were missing */
+    char loads[64]; /* all scripts at the login, and the two that were missing */
     snprintf(loads, sizeof loads, "cmdstat_script|load:calls=%d,", RESP_SCRIPTS + 2);
     ck_assert_ptr_nonnull(strstr(stats, loads));
     /* Each script is loaded again whenever it is missing. */

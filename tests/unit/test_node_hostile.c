@@ -183,7 +183,7 @@ START_TEST(what_was_not_sent_never_is)
 }
 END_TEST
 
-/* Such a server answers the login and closes then: a proxy with nothing behind it, a crash at the first
+/* A hostile server answers the login and closes then: a proxy with nothing behind it, a crash at the first
  * command. */
 START_TEST(a_connection_that_does_not_last_backs_off)
 {

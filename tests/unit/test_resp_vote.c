@@ -8,7 +8,7 @@ static const struct {
     enum command_verb verb;
     const char *bytes;
     enum vote_kind kind;
-    uint64_t number; /* of a NUMBER or HEARD; the class of an ERROR or UNHEARD */
+    uint64_t number; /* the value of a NUMBER or HEARD; the class of an ERROR or UNHEARD */
 } votes[] = {
     {COMMAND_CLIENT_ID, ":42\r\n", VOTE_NUMBER, 42},
     {COMMAND_CLIENT_ID, ":-1\r\n", VOTE_ERROR, ERROR_OTHER},
@@ -168,7 +168,7 @@ END_TEST
 static const struct {
     const char *bytes;
     enum vote_kind kind[3];
-    uint64_t number; /* of a NUMBER; the class of an ERROR */
+    uint64_t number; /* the value of a NUMBER; the class of an ERROR */
 } three_keys[] = {
     {"*3\r\n:500\r\n:-2\r\n:500\r\n", {VOTE_NUMBER, VOTE_NO, VOTE_NUMBER}, 500},
     {"*3\r\n:-2\r\n:0\r\n:-1\r\n", {VOTE_NO, VOTE_NUMBER, VOTE_NO}, 0},

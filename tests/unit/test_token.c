@@ -1,4 +1,4 @@
-/* What a token is made of. */
+/* The parts that a token is made of. */
 #include <check.h>
 
 #include "daemon/coordinator/base/token.h"

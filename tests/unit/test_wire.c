@@ -129,8 +129,8 @@ START_TEST(pending)
 }
 END_TEST
 
-/* What wire_write() counts is what the peer can read: no record that was sent in part. Meanwhile the buffer
- * moves and grows. */
+/* The bytes that wire_write() counts are those that the peer can read: no record that was sent in
+ * part. Meanwhile the buffer moves and grows. */
 START_TEST(whole_records)
 {
     static char bytes[1 << 16];

@@ -34,12 +34,12 @@
 #include "daemon/coordinator/coordinator.h"
 
 extern struct coordinator_config config; /* a test changes it before start() */
-extern struct peer trace_peer;           /* of all requests; number 0 at the start */
+extern struct peer trace_peer;           /* the peer of all requests; number 0 at the start */
 extern struct coordinator *core;
 extern int64_t now;                      /* ms; 1000 at the start; the wall clock says now * 1000 + 7 us */
 extern int64_t wall_offset_us;           /* is added to the wall clock */
 extern int64_t trace_rtts_us[MASTERS];   /* each master's round trip, as told with its TIME */
-extern struct master_info info[MASTERS]; /* what INFO will say: up for long, a run_id of its own */
+extern struct master_info info[MASTERS]; /* the words that INFO will say: up for long, a run_id of its own */
 
 /* A master's clock and the group's key on it. While show_probes is false, the trace itself answers TIME,
  * GROUP, PROBE and the commands that write the key, as soon as all commands before them are answered; EXPECT
@@ -75,14 +75,14 @@ void vote(const char *masters, const char *votes);
  * <name>" or "told <name>", or it "listens" there from now on, or is "deaf". */
 void hears(const char *masters, const char *what);
 unsigned unanswered(unsigned master);
-const char *unanswered_verb(unsigned master); /* of the oldest unanswered command; "": none */
+const char *unanswered_verb(unsigned master); /* the oldest unanswered command's; "": none */
 
 /* Time comes to ms, and all work that is due until then is done. */
 void at(int64_t ms);
 /* Time comes to ms and no work is done, as if the daemon slept, or had events to read first. */
 void at_without_work(int64_t ms);
-void work(void);      /* all that is due now */
-void work_once(void); /* one step of it */
+void work(void);      /* does all that is due now */
+void work_once(void); /* does one step of that work */
 /* The number that the random bytes give from now on: a delay of low to high is low + number % (high - low
  * + 1). */
 void chance(uint64_t number);

@@ -19,7 +19,7 @@ void log_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_action(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 unsigned token_number(const struct token *token);
-const struct token *token_of(const char *word); /* of Tn, X or Y */
+const struct token *token_of(const char *word); /* the word is Tn, X or Y */
 const char *masters_word(masters_t set, char word[64]);
 masters_t masters_of(const char *word);
 const char *verb_word(enum command_verb verb);

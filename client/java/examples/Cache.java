@@ -52,7 +52,7 @@ final class Cache {
             return value;
         }
         try (RedlockClient client = RedlockClient.create(); LockHandle lock = client.acquire("cache:" + entry, OPTIONS)) {
-            value = cached(); // it was built while this process waited
+            value = cached(); // the entry may have been built while this process waited
             value = value == null ? build(lock.fence()) : value;
             return value;
         } catch (LostException e) {

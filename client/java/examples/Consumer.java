@@ -86,7 +86,7 @@ final class Consumer {
         try {
             redis.tell("XGROUP", "CREATE", stream, "billing", 0, "MKSTREAM");
         } catch (IOException e) {
-            // It is there already.
+            // The group is there already.
         }
         while (!ending) {
             if (handleNext()) {

@@ -75,7 +75,7 @@ try {
   while (!ended) {
     const message = await nextMessage();
     if (message) await handle(message);
-    else if (leaves && (await redis('XPENDING', stream, 'billing'))[0] === 0) break; // all that was delivered is acknowledged
+    else if (leaves && (await redis('XPENDING', stream, 'billing'))[0] === 0) break; // all delivered messages are acknowledged
     else await sleep(PAUSE_MS);
   }
 } finally {

@@ -32,7 +32,7 @@ const lines = terminal?.[Symbol.asyncIterator]();
 async function buyLocked(worker, fence) {
   const left = await redis('EVAL', READ, 1, `stock:${item}`, fence);
   if (left <= 0) return left === 0 ? 'too late' : 'refused';
-  if (asks) { // both stand for the steps between reading and writing
+  if (asks) { // these lines stand for the steps between reading and writing
     console.log(`worker ${worker}: ${left} left; Enter buys`);
     await lines.next();
   } else {

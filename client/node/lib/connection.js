@@ -72,7 +72,7 @@ class Connection {
       const answer = await this.#asked(`AUTH ${credentials}`);
       if (answer.code !== '+OK') throw this.break(this.#unlike('AUTH', answer));
     }
-    // Both may read one clock on a busy machine: the next answer may be quick enough to show it.
+    // Client and daemon may read one clock on a busy machine: the next answer may be quick enough to show it.
     for (let more = 2; (await this.sayHello(hello)).slow && more > 0; ) more--;
   }
 

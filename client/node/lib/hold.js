@@ -1,5 +1,5 @@
 'use strict';
-// All that is known of a lock: its token and fence, until when it is held, and on which connection.
+// A lock as far as it is known: its token and fence, until when it is held, and on which connection.
 const { bootAbout, bootCeil, mono } = require('./clock.js');
 const { LostError, ClosedError } = require('./errors.js');
 

@@ -91,7 +91,7 @@ class Requests {
     this.#leave(request);
     const refused = answer.code[0] === '-';
     if (!refused && (answer.code !== request.expects || answer.name !== request.name)) {
-      // This is no answer to the request, which is asked again on another connection, while there is time.
+      // The line is no answer to the request, which is asked again on another connection, while there is time.
       this.#queue.add(request);
       connection.break(new ProtocolError(`redlockd gave an answer that does not fit the request: ${answer.text}`));
       return;

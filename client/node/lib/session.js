@@ -30,7 +30,7 @@ class Session {
   #upAt = 0;
   #failures = 0; // in a row
   #retryAt = 0;
-  #why = undefined; // of the last connection
+  #why = undefined; // the error of the last connection
   #last = undefined; // {sample, era} of the connection that was greeted last
   #timer = undefined;
   #timerAt = Infinity;
@@ -287,7 +287,7 @@ class Session {
   }
 
   connectionDown(link) {
-    if (!this.#links.has(link)) return; // it was never up
+    if (!this.#links.has(link)) return; // the connection was never up
     for (const hold of link.holds.values()) if (hold.state === 'held') this.#loosen(hold);
     if (link !== this.#link) return;
     this.#link = null;

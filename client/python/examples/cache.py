@@ -33,7 +33,7 @@ async def get(client, path, seconds, command):
         return value
     try:
         async with client.lock(f"cache/{path.name}", blocking_timeout=120, max=60):
-            value = cached(path, seconds)  # it may have been built while this process waited
+            value = cached(path, seconds)  # the entry may have been built while this process waited
             return value if value is not None else await build(path, command)
     except (redlockd.UnreachableError, redlockd.NoQuorumError, redlockd.LockTimeoutError) as error:
         print("cache: without a lock:", error, file=sys.stderr)

@@ -39,7 +39,7 @@ class Shop:
         left = self.redis("EVAL", READ, 1, f"stock:{item}", fence)
         if left <= 0:
             return TOO_LATE if left == 0 else REFUSED
-        if self.asks:  # both stand for the steps between reading and writing
+        if self.asks:  # these lines stand for the steps between reading and writing
             print(f"worker {worker}: {left} left; Enter buys", flush=True)
             sys.stdin.readline()
         else:

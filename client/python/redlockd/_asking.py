@@ -143,7 +143,7 @@ class Asking(Parts):
             return f"LOCK {hold.name}{_word('ttl', hold.ttl_ms)}{wait}{_word('max', hold.max_ms)}{lease}{hold.options}"
         if verb == "RESUME":
             ttl_ms, max_ms = hold.ttl_ms, hold.max_ms
-            if ask.internal and hold.max_until_ms:  # what is left of max=, and no TTL is longer than that
+            if ask.internal and hold.max_until_ms:  # the rest of max=, and no TTL is longer than that
                 max_ms = max(1, hold.max_until_ms - now_ms())
                 ttl_ms = min(ttl_ms or hold.span_ms, max_ms)
             return f"RESUME {hold.name} token={hold.token}{_word('ttl', ttl_ms)}{_word('max', max_ms)}{hold.options}"

@@ -47,7 +47,7 @@ class Hold:
         self.warned = self.releasing = self.attached = False
         self.reason = ""  # of its loss
         self.retry_at_ms = self.notheld_ms = 0
-        self.not_on: Connection | None = None  # it has refused to resume this lock
+        self.not_on: Connection | None = None  # this connection has refused to resume this lock
         self.on_lost: Callable[[], Any] = _nothing
         self.on_expiring: Callable[[], Any] = _nothing
         self.on_renewed: Callable[[], Any] = _nothing
@@ -72,6 +72,6 @@ class Ask:
         self.future: asyncio.Future[None] | None = None
         self.tag = ""
         self.connection: Connection | None = None  # where it is on its way
-        self.not_on: Connection | None = None  # it has refused this ask, which waits for another connection
+        self.not_on: Connection | None = None  # this connection refused this ask, which waits for another
         self.short = False  # counted in connection.short
         self.internal = False  # a RESUME that the session wants

@@ -14,7 +14,7 @@ from .errors import (AuthError, BadArgumentError, ProtocolError, RedlockdError, 
 
 HELLO_HELD_MS = 1000  # after so long HELLO is said again while a lock is held, where redlockd reads another clock
 HELLO_SOON_MS = 100  # the same after a lock was granted, or the daemon's clock stood still
-PATIENCE_MS = 10000  # of silence before PING, and again before the connection is given up
+PATIENCE_MS = 10000  # silence may last so long before PING, and again before the connection is given up
 PATIENCE_LEAST_MS = 1000  # the same with the shortest TTLs: the machine may be just busy
 BACKOFF_FIRST_MS = 20
 LOST_GRACE_MS = 50  # past a deadline, so that redlockd can still say why the lock is lost

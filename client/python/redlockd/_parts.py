@@ -26,12 +26,12 @@ class Parts:
         self._hello = f"HELLO 1 {f'client={client} ' if client else ''}events=renewed"
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connection: Connection | None = None  # the connection for requests
-        self._connections: set[Connection] = set()  # all that are open
+        self._connections: set[Connection] = set()  # every connection that is open
         self._dialing: asyncio.Task[None] | None = None
         self._ever_up = False
         self._failures = 0
         self._why: RedlockdError = UnreachableError("no connection in time")
-        self._before = Sample()  # of the connection that was up last
+        self._before = Sample()  # the sample of the connection that was up last
         self._daemon = Daemon(0)
         self._queue: deque[Ask] = deque()
         self._holds: dict[Hold, None] = {}  # holds with a deadline: held, or to be resumed
@@ -41,7 +41,7 @@ class Parts:
         self._timer_ms = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    if TYPE_CHECKING:  # what each part calls of the others
+    if TYPE_CHECKING:  # methods of the other parts that each part calls
 
         def _pump(self) -> None: ...
         def _put(self, ask: Ask) -> None: ...

@@ -54,7 +54,7 @@ class Session(Asking, Keeping, Linking):
         try:
             await self._asked(ask, wait_ms + self.timeout_ms)
         except asyncio.CancelledError:
-            if hold.state == HELD:  # it was granted in the same turn
+            if hold.state == HELD:  # the lock was granted in the same turn
                 self.let_go(hold)
             raise
 

@@ -130,7 +130,7 @@ class Lock(BaseLock):
         except BaseException:
             hold.state = OVER if hold.state == ASKED else hold.state
             self._depth = 0
-            if hold.state == HELD:  # it was granted, but this thread was interrupted before it knew
+            if hold.state == HELD:  # the lock was granted, but this thread was interrupted before it knew
                 self._thread.submit(self._session.unlock(hold))
             raise
         finally:

@@ -200,7 +200,7 @@ class Blocking(WithWorld):
             os.set_blocking(program.stdout.fileno(), True)
             program.send_signal(signal.SIGCONT)
             rest = program.stdout.read()
-        # It may have been stopped between its look and its print: one line, which a fence would catch.
+        # The program may have been stopped between its look and its print: one line, which a fence would catch.
         self.assertLessEqual(rest.count("writes"), 1)
         self.assertIn("stops False", rest)
 

@@ -60,7 +60,7 @@ func (c *cache) get() error {
 		defer lock.Unlock(ctx)
 		fence = lock.Fence() // read before the work, since the build that began earlier has the older output
 	}
-	if c.printCached() { // it was built while this process waited
+	if c.printCached() { // the entry was built while this process waited
 		return nil
 	}
 	value, err := c.build()

@@ -62,7 +62,7 @@ func (s *shop) buyLocked(worker int, fence uint64) outcome {
 	if left < 0 {
 		return refused
 	}
-	if s.asks { // both stand for the steps between reading and writing
+	if s.asks { // these lines stand for the steps between reading and writing
 		fmt.Printf("worker %d: %d left; Enter buys\n", worker, left)
 		bufio.NewReader(os.Stdin).ReadString('\n')
 	} else {

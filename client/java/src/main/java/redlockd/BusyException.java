@@ -1,6 +1,6 @@
 package redlockd;
 
-/** Another has the lock, and the call did not wait for it. */
+/** Another client has the lock, and the call did not wait for it. */
 public final class BusyException extends RedlockException {
     private static final long serialVersionUID = 1;
 

@@ -316,7 +316,7 @@ final class Hold {
 
     private void granted(Request request, Answer answer, Link link, long nowMs) {
         if (state == State.RESUMING && giveBack == null && isOver(nowMs)) {
-            expire(nowMs); // another may have had the lock in between
+            expire(nowMs); // another client may have had the lock in between
         }
         boolean wanted = state == State.ASKED && !request.abandoned && !request.cancelled
                 || state == State.RESUMING && giveBack == null;

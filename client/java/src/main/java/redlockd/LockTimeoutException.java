@@ -1,6 +1,6 @@
 package redlockd;
 
-/** Another has the lock, and the time to wait for it is over. */
+/** Another client has the lock, and the time to wait for it is over. */
 public final class LockTimeoutException extends RedlockException {
     private static final long serialVersionUID = 1;
 

@@ -21,7 +21,7 @@ public final class RedlockClient implements AutoCloseable {
     final ThreadHolds threadHolds = new ThreadHolds();
 
     private final Session session;
-    private volatile long defaultTtlMs; // of redlockd; 0: not asked for yet
+    private volatile long defaultTtlMs; // redlockd's own; 0: not asked for yet
 
     private RedlockClient(Config config) {
         session = new Session(config);

@@ -23,7 +23,7 @@ import javax.net.ssl.TrustManagerFactory;
 
 /** TLS with certificates and keys from PEM files. */
 final class Tls {
-    /** Each may be null: without ca, the JVM's authorities count; without key, the client shows no certificate. */
+    /** Each path may be null: without ca, the JVM's authorities count; without key, the client shows no certificate. */
     record Files(Path ca, Path certificate, Path key) {}
 
     private Tls() {}
