@@ -139,6 +139,10 @@ static void say_time(struct master *m)
 /* EXTEND's script answers for each of its keys. */
 static void say_evalsha(struct master *m, const struct piece *words)
 {
+    if (is_word(words[1], resp_script_sha1(RESP_SCRIPT_DAEMONS))) {
+        say_bulk(m, "ok 0"); /* the list has no other daemon */
+        return;
+    }
     if (!is_word(words[1], resp_script_sha1((unsigned)resp_script_of(COMMAND_EXTEND)))) {
         say(m, ":1\r\n");
         return;
