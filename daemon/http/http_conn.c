@@ -1,4 +1,5 @@
-/* One HTTP connection: its TLS handshake, its head in, its answer out, and the end. */
+/* This file leads an HTTP connection through its TLS handshake, the head that it reads, the answer that it
+ * writes, and its end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -260,6 +260,13 @@ static void metrics_outcomes(const struct metrics *m)
 
 /* ---- secrets and certificates ---- */
 
+static void metrics_handshakes(const struct metrics *m, const char *side, uint64_t ok, uint64_t failed)
+{
+    static const char name[] = "redlockd_tls_handshakes_total";
+    body_putf(m->b, "%s{side=\"%s\",result=\"ok\"} %" PRIu64 "\n", name, side, ok);
+    body_putf(m->b, "%s{side=\"%s\",result=\"failed\"} %" PRIu64 "\n", name, side, failed);
+}
+
 static void metrics_safety(const struct metrics *m)
 {
     static const char *const uses[SNAPSHOT_CERTS] = {
@@ -269,19 +276,10 @@ static void metrics_safety(const struct metrics *m)
     family_counter(m, "redlockd_auth_failures", "Secrets that were refused, by AUTH or by HTTP's Basic.");
     body_putf(m->b, "redlockd_auth_failures_total{method=\"auth\"} %" PRIu64 "\n", s->auth_failed);
     body_putf(m->b, "redlockd_auth_failures_total{method=\"basic\"} %" PRIu64 "\n", s->basic_failed);
-    family_counter(m, "redlockd_tls_handshakes", "TLS handshakes of clients, and with masters.");
-    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"client\",result=\"ok\"} %" PRIu64 "\n",
-              s->handshakes);
-    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"client\",result=\"failed\"} %" PRIu64 "\n",
-              s->handshakes_failed);
-    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"master\",result=\"ok\"} %" PRIu64 "\n",
-              s->node_handshakes);
-    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"master\",result=\"failed\"} %" PRIu64 "\n",
-              s->node_handshakes_failed);
-    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"http\",result=\"ok\"} %" PRIu64 "\n",
-              s->http_handshakes);
-    body_putf(m->b, "redlockd_tls_handshakes_total{side=\"http\",result=\"failed\"} %" PRIu64 "\n",
-              s->http_handshakes_failed);
+    family_counter(m, "redlockd_tls_handshakes", "TLS handshakes of clients and of HTTP, and with masters.");
+    metrics_handshakes(m, "client", s->handshakes, s->handshakes_failed);
+    metrics_handshakes(m, "master", s->node_handshakes, s->node_handshakes_failed);
+    metrics_handshakes(m, "http", s->http_handshakes, s->http_handshakes_failed);
     counter(m, "redlockd_tls_files_refused", "Times that changed certificates or keys could not be used.",
             s->tls_files_refused);
     family_gauge(m, ends, "When our certificate for clients, HTTP or masters ends, since 1970.");

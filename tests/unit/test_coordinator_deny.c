@@ -100,7 +100,7 @@ START_TEST(an_attempt_is_denied)
 }
 END_TEST
 
-/* Its waits end first, so that none of them is let in where a lock is taken away. */
+/* The waits of the session end first, so that none of them gets a lock that is taken away from it. */
 START_TEST(a_session_is_denied)
 {
     start(3);
