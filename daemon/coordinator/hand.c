@@ -144,7 +144,7 @@ static bool hand_may(const struct coordinator *c, const struct lease *lease)
     const struct queue *queue = resource->queue;
     if (lease->secret == NULL || lease->secret->settling || queue->head == NULL)
         return false;
-    if (lease->extending != 0 || resource->resumes != NULL || queue->sweeping || queue->round != NULL)
+    if (lease->extending != 0 || queue->sweeping || queue->round != NULL)
         return false;
     if (c->draining || c->token_drawn || trial_is_open(c))
         return false;

@@ -27,8 +27,7 @@
 
 enum { CLOCK_AGE_MS = 3000 /* oldest reading of a master's clock that a heal may be computed from */ };
 
-/* Forgets what was recorded of masters that lost their memory since the last call. */
-static void refresh(struct coordinator *c, struct lease *lease)
+void heal_refresh(struct coordinator *c, struct lease *lease)
 {
     if (lease->memories == c->memories)
         return;
@@ -163,7 +162,7 @@ void heal_granted(struct coordinator *c, struct lease *lease, const struct round
     for (unsigned i = 0; i < c->config.masters; i++)
         if (lease->granted & masters_bit(i))
             lease->acknowledged[i] = until;
-    refresh(c, lease);
+    heal_refresh(c, lease);
     /* The masters that were in quarantine when the round began, even if they vote by now. */
     masters_t asked = round->narrow ? c->voters : c->voters & round->tally.asked;
     set_again(c, lease, masters_without(c->extenders, asked | lease->granted));
@@ -172,7 +171,7 @@ void heal_granted(struct coordinator *c, struct lease *lease, const struct round
 void heal_spread(struct coordinator *c, struct lease *lease)
 {
     masters_t without = 0;
-    refresh(c, lease);
+    heal_refresh(c, lease);
     if (resume_is_under_way(lease->resource, &lease->token))
         return;
     for (unsigned i = 0; i < c->config.masters; i++)
@@ -234,7 +233,7 @@ void heal_told(struct coordinator *c, struct lease *lease, const struct round *r
     masters_t bit = masters_bit(master);
     bool unasked = !(round->votes & bit); /* in quarantine, and not confirmed when the round asked */
     bool extends = round->purpose != ROUND_ACQUIRE;
-    refresh(c, lease);
+    heal_refresh(c, lease);
     if (vote->kind == VOTE_YES)
         acknowledge(lease, master, noted(lease, round->t0_ms + round->ttl_ms));
     else if (vote->kind == VOTE_NUMBER)
@@ -251,7 +250,7 @@ void heal_told(struct coordinator *c, struct lease *lease, const struct round *r
 
 void heal_extended(struct coordinator *c, struct lease *lease, struct round *round)
 {
-    refresh(c, lease);
+    heal_refresh(c, lease);
     round->held = true;
     lease->confirmed |= masters_without(round->tally.granted, round->votes | round->voided);
     heal(c, lease, round, round->tally.refused);
@@ -260,7 +259,7 @@ void heal_extended(struct coordinator *c, struct lease *lease, struct round *rou
 void heal_done(struct coordinator *c, struct lease *lease, unsigned master, const struct vote *vote)
 {
     masters_t bit = masters_bit(master);
-    refresh(c, lease);
+    heal_refresh(c, lease);
     if (vote->kind != VOTE_YES && is_healing(lease, master))
         lease->acknowledged[master] = 0;
     lease->healing = masters_without(lease->healing, bit);
@@ -292,7 +291,7 @@ masters_t heal_counted(struct coordinator *c, struct lease *lease)
 {
     if (lease == NULL)
         return c->voters;
-    refresh(c, lease);
+    heal_refresh(c, lease);
     masters_t confirmed = mutant(MUTANT_UNCONFIRMED_EXTENDS) ? c->extenders : lease->confirmed;
     confirmed |= remembering(c, lease);
     return c->voters | (masters_without(confirmed, c->fast) & c->extenders);

@@ -7,6 +7,9 @@
 
 #include "daemon/coordinator/state.h"
 
+/* Forgets what was recorded of masters that lost their memory since the last call. */
+void heal_refresh(struct coordinator *c, struct lease *lease);
+
 /* Records what the masters acknowledged in the round that granted the lease, and sends the key to the
  * masters in quarantine, which the round did not ask. (A RESUME moved the key on some of them.) */
 void heal_granted(struct coordinator *c, struct lease *lease, const struct round *round);

@@ -92,8 +92,10 @@ static enum command_verb settle_vote(struct coordinator *c, const struct round *
                                      const struct vote *vote)
 {
     struct lease *lease = pool_find(&c->leases, round->lease);
-    if (lease != NULL && vote->kind == VOTE_NUMBER)
+    if (lease != NULL && vote->kind == VOTE_NUMBER) {
+        heal_refresh(c, lease); /* otherwise it would take this answer back */
         secret_settled(c, lease, masters_bit(master));
+    }
     return round->purpose == ROUND_CHECK ? COMMAND_CHECK : COMMAND_EXTEND;
 }
 

@@ -181,6 +181,56 @@ START_TEST(a_reset_hands_nothing_on)
 }
 END_TEST
 
+/* A RESUME of its token began to settle it, so other daemons may know that token by now. */
+START_TEST(what_settles_is_not_handed_on)
+{
+    held_and_reserved();
+    ask(9, "RESUME job token=T3");
+    vote("0-2", "MOVE NO");
+    forget();
+    ask(2, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T2*", "m0-2 SET job *", "m0-2 ZADD job *", "m0-2 ZADD job *");
+}
+END_TEST
+
+START_TEST(a_daemon_that_drains_hands_nothing_on)
+{
+    held_and_reserved();
+    drain();
+    ask(2, "UNLOCK job");
+    EXPECT_LAST("m0-2 RELEASE job T2*");
+    forget();
+}
+END_TEST
+
+/* A clock is ahead: how much of the lease is left is not known until the trial is over. */
+START_TEST(while_a_trial_is_open_nothing_is_handed_on)
+{
+    held_and_reserved();
+    show_probes = true;
+    for (unsigned i = 0; i < 3; i++)
+        markers[i].clock_ms += 500;
+    lose(0);
+    dial(0);
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK");
+    forget();
+    ask(2, "UNLOCK job");
+    EXPECT("m1-2 RELEASE job T2*", "m1-2 SET job *", "m1-2 ZADD job *", "m1-2 ZADD job *");
+    show_probes = false;
+    forget();
+}
+END_TEST
+
+START_TEST(a_session_that_has_finished_is_handed_nothing)
+{
+    held_and_reserved();
+    finish(3);
+    ask(2, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T2", "m0-2 SET job *", "m0-2 ZADD job *", "m0-2 ZADD job *");
+    forget();
+}
+END_TEST
+
 START_TEST(an_extend_under_way_is_waited_for_by_the_masters)
 {
     held_and_reserved();
@@ -235,6 +285,25 @@ START_TEST(settling_that_fails_is_tried_again)
     EXPECT("m0-2 SETTLE job T2 T3 10000");
     at(2000);
     EXPECT("m0-2 SETTLE job T2 T3 10000");
+}
+END_TEST
+
+/* Q masters have the told token, and the third cannot be asked: there is nothing to hurry for. */
+START_TEST(settling_rests_while_the_last_master_is_away)
+{
+    held_and_reserved();
+    drop(3), drop(4);
+    work();
+    forget();
+    lose(2);
+    drop(2);
+    work();
+    EXPECT("s2 ended", "m0-1 SETTLE job T2 T3 1");
+    vote("0-1", "SETTLE 9000");
+    at(1900);
+    EXPECT_NOTHING();
+    at(2000);
+    EXPECT("m0-1 SETTLE job T2 T3 1");
 }
 END_TEST
 
@@ -293,10 +362,15 @@ int main(void)
         a_lease_of_another_length_is_released,
         what_waits_for_a_lease_is_not_handed_it,
         a_reset_hands_nothing_on,
+        what_settles_is_not_handed_on,
+        a_daemon_that_drains_hands_nothing_on,
+        while_a_trial_is_open_nothing_is_handed_on,
+        a_session_that_has_finished_is_handed_nothing,
         an_extend_under_way_is_waited_for_by_the_masters,
         after_50_ms_the_told_token_takes_its_place,
         once_settled_it_is_renewed_by_both_tokens,
         settling_that_fails_is_tried_again,
+        settling_rests_while_the_last_master_is_away,
         a_broken_sessions_lock_is_settled_and_checked,
         a_resume_takes_either_token,
         a_drain_settles_first,
