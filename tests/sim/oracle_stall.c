@@ -128,6 +128,10 @@ static void says_hello(struct sim_world *w, const struct sim_client *c)
         s->unmeasured_us += host->clock.stopped_us - host->stall.hello_us;
         if (has_clock_to_hear(w, s))
             continue;
+        if (w->now_us <= c->paused_until_us) { /* it first reads what came before the answer to its HELLO */
+            client_hello(w, i);
+            continue;
+        }
         oracle_measured(w, i);
         s->hello_sent_us = clock_us(&w->daemon[c->home].clock, w->now_us);
         const struct sim_daemon *d = &w->daemon[s->daemon]; /* a paused daemon answers when it wakes up */

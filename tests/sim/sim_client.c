@@ -409,7 +409,11 @@ void client_hello(struct sim_world *w, uint32_t session)
     struct sim_session *s = &w->oracle.session[session];
     const struct sim_daemon *d = &w->daemon[s->daemon];
     const struct sim_client *c = &w->client[s->client];
-    if (w->now_us <= c->paused_until_us || (d->running && coordinator_behind_ms(d->core) != s->behind_ms))
+    if (w->now_us <= c->paused_until_us) {
+        queue_push(w, c->paused_until_us + ROUND_TRIP_US, ITEM_HELLO, 0, session, 0);
+        return;
+    }
+    if (d->running && coordinator_behind_ms(d->core) != s->behind_ms)
         return;
     s->hello_sent_us = clock_us(c->remote ? &c->clock : &w->daemon[c->home].clock, w->now_us);
     s->hello_now_ms = clock_ms(&d->clock, w->now_us);
