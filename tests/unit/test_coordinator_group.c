@@ -221,7 +221,22 @@ START_TEST(another_daemon_saw_the_restart_first)
 {
     start(3);
     restart(2, 30);
-    marker_set(2, 3, 60000, CLOCK + now + 30602);
+    at(now + 30000);
+    marker_set(2, 3, 60000, CLOCK + now + 30652);
+    dial(2);
+    shake(2);
+    EXPECT_MASTER(2, "quarantine restart left=30652");
+    forget();
+}
+END_TEST
+
+/* The clock of the master jumped by 10 s after the other daemon had written the key. */
+START_TEST(another_daemons_time_comes_too_soon)
+{
+    start(3);
+    restart(2, 30);
+    at(now + 30000);
+    marker_set(2, 3, 60000, CLOCK + now + 20602);
     dial(2);
     shake(2);
     EXPECT_MASTER(2, "quarantine restart left=30602");
@@ -407,6 +422,7 @@ int main(void)
                                   restarted_from_disk,
                                   promoted_with_anothers_memory,
                                   another_daemon_saw_the_restart_first,
+                                  another_daemons_time_comes_too_soon,
                                   we_doubt_more_than_what_stands_there,
                                   what_is_gone_meanwhile_is_not_written_anew,
                                   keys_that_ran_out_while_all_were_away_are_no_loss,

@@ -183,6 +183,8 @@ static void down(struct coordinator *c, struct master *m, enum master_why why)
     else if (m->carried)
         m->killing = mutant(MUTANT_NO_KILL) ? 0 : m->client_id;
     m->carried = false;
+    if (m->state != MASTER_HANDSHAKE)
+        m->memory.gone_ms = earlier_ms(c->now_ms, m->liveness.heard_ms + PROBE_MS);
     m->undo.under_way = m->handshake.asking = m->liveness.probing = m->handshake.waiting = false;
     m->handshake.ended_once = true;
     master_move(c, m, MASTER_DOWN, why);

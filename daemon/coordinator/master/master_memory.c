@@ -213,6 +213,22 @@ static void delay_vote(struct coordinator *c, struct master *m)
     keep_out(c, m);
 }
 
+/* The run that this daemon knew answered it until the connection ended, so what was forgotten may have been a lock
+ * of that moment. The key may let the master vote sooner, if the master's clock jumped after another daemon had
+ * written the key. */
+static void outlive_run(struct coordinator *c, struct master *m)
+{
+    int64_t until_ms = m->memory.gone_ms + c->full_ms;
+    bool longer = until_ms > c->now_ms && until_ms > m->memory.quarantine_until_ms;
+    if (m->memory.gone_ms == 0 || !longer || !c->config.restart_guard)
+        return;
+    if (m->memory.quarantine_until_ms <= c->now_ms) {
+        m->memory.quarantine_why = WHY_RESTART;
+        master_group_id(&c->config.self, m->memory.by);
+    }
+    m->memory.quarantine_until_ms = until_ms;
+}
+
 /* A command of the lost connection that ran before the new handshake was answered may have left a key, which
  * lives for max_ttl at most. So the quarantine counts from now, not from the loss: a master that hung runs such
  * commands when it wakes up. Other daemons need not wait, as nobody else sends commands for these tokens. */
@@ -259,6 +275,7 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
         return;
     }
     enum master_why why = doubt_find(c, m, vote);
+    bool another = m->known && !doubt_is_same_run(m);
     know(c, m);
     if (why != WHY_NONE)
         doubt(c, m, why);
@@ -275,6 +292,8 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
         write_group(c, m, COMMAND_GROUP_SET);
     else
         adopt_from(c, m, &vote->group, doubt_of_run(c, m));
+    if (another)
+        outlive_run(c, m);
     delay_vote(c, m);
     admit(c, m);
 }
