@@ -21,7 +21,8 @@ _redlock_options() {
     lock) echo "$take --lease -a --address -h --help" ;;
     extend) echo '-t --ttl -q --quiet -a --address -h --help' ;;
     unlock | check) echo '-q --quiet -a --address -h --help' ;;
-    show) echo '--table --rows --json -a --address -h --help' ;;
+    show | who) echo '--table --rows --json -a --address -h --help' ;;
+    break) echo '--slot -a --address -h --help' ;;
     ping) echo '--ready -q --quiet -w --wait -a --address -h --help' ;;
     top) echo '-d --delay -a --address -h --help' ;;
     mkuser) echo '-h --help' ;;
@@ -47,7 +48,7 @@ _redlock() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} subcommand=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        _redlock_words "$word" run lock unlock extend check show ping top mkuser --help --version
+        _redlock_words "$word" run lock unlock extend check show who break ping top mkuser --help --version
         return
     fi
     [ "$subcommand" = run ] && _redlock_command && return
@@ -56,7 +57,7 @@ _redlock() {
         _redlock_words "$word" 1s 10s 30s 1m 5m 1h
         return
         ;;
-    -E | --conflict-exit-code | --note | --client | -c | --command) return ;;
+    -E | --conflict-exit-code | --note | --client | -c | --command | --slot) return ;;
     -a | --address)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -65,7 +66,7 @@ _redlock() {
     case $subcommand:$word in
     *:-*) _redlock_words "$word" "$(_redlock_options "$subcommand")" ;;
     show:*) _redlock_words "$word" locks waiters nodes daemons clients stats config version ;;
-    run:* | lock:* | unlock:* | extend:* | check:*) _redlock_names "$word" ;;
+    run:* | lock:* | unlock:* | extend:* | check:* | who:* | break:*) _redlock_names "$word" ;;
     esac
 }
 

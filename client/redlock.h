@@ -284,6 +284,15 @@ typedef void redlock_row(const char *row, void *user);
  * order. If the result is an error, some rows may have been given before. */
 enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlock_row *row, void *user);
 
+/* Who has the name and who waits for it, by what the masters say, so that any redlockd can tell: protocol.txt has the
+ * rows of WHO. */
+enum redlock_error redlock_who(struct redlock *redlock, const char *name, redlock_row *row, void *user);
+
+/* For operators, as a last resort: takes the name from its holder, who learns of it at the next renewal only and works on
+ * until then. redlockd refuses (REDLOCK_DENIED) unless it is configured with allow_break: yes. slot is the one that is
+ * meant, -1 without slots. After REDLOCK_OK redlock_error_text() is redlockd's line, which says whose lock it was. */
+enum redlock_error redlock_break(struct redlock *redlock, const char *name, int slot);
+
 /* Whether redlockd can grant locks now: REDLOCK_OK, or REDLOCK_NOQUORUM if it answers and cannot (too few
  * masters may vote, or it is shutting down). Any other error: it does not answer. */
 enum redlock_error redlock_ping(struct redlock *redlock);
@@ -351,6 +360,8 @@ uint64_t redlock_unlock_begin(struct redlock_lock *lock);
 uint64_t redlock_extend_begin(struct redlock_lock *lock, int64_t ttl_ms);
 uint64_t redlock_check_begin(struct redlock_lock *lock);
 uint64_t redlock_show_begin(struct redlock *redlock, const char *what);
+uint64_t redlock_who_begin(struct redlock *redlock,
+                           const char *name); /* reported as a redlock_show_begin() */
 
 /* Ends a LOCK that waits: ON_LOCK then has REDLOCK_CANCELLED, or REDLOCK_OK if the grant was faster. */
 void redlock_cancel(struct redlock_lock *lock);

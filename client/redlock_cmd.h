@@ -11,7 +11,8 @@
  *                        command's parent, which watches when we cannot) and _terminal.c; begin with
  *                        redlock_run.h
  *     redlock_script.c   lock, unlock, extend, check
- *     redlock_show.c     show, with redlock_rows.c (rows as a table, as they are, as JSON)
+ *     redlock_show.c     show and who, with redlock_rows.c (rows as a table, as they are, as JSON)
+ *     redlock_break.c    break
  *     redlock_ping.c     ping
  *     redlock_top.c      top, with redlock_screen.c (the terminal)
  *     redlock_user.c     mkuser
@@ -42,7 +43,8 @@ enum code {
 };
 
 typedef int subcommand_main(int argc, char **argv);
-subcommand_main cmd_run, cmd_lock, cmd_unlock, cmd_extend, cmd_check, cmd_show, cmd_ping, cmd_top, cmd_mkuser;
+subcommand_main cmd_run, cmd_lock, cmd_unlock, cmd_extend, cmd_check, cmd_show, cmd_who, cmd_break, cmd_ping,
+    cmd_top, cmd_mkuser;
 
 int64_t boot_ms(void); /* CLOCK_BOOTTIME */
 
@@ -76,6 +78,8 @@ int error_code(enum redlock_error error);
 int say_error(const struct redlock *redlock, const char *name);
 /* The same for any request, by its error and its text from redlockd or the library. */
 int say_result(enum redlock_error error, const char *text, const char *name);
+/* What redlockd's line says to people, behind " : ", or a sentence of the library as it is. */
+const char *text_for_people(const char *text);
 /* Writes 1500 as "1.5s"; out has room for DURATION_TEXT. */
 enum { DURATION_TEXT = 32 };
 const char *duration_text(int64_t ms, char *out);

@@ -17,6 +17,8 @@ static const struct {
     {"extend", cmd_extend, "make it last longer"},
     {"check", cmd_check, "ask whether it is still held"},
     {"show", cmd_show, "locks, waiters, nodes, daemons, clients, stats, config, version"},
+    {"who", cmd_who, "who has a lock, through whichever redlockd, and who waits for it"},
+    {"break", cmd_break, "take a lock from its holder, as a last resort"},
     {"ping", cmd_ping, "ask whether it answers, and grants locks"},
     {"top", cmd_top, "the same, live"},
     {"mkuser", cmd_mkuser, "make a secret for a user"},
@@ -46,9 +48,9 @@ static void keep_standard_places(void)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        say("a subcommand is needed: run, lock, unlock, extend, check, show, ping, top or mkuser; see "
-            "`redlock "
-            "--help`");
+        say("a subcommand is needed: run, lock, unlock, extend, check, show, who, break, ping, top or "
+            "mkuser; see "
+            "`redlock --help`");
         return CODE_FAILED;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)

@@ -138,11 +138,11 @@ enum meaning { MEANS_TEXT, MEANS_NUMBER, MEANS_MS };
 
 static enum meaning meaning_of(struct text key)
 {
-    static const char *const times[] = {"for",  "left",  "valid",     "waited",
-                                        "idle", "retry", "uptime_ms", "their_max_ttl"};
-    static const char *const numbers[] = {"session", "fence",  "depth",  "waiters", "position",
-                                          "locks",   "waits",  "out",    "rtt_us",  "pending",
-                                          "undo",    "errors", "their_n"};
+    static const char *const times[] = {"for",   "left",      "valid",         "waited", "idle",
+                                        "retry", "uptime_ms", "their_max_ttl", "waiting"};
+    static const char *const numbers[] = {"session", "fence",  "depth",   "waiters", "position",
+                                          "locks",   "waits",  "out",     "rtt_us",  "pending",
+                                          "undo",    "errors", "their_n", "slot",    "more"};
 
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         if (is(key, times[i]))
@@ -188,7 +188,7 @@ static const char *cell(const char *row, struct text key, struct text value, cha
 
     if (!value.at || value.len == 0)
         return "-";
-    if (is(key, "left") && is_endless(row))
+    if (is(key, "left") && (is_endless(row) || is(value, "-1")))
         return "endless";
     if (meaning_of(key) == MEANS_MS && is_number(value))
         (void)snprintf(out, CELL, "%s", duration_text(number_of(value), time));

@@ -87,7 +87,7 @@ static bool is_quarantine(const char *text)
 
 /* Returns what follows " : " in a line of redlockd as "-NOQUORUM job votes=2/5 nodes=++!!? : 3 votes are
  * needed", and a sentence of the library as it is. */
-static const char *text_for_people(const char *text)
+const char *text_for_people(const char *text)
 {
     if (text[0] != '-')
         return text;

@@ -10,7 +10,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { SHOWN_BYTES = 24 }; /* a refusal quotes so many of a client's word, at most */
+enum {
+    SHOWN_BYTES = 24, /* a refusal quotes so many of a client's word, at most */
+    SLOT_DIGITS = 4,
+};
 
 /* ---- refusals ---- */
 
@@ -125,6 +128,18 @@ static enum line_result line_set_mode(struct parse *p, struct piece value)
     return LINE_REQUEST;
 }
 
+static enum line_result line_set_slot(struct parse *p, struct piece value)
+{
+    int32_t slot = 0;
+
+    for (size_t i = 0; i < value.len && i < SLOT_DIGITS; i++)
+        slot = slot * 10 + (value.text[i] - '0');
+    if (!piece_is_digits(value) || value.len > SLOT_DIGITS || slot >= SLOTS_MAX)
+        return bad_value(p, OPTION_SLOT, value, "write a number from 0 to 1023, as WHO tells it");
+    p->request->slot = slot;
+    return LINE_REQUEST;
+}
+
 static enum line_result line_set_events(struct parse *p, struct piece value)
 {
     if (!piece_is(value, "renewed"))
@@ -147,6 +162,7 @@ static enum line_result line_set_option(struct parse *p, enum option option, str
     case OPTION_SLOTS:
         return line_refuse(p, REPLY_UNSUPPORTED,
                            "slots= is not in this version: LOCK job.0, job.1 ... instead");
+    case OPTION_SLOT: return line_set_slot(p, value);
     case OPTION_EVENTS: return line_set_events(p, value);
     case OPTIONS: break;
     }
@@ -342,6 +358,8 @@ static enum line_result read_rest(struct parse *p)
     const struct verb_rule *rule = p->rule;
 
     *p->request = (struct request){.verb = rule->verb, .tag = p->tag, .ttl_ms = -1, .max_ms = -1};
+    if (rule->verb == VERB_BREAK)
+        p->request->slot = -1;
     enum line_result result = read_argument(p);
     if (result != LINE_REQUEST)
         return result;

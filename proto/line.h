@@ -29,13 +29,14 @@ enum line_result { LINE_REQUEST, LINE_EMPTY, LINE_REFUSED };
 enum line_result line_parse(const char *line, size_t len, struct request *request, struct refusal *refusal);
 
 /* Each of these functions writes one line with its LF, without a NUL, and returns its length. out must have
- * room for SERVER_LINE_BYTES. tag may have len 0. line_format_hello() alone writes +HELLO, whose numbers are
- * not in a reply. */
+ * room for SERVER_LINE_BYTES. tag may have len 0. line_format_hello() alone writes +HELLO, and
+ * line_format_broken() +BROKEN, whose words are not in a reply. */
 size_t line_format_reply(char *out, const struct tag *tag, const struct reply *reply);
 size_t line_format_notice(char *out, const struct notice *notice);
 size_t line_format_refusal(char *out, const struct refusal *refusal);
 size_t line_format_hello(char *out, const struct tag *tag, const char *version, uint64_t session,
                          int64_t now_ms, int64_t behind_ms);
+size_t line_format_broken(char *out, const struct tag *tag, const struct name *name, const char *words);
 size_t line_format_end(char *out, const struct tag *tag, uint64_t rows);
 /* Writes the tag, "* " and line_help(i); returns 0 if there is no row i. */
 size_t line_format_help(char *out, const struct tag *tag, unsigned i);

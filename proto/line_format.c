@@ -132,6 +132,7 @@ const char *line_code_word(enum reply_code code)
         [REPLY_OK] = "+OK",
         [REPLY_HELLO] = "+HELLO",
         [REPLY_PONG] = "+PONG",
+        [REPLY_BROKEN] = "+BROKEN",
         [REPLY_BYE] = "+BYE",
         [REPLY_BUSY] = "-BUSY",
         [REPLY_TIMEOUT] = "-TIMEOUT",
@@ -346,6 +347,15 @@ size_t line_format_hello(char *out, const struct tag *tag, const char *version, 
     at = line_put_signed(line_put(at, " now="), now_ms);
     at = line_put_signed(line_put(at, " behind="), behind_ms);
     return line_put_end(out, at);
+}
+
+size_t line_format_broken(char *out, const struct tag *tag, const struct name *name, const char *words)
+{
+    enum { WORDS_BYTES = 256 };
+    char *at = line_put(line_put_tag(out, tag), line_code_word(REPLY_BROKEN));
+
+    at = line_put(line_put_name(at, name), " ");
+    return line_put_end(out, line_put_printable(at, words, WORDS_BYTES));
 }
 
 size_t line_format_end(char *out, const struct tag *tag, uint64_t rows)

@@ -8,9 +8,9 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const option_keys[OPTIONS] = {
-    [OPTION_TTL] = "ttl",       [OPTION_WAIT] = "wait",     [OPTION_MAX] = "max",   [OPTION_HOLD] = "hold",
-    [OPTION_NOTE] = "note",     [OPTION_TOKEN] = "token",   [OPTION_MODE] = "mode", [OPTION_SLOTS] = "slots",
-    [OPTION_CLIENT] = "client", [OPTION_EVENTS] = "events",
+    [OPTION_TTL] = "ttl",   [OPTION_WAIT] = "wait",     [OPTION_MAX] = "max",       [OPTION_HOLD] = "hold",
+    [OPTION_NOTE] = "note", [OPTION_TOKEN] = "token",   [OPTION_MODE] = "mode",     [OPTION_SLOTS] = "slots",
+    [OPTION_SLOT] = "slot", [OPTION_CLIENT] = "client", [OPTION_EVENTS] = "events",
 };
 
 #define TTL    OPTION_BIT(OPTION_TTL)
@@ -21,6 +21,7 @@ static const char *const option_keys[OPTIONS] = {
 #define TOKEN  OPTION_BIT(OPTION_TOKEN)
 #define MODE   OPTION_BIT(OPTION_MODE)
 #define SLOTS  OPTION_BIT(OPTION_SLOTS)
+#define SLOT   OPTION_BIT(OPTION_SLOT)
 #define CLIENT OPTION_BIT(OPTION_CLIENT)
 #define EVENTS OPTION_BIT(OPTION_EVENTS)
 
@@ -133,6 +134,24 @@ static const struct verb_rule verbs[] = {
             .argument = ARGUMENT_SHOW,
             .example = "SHOW LOCKS",
             .help = "SHOW LOCKS|WAITERS|CLIENTS|NODES|DAEMONS|STATS|CONFIG|VERSION : what the server knows",
+        },
+    [VERB_WHO] =
+        {
+            .verb = VERB_WHO,
+            .word = "WHO",
+            .argument = ARGUMENT_NAME,
+            .example = "WHO job",
+            .help = "WHO <name> : through which redlockds it is held and waited for, by what the masters say",
+        },
+    [VERB_BREAK] =
+        {
+            .verb = VERB_BREAK,
+            .word = "BREAK",
+            .argument = ARGUMENT_NAME,
+            .takes = SLOT,
+            .example = "BREAK job, or BREAK job slot=3",
+            .help = "BREAK <name> [slot=3] : takes it away from its holder, where the configuration has "
+                    "allow_break: yes",
         },
 };
 

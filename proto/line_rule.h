@@ -23,6 +23,7 @@ enum option {
     OPTION_TOKEN,
     OPTION_MODE,
     OPTION_SLOTS,
+    OPTION_SLOT,
     OPTION_CLIENT,
     OPTION_EVENTS,
     OPTIONS, /* how many */

@@ -27,6 +27,7 @@ enum {
     LINE_BYTES = 1024,        /* longest client line, its end included */
     SERVER_LINE_BYTES = 2048, /* longest server line, its end included */
     MASTERS = 15,             /* at most so many can be configured */
+    SLOTS_MAX = 1024,         /* of a name, numbered from 0 */
 };
 
 #define DURATION_MAX_MS (30LL * 24 * 3600 * 1000) /* 30 days */
@@ -62,8 +63,10 @@ enum verb {
     VERB_HELP,
     VERB_QUIT,
     VERB_SHOW,
+    VERB_WHO,
+    VERB_BREAK,
 };
-enum { VERB_COUNT = VERB_SHOW + 1 };
+enum { VERB_COUNT = VERB_BREAK + 1 };
 
 enum hold_kind {
     HOLD_SESSION, /* belongs to the connection; renewed while it lives */
@@ -84,7 +87,10 @@ enum show {
 struct request {
     enum verb verb;
     enum hold_kind hold;
-    enum show show;    /* SHOW */
+    union {
+        enum show show; /* SHOW */
+        int32_t slot;   /* BREAK; -1: not given */
+    };
     struct tag tag;    /* len 0: untagged */
     struct tag target; /* CANCEL <tag>; len 0: the untagged LOCK */
     struct name name;
@@ -113,6 +119,7 @@ enum reply_code {
     REPLY_OK,
     REPLY_HELLO,
     REPLY_PONG,
+    REPLY_BROKEN,
     REPLY_BYE,
     REPLY_BUSY,
     REPLY_TIMEOUT,

@@ -319,7 +319,7 @@ const char *resp_batch_end(struct resp_batch *batch, size_t *len)
 
 /* ---- commands with which a connection begins, of any length ---- */
 
-static char *words_bytes(const char *const words[], unsigned count, size_t *len)
+char *resp_words(const char *const words[], unsigned count, size_t *len)
 {
     size_t most = HEAD_BYTES;
     for (unsigned i = 0; i < count; i++)
@@ -338,9 +338,9 @@ char *resp_auth(const char *user, const char *password, size_t *len)
 {
     const char *words[] = {"AUTH", user, password};
     if (user && *user)
-        return words_bytes(words, 3, len);
+        return resp_words(words, 3, len);
     words[1] = password;
-    return words_bytes(words, 2, len);
+    return resp_words(words, 2, len);
 }
 
 char *resp_select(int db, size_t *len)
@@ -348,33 +348,33 @@ char *resp_select(int db, size_t *len)
     assert(db >= 0);
     char number[DECIMAL_BYTES + 1] = "";
     const char *words[] = {"SELECT", decimal_digits((uint64_t)db, number)};
-    return words_bytes(words, 2, len);
+    return resp_words(words, 2, len);
 }
 
 char *resp_client_id(size_t *len)
 {
-    return words_bytes((const char *[]){"CLIENT", "ID"}, 2, len);
+    return resp_words((const char *[]){"CLIENT", "ID"}, 2, len);
 }
 
 char *resp_client_kill(uint64_t id, size_t *len)
 {
     char number[DECIMAL_BYTES + 1] = "";
-    return words_bytes((const char *[]){"CLIENT", "KILL", "ID", decimal_digits(id, number)}, 4, len);
+    return resp_words((const char *[]){"CLIENT", "KILL", "ID", decimal_digits(id, number)}, 4, len);
 }
 
 char *resp_info(size_t *len)
 {
-    return words_bytes((const char *[]){"INFO"}, 1, len);
+    return resp_words((const char *[]){"INFO"}, 1, len);
 }
 
 char *resp_subscribe(const char *channel, size_t *len)
 {
-    return words_bytes((const char *[]){"SUBSCRIBE", channel}, 2, len);
+    return resp_words((const char *[]){"SUBSCRIBE", channel}, 2, len);
 }
 
 char *resp_ping(size_t *len)
 {
-    return words_bytes((const char *[]){"PING"}, 1, len);
+    return resp_words((const char *[]){"PING"}, 1, len);
 }
 
 char *resp_daemons(const struct resp_format *format, const char *id, const char *words, const char *cursor,
@@ -383,13 +383,13 @@ char *resp_daemons(const struct resp_format *format, const char *id, const char 
     char sha1[RESP_SHA1_HEX + 1], key[sizeof format->daemons.text + 1];
     snprintf(sha1, sizeof sha1, "%s", resp_script_sha1(RESP_SCRIPT_DAEMONS));
     snprintf(key, sizeof key, "%.*s", (int)format->daemons.len, format->daemons.text);
-    return words_bytes((const char *[]){"EVALSHA", sha1, "1", key, id, words, cursor}, 7, len);
+    return resp_words((const char *[]){"EVALSHA", sha1, "1", key, id, words, cursor}, 7, len);
 }
 
 char *resp_script_load(unsigned script, size_t *len)
 {
     const char *words[] = {"SCRIPT", "LOAD", resp_script_text(script)};
-    return words_bytes(words, 3, len);
+    return resp_words(words, 3, len);
 }
 
 void resp_bytes_free(char *bytes)

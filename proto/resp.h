@@ -58,13 +58,15 @@ char *resp_info(size_t *len);
 char *resp_subscribe(const char *channel, size_t *len);
 char *resp_ping(size_t *len);
 
+/* A command of these words. */
+char *resp_words(const char *const words[], unsigned count, size_t *len);
 /* id and words: this daemon, and what stands behind at= in its entry; cursor: where the page begins. */
 char *resp_daemons(const struct resp_format *format, const char *id, const char *words, const char *cursor,
                    size_t *len);
 
-/* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE, PASS and SETTLE run by EVALSHA, and the one that lists
- * this daemon among the others. */
-enum { RESP_SCRIPT_DAEMONS = 7, RESP_SCRIPTS, RESP_SHA1_HEX = 40 };
+/* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE, PASS and SETTLE run by EVALSHA, the one that lists this
+ * daemon among the others, and those of WHO and BREAK (proto/who.h). */
+enum { RESP_SCRIPT_DAEMONS = 7, RESP_SCRIPT_WHO, RESP_SCRIPT_BREAK, RESP_SCRIPTS, RESP_SHA1_HEX = 40 };
 char *resp_script_load(unsigned script, size_t *len);
 const char *resp_script_text(unsigned script);
 const char *resp_script_sha1(unsigned script); /* SCRIPT LOAD must answer it */

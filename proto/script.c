@@ -36,6 +36,14 @@
         "if h>0 then return r<0 and r or 2+math.max(0,now()-z[k+1]) end "                      \
         "r=-1 end return r end "
 
+/* A value as proto/who.h shows it. */
+#define TEXT \
+    "local function text(v) return #v<=64 and string.match(v,'^[%x,]+$') or '?'..redis.sha1hex(v) end "
+/* Whether an answer is an error that tells more than the type of a key. */
+#define BAD                                                                                                  \
+    "local function bad(v) return type(v)=='table' and v.err and not string.find(v.err,'WRONGTYPE',1,true) " \
+    "end "
+
 static const struct {
     const char *text;
     const char *sha1; /* the text's digest, for EVALSHA */
@@ -136,6 +144,58 @@ static const struct {
      "elseif b<60000 then r[#r+1]=string.format('%s %.0f %s',id,g,words(v)) b=b+#r[#r] end end "
      "return table.concat(r,'\\n')",
      "afd21991bf87ff8e7aca8d321ce8ad0951946c4e"},
+    /* WHO: see proto/who.h. KEYS: the lock, the queue, the number of slots, whose keys are made here. The script
+     * writes nothing, and its answer stays below RESP_REPLY_BYTES. */
+    {"local f,r,b,cut=redis.pcall,{''},0,0 "
+     "local t=f('TIME') "
+     "local now=t[1]*1000+math.floor(t[2]/1000) " TEXT BAD "local function add(kind,v,n) "
+     "local l=string.format('%s %s %.0f',kind,v,n) "
+     "if b+#l<60000 then r[#r+1]=l b=b+#l+1 else cut=1 end end "
+     "local function look(key,kind) "
+     "local v=f('GET',key) "
+     "if type(v)=='string' then add(kind,text(v),f('PTTL',key)) "
+     "elseif bad(v) then return v "
+     "elseif v then "
+     "local z=f('ZRANGE',key,0,511,'REV','WITHSCORES') "
+     "if bad(z) then return z end "
+     "if z.err or kind~='x' then add(kind,'?',f('PTTL',key)) return end "
+     "if #z==1024 then cut=1 end "
+     "for i=1,#z,2 do local n=z[i+1]-now if n>0 then add('s',text(z[i]),n) end end end end "
+     "local e=look(KEYS[1],'x') "
+     "if e then return e end "
+     "local n=f('GET',KEYS[3]) "
+     "if bad(n) then return n end "
+     "n=type(n)=='string' and #n<5 and tonumber(n) or 0 "
+     "if n<1 or n>1024 or n%1~=0 then n=0 end "
+     "for i=0,n-1 do "
+     "e=look(KEYS[1]..','..i,i) "
+     "if e then return e end end "
+     "local z=f('ZRANGE',KEYS[2],0,255,'WITHSCORES') "
+     "if bad(z) then return z end "
+     "if not z.err then for i=1,#z,2 do "
+     "if #z[i]==8 then add('q',text(z[i]),math.max(0,now-z[i+1])) end end end "
+     "r[1]=string.format('ok %d %d',n,cut) "
+     "return table.concat(r,'\\n')",
+     "62f778bbcf7032b95c20866977c12134ef029e32"},
+    /* BREAK: see proto/who.h. ARGV[1]: x for a string, s for members of a sorted set. ARGV[2] is nobody, so that
+     * every daemon may be woken; ARGV[3] to ARGV[5] as above; then the values. A sorted set keeps the TTL that its
+     * longest member needs. */
+    {WALK TEXT BAD "local k,n=KEYS[1],0 "
+                   "if ARGV[1]=='x' then "
+                   "local v=f('GET',k) "
+                   "if bad(v) then return v end "
+                   "if type(v)=='string' and text(v)==ARGV[6] then n=f('DEL',k) end "
+                   "else "
+                   "for i=6,#ARGV do "
+                   "local m=f('ZREM',k,ARGV[i]) "
+                   "if bad(m) then return m end "
+                   "n=n+(type(m)=='number' and m or 0) end "
+                   "local z=f('ZRANGE',k,0,0,'REV','WITHSCORES') "
+                   "if z[2] then f('PEXPIRE',k,math.max(1,math.ceil(z[2]-now()))) return 'ok '..n end end "
+                   "if type(n)=='table' then return n end "
+                   "if n>0 then walk() end "
+                   "return 'ok '..n",
+     "3fa040d56af0f6dc7c9c167ab7dd2761c93c77d5"},
 };
 
 const char *resp_script_text(unsigned script)

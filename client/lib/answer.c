@@ -27,6 +27,7 @@ static const struct code_rule {
     {"+OK", ANSWER_OK, 0},
     {"+HELLO", ANSWER_HELLO, PART_PROTO | PART_NOW},
     {"+PONG", ANSWER_PONG, 0},
+    {"+BROKEN", ANSWER_BROKEN, PART_NAME},
     {"+BYE", ANSWER_BYE, 0},
     {"+END", ANSWER_END, 0},
     {"*", ANSWER_ROW, 0},

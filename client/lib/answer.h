@@ -16,6 +16,7 @@ enum answer_code {
     ANSWER_OK,
     ANSWER_HELLO,
     ANSWER_PONG,
+    ANSWER_BROKEN,
     ANSWER_BYE,
     ANSWER_END,
     ANSWER_REFUSED,  /* -; .refusal has the code */

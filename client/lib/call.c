@@ -120,6 +120,26 @@ enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlo
     return awaited.request ? await(redlock, &awaited) : redlock->error;
 }
 
+enum redlock_error redlock_who(struct redlock *redlock, const char *name, redlock_row *row, void *user)
+{
+    enum redlock_error error = handle_usable(redlock, true);
+
+    if (error)
+        return error;
+    if (!row)
+        return handle_says(redlock, REDLOCK_ARGUMENT, "redlock_who() needs a function for its rows");
+    struct awaited awaited = {.row = row, .row_user = user};
+    awaited.request = redlock_who_begin(redlock, name);
+    return awaited.request ? await(redlock, &awaited) : redlock->error;
+}
+
+enum redlock_error redlock_break(struct redlock *redlock, const char *name, int slot)
+{
+    enum redlock_error error = handle_usable(redlock, true);
+
+    return error ? error : await_request(redlock, handle_ask_who(redlock, ASK_BREAK, name, slot));
+}
+
 /* If redlockd has never answered, the first attempt that fails is the last, as it is for requests. */
 static bool call_is_hopeless(const struct core *core, uint64_t first)
 {

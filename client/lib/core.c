@@ -36,8 +36,10 @@ void core_free(struct core *core)
     if (!core)
         return;
     for (uint32_t i = 0; i < core->slots_size; i++)
-        if (core->slots[i] && !ask_is_own(core->slots[i]))
+        if (core->slots[i] && !ask_is_own(core->slots[i])) {
+            free(core->slots[i]->name);
             free(core->slots[i]);
+        }
     struct redlock_lock *lock;
     while ((lock = TAILQ_FIRST(&core->locks))) {
         TAILQ_REMOVE(&core->locks, lock, link);

@@ -54,7 +54,17 @@ enum {
 
 /* ---- requests ---- */
 
-enum ask_verb { ASK_LOCK, ASK_RESUME, ASK_UNLOCK, ASK_EXTEND, ASK_CHECK, ASK_SHOW, ASK_PING };
+enum ask_verb {
+    ASK_LOCK,
+    ASK_RESUME,
+    ASK_UNLOCK,
+    ASK_EXTEND,
+    ASK_CHECK,
+    ASK_SHOW,
+    ASK_PING,
+    ASK_WHO,
+    ASK_BREAK
+};
 
 /* idle --> queued --> sent --> idle, or (EXTEND, CHECK, SHOW) done --told--> freed
  *            ^         |
@@ -68,12 +78,14 @@ struct ask {
     bool counted;              /* in core->short_sent */
     bool cancel;               /* LOCK: a CANCEL is to be sent */
     bool cancelled;            /* LOCK: the program has cancelled it */
-    bool told_rows;            /* SHOW: the program has got rows, so it cannot be asked again */
+    bool told_rows;            /* SHOW, WHO: the program has got rows, so it cannot be asked again */
     uint32_t slot;             /* its place in core->slots: the first half of its tag */
     uint32_t serial;           /* the second half of its tag, a new number each time it is sent */
     uint64_t id;               /* the number that the program got */
-    struct redlock_lock *lock; /* NULL: SHOW, PING, or the program has let go of the lock */
+    struct redlock_lock *lock; /* NULL: not about a lock of ours, or the program has let go of it */
     const char *what;          /* SHOW */
+    char *name;                /* WHO, BREAK (owned) */
+    int broken_slot;           /* BREAK; -1: none */
     int64_t ttl_ms;            /* EXTEND; 0: not given */
     int64_t wait_until_ms;     /* LOCK; 0: it does not wait */
     int64_t give_up_ms;        /* when the program is told that there was no answer */
@@ -235,7 +247,7 @@ struct core {
     struct ask *told_ask; /* the last event's request, freed by the next core_next() */
     struct redlock_lock
         *told_lock;     /* the last event's lock, if it is to be let go of by the next core_next() */
-    struct ask *row_of; /* the SHOW whose row is in .line */
+    struct ask *row_of; /* the SHOW or WHO whose row is in .line */
     const char *row;    /* (ref in .line) */
 
     size_t in_len, in_used;
@@ -263,6 +275,9 @@ uint64_t core_ask(struct core *core, int64_t now_ms, struct redlock_lock *lock, 
                   int64_t ttl_ms, enum redlock_error *error);
 uint64_t core_show(struct core *core, int64_t now_ms, const char *what, enum redlock_error *error);
 uint64_t core_ping(struct core *core, int64_t now_ms, enum redlock_error *error);
+/* WHO, or BREAK, whose slot is -1 if none is meant. */
+uint64_t core_who(struct core *core, int64_t now_ms, enum ask_verb verb, const char *name, int slot,
+                  enum redlock_error *error);
 void core_cancel(struct core *core, int64_t now_ms, struct redlock_lock *lock);
 void core_forget(struct core *core, int64_t now_ms, struct redlock_lock *lock);
 

@@ -150,7 +150,7 @@ static void answer_own(struct ask *ask, const struct answer *answer, int64_t now
         confused(lock->core);
 }
 
-/* ---- EXTEND, CHECK, SHOW ---- */
+/* ---- EXTEND, CHECK, SHOW, WHO, BREAK ---- */
 
 static void longer(struct ask *ask, const struct answer *answer, int64_t now_ms)
 {
@@ -196,15 +196,18 @@ static void ponged(struct core *core, struct ask *ask, const struct answer *answ
 static void answer_ask(struct core *core, struct ask *ask, const struct answer *answer, int64_t now_ms)
 {
     enum answer_code code = answer->code;
+    bool lists = ask->verb == ASK_SHOW || ask->verb == ASK_WHO;
 
     if (code == ANSWER_REFUSED) {
         not_longer(core, ask, answer);
-    } else if (ask->verb == ASK_SHOW && code == ANSWER_ROW) {
+    } else if (lists && code == ANSWER_ROW) {
         ask->told_rows = true;
         core->row_of = ask;
         core->row = text_of(answer);
-    } else if (ask->verb == ASK_SHOW && code == ANSWER_END) {
+    } else if (lists && code == ANSWER_END) {
         ask_done(core, ask, REDLOCK_OK, "");
+    } else if (ask->verb == ASK_BREAK && code == ANSWER_BROKEN) {
+        ask_done(core, ask, REDLOCK_OK, text_of(answer));
     } else if (ask->verb == ASK_PING && code == ANSWER_PONG) {
         ponged(core, ask, answer);
     } else if ((ask->verb == ASK_EXTEND && code == ANSWER_EXTENDED) ||

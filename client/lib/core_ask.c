@@ -59,6 +59,7 @@ void ask_free(struct core *core, struct ask *ask)
     if (ask->lock)
         ask->lock->asks--;
     slot_leave(core, ask);
+    free(ask->name);
     free(ask);
 }
 

@@ -147,6 +147,8 @@ static void ask_unanswered(struct core *core, struct ask *ask, int64_t now_ms)
         lock_unanswered(ask->lock, now_ms);
     else if (ask->told_rows)
         ask_done(core, ask, REDLOCK_NOANSWER, "the connection ended between two rows");
+    else if (ask->verb == ASK_BREAK) /* a second one might break the next holder's lock */
+        ask_done(core, ask, REDLOCK_NOANSWER, "the connection ended, and whether it was broken is not known");
     else
         ask_requeue(core, ask);
 }

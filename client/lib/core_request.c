@@ -200,6 +200,24 @@ uint64_t core_ping(struct core *core, int64_t now_ms, enum redlock_error *error)
     return ask->id;
 }
 
+uint64_t core_who(struct core *core, int64_t now_ms, enum ask_verb verb, const char *name, int slot,
+                  enum redlock_error *error)
+{
+    char *copy = strdup(name);
+    struct ask *ask = copy ? ask_new(core, verb, NULL, error) : NULL;
+
+    if (!copy)
+        *error = REDLOCK_NOMEM;
+    if (!ask) {
+        free(copy);
+        return 0;
+    }
+    ask->name = copy;
+    ask->broken_slot = slot;
+    ask_queue(core, ask, now_ms + core->timeout_ms);
+    return ask->id;
+}
+
 uint64_t core_show(struct core *core, int64_t now_ms, const char *what, enum redlock_error *error)
 {
     struct ask *ask = ask_new(core, ASK_SHOW, NULL, error);

@@ -75,7 +75,7 @@ static void put_resume(struct line *line, const struct redlock_lock *lock, int64
 
 static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
 {
-    assert(ask->lock || ask->verb == ASK_SHOW || ask->verb == ASK_PING);
+    assert(ask->lock || ask->verb >= ASK_SHOW);
     send_put(line, "#%" PRIx32 ".%" PRIx32 " ", ask->slot, ask->serial);
     switch (ask->verb) {
     case ASK_LOCK: put_lock(line, ask, now_ms); break;
@@ -88,6 +88,12 @@ static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
         break;
     case ASK_SHOW: send_put(line, "SHOW %s", ask->what); break;
     case ASK_PING: send_put(line, "PING"); break;
+    case ASK_WHO: send_put(line, "WHO %s", ask->name); break;
+    case ASK_BREAK:
+        send_put(line, "BREAK %s", ask->name);
+        if (ask->broken_slot >= 0)
+            send_put(line, " slot=%d", ask->broken_slot);
+        break;
     }
     send_put(line, "\n");
 }

@@ -62,6 +62,8 @@ bool handle_credentials(struct redlock *redlock);
 
 /* Keeps the error for redlock_error(), with a copy of the text, and returns it. */
 enum redlock_error handle_says(struct redlock *redlock, enum redlock_error error, const char *text);
+/* Asks WHO or BREAK. Returns the request's number; 0: refused, and the handle has the error. */
+uint64_t handle_ask_who(struct redlock *redlock, enum ask_verb verb, const char *name, int slot);
 /* REDLOCK_OK if the handle may be used here, and, for a blocking function, if waiting is allowed; else the
  * error. */
 enum redlock_error handle_usable(struct redlock *redlock, bool blocking);

@@ -171,6 +171,30 @@ uint64_t redlock_show_begin(struct redlock *redlock, const char *what)
     return 0;
 }
 
+uint64_t handle_ask_who(struct redlock *redlock, enum ask_verb verb, const char *name, int slot)
+{
+    enum redlock_error error = REDLOCK_OK;
+
+    if (handle_usable(redlock, false))
+        return 0;
+    if (!lock_is_name(name) || slot < -1 || slot >= SLOTS_MAX) {
+        (void)handle_says(
+            redlock, REDLOCK_ARGUMENT,
+            "a name has 1 to 200 visible characters except , \" = and no # or : first; a slot is 0 to "
+            "1023, or -1");
+        return 0;
+    }
+    uint64_t request = core_who(redlock->core, handle_now_ms(), verb, name, slot, &error);
+    if (!request)
+        lock_refused(redlock, error);
+    return request;
+}
+
+uint64_t redlock_who_begin(struct redlock *redlock, const char *name)
+{
+    return handle_ask_who(redlock, ASK_WHO, name, -1);
+}
+
 void redlock_cancel(struct redlock_lock *lock)
 {
     struct redlock *redlock = redlock_of(lock);

@@ -46,6 +46,7 @@ const struct conf_setting conf_settings[CONF_KEYS] = {
     {"idle_line_timeout", &conf_kind_duration, AT(idle_line_timeout_ms), 100, H, CONF_AT_ONCE, NULL},
     {"http", &conf_kind_http, 0, 0, 0, CONF_RESTART, NULL},
     {"http_hosts", &conf_kind_hosts, 0, 0, 0, CONF_RESTART, NULL},
+    {"allow_break", &conf_kind_switch, AT(allow_break), 0, 0, CONF_AT_ONCE, NULL},
     {"log_level", &conf_kind_level, AT(log_level), 0, 0, CONF_AT_ONCE, NULL},
     {"users", &conf_kind_users, 0, 0, 0, CONF_AT_ONCE, NULL},
 };

@@ -87,6 +87,7 @@ struct conf {
     int64_t max_output_bytes;
     int64_t idle_line_timeout_ms;
     enum log_level log_level;
+    bool allow_break;
     struct users *users; /* (owned) NULL: everybody may do everything */
 };
 

@@ -103,6 +103,14 @@ static void conf_check_guard(struct conf_reader *r)
                        "no_kill needs restart_guard: on, since a quarantine takes the place of CLIENT KILL");
 }
 
+static void conf_check_break(struct conf_reader *r)
+{
+    const struct conf_place *place = conf_place(r, "allow_break");
+    if (!place->broken && r->conf->allow_break && !r->conf->users)
+        conf_warn(r, place, "allow_break",
+                  "on: without users, whoever reaches redlockd may take any lock away");
+}
+
 static void conf_check_share(struct conf_reader *r, const char *key, int64_t per_peer, const char *whole_key,
                              int64_t whole)
 {
@@ -292,6 +300,7 @@ void conf_check(struct conf_reader *r)
     conf_check_ttls(r);
     conf_check_masters(r);
     conf_check_guard(r);
+    conf_check_break(r);
     conf_check_shares(r);
     conf_check_listeners(r);
     conf_check_proofs(r);

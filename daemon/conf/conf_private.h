@@ -20,7 +20,7 @@
 
 #include "daemon/conf/conf.h"
 
-enum { CONF_KEYS = 33, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
+enum { CONF_KEYS = 34, CONF_WHY_BYTES = 512, CONF_FILE_BYTES = 1 << 20 };
 
 struct conf_setting;
 

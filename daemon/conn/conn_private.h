@@ -40,11 +40,10 @@ enum {
     SPARE_BUFFERS = 64,      /* empty buffers kept for the next connection that needs one ... */
     SPARE_BYTES = 16 * 1024, /* ... unless they are larger than this */
     PENDING_CHUNK = 128,     /* struct pending are taken from malloc() so many at once */
-    ADDRESS_TEXT_BYTES = 72,
-    OUTPUTS = 4,         /* times max_output: beyond this even a client that reads on is closed */
-    TELL_MS = 1000,      /* between two lines of the log about clients that ended badly */
-    AUTH_TRIES = 3,      /* wrong ones; then the connection is closed */
-    STRANGER_MS = 10000, /* for which a connection without a user may stay */
+    OUTPUTS = 4,             /* times max_output: beyond this even a client that reads on is closed */
+    TELL_MS = 1000,          /* between two lines of the log about clients that ended badly */
+    AUTH_TRIES = 3,          /* wrong ones; then the connection is closed */
+    STRANGER_MS = 10000,     /* for which a connection without a user may stay */
     NO_USER = UINT16_MAX,
 };
 

@@ -60,22 +60,39 @@ static uint64_t cancel_target(const struct conn *c, const struct request *what)
     return pending && pending->verb == VERB_LOCK ? pending->id : 0;
 }
 
-static void request_hand_over(struct conn *c, const struct request *what)
+/* NULL: it was refused, or there is no memory. */
+static struct pending *request_begin(struct conn *c, const struct request *what)
 {
-    const struct conn_handler *handler = c->all->handler;
-    uint64_t target = what->verb == VERB_CANCEL ? cancel_target(c, what) : 0;
-    uint64_t session = c->session;
-
     if (c->pending_count >= (uint64_t)c->all->conf->max_waits_per_client + TAGGED_SPARE) {
         output_code(c, what->verb, &what->tag, REPLY_LIMIT, LIMIT_MAX_WAITS_PER_CLIENT);
-        return;
+        return NULL;
     }
     struct pending *pending = pending_begin(c, what);
     if (!pending) {
         c->doom = "no memory";
         conn_ready(c);
-        return;
     }
+    return pending;
+}
+
+static void request_look_up(struct conn *c, const struct request *what)
+{
+    const struct conn_handler *handler = c->all->handler;
+    const struct pending *pending = request_begin(c, what);
+
+    if (pending)
+        handler->look_up(handler->arg, c->session, pending->id, what);
+}
+
+static void request_hand_over(struct conn *c, const struct request *what)
+{
+    const struct conn_handler *handler = c->all->handler;
+    uint64_t target = what->verb == VERB_CANCEL ? cancel_target(c, what) : 0;
+    uint64_t session = c->session;
+    const struct pending *pending = request_begin(c, what);
+
+    if (!pending)
+        return;
     c->known = true;
     handler->request(handler->arg, session, pending->id, target, what);
     if (c->state == CONN_FINISHING && !c->told) { /* the first request came out of the queue after the FIN */
@@ -99,6 +116,8 @@ void request_start(struct conn *c, struct request *what)
     case VERB_HELP:
     case VERB_SHOW: show_start(c, what); return;
     case VERB_AUTH: user_auth(c, what); return;
+    case VERB_WHO:
+    case VERB_BREAK: request_look_up(c, what); return;
     case VERB_LOCK:
     case VERB_UNLOCK:
     case VERB_EXTEND:

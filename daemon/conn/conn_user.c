@@ -278,8 +278,14 @@ static void deny(struct conn *c, const struct request *what, const struct user *
                                   : "this connection is no user's, and over plain TCP it cannot AUTH");
         return;
     }
-    (void)snprintf(text, sizeof text, "user %s may not %s", user->name,
-                   what->verb == VERB_SHOW ? shows[what->show] : "lock it");
+    const char *may_not = "lock it";
+    if (what->verb == VERB_SHOW)
+        may_not = shows[what->show];
+    else if (what->verb == VERB_WHO)
+        may_not = "see it: that takes a right to show this name";
+    else if (what->verb == VERB_BREAK)
+        may_not = "break it: that takes admin";
+    (void)snprintf(text, sizeof text, "user %s may not %s", user->name, may_not);
     user_refuse(c, what, REPLY_DENIED, text);
 }
 
@@ -308,6 +314,8 @@ static bool may_ask(const struct users *users, const struct user *user, const st
     case VERB_QUIT: return true;
     case VERB_CANCEL: return user;
     case VERB_SHOW: return user && may_show(users, user, what->show);
+    case VERB_WHO: return user && user_may_show(users, user, &what->name);
+    case VERB_BREAK: return user && user->admin;
     case VERB_LOCK:
     case VERB_UNLOCK:
     case VERB_EXTEND:

@@ -292,6 +292,23 @@ void conns_reply(struct conns *all, uint64_t session, uint64_t request, const st
     output_done(c, len);
 }
 
+void conns_lines(struct conns *all, uint64_t session, uint64_t request, enum reply_code code, conn_line *line,
+                 void *arg)
+{
+    struct conn *c = conn_table_find(all, session);
+    struct pending *pending = c ? pending_find(c, request) : NULL;
+
+    if (!pending || c->state > CONN_FINISHING)
+        return;
+    all->counts.answers[pending->verb][code]++;
+    struct tag tag = pending->tag;
+    pending_unlink(c, pending);
+    pending_free(all, pending);
+    size_t len = 0;
+    for (unsigned i = 0; (len = line(arg, i, &tag, output_line(c))) > 0; i++)
+        output_done(c, len);
+}
+
 void conns_notice(struct conns *all, uint64_t session, const struct notice *notice)
 {
     struct conn *c = conn_table_find(all, session);
@@ -391,6 +408,16 @@ unsigned conns_count(const struct conns *all)
     STAILQ_FOREACH(c, &all->gone, gone)
     count--;
     return count;
+}
+
+const char *conns_address(const struct conns *all, uint64_t session, char out[ADDRESS_TEXT_BYTES])
+{
+    const struct conn *c = conn_table_find(all, session);
+
+    out[0] = '\0';
+    if (c)
+        conn_address(c, out);
+    return out;
 }
 
 const struct word *conns_client_word(const struct conns *all, uint64_t session)

@@ -4,7 +4,8 @@
  *          -> handler->request()  ...  conns_reply() -> output -> conns_flush()
  *
  * HELLO, PING, HELP, QUIT, AUTH, SHOW, the order of replies and the rights of users are handled here;
- * LOCK, UNLOCK, EXTEND, CHECK, RESUME and CANCEL go to the handler if the client's user may do that. Replies
+ * LOCK, UNLOCK, EXTEND, CHECK, RESUME, CANCEL, WHO and BREAK go to the handler if the client's user may do that.
+ * Replies
  * are collected, and conns_flush() writes them, usually once in a turn of the loop.
  *
  * The handler is called from the event loop's callbacks and from conns_flush(), in which the next queued
@@ -27,6 +28,11 @@ struct wire_context;
 
 #define ROW_HIDDEN SIZE_MAX
 
+enum { ADDRESS_TEXT_BYTES = 72 };
+
+/* Writes line i of an answer to out (SERVER_LINE_BYTES) and returns its length; 0: that was all. */
+typedef size_t conn_line(void *arg, unsigned i, const struct tag *tag, char *out);
+
 enum conn_end {
     /* FIN, QUIT, or a Unix connection that its client closed in any other way: the locks are given back.
      * Where the listener says fin=break only QUIT counts as such. */
@@ -39,8 +45,8 @@ enum conn_end {
     CONN_DENIED,
 };
 
-/* Functions that get a session, except row(), are called only for sessions for which request() was called
- * before. */
+/* Functions that get a session, except row() and look_up(), are called only for sessions for which request() was
+ * called before. */
 struct conn_handler {
     /* A request for the coordinator, which answers it by conns_reply(), at once or later. target is for
      * VERB_CANCEL: the id of the unanswered LOCK that it names, or 0 if there is none. what is borrowed for
@@ -65,6 +71,8 @@ struct conn_handler {
     void (*session_counts)(void *arg, uint64_t session, uint32_t *locks, uint32_t *waits);
     /* Whether this daemon can grant locks now, for +PONG ready=. */
     bool (*ready)(void *arg);
+    /* WHO or BREAK, which conns_lines() answers, at once or later. what is borrowed for the call. */
+    void (*look_up)(void *arg, uint64_t session, uint64_t request, const struct request *what);
     void *arg;
 };
 
@@ -80,7 +88,9 @@ void conns_free(struct conns *conns);
 void conns_accept(struct conns *conns, int fd, const struct conf_listener *listener,
                   const struct sockaddr *peer, socklen_t peer_len, struct wire_context *tls);
 
-/* The next three ignore sessions that are gone. */
+/* The next four ignore sessions that are gone. conns_lines() answers by the lines that line() writes. */
+void conns_lines(struct conns *conns, uint64_t session, uint64_t request, enum reply_code code,
+                 conn_line *line, void *arg);
 void conns_reply(struct conns *conns, uint64_t session, uint64_t request, const struct reply *reply);
 void conns_notice(struct conns *conns, uint64_t session, const struct notice *notice);
 void conns_ended(struct conns *conns, uint64_t session);
@@ -108,6 +118,8 @@ struct handshakes *conns_handshaker(struct conns *conns);
 bool conns_handshakes(struct conns *conns);
 bool conns_idle(const struct conns *conns); /* no request unanswered, nothing left to write */
 unsigned conns_count(const struct conns *conns);
+/* The address of the session's client, as in SHOW CLIENTS; "" when it is gone. */
+const char *conns_address(const struct conns *conns, uint64_t session, char out[ADDRESS_TEXT_BYTES]);
 /* The HELLO client= word of a session; "" when none or gone. Valid until the next call into conns. */
 const struct word *conns_client_word(const struct conns *conns, uint64_t session);
 

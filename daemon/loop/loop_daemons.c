@@ -17,7 +17,7 @@ static void daemons_ask(struct loop_daemons *daemons, unsigned master, const cha
     size_t len = 0;
     daemons_words(words, &daemons->self);
     char *bytes = resp_daemons(daemons->format, daemons->self.id, words, cursor, &len);
-    daemons->of[master].asked = node_ask(daemons->nodes[master], bytes, len);
+    daemons->of[master].asked = node_ask(daemons->nodes[master], bytes, len, RESP_SCRIPT_DAEMONS, 0);
 }
 
 static void daemons_expire(struct daemons_of *of)
@@ -185,6 +185,16 @@ const struct daemons_shown *loop_daemons_list(struct loop_daemons *daemons, unsi
     }
     *count = daemons->shown_count;
     return daemons->shown;
+}
+
+const char *loop_daemons_host(struct loop_daemons *daemons, const char *id)
+{
+    unsigned count;
+    const struct daemons_shown *shown = loop_daemons_list(daemons, &count);
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(shown[i].entry->row.id, id) == 0)
+            return shown[i].entry->row.host;
+    return "?";
 }
 
 int64_t loop_daemons_age_ms(const struct daemons_shown *shown)

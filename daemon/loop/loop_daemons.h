@@ -63,6 +63,8 @@ void loop_daemons_answered(struct loop_daemons *daemons, unsigned master, const 
 /* The daemons that a quorum of masters lists, by id; valid until the next call of another function here
  * than loop_daemons_age_ms(). */
 const struct daemons_shown *loop_daemons_list(struct loop_daemons *daemons, unsigned *count);
+/* The host of the daemon with that id; "?": not known. Valid as long as the list. */
+const char *loop_daemons_host(struct loop_daemons *daemons, const char *id);
 /* For how long the daemon has not written itself. */
 int64_t loop_daemons_age_ms(const struct daemons_shown *shown);
 

@@ -150,6 +150,7 @@ struct loop *loop_new(const struct conf *conf, const char *version)
         .daemons = &loop->daemons,
         .started_ms = clock_boot_ms(),
     };
+    loop_who_start(&loop->who, loop->base, &loop->view, loop->conns);
     return loop;
 }
 
@@ -168,6 +169,7 @@ void loop_free(struct loop *loop)
         node_free(loop->nodes[i]);
     loop_subscribe_free(&loop->subscribe);
     loop_daemons_stop(&loop->daemons);
+    loop_who_stop(&loop->who);
     loop_look_stop(&loop->look);
     if (loop->dns != NULL)
         evdns_base_free(loop->dns, 0);

@@ -20,6 +20,7 @@
 #include "daemon/loop/loop_status.h"
 #include "daemon/loop/loop_subscribe.h"
 #include "daemon/loop/loop_user.h"
+#include "daemon/loop/loop_who.h"
 #include "daemon/node/node.h"
 #include "proto/resp.h"
 
@@ -39,6 +40,7 @@ struct loop {
     struct node_handler node_handler;
     struct loop_subscribe subscribe;
     struct loop_daemons daemons;
+    struct loop_who who;
     struct conn_handler conn_handler;
     struct loop_view view;
     struct loop_send send;

@@ -118,6 +118,13 @@ static void on_session_counts(void *arg, uint64_t session, uint32_t *locks, uint
     coordinator_session_counts(loop->coordinator, session, locks, waits);
 }
 
+static void on_look_up(void *arg, uint64_t session, uint64_t request, const struct request *what)
+{
+    struct loop *loop = arg;
+    loop_who_ask(&loop->who, session, request, what);
+    loop->active = true;
+}
+
 /* Why this daemon can grant no lock now, as one word; NULL: it can. */
 static const char *unready(const struct loop *loop)
 {
@@ -148,10 +155,13 @@ static void on_connected(void *arg, unsigned index, uint32_t connection)
     loop_daemons_connected(&loop->daemons, index); /* behind the first questions of the handshake */
 }
 
-static void on_answered(void *arg, unsigned index, const struct resp_reply *reply)
+static void on_answered(void *arg, unsigned index, uint64_t ref, const struct resp_reply *reply)
 {
     struct loop *loop = arg;
-    loop_daemons_answered(&loop->daemons, index, reply);
+    if (ref != 0)
+        loop_who_answered(&loop->who, index, ref, reply);
+    else
+        loop_daemons_answered(&loop->daemons, index, reply);
     loop->active = true;
 }
 
@@ -272,7 +282,8 @@ void loop_handlers(struct loop *loop)
     loop->subscribe.tell = on_told;
     loop->subscribe.arg = loop;
     loop->conn_handler = (struct conn_handler){
-        on_request, on_finish, on_closed, on_undelivered, on_row, on_session_counts, on_ready, loop,
+        on_request,        on_finish, on_closed,  on_undelivered, on_row,
+        on_session_counts, on_ready,  on_look_up, loop,
     };
     loop->http_handler = (struct http_handler){on_snapshot, on_sample, on_unready, loop};
 }

@@ -8,7 +8,7 @@
 
 enum expected_kind {
     EXPECTED_VOTE,  /* detail: enum command_verb */
-    EXPECTED_ASIDE, /* of node_ask() */
+    EXPECTED_ASIDE, /* of node_ask(); detail: the script */
     EXPECTED_AUTH,
     EXPECTED_SELECT,
     EXPECTED_SCRIPT, /* SCRIPT LOAD; detail: which */

@@ -36,8 +36,9 @@ struct node_handler {
     void (*failed)(void *arg, unsigned index);
     /* A subscriber heard a message; what is its first letter, and the name that follows is borrowed. */
     void (*heard)(void *arg, unsigned index, char what, const char *name, size_t len);
-    /* The answer to node_ask(): a string or an error, borrowed. A script that was not there is being loaded. */
-    void (*answered)(void *arg, unsigned index, const struct resp_reply *reply);
+    /* The answer to the node_ask() with that ref: a string or an error, borrowed. A script that was not there is
+     * being loaded. */
+    void (*answered)(void *arg, unsigned index, uint64_t ref, const struct resp_reply *reply);
     void *arg;
 };
 
@@ -72,9 +73,9 @@ void node_send(struct node *node, const char *bytes, size_t len, enum command_ve
 /* The same for an EXTEND of count keys: its one reply is a vote for each ref, in the same order. */
 void node_send_extends(struct node *node, const char *bytes, size_t len, const uint64_t refs[],
                        unsigned count);
-/* Appends a question that is nobody's vote, and frees bytes (NULL: there was no memory). Its answer, if the
- * connection lives to get it, is told by answered(). false: the node has no connection. */
-bool node_ask(struct node *node, char *bytes, size_t len);
+/* Appends a question that is nobody's vote and runs that script, and frees bytes (NULL: there was no memory). Its
+ * answer, if the connection lives to get it, is told by answered(). false: the node has no connection. */
+bool node_ask(struct node *node, char *bytes, size_t len, unsigned script, uint64_t ref);
 bool node_wants_flush(const struct node *node);
 /* Writes the appended commands, and acts on a lack of memory and on the backlog. */
 void node_flush(struct node *node);

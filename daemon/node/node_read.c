@@ -97,15 +97,15 @@ static void node_vote(struct node *n, const struct expected *expected, const str
         node_vote_rest(n, keys, reply, &vote);
 }
 
-static void node_aside(struct node *n, const struct resp_reply *reply)
+static void node_aside(struct node *n, const struct expected *expected, const struct resp_reply *reply)
 {
     if (reply->type != RESP_STRING && reply->type != RESP_ERROR) {
         node_down(n, FAILURE_PROTOCOL, OUT_OF_STEP);
         return;
     }
     if (resp_is_not_run(reply))
-        node_reload(n, RESP_SCRIPT_DAEMONS);
-    n->handler->answered(n->handler->arg, n->index, reply);
+        node_reload(n, expected->detail);
+    n->handler->answered(n->handler->arg, n->index, expected->ref, reply);
 }
 
 static void node_rtt(struct node *n)
@@ -137,7 +137,7 @@ static void node_reply(struct node *n, const struct resp_reply *reply)
     } else if (expected.kind == EXPECTED_VOTE) {
         node_vote(n, &expected, reply);
     } else if (expected.kind == EXPECTED_ASIDE) {
-        node_aside(n, reply);
+        node_aside(n, &expected, reply);
     } else if (expected.kind == EXPECTED_AUTH) {
         node_auth_reply(n, reply);
     } else {

@@ -40,20 +40,26 @@ static inline void node_append(struct node *n, const char *bytes, size_t len, in
     buffer_commit(&n->out, len);
 }
 
-void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail)
+static void node_append_freed(struct node *n, char *bytes, size_t len, enum expected_kind kind,
+                              unsigned detail, uint64_t ref)
 {
     if (!n->broken)
-        node_append(n, bytes, len, expected_push(&n->expected, kind, detail, 0));
+        node_append(n, bytes, len, expected_push(&n->expected, kind, detail, ref));
     resp_bytes_free(bytes);
 }
 
-bool node_ask(struct node *n, char *bytes, size_t len)
+void node_append_own(struct node *n, char *bytes, size_t len, enum expected_kind kind, unsigned detail)
+{
+    node_append_freed(n, bytes, len, kind, detail, 0);
+}
+
+bool node_ask(struct node *n, char *bytes, size_t len, unsigned script, uint64_t ref)
 {
     if (n->state != NODE_READY) {
         resp_bytes_free(bytes);
         return false;
     }
-    node_append_own(n, bytes, len, EXPECTED_ASIDE, 0);
+    node_append_freed(n, bytes, len, EXPECTED_ASIDE, script, ref);
     return true;
 }
 

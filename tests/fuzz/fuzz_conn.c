@@ -233,6 +233,19 @@ static size_t on_row(void *arg, uint64_t session, enum show show, const struct t
     return line_row_end(&row);
 }
 
+static size_t looked_up(void *arg, unsigned i, const struct tag *tag, char *out)
+{
+    (void)arg;
+    return i < 2 ? line_format_end(out, tag, i) : 0;
+}
+
+static void on_look_up(void *arg, uint64_t session, uint64_t request, const struct request *what)
+{
+    struct world *w = arg;
+    assert(what->verb == VERB_WHO || what->verb == VERB_BREAK);
+    conns_lines(w->conns, session, request, REPLY_OK, looked_up, w);
+}
+
 static bool on_ready(void *arg)
 {
     (void)arg;
@@ -457,8 +470,8 @@ int HARNESS(fuzz_conn)(const uint8_t *data, size_t size)
     memset(w, 0, sizeof *w);
     w->flags = bytes_next(&in);
     w->clients[0] = w->clients[1] = -1;
-    w->handler = (struct conn_handler){on_request, on_finish, on_closed, on_undelivered,
-                                       on_row,     on_counts, on_ready,  w};
+    w->handler = (struct conn_handler){on_request, on_finish,  on_closed, on_undelivered, on_row, on_counts,
+                                       on_ready,   on_look_up, w};
     conf_defaults(&w->conf);
     w->conf.max_clients = w->flags & FLAG_ONE_CLIENT ? 1 : CLIENTS + 1;
     w->conf.max_waits_per_client = w->flags & FLAG_FEW_WAITS ? 1 : 100;

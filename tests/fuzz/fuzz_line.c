@@ -53,7 +53,7 @@ static void check_time(int64_t ms)
 static void check_request(const struct request *request)
 {
     bool lock = request->verb <= VERB_CHECK;
-    assert(request->verb <= VERB_SHOW && request->tag.len <= TAG_BYTES && request->target.len <= TAG_BYTES);
+    assert(request->verb <= VERB_BREAK && request->tag.len <= TAG_BYTES && request->target.len <= TAG_BYTES);
     assert(request->name.len <= NAME_BYTES && (!lock || request->name.len >= 1));
     assert(request->note.len <= WORD_BYTES && request->client.len <= WORD_BYTES);
     for (unsigned i = 0; lock && i < request->name.len; i++)

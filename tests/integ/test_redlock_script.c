@@ -195,8 +195,9 @@ static const char *completion(const char *words)
 START_TEST(bash_completes)
 {
     begin(PATIENT);
-    ck_assert_str_eq(completion("''"),
-                     "run\nlock\nunlock\nextend\ncheck\nshow\nping\ntop\nmkuser\n--help\n--version\n");
+    ck_assert_str_eq(
+        completion("''"),
+        "run\nlock\nunlock\nextend\ncheck\nshow\nwho\nbreak\nping\ntop\nmkuser\n--help\n--version\n");
     ck_assert_str_eq(completion("show n"), "nodes\n");
     ck_assert_str_eq(completion("run --gr"), "--grace\n");
     ck_assert_str_eq(completion("run -w 3"), "30s\n");
@@ -216,7 +217,8 @@ END_TEST
 /* Every option in --help is in the manual and in the completion. */
 START_TEST(help_manual_and_completion_agree)
 {
-    static const char *const subcommands[] = {"run", "lock", "unlock", "extend", "check", "show", "top"};
+    static const char *const subcommands[] = {"run",  "lock", "unlock", "extend", "check",
+                                              "show", "who",  "break",  "top"};
     char *manual = keep(file_read("client/redlock.1")),
          *completion_file = keep(file_read("client/redlock.bash"));
     begin(PATIENT);

@@ -162,6 +162,36 @@ static size_t on_row(void *arg, uint64_t session, enum show show, const struct t
     return line_row_end(&row);
 }
 
+static size_t looked_up(void *arg, unsigned i, const struct tag *tag, char *out)
+{
+    const struct world *w = arg;
+    struct row row;
+
+    if (i > w->rows)
+        return 0;
+    if (i == w->rows)
+        return line_format_end(out, tag, w->rows);
+    line_row_begin(&row, out, tag);
+    line_row_unsigned(&row, "row", i);
+    return line_row_end(&row);
+}
+
+/* WHO of a name that begins with "wait" is answered by look_up_answer(). */
+static void on_look_up(void *arg, uint64_t session, uint64_t request, const struct request *what)
+{
+    struct world *w = arg;
+
+    heard(w, "%s %.*s\n", what->verb == VERB_WHO ? "WHO" : "BREAK", what->name.len, what->name.text);
+    w->looking = (struct pending){session, request, what->name};
+    if (what->name.len < 4 || memcmp(what->name.text, "wait", 4) != 0)
+        look_up_answer(w);
+}
+
+void look_up_answer(struct world *w)
+{
+    conns_lines(w->conns, w->looking.session, w->looking.request, REPLY_OK, looked_up, w);
+}
+
 static bool on_ready(void *arg)
 {
     return !((const struct world *)arg)->unready;
@@ -184,8 +214,8 @@ void world_new(struct world *w)
     w->locks = 3;
     w->waits = 4;
     w->base = event_base_new();
-    w->handler = (struct conn_handler){on_request, on_finish, on_closed, on_undelivered,
-                                       on_row,     on_counts, on_ready,  w};
+    w->handler = (struct conn_handler){on_request, on_finish,  on_closed, on_undelivered, on_row, on_counts,
+                                       on_ready,   on_look_up, w};
 }
 
 void world_start(struct world *w)

@@ -41,6 +41,7 @@ struct world {
     struct conn_handler handler;
     struct pending pending[PENDING];
     unsigned pendings;
+    struct pending looking; /* the last WHO or BREAK */
     uint64_t finishing[64];
     unsigned finishings;
     bool late_end;         /* the test calls conns_ended() itself */
@@ -56,6 +57,7 @@ struct world {
 };
 
 struct name world_name(const char *text);
+void look_up_answer(struct world *w); /* the last WHO or BREAK, by as many rows as SHOW LOCKS has */
 void __attribute__((format(printf, 2, 3))) heard(struct world *w, const char *fmt, ...);
 /* Answers the request that waits for that name; false: no request waits. */
 bool answer(struct world *w, const char *name, enum reply_code code);

@@ -114,6 +114,55 @@ START_TEST(each_refusal_has_its_error)
 }
 END_TEST
 
+START_TEST(who_has_it)
+{
+    struct world *w = world_new();
+    enum redlock_error error;
+
+    comes_up(w);
+    uint64_t id = core_who(w->core, w->now_ms, ASK_WHO, "job", -1, &error);
+    expect_line(w, "#* WHO job");
+    says(w, "%s * name=job mode=exclusive", tag(w));
+    says(w, "%s +END 1", tag(w));
+    expect_told(w, "row ok : name=job mode=exclusive");
+    ck_assert_uint_eq(w->event.request, id);
+    expect_told(w, "show ok");
+    core_who(w->core, w->now_ms, ASK_WHO, "job", -1, &error);
+    expect_line(w, "#* WHO job");
+    says(w, "%s -NOQUORUM job votes=1/3 nodes=+!! : too few", tag(w));
+    expect_told(w, "show noquorum : -NOQUORUM job *");
+    core_who(w->core, w->now_ms, ASK_WHO, "job", -1, &error);
+    expect_line(w, "#* WHO job");
+    goes_down(w);
+    expect_told(w, "down *");
+    comes_up(w);
+    expect_line(w, "#* WHO job"); /* asked once more, since no row was told */
+    ck_assert_uint_eq(w->core->slots_used, 1);
+}
+END_TEST
+
+/* BREAK is never repeated by itself: it might meet the next holder. */
+START_TEST(break_is_asked_once)
+{
+    struct world *w = world_new();
+    enum redlock_error error;
+
+    comes_up(w);
+    core_who(w->core, w->now_ms, ASK_BREAK, "job", -1, &error);
+    expect_line(w, "#* BREAK job");
+    says(w, "%s +BROKEN job daemon=5f0c93aa host=web1 confirmed=3/3", tag(w));
+    expect_told(w, "show ok : +BROKEN job daemon=5f0c93aa *");
+    core_who(w->core, w->now_ms, ASK_BREAK, "job", 3, &error);
+    expect_line(w, "#* BREAK job slot=3");
+    goes_down(w);
+    expect_told(w, "down *");
+    expect_told(w, "show noanswer : the connection ended, and whether it was broken is not known");
+    comes_up(w);
+    expect_silence(w);
+    ck_assert_uint_eq(w->core->slots_used, 0);
+}
+END_TEST
+
 START_TEST(rows)
 {
     struct world *w = world_new();
@@ -348,6 +397,8 @@ int main(void)
         a_wait_that_connecting_has_used_up,
         each_refusal_has_its_error,
         rows,
+        who_has_it,
+        break_is_asked_once,
         extend_check_unlock,
         a_window_of_requests,
         a_wait_takes_nobodys_place,

@@ -46,6 +46,7 @@ START_TEST(defaults)
     ck_assert_int_eq(conf.max_locks, 100000);
     ck_assert(!conf.fanout_quorum);
     ck_assert(conf.restart_guard);
+    ck_assert(!conf.allow_break);
     ck_assert_int_eq(conf.log_level, LOG_LEVEL_INFO);
     ck_assert_uint_eq(conf.unix_mode, 0660);
 }
@@ -66,13 +67,15 @@ START_TEST(every_key)
              "restart_guard: No\n"
              "drain_timeout: 0\nmax_clients: 1\nmax_locks: 500000\nmax_waiters: 2\n"
              "max_locks_per_client: 3\nmax_waits_per_client: 4\nmax_output: 8192\nidle_line_timeout: 1h\n"
-             "log_level: debug\n",
+             "allow_break: yes\nlog_level: debug\n",
              secret);
     parse(text);
     ck_assert_int_eq(faults, 0);
-    ck_assert_uint_eq(lines_said(), 1);
+    ck_assert_uint_eq(lines_said(), 2);
     assert_said(
         "f:20:1: restart_guard: warning: off: after a restart of masters two clients may hold one lock");
+    assert_said(
+        "f:29:1: allow_break: warning: on: without users, whoever reaches redlockd may take any lock away");
     ck_assert_uint_eq(conf.listeners, 3);
     ck_assert_str_eq(conf.listen[0].address.host, "::1");
     ck_assert_str_eq(conf.listen[0].address.shown, "[::1]:7000");
@@ -103,6 +106,7 @@ START_TEST(every_key)
     ck_assert_int_eq(conf.retry_max_ms, 1000);
     ck_assert(conf.fanout_quorum);
     ck_assert(!conf.restart_guard);
+    ck_assert(conf.allow_break);
     ck_assert_int_eq(conf.drain_timeout_ms, 0);
     ck_assert_int_eq(conf.max_clients, 1);
     ck_assert_int_eq(conf.max_locks, 500000);

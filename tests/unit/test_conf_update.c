@@ -98,8 +98,8 @@ END_TEST
 START_TEST(every_key_is_here)
 {
     /* The other keys have tests of their own: listen, nodes, node_user, node_password_file,
-     * restart_guard, http, http_hosts, users, node_tls. */
-    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 9, CONF_KEYS);
+     * restart_guard, allow_break, http, http_hosts, users, node_tls. */
+    ck_assert_uint_eq(sizeof examples / sizeof examples[0] + 10, CONF_KEYS);
 }
 END_TEST
 
@@ -176,6 +176,12 @@ START_TEST(restart_guard)
     conf_update(&running, &conf, told, NULL);
     ck_assert_str_eq(changes, "restart_guard=restart ");
     ck_assert(running.restart_guard);
+    parse_more("allow_break: yes\n");
+    assert_said("without users, whoever reaches redlockd may take any lock away");
+    changes[0] = 0;
+    conf_update(&running, &conf, told, NULL);
+    ck_assert_str_eq(changes, "allow_break=once ");
+    ck_assert(running.allow_break);
 }
 END_TEST
 

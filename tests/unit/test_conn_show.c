@@ -39,6 +39,46 @@ START_TEST(lists_are_made_as_the_client_reads)
 }
 END_TEST
 
+/* WHO is answered when the handler knows, and what stands behind it waits for that. */
+START_TEST(lines_of_the_handler)
+{
+    w.rows = 2;
+    world_start(&w);
+    int fd = client_unix(&w);
+    say(fd, "#1 WHO job\nBREAK job slot=3\nWHO wait\nPING\n#2 PING\n#3 CANCEL\n");
+    expect(&w, fd,
+           "#1 * row=0\n#1 * row=1\n#1 +END 2\n* row=0\n* row=1\n+END 2\n#2 +PONG ready=1\n"
+           "#3 -BADTAG : no LOCK waits there, or its grant was already written\n");
+    ck_assert_str_eq(w.heard, "WHO job\nBREAK job\nWHO wait\nCANCEL \n");
+    w.rows = 0;
+    look_up_answer(&w);
+    expect(&w, fd, "+END 0\n+PONG ready=1\n");
+    look_up_answer(&w); /* it is answered already */
+    say(fd, "WHO wait-again\nQUIT\n");
+    settle(&w);
+    look_up_answer(&w);
+    expect(&w, fd, "+END 0\n+BYE\n");
+    expect_end(&w, fd);
+    look_up_answer(&w);
+    close(fd);
+    expect_count(&w, 0);
+}
+END_TEST
+
+/* A client that has said nothing but WHO is no session of the handler's. */
+START_TEST(a_client_that_only_looks)
+{
+    world_start(&w);
+    int fd = client_tcp(&w);
+    say(fd, "WHO wait\n");
+    expect_heard(&w, "WHO wait\n");
+    reset_close(fd);
+    expect_count(&w, 0);
+    look_up_answer(&w);
+    ck_assert_str_eq(w.heard, "WHO wait\n");
+}
+END_TEST
+
 START_TEST(lists_come_one_after_the_other)
 {
     w.rows = 2;
@@ -152,6 +192,8 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, lists_are_made_as_the_client_reads, 0, 4);
+    tcase_add_test(t, lines_of_the_handler);
+    tcase_add_test(t, a_client_that_only_looks);
     tcase_add_test(t, lists_come_one_after_the_other);
     tcase_add_loop_test(t, many_short_lists_leave_turns_to_others, 0, 4);
     tcase_add_test(t, help_and_clients);

@@ -86,6 +86,27 @@ START_TEST(without_users_all_is_allowed)
 }
 END_TEST
 
+START_TEST(who_and_break)
+{
+    start("users:\n" US "  - {name: anyone, show: ['seen/*']}\n" OPS);
+    int fd = client_unix(&w), other = client_tcp(&w);
+    say(fd, "WHO now\nBREAK now\n");
+    expect(&w, fd,
+           "-DENIED now : user us may not see it: that takes a right to show this name\n"
+           "-DENIED now : user us may not break it: that takes admin\n");
+    say(other, "WHO seen/x\nWHO now\n");
+    expect(&w, other,
+           "+END 0\n-DENIED now : user anyone may not see it: that takes a right to show this name\n");
+    say(other, AS_OPS);
+    expect(&w, other, "+OK\n");
+    say(other, "WHO now\nBREAK any\n");
+    expect(&w, other, "+END 0\n+END 0\n");
+    ck_assert_str_eq(w.heard, "WHO seen/x\nWHO now\nBREAK any\n");
+    close(fd);
+    close(other);
+}
+END_TEST
+
 START_TEST(by_uid)
 {
     start("users:\n" US);
@@ -107,7 +128,7 @@ START_TEST(a_stranger_may_say_little)
     say(fd, "PING\nLOCK now\n#1 SHOW VERSION\nCANCEL\nHELP\n");
     expect(&w, fd,
            "+PONG ready=1\n-AUTH now : " NO_USER_YET "#1 -AUTH : " NO_USER_YET "-AUTH : " NO_USER_YET);
-    expect_last(&w, fd, "+END 12\n");
+    expect_last(&w, fd, "+END 14\n");
     ck_assert_ptr_null(conns_user(w.conns, 1));
     say(fd, "QUIT\n");
     expect(&w, fd, "+BYE\n");
@@ -415,6 +436,7 @@ int main(void)
     tcase_add_checked_fixture(one, setup, teardown);
     tcase_set_timeout(one, 60);
     tcase_add_test(one, without_users_all_is_allowed);
+    tcase_add_test(one, who_and_break);
     tcase_add_test(one, by_uid);
     tcase_add_test(one, a_stranger_may_say_little);
     tcase_add_test(one, anyone_has_the_rights_that_are_left);

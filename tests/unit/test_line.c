@@ -131,6 +131,11 @@ START_TEST(show_takes_its_words_in_any_case)
     ck_assert_int_eq(accepted("show waiters").show, SHOW_WAITERS);
     ck_assert_int_eq(accepted("Show Clients").show, SHOW_CLIENTS);
     ck_assert_int_eq(accepted("SHOW nodes").show, SHOW_NODES);
+    ck_assert_int_eq(accepted("who job").verb, VERB_WHO);
+    ck_assert_int_eq(accepted("BREAK job").slot, -1);
+    ck_assert_int_eq(accepted("BREAK job").verb, VERB_BREAK);
+    ck_assert_int_eq(accepted("BREAK job slot=0").slot, 0);
+    ck_assert_int_eq(accepted("BREAK job SLOT=1023").slot, 1023);
     ck_assert_int_eq(accepted("SHOW daemons").show, SHOW_DAEMONS);
     ck_assert_int_eq(accepted("SHOW STATS").show, SHOW_STATS);
     ck_assert_int_eq(accepted("SHOW CONFIG").show, SHOW_CONFIG);

@@ -17,6 +17,19 @@ START_TEST(it_names_its_daemon)
 }
 END_TEST
 
+START_TEST(it_is_recognised)
+{
+    struct token token;
+    token_make(&token, &self, random_bytes);
+    ck_assert(token_is_made(&token));
+    for (unsigned i = 0; i < TOKEN_BYTES; i++) {
+        token.bytes[i] ^= 1;
+        ck_assert(!token_is_made(&token));
+        token.bytes[i] ^= 1;
+    }
+}
+END_TEST
+
 START_TEST(each_draw_is_another_token)
 {
     struct token one, other;
@@ -33,6 +46,7 @@ int main(void)
     Suite *suite = suite_create("token");
     TCase *tcase = tcase_create("token");
     tcase_add_test(tcase, it_names_its_daemon);
+    tcase_add_test(tcase, it_is_recognised);
     tcase_add_test(tcase, each_draw_is_another_token);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

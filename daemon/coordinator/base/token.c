@@ -12,13 +12,25 @@ static uint32_t fnv1a(const uint8_t *bytes, unsigned count)
     return hash;
 }
 
+static void token_sum(const struct token *token, uint8_t out[4])
+{
+    uint32_t sum = fnv1a(token->bytes, CHECKED);
+    for (unsigned i = 0; i < 4; i++)
+        out[i] = (uint8_t)(sum >> (24 - 8 * i));
+}
+
 void token_make(struct token *token, const struct token *self, const uint8_t random[TOKEN_RANDOM_BYTES])
 {
     memset(token, 0, sizeof *token);
     memcpy(token->bytes, self->bytes, TOKEN_ID_BYTES);
     token->bytes[TOKEN_ID_BYTES] = TOKEN_EXCLUSIVE;
     memcpy(token->bytes + TOKEN_RANDOM_AT, random, TOKEN_RANDOM_BYTES);
-    uint32_t sum = fnv1a(token->bytes, CHECKED);
-    for (unsigned i = 0; i < 4; i++)
-        token->bytes[CHECKED + i] = (uint8_t)(sum >> (24 - 8 * i));
+    token_sum(token, token->bytes + CHECKED);
+}
+
+bool token_is_made(const struct token *token)
+{
+    uint8_t sum[4];
+    token_sum(token, sum);
+    return memcmp(token->bytes + CHECKED, sum, sizeof sum) == 0;
 }

@@ -13,5 +13,7 @@ enum { TOKEN_EXCLUSIVE = 0 /* a kind */ };
 
 /* self: the daemon, of which the first bytes are its id. */
 void token_make(struct token *token, const struct token *self, const uint8_t random[TOKEN_RANDOM_BYTES]);
+/* Whether a daemon of this version has made it. */
+bool token_is_made(const struct token *token);
 
 #endif

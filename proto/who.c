@@ -1,0 +1,161 @@
+#include "proto/who.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/line_piece.h"
+#include "proto/resp.h"
+
+enum {
+    KEY_BYTES =
+        64 + NAME_BYTES + 16, /* the prefix, the name, and ",queue:", ",slots:", ",wake:" or ",1023" */
+    MS_DIGITS = 15,
+    BREAK_WORDS = 10, /* before the values */
+};
+
+/* ---- answers ---- */
+
+static struct piece who_line(struct who_answer *answer)
+{
+    const char *line = answer->at, *lf = memchr(line, '\n', (size_t)(answer->end - line));
+    answer->at = lf ? lf + 1 : answer->end;
+    return (struct piece){line, (size_t)((lf ? lf : answer->end) - line)};
+}
+
+/* A whole number; -1: it is none. */
+static int64_t number_of(struct piece piece)
+{
+    int64_t number = 0;
+    if (!piece_is_digits(piece) || piece.len > MS_DIGITS)
+        return -1;
+    for (size_t i = 0; i < piece.len; i++)
+        number = number * 10 + (piece.text[i] - '0');
+    return number;
+}
+
+bool who_answer_begin(struct who_answer *answer, const char *text, size_t len)
+{
+    *answer = (struct who_answer){.at = text, .end = text + len};
+    struct piece line = who_line(answer);
+    const char *at = line.text, *end = line.text + line.len;
+    bool ok = piece_is(piece_next(&at, end), "ok");
+    int64_t slots = number_of(piece_next(&at, end)), cut = number_of(piece_next(&at, end));
+    if (!ok || slots < 0 || slots > SLOTS_MAX || cut < 0)
+        return false;
+    answer->slots = (uint32_t)slots;
+    answer->cut = cut > 0;
+    return true;
+}
+
+static bool all_of(struct piece piece, const char *allowed)
+{
+    for (size_t i = 0; i < piece.len; i++)
+        if (!strchr(allowed, piece.text[i]))
+            return false;
+    return piece.len > 0;
+}
+
+static bool kind_read(struct piece kind, struct who_entry *entry)
+{
+    int64_t slot = number_of(kind);
+    entry->slot = WHO_NO_SLOT;
+    if (piece_is(kind, "x")) {
+        entry->kind = WHO_EXCLUSIVE;
+    } else if (piece_is(kind, "s")) {
+        entry->kind = WHO_SHARED;
+    } else if (piece_is(kind, "q")) {
+        entry->kind = WHO_WAITS;
+    } else if (slot >= 0 && slot < SLOTS_MAX) {
+        entry->kind = WHO_EXCLUSIVE;
+        entry->slot = (int16_t)slot;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool entry_read(struct piece line, struct who_entry *entry)
+{
+    const char *at = line.text, *end = line.text + line.len;
+    struct piece kind = piece_next(&at, end), value = piece_next(&at, end), ms = piece_next(&at, end);
+    memset(entry, 0, sizeof *entry);
+    entry->ms = number_of(ms);
+    if (!kind_read(kind, entry) || value.len > WHO_VALUE_BYTES || (entry->ms < 0 && !piece_is(ms, "-1")))
+        return false;
+    const char *allowed = entry->kind == WHO_WAITS ? "0123456789abcdef" : "0123456789abcdefABCDEF,?";
+    if (!all_of(value, allowed) || (entry->kind == WHO_WAITS && value.len != 2 * TOKEN_ID_BYTES))
+        return false;
+    memcpy(entry->value, value.text, value.len);
+    return true;
+}
+
+bool who_answer_next(struct who_answer *answer, struct who_entry *entry)
+{
+    while (answer->at < answer->end && answer->lines < WHO_LINES) {
+        answer->lines++;
+        if (entry_read(who_line(answer), entry))
+            return true;
+    }
+    return false;
+}
+
+int64_t who_deleted(const char *text, size_t len)
+{
+    const char *at = text, *end = text + len;
+    bool ok = piece_is(piece_next(&at, end), "ok");
+    return ok ? number_of(piece_next(&at, end)) : -1;
+}
+
+/* ---- questions ---- */
+
+static const char *key_of(char out[KEY_BYTES], const char *prefix, const char *own, const struct name *name)
+{
+    snprintf(out, KEY_BYTES, "%s%s%.*s", prefix, own, name->len, name->text);
+    return out;
+}
+
+char *who_question(const char *key_prefix, const struct name *name, size_t *len)
+{
+    char sha1[RESP_SHA1_HEX + 1], lock[KEY_BYTES], queue[KEY_BYTES], slots[KEY_BYTES];
+    snprintf(sha1, sizeof sha1, "%s", resp_script_sha1(RESP_SCRIPT_WHO));
+    const char *words[] = {"EVALSHA",
+                           sha1,
+                           "3",
+                           key_of(lock, key_prefix, "", name),
+                           key_of(queue, key_prefix, ",queue:", name),
+                           key_of(slots, key_prefix, ",slots:", name)};
+    return resp_words(words, sizeof words / sizeof words[0], len);
+}
+
+/* The daemon that asks gives no id of its own, so that it may be woken like any other. */
+char *who_break(const char *key_prefix, const struct name *name, const struct who_break *what, size_t *len)
+{
+    char sha1[RESP_SHA1_HEX + 1], lock[KEY_BYTES], queue[KEY_BYTES], channels[KEY_BYTES], ttl[24];
+    char plain[NAME_BYTES + 1];
+    const char **words = calloc(BREAK_WORDS + what->count, sizeof *words);
+    if (!words)
+        return NULL;
+    snprintf(sha1, sizeof sha1, "%s", resp_script_sha1(RESP_SCRIPT_BREAK));
+    snprintf(plain, sizeof plain, "%.*s", name->len, name->text);
+    key_of(lock, key_prefix, "", name);
+    if (what->slot != WHO_NO_SLOT)
+        snprintf(lock, sizeof lock, "%s%s,%d", key_prefix, plain, what->slot);
+    snprintf(channels, sizeof channels, "%s,wake:", key_prefix);
+    snprintf(ttl, sizeof ttl, "%llu", (unsigned long long)what->queue_ttl_ms);
+    const char *const before[BREAK_WORDS] = {"EVALSHA",
+                                             sha1,
+                                             "2",
+                                             lock,
+                                             key_of(queue, key_prefix, ",queue:", name),
+                                             what->kind == WHO_SHARED ? "s" : "x",
+                                             "",
+                                             channels,
+                                             plain,
+                                             ttl};
+    memcpy(words, before, sizeof before);
+    memcpy(words + BREAK_WORDS, what->values, what->count * sizeof *words);
+    char *bytes = resp_words(words, BREAK_WORDS + what->count, len);
+    free(words);
+    return bytes;
+}
