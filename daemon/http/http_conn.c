@@ -2,11 +2,12 @@
  * writes, and its end. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "daemon/http/http_private.h"
 
-enum { DRAIN_BYTES = 64 * 1024 /* at once: a large request must not take many turns of the loop */ };
+enum { DRAIN_PAUSE_US = 10000 /* so that a client that sends without end costs the locks little */ };
 
 static void http_conn_watch(struct http_conn *c, short what);
 
@@ -90,15 +91,31 @@ static bool http_conn_read(struct http_conn *c)
     return false;
 }
 
+static void http_conn_on_event(evutil_socket_t fd, short what, void *arg);
+
+static void http_conn_pause(struct http_conn *c)
+{
+    static const struct timeval pause = {.tv_usec = DRAIN_PAUSE_US};
+    event_del(&c->io);
+    event_assign(&c->io, c->http->base, -1, 0, http_conn_on_event, c);
+    if (event_add(&c->io, &pause) < 0)
+        event_active(&c->timer, EV_TIMEOUT, 0); /* no memory: close it soon */
+}
+
+/* MSG_TRUNC: the kernel throws the bytes away without copying them (tcp(7)). */
 static void http_conn_drain(struct http_conn *c)
 {
-    static char unread[DRAIN_BYTES];
-    ssize_t n = http_conn_recv(c, unread, sizeof unread);
-    if (n < 0)
+    ssize_t n = recv(c->wire.fd, NULL, HTTP_DRAIN_BYTES, MSG_TRUNC);
+    bool later = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+    if (later) {
+        http_conn_watch(c, EV_READ);
         return;
-    c->drained += (size_t)n;
-    if (n == 0 || c->drained > HTTP_DRAIN_BYTES)
+    }
+    c->drained += n > 0 ? (size_t)n : 0;
+    if (n <= 0 || c->drained > HTTP_DRAIN_BYTES)
         http_conn_close(c);
+    else
+        http_conn_pause(c);
 }
 
 /* ---- events ---- */
