@@ -15,7 +15,7 @@ _redlock_names() {
 }
 
 _redlock_options() {
-    local take='-t --ttl -w --wait -n --nonblock -E --conflict-exit-code -q --quiet -v --verbose --timeout --note --client'
+    local take='-t --ttl -w --wait -n --nonblock -E --conflict-exit-code -q --quiet -v --verbose --timeout --shared --slots --note --client'
     case $1 in
     run) echo "$take -c --command --max --grace -a --address -h --help --" ;;
     lock) echo "$take --lease -a --address -h --help" ;;
@@ -57,7 +57,7 @@ _redlock() {
         _redlock_words "$word" 1s 10s 30s 1m 5m 1h
         return
         ;;
-    -E | --conflict-exit-code | --note | --client | -c | --command | --slot) return ;;
+    -E | --conflict-exit-code | --note | --client | -c | --command | --slot | --slots) return ;;
     -a | --address)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return

@@ -64,6 +64,9 @@ extern "C" {
 
 enum {
     REDLOCK_NAME_BYTES = 200,     /* longest lock name */
+    REDLOCK_NAMES_MAX = 16,       /* names of one lock, with commas between ... */
+    REDLOCK_NAMES_BYTES = 800,    /* ... and all of them */
+    REDLOCK_SLOTS_MAX = 1024,     /* slots of a name */
     REDLOCK_WORD_BYTES = 64,      /* longest note or client word */
     REDLOCK_TOKEN_HEX = 40,       /* digits of a token */
     REDLOCK_LOCKS_MAX = 65536,    /* lock objects of a handle */
@@ -181,8 +184,8 @@ enum redlock_hold {
     REDLOCK_LEASE = 1    /* the lock lives for its TTL, nobody renews it, and it survives the program */
 };
 
-/* A redlockd without these modes refuses them as REDLOCK_UNSUPPORTED. A lock in any but the first is not resumed when the
- * connection breaks, since a writer may have had the name in between: it is lost. */
+/* A redlockd without these modes refuses them as REDLOCK_UNSUPPORTED. A shared lock, and one of several slots, is not
+ * resumed when the connection breaks, since another may have had the name in between: it is lost. */
 enum redlock_mode {
     REDLOCK_EXCLUSIVE = 0,
     REDLOCK_SHARED = 1 /* any number of readers, or one writer */
@@ -196,11 +199,12 @@ struct redlock_lock_options {
     enum redlock_hold hold; /* default: REDLOCK_SESSION */
     const char *note;       /* a word that SHOW LOCKS prints; default: none */
     enum redlock_mode mode; /* default: REDLOCK_EXCLUSIVE */
-    uint32_t slots;         /* asks for one of so many places; default: none */
+    uint32_t slots;         /* asks for one of so many places, see redlock_slot(); default: none */
     int64_t reserved[5];    /* 0 */
 };
 
-/* Takes a lock, waiting for it up to wait_ms. Returns NULL if it was not taken. If the connection breaks
+/* Takes a lock, waiting for it up to wait_ms. name may be several names, as "from,to": all are taken or none, as one lock
+ * with one token, one fence and one end, in neither of the two other modes. Returns NULL if it was not taken. If the connection breaks
  * meanwhile, the request is made again on the next connection with the rest of the wait. But if redlockd has
  * never answered on this handle, the first attempt to connect that fails ends the request with
  * REDLOCK_CONNECT. options may be NULL. */
@@ -260,6 +264,8 @@ int64_t redlock_until_ms(const struct redlock_lock *lock);
 uint64_t redlock_fence(const struct redlock_lock *lock);
 const char *redlock_token(const struct redlock_lock *lock); /* 40 hex digits, "" while there is none */
 const char *redlock_name(const struct redlock_lock *lock);
+/* With .slots: which of the places it is, from 0 on, as the number of a licence, a shard or a port; else -1. */
+int redlock_slot(const struct redlock_lock *lock);
 struct redlock *redlock_of(const struct redlock_lock *lock); /* its handle */
 
 enum redlock_state {

@@ -129,6 +129,7 @@ int take_option(const char *subcommand, struct take *take, int option, const cha
         {"verbose", no_argument, NULL, 'v'}, {"ttl", required_argument, NULL, 't'},                   \
         {"wait", required_argument, NULL, 'w'}, {"conflict-exit-code", required_argument, NULL, 'E'}, \
         {"timeout", required_argument, NULL, 'w'}, {"client", required_argument, NULL, 'C'},          \
+        {"shared", no_argument, NULL, 'S'}, {"slots", required_argument, NULL, 'L'},                  \
     {                                                                                                 \
         "note", required_argument, NULL, 'N'                                                          \
     }

@@ -69,6 +69,12 @@ static void set_environment(const struct run *run)
     (void)setenv("REDLOCK_FENCE", number, 1);
     (void)snprintf(number, sizeof number, "%" PRId64, redlock_until_ms(run->lock));
     (void)setenv("REDLOCK_UNTIL", number, 1);
+    if (redlock_slot(run->lock) >= 0) {
+        (void)snprintf(number, sizeof number, "%d", redlock_slot(run->lock));
+        (void)setenv("REDLOCK_SLOT", number, 1);
+    } else {
+        (void)unsetenv("REDLOCK_SLOT");
+    }
     if (run->address)
         (void)setenv("REDLOCK_ADDRESS", run->address, 1);
 }
@@ -167,8 +173,8 @@ static int run_command(struct run *run)
 static void run_help(void)
 {
     (void)puts(
-        "usage: redlock run [option ...] NAME [--] COMMAND [argument ...]\n"
-        "       redlock run [option ...] NAME -c 'COMMAND for sh'\n"
+        "usage: redlock run [option ...] NAME[,NAME ...] [--] COMMAND [argument ...]\n"
+        "       redlock run [option ...] NAME[,NAME ...] -c 'COMMAND for sh'\n"
         "\n"
         "Runs COMMAND while it holds the lock NAME, and ends it, and all that it started, when the lock is "
         "lost.\n"
@@ -182,6 +188,9 @@ static void run_help(void)
         "  -v, --verbose          say what the wait is for, as on a terminal\n"
         "  -t, --ttl TIME         how long others wait when this host dies; the lock is renewed all the "
         "time\n"
+        "      --shared           as one of many readers, while nobody has it as a writer (without "
+        "--shared)\n"
+        "      --slots N          one of N places; $REDLOCK_SLOT is its number, from 0 on\n"
         "      --max TIME         renew the lock for at most this long\n"
         "      --grace TIME       between SIGTERM and the lock's end; default: a quarter of the TTL, 5s at "
         "most\n"

@@ -35,7 +35,10 @@ static void print_lock(const struct redlock_lock *lock)
     (void)printf("REDLOCK_TOKEN=%s\n", redlock_token(lock));
     (void)printf("REDLOCK_FENCE=%" PRIu64 "\n", redlock_fence(lock));
     print_until(lock);
-    (void)puts("export REDLOCK_NAME REDLOCK_TOKEN REDLOCK_FENCE REDLOCK_UNTIL");
+    if (redlock_slot(lock) >= 0)
+        (void)printf("REDLOCK_SLOT=%d\n", redlock_slot(lock));
+    (void)printf("export REDLOCK_NAME REDLOCK_TOKEN REDLOCK_FENCE REDLOCK_UNTIL%s\n",
+                 redlock_slot(lock) >= 0 ? " REDLOCK_SLOT" : "");
 }
 
 static bool printed(void)
@@ -52,7 +55,7 @@ static void help_lock(void)
 {
     (void)puts(
         "usage: redlock lock --lease [-nqv] [-t ttl] [-w wait] [-E code] [--note word] [--client word]\n"
-        "                    [-a address] NAME\n"
+        "                    [--shared | --slots n] [-a address] NAME[,NAME ...]\n"
         "\n"
         "Takes a lease and prints it as assignments:\n"
         "lease=$(redlock lock --lease -t 60s job) || exit; eval \"$lease\"\n"
@@ -64,6 +67,8 @@ static void help_lock(void)
         "  -E, --conflict-exit-code N  exit code when another has it (120, and 121 after a wait)\n"
         "  -q, --quiet            say nothing when another has it\n"
         "  -v, --verbose          say what the wait is for, as on a terminal\n"
+        "      --shared           as one of many readers, while nobody has it as a writer\n"
+        "      --slots N          one of N places; REDLOCK_SLOT is its number, from 0 on\n"
         "      --note WORD        for `redlock show locks`\n"
         "      --client WORD      the same; default: user@host:redlock-lock/pid\n"
         "  -a, --address ADDRESS  of redlockd: unix:/path, host:port or tls:host:port\n");

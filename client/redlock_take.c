@@ -38,7 +38,8 @@ void take_failed(int code)
 {
     if (isatty(STDOUT_FILENO))
         return;
-    (void)printf("unset REDLOCK_NAME REDLOCK_TOKEN REDLOCK_FENCE REDLOCK_UNTIL; (exit %d)\n", code);
+    (void)printf("unset REDLOCK_NAME REDLOCK_TOKEN REDLOCK_FENCE REDLOCK_UNTIL REDLOCK_SLOT; (exit %d)\n",
+                 code);
     (void)fflush(stdout);
 }
 
@@ -121,6 +122,16 @@ struct redlock_lock *take_lock(struct redlock *redlock, const struct take *take,
     return NULL;
 }
 
+static bool take_slots(const char *subcommand, struct take *take, const char *value)
+{
+    int slots;
+
+    if (!arg_number(subcommand, "--slots", value, 1, REDLOCK_SLOTS_MAX, &slots))
+        return false;
+    take->options.slots = (uint32_t)slots;
+    return true;
+}
+
 int take_option(const char *subcommand, struct take *take, int option, const char *value)
 {
     switch (option) {
@@ -131,6 +142,8 @@ int take_option(const char *subcommand, struct take *take, int option, const cha
     case 'w': return arg_duration(subcommand, "--wait", value, &take->options.wait_ms) ? 1 : -1;
     case 'E':
         return arg_number(subcommand, "--conflict-exit-code", value, 0, 255, &take->conflict_code) ? 1 : -1;
+    case 'S': take->options.mode = REDLOCK_SHARED; return 1;
+    case 'L': return take_slots(subcommand, take, value) ? 1 : -1;
     case 'N': take->options.note = value; return arg_word(subcommand, "--note", value) ? 1 : -1;
     case 'C': take->client = value; return arg_word(subcommand, "--client", value) ? 1 : -1;
     default: return 0;

@@ -191,6 +191,15 @@ static void ask(struct driver *driver, struct handle *handle, const struct comma
 
 /* ---- what happens ---- */
 
+static void say_locked(const struct handle *handle, const struct redlock_lock *lock)
+{
+    printf("%s locked fence=%" PRIu64 " token=%s valid=%" PRId64, handle->name, redlock_fence(lock),
+           redlock_token(lock), redlock_valid_ms(lock));
+    if (redlock_slot(lock) >= 0)
+        printf(" slot=%d", redlock_slot(lock));
+    printf("\n");
+}
+
 static void say_result(struct handle *handle, const struct redlock_event *event)
 {
     const struct redlock_lock *lock = event->lock;
@@ -200,8 +209,7 @@ static void say_result(struct handle *handle, const struct redlock_event *event)
     if (event->error)
         say_error(handle->name, event->error, event->text, event->retry_ms);
     else if (event->kind == REDLOCK_ON_LOCK)
-        printf("%s locked fence=%" PRIu64 " token=%s valid=%" PRId64 "\n", handle->name, redlock_fence(lock),
-               redlock_token(lock), redlock_valid_ms(lock));
+        say_locked(handle, lock);
     else if (event->kind == REDLOCK_ON_UNLOCK)
         printf("%s unlocked\n", handle->name);
     else
@@ -310,7 +318,7 @@ int main(void)
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     printf("driver c features=attach,auth,client,closed,drain,fork,notheld-again,quit,resume,"
-           "shared,timeout,twice\n");
+           "shared,slots,lists,timeout,twice\n");
     for (;;) {
         struct pollfd fds[] = {
             {.fd = STDIN_FILENO, .events = POLLIN},

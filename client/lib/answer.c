@@ -105,6 +105,8 @@ static unsigned take_pair(struct answer *answer, struct piece key, struct piece 
     }
     if (piece_is(key, "retry"))
         answer->retry_ms = number;
+    if (piece_is(key, "slot"))
+        answer->slot = number;
     if (piece_is(key, "ready"))
         answer->ready = number;
     return 0;
@@ -123,7 +125,7 @@ static bool read_words(struct answer *answer, const char *at, const char *end, u
             struct piece key = {word.text, (size_t)(equals - word.text)};
             struct piece value = {equals + 1, word.len - key.len - 1};
             part = take_pair(answer, key, value);
-        } else if (first && piece_is_word(word, NAME_BYTES)) {
+        } else if (first && (piece_is_word(word, NAME_BYTES) || piece_is_names(word))) {
             answer->name = word;
             part = PART_NAME;
         }
@@ -173,7 +175,8 @@ bool answer_parse(const char *line, size_t len, struct answer *answer)
     unsigned needs = 0;
     unsigned has = 0;
 
-    *answer = (struct answer){.until_ms = -1, .now_ms = -1, .behind_ms = -1, .retry_ms = -1, .ready = -1};
+    *answer = (struct answer){
+        .until_ms = -1, .now_ms = -1, .behind_ms = -1, .retry_ms = -1, .slot = -1, .ready = -1};
     if (!is_printable(line, len))
         return false;
     struct piece word = piece_next(&at, end);

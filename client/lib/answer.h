@@ -46,6 +46,7 @@ struct answer {
     int64_t now_ms;    /* -1: not said */
     int64_t behind_ms; /* HELLO, CLOCK; -1: not said */
     int64_t retry_ms;  /* -1: not said */
+    int64_t slot;      /* -1: not said */
     int64_t ready;     /* PONG: 0: no lock is granted now; -1: not said */
 };
 

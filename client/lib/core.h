@@ -142,6 +142,7 @@ struct redlock_lock {
     enum redlock_hold hold;
     bool shared;    /* or one of .slots */
     uint32_t slots; /* 0: not asked for */
+    int place;      /* which of the slots it is; -1: none */
     unsigned news;
     unsigned asks;             /* EXTEND and CHECK that point here */
     bool orphan;               /* the program has let go of it: freed when its own request is over */
@@ -166,8 +167,8 @@ struct redlock_lock {
     _Atomic uint64_t fence;
     struct token token;
     char token_text[TOKEN_HEX + 1]; /* "": none yet */
-    char name[NAME_BYTES + 1];
     char note[WORD_BYTES + 1];
+    char name[];
 };
 TAILQ_HEAD(lock_list, redlock_lock);
 

@@ -33,6 +33,8 @@ static void granted(struct redlock_lock *lock, const struct answer *answer, int6
         return;
     }
     ask_idle(core, &lock->own);
+    if (answer->slot >= 0 && answer->slot < REDLOCK_SLOTS_MAX)
+        lock->place = (int)answer->slot;
     /* A RESUME that was answered too late is of no use: another may have had the lock in between. */
     if (lock->state == LOCK_RESUMING && !lock->give_back && lock_is_over(lock, now_ms))
         lock_expire(lock, now_ms);

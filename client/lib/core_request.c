@@ -17,7 +17,8 @@ static struct redlock_lock *lock_new(struct core *core, const char *name, const 
         *error = REDLOCK_LIMIT;
         return NULL;
     }
-    struct redlock_lock *lock = calloc(1, sizeof *lock);
+    size_t name_len = strlen(name);
+    struct redlock_lock *lock = calloc(1, sizeof *lock + name_len + 1);
     if (!lock) {
         *error = REDLOCK_NOMEM;
         return NULL;
@@ -28,7 +29,8 @@ static struct redlock_lock *lock_new(struct core *core, const char *name, const 
         free(lock);
         return NULL;
     }
-    strncpy(lock->name, name, sizeof lock->name - 1);
+    lock->place = -1;
+    memcpy(lock->name, name, name_len);
     if (token)
         strncpy(lock->token_text, token, sizeof lock->token_text - 1);
     TAILQ_INSERT_TAIL(&core->locks, lock, link);

@@ -25,10 +25,28 @@ static bool is_span(int64_t ms)
     return ms >= 0 && ms <= DURATION_MAX_MS;
 }
 
+/* Several names, with commas between. */
+static bool is_names(const char *text)
+{
+    size_t len = text ? strnlen(text, REDLOCK_NAMES_BYTES + 1) : 0, names = 1;
+
+    for (size_t i = 0; i < len; i++)
+        names += text[i] == ',';
+    return len <= REDLOCK_NAMES_BYTES && names <= REDLOCK_NAMES_MAX &&
+           piece_is_names((struct piece){text, len});
+}
+
+static bool is_lockable(const char *name)
+{
+    return lock_is_name(name) || is_names(name);
+}
+
 static const char *wrong_with(const char *name, const struct redlock_lock_options *options)
 {
-    if (!lock_is_name(name))
-        return "a name has 1 to 200 visible characters except , \" = and no # or : first";
+    if (!is_lockable(name))
+        return "a name has 1 to 200 visible characters except , \" = and no # or : first; several names with "
+               "commas "
+               "between are at most 16, and 800 bytes in all";
     if (!is_span(options->ttl_ms) || !is_span(options->max_ms))
         return "ttl_ms and max_ms are 0 to 30 days";
     if (options->wait_ms != REDLOCK_WAIT_LONGEST && !is_span(options->wait_ms))
@@ -38,6 +56,10 @@ static const char *wrong_with(const char *name, const struct redlock_lock_option
     if ((options->mode != REDLOCK_EXCLUSIVE && options->mode != REDLOCK_SHARED) ||
         (options->slots && options->mode == REDLOCK_SHARED))
         return "mode is REDLOCK_EXCLUSIVE or, without slots, REDLOCK_SHARED";
+    if (options->slots > REDLOCK_SLOTS_MAX)
+        return "slots is 1 to 1024, or 0 for none";
+    if ((options->slots || options->mode == REDLOCK_SHARED) && strchr(name, ','))
+        return "several names are locked exclusively: neither mode nor slots go with them";
     if (options->note &&
         !piece_is_word((struct piece){options->note, strnlen(options->note, WORD_BYTES + 1)}, WORD_BYTES))
         return "a note has 1 to 64 visible characters except , \" = and no # or : first";
@@ -106,7 +128,7 @@ struct redlock_lock *redlock_attach(struct redlock *redlock, const char *name, c
 
     if (!wants_token(redlock, token))
         return NULL;
-    if (!lock_is_name(name)) {
+    if (!is_lockable(name)) {
         (void)handle_says(redlock, REDLOCK_ARGUMENT, "that is not a name");
         return NULL;
     }
@@ -240,6 +262,11 @@ const char *redlock_token(const struct redlock_lock *lock)
 const char *redlock_name(const struct redlock_lock *lock)
 {
     return lock ? lock->name : "";
+}
+
+int redlock_slot(const struct redlock_lock *lock)
+{
+    return lock ? lock->place : -1;
 }
 
 struct redlock *redlock_of(const struct redlock_lock *lock)

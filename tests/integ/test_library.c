@@ -107,11 +107,22 @@ START_TEST(refusals)
 }
 END_TEST
 
+static void count_row(const char *row, void *user)
+{
+    struct redlock_pair pair;
+    const char *at = row;
+    unsigned *rows = user;
+
+    ck_assert(redlock_next_pair(&at, &pair));
+    ck_assert(pair.key_len == 4 && memcmp(pair.key, "node", 4) == 0);
+    ++*rows;
+}
+
 START_TEST(bad_arguments)
 {
     struct redlock *redlock = open_handle("127.0.0.1:1", NULL);
     struct redlock_lock_options none = {0};
-    char name[300];
+    char name[300], many[REDLOCK_NAMES_BYTES + 10];
     enum redlock_error a = REDLOCK_ARGUMENT;
 
     memset(name, 'n', sizeof name);
@@ -122,7 +133,19 @@ START_TEST(bad_arguments)
     expect_refusal(redlock, "a b", none, a, "a name");
     expect_refusal(redlock, "a\nLOCK b", none, a, "a name");
     expect_refusal(redlock, "#a", none, a, "a name");
-    expect_refusal(redlock, "a,b", none, a, "a name");
+    expect_refusal(redlock, "a,,b", none, a, "a name");
+    expect_refusal(redlock, "a,b,", none, a, "a name");
+    expect_refusal(redlock, "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", none, a, "a name");
+    memset(many, 'n', sizeof many);
+    for (unsigned i = 100; i < sizeof many; i += 101)
+        many[i] = ',';
+    many[REDLOCK_NAMES_BYTES + 1] = '\0';
+    expect_refusal(redlock, many, none, a, "a name");
+    expect_refusal(redlock, "a,b", (struct redlock_lock_options){.slots = 3}, a, "several names");
+    expect_refusal(redlock, "a,b", (struct redlock_lock_options){.mode = REDLOCK_SHARED}, a, "several names");
+    expect_refusal(redlock, "a", (struct redlock_lock_options){.slots = 1025}, a, "slots");
+    expect_refusal(redlock, "a", (struct redlock_lock_options){.slots = 3, .mode = REDLOCK_SHARED}, a,
+                   "mode");
     expect_refusal(redlock, "a", (struct redlock_lock_options){.ttl_ms = -1}, a, "ttl_ms");
     expect_refusal(redlock, "a", (struct redlock_lock_options){.max_ms = INT64_MAX}, a, "ttl_ms and max_ms");
     expect_refusal(redlock, "a", (struct redlock_lock_options){.wait_ms = -2}, a, "wait_ms");
@@ -133,6 +156,11 @@ START_TEST(bad_arguments)
     ck_error(redlock, a);
     ck_assert_ptr_null(redlock_resume(redlock, "a", NULL, NULL));
     ck_assert_int_eq(redlock_show(redlock, "everything", NULL, NULL), a);
+    ck_assert_int_eq(redlock_who(redlock, "a", NULL, NULL), a);
+    ck_assert_int_eq(redlock_who(redlock, "a,b", count_row, &(unsigned){0}), a);
+    ck_assert_uint_eq(redlock_who_begin(redlock, NULL), 0);
+    ck_assert_int_eq(redlock_break(redlock, "a", 1024), a);
+    ck_assert_int_eq(redlock_break(redlock, "a", -2), a);
     redlock_close(redlock);
     ck_assert_ptr_null(redlock_open("host:port", NULL));
     ck_assert_int_eq(errno, EINVAL);
@@ -228,17 +256,6 @@ START_TEST(resume_from_another_program)
 END_TEST
 
 /* ---- looking around ---- */
-
-static void count_row(const char *row, void *user)
-{
-    struct redlock_pair pair;
-    const char *at = row;
-    unsigned *rows = user;
-
-    ck_assert(redlock_next_pair(&at, &pair));
-    ck_assert(pair.key_len == 4 && memcmp(pair.key, "node", 4) == 0);
-    ++*rows;
-}
 
 START_TEST(show_rows)
 {

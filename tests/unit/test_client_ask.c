@@ -114,6 +114,76 @@ START_TEST(each_refusal_has_its_error)
 }
 END_TEST
 
+static struct redlock_lock *ask_for(struct world *w, const char *name,
+                                    const struct redlock_lock_options *options)
+{
+    enum redlock_error error;
+    return core_lock(w->core, w->now_ms, name, NULL, options, &error);
+}
+
+/* Several names are one lock, whose name is the list as it was asked. */
+START_TEST(several_names)
+{
+    struct world *w = world_new();
+    char names[REDLOCK_NAMES_BYTES + 1], line[2000];
+    comes_up(w);
+    struct redlock_lock *lock = ask_for(w, "to,from", &(struct redlock_lock_options){0});
+    expect_line(w, "#* LOCK to,from");
+    says(w, "%s +LOCKED to,from token=" TOKEN_A " fence=1 valid=9 until=%d", tag(w), START_MS + TTL_MS);
+    expect_told(w, "lock to,from ok");
+    ck_assert_str_eq(redlock_name(lock), "to,from");
+    says(w, "!LOST to,from token=" TOKEN_A " reason=gone");
+    expect_told(w, "lost to,from *");
+
+    /* The longest list, with all options: its lines are not too long. */
+    for (unsigned i = 0; i < REDLOCK_NAMES_BYTES; i++)
+        names[i] = i % 100 == 99 ? ',' : 'n';
+    names[REDLOCK_NAMES_BYTES - 1] = 'n';
+    names[REDLOCK_NAMES_BYTES] = '\0';
+    char note[WORD_BYTES + 1];
+    memset(note, 'w', WORD_BYTES);
+    note[WORD_BYTES] = '\0';
+    const struct redlock_lock_options all = {
+        .ttl_ms = DURATION_MAX_MS, .wait_ms = DURATION_MAX_MS, .max_ms = DURATION_MAX_MS, .note = note};
+    ask_for(w, names, &all);
+    expect_line(w, "#* LOCK nn*");
+    ck_assert_uint_lt(strlen(w->line), LINE_BYTES - 20);
+    (void)snprintf(line, sizeof line, "%s +LOCKED %s token=" TOKEN_B " fence=1 valid=9 until=%d", tag(w),
+                   names, START_MS + TTL_MS);
+    says(w, "%s", line);
+    expect_told(w, "lock nn* ok");
+    goes_down(w);
+    expect_told(w, "down *");
+    comes_up(w);
+    expect_line(w, "#* RESUME nn*");
+    ck_assert_uint_lt(strlen(w->line), LINE_BYTES - 20);
+}
+END_TEST
+
+START_TEST(one_of_several_slots)
+{
+    struct world *w = world_new();
+    comes_up(w);
+    struct redlock_lock *lock = ask_for(w, "pool", &(struct redlock_lock_options){.slots = 5});
+    ck_assert_int_eq(redlock_slot(lock), -1);
+    expect_line(w, "#* LOCK pool slots=5");
+    says(w, "%s +LOCKED pool token=" TOKEN_A " fence=1 valid=9 until=%d slot=4", tag(w), START_MS + TTL_MS);
+    expect_told(w, "lock pool ok");
+    ck_assert_int_eq(redlock_slot(lock), 4);
+    lock = ask_for(w, "pool", &(struct redlock_lock_options){.slots = 5});
+    expect_line(w, "#* LOCK pool slots=5");
+    says(w, "%s +LOCKED pool token=" TOKEN_B " fence=1 valid=9 until=%d slot=1024", tag(w),
+         START_MS + TTL_MS);
+    expect_told(w, "lock pool ok");
+    ck_assert_int_eq(redlock_slot(lock), -1); /* there is no such slot */
+    lock = ask_for(w, "pool", &(struct redlock_lock_options){.slots = 6});
+    expect_line(w, "#* LOCK pool slots=6");
+    says(w, "%s -MODE pool slots=5", tag(w));
+    expect_told(w, "lock pool mode : -MODE pool slots=5");
+    ck_assert_int_eq(redlock_slot(NULL), -1);
+}
+END_TEST
+
 START_TEST(who_has_it)
 {
     struct world *w = world_new();
@@ -397,6 +467,8 @@ int main(void)
         a_wait_that_connecting_has_used_up,
         each_refusal_has_its_error,
         rows,
+        several_names,
+        one_of_several_slots,
         who_has_it,
         break_is_asked_once,
         extend_check_unlock,
