@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand"
+	"net"
+	"strings"
 	"sync"
 	"time"
 )
@@ -51,6 +53,7 @@ type Client struct {
 	serial   uint64
 	link     *link              // where requests go; nil: none
 	links    map[*link]struct{} // it, and older links that drain
+	parked   []net.Conn         // connections that were given up, and whose end would give back locks
 	queue    []*call            // calls that wait for a connection, for room, or for a RESUME
 	locks    map[*Lock]struct{} // held, or to be resumed
 	byToken  map[string]*Lock   // session locks among them
@@ -104,17 +107,13 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 // LockAll takes several locks at once, all or none, with one token and one fence. redlockd 0.1 answers
 // ErrUnsupported.
 func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption) (*Lock, error) {
-	all := ""
-	for i, name := range names {
+	for _, name := range names {
 		if !isWord(name, nameBytes) {
 			return nil, badName(name)
 		}
-		if i > 0 {
-			all += ","
-		}
-		all += name
 	}
-	if all == "" || len(all) > 4*nameBytes {
+	all := strings.Join(names, ",")
+	if !isNames(all) {
 		return nil, badName(all)
 	}
 	return c.take(ctx, all, durationMax, opts)
@@ -124,7 +123,7 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption
 // client and is renewed. Token and fence become new, and the former holder loses it. Wait and Lease mean nothing here.
 func (c *Client) Resume(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
 	o, err := optionsOf(name, opts)
-	if err == nil && !(isWord(name, nameBytes) && isToken(token)) {
+	if err == nil && !(isNames(name) && isToken(token)) {
 		err = &Error{Err: ErrBadArg, Name: name, Text: "a name and a token of 40 hex digits are needed"}
 	}
 	if err != nil {
@@ -140,7 +139,7 @@ func (c *Client) Resume(ctx context.Context, name, token string, opts ...LockOpt
 // Attach makes a Lock of a token from elsewhere, to extend, check or unlock it; nobody is asked, and nothing is known
 // of it: Valid is 0 until Extend or Check.
 func (c *Client) Attach(name, token string) (*Lock, error) {
-	if !isWord(name, nameBytes) || !isToken(token) {
+	if !isNames(name) || !isToken(token) {
 		return nil, &Error{Err: ErrBadArg, Name: name, Text: "a name and a token of 40 hex digits are needed"}
 	}
 	l := newLock(c, name, options{lease: true})
@@ -263,6 +262,7 @@ func (c *Client) Close() error {
 		links = append(links, lk)
 	}
 	c.failQueue(&Error{Err: ErrClosed})
+	c.closeParked()
 	c.kick()
 	c.mu.Unlock()
 	c.cancel()
@@ -388,6 +388,9 @@ func (c *Client) tick(now int64) int64 {
 		c.tickLock(l, now, soon)
 	}
 	c.dropOld(now, soon)
+	if c.unpark(); len(c.parked) > 0 {
+		soon(now + lookAgain)
+	}
 	for lk := range c.links {
 		lk.tick(now, soon)
 	}

@@ -9,6 +9,7 @@ import (
 const (
 	lineBytes   = 2048 // a line of redlockd has at most so many
 	nameBytes   = 200
+	namesBytes  = 800 // of several names together, so that a line has room for all options
 	wordBytes   = 64
 	durationMax = 30 * 24 * time.Hour
 )
@@ -138,6 +139,16 @@ func isWord(text string, most int) bool {
 		}
 	}
 	return true
+}
+
+// isNames reports whether this is a name, or several with commas between them, as Lock.Name returns them.
+func isNames(text string) bool {
+	for _, name := range strings.Split(text, ",") {
+		if !isWord(name, nameBytes) {
+			return false
+		}
+	}
+	return len(text) <= namesBytes
 }
 
 func appendNumber(line []byte, key string, n int64) []byte {

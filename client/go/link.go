@@ -206,10 +206,15 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 		return
 	}
 	lk.ended = true
-	lk.conn.Close()
 	lk.sayBye()
 	lk.wakeWriter()
 	delete(c.links, lk)
+	if why.also == nil && c.binds(lk) {
+		// Only we have given it up. Its end would give back locks that are about to be resumed.
+		c.parked = append(c.parked, lk.conn)
+	} else {
+		lk.conn.Close()
+	}
 	now := nowMS()
 	if c.link == lk {
 		c.link, c.why, c.before = nil, why, lk.sample
@@ -227,6 +232,32 @@ func (c *Client) linkBreak(lk *link, why *Error) {
 	}
 	c.flush()
 	c.kick()
+}
+
+// unpark closes connections that were given up, once no lock waits to be resumed or given back.
+func (c *Client) unpark() {
+	if len(c.parked) == 0 || c.binds(nil) {
+		return
+	}
+	calls := append([]*call{}, c.queue...)
+	for lk := range c.links {
+		for _, k := range lk.calls {
+			calls = append(calls, k)
+		}
+	}
+	for _, k := range calls {
+		if k.verb == "UNLOCK" {
+			return
+		}
+	}
+	c.closeParked()
+}
+
+func (c *Client) closeParked() {
+	for _, conn := range c.parked {
+		conn.Close()
+	}
+	c.parked = nil
 }
 
 // requeue puts the calls that were not answered in front of the queue, in the order in which they were asked.

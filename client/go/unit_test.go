@@ -137,8 +137,24 @@ func TestOptionsAreChecked(t *testing.T) {
 	if _, err := c.Attach("job", "abc"); !errors.Is(err, ErrBadArg) {
 		t.Error(err)
 	}
-	if _, err := c.LockAll(ctx, nil); !errors.Is(err, ErrBadArg) {
+	for _, names := range [][]string{nil, {""}, {"a", "b,c"}, {"a", "b\n"}, {strings.Repeat("x", 200), strings.Repeat("y", 200),
+		strings.Repeat("z", 200), strings.Repeat("u", 200)}} {
+		if _, err := c.LockAll(ctx, names); !errors.Is(err, ErrBadArg) {
+			t.Error(names, err)
+		}
+	}
+	for _, name := range []string{"", "a b", "a,", "a\nQUIT"} {
+		if _, err := c.Attach(name, aToken); !errors.Is(err, ErrBadArg) {
+			t.Error(name, err)
+		}
+	}
+	if l, err := c.Attach("a,b", aToken); err != nil || l.Name() != "a,b" {
 		t.Error(err)
+	}
+	for _, config := range []Config{{Client: "a b"}, {Client: "a\nQUIT"}, {Timeout: -1}} {
+		if _, err := Open(config); !errors.Is(err, ErrBadArg) {
+			t.Errorf("%+v: %v", config, err)
+		}
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()

@@ -347,6 +347,54 @@ func TestReentryAndDo(t *testing.T) {
 	}
 }
 
+func TestDoGivesBackWhenItsWorkPanics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open(w.unix)
+	said := func() (said any) {
+		defer func() { said = recover() }()
+		c.Do(background, "panics", func(context.Context, *Lock) error { panic("own") })
+		return nil
+	}()
+	if said != "own" {
+		t.Errorf("the panic is the caller's: %v", said)
+	}
+	eventually(t, "no key on any master", func() bool { return w.do("keys") == "keys 0" })
+}
+
+func TestMutexWithoutLock(t *testing.T) {
+	c, err := Open(Config{Address: "/nowhere"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("an Unlock without a Lock panics, as sync.Mutex does")
+		}
+	}()
+	c.Mutex("job").Unlock()
+}
+
+func TestProgramInheritsNoConnection(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sockets := func() int {
+		out, err := exec.Command("ls", "-l", "/proc/self/fd").Output()
+		if err != nil {
+			t.Skip(err)
+		}
+		return strings.Count(string(out), "socket:")
+	}
+	before := sockets()
+	l := must[*Lock](t)(w.open(w.unix).Lock(background, "inherit"))
+	if n := sockets(); n != before {
+		t.Errorf("%d sockets, not %d", n, before)
+	}
+	if err := l.Unlock(background); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNoUpdateIsLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

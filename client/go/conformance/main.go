@@ -57,6 +57,7 @@ type handle struct {
 
 type command struct {
 	words   []string
+	names   []string // of lock, resume, attach: what stands between commas
 	options map[string]string
 }
 
@@ -71,6 +72,11 @@ func parse(line string) (c command) {
 			c.options[key] = decode(value)
 		} else {
 			c.words = append(c.words, decode(word))
+		}
+		if i == first && first > 0 {
+			for _, name := range strings.Split(word, ",") {
+				c.names = append(c.names, decode(name))
+			}
 		}
 	}
 	return c
@@ -139,11 +145,16 @@ func (h *handle) take(ctx context.Context, client *redlockd.Client, c command) {
 	var l *redlockd.Lock
 	var err error
 	_, waits := c.options["wait"]
+	all := strings.Join(c.names, ",")
 	switch {
 	case c.words[0] == "resume":
-		l, err = client.Resume(ctx, c.words[2], c.options["token"], c.lockOptions()...)
+		l, err = client.Resume(ctx, all, c.options["token"], c.lockOptions()...)
 	case c.words[0] == "attach":
-		l, err = client.Attach(c.words[2], c.options["token"])
+		l, err = client.Attach(all, c.options["token"])
+	case len(c.names) > 1 && waits:
+		l, err = client.LockAll(ctx, c.names, c.lockOptions()...)
+	case len(c.names) > 1:
+		l, err = client.LockAll(ctx, c.names, append(c.lockOptions(), redlockd.Wait(0))...)
 	case waits:
 		l, err = client.Lock(ctx, c.words[2], c.lockOptions()...)
 	default:
@@ -158,7 +169,11 @@ func (h *handle) take(ctx context.Context, client *redlockd.Client, c command) {
 	case c.words[0] == "attach":
 		say("%s attached", h.name)
 	default:
-		say("%s locked fence=%d token=%s valid=%d", h.name, l.Fence(), l.Token(), l.Valid().Milliseconds())
+		slot := ""
+		if l.Slot() >= 0 {
+			slot = fmt.Sprintf(" slot=%d", l.Slot())
+		}
+		say("%s locked fence=%d token=%s valid=%d%s", h.name, l.Fence(), l.Token(), l.Valid().Milliseconds(), slot)
 	}
 	if l != nil {
 		go h.watch(l)
@@ -250,7 +265,7 @@ func (h *handle) obey(client *redlockd.Client, c command) {
 }
 
 func main() {
-	fmt.Println("driver go features=attach,auth,client,closed,drain,notheld-again,quit,resume,shared,timeout,twice")
+	fmt.Println("driver go features=attach,auth,client,close-wakes,closed,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice")
 	handles := map[string]*handle{}
 	var client *redlockd.Client
 	input := bufio.NewScanner(os.Stdin)
