@@ -5,10 +5,12 @@ import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.stream.Stream;
 import redlockd.*;
 
 /** Drives the Java library for the conformance cases; client/conformance/README.md has the commands and the answers. */
@@ -50,7 +52,7 @@ public final class Driver {
 
     private void serve() throws Exception {
         warmUp();
-        say("driver java features=attach,auth,client,closed,drain,notheld-again,quit,resume,shared,timeout,twice");
+        say("driver java features=attach,auth,client,close-wakes,closed,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = in.readLine()) != null;) {
             obey(new Command(line));
@@ -120,7 +122,8 @@ public final class Driver {
         switch (command.word(0)) {
             case "lock":
                 handles.remove(handle);
-                return taken(handle, client.acquire(command.word(2), command.options()));
+                return taken(handle, command.names().size() == 1 ? client.acquire(command.word(2), command.options())
+                        : client.acquireAll(command.names(), command.options()));
             case "resume":
                 return taken(handle, client.resume(command.word(2), command.option("token"), command.options()));
             case "attach":
@@ -135,7 +138,7 @@ public final class Driver {
         handles.put(handle, lock);
         lock.onExpiring(() -> say(handle + " expiring"));
         lock.onLost(loss -> say(handle + " lost reason=" + loss.reason()));
-        return "locked" + numbers(lock);
+        return "locked" + numbers(lock) + (lock.slot().isPresent() ? " slot=" + lock.slot().getAsInt() : "");
     }
 
     private String asked(LockHandle lock, Command command) {
@@ -182,10 +185,12 @@ public final class Driver {
     /** A line, with %XX decoded. */
     private static final class Command {
         private final String[] words;
+        private final List<String> names; // of lock, resume, attach: what stands between commas
         private final Map<String, String> options = new HashMap<>();
 
         Command(String line) {
             words = line.trim().split(" +");
+            names = words.length < 3 ? List.of() : Stream.of(words[2].split(",")).map(Command::decoded).toList();
             for (int i = 0; i < words.length; i++) {
                 int equals = words[i].indexOf('=');
                 if (equals > 0) {
@@ -197,6 +202,10 @@ public final class Driver {
 
         private static String decoded(String word) {
             return URLDecoder.decode(word.replace("+", "%2B"), StandardCharsets.UTF_8);
+        }
+
+        List<String> names() {
+            return names;
         }
 
         String word(int number) {

@@ -5,6 +5,7 @@ import static redlockd.Checks.that;
 import static redlockd.Checks.thrown;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 
 /** The checks that need neither a daemon nor a socket. */
@@ -71,6 +72,14 @@ final class UnitTest {
             thrown(IllegalArgumentException.class, () -> Words.name(wrong));
         }
         equal("x".repeat(200), Words.name("x".repeat(200)));
+        for (List<String> wrong : List.of(List.<String>of(), List.of("a", ""), List.of("a", "b,c"), List.of("x".repeat(200),
+                "y".repeat(200), "z".repeat(200), "u".repeat(200)))) {
+            thrown(IllegalArgumentException.class, () -> Words.names(wrong));
+        }
+        equal("a,b", Words.names(List.of("a", "b")));
+        equal("a,b", Words.known("a,b"));
+        thrown(IllegalArgumentException.class, () -> Words.known("a,"));
+        thrown(IllegalArgumentException.class, () -> RedlockClient.builder().clientName("a\nQUIT"));
         thrown(IllegalArgumentException.class, () -> Words.secret("a secret", "a\nLOCK b"));
         thrown(IllegalArgumentException.class, () -> Words.token("abc"));
         equal(60_000L, Words.parseMs("1m"));

@@ -11,7 +11,11 @@ import java.io.PrintStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -37,6 +41,8 @@ final class WorldTest {
             checks.check("java.util.concurrent's contract", test::contract);
             checks.check("a lock for a limited time ends, and says so once", test::limited);
             checks.check("a listener that throws keeps nothing from going on", test::listenerThrows);
+            checks.check("an executor that runs at once, and a refusing one", test::executors);
+            checks.check("a program that is started inherits no connection", test::inherits);
             checks.check("a release hides no exception of the program", test::hidesNothing);
             checks.check("an interrupted thread can give back", test::interrupted);
             checks.check("an interrupted wait leaves no key", test::cancelled);
@@ -151,6 +157,47 @@ final class WorldTest {
         thrown(LostException.class, lock::unlock);
         client.acquire("throws", WAITING).unlock();
         noKeys();
+    }
+
+    /** A listener may block and ask redlockd, whatever executor the program has chosen. */
+    private void executors() throws Exception {
+        ExecutorService over = Executors.newSingleThreadExecutor();
+        over.shutdown();
+        for (Executor executor : List.<Executor>of(Runnable::run, over)) {
+            try (RedlockClient other = RedlockClient.builder().address(world.unix).executor(executor).build()) {
+                AtomicReference<LockHandle> next = new AtomicReference<>();
+                LockHandle lock = other.acquire("executors", WAITING);
+                lock.onLost(loss -> {
+                    thrown(LostException.class, lock::unlock);
+                    next.set(thrownNothing(() -> other.acquire("executors", WAITING)));
+                });
+                lose(lock);
+                until("the listener has taken the lock again", () -> next.get() != null);
+                next.get().unlock();
+            }
+        }
+        noKeys();
+    }
+
+    private static <T> T thrownNothing(Callable<T> work) {
+        try {
+            return work.call();
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private void inherits() throws Exception {
+        long before = sockets();
+        try (RedlockClient other = world.client(); LockHandle lock = other.acquire("inherits", WAITING)) {
+            equal(before, sockets());
+            that(lock.isHeld(), "held");
+        }
+    }
+
+    private static long sockets() throws Exception {
+        Process ls = new ProcessBuilder("ls", "-l", "/proc/self/fd").start();
+        return new String(ls.getInputStream().readAllBytes()).lines().filter(line -> line.contains("socket:")).count();
     }
 
     private void hidesNothing() throws Exception {

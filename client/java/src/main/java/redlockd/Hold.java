@@ -37,6 +37,7 @@ final class Hold {
     volatile State state = State.ASKED;
     volatile long deadlineMs; // on our clock; 0: not held, or not known
     volatile long fence;
+    volatile int slot = -1; // -1: none
     volatile String token = "";
     volatile String lostReason = "";
 
@@ -324,6 +325,7 @@ final class Hold {
         session.byToken.remove(token, this);
         token = answer.value("token");
         fence = answer.number("fence", 0);
+        slot = (int) answer.number("slot", -1);
         if (!wanted) {
             discard(request, nowMs);
             return;

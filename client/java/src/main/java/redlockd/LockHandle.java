@@ -1,6 +1,7 @@
 package redlockd;
 
 import java.time.Duration;
+import java.util.OptionalInt;
 import java.util.function.Consumer;
 
 /**
@@ -45,6 +46,11 @@ public final class LockHandle implements AutoCloseable {
      */
     public long fence() {
         return hold.fence;
+    }
+
+    /** The number of the place that {@link LockOptions#slots} got, from 0 on; empty for other locks. */
+    public OptionalInt slot() {
+        return hold.slot < 0 ? OptionalInt.empty() : OptionalInt.of(hold.slot);
     }
 
     /**

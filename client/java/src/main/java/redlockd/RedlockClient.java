@@ -4,10 +4,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 
 /**
  * A connection to redlockd, for a whole process: make one and share it. All methods may be called by any thread at any
@@ -92,18 +94,18 @@ public final class RedlockClient implements AutoCloseable {
 
     /** Several locks at once, all or none, with one token and fence. redlockd 0.1: {@link UnsupportedException}. */
     public LockHandle acquireAll(List<String> names, LockOptions options) throws InterruptedException {
-        names.forEach(Words::name);
-        return take(new Hold(session, String.join(",", names), options));
+        return take(new Hold(session, Words.names(names), options));
     }
 
     /**
      * Takes over a lock of which this program has the token, as a session lock; it does not wait. Token and fence become
      * new. Only the TTL, the maximum and the note of the options are used.
      *
+     * @param name what {@link LockHandle#name} says: of several, with commas between them
      * @throws NotHeldException nobody has it under this token
      */
     public LockHandle resume(String name, String token, LockOptions options) {
-        Hold hold = Hold.ofToken(session, Words.name(name), Words.token(token), options);
+        Hold hold = Hold.ofToken(session, Words.known(name), Words.token(token), options);
         Request request = session.ask(Request.Verb.RESUME, hold);
         request.join();
         request.check();
@@ -115,7 +117,7 @@ public final class RedlockClient implements AutoCloseable {
      * zero until the lease was extended or checked.
      */
     public LockHandle attach(String name, String token) {
-        return new LockHandle(session, Hold.attached(session, Words.name(name), Words.token(token)));
+        return new LockHandle(session, Hold.attached(session, Words.known(name), Words.token(token)));
     }
 
     // ---- the rest ----
@@ -251,10 +253,23 @@ public final class RedlockClient implements AutoCloseable {
             return this;
         }
 
-        /** Runs the {@code onLost} and {@code onExpiring} listeners. By default daemon threads of this library do. */
+        /**
+         * Runs the {@code onLost} and {@code onExpiring} listeners. By default daemon threads of this library do, and also
+         * where this executor refuses a listener, since it was shut down.
+         */
         public Builder executor(Executor executor) {
-            this.executor = executor;
+            Objects.requireNonNull(executor, "an executor");
+            // Not in the thread that reads: the executor may run the listener at once, and the listener may block.
+            this.executor = listener -> EVENTS.execute(() -> handOver(executor, listener));
             return this;
+        }
+
+        private static void handOver(Executor executor, Runnable listener) {
+            try {
+                executor.execute(listener);
+            } catch (RejectedExecutionException e) {
+                listener.run();
+            }
         }
 
         /** @throws IllegalArgumentException the address has no valid form */

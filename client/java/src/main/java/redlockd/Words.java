@@ -1,16 +1,34 @@
 package redlockd;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 
 /** Checks words before they go into a line: a wrong byte could end the line and begin another request. */
 final class Words {
     static final long LONGEST_MS = Duration.ofDays(30).toMillis();
+    private static final int NAMES_LONGEST = 800; // so that a line has room for all options
 
     private Words() {}
 
     static String name(String name) {
         return word("a lock's name", name, 200);
+    }
+
+    /** Several names as one word. */
+    static String names(List<String> names) {
+        String joined = String.join(",", names);
+        names.forEach(Words::name);
+        if (names.isEmpty() || joined.length() > NAMES_LONGEST) {
+            throw new IllegalArgumentException("several names are at least one, and " + NAMES_LONGEST
+                    + " characters at most together");
+        }
+        return joined;
+    }
+
+    /** A name as {@link LockHandle#name} says it: of several, with commas between them. */
+    static String known(String name) {
+        return names(List.of(Objects.requireNonNull(name, "a lock's name").split(",", -1)));
     }
 
     static String note(String what, String word) {
