@@ -68,11 +68,14 @@ export class Client {
 /** A lock that is held, or was. */
 export class Lock extends EventEmitter {
   private constructor();
+  /** Of several names: with commas between them. */
   readonly name: string;
   /** 40 hex digits: whoever shows them is the holder. New after "resumed". */
   readonly token: string;
   /** Grows with each grant of the name. New after "resumed"; 0: not known. */
   readonly fence: number;
+  /** The number of the place that `slots` got, from 0 on; undefined for other locks. */
+  readonly slot: number | undefined;
   /** Aborted when the lock is lost, with a LostError, or a ClosedError when the client was closed. */
   readonly signal: AbortSignal;
   /** For how many ms it is surely still held; 0: not, or not known. No I/O. */
@@ -91,30 +94,51 @@ export class Lock extends EventEmitter {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+export type ErrorCode = 'BUSY' | 'TIMEOUT' | 'NOQUORUM' | 'NOTHELD' | 'CANCELLED' | 'MODE' | 'LIMIT' | 'DRAINING' | 'DENIED' |
+  'AUTH' | 'UNSUPPORTED' | 'BADARG' | 'LOST' | 'UNREACHABLE' | 'NOANSWER' | 'PROTOCOL' | 'CLOSED' | 'USAGE';
+
+/** The base of every error of this package. The message is redlockd's own line where redlockd refused. */
 export class RedlockdError extends Error {
-  readonly code: string;
+  readonly code: ErrorCode;
   /** After how many ms asking again may help. */
   readonly retryMs?: number;
 }
+/** Another has the lock, and the caller did not wait. */
 export class BusyError extends RedlockdError {}
+/** Another has the lock, and the time to wait is over. */
 export class LockTimeoutError extends RedlockdError {}
+/** Too few masters answered. Of a release, extend or check the outcome is open. */
 export class NoQuorumError extends RedlockdError {}
+/** The token does not hold the lock. */
 export class NotHeldError extends RedlockdError {}
-/** The error's name is "AbortError", and its cause is the reason of the signal. */
+/** The wait was aborted: the error's name is "AbortError", and its cause is the reason of the signal. */
 export class CancelledError extends RedlockdError {}
+/** The lock is held in another mode. */
 export class ModeError extends RedlockdError {}
+/** A limit of redlockd is reached; the message names the setting. */
 export class LimitError extends RedlockdError {}
+/** redlockd is shutting down and grants no new locks. */
 export class DrainingError extends RedlockdError {}
+/** This user may not do that. */
 export class DeniedError extends RedlockdError {}
+/** redlockd wants a user and a secret, or refuses those that were given. */
 export class AuthError extends RedlockdError {}
+/** This redlockd cannot do that. */
 export class UnsupportedError extends RedlockdError {}
+/** An argument is not allowed. */
 export class BadArgumentError extends RedlockdError {}
+/** The lock was lost before it was given back: another may have had it. */
 export class LostError extends RedlockdError {
   /** redlockd's word (expired max gone released moved denied ...), or "refused": the lock could not be resumed. */
   readonly reason: string;
 }
+/** There is no connection to redlockd; the message says why. */
 export class UnreachableError extends RedlockdError {}
+/** redlockd did not answer in time. A lock that is granted later is given back. */
 export class NoAnswerError extends RedlockdError {}
+/** What answers is no redlockd, or its answer does not fit the request. */
 export class ProtocolError extends RedlockdError {}
+/** The client was closed. */
 export class ClosedError extends RedlockdError {}
+/** Wrong use: a secret would go out in the clear, or cannot be read. */
 export class UsageError extends RedlockdError {}

@@ -6,4 +6,3 @@ export const {
   LimitError, DrainingError, DeniedError, AuthError, UnsupportedError, BadArgumentError, LostError, UnreachableError,
   NoAnswerError, ProtocolError, ClosedError, UsageError,
 } = redlockd;
-export default redlockd;

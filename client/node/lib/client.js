@@ -70,11 +70,11 @@ class Client {
   }
 
   async resume(name, token, options) {
-    return this.#take('RESUME', line.names(name), line.options(options, RESUME_OPTIONS), checkedToken(token));
+    return this.#take('RESUME', line.known(name), line.options(options, RESUME_OPTIONS), checkedToken(token));
   }
 
   attach(name, token) {
-    const hold = new Hold(line.names(name), { hold: 'lease' });
+    const hold = new Hold(line.known(name), { hold: 'lease' });
     hold.token = checkedToken(token);
     hold.state = 'held';
     return Lock.make(this, hold);

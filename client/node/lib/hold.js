@@ -16,6 +16,7 @@ class Hold {
   state = 'asked';
   token = '';
   fence = 0;
+  slot = undefined;
   deadline = 0; // on our boot clock; 0: not held, or not known
   bound = null; // the Connection that holds it
   resuming = null; // the request
@@ -43,11 +44,12 @@ class Hold {
     return this.deadline ? Math.max(0, this.deadline - bootCeil()) : 0;
   }
 
-  granted(connection, { token, fence, until }) {
+  granted(connection, { token, fence, slot, until }) {
     if (this.state === 'asked' && this.options.max) this.maxEnd = mono() + this.options.max;
     this.state = 'held';
     this.token = token;
     this.fence = fence;
+    this.slot = slot;
     this.tell(connection, until);
     if (this.session) this.bind(connection);
   }

@@ -4,7 +4,7 @@ const { BadArgumentError } = require('./errors.js');
 
 const LONGEST_MS = 30 * 24 * 3600 * 1000;
 const LINE_BYTES = 1024;
-const NUMBERS = new Set(['fence', 'valid', 'until', 'now', 'behind', 'proto', 'retry']);
+const NUMBERS = new Set(['fence', 'valid', 'until', 'now', 'behind', 'proto', 'retry', 'slot']);
 const NEEDS = {
   '+LOCKED': ['token', 'fence', 'until'],
   '+EXTENDED': ['until'],
@@ -65,6 +65,9 @@ function names(name) {
   return list.map((one) => word('name', one, 200)).join(',');
 }
 
+/** A name as Lock.name says it (of several, with commas between them), or an array of names. */
+const known = (name) => names(typeof name === 'string' ? name.split(',') : name);
+
 function milliseconds(what, value, least) {
   if (value === Infinity && what === 'wait') return LONGEST_MS;
   if (Number.isSafeInteger(value) && value >= least && value <= LONGEST_MS) return value;
@@ -113,4 +116,4 @@ function line(verb, name, words) {
   return text;
 }
 
-module.exports = { parse, isToken, word, names, options, line, milliseconds, LINE_BYTES };
+module.exports = { parse, isToken, word, names, known, options, line, milliseconds, LINE_BYTES };

@@ -48,6 +48,11 @@ class Lock extends EventEmitter {
     return this.#hold.fence;
   }
 
+  /** The number of the place that `slots` got, from 0 on; undefined for other locks. */
+  get slot() {
+    return this.#hold.slot;
+  }
+
   /** Aborted at the moment when the lock is lost, with a LostError (a ClosedError when the client was closed). */
   get signal() {
     if (!this.#controller) {

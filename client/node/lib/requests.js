@@ -42,10 +42,6 @@ class Requests {
     return this.#queue.size;
   }
 
-  get sent() {
-    return this.#sent.size;
-  }
-
   add(request) {
     this.#queue.add(request);
   }

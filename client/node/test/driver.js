@@ -4,7 +4,7 @@
 const readline = require('node:readline');
 const { Client, ClosedError, NotHeldError } = require('../index.js');
 
-const FEATURES = 'auth,attach,client,closed,drain,notheld-again,quit,resume,shared,timeout,twice';
+const FEATURES = 'auth,attach,client,close-wakes,closed,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice';
 const UNITS_MS = { '': 1, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 let client;
@@ -12,6 +12,7 @@ const handles = new Map(); // H -> {lock, cancel, state}
 
 const say = (text) => process.stdout.write(`${text}\n`);
 const decoded = (word) => decodeURIComponent(word);
+const nameOf = (word) => (word.includes(',') ? word.split(',').map(decoded) : decoded(word)); // with commas: several names
 
 function span(text) {
   const [, number, unit] = /^(\d+)(\D*)$/.exec(text);
@@ -41,7 +42,8 @@ async function take(h, taking) {
     const lock = await taking(handle.canceller.signal);
     handle.lock = lock;
     handle.state = 'held';
-    say(`${h} locked fence=${lock.fence} token=${lock.token} valid=${lock.valid()}`);
+    const slot = lock.slot === undefined ? '' : ` slot=${lock.slot}`;
+    say(`${h} locked fence=${lock.fence} token=${lock.token} valid=${lock.valid()}${slot}`);
     lock.on('expiring', () => say(`${h} expiring`));
     const lost = () => {
       handle.state = 'lost';
@@ -83,11 +85,15 @@ const commands = {
       sayError('client', error);
     }
   },
-  lock: (h, name, options) => take(h, (signal) => client.lock(decoded(name), { ...options, signal })),
-  resume: (h, name, { token, ...options }) => take(h, (signal) => client.resume(decoded(name), token, { ...options, signal })),
+  lock: (h, name, options) => take(h, (signal) => client.lock(nameOf(name), { ...options, signal })),
+  resume: (h, name, { token, ...options }) => take(h, (signal) => client.resume(nameOf(name), token, { ...options, signal })),
   attach(h, name, { token }) {
-    handles.set(h, { lock: client.attach(decoded(name), token), state: 'held' });
-    say(`${h} attached`);
+    try {
+      handles.set(h, { lock: client.attach(nameOf(name), token), state: 'held' });
+      say(`${h} attached`);
+    } catch (error) {
+      sayError(h, error);
+    }
   },
   unlock: (h) => ask(h, 'unlocked', (lock) => lock.release()),
   extend: (h, { ttl }) => ask(h, 'extended', (lock) => lock.extend(ttl)),

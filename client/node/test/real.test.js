@@ -1,6 +1,7 @@
 'use strict';
 // Tests against real masters and the real daemon.
 const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
 const path = require('node:path');
 const { test, before, after, afterEach } = require('node:test');
 const { once } = require('node:events');
@@ -222,6 +223,13 @@ test('a lock ends with the process; unref() lets it end', { skip }, async () => 
   assert.deepEqual(lines, ['held']);
   const client = connect();
   await (await client.lock('job', { wait: 2000 })).release();
+});
+
+test('a program that is started inherits no connection', { skip }, async () => {
+  const sockets = () => execFileSync('ls', ['-l', '/proc/self/fd'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    .toString().split('socket:').length;
+  const before = sockets();
+  await connect().using('job', { wait: 2000 }, () => assert.equal(sockets(), before));
 });
 
 test('close() ends waits and locks', { skip }, async () => {

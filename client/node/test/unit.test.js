@@ -67,7 +67,10 @@ test('what is not allowed is refused before anything is sent', async () => {
     ['x'.repeat(201)]];
   for (const args of wrong) await assert.rejects(client.lock(...args), BadArgumentError, JSON.stringify(args));
   await assert.rejects(client.resume('job', 'no token'), BadArgumentError);
+  assert.throws(() => client.attach('job\nQUIT', TOKEN), BadArgumentError);
+  assert.equal(client.attach('a,b', TOKEN).name, 'a,b');
   assert.throws(() => new Client({ adress: 'x' }), BadArgumentError);
+  assert.throws(() => new Client({ client: 'a\nQUIT' }), BadArgumentError);
   const aborted = client.lock('job', { signal: AbortSignal.abort(new Error('why')) });
   await assert.rejects(aborted, (error) => error instanceof CancelledError && error.cause.message === 'why');
   await client.close();
