@@ -8,7 +8,7 @@ from urllib.parse import unquote
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from redlockd import aio, errors  # noqa: E402
 
-FEATURES = "attach,auth,client,closed,drain,fork,notheld-again,quit,resume,shared,timeout,twice"
+FEATURES = "attach,auth,client,close-wakes,closed,drain,fork,lists,notheld-again,quit,resume,shared,slots,timeout,twice"
 UNITS = {"ms": 0.001, "s": 1, "m": 60}
 
 
@@ -29,7 +29,12 @@ def parsed(line):
     for word in words[plain:]:
         key, _, value = word.partition("=")
         options[key] = seconds(value) if key in ("ttl", "wait", "max", "timeout") else unquote(value)
-    return [unquote(word) for word in words[:plain]], options
+    return [name_of(word) for word in words[:plain]], options
+
+
+def name_of(word):
+    """A word; with commas, several names."""
+    return [unquote(name) for name in word.split(",")] if "," in word else unquote(word)
 
 
 def lock_options(options):
@@ -52,7 +57,8 @@ def info_line(handle, lock):
 
 
 def locked_line(handle, lock):
-    return f"{handle} locked fence={lock.fence} token={lock.token} valid={int(lock.valid() * 1000)}"
+    slot = "" if lock.slot is None else f" slot={lock.slot}"
+    return f"{handle} locked fence={lock.fence} token={lock.token} valid={int(lock.valid() * 1000)}{slot}"
 
 
 def fork_line(handle, check):

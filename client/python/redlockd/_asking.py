@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
 from ._clock import now_ms
 from ._connection import Connection
@@ -12,6 +13,13 @@ from .errors import (LockTimeoutError, LostError, NoAnswerError, NotHeldError, P
                      RedlockdError)
 
 GIVE_BACK_MS = 10000  # after that the UNLOCK of an unwanted grant is given up
+
+
+class Grant(NamedTuple):
+    token: str
+    fence: int
+    until_ms: int
+    slot: int | None
 
 
 class Asking(Parts):
@@ -171,9 +179,13 @@ class Asking(Parts):
                 greeting.set_result(answer)
         elif ask := connection.sent.pop(answer.tag, None):
             try:
+                if answer.code[0] == "+" and answer.name != ask.hold.name:
+                    raise ProtocolError(f"redlockd answered about {answer.name[:60]!r}, not about {ask.hold.name}")
                 self._answers[ask.verb](self, ask, connection, answer, received_ms)
             except ProtocolError as error:
                 self._settle(ask, error)
+                if ask.internal:
+                    self._not_moved(ask.hold, connection)
                 raise
             finally:
                 self._arrived(ask)
@@ -182,17 +194,15 @@ class Asking(Parts):
         """The answer to LOCK or RESUME."""
         hold = ask.hold
         if answer.code == "+LOCKED":
-            token, fence, until_ms = answer.token(), answer.number("fence"), answer.number("until")
-            if answer.name != hold.name:
-                raise ProtocolError(f"redlockd granted {answer.name[:60]!r}, not {hold.name}")
+            grant = Grant(answer.token(), answer.number("fence"), answer.number("until"), answer.number_or_none("slot"))
             wanted = hold.state == RESUMING or (hold.state == ASKED and ask.future and not ask.future.done())
             if hold.state == RESUMING and not hold.releasing and hold.deadline_ms <= received_ms:
                 self._lost(hold, "expired")  # the answer is late: another may have had the lock in between
                 wanted = False
             if wanted:
-                self._granted(ask, connection, token, fence, until_ms, received_ms)
+                self._granted(ask, connection, grant, received_ms)
             else:
-                self._give_back(hold.name, token)
+                self._give_back(hold.name, grant.token)
         elif not answer.code.startswith("-"):
             raise ProtocolError(f"redlockd gave an answer that does not fit the request: {answer.rest[:100]!r}")
         elif ask.internal:
@@ -208,10 +218,10 @@ class Asking(Parts):
         else:
             self._settle(ask, answer.refusal())
 
-    def _granted(self, ask: Ask, connection: Connection, token: str, fence: int, until_ms: int, at_ms: int) -> None:
+    def _granted(self, ask: Ask, connection: Connection, grant: Grant, at_ms: int) -> None:
         hold = ask.hold
         self._by_token.pop(hold.token, None)
-        hold.token, hold.fence = token, fence
+        hold.token, hold.fence, hold.slot = grant.token, grant.fence, grant.slot
         old, hold.connection = hold.connection, None if hold.lease else connection
         if hold.releasing:
             self._move_to_giving(hold)
@@ -223,9 +233,9 @@ class Asking(Parts):
             hold.not_on = None
             hold.notheld_ms = 0
             self._holds[hold] = None
-            self._until(hold, connection, until_ms, at_ms)
+            self._until(hold, connection, grant.until_ms, at_ms)
             if not hold.lease:
-                self._by_token[token] = hold
+                self._by_token[grant.token] = hold
             self._hello_soon(connection)
             self._settle(ask)
             if ask.internal:

@@ -98,10 +98,8 @@ class Connection(asyncio.Protocol):
             for line in lines:
                 if self.parked or self.ended:
                     return
-                if text := line.decode("ascii").rstrip("\r"):
+                if text := line.decode("latin-1").removesuffix("\r"):
                     self.session.answered(self, Answer(text), received_ms)
-        except UnicodeDecodeError:
-            self.session.broken(self, ProtocolError("redlockd sent a byte that no line may have"))
         except RedlockdError as error:
             self.session.broken(self, error)
 

@@ -26,9 +26,9 @@ ASKED, HELD, DETACHED, RESUMING, GIVING, LOST, OVER = "asked held detached resum
 class Hold:
     """A lock, from the request for it on."""
 
-    __slots__ = ("name", "ttl_ms", "max_ms", "options", "lease", "shared", "state", "token", "fence", "deadline_ms",
-                 "until_ms", "daemon", "connection", "max_until_ms", "span_ms", "warn_ms", "warned", "reason",
-                 "releasing", "attached", "retry_at_ms", "notheld_ms", "not_on", "on_lost", "on_expiring", "on_renewed")
+    __slots__ = ("name", "ttl_ms", "max_ms", "options", "lease", "shared", "state", "token", "fence", "slot",
+                 "deadline_ms", "until_ms", "daemon", "connection", "max_until_ms", "span_ms", "warn_ms", "warned",
+                 "reason", "releasing", "attached", "retry_at_ms", "notheld_ms", "not_on", "on_lost", "on_expiring", "on_renewed")
 
     def __init__(self, name: str, ttl_ms: int = 0, max_ms: int = 0, options: str = "", lease: bool = False,
                  shared: bool = False) -> None:
@@ -38,6 +38,7 @@ class Hold:
         self.state = ASKED
         self.token = ""
         self.fence = 0
+        self.slot: int | None = None
         self.deadline_ms = 0  # on our clock; 0: not held, or not known
         self.until_ms = 0  # the same on the daemon's clock
         self.daemon: Daemon | None = None

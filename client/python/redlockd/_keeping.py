@@ -134,6 +134,16 @@ class Keeping(Parts):
         hold.state = RESUMING
         self._send(connection, ask)
 
+    def _not_moved(self, hold: Hold, connection: Connection) -> None:
+        """The RESUME that was sent on this connection gets no answer."""
+        old = hold.connection
+        if hold.state != RESUMING:
+            return
+        if old and old is not connection and not old.ended and not hold.releasing:
+            hold.state = HELD
+        else:
+            self._detach(hold)
+
     def _not_resumed(self, hold: Hold, connection: Connection, answer: Answer, at_ms: int) -> None:
         if hold.state != RESUMING:  # its time was over meanwhile, and the loss was told
             return

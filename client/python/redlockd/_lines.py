@@ -6,9 +6,11 @@ from datetime import timedelta
 
 from .errors import BadArgumentError, ProtocolError, RedlockdError, error_of
 
+Name = str | list[str] | tuple[str, ...]  # a name, or several
 SERVER_LINE_BYTES = 2048
 DURATION_MAX_MS = 30 * 24 * 3600 * 1000
 _FORBIDDEN = re.compile(r'[^!-~]|[,"=]')
+_LINE = re.compile(r"[ -~]*")
 _TOKEN = re.compile(r"[0-9a-f]{40}")
 
 
@@ -25,7 +27,7 @@ def checked_word(text: str, what: str, most: int) -> str:
     return text
 
 
-def checked_name(name: str | list[str] | tuple[str, ...]) -> str:
+def checked_name(name: Name) -> str:
     """A name, or several names that are taken together."""
     if isinstance(name, str):
         return checked_word(name, "the name", 200)
@@ -35,6 +37,11 @@ def checked_name(name: str | list[str] | tuple[str, ...]) -> str:
     if len(joined) > 800:
         raise BadArgumentError("the names are too long together: 800 characters at most")
     return joined
+
+
+def known_name(name: Name) -> Name:
+    """A name as Lock.name says it: of several, with commas between them."""
+    return name.split(",") if isinstance(name, str) and "," in name else name
 
 
 def checked_token(token: str) -> str:
@@ -61,6 +68,8 @@ class Answer:
 
     def __init__(self, line: str) -> None:
         self.tag, self.rest = "", line
+        if not _LINE.fullmatch(line):
+            raise ProtocolError(f"what answers is no redlockd: it said {line[:60]!r}")
         if line[0] == "#":
             self.tag, _, self.rest = line[1:].partition(" ")
         words = self.rest.partition(" : ")[0].split()

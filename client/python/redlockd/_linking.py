@@ -7,7 +7,7 @@ from collections import deque
 
 from ._clock import now_ms
 from ._connection import CONNECT_S, Connection, Daemon
-from ._hold import DETACHED, HELD, RESUMING, Hold
+from ._hold import DETACHED, HELD, Hold
 from ._lines import Answer
 from ._parts import BACKOFF_MOST_MS, STABLE_MS, TICK_MS, Parts
 from .errors import (AuthError, BadArgumentError, ProtocolError, RedlockdError, UnreachableError, UsageError)
@@ -157,12 +157,7 @@ class Linking(Parts):
         for ask in sent.values():
             ask.connection = None
             if ask.internal:
-                if ask.hold.state == RESUMING:
-                    old = ask.hold.connection
-                    if old and old is not connection and not old.ended and not ask.hold.releasing:
-                        ask.hold.state = HELD
-                    else:
-                        self._detach(ask.hold)
+                self._not_moved(ask.hold, connection)
             elif ask.verb == "UNLOCK" or ask.future:
                 again.append(ask)
         self._queue.extendleft(reversed(again))

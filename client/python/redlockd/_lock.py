@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, Callable, Literal
 
 from ._clock import now_ms
-from ._lines import DURATION_MAX_MS, checked_name, checked_token, checked_word, duration_ms
+from ._lines import DURATION_MAX_MS, Name, checked_name, checked_token, checked_word, duration_ms
 from ._hold import ASKED, DETACHED, HELD, LOST, OVER, RESUMING, Hold
 from ._session import Session
 from .errors import BadArgumentError, LostError, NotHeldError, UsageError
@@ -24,7 +24,7 @@ _STATES = {ASKED: "waiting", HELD: "held", DETACHED: "held", RESUMING: "held", L
 class BaseLock:
     """See Lock."""
 
-    def __init__(self, session: Session, name: str | list[str] | tuple[str, ...], *, ttl: Seconds | None,
+    def __init__(self, session: Session, name: Name, *, ttl: Seconds | None,
                  blocking: bool, blocking_timeout: Seconds | None, max: Seconds | None, hold: str, note: str | None,
                  mode: str | None, slots: int | None, reentrant: bool, me: Callable[[], Any]) -> None:
         if hold not in ("session", "lease"):
@@ -37,21 +37,27 @@ class BaseLock:
         self._reentrant, self._me = reentrant, me
         self._owner: Any = None
         self._depth = 0
+        self._given = False
         options = f" mode={checked_word(mode, 'mode', 64)}" if mode else ""
         options += f" slots={slots}" if slots else ""
         options += f" note={checked_word(note, 'note', 64)}" if note is not None else ""
-        self._new_hold: Callable[[], Hold] = lambda: Hold(self.name, duration_ms(ttl, "ttl"), duration_ms(max, "max"), options,
-                                      hold == "lease", bool(slots or (mode and mode != "exclusive")))
+        shared = bool(slots or (mode and mode != "exclusive"))
+        self._new_hold: Callable[[], Hold] = lambda: Hold(
+            self.name, duration_ms(ttl, "ttl"), duration_ms(max, "max"), options, hold == "lease", shared)
         self._hold = self._new_hold()  # which also checks ttl and max
         self._hold.state = OVER
         self._wait_ms(blocking, blocking_timeout)
         self._guard = threading.Lock()
 
+    def _wait_of(self, blocking: bool | None, blocking_timeout: Seconds | None) -> int:
+        """How long acquire() waits, in ms: what is not given to it is as Client.lock() was told."""
+        if blocking is None:
+            blocking = self._blocking or blocking_timeout is not None
+        return self._wait_ms(blocking, self._blocking_timeout if blocking_timeout is None else blocking_timeout)
+
     @staticmethod
     def _wait_ms(blocking: bool, blocking_timeout: Seconds | None) -> int:
-        if not blocking:
-            return 0
-        if blocking_timeout == 0:
+        if not blocking or blocking_timeout == 0:
             return 0
         return DURATION_MAX_MS if blocking_timeout is None else duration_ms(blocking_timeout, "blocking_timeout")
 
@@ -68,7 +74,7 @@ class BaseLock:
             if self._depth and self._owner == self._me() and self._reentrant:
                 raise LostError(f"{self.name} was lost: {self._hold.reason}; it cannot be entered again")
             hold = self._hold = self._new_hold()
-            hold.token = checked_token(token) if token else ""
+            hold.token = token
             hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
             self._owner, self._depth = self._me(), 1
             self._on_begin()
@@ -80,6 +86,12 @@ class BaseLock:
         hold.token, hold.state, hold.lease, hold.attached = checked_token(token), HELD, True, True
         hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
         self._owner, self._depth = self._me(), 1
+        self._given = True
+
+    def _enters_given(self) -> bool:
+        """Whether attach() or resume() has made this object, and no `with` has entered it: then it takes nothing."""
+        given, self._given = self._given, False
+        return given
 
     def _leave(self) -> bool:
         """Returns False if the lock was entered more than once, and is still held."""
@@ -147,6 +159,11 @@ class BaseLock:
     def token(self) -> str:
         """40 hexadecimal digits; whoever shows them is the holder. It changes with the fence. "" before the grant."""
         return self._hold.token
+
+    @property
+    def slot(self) -> int | None:
+        """The number of the place that slots=... got, from 0 on. None for other locks, and before the grant."""
+        return self._hold.slot
 
     @property
     def lost_reason(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ._address import Where
 from ._hold import ASKED, OVER
-from ._lines import checked_word, duration_ms
+from ._lines import Name, checked_token, checked_word, duration_ms, known_name
 from ._lock import RELEASE_MS, BaseLock, HoldKind, LossEvent, Mode, Seconds, failed_release
 from ._session import Session
 from .errors import BusyError, LockTimeoutError, LostError, RedlockdError
@@ -33,7 +33,7 @@ class Lock(BaseLock):
     while redlockd cannot renew the lock and less than a third of its time is left.
     """
 
-    def __init__(self, session: Session, name: str | list[str] | tuple[str, ...], **options: Any) -> None:
+    def __init__(self, session: Session, name: Name, **options: Any) -> None:
         self.lost: asyncio.Event = _LostEvent(self)
         self.expiring: asyncio.Event = asyncio.Event()
         super().__init__(session, name, me=_this_task, **options)
@@ -41,7 +41,7 @@ class Lock(BaseLock):
     async def acquire(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> bool:
         """True: held. False: somebody else has it, and the time to wait is over.
 
-        blocking and blocking_timeout default to what Client.lock() was given. Any other failure raises its
+        What is left out is as Client.lock() was told. Any other failure raises its
         RedlockdError, such as NoQuorumError or UnreachableError.
         """
         try:
@@ -51,10 +51,7 @@ class Lock(BaseLock):
         return True
 
     async def _take(self, blocking: bool | None = None, blocking_timeout: Seconds | None = None) -> None:
-        if blocking is None and blocking_timeout is None:
-            blocking, blocking_timeout = self._blocking, self._blocking_timeout
-        wait_ms = self._wait_ms(blocking is not False, blocking_timeout)
-        await self._ask_for(wait_ms)
+        await self._ask_for(self._wait_of(blocking, blocking_timeout))
 
     async def _ask_for(self, wait_ms: int, token: str = "") -> None:
         hold = self._begin(token)
@@ -95,7 +92,8 @@ class Lock(BaseLock):
         return self.valid()
 
     async def __aenter__(self) -> Lock:
-        await self._take()
+        if not self._enters_given():
+            await self._take()
         return self
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -129,7 +127,7 @@ class Client:
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.Client {self._session.describe()}>"
 
-    def lock(self, name: str | list[str] | tuple[str, ...], *, ttl: Seconds | None = None, blocking: bool = True,
+    def lock(self, name: Name, *, ttl: Seconds | None = None, blocking: bool = True,
              blocking_timeout: Seconds | None = None, max: Seconds | None = None, hold: HoldKind = "session",
              note: str | None = None, mode: Mode | None = None, slots: int | None = None,
              reentrant: bool = False) -> Lock:
@@ -144,18 +142,20 @@ class Client:
         return Lock(self._session, name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, max=max,
                     hold=hold, note=note, mode=mode, slots=slots, reentrant=reentrant)
 
-    def attach(self, name: str, token: str) -> Lock:
-        """A Lock for a token from elsewhere, to extend(), check() or release(); nobody is asked, valid() is 0 first."""
-        lock = self.lock(name, hold="lease")
+    def attach(self, name: Name, token: str) -> Lock:
+        """A Lock for a token from elsewhere, to extend(), check() or release(), which the end of a `with` does too; nobody
+        is asked, and valid() is 0 first."""
+        lock = self.lock(known_name(name), hold="lease")
         lock._attach(token)
         return lock
 
-    async def resume(self, name: str, token: str, *, ttl: Seconds | None = None, max: Seconds | None = None,
+    async def resume(self, name: Name, token: str, *, ttl: Seconds | None = None, max: Seconds | None = None,
                      note: str | None = None) -> Lock:
-        """Takes over a lock by its token, as a session lock of this client. Token and fence become new, and whoever
-        held it before loses it."""
-        lock = self.lock(name, ttl=ttl, max=max, note=note)
-        await lock._ask_for(0, token)
+        """Takes over a lock by its token, as a session lock of this client: `async with await client.resume(...)`.
+        Token and fence become new, and whoever held it before loses it."""
+        lock = self.lock(known_name(name), ttl=ttl, max=max, note=note)
+        await lock._ask_for(0, checked_token(token))
+        lock._given = True
         return lock
 
     async def close(self) -> None:

@@ -65,6 +65,15 @@ class Blocking(WithWorld):
             self.assertFalse(other.lock("busy").acquire(blocking_timeout=0.05))
             self.assertFalse(other.lock("busy", blocking_timeout=0).acquire())
 
+    def test_what_acquire_is_not_given_is_as_the_lock_was_made(self):
+        with self.client().lock("as-made"):
+            other = self.client()
+            self.assertFalse(other.lock("as-made", blocking_timeout=0.05).acquire(blocking=True))
+            self.assertFalse(other.lock("as-made", blocking_timeout=30).acquire(blocking=False))
+            start = time.monotonic()
+            self.assertFalse(other.lock("as-made", blocking=False).acquire(blocking_timeout=0.05))
+            self.assertGreaterEqual(time.monotonic() - start, 0.05)
+
     def test_fences_grow(self):
         client, fences = self.client(), []
         for _ in range(5):
@@ -114,15 +123,17 @@ class Blocking(WithWorld):
             strangers = []
 
             def stranger():
-                try:
-                    lock.acquire()
-                except UsageError as error:
-                    strangers.append(error)
+                for enter_or_leave in (lock.acquire, lock.release):
+                    try:
+                        enter_or_leave()
+                    except UsageError as error:
+                        strangers.append(error)
 
             thread = threading.Thread(target=stranger)
             thread.start()
             thread.join()
-            self.assertEqual(len(strangers), 1)
+            self.assertEqual(len(strangers), 2)
+            self.assertTrue(lock.locked())
         self.assertFalse(lock.locked())
 
     def test_a_wait_is_cancelled_from_another_thread(self):
@@ -221,6 +232,22 @@ class Blocking(WithWorld):
         self.assertEqual(first.lost_reason, "moved")
         second.release()
 
+    def test_what_was_resumed_or_attached_is_entered_as_it_is(self):
+        lease = self.client().lock("entered", hold="lease", ttl=10)
+        lease.acquire()
+        with self.assertRaises(UsageError):
+            lease.acquire()
+        with self.client().resume("entered", lease.token) as mine:
+            self.assertTrue(mine.locked())
+            with self.assertRaises(UsageError), mine:
+                pass
+        self.assertEqual(mine.state, "none")
+        lease = self.client().lock("entered", hold="lease", ttl=10)
+        lease.acquire()
+        with self.client().attach("entered", lease.token) as mine:
+            self.assertGreater(mine.check(), 1)
+        self.assertTrue(self.client().lock("entered").acquire(blocking=False))
+
     def test_a_child_has_nothing_and_takes_nothing(self):
         client = self.client()
         with client.lock("forked") as lock:
@@ -231,6 +258,15 @@ class Blocking(WithWorld):
             self.assertEqual(answers.get(timeout=10), ("usage", "usage", 0, False))
             child.join()
             self.assertGreater(lock.check(), 0)
+
+    def test_a_program_that_is_started_inherits_no_connection(self):
+        def sockets():
+            return subprocess.run(["ls", "-l", "/proc/self/fd"], close_fds=False, text=True, stdin=subprocess.DEVNULL,
+                                  capture_output=True).stdout.count("socket:")
+
+        before = sockets()
+        with self.client().lock("inherit"):
+            self.assertEqual(sockets(), before)
 
     def test_closing_wakes_who_waits(self):
         with self.client().lock("closing"):
@@ -354,6 +390,14 @@ class Asyncio(WithWorld, unittest.IsolatedAsyncioTestCase):
                 self.assertTrue(lock.owned())
             with self.assertRaises(UsageError):
                 await asyncio.ensure_future(lock.acquire())
+
+    async def test_what_was_resumed_is_entered_as_it_is(self):
+        client = await self.connected()
+        lease = client.lock("entered", hold="lease", ttl=9)
+        await lease.acquire()
+        async with await client.resume("entered", lease.token) as mine:
+            self.assertTrue(mine.locked())
+        self.assertEqual(mine.state, "none")
 
     async def test_another_loop_is_refused(self):
         client = await self.connected()

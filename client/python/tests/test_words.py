@@ -34,6 +34,14 @@ class Words(unittest.TestCase):
                         {"blocking_timeout": -1}):
             with self.subTest(options), self.assertRaises(BadArgumentError):
                 client.lock("job", **options)
+        for options in ({"client": "a b"}, {"client": ""}, {"user": "me", "secret": "s\nQUIT"}, {"user": "me\nQUIT", "secret": "s"},
+                        {"user": "me"}, {"timeout": 0}):
+            with self.subTest(options), self.assertRaises(BadArgumentError):
+                Client("unix:/nowhere", **options)
+        for name, token in (("job", "abc"), ("job", "0" * 39 + "\n"), ("a b", "0" * 40), ("a,", "0" * 40)):
+            with self.subTest(name=name, token=token), self.assertRaises(BadArgumentError):
+                client.attach(name, token)
+        self.assertEqual(client.attach("a,b", "0" * 40).name, "a,b")
 
     def test_an_answer(self):
         answer = Answer("#1 -NOQUORUM job votes=1/3 retry=400 : 2 votes=x are needed")
