@@ -28,10 +28,6 @@ static void granted(struct redlock_lock *lock, const struct answer *answer, int6
 {
     struct core *core = lock->core;
 
-    if (!piece_is(answer->name, lock->name)) {
-        confused(core);
-        return;
-    }
     ask_idle(core, &lock->own);
     if (answer->slot >= 0 && answer->slot < REDLOCK_SLOTS_MAX)
         lock->place = (int)answer->slot;
@@ -142,9 +138,12 @@ static void answer_own(struct ask *ask, const struct answer *answer, int64_t now
 {
     struct redlock_lock *lock = ask->lock;
 
-    if (ask->verb == ASK_UNLOCK && (answer->code == ANSWER_UNLOCKED || answer->code == ANSWER_REFUSED))
+    bool fits = piece_is(answer->name, lock->name);
+
+    if (ask->verb == ASK_UNLOCK &&
+        ((fits && answer->code == ANSWER_UNLOCKED) || answer->code == ANSWER_REFUSED))
         given(lock, answer);
-    else if (ask->verb != ASK_UNLOCK && answer->code == ANSWER_LOCKED)
+    else if (ask->verb != ASK_UNLOCK && fits && answer->code == ANSWER_LOCKED)
         granted(lock, answer, now_ms);
     else if (ask->verb != ASK_UNLOCK && answer->code == ANSWER_REFUSED)
         answer_refused(lock, answer, now_ms);
@@ -212,8 +211,8 @@ static void answer_ask(struct core *core, struct ask *ask, const struct answer *
         ask_done(core, ask, REDLOCK_OK, text_of(answer));
     } else if (ask->verb == ASK_PING && code == ANSWER_PONG) {
         ponged(core, ask, answer);
-    } else if ((ask->verb == ASK_EXTEND && code == ANSWER_EXTENDED) ||
-               (ask->verb == ASK_CHECK && code == ANSWER_HELD)) {
+    } else if (ask->lock && piece_is(answer->name, ask->lock->name) &&
+               code == (ask->verb == ASK_EXTEND ? ANSWER_EXTENDED : ANSWER_HELD)) {
         longer(ask, answer, now_ms);
     } else {
         confused(core);
