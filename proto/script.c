@@ -144,8 +144,8 @@ static const struct {
      "elseif b<60000 then r[#r+1]=string.format('%s %.0f %s',id,g,words(v)) b=b+#r[#r] end end "
      "return table.concat(r,'\\n')",
      "afd21991bf87ff8e7aca8d321ce8ad0951946c4e"},
-    /* WHO: see proto/who.h. KEYS: the lock, the queue, the number of slots, whose keys are made here. The script
-     * writes nothing, and its answer stays below RESP_REPLY_BYTES. */
+    /* WHO: see proto/who.h. KEYS: the lock, the queue, the number of slots, whose keys are made here: where that number
+     * has run out, all there could be. The script writes nothing, and its answer stays below RESP_REPLY_BYTES. */
     {"local f,r,b,cut=redis.pcall,{''},0,0 "
      "local t=f('TIME') "
      "local now=t[1]*1000+math.floor(t[2]/1000) " TEXT BAD "local function add(kind,v,n) "
@@ -167,7 +167,7 @@ static const struct {
      "if bad(n) then return n end "
      "n=type(n)=='string' and #n<5 and tonumber(n) or 0 "
      "if n<1 or n>1024 or n%1~=0 then n=0 end "
-     "for i=0,n-1 do "
+     "for i=0,(n==0 and #r==1 and 1024 or n)-1 do "
      "e=look(KEYS[1]..','..i,i) "
      "if e then return e end end "
      "local z=f('ZRANGE',KEYS[2],0,255,'WITHSCORES') "
@@ -176,7 +176,7 @@ static const struct {
      "if #z[i]==8 then add('q',text(z[i]),math.max(0,now-z[i+1])) end end end "
      "r[1]=string.format('ok %d %d',n,cut) "
      "return table.concat(r,'\\n')",
-     "62f778bbcf7032b95c20866977c12134ef029e32"},
+     "af37bf66c425b81a7105fa0ca98d79b0316961f1"},
     /* BREAK: see proto/who.h. ARGV[1]: x for a string, s for members of a sorted set. ARGV[2] is nobody, so that
      * every daemon may be woken; ARGV[3] to ARGV[5] as above; then the values. A sorted set keeps the TTL that its
      * longest member needs. */

@@ -148,6 +148,8 @@ enum breaking holders_break(struct who_entry *entries, unsigned count, unsigned 
     for (unsigned i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && same_hold(&entries[i], &entries[end]);)
             end++;
+        if (entries[i].slot != WHO_NO_SLOT && slot == WHO_NO_SLOT && result == BREAKING_FREE)
+            result = BREAKING_WHICH;
         if (entries[i].kind == WHO_WAITS || entries[i].slot != slot)
             continue;
         bool agreed = masters_count(masters_of(&entries[i], end - i)) >= quorum;

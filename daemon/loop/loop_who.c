@@ -79,8 +79,9 @@ static void query_decide(struct who_query *query)
     enum breaking result =
         holders_break(query->entries, query->count, query_quorum(query), query->slot, query->slots > 0);
     if (result == BREAKING_WHICH) {
-        char words[32];
-        snprintf(words, sizeof words, "slots=%u", query->slots);
+        char words[32] = "";
+        if (query->slots > 0)
+            snprintf(words, sizeof words, "slots=%u", query->slots);
         query_refuse(query, REPLY_MODE, words, "it has slots: say which, as slot=0; WHO tells who has them");
     } else if (result != BREAKING) {
         query_refuse(query, REPLY_NOTHELD, "", breaking_text(result));

@@ -202,7 +202,7 @@ START_TEST(slots)
     is_holder(1, "bbbbbbbb", 3, 1, 6);
     is_holder(2, "aaaaaaaa", 7, 3, 5);
     ck_assert_int_eq(holders_break(entries, count, QUORUM, WHO_NO_SLOT, true), BREAKING_WHICH);
-    ck_assert_int_eq(holders_break(entries, count, QUORUM, WHO_NO_SLOT, false), BREAKING_FREE);
+    ck_assert_int_eq(holders_break(entries, count, QUORUM, WHO_NO_SLOT, false), BREAKING_WHICH);
     ck_assert_int_eq(holders_break(entries, count, QUORUM, 3, true), BREAKING_SPLIT);
     ck_assert_int_eq(holders_break(entries, count, QUORUM, 4, true), BREAKING_FREE);
     for (unsigned i = 0; i < count; i++)

@@ -132,6 +132,13 @@ START_TEST(slots_and_a_queue)
         strncmp(answer, "ok 1024 0\n0 " TOKEN " -1\n5 ? -1\n1023 " OTHER " -1\nq aaaaaaaa ", 123), 0);
     ck_assert_ptr_nonnull(strstr(answer, "\nq bbbbbbbb 0"));
     ck_assert_ptr_null(strstr(answer, "too-long"));
+    server_say(&server, "DEL t:,slots:job"); /* its time is over, and that of the locks is not */
+    ck_assert_int_eq(
+        strncmp(who("job"), "ok 0 0\n0 " TOKEN " -1\n5 ? -1\n1023 " OTHER " -1\nq aaaaaaaa ", 120), 0);
+    server_say(&server, "SET t:job " TOKEN);
+    ck_assert_int_eq(strncmp(who("job"), "ok 0 0\nx " TOKEN " -1\nq aaaaaaaa ", 64), 0);
+    server_say(&server, "DEL t:job");
+    server_say(&server, "SET t:,slots:job 1024");
     for (unsigned i = 0; i < 1024; i++) {
         snprintf(line, sizeof line, "SET t:job,%u %.24s%04u%s PX 86400000", i, TOKEN, i, "000102030405");
         server_say(&server, line);
