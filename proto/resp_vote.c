@@ -59,8 +59,9 @@ enum vote_error resp_error(const struct resp_reply *reply)
         if (first_word_is(text, len, error_names[error]))
             return (enum vote_error)error;
     }
-    /* A script without the rights for a command gets a plain ERR. */
-    if (strstr(reply->text, "executing the script can't run") != NULL)
+    /* A script without the rights for a command gets a plain ERR: the first before Redis 7.2, else the second. */
+    if (strstr(reply->text, "executing the script can't run") != NULL ||
+        strstr(reply->text, "ACL failure in script") != NULL)
         return ERROR_NOPERM;
     return first_word_is(text, len, "WRONGPASS") ? ERROR_NOAUTH : ERROR_OTHER;
 }

@@ -81,8 +81,8 @@ END_TEST
 
 START_TEST(help_has_a_row_for_each_verb)
 {
-    static const char *const verbs[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
-                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
+    static const char *const verbs[] = {"LOCK", "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL", "HELLO",
+                                        "AUTH", "PING",   "HELP",   "QUIT",  "SHOW",   "WHO",    "BREAK"};
     enum { VERBS = sizeof verbs / sizeof verbs[0] };
     char out[SERVER_LINE_BYTES];
     char expected[SERVER_LINE_BYTES];
