@@ -5,9 +5,12 @@
 #include <openssl/err.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "daemon/wire/wire_private.h"
+
+enum { UNREAD_BYTES = 1 << 20 };
 
 bool wire_has_tls(void)
 {
@@ -206,9 +209,14 @@ void wire_finish(struct wire *w)
     wire_end(w);
 }
 
+/* To close with unread bytes would be a reset, which may discard an alert on its way: a client without a
+ * certificate has mostly sent its first request already. MSG_TRUNC throws bytes away (tcp(7)). */
 void wire_close(struct wire *w)
 {
+    bool tls = w->tls != NULL;
     wire_finish(w);
+    if (w->fd >= 0 && tls)
+        (void)recv(w->fd, NULL, UNREAD_BYTES, MSG_TRUNC | MSG_DONTWAIT);
     if (w->fd >= 0)
         close(w->fd);
     w->fd = -1;
