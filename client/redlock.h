@@ -184,8 +184,7 @@ enum redlock_hold {
     REDLOCK_LEASE = 1    /* the lock lives for its TTL, nobody renews it, and it survives the program */
 };
 
-/* A redlockd without these modes refuses them as REDLOCK_UNSUPPORTED. A shared lock, and one of several slots, is not
- * resumed when the connection breaks, since another may have had the name in between: it is lost. */
+/* A redlockd without these modes refuses them as REDLOCK_UNSUPPORTED. */
 enum redlock_mode {
     REDLOCK_EXCLUSIVE = 0,
     REDLOCK_SHARED = 1 /* any number of readers, or one writer */

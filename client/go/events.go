@@ -304,7 +304,7 @@ func (c *Client) tickLock(l *Lock, now int64, soon func(int64)) {
 	} else if !l.warned {
 		soon(warnAt)
 	}
-	if !l.isSession() || l.isShared() || c.link == nil || l.link == c.link || l.resuming || l.notOn == c.link || c.busy(l) {
+	if !l.isSession() || c.link == nil || l.link == c.link || l.resuming || l.notOn == c.link || c.busy(l) {
 		return
 	}
 	if l.retryAt > now {
@@ -339,10 +339,6 @@ func (c *Client) warn(l *Lock) {
 }
 
 func (c *Client) detach(l *Lock) {
-	if l.isShared() {
-		c.lose(l, "gone")
-		return
-	}
 	l.link, l.retryAt, l.notHeldAt = nil, 0, 0
 }
 

@@ -126,9 +126,6 @@ func newLock(c *Client, name string, o options) *Lock {
 
 func (l *Lock) isSession() bool { return !l.options.lease }
 
-// isShared reports whether others may hold the name too. Such a lock is not resumed: a writer may have been in between.
-func (l *Lock) isShared() bool { return l.options.mode != "" || l.options.slots > 0 }
-
 // String is for logs. It leaves the token out, by which anybody could give the lock back.
 func (l *Lock) String() string {
 	state := "held"

@@ -140,7 +140,7 @@ struct redlock_lock {
         own; /* its LOCK or RESUME, then its UNLOCK: giving a lock back must not fail for want of memory */
     enum lock_state state;
     enum redlock_hold hold;
-    bool shared;    /* or one of .slots */
+    bool shared;
     uint32_t slots; /* 0: not asked for */
     int place;      /* which of the slots it is; -1: none */
     unsigned news;

@@ -346,13 +346,8 @@ void lock_unanswered(struct redlock_lock *lock, int64_t now_ms)
         lock_free(lock);
 }
 
-/* A shared lock is not resumed: a writer may have had the name in between. */
 void lock_detach(struct redlock_lock *lock)
 {
-    if (lock->shared) {
-        lock_lost(lock, "gone");
-        return;
-    }
     lock_move(lock, LOCK_DETACHED);
     lock->retry_at_ms = lock->notheld_ms = 0;
 }

@@ -4,20 +4,9 @@
 
 #include "client/lib/core_private.h"
 
-/* Shared locks would be lost by the move, and redlockd still keeps them for a while. */
-static bool move_costs_locks(const struct core *core)
-{
-    const struct redlock_lock *lock;
-
-    TAILQ_FOREACH(lock, &core->locks, link)
-    if (lock->shared && lock->state == LOCK_HELD)
-        return true;
-    return false;
-}
-
 void core_move_wanted(struct core *core)
 {
-    if (core->state != CORE_UP || core->move != MOVE_NO || move_costs_locks(core))
+    if (core->state != CORE_UP || core->move != MOVE_NO)
         return;
     core->move = MOVE_LATER;
     core->move_failures = 0;

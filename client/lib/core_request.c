@@ -50,7 +50,7 @@ struct redlock_lock *core_lock(struct core *core, int64_t now_ms, const char *na
     lock->ttl_ms = options->ttl_ms;
     lock->max_ms = options->max_ms;
     lock->slots = options->slots;
-    lock->shared = options->mode == REDLOCK_SHARED || options->slots > 0;
+    lock->shared = options->mode == REDLOCK_SHARED;
     if (options->note)
         strncpy(lock->note, options->note, sizeof lock->note - 1);
     lock->own.verb = token ? ASK_RESUME : ASK_LOCK;

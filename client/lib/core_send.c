@@ -48,10 +48,10 @@ static void put_lock(struct line *line, const struct ask *ask, int64_t now_ms)
     send_put_duration(line, "max", lock->max_ms);
     if (lock->hold == REDLOCK_LEASE)
         send_put(line, " hold=lease");
+    if (lock->shared)
+        send_put(line, " mode=shared");
     if (lock->slots)
         send_put(line, " slots=%" PRIu32, lock->slots);
-    else if (lock->shared)
-        send_put(line, " mode=shared");
     if (lock->note[0])
         send_put(line, " note=%s", lock->note);
 }

@@ -36,7 +36,6 @@ class Hold {
     this.name = name;
     this.options = options;
     this.session = options.hold !== 'lease';
-    this.shared = options.mode === 'shared' || options.slots !== undefined; // not resumed: a writer may have been in between
     this.told = told;
   }
 

@@ -111,7 +111,7 @@ class Session {
       // Its keys are still there: the next redlockd can have it.
       hold.bind(null);
       hold.refusedOn = connection;
-      this.#loosen(hold);
+      this.#loose.add(hold);
       this.#pump();
     } else if (code === '!LOST') {
       this.lose(hold, pairs.reason ?? 'unknown');
@@ -152,12 +152,6 @@ class Session {
   }
 
   // ---- RESUME ----
-
-  /** The lock has no connection any more. */
-  #loosen(hold) {
-    if (hold.shared) this.lose(hold, 'gone');
-    else this.#loose.add(hold);
-  }
 
   #resumeLoose(link) {
     const now = this.#loose.size ? bootCeil() : 0;
@@ -263,7 +257,7 @@ class Session {
     this.#everUp = true;
     this.#upAt = mono();
     this.#refer(link);
-    if (before) for (const hold of before.holds.values()) if (!hold.shared) this.#loose.add(hold);
+    if (before) for (const hold of before.holds.values()) this.#loose.add(hold);
     this.#pump();
     this.retire();
   }
@@ -288,7 +282,7 @@ class Session {
 
   connectionDown(link) {
     if (!this.#links.has(link)) return; // the connection was never up
-    for (const hold of link.holds.values()) if (hold.state === 'held') this.#loosen(hold);
+    for (const hold of link.holds.values()) if (hold.state === 'held') this.#loose.add(hold);
     if (link !== this.#link) return;
     this.#link = null;
     this.#why = link.why;

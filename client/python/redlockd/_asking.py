@@ -148,13 +148,14 @@ class Asking(Parts):
         if verb == "LOCK":
             wait = _word("wait", ask.wait_until_ms - now_ms()) if ask.wait_until_ms else ""
             lease = " hold=lease" if hold.lease else ""
-            return f"LOCK {hold.name}{_word('ttl', hold.ttl_ms)}{wait}{_word('max', hold.max_ms)}{lease}{hold.options}"
+            words = f"{_word('ttl', hold.ttl_ms)}{wait}{_word('max', hold.max_ms)}{lease}{hold.mode}{hold.note}"
+            return f"LOCK {hold.name}{words}"
         if verb == "RESUME":
             ttl_ms, max_ms = hold.ttl_ms, hold.max_ms
             if ask.internal and hold.max_until_ms:  # the rest of max=, and no TTL is longer than that
                 max_ms = max(1, hold.max_until_ms - now_ms())
                 ttl_ms = min(ttl_ms or hold.span_ms, max_ms)
-            return f"RESUME {hold.name} token={hold.token}{_word('ttl', ttl_ms)}{_word('max', max_ms)}{hold.options}"
+            return f"RESUME {hold.name} token={hold.token}{_word('ttl', ttl_ms)}{_word('max', max_ms)}{hold.note}"
         return f"{verb} {hold.name} token={hold.token}{_word('ttl', ask.ttl_ms)}"
 
     def _arrived(self, ask: Ask) -> None:

@@ -26,15 +26,16 @@ ASKED, HELD, DETACHED, RESUMING, GIVING, LOST, OVER = "asked held detached resum
 class Hold:
     """A lock, from the request for it on."""
 
-    __slots__ = ("name", "ttl_ms", "max_ms", "options", "lease", "shared", "state", "token", "fence", "slot",
+    __slots__ = ("name", "ttl_ms", "max_ms", "mode", "note", "lease", "state", "token", "fence", "slot",
                  "deadline_ms", "until_ms", "daemon", "connection", "max_until_ms", "span_ms", "warn_ms", "warned",
-                 "reason", "releasing", "attached", "retry_at_ms", "notheld_ms", "not_on", "on_lost", "on_expiring", "on_renewed")
+                 "reason", "releasing", "attached", "retry_at_ms", "notheld_ms", "not_on", "on_lost", "on_expiring",
+                 "on_renewed")
 
-    def __init__(self, name: str, ttl_ms: int = 0, max_ms: int = 0, options: str = "", lease: bool = False,
-                 shared: bool = False) -> None:
-        self.name, self.ttl_ms, self.max_ms, self.options = name, ttl_ms, max_ms, options
+    def __init__(self, name: str, ttl_ms: int = 0, max_ms: int = 0, mode: str = "", note: str = "",
+                 lease: bool = False) -> None:
+        self.name, self.ttl_ms, self.max_ms = name, ttl_ms, max_ms
+        self.mode, self.note = mode, note  # the words mode= and slots=, and the word note=
         self.lease = lease  # needs no connection, and is not resumed
-        self.shared = shared  # is not resumed: a writer may have been in between
         self.state = ASKED
         self.token = ""
         self.fence = 0

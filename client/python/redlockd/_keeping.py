@@ -99,9 +99,6 @@ class Keeping(Parts):
     # ---- moving locks to the next connection ----
 
     def _detach(self, hold: Hold) -> None:
-        if hold.shared:
-            self._lost(hold, "gone")
-            return
         if hold.releasing:
             self._move_to_giving(hold)
             return
@@ -121,7 +118,7 @@ class Keeping(Parts):
     def _resume(self, hold: Hold) -> None:
         connection, at_ms = self._connection, now_ms()
         moves = hold.state == DETACHED or (hold.state == HELD and hold.connection and hold.connection.draining)
-        if not moves or hold.shared or self._by_token.get(hold.token) is not hold or not connection \
+        if not moves or self._by_token.get(hold.token) is not hold or not connection \
                 or not connection.up or connection.draining or connection in (hold.connection, hold.not_on):
             return
         if hold.retry_at_ms > at_ms or hold.deadline_ms <= at_ms:

@@ -38,12 +38,11 @@ class BaseLock:
         self._owner: Any = None
         self._depth = 0
         self._given = False
-        options = f" mode={checked_word(mode, 'mode', 64)}" if mode else ""
-        options += f" slots={slots}" if slots else ""
-        options += f" note={checked_word(note, 'note', 64)}" if note is not None else ""
-        shared = bool(slots or (mode and mode != "exclusive"))
+        which = f" mode={checked_word(mode, 'mode', 64)}" if mode else ""
+        which += f" slots={slots}" if slots else ""
+        noted = f" note={checked_word(note, 'note', 64)}" if note is not None else ""
         self._new_hold: Callable[[], Hold] = lambda: Hold(
-            self.name, duration_ms(ttl, "ttl"), duration_ms(max, "max"), options, hold == "lease", shared)
+            self.name, duration_ms(ttl, "ttl"), duration_ms(max, "max"), which, noted, hold == "lease")
         self._hold = self._new_hold()  # which also checks ttl and max
         self._hold.state = OVER
         self._wait_ms(blocking, blocking_timeout)

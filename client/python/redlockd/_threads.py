@@ -225,8 +225,8 @@ class Client:
         return lock
 
     def attach(self, name: Name, token: str) -> Lock:
-        """A Lock for a token from elsewhere, to extend(), check() or release(), which the end of a `with` does too; nobody
-        is asked, and valid() is 0 first."""
+        """A Lock for a token from elsewhere, to extend(), check() or release(), which the end of a `with` does too.
+        Nobody is asked, and valid() is 0 first."""
         lock = self.lock(known_name(name), hold="lease")
         lock._attach(token)
         return lock

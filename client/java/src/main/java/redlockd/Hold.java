@@ -233,10 +233,6 @@ final class Hold {
     }
 
     void detach() {
-        if (options.shared || options.slots > 0) {
-            lose("gone"); // a writer may have been in between
-            return;
-        }
         move(State.DETACHED);
         retryAtMs = notHeldMs = 0;
     }
