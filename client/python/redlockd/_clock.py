@@ -35,9 +35,9 @@ class _SuspendClock:
 
 
 if hasattr(time, "CLOCK_BOOTTIME"):
-    def now_ms(_clock_gettime_ns=time.clock_gettime_ns, _clock=time.CLOCK_BOOTTIME) -> int:
+    def now_ms() -> int:
         """Milliseconds of a clock that never jumps and goes on while the machine sleeps."""
-        return _clock_gettime_ns(_clock) // 1_000_000
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 else:
     now_ms = _SuspendClock().now_ms
 

@@ -12,7 +12,7 @@ from .errors import ProtocolError, RedlockdError, UnreachableError
 
 if TYPE_CHECKING:
     from ._hold import Ask
-    from ._session import Session
+    from ._parts import Parts
 
 CONNECT_S = 5.0
 QUIT_S = 2.0
@@ -30,7 +30,7 @@ class Daemon:
 class Connection(asyncio.Protocol):
     """Lines go out in batches, once for each turn of the event loop; what comes in goes to the session."""
 
-    def __init__(self, session: Session, sock: socket.socket) -> None:
+    def __init__(self, session: Parts, sock: socket.socket) -> None:
         self.session = session
         self.loop = asyncio.get_running_loop()
         self.sock = sock

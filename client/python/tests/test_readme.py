@@ -1,6 +1,7 @@
 """The programs of README.md run as they stand, and the package is complete."""
 import importlib.metadata
 import importlib.util
+import os
 import pathlib
 import re
 import shutil
@@ -12,6 +13,16 @@ import zipfile
 
 import support
 from support import PACKAGE, World, environment
+
+
+TYPED = """import redlockd
+client = redlockd.Client()
+lock: redlockd.Lock = client.lock(["a", "b"], ttl=0.5, hold="lease")
+client.lock("a", hold="forever")
+client.lock("a", ttl="10s")
+with lock as entered:
+    left: float = entered.valid()
+"""
 
 
 def version_of(package):
@@ -35,6 +46,19 @@ class Readme(unittest.TestCase):
 
 
 class Package(unittest.TestCase):
+    @unittest.skipUnless(os.environ.get("REDLOCKD_TESTS_LONG") and shutil.which("mypy"), "it takes long, and needs mypy")
+    def test_its_types_are_right(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "program.py")
+            program.write_text(TYPED)
+            done = subprocess.run(["mypy", "--strict", f"--cache-dir={folder}", "-p", "redlockd"], cwd=PACKAGE, text=True,
+                                  capture_output=True)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            done = subprocess.run(["mypy", "--strict", f"--cache-dir={folder}", program], text=True, capture_output=True,
+                                  env=environment(MYPYPATH=str(PACKAGE)))
+        wrong = [line for line in done.stdout.splitlines() if "error:" in line]
+        self.assertEqual([int(line.split(":")[1]) for line in wrong], [4, 5], done.stdout)
+
     @unittest.skipIf(version_of("setuptools") < (61,), "setuptools 61 or later is not installed")
     def test_it_can_be_built(self):
         with tempfile.TemporaryDirectory() as folder:
