@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/loop/loop_holders.h"
 #include "proto/daemons.h"
 #include "proto/group.h"
 #include "proto/info.h"
@@ -85,6 +86,31 @@ static void check_daemons(const struct resp_reply *reply)
     }
 }
 
+/* Whatever a master says, the holders of a name are of bounded words, and are counted. */
+static void check_who(const struct resp_reply *reply)
+{
+    static struct who_entry entries[WHO_LINES];
+    static struct holder holders[WHO_LINES];
+    struct who_answer answer;
+    unsigned count = 0;
+    if (!reply->whole || !who_answer_begin(&answer, reply->whole, reply->whole_len))
+        return;
+    while (count < WHO_LINES && who_answer_next(&answer, &entries[count])) {
+        struct who_entry *entry = &entries[count++];
+        entry->master = (uint8_t)(count % MASTERS);
+        assert(entry->value[0] && strlen(entry->value) <= WHO_VALUE_BYTES && entry->ms >= -1);
+        assert(strspn(entry->value, "0123456789abcdefABCDEF,?") == strlen(entry->value));
+        assert(entry->slot >= WHO_NO_SLOT && entry->slot < SLOTS_MAX);
+    }
+    holders_identify(entries, count);
+    unsigned found = holders_list(holders, entries, count, 2);
+    assert(found <= count && (found > 0) == (count > 0));
+    for (unsigned i = 0; i < found; i++)
+        assert(holders[i].masters >= 1 && holders[i].masters <= MASTERS && holders[i].daemon[0]);
+    (void)holders_break(entries, count, 2, WHO_NO_SLOT, answer.slots > 0);
+    (void)who_deleted(reply->whole, reply->whole_len);
+}
+
 static void check_vote(enum command_verb verb, const struct resp_reply *reply)
 {
     struct vote vote;
@@ -124,6 +150,7 @@ static uint32_t check_reply(const struct resp_reply *reply)
     for (unsigned verb = COMMAND_CLIENT_ID; verb <= COMMAND_SETTLE; verb++)
         check_vote((enum command_verb)verb, reply);
     check_daemons(reply);
+    check_who(reply);
     uint32_t sum = digest(2166136261u, reply->text, reply->text_len);
     sum = digest(sum, &reply->has_info, sizeof reply->has_info);
     sum = digest(sum, &reply->whole_len, sizeof reply->whole_len);
