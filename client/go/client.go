@@ -104,8 +104,8 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 	return c.take(ctx, name, 0, opts)
 }
 
-// LockAll takes several locks at once, all or none, with one token and one fence. redlockd 0.1 answers
-// ErrUnsupported.
+// LockAll takes several locks at once, all or none, as one lock with one token and one fence: at most 16 names, and 800
+// bytes. It waits as Lock does; with Wait(0) not at all. A redlockd without such locks answers ErrUnsupported.
 func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption) (*Lock, error) {
 	for _, name := range names {
 		if !isWord(name, nameBytes) {

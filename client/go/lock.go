@@ -59,10 +59,12 @@ func Note(word string) LockOption {
 // its TTL is over.
 func Lease() LockOption { return func(o *options) { o.lease = true } }
 
-// Shared asks for a reader's lock: any number of readers, or one writer. redlockd 0.1 answers ErrUnsupported.
+// Shared asks for a reader's lock: any number of readers have it, or one writer, who asks without Shared. A redlockd
+// without such locks answers ErrUnsupported.
 func Shared() LockOption { return func(o *options) { o.mode = "shared" } }
 
-// Slots asks for one of n numbered places, see Lock.Slot. redlockd 0.1 answers ErrUnsupported.
+// Slots asks for one of n places, 1 to 1,024, each of which one client has at a time; Lock.Slot is its number. All who
+// use the name give the same n, else ErrMode. A redlockd without places answers ErrUnsupported.
 func Slots(n int) LockOption {
 	return func(o *options) {
 		if o.slots = int64(n); n < 1 {

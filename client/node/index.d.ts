@@ -11,7 +11,9 @@ export interface LockOptions {
   max?: number;
   /** session (the default): renewed while this process is connected. lease: never renewed, survives the process. */
   hold?: 'session' | 'lease';
+  /** shared: any number of readers have it, or one writer, who asks for it without this. */
   mode?: 'exclusive' | 'shared';
+  /** One of so many places, 1 to 1,024; `slot` is its number. All who use the name give the same. */
   slots?: number;
   /** A word of at most 64 visible ASCII characters that SHOW LOCKS tells. */
   note?: string;
@@ -52,6 +54,7 @@ export class Client {
   using<T>(name: string | string[], body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
   using<T>(name: string | string[], options: UsingOptions | undefined,
     body: (signal: AbortSignal, lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  /** Takes a lock. Several names: all or none, as one lock. */
   lock(name: string | string[], options?: LockOptions): Promise<Lock>;
   /** Takes over a lock by its token, as a session lock of this client. */
   resume(name: string | string[], token: string, options?: ResumeOptions): Promise<Lock>;

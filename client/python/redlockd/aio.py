@@ -136,8 +136,10 @@ class Client:
         ttl: for how long the masters keep it when nobody renews it; redlockd renews it while the program is connected.
         blocking, blocking_timeout: whether and for how long to wait; None: without end.
         max: for how long redlockd renews at most. hold="lease": lives for its ttl, is renewed by nobody, and survives
-        the program. note: a word that SHOW LOCKS tells. mode="shared", slots and a list of names are asked for as
-        they are; a redlockd that cannot do them says UnsupportedError. reentrant: the same task may enter again.
+        the program. note: a word that SHOW LOCKS tells. mode="shared": any number of readers, or one writer without it.
+        slots: one of so many places, whose number is lock.slot; all who use the name give the same. A list of names:
+        all or none, as one lock. A redlockd that cannot do these says UnsupportedError. reentrant: the same task may
+        enter again.
         """
         return Lock(self._session, name, ttl=ttl, blocking=blocking, blocking_timeout=blocking_timeout, max=max,
                     hold=hold, note=note, mode=mode, slots=slots, reentrant=reentrant)

@@ -71,8 +71,6 @@ final class WorldTest {
             that(lock.valid().toMillis() > 5000, "9 s, less what has passed: " + lock);
             that(client.show("locks").get(0).get("name").equals("handle"), "SHOW LOCKS");
         }
-        thrown(UnsupportedException.class, () -> client.acquireAll(List.of("a", "b"), LockOptions.defaults()));
-        thrown(UnsupportedException.class, () -> client.acquire("a", LockOptions.defaults().shared()));
         thrown(BadArgumentException.class, () -> client.acquire("a", LockOptions.defaults().ttl(Duration.ofMillis(1))));
         noKeys();
     }

@@ -66,14 +66,21 @@ public final class LockOptions {
         return copy;
     }
 
-    /** Any number of readers. redlockd 0.1 answers {@link UnsupportedException}. */
+    /**
+     * One of any number of readers, while nobody has the lock without this option. A redlockd without such locks answers
+     * {@link UnsupportedException}.
+     */
     public LockOptions shared() {
         LockOptions copy = new LockOptions(this);
         copy.shared = true;
         return copy;
     }
 
-    /** Asks for one of this many numbered places. redlockd 0.1 answers {@link UnsupportedException}. */
+    /**
+     * One of this many places, 1 to 1,024, each of which one client has at a time; {@link LockHandle#slot} is its number.
+     * All who use the name give the same number, else {@link ModeException}. A redlockd without places answers
+     * {@link UnsupportedException}.
+     */
     public LockOptions slots(int slots) {
         if (slots < 1) {
             throw new IllegalArgumentException("there is at least 1 slot, not " + slots);

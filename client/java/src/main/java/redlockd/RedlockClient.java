@@ -92,7 +92,10 @@ public final class RedlockClient implements AutoCloseable {
         }
     }
 
-    /** Several locks at once, all or none, with one token and fence. redlockd 0.1: {@link UnsupportedException}. */
+    /**
+     * Several locks at once, all or none, as one lock with one token and one fence: at most 16 names, and 800 characters.
+     * A redlockd without such locks answers {@link UnsupportedException}.
+     */
     public LockHandle acquireAll(List<String> names, LockOptions options) throws InterruptedException {
         return take(new Hold(session, Words.names(names), options));
     }
