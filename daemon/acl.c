@@ -51,7 +51,8 @@ const char *acl_line(char out[ACL_BYTES], const struct conf *conf)
     snprintf(
         out, ACL_BYTES,
         "ACL SETUSER %s on >... resetkeys %s resetchannels %s -@all +select +client|id +client|kill +info "
-        "+time +script|load +evalsha +set +get +getex +pexpire +pttl +del +zadd +zscore +hset +hget +hscan "
+        "+time +script|load +evalsha +set +get +getex +pexpire +pexpireat +pttl +del +zadd +zscore +hset "
+        "+hget +hscan "
         "+hdel +hlen +zrange +zrem +publish +subscribe +ping",
         quoted(user, conf->node_user[0] ? conf->node_user : "redlockd"),
         quoted(keys_quoted, pattern(keys, '~', conf->key_prefix, "*")),

@@ -52,13 +52,20 @@ struct group {
  * GET              GET <prefix><name>                              TOKEN (of its holder), NO (absent)
  * ZADD             ZADD <prefix>,fences GT CH <number> <bucket>    YES (higher than before), NO
  * ZSCORE           ZSCORE <prefix>,fences <bucket>                 NUMBER (0: none)
+ * SHARE            script: to adds the token as a reader for           YES, NO (another client has the name, or
+ *                  <number> ms, after it has waited waited_ms      a writer of another daemon came sooner)
+ * SHARE_AT         the same until the instant <number>, unless     YES, NO (or that instant is over)
+ *                  the token is a reader already
  * DEQUEUE          ZREM <prefix>,queue:<name> <id of to>           YES, NO (it was not there)
  * ENQUEUE          script: to joins the queue, as if it had        HEARD, UNHEARD (number: the TTL that
  *                  come waited_ms sooner; the daemon that set      the key has left, in ms; 0: none), NO
- *                  the key is told                                 (no key)
+ *                  the key is told. A writer leaves a mark         (no key; with shared set, also: only
+ *                  where it finds readers                          readers, and no mark in the way)
  * PASS             script: wakes the first of the queue but to     YES (nobody waits), HEARD, UNHEARD, NO
  *                  if there is no key; else tells the daemon       (the key is there)
  *                  that set it
+ * ALONG            PASS that also removes the mark of to, and      as PASS
+ *                  wakes others though readers have the name
  * RELEASE          script: delete if the value is the token, or    YES, NO (not ours); HEARD (number: for
  *                  with has_other the other one; if to is not      how long the woken one had waited, in
  *                  zero, then wake the first of the queue but      ms), UNHEARD
@@ -75,6 +82,7 @@ struct group {
  * SETTLE           script: if the value is the token or to:        as EXTEND
  *                  PEXPIRE <number> where that is longer, and
  *                  to in the place of the token
+ * Where readers have the name, RELEASE, EXTEND, CHECK and MOVE are for the reader with that token alone.
  * any command                                                      ERROR; for the scripts also NOT_RUN */
 enum command_verb {
     COMMAND_CLIENT_ID,
@@ -98,7 +106,11 @@ enum command_verb {
     COMMAND_CHECK,
     COMMAND_MOVE,
     COMMAND_SETTLE,
+    COMMAND_SHARE,
+    COMMAND_SHARE_AT,
+    COMMAND_ALONG,
 };
+enum { COMMAND_VERBS = COMMAND_ALONG + 1 };
 
 struct command {
     enum command_verb verb;
@@ -107,11 +119,12 @@ struct command {
     /* See above: a TTL or an instant in ms, a score, or a client id. Of commands that write to the queue: how
      * long it lives, in ms. */
     uint64_t number;
-    uint64_t waited_ms; /* ENQUEUE */
+    uint64_t waited_ms; /* ENQUEUE, SHARE */
     bool stays;         /* RELEASE */
+    bool shared;        /* ENQUEUE: the head is a reader */
     bool has_other;     /* RELEASE, MOVE */
     struct token token;
-    struct token to; /* MOVE, SETTLE: the new one; DEQUEUE, ENQUEUE, PASS, RELEASE: this daemon */
+    struct token to; /* MOVE, SETTLE: the new one; others that have it: this daemon */
     struct name name;
     struct token other; /* if has_other */
     struct group group; /* GROUP_SET, GROUP_NEW */
@@ -162,6 +175,7 @@ struct vote {
     enum vote_kind kind;
     enum vote_error error; /* VOTE_ERROR, VOTE_UNHEARD */
     uint64_t number;       /* VOTE_NUMBER, VOTE_HEARD, VOTE_UNHEARD */
+    bool marked;           /* ENQUEUE: a writer's mark was left */
     union {
         struct master_info info; /* VOTE_INFO */
         struct group group;      /* VOTE_GROUP */

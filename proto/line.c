@@ -121,10 +121,9 @@ static enum line_result line_set_hold(struct parse *p, struct piece value)
 static enum line_result line_set_mode(struct parse *p, struct piece value)
 {
     if (piece_is(value, "shared"))
-        return line_refuse(p, REPLY_UNSUPPORTED,
-                           "mode=shared is not in this version: its locks are exclusive");
-    if (!piece_is(value, "exclusive"))
-        return bad_value(p, OPTION_MODE, value, "write exclusive, or leave it out");
+        p->request->shared = true;
+    else if (!piece_is(value, "exclusive"))
+        return bad_value(p, OPTION_MODE, value, "write shared (many readers) or exclusive (one writer)");
     return LINE_REQUEST;
 }
 
@@ -370,7 +369,8 @@ static enum line_result read_rest(struct parse *p)
     }
     if (rule->needs & ~p->seen)
         return line_refuse(p, REPLY_BADARG, "%s needs the lock's token; write %s", rule->word, rule->example);
-    if (rule->verb == VERB_LOCK && p->request->has_token && p->seen != OPTION_BIT(OPTION_TOKEN))
+    unsigned beside = p->request->shared ? OPTION_BIT(OPTION_MODE) : 0;
+    if (rule->verb == VERB_LOCK && p->request->has_token && p->seen != (OPTION_BIT(OPTION_TOKEN) | beside))
         return line_refuse(
             p, REPLY_BADARG,
             "token= asks for a lock once more and stands alone: its first LOCK's options go on");

@@ -301,6 +301,13 @@ static char *line_put_text(char *out, const struct reply *reply)
     case TEXT_NOT_BOUND:
         return line_put(out, " : that token is of no session lock of this connection; to take the lock "
                              "anew, leave token= out");
+    case TEXT_IS_SHARED:
+        return line_put(out,
+                        " : that lock is shared: to take it once more, add mode=shared; alone, UNLOCK it "
+                        "and LOCK anew");
+    case TEXT_IS_EXCLUSIVE:
+        return line_put(out, " : that lock is exclusive, and this version cannot turn it into a shared one: "
+                             "UNLOCK it and LOCK with mode=shared");
     case TEXT_NOT_YOURS:
         return line_put(out, " : this connection does not hold it, or not any more (was there a !LOST?); to "
                              "release it by its token, add token=");

@@ -33,8 +33,10 @@ static const struct verb_rule verbs[] = {
             .argument = ARGUMENT_NAMES,
             .takes = TTL | WAIT | MAX | HOLD | NOTE | TOKEN | MODE | SLOTS,
             .example = "LOCK job ttl=10s wait=30s",
-            .help = "LOCK <name> [ttl=10s] [wait=30s] [hold=session|lease] [max=5m] [note=<word>] : takes a "
-                    "lock; LOCK <name> token=<token> : once more, where this connection has it",
+            .help = "LOCK <name> [ttl=10s] [wait=30s] [hold=session|lease] [max=5m] [note=<word>] "
+                    "[mode=shared] : "
+                    "takes a lock, with mode=shared one that others may share; LOCK <name> token=<token> : "
+                    "once more, where this connection has it",
         },
     [VERB_UNLOCK] =
         {

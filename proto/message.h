@@ -104,6 +104,7 @@ struct request {
     };
     struct token token;
     bool has_token;
+    bool shared;         /* LOCK mode=shared */
     bool events_renewed; /* HELLO events=renewed */
     int64_t ttl_ms;      /* -1: not given */
     int64_t wait_ms;     /* 0: answer now */
@@ -170,6 +171,8 @@ enum text {
     TEXT_MAX_OVER,            /* the lock's max= is over */
     TEXT_NOT_BOUND,           /* LOCK with a token of no session lock of this connection */
     TEXT_NOT_YOURS,           /* UNLOCK without token of a lock that this connection lacks */
+    TEXT_IS_SHARED,           /* LOCK with the token of a shared lock, but without mode=shared */
+    TEXT_IS_EXCLUSIVE,        /* LOCK mode=shared with the token of an exclusive lock */
 };
 
 /* An answer. The comments say for which codes a field counts. */

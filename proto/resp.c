@@ -13,18 +13,18 @@
 enum {
     PREFIX_BYTES = 64,
     HEAD_BYTES = 1 + DECIMAL_BYTES + 2, /* "$" or "*", a number, the line's end */
-    OWN_BYTES = 16,                     /* ",daemons", ",fences", ",group", ",queue:", ",wake:" */
+    OWN_BYTES = 16,                     /* ",daemons", ",fences", ",group", ",queue:", ",wake:", ",writer:" */
     PIECES = 10,
     FIXED_BYTES = 256, /* bytes that are the same in each command of a shape, at most */
 };
 
 /* The shape of each command. These words are filled in for each command:
  *     %k key   %q the queue's key   %l the lock's name   %t token   %a the other token   %o to   %i id of to
- *     %n number   %w waited_ms   %s stays   %b bucket   %g group
+ *     %n number   %w waited_ms   %s stays   %r shared   %b bucket   %g group   %m the mark's key
  * and these once, when the key prefix is known:
  *     %G key of group   %F key of fences   %C how channels begin   %S the script's SHA1 */
 enum {
-    SHAPE_WAKING = COMMAND_SETTLE + 1,
+    SHAPE_WAKING = COMMAND_VERBS,
     SHAPE_EITHER,        /* RELEASE with another token */
     SHAPE_WAKING_EITHER, /* the same, and it looks at the queue */
     SHAPE_MOVE_EITHER,
@@ -46,7 +46,7 @@ static const char *const shape_texts[SHAPES] = {
     [COMMAND_ZADD] = "ZADD %F GT CH %n %b",
     [COMMAND_ZSCORE] = "ZSCORE %F %b",
     [COMMAND_DEQUEUE] = "ZREM %q %i",
-    [COMMAND_ENQUEUE] = "EVALSHA %S 2 %k %q %w %i %C %l %n",
+    [COMMAND_ENQUEUE] = "EVALSHA %S 3 %k %q %m %w %i %C %l %n %r",
     [COMMAND_PASS] = "EVALSHA %S 2 %k %q 0 %i %C %l %n",
     [COMMAND_RELEASE] = "EVALSHA %S 1 %k %t",
     [SHAPE_EITHER] = "EVALSHA %S 1 %k %t 0 0 0 0 0 %a",
@@ -57,6 +57,9 @@ static const char *const shape_texts[SHAPES] = {
     [COMMAND_MOVE] = "EVALSHA %S 1 %k %t %o",
     [SHAPE_MOVE_EITHER] = "EVALSHA %S 1 %k %t %o %a",
     [COMMAND_SETTLE] = "EVALSHA %S 1 %k %t %o %n",
+    [COMMAND_SHARE] = "EVALSHA %S 2 %k %m %t %n %i %w",
+    [COMMAND_SHARE_AT] = "EVALSHA %S 1 %k %t %n",
+    [COMMAND_ALONG] = "EVALSHA %S 3 %k %q %m 0 %i %C %l %n",
 };
 
 /* Fixed bytes, and the word behind them (the letter after its %); 0: the shape ends. */
@@ -77,7 +80,7 @@ struct key {
 };
 
 struct resp_format {
-    struct key prefix, queue, channels, fences, group, daemons;
+    struct key prefix, queue, mark, channels, fences, group, daemons;
     struct shape shape[SHAPES];
 };
 
@@ -198,7 +201,7 @@ static void shape_lay(const struct resp_format *format, struct shape *shape, uns
 /* The verb of a shape. */
 static unsigned shape_verb(unsigned shape)
 {
-    if (shape <= COMMAND_SETTLE)
+    if (shape < COMMAND_VERBS)
         return shape;
     return shape == SHAPE_MOVE_EITHER ? COMMAND_MOVE : COMMAND_RELEASE;
 }
@@ -210,6 +213,7 @@ struct resp_format *resp_format_new(const char *key_prefix)
         return NULL;
     key_set(&format->prefix, key_prefix, "");
     key_set(&format->queue, key_prefix, ",queue:");
+    key_set(&format->mark, key_prefix, ",writer:");
     key_set(&format->channels, key_prefix, ",wake:");
     key_set(&format->fences, key_prefix, ",fences");
     key_set(&format->group, key_prefix, ",group");
@@ -233,6 +237,7 @@ static char *resp_put_value(char *out, const struct resp_format *format, char wh
     switch (what) {
     case 'k': return resp_put_key(out, &format->prefix, &command->name);
     case 'q': return resp_put_key(out, &format->queue, &command->name);
+    case 'm': return resp_put_key(out, &format->mark, &command->name);
     case 'l': return resp_put_word(out, command->name.text, command->name.len);
     case 't': return resp_put_token(out, &command->token);
     case 'a': return resp_put_token(out, &command->other);
@@ -241,6 +246,7 @@ static char *resp_put_value(char *out, const struct resp_format *format, char wh
     case 'n': return resp_put_number(out, command->number);
     case 'w': return resp_put_number(out, command->waited_ms);
     case 's': return resp_put_number(out, command->stays);
+    case 'r': return resp_put_number(out, command->shared);
     case 'b': return resp_put_number(out, command->bucket);
     case 'g': return resp_put_word(out, group, group_text(group, &command->group));
     }

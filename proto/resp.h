@@ -64,9 +64,16 @@ char *resp_words(const char *const words[], unsigned count, size_t *len);
 char *resp_daemons(const struct resp_format *format, const char *id, const char *words, const char *cursor,
                    size_t *len);
 
-/* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE, PASS and SETTLE run by EVALSHA, the one that lists this
- * daemon among the others, and those of WHO and BREAK (proto/who.h). */
-enum { RESP_SCRIPT_DAEMONS = 7, RESP_SCRIPT_WHO, RESP_SCRIPT_BREAK, RESP_SCRIPTS, RESP_SHA1_HEX = 40 };
+/* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE, PASS (also ALONG) and SETTLE run by EVALSHA, the one that
+ * lists this daemon among the others, those of WHO and BREAK (proto/who.h), and that of SHARE and SHARE_AT. */
+enum {
+    RESP_SCRIPT_DAEMONS = 7,
+    RESP_SCRIPT_WHO,
+    RESP_SCRIPT_BREAK,
+    RESP_SCRIPT_SHARE,
+    RESP_SCRIPTS,
+    RESP_SHA1_HEX = 40
+};
 char *resp_script_load(unsigned script, size_t *len);
 const char *resp_script_text(unsigned script);
 const char *resp_script_sha1(unsigned script); /* SCRIPT LOAD must answer it */

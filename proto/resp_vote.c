@@ -78,7 +78,7 @@ static void vote_integer(const struct resp_reply *reply, struct vote *vote)
         vote_number(vote, (uint64_t)reply->integer);
 }
 
-/* ZADD and MOVE: 1 or 0. */
+/* ZADD, MOVE and SHARE: 1 or 0. */
 static void vote_yes_no(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_INTEGER && (reply->integer == 0 || reply->integer == 1))
@@ -108,9 +108,10 @@ static void vote_release(const struct resp_reply *reply, struct vote *vote)
 /* The TTL is negative where there is no key (-2) or where the key has none (-1). */
 static void vote_enqueue(const struct resp_reply *reply, struct vote *vote)
 {
-    if (reply->type != RESP_ARRAY || reply->integer != 2 || !reply->integers)
+    if (reply->type != RESP_ARRAY || reply->integer != 3 || !reply->integers)
         return;
     int64_t ttl_ms = reply->element[0], heard = reply->element[1];
+    vote->marked = reply->element[2] == 1;
     if (ttl_ms == -2) {
         vote->kind = VOTE_NO;
         return;
@@ -277,6 +278,7 @@ static void vote_begin(struct vote *vote)
     vote->kind = VOTE_ERROR;
     vote->error = ERROR_OTHER;
     vote->number = 0;
+    vote->marked = false;
 }
 
 void resp_vote_key(const struct resp_reply *reply, unsigned key, unsigned keys, struct vote *vote)
@@ -311,8 +313,11 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
     case COMMAND_HEAL: vote_set(reply, vote); break;
     case COMMAND_ZADD:
     case COMMAND_DEQUEUE:
+    case COMMAND_SHARE:
+    case COMMAND_SHARE_AT:
     case COMMAND_MOVE: vote_yes_no(reply, vote); break;
     case COMMAND_PASS:
+    case COMMAND_ALONG:
     case COMMAND_RELEASE: vote_release(reply, vote); break;
     case COMMAND_ZSCORE: vote_score(reply, vote); break;
     case COMMAND_EXTEND: vote_extended(reply, 0, 1, vote); break;

@@ -10,6 +10,26 @@
 #define READ      "local v=redis.pcall('GET',KEYS[1]) "
 #define OTHERWISE "if type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v end "
 
+/* Where readers have a name, its key is a sorted set: each member is the token of a reader, with the instant of
+ * this master's clock at which that reader's time is over. The key's TTL is that of the last reader. It is
+ * written before a member is added to others, and behind the first one: so the key is never without a TTL, and
+ * a full memory refuses only the first. A reader whose time is over counts as gone: OVER removes such readers,
+ * and returns what is given if the key has yet another type. */
+#define CLOCK "local f,k,t=redis.pcall,KEYS[1],redis.pcall('TIME') local now=t[1]*1000+math.floor(t[2]/1000) "
+#define OVER(otherwise)                           \
+    "local d=f('ZRANGE',k,'-inf',now,'BYSCORE') " \
+    "if d.err then return " otherwise " end "     \
+    "for i=1,#d do f('ZREM',k,d[i]) end "
+#define LAST "local z=f('ZRANGE',k,-1,-1,'WITHSCORES') "
+
+/* A writer's mark, "<when it came> <daemon>", stands in the way of readers of other daemons that came later: bars()
+ * tells whose mark it is. */
+#define BARS                                                                 \
+    "local function bars(m,id,came) "                                        \
+    "local w=redis.pcall('GET',m) "                                          \
+    "local s,o=string.match(type(w)=='string' and w or '','^(%d+) (%x+)$') " \
+    "return s and o~=id and tonumber(s)<came and o end "
+
 /* The queue of a name: KEYS[2]. ARGV[2] is this daemon, ARGV[3] and an id name that daemon's channel, ARGV[4]
  * is the name of the lock, and ARGV[5] how long the queue lives. */
 #define SAY                                                                              \
@@ -44,6 +64,24 @@
     "local function bad(v) return type(v)=='table' and v.err and not string.find(v.err,'WRONGTYPE',1,true) " \
     "end "
 
+#define SHARE_ASKS                                                                                   \
+    READ "if type(v)=='string' then return 0 end " OTHERWISE CLOCK BARS "local e=tonumber(ARGV[2]) " \
+         "if KEYS[2] then "                                                                          \
+         "e=now+e "                                                                                  \
+         "if bars(KEYS[2],ARGV[3],now-ARGV[4]) then return 0 end "                                   \
+         "elseif e<=now then return 0 end "
+#define SHARE_ADDS                                                     \
+    OVER("string.find(d.err,'WRONGTYPE',1,true) and 0 or d")           \
+    "if not KEYS[2] and f('ZSCORE',k,ARGV[1]) then return 0 end " LAST \
+    "local r=z[2] and f('PEXPIREAT',k,math.max(e,tonumber(z[2]))) "    \
+    "if type(r)=='table' then return r end "                           \
+    "r=f('ZADD',k,'GT',e,ARGV[1]) "                                    \
+    "if type(r)=='table' then return r end "                           \
+    "if z[2] then return 1 end "                                       \
+    "r=f('PEXPIREAT',k,e) "                                            \
+    "if type(r)=='table' then f('ZREM',k,ARGV[1]) return r end "       \
+    "return 1"
+
 static const struct {
     const char *text;
     const char *sha1; /* the text's digest, for EVALSHA */
@@ -51,20 +89,25 @@ static const struct {
     /* RELEASE: compare and delete, as on the Redlock page. 1: deleted, 0: not ours. Where a queue is given,
      * its first is woken, too: see WALK. ARGV[6] says whether this daemon goes to the end of the queue.
      * ARGV[7] is another token that the key may have. */
-    {READ "if v==ARGV[1] or v==ARGV[7] then "
-          "local n=redis.pcall('DEL',KEYS[1]) "
-          "if n==1 and KEYS[2] then " WALK "n=walk() "
-          "if type(n)=='table' then n=-1 end "
-          "if ARGV[6]=='1' then f('ZADD',q,now(),ARGV[2]) f('PEXPIRE',q,ARGV[5]) "
-          "else f('ZREM',q,ARGV[2]) end end "
-          "return n end " OTHERWISE "return 0",
-     "f91d25414210e9858fae4780a45b476c9ebbb2b8"},
+    {READ "local n=0 "
+          "if v==ARGV[1] or v==ARGV[7] then "
+          "n=redis.pcall('DEL',KEYS[1]) "
+          "elseif type(v)=='table' then " OTHERWISE CLOCK OVER(
+              "0") "n=f('ZREM',k,ARGV[1]) "
+                   "if n==1 then " LAST "if z[2] then f('PEXPIREAT',k,z[2]) return 1 end end end "
+                   "if n==1 and KEYS[2] then " WALK "n=walk() "
+                   "if type(n)=='table' then n=-1 end "
+                   "if ARGV[6]=='1' then f('ZADD',q,now(),ARGV[2]) f('PEXPIRE',q,ARGV[5]) "
+                   "else f('ZREM',q,ARGV[2]) end end "
+                   "return n",
+     "ce6646564a1bc66e7ab84a6d23ffdfd9ff331e3f"},
     /* EXTEND of 1 to 64 keys, with a token and a TTL for each. The script uses PEXPIRE, never SET, and
      * never shortens a TTL, since a late or short EXTEND must not cut the validity that a holder was told.
      * For each key the script returns the TTL that the key has now; -2: not ours. A PEXPIRE with GT
      * that lengthens the TTL saves the PTTL, but GT and REDIS_VERSION_NUM exist only from Redis 7 on. A key
      * without a TTL, which GT refuses, gets one from the plain PEXPIRE. An error counts for all keys, even
-     * if some have been extended before: nobody relies on the longer TTL of these, so it does no harm. */
+     * if some have been extended before: nobody relies on the longer TTL of these, so it does no harm. Where
+     * readers have the key, the token's time becomes longer, and the key's TTL with it. */
     {"local f,k,a,n,g=redis.pcall,KEYS,ARGV,{},redis.REDIS_VERSION_NUM "
      "for i=1,#k do local v,t=f('GET',k[i]),a[2*i] "
      "if v==a[2*i-1] then "
@@ -76,35 +119,76 @@ static const struct {
      "if type(e)=='table' then return e end "
      "else m=l end end "
      "n[i]=m "
-     "elseif type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v "
+     "elseif type(v)=='table' then "
+     "if not string.find(v.err,'WRONGTYPE',1,true) then return v end "
+     "local c=f('TIME') "
+     "local now=c[1]*1000+math.floor(c[2]/1000) "
+     "local s,e=f('ZSCORE',k[i],a[2*i-1]),now+t "
+     "s=type(s)=='string' and tonumber(s) or 0 "
+     "if s>now and s<e then "
+     "local z=f('ZRANGE',k[i],-1,-1,'WITHSCORES') "
+     "local r=f('PEXPIREAT',k[i],math.max(e,tonumber(z[2]))) "
+     "if type(r)=='table' then return r end "
+     "r=f('ZADD',k[i],'GT',e,a[2*i-1]) "
+     "if type(r)=='table' then return r end "
+     "s=e end "
+     "n[i]=s>now and s-now or -2 "
      "else n[i]=-2 end end return n",
-     "03cbc62660bf9ad424fe215f2d348d508f66c863"},
+     "c85a7627a540b91010092ca256e07f3718dc5a54"},
     /* CHECK: the TTL that is left (0 for a key that has none); -2: not ours. */
-    {READ "if v==ARGV[1] then return math.max(0,redis.call('PTTL',KEYS[1])) end " OTHERWISE "return -2",
-     "1bfe6359abdbd1ab95fdfc2615a42c8c9852138c"},
+    {READ "if v==ARGV[1] then return math.max(0,redis.call('PTTL',KEYS[1])) end " OTHERWISE
+          "if type(v)=='table' then " CLOCK "local s=f('ZSCORE',k,ARGV[1]) "
+          "if type(s)=='string' and tonumber(s)>now then return tonumber(s)-now end end "
+          "return -2",
+     "1e77b07ec5c65144f19c20ccc7dc718edc528af4"},
     /* MOVE: replaces the token, or the one in ARGV[3], and keeps the TTL. 1: moved, 0: not ours. */
     {READ "if v==ARGV[1] or v==ARGV[3] then "
           "local r=redis.pcall('SET',KEYS[1],ARGV[2],'KEEPTTL') "
           "if r.err then return r end "
-          "return 1 end " OTHERWISE "return 0",
-     "6facb7562f08254b6c06d5e87b99ddbdba4c9416"},
+          "return 1 end " OTHERWISE "if type(v)=='table' then " CLOCK "local s=f('ZSCORE',k,ARGV[1]) "
+          "if type(s)=='string' and tonumber(s)>now then "
+          "local r=f('ZADD',k,s,ARGV[2]) "
+          "if type(r)=='table' then return r end "
+          "f('ZREM',k,ARGV[1]) return 1 end end "
+          "return 0",
+     "beb967e13729be36171b4d661d05ad66b54bd091"},
     /* ENQUEUE: {the TTL that the key has left, how many heard that somebody waits; -1: PUBLISH is not
-     * allowed}. ARGV[1]: for how long this daemon's head has waited. */
-    {SAY "local a=f('ZADD',q,'NX',now()-ARGV[1],ARGV[2]) "
-         "if type(a)=='table' then return a end "
-         "f('PEXPIRE',q,ARGV[5]) "
-         "local t,h=f('PTTL',KEYS[1]),0 "
-         "local v=f('GET',KEYS[1]) "
-         "if type(v)=='string' then h=say(string.sub(v,1,8),'t') end "
-         "if type(h)=='table' then h=-1 end "
-         "return {t,h}",
-     "d0291aabae64d5bcb53a1572f5bc59bb9d17c288"},
-    /* PASS: wakes the first of the queue if there is no key, else tells the daemon that set the key. */
-    {WALK "local v=f('GET',KEYS[1]) "
-          "if not v then return walk() end "
+     * allowed; whether a mark was left}. ARGV[1]: for how long this daemon's head has waited. ARGV[6] says
+     * whether that is a reader: the TTL is -2 for it where readers have the name, unless a mark (KEYS[3]) bars
+     * it: then the mark's daemon is woken if the name is free, and a mark of a daemon that is gone
+     * is removed. A writer leaves a mark where it finds readers. None of these need be told: each reader's release wakes,
+     * if it is the last. */
+    {SAY BARS "local a=f('ZADD',q,'NX',now()-ARGV[1],ARGV[2]) "
+              "if type(a)=='table' then return a end "
+              "f('PEXPIRE',q,ARGV[5]) "
+              "local t,h,l=f('PTTL',KEYS[1]),0,0 "
+              "local v,came=f('GET',KEYS[1]),now()-ARGV[1] "
+              "if type(v)=='string' then h=say(string.sub(v,1,8),'t') "
+              "elseif v and type(f('ZSCORE',KEYS[1],''))=='table' then "
+              "elseif ARGV[6]=='1' then "
+              "local o=bars(KEYS[3],ARGV[2],came) "
+              "if o and not v then "
+              "f('ZREM',q,o) "
+              "h=say(o,'w') "
+              "if h==0 then f('DEL',KEYS[3]) o=nil end "
+              "else h=1 end "
+              "t=o and f('PTTL',KEYS[3]) or -2 "
+              "elseif v then "
+              "h=1 "
+              "if not bars(KEYS[3],ARGV[2],came) then "
+              "local r=f('SET',KEYS[3],string.format('%.0f %s',came,ARGV[2]),'PX',2000) "
+              "if not r.err then l=1 end end end "
+              "if type(h)=='table' then h=-1 end "
+              "return {t,h,l}",
+     "a99771d19bbd805594d2158caf7dd784de82a670"},
+    /* PASS: wakes the first of the queue if there is no key, else tells the daemon that set the key. With
+     * KEYS[3], its mark, ALONG: readers that have the name keep nobody from being woken. */
+    {WALK "local v,w=f('GET',KEYS[1]),KEYS[3] and f('GET',KEYS[3]) "
+          "if type(w)=='string' and string.match(w,'%x+$')==ARGV[2] then f('DEL',KEYS[3]) end "
+          "if not v or (KEYS[3] and type(v)=='table') then return walk() end "
           "if type(v)=='string' and string.sub(v,1,8)~=ARGV[2] then say(string.sub(v,1,8),'t') end "
           "return 0",
-     "031816f14792d4f7eeeca1a757068185c6e1e41e"},
+     "c1f702cb8424f510449fc48a85ae54eeeab7402a"},
     /* SETTLE: the TTL that the key has now, by the token ARGV[2], which replaces ARGV[1]; -2: neither. PEXPIRE
      * runs even where it lengthens nothing: a script that has written before may SET when the memory is full. */
     {READ "if v==ARGV[1] or v==ARGV[2] then "
@@ -191,11 +275,14 @@ static const struct {
                    "if bad(m) then return m end "
                    "n=n+(type(m)=='number' and m or 0) end "
                    "local z=f('ZRANGE',k,0,0,'REV','WITHSCORES') "
-                   "if z[2] then f('PEXPIRE',k,math.max(1,math.ceil(z[2]-now()))) return 'ok '..n end end "
+                   "if z[2] then f('PEXPIREAT',k,z[2]) return 'ok '..n end end "
                    "if type(n)=='table' then return n end "
                    "if n>0 then walk() end "
                    "return 'ok '..n",
-     "3fa040d56af0f6dc7c9c167ab7dd2761c93c77d5"},
+     "7cef9ab0d1b87de735f5d6bed76c4b9638db1780"},
+    /* SHARE, with KEYS[2], the mark: ARGV[2] is a TTL, ARGV[3] this daemon, ARGV[4] for how long the reader has
+     * waited. SHARE_AT, without KEYS[2]: ARGV[2] is the instant at which the reader's time is over. */
+    {SHARE_ASKS SHARE_ADDS, "35394d9e977f89288a6ffe440d56d5942069885e"},
 };
 
 const char *resp_script_text(unsigned script)
@@ -218,8 +305,11 @@ int resp_script_of(enum command_verb verb)
     case COMMAND_CHECK: return 2;
     case COMMAND_MOVE: return 3;
     case COMMAND_ENQUEUE: return 4;
-    case COMMAND_PASS: return 5;
+    case COMMAND_PASS:
+    case COMMAND_ALONG: return 5;
     case COMMAND_SETTLE: return 6;
+    case COMMAND_SHARE:
+    case COMMAND_SHARE_AT: return RESP_SCRIPT_SHARE;
     case COMMAND_TIME:
     case COMMAND_GROUP:
     case COMMAND_PROBE:

@@ -7,11 +7,13 @@
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/hand.h"
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/mark.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
+#include "daemon/coordinator/shared.h"
 #include "daemon/coordinator/wake.h"
 
 /* ---- ends ---- */
@@ -82,6 +84,8 @@ static void acquire_grant(struct coordinator *c, struct round *round)
         resource_head_leaves(c, resource);
     } else {
         acquire_detach(c, round);
+        if (round->shared && (round->woken || (resource->contended && resource->lease == NULL)))
+            mark_along(c, round->name, c->voters); /* readers of other daemons may wait, too */
         struct lease *lease = lease_grant(c, resource, round, round->proposal, until_ms);
         round->lease = lease->id;
         hand_granted(c, lease, round);
@@ -122,6 +126,7 @@ static struct round *acquire_round(struct coordinator *c, struct resource *resou
     resource->queue->reserve = 0;
     resource->queue->woken = resource->queue->heard = resource->queue->ends = 0;
     round->tally.asked = c->voters;
+    round->shared = resource->queue->head->shared;
     c->acquiring++;
     return round;
 }
@@ -138,7 +143,10 @@ static void acquire_queue(struct coordinator *c, struct resource *resource)
 
 static void acquire_send(struct coordinator *c, struct round *round, masters_t masters)
 {
-    round_send(c, round, COMMAND_SET, masters, (uint64_t)round->ttl_ms);
+    if (round->shared)
+        share_send(c, round, masters);
+    else
+        round_send(c, round, COMMAND_SET, masters, (uint64_t)round->ttl_ms);
     if (round->proposal != 0)
         fence_ask(c, round, masters);
 }
@@ -148,10 +156,11 @@ static void acquire_send(struct coordinator *c, struct round *round, masters_t m
 static void acquire_set(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = resource->queue;
-    bool likely = !queue->head->tried || queue->woken != 0 || queue->looked == LOOKED_FREE;
+    bool woken = queue->woken != 0, likely = !queue->head->tried || woken || queue->looked == LOOKED_FREE;
     struct token token;
-    random_token(c, &token);
+    random_token_of(c, &token, queue->head->shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
     struct round *round = acquire_round(c, resource, ROUND_ASKING, &token);
+    round->woken = woken;
     round->joined = queue->looked == LOOKED_UNSURE;
     queue->looked = LOOKED_NOT;
     queue->release_seen = false;
@@ -175,6 +184,7 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
     const struct wait *wait = resource->queue->head;
     assert(resource->queue->round == NULL && wait != NULL);
     resource->queue->asked = resource->queue->tail->id;
+    resource->queue->asked_alone = !wait->shared;
     if (masters_count(c->voters) < c->quorum) {
         resource->queue->release_seen = false;
         resource_refused(c, resource, &(struct verdict){.code = REPLY_NOQUORUM});
@@ -210,7 +220,8 @@ static void look_refused(struct coordinator *c, struct round *round, bool late)
     unsigned answered = masters_count(tally->granted | tally->refused);
     unsigned silent = masters_count(round_silent(round));
     bool enough = masters_count(tally->granted) >= c->quorum; /* Q granted, but no fence was agreed in time */
-    bool retries = round->resource->queue->head->patient && !wake_may_come(c);
+    /* Readers do not split votes among themselves, and a writer that took some asks again. */
+    bool retries = round->shared || (round->resource->queue->head->patient && !wake_may_come(c));
     if (tally->refused != 0 && answered >= c->quorum && !enough && !retries)
         acquire_was_split(c, round, acquire_split(c, round, late));
     else if (tally->refused != 0 && answered >= c->quorum && !enough)

@@ -122,12 +122,17 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
     reply->retry_ms = (int64_t)quorum_nth_largest(left_ms, quarantined, rank);
 }
 
-void random_token(struct coordinator *c, struct token *token)
+void random_token_of(struct coordinator *c, struct token *token, enum token_kind kind)
 {
     assert(!c->token_drawn);
     c->token_drawn = true;
-    token_make(token, &c->config.self, c->event->random);
+    token_make(token, &c->config.self, kind, c->event->random);
     c->actions->random_used = true;
+}
+
+void random_token(struct coordinator *c, struct token *token)
+{
+    random_token_of(c, token, TOKEN_EXCLUSIVE);
 }
 
 int64_t random_between(struct coordinator *c, int64_t low, int64_t high)

@@ -6,6 +6,7 @@
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/shared.h"
 #include "daemon/coordinator/state.h"
 
 static void check_waits(const struct coordinator *c, const struct resource *resource)
@@ -31,7 +32,7 @@ static void check_waits(const struct coordinator *c, const struct resource *reso
 /* A head is never forgotten: an attempt, a release, a lease, the drain or a deadline will go on with it. */
 static void check_head(const struct coordinator *c, const struct resource *resource)
 {
-    bool bound = resource->lease != NULL && lease_is_bound(resource->lease);
+    bool bound = resource->queue->head != NULL && is_in_way(resource, resource->queue->head);
     if (resource->queue->head != NULL)
         assert(resource->queue->round != NULL || release_is_awaited(resource) || bound || c->draining ||
                resource->queue->item.place != 0);
@@ -40,6 +41,22 @@ static void check_head(const struct coordinator *c, const struct resource *resou
     assert(!bound || resource->queue->impatient == 0 || resource->queue->sweeping);
     assert(resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
            resource->resumes != NULL);
+}
+
+/* The readers of a name: those that are bound stand first. Returns how many there are. */
+static uint32_t check_readers(const struct coordinator *c, const struct resource *resource)
+{
+    uint32_t count = 0;
+    const struct lease *lease = resource->lease;
+    if (lease == NULL || !lease->shared)
+        return 0;
+    bool bound = true;
+    for (; lease != NULL; lease = shared_next(c, lease), count++) {
+        assert(lease->resource == resource && lease->shared && lease->secret == NULL);
+        assert(bound || !lease_is_bound(lease));
+        bound = lease_is_bound(lease);
+    }
+    return count;
 }
 
 static uint32_t check_resumes(const struct coordinator *c, const struct resource *resource)
@@ -76,7 +93,7 @@ static void check_ages(const struct pool *pool)
 
 static void check_resources(const struct coordinator *c)
 {
-    uint32_t used = 0, waits = 0, queues = 0, acquiring = 0;
+    uint32_t used = 0, waits = 0, queues = 0, acquiring = 0, readers = 0;
     for (uint32_t slot = 0; slot < c->resources.fresh; slot++) {
         const struct resource *resource = pool_at(&c->resources, slot);
         if (resource == NULL)
@@ -92,7 +109,9 @@ static void check_resources(const struct coordinator *c)
         assert(resource->giving_back == NULL || resource->giving_back->resource == resource);
         check_waits(c, resource);
         check_head(c, resource);
+        readers += check_readers(c, resource);
     }
+    assert(readers == c->readers[HOLD_SESSION] + c->readers[HOLD_LEASE]);
     assert(used == c->resources.used && used == c->names.count);
     assert(waits == c->waits.used && acquiring == c->acquiring);
     assert(queues == c->queues.used);
@@ -169,7 +188,7 @@ static void check_leases(const struct coordinator *c)
         secrets += lease->secret != NULL;
         unsettled += lease->secret != NULL && !lease->secret->is_settled;
         renewals += lease->renewing;
-        assert(lease->resource->lease == lease && lease->item.place != 0);
+        assert((lease->resource->lease == lease || lease->shared) && lease->item.place != 0);
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
         assert(masters_without(lease->granted, lease->may) == 0);
         assert(masters_without(lease->may, lease->sent) == 0);

@@ -47,6 +47,7 @@ static bool make_tables(struct coordinator *c)
            pool_init(&c->leases, lease_bytes(config->masters), capacity(config->max_locks)) &&
            pool_keep_order(&c->waits) && pool_keep_order(&c->leases) &&
            pool_init(&c->secrets, sizeof(struct secret), capacity(config->max_locks)) &&
+           (c->sharing = calloc(capacity(config->max_locks), sizeof *c->sharing)) != NULL &&
            pool_init(&c->resumes, sizeof(struct resume), capacity(config->max_locks)) &&
            pool_init(&c->rounds, sizeof(struct round) + config->masters * sizeof(uint64_t),
                      capacity(rounds)) &&
@@ -119,6 +120,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->resources);
     pool_free(&c->leases);
     pool_free(&c->secrets);
+    free(c->sharing);
     pool_free(&c->rounds);
     pool_free(&c->resumes);
     pool_free(&c->releases);
@@ -311,11 +313,12 @@ static void vote_on_release(struct coordinator *c, const struct coordinator_even
         vote_on_lock(c, event);
 }
 
-/* A user without the rights for the queue may have all others, so nothing follows for the master. */
+/* A user without the rights for the queue, or for readers, may have all others, so nothing follows for the
+ * master. */
 static bool lacks_queue_rights(const struct coordinator_event *event)
 {
     return event->vote.kind == VOTE_ERROR && event->vote.error == ERROR_NOPERM &&
-           event->verb >= COMMAND_DEQUEUE && event->verb <= COMMAND_PASS;
+           ((event->verb >= COMMAND_DEQUEUE && event->verb <= COMMAND_PASS) || event->verb >= COMMAND_SHARE);
 }
 
 static void handle_vote(struct coordinator *c, struct master *m, const struct coordinator_event *event)
@@ -335,7 +338,9 @@ static void handle_vote(struct coordinator *c, struct master *m, const struct co
     }
     switch (event->verb) {
     case COMMAND_DEQUEUE:
+    case COMMAND_ALONG:
     case COMMAND_PASS: break; /* nothing waits for their answers */
+    case COMMAND_SHARE_AT:
     case COMMAND_HEAL: vote_on_heal(c, event); break;
     case COMMAND_RELEASE:
     case COMMAND_MOVE: vote_on_release(c, event); break;

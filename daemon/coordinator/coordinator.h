@@ -234,6 +234,7 @@ enum master_why {
 struct lock_row {
     struct name name;
     enum hold_kind hold;
+    bool shared;      /* mode=shared */
     uint64_t session; /* 0: bound to no session */
     uint16_t peer;    /* the number of the peer whose limits count it */
     struct token token;
@@ -277,7 +278,8 @@ struct coordinator_stats {
     uint64_t releases, extends, checks, resumes, resumed, renewals, renewals_done, renewals_failed, lost,
         raises, undone, widened, rounds, expired_undo, behind_ms, slept, woken, handed_on;
     uint32_t locks, waiters, sessions, resources, rounds_pending, undo_pending;
-    uint32_t holds[HOLD_LEASE + 1]; /* locks by their kind of hold */
+    uint32_t holds[HOLD_LEASE + 1];   /* locks by their kind of hold */
+    uint32_t readers[HOLD_LEASE + 1]; /* of these: shared */
 };
 
 struct coordinator_times {

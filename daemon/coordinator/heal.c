@@ -121,6 +121,8 @@ static masters_t send(struct coordinator *c, const struct name *name, const stru
 {
     masters_t sent = 0;
     struct command command = {.verb = COMMAND_HEAL, .ref = lease, .token = *token};
+    if (token_is_shared(token))
+        command.verb = COMMAND_SHARE_AT;
     name_copy(&command.name, name);
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *m = &c->masters[i];

@@ -11,6 +11,7 @@
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/secret.h"
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/shared.h"
 
 /*   granted, hold=session --> bound -UNLOCK, FIN------------------------> given back (a release begins)
  *                              |  \--deadline, max=, gone, drain-------> lost (its client gets !LOST)
@@ -95,12 +96,20 @@ void lease_renewed(struct coordinator *c, struct lease *lease)
     lease->renewing = false;
 }
 
+static void lease_leaves_readers(struct coordinator *c, struct lease *lease)
+{
+    shared_remove(c, lease);
+    c->readers[lease->hold.kind]--;
+}
+
 static void lease_free(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
     if (lease->hold.session != NULL)
         session_unlink_hold(c, &lease->hold);
-    if (resource->lease == lease)
+    if (lease->shared)
+        lease_leaves_readers(c, lease);
+    else if (resource->lease == lease)
         resource->lease = NULL;
     lease_renewed(c, lease);
     heap_remove(&c->deadlines, &lease->item);
@@ -131,13 +140,15 @@ static struct lease *lease_new(struct coordinator *c, struct resource *resource,
                                const struct session *session, uint64_t request, int64_t max_ms)
 {
     struct lease *lease = pool_take(&c->leases);
-    assert(lease != NULL && resource->lease == NULL);
+    assert(lease != NULL && (resource->lease == NULL || (round->shared && resource->lease->shared)));
     lease->hold.peer = session->peer;
     c->peer_locks[lease->hold.peer]++;
     lease->item.kind = ITEM_LEASE;
     lease->granted_ms = c->now_ms;
     lease->resource = resource;
-    resource->lease = lease;
+    lease->shared = round->shared;
+    if (!round->shared)
+        resource->lease = lease;
     lease->token = round->token;
     lease->fence = round->proposal;
     lease->ttl_ms = lease->longest_ms = round->ttl_ms;
@@ -155,6 +166,10 @@ static void lease_bind(struct coordinator *c, struct lease *lease, const struct 
     lease->until_ms = until_ms < lease->hold.ends_ms ? until_ms : lease->hold.ends_ms;
     session_link_hold(c, session, &lease->hold);
     c->holds[lease->hold.kind]++;
+    if (lease->shared) {
+        c->readers[lease->hold.kind]++;
+        shared_add(c, lease);
+    }
     plan_renewal(c, lease);
     heal_granted(c, lease, round);
 }
@@ -163,7 +178,8 @@ struct lease *lease_grant(struct coordinator *c, struct resource *resource, cons
                           uint64_t fence, int64_t until_ms)
 {
     struct wait *wait = resource->queue->head;
-    if (resource->lease != NULL) { /* a lease that nobody renews here, and whose keys are gone */
+    /* leases that nobody renews here, and whose keys are gone */
+    while (resource->lease != NULL && !(round->shared && resource->lease->shared)) {
         assert(!lease_is_bound(resource->lease));
         lease_free(c, resource->lease);
     }
@@ -204,12 +220,26 @@ static void lease_replace(struct coordinator *c, struct lease *lease, const stru
     lease_free(c, lease);
 }
 
+/* A reader's RESUME ends no lease of other readers. */
+static void lease_make_way(struct coordinator *c, const struct round *round)
+{
+    struct resource *resource = round->resource;
+    const struct token *old = &round->resume->old;
+    if (round->shared && resource->lease != NULL && resource->lease->shared) {
+        struct lease *lease = resource_lease(c, resource, old);
+        if (lease != NULL)
+            lease_replace(c, lease, old);
+        return;
+    }
+    while (resource->lease != NULL)
+        lease_replace(c, resource->lease, old);
+}
+
 struct lease *lease_resume(struct coordinator *c, const struct round *round, struct session *session,
                            int64_t until_ms)
 {
     struct resource *resource = round->resource;
-    if (resource->lease != NULL)
-        lease_replace(c, resource->lease, &round->resume->old);
+    lease_make_way(c, round);
     struct lease *lease = lease_new(c, resource, round, session, round->request, round->resume->max_ms);
     /* A master that moved the key and did not extend it keeps the old token's TTL, which may be the
      * longest. */
@@ -255,6 +285,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
                                   .may = lease->sent,
                                   .sent = lease->sent | lease->may | lease->granted,
                                   .resource = resource,
+                                  .shared = lease->shared,
                                   .session = session,
                                   .request = request,
                                   .bound = bound,
@@ -265,6 +296,10 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     resume_given_back(resource, &told);
     rounds_end_extends(c, lease);
     lease_free(c, lease);
+    if (order.shared)
+        resource->contended = true; /* nobody is told who waits for readers to end */
+    if (order.shared && resource->lease != NULL && lease_is_bound(resource->lease))
+        order.resource = NULL; /* other readers here have the name still */
     release_begin(c, &order);
 #ifdef MUTANTS
     if (mutant(MUTANT_HEAL_RELEASED))
@@ -310,6 +345,10 @@ void lease_unbind(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
     session_unlink_hold(c, &lease->hold);
+    if (lease->shared) { /* it goes behind the bound ones */
+        shared_remove(c, lease);
+        shared_add(c, lease);
+    }
     secret_settle(lease);
     lease->renew_ms = c->now_ms;
     rearm(c, lease);

@@ -79,6 +79,14 @@
     X(RELEASE_OF_ONE, "release_of_one", "once settling began, only the secret token is released")           \
     X(SETTLE_BLIND, "settle_blind", "* where the secret stands, the told token is not ours")                \
     X(HEAL_OF_SECRET, "heal_of_secret", "once settling began, a heal sets the secret token")                \
+    X(SHARE_OVER, "share_over", "* a writer's SET passes readers")                                          \
+    X(SHARE_PASSES, "share_passes", "* a reader's key is set though a writer has the name")                 \
+    X(LEAVE_ALL, "leave_all", "* a reader's release removes the other readers")                             \
+    X(EXTEND_ADDS, "extend_adds", "* extend adds a reader whose time is over")                              \
+    X(SHARE_NO_TTL, "share_no_ttl", "* the key of readers has no TTL")                                      \
+    X(SHARE_TTL_FIRST, "share_ttl_first", "* the key of readers ends with the first of them")               \
+    X(MARK_STAYS, "mark_stays", "a mark stays behind its writer")                                           \
+    X(MARK_UNSEEN, "mark_unseen", "* readers pass a writer's mark")                                         \
     X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
 
 enum mutant {

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/mark.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/wake.h"
 
@@ -44,6 +45,8 @@ void queue_remove(struct coordinator *c, struct wait *wait)
 {
     struct resource *resource = wait->resource;
     struct queue *queue = resource->queue;
+    if (queue->marked && queue->head == wait)
+        mark_remove(c, resource);
     *(wait->prev ? &wait->prev->next : &queue->head) = wait->next;
     *(wait->next ? &wait->next->prev : &queue->tail) = wait->prev;
     queue->waiters--;

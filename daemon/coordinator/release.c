@@ -77,6 +77,8 @@ static void let_follow(struct coordinator *c, struct release *release, struct re
 static bool is_to_wake(const struct release *release)
 {
     const struct resource *resource = release->resource;
+    if (release->shared)
+        return !release->hands_over; /* the last reader wakes whoever waits, and none knows who is the last */
     if (resource == NULL || release->hands_over)
         return false;
     return resource->queue->head != NULL || resource->turn_goes_on || resource->contended;
@@ -96,9 +98,9 @@ static void let_go(struct coordinator *c, struct release *release)
     bool given_back = release->known || release->deleted != 0;
     bool has_asked = release->hands_over && release->repeated == 0;
     bool is_left = resource->lease == NULL && resource->queue->head == NULL;
-    if (release->wakes)
+    if (release->wakes && !release->shared)
         resource->contended = resource->sought = false;
-    else if (resource->contended && is_left)
+    else if (!release->wakes && resource->contended && is_left)
         wake_pass(c, release->name,
                   release->asked); /* this daemon was told while the release was under way */
     if (!release->hands_over && !release->wanted && masters_count(release->deleted) >= c->quorum)
@@ -208,6 +210,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->owed = order->may;
     release->bound = order->bound;
     release->known = order->known;
+    release->shared = order->shared;
     release->session = order->session;
     release->request = order->request;
     release->answered = order->request == 0;

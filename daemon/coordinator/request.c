@@ -1,7 +1,6 @@
 #include "daemon/coordinator/request.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/hand.h"
@@ -11,6 +10,7 @@
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/shared.h"
 
 static struct reply *reply_to(struct coordinator *c, const struct coordinator_event *event,
                               enum reply_code code)
@@ -18,18 +18,12 @@ static struct reply *reply_to(struct coordinator *c, const struct coordinator_ev
     return action_reply(c, event->session, event->request, code, &event->what.name);
 }
 
-static bool same_token(const struct token *a, const struct token *b)
-{
-    return memcmp(a->bytes, b->bytes, TOKEN_BYTES) == 0;
-}
-
 /* Returns this daemon's valid lease of the name if the request shows its token; else NULL. */
 static struct lease *known_lease(const struct coordinator *c, const struct request *what)
 {
     const struct resource *resource = resource_find(c, &what->name);
-    if (resource == NULL || resource->lease == NULL || c->now_ms >= resource->lease->until_ms)
-        return NULL;
-    return same_token(&resource->lease->token, &what->token) ? resource->lease : NULL;
+    struct lease *lease = resource != NULL ? resource_lease(c, resource, &what->token) : NULL;
+    return lease != NULL && c->now_ms < lease->until_ms ? lease : NULL;
 }
 
 /* Why the token holds nothing any more, whatever the masters say; TEXT_NONE: they must be asked. A lease
@@ -38,8 +32,8 @@ static struct lease *known_lease(const struct coordinator *c, const struct reque
 static enum text why_over(const struct coordinator *c, const struct request *what)
 {
     const struct resource *resource = resource_find(c, &what->name);
-    const struct lease *lease = resource != NULL ? resource->lease : NULL;
-    if (lease == NULL || !same_token(&lease->token, &what->token))
+    const struct lease *lease = resource != NULL ? resource_lease(c, resource, &what->token) : NULL;
+    if (lease == NULL)
         return ended_has(&c->ended, &what->token, c->now_ms) ? TEXT_MAX_OVER : TEXT_NONE;
     if (c->now_ms >= lease->hold.ends_ms)
         return TEXT_MAX_OVER;
@@ -58,6 +52,10 @@ static void relock(struct coordinator *c, const struct coordinator_event *event)
     struct lease *lease = known_lease(c, &event->what);
     if (lease == NULL || !lease_is_bound(lease) || !is_bound_to(lease, event->session)) {
         reply_to(c, event, REPLY_NOTHELD)->text = TEXT_NOT_BOUND;
+        return;
+    }
+    if (event->what.shared != (lease->shared)) {
+        reply_to(c, event, REPLY_MODE)->text = lease->shared ? TEXT_IS_SHARED : TEXT_IS_EXCLUSIVE;
         return;
     }
     if (lease->hold.depth == UINT32_MAX) {
@@ -198,9 +196,10 @@ static void unlock(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
     const struct resource *resource = resource_find(c, &what->name);
-    struct lease *lease = resource != NULL ? resource->lease : NULL;
-    bool own = lease != NULL && is_bound_to(lease, event->session) &&
-               (!what->has_token || same_token(&lease->token, &what->token));
+    struct lease *lease = resource == NULL  ? NULL
+                          : what->has_token ? resource_lease(c, resource, &what->token)
+                                            : resource_lease_of(c, resource, event->session);
+    bool own = lease != NULL && is_bound_to(lease, event->session);
     if (own)
         unlock_own(c, event, lease);
     else if (what->has_token)
@@ -265,8 +264,8 @@ void request_deny(struct coordinator *c, const struct coordinator_event *event)
         return;
     }
     const struct resource *resource = resource_find(c, &event->what.name);
-    struct lease *lease = resource != NULL ? resource->lease : NULL;
-    if (lease != NULL && lease_is_bound(lease) && is_bound_to(lease, event->session))
+    struct lease *lease = resource != NULL ? resource_lease_of(c, resource, event->session) : NULL;
+    if (lease != NULL && lease_is_bound(lease))
         lease_lost(c, lease, LOST_DENIED);
 }
 

@@ -9,6 +9,7 @@
 #include "daemon/coordinator/queue.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/shared.h"
 #include "daemon/coordinator/turn.h"
 #include "daemon/coordinator/wake.h"
 
@@ -85,7 +86,7 @@ bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
     if (wait->tried || resource->queue->head != wait || c->draining)
         return false;
     return resource->queue->round != NULL || release_is_awaited(resource) ||
-           (!is_held_here(resource) && c->now_ms >= resource->retry_ms);
+           (!is_in_way(resource, wait) && c->now_ms >= resource->retry_ms);
 }
 
 /* Lets a waiter leave its queue without the lock: the waiter is skipped. Its attempt, if it has one, is
@@ -131,7 +132,7 @@ static void refuse_busy(struct coordinator *c, struct wait *wait, bool split)
     const struct lease *lease = wait->resource->lease;
     struct reply *reply = wait_refuse(c, wait, REPLY_BUSY);
     reply->split = split;
-    if (lease != NULL && !lease_is_bound(lease) && lease->until_ms > c->now_ms)
+    if (lease != NULL && !lease->shared && !lease_is_bound(lease) && lease->until_ms > c->now_ms)
         reply->retry_ms = lease->until_ms - c->now_ms;
 }
 
@@ -176,6 +177,18 @@ static void refuse_for_good(struct coordinator *c, struct wait *wait, const stru
 
 /* ---- the head ---- */
 
+/* A writer that stands behind readers becomes the head while readers have the name: the requests with wait=0
+ * behind it are not to wait for these. Where the name is held alone, none of them waits. */
+static void resource_answer_impatient(struct coordinator *c, struct resource *resource)
+{
+    struct queue *queue = resource->queue;
+    if (queue->impatient == 0 || c->draining)
+        return;
+    queue->verdict = (struct verdict){.code = REPLY_BUSY};
+    queue->sweeping = true;
+    heap_set(&c->deadlines, &queue->item, c->now_ms);
+}
+
 void resource_advance(struct coordinator *c, struct resource *resource)
 {
     /* The end of a sweep, of an attempt or of an awaited release comes back here. */
@@ -190,8 +203,9 @@ void resource_advance(struct coordinator *c, struct resource *resource)
         resource_free(c, resource);
         return;
     }
-    if (resource->queue->head == NULL || is_held_here(resource) || c->draining) {
+    if (resource->queue->head == NULL || is_in_way(resource, resource->queue->head) || c->draining) {
         heap_remove(&c->deadlines, &resource->queue->item);
+        resource_answer_impatient(c, resource);
         return;
     }
     if (c->now_ms < resource->retry_ms) {
@@ -214,13 +228,18 @@ void resource_released(struct coordinator *c, struct resource *resource)
  * there is none. Behind a patient head, which goes on asking, that is every such request. If the head
  * itself has wait=0, then it gets the result if the name is held here by now, or if it was in the queue
  * when the last attempt began; a request that came later asks for itself. */
+static bool resource_was_asked(const struct queue *queue, const struct wait *wait)
+{
+    return wait->id <= queue->asked && !(wait->shared && queue->asked_alone);
+}
+
 static struct wait *to_sweep(const struct resource *resource)
 {
     struct wait *wait = resource->queue->head;
     if (resource->queue->impatient == 0)
         return NULL;
     if (!wait->patient)
-        return is_held_here(resource) || wait->id <= resource->queue->asked ? wait : NULL;
+        return is_in_way(resource, wait) || resource_was_asked(resource->queue, wait) ? wait : NULL;
     for (wait = resource->queue->tail; wait->patient;)
         wait = wait->prev; /* requests with wait=0 arrived lately, so they stand near the tail */
     return wait;
@@ -240,7 +259,7 @@ static void sweep_or(struct coordinator *c, struct resource *resource, int64_t r
     queue_sweeps(resource, to_sweep(resource) != NULL);
     if (resource->queue->sweeping)
         heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
-    else if (resource->queue->head != NULL && !is_held_here(resource))
+    else if (resource->queue->head != NULL && !is_in_way(resource, resource->queue->head))
         heap_set(&c->deadlines, &resource->queue->item, retry_ms);
     else
         resource_advance(c, resource);
@@ -278,7 +297,8 @@ void resource_yield(struct coordinator *c, struct resource *resource, int64_t wa
     const struct wait *head = resource->queue->head;
     const struct queue *queue = resource->queue;
     bool impatient = head != NULL && !head->patient;
-    if (impatient || queue->round != NULL || is_held_here(resource) || queue->sweeping) {
+    bool held = head != NULL ? is_in_way(resource, head) : is_held_here(resource);
+    if (impatient || queue->round != NULL || held || queue->sweeping) {
         resource_released(c, resource);
         return;
     }
@@ -303,6 +323,13 @@ struct reply *resource_answer_head(struct coordinator *c, struct resource *resou
     return reply;
 }
 
+/* A reader was granted the name, and the next waiter is a reader, too. */
+static bool resource_comes_along(const struct resource *resource)
+{
+    const struct wait *head = resource->queue->head;
+    return head != NULL && head->shared && resource->lease != NULL && resource->lease->shared;
+}
+
 void resource_granted(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = resource->queue;
@@ -318,6 +345,12 @@ void resource_granted(struct coordinator *c, struct resource *resource)
         queue_remove(c, head);
     }
     turn_granted(c, resource);
+    if (resource_comes_along(resource)) {
+        queue->asked = 0; /* the readers behind ask for themselves */
+        resource->retry_ms = 0;
+        heap_set(&c->deadlines, &queue->item, c->now_ms);
+        return;
+    }
     sweep_or(c, resource, next_retry_ms(c, resource));
 }
 
@@ -361,6 +394,7 @@ static struct wait *wait_new(struct coordinator *c, const struct request *what, 
     wait->ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     wait->max_ms = what->max_ms;
     wait->hold = what->hold;
+    wait->shared = what->shared;
     wait->note = intern_note(&c->intern, &what->note);
     if (wait->patient)
         heap_set(&c->deadlines, &wait->item, wait->deadline_ms);
@@ -395,10 +429,10 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
     if (wait->patient && wait->session->state == SESSION_OPEN)
         return false;
     if (wait->patient) {
-        if (is_head && !is_held_here(resource))
+        if (is_head && !is_in_way(resource, wait))
             return false; /* its first attempt comes next */
         wait_refuse(c, wait, REPLY_CANCELLED);
-    } else if (is_held_here(resource)) {
+    } else if (is_in_way(resource, wait) || is_in_way(resource, queue->head)) {
         refuse_busy(c, wait, false);
     } else {
         bool quorum_is_back =

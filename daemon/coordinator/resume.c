@@ -110,12 +110,14 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
         return;
     }
     struct token token = what->token;
+    bool shared = token_is_shared(&what->token);
     if (!mutant(MUTANT_RESUME_KEEPS_TOKEN))
-        random_token(c, &token);
+        random_token_of(c, &token, shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     struct round *round = round_begin(c, ROUND_MOVING, resource->name, &token, ttl_ms);
     c->stats.resumes++;
     round->purpose = ROUND_RESUME;
+    round->shared = shared;
     round->session = session->key;
     round->request = request;
     round->resume = resume_new(c, what);
@@ -221,6 +223,14 @@ static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
     round_decided(c, round);
 }
 
+/* The masters say that readers here have lost the name, but these do not know yet: their next renewals will tell
+ * them. */
+static bool resume_meets_readers(const struct round *round)
+{
+    const struct lease *lease = round->resource->lease;
+    return !round->shared && lease != NULL && lease->shared && lease_is_bound(lease);
+}
+
 static void resume_grant(struct coordinator *c, struct round *round)
 {
     round->ready = trial_is_open(c);
@@ -231,7 +241,7 @@ static void resume_grant(struct coordinator *c, struct round *round)
         resume_fail(c, round, REPLY_CANCELLED);
     else if (c->draining)
         resume_fail(c, round, REPLY_DRAINING);
-    else if (until_ms - c->now_ms < c->config.min_validity_ms)
+    else if (until_ms - c->now_ms < c->config.min_validity_ms || resume_meets_readers(round))
         resume_fail(c, round, REPLY_NOQUORUM);
     else
         bind(c, round, until_ms);

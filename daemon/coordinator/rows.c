@@ -23,6 +23,7 @@ static void lock_row_of(const struct coordinator *c, int64_t now_ms, const struc
     memset(row, 0, sizeof *row);
     name_copy(&row->name, lease->resource->name);
     row->hold = lease->hold.kind;
+    row->shared = lease->shared;
     row->session = lease->hold.session != NULL ? lease->hold.session->key : 0;
     row->peer = lease->hold.peer;
     row->token = lease->token;
@@ -201,6 +202,7 @@ void coordinator_stats(const struct coordinator *c, struct coordinator_stats *st
     stats->undo_pending = c->releases.used;
     stats->behind_ms = (uint64_t)c->behind_ms;
     memcpy(stats->holds, c->holds, sizeof stats->holds);
+    memcpy(stats->readers, c->readers, sizeof stats->readers);
 }
 
 const struct coordinator_times *coordinator_times(const struct coordinator *c)

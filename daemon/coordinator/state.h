@@ -21,6 +21,7 @@
 #include "daemon/coordinator/base/pool.h"
 #include "daemon/coordinator/base/quorum.h"
 #include "daemon/coordinator/base/table.h"
+#include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/coordinator.h"
 #include "daemon/coordinator/ended.h"
 #include "daemon/coordinator/state_master.h"
@@ -50,6 +51,7 @@ struct wait {
     int64_t ttl_ms;
     int64_t max_ms; /* max= of the request; -1: none */
     enum hold_kind hold;
+    bool shared;             /* a reader: mode=shared */
     bool patient;            /* the request has wait= above 0 */
     bool tried;              /* its first attempt is over */
     const struct word *note; /* interned; NULL: none, or passed on to the lease */
@@ -92,6 +94,7 @@ struct queue {
     struct wait *head, *tail;
     struct round *round; /* (ref) the head's attempt */
     uint64_t asked;      /* waits with ids up to this one were there when the last attempt began */
+    bool asked_alone;    /* that attempt was a writer's: its failure says nothing about readers */
     uint64_t reserve;    /* id of the round that reserves fences behind that attempt; 0: none */
     int64_t joined_ms;   /* when a head that polls last joined the queue on the masters; 0: never */
     uint32_t waiters;
@@ -101,6 +104,7 @@ struct queue {
     masters_t late;     /* masters of these at which a daemon that polls comes first */
     int64_t woken_ms;   /* ... and when the first of them did */
     masters_t heard;    /* masters that told the holder's daemon of that attempt */
+    bool marked;        /* the head has left a mark on masters (mark.h) */
     masters_t ends;     /* masters that told that attempt in ends_ms when the key there ends */
     bool release_seen;  /* the name was released during the head's round: it may ask again at once */
     enum {
@@ -120,13 +124,13 @@ enum { HANDED = 2047 };
 struct resource {
     uint64_t id;
     uint32_t hash;
-    bool turn_goes_on;           /* the turn began before the name was last unused: see turn_recall() */
-    bool contended;              /* other daemons want the name: a release must look into the queue */
-    bool sought;                 /* other daemons wanted it lately: the head joins the queue before it asks */
-    bool hands;                  /* this daemon's last lease of it was to be handed on */
-    struct queue *queue;         /* (ref) &c->nobody without waiters */
-    struct resume *resumes;      /* (ref) RESUMEs of this name's tokens that are under way */
-    struct lease *lease;         /* (ref) the last lease granted here, until its deadline */
+    bool turn_goes_on;      /* the turn began before the name was last unused: see turn_recall() */
+    bool contended;         /* other daemons want the name: a release must look into the queue */
+    bool sought;            /* other daemons wanted it lately: the head joins the queue before it asks */
+    bool hands;             /* this daemon's last lease of it was to be handed on */
+    struct queue *queue;    /* (ref) &c->nobody without waiters */
+    struct resume *resumes; /* (ref) RESUMEs of this name's tokens that are under way */
+    struct lease *lease; /* (ref) the last lease granted here, until its deadline; of readers see shared.h */
     struct release *giving_back; /* (ref) a release that Q masters have not answered yet */
     int64_t retry_ms;            /* the head may not ask the masters before */
     int64_t turn_ms;             /* when this daemon's turn began; 0: it has none */
@@ -135,8 +139,7 @@ struct resource {
     const struct name *name;     /* interned */
 };
 
-/* The holder of a lease: a session, or with hold=lease any client that shows the token. A lease has one hold;
- * locks that readers share would have several. */
+/* The holder of a lease: a session, or with hold=lease any client that shows the token. */
 struct hold {
     struct session *session; /* (ref) NULL: bound to no session */
     struct hold *session_next, *session_prev;
@@ -177,6 +180,11 @@ struct secret {
     uint64_t reserved_at_once; /* how many the last reserve brought */
 };
 
+/* The place of a reader's lease among those of its name (shared.h). */
+struct shared {
+    struct lease *next, *prev; /* (ref) a ring */
+};
+
 /* A lock that was granted here. There are as many leases as locks, so they are kept small: rare data is
  * stored elsewhere, and times near until_ms are stored as 32-bit distances from it (heal.c). */
 struct lease {
@@ -206,6 +214,7 @@ struct lease {
     struct resume *resume; /* how to set back an undelivered RESUME; NULL: nothing to set back */
     struct secret *secret; /* NULL: none */
     bool renewing;         /* a renewal is under way */
+    bool shared;           /* a reader's */
     /* fanout: quorum: whether the key is still to be set on the masters that were not asked. NOT: all were. */
     enum { SPREAD_NOT, SPREAD_SOON, SPREAD_AGAIN, SPREAD_DONE } spread : 8;
     /* Per master: when the last TTL ends that it acknowledged in its present memory; 0: it acknowledged
@@ -283,6 +292,8 @@ struct round {
     bool joined : 1; /* acquire: as in struct verdict */
     bool ready : 1;  /* acquire, RESUME: could be granted, but waits until the trial is over */
     bool narrow : 1; /* acquire: only Q masters were asked so far (fanout.h) */
+    bool shared : 1; /* acquire, RESUME: of a reader */
+    bool woken : 1;  /* acquire: other daemons may wait behind the wake that it followed */
     int32_t ttl_ms;
     int64_t t0_ms; /* validity counts from here, before the first byte of SET or EXTEND was sent */
     struct resource *resource; /* (ref) acquire, RESUME, until the round is decided */
@@ -317,6 +328,7 @@ struct release {
     bool known; /* the lock was granted here */
     bool sets_back;            /* a RESUME failed: token is replaced by to, instead of deleted */
     bool hands_over;           /* the next head's SETs follow at once, before the replies */
+    bool shared;               /* of a reader that was granted here */
     bool wakes;                /* the release looks into the queue on the masters */
     bool stays;                /* if it wakes: this daemon goes to the end of that queue */
     bool wanted;               /* another daemon waits for the name */
@@ -374,7 +386,8 @@ struct coordinator {
 
     struct heap deadlines;
     struct pool waits, queues, resources, leases, secrets, rounds, resumes, releases, sessions;
-    struct queue nobody; /* the queue of every name without waiters: all zero, never written */
+    struct shared *sharing; /* for each slot of the leases */
+    struct queue nobody;    /* the queue of every name without waiters: all zero, never written */
     struct intern intern;
     uint32_t peer_locks[PEERS], peer_waits[PEERS]; /* leases and waits of each peer */
     struct table names, session_keys;
@@ -401,12 +414,13 @@ struct coordinator {
 
     uint64_t proposal; /* the highest fence proposed so far */
     uint64_t lead_us; /* how far fences seen on masters were ahead of this host's wall clock, up to a limit */
-    uint32_t acquiring;             /* attempts and RESUMEs under way: each may become a lease */
-    uint32_t renewing;              /* renewals under way */
-    uint32_t unsettled;             /* leases with a secret that fewer than Q masters have settled */
-    uint32_t bound;                 /* leases with hold=session that are bound to a session */
-    uint32_t holds[HOLD_LEASE + 1]; /* leases by their kind of hold */
-    uint32_t asking;                /* EXTEND, CHECK, RESUME and UNLOCK requests without a reply so far */
+    uint32_t acquiring;               /* attempts and RESUMEs under way: each may become a lease */
+    uint32_t renewing;                /* renewals under way */
+    uint32_t unsettled;               /* leases with a secret that fewer than Q masters have settled */
+    uint32_t bound;                   /* leases with hold=session that are bound to a session */
+    uint32_t holds[HOLD_LEASE + 1];   /* leases by their kind of hold */
+    uint32_t readers[HOLD_LEASE + 1]; /* of these: shared */
+    uint32_t asking;                  /* EXTEND, CHECK, RESUME and UNLOCK requests without a reply so far */
 
     bool draining;
     bool settles; /* secret leases are being settled, the first thing of a drain */
@@ -470,6 +484,7 @@ void name_copy(struct name *to, const struct name *from);
 /* A step has 32 random bytes: 9 go into a token, at most one in a step, and 8 give all its random numbers.
  * random_between() includes both bounds. */
 void random_token(struct coordinator *c, struct token *token);
+void random_token_of(struct coordinator *c, struct token *token, enum token_kind kind);
 int64_t random_between(struct coordinator *c, int64_t low, int64_t high);
 
 #endif

@@ -12,6 +12,7 @@
 #include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/secret.h"
+#include "daemon/coordinator/shared.h"
 #include "daemon/coordinator/wake.h"
 
 static void votes_look(struct coordinator *c, struct round *round, bool late)
@@ -111,6 +112,10 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
         return;
     if (verb == COMMAND_SETTLE)
         verb = settle_vote(c, round, master, vote);
+    if (vote->kind == VOTE_NOT_RUN && verb == COMMAND_SHARE && is_wanted(c, round)) {
+        share_again(c, round, masters_bit(master));
+        return;
+    }
     if (vote->kind == VOTE_NOT_RUN && is_wanted(c, round)) {
         round_send(c, round, verb, masters_bit(master), verb == COMMAND_EXTEND ? (uint64_t)round->ttl_ms : 0);
         return;

@@ -44,6 +44,7 @@ void wake_join(struct coordinator *c, struct resource *resource, uint64_t round)
     struct command command = command_of(c, COMMAND_ENQUEUE, resource->name);
     command.ref = round;
     command.waited_ms = (uint64_t)(c->now_ms - queue->head->asked_ms);
+    command.shared = queue->head->shared;
     queue->queued |= c->voters;
     action_send(c, c->voters, &command);
 }
@@ -53,6 +54,7 @@ void wake_joined(struct coordinator *c, struct round *round, unsigned master, co
     masters_t bit = masters_bit(master);
     if (!(round_silent(round) & bit))
         return;
+    round->resource->queue->marked |= vote->marked;
     if (vote->kind == VOTE_NO)
         round->tally.granted |= bit;
     else if (vote->kind == VOTE_HEARD || vote->kind == VOTE_UNHEARD)
@@ -137,7 +139,7 @@ static void wake_send(struct coordinator *c, enum command_verb verb, const struc
 
 void wake_leave(struct coordinator *c, struct resource *resource)
 {
-    if (resource->lease != NULL && resource->contended)
+    if (resource->lease != NULL && !resource->lease->shared && resource->contended)
         return; /* its release takes this daemon out */
     if ((resource->queue->queued | resource->queue->woken) == 0)
         return; /* mostly nobody else waits */

@@ -1,5 +1,6 @@
 #include "daemon/coordinator/woken.h"
 
+#include "daemon/coordinator/mark.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/wake.h"
@@ -16,10 +17,13 @@ void woken(struct coordinator *c, unsigned master, const struct name *name, bool
     struct resource *resource = resource_find(c, name);
     bool waits = resource != NULL && resource->queue->head != NULL;
     if (resource == NULL || (!waits && !is_used(resource))) {
-        wake_pass(c, name, masters_bit(master));
+        if (!mutant(MUTANT_PASS_FORGOTTEN))
+            mark_along(c, name, masters_bit(master)); /* a mark of this daemon may have brought the wake */
         return;
     }
     wake_contended(resource);
+    if (!waits && resource->lease != NULL && resource->lease->shared)
+        mark_along(c, name, masters_bit(master));
     if (!waits || mutant(MUTANT_WOKEN_SILENT))
         return;
     int64_t at_ms = wake_woken(c, resource->queue, master, late);

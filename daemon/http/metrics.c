@@ -203,9 +203,12 @@ static void metrics_locks(const struct metrics *m)
 {
     const struct snapshot *s = m->s;
     family_gauge(m, "redlockd_locks", "Locks that are held through this daemon.");
-    body_putf(m->b, "redlockd_locks{mode=\"exclusive\",hold=\"session\"} %" PRIu64 "\n",
-              s->locks[HOLD_SESSION]);
-    body_putf(m->b, "redlockd_locks{mode=\"exclusive\",hold=\"lease\"} %" PRIu64 "\n", s->locks[HOLD_LEASE]);
+    static const char *const holds[] = {[HOLD_SESSION] = "session", [HOLD_LEASE] = "lease"};
+    for (unsigned i = HOLD_SESSION; i <= HOLD_LEASE; i++) {
+        body_putf(m->b, "redlockd_locks{mode=\"exclusive\",hold=\"%s\"} %" PRIu64 "\n", holds[i],
+                  s->locks[i] - s->readers[i]);
+        body_putf(m->b, "redlockd_locks{mode=\"shared\",hold=\"%s\"} %" PRIu64 "\n", holds[i], s->readers[i]);
+    }
     gauge(m, "redlockd_waiters", "Requests that wait for a lock.", s->waiters);
     gauge(m, "redlockd_names", "Names of locks in use.", s->names);
     gauge(m, "redlockd_clients", "Connections of clients.", s->clients);

@@ -92,6 +92,7 @@ struct snapshot {
     struct snapshot_daemon daemons[SNAPSHOT_DAEMONS];
 
     uint64_t locks[HOLD_LEASE + 1], waiters, names, clients;
+    uint64_t readers[HOLD_LEASE + 1]; /* of the locks: shared */
     struct snapshot_limit limits[SNAPSHOT_LIMITS];
     int64_t longest_wait_ms;
     unsigned lock_rows, wait_rows; /* the oldest first */

@@ -62,7 +62,7 @@ static enum made lock_row(const struct loop_view *view, uint64_t viewer, uint64_
     char token[TOKEN_HEX];
     line_token_hex(token, &lock.token);
     line_row_text(row, "name", lock.name.text, lock.name.len);
-    line_row_string(row, "mode", "exclusive");
+    line_row_string(row, "mode", lock.shared ? "shared" : "exclusive");
     line_row_string(row, "hold", lock.hold == HOLD_SESSION ? "session" : "lease");
     row_client(view, row, lock.session);
     row_user(view, row, owner);

@@ -112,7 +112,10 @@ static void fill_figures(const struct loop_view *view, struct snapshot *s)
     const struct conf *conf = view->conf;
     struct coordinator_stats stats;
     coordinator_stats(view->coordinator, &stats);
-    memcpy(s->locks, (const uint64_t[]){stats.holds[HOLD_SESSION], stats.holds[HOLD_LEASE]}, sizeof s->locks);
+    for (unsigned hold = HOLD_SESSION; hold <= HOLD_LEASE; hold++) {
+        s->locks[hold] = stats.holds[hold];
+        s->readers[hold] = stats.readers[hold];
+    }
     s->waiters = stats.waiters;
     s->names = stats.resources;
     s->clients = conns_count(view->conns);

@@ -253,7 +253,7 @@ static void rare(struct world *w, struct fake_master *m)
             master_step(w, EVENT_MASTER_BACKLOG, m);
         break;
     case 1: /* an event of a connection before the present one */
-        w->event.verb = (enum command_verb)(bytes_next(&w->in) % (COMMAND_SETTLE + 1));
+        w->event.verb = (enum command_verb)(bytes_next(&w->in) % COMMAND_VERBS);
         w->event.ref = bytes_number(&w->in, 4);
         w->event.vote.kind = VOTE_NUMBER;
         w->event.master = m->index;

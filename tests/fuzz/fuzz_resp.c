@@ -40,6 +40,10 @@ static const unsigned kinds[] = {
     [COMMAND_CHECK] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_SETTLE] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_MOVE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_SHARE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_SHARE_AT] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_ALONG] =
+        1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_HEARD | 1u << VOTE_UNHEARD | 1u << VOTE_NOT_RUN,
 };
 
 /* A reply that was read is written back the same, except for the parts that are passed over. */
@@ -147,7 +151,7 @@ static uint32_t check_reply(const struct resp_reply *reply)
 {
     assert(reply->type <= RESP_ARRAY && reply->text_len <= RESP_TEXT_BYTES && !reply->text[reply->text_len]);
     assert(reply->type != RESP_ARRAY || (reply->integer >= 0 && reply->integer <= RESP_ARRAY_ELEMENTS));
-    for (unsigned verb = COMMAND_CLIENT_ID; verb <= COMMAND_SETTLE; verb++)
+    for (unsigned verb = COMMAND_CLIENT_ID; verb < COMMAND_VERBS; verb++)
         check_vote((enum command_verb)verb, reply);
     check_daemons(reply);
     check_who(reply);

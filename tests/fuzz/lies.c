@@ -62,13 +62,17 @@ void world_lie(struct world *w, const struct sent *sent)
     case COMMAND_KILL:
     case COMMAND_ZSCORE: lie_number(w, sent); break;
     case COMMAND_SET:
+    case COMMAND_SHARE:
+    case COMMAND_SHARE_AT:
     case COMMAND_ZADD: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
     case COMMAND_ENQUEUE:
     case COMMAND_PASS:
+    case COMMAND_ALONG:
     case COMMAND_RELEASE:
         v->kind = choice & 8 ? VOTE_YES : choice & 16 ? VOTE_HEARD : choice & 32 ? VOTE_UNHEARD : VOTE_NO;
         if (v->kind == VOTE_YES && sent->verb == COMMAND_ENQUEUE)
             v->kind = VOTE_HEARD;
+        v->marked = choice & 64;
         v->number = bytes_number(&w->in, choice % 9) & INT64_MAX;
         break;
     case COMMAND_EXTEND:

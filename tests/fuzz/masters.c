@@ -214,6 +214,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
     case COMMAND_PROBE:
     case COMMAND_GROUP_SET:
     case COMMAND_GROUP_NEW: run_group(m, sent, now_ms, vote); break;
+    case COMMAND_SHARE_AT:
     case COMMAND_HEAL:
         if (!there)
             *key = (struct key){sent->token, (int64_t)sent->number - CLOCK_MS};
@@ -228,7 +229,13 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         vote->kind = there ? now_ms % 3 ? VOTE_HEARD : VOTE_UNHEARD : VOTE_NO;
         vote->number = there ? (uint64_t)(key->ends_ms - now_ms) : 0;
         break;
+    case COMMAND_ALONG:
     case COMMAND_PASS: vote_yes_no(vote, !there); break;
+    case COMMAND_SHARE: /* a reader here is alone: it refuses others, which coordinators must bear */
+        if (!there)
+            *key = (struct key){sent->token, ends_ms};
+        vote_yes_no(vote, !there);
+        break;
     case COMMAND_MOVE:
         if (ours)
             key->token = sent->to;

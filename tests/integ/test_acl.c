@@ -95,6 +95,15 @@ static void use_all(void)
     ask(&a, "+UNLOCKED job *", "UNLOCK job token=%s", grant.token);
     await(&b, "!LOST job *");
 
+    grant = lock(&a, "read mode=shared");
+    client_send(&b, "LOCK read wait=30s");
+    eventually(cluster_answers(&masters, "1", "EXISTS %s,writer:read", key_prefix) >= 2);
+    ask(&a, "+EXTENDED read *", "EXTEND read token=%s ttl=20s", grant.token);
+    ask(&a, "+UNLOCKED read *", "UNLOCK read");
+    await(&b, "+LOCKED read *");
+    client_send(&b, "UNLOCK read");
+    await(&b, "+UNLOCKED read *");
+
     /* The lock is resumed elsewhere, and healed where it was flushed, by the daemon whose probe sees
      * that first. */
     struct grant stays = lock_steady(&a, "stays", "60s", 4000);

@@ -317,6 +317,7 @@ START_TEST(what_clients_did)
     static const char *const lines[] = {
         "\nredlockd_locks{mode=\"exclusive\",hold=\"session\"} 1\n",
         "\nredlockd_locks{mode=\"exclusive\",hold=\"lease\"} 0\n",
+        "\nredlockd_locks{mode=\"shared\",hold=\"session\"} 0\n",
         "\nredlockd_requests_total{verb=\"lock\",result=\"locked\"} 1\n",
         "\nredlockd_requests_total{verb=\"lock\",result=\"busy\"} 1\n",
         "\nredlockd_requests_total{verb=\"bad\",result=\"badverb\"} 1\n",

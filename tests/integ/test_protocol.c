@@ -57,7 +57,7 @@ static const char *const refused[][2] = {
     {"HELLO 2", "-UNSUPPORTED proto=1*"},
     {"LOCK a,b", "-UNSUPPORTED*"},
     {"UNLOCK a,b", "-UNSUPPORTED*"},
-    {"LOCK name mode=shared", "-UNSUPPORTED*"},
+    {"LOCK name mode=both", "-BADARG name*"},
     {"LOCK name slots=3", "-UNSUPPORTED*"},
     {"RESUME name", "-BADARG*"},
     {"RESUME name token=12", "-BADARG*"},

@@ -355,6 +355,34 @@ static void aim_hands(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
     }
 }
 
+/* Readers and writers of one name. */
+static void aim_readers(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    if (mutant == MUTANT_MARK_STAYS || mutant == MUTANT_MARK_UNSEEN) {
+        aim_wakes(plan, swarm);
+        plan->param[P_DAEMONS] = 4;
+        plan->param[P_NAMES] = 1;
+        swarm->clients = 3;
+        swarm->shared_pct = 90;
+        swarm->think_ms = 5;
+        swarm->keep_ms = 60;
+        swarm->give_up_pct = mutant == MUTANT_MARK_STAYS ? 60 : 0;
+        return;
+    }
+    swarm_calm(plan, swarm);
+    swarm_crowd(plan, swarm);
+    masters(plan, 3);
+    plan->param[P_NAMES] = 1;
+    plan->param[P_DAEMONS] = 2;
+    swarm->shared_pct = 50;
+    swarm->lease_pct = 0;
+    swarm->long_keep_pct = 30;
+    if (mutant == MUTANT_EXTEND_ADDS) {
+        swarm->via_pct = 90;
+        swarm->extend_pct = 90;
+    }
+}
+
 void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     if (mutant != MUTANT_NONE) {
@@ -417,6 +445,14 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_RELEASE_OF_ONE:
     case MUTANT_SETTLE_BLIND:
     case MUTANT_HEAL_OF_SECRET: aim_hands(plan, swarm, mutant); return;
+    case MUTANT_SHARE_OVER:
+    case MUTANT_SHARE_PASSES:
+    case MUTANT_LEAVE_ALL:
+    case MUTANT_EXTEND_ADDS:
+    case MUTANT_SHARE_NO_TTL:
+    case MUTANT_SHARE_TTL_FIRST:
+    case MUTANT_MARK_STAYS:
+    case MUTANT_MARK_UNSEEN: aim_readers(plan, swarm, mutant); return;
     case MUTANT_PASS_BLIND: aim_passes(plan, swarm); return;
     case MUTANT_WOKEN_SILENT:
     case MUTANT_PASS_FORGOTTEN:

@@ -114,6 +114,16 @@ static void split(struct sim_plan *plan, struct swarm *swarm)
     plan->param[P_MIN_TTL] = 500;
 }
 
+/* Readers and writers of few names. In half of the runs nothing else is wrong. */
+static void modes(struct sim_plan *plan, struct swarm *swarm)
+{
+    if (drawn(plan, 0, 0, 2) == 0)
+        swarm_calm(plan, swarm);
+    plan->param[P_NAMES] = drawn(plan, 1, 1, 2);
+    swarm->clients = drawn(plan, 2, 2, 6);
+    swarm->lease_pct = drawn(plan, 3, 0, 2) * 20;
+}
+
 /* Clients that wait for each other at one daemon hand a lock on, if their TTLs are alike. The faults stay. */
 void swarm_hands(struct sim_plan *plan, struct swarm *swarm)
 {
@@ -138,6 +148,7 @@ void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class cla
     case CLASS_DISAGREE: disagree(plan, swarm); return;
     case CLASS_TURNS: turns(plan, swarm); return;
     case CLASS_SPLIT: split(plan, swarm); return;
+    case CLASS_MODES: modes(plan, swarm); return;
     default: return;
     }
 }

@@ -87,8 +87,8 @@ void oracle_quiet(struct sim_world *w)
         const struct sim_master *m = &w->master[i];
         for (unsigned name = 0; name < w->names; name++) {
             if (store_has(&m->store, clock_ms(&m->clock, w->now_us), name))
-                violation(w, 7, "all is quiet, but m%u has T%u's key of n%u", i, m->store.key[name].tok,
-                          name);
+                violation(w, 7, "all is quiet, but m%u has T%u's key of n%u", i,
+                          store_tok(&m->store, clock_ms(&m->clock, w->now_us), name, 0), name);
         }
     }
 }

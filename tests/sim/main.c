@@ -269,7 +269,9 @@ static const char usage[] =
     "           [--class NAME] [--trace] [--shrink [--out FILE]] [PLAN ...]\n"
     "       sim --mutants | --list-mutants\n"
     "  --mutant NAME plants a bug and draws the faults that show it; --aim NAME draws them only\n"
-    "  --class NAME  only worlds of that class: ordinary, memory, clock, rolling, disagree, turns, split\n"
+    "  --class NAME  only worlds of that class: ordinary, memory, clock, rolling, disagree, turns, split, "
+    "modes\n"
+    "  --readers     clients of every world share locks\n"
     "  --seconds T   faults last T simulated seconds of each run (30)\n"
     "  --shrink      make a failing plan small and write it to FILE (shrunk.plan)\n";
 
@@ -280,7 +282,8 @@ static bool parse(struct options *options, int argc, char **argv)
         {"time", 1, NULL, 'T'},  {"jobs", 1, NULL, 'j'},         {"mutant", 1, NULL, 'm'},
         {"aim", 1, NULL, 'a'},   {"list-mutants", 0, NULL, 'l'}, {"mutants", 0, NULL, 'M'},
         {"trace", 0, NULL, 'v'}, {"shrink", 0, NULL, 'S'},       {"plan", 1, NULL, 'p'},
-        {"out", 1, NULL, 'o'},   {"class", 1, NULL, 'c'},        {NULL, 0, NULL, 0}};
+        {"out", 1, NULL, 'o'},   {"class", 1, NULL, 'c'},        {"readers", 0, NULL, 'r'},
+        {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (c) {
         case 's': options->seed = strtoull(optarg, NULL, 10); break;
@@ -299,6 +302,7 @@ static bool parse(struct options *options, int argc, char **argv)
             if (plan_class_drawn == CLASSES)
                 return false;
             break;
+        case 'r': plan_readers = true; break;
         case 'p': optind--; return true;
         case 'l':
             for (unsigned i = 1; i < MUTANT_COUNT; i++)

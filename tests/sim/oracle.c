@@ -30,6 +30,7 @@ void oracle_begin(struct sim_world *w)
     o->asked = grow(o->asked, &o->ask_capacity, 0, sizeof(*o->asked));
     memset(o->holders, 0, sizeof(o->holders));
     memset(o->fence, 0, sizeof(o->fence));
+    memset(o->alone, 0, sizeof(o->alone));
     memset(o->fences, 0, sizeof(o->fences));
     memset(o->last_set, 0, sizeof(o->last_set));
     memset(o->fence_next, 0, sizeof(o->fence_next));
@@ -137,9 +138,14 @@ static enum cover holder_covered(const struct sim_world *w, const struct sim_dae
 {
     const struct sim_tok *t = &w->oracle.tok[tok];
     const struct store_key *key = &m->store.key[t->name];
-    if (key->there && oracle_keeps(w, key->tok, tok) &&
-        clock_when(&m->clock, (key->expires_ms + 1) * 1000) >= until_us)
+    if (t->shared && key->there && key->readers > 0) {
+        int64_t kept_ms = oracle_kept_ms(w, m, clock_ms(&m->clock, w->now_us), tok);
+        if (kept_ms > 0 && clock_when(&m->clock, (kept_ms + 1) * 1000) >= until_us)
+            return COVERED;
+    } else if (key->there && key->readers == 0 && oracle_keeps(w, key->tok, tok) &&
+               clock_when(&m->clock, (key->expires_ms + 1) * 1000) >= until_us) {
         return COVERED;
+    }
     if (master_young_us(m, d->full_us) < until_us)
         return OPEN;
     return m->unseen ? EXCUSED : COVERED;
@@ -245,6 +251,8 @@ static void holders_overlap(struct sim_world *w, unsigned name, uint32_t tok)
     for (unsigned i = 0; i < o->holders[name]; i++) {
         uint32_t other = o->holder[name][i];
         if (oracle_family(w, other) == oracle_family(w, tok) || o->tok[tok].excused || o->tok[other].excused)
+            continue;
+        if (o->tok[tok].shared && o->tok[other].shared)
             continue;
         if (oracle_believes_us(w, &o->tok[other]) <= w->now_us || both_excused(w, tok, other))
             continue;

@@ -15,6 +15,8 @@
  *  12  a seed gave two traces
  *  13  a held lock is lost though masters were only restarted, one after the other
  * (10 belongs to locks of several names, which do not exist yet.)
+ * Readers hold a name together: for them 1 is about readers and writers, and 3 about each reader and the
+ * exclusive locks before it, and about each exclusive lock and all before it.
  *
  * Where a master forgets and neither run_id nor uptime shows it (FLUSHALL, a replica's data, another
  * server, a clock set forward), no daemon can keep all of these promises until it sees the loss. Until the
@@ -34,9 +36,10 @@
 
 #include "proto/command.h"
 #include "tests/sim/plan.h"
+#include "tests/sim/store.h"
 
 enum {
-    ORACLE_HOLDERS = 16,
+    ORACLE_HOLDERS = 64,
     ORACLE_FENCES = 128,
     ORACLE_EXTENDS = 128,
     TOK_TABLE = 1 << 17,
@@ -69,7 +72,7 @@ struct sim_tok {
     bool excused;          /* masters forgot it unseen: the name may be granted to others too */
     bool given_up;         /* a client with the right to do so asked for its release, or its session ended */
     bool released;         /* its daemon sent a release */
-    bool lease;
+    bool lease, shared;
     bool forgotten;   /* its daemon has no record of it: the deadline is over, or it was reported lost */
     bool maxed;       /* its daemon said that its max= is over */
     bool owed;        /* released while its daemon knew it: an unacknowledged release is sent again */
@@ -138,7 +141,7 @@ struct sim_session {
 
 struct sim_asked { /* a request */
     uint8_t verb, daemon, name;
-    bool reentry, answered, cancelled, undelivered, lease;
+    bool reentry, answered, cancelled, undelivered, lease, shared;
     uint32_t session, tok, incarnation;
     uint32_t from; /* RESUME: the replaced token */
     int64_t wait_ms, max_ms, at_us;
@@ -154,8 +157,8 @@ struct sim_oracle {
     uint32_t asks, ask_capacity;
     uint32_t holder[SIM_NAMES][ORACLE_HOLDERS];
     unsigned holders[SIM_NAMES];
-    uint64_t fence[SIM_NAMES];
-    uint32_t fence_tok[SIM_NAMES];
+    uint64_t fence[SIM_NAMES], alone[SIM_NAMES]; /* the highest, and the highest of an exclusive lock */
+    uint32_t fence_tok[SIM_NAMES], alone_tok[SIM_NAMES];
     uint32_t last_set[SIM_DAEMONS][SIM_NAMES]; /* the token of a daemon's last SET */
     uint64_t handed;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
@@ -178,6 +181,7 @@ struct sim_oracle {
         bool counts;    /* the name was free */
     } crowd[SIM_NAMES]; /* requests that came at once */
     int64_t crashed_us; /* the last master that crashed */
+    struct store_key key_before;
     uint64_t grants, requests;
 };
 
@@ -236,6 +240,11 @@ void oracle_handed(struct sim_world *w, struct sim_daemon *d, uint32_t tok, unsi
 void oracle_sends_settle(struct sim_world *w, struct sim_daemon *d, const struct action *action,
                          uint32_t tok);
 bool oracle_lost_wrongly(const struct sim_world *w, uint32_t tok);
+/* oracle_shared.c: names that readers have */
+/* Until when the master keeps the name for the token, or for another of its family; 0: not at all. */
+int64_t oracle_kept_ms(const struct sim_world *w, const struct sim_master *m, int64_t now_ms, uint32_t tok);
+void oracle_ran_readers(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
+                        unsigned readers); /* so many were in key_before */
 /* oracle_move.c: RESUME */
 uint32_t oracle_family(const struct sim_world *w, uint32_t tok);
 void oracle_sends_move(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);

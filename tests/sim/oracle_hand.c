@@ -85,8 +85,8 @@ bool oracle_lost_wrongly(const struct sim_world *w, uint32_t tok)
         return false;
     for (unsigned i = 0; i < w->daemon[t->daemon].masters; i++) {
         const struct sim_master *m = &w->master[i];
-        bool there = store_has(&m->store, clock_ms(&m->clock, w->now_us), t->name);
-        kept += there && !m->restored && oracle_keeps(w, m->store.key[t->name].tok, tok);
+        int64_t kept_ms = oracle_kept_ms(w, m, clock_ms(&m->clock, w->now_us), tok);
+        kept += kept_ms != 0 && !m->restored;
     }
     return kept >= w->daemon[t->daemon].quorum;
 }

@@ -60,14 +60,14 @@ void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim
                      const struct vote *vote)
 {
     const struct sim_tok *t = &w->oracle.tok[oracle_holder(w, msg->tok)];
-    const struct store_key *key = &m->store.key[msg->name];
     const struct sim_daemon *d = &w->daemon[t->daemon];
     if (vote->kind != VOTE_YES || msg->sent_us < m->jumped_us + HEAL_CLOCK_US || !t->granted)
         return;
     if (m->drifts > 0 || msg->sent_us < m->drifted_us + HEAL_CLOCK_US ||
         (d->stall.number > 0 && msg->sent_us < d->stall.ends_us + d->full_us))
         return; /* the heal's instant was right by clocks that were wrong: the key may stay a little longer */
-    int64_t ends_us = clock_when(&m->clock, key->expires_ms * 1000);
+    int64_t now_ms = clock_ms(&m->clock, w->now_us);
+    int64_t ends_us = clock_when(&m->clock, store_keeps_ms(&m->store, now_ms, msg->name, msg->tok) * 1000);
     int64_t held_us = held_until_us(w, d, t);
     /* The daemon's clock and the master's may go apart until the lock's deadline. */
     int64_t apart_us = (held_us - w->now_us) / 1000000 * 2 * w->plan->param[P_PPM];
@@ -79,7 +79,8 @@ void oracle_ran_heal(struct sim_world *w, struct sim_master *m, const struct sim
 static void acknowledge(struct sim_tok_master *at, const struct sim_msg *msg, int64_t now_us,
                         int64_t timeout_us)
 {
-    bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE;
+    bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_SHARE || msg->verb == COMMAND_EXTEND ||
+               msg->verb == COMMAND_SETTLE;
     bool longer = msg->vote.kind == VOTE_NUMBER &&
                   msg->vote.number > msg->number; /* the key had longer to live than was asked for */
     uint64_t ttl_ms = longer ? msg->vote.number : msg->number;
@@ -117,14 +118,15 @@ void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct
     struct sim_tok *t = &w->oracle.tok[oracle_key(w, msg->tok)];
     struct sim_tok_master *at = &t->at[master];
     bool yes = msg->vote.kind == VOTE_YES || (is_extend(msg) && msg->vote.kind == VOTE_NUMBER);
-    bool takes = msg->verb == COMMAND_SET || is_extend(msg) || msg->verb == COMMAND_HEAL;
+    bool heals = msg->verb == COMMAND_HEAL || msg->verb == COMMAND_SHARE_AT;
+    bool takes = msg->verb == COMMAND_SET || msg->verb == COMMAND_SHARE || is_extend(msg) || heals;
     if (!yes || !takes || !oracle_is_ours(t, d))
         return;
     acknowledge(at, msg, w->now_us, w->plan->param[P_NODE_TIMEOUT] * 1000);
     bool counted = at->counted_held_us == msg->held_us && at->counted_held_us != 0;
-    if (oracle_may_vote(w, d, msg) || msg->verb == COMMAND_HEAL)
+    if (oracle_may_vote(w, d, msg) || heals)
         at->counted_held_us = msg->held_us;
-    if (msg->verb == COMMAND_HEAL)
+    if (heals)
         at->confirmed_lost_us = msg->lost_us;
     if (!is_extend(msg))
         return;

@@ -90,10 +90,12 @@ void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action 
     const struct command *command = &action->u.command;
     uint32_t other = command->has_other ? oracle_tok(w, &command->other, w->oracle.tok[tok].name) : 0;
     switch (command->verb) {
+    case COMMAND_SHARE:
     case COMMAND_SET: sends_set(w, d, action, tok); return;
     case COMMAND_SETTLE: oracle_sends_settle(w, d, action, tok); return;
     case COMMAND_RELEASE: sends_release(w, d, tok, other); return;
     case COMMAND_ZADD: sends_zadd(w, d, &action->u.command); return;
+    case COMMAND_SHARE_AT:
     case COMMAND_HEAL: oracle_sends_heal(w, d, action, tok); return;
     case COMMAND_MOVE: oracle_sends_move(w, d, action, tok); return;
     default: return;
@@ -177,8 +179,26 @@ void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg 
         ran_extend(w, m, msg, before, vote);
     if (msg->verb == COMMAND_MOVE)
         oracle_ran_move(w, m, msg, before, vote);
-    if (msg->verb == COMMAND_HEAL)
+    if (msg->verb == COMMAND_HEAL || msg->verb == COMMAND_SHARE_AT)
         oracle_ran_heal(w, m, msg, vote);
+}
+
+static void tok_settled(struct sim_world *w, const struct sim_master *m, const struct sim_daemon *d,
+                        const struct sim_msg *msg, uint32_t tok, unsigned name)
+{
+    const struct sim_tok *t = &w->oracle.tok[tok];
+    if (!oracle_is_ours(t, d) || !t->owed || t->released_us >= (int64_t)msg->ref ||
+        (t->blocked & bit(m->index)))
+        return;
+    bool known_gone = (t->ran & bit(m->index)) || w->plan->param[P_CLASS] == CLASS_MEMORY;
+    if (m->restored && known_gone)
+        return; /* was deleted or missed once, and is back from an old snapshot: it runs out */
+    if (master_is_unkillable(w, m))
+        return; /* was set by a connection that was lost, behind its release: it runs out */
+    if (m->set_back || w->plan->param[P_CLASS] == CLASS_CLOCK)
+        return; /* runs out later than its daemon thinks; or the name was granted again */
+    violation(w, 7, "m%u is in use by d%u again, but T%u's key of n%u is there, which was released at %.6f",
+              m->index, d->index, tok, name, (double)t->released_us / 1e6);
 }
 
 /* The daemon's new connection is in use: no key that the daemon released before may be left. */
@@ -192,23 +212,14 @@ static void mark_settled(struct sim_world *w, struct sim_master *m, const struct
         d->node[m->index].settled_number = conn->number;
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
     for (unsigned name = 0; name < w->names; name++) {
+        const struct store_key *key = &m->store.key[name];
         if (!store_has(&m->store, now_ms, name))
             continue;
-        uint32_t tok = m->store.key[name].tok;
-        const struct sim_tok *t = &w->oracle.tok[tok];
-        if (!oracle_is_ours(t, d) || !t->owed || t->released_us >= (int64_t)msg->ref ||
-            (t->blocked & bit(m->index)))
-            continue;
-        bool known_gone = (t->ran & bit(m->index)) || w->plan->param[P_CLASS] == CLASS_MEMORY;
-        if (m->restored && known_gone)
-            continue; /* was deleted or missed once, and is back from an old snapshot: it runs out */
-        if (master_is_unkillable(w, m))
-            continue; /* was set by a connection that was lost, behind its release: it runs out */
-        if (m->set_back || w->plan->param[P_CLASS] == CLASS_CLOCK)
-            continue; /* runs out later than its daemon thinks; or the name was granted again */
-        violation(w, 7,
-                  "m%u is in use by d%u again, but T%u's key of n%u is there, which was released at %.6f",
-                  m->index, d->index, tok, name, (double)t->released_us / 1e6);
+        if (key->readers == 0)
+            tok_settled(w, m, d, msg, key->tok, name);
+        for (unsigned i = 0; i < key->readers; i++)
+            if (store_keeps_ms(&m->store, now_ms, name, key->reader[i].tok) != 0)
+                tok_settled(w, m, d, msg, key->reader[i].tok, name);
     }
 }
 
@@ -219,8 +230,7 @@ void oracle_mark(struct sim_world *w, struct sim_master *m, const struct sim_msg
         return;
     }
     const struct sim_tok *t = &w->oracle.tok[msg->tok];
-    const struct store_key *key = &m->store.key[t->name];
-    if (!store_has(&m->store, clock_ms(&m->clock, w->now_us), t->name) || key->tok != msg->tok)
+    if (store_keeps_ms(&m->store, clock_ms(&m->clock, w->now_us), t->name, msg->tok) == 0)
         return;
     if (!(t->blocked & bit(m->index)))
         violation(w, 7,
@@ -253,7 +263,9 @@ static uint32_t granted_by(struct sim_world *w, const struct sim_msg *msg)
         return oracle_tok(w, &msg->vote.token, msg->name);
     if (msg->vote.kind != VOTE_YES)
         return 0;
-    return msg->verb == COMMAND_SET ? msg->tok : msg->verb == COMMAND_MOVE ? msg->to : 0;
+    if (msg->verb == COMMAND_SET || msg->verb == COMMAND_SHARE)
+        return msg->tok;
+    return msg->verb == COMMAND_MOVE ? msg->to : 0;
 }
 
 void oracle_heard(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)

@@ -105,8 +105,8 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
 {
     struct sim_oracle *o = &w->oracle;
     const struct sim_tok *t = &o->tok[tok];
-    uint64_t fence = reply->fence;
-    bool grows = fence > o->fence[t->name];
+    uint64_t fence = reply->fence, before = t->shared ? o->alone[t->name] : o->fence[t->name];
+    bool grows = fence > before;
     if (!grows && t->blind != 0)
         return; /* a master forgot the higher fence, and no daemon could know */
     for (unsigned i = 0; i < ORACLE_FENCES && !grows; i++)
@@ -117,10 +117,16 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
         return; /* an unseen stall cut its round in two: others granted the name meanwhile */
     if (!grows && !oracle_is_excused(w, tok, clock_when(&d->clock, reply->until_ms * 1000)))
         violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", t->name, tok,
-                  (unsigned long long)fence, o->fence_tok[t->name], (unsigned long long)o->fence[t->name]);
-    if (grows && !d->stall.open) { /* otherwise it may lie above the next lock's fence */
+                  (unsigned long long)fence, t->shared ? o->alone_tok[t->name] : o->fence_tok[t->name],
+                  (unsigned long long)before);
+    if (grows && !d->stall.open &&
+        fence > o->fence[t->name]) { /* else it may lie above the next lock's fence */
         o->fence[t->name] = fence;
         o->fence_tok[t->name] = tok;
+    }
+    if (grows && !d->stall.open && !t->shared) {
+        o->alone[t->name] = fence;
+        o->alone_tok[t->name] = tok;
     }
     uint16_t stored = 0;
     for (unsigned i = 0; i < ORACLE_FENCES; i++) {
@@ -153,6 +159,7 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
     a->tok = tok;
     t->granted = true;
     t->lease = a->lease;
+    t->shared = a->verb == VERB_RESUME ? o->tok[a->from].shared : a->shared;
     t->session = a->session;
     t->session_next = o->session[a->session].toks;
     o->session[a->session].toks = tok;
@@ -226,9 +233,8 @@ void oracle_crashed(struct sim_world *w, const struct sim_master *m)
             unsigned others = 0;
             for (unsigned k = 0; k < w->masters; k++) {
                 const struct sim_master *other = &w->master[k];
-                bool there = store_has(&other->store, clock_ms(&other->clock, w->now_us), name);
-                others +=
-                    other != m && there && oracle_keeps(w, other->store.key[name].tok, o->holder[name][i]);
+                int64_t now_ms = clock_ms(&other->clock, w->now_us);
+                others += other != m && oracle_kept_ms(w, other, now_ms, o->holder[name][i]) != 0;
             }
             t->thin |= !t->outlived && others < quorum_of(w->masters);
             t->outlived = true;

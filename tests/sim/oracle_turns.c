@@ -58,6 +58,16 @@ void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const stru
     bool released = msg->verb == COMMAND_RELEASE && vote->kind != VOTE_NO && vote->kind != VOTE_ERROR &&
                     vote->kind != VOTE_NOT_RUN;
     bool set = msg->verb == COMMAND_SET && vote->kind == VOTE_YES;
+    bool shared = msg->verb == COMMAND_SHARE && vote->kind == VOTE_YES;
+    if (released && m->store.key[msg->name].there)
+        return; /* other readers have it still */
+    if (shared && *ends_us < w->now_us + (int64_t)msg->number * 1000)
+        *ends_us = w->now_us + (int64_t)msg->number * 1000;
+    if (shared) {
+        memset(&o->still[msg->name], 0, sizeof(o->still[msg->name]));
+        o->still[msg->name].since_us = w->now_us;
+        return;
+    }
     if ((msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE) && vote->kind == VOTE_NUMBER)
         *ends_us = w->now_us + (int64_t)vote->number * 1000;
     if (!released && !set)

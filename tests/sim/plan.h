@@ -21,7 +21,7 @@ enum {
     SIM_NAMES = 6,
     PLAN_FAULTS = 2048,
     PLAN_OPS = 8192,
-    PLAN_FIELDS = 20,
+    PLAN_FIELDS = 24,
     PLAN_LONG_TTL_MS = 3600000, /* a run does not wait for a max_ttl of this length or more */
 };
 
@@ -91,7 +91,8 @@ enum {
     X(HOW, "how") \
     X(RESUMES, "resumes") \
     X(RESUME_HOW, "resume_how") \
-    X(SYNC, "sync")
+    X(SYNC, "sync") \
+    X(SHARED, "shared")
 /* clang-format on */
 
 #define PLAN_ENUM_P(id, name) P_##id,
@@ -112,6 +113,7 @@ enum plan_class {
     CLASS_DISAGREE, /* the last daemon (the odd one) has another N or max_ttl */
     CLASS_TURNS,    /* a crowd and no faults: each waiter gets a turn */
     CLASS_SPLIT,    /* all daemons ask for a free lock at once: one of them gets it */
+    CLASS_MODES,    /* an ordinary world of readers and writers */
     CLASSES
 };
 
@@ -195,6 +197,7 @@ struct sim_plan {
 
 /* profile.c */
 extern int plan_class_drawn; /* only this class; CLASSES: each seed draws one */
+extern bool plan_readers;    /* readers in each seed, whatever its class */
 void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant);
 enum mutant mutant_by_name(const char *name); /* MUTANT_COUNT: no planted bug */
 const char *mutant_name(enum mutant mutant);
@@ -207,7 +210,7 @@ struct swarm {
     int64_t rollbacks; /* a majority of masters, with old data */
     int64_t clients, think_ms, keep_ms;
     int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct, abandon_pct;
-    int64_t resume_pct, sync_ms;
+    int64_t resume_pct, sync_ms, shared_pct;
 };
 /* classes.c: what is special to a class, before and after the clients and faults are drawn. */
 void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class class);

@@ -272,6 +272,14 @@ static void draw_resumes(struct draw *draw, const struct swarm *swarm, int64_t *
         field[O_VIA] = between(draw, 0, 3);
 }
 
+/* Drawn from a hash of its own, too: a plan without readers is the same as ever. */
+static void draw_readers(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 9};
+    for (unsigned i = 0; i < plan->ops; i++)
+        plan->op[i].field[O_SHARED] = percent(&draw, swarm->shared_pct);
+}
+
 static void draw_clients(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     const int64_t *p = plan->param;
@@ -295,6 +303,18 @@ static void draw_clients(struct sim_plan *plan, uint64_t seed, const struct swar
 }
 
 int plan_class_drawn = CLASSES;
+bool plan_readers;
+
+/* How many of the LOCKs are of readers, in percent; mostly none. */
+static int64_t draw_shared_pct(const struct sim_plan *plan, uint64_t seed)
+{
+    struct draw draw = {.seed = seed, .who = 8};
+    bool any = percent(&draw, 5);
+    bool all = plan->param[P_CLASS] == CLASS_MODES || plan_readers;
+    if (plan->mutant != MUTANT_NONE || plan->param[P_CLASS] == CLASS_SPLIT || !(any || all))
+        return 0;
+    return percent(&draw, 50) ? between(&draw, 40, 60) : between(&draw, 5, 98);
+}
 
 static enum plan_class draw_class(struct draw *draw)
 {
@@ -363,10 +383,13 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     plan->param[P_FANOUT] = percent(&fanout, 80) ? FANOUT_ALL : between(&fanout, FANOUT_QUORUM, FANOUT_MIXED);
     swarm_class(plan, &swarm, (enum plan_class)plan->param[P_CLASS]);
     bool hands = percent(&class, 20);
-    if (hands && mutant == MUTANT_NONE && plan->param[P_CLASS] <= CLASS_CLOCK)
+    bool modes = plan->param[P_CLASS] == CLASS_MODES;
+    if (hands && mutant == MUTANT_NONE && (plan->param[P_CLASS] <= CLASS_CLOCK || modes))
         swarm_hands(plan, &swarm);
+    swarm.shared_pct = draw_shared_pct(plan, seed);
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);
+    draw_readers(plan, seed, &swarm);
     draw_faults(plan, seed, &swarm);
     draw_blackouts(plan, seed, &swarm);
     draw_rollbacks(plan, seed, &swarm);

@@ -128,7 +128,7 @@ struct sim_msg {
     uint32_t other; /* RELEASE, MOVE: another tok that the key may have; 0: none */
     uint32_t self;  /* the id of the daemon that a command names; 0: none */
     uint64_t waited_ms;
-    bool stays;
+    bool stays, shared;
     uint64_t ref;
     uint64_t number;
     struct vote vote; /* up: its group is the command's */

@@ -69,6 +69,7 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
     asked->tok = tok;
     asked->reentry = what->verb == VERB_LOCK && what->has_token;
     asked->lease = what->verb == VERB_LOCK && what->hold == HOLD_LEASE;
+    asked->shared = what->shared;
     asked->from = what->verb == VERB_RESUME ? tok : 0;
     uint32_t index = message_new(w);
     w->message[index] = (struct sim_message){
@@ -159,6 +160,7 @@ static void client_lock(struct sim_world *w, struct sim_client *c)
     struct request what;
     client_words(w, c, &what, VERB_LOCK, 0);
     what.hold = op->field[O_LEASE] ? HOLD_LEASE : HOLD_SESSION;
+    what.shared = op->field[O_SHARED] != 0;
     what.ttl_ms = op->field[O_TTL];
     if (what.ttl_ms > w->daemon[c->home].max_ttl_ms)
         what.ttl_ms = w->daemon[c->home].max_ttl_ms;
@@ -225,16 +227,28 @@ static void client_act(struct sim_world *w, struct sim_client *c)
         return;
     } else if (c->session[c->at] != 0) {
         client_words(w, c, &what, VERB_LOCK, c->tok);
+        what.shared = w->oracle.tok[c->tok].shared;
         client_ask(w, c, c->at, &what, 0, c->tok);
     }
     client_after(w, c, spread_ms);
+}
+
+/* Whether the session of this reader's lock may have another of the name: then UNLOCK has to say which. */
+static bool client_shares_more(const struct sim_world *w, uint32_t tok)
+{
+    const struct sim_tok *t = &w->oracle.tok[tok];
+    uint32_t other = t->shared ? w->oracle.session[t->session].toks : 0;
+    while (other != 0 &&
+           (other == tok || w->oracle.tok[other].name != t->name || w->oracle.tok[other].given_up))
+        other = w->oracle.tok[other].session_next;
+    return other != 0;
 }
 
 static void client_unlock(struct sim_world *w, struct sim_client *c, unsigned daemon, bool by_token)
 {
     struct request what;
     bool bound = c->session[daemon] != 0 && w->oracle.tok[c->tok].session == c->session[daemon];
-    by_token = by_token || !bound;
+    by_token = by_token || !bound || client_shares_more(w, c->tok);
     client_words(w, c, &what, VERB_UNLOCK, by_token ? c->tok : 0);
     oracle_gives_up(w, c->index, c->tok);
     c->request = client_ask(w, c, daemon, &what, 0, c->tok);

@@ -144,7 +144,7 @@ static void master_info(struct sim_world *w, const struct sim_master *m, struct 
 
 static bool is_script(unsigned verb)
 {
-    return verb >= COMMAND_ENQUEUE && verb <= COMMAND_SETTLE;
+    return verb >= COMMAND_ENQUEUE && verb <= COMMAND_ALONG;
 }
 
 /* The reason for which a command is not run; false: there is none. */
@@ -168,6 +168,8 @@ static bool is_counted_on(unsigned verb, const struct vote *vote)
     switch (verb) {
     case COMMAND_ZADD: return vote->kind == VOTE_YES || vote->kind == VOTE_NO; /* NO: it has a higher one */
     case COMMAND_SET:
+    case COMMAND_SHARE:
+    case COMMAND_SHARE_AT:
     case COMMAND_HEAL:
     case COMMAND_MOVE: return vote->kind == VOTE_YES;
     case COMMAND_EXTEND:
@@ -192,6 +194,7 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
                                     .self = msg->self,
                                     .waited_ms = msg->waited_ms,
                                     .stays = msg->stays,
+                                    .shared = msg->shared,
                                     .bucket = msg->bucket,
                                     .number = msg->number,
                                     .group = msg->vote.group};
@@ -240,10 +243,16 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
         return;
     }
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
-    uint32_t before = store_has(&m->store, now_ms, msg->name) ? m->store.key[msg->name].tok : 0;
+    uint32_t before = store_tok(&m->store, now_ms, msg->name, msg->tok);
+    const struct store_key *key = &m->store.key[msg->name];
+    unsigned readers = key->readers;
+    if (readers > 0)
+        w->oracle.key_before = *key;
     oracle_runs(w, m, msg, before);
     master_stores(w, m, &asked, vote);
     oracle_ran(w, m, msg, before, vote);
+    if (readers > 0 || key->readers > 0)
+        oracle_ran_readers(w, m, msg, readers);
 }
 
 /* SCRIPT LOAD; false: refused, whereupon the daemon closes the connection. */

@@ -109,6 +109,8 @@ static bool has_token(enum command_verb verb)
     case COMMAND_EXTEND:
     case COMMAND_CHECK:
     case COMMAND_SETTLE:
+    case COMMAND_SHARE:
+    case COMMAND_SHARE_AT:
     case COMMAND_MOVE: return true;
     default: return false;
     }
@@ -145,6 +147,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
                           .self = moves ? 0 : store_id(&command->to),
                           .waited_ms = command->waited_ms,
                           .stays = command->stays,
+                          .shared = command->shared,
                           .ref = command->ref,
                           .number = command->number,
                           .sent_us = w->now_us};

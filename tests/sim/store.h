@@ -6,13 +6,26 @@
 #include "proto/command.h"
 #include "tests/sim/plan.h"
 
-enum { STORE_BUCKETS = 16, STORE_QUEUE = 64 };
+enum { STORE_BUCKETS = 16, STORE_QUEUE = 64, STORE_READERS = 64 };
+
+struct store_reader {
+    uint32_t tok, maker;
+    int64_t ends_ms; /* the reader is gone when the clock shows as much */
+};
 
 struct store_key {
     bool there;
     uint32_t tok;       /* the number of a token ... */
     uint32_t maker;     /* ... and the id of the daemon that made it */
     int64_t expires_ms; /* the key is gone when the clock shows more */
+    unsigned readers;   /* above 0: a sorted set, and tok and maker say nothing */
+    struct store_reader reader[STORE_READERS];
+};
+
+/* A writer's mark. */
+struct store_mark {
+    uint32_t id; /* 0: none */
+    int64_t came_ms, expires_ms;
 };
 
 /* The queue of the daemons that wait for a name, in order. */
@@ -34,6 +47,7 @@ struct store_group {
 struct store {
     struct store_key key[SIM_NAMES];
     struct store_queue queue[SIM_NAMES];
+    struct store_mark mark[SIM_NAMES];
     struct store_group group;
     unsigned buckets;
     uint32_t bucket[STORE_BUCKETS];
@@ -46,9 +60,10 @@ struct store_command {
     uint32_t tok, maker;   /* the token, and the daemon that made it */
     uint32_t to, to_maker; /* MOVE: the same of the new one */
     uint32_t other;        /* RELEASE, MOVE: the key may have this token instead; 0: none */
-    uint32_t self;         /* DEQUEUE, ENQUEUE, PASS, RELEASE: a daemon; 0: none */
-    uint64_t waited_ms;    /* ENQUEUE */
+    uint32_t self;         /* DEQUEUE, ENQUEUE, PASS, ALONG, SHARE, RELEASE: a daemon; 0: none */
+    uint64_t waited_ms;    /* ENQUEUE, SHARE */
     bool stays;            /* RELEASE */
+    bool shared;           /* ENQUEUE */
     uint32_t bucket;
     uint64_t number;
     struct group group; /* GROUP_SET, GROUP_NEW */
@@ -66,6 +81,10 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
                    enum vote_error error);
 bool store_has(const struct store *s, int64_t now_ms,
                unsigned name); /* there is a key, and it has not run out */
+/* Until when the name's key keeps it for this token; 0: not at all. */
+int64_t store_keeps_ms(const struct store *s, int64_t now_ms, unsigned name, uint32_t tok);
+/* The token of the name's key: of several readers', the given one if it is there. 0: no key. */
+uint32_t store_tok(const struct store *s, int64_t now_ms, unsigned name, uint32_t tok);
 /* The id as a number: numbers are in order as the texts in a real queue are. */
 uint32_t store_id(const struct token *token);
 /* The planted bug that changes the scripts. */

@@ -36,13 +36,14 @@ static void draw_group(uint64_t sequence, uint64_t step, struct group *group)
 static void draw(uint64_t sequence, uint64_t step, struct store_command *command)
 {
     static const enum command_verb verbs[] = {
-        COMMAND_TIME,      COMMAND_GROUP,   COMMAND_PROBE,   COMMAND_PROBE,   COMMAND_GROUP_SET,
-        COMMAND_GROUP_NEW, COMMAND_SET,     COMMAND_SET,     COMMAND_SET,     COMMAND_HEAL,
-        COMMAND_HEAL,      COMMAND_GET,     COMMAND_ZADD,    COMMAND_ZADD,    COMMAND_ZSCORE,
-        COMMAND_ENQUEUE,   COMMAND_ENQUEUE, COMMAND_ENQUEUE, COMMAND_ENQUEUE, COMMAND_PASS,
-        COMMAND_PASS,      COMMAND_DEQUEUE, COMMAND_MOVE,    COMMAND_MOVE,    COMMAND_MOVE,
-        COMMAND_RELEASE,   COMMAND_RELEASE, COMMAND_RELEASE, COMMAND_EXTEND,  COMMAND_CHECK,
-        COMMAND_SETTLE,    COMMAND_SETTLE};
+        COMMAND_TIME,      COMMAND_GROUP,   COMMAND_PROBE,    COMMAND_PROBE,   COMMAND_GROUP_SET,
+        COMMAND_GROUP_NEW, COMMAND_SET,     COMMAND_SET,      COMMAND_SET,     COMMAND_HEAL,
+        COMMAND_HEAL,      COMMAND_GET,     COMMAND_ZADD,     COMMAND_ZADD,    COMMAND_ZSCORE,
+        COMMAND_ENQUEUE,   COMMAND_ENQUEUE, COMMAND_ENQUEUE,  COMMAND_ENQUEUE, COMMAND_PASS,
+        COMMAND_PASS,      COMMAND_DEQUEUE, COMMAND_MOVE,     COMMAND_MOVE,    COMMAND_MOVE,
+        COMMAND_RELEASE,   COMMAND_RELEASE, COMMAND_RELEASE,  COMMAND_EXTEND,  COMMAND_CHECK,
+        COMMAND_SETTLE,    COMMAND_SETTLE,  COMMAND_SHARE,    COMMAND_SHARE,   COMMAND_SHARE,
+        COMMAND_SHARE,     COMMAND_SHARE,   COMMAND_SHARE_AT, COMMAND_ALONG,   COMMAND_ALONG};
     int64_t many = sizeof(verbs) / sizeof(verbs[0]);
     *command = (struct store_command){
         .verb = verbs[pick(sequence, step, 0, many)],
@@ -63,6 +64,7 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
         pick(sequence, step, 15, 2) == 0)
         command->other = 1 + (uint32_t)pick(sequence, step, 10, TOKENS);
     command->stays = pick(sequence, step, 13, 2) == 0;
+    command->shared = command->verb == COMMAND_ENQUEUE && pick(sequence, step, 12, 2) == 0;
     command->waited_ms = (uint64_t)pick(sequence, step, 14, 1000000);
     if (command->verb == COMMAND_ENQUEUE || command->verb == COMMAND_RELEASE)
         command->number += 200;
@@ -74,7 +76,7 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
 static void draw_instant(uint64_t sequence, uint64_t step, struct store_command *command)
 {
     bool over = pick(sequence, step, 7, 4) == 0;
-    if (command->verb == COMMAND_HEAL)
+    if (command->verb == COMMAND_HEAL || command->verb == COMMAND_SHARE_AT)
         command->number = (uint64_t)now_ms() + (over ? -command->number : command->number);
 }
 
@@ -87,8 +89,11 @@ static bool is_near(int64_t instant_ms, int64_t at_ms)
 /* Whether a key expires so near to at_ms that the model and Redis may rightly answer differently. */
 static bool hangs(const struct store *store, unsigned name, int64_t at_ms)
 {
+    for (unsigned i = 0; i < store->key[name].readers; i++)
+        if (is_near(store->key[name].reader[i].ends_ms, at_ms))
+            return true;
     return is_near(store->key[name].expires_ms, at_ms) || is_near(store->queue[name].expires_ms, at_ms) ||
-           is_near(store->group.expires_ms, at_ms);
+           is_near(store->mark[name].expires_ms, at_ms) || is_near(store->group.expires_ms, at_ms);
 }
 
 /* Which of two comes first depends on it. */
@@ -114,7 +119,8 @@ static bool compare(struct resp_format *format, struct store *store, uint64_t se
     ask(format, &command, &real);
     if (now_ms() - begin_ms > 2 || hangs(store, command.name, begin_ms))
         return false;
-    if (command.verb == COMMAND_HEAL && is_near((int64_t)command.number, begin_ms))
+    if ((command.verb == COMMAND_HEAL || command.verb == COMMAND_SHARE_AT) &&
+        is_near((int64_t)command.number, begin_ms))
         return false;
     store_run(store, begin_ms, &command, model_publish, NULL, &modelled);
     snprintf(where, sizeof(where), "sequence %llu step %llu", (unsigned long long)sequence,

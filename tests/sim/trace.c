@@ -6,9 +6,10 @@
 
 #include "tests/sim/sim.h"
 
-static const char *const VERBS[] = {"CLIENT_ID", "INFO", "KILL",    "TIME",   "GROUP", "PROBE",  "GROUP_SET",
-                                    "GROUP_NEW", "SET",  "HEAL",    "GET",    "ZADD",  "ZSCORE", "DEQUEUE",
-                                    "ENQUEUE",   "PASS", "RELEASE", "EXTEND", "CHECK", "MOVE",   "SETTLE"};
+static const char *const VERBS[] = {"CLIENT_ID", "INFO",      "KILL",    "TIME",  "GROUP",    "PROBE",
+                                    "GROUP_SET", "GROUP_NEW", "SET",     "HEAL",  "GET",      "ZADD",
+                                    "ZSCORE",    "DEQUEUE",   "ENQUEUE", "PASS",  "RELEASE",  "EXTEND",
+                                    "CHECK",     "MOVE",      "SETTLE",  "SHARE", "SHARE_AT", "ALONG"};
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
 static const char *const REPLIES[] = {

@@ -91,3 +91,29 @@ void fresh(void)
     server_say(&server, "FLUSHALL");
     load_scripts();
 }
+
+int listen_as(const char *id)
+{
+    char line[64];
+    int fd = server_connect(&server);
+    snprintf(line, sizeof line, "SUBSCRIBE t:,wake:%s\r\n", id);
+    server_write(fd, line, strlen(line));
+    ck_assert_int_gt(recv(fd, line, sizeof line, 0), 0);
+    return fd;
+}
+
+void hears(int fd, const char *message)
+{
+    char in[256], expected[64];
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    if (message == NULL) {
+        server_say(&server, "PING"); /* the server has written what it published before */
+        ck_assert_int_eq(poll(&ready, 1, 0), 0);
+        return;
+    }
+    ssize_t len = recv(fd, in, sizeof in - 1, 0);
+    ck_assert_int_gt(len, 0);
+    in[len] = 0;
+    snprintf(expected, sizeof expected, "$%zu\r\n%s\r\n", strlen(message), message);
+    ck_assert_msg(strcmp(in + len - strlen(expected), expected) == 0, "%s", in);
+}

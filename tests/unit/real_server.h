@@ -18,5 +18,9 @@ struct vote release_waking(const char *name);             /* a RELEASE by the da
 void is_reply(const char *command, const char *expected); /* the command is sent inline */
 long long number_of(const char *command);
 void load_scripts(void);
+/* A connection that listens as the daemon with this id. */
+int listen_as(const char *id);
+/* The message that came, or none. */
+void hears(int fd, const char *message);
 
 #endif

@@ -275,8 +275,8 @@ START_TEST(woken_in_vain_it_passes_the_name_on)
 {
     listening(3);
     hears("1", "woke job");
-    EXPECT("m1 PASS job");
-    vote("1", "PASS HEARD");
+    EXPECT("m1 ALONG job");
+    vote("1", "ALONG HEARD");
     hears("2", "told job");
     EXPECT("m2 PASS job");
 }

@@ -108,7 +108,8 @@ START_TEST(options_are_refused_with_the_name_and_what_to_write)
         "LOCK job hold=forever",
         "-BADARG job : hold=\"forever\" is not allowed: write session (ends with this connection) or lease");
     ck_refused("LOCK job mode=read",
-               "-BADARG job : mode=\"read\" is not allowed: write exclusive, or leave it out");
+               "-BADARG job : mode=\"read\" is not allowed: write shared (many readers) or "
+               "exclusive (one writer)");
     ck_refused("HELLO 1 events=all",
                "-BADARG : events=\"all\" is not allowed: write renewed; all other events come anyway");
 }
@@ -158,6 +159,7 @@ START_TEST(reentry_takes_no_other_option)
     ck_refused("LOCK job token=" TOKEN " ttl=1s", alone);
     ck_refused("LOCK job wait=1s token=" TOKEN, alone);
     ck_refused("LOCK job mode=exclusive token=" TOKEN, alone);
+    ck_refused("LOCK job mode=shared ttl=10s token=" TOKEN, alone);
 }
 END_TEST
 
@@ -200,8 +202,6 @@ START_TEST(what_this_version_lacks_is_unsupported)
 {
     ck_refused("HELLO 2 later=option", "-UNSUPPORTED proto=1");
     ck_refused("#7 HELLO 99999999999999999999", "#7 -UNSUPPORTED proto=1");
-    ck_refused("LOCK job mode=shared",
-               "-UNSUPPORTED job : mode=shared is not in this version: its locks are exclusive");
     ck_refused("LOCK job slots=3",
                "-UNSUPPORTED job : slots= is not in this version: LOCK job.0, job.1 ... instead");
     ck_begins("LOCK a,b", "-UNSUPPORTED : several names at once are not in this version");

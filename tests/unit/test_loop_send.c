@@ -392,7 +392,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, extends_of_a_turn, 0, sizeof counts / sizeof counts[0]);
-    tcase_add_loop_test(tcase, order_is_kept, 0, COMMAND_SETTLE + 1);
+    tcase_add_loop_test(tcase, order_is_kept, 0, COMMAND_VERBS);
     tcase_add_test(tcase, one_master_of_the_batch_is_enough);
     tcase_add_test(tcase, extends_to_other_masters);
     tcase_add_test(tcase, each_ref_has_its_vote);

@@ -178,7 +178,7 @@ START_TEST(what_was_not_sent_never_is)
     node_close(node, "test");
     fake_login();
     UNTIL(told.connected == 2);
-    ck_assert(!fake_has("PX"));
+    ck_assert(!fake_has("\r\nPX\r\n"));
     ck_assert_uint_eq(told.votes + told.lost, 0);
 }
 END_TEST

@@ -29,9 +29,20 @@ static const struct {
     {COMMAND_GET, 0, "*2\r\n$3\r\nGET\r\n$8\r\nlock:job\r\n"},
     {COMMAND_DEQUEUE, 0, "*3\r\n$4\r\nZREM\r\n$15\r\nlock:,queue:job\r\n$8\r\nf0f1f2f3\r\n"},
     {COMMAND_ENQUEUE, 600,
-     "*10\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_ENQUEUE
-     "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$1\r\n0\r\n$8\r\nf0f1f2f3\r\n"
-     "$11\r\nlock:,wake:\r\n$3\r\njob\r\n$3\r\n600\r\n"},
+     "*12\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_ENQUEUE
+     "\r\n$1\r\n3\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$16\r\nlock:,writer:job\r\n$1\r\n0\r\n"
+     "$8\r\nf0f1f2f3\r\n$11\r\nlock:,wake:\r\n$3\r\njob\r\n$3\r\n600\r\n$1\r\n0\r\n"},
+    {COMMAND_ALONG, 600,
+     "*11\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_PASS
+     "\r\n$1\r\n3\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$16\r\nlock:,writer:job\r\n$1\r\n0\r\n"
+     "$8\r\nf0f1f2f3\r\n$11\r\nlock:,wake:\r\n$3\r\njob\r\n$3\r\n600\r\n"},
+    {COMMAND_SHARE, 600,
+     "*9\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_SHARE
+     "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$16\r\nlock:,writer:job\r\n$40\r\n" TOKEN_TEXT
+     "\r\n$3\r\n600\r\n$8\r\nf0f1f2f3\r\n$1\r\n0\r\n"},
+    {COMMAND_SHARE_AT, 1732200000000,
+     "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_SHARE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
+     "\r\n$13\r\n1732200000000\r\n"},
     {COMMAND_PASS, 600,
      "*10\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_PASS
      "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$1\r\n0\r\n$8\r\nf0f1f2f3\r\n"
@@ -191,12 +202,12 @@ START_TEST(lengths_are_true)
     memset(prefix, 'p', prefix_lens[_i]);
     struct resp_format *format = resp_format_new(prefix);
     memset(name, 'n', NAME_BYTES);
-    for (unsigned i = 0; i <= NAME_BYTES * (COMMAND_SETTLE + 2u); i++) {
-        unsigned verb = i % (COMMAND_SETTLE + 2u);
-        bool asking = verb > COMMAND_SETTLE;
+    for (unsigned i = 0; i <= NAME_BYTES * (COMMAND_VERBS + 1u); i++) {
+        unsigned verb = i % (COMMAND_VERBS + 1u);
+        bool asking = verb >= COMMAND_VERBS;
         uint64_t number = UINT64_MAX >> i % 64;
         struct command command = command_of(asking ? COMMAND_RELEASE : (enum command_verb)verb, name, number);
-        command.name.len = (uint8_t)(i / (COMMAND_SETTLE + 2u));
+        command.name.len = (uint8_t)(i / (COMMAND_VERBS + 1u));
         if (asking)
             command_to(&command);
         command.has_other = i % 3 == 0;

@@ -63,7 +63,9 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
     if (strcmp(word, "NO") == 0)
         return (struct vote){.kind = VOTE_NO};
     if (strncmp(word, "HEARD", 5) == 0) /* HEARD:40, with a number */
-        return (struct vote){.kind = VOTE_HEARD, .number = strtoull(word + (word[5] != 0) + 5, NULL, 10)};
+        return (struct vote){.kind = VOTE_HEARD,
+                             .number = strtoull(word + (word[5] != 0) + 5, NULL, 10),
+                             .marked = strstr(word, ":marked") != NULL};
     if (strncmp(word, "UNHEARD", 7) == 0)
         return (struct vote){.kind = VOTE_UNHEARD, .number = strtoull(word + (word[7] != 0) + 7, NULL, 10)};
     if (command->verb == COMMAND_GET && strchr("TXY", word[0]) != NULL)

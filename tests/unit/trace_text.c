@@ -98,6 +98,9 @@ static const char *const verbs[] = {
     [COMMAND_CHECK] = "CHECK",
     [COMMAND_MOVE] = "MOVE",
     [COMMAND_SETTLE] = "SETTLE",
+    [COMMAND_SHARE] = "SHARE",
+    [COMMAND_SHARE_AT] = "SHARE_AT",
+    [COMMAND_ALONG] = "ALONG",
 };
 
 const char *verb_word(enum command_verb verb)
@@ -197,14 +200,20 @@ void command_text(char *out, const struct command *command)
     case COMMAND_GROUP_NEW: group_text(out, verb, command); break;
     case COMMAND_SET:
     case COMMAND_HEAL:
+    case COMMAND_SHARE:
+    case COMMAND_SHARE_AT:
     case COMMAND_EXTEND:
         token = token_word(&command->token, word);
         snprintf(out, LINE, "%s %.*s %s %" PRIu64, verb, len, name, token, command->number);
         break;
-    case COMMAND_ENQUEUE: snprintf(out, LINE, "%s %.*s %" PRIu64, verb, len, name, command->waited_ms); break;
+    case COMMAND_ENQUEUE:
+        snprintf(out, LINE, "%s %.*s %" PRIu64 "%s", verb, len, name, command->waited_ms,
+                 command->shared ? " READER" : "");
+        break;
     case COMMAND_ZADD: snprintf(out, LINE, "%s %.*s %" PRIu64, verb, len, name, command->number); break;
     case COMMAND_DEQUEUE:
     case COMMAND_PASS:
+    case COMMAND_ALONG:
     case COMMAND_GET:
     case COMMAND_ZSCORE: snprintf(out, LINE, "%s %.*s", verb, len, name); break;
     case COMMAND_RELEASE:

@@ -19,11 +19,12 @@ static void token_sum(const struct token *token, uint8_t out[4])
         out[i] = (uint8_t)(sum >> (24 - 8 * i));
 }
 
-void token_make(struct token *token, const struct token *self, const uint8_t random[TOKEN_RANDOM_BYTES])
+void token_make(struct token *token, const struct token *self, enum token_kind kind,
+                const uint8_t random[TOKEN_RANDOM_BYTES])
 {
     memset(token, 0, sizeof *token);
     memcpy(token->bytes, self->bytes, TOKEN_ID_BYTES);
-    token->bytes[TOKEN_ID_BYTES] = TOKEN_EXCLUSIVE;
+    token->bytes[TOKEN_ID_BYTES] = (uint8_t)kind;
     memcpy(token->bytes + TOKEN_RANDOM_AT, random, TOKEN_RANDOM_BYTES);
     token_sum(token, token->bytes + CHECKED);
 }
@@ -33,4 +34,9 @@ bool token_is_made(const struct token *token)
     uint8_t sum[4];
     token_sum(token, sum);
     return memcmp(token->bytes + CHECKED, sum, sizeof sum) == 0;
+}
+
+bool token_is_shared(const struct token *token)
+{
+    return token->bytes[TOKEN_ID_BYTES] == TOKEN_SHARED && token_is_made(token);
 }

@@ -7,13 +7,18 @@
 #ifndef REDLOCKD_TOKEN_H
 #define REDLOCKD_TOKEN_H
 
+#include <stdbool.h>
+
 #include "proto/message.h"
 
-enum { TOKEN_EXCLUSIVE = 0 /* a kind */ };
+enum token_kind { TOKEN_EXCLUSIVE, TOKEN_SHARED };
 
 /* self: the daemon, of which the first bytes are its id. */
-void token_make(struct token *token, const struct token *self, const uint8_t random[TOKEN_RANDOM_BYTES]);
+void token_make(struct token *token, const struct token *self, enum token_kind kind,
+                const uint8_t random[TOKEN_RANDOM_BYTES]);
 /* Whether a daemon of this version has made it. */
 bool token_is_made(const struct token *token);
+/* Whether a daemon made it for a reader. */
+bool token_is_shared(const struct token *token);
 
 #endif

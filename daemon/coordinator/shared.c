@@ -1,0 +1,103 @@
+#include "daemon/coordinator/shared.h"
+
+#include <string.h>
+
+#include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/session.h"
+
+static struct shared *shared_of(const struct coordinator *c, const struct lease *lease)
+{
+    return &c->sharing[pool_slot(&c->leases, lease)];
+}
+
+/* The list is a ring: the link before the first one is the last one. */
+static void shared_insert(const struct coordinator *c, struct lease *first, struct lease *lease)
+{
+    struct shared *links = shared_of(c, lease);
+    links->next = links->prev = lease;
+    if (first == NULL)
+        return;
+    links->next = first;
+    links->prev = shared_of(c, first)->prev;
+    shared_of(c, links->prev)->next = lease;
+    shared_of(c, first)->prev = lease;
+}
+
+void shared_add(struct coordinator *c, struct lease *lease)
+{
+    struct resource *resource = lease->resource;
+    shared_insert(c, resource->lease, lease);
+    if (resource->lease == NULL || lease_is_bound(lease))
+        resource->lease = lease;
+}
+
+void shared_remove(struct coordinator *c, struct lease *lease)
+{
+    struct resource *resource = lease->resource;
+    const struct shared *links = shared_of(c, lease);
+    if (resource->lease == lease)
+        resource->lease = links->next != lease ? links->next : NULL;
+    shared_of(c, links->prev)->next = links->next;
+    shared_of(c, links->next)->prev = links->prev;
+}
+
+struct lease *shared_next(const struct coordinator *c, const struct lease *lease)
+{
+    if (!lease->shared)
+        return NULL;
+    struct lease *next = shared_of(c, lease)->next;
+    return next != lease->resource->lease ? next : NULL;
+}
+
+struct lease *resource_lease(const struct coordinator *c, const struct resource *resource,
+                             const struct token *token)
+{
+    struct lease *lease = resource->lease;
+    while (lease != NULL && memcmp(lease->token.bytes, token->bytes, TOKEN_BYTES) != 0)
+        lease = shared_next(c, lease);
+    return lease;
+}
+
+struct lease *resource_lease_of(const struct coordinator *c, const struct resource *resource,
+                                uint64_t session)
+{
+    struct lease *lease = resource->lease;
+    if (lease == NULL || !lease->shared)
+        return lease != NULL && lease->hold.session != NULL && lease->hold.session->key == session ? lease
+                                                                                                   : NULL;
+    const struct session *found = session_find(c, session);
+    struct hold *hold = found != NULL ? found->holds : NULL;
+    while (hold != NULL && lease_of_hold(hold)->resource != resource)
+        hold = hold->session_next;
+    return hold != NULL ? lease_of_hold(hold) : NULL;
+}
+
+bool is_in_way(const struct resource *resource, const struct wait *wait)
+{
+    const struct lease *lease = resource->lease;
+    if (lease == NULL || !lease_is_bound(lease))
+        return false;
+    return !lease->shared || !wait->shared;
+}
+
+void share_send(struct coordinator *c, const struct round *round, masters_t masters)
+{
+    if (masters == 0)
+        return;
+    struct command *command = action_command(c, masters, COMMAND_SHARE, round->name);
+    command->ref = round->id;
+    command->token = round->token;
+    command->number = (uint64_t)round->ttl_ms;
+    command->to = c->config.self;
+    if (round->resource != NULL)
+        command->waited_ms = (uint64_t)(c->now_ms - round->resource->queue->head->asked_ms);
+}
+
+void share_again(struct coordinator *c, struct round *round, masters_t bit)
+{
+    if (round->phase == ROUND_ASKING) {
+        round->fence.asked = round->fence.answered = round->fence.accepted = 0;
+        round->proposal = 0;
+    }
+    share_send(c, round, bit);
+}

@@ -1,0 +1,150 @@
+/* Locks that readers share, through two daemons on real masters. */
+#include "tests/integ/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct cluster masters;
+static struct daemon redlockd, other;
+static struct client a, b, c;
+
+/* The clients a and b are at the first daemon, c is at the other one. */
+static void begin(void)
+{
+    cluster_start(&masters, 5, UNIX);
+    daemon_start(&redlockd, &masters, PATIENT);
+    client_open(&a, &redlockd);
+    client_open(&b, &redlockd);
+    daemon_serves(&other, &masters, PATIENT, &c);
+    eventually(masters_up(&a, &masters));
+}
+
+#define all_answer(answer, command) (cluster_answers(&masters, answer, command) == masters.count)
+
+START_TEST(readers_share_it_and_a_writer_is_kept_out)
+{
+    begin();
+    struct grant one = lock(&a, "doc mode=shared");
+    struct grant two = lock(&b, "doc mode=shared");
+    struct grant far = lock(&c, "doc mode=shared ttl=60s");
+    ck_assert_str_ne(one.token, two.token);
+    eventually(all_answer("3", "ZCARD redlock:doc"));
+    ck_assert_uint_eq(rows_with(show(&a, "LOCKS"), "name=doc mode=shared "), 2);
+    ask(&a, "-BUSY doc", "LOCK doc");
+    ask(&c, "-BUSY doc", "LOCK doc");
+    ask(&a, "+UNLOCKED doc *", "UNLOCK doc");
+    ask(&b, "+UNLOCKED doc *", "UNLOCK doc token=%s", far.token); /* through another daemon */
+    ask(&b, "-BUSY doc", "LOCK doc");
+    ask(&b, "+UNLOCKED doc *", "UNLOCK doc");
+    eventually(cluster_is_free(&masters, "doc"));
+    struct grant writer = lock(&b, "doc");
+    ck_assert_int_gt(writer.fence, one.fence);
+    ck_assert_int_gt(writer.fence, two.fence);
+    ck_assert_int_gt(writer.fence, far.fence);
+    ask(&a, "-BUSY doc", "LOCK doc mode=shared");
+    ask(&c, "-BUSY doc", "LOCK doc mode=shared");
+}
+END_TEST
+
+START_TEST(a_readers_token_works_at_every_daemon)
+{
+    begin();
+    struct grant lease = lock(&a, "doc mode=shared hold=lease ttl=30s");
+    struct grant session = lock(&b, "doc mode=shared ttl=30s");
+    ask(&c, "+HELD doc *", "CHECK doc token=%s", lease.token);
+    ask(&c, "+EXTENDED doc *", "EXTEND doc token=%s ttl=60s", lease.token);
+    struct grant moved = grant_of(ask(&c, "+LOCKED doc *", "RESUME doc token=%s", session.token));
+    ck_assert_str_ne(moved.token, session.token);
+    ask(&b, "-NOTHELD doc*", "EXTEND doc token=%s", session.token);
+    ask(&c, "+UNLOCKED doc *", "UNLOCK doc");
+    ask(&c, "+UNLOCKED doc *", "UNLOCK doc token=%s", lease.token);
+    eventually(cluster_is_free(&masters, "doc"));
+}
+END_TEST
+
+START_TEST(who_has_it_may_take_it_again_in_its_own_mode)
+{
+    begin();
+    struct grant shared = lock(&a, "doc mode=shared");
+    ask(&a, "+LOCKED doc token=* depth=2", "LOCK doc mode=shared token=%s", shared.token);
+    ask(&a, "-MODE doc : *shared*", "LOCK doc token=%s", shared.token);
+    struct grant alone = lock(&b, "other");
+    ask(&b, "-MODE other : *exclusive*", "LOCK other mode=shared token=%s", alone.token);
+    ask(&a, "+UNLOCKED doc * depth=1", "UNLOCK doc");
+    ask(&a, "+UNLOCKED doc confirmed=[345]/5", "UNLOCK doc");
+}
+END_TEST
+
+/* Readers of one daemon follow each other without a gap, while a writer of another daemon waits. */
+START_TEST(a_writer_elsewhere_gets_its_turn)
+{
+    begin();
+    lock(&a, "doc mode=shared");
+    client_send(&c, "LOCK doc wait=60s");
+    eventually(cluster_answers(&masters, "1", "EXISTS redlock:,writer:doc") >= 3);
+    ask(&b, "-BUSY doc", "LOCK doc mode=shared"); /* it would have to wait behind the writer */
+    ask(&a, "+UNLOCKED doc *", "UNLOCK doc");
+    expect(&c, "+LOCKED doc *");
+    eventually(all_answer("0", "EXISTS redlock:,writer:doc"));
+    ask(&c, "+UNLOCKED doc *", "UNLOCK doc");
+    ask(&b, "+LOCKED doc *", "LOCK doc mode=shared wait=30s");
+}
+END_TEST
+
+START_TEST(waiting_readers_of_both_daemons_come_along)
+{
+    static struct client more;
+    begin();
+    client_open(&more, &redlockd);
+    struct grant writer = lock(&a, "doc");
+    client_send(&b, "LOCK doc mode=shared wait=30s");
+    client_send(&more, "LOCK doc mode=shared wait=30s");
+    client_send(&c, "LOCK doc mode=shared wait=30s");
+    eventually(rows_with(show(&a, "WAITERS"), "name=doc ") == 2);
+    ask(&a, "+UNLOCKED doc *", "UNLOCK doc token=%s", writer.token);
+    expect(&b, "+LOCKED doc *");
+    expect(&more, "+LOCKED doc *");
+    expect(&c, "+LOCKED doc *");
+}
+END_TEST
+
+/* What people type: a foreign library's release script reads a string, and gets an error. */
+START_TEST(other_libraries_are_kept_out)
+{
+    begin();
+    lock(&a, "doc mode=shared");
+    eventually(all_answer("zset", "TYPE redlock:doc"));
+    ck_assert_str_eq(redis(&masters.server[0], "SET redlock:doc mine NX PX 1000"), "(nil)");
+    ck_assert_int_eq(strncmp(redis(&masters.server[0], "GET redlock:doc"), "WRONGTYPE", 9), 0);
+    ck_assert_int_gt(atoi(redis(&masters.server[0], "PTTL redlock:doc")), 0);
+}
+END_TEST
+
+/* A master comes back empty: the readers are set there again by their next renewals. */
+START_TEST(readers_outlive_a_master_that_is_restarted)
+{
+    begin();
+    lock(&a, "doc mode=shared ttl=10s");
+    lock(&c, "doc mode=shared ttl=10s");
+    eventually(all_answer("2", "ZCARD redlock:doc"));
+    server_kill(&masters.server[0]);
+    server_start(&masters.server[0]);
+    eventually(all_answer("2", "ZCARD redlock:doc"));
+    ask(&a, "+UNLOCKED doc *", "UNLOCK doc");
+    eventually(all_answer("1", "ZCARD redlock:doc"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("shared");
+    ADD(suite, readers_share_it_and_a_writer_is_kept_out);
+    ADD(suite, a_readers_token_works_at_every_daemon);
+    ADD(suite, who_has_it_may_take_it_again_in_its_own_mode);
+    ADD(suite, a_writer_elsewhere_gets_its_turn);
+    ADD(suite, waiting_readers_of_both_daemons_come_along);
+    ADD(suite, other_libraries_are_kept_out);
+    ADD(suite, readers_outlive_a_master_that_is_restarted);
+    return harness_main(suite);
+}
