@@ -5,9 +5,12 @@ GO_SRC  := $(shell find client/go -name '*.go' -o -name go.mod)
 GO_ENV  := GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go/path
 CHECKS  += client/go/check.sh client/go/jobs.sh
 
-# The tests that take too long for make check.
-check-go: all objects ## the client library for Go: 10,000 cycles, and all examples
+# The tests that take too long for make check; the race detector needs a C compiler, which the project needs anyway.
+check-go: all objects ## the client library for Go: 10,000 cycles, the race detector, and all examples
 	@$(TEST_ENV) client/go/check.sh -cycles 10000
+	@if [ -n "$(GO_HERE)" ]; then \
+	    (cd client/go && $(GO_ENV) $(GO) test -race -c -o $(abspath $(BUILD))/go/tests-race .) && \
+	    $(TEST_ENV) GO_TESTS=tests-race client/go/check.sh; fi
 	@$(TEST_ENV) client/go/jobs.sh stock nightly
 .PHONY: check-go
 
