@@ -51,7 +51,7 @@ bool who_answer_begin(struct who_answer *answer, const char *text, size_t len)
 static bool all_of(struct piece piece, const char *allowed)
 {
     for (size_t i = 0; i < piece.len; i++)
-        if (!strchr(allowed, piece.text[i]))
+        if (!memchr(allowed, piece.text[i], strlen(allowed)))
             return false;
     return piece.len > 0;
 }

@@ -84,6 +84,14 @@ START_TEST(what_is_no_entry)
 }
 END_TEST
 
+START_TEST(a_nul_is_no_digit)
+{
+    static const char text[] = "ok 0 0\nx \0bc 1\nq 1234567\0 1\nx abc 5";
+    ck_assert(who_answer_begin(&answer, text, sizeof text - 1));
+    is_next(WHO_EXCLUSIVE, WHO_NO_SLOT, "abc", 5);
+}
+END_TEST
+
 START_TEST(an_endless_answer)
 {
     static char text[RESP_REPLY_BYTES] = "ok 0 0\n";
@@ -142,6 +150,7 @@ int main(void)
     tcase_add_test(tcase, an_answer);
     tcase_add_test(tcase, what_is_no_answer);
     tcase_add_test(tcase, what_is_no_entry);
+    tcase_add_test(tcase, a_nul_is_no_digit);
     tcase_add_test(tcase, an_endless_answer);
     tcase_add_test(tcase, how_many_were_deleted);
     tcase_add_test(tcase, the_longest_questions);
