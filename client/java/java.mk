@@ -49,7 +49,7 @@ $(BUILD)/conformance/java: $(BUILD)/java/driver.jar client/java/java.mk
 	@mkdir -p $(@D)
 	@java -XX:ArchiveClassesAtExit=$(BUILD)/java/driver.jsa $(JAVA_QUICK) \
 	    -cp $(abspath $(JAVA_JAR)):$(abspath $<) Driver </dev/null >/dev/null 2>&1 || true
-	@printf '#!/bin/sh\nexec java -XX:SharedArchiveFile=%s $(JAVA_QUICK) -cp %s Driver\n' \
+	@printf '#!/bin/sh\nexec java -Xlog:disable -XX:SharedArchiveFile=%s $(JAVA_QUICK) -cp %s Driver\n' \
 	    '$(abspath $(BUILD))/java/driver.jsa' '$(abspath $(JAVA_JAR)):$(abspath $<)' >$@
 	@chmod 755 $@
 endif
