@@ -369,6 +369,10 @@ static enum line_result read_rest(struct parse *p)
     }
     if (rule->needs & ~p->seen)
         return line_refuse(p, REPLY_BADARG, "%s needs the lock's token; write %s", rule->word, rule->example);
+    bool several =
+        memchr(p->request->name.text, ',', p->request->name.len) || p->seen & OPTION_BIT(OPTION_SLOTS);
+    if (p->request->shared && several)
+        return line_refuse(p, REPLY_BADARG, "mode=shared is for one name without slots=");
     unsigned beside = p->request->shared ? OPTION_BIT(OPTION_MODE) : 0;
     if (rule->verb == VERB_LOCK && p->request->has_token && p->seen != (OPTION_BIT(OPTION_TOKEN) | beside))
         return line_refuse(

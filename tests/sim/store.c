@@ -3,143 +3,13 @@
 #include <assert.h>
 #include <string.h>
 
-enum mutant store_mutant = MUTANT_NONE;
+#include "tests/sim/store_readers.h"
 
-static bool is_there(const struct store_key *key, int64_t now_ms)
-{
-    return key->there && now_ms <= key->expires_ms;
-}
+enum mutant store_mutant = MUTANT_NONE;
 
 bool store_has(const struct store *s, int64_t now_ms, unsigned name)
 {
-    return is_there(&s->key[name], now_ms);
-}
-
-/* ---- a name that readers have ---- */
-
-static const struct store_reader *reader_of(const struct store_key *key, int64_t now_ms, uint32_t tok)
-{
-    for (unsigned i = 0; i < key->readers; i++)
-        if (key->reader[i].tok == tok && key->reader[i].ends_ms > now_ms)
-            return &key->reader[i];
-    return NULL;
-}
-
-static bool has_readers(const struct store_key *key, int64_t now_ms)
-{
-    return is_there(key, now_ms) && key->readers > 0;
-}
-
-int64_t store_keeps_ms(const struct store *s, int64_t now_ms, unsigned name, uint32_t tok)
-{
-    const struct store_key *key = &s->key[name];
-    if (!has_readers(key, now_ms))
-        return is_there(key, now_ms) && key->tok == tok ? key->expires_ms : 0;
-    const struct store_reader *reader = reader_of(key, now_ms, tok);
-    if (reader == NULL)
-        return 0;
-    return reader->ends_ms < key->expires_ms ? reader->ends_ms : key->expires_ms;
-}
-
-uint32_t store_tok(const struct store *s, int64_t now_ms, unsigned name, uint32_t tok)
-{
-    const struct store_key *key = &s->key[name];
-    if (!has_readers(key, now_ms))
-        return is_there(key, now_ms) ? key->tok : 0;
-    return reader_of(key, now_ms, tok) != NULL ? tok : key->reader[0].tok;
-}
-
-static int64_t readers_last_ms(const struct store_key *key)
-{
-    int64_t last_ms = 0;
-    for (unsigned i = 0; i < key->readers; i++)
-        if (key->reader[i].ends_ms > last_ms)
-            last_ms = key->reader[i].ends_ms;
-    return last_ms;
-}
-
-static void reader_out(struct store_key *key, unsigned at)
-{
-    key->reader[at] = key->reader[--key->readers];
-    if (key->readers == 0)
-        key->there = false;
-}
-
-/* As OVER in proto/script.c does it. */
-static void readers_over(struct store_key *key, int64_t now_ms)
-{
-    for (unsigned i = 0; i < key->readers;) {
-        if (key->reader[i].ends_ms <= now_ms)
-            reader_out(key, i);
-        else
-            i++;
-    }
-}
-
-/* Removes the token; returns whether it was there. */
-static bool reader_leaves(struct store_key *key, uint32_t tok)
-{
-    for (unsigned i = 0; i < key->readers; i++) {
-        if (key->reader[i].tok != tok)
-            continue;
-        reader_out(key, i);
-        if (store_mutant == MUTANT_LEAVE_ALL) {
-            key->readers = 0;
-            key->there = false;
-        }
-        if (key->there)
-            key->expires_ms = readers_last_ms(key);
-        return true;
-    }
-    return false;
-}
-
-/* Adds the token, or lengthens its time. */
-static void reader_joins(struct store_key *key, uint32_t tok, uint32_t maker, int64_t ends_ms)
-{
-    unsigned at = 0;
-    while (at < key->readers && key->reader[at].tok != tok)
-        at++;
-    if (at == key->readers) {
-        assert(key->readers < STORE_READERS);
-        key->reader[key->readers++] = (struct store_reader){.tok = tok, .maker = maker, .ends_ms = ends_ms};
-    } else if (key->reader[at].ends_ms < ends_ms) {
-        key->reader[at].ends_ms = ends_ms;
-    }
-    key->there = true;
-    key->expires_ms = store_mutant == MUTANT_SHARE_TTL_FIRST ? key->reader[0].ends_ms : readers_last_ms(key);
-    if (store_mutant == MUTANT_SHARE_NO_TTL)
-        key->expires_ms = INT64_MAX;
-}
-
-/* The mark of a writer of another daemon that came sooner. */
-static bool mark_bars(const struct store *s, int64_t now_ms, const struct store_command *command)
-{
-    const struct store_mark *mark = &s->mark[command->name];
-    bool sooner = mark->came_ms < now_ms - (int64_t)command->waited_ms;
-    return mark->id != 0 && now_ms <= mark->expires_ms && mark->id != command->self && sooner &&
-           store_mutant != MUTANT_MARK_UNSEEN;
-}
-
-static void store_share(struct store *s, int64_t now_ms, const struct store_command *command,
-                        struct vote *vote)
-{
-    struct store_key *key = &s->key[command->name];
-    bool at = command->verb == COMMAND_SHARE_AT;
-    int64_t ends_ms = (int64_t)command->number + (at ? 0 : now_ms);
-    if (is_there(key, now_ms) && key->readers == 0 && store_mutant != MUTANT_SHARE_PASSES)
-        return;
-    if (at ? ends_ms <= now_ms : mark_bars(s, now_ms, command))
-        return;
-    if (!has_readers(key, now_ms))
-        key->readers = 0;
-    readers_over(key, now_ms);
-    if (at && reader_of(key, now_ms, command->tok) != NULL)
-        return;
-    if (key->readers == STORE_READERS && reader_of(key, now_ms, command->tok) == NULL)
-        return; /* the model has no room for more */
-    reader_joins(key, command->tok, command->maker, ends_ms);
-    vote->kind = VOTE_YES;
+    return store_there(&s->key[name], now_ms);
 }
 
 /* The token, or the other one of a lease that settles. */
@@ -258,10 +128,10 @@ static void enqueue_marks(struct store *s, int64_t now_ms, const struct store_co
                           const struct publisher *to, struct vote *vote)
 {
     struct store_mark *mark = &s->mark[command->name];
-    bool barred = mark_bars(s, now_ms, command);
+    bool barred = readers_barred(s, now_ms, command);
     if (command->shared && !barred)
         return;
-    if (command->shared && !is_there(&s->key[command->name], now_ms)) {
+    if (command->shared && !store_there(&s->key[command->name], now_ms)) {
         queue_leave(&s->queue[command->name], mark->id);
         if (say(to, mark->id, 'w', command->name) == 0) {
             mark->id = 0;
@@ -287,11 +157,11 @@ static void store_enqueue(struct store *s, int64_t now_ms, const struct store_co
     if (!queue_has(queue, command->self))
         queue_join(queue, command->self, now_ms - (int64_t)command->waited_ms);
     queue->expires_ms = now_ms + (int64_t)command->number;
-    if (has_readers(key, now_ms) || (command->shared && !is_there(key, now_ms))) {
+    if (readers_have(key, now_ms) || (command->shared && !store_there(key, now_ms))) {
         enqueue_marks(s, now_ms, command, to, vote);
         return;
     }
-    if (!is_there(key, now_ms))
+    if (!store_there(key, now_ms))
         return;
     bool silent = store_mutant == MUTANT_ENQUEUE_SILENT;
     vote->kind = silent || say(to, key->maker, 't', command->name) > 0 ? VOTE_HEARD : VOTE_UNHEARD;
@@ -304,7 +174,7 @@ static void store_along(struct store *s, int64_t now_ms, const struct store_comm
     const struct store_key *key = &s->key[command->name];
     if (s->mark[command->name].id == command->self)
         s->mark[command->name].id = 0;
-    if (!is_there(key, now_ms) || key->readers > 0)
+    if (!store_there(key, now_ms) || key->readers > 0)
         queue_walk(s, now_ms, command, to, vote);
     else if (key->maker != command->self)
         say(to, key->maker, 't', command->name);
@@ -314,7 +184,7 @@ static void store_pass(struct store *s, int64_t now_ms, const struct store_comma
                        const struct publisher *to, struct vote *vote)
 {
     const struct store_key *key = &s->key[command->name];
-    if (!is_there(key, now_ms) || store_mutant == MUTANT_PASS_BLIND)
+    if (!store_there(key, now_ms) || store_mutant == MUTANT_PASS_BLIND)
         queue_walk(s, now_ms, command, to, vote);
     else if (key->readers == 0 && key->maker != command->self)
         say(to, key->maker, 't', command->name);
@@ -382,7 +252,7 @@ static void store_set(struct store_key *key, int64_t now_ms, const struct store_
                       struct vote *vote)
 {
     bool from_now = command->verb == COMMAND_SET || store_mutant == MUTANT_HEAL_BY_PX;
-    if (is_there(key, now_ms) && !(store_mutant == MUTANT_SHARE_OVER && key->readers > 0))
+    if (store_there(key, now_ms) && !(store_mutant == MUTANT_SHARE_OVER && key->readers > 0))
         return;
     key_set(key, command, (from_now ? now_ms : 0) + (int64_t)command->number);
     vote->kind = VOTE_YES;
@@ -390,7 +260,7 @@ static void store_set(struct store_key *key, int64_t now_ms, const struct store_
 
 static void store_get(const struct store_key *key, int64_t now_ms, struct vote *vote)
 {
-    if (!is_there(key, now_ms))
+    if (!store_there(key, now_ms))
         return;
     vote->kind = VOTE_TOKEN;
     vote->number = key->readers > 0 ? 0 : key->tok;
@@ -401,14 +271,14 @@ static void store_release(struct store *s, int64_t now_ms, const struct store_co
 {
     struct store_key *key = &s->key[command->name];
     struct store_queue *queue = &s->queue[command->name];
-    if (has_readers(key, now_ms)) {
+    if (readers_have(key, now_ms)) {
         readers_over(key, now_ms);
-        if (!reader_leaves(key, command->tok))
+        if (!readers_leave(key, command->tok))
             return;
         vote->kind = VOTE_YES;
         if (key->there)
             return;
-    } else if (!is_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_PLAIN_DEL))
+    } else if (!store_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_PLAIN_DEL))
         return;
     key->there = false;
     key->readers = 0;
@@ -423,24 +293,12 @@ static void store_release(struct store *s, int64_t now_ms, const struct store_co
     queue->expires_ms = now_ms + (int64_t)command->number;
 }
 
-static void extend_reader(struct store_key *key, int64_t now_ms, const struct store_command *command,
-                          struct vote *vote)
-{
-    const struct store_reader *reader = reader_of(key, now_ms, command->tok);
-    if (reader == NULL && store_mutant != MUTANT_EXTEND_ADDS)
-        return;
-    if (command->verb == COMMAND_EXTEND)
-        reader_joins(key, command->tok, command->maker, now_ms + (int64_t)command->number);
-    vote->kind = VOTE_NUMBER;
-    vote->number = (uint64_t)(reader_of(key, now_ms, command->tok)->ends_ms - now_ms);
-}
-
 static void store_extend(struct store_key *key, int64_t now_ms, const struct store_command *command,
                          struct vote *vote)
 {
-    bool there = is_there(key, now_ms);
-    if (has_readers(key, now_ms)) {
-        extend_reader(key, now_ms, command, vote);
+    bool there = store_there(key, now_ms);
+    if (readers_have(key, now_ms)) {
+        readers_extend(key, now_ms, command, vote);
         return;
     }
     if (!there && store_mutant == MUTANT_EXTEND_RESURRECTS) {
@@ -459,12 +317,12 @@ static void store_extend(struct store_key *key, int64_t now_ms, const struct sto
 static void store_check(const struct store_key *key, int64_t now_ms, const struct store_command *command,
                         struct vote *vote)
 {
-    const struct store_reader *reader = reader_of(key, now_ms, command->tok);
-    if (has_readers(key, now_ms) && reader != NULL) {
+    const struct store_reader *reader = readers_find(key, now_ms, command->tok);
+    if (readers_have(key, now_ms) && reader != NULL) {
         vote->kind = VOTE_NUMBER;
         vote->number = (uint64_t)(reader->ends_ms - now_ms);
     }
-    if (!is_there(key, now_ms) || key->readers > 0 || key->tok != command->tok)
+    if (!store_there(key, now_ms) || key->readers > 0 || key->tok != command->tok)
         return;
     vote->kind = VOTE_NUMBER;
     vote->number = (uint64_t)(key->expires_ms - now_ms);
@@ -473,15 +331,15 @@ static void store_check(const struct store_key *key, int64_t now_ms, const struc
 static void store_move(struct store_key *key, int64_t now_ms, const struct store_command *command,
                        struct vote *vote)
 {
-    const struct store_reader *reader = reader_of(key, now_ms, command->tok);
-    if (has_readers(key, now_ms)) {
+    const struct store_reader *reader = readers_find(key, now_ms, command->tok);
+    if (readers_have(key, now_ms)) {
         if (reader == NULL)
             return;
         int64_t ends_ms = reader->ends_ms, expires_ms = key->expires_ms;
         unsigned at = (unsigned)(reader - key->reader);
-        if (reader_of(key, now_ms, command->to) != NULL) {
-            reader_joins(key, command->to, command->to_maker, ends_ms);
-            reader_out(key, at);
+        if (readers_find(key, now_ms, command->to) != NULL) {
+            readers_join(key, command->to, command->to_maker, ends_ms);
+            readers_out(key, at);
         } else {
             key->reader[at] = (struct store_reader){command->to, command->to_maker, ends_ms};
         }
@@ -489,7 +347,7 @@ static void store_move(struct store_key *key, int64_t now_ms, const struct store
         vote->kind = VOTE_YES;
         return;
     }
-    if (!is_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_MOVE_NO_COMPARE))
+    if (!store_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_MOVE_NO_COMPARE))
         return;
     key->tok = command->to;
     key->maker = command->to_maker;
@@ -500,7 +358,7 @@ static void store_settle(struct store_key *key, int64_t now_ms, const struct sto
                          struct vote *vote)
 {
     bool secret = key->tok == command->tok;
-    if (!is_there(key, now_ms) || key->readers > 0 || (!secret && key->tok != command->to))
+    if (!store_there(key, now_ms) || key->readers > 0 || (!secret && key->tok != command->to))
         return;
     if (secret && store_mutant == MUTANT_SETTLE_BLIND)
         return;
@@ -540,7 +398,7 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_PASS: store_pass(s, now_ms, command, &to, vote); return;
     case COMMAND_ALONG: store_along(s, now_ms, command, &to, vote); return;
     case COMMAND_SHARE:
-    case COMMAND_SHARE_AT: store_share(s, now_ms, command, vote); return;
+    case COMMAND_SHARE_AT: readers_share(s, now_ms, command, vote); return;
     case COMMAND_RELEASE: store_release(s, now_ms, command, &to, vote); return;
     case COMMAND_EXTEND: store_extend(key, now_ms, command, vote); return;
     case COMMAND_CHECK: store_check(key, now_ms, command, vote); return;
@@ -552,43 +410,13 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
 
 /* ---- a server that refuses ---- */
 
-/* Scripts that find readers: whether they write. A reader whose time is over is removed first, and that is the
- * write after which a script may go on when the memory is full; none refuses that. */
-static bool readers_write(const struct store *s, int64_t now_ms, const struct store_command *command)
-{
-    const struct store_key *key = &s->key[command->name];
-    const struct store_reader *reader = reader_of(key, now_ms, command->tok);
-    switch (command->verb) {
-    case COMMAND_EXTEND: return reader != NULL && now_ms + (int64_t)command->number > reader->ends_ms;
-    case COMMAND_RELEASE:
-    case COMMAND_MOVE: return reader != NULL;
-    default: return false;
-    }
-}
-
-/* Whether SHARE adds the first reader: to others it may add one though the memory is full. */
-static bool share_writes(const struct store *s, int64_t now_ms, const struct store_command *command,
-                         bool first)
-{
-    const struct store_key *key = &s->key[command->name];
-    bool at = command->verb == COMMAND_SHARE_AT, others = false;
-    if (is_there(key, now_ms) && key->readers == 0)
-        return false;
-    if (at ? (int64_t)command->number <= now_ms : mark_bars(s, now_ms, command))
-        return false;
-    for (unsigned i = 0; has_readers(key, now_ms) && i < key->readers; i++)
-        others |= key->reader[i].ends_ms > now_ms;
-    bool is_in = at && has_readers(key, now_ms) && reader_of(key, now_ms, command->tok) != NULL;
-    return !is_in && !(first && others);
-}
-
 static bool script_writes(const struct store *s, int64_t now_ms, const struct store_command *command)
 {
     const struct store_key *key = &s->key[command->name];
-    if (has_readers(key, now_ms))
+    if (readers_have(key, now_ms))
         return readers_write(s, now_ms, command);
     bool ours = is_ours(key, command) || (command->verb == COMMAND_SETTLE && key->tok == command->to);
-    ours = ours && is_there(key, now_ms);
+    ours = ours && store_there(key, now_ms);
     return ours && (command->verb != COMMAND_EXTEND || now_ms + (int64_t)command->number > key->expires_ms);
 }
 
@@ -601,7 +429,7 @@ static bool pass_writes(const struct store *s, int64_t now_ms, const struct stor
     if (command->verb == COMMAND_ALONG && s->mark[command->name].id == command->self &&
         now_ms <= s->mark[command->name].expires_ms)
         return true;
-    bool walks = !is_there(key, now_ms) || (command->verb == COMMAND_ALONG && key->readers > 0);
+    bool walks = !store_there(key, now_ms) || (command->verb == COMMAND_ALONG && key->readers > 0);
     return walks && now_ms <= queue->expires_ms && others > 0;
 }
 
@@ -623,8 +451,8 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
     case COMMAND_PASS: writes = pass_writes(s, now_ms, command); break;
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT:
-        writes = share_writes(s, now_ms, command, false);
-        grows = share_writes(s, now_ms, command, true);
+        writes = readers_share_writes(s, now_ms, command, false);
+        grows = readers_share_writes(s, now_ms, command, true);
         break;
     case COMMAND_PROBE: writes = true; break; /* GETEX is a write, though it needs no memory */
     case COMMAND_RELEASE:
