@@ -302,6 +302,27 @@ START_TEST(readers_are_broken)
 }
 END_TEST
 
+/* Readers of two daemons: one row each, all of them are told, and the writer who waits gets the name. */
+START_TEST(readers_of_two_daemons_are_broken)
+{
+    begin_two(3, MAY_BREAK);
+    client_open(&c, &one);
+    ask(&a, "+LOCKED job *", "LOCK job mode=shared ttl=5s");
+    ask(&b, "+LOCKED job *", "LOCK job mode=shared ttl=5s");
+    client_send(&a, "#2 LOCK job mode=shared hold=lease ttl=30s");
+    expect(&a, "#2 +LOCKED job *");
+    eventually(rows_with(who(&a, "job"), " votes=3/3") == 2);
+    ck_assert_uint_eq(rows_with(who(&b, "job"), "mode=shared daemon="), 2);
+    client_send(&c, "LOCK job wait=60s");
+    eventually(rows_with(show(&a, "WAITERS"), "name=job ") == 1);
+    ask(&b, "+BROKEN job *others=1 confirmed=3/3", "BREAK job");
+    await(&a, "!LOST job token=* reason=gone");
+    await(&b, "!LOST job token=* reason=gone");
+    expect(&c, "+LOCKED job *");
+    eventually(rows_with(who(&a, "job"), "mode=exclusive") == 1);
+}
+END_TEST
+
 /* With one master of three away, the two others are enough; with one that refuses the deletion, they are not, and
  * the answer says so. */
 START_TEST(a_master_is_down)
@@ -382,6 +403,7 @@ int main(void)
     ADD(suite, a_foreign_value);
     ADD(suite, a_slot);
     ADD(suite, readers_are_broken);
+    ADD(suite, readers_of_two_daemons_are_broken);
     ADD(suite, a_master_is_down);
     ADD(suite, the_command);
     return harness_main(suite);
