@@ -169,8 +169,12 @@ func (c *Client) take(ctx context.Context, name string, wait time.Duration, opts
 	if err != nil {
 		return nil, err
 	}
-	if l, ok := ctx.Value(lockKey{c, name}).(*Lock); ok && o.reentrant && c.again(l) {
-		return l, nil
+	if l, ok := ctx.Value(lockKey{c, name}).(*Lock); ok && o.reentrant {
+		if entered, err := c.again(l, o); err != nil {
+			return nil, err
+		} else if entered {
+			return l, nil
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, contextError(ctx, name)
@@ -194,15 +198,18 @@ func (c *Client) take(ctx context.Context, name string, wait time.Duration, opts
 	return l, err
 }
 
-// again enters a lock that the task has already.
-func (c *Client) again(l *Lock) bool {
+// again enters a lock that the task has already. A reader does not enter as a writer.
+func (c *Client) again(l *Lock, o options) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l.state != lockHeld || l.Valid() == 0 {
-		return false
+		return false, nil
+	}
+	if l.options.mode != o.mode || l.options.slots != o.slots {
+		return false, &Error{Err: ErrMode, Name: l.name, Text: "the task has it in another mode: unlock it first"}
 	}
 	l.depth++
-	return true
+	return true, nil
 }
 
 func (c *Client) taken(ctx context.Context, k *call, limit time.Duration) (*Lock, error) {

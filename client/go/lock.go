@@ -74,7 +74,7 @@ func Slots(n int) LockOption {
 }
 
 // Reentrant lets a task enter again: if the context comes from a lock of this name and client (Lock.Context, or the
-// context that Do gives) that is still held, Lock returns that same lock, which then has to be unlocked as often.
+// context that Do gives) that is still held, Lock returns that same lock, which then has to be unlocked as often. In another mode it is ErrMode.
 func Reentrant() LockOption { return func(o *options) { o.reentrant = true } }
 
 type lockState int

@@ -342,6 +342,18 @@ func TestReentryAndDo(t *testing.T) {
 	if err != nil || !errors.Is(outer.Err(), ErrNotHeld) {
 		t.Error(err, outer.Err())
 	}
+	err = c.Do(background, "again", func(ctx context.Context, l *Lock) error {
+		if inner, err := c.Lock(ctx, "again", Reentrant(), Shared()); err != nil || inner != l {
+			t.Error(err)
+		} else if err := inner.Unlock(ctx); err != nil {
+			t.Error(err)
+		}
+		_, err := c.Lock(ctx, "again", Reentrant())
+		return err
+	}, Shared())
+	if !errors.Is(err, ErrMode) {
+		t.Error("a reader does not enter as a writer: ", err)
+	}
 	if _, err := c.TryLock(outer.Context(), "again", Reentrant()); !errors.Is(err, ErrCancelled) {
 		t.Error("a lock that was given back is not entered again: ", err)
 	}

@@ -8,7 +8,7 @@ const { Request } = require('./requests.js');
 const { Session } = require('./session.js');
 const { Way } = require('./address.js');
 const line = require('./line.js');
-const { BadArgumentError, CancelledError, ClosedError, LockTimeoutError, LostError, NotHeldError } = require('./errors.js');
+const { BadArgumentError, CancelledError, ClosedError, LockTimeoutError, LostError, ModeError, NotHeldError } = require('./errors.js');
 
 const TIMEOUT_MS = 10_000;
 const RELEASE_MS = 2000;
@@ -38,8 +38,10 @@ class Client {
     if (typeof options === 'function') [options, body] = [{}, options];
     if (typeof body !== 'function') throw new BadArgumentError('using() needs a function to run under the lock');
     const { reentrant = false, ...wanted } = options ?? {};
-    const entry = (reentrant && this.#entered(line.names(name))) || {
+    const entry = (reentrant && this.#entered(line.names(name), wanted)) || {
       name: line.names(name),
+      mode: wanted.mode ?? 'exclusive',
+      slots: wanted.slots,
       lock: await this.lock(name, wanted),
       users: 0,
       outer: this.#inside?.getStore(),
@@ -59,9 +61,13 @@ class Client {
     return result;
   }
 
-  #entered(name) {
+  /** What this task entered before. A reader does not enter as a writer. */
+  #entered(name, { mode = 'exclusive', slots }) {
     let entry = this.#inside?.getStore();
     while (entry && (entry.name !== name || entry.users === 0)) entry = entry.outer;
+    if (entry && (entry.mode !== mode || entry.slots !== slots)) {
+      throw new ModeError(`this task has the lock ${name} in another mode: leave it first`);
+    }
     return entry;
   }
 

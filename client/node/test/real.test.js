@@ -6,7 +6,7 @@ const path = require('node:path');
 const { test, before, after, afterEach } = require('node:test');
 const { once } = require('node:events');
 const { inspect } = require('node:util');
-const { Client, AuthError, BadArgumentError, BusyError, LockTimeoutError, LostError, NotHeldError, UnsupportedError, ClosedError } =
+const { Client, AuthError, BadArgumentError, BusyError, LockTimeoutError, LostError, ModeError, NotHeldError, UnsupportedError, ClosedError } =
   require('../index.js');
 const { World, missing, until, program, sleep } = require('./world.js');
 
@@ -198,6 +198,11 @@ test('re-entry is asked for, by task', { skip }, async () => {
     await client.using('job', { reentrant: true }, (_, inner) => assert.equal(inner, outer));
     assert.ok(outer.valid() > 0);
     await assert.rejects(client.using('job', {}, () => {}), BusyError);
+  });
+  const reader = { reentrant: true, mode: 'shared' };
+  await client.using('job', reader, async (_, outer) => {
+    await client.using('job', reader, (__, inner) => assert.equal(inner, outer));
+    await assert.rejects(client.using('job', { reentrant: true }, () => {}), ModeError);
   });
   const entered = (hold) => client.using('job', { reentrant: true }, () => hold);
   const [a, b] = await Promise.allSettled([entered(sleep(100)), entered(sleep(100))]);

@@ -124,6 +124,14 @@ final class WorldTest {
         lock.unlock();
         Thread.currentThread().interrupt();
         thrown(InterruptedException.class, lock::lockInterruptibly);
+        RedlockLock reader = client.getLock("contract", LockOptions.defaults().shared());
+        reader.lock();
+        that(reader.tryLock(), "a reader enters again");
+        thrown(ModeException.class, lock::tryLock);
+        thrown(ModeException.class, lock::lock);
+        equal(2, reader.getHoldCount());
+        reader.unlock();
+        reader.unlock();
         noKeys();
     }
 

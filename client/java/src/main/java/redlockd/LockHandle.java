@@ -160,6 +160,11 @@ public final class LockHandle implements AutoCloseable {
         return this;
     }
 
+    /** Whether those options ask for such a lock: of a reader, a place, or of neither. */
+    boolean isOfMode(LockOptions options) {
+        return hold.options.shared == options.shared && hold.options.slots == options.slots;
+    }
+
     private void join(Request request) {
         request.join();
         Failure failure = request.failure;

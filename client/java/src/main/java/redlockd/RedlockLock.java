@@ -10,7 +10,8 @@ import java.util.function.Consumer;
 
 /**
  * A lock of redlockd as a {@link Lock}: owned by the thread that takes it, re-entrant for it, and given back when it was
- * unlocked as often as it was locked. The object may be shared by all threads.
+ * unlocked as often as it was locked. The object may be shared by all threads. A thread that has the lock in one mode
+ * ({@link LockOptions#shared}, {@link LockOptions#slots}, or neither) gets {@link ModeException} in another.
  *
  * <p>All methods that take it may throw {@link NoQuorumException}, {@link UnreachableException} and the other kinds of
  * {@link RedlockException}. An exception of {@code unlock()} in a {@code finally} block replaces an exception of the
@@ -192,7 +193,7 @@ public final class RedlockLock implements Lock {
 
     /**
      * The count is kept here and not at redlockd, whose own count begins anew when the lock is resumed on another
-     * connection. A lock that is lost is not entered again: LostException is thrown.
+     * connection. A lock that is lost is not entered again: LostException is thrown. Nor does a reader enter as a writer.
      */
     private boolean enterAgain() {
         ThreadHolds.Entry entry = client.threadHolds.get(name);
@@ -200,6 +201,9 @@ public final class RedlockLock implements Lock {
             return false;
         }
         entry.handle.ensureHeld();
+        if (!entry.handle.isOfMode(options)) {
+            throw new ModeException("this thread has the lock " + name + " in another mode: unlock it first", -1);
+        }
         entry.count++;
         return true;
     }
