@@ -138,6 +138,7 @@ static void ask(struct world *w, enum verb verb)
         what->max_ms = how & 16 ? duration_of(w) : -1;
         what->wait_ms = what->wait_ms < 0 ? 0 : what->wait_ms;
     }
+    what->shared = verb == VERB_LOCK && how & 64;
     if (verb == VERB_RESUME)
         what->max_ms = how & 16 ? duration_of(w) : -1;
     if (verb == VERB_EXTEND || verb == VERB_RESUME || (verb == VERB_LOCK && !what->has_token))

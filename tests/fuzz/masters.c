@@ -138,13 +138,48 @@ static void run_group(struct fake_master *m, const struct sent *sent, int64_t no
     }
 }
 
+/* The reader's place; READERS: there is none. */
+static unsigned reader_at(const struct key *key, const struct token *token)
+{
+    for (unsigned i = 0; i < key->readers; i++)
+        if (memcmp(&key->reader[i], token, sizeof *token) == 0)
+            return i;
+    return READERS;
+}
+
+static void run_share(struct key *key, const struct sent *sent, int64_t now_ms, int64_t ends_ms,
+                      struct vote *vote)
+{
+    bool there = key->ends_ms > now_ms, at = sent->verb == COMMAND_SHARE_AT;
+    unsigned count = there ? key->readers : 0, place = count > 0 ? reader_at(key, &sent->token) : READERS;
+    bool refused = (there && count == 0) || (count == READERS && place == READERS) || ends_ms <= now_ms ||
+                   (at && place < READERS);
+    vote_yes_no(vote, !refused);
+    if (refused)
+        return;
+    if (!there)
+        *key = (struct key){.ends_ms = ends_ms};
+    if (place == READERS)
+        key->reader[key->readers++] = sent->token;
+    if (ends_ms > key->ends_ms)
+        key->ends_ms = ends_ms;
+}
+
+/* Replaces the reader's token, or (NULL) removes it; returns whether others are left. */
+static bool reader_put(struct key *key, const struct token *token, const struct token *to)
+{
+    unsigned place = reader_at(key, token);
+    key->reader[place] = to != NULL ? *to : key->reader[--key->readers];
+    return key->readers > 0;
+}
+
 static void run_release(struct fake_master *m, const struct sent *sent, int64_t now_ms, bool ours,
                         struct vote *vote)
 {
     static const struct token nobody;
     bool wakes = memcmp(&sent->to, &nobody, sizeof nobody) != 0;
     vote_yes_no(vote, ours);
-    if (!ours)
+    if (!ours || (m->keys[sent->name].readers > 0 && reader_put(&m->keys[sent->name], &sent->token, NULL)))
         return;
     m->keys[sent->name].ends_ms = 0;
     if (wakes && sent->number % 2 == 0 && now_ms % 3 == 0) /* the queue's other daemons are made up */
@@ -158,7 +193,8 @@ static bool is_token(const struct key *key, const struct token *token)
 
 static void run_settle(struct key *key, const struct sent *sent, int64_t now_ms, struct vote *vote)
 {
-    bool ours = key->ends_ms > now_ms && (is_token(key, &sent->token) || is_token(key, &sent->to));
+    bool ours = key->ends_ms > now_ms && key->readers == 0 &&
+                (is_token(key, &sent->token) || is_token(key, &sent->to));
     vote->kind = VOTE_NO;
     if (!ours)
         return;
@@ -174,8 +210,10 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
     uint64_t *score = &m->scores[sent->name];
     bool there = key->ends_ms > now_ms;
     bool ours = there && (is_token(key, &sent->token) || (sent->has_other && is_token(key, &sent->other)));
-    int64_t ends_ms =
-        sent->verb == COMMAND_SET || sent->verb == COMMAND_EXTEND ? now_ms + (int64_t)sent->number : 0;
+    if (there && key->readers > 0)
+        ours = reader_at(key, &sent->token) < READERS;
+    bool lives = sent->verb == COMMAND_SET || sent->verb == COMMAND_EXTEND || sent->verb == COMMAND_SHARE;
+    int64_t ends_ms = lives ? now_ms + (int64_t)sent->number : 0;
 
     memset(vote, 0, sizeof *vote);
     switch (sent->verb) {
@@ -190,7 +228,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         break;
     case COMMAND_SET:
         if (!there)
-            *key = (struct key){sent->token, ends_ms};
+            *key = (struct key){.token = sent->token, .ends_ms = ends_ms};
         vote_yes_no(vote, !there);
         break;
     case COMMAND_ZADD:
@@ -214,10 +252,9 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
     case COMMAND_PROBE:
     case COMMAND_GROUP_SET:
     case COMMAND_GROUP_NEW: run_group(m, sent, now_ms, vote); break;
-    case COMMAND_SHARE_AT:
     case COMMAND_HEAL:
         if (!there)
-            *key = (struct key){sent->token, (int64_t)sent->number - CLOCK_MS};
+            *key = (struct key){.token = sent->token, .ends_ms = (int64_t)sent->number - CLOCK_MS};
         vote_yes_no(vote, !there);
         break;
     case COMMAND_GET:
@@ -231,13 +268,12 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         break;
     case COMMAND_ALONG:
     case COMMAND_PASS: vote_yes_no(vote, !there); break;
-    case COMMAND_SHARE: /* a reader here is alone: it refuses others, which coordinators must bear */
-        if (!there)
-            *key = (struct key){sent->token, ends_ms};
-        vote_yes_no(vote, !there);
-        break;
+    case COMMAND_SHARE: run_share(key, sent, now_ms, ends_ms, vote); break;
+    case COMMAND_SHARE_AT: run_share(key, sent, now_ms, (int64_t)sent->number - CLOCK_MS, vote); break;
     case COMMAND_MOVE:
-        if (ours)
+        if (ours && key->readers > 0)
+            reader_put(key, &sent->token, &sent->to);
+        else if (ours)
             key->token = sent->to;
         vote_yes_no(vote, ours);
         break;

@@ -18,9 +18,13 @@ struct sent {
     struct group group;
 };
 
+enum { READERS = 8 };
+
 struct key {
     struct token token;
     int64_t ends_ms; /* 0: there is none */
+    unsigned readers;
+    struct token reader[READERS]; /* whose times are over together here */
 };
 
 struct fake_master {

@@ -367,6 +367,12 @@ static void aim_readers(struct sim_plan *plan, struct swarm *swarm, enum mutant 
         swarm->think_ms = 5;
         swarm->keep_ms = 60;
         swarm->give_up_pct = mutant == MUTANT_MARK_STAYS ? 60 : 0;
+        if (mutant == MUTANT_MARK_UNSEEN) {
+            swarm->apart = true;
+            plan->param[P_DAEMONS] = 2;
+            plan->param[P_MAX_TTL] = 5000;
+            swarm->clients = 4;
+        }
         return;
     }
     swarm_calm(plan, swarm);

@@ -276,7 +276,7 @@ void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name)
 void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote);
 void oracle_joined(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg);
-void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us);
+void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool shared);
 void oracle_crowd_asks(struct sim_world *w, unsigned name);
 void oracle_crowd_answered(struct sim_world *w, unsigned name, bool granted);
 /* oracle_keys.c */

@@ -176,7 +176,7 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
     o->served_us[a->name] = w->now_us;
     oracle_turn(w, d, a->name);
     if (a->wait_ms > 0)
-        oracle_was_free(w, a->name, a->at_us);
+        oracle_was_free(w, a->name, a->at_us, t->shared);
     told(w, d, tok, reply->valid_ms, reply->until_ms, w->plan->param[P_MIN_VALIDITY], "LOCKED");
     if (count(t->valid) < d->quorum)
         violation(w, 9, "T%u of n%u is granted by %u masters that may vote (%#x of %#x that said yes)", tok,

@@ -102,11 +102,13 @@ void oracle_joined(struct sim_world *w, const struct sim_master *m, const struct
 
 /* A release wakes the next daemon: where nothing fails, no name is free for long while somebody waits. Chance may
  * split the votes several times, so the bound is far above what a wake needs, and below a sleep. */
-void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us)
+void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool shared)
 {
-    enum { STARTED_US = 3000000 };
+    enum { STARTED_US = 3000000, SLEEP_US = 1000000 };
     int64_t since_us = w->oracle.freed_us[name] > asked_us ? w->oracle.freed_us[name] : asked_us;
     int64_t bound_us = (FREE_MS + 2 * w->plan->param[P_RETRY_MAX]) * 1000;
+    if (shared) /* readers have it, and this one sleeps: to be woken is a favour then */
+        bound_us += SLEEP_US;
     if (w->plan->param[P_CLASS] != CLASS_TURNS || w->plan->param[P_DEAF] != DEAF_NONE ||
         since_us < STARTED_US)
         return;

@@ -211,6 +211,7 @@ struct swarm {
     int64_t clients, think_ms, keep_ms;
     int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct, abandon_pct;
     int64_t resume_pct, sync_ms, shared_pct;
+    bool apart; /* the writers are at the first daemon, and readers at all others */
 };
 /* classes.c: what is special to a class, before and after the clients and faults are drawn. */
 void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class class);

@@ -276,8 +276,12 @@ static void draw_resumes(struct draw *draw, const struct swarm *swarm, int64_t *
 static void draw_readers(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     struct draw draw = {.seed = seed, .who = 9};
-    for (unsigned i = 0; i < plan->ops; i++)
-        plan->op[i].field[O_SHARED] = percent(&draw, swarm->shared_pct);
+    for (unsigned i = 0; i < plan->ops; i++) {
+        int64_t *field = plan->op[i].field;
+        field[O_SHARED] = percent(&draw, swarm->shared_pct);
+        if (swarm->apart)
+            field[O_SHARED] = plan->client[field[O_CLIENT]].field[C_DAEMON] != 0;
+    }
 }
 
 static void draw_clients(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
@@ -306,14 +310,15 @@ int plan_class_drawn = CLASSES;
 bool plan_readers;
 
 /* How many of the LOCKs are of readers, in percent; mostly none. */
-static int64_t draw_shared_pct(const struct sim_plan *plan, uint64_t seed)
+static void draw_modes(const struct sim_plan *plan, uint64_t seed, struct swarm *swarm)
 {
     struct draw draw = {.seed = seed, .who = 8};
     bool any = percent(&draw, 5);
     bool all = plan->param[P_CLASS] == CLASS_MODES || plan_readers;
     if (plan->mutant != MUTANT_NONE || plan->param[P_CLASS] == CLASS_SPLIT || !(any || all))
-        return 0;
-    return percent(&draw, 50) ? between(&draw, 40, 60) : between(&draw, 5, 98);
+        return;
+    swarm->shared_pct = percent(&draw, 50) ? between(&draw, 40, 60) : between(&draw, 5, 98);
+    swarm->apart = percent(&draw, 20);
 }
 
 static enum plan_class draw_class(struct draw *draw)
@@ -386,7 +391,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     bool modes = plan->param[P_CLASS] == CLASS_MODES;
     if (hands && mutant == MUTANT_NONE && (plan->param[P_CLASS] <= CLASS_CLOCK || modes))
         swarm_hands(plan, &swarm);
-    swarm.shared_pct = draw_shared_pct(plan, seed);
+    draw_modes(plan, seed, &swarm);
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);
     draw_readers(plan, seed, &swarm);
