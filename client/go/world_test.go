@@ -150,6 +150,37 @@ func TestLockGoesOnWithoutItsDaemon(t *testing.T) {
 	}
 }
 
+func TestEveryKindOfLockGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open(w.unix)
+	ttl := TTL(8 * time.Second)
+	locks := []*Lock{must[*Lock](t)(c.Lock(background, "reader", ttl, Shared()))}
+	var tokens []string
+	for _, l := range locks {
+		tokens = append(tokens, l.Token())
+	}
+	w.do("kill")
+	w.do("restart")
+	for i, l := range locks {
+		i, l := i, l
+		eventually(t, "a new token of "+l.Name(), func() bool { return l.Token() != tokens[i] })
+		if err := l.Check(background); err != nil {
+			t.Error(l, err)
+		}
+	}
+	for _, name := range []string{"reader"} {
+		if _, err := w.open(w.unix).TryLock(background, name); !errors.Is(err, ErrBusy) {
+			t.Error(name, err)
+		}
+	}
+	for _, l := range locks {
+		if err := l.Unlock(background); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestLockGoesOnWhileItsDaemonDrains(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

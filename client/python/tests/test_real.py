@@ -455,6 +455,23 @@ class Restarts(WithWorld):
     def test_a_lock_goes_on_after_a_drain(self):
         self.goes_on("term", self.world.unix)
 
+    def test_every_kind_of_lock_goes_on_after_kill_9(self):
+        kinds = [("reader", {"mode": "shared"})]
+        client = self.client()
+        locks = [client.lock(name, ttl=8, **options) for name, options in kinds]
+        for lock in locks:
+            lock.acquire()
+        before = [(lock.token, lock.slot) for lock in locks]
+        self.world.do("kill")
+        self.world.do("restart")
+        for lock, (token, slot) in zip(locks, before):
+            eventually(lambda: lock.token != token, "RESUME")
+            self.assertGreater(lock.check(), 0)
+            self.assertEqual(lock.slot, slot)
+        self.assertFalse(self.client().lock("reader").acquire(blocking=False))
+        for lock in locks:
+            lock.release()
+
     def test_a_wait_goes_on_after_kill_9(self):
         holder, waiter = self.client().lock("waits", ttl=8), self.client().lock("waits", ttl=8)
         waiter.acquire()  # its client has met redlockd: else it would not wait for redlockd to come back

@@ -50,6 +50,7 @@ final class WorldTest {
             checks.check(cycles + " cycles leave nothing behind", test::cycles);
             checks.check("a program that stood still notices before it writes", test::stopped);
             checks.check("kill -9 and restart of the daemon: the lock goes on", test::killed);
+            checks.check("every kind of lock goes on after kill -9", test::kinds);
             checks.check("the daemon drains and is started again: the lock goes on", test::drained);
             checks.check("a closed client gives back at once", test::closed);
         }
@@ -353,6 +354,24 @@ final class WorldTest {
 
     private void killed() throws Exception {
         goesOn("killed", "kill");
+    }
+
+    private void kinds() throws Exception {
+        LockOptions options = LockOptions.defaults().ttl(Duration.ofSeconds(8)).waiting(Duration.ofSeconds(20));
+        List<LockHandle> locks = List.of(client.acquire("reader", options.shared()));
+        List<String> tokens = locks.stream().map(LockHandle::token).toList();
+        world.say("kill");
+        world.say("restart");
+        for (int i = 0; i < locks.size(); i++) {
+            LockHandle lock = locks.get(i);
+            String token = tokens.get(i);
+            until(lock.name() + " is resumed", () -> !lock.token().equals(token));
+            lock.check();
+        }
+        that(locks.get(0).slot().isEmpty(), "a reader has no number");
+        thrown(BusyException.class, () -> client.acquire("reader"));
+        locks.forEach(LockHandle::unlock);
+        noKeys();
     }
 
     private void drained() throws Exception {
