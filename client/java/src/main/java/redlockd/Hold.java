@@ -188,6 +188,10 @@ final class Hold {
         warnMs = deadline - spanMs / 3;
         warned = false;
         believe(deadline);
+        if (isSession()) { // silence of redlockd is to be noticed well before the lock's end
+            session.shortestMs = Math.min(session.shortestMs, spanMs);
+            session.wantsAt(nowMs + link.patienceMs());
+        }
     }
 
     private boolean isOver(long nowMs) {

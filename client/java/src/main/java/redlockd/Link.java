@@ -340,7 +340,7 @@ final class Link {
 
     // ---- time and end ----
 
-    private long patienceMs() {
+    long patienceMs() {
         return Math.max(PATIENCE_LEAST_MS, Math.min(PATIENCE_MS, session.shortestMs / 3));
     }
 
