@@ -83,6 +83,17 @@ struct group {
  *                  PEXPIRE <number> where that is longer, and
  *                  to in the place of the token
  * Where readers have the name, RELEASE, EXTEND, CHECK and MOVE are for the reader with that token alone.
+ *
+ * The same for a list of names, which are all there, or count as none (name.more is not 0):
+ *
+ * SET_ALL          script: unless one of the keys is there, set    YES, NO (number: which one is there, or
+ * HEAL_ALL         all of them as SET or HEAL would                more of them: the first)
+ * ZADD_ALL         ZADD <prefix>,fences GT CH with all buckets     NUMBER: so many became higher
+ * ZSCORE_ALL       script: the highest score of the buckets        NUMBER (0: none)
+ * RELEASE_ALL      script: delete each whose value is the token    YES, NO (none was ours)
+ * EXTEND_ALL,      script: if all values are the token, as EXTEND  NUMBER: the shortest TTL; NO
+ * CHECK_ALL        and CHECK
+ * MOVE_ALL         script: if all values are the token, as MOVE    YES, NO
  * any command                                                      ERROR; for the scripts also NOT_RUN */
 enum command_verb {
     COMMAND_CLIENT_ID,
@@ -109,12 +120,44 @@ enum command_verb {
     COMMAND_SHARE,
     COMMAND_SHARE_AT,
     COMMAND_ALONG,
+    COMMAND_SET_ALL,
+    COMMAND_HEAL_ALL,
+    COMMAND_ZADD_ALL,
+    COMMAND_ZSCORE_ALL,
+    COMMAND_RELEASE_ALL,
+    COMMAND_EXTEND_ALL,
+    COMMAND_CHECK_ALL,
+    COMMAND_MOVE_ALL,
 };
-enum { COMMAND_VERBS = COMMAND_ALONG + 1 };
+enum { COMMAND_VERBS = COMMAND_MOVE_ALL + 1 };
+
+/* The verb for a list of names that does what this verb does for one name. */
+static inline enum command_verb command_for_all(enum command_verb verb)
+{
+    switch (verb) {
+    case COMMAND_SET: return COMMAND_SET_ALL;
+    case COMMAND_HEAL: return COMMAND_HEAL_ALL;
+    case COMMAND_ZADD: return COMMAND_ZADD_ALL;
+    case COMMAND_ZSCORE: return COMMAND_ZSCORE_ALL;
+    case COMMAND_RELEASE: return COMMAND_RELEASE_ALL;
+    case COMMAND_EXTEND: return COMMAND_EXTEND_ALL;
+    case COMMAND_CHECK: return COMMAND_CHECK_ALL;
+    case COMMAND_MOVE: return COMMAND_MOVE_ALL;
+    default: return verb;
+    }
+}
+
+/* The same the other way round; a verb for one name stays as it is. */
+static inline enum command_verb command_for_one(enum command_verb verb)
+{
+    static const uint8_t ones[] = {COMMAND_SET,     COMMAND_HEAL,   COMMAND_ZADD,  COMMAND_ZSCORE,
+                                   COMMAND_RELEASE, COMMAND_EXTEND, COMMAND_CHECK, COMMAND_MOVE};
+    return verb < COMMAND_SET_ALL ? verb : (enum command_verb)ones[verb - COMMAND_SET_ALL];
+}
 
 struct command {
     enum command_verb verb;
-    uint32_t bucket; /* ZADD, ZSCORE */
+    uint32_t bucket; /* ZADD, ZSCORE; ZADD_ALL, ZSCORE_ALL: the number of buckets[] */
     uint64_t ref;    /* comes back with each vote: the id of the asking round, release or lease; 0: none */
     /* See above: a TTL or an instant in ms, a score, or a client id. Of commands that write to the queue: how
      * long it lives, in ms. */
@@ -126,6 +169,7 @@ struct command {
     struct token token;
     struct token to; /* MOVE, SETTLE: the new one; others that have it: this daemon */
     struct name name;
+    uint32_t buckets[LIST_NAMES];
     struct token other; /* if has_other */
     struct group group; /* GROUP_SET, GROUP_NEW */
 };

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/line_names.h"
 #include "proto/line_rule.h"
+#include "proto/names.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -43,8 +45,10 @@ static enum line_result line_refuse(struct parse *p, enum reply_code code, const
     refusal->code = code;
     refusal->tag = p->tag;
     refusal->name.len = 0;
-    if (p->named)
+    if (p->named) {
         refusal->name = p->request->name;
+        refusal->order = p->request->order;
+    }
     refusal->words[0] = '\0';
     va_list args;
     va_start(args, fmt);
@@ -210,16 +214,35 @@ static void take_name(struct parse *p, struct piece word)
     p->named = true;
 }
 
+static enum line_result take_names(struct parse *p, struct piece word)
+{
+    switch (names_read(word, &p->request->name, &p->request->order)) {
+    case NAMES_GOOD: p->named = true; return LINE_REQUEST;
+    case NAMES_BAD: break;
+    case NAMES_MANY:
+        return line_refuse(p, REPLY_BADARG, "%s takes at most %d names at once", p->rule->word, LIST_NAMES);
+    case NAMES_LONG:
+        return line_refuse(p, REPLY_BADARG, "several names have at most %d bytes together, these have %zu",
+                           LIST_BYTES, word.len);
+    case NAMES_TWICE:
+        return line_refuse(p, REPLY_BADARG, "a name stands twice in %s: write each once",
+                           show_piece(word).text);
+    }
+    return line_refuse(
+        p, REPLY_BADARG,
+        "%s is no list of names: name,name without spaces, and each 1 to 200 visible characters "
+        "except , \" = and no # or : first",
+        show_piece(word).text);
+}
+
 static enum line_result read_name(struct parse *p)
 {
     struct piece word = piece_next(&p->at, p->end);
 
     if (!word.len)
         return line_refuse(p, REPLY_BADARG, "%s needs a name; write %s", p->rule->word, p->rule->example);
-    if (p->rule->argument == ARGUMENT_NAMES && piece_is_names(word))
-        return line_refuse(p, REPLY_UNSUPPORTED,
-                           "several names at once are not in this version: LOCK one after the other, and "
-                           "everybody in the same order");
+    if (p->rule->argument == ARGUMENT_NAMES && memchr(word.text, ',', word.len))
+        return take_names(p, word);
     if (word.len > NAME_BYTES)
         return line_refuse(p, REPLY_BADARG, "a name has at most %d bytes, this one has %zu", NAME_BYTES,
                            word.len);
@@ -356,7 +379,8 @@ static enum line_result read_rest(struct parse *p)
 {
     const struct verb_rule *rule = p->rule;
 
-    *p->request = (struct request){.verb = rule->verb, .tag = p->tag, .ttl_ms = -1, .max_ms = -1};
+    request_clear(p->request, rule->verb);
+    p->request->tag = p->tag;
     if (rule->verb == VERB_BREAK)
         p->request->slot = -1;
     enum line_result result = read_argument(p);
@@ -370,7 +394,7 @@ static enum line_result read_rest(struct parse *p)
     if (rule->needs & ~p->seen)
         return line_refuse(p, REPLY_BADARG, "%s needs the lock's token; write %s", rule->word, rule->example);
     bool several =
-        memchr(p->request->name.text, ',', p->request->name.len) || p->seen & OPTION_BIT(OPTION_SLOTS);
+        p->request->name.more != 0 || p->seen & OPTION_BIT(OPTION_SLOTS);
     if (p->request->shared && several)
         return line_refuse(p, REPLY_BADARG, "mode=shared is for one name without slots=");
     unsigned beside = p->request->shared ? OPTION_BIT(OPTION_MODE) : 0;

@@ -18,6 +18,7 @@ struct refusal {
     enum reply_code code;
     struct tag tag;   /* len 0: the refusal goes out untagged */
     struct name name; /* len 0: the line had no name, or one that is not allowed */
+    uint64_t order;   /* of a list, as in its request */
     char words[64];   /* key=value words for programs, as in "tag=7" */
     char text[160];   /* for people */
 };

@@ -9,6 +9,7 @@
 
 #include "proto/decimal.h"
 #include "proto/line.h"
+#include "proto/line_names.h"
 
 /* ---- small pieces ---- */
 
@@ -58,12 +59,14 @@ static char *line_put_tag(char *out, const struct tag *tag)
     return out;
 }
 
-static char *line_put_name(char *out, const struct name *name)
+static char *line_put_name(char *out, const struct name *name, uint64_t order)
 {
     if (!name->len)
         return out;
-    assert(name->len <= NAME_BYTES);
+    assert(name->len <= LIST_BYTES);
     *out++ = ' ';
+    if (name->more)
+        return out + names_write(out, name, order);
     return line_put_bytes(out, name->text, name->len);
 }
 
@@ -325,7 +328,7 @@ size_t line_format_reply(char *out, const struct tag *tag, const struct reply *r
 {
     assert(reply->code != REPLY_HELLO);
     char *at = line_put(line_put_tag(out, tag), line_code_word(reply->code));
-    at = line_put_name(at, &reply->name);
+    at = line_put_name(at, &reply->name, reply->order);
     at = line_put_words(at, reply);
     at = line_put_text(at, reply);
     return line_put_end(out, at);
@@ -335,7 +338,7 @@ size_t line_format_refusal(char *out, const struct refusal *refusal)
 {
     char *at = line_put(line_put_tag(out, &refusal->tag), line_code_word(refusal->code));
 
-    at = line_put_name(at, &refusal->name);
+    at = line_put_name(at, &refusal->name, refusal->order);
     if (refusal->words[0])
         at = line_put_printable(line_put(at, " "), refusal->words, sizeof refusal->words);
     if (refusal->text[0])
@@ -361,7 +364,7 @@ size_t line_format_broken(char *out, const struct tag *tag, const struct name *n
     enum { WORDS_BYTES = 256 };
     char *at = line_put(line_put_tag(out, tag), line_code_word(REPLY_BROKEN));
 
-    at = line_put(line_put_name(at, name), " ");
+    at = line_put(line_put_name(at, name, 0), " ");
     return line_put_end(out, line_put_printable(at, words, WORDS_BYTES));
 }
 
@@ -399,15 +402,18 @@ size_t line_format_notice(char *out, const struct notice *notice)
 
     switch (notice->kind) {
     case NOTICE_EXPIRING:
-        at = line_put_token(line_put_name(line_put(at, "!EXPIRING"), &notice->name), &notice->token);
+        at = line_put_token(line_put_name(line_put(at, "!EXPIRING"), &notice->name, notice->order),
+                            &notice->token);
         at = line_put_signed(line_put(at, " valid="), notice->valid_ms);
         break;
     case NOTICE_LOST:
-        at = line_put_token(line_put_name(line_put(at, "!LOST"), &notice->name), &notice->token);
+        at = line_put_token(line_put_name(line_put(at, "!LOST"), &notice->name, notice->order),
+                            &notice->token);
         at = line_put(line_put(at, " reason="), line_lost_word(notice->reason));
         break;
     case NOTICE_RENEWED:
-        at = line_put_token(line_put_name(line_put(at, "!RENEWED"), &notice->name), &notice->token);
+        at = line_put_token(line_put_name(line_put(at, "!RENEWED"), &notice->name, notice->order),
+                            &notice->token);
         at = line_put_until(at, notice->valid_ms, notice->until_ms);
         break;
     case NOTICE_DRAIN: at = line_put(at, "!DRAIN"); break;

@@ -21,6 +21,7 @@ bool piece_is_ignoring_case(struct piece piece, const char *text); /* in ASCII, 
 bool piece_is_digits(struct piece piece);                          /* at least one */
 /* A name, a note or a client word, which differ only in their limit. */
 bool piece_is_word(struct piece piece, size_t limit);
+
 /* name,name,... with at least one comma. */
 bool piece_is_names(struct piece piece);
 

@@ -34,9 +34,9 @@ static const struct verb_rule verbs[] = {
             .takes = TTL | WAIT | MAX | HOLD | NOTE | TOKEN | MODE | SLOTS,
             .example = "LOCK job ttl=10s wait=30s",
             .help = "LOCK <name> [ttl=10s] [wait=30s] [hold=session|lease] [max=5m] [note=<word>] "
-                    "[mode=shared] : "
-                    "takes a lock, with mode=shared one that others may share; LOCK <name> token=<token> : "
-                    "once more, where this connection has it",
+                    "[mode=shared] : takes a lock, with mode=shared one that others may share; LOCK "
+                    "<name>,<name> : all of them or none; LOCK <name> token=<token> : once more, where this "
+                    "connection has it",
         },
     [VERB_UNLOCK] =
         {
@@ -51,7 +51,7 @@ static const struct verb_rule verbs[] = {
         {
             .verb = VERB_EXTEND,
             .word = "EXTEND",
-            .argument = ARGUMENT_NAME,
+            .argument = ARGUMENT_NAMES,
             .takes = TOKEN | TTL,
             .needs = TOKEN,
             .example = "EXTEND job token=<40 hex> ttl=30s",
@@ -61,7 +61,7 @@ static const struct verb_rule verbs[] = {
         {
             .verb = VERB_CHECK,
             .word = "CHECK",
-            .argument = ARGUMENT_NAME,
+            .argument = ARGUMENT_NAMES,
             .takes = TOKEN,
             .needs = TOKEN,
             .example = "CHECK job token=<40 hex>",
@@ -71,7 +71,7 @@ static const struct verb_rule verbs[] = {
         {
             .verb = VERB_RESUME,
             .word = "RESUME",
-            .argument = ARGUMENT_NAME,
+            .argument = ARGUMENT_NAMES,
             .takes = TOKEN | TTL | MAX | NOTE,
             .needs = TOKEN,
             .example = "RESUME job token=<40 hex>",

@@ -15,6 +15,8 @@
 
 enum {
     NAME_BYTES = 200, /* longest lock name */
+    LIST_NAMES = 16,  /* most names of a list (proto/names.h) */
+    LIST_BYTES = 900,
     WORD_BYTES = 64,  /* longest note or client word */
     TAG_BYTES = 16,   /* longest tag */
     TOKEN_BYTES = 20, /* written as 40 hex */
@@ -34,8 +36,9 @@ enum {
 
 /* These texts have no NUL at the end; len 0: not given. */
 struct name {
-    uint8_t len;
-    char text[NAME_BYTES];
+    uint16_t len : 12;
+    uint16_t more : 4; /* a list, "a,b,c": how many names it has beside the first */
+    char text[LIST_BYTES];
 };
 struct word {
     uint8_t len;
@@ -93,7 +96,6 @@ struct request {
     };
     struct tag tag;    /* len 0: untagged */
     struct tag target; /* CANCEL <tag>; len 0: the untagged LOCK */
-    struct name name;
     union {
         struct word note;
         struct word secret; /* AUTH; len 0: it has not the form of a secret */
@@ -109,6 +111,8 @@ struct request {
     int64_t ttl_ms;      /* -1: not given */
     int64_t wait_ms;     /* 0: answer now */
     int64_t max_ms;      /* -1: not given */
+    uint64_t order;      /* of a list: how the client wrote it (proto/names.h) */
+    struct name name;    /* last, since only len bytes of its text are cleared and copied */
 };
 
 /* In the order of protocol.txt. Codes up to REPLY_BYE are "+", the others "-". */
@@ -197,6 +201,7 @@ struct reply {
     int64_t limit_ms;    /* BADARG with a TEXT_TTL_* or TEXT_MAX_BELOW_TTL */
     enum limit limit;    /* LIMIT */
     enum text text;
+    uint64_t order; /* of a list, as in its request */
 };
 
 enum notice_kind {
@@ -229,6 +234,7 @@ struct notice {
     int64_t valid_ms;        /* EXPIRING, RENEWED */
     int64_t until_ms;        /* RENEWED */
     int64_t behind_ms;       /* CLOCK: for how long the daemon's clock has stood still in all */
+    uint64_t order;          /* of a list, as in the request that was granted */
 };
 
 #endif

@@ -1,36 +1,16 @@
 /* Commands -> RESP bytes. */
-#include "proto/resp.h"
+#include "proto/resp_private.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "proto/decimal.h"
 #include "proto/group.h"
-#include "proto/line.h"
-
-enum {
-    PREFIX_BYTES = 64,
-    HEAD_BYTES = 1 + DECIMAL_BYTES + 2, /* "$" or "*", a number, the line's end */
-    OWN_BYTES = 16,                     /* ",daemons", ",fences", ",group", ",queue:", ",wake:", ",writer:" */
-    PIECES = 10,
-    FIXED_BYTES = 256, /* bytes that are the same in each command of a shape, at most */
-};
 
 /* The shape of each command. These words are filled in for each command:
  *     %k key   %q the queue's key   %l the lock's name   %t token   %a the other token   %o to   %i id of to
  *     %n number   %w waited_ms   %s stays   %r shared   %b bucket   %g group   %m the mark's key
  * and these once, when the key prefix is known:
  *     %G key of group   %F key of fences   %C how channels begin   %S the script's SHA1 */
-enum {
-    SHAPE_WAKING = COMMAND_VERBS,
-    SHAPE_EITHER,        /* RELEASE with another token */
-    SHAPE_WAKING_EITHER, /* the same, and it looks at the queue */
-    SHAPE_MOVE_EITHER,
-    SHAPES
-};
-
 static const char *const shape_texts[SHAPES] = {
     [COMMAND_CLIENT_ID] = "CLIENT ID",
     [COMMAND_INFO] = "INFO",
@@ -61,83 +41,6 @@ static const char *const shape_texts[SHAPES] = {
     [COMMAND_SHARE_AT] = "EVALSHA %S 1 %k %t %n",
     [COMMAND_ALONG] = "EVALSHA %S 3 %k %q %m 0 %i %C %l %n",
 };
-
-/* Fixed bytes, and the word behind them (the letter after its %); 0: the shape ends. */
-struct shape_piece {
-    uint16_t at, len;
-    char what;
-};
-
-struct shape {
-    unsigned pieces;
-    struct shape_piece piece[PIECES];
-    char fixed[FIXED_BYTES];
-};
-
-struct key {
-    size_t len;
-    char text[PREFIX_BYTES + OWN_BYTES];
-};
-
-struct resp_format {
-    struct key prefix, queue, mark, channels, fences, group, daemons;
-    struct shape shape[SHAPES];
-};
-
-/* ---- words as bytes: each function returns where the next word goes ---- */
-
-static char *resp_put(char *out, const char *bytes, size_t len)
-{
-    memcpy(out, bytes, len);
-    return out + len;
-}
-
-static char *resp_put_end(char *out)
-{
-    return resp_put(out, "\r\n", 2);
-}
-
-/* "$7\r\n", or "*7\r\n". */
-static char *resp_put_head(char *out, char type, size_t count)
-{
-    char digits[DECIMAL_BYTES];
-    const char *first = decimal_digits(count, digits);
-    *out++ = type;
-    return resp_put_end(resp_put(out, first, (size_t)(digits + DECIMAL_BYTES - first)));
-}
-
-static char *resp_put_word(char *out, const char *text, size_t len)
-{
-    return resp_put_end(resp_put(resp_put_head(out, '$', len), text, len));
-}
-
-static char *resp_put_number(char *out, uint64_t number)
-{
-    char digits[DECIMAL_BYTES];
-    const char *first = decimal_digits(number, digits);
-    return resp_put_word(out, first, (size_t)(digits + DECIMAL_BYTES - first));
-}
-
-static char *resp_put_token(char *out, const struct token *token)
-{
-    out = resp_put(out, "$40\r\n", 5);
-    line_token_hex(out, token);
-    return resp_put_end(out + TOKEN_HEX);
-}
-
-static char *resp_put_id(char *out, const struct token *token)
-{
-    char hex[TOKEN_HEX];
-    line_token_hex(hex, token);
-    return resp_put_word(out, hex, RESP_ID_HEX);
-}
-
-static char *resp_put_key(char *out, const struct key *before, const struct name *name)
-{
-    assert(name->len <= NAME_BYTES);
-    out = resp_put_head(out, '$', before->len + name->len);
-    return resp_put_end(resp_put(resp_put(out, before->text, before->len), name->text, name->len));
-}
 
 /* ---- shapes, laid out once ---- */
 
@@ -219,7 +122,8 @@ struct resp_format *resp_format_new(const char *key_prefix)
     key_set(&format->group, key_prefix, ",group");
     key_set(&format->daemons, key_prefix, ",daemons");
     for (unsigned i = 0; i < SHAPES; i++)
-        shape_lay(format, &format->shape[i], shape_verb(i), shape_texts[i]);
+        if (shape_texts[i])
+            shape_lay(format, &format->shape[i], shape_verb(i), shape_texts[i]);
     return format;
 }
 
@@ -278,6 +182,8 @@ size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *form
 {
     const struct shape *shape = &format->shape[shape_of(command)];
     char *at = out;
+    if (shape->pieces == 0)
+        return resp_command_all(out, format, command);
     for (unsigned i = 0; i < shape->pieces; i++) {
         const struct shape_piece *piece = &shape->piece[i];
         at = resp_put(at, shape->fixed + piece->at, piece->len);

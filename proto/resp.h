@@ -15,7 +15,7 @@
 struct resp_format; /* the key prefix and all bytes that are the same in each command, made once */
 
 enum {
-    RESP_COMMAND_BYTES = 1536,       /* no command is longer */
+    RESP_COMMAND_BYTES = 2560,       /* no command is longer */
     RESP_ID_HEX = 2 * TOKEN_ID_BYTES /* a daemon's id, as in queues and channels */
 };
 
@@ -65,13 +65,15 @@ char *resp_daemons(const struct resp_format *format, const char *id, const char 
                    size_t *len);
 
 /* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE, PASS (also ALONG) and SETTLE run by EVALSHA, the one that
- * lists this daemon among the others, those of WHO and BREAK (proto/who.h), and that of SHARE and SHARE_AT. */
+ * lists this daemon among the others, those of WHO and BREAK (proto/who.h), that of SHARE and SHARE_AT,
+ * and those for lists of names. */
 enum {
     RESP_SCRIPT_DAEMONS = 7,
     RESP_SCRIPT_WHO,
     RESP_SCRIPT_BREAK,
     RESP_SCRIPT_SHARE,
-    RESP_SCRIPTS,
+    RESP_SCRIPT_LISTS,
+    RESP_SCRIPTS = RESP_SCRIPT_LISTS + 5,
     RESP_SHA1_HEX = 40
 };
 char *resp_script_load(unsigned script, size_t *len);

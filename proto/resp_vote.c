@@ -162,6 +162,15 @@ static void vote_score(const struct resp_reply *reply, struct vote *vote)
     }
 }
 
+/* 1: all keys were set; 0 or less: the key with this number, counted from 0 and negated, was there. */
+static void vote_set_all(const struct resp_reply *reply, struct vote *vote)
+{
+    if (reply->type != RESP_INTEGER || reply->integer > 1 || reply->integer <= -(long long)LIST_NAMES)
+        return;
+    vote->kind = reply->integer == 1 ? VOTE_YES : VOTE_NO;
+    vote->number = reply->integer == 1 ? 0 : (uint64_t)-reply->integer;
+}
+
 static void vote_ttl(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_INTEGER && reply->integer < 0)
@@ -322,6 +331,14 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
     case COMMAND_ZSCORE: vote_score(reply, vote); break;
     case COMMAND_EXTEND: vote_extended(reply, 0, 1, vote); break;
     case COMMAND_CHECK:
-    case COMMAND_SETTLE: vote_ttl(reply, vote); break;
+    case COMMAND_SETTLE:
+    case COMMAND_EXTEND_ALL:
+    case COMMAND_CHECK_ALL: vote_ttl(reply, vote); break;
+    case COMMAND_SET_ALL:
+    case COMMAND_HEAL_ALL: vote_set_all(reply, vote); break;
+    case COMMAND_ZADD_ALL: vote_integer(reply, vote); break;
+    case COMMAND_ZSCORE_ALL: vote_score(reply, vote); break;
+    case COMMAND_RELEASE_ALL:
+    case COMMAND_MOVE_ALL: vote_yes_no(reply, vote); break;
     }
 }

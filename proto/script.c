@@ -63,6 +63,14 @@
 #define BAD                                                                                                  \
     "local function bad(v) return type(v)=='table' and v.err and not string.find(v.err,'WRONGTYPE',1,true) " \
     "end "
+/* For a list of names: whether all keys are ours, for whose token ARGV[1] has the list's hash behind it; otherwise
+ * the script ends with this answer. */
+#define ALL_OURS(otherwise)                                                                \
+    "local f,k,a=redis.pcall,KEYS,ARGV "                                                   \
+    "for i=1,#k do local v=f('GET',k[i]) "                                                 \
+    "if v~=a[1] then "                                                                     \
+    "if type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v end " \
+    "return " otherwise " end end "
 
 #define SHARE_ASKS                                                                                   \
     READ "if type(v)=='string' then return 0 end " OTHERWISE CLOCK BARS "local e=tonumber(ARGV[2]) " \
@@ -283,6 +291,52 @@ static const struct {
     /* SHARE, with KEYS[2], the mark: ARGV[2] is a TTL, ARGV[3] this daemon, ARGV[4] for how long the reader has
      * waited. SHARE_AT, without KEYS[2]: ARGV[2] is the instant at which the reader's time is over. */
     {SHARE_ASKS SHARE_ADDS, "35394d9e977f89288a6ffe440d56d5942069885e"},
+    /* SET_ALL and HEAL_ALL: sets all keys or none. 1: set; 0, -1, ...: the first, the second, ... was there.
+     * ARGV: the value, the TTL or instant, and PX or PXAT. A script that has written before may write when the
+     * memory is full, so that only the first SET can fail; whatever else fails takes back what was set. */
+    {"local f,k,a=redis.pcall,KEYS,ARGV "
+     "for i=1,#k do local v=f('GET',k[i]) "
+     "if type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v end "
+     "if v then return 1-i end end "
+     "for i=1,#k do local r=f('SET',k[i],a[1],a[3],a[2]) "
+     "if r.err then "
+     "for j=1,i-1 do f('DEL',k[j]) end "
+     "return r end end "
+     "return 1",
+     "5940565a8505e2c70182d9b7048a8e633b5e0964"},
+    /* RELEASE_ALL: deletes each key that is ours. 1: there were some, 0: none. */
+    {"local f,n=redis.pcall,0 "
+     "for i=1,#KEYS do local v=f('GET',KEYS[i]) "
+     "if v==ARGV[1] then "
+     "local d=f('DEL',KEYS[i]) "
+     "if type(d)=='table' then return d end "
+     "n=1 "
+     "elseif type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v end end "
+     "return n",
+     "90a0a836e26746d8ce3ad69d63c4fbaa3d05f0ce"},
+    /* EXTEND_ALL and CHECK_ALL: the shortest TTL of the keys, after none is shorter than ARGV[2]; -2: one of
+     * them is not ours. All have the same TTL, unless somebody else changed one. */
+    {ALL_OURS("-2") "local t,n=tonumber(a[2]),nil "
+                    "for i=1,#k do local l=redis.call('PTTL',k[i]) "
+                    "if l<t and t>0 then "
+                    "local e=f('PEXPIRE',k[i],a[2]) "
+                    "if type(e)=='table' then return e end "
+                    "l=t end "
+                    "if not n or l<n then n=l end end "
+                    "return math.max(0,n)",
+     "3fcb88d6eb9356040ae6c4b6e5d004c9040febdb"},
+    /* MOVE_ALL: 1: moved, 0: one of the keys is not ours. */
+    {ALL_OURS("0") "for i=1,#k do local r=f('SET',k[i],a[2],'KEEPTTL') "
+                   "if r.err then return r end end "
+                   "return 1",
+     "3a3b8f1d41c876995dc9e6fc6fe0293016510099"},
+    /* ZSCORE_ALL: the highest score of the buckets in ARGV. */
+    {"local f,n,m=redis.pcall,-1,false "
+     "for i=1,#ARGV do local s=f('ZSCORE',KEYS[1],ARGV[i]) "
+     "if type(s)=='table' then return s end "
+     "if s and tonumber(s)>n then n,m=tonumber(s),s end end "
+     "return m",
+     "52675462819dfd6e3453a656961d4ea732b27194"},
 };
 
 const char *resp_script_text(unsigned script)
@@ -310,6 +364,14 @@ int resp_script_of(enum command_verb verb)
     case COMMAND_SETTLE: return 6;
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT: return RESP_SCRIPT_SHARE;
+    case COMMAND_SET_ALL:
+    case COMMAND_HEAL_ALL: return RESP_SCRIPT_LISTS;
+    case COMMAND_RELEASE_ALL: return RESP_SCRIPT_LISTS + 1;
+    case COMMAND_EXTEND_ALL:
+    case COMMAND_CHECK_ALL: return RESP_SCRIPT_LISTS + 2;
+    case COMMAND_MOVE_ALL: return RESP_SCRIPT_LISTS + 3;
+    case COMMAND_ZSCORE_ALL: return RESP_SCRIPT_LISTS + 4;
+    case COMMAND_ZADD_ALL:
     case COMMAND_TIME:
     case COMMAND_GROUP:
     case COMMAND_PROBE:

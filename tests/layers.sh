@@ -31,14 +31,14 @@ includes proto/*.[ch] daemon/*.[ch] daemon/*/*.[ch] daemon/*/*/*.[ch] | { grep '
 
 pure='assert|inttypes|limits|stdalign|stdbool|stddef|stdint|stdlib|stdnoreturn|string|strings'
 includes daemon/coordinator/*.[ch] daemon/coordinator/*/*.[ch] |
-    except "daemon/coordinator/([a-z_]+/)?[a-z_]+\.h|daemon/histogram\.h|proto/(message|command)\.h|($pure)\.h" |
-    refuse 'the coordinator has no I/O, no clock and knows only message.h, command.h and histogram.h'
+    except "daemon/coordinator/([a-z_]+/)?[a-z_]+\.h|daemon/histogram\.h|proto/(message|command|names)\.h|($pure)\.h" |
+    refuse 'the coordinator has no I/O, no clock and knows only message.h, command.h, names.h and histogram.h'
 includes daemon/coordinator/base/*.[ch] | only 'daemon/coordinator/[a-z_]+\.h|daemon/coordinator/master/.*' |
     refuse 'the base knows nothing of what stands on it'
 
 includes proto/line*.[ch] | only '(daemon|client|event2|hiredis)/.*|proto/.*|yaml\.h|sys/.*|unistd\.h|time\.h' |
-    except 'proto/(line[a-z_]*|message|decimal)\.h' |
-    refuse 'line is shared with the client: libc, message.h and decimal.h only'
+    except 'proto/(line[a-z_]*|message|names|decimal)\.h' |
+    refuse 'line is shared with the client: libc, message.h, names.h and decimal.h only'
 
 includes proto/*.[ch] | only 'daemon/.*' | refuse 'proto lies below daemon'
 

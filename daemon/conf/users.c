@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "proto/names.h"
+
 struct users *users_new(void)
 {
     struct users *users = calloc(1, sizeof *users);
@@ -98,22 +100,35 @@ const struct user *users_find(const struct users *users, const struct user_clien
 
 /* ---- what ---- */
 
-static bool pattern_fits(const char *pattern, const struct name *name)
+static bool pattern_fits(const char *pattern, const char *name, size_t name_len)
 {
     size_t len = strlen(pattern);
 
     if (len > 0 && pattern[len - 1] == '*')
-        return name->len >= len - 1 && memcmp(name->text, pattern, len - 1) == 0;
-    return name->len == len && memcmp(name->text, pattern, len) == 0;
+        return name_len >= len - 1 && memcmp(name, pattern, len - 1) == 0;
+    return name_len == len && memcmp(name, pattern, len) == 0;
 }
 
-static bool user_may(const struct users *users, const struct user *user, enum user_mark_kind kind,
-                     const struct name *name)
+static bool user_may_one(const struct users *users, const struct user *user, enum user_mark_kind kind,
+                         const char *name, size_t len)
 {
     for (unsigned i = user->first; i < user->end; i++)
-        if (users->marks[i].kind == kind && pattern_fits(users->marks[i].text, name))
+        if (users->marks[i].kind == kind && pattern_fits(users->marks[i].text, name, len))
             return true;
     return false;
+}
+
+/* A list takes the right to each of its names. */
+static bool user_may(const struct users *users, const struct user *user, enum user_mark_kind kind,
+                     const struct name *list)
+{
+    const char *name;
+    size_t at = 0, len;
+
+    while ((len = names_next(list, &at, &name)) != 0)
+        if (!user_may_one(users, user, kind, name, len))
+            return false;
+    return list->len != 0;
 }
 
 bool user_may_lock(const struct users *users, const struct user *user, const struct name *name)

@@ -61,6 +61,7 @@ struct pending {
     uint64_t id;
     uint64_t at; /* for a grant: where its reply begins in the client's stream of bytes */
     int64_t began_us;
+    uint64_t order; /* of a list: how the request wrote it */
     struct tag tag;
     uint8_t verb;
 };

@@ -141,6 +141,7 @@ struct pending *pending_begin(struct conn *c, const struct request *what)
         return NULL;
     pending->id = ++c->all->last_request;
     pending->tag = what->tag;
+    pending->order = what->order;
     pending->verb = (uint8_t)what->verb;
     pending->began_us = c->all->now_us;
     pending->next = c->pending;

@@ -160,7 +160,7 @@ void user_identify(struct conn *c)
 
 static void user_refuse(struct conn *c, const struct request *what, enum reply_code code, const char *text)
 {
-    struct refusal refusal = {.code = code, .tag = what->tag, .name = what->name};
+    struct refusal refusal = {.code = code, .tag = what->tag, .name = what->name, .order = what->order};
 
     (void)snprintf(refusal.text, sizeof refusal.text, "%s", text);
     c->all->counts.answers[what->verb][code]++;

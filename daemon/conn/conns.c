@@ -271,7 +271,7 @@ static void count_answer(struct conns *all, const struct pending *pending, enum 
         histogram_count(&all->counts.waited, us);
 }
 
-void conns_reply(struct conns *all, uint64_t session, uint64_t request, const struct reply *reply)
+void conns_reply(struct conns *all, uint64_t session, uint64_t request, struct reply *reply)
 {
     struct conn *c = conn_table_find(all, session);
     struct pending *pending = c ? pending_find(c, request) : NULL;
@@ -280,6 +280,7 @@ void conns_reply(struct conns *all, uint64_t session, uint64_t request, const st
         return;
     count_answer(all, pending, reply->code);
     uint64_t at = c->appended;
+    reply->order = pending->order;
     size_t len = line_format_reply(output_line(c), &pending->tag, reply);
     pending_unlink(c, pending);
     if (reply->code == REPLY_LOCKED) {

@@ -91,7 +91,7 @@ void conns_accept(struct conns *conns, int fd, const struct conf_listener *liste
 /* The next four ignore sessions that are gone. conns_lines() answers by the lines that line() writes. */
 void conns_lines(struct conns *conns, uint64_t session, uint64_t request, enum reply_code code,
                  conn_line *line, void *arg);
-void conns_reply(struct conns *conns, uint64_t session, uint64_t request, const struct reply *reply);
+void conns_reply(struct conns *conns, uint64_t session, uint64_t request, struct reply *reply);
 void conns_notice(struct conns *conns, uint64_t session, const struct notice *notice);
 void conns_ended(struct conns *conns, uint64_t session);
 void conns_drain(struct conns *conns); /* !DRAIN to every client */

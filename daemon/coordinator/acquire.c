@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/acquire_split.h"
+#include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/fanout.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/hand.h"
@@ -10,6 +11,7 @@
 #include "daemon/coordinator/mark.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/names.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
@@ -26,6 +28,7 @@ static struct resource *acquire_detach(struct coordinator *c, struct round *roun
     if (round->narrow)
         heap_remove(&c->deadlines, &resource->queue->item);
     c->acquiring--;
+    names_changed(c, resource);
     return resource;
 }
 
@@ -33,7 +36,8 @@ static struct resource *acquire_detach(struct coordinator *c, struct round *roun
  * SET on the same connection, and deletes its key. Masters that refused the SET do not owe it. */
 static void acquire_undo(struct coordinator *c, struct round *round, bool wakes, bool stays)
 {
-    struct queue *queue = acquire_detach(c, round)->queue;
+    struct resource *resource = acquire_detach(c, round);
+    struct queue *queue = resource->queue;
     if (round->phase == ROUND_QUEUING) { /* no SET was sent */
         round_free(c, round);
         return;
@@ -42,9 +46,11 @@ static void acquire_undo(struct coordinator *c, struct round *round, bool wakes,
     order.may = masters_without(round->tally.asked, round_without_key(round));
     if (mutant(MUTANT_RELEASE_ONLY_GRANTED))
         order.may = round->tally.granted;
-    order.wakes = wakes;
+    order.wakes = wakes && round->name->more == 0;
     order.sent = round->tally.asked;
-    order.stays = wakes && stays;
+    order.stays = order.wakes && stays;
+    if (wakes)
+        names_pass(c, resource, true);
     if (order.stays)
         queue->queued |= c->releasers;
     c->stats.undone++;
@@ -158,7 +164,9 @@ static void acquire_set(struct coordinator *c, struct resource *resource)
     struct queue *queue = resource->queue;
     bool woken = queue->woken != 0, likely = !queue->head->tried || woken || queue->looked == LOOKED_FREE;
     struct token token;
-    random_token_of(c, &token, queue->head->shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
+    bool names = resource->name->more != 0;
+    random_token_of(c, &token, names ? TOKEN_NAMES : queue->head->shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
+    names_asked(resource);
     struct round *round = acquire_round(c, resource, ROUND_ASKING, &token);
     round->woken = woken;
     round->joined = queue->looked == LOOKED_UNSURE;
@@ -170,7 +178,8 @@ static void acquire_set(struct coordinator *c, struct resource *resource)
         acquire_fail(c, round, REPLY_LIMIT);
         return;
     }
-    round->tally.asked = fanout_first(c, resource->name);
+    if (resource->name->more == 0)
+        round->tally.asked = fanout_first(c, resource->name);
     round->narrow = round->tally.asked != c->voters;
     if (round->narrow)
         heap_set(&c->deadlines, &queue->item, fanout_late_ms(c, round->tally.asked));
@@ -222,7 +231,9 @@ static void look_refused(struct coordinator *c, struct round *round, bool late)
     bool enough = masters_count(tally->granted) >= c->quorum; /* Q granted, but no fence was agreed in time */
     /* Readers do not split votes among themselves, and a writer that took some asks again. */
     bool retries = round->shared || (round->resource->queue->head->patient && !wake_may_come(c));
-    if (tally->refused != 0 && answered >= c->quorum && !enough && !retries)
+    if (round->name->more != 0)
+        round->split.in_vain = tally->granted != 0; /* lists are not asked again */
+    if (tally->refused != 0 && answered >= c->quorum && !enough && !retries && round->name->more == 0)
         acquire_was_split(c, round, acquire_split(c, round, late));
     else if (tally->refused != 0 && answered >= c->quorum && !enough)
         acquire_fail(c, round, REPLY_BUSY); /* a waiting head tries again after a short random pause */

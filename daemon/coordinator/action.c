@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/base/token.h"
-#include "daemon/coordinator/state.h"
+#include "daemon/coordinator/names.h"
 
 struct action *action_push(struct coordinator *c, enum action_kind kind)
 {
@@ -16,6 +16,7 @@ struct action *action_push(struct coordinator *c, enum action_kind kind)
 void name_copy(struct name *to, const struct name *from)
 {
     to->len = from->len;
+    to->more = from->more;
     memcpy(to->text, from->text, from->len);
 }
 
@@ -27,7 +28,7 @@ struct command *action_command(struct coordinator *c, masters_t masters, enum co
     action->masters = masters;
     struct command *command = &action->u.command;
     memset(command, 0, offsetof(struct command, name));
-    command->verb = verb;
+    command->verb = name->more == 0 ? verb : command_for_all(verb);
     name_copy(&command->name, name);
     for (unsigned i = 0; i < c->config.masters; i++)
         if (masters & masters_bit(i))
@@ -40,7 +41,9 @@ void action_send(struct coordinator *c, masters_t masters, const struct command 
     if (masters == 0)
         return;
     struct command *copy = action_command(c, masters, command->verb, &command->name);
+    enum command_verb verb = copy->verb;
     memcpy(copy, command, offsetof(struct command, name));
+    copy->verb = verb;
     if (command->has_other)
         copy->other = command->other;
     if (command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW)
@@ -61,18 +64,19 @@ struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t req
     return reply;
 }
 
-struct notice *action_notice(struct coordinator *c, uint64_t session, enum notice_kind kind,
-                             const struct name *name, const struct token *token)
+struct notice *action_notice(struct coordinator *c, enum notice_kind kind, const struct lease *lease)
 {
     struct action *action = action_push(c, ACTION_NOTICE);
-    action->session = session;
+    const struct list *list = names_list(lease->resource);
+    action->session = lease->hold.session->key;
     struct notice *notice = &action->u.notice;
     notice->kind = kind;
     notice->reason = LOST_EXPIRED;
-    name_copy(&notice->name, name);
-    notice->token = *token;
+    name_copy(&notice->name, lease->resource->name);
+    notice->token = lease->token;
     notice->valid_ms = 0;
     notice->until_ms = 0;
+    notice->order = list != NULL ? list->order : 0;
     return notice;
 }
 

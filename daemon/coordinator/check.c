@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/names.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/session.h"
@@ -35,12 +36,12 @@ static void check_head(const struct coordinator *c, const struct resource *resou
     bool bound = resource->queue->head != NULL && is_in_way(resource, resource->queue->head);
     if (resource->queue->head != NULL)
         assert(resource->queue->round != NULL || release_is_awaited(resource) || bound || c->draining ||
-               resource->queue->item.place != 0);
+               resource->queue->item.place != 0 || names_use(c, resource) != NAMES_FREE);
     else
         assert(resource->queue->round == NULL);
     assert(!bound || resource->queue->impatient == 0 || resource->queue->sweeping);
     assert(resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
-           resource->resumes != NULL);
+           resource->resumes != NULL || names_keep(resource));
 }
 
 /* The readers of a name: those that are bound stand first. Returns how many there are. */
@@ -116,6 +117,26 @@ static void check_resources(const struct coordinator *c)
     assert(waits == c->waits.used && acquiring == c->acquiring);
     assert(queues == c->queues.used);
     check_nobody(&c->nobody);
+}
+
+static void check_lists(const struct coordinator *c)
+{
+    uint32_t used = 0;
+    for (uint32_t slot = 0; slot < c->lists.fresh; slot++) {
+        const struct list *list = pool_at(&c->lists, slot);
+        if (list == NULL)
+            continue;
+        used++;
+        assert(names_list(list->resource) == list && list->count == list->resource->name->more + 1u);
+        assert((list->passing != 0) == (list->item.place != 0));
+        for (uint32_t i = 0; i < list->count; i++) {
+            const struct link *link = &list->link[i];
+            assert(link->list == list && pool_find(&c->resources, link->resource->id) == link->resource);
+            assert(link->prev != NULL ? link->prev->next == link : link->resource->links == link);
+            assert(link->next == NULL || link->next->prev == link);
+        }
+    }
+    assert(used == c->lists.used);
 }
 
 static void check_sessions(const struct coordinator *c)
@@ -267,6 +288,7 @@ void coordinator_check(const struct coordinator *c)
     uint32_t asking = 0, releases = 0, setting_back = 0;
     heap_check(&c->deadlines);
     check_resources(c);
+    check_lists(c);
     check_sessions(c);
     check_leases(c);
     check_ages(&c->waits);

@@ -11,6 +11,7 @@
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/master/trial.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/names.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/request.h"
 #include "daemon/coordinator/resource.h"
@@ -20,7 +21,15 @@
 #include "daemon/coordinator/votes.h"
 #include "daemon/coordinator/woken.h"
 
-enum { UNDO = 65536, RENEWALS = 4096, SPARE = 64, DRAIN_SLOTS = 64 /* slots looked at in one step */ };
+enum {
+    UNDO = 65536,
+    RENEWALS = 4096,
+    SPARE = 64,
+    DRAIN_SLOTS = 64, /* slots looked at in one step */
+    LISTS_SHARE = 16, /* lists in use at once: one for so many locks, and at least LISTS_LEAST */
+    LISTS_LEAST = 16,
+    LISTS_ASKED = 16384, /* lists that nothing here uses, and that masters are asked about */
+};
 
 /* The ids of releases begin here, so that none is the id of a round: the answer to a MOVE is looked up in
  * both. */
@@ -34,16 +43,19 @@ static uint32_t capacity(uint64_t wanted)
 static bool make_tables(struct coordinator *c)
 {
     const struct coordinator_config *config = &c->config;
+    uint64_t lists =
+        config->max_locks / LISTS_SHARE > LISTS_LEAST ? config->max_locks / LISTS_SHARE : LISTS_LEAST;
     uint64_t names = (uint64_t)config->max_locks + config->max_waiters;
     uint64_t undo = config->max_undo != 0 ? config->max_undo : UNDO;
     uint64_t rounds = 2 * names + SPARE;
     /* Sessions that are being ended exist beside new ones for a few steps. */
     uint64_t sessions = 2 * (uint64_t)config->max_sessions + SPARE;
-    uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + MASTERS +
-                     2 /* the drain, the trial */;
+    uint64_t items = 2 * (uint64_t)config->max_waiters + config->max_locks + sessions + undo + lists +
+                     MASTERS + 2 /* the drain, the trial */;
     return pool_init(&c->waits, sizeof(struct wait), capacity(config->max_waiters)) &&
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
-           pool_init(&c->resources, sizeof(struct resource), capacity(names)) &&
+           pool_init(&c->resources, sizeof(struct resource), capacity(names + LIST_NAMES * lists)) &&
+           pool_init(&c->lists, sizeof(struct list), capacity(lists)) &&
            pool_init(&c->leases, lease_bytes(config->masters), capacity(config->max_locks)) &&
            pool_keep_order(&c->waits) && pool_keep_order(&c->leases) &&
            pool_init(&c->secrets, sizeof(struct secret), capacity(config->max_locks)) &&
@@ -53,10 +65,12 @@ static bool make_tables(struct coordinator *c)
                      capacity(rounds)) &&
            pool_init(&c->releases, sizeof(struct release), capacity(undo)) &&
            pool_init(&c->sessions, sizeof(struct session), capacity(sessions)) &&
-           intern_init(&c->intern, capacity(names) + capacity(rounds) + capacity(undo) + 1 /* a request's */,
-                       config->max_locks + config->max_waiters) &&
-           table_init(&c->names, capacity(names), c->resources.slots + offsetof(struct resource, hash),
-                      c->resources.size) &&
+           intern_init(&c->intern,
+                       capacity(names + LIST_NAMES * lists) + capacity(rounds) + capacity(undo) +
+                           1 /* a request's */,
+                       capacity(lists) + LISTS_ASKED, config->max_locks + config->max_waiters) &&
+           table_init(&c->names, capacity(names + LIST_NAMES * lists),
+                      c->resources.slots + offsetof(struct resource, hash), c->resources.size) &&
            table_init(&c->session_keys, capacity(sessions),
                       c->sessions.slots + offsetof(struct session, hash), c->sessions.size) &&
            heap_init(&c->deadlines, (uint32_t)items);
@@ -125,6 +139,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->resumes);
     pool_free(&c->releases);
     pool_free(&c->sessions);
+    pool_free(&c->lists);
     intern_free(&c->intern);
     table_free(&c->names);
     table_free(&c->session_keys);
@@ -255,6 +270,13 @@ static void lease_due(struct coordinator *c, struct lease *lease)
         extend_renew(c, lease);
 }
 
+static void list_due(struct coordinator *c, struct list *list)
+{
+    struct resource *resource = names_timer(c, list);
+    if (resource != NULL)
+        resource_advance(c, resource);
+}
+
 static void item_due(struct coordinator *c, struct heap_item *item)
 {
     switch ((enum item_kind)item->kind) {
@@ -266,6 +288,7 @@ static void item_due(struct coordinator *c, struct heap_item *item)
     case ITEM_MASTER: master_timer(c, OWNER(master, item)); break;
     case ITEM_DRAIN: drain_timer(c); break;
     case ITEM_TRIAL: trial_timer(c); break;
+    case ITEM_LIST: list_due(c, OWNER(list, item)); break;
     }
 }
 
@@ -288,13 +311,13 @@ static void handle_timer(struct coordinator *c)
 
 /* ---- events ---- */
 
-static void vote_on_lock(struct coordinator *c, const struct coordinator_event *event)
+static void vote_on_lock(struct coordinator *c, const struct coordinator_event *event, enum command_verb verb)
 {
     struct round *round = pool_find(&c->rounds, event->ref);
     if (round == NULL && mutant(MUTANT_LATE_REPLY_MATCHES))
         round = c->rounds_pending.last != NULL ? IN_FLIGHT_OWNER(round, c->rounds_pending.last) : NULL;
     if (round != NULL)
-        votes_told(c, round, event->master, event->verb, &event->vote);
+        votes_told(c, round, event->master, verb, &event->vote);
 }
 
 static void vote_on_heal(struct coordinator *c, const struct coordinator_event *event)
@@ -304,13 +327,14 @@ static void vote_on_heal(struct coordinator *c, const struct coordinator_event *
         heal_done(c, lease, event->master, &event->vote);
 }
 
-static void vote_on_release(struct coordinator *c, const struct coordinator_event *event)
+static void vote_on_release(struct coordinator *c, const struct coordinator_event *event,
+                            enum command_verb verb)
 {
     struct release *release = pool_find(&c->releases, event->ref);
     if (release != NULL)
         release_vote(c, release, event->master, &event->vote);
-    else if (event->verb == COMMAND_MOVE)
-        vote_on_lock(c, event);
+    else if (verb == COMMAND_MOVE)
+        vote_on_lock(c, event, verb);
 }
 
 /* A user without the rights for the queue, or for readers, may have all others, so nothing follows for the
@@ -326,25 +350,25 @@ static void handle_vote(struct coordinator *c, struct master *m, const struct co
     /* The master's state changes first: commands that follow from this vote must not go to a master that
      * has just refused. */
     master_heard(c, m);
+    enum command_verb verb = command_for_one(event->verb);
     bool refused = event->vote.kind == VOTE_ERROR || event->vote.kind == VOTE_NOT_RUN;
     if (refused && !lacks_queue_rights(event))
-        master_answered_error(c, m, event->verb,
-                              event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
+        master_answered_error(c, m, verb, event->vote.kind == VOTE_ERROR ? event->vote.error : ERROR_OTHER);
     if (event->verb == COMMAND_TIME)
         m->liveness.rtt_us = event->rtt_us > 0 ? event->rtt_us : 0;
     if (event->verb <= COMMAND_GROUP_NEW) {
         master_told(c, m, event->verb, &event->vote);
         return;
     }
-    switch (event->verb) {
+    switch (verb) {
     case COMMAND_DEQUEUE:
     case COMMAND_ALONG:
     case COMMAND_PASS: break; /* nothing waits for their answers */
     case COMMAND_SHARE_AT:
     case COMMAND_HEAL: vote_on_heal(c, event); break;
     case COMMAND_RELEASE:
-    case COMMAND_MOVE: vote_on_release(c, event); break;
-    default: vote_on_lock(c, event);
+    case COMMAND_MOVE: vote_on_release(c, event, verb); break;
+    default: vote_on_lock(c, event, verb);
     }
 }
 

@@ -154,6 +154,17 @@ static void score_vote(struct round *round, unsigned master, const struct vote *
     round->numbers[master] = vote->number;
 }
 
+/* The fence of a list is above those of all its names. */
+static bool is_accepted(const struct round *round, const struct vote *vote)
+{
+    uint32_t buckets[LIST_NAMES];
+    if (round->name->more == 0)
+        return vote->kind != VOTE_NO;
+    if (mutant(MUTANT_LIST_FENCE_OF_ONE))
+        return vote->number != 0;
+    return vote->number == quorum_buckets(round->name, buckets);
+}
+
 static void proposal_vote(struct round *round, unsigned master, const struct vote *vote)
 {
     masters_t bit = masters_bit(master);
@@ -167,7 +178,7 @@ static void proposal_vote(struct round *round, unsigned master, const struct vot
         return;
     }
     round->fence.answered |= bit;
-    if (vote->kind != VOTE_NO)
+    if (is_accepted(round, vote))
         round->fence.accepted |= bit;
 }
 

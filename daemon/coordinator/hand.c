@@ -6,6 +6,7 @@
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/names.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/secret.h"
@@ -146,7 +147,7 @@ static bool hand_may(const struct coordinator *c, const struct lease *lease)
         return false;
     if (lease->extending != 0 || queue->sweeping || queue->round != NULL)
         return false;
-    if (c->draining || c->token_drawn || trial_is_open(c))
+    if (c->draining || c->token_drawn || trial_is_open(c) || names_use(c, resource) != NAMES_FREE)
         return false;
     return lease->fence < lease->secret->reserved && turn_is_young(c, resource) &&
            secret_may_pass_to(c, queue->head) && hand_has_time(c, lease, queue->head);

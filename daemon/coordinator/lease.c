@@ -6,6 +6,7 @@
 #include "daemon/coordinator/fanout.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/names.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
@@ -121,6 +122,7 @@ static void lease_free(struct coordinator *c, struct lease *lease)
     c->holds[lease->hold.kind]--;
     histogram_count(&c->times.held, (c->now_ms - lease->granted_ms) * 1000);
     pool_give(&c->leases, lease);
+    names_changed(c, resource);
 }
 
 #ifdef MUTANTS
@@ -189,6 +191,8 @@ struct lease *lease_grant(struct coordinator *c, struct resource *resource, cons
     lease->hold.kind = wait->hold;
     lease->hold.note = wait->note;
     wait->note = NULL;
+    if (resource->name->more != 0)
+        names_list(resource)->order = wait->order;
     if (secret_is_wanted(c, wait) && !c->token_drawn)
         secret_make(c, lease);
     lease_bind(c, lease, round, wait->session, until_ms);
@@ -214,8 +218,7 @@ static void lease_replace(struct coordinator *c, struct lease *lease, const stru
     rounds_end_extends(c, lease);
     if (lease_is_bound(lease)) {
         c->stats.lost++;
-        action_notice(c, lease->hold.session->key, NOTICE_LOST, lease->resource->name, &lease->token)
-            ->reason = moved ? LOST_MOVED : LOST_GONE;
+        action_notice(c, NOTICE_LOST, lease)->reason = moved ? LOST_MOVED : LOST_GONE;
     }
     lease_free(c, lease);
 }
@@ -247,8 +250,10 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
     lease->may = lease->sent = round->resume->may;
     lease->hold.kind = HOLD_SESSION;
     lease->hold.note = round->resume->note;
+    if (resource->name->more != 0)
+        names_list(resource)->order = round->resume->order;
     lease_bind(c, lease, round, session, until_ms);
-    resource->contended = true; /* another daemon may have been told who waits */
+    names_contended(resource); /* another daemon may have been told who waits */
     return lease;
 }
 
@@ -330,8 +335,7 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
     if (lease_is_bound(lease)) {
         c->stats.lost++;
         rounds_end_extends(c, lease);
-        action_notice(c, lease->hold.session->key, NOTICE_LOST, resource->name, &lease->token)->reason =
-            reason;
+        action_notice(c, NOTICE_LOST, lease)->reason = reason;
     }
     if (mutant(MUTANT_DELETE_AT_DEADLINE)) {
         lease_give_back(c, lease, 0, 0, true);
@@ -352,6 +356,7 @@ void lease_unbind(struct coordinator *c, struct lease *lease)
     secret_settle(lease);
     lease->renew_ms = c->now_ms;
     rearm(c, lease);
+    names_changed(c, resource);
     resource_advance(c, resource);
 }
 
@@ -409,8 +414,7 @@ int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct 
         lease->ttl_ms = round->ttl_ms;
     plan_renewal(c, lease);
     if (lease_is_bound(lease)) {
-        struct notice *notice =
-            action_notice(c, lease->hold.session->key, NOTICE_RENEWED, lease->resource->name, &lease->token);
+        struct notice *notice = action_notice(c, NOTICE_RENEWED, lease);
         notice->until_ms = lease->until_ms;
         notice->valid_ms = lease->until_ms - c->now_ms;
     }
@@ -454,8 +458,7 @@ bool lease_timer(struct coordinator *c, struct lease *lease)
         lease_settle(c, lease);
     if (lease_is_bound(lease) && !lease->hold.warned && c->now_ms >= warn_ms(lease)) {
         lease->hold.warned = true;
-        action_notice(c, lease->hold.session->key, NOTICE_EXPIRING, lease->resource->name, &lease->token)
-            ->valid_ms = lease->until_ms - c->now_ms;
+        action_notice(c, NOTICE_EXPIRING, lease)->valid_ms = lease->until_ms - c->now_ms;
     }
     bool asked = lease_is_bound(lease) || secret_left(lease) != 0;
     bool due = asked && !lease->renewing && c->now_ms >= lease->renew_ms;

@@ -87,6 +87,12 @@
     X(SHARE_TTL_FIRST, "share_ttl_first", "* the key of readers ends with the first of them")               \
     X(MARK_STAYS, "mark_stays", "a mark stays behind its writer")                                           \
     X(MARK_UNSEEN, "mark_unseen", "* readers pass a writer's mark")                                         \
+    X(LIST_FENCE_OF_ONE, "list_fence_of_one", "the fence of a list is above that of one of its names only") \
+    X(LIST_SET_SOME, "list_set_some", "* a master votes for a list of which it set the free names")         \
+    X(LIST_RELEASE_ONE, "list_release_one", "* the release of a list deletes its first key only")           \
+    X(LIST_OVERTAKES, "list_overtakes", "a list asks although others stand before it")                      \
+    X(LIST_UNCHANGED, "list_unchanged",                                                                     \
+      "who waits for a list, or for a list's names, is not looked at again")                                \
     X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
 
 enum mutant {

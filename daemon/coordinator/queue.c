@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/mark.h"
+#include "daemon/coordinator/names.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/wake.h"
 
@@ -51,6 +52,8 @@ void queue_remove(struct coordinator *c, struct wait *wait)
     *(wait->next ? &wait->next->prev : &queue->tail) = wait->prev;
     queue->waiters--;
     queue->impatient -= !wait->patient;
+    if (wait->prev == NULL)
+        names_changed(c, resource);
     if (queue->head == NULL)
         queue_free(c, resource);
     session_unlink_wait(c, wait);

@@ -4,6 +4,7 @@
 
 #include "daemon/coordinator/master/master.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/names.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/turn.h"
 #include "daemon/coordinator/wake.h"
@@ -69,8 +70,10 @@ static void let_follow(struct coordinator *c, struct release *release, struct re
         resource->giving_back->resource = NULL;
     resource->giving_back = release;
     release->resource = resource;
-    bool follows = resource->queue->head != NULL || !resource->contended;
-    release->hands_over = release->known && follows && turn_is_young(c, resource);
+    bool follows =
+        resource->queue->head != NULL ? names_use(c, resource) == NAMES_FREE : !resource->contended;
+    bool single = resource->name->more == 0;
+    release->hands_over = release->known && follows && single && turn_is_young(c, resource);
 }
 
 /* A release that the head's SETs follow wakes nobody: the turn is still this daemon's. */
@@ -79,7 +82,7 @@ static bool is_to_wake(const struct release *release)
     const struct resource *resource = release->resource;
     if (release->shared)
         return !release->hands_over; /* the last reader wakes whoever waits, and none knows who is the last */
-    if (resource == NULL || release->hands_over)
+    if (resource == NULL || release->hands_over || resource->name->more != 0)
         return false;
     return resource->queue->head != NULL || resource->turn_goes_on || resource->contended;
 }
@@ -95,6 +98,8 @@ static void let_go(struct coordinator *c, struct release *release)
         return;
     release->resource = NULL;
     resource->giving_back = NULL;
+    names_changed(c, resource);
+    names_pass(c, resource, false);
     bool given_back = release->known || release->deleted != 0;
     bool has_asked = release->hands_over && release->repeated == 0;
     bool is_left = resource->lease == NULL && resource->queue->head == NULL;
@@ -222,7 +227,9 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->in_flight.timeout_ms = c->now_ms + c->config.node_timeout_ms;
     if (order->resource != NULL)
         let_follow(c, release, order->resource);
-    release->wakes = order->wakes || is_to_wake(release);
+    if (order->resource != NULL)
+        names_pass(c, order->resource, order->wakes);
+    release->wakes = (order->wakes && release->name->more == 0) || is_to_wake(release);
     release->asked = release->unanswered = at_once(c, release, order->may, order->sent);
     bool waits = release->resource != NULL && release->resource->queue->head != NULL;
     release->stays = order->stays || (release->wakes && waits);

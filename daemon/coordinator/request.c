@@ -168,8 +168,7 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
     struct lease *lease = known_lease(c, what);
     if (lease != NULL) {
         if (lease_is_bound(lease))
-            action_notice(c, lease->hold.session->key, NOTICE_LOST, &what->name, &what->token)->reason =
-                LOST_RELEASED;
+            action_notice(c, NOTICE_LOST, lease)->reason = LOST_RELEASED;
         hand_give_back(c, lease, event->session, event->request, false);
         return;
     }
@@ -178,7 +177,8 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
         .token = &what->token,
         .ttl_ms = c->config.max_ttl_ms,
         .may = masters_all(c->config.masters), /* which masters were sent the key is not known here */
-        .resource = resource_find(c, &what->name),
+        .resource = what->name.more != 0 ? resource_find_or_make(c, &what->name) /* to wake those who wait */
+                                         : resource_find(c, &what->name),
         .wakes = true, /* which daemons wait for the lock is not known here */
         .session = event->session,
         .request = event->request};
@@ -269,8 +269,20 @@ void request_deny(struct coordinator *c, const struct coordinator_event *event)
         lease_lost(c, lease, LOST_DENIED);
 }
 
+/* A list is stored at most twice in the step of a request. */
+static bool is_crowded(struct coordinator *c, const struct coordinator_event *event)
+{
+    if (event->what.verb == VERB_CANCEL || event->what.name.more == 0 || intern_has_room(&c->intern, 2))
+        return false;
+    c->stats.refused_limit++;
+    reply_to(c, event, REPLY_LIMIT)->limit = LIMIT_MAX_ROUNDS;
+    return true;
+}
+
 void request_begin(struct coordinator *c, const struct coordinator_event *event)
 {
+    if (is_crowded(c, event))
+        return;
     switch (event->what.verb) {
     case VERB_LOCK:
         if (event->what.has_token)

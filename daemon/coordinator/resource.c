@@ -6,6 +6,7 @@
 #include "daemon/coordinator/acquire.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/names.h"
 #include "daemon/coordinator/queue.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/session.h"
@@ -23,56 +24,6 @@
  * sweeping: requests with wait=0 get the result of the head's attempt, SWEEP of them a step. */
 enum { SWEEP = 8 };
 
-/* ---- names ---- */
-
-static uint32_t resource_hash(const struct coordinator *c, const struct name *name)
-{
-    return table_hash(c->config.hash_seed, name->text, name->len);
-}
-
-static struct resource *find(const struct coordinator *c, const struct name *name, uint32_t hash)
-{
-    uint32_t place = table_first(&c->names, hash), slot;
-    while (table_next(&c->names, hash, &place, &slot)) {
-        struct resource *resource = pool_at(&c->resources, slot);
-        if (resource->name->len == name->len && memcmp(resource->name->text, name->text, name->len) == 0)
-            return resource;
-    }
-    return NULL;
-}
-
-struct resource *resource_find(const struct coordinator *c, const struct name *name)
-{
-    return find(c, name, resource_hash(c, name));
-}
-
-struct resource *resource_find_or_make(struct coordinator *c, const struct name *name)
-{
-    uint32_t hash = resource_hash(c, name);
-    struct resource *resource = find(c, name, hash);
-    if (resource != NULL)
-        return resource;
-    resource = pool_take(&c->resources);
-    if (resource == NULL)
-        return NULL;
-    resource->queue = &c->nobody;
-    resource->hash = hash;
-    resource->name = intern_name(&c->intern, name);
-    table_add(&c->names, pool_slot(&c->resources, resource));
-    turn_recall(c, resource);
-    return resource;
-}
-
-static void resource_free(struct coordinator *c, struct resource *resource)
-{
-    assert(resource->queue == &c->nobody && resource->lease == NULL && resource->giving_back == NULL);
-    assert(resource->resumes == NULL);
-    turn_remember(c, resource);
-    table_remove(&c->names, pool_slot(&c->resources, resource));
-    intern_name_back(&c->intern, resource->name);
-    pool_give(&c->resources, resource);
-}
-
 /* ---- waiters ---- */
 
 static bool is_held_here(const struct resource *resource)
@@ -86,7 +37,8 @@ bool wait_is_trying(const struct coordinator *c, const struct wait *wait)
     if (wait->tried || resource->queue->head != wait || c->draining)
         return false;
     return resource->queue->round != NULL || release_is_awaited(resource) ||
-           (!is_in_way(resource, wait) && c->now_ms >= resource->retry_ms);
+           (!is_in_way(resource, wait) && c->now_ms >= resource->retry_ms &&
+            names_use(c, resource) == NAMES_FREE);
 }
 
 /* Lets a waiter leave its queue without the lock: the waiter is skipped. Its attempt, if it has one, is
@@ -189,6 +141,32 @@ static void resource_answer_impatient(struct coordinator *c, struct resource *re
     heap_set(&c->deadlines, &queue->item, c->now_ms);
 }
 
+/* The head may not ask, because a list has its name, or one of the list's names is used otherwise. Requests that
+ * must not wait are answered, one head a step; for the others names_changed() comes back. */
+static void resource_blocked(struct coordinator *c, struct resource *resource, enum names_use use)
+{
+    struct queue *queue = resource->queue;
+    struct wait *head = queue->head;
+    heap_remove(&c->deadlines, &queue->item);
+    if (use != NAMES_USED)
+        return;
+    queue->verdict = (struct verdict){.code = REPLY_BUSY};
+    if (head->patient && !may_retry(c, head, &queue->verdict)) {
+        refuse_waiting(c, head);
+        queue_remove(c, head);
+    } else if (queue->impatient != 0) {
+        queue->asked = queue->tail->id;
+        queue->asked_alone = false;
+        queue->sweeping = true;
+    } else {
+        return;
+    }
+    if (resource->queue->head != NULL)
+        heap_set(&c->deadlines, &resource->queue->item, c->now_ms);
+    else
+        resource_advance(c, resource);
+}
+
 void resource_advance(struct coordinator *c, struct resource *resource)
 {
     /* The end of a sweep, of an attempt or of an awaited release comes back here. */
@@ -198,7 +176,8 @@ void resource_advance(struct coordinator *c, struct resource *resource)
         heap_remove(&c->deadlines, &resource->queue->item);
         return;
     }
-    bool held = resource->lease != NULL || resource->giving_back != NULL || resource->resumes != NULL;
+    bool held = resource->lease != NULL || resource->giving_back != NULL || resource->resumes != NULL ||
+                names_keep(resource);
     if (resource->queue->head == NULL && !held) {
         resource_free(c, resource);
         return;
@@ -210,6 +189,11 @@ void resource_advance(struct coordinator *c, struct resource *resource)
     }
     if (c->now_ms < resource->retry_ms) {
         heap_set(&c->deadlines, &resource->queue->item, resource->retry_ms);
+        return;
+    }
+    enum names_use use = names_use(c, resource);
+    if (use != NAMES_FREE) {
+        resource_blocked(c, resource, use);
         return;
     }
     heap_remove(&c->deadlines, &resource->queue->item);
@@ -280,10 +264,11 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
     head->tried = true;
     resource->queue->verdict = *verdict;
     turn_refused(resource);
+    names_changed(c, resource); /* a list may let others pass from now on */
     if (!may_retry(c, head, verdict)) {
         refuse_for_good(c, head, verdict);
         queue_remove(c, head);
-    } else if (verdict->tally.refused != 0) {
+    } else if (verdict->tally.refused != 0 && resource->name->more == 0) {
         wake_contended(resource);
         if (!wake_may_come(c))
             turn_join(c, resource);
@@ -396,6 +381,7 @@ static struct wait *wait_new(struct coordinator *c, const struct request *what, 
     wait->hold = what->hold;
     wait->shared = what->shared;
     wait->note = intern_note(&c->intern, &what->note);
+    wait->order = what->order;
     if (wait->patient)
         heap_set(&c->deadlines, &wait->item, wait->deadline_ms);
     return wait;
@@ -428,11 +414,12 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
     bool head_pauses = queue->round == NULL && !release_is_awaited(resource) && !queue->sweeping;
     if (wait->patient && wait->session->state == SESSION_OPEN)
         return false;
+    bool used = is_in_way(resource, wait) || (is_head && names_use(c, resource) == NAMES_USED);
     if (wait->patient) {
-        if (is_head && !is_in_way(resource, wait))
+        if (is_head && !used)
             return false; /* its first attempt comes next */
         wait_refuse(c, wait, REPLY_CANCELLED);
-    } else if (is_in_way(resource, wait) || is_in_way(resource, queue->head)) {
+    } else if (used || is_in_way(resource, queue->head)) {
         refuse_busy(c, wait, false);
     } else {
         bool quorum_is_back =
@@ -447,6 +434,8 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
         refuse_behind_head(c, wait);
     }
     queue_remove(c, wait);
+    if (resource->links != NULL)
+        resource_advance(c, resource);
     return true;
 }
 

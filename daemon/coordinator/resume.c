@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/coordinator/acquire.h"
+#include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/master/trial.h"
@@ -55,6 +56,7 @@ static struct resume *resume_new(struct coordinator *c, const struct request *wh
     assert(resume != NULL); /* the pool has one for each possible lease */
     resume->old = what->token;
     resume->max_ms = what->max_ms;
+    resume->order = what->order;
     resume->note = intern_note(&c->intern, &what->note);
     return resume;
 }
@@ -112,7 +114,10 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
     struct token token = what->token;
     bool shared = token_is_shared(&what->token);
     if (!mutant(MUTANT_RESUME_KEEPS_TOKEN))
-        random_token_of(c, &token, shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
+        random_token_of(c, &token,
+                        what->name.more != 0 ? TOKEN_NAMES
+                        : shared             ? TOKEN_SHARED
+                                             : TOKEN_EXCLUSIVE);
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     struct round *round = round_begin(c, ROUND_MOVING, resource->name, &token, ttl_ms);
     c->stats.resumes++;

@@ -99,8 +99,10 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
         show_move(round, command);
     if (lease != NULL)
         show_secret(lease, command);
-    if (verb == COMMAND_ZADD || verb == COMMAND_ZSCORE)
-        command->bucket = quorum_bucket(round->name);
+    if (verb != COMMAND_ZADD && verb != COMMAND_ZSCORE)
+        return;
+    command->bucket =
+        round->name->more == 0 ? quorum_bucket(round->name) : quorum_buckets(round->name, command->buckets);
 }
 
 masters_t round_without_key(const struct round *round)

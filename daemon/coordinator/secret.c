@@ -14,8 +14,8 @@ bool secret_may_pass_to(const struct coordinator *c, const struct wait *wait)
 
 bool secret_is_wanted(const struct coordinator *c, const struct wait *head)
 {
-    return head->hold == HOLD_SESSION && !head->shared && head->next != NULL &&
-           secret_may_pass_to(c, head->next) && !c->draining;
+    return head->hold == HOLD_SESSION && !head->shared && head->resource->name->more == 0 &&
+           head->next != NULL && secret_may_pass_to(c, head->next) && !c->draining;
 }
 
 void secret_make(struct coordinator *c, struct lease *lease)

@@ -72,7 +72,7 @@ static void end_lease(struct coordinator *c, struct session *session, struct lea
         lease_lost(c, lease, LOST_DENIED);
         return;
     }
-    action_notice(c, session->key, NOTICE_LOST, lease->resource->name, &lease->token)->reason = LOST_CLOSED;
+    action_notice(c, NOTICE_LOST, lease)->reason = LOST_CLOSED;
     hand_give_back(c, lease, 0, 0, true);
 }
 

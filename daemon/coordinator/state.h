@@ -6,6 +6,7 @@
  *                   |           |
  *                   +-- round   +-- release    the head follows at once, or waits for Q masters' replies
  *
+ *     list:    several names that are locked as one, with a resource of its own and a link to each name's
  *     release: a token is being taken back from every master that may have it, or after a failed RESUME
  *              replaced by the token before; a master's undo list is the releases that it still owes
  *     master:  one Redis server, and what it may be used for (state_master.h)
@@ -36,6 +37,7 @@ enum item_kind {
     ITEM_MASTER,
     ITEM_DRAIN,
     ITEM_TRIAL,
+    ITEM_LIST,
 };
 
 struct wait {
@@ -55,6 +57,7 @@ struct wait {
     bool patient;            /* the request has wait= above 0 */
     bool tried;              /* its first attempt is over */
     const struct word *note; /* interned; NULL: none, or passed on to the lease */
+    uint64_t order;          /* of a list, as in its request */
 };
 
 /* The masters that a round asked, and their answers: counted for the decision, and shown as nodes= of
@@ -136,7 +139,30 @@ struct resource {
     int64_t turn_ms;             /* when this daemon's turn began; 0: it has none */
     uint64_t reserved : 53;      /* proposals for this name begin above it; at most FENCE_MAX */
     uint64_t handed : 11;        /* how often that lease was handed on, at most HANDED */
-    const struct name *name;     /* interned */
+    /* Of a single name: its place in each list that is in use; NULL: none. Of a list: its places (names.h). */
+    struct link *links;
+    const struct name *name; /* interned */
+};
+
+/* A name's place in a list: one of the lists that it belongs to. */
+struct link {
+    struct resource *resource; /* (ref) of the single name */
+    struct list *list;         /* (ref) */
+    struct link *next, *prev;  /* of the same name, in other lists */
+};
+
+/* Several names that are locked as one (names.h). The resource of all of them has the queue, the lease and the
+ * rounds; here is what joins it to the resources of the single names. The sets have a bit for each place. */
+struct list {
+    uint64_t id;
+    struct heap_item item;     /* due now while names are being passed on, one a step */
+    struct resource *resource; /* (ref) */
+    uint64_t order;            /* of the request that the lease was granted to */
+    uint32_t count;
+    uint16_t refused;   /* names that were not free in the last attempt */
+    uint16_t contended; /* names that other daemons want: a release must look into their queues */
+    uint16_t passing;   /* names whose next daemon is to be woken */
+    struct link link[LIST_NAMES];
 };
 
 /* The holder of a lease: a session, or with hold=lease any client that shows the token. */
@@ -162,6 +188,7 @@ struct resume {
     struct token old;
     struct token key; /* if has_key: the secret token that the key may have instead of the old one */
     bool has_key;
+    uint64_t order;  /* of a list, as in the request */
     masters_t may;   /* masters that may have the new token */
     bool given_back; /* the old token was given back while the RESUME was under way */
 };
@@ -385,7 +412,7 @@ struct coordinator {
     bool token_drawn;                      /* the present step's random bytes made a token */
 
     struct heap deadlines;
-    struct pool waits, queues, resources, leases, secrets, rounds, resumes, releases, sessions;
+    struct pool waits, queues, resources, leases, secrets, rounds, resumes, releases, sessions, lists;
     struct shared *sharing; /* for each slot of the leases */
     struct queue nobody;    /* the queue of every name without waiters: all zero, never written */
     struct intern intern;
@@ -473,9 +500,9 @@ void action_send(struct coordinator *c, masters_t masters, const struct command 
 /* Appends a reply without optional fields, which the caller may fill in before the step ends. */
 struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t request, enum reply_code code,
                            const struct name *name);
-/* Appends a notice without deadline; its reason is LOST_EXPIRED unless the caller sets another. */
-struct notice *action_notice(struct coordinator *c, uint64_t session, enum notice_kind kind,
-                             const struct name *name, const struct token *token);
+/* Appends a notice without deadline to the lease's session; its reason is LOST_EXPIRED unless the caller sets
+ * another. */
+struct notice *action_notice(struct coordinator *c, enum notice_kind kind, const struct lease *lease);
 /* Fills in what -NOQUORUM tells: nodes= and votes= from the tally (NULL: no master was asked; a + then
  * stands for a master that may vote), and retry= if a quorum only waits for a quarantine. */
 void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally);

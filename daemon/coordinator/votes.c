@@ -9,6 +9,7 @@
 #include "daemon/coordinator/hand.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/master/master.h"
+#include "daemon/coordinator/names.h"
 #include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/secret.h"
@@ -68,6 +69,8 @@ static void votes_count(struct coordinator *c, struct round *round, unsigned mas
         round->tally.refused |= bit;
     else
         round->tally.failed |= bit;
+    if (vote->kind == VOTE_NO && round->resource != NULL && round->phase == ROUND_ASKING)
+        names_refused(round->resource, vote->number);
     if (vote->kind == VOTE_NO && round->resume != NULL)
         round->resume->may = masters_without(round->resume->may, bit);
     if (vote->kind == VOTE_NUMBER) {
@@ -117,7 +120,8 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
         return;
     }
     if (vote->kind == VOTE_NOT_RUN && is_wanted(c, round)) {
-        round_send(c, round, verb, masters_bit(master), verb == COMMAND_EXTEND ? (uint64_t)round->ttl_ms : 0);
+        bool lasts = verb == COMMAND_EXTEND || verb == COMMAND_SET;
+        round_send(c, round, verb, masters_bit(master), lasts ? (uint64_t)round->ttl_ms : 0);
         return;
     }
     if (is_fencing(verb))

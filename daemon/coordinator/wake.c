@@ -35,7 +35,8 @@ bool wake_joins(const struct coordinator *c, const struct resource *resource)
         return false; /* the attempt follows a release of this daemon, in a young turn */
     if (queue->woken != 0 || queue->release_seen || queue->looked != LOOKED_NOT)
         return false; /* the name is probably free */
-    return head->patient && wake_may_come(c) && (head->tried || resource->sought);
+    return head->patient && wake_may_come(c) && (head->tried || resource->sought) &&
+           resource->name->more == 0;
 }
 
 void wake_join(struct coordinator *c, struct resource *resource, uint64_t round)
@@ -102,7 +103,7 @@ int64_t wake_next_ms(struct coordinator *c, struct resource *resource, const str
         return 0;
     if (queue->release_seen)
         return c->now_ms;
-    if (!refused || !queue->head->patient || !wake_may_come(c))
+    if (!refused || !queue->head->patient || !wake_may_come(c) || resource->name->more != 0)
         return soon_ms(c);
     if (queue->woken != 0)
         return woken_ms(c, queue);

@@ -2,6 +2,7 @@
 
 #include "daemon/coordinator/mark.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/names.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/wake.h"
 
@@ -48,6 +49,8 @@ void woken_told(struct coordinator *c, unsigned master, const struct name *name)
                 (is_used(resource) || resource->queue->round != NULL || resource->giving_back != NULL);
     if (here)
         wake_contended(resource);
-    else
+    if (resource != NULL && names_wanted(resource))
+        here = true;
+    if (!here)
         wake_pass(c, name, masters_bit(master));
 }

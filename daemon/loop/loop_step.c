@@ -4,6 +4,7 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/loop/loop_private.h"
+#include "proto/names.h"
 
 /* ---- actions become I/O ---- */
 
@@ -74,7 +75,7 @@ static void on_request(void *arg, uint64_t session, uint64_t request, uint64_t t
     loop->event.request = request;
     loop->event.peer = loop_user_peer(&loop->view, session);
     loop->event.target = target;
-    loop->event.what = *what;
+    request_copy(&loop->event.what, what);
     loop_step(loop, EVENT_REQUEST);
 }
 

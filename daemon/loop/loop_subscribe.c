@@ -45,6 +45,7 @@ static void subscribe_on_heard(void *arg, unsigned index, char what, const char 
     if (len == 0 || len > NAME_BYTES)
         return;
     name.len = (uint8_t)len;
+    name.more = 0;
     memcpy(name.text, text, len);
     switch (what) {
     case 'w': subscribe->tell(subscribe->arg, EVENT_MASTER_WOKE, index, &name); break;

@@ -111,8 +111,8 @@ static enum reply_code good_code(enum verb verb)
 
 static void cancel(struct world *w, const struct pending *asked, uint64_t target)
 {
-    static const struct reply ok = {.code = REPLY_OK}, none = {.code = REPLY_BADTAG};
-    const struct reply *answer = &none;
+    struct reply ok = {.code = REPLY_OK}, none = {.code = REPLY_BADTAG};
+    struct reply *answer = &none;
     for (unsigned i = 0; target != 0 && i < w->pending_count; i++) {
         if (w->pending[i].request != target || w->pending[i].granted)
             continue;

@@ -56,7 +56,7 @@ void world_lie(struct world *w, const struct sent *sent)
     v->error = (enum vote_error)(choice / 8 % (ERROR_WRONGTYPE + 1));
     if (choice % 8 < 2)
         return;
-    switch (sent->verb) {
+    switch ((unsigned)sent->verb) { /* no lists */
     case COMMAND_INFO: lie_info(w); break;
     case COMMAND_CLIENT_ID:
     case COMMAND_KILL:

@@ -216,7 +216,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
     int64_t ends_ms = lives ? now_ms + (int64_t)sent->number : 0;
 
     memset(vote, 0, sizeof *vote);
-    switch (sent->verb) {
+    switch ((unsigned)sent->verb) { /* no lists */
     case COMMAND_CLIENT_ID: vote_number(vote, sent->client_id); break;
     case COMMAND_INFO:
         vote->kind = VOTE_INFO;

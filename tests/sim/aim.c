@@ -464,6 +464,11 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_PASS_FORGOTTEN:
     case MUTANT_ENQUEUE_SILENT:
     case MUTANT_TOLD_IS_WOKEN: aim_wakes(plan, swarm); return;
+    case MUTANT_LIST_FENCE_OF_ONE:
+    case MUTANT_LIST_SET_SOME:
+    case MUTANT_LIST_RELEASE_ONE:
+    case MUTANT_LIST_OVERTAKES:
+    case MUTANT_LIST_UNCHANGED: swarm_lists(plan, swarm); return;
     case MUTANT_FANOUT_COUNTS_HEAL:
         plan->param[P_FANOUT] = FANOUT_QUORUM;
         masters(plan, 5);

@@ -124,6 +124,18 @@ static void modes(struct sim_plan *plan, struct swarm *swarm)
     swarm->lease_pct = drawn(plan, 3, 0, 2) * 20;
 }
 
+/* Lists of two to four names that overlap, beside locks of the same names; every other world has faults. */
+void swarm_lists(struct sim_plan *plan, struct swarm *swarm)
+{
+    if (drawn(plan, 0, 0, 1) == 0)
+        swarm_calm(plan, swarm);
+    plan->param[P_NAMES] = drawn(plan, 1, 2, 5);
+    swarm->clients = drawn(plan, 2, 2, 8);
+    swarm->think_ms = drawn(plan, 3, 0, 50);
+    swarm->keep_ms = drawn(plan, 4, 0, 150);
+    swarm->list_pct = drawn(plan, 5, 20, 90);
+}
+
 /* Clients that wait for each other at one daemon hand a lock on, if their TTLs are alike. The faults stay. */
 void swarm_hands(struct sim_plan *plan, struct swarm *swarm)
 {
@@ -149,6 +161,7 @@ void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class cla
     case CLASS_TURNS: turns(plan, swarm); return;
     case CLASS_SPLIT: split(plan, swarm); return;
     case CLASS_MODES: modes(plan, swarm); return;
+    case CLASS_LISTS: swarm_lists(plan, swarm); return;
     default: return;
     }
 }

@@ -24,15 +24,19 @@ void oracle_waiters(struct sim_world *w)
 {
     struct sim_oracle *o = &w->oracle;
     uint32_t waits[SIM_NAMES] = {0};
+    unsigned listed = 0; /* names that a list waits for: they may wait for its other names */
     for (unsigned d = 0; d < w->daemons; d++) {
         for (unsigned i = 0; i < o->outstandings[d]; i++) {
             const struct sim_asked *a = &o->asked[o->outstanding[d][i]];
-            if (a->wait_ms > 0 && !a->cancelled && o->session[a->session].state == SESSION_OPEN)
+            bool waiting = a->wait_ms > 0 && !a->cancelled && o->session[a->session].state == SESSION_OPEN;
+            listed |= waiting && (a->name & SIM_LIST) ? names_of(a->name) : 0;
+            if (waiting && !(a->name & SIM_LIST))
                 waits[a->name] = o->outstanding[d][i];
         }
     }
     for (unsigned name = 0; name < w->names; name++) {
-        if (waits[name] == 0 || oracle_held(w, name) || o->served_us[name] < heal_settled_us(w))
+        if (waits[name] == 0 || (listed >> name & 1) || oracle_held(w, name) ||
+            o->served_us[name] < heal_settled_us(w))
             o->served_us[name] = w->now_us;
         if (w->now_us - o->served_us[name] > heal_bound_us(w))
             violation(w, 5, "n%u is free and request %u waits for it in d%u, but nobody got it for %.3f s",

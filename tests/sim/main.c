@@ -269,8 +269,8 @@ static const char usage[] =
     "           [--class NAME] [--trace] [--shrink [--out FILE]] [PLAN ...]\n"
     "       sim --mutants | --list-mutants\n"
     "  --mutant NAME plants a bug and draws the faults that show it; --aim NAME draws them only\n"
-    "  --class NAME  only worlds of that class: ordinary, memory, clock, rolling, disagree, turns, split, "
-    "modes\n"
+    "  --class NAME  only worlds of that class: ordinary, memory, clock, rolling, disagree, turns, split,\n"
+    "                modes, lists\n"
     "  --readers     clients of every world share locks\n"
     "  --seconds T   faults last T simulated seconds of each run (30)\n"
     "  --shrink      make a failing plan small and write it to FILE (shrunk.plan)\n";

@@ -1,5 +1,7 @@
 #include "tests/sim/model.h"
 
+#include "daemon/coordinator/base/quorum.h"
+
 struct model model;
 
 int64_t now_ms(void)
@@ -109,7 +111,8 @@ void model_listen(void)
 
 void ask(struct resp_format *format, const struct store_command *what, struct vote *vote)
 {
-    struct command command = {.verb = what->verb,
+    bool list = (what->name & SIM_LIST) != 0;
+    struct command command = {.verb = list ? command_for_all(what->verb) : what->verb,
                               .bucket = what->bucket,
                               .number = what->number,
                               .ref = 1,
@@ -117,16 +120,25 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
                               .waited_ms = what->waited_ms,
                               .stays = what->stays,
                               .shared = what->shared};
-    command.name.len = 2;
-    command.name.text[0] = 'n';
-    command.name.text[1] = (char)('0' + what->name);
+    char *text = command.name.text;
+    FOR_NAMES(n, what->name)
+    {
+        if (text != command.name.text)
+            *text++ = ',';
+        *text++ = 'n';
+        *text++ = (char)('0' + n);
+    }
+    command.name.len = (size_t)(text - command.name.text) & 0xfff;
+    command.name.more = command.name.len / 3u & 0xf;
+    if (list)
+        command.bucket = quorum_buckets(&command.name, command.buckets);
     token_fill(&command.token, what->tok);
     command.has_other = what->other != 0;
     token_fill(&command.other, what->other);
     if (what->verb == COMMAND_MOVE || what->verb == COMMAND_SETTLE || what->self != 0)
         token_fill(&command.to, what->to);
     char bytes[RESP_COMMAND_BYTES];
-    resp_vote(what->verb, ask_bytes(bytes, resp_command(bytes, format, &command)), vote);
+    resp_vote(command.verb, ask_bytes(bytes, resp_command(bytes, format, &command)), vote);
 }
 
 static bool same(enum command_verb verb, const struct vote *real, const struct vote *modelled, int64_t off_ms)
@@ -148,6 +160,8 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
         return false;
     if (real->kind == VOTE_TOKEN)
         return memcmp(&real->token, &token, sizeof(token)) == 0;
+    if (real->kind == VOTE_NO && (verb == COMMAND_SET || verb == COMMAND_HEAL))
+        return real->number == modelled->number; /* of a list: which name was not free */
     if (real->kind != VOTE_NUMBER && real->kind != VOTE_HEARD &&
         (real->kind != VOTE_UNHEARD || verb != COMMAND_ENQUEUE))
         return true;

@@ -96,13 +96,15 @@ uint32_t asked_new(struct sim_world *w, uint32_t session, unsigned verb, unsigne
 static void holder_remove(struct sim_world *w, uint32_t tok)
 {
     struct sim_oracle *o = &w->oracle;
-    unsigned name = o->tok[tok].name;
     o->tok[tok].until_us = 0;
-    for (unsigned i = 0; i < o->holders[name]; i++) {
-        if (o->holder[name][i] == tok) {
-            o->holder[name][i] = o->holder[name][--o->holders[name]];
-            o->served_us[name] = w->now_us;
-            return;
+    FOR_NAMES(name, o->tok[tok].name)
+    {
+        for (unsigned i = 0; i < o->holders[name]; i++) {
+            if (o->holder[name][i] == tok) {
+                o->holder[name][i] = o->holder[name][--o->holders[name]];
+                o->served_us[name] = w->now_us;
+                break;
+            }
         }
     }
 }
@@ -137,15 +139,19 @@ static enum cover holder_covered(const struct sim_world *w, const struct sim_dae
                                  const struct sim_master *m, uint32_t tok, int64_t until_us)
 {
     const struct sim_tok *t = &w->oracle.tok[tok];
-    const struct store_key *key = &m->store.key[t->name];
-    if (t->shared && key->there && key->readers > 0) {
-        int64_t kept_ms = oracle_kept_ms(w, m, clock_ms(&m->clock, w->now_us), tok);
-        if (kept_ms > 0 && clock_when(&m->clock, (kept_ms + 1) * 1000) >= until_us)
-            return COVERED;
-    } else if (key->there && key->readers == 0 && oracle_keeps(w, key->tok, tok) &&
-               clock_when(&m->clock, (key->expires_ms + 1) * 1000) >= until_us) {
-        return COVERED;
+    bool kept = true;
+    FOR_NAMES(name, t->name)
+    {
+        const struct store_key *key = &m->store.key[name];
+        int64_t kept_ms = 0;
+        if (t->shared && key->there && key->readers > 0)
+            kept_ms = oracle_kept_ms(w, m, clock_ms(&m->clock, w->now_us), tok);
+        else if (key->there && key->readers == 0 && oracle_keeps(w, key->tok, tok))
+            kept_ms = key->expires_ms;
+        kept &= kept_ms > 0 && clock_when(&m->clock, (kept_ms + 1) * 1000) >= until_us;
     }
+    if (kept)
+        return COVERED;
     if (master_young_us(m, d->full_us) < until_us)
         return OPEN;
     return m->unseen ? EXCUSED : COVERED;
@@ -199,6 +205,11 @@ void oracle_covers(struct sim_world *w, unsigned name)
                       "could grant the name to another",
                       tok, name, t->believer, (double)until_us / 1e6, open, d->masters);
     }
+}
+
+void oracle_covers_each(struct sim_world *w, unsigned name)
+{
+    FOR_NAMES(n, name) oracle_covers(w, n);
 }
 
 /* A client that is paused, and hears of its lock later, is excused as well. */
@@ -275,7 +286,7 @@ void oracle_overlaps(struct sim_world *w, unsigned name)
 static void family_leaves(struct sim_world *w, uint32_t tok)
 {
     struct sim_oracle *o = &w->oracle;
-    unsigned name = o->tok[tok].name;
+    unsigned name = first_name(o->tok[tok].name);
     for (unsigned i = 0; i < o->holders[name];) {
         uint32_t other = o->holder[name][i];
         if (other != tok && oracle_family(w, other) == oracle_family(w, tok))
@@ -289,8 +300,7 @@ void oracle_holds(struct sim_world *w, unsigned client, uint32_t session, uint32
 {
     struct sim_oracle *o = &w->oracle;
     struct sim_tok *t = &o->tok[tok];
-    unsigned name = t->name;
-    holders_prune(w, name);
+    FOR_NAMES(name, t->name) holders_prune(w, name);
     if (t->parent != 0)
         family_leaves(w, tok);
     if (t->given_up || t->moved || until_us <= w->now_us || until_us <= t->until_us)
@@ -299,13 +309,16 @@ void oracle_holds(struct sim_world *w, unsigned client, uint32_t session, uint32
     t->until_us = until_us;
     t->believer = client;
     oracle_told_by(w, tok, session);
-    trace_add(w, TRACE_HOLD, client, tok, name, (uint64_t)until_us, 0, 0, 0);
-    if (!known) {
-        assert(o->holders[name] < ORACLE_HOLDERS);
-        o->holder[name][o->holders[name]++] = tok;
+    trace_add(w, TRACE_HOLD, client, tok, t->name, (uint64_t)until_us, 0, 0, 0);
+    FOR_NAMES(name, t->name)
+    {
+        if (!known) {
+            assert(o->holders[name] < ORACLE_HOLDERS);
+            o->holder[name][o->holders[name]++] = tok;
+        }
+        oracle_covers(w, name); /* comes first, since it may excuse the overlap */
+        holders_overlap(w, name, tok);
     }
-    oracle_covers(w, name); /* comes first, since it may excuse the overlap */
-    holders_overlap(w, name, tok);
 }
 
 void oracle_gives_up(struct sim_world *w, unsigned client, uint32_t tok)
@@ -332,7 +345,8 @@ void oracle_slept(struct sim_world *w, unsigned daemon, int64_t for_us)
         for (unsigned i = 0; i < o->holders[name]; i++) {
             struct sim_tok *t = &o->tok[o->holder[name][i]];
             const struct sim_client *c = &w->client[t->believer];
-            if (c->home == daemon && !c->remote && t->until_us > w->now_us - for_us)
+            if (first_name(t->name) == name && c->home == daemon && !c->remote &&
+                t->until_us > w->now_us - for_us)
                 t->until_us += for_us;
         }
         holders_prune(w, name);

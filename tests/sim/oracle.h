@@ -14,7 +14,7 @@
  *  11  something is left when all is quiet
  *  12  a seed gave two traces
  *  13  a held lock is lost though masters were only restarted, one after the other
- * (10 belongs to locks of several names, which do not exist yet.)
+ * A lock of several names is all of these locks at once; a number of its own, 10, is not needed.
  * Readers hold a name together: for them 1 is about readers and writers, and 3 about each reader and the
  * exclusive locks before it, and about each exclusive lock and all before it.
  *
@@ -207,10 +207,12 @@ uint32_t asked_new(struct sim_world *w, uint32_t session, unsigned verb, unsigne
 
 /* Notifications of the oracle, each at the time of its event: */
 enum mark { MARK_RELEASED, MARK_SETTLED };
-void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
-void oracle_runs(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before);
-void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
-                struct vote *vote);
+void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok,
+                 unsigned name);
+void oracle_runs(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg);
+/* before: the tokens of the keys of its names, before it ran. */
+void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
+                const uint32_t before[SIM_NAMES], struct vote *vote);
 void oracle_crashed(struct sim_world *w,
                     const struct sim_master *m); /* the master's memory is as it was just now */
 void oracle_memory(struct sim_world *w);         /* a master's memory changed in another way */
@@ -219,8 +221,9 @@ void oracle_learns(struct sim_world *w, struct sim_daemon *d, const struct sim_m
 bool oracle_may_vote(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
 bool oracle_is_blind(const struct sim_world *w, const struct sim_daemon *d, const struct sim_msg *msg);
 void oracle_noticed_loss(struct sim_world *w, const struct sim_master *m, uint32_t loss);
-void oracle_overlaps(struct sim_world *w, unsigned name); /* checks invariant 1 for the present holders */
-void oracle_covers(struct sim_world *w, unsigned name);   /* checks invariant 2 for the holders of a name */
+void oracle_overlaps(struct sim_world *w, unsigned name);    /* checks invariant 1 for the present holders */
+void oracle_covers_each(struct sim_world *w, unsigned name); /* the same for each of the names */
+void oracle_covers(struct sim_world *w, unsigned name); /* checks invariant 2 for the holders of a name */
 /* The token would be safe until then if the masters remembered it, and it is not, because masters that
  * granted it forgot it unseen. */
 bool oracle_is_excused(const struct sim_world *w, uint32_t tok, int64_t until_us);

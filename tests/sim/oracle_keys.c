@@ -23,7 +23,8 @@ static void sends_set(struct sim_world *w, struct sim_daemon *d, const struct ac
     t->incarnation = d->incarnation;
     if (t->sent == 0) /* other masters may be asked a little later */
         t->set_us = w->now_us;
-    w->oracle.last_set[d->index][t->name] = tok;
+    if (!(t->name & SIM_LIST))
+        w->oracle.last_set[d->index][t->name] = tok;
     for (unsigned i = 0; i < d->masters; i++) {
         if (!(action->masters & bit(i)) || d->node[i].conn == 0)
             continue;
@@ -75,26 +76,26 @@ static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t to
         oracle_gives_back(w, d, other);
 }
 
-static void sends_zadd(struct sim_world *w, struct sim_daemon *d, const struct command *command)
+static void sends_zadd(struct sim_world *w, struct sim_daemon *d, const struct command *command,
+                       unsigned name)
 {
     struct sim_oracle *o = &w->oracle;
     struct sim_fence_acks *acks = &o->fences[d->index][o->fence_next[d->index]++ % ORACLE_FENCES];
-    *acks = (struct sim_fence_acks){.bucket = command->bucket,
-                                    .name = (uint8_t)(command->name.text[1] - '0'),
-                                    .sent_us = w->now_us,
-                                    .number = command->number};
+    *acks = (struct sim_fence_acks){
+        .bucket = command->bucket, .name = (uint8_t)name, .sent_us = w->now_us, .number = command->number};
 }
 
-void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
+void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok,
+                 unsigned name)
 {
     const struct command *command = &action->u.command;
     uint32_t other = command->has_other ? oracle_tok(w, &command->other, w->oracle.tok[tok].name) : 0;
-    switch (command->verb) {
+    switch (command_for_one(command->verb)) {
     case COMMAND_SHARE:
     case COMMAND_SET: sends_set(w, d, action, tok); return;
     case COMMAND_SETTLE: oracle_sends_settle(w, d, action, tok); return;
     case COMMAND_RELEASE: sends_release(w, d, tok, other); return;
-    case COMMAND_ZADD: sends_zadd(w, d, &action->u.command); return;
+    case COMMAND_ZADD: sends_zadd(w, d, &action->u.command, name); return;
     case COMMAND_SHARE_AT:
     case COMMAND_HEAL: oracle_sends_heal(w, d, action, tok); return;
     case COMMAND_MOVE: oracle_sends_move(w, d, action, tok); return;
@@ -115,9 +116,8 @@ static bool votes_early(const struct sim_world *w, const struct sim_daemon *d, c
     return w->now_us < w->conn[node->conn - 1].born_us + d->full_us - DRIFT_US;
 }
 
-void oracle_runs(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before)
+void oracle_runs(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg)
 {
-    (void)before;
     const struct sim_conn *conn = &w->conn[msg->conn];
     const struct sim_daemon *d = &w->daemon[conn->daemon];
     const struct sim_node *node = &d->node[m->index];
@@ -148,7 +148,7 @@ static void ran_release(struct sim_world *w, struct sim_master *m, const struct 
     if (before != msg->tok && (msg->other == 0 || before != msg->other))
         violation(w, 8, "a release of T%u deletes T%u's key of n%u on m%u", msg->tok, before, msg->name,
                   m->index);
-    oracle_covers(w, msg->name);
+    oracle_covers_each(w, msg->name);
 }
 
 static void ran_extend(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
@@ -164,12 +164,42 @@ static void ran_extend(struct sim_world *w, struct sim_master *m, const struct s
     if (before == 0 && t->given_up)
         violation(w, 7, "an extend of T%u, which was given up, brings its key of n%u back on m%u", msg->tok,
                   msg->name, m->index);
-    oracle_covers(w, msg->name);
+    oracle_covers_each(w, msg->name);
 }
 
-void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
-                struct vote *vote)
+/* Of several keys, the one whose token a command should not have found. */
+static uint32_t odd_of(const struct sim_msg *msg, const uint32_t before[SIM_NAMES])
 {
+    uint32_t found = 0;
+    FOR_NAMES(n, msg->name)
+    {
+        bool ours = before[n] == msg->tok;
+        if (found == 0 || (before[n] != 0 && !ours))
+            found = before[n];
+    }
+    return found;
+}
+
+/* A release of several keys deletes those that are its own. */
+static uint32_t deleted_of(const struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
+                           const uint32_t before[SIM_NAMES])
+{
+    uint32_t found = msg->tok;
+    FOR_NAMES(n, msg->name)
+    {
+        bool left =
+            store_has(&m->store, clock_ms(&m->clock, w->now_us), n) && m->store.key[n].tok == before[n];
+        if (before[n] != 0 && !left && before[n] != msg->tok)
+            found = before[n];
+    }
+    return found;
+}
+
+void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
+                const uint32_t befores[SIM_NAMES], struct vote *vote)
+{
+    bool deletes = (msg->name & SIM_LIST) && msg->verb == COMMAND_RELEASE;
+    uint32_t before = deletes ? deleted_of(w, m, msg, befores) : odd_of(msg, befores);
     oracle_key_ends(w, m, msg, vote);
     if (msg->verb == COMMAND_ENQUEUE)
         oracle_joined(w, m, msg);
@@ -230,9 +260,10 @@ void oracle_mark(struct sim_world *w, struct sim_master *m, const struct sim_msg
         return;
     }
     const struct sim_tok *t = &w->oracle.tok[msg->tok];
-    if (store_keeps_ms(&m->store, clock_ms(&m->clock, w->now_us), t->name, msg->tok) == 0)
-        return;
-    if (!(t->blocked & bit(m->index)))
+    bool left = false;
+    FOR_NAMES(n, t->name)
+    left |= store_keeps_ms(&m->store, clock_ms(&m->clock, w->now_us), n, msg->tok) != 0;
+    if (left && !(t->blocked & bit(m->index)))
         violation(w, 7,
                   "T%u's key of n%u is on m%u still, though all that d%u sent at its release has arrived",
                   msg->tok, t->name, m->index, t->daemon);
@@ -272,7 +303,8 @@ void oracle_heard(struct sim_world *w, struct sim_daemon *d, const struct sim_ms
 {
     unsigned master = w->conn[msg->conn].master;
     oracle_learns(w, d, msg);
-    if (msg->verb == COMMAND_ZADD && (msg->vote.kind == VOTE_YES || msg->vote.kind == VOTE_NO))
+    bool stored = msg->vote.kind == VOTE_YES || msg->vote.kind == VOTE_NO || msg->vote.kind == VOTE_NUMBER;
+    if (msg->verb == COMMAND_ZADD && stored)
         heard_zadd(w, d, msg);
     oracle_heard_extend(w, d, msg);
     oracle_heard_move(w, d, msg);

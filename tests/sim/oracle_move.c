@@ -67,7 +67,7 @@ void oracle_ran_move(struct sim_world *w, struct sim_master *m, const struct sim
         violation(w, 8, "a move of T%u takes T%u's key of n%u on m%u", msg->tok, before, msg->name, m->index);
     if (back) /* the key may have been released meanwhile: it then stays for one TTL more */
         w->oracle.tok[msg->to].blocked |= bit(m->index);
-    oracle_covers(w, msg->name);
+    oracle_covers_each(w, msg->name);
 }
 
 /* A master that says that the new token is not there has nothing to set back. */

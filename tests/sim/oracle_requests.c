@@ -25,8 +25,20 @@ void oracle_asked(struct sim_world *w, struct sim_daemon *d, uint32_t request)
         return;
     assert(o->outstandings[d->index] < ORACLE_OUTSTANDING);
     o->outstanding[d->index][o->outstandings[d->index]++] = request;
+    if (a->name & SIM_LIST)
+        return;
     oracle_crowd_asks(w, a->name);
     o->still[a->name].asks[d->index]++;
+}
+
+/* Whether the request that was granted should have waited for the other one, which came first. A list that was
+ * refused lets others pass, but overtakes nobody. */
+static bool overtakes(const struct sim_asked *granted, const struct sim_asked *other)
+{
+    if (granted->name == other->name)
+        return true;
+    return (granted->name & SIM_LIST) && !(other->name & SIM_LIST) && other->wait_ms > 0 &&
+           (names_of(granted->name) & names_of(other->name)) != 0;
 }
 
 /* Checks first come, first served, and ends the request. */
@@ -41,7 +53,7 @@ static void outstanding_remove(struct sim_world *w, struct sim_daemon *d, uint32
             memmove(list + i, list + i + 1, (o->outstandings[d->index] - i) * sizeof(*list));
             return;
         }
-        if (granted && a->name == o->asked[request].name && is_ask_alive(w, a))
+        if (granted && overtakes(&o->asked[request], a) && is_ask_alive(w, a))
             violation(w, 4, "d%u grants n%u to request %u before request %u, which came first and waits",
                       d->index, a->name, request, list[i]);
     }
@@ -105,7 +117,11 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
 {
     struct sim_oracle *o = &w->oracle;
     const struct sim_tok *t = &o->tok[tok];
-    uint64_t fence = reply->fence, before = t->shared ? o->alone[t->name] : o->fence[t->name];
+    uint64_t fence = reply->fence;
+    const uint64_t *fences = t->shared ? o->alone : o->fence;
+    unsigned name = first_name(t->name);
+    FOR_NAMES(n, t->name) name = fences[n] > fences[name] ? n : name;
+    uint64_t before = fences[name];
     bool grows = fence > before;
     if (!grows && t->blind != 0)
         return; /* a master forgot the higher fence, and no daemon could know */
@@ -116,17 +132,21 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
     if (!grows && d->stall.open)
         return; /* an unseen stall cut its round in two: others granted the name meanwhile */
     if (!grows && !oracle_is_excused(w, tok, clock_when(&d->clock, reply->until_ms * 1000)))
-        violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", t->name, tok,
-                  (unsigned long long)fence, t->shared ? o->alone_tok[t->name] : o->fence_tok[t->name],
-                  (unsigned long long)before);
-    if (grows && !d->stall.open &&
-        fence > o->fence[t->name]) { /* else it may lie above the next lock's fence */
-        o->fence[t->name] = fence;
-        o->fence_tok[t->name] = tok;
+        violation(w, 3, "n%u: T%u gets fence %llu after T%u got %llu", name, tok, (unsigned long long)fence,
+                  t->shared ? o->alone_tok[name] : o->fence_tok[name], (unsigned long long)before);
+    FOR_NAMES(n, t->name)
+    {
+        if (!grows || d->stall.open || fence <= o->fence[n]) /* it may lie above the next lock's fence */
+            break;
+        o->fence[n] = fence;
+        o->fence_tok[n] = tok;
     }
-    if (grows && !d->stall.open && !t->shared) {
-        o->alone[t->name] = fence;
-        o->alone_tok[t->name] = tok;
+    FOR_NAMES(n, t->name)
+    {
+        if (!grows || d->stall.open || t->shared)
+            break;
+        o->alone[n] = fence;
+        o->alone_tok[n] = tok;
     }
     uint16_t stored = 0;
     for (unsigned i = 0; i < ORACLE_FENCES; i++) {
@@ -173,10 +193,13 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
         violation(w, 9, "d%u grants n%u, though it came to masters whose daemons have another N or max_ttl",
                   d->index, a->name);
     o->grants++;
-    o->served_us[a->name] = w->now_us;
-    oracle_turn(w, d, a->name);
-    if (a->wait_ms > 0)
-        oracle_was_free(w, a->name, a->at_us, t->shared);
+    FOR_NAMES(n, a->name)
+    {
+        o->served_us[n] = w->now_us;
+        oracle_turn(w, d, n);
+        if (a->wait_ms > 0)
+            oracle_was_free(w, n, a->at_us, t->shared);
+    }
     told(w, d, tok, reply->valid_ms, reply->until_ms, w->plan->param[P_MIN_VALIDITY], "LOCKED");
     if (count(t->valid) < d->quorum)
         violation(w, 9, "T%u of n%u is granted by %u masters that may vote (%#x of %#x that said yes)", tok,
@@ -206,10 +229,10 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
     s->unanswered--;
     bool lock = a->verb == VERB_LOCK && !a->reentry;
     bool locked = reply->code == REPLY_LOCKED;
-    if (lock) {
+    if (lock)
         outstanding_remove(w, d, request, locked);
+    if (lock && !(a->name & SIM_LIST))
         oracle_crowd_answered(w, a->name, locked);
-    }
     if (locked && (lock || a->verb == VERB_RESUME))
         granted(w, d, request, reply);
     else if (a->verb == VERB_RESUME)

@@ -2,21 +2,32 @@
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
-int64_t oracle_kept_ms(const struct sim_world *w, const struct sim_master *m, int64_t now_ms, uint32_t tok)
+static int64_t name_kept_ms(const struct sim_world *w, const struct sim_master *m, int64_t now_ms,
+                            uint32_t tok, unsigned name)
 {
-    const struct sim_tok *t = &w->oracle.tok[tok];
-    const struct store_key *key = &m->store.key[t->name];
+    const struct store_key *key = &m->store.key[name];
     int64_t kept_ms = 0;
-    if (!store_has(&m->store, now_ms, t->name))
+    if (!store_has(&m->store, now_ms, name))
         return 0;
     if (key->readers == 0)
         return oracle_keeps(w, key->tok, tok) ? key->expires_ms : 0;
     for (unsigned i = 0; i < key->readers; i++) {
-        int64_t ends_ms = store_keeps_ms(&m->store, now_ms, t->name, key->reader[i].tok);
+        int64_t ends_ms = store_keeps_ms(&m->store, now_ms, name, key->reader[i].tok);
         if (ends_ms > kept_ms && oracle_keeps(w, key->reader[i].tok, tok))
             kept_ms = ends_ms;
     }
     return kept_ms;
+}
+
+int64_t oracle_kept_ms(const struct sim_world *w, const struct sim_master *m, int64_t now_ms, uint32_t tok)
+{
+    int64_t least_ms = INT64_MAX;
+    FOR_NAMES(n, w->oracle.tok[tok].name)
+    {
+        int64_t kept_ms = name_kept_ms(w, m, now_ms, tok, n);
+        least_ms = kept_ms < least_ms ? kept_ms : least_ms;
+    }
+    return least_ms;
 }
 
 /* A command for one reader leaves the others as they are, and a set's TTL is that of its last reader. */

@@ -107,7 +107,7 @@ void oracle_measured(struct sim_world *w, uint32_t session)
         for (unsigned i = 0; i < o->holders[name]; i++) {
             struct sim_tok *t = &o->tok[o->holder[name][i]];
             int64_t by_us = t->lag_us < for_us ? t->lag_us : for_us;
-            if (t->told_on != session)
+            if (t->told_on != session || first_name(t->name) != name)
                 continue;
             t->until_us -= by_us;
             t->lag_us -= by_us;
@@ -175,7 +175,7 @@ void oracle_stalls(struct sim_world *w, struct sim_daemon *d, int64_t for_us)
     for (unsigned name = 0; name < w->names; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
             struct sim_tok *t = &o->tok[o->holder[name][i]];
-            if (t->until_us <= w->now_us || !reads_clock_of(w, t, d))
+            if (t->until_us <= w->now_us || !reads_clock_of(w, t, d) || first_name(t->name) != name)
                 continue;
             t->until_us += for_us;
             t->lag_us += for_us;
@@ -255,7 +255,7 @@ void oracle_hears_behind(struct sim_world *w, unsigned client, unsigned daemon, 
     for (unsigned name = 0; name < w->names; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
             struct sim_tok *t = &o->tok[o->holder[name][i]];
-            if (t->believer != client || t->teller != daemon)
+            if (t->believer != client || t->teller != daemon || first_name(t->name) != name)
                 continue;
             t->until_us -= by_ms * 1000;
             t->heard_ms -= by_ms;

@@ -50,36 +50,42 @@ void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name)
 }
 
 /* The end of a key is seen when it is released, or when the next one is set in its place. */
-void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
-                     const struct vote *vote)
+static void key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
+                     const struct vote *vote, unsigned name)
 {
     struct sim_oracle *o = &w->oracle;
-    int64_t *ends_us = &o->ends_us[msg->name][m->index];
+    int64_t *ends_us = &o->ends_us[name][m->index];
     bool released = msg->verb == COMMAND_RELEASE && vote->kind != VOTE_NO && vote->kind != VOTE_ERROR &&
                     vote->kind != VOTE_NOT_RUN;
     bool set = msg->verb == COMMAND_SET && vote->kind == VOTE_YES;
     bool shared = msg->verb == COMMAND_SHARE && vote->kind == VOTE_YES;
-    if (released && m->store.key[msg->name].there)
+    if (released && m->store.key[name].there)
         return; /* other readers have it still */
     if (shared && *ends_us < w->now_us + (int64_t)msg->number * 1000)
         *ends_us = w->now_us + (int64_t)msg->number * 1000;
     if (shared) {
-        memset(&o->still[msg->name], 0, sizeof(o->still[msg->name]));
-        o->still[msg->name].since_us = w->now_us;
+        memset(&o->still[name], 0, sizeof(o->still[name]));
+        o->still[name].since_us = w->now_us;
         return;
     }
     if ((msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE) && vote->kind == VOTE_NUMBER)
         *ends_us = w->now_us + (int64_t)vote->number * 1000;
     if (!released && !set)
         return;
-    memset(&o->still[msg->name], 0, sizeof(o->still[msg->name]));
-    o->still[msg->name].since_us = w->now_us;
+    memset(&o->still[name], 0, sizeof(o->still[name]));
+    o->still[name].since_us = w->now_us;
     if (*ends_us > w->now_us)
         *ends_us = w->now_us;
-    if (*ends_us > o->freed_us[msg->name])
-        o->freed_us[msg->name] = *ends_us;
+    if (*ends_us > o->freed_us[name])
+        o->freed_us[name] = *ends_us;
     if (set)
         *ends_us = w->now_us + (int64_t)msg->number * 1000;
+}
+
+void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
+                     const struct vote *vote)
+{
+    FOR_NAMES(n, msg->name) key_ends(w, m, msg, vote, n);
 }
 
 /* A head joins the queue at once when it comes, and when it is woken; else it pauses. While no key of the name comes

@@ -16,8 +16,8 @@ static const char *const kind_names[] = {
     "sleep",      "crash_daemon", "drain",         "wall",    "pause_client", "flush",   "promote",
     "jump",       "rubbish",      "stall",         "drift",   "ear",
 };
-static const char *const class_names[] = {"ordinary", "memory", "clock", "rolling",
-                                          "disagree", "turns",  "split", "modes"};
+static const char *const class_names[] = {"ordinary", "memory", "clock", "rolling", "disagree",
+                                          "turns",    "split",  "modes", "lists"};
 
 #define MUTANT_NAME(id, name, text) name,
 static const char *const mutant_names[] = {"none", MUTANT_LIST(MUTANT_NAME)};

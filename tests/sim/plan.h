@@ -25,6 +25,24 @@ enum {
     PLAN_LONG_TTL_MS = 3600000, /* a run does not wait for a max_ttl of this length or more */
 };
 
+/* A name is its index, or the set of several names that are locked as one: SIM_LIST and a bit for each index. */
+enum { SIM_LIST = 1 << SIM_NAMES };
+
+static inline unsigned names_of(unsigned name)
+{
+    return name & SIM_LIST ? name & (SIM_LIST - 1) : 1u << name;
+}
+
+static inline unsigned first_name(unsigned name)
+{
+    return (unsigned)__builtin_ctz(names_of(name));
+}
+
+/* Each n of the names in turn; left: a variable of the loop's own. */
+#define FOR_NAMES(n, name)                                                        \
+    for (unsigned n##_left = names_of(name), n = first_name(name); n##_left != 0; \
+         n##_left &= n##_left - 1, n = n##_left != 0 ? (unsigned)__builtin_ctz(n##_left) : SIM_NAMES)
+
 /* Each section is a table of named numbers, so that one reader and one writer serve all of them.
  * clang-format 14 lays out such lists differently each time. */
 /* clang-format off */
@@ -92,7 +110,8 @@ enum {
     X(RESUMES, "resumes") \
     X(RESUME_HOW, "resume_how") \
     X(SYNC, "sync") \
-    X(SHARED, "shared")
+    X(SHARED, "shared") \
+    X(NAMES, "names") /* several: a bit for each; 0: only name */
 /* clang-format on */
 
 #define PLAN_ENUM_P(id, name) P_##id,
@@ -114,6 +133,7 @@ enum plan_class {
     CLASS_TURNS,    /* a crowd and no faults: each waiter gets a turn */
     CLASS_SPLIT,    /* all daemons ask for a free lock at once: one of them gets it */
     CLASS_MODES,    /* an ordinary world of readers and writers */
+    CLASS_LISTS,    /* lists of names that overlap, and locks of their names */
     CLASSES
 };
 
@@ -210,7 +230,7 @@ struct swarm {
     int64_t rollbacks; /* a majority of masters, with old data */
     int64_t clients, think_ms, keep_ms;
     int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct, abandon_pct;
-    int64_t resume_pct, sync_ms, shared_pct;
+    int64_t resume_pct, sync_ms, shared_pct, list_pct;
     bool apart; /* the writers are at the first daemon, and readers at all others */
 };
 /* classes.c: what is special to a class, before and after the clients and faults are drawn. */
@@ -218,6 +238,7 @@ void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class cla
 void plan_class(struct sim_plan *plan);
 void swarm_calm(struct sim_plan *plan, struct swarm *swarm);
 void swarm_crowd(struct sim_plan *plan, struct swarm *swarm);
+void swarm_lists(struct sim_plan *plan, struct swarm *swarm);
 void swarm_hands(struct sim_plan *plan, struct swarm *swarm); /* many wait for few names */
 /* aim.c: turns the swarm towards what a planted bug needs. */
 void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant);

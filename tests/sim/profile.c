@@ -284,6 +284,20 @@ static void draw_readers(struct sim_plan *plan, uint64_t seed, const struct swar
     }
 }
 
+/* Drawn from a hash of its own, too. */
+static void draw_list(const struct sim_plan *plan, struct draw *draw, const struct swarm *swarm,
+                      int64_t *field)
+{
+    int64_t names = plan->param[P_NAMES], most = names < 4 ? names : 4;
+    if (names < 2 || !percent(draw, swarm->list_pct))
+        return;
+    for (int64_t left = between(draw, 2, most); left > 0;) {
+        int64_t bit = INT64_C(1) << between(draw, 0, names - 1);
+        left -= (field[O_NAMES] & bit) == 0;
+        field[O_NAMES] |= bit;
+    }
+}
+
 static void draw_clients(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
 {
     const int64_t *p = plan->param;
@@ -291,6 +305,7 @@ static void draw_clients(struct sim_plan *plan, uint64_t seed, const struct swar
     for (unsigned i = 0; i < plan->clients; i++) {
         struct draw draw = {.seed = seed, .who = 1000 + i};
         struct draw resumes = {.seed = seed, .who = 3000 + i};
+        struct draw lists = {.seed = seed, .who = 5000 + i};
         plan->client[i].id = i;
         plan->client[i].field[C_DAEMON] = (int64_t)i % p[P_DAEMONS];
         plan->client[i].field[C_REMOTE] = percent(&draw, swarm->remote_pct);
@@ -302,6 +317,7 @@ static void draw_clients(struct sim_plan *plan, uint64_t seed, const struct swar
             op->field[O_CLIENT] = i;
             busy_ms += draw_op(plan, &draw, swarm, op->field) + 2 + swarm->sync_ms;
             draw_resumes(&resumes, swarm, op->field);
+            draw_list(plan, &lists, swarm, op->field);
         }
     }
 }
@@ -386,6 +402,9 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     plan->param[P_DEAF] = percent(&class, 75) ? DEAF_NONE : percent(&class, 50) ? DEAF_ALL : DEAF_FIRST;
     struct draw fanout = {.seed = seed, .who = 6};
     plan->param[P_FANOUT] = percent(&fanout, 80) ? FANOUT_ALL : between(&fanout, FANOUT_QUORUM, FANOUT_MIXED);
+    struct draw lists = {.seed = seed, .who = 8};
+    if (mutant == MUTANT_NONE && plan->param[P_CLASS] <= CLASS_CLOCK && percent(&lists, 10))
+        swarm.list_pct = between(&lists, 5, 60);
     swarm_class(plan, &swarm, (enum plan_class)plan->param[P_CLASS]);
     bool hands = percent(&class, 20);
     bool modes = plan->param[P_CLASS] == CLASS_MODES;

@@ -54,6 +54,12 @@ static void client_close(struct sim_world *w, struct sim_client *c, unsigned dae
     session_close(w, c, session, how);
 }
 
+static unsigned client_name(const struct sim_world *w, const struct sim_client *c)
+{
+    const int64_t *op = client_op(w, c)->field;
+    return op[O_NAMES] != 0 ? SIM_LIST | (unsigned)op[O_NAMES] : (unsigned)op[O_NAME];
+}
+
 uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, const struct request *what,
                     uint32_t target, uint32_t tok)
 {
@@ -62,7 +68,7 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
     if (c->session[daemon] == 0)
         c->session[daemon] = session_new(w, c->index, daemon);
     uint32_t session = c->session[daemon];
-    uint32_t request = asked_new(w, session, what->verb, (unsigned)client_op(w, c)->field[O_NAME]);
+    uint32_t request = asked_new(w, session, what->verb, client_name(w, c));
     struct sim_asked *asked = &w->oracle.asked[request];
     asked->wait_ms = what->wait_ms;
     asked->max_ms = what->max_ms;
@@ -82,9 +88,16 @@ void client_words(const struct sim_world *w, const struct sim_client *c, struct 
                   uint32_t tok)
 {
     *what = (struct request){.verb = verb, .ttl_ms = -1, .max_ms = -1};
-    what->name.len = 2;
-    what->name.text[0] = 'n';
-    what->name.text[1] = (char)('0' + client_op(w, c)->field[O_NAME]);
+    char *text = what->name.text;
+    FOR_NAMES(n, client_name(w, c))
+    {
+        if (text != what->name.text)
+            *text++ = ',';
+        *text++ = 'n';
+        *text++ = (char)('0' + n);
+    }
+    what->name.len = (size_t)(text - what->name.text) & 0xfff;
+    what->name.more = what->name.len / 3u & 0xf;
     if (tok != 0) {
         what->has_token = true;
         what->token = w->oracle.tok[tok].token;
@@ -160,7 +173,7 @@ static void client_lock(struct sim_world *w, struct sim_client *c)
     struct request what;
     client_words(w, c, &what, VERB_LOCK, 0);
     what.hold = op->field[O_LEASE] ? HOLD_LEASE : HOLD_SESSION;
-    what.shared = op->field[O_SHARED] != 0;
+    what.shared = op->field[O_SHARED] != 0 && op->field[O_NAMES] == 0;
     what.ttl_ms = op->field[O_TTL];
     if (what.ttl_ms > w->daemon[c->home].max_ttl_ms)
         what.ttl_ms = w->daemon[c->home].max_ttl_ms;

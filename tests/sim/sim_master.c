@@ -142,8 +142,10 @@ static void master_info(struct sim_world *w, const struct sim_master *m, struct 
     master_run_id(w, m->index, m->epoch, vote->info.run_id);
 }
 
-static bool is_script(unsigned verb)
+static bool is_script(unsigned verb, unsigned name)
 {
+    if (name & SIM_LIST)
+        return verb != COMMAND_ZADD;
     return verb >= COMMAND_ENQUEUE && verb <= COMMAND_ALONG;
 }
 
@@ -166,7 +168,7 @@ static bool master_refuses(const struct sim_world *w, const struct sim_master *m
 static bool is_counted_on(unsigned verb, const struct vote *vote)
 {
     switch (verb) {
-    case COMMAND_ZADD: return vote->kind == VOTE_YES || vote->kind == VOTE_NO; /* NO: it has a higher one */
+    case COMMAND_ZADD: return vote->kind != VOTE_ERROR; /* NO: it has a higher one */
     case COMMAND_SET:
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT:
@@ -198,7 +200,7 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
                                     .bucket = msg->bucket,
                                     .number = msg->number,
                                     .group = msg->vote.group};
-    if (is_script(msg->verb) && !m->scripts)
+    if (is_script(msg->verb, msg->name) && !m->scripts)
         *vote = (struct vote){.kind = VOTE_NOT_RUN};
     else if (!master_refuses(w, m, now_ms, &command, vote))
         store_run(&m->store, now_ms, &command, ear_publish, &(struct ear_master){w, m}, vote);
@@ -243,15 +245,16 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
         return;
     }
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
-    uint32_t before = store_tok(&m->store, now_ms, msg->name, msg->tok);
-    const struct store_key *key = &m->store.key[msg->name];
+    uint32_t before[SIM_NAMES] = {0};
+    FOR_NAMES(n, msg->name) before[n] = store_tok(&m->store, now_ms, n, msg->tok);
+    const struct store_key *key = &m->store.key[first_name(msg->name)];
     unsigned readers = key->readers;
     if (readers > 0)
         w->oracle.key_before = *key;
-    oracle_runs(w, m, msg, before);
+    oracle_runs(w, m, msg);
     master_stores(w, m, &asked, vote);
     oracle_ran(w, m, msg, before, vote);
-    if (readers > 0 || key->readers > 0)
+    if ((readers > 0 || key->readers > 0) && !(msg->name & SIM_LIST)) /* no list is a reader's */
         oracle_ran_readers(w, m, msg, readers);
 }
 

@@ -127,12 +127,18 @@ static uint64_t heal_number(const struct sim_world *w, unsigned master, uint64_t
 
 static unsigned name_index(const struct name *name)
 {
-    return name->len >= 2 ? (unsigned)(name->text[1] - '0') : 0;
+    unsigned names = SIM_LIST;
+    if (name->more == 0)
+        return name->len >= 2 ? (unsigned)(name->text[1] - '0') : 0;
+    for (unsigned at = 1; at < name->len; at += 3)
+        names |= 1u << (name->text[at] - '0');
+    return names;
 }
 
 void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *action)
 {
-    const struct command *command = &action->u.command;
+    struct command one = action->u.command, *command = &one;
+    one.verb = command_for_one(one.verb); /* the name tells that it is for several */
     unsigned name = name_index(&command->name);
     uint32_t tok = has_token(command->verb) ? oracle_tok(w, &command->token, name) : 0;
     bool moves = command->verb == COMMAND_MOVE || command->verb == COMMAND_SETTLE;
@@ -165,7 +171,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
             msg.number = heal_number(w, i, command->number);
         link_send(w, d->node[i].conn - 1, UP, &msg);
     }
-    oracle_send(w, d, action, tok);
+    oracle_send(w, d, action, tok, name);
     for (unsigned i = 0; i < d->masters; i++) {
         struct sim_conn *conn = d->node[i].conn == 0 ? NULL : &w->conn[d->node[i].conn - 1];
         if (conn == NULL || conn->backlog_told || conn->unanswered <= w->plan->param[P_BACKLOG])

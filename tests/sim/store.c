@@ -15,13 +15,15 @@ bool store_has(const struct store *s, int64_t now_ms, unsigned name)
 /* The token, or the other one of a lease that settles. */
 static bool is_ours(const struct store_key *key, const struct store_command *command)
 {
+    if (key->list != 0)
+        return false;
     return key->tok == command->tok || (command->other != 0 && key->tok == command->other);
 }
 
 static void key_set(struct store_key *key, const struct store_command *command, int64_t expires_ms)
 {
     key->there = true;
-    key->readers = 0;
+    key->readers = key->list = 0;
     key->tok = command->tok;
     key->maker = command->maker;
     key->expires_ms = expires_ms;
@@ -204,13 +206,24 @@ static unsigned store_bucket(struct store *s, uint32_t bucket)
     return s->buckets++;
 }
 
+bool store_higher(struct store *s, uint32_t bucket, uint64_t score)
+{
+    unsigned i = store_bucket(s, bucket);
+    if (s->score[i] != 0 && score <= s->score[i])
+        return false;
+    s->score[i] = score;
+    return true;
+}
+
+uint64_t store_score(struct store *s, uint32_t bucket)
+{
+    return s->score[store_bucket(s, bucket)];
+}
+
 static void store_zadd(struct store *s, const struct store_command *command, struct vote *vote)
 {
-    unsigned i = store_bucket(s, command->bucket);
-    if (s->score[i] != 0 && command->number <= s->score[i])
-        return;
-    s->score[i] = command->number;
-    vote->kind = VOTE_YES;
+    if (store_higher(s, command->bucket, command->number))
+        vote->kind = VOTE_YES;
 }
 
 /* ---- <prefix>,group ---- */
@@ -305,7 +318,7 @@ static void store_extend(struct store_key *key, int64_t now_ms, const struct sto
         key_set(key, command, now_ms + (int64_t)command->number);
         there = true;
     }
-    if (!there || (key->tok != command->tok && store_mutant != MUTANT_EXTEND_NO_COMPARE))
+    if (!there || ((key->tok != command->tok || key->list != 0) && store_mutant != MUTANT_EXTEND_NO_COMPARE))
         return;
     int64_t wanted_ms = now_ms + (int64_t)command->number;
     if (wanted_ms > key->expires_ms || store_mutant == MUTANT_EXTEND_SHORTENS)
@@ -322,7 +335,7 @@ static void store_check(const struct store_key *key, int64_t now_ms, const struc
         vote->kind = VOTE_NUMBER;
         vote->number = (uint64_t)(reader->ends_ms - now_ms);
     }
-    if (!store_there(key, now_ms) || key->readers > 0 || key->tok != command->tok)
+    if (!store_there(key, now_ms) || key->readers > 0 || key->tok != command->tok || key->list != 0)
         return;
     vote->kind = VOTE_NUMBER;
     vote->number = (uint64_t)(key->expires_ms - now_ms);
@@ -358,7 +371,7 @@ static void store_settle(struct store_key *key, int64_t now_ms, const struct sto
                          struct vote *vote)
 {
     bool secret = key->tok == command->tok;
-    if (!store_there(key, now_ms) || key->readers > 0 || (!secret && key->tok != command->to))
+    if (!store_there(key, now_ms) || key->readers > 0 || (!secret && key->tok != command->to) || key->list != 0)
         return;
     if (secret && store_mutant == MUTANT_SETTLE_BLIND)
         return;
@@ -374,8 +387,12 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
                void *arg, struct vote *vote)
 {
     const struct publisher to = {publish, arg};
-    struct store_key *key = &s->key[command->name];
     *vote = (struct vote){.kind = VOTE_NO};
+    if (command->name & SIM_LIST) {
+        store_run_list(s, now_ms, command, vote);
+        return;
+    }
+    struct store_key *key = &s->key[command->name];
     switch (command->verb) {
     case COMMAND_TIME: *vote = (struct vote){.kind = VOTE_NUMBER, .number = (uint64_t)now_ms}; return;
     case COMMAND_GROUP:
@@ -388,7 +405,7 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_ZADD: store_zadd(s, command, vote); return;
     case COMMAND_ZSCORE:
         vote->kind = VOTE_NUMBER;
-        vote->number = s->score[store_bucket(s, command->bucket)];
+        vote->number = store_score(s, command->bucket);
         return;
     case COMMAND_DEQUEUE:
         queue_refresh(&s->queue[command->name], now_ms);
@@ -415,7 +432,8 @@ static bool script_writes(const struct store *s, int64_t now_ms, const struct st
     const struct store_key *key = &s->key[command->name];
     if (readers_have(key, now_ms))
         return readers_write(s, now_ms, command);
-    bool ours = is_ours(key, command) || (command->verb == COMMAND_SETTLE && key->tok == command->to);
+    bool settled = command->verb == COMMAND_SETTLE && key->list == 0 && key->tok == command->to;
+    bool ours = is_ours(key, command) || settled;
     ours = ours && store_there(key, now_ms);
     return ours && (command->verb != COMMAND_EXTEND || now_ms + (int64_t)command->number > key->expires_ms);
 }
@@ -439,7 +457,9 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
     enum command_verb verb = command->verb;
     bool asks = verb <= COMMAND_TIME;
     bool writes = false, grows = false;
-    switch (verb) {
+    if (command->name & SIM_LIST)
+        writes = store_list_writes(s, now_ms, command, &grows);
+    switch (command->name & SIM_LIST ? COMMAND_TIME : verb) {
     case COMMAND_GROUP_SET:
     case COMMAND_GROUP_NEW:
     case COMMAND_SET:

@@ -17,6 +17,7 @@ struct store_key {
     bool there;
     uint32_t tok;       /* the number of a token ... */
     uint32_t maker;     /* ... and the id of the daemon that made it */
+    uint32_t list;      /* the code of the list whose hash stands behind the token; 0: none does */
     int64_t expires_ms; /* the key is gone when the clock shows more */
     unsigned readers;   /* above 0: a sorted set, and tok and maker say nothing */
     struct store_reader reader[STORE_READERS];
@@ -56,7 +57,7 @@ struct store {
 
 struct store_command {
     enum command_verb verb;
-    unsigned name;
+    unsigned name;         /* of several names: the commands are those for lists */
     uint32_t tok, maker;   /* the token, and the daemon that made it */
     uint32_t to, to_maker; /* MOVE: the same of the new one */
     uint32_t other;        /* RELEASE, MOVE: the key may have this token instead; 0: none */
@@ -85,6 +86,13 @@ bool store_has(const struct store *s, int64_t now_ms,
 int64_t store_keeps_ms(const struct store *s, int64_t now_ms, unsigned name, uint32_t tok);
 /* The token of the name's key: of several readers', the given one if it is there. 0: no key. */
 uint32_t store_tok(const struct store *s, int64_t now_ms, unsigned name, uint32_t tok);
+/* store_list.c: the same for a command for several names. */
+void store_run_list(struct store *s, int64_t now_ms, const struct store_command *command, struct vote *vote);
+bool store_list_writes(const struct store *s, int64_t now_ms, const struct store_command *command,
+                       bool *grows);
+/* store.c, for store_list.c */
+bool store_higher(struct store *s, uint32_t bucket, uint64_t score); /* ZADD GT CH of one bucket */
+uint64_t store_score(struct store *s, uint32_t bucket);
 /* The id as a number: numbers are in order as the texts in a real queue are. */
 uint32_t store_id(const struct token *token);
 /* The planted bug that changes the scripts. */

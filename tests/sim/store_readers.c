@@ -93,6 +93,7 @@ void readers_join(struct store_key *key, uint32_t tok, uint32_t maker, int64_t e
         key->reader[at].ends_ms = ends_ms;
     }
     key->there = true;
+    key->list = 0;
     key->expires_ms = store_mutant == MUTANT_SHARE_TTL_FIRST ? key->reader[0].ends_ms : readers_last_ms(key);
     if (store_mutant == MUTANT_SHARE_NO_TTL)
         key->expires_ms = INT64_MAX;

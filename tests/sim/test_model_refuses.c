@@ -6,7 +6,14 @@
 #include "tests/sim/model.h"
 #include "tests/unit/suite.h"
 
-enum { LONG_MS = 100000, KEYS = 2000 };
+/* Lists: with the token 1, free, and neither. */
+enum {
+    LONG_MS = 100000,
+    KEYS = 2000,
+    OURS = SIM_LIST | 0x18,
+    FREE = SIM_LIST | 0x24,
+    MIXED = SIM_LIST | 0x0c
+};
 
 static void setup(void)
 {
@@ -125,6 +132,7 @@ static void prepare(struct resp_format *format, struct store *store)
         {.verb = COMMAND_ENQUEUE, .name = 0, .to = 3, .number = LONG_MS},
         {.verb = COMMAND_ENQUEUE, .name = 2, .to = 1, .number = LONG_MS},
         {.verb = COMMAND_ZADD, .bucket = 1, .number = 100},
+        {.verb = COMMAND_SET, .name = OURS, .tok = 1, .number = LONG_MS},
         {.verb = COMMAND_GROUP_NEW,
          .number = LONG_MS,
          .group = {.masters = 3, .max_ttl_ms = 2000, .from_ms = 1}},
@@ -149,9 +157,12 @@ START_TEST(a_server_that_refuses_is_modelled)
     scripts_load();
     prepare(format, &store);
     refusals[_i].make();
+    static const unsigned names[] = {0, 1, 2, OURS, FREE, MIXED};
     for (int verb = COMMAND_TIME; verb <= COMMAND_SETTLE; verb++) {
-        for (unsigned i = 0; i < 2 * NAMES; i++) {
-            struct store_command command = {.verb = (enum command_verb)verb, .name = i / 2, .bucket = 1};
+        bool lists = command_for_all((enum command_verb)verb) != (enum command_verb)verb;
+        for (unsigned i = 0; i < (lists ? 4 : 2) * NAMES; i++) {
+            struct store_command command = {
+                .verb = (enum command_verb)verb, .name = names[i / 2], .bucket = 1};
             command.tok = 1; /* after a short EXTEND, which changes nothing, a long one */
             command.to = 2;
             model_ids(&command);

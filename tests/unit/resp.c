@@ -8,8 +8,9 @@ void command_to(struct command *command)
 
 struct command command_of(enum command_verb verb, const char *name, uint64_t number)
 {
-    struct command command = {.verb = verb, .number = number, .bucket = 16383, .ref = 7};
-    command.name.len = (uint8_t)strlen(name);
+    bool list = verb >= COMMAND_SET_ALL;
+    struct command command = {.verb = verb, .number = number, .bucket = list ? 1 : 16383, .ref = 7};
+    command.name.len = (unsigned)strlen(name) & 0xfff;
     memcpy(command.name.text, name, strlen(name));
     for (unsigned i = 0; i < TOKEN_BYTES; i++)
         command.token.bytes[i] = (uint8_t)i;

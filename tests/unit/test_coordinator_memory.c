@@ -5,7 +5,7 @@
 
 enum {
     HELD = 50,
-    LOCK_BYTES = 328,  /* the objects of a session lock over five masters: lease, resource, name, deadline */
+    LOCK_BYTES = 336,  /* the objects of a session lock over five masters: lease, resource, name, deadline */
     ROUND_BYTES = 224, /* ... and while it is renewed */
 };
 

@@ -36,7 +36,7 @@ START_TEST(names_of_all_lengths_come_and_go)
     const struct name *kept[KEPT] = {NULL};
     struct name names[KEPT];
     unsigned used = 0;
-    ck_assert(intern_init(&intern, KEPT, NOTES));
+    ck_assert(intern_init(&intern, KEPT, KEPT, NOTES));
     for (unsigned run = 0; run < RUNS; run++) {
         unsigned i = chance(KEPT);
         if (kept[i] != NULL) {
@@ -64,7 +64,7 @@ START_TEST(as_many_of_one_length_as_were_asked_for)
     const struct name *kept[KEPT];
     struct name names[KEPT];
     struct intern intern;
-    ck_assert(intern_init(&intern, KEPT - NOTES, NOTES));
+    ck_assert(intern_init(&intern, KEPT - NOTES, 0, NOTES));
     for (unsigned k = 0; k < sizeof lens; k++) {
         for (unsigned i = 0; i < KEPT; i++) {
             names[i] = name_of(lens[k], i);
@@ -84,7 +84,7 @@ START_TEST(a_shared_name_stays_until_all_gave_it_back)
 {
     struct intern intern;
     struct name name = name_of(20, 1), other = name_of(20, 2);
-    ck_assert(intern_init(&intern, 2, 0));
+    ck_assert(intern_init(&intern, 2, 0, 0));
     const struct name *kept = intern_name(&intern, &name);
     ck_assert_ptr_eq(intern_name_again(&intern, kept), kept);
     ck_assert_uint_eq(intern.used, 2);
@@ -105,7 +105,7 @@ START_TEST(a_name_is_shared_by_any_number)
     static const struct name *kept[MANY];
     struct intern intern;
     struct name name = name_of(30, 3);
-    ck_assert(intern_init(&intern, MANY, 0));
+    ck_assert(intern_init(&intern, MANY, 0, 0));
     kept[0] = intern_name(&intern, &name);
     for (unsigned i = 1; i < MANY; i++)
         kept[i] = intern_name_again(&intern, kept[0]);
@@ -124,7 +124,7 @@ START_TEST(notes_are_kept_where_there_are_any)
     struct intern intern;
     struct word none = {.len = 0}, note = {.len = WORD_BYTES};
     memset(note.text, 'n', WORD_BYTES);
-    ck_assert(intern_init(&intern, 0, 1));
+    ck_assert(intern_init(&intern, 0, 0, 1));
     ck_assert_ptr_null(intern_note(&intern, &none));
     intern_note_back(&intern, NULL);
     const struct word *kept = intern_note(&intern, &note);

@@ -63,7 +63,7 @@ END_TEST
 
 START_TEST(names_have_limits)
 {
-    static const char *const bad[] = {"#a", ":a", "a=b", ",", "a,", ",a", "a,,b", "ttl=10s"};
+    static const char *const bad[] = {"#a", ":a", "a=b", "ttl=10s"};
     char line[64];
     char expected[256];
 
@@ -82,6 +82,29 @@ START_TEST(names_have_limits)
             bad[i]);
         ck_refused(line, expected);
     }
+}
+END_TEST
+
+START_TEST(lists_of_names_have_limits)
+{
+    static const char *const bad[] = {",", "a,", ",a", "a,,b", "a,#b", "a,b=c"};
+    char line[1024] = "LOCK a";
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        (void)snprintf(line, sizeof line, "LOCK %s", bad[i]);
+        ck_begins(line, "-BADARG : \"");
+    }
+    ck_begins("LOCK a,,b",
+              "-BADARG : \"a,,b\" is no list of names: name,name without spaces, and each 1 to 200 visible ");
+    ck_assert_uint_eq(accepted("LOCK 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16").name.more, 15);
+    ck_refused("LOCK 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
+               "-BADARG : LOCK takes at most 16 names at once");
+    ck_refused("UNLOCK b,a,b", "-BADARG : a name stands twice in \"b,a,b\": write each once");
+    ck_refused("CHECK b,a", "-BADARG b,a : CHECK needs the lock's token; write CHECK job token=<40 hex>");
+    (void)snprintf(line, sizeof line, "LOCK %.198s1,%.198s2,%.198s3,%.198s4,%.100s", A200, A200, A200, A200,
+                   A200);
+    ck_assert_uint_eq(accepted(line).name.len, 900);
+    strcat(line, "b");
+    ck_refused(line, "-BADARG : several names have at most 900 bytes together, these have 901");
 }
 END_TEST
 
@@ -204,9 +227,6 @@ START_TEST(what_this_version_lacks_is_unsupported)
     ck_refused("#7 HELLO 99999999999999999999", "#7 -UNSUPPORTED proto=1");
     ck_refused("LOCK job slots=3",
                "-UNSUPPORTED job : slots= is not in this version: LOCK job.0, job.1 ... instead");
-    ck_begins("LOCK a,b", "-UNSUPPORTED : several names at once are not in this version");
-    ck_begins("UNLOCK a,b,c", "-UNSUPPORTED : several names");
-    ck_begins("CHECK a,b token=" TOKEN, "-BADARG : \"a,b\" is not a name");
 }
 END_TEST
 
@@ -254,6 +274,7 @@ int main(void)
     tcase_add_test(t, a_tag_that_cannot_be_read_is_badtag);
     tcase_add_test(t, an_unknown_verb_is_named_and_help_offered);
     tcase_add_test(t, names_have_limits);
+    tcase_add_test(t, lists_of_names_have_limits);
     tcase_add_test(t, options_are_refused_with_the_name_and_what_to_write);
     tcase_add_test(t, notes_and_client_words_have_limits);
     tcase_add_test(t, tokens_are_exact_and_never_echoed);

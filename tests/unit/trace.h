@@ -69,7 +69,7 @@ void backlog(unsigned master);
 void restart(unsigned master, int64_t uptime_s);
 
 /* vote("0,2-4", "SET YES, ZADD NO"): each of these masters answers its oldest commands with YES, NO,
- * HEARD, HEARD:<ms> or HEARD:<ms>:marked, UNHEARD, a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
+ * NO:<place>, HEARD, HEARD:<ms> or HEARD:<ms>:marked, UNHEARD, a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
  * OOM, READONLY, ... */
 void vote(const char *masters, const char *votes);
 /* hears("0-1", "woke job"): on its channel at each of these masters the daemon hears "woke <name>", "late

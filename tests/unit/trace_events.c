@@ -58,10 +58,14 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
     static const char *const errors[] = {"OTHER",   "OOM",  "READONLY", "MISCONF", "NOREPLICAS",
                                          "LOADING", "BUSY", "NOPERM",   "NOAUTH",  "WRONGTYPE"};
     struct vote value = {.kind = VOTE_ERROR};
+    if (strcmp(word, "YES") == 0 && command->verb == COMMAND_ZADD && command->name.more != 0)
+        return (struct vote){.kind = VOTE_NUMBER, .number = command->bucket};
     if (strcmp(word, "YES") == 0)
         return (struct vote){.kind = VOTE_YES};
     if (strcmp(word, "NO") == 0)
         return (struct vote){.kind = VOTE_NO};
+    if (strncmp(word, "NO:", 3) == 0) /* SET of a list: the place of a name that is not free */
+        return (struct vote){.kind = VOTE_NO, .number = strtoull(word + 3, NULL, 10)};
     if (strncmp(word, "HEARD", 5) == 0) /* HEARD:40, with a number */
         return (struct vote){.kind = VOTE_HEARD,
                              .number = strtoull(word + (word[5] != 0) + 5, NULL, 10),

@@ -42,7 +42,7 @@ static void check_send(unsigned master, const struct command *command)
         trace_fail("a lock command to master %u before it may have one", master);
     if (asks && state != MASTER_UP)
         trace_fail("master %u is asked for its vote, which it has not", master);
-    if ((command->verb == COMMAND_ZADD || command->verb == COMMAND_ZSCORE) &&
+    if ((command->verb == COMMAND_ZADD || command->verb == COMMAND_ZSCORE) && command->name.more == 0 &&
         command->bucket != quorum_bucket(&command->name))
         trace_fail("another name's bucket");
 }
@@ -52,9 +52,11 @@ static bool is_hidden(const struct command *command)
     return !show_probes && command->verb >= COMMAND_TIME && command->verb <= COMMAND_GROUP_NEW;
 }
 
-static void send_command(masters_t masters, const struct command *command)
+static void send_command(masters_t masters, const struct command *sent)
 {
     char word[64], line[LINE];
+    struct command one = *sent, *command = &one;
+    one.verb = command_for_one(sent->verb); /* its name tells that it is for a list */
     command_text(line, command);
     if (!is_hidden(command))
         log_action("m%s %.250s", masters_word(masters, word), line);

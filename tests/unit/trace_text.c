@@ -237,6 +237,7 @@ void command_text(char *out, const struct command *command)
         snprintf(out, LINE, "%s %.*s %s %s %" PRIu64, verb, len, name, token,
                  token_word(&command->to, to_word), command->number);
         break;
+    default: trace_fail("a command for a list, by its own verb");
     }
 }
 

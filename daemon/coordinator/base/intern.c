@@ -7,30 +7,30 @@
 /* A slot in use. A free slot holds the link of the free list instead. */
 struct kept {
     uint16_t shared; /* references beside the first */
-    uint8_t len;     /* start of the struct name or struct word that callers see */
-    char text[];
+    char object[];   /* the struct name or struct word that callers see, cut */
 };
 
-static_assert(offsetof(struct name, text) == 1 && offsetof(struct word, text) == 1 &&
-                  WORD_BYTES <= NAME_BYTES,
-              "a name and a note are both a length and its bytes");
+static_assert(offsetof(struct kept, object) % _Alignof(struct name) == 0, "a name may stand there");
 
-enum { EIGHTH = 8 };
-static const uint32_t slot_bytes[INTERN_SHELVES] = {16, 24, 32, 48, 64, 208};
-/* The shelf for a slot by its length in units of 8 bytes (0: up to 8 bytes); anything longer goes to the
- * last shelf. */
+enum { EIGHTH = 8, LISTS = INTERN_SHELVES - 1 /* the shelf that only lists need */ };
+static const uint32_t slot_bytes[INTERN_SHELVES] = {16, 24, 32, 48, 64, 208, 904};
+/* The shelf for a slot by its length in units of 8 bytes (0: up to 8 bytes); a longer one goes to the shelf
+ * before the last or to the last. */
 static const uint8_t shelf_by_eighths[] = {0, 0, 1, 2, 3, 3, 4, 4};
 
-static_assert(offsetof(struct kept, text) + NAME_BYTES <= 208, "the longest fits");
+static_assert(offsetof(struct kept, object) + offsetof(struct name, text) + NAME_BYTES <= 208 &&
+                  offsetof(struct kept, object) + offsetof(struct name, text) + LIST_BYTES <= 904,
+              "the longest fit");
 
-bool intern_init(struct intern *intern, uint32_t names, uint32_t notes)
+bool intern_init(struct intern *intern, uint32_t names, uint32_t lists, uint32_t notes)
 {
     bool all = true;
     memset(intern, 0, sizeof *intern);
-    intern->capacity = names + notes;
     for (unsigned i = 0; i < INTERN_SHELVES; i++) {
-        intern->shelf[i].slots = calloc(intern->capacity ? intern->capacity : 1, slot_bytes[i]);
-        all &= intern->shelf[i].slots != NULL;
+        struct shelf *shelf = &intern->shelf[i];
+        shelf->capacity = i == LISTS ? lists : names + lists + notes;
+        shelf->slots = calloc(shelf->capacity ? shelf->capacity : 1, slot_bytes[i]);
+        all &= shelf->slots != NULL;
     }
     return all;
 }
@@ -49,51 +49,71 @@ size_t intern_bytes(const struct intern *intern)
     return bytes;
 }
 
-static unsigned shelf_of(size_t len)
+/* The shelf for an object of so many bytes. */
+static unsigned shelf_of(size_t bytes)
 {
-    size_t eighths = (offsetof(struct kept, text) + len - 1) / EIGHTH;
-    return eighths < sizeof shelf_by_eighths ? shelf_by_eighths[eighths] : INTERN_SHELVES - 1;
+    size_t slot = offsetof(struct kept, object) + bytes, eighths = (slot - 1) / EIGHTH;
+    if (eighths < sizeof shelf_by_eighths)
+        return shelf_by_eighths[eighths];
+    return slot <= slot_bytes[LISTS - 1] ? LISTS - 1 : LISTS;
 }
 
-static struct kept *kept_of(const void *len)
+static size_t name_bytes(const struct name *name)
 {
-    return (struct kept *)(void *)((uintptr_t)len - offsetof(struct kept, len));
+    return offsetof(struct name, text) + name->len;
 }
 
-static const void *intern_put(struct intern *intern, const char *text, uint8_t len)
+static size_t note_bytes(const struct word *note)
 {
-    unsigned i = shelf_of(len);
+    return offsetof(struct word, text) + note->len;
+}
+
+static struct kept *kept_of(const void *object)
+{
+    return (struct kept *)(void *)((uintptr_t)object - offsetof(struct kept, object));
+}
+
+static const void *intern_put(struct intern *intern, const void *object, size_t bytes)
+{
+    unsigned i = shelf_of(bytes);
     struct shelf *shelf = &intern->shelf[i];
     uint32_t slot = shelf->free != 0 ? shelf->free - 1 : shelf->fresh++;
-    assert(slot < intern->capacity);
+    assert(slot < shelf->capacity);
     struct kept *kept = (struct kept *)(void *)(shelf->slots + (size_t)slot * slot_bytes[i]);
     if (shelf->free != 0)
         memcpy(&shelf->free, kept, sizeof shelf->free);
     kept->shared = 0;
-    kept->len = len;
-    memcpy(kept->text, text, len);
+    shelf->used++;
+    memcpy(kept->object, object, bytes);
     intern->used++;
-    return &kept->len;
+    return kept->object;
 }
 
-static void intern_put_back(struct intern *intern, struct kept *kept)
+static void intern_put_back(struct intern *intern, struct kept *kept, size_t bytes)
 {
     intern->used--;
     if (kept->shared > 0) {
         kept->shared--;
         return;
     }
-    unsigned i = shelf_of(kept->len);
+    unsigned i = shelf_of(bytes);
     struct shelf *shelf = &intern->shelf[i];
+    shelf->used--;
     size_t at = (size_t)((const char *)kept - shelf->slots);
     assert(at % slot_bytes[i] == 0 && at / slot_bytes[i] < shelf->fresh);
     memcpy(shelf->slots + at, &shelf->free, sizeof shelf->free);
     shelf->free = (uint32_t)(at / slot_bytes[i]) + 1;
 }
 
+bool intern_has_room(const struct intern *intern, uint32_t lists)
+{
+    const struct shelf *shelf = &intern->shelf[LISTS];
+    return shelf->used + lists <= shelf->capacity;
+}
+
 const struct name *intern_name(struct intern *intern, const struct name *name)
 {
-    return intern_put(intern, name->text, name->len);
+    return intern_put(intern, name, name_bytes(name));
 }
 
 const struct name *intern_name_again(struct intern *intern, const struct name *name)
@@ -108,16 +128,16 @@ const struct name *intern_name_again(struct intern *intern, const struct name *n
 
 void intern_name_back(struct intern *intern, const struct name *name)
 {
-    intern_put_back(intern, kept_of(name));
+    intern_put_back(intern, kept_of(name), name_bytes(name));
 }
 
 const struct word *intern_note(struct intern *intern, const struct word *note)
 {
-    return note->len != 0 ? intern_put(intern, note->text, note->len) : NULL;
+    return note->len != 0 ? intern_put(intern, note, note_bytes(note)) : NULL;
 }
 
 void intern_note_back(struct intern *intern, const struct word *note)
 {
     if (note != NULL)
-        intern_put_back(intern, kept_of(note));
+        intern_put_back(intern, kept_of(note), note_bytes(note));
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "proto/command.h"
+#include "proto/names.h"
 
 int64_t quorum_drift_ms(int64_t ttl_ms)
 {
@@ -34,10 +35,31 @@ uint64_t quorum_nth_largest(const uint64_t *values, masters_t set, unsigned rank
     return 0;
 }
 
-uint32_t quorum_bucket(const struct name *name)
+static uint32_t bucket_of(const char *text, size_t len)
 {
     uint32_t hash = 2166136261u;
-    for (unsigned i = 0; i < name->len; i++)
-        hash = (hash ^ (uint8_t)name->text[i]) * 16777619u;
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (uint8_t)text[i]) * 16777619u;
     return hash & (FENCE_BUCKETS - 1);
+}
+
+uint32_t quorum_bucket(const struct name *name)
+{
+    return bucket_of(name->text, name->len);
+}
+
+unsigned quorum_buckets(const struct name *list, uint32_t buckets[LIST_NAMES])
+{
+    const char *text;
+    unsigned count = 0;
+    size_t at = 0, len;
+    while ((len = names_next(list, &at, &text)) != 0) {
+        uint32_t bucket = bucket_of(text, len);
+        unsigned i = 0;
+        while (i < count && buckets[i] != bucket)
+            i++;
+        buckets[i] = bucket;
+        count += i == count;
+    }
+    return count;
 }

@@ -66,5 +66,7 @@ uint64_t quorum_nth_largest(const uint64_t *values, masters_t set, unsigned rank
 /* The bucket, below FENCE_BUCKETS, whose score is the highest fence of the names that share it: 32-bit
  * FNV-1a (draft-eastlake-fnv) of the name. */
 uint32_t quorum_bucket(const struct name *name);
+/* The buckets of a list's names, each once; returns how many. */
+unsigned quorum_buckets(const struct name *list, uint32_t buckets[LIST_NAMES]);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "proto/message.h"
 
-enum token_kind { TOKEN_EXCLUSIVE, TOKEN_SHARED };
+enum token_kind { TOKEN_EXCLUSIVE, TOKEN_SHARED, TOKEN_NAMES };
 
 /* self: the daemon, of which the first bytes are its id. */
 void token_make(struct token *token, const struct token *self, enum token_kind kind,

@@ -1,0 +1,69 @@
+/* The table of names in use, and lists of names.
+ *
+ * A list is locked under a resource of its own, whose name is the sorted list. Links join it to the resources of
+ * its single names:
+ *
+ *     resource "a,b" -- list --+-- link -- resource "a" -- link -- list -- resource "a,c"
+ *                              +-- link -- resource "b"
+ *
+ * All requests of this daemon have one order of arrival, that of the ids of their waits. Where a list and another
+ * use of one of its names meet, the head that came first asks the masters first, and a head waits while the other
+ * asks, holds the lock or gives it back. A list that was refused lets the heads behind it ask until it asks again,
+ * but for the names that were not free: whoever came later has no business with these.
+ *
+ * This order only saves attempts and is fair: what keeps two holders apart are the keys on the masters. */
+#ifndef REDLOCKD_COORDINATOR_NAMES_H
+#define REDLOCKD_COORDINATOR_NAMES_H
+
+#include "daemon/coordinator/state.h"
+
+/* The list of a resource; NULL: it is that of a single name. */
+static inline struct list *names_list(const struct resource *resource)
+{
+    struct link *link = resource->links;
+    return link != NULL && link->list->resource == resource ? link->list : NULL;
+}
+
+/* Whether the resource must stay although nobody uses it. */
+static inline bool names_keep(const struct resource *resource)
+{
+    const struct list *list = names_list(resource);
+    return list != NULL ? list->passing != 0 : resource->links != NULL;
+}
+
+/* What the resource's head must wait for, as far as other uses of its names go: nothing, a release that is soon
+ * answered, or a holder or another head. */
+enum names_use { NAMES_FREE, NAMES_RELEASED, NAMES_USED };
+enum names_use names_use_linked(const struct coordinator *c, const struct resource *resource);
+static inline enum names_use names_use(const struct coordinator *c, const struct resource *resource)
+{
+    return resource->links != NULL ? names_use_linked(c, resource) : NAMES_FREE;
+}
+
+/* The resource's lease, attempt, release or head ended, or was refused: heads that waited for that are looked at
+ * again, in steps of their own. */
+void names_changed_linked(struct coordinator *c, const struct resource *resource);
+static inline void names_changed(struct coordinator *c, const struct resource *resource)
+{
+    if (resource->links != NULL)
+        names_changed_linked(c, resource);
+}
+
+/* A list's attempt begins; and a master refused it, since the name in this place was not free. */
+void names_asked(struct resource *resource);
+void names_refused(struct resource *resource, uint64_t place);
+
+/* Another daemon wants this single name. Returns whether a list has it here, or asks for it. */
+bool names_wanted(struct resource *resource);
+/* Other daemons may want the name, or each name of the list: a release must look into the queues. */
+void names_contended(struct resource *resource);
+/* A list's keys are being deleted: the daemons that wait for its names are woken, for all names or for those that
+ * other daemons are known to want. */
+void names_pass(struct coordinator *c, struct resource *resource, bool all);
+/* Wakes the next daemon of one name. Returns the resource if it is not needed for that any more; else NULL. */
+struct resource *names_timer(struct coordinator *c, struct list *list);
+
+/* Frees a resource that nobody uses and names_keep() does not keep, and with a list its links. */
+void resource_free(struct coordinator *c, struct resource *resource);
+
+#endif

@@ -1,0 +1,108 @@
+/* What resp.c and resp_all.c share: the layout of commands, and words as bytes. */
+#ifndef REDLOCKD_PROTO_RESP_PRIVATE_H
+#define REDLOCKD_PROTO_RESP_PRIVATE_H
+
+#include <assert.h>
+#include <string.h>
+
+#include "proto/decimal.h"
+#include "proto/line.h"
+#include "proto/resp.h"
+
+enum {
+    PREFIX_BYTES = 64,
+    HEAD_BYTES = 1 + DECIMAL_BYTES + 2, /* "$" or "*", a number, the line's end */
+    OWN_BYTES = 16,                     /* ",daemons", ",fences", ",group", ",queue:", ",wake:", ",writer:" */
+    PIECES = 10,
+    FIXED_BYTES = 256, /* bytes that are the same in each command of a shape, at most */
+};
+
+enum {
+    SHAPE_WAKING = COMMAND_VERBS,
+    SHAPE_EITHER,        /* RELEASE with another token */
+    SHAPE_WAKING_EITHER, /* the same, and it looks at the queue */
+    SHAPE_MOVE_EITHER,
+    SHAPES
+};
+
+/* Fixed bytes, and the word behind them (the letter after its %); 0: the shape ends. */
+struct shape_piece {
+    uint16_t at, len;
+    char what;
+};
+
+struct shape {
+    unsigned pieces;
+    struct shape_piece piece[PIECES];
+    char fixed[FIXED_BYTES];
+};
+
+struct key {
+    size_t len;
+    char text[PREFIX_BYTES + OWN_BYTES];
+};
+
+struct resp_format {
+    struct key prefix, queue, mark, channels, fences, group, daemons;
+    struct shape shape[SHAPES];
+};
+
+/* ---- words as bytes: each function returns where the next word goes ---- */
+
+static inline char *resp_put(char *out, const char *bytes, size_t len)
+{
+    memcpy(out, bytes, len);
+    return out + len;
+}
+
+static inline char *resp_put_end(char *out)
+{
+    return resp_put(out, "\r\n", 2);
+}
+
+/* "$7\r\n", or "*7\r\n". */
+static inline char *resp_put_head(char *out, char type, size_t count)
+{
+    char digits[DECIMAL_BYTES];
+    const char *first = decimal_digits(count, digits);
+    *out++ = type;
+    return resp_put_end(resp_put(out, first, (size_t)(digits + DECIMAL_BYTES - first)));
+}
+
+static inline char *resp_put_word(char *out, const char *text, size_t len)
+{
+    return resp_put_end(resp_put(resp_put_head(out, '$', len), text, len));
+}
+
+static inline char *resp_put_number(char *out, uint64_t number)
+{
+    char digits[DECIMAL_BYTES];
+    const char *first = decimal_digits(number, digits);
+    return resp_put_word(out, first, (size_t)(digits + DECIMAL_BYTES - first));
+}
+
+static inline char *resp_put_token(char *out, const struct token *token)
+{
+    out = resp_put(out, "$40\r\n", 5);
+    line_token_hex(out, token);
+    return resp_put_end(out + TOKEN_HEX);
+}
+
+static inline char *resp_put_id(char *out, const struct token *token)
+{
+    char hex[TOKEN_HEX];
+    line_token_hex(hex, token);
+    return resp_put_word(out, hex, RESP_ID_HEX);
+}
+
+static inline char *resp_put_key(char *out, const struct key *before, const struct name *name)
+{
+    assert(name->len <= NAME_BYTES);
+    out = resp_put_head(out, '$', before->len + name->len);
+    return resp_put_end(resp_put(resp_put(out, before->text, before->len), name->text, name->len));
+}
+
+/* A command for a list of names (resp_all.c). */
+size_t resp_command_all(char *out, const struct resp_format *format, const struct command *command);
+
+#endif
