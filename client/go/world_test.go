@@ -155,7 +155,8 @@ func TestEveryKindOfLockGoesOn(t *testing.T) {
 	w := newWorld(t)
 	c := w.open(w.unix)
 	ttl := TTL(8 * time.Second)
-	locks := []*Lock{must[*Lock](t)(c.Lock(background, "reader", ttl, Shared()))}
+	locks := []*Lock{must[*Lock](t)(c.Lock(background, "reader", ttl, Shared())),
+		must[*Lock](t)(c.LockAll(background, []string{"one", "two"}, ttl))}
 	var tokens []string
 	for _, l := range locks {
 		tokens = append(tokens, l.Token())
@@ -169,7 +170,7 @@ func TestEveryKindOfLockGoesOn(t *testing.T) {
 			t.Error(l, err)
 		}
 	}
-	for _, name := range []string{"reader"} {
+	for _, name := range []string{"reader", "two"} {
 		if _, err := w.open(w.unix).TryLock(background, name); !errors.Is(err, ErrBusy) {
 			t.Error(name, err)
 		}

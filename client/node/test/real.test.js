@@ -69,7 +69,7 @@ test('kill -9 and restart of the daemon under a holder: the lock goes on', { ski
 
 test('every kind of lock goes on after kill -9 and restart', { skip }, async () => {
   const client = connect();
-  const kinds = [['reader', { mode: 'shared' }]];
+  const kinds = [['reader', { mode: 'shared' }], [['one', 'two'], {}]];
   const locks = await Promise.all(kinds.map(([name, options]) => client.lock(name, { ttl: 10_000, ...options })));
   const slots = locks.map(({ slot }) => slot);
   const resumed = locks.map((lock) => once(lock, 'resumed'));
@@ -78,7 +78,7 @@ test('every kind of lock goes on after kill -9 and restart', { skip }, async () 
   await Promise.all(resumed);
   for (const lock of locks) assert.ok((await lock.check()) > 0);
   assert.deepEqual(locks.map(({ slot }) => slot), slots);
-  for (const name of ['reader']) await assert.rejects(connect().lock(name), BusyError);
+  for (const name of ['reader', 'two']) await assert.rejects(connect().lock(name), BusyError);
   for (const lock of locks) await lock.release();
 });
 

@@ -456,7 +456,7 @@ class Restarts(WithWorld):
         self.goes_on("term", self.world.unix)
 
     def test_every_kind_of_lock_goes_on_after_kill_9(self):
-        kinds = [("reader", {"mode": "shared"})]
+        kinds = [("reader", {"mode": "shared"}), (["one", "two"], {})]
         client = self.client()
         locks = [client.lock(name, ttl=8, **options) for name, options in kinds]
         for lock in locks:
@@ -468,7 +468,8 @@ class Restarts(WithWorld):
             eventually(lambda: lock.token != token, "RESUME")
             self.assertGreater(lock.check(), 0)
             self.assertEqual(lock.slot, slot)
-        self.assertFalse(self.client().lock("reader").acquire(blocking=False))
+        for name in ("reader", "two"):
+            self.assertFalse(self.client().lock(name).acquire(blocking=False))
         for lock in locks:
             lock.release()
 

@@ -358,7 +358,8 @@ final class WorldTest {
 
     private void kinds() throws Exception {
         LockOptions options = LockOptions.defaults().ttl(Duration.ofSeconds(8)).waiting(Duration.ofSeconds(20));
-        List<LockHandle> locks = List.of(client.acquire("reader", options.shared()));
+        List<LockHandle> locks = List.of(client.acquire("reader", options.shared()),
+                client.acquireAll(List.of("one", "two"), options));
         List<String> tokens = locks.stream().map(LockHandle::token).toList();
         world.say("kill");
         world.say("restart");
@@ -370,6 +371,7 @@ final class WorldTest {
         }
         that(locks.get(0).slot().isEmpty(), "a reader has no number");
         thrown(BusyException.class, () -> client.acquire("reader"));
+        thrown(BusyException.class, () -> client.acquire("two"));
         locks.forEach(LockHandle::unlock);
         noKeys();
     }
