@@ -1,6 +1,6 @@
 # The jobs that people do with locks, one program or script each, in build/examples/; `make check` runs them
 # (tests/examples).
-EXAMPLES    := $(addprefix $(BUILD)/examples/,stock order consumer cache writer report)
+EXAMPLES    := $(addprefix $(BUILD)/examples/,stock order consumer cache writer report transfer)
 NIGHTLY     := $(BUILD)/examples/nightly.sh
 EXAMPLE_OBJ := $(EXAMPLES:$(BUILD)/examples/%=$(BUILD)/client/examples/%.o)
 
