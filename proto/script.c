@@ -12,13 +12,14 @@
 
 /* Where readers have a name, its key is a sorted set: each member is the token of a reader, with the instant of
  * this master's clock at which that reader's time is over. The key's TTL is that of the last reader. It is
- * written before a member is added to others, and behind the first one: so the key is never without a TTL, and
- * a full memory refuses only the first. A reader whose time is over counts as gone: OVER removes such readers,
- * and returns what is given if the key has yet another type. */
+ * written before a member is added, where there are others, and once more behind it: a full memory refuses only
+ * the first, and the key is never without a TTL, even if its last instant passed in between, so that it was gone
+ * before the member came. A reader whose time is over counts as gone: OVER removes such readers. A key of yet
+ * another type is not ours. */
 #define CLOCK "local f,k,t=redis.pcall,KEYS[1],redis.pcall('TIME') local now=t[1]*1000+math.floor(t[2]/1000) "
-#define OVER(otherwise)                           \
-    "local d=f('ZRANGE',k,'-inf',now,'BYSCORE') " \
-    "if d.err then return " otherwise " end "     \
+#define OVER                                                                     \
+    "local d=f('ZRANGE',k,'-inf',now,'BYSCORE') "                                \
+    "if d.err then return string.find(d.err,'WRONGTYPE',1,true) and 0 or d end " \
     "for i=1,#d do f('ZREM',k,d[i]) end "
 #define LAST "local z=f('ZRANGE',k,-1,-1,'WITHSCORES') "
 
@@ -78,17 +79,21 @@
          "e=now+e "                                                                                  \
          "if bars(KEYS[2],ARGV[3],now-ARGV[4]) then return 0 end "                                   \
          "elseif e<=now then return 0 end "
-#define SHARE_ADDS                                                     \
-    OVER("string.find(d.err,'WRONGTYPE',1,true) and 0 or d")           \
-    "if not KEYS[2] and f('ZSCORE',k,ARGV[1]) then return 0 end " LAST \
-    "local r=z[2] and f('PEXPIREAT',k,math.max(e,tonumber(z[2]))) "    \
-    "if type(r)=='table' then return r end "                           \
-    "r=f('ZADD',k,'GT',e,ARGV[1]) "                                    \
-    "if type(r)=='table' then return r end "                           \
-    "if z[2] then return 1 end "                                       \
-    "r=f('PEXPIREAT',k,e) "                                            \
-    "if type(r)=='table' then f('ZREM',k,ARGV[1]) return r end "       \
-    "return 1"
+/* A user that could not take the reader away again, for want of a right, must not add it: hence the ZREM of nothing.
+ * It comes last where the reader is the first one, since a script that has written before fills a full memory. */
+#define SHARE_ADDS                                                                     \
+    OVER "if not KEYS[2] and f('ZSCORE',k,ARGV[1]) then return 0 end " LAST            \
+         "local m,r=z[2] and math.max(e,tonumber(z[2])) or e,z[2] and f('ZREM',k,'') " \
+         "if type(r)=='table' then return r end "                                      \
+         "r=z[2] and f('PEXPIREAT',k,m) "                                              \
+         "if type(r)=='table' then return r end "                                      \
+         "r=f('ZADD',k,'GT',e,ARGV[1]) "                                               \
+         "if type(r)=='table' then return r end "                                      \
+         "r=f('PEXPIREAT',k,m) "                                                       \
+         "if type(r)=='number' and not z[2] then r=f('ZREM',k,'') end "                \
+         "if type(r)=='number' then return 1 end "                                     \
+         "if z[2] then f('ZREM',k,ARGV[1]) else f('DEL',k) end "                       \
+         "return r"
 
 static const struct {
     const char *text;
@@ -100,22 +105,24 @@ static const struct {
     {READ "local n=0 "
           "if v==ARGV[1] or v==ARGV[7] then "
           "n=redis.pcall('DEL',KEYS[1]) "
-          "elseif type(v)=='table' then " OTHERWISE CLOCK OVER(
-              "0") "n=f('ZREM',k,ARGV[1]) "
-                   "if n==1 then " LAST "if z[2] then f('PEXPIREAT',k,z[2]) return 1 end end end "
-                   "if n==1 and KEYS[2] then " WALK "n=walk() "
-                   "if type(n)=='table' then n=-1 end "
-                   "if ARGV[6]=='1' then f('ZADD',q,now(),ARGV[2]) f('PEXPIRE',q,ARGV[5]) "
-                   "else f('ZREM',q,ARGV[2]) end end "
-                   "return n",
-     "ce6646564a1bc66e7ab84a6d23ffdfd9ff331e3f"},
+          "elseif type(v)=='table' then " OTHERWISE CLOCK OVER "n=f('ZREM',k,ARGV[1]) "
+          "if n==1 then " LAST "if z[2] then f('PEXPIREAT',k,z[2]) return 1 "
+          "end end end "
+          "if n==1 and KEYS[2] then " WALK "n=walk() "
+          "if type(n)=='table' then n=-1 end "
+          "if ARGV[6]=='1' then f('ZADD',q,now(),ARGV[2]) "
+          "f('PEXPIRE',q,ARGV[5]) "
+          "else f('ZREM',q,ARGV[2]) end end "
+          "return n",
+     "43a7bfa6fdf04d1ab016ca6b83d8dfc88ea913ef"},
     /* EXTEND of 1 to 64 keys, with a token and a TTL for each. The script uses PEXPIRE, never SET, and
      * never shortens a TTL, since a late or short EXTEND must not cut the validity that a holder was told.
      * For each key the script returns the TTL that the key has now; -2: not ours. A PEXPIRE with GT
      * that lengthens the TTL saves the PTTL, but GT and REDIS_VERSION_NUM exist only from Redis 7 on. A key
      * without a TTL, which GT refuses, gets one from the plain PEXPIRE. An error counts for all keys, even
      * if some have been extended before: nobody relies on the longer TTL of these, so it does no harm. Where
-     * readers have the key, the token's time becomes longer, and the key's TTL with it. */
+     * readers have the key, the token's time becomes longer, and the key's TTL with it; an error there leaves the
+     * time as it is, and is no other key's. */
     {"local f,k,a,n,g=redis.pcall,KEYS,ARGV,{},redis.REDIS_VERSION_NUM "
      "for i=1,#k do local v,t=f('GET',k[i]),a[2*i] "
      "if v==a[2*i-1] then "
@@ -135,14 +142,12 @@ static const struct {
      "s=type(s)=='string' and tonumber(s) or 0 "
      "if s>now and s<e then "
      "local z=f('ZRANGE',k[i],-1,-1,'WITHSCORES') "
-     "local r=f('PEXPIREAT',k[i],math.max(e,tonumber(z[2]))) "
-     "if type(r)=='table' then return r end "
-     "r=f('ZADD',k[i],'GT',e,a[2*i-1]) "
-     "if type(r)=='table' then return r end "
-     "s=e end "
+     "local r=z[2] and f('PEXPIREAT',k[i],math.max(e,tonumber(z[2]))) "
+     "if type(r)=='number' then r=f('ZADD',k[i],'XX','GT',e,a[2*i-1]) end "
+     "if type(r)=='number' then s=e end end "
      "n[i]=s>now and s-now or -2 "
      "else n[i]=-2 end end return n",
-     "c85a7627a540b91010092ca256e07f3718dc5a54"},
+     "add8e3f9239f59581998bc68a65087ebd50a798f"},
     /* CHECK: the TTL that is left (0 for a key that has none); -2: not ours. */
     {READ "if v==ARGV[1] then return math.max(0,redis.call('PTTL',KEYS[1])) end " OTHERWISE
           "if type(v)=='table' then " CLOCK "local s=f('ZSCORE',k,ARGV[1]) "
@@ -290,7 +295,7 @@ static const struct {
      "7cef9ab0d1b87de735f5d6bed76c4b9638db1780"},
     /* SHARE, with KEYS[2], the mark: ARGV[2] is a TTL, ARGV[3] this daemon, ARGV[4] for how long the reader has
      * waited. SHARE_AT, without KEYS[2]: ARGV[2] is the instant at which the reader's time is over. */
-    {SHARE_ASKS SHARE_ADDS, "35394d9e977f89288a6ffe440d56d5942069885e"},
+    {SHARE_ASKS SHARE_ADDS, "77ac8f4651b433a108efd0bfe1f90c7a08fb52eb"},
     /* SET_ALL and HEAL_ALL: sets all keys or none. 1: set; 0, -1, ...: the first, the second, ... was there.
      * ARGV: the value, the TTL or instant, and PX or PXAT. A script that has written before may write when the
      * memory is full, so that only the first SET can fail; whatever else fails takes back what was set. */

@@ -28,7 +28,6 @@ enum {
     DRAIN_SLOTS = 64, /* slots looked at in one step */
     LISTS_SHARE = 16, /* lists in use at once: one for so many locks, and at least LISTS_LEAST */
     LISTS_LEAST = 16,
-    LISTS_ASKED = 16384, /* lists that nothing here uses, and that masters are asked about */
 };
 
 /* The ids of releases begin here, so that none is the id of a round: the answer to a MOVE is looked up in
@@ -68,7 +67,8 @@ static bool make_tables(struct coordinator *c)
            intern_init(&c->intern,
                        capacity(names + LIST_NAMES * lists) + capacity(rounds) + capacity(undo) +
                            1 /* a request's */,
-                       capacity(lists) + LISTS_ASKED, config->max_locks + config->max_waiters) &&
+                       capacity(lists) + capacity(rounds) + capacity(undo),
+                       config->max_locks + config->max_waiters) &&
            table_init(&c->names, capacity(names + LIST_NAMES * lists),
                       c->resources.slots + offsetof(struct resource, hash), c->resources.size) &&
            table_init(&c->session_keys, capacity(sessions),

@@ -190,6 +190,19 @@ void fence_vote(struct round *round, unsigned master, enum command_verb verb, co
         proposal_vote(round, master, vote);
 }
 
+void fence_forget(struct round *round, masters_t bit)
+{
+    struct fence *fence = &round->fence;
+    bool asking = round->phase == ROUND_ASKING; /* then all masters are asked anew, when Q have granted */
+    masters_t kept = asking ? 0 : (masters_t)~bit;
+    fence->asked &= kept;
+    fence->answered &= kept;
+    fence->accepted &= kept;
+    fence->scored &= kept;
+    if (asking)
+        round->proposal = 0;
+}
+
 /* ---- decisions ---- */
 
 enum fence_outcome fence_decide(struct coordinator *c, struct round *round)

@@ -43,6 +43,10 @@ enum fence_outcome fence_look(struct coordinator *c, struct round *round, bool l
 /* Notes a master's answer to ZADD or ZSCORE. */
 void fence_vote(struct round *round, unsigned master, enum command_verb verb, const struct vote *vote);
 
+/* The master has to be asked again for its grant. What it said of the proposal counts no more: another client may have
+ * had the lock, and a higher fence, in between. */
+void fence_forget(struct round *round, masters_t bit);
+
 /* Masters whose grant counts: no error of theirs and no loss voided it, and they may vote now (a slow
  * master may not). */
 masters_t fence_standing(const struct coordinator *c, const struct round *round);

@@ -264,8 +264,8 @@ void request_deny(struct coordinator *c, const struct coordinator_event *event)
         return;
     }
     const struct resource *resource = resource_find(c, &event->what.name);
-    struct lease *lease = resource != NULL ? resource_lease_of(c, resource, event->session) : NULL;
-    if (lease != NULL && lease_is_bound(lease))
+    struct lease *lease = resource != NULL ? resource_lease(c, resource, &event->what.token) : NULL;
+    if (lease != NULL && lease_is_bound(lease) && lease->hold.session == session)
         lease_lost(c, lease, LOST_DENIED);
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/session.h"
 
@@ -95,9 +96,6 @@ void share_send(struct coordinator *c, const struct round *round, masters_t mast
 
 void share_again(struct coordinator *c, struct round *round, masters_t bit)
 {
-    if (round->phase == ROUND_ASKING) {
-        round->fence.asked = round->fence.answered = round->fence.accepted = 0;
-        round->proposal = 0;
-    }
+    fence_forget(round, bit);
     share_send(c, round, bit);
 }

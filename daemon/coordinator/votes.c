@@ -121,6 +121,8 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
     }
     if (vote->kind == VOTE_NOT_RUN && is_wanted(c, round)) {
         bool lasts = verb == COMMAND_EXTEND || verb == COMMAND_SET;
+        if (verb == COMMAND_SET)
+            fence_forget(round, masters_bit(master)); /* a list's proposal has run before its SET */
         round_send(c, round, verb, masters_bit(master), lasts ? (uint64_t)round->ttl_ms : 0);
         return;
     }

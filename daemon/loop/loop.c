@@ -128,6 +128,7 @@ static void deny_some(struct loop *loop)
         loop->event.session = denied->session;
         loop->event.request = denied->request;
         loop->event.what.name = denied->name;
+        loop->event.what.token = denied->token;
         loop_step(loop, EVENT_DENY);
     }
     if (denied->stage == DENIED_NOTHING && (denied->locks > 0 || denied->waits > 0))

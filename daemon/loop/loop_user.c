@@ -90,6 +90,7 @@ static bool denied_lock(const struct loop_view *view, int64_t now_ms, struct loo
     denied->session = lock.session;
     denied->request = 0;
     denied->name = lock.name;
+    denied->token = lock.token;
     denied->locks++;
     return true;
 }

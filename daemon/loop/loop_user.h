@@ -28,6 +28,7 @@ struct loop_denied {
     uint64_t session;
     uint64_t request; /* the waiting LOCK; 0: a lock that the session holds */
     struct name name;
+    struct token token; /* of that lock: a session may have several of a name that readers share */
 };
 void loop_user_denied_begin(struct loop_denied *denied);
 /* Looks at the next waiter or lock. true: its session has no right to it. */

@@ -5,7 +5,7 @@ START_TEST(a_lock_is_lost_and_its_key_stays)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
-    deny_lock(1, "job");
+    deny_lock(1, "job", "T1");
     EXPECT("s1 !LOST job token=T1 reason=denied");
     at(20000); /* nobody renews it, and nothing is deleted */
     EXPECT_NOTHING();
@@ -18,7 +18,7 @@ START_TEST(a_renewal_under_way_changes_nothing)
     grant(1, "LOCK job ttl=10s");
     at(4000);
     EXPECT("m0-2 EXTEND job T1 10000");
-    deny_lock(1, "job");
+    deny_lock(1, "job", "T1");
     vote("0-2", "EXTEND 10000");
     EXPECT("s1 !LOST job token=T1 reason=denied");
     EXPECT_REST();
@@ -32,7 +32,7 @@ START_TEST(nobody_is_handed_it)
     grant(1, "LOCK job ttl=10s");
     ask(2, "LOCK job wait=60s ttl=10s");
     EXPECT_NOTHING();
-    deny_lock(1, "job");
+    deny_lock(1, "job", "T1");
     EXPECT("s1 !LOST job token=T1 reason=denied", "m0-2 SET job T2 10000", "m0-2 ZADD job *");
     vote("0-2", "SET NO");
     EXPECT_LAST("m0-2 ENQUEUE job *");
@@ -43,7 +43,7 @@ START_TEST(its_client_can_say_nothing_about_it)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
-    deny_lock(1, "job");
+    deny_lock(1, "job", "T1");
     forget();
     release(1);
     work();
@@ -55,14 +55,31 @@ START_TEST(only_the_lock_of_that_session)
 {
     start(3);
     grant(1, "LOCK job ttl=10s");
-    deny_lock(2, "job");
-    deny_lock(1, "other");
+    deny_lock(2, "job", "T1");
+    deny_lock(1, "other", "T1");
     EXPECT_NOTHING();
     grant(3, "LOCK report hold=lease ttl=10s");
     release(3);
     work();
     forget();
-    deny_lock(3, "report");
+    deny_lock(3, "report", "T2");
+    EXPECT_NOTHING();
+}
+END_TEST
+
+/* The lock that is named is lost, not the one that the session took last. */
+START_TEST(each_of_two_readers)
+{
+    start(3);
+    for (unsigned i = 1; i <= 2; i++) {
+        ask(1, "LOCK job mode=shared ttl=10s");
+        vote("0-2", "SHARE YES, ZADD YES");
+    }
+    forget();
+    deny_lock(1, "job", "T1");
+    EXPECT("s1 !LOST job token=T1 reason=denied");
+    deny_lock(1, "job", "T2");
+    EXPECT("s1 !LOST job token=T2 reason=denied");
     EXPECT_NOTHING();
 }
 END_TEST
@@ -170,6 +187,7 @@ int main(void)
         nobody_is_handed_it,
         its_client_can_say_nothing_about_it,
         only_the_lock_of_that_session,
+        each_of_two_readers,
         a_wait_is_denied,
         an_attempt_is_denied,
         a_session_is_denied,

@@ -158,7 +158,9 @@ START_TEST(a_script_that_is_missing_is_asked_for_again)
     vote("0-1", "SET NOT_RUN, ZADD 2");
     EXPECT("m0 SET a,b T1 10000", "m1 SET a,b T1 10000");
     vote("0-1", "SET YES");
-    EXPECT("s1 #1 +LOCKED a,b token=T1 *");
+    EXPECT("m0-1 ZADD a,b 1000008"); /* another client may have had a name since the first proposal */
+    vote("0-1", "ZADD 2");
+    EXPECT("s1 #1 +LOCKED a,b token=T1 fence=1000008 *");
 }
 END_TEST
 

@@ -97,7 +97,7 @@ void release(uint64_t session);
 void drop(uint64_t session);
 void undelivered(uint64_t session, uint64_t request);
 /* A right was taken away: to the lock that the session has, or to what it waits for. */
-void deny_lock(uint64_t session, const char *name);
+void deny_lock(uint64_t session, const char *name, const char *token);
 void deny_wait(uint64_t session, uint64_t request);
 void deny_session(uint64_t session); /* its client may not be here any more */
 void drain(void);

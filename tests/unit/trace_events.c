@@ -245,11 +245,12 @@ void undelivered(uint64_t session, uint64_t request)
     step_session(EVENT_UNDELIVERED, session, request);
 }
 
-void deny_lock(uint64_t session, const char *name)
+void deny_lock(uint64_t session, const char *name, const char *token)
 {
     struct coordinator_event event = {.kind = EVENT_DENY, .session = session};
     event.what.name.len = (uint8_t)strlen(name);
     memcpy(event.what.name.text, name, event.what.name.len);
+    event.what.token = *token_of(token);
     log_event("session %" PRIu64 " may not have %s any more", session, name);
     step(&event);
 }
