@@ -64,7 +64,7 @@ bool piece_is_word(struct piece piece, size_t limit)
 
 bool piece_is_names(struct piece piece)
 {
-    const char *comma = memchr(piece.text, ',', piece.len);
+    const char *comma = piece.len > 0 ? memchr(piece.text, ',', piece.len) : NULL;
 
     if (!comma)
         return false;

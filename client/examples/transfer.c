@@ -20,6 +20,7 @@
  *
  *     cc transfer.c $(pkg-config --cflags --libs libredlock) -lhiredis */
 #include <inttypes.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@
 
 #include "resource.h"
 
-enum { TTL_MS = 2000, HOLD_MS = 4000, WAIT_MS = 60000 };
+enum { TTL_MS = 2000, HOLD_MS = 4000, WAIT_MS = 60000, AGAIN_MS = 100 };
 enum outcome { DONE, SHORT, REFUSED, FAILED };
 
 /* KEYS: an account; ARGV: the fence */
@@ -90,7 +91,13 @@ static enum outcome move(const struct transfer *t)
     char names[REDLOCK_NAMES_BYTES + 1];
 
     (void)snprintf(names, sizeof names, "account:%s,account:%s", t->from, t->to);
-    struct redlock_lock *lock = redlock_lock(t->redlock, names, &options);
+    struct redlock_lock *lock = NULL;
+    for (int ms = 0; ms < WAIT_MS && !lock; ms += AGAIN_MS) { /* a redlockd that is restarted is back soon */
+        lock = redlock_lock(t->redlock, names, &options);
+        if (lock || redlock_error(t->redlock) != REDLOCK_CONNECT)
+            break;
+        (void)poll(NULL, 0, AGAIN_MS);
+    }
     if (!lock) {
         fprintf(stderr, "no lock: %s\n", redlock_error_text(t->redlock));
         return FAILED;

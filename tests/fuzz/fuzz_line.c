@@ -15,10 +15,17 @@ static void check_text(const char *out, size_t len)
         assert(out[i] >= 0x20 && out[i] <= 0x7e);
 }
 
+/* A list has the bytes of its names, and a comma between two. */
+static void check_length(const struct name *name)
+{
+    assert(name->len <= (name->more ? LIST_BYTES : NAME_BYTES) && name->more < LIST_NAMES);
+}
+
 static void check_refusal(const struct refusal *refusal)
 {
     char out[SERVER_LINE_BYTES];
-    assert(refusal->code >= REPLY_BUSY && refusal->tag.len <= TAG_BYTES && refusal->name.len <= NAME_BYTES);
+    assert(refusal->code >= REPLY_BUSY && refusal->tag.len <= TAG_BYTES);
+    check_length(&refusal->name);
     assert(memchr(refusal->words, 0, sizeof refusal->words) &&
            memchr(refusal->text, 0, sizeof refusal->text));
     size_t len = line_format_refusal(out, refusal);
@@ -54,17 +61,26 @@ static void check_request(const struct request *request)
 {
     bool lock = request->verb <= VERB_CHECK;
     assert(request->verb <= VERB_BREAK && request->tag.len <= TAG_BYTES && request->target.len <= TAG_BYTES);
-    assert(request->name.len <= NAME_BYTES && (!lock || request->name.len >= 1));
+    check_length(&request->name);
+    assert(!lock || request->name.len >= 1);
     assert(request->note.len <= WORD_BYTES && request->client.len <= WORD_BYTES);
-    for (unsigned i = 0; lock && i < request->name.len; i++)
+    unsigned commas = 0;
+    for (unsigned i = 0; lock && i < request->name.len; i++) {
+        commas += request->name.text[i] == ',';
         assert(request->name.text[i] > 0x20 && request->name.text[i] < 0x7f &&
-               !strchr(",\"=", request->name.text[i]));
+               !strchr("\"=", request->name.text[i]));
+    }
+    assert(!lock || commas == request->name.more);
     assert(!lock || !strchr("#:", request->name.text[0]));
     check_time(request->ttl_ms);
     check_time(request->wait_ms);
     check_time(request->max_ms);
     assert(request->wait_ms >= 0);
-    if (lock) {
+    unsigned names = request->name.more + 1u;
+    if (lock && names > 1) {
+        check_command(request, COMMAND_SET_ALL, 3 + names + 3);
+        check_command(request, COMMAND_RELEASE_ALL, 3 + names + 1);
+    } else if (lock) {
         check_command(request, COMMAND_SET, 6);
         check_command(request, COMMAND_RELEASE, 5);
     }

@@ -44,6 +44,14 @@ static const unsigned kinds[] = {
     [COMMAND_SHARE_AT] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_ALONG] =
         1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_HEARD | 1u << VOTE_UNHEARD | 1u << VOTE_NOT_RUN,
+    [COMMAND_SET_ALL] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_HEAL_ALL] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_ZADD_ALL] = 1u << VOTE_NUMBER,
+    [COMMAND_ZSCORE_ALL] = 1u << VOTE_NUMBER | 1u << VOTE_NOT_RUN,
+    [COMMAND_RELEASE_ALL] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_EXTEND_ALL] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_CHECK_ALL] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
+    [COMMAND_MOVE_ALL] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
 };
 
 /* A reply that was read is written back the same, except for the parts that are passed over. */
