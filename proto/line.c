@@ -393,8 +393,7 @@ static enum line_result read_rest(struct parse *p)
     }
     if (rule->needs & ~p->seen)
         return line_refuse(p, REPLY_BADARG, "%s needs the lock's token; write %s", rule->word, rule->example);
-    bool several =
-        p->request->name.more != 0 || p->seen & OPTION_BIT(OPTION_SLOTS);
+    bool several = p->request->name.more != 0 || p->seen & OPTION_BIT(OPTION_SLOTS);
     if (p->request->shared && several)
         return line_refuse(p, REPLY_BADARG, "mode=shared is for one name without slots=");
     unsigned beside = p->request->shared ? OPTION_BIT(OPTION_MODE) : 0;

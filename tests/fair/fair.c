@@ -182,6 +182,8 @@ static void tell(double seconds, uint64_t commands_each)
 static void load(unsigned rate)
 {
     static struct client client[MOST_DAEMONS];
+    ck_assert_uint_gt(daemons, 0);
+    ck_assert_uint_gt(rate, 0);
     for (unsigned i = 0; i < daemons; i++)
         client_open(&client[i], &redlockd[i]);
     int64_t began_us = now_us();

@@ -371,7 +371,8 @@ static void store_settle(struct store_key *key, int64_t now_ms, const struct sto
                          struct vote *vote)
 {
     bool secret = key->tok == command->tok;
-    if (!store_there(key, now_ms) || key->readers > 0 || (!secret && key->tok != command->to) || key->list != 0)
+    if (!store_there(key, now_ms) || key->readers > 0 || (!secret && key->tok != command->to) ||
+        key->list != 0)
         return;
     if (secret && store_mutant == MUTANT_SETTLE_BLIND)
         return;

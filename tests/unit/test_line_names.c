@@ -63,7 +63,7 @@ START_TEST(any_order_is_the_same_list)
             names[i] = i * 7 % 100;
         for (unsigned turn = 0; turn < 2; turn++) {
             size_t len = 0;
-            for (unsigned i = count - 1; i > 0; i--) {
+            for (unsigned i = count - 1; i > 0 && i < LIST_NAMES; i--) {
                 unsigned k = (unsigned)rand() % (i + 1), name = names[i];
                 names[i] = names[k];
                 names[k] = name;
