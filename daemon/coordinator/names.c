@@ -170,9 +170,9 @@ static enum names_use use_by_lists(const struct coordinator *c, const struct res
 {
     enum names_use use = NAMES_FREE;
     for (const struct link *link = single->links; link != NULL && use != NAMES_USED; link = link->next) {
-        const struct resource *all = link->list->resource;
         if (link->list == but)
             continue;
+        const struct resource *all = link->list->resource;
         bool before = stands_before(all, wait) && !lets_pass(c, link);
         use = before ? NAMES_USED : more_used(use, use_of(all));
     }

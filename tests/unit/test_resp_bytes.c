@@ -298,7 +298,7 @@ START_TEST(commands_for_lists)
     memset(prefix, 'p', sizeof prefix - 1);
     format = resp_format_new(prefix);
     for (unsigned i = 0; i < LIST_NAMES; i++)
-        sprintf(longest + strlen(longest), "%s%c%054u", i ? "," : "", 'a' + (int)i, 0);
+        sprintf(longest + strlen(longest), "%s%c%054d", i ? "," : "", 'a' + (int)i, 0);
     command = command_of(COMMAND_MOVE_ALL, longest, UINT64_MAX);
     command.name.len = (unsigned)strlen(longest) & 0xfff;
     command.name.more = LIST_NAMES - 1;
