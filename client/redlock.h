@@ -289,7 +289,7 @@ typedef void redlock_row(const char *row, void *user);
  * order. If the result is an error, some rows may have been given before. */
 enum redlock_error redlock_show(struct redlock *redlock, const char *what, redlock_row *row, void *user);
 
-/* Who has the name and who waits for it, by what the masters say, so that any redlockd can tell: protocol.txt has the
+/* Asks who has the name and who waits for it. The masters say that, so any redlockd can tell: protocol.txt has the
  * rows of WHO. */
 enum redlock_error redlock_who(struct redlock *redlock, const char *name, redlock_row *row, void *user);
 

@@ -78,7 +78,7 @@ int error_code(enum redlock_error error);
 int say_error(const struct redlock *redlock, const char *name);
 /* The same for any request, by its error and its text from redlockd or the library. */
 int say_result(enum redlock_error error, const char *text, const char *name);
-/* What redlockd's line says to people, behind " : ", or a sentence of the library as it is. */
+/* Returns the part of redlockd's line that is for people, behind " : ", or a sentence of the library as it is. */
 const char *text_for_people(const char *text);
 /* Writes 1500 as "1.5s"; out has room for DURATION_TEXT. */
 enum { DURATION_TEXT = 32 };

@@ -57,11 +57,7 @@ static bool is_id(struct piece piece)
 
 static int64_t age_of(struct piece piece)
 {
-    int64_t age_ms = 0;
-    if (!piece_is_digits(piece) || piece.len > AGE_DIGITS)
-        return -1;
-    for (size_t i = 0; i < piece.len; i++)
-        age_ms = age_ms * 10 + (piece.text[i] - '0');
+    int64_t age_ms = piece_number(piece, AGE_DIGITS);
     return age_ms < DAEMONS_KEEP_MS ? age_ms : -1;
 }
 

@@ -20,7 +20,7 @@ struct piece piece_next(const char **at, const char *end)
 
     while (start < end && *start == ' ')
         start++;
-    const char *space = memchr(start, ' ', (size_t)(end - start));
+    const char *space = start < end ? memchr(start, ' ', (size_t)(end - start)) : NULL;
     const char *stop = space ? space : end;
     *at = stop;
     return (struct piece){start, (size_t)(stop - start)};
@@ -46,6 +46,16 @@ bool piece_is_digits(struct piece piece)
     while (digits < piece.len && is_digit(piece.text[digits]))
         digits++;
     return digits > 0 && digits == piece.len;
+}
+
+int64_t piece_number(struct piece piece, size_t digits)
+{
+    int64_t number = 0;
+    if (!piece_is_digits(piece) || piece.len > digits)
+        return -1;
+    for (size_t i = 0; i < piece.len; i++)
+        number = number * 10 + (piece.text[i] - '0');
+    return number;
 }
 
 bool piece_is_word(struct piece piece, size_t limit)

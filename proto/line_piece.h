@@ -19,6 +19,8 @@ struct piece piece_next(const char **at, const char *end);
 bool piece_is(struct piece piece, const char *text);
 bool piece_is_ignoring_case(struct piece piece, const char *text); /* in ASCII, whatever the locale */
 bool piece_is_digits(struct piece piece);                          /* at least one */
+/* A whole number of at most so many digits, of which 18 have room; -1: the piece is none. */
+int64_t piece_number(struct piece piece, size_t digits);
 /* A name, a note or a client word, which differ only in their limit. */
 bool piece_is_word(struct piece piece, size_t limit);
 

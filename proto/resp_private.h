@@ -1,4 +1,4 @@
-/* What resp.c and resp_all.c share: the layout of commands, and words as bytes. */
+/* The parts that resp.c and resp_all.c share: the layout of commands, and words as bytes. */
 #ifndef REDLOCKD_PROTO_RESP_PRIVATE_H
 #define REDLOCKD_PROTO_RESP_PRIVATE_H
 

@@ -80,7 +80,7 @@
          "if bars(KEYS[2],ARGV[3],now-ARGV[4]) then return 0 end "                                   \
          "elseif e<=now then return 0 end "
 /* A user that could not take the reader away again, for want of a right, must not add it: hence the ZREM of nothing.
- * It comes last where the reader is the first one, since a script that has written before fills a full memory. */
+ * The ZREM comes last where the reader is the first one, since a script that has written before fills a full memory. */
 #define SHARE_ADDS                                                                     \
     OVER "if not KEYS[2] and f('ZSCORE',k,ARGV[1]) then return 0 end " LAST            \
          "local m,r=z[2] and math.max(e,tonumber(z[2])) or e,z[2] and f('ZREM',k,'') " \
@@ -213,8 +213,8 @@ static const struct {
           "if r.err then return r end end "
           "return t end " OTHERWISE "return -2",
      "473fad3ee605472df791400611375262f34f84cd"},
-    /* DAEMONS: see proto/daemons.h. ARGV: this daemon's id, its words, and where the page begins. What is no
-     * entry of a daemon is dropped, too. The answer stays below RESP_REPLY_BYTES. */
+    /* DAEMONS: see proto/daemons.h. ARGV: this daemon's id, its words, and where the page begins. A field that is
+     * no entry of a daemon is dropped, too. The answer stays below RESP_REPLY_BYTES. */
     {"local f,k,a=redis.pcall,KEYS[1],ARGV "
      "local t=f('TIME') "
      "local now=t[1]*1000+math.floor(t[2]/1000) "

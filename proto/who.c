@@ -23,24 +23,14 @@ static struct piece who_line(struct who_answer *answer)
     return (struct piece){line, (size_t)((lf ? lf : answer->end) - line)};
 }
 
-/* A whole number; -1: it is none. */
-static int64_t number_of(struct piece piece)
-{
-    int64_t number = 0;
-    if (!piece_is_digits(piece) || piece.len > MS_DIGITS)
-        return -1;
-    for (size_t i = 0; i < piece.len; i++)
-        number = number * 10 + (piece.text[i] - '0');
-    return number;
-}
-
 bool who_answer_begin(struct who_answer *answer, const char *text, size_t len)
 {
     *answer = (struct who_answer){.at = text, .end = text + len};
     struct piece line = who_line(answer);
     const char *at = line.text, *end = line.text + line.len;
     bool ok = piece_is(piece_next(&at, end), "ok");
-    int64_t slots = number_of(piece_next(&at, end)), cut = number_of(piece_next(&at, end));
+    int64_t slots = piece_number(piece_next(&at, end), MS_DIGITS),
+            cut = piece_number(piece_next(&at, end), MS_DIGITS);
     if (!ok || slots < 0 || slots > SLOTS_MAX || cut < 0)
         return false;
     answer->slots = (uint32_t)slots;
@@ -58,7 +48,7 @@ static bool all_of(struct piece piece, const char *allowed)
 
 static bool kind_read(struct piece kind, struct who_entry *entry)
 {
-    int64_t slot = number_of(kind);
+    int64_t slot = piece_number(kind, MS_DIGITS);
     entry->slot = WHO_NO_SLOT;
     if (piece_is(kind, "x")) {
         entry->kind = WHO_EXCLUSIVE;
@@ -80,7 +70,7 @@ static bool entry_read(struct piece line, struct who_entry *entry)
     const char *at = line.text, *end = line.text + line.len;
     struct piece kind = piece_next(&at, end), value = piece_next(&at, end), ms = piece_next(&at, end);
     memset(entry, 0, sizeof *entry);
-    entry->ms = number_of(ms);
+    entry->ms = piece_number(ms, MS_DIGITS);
     if (!kind_read(kind, entry) || value.len > WHO_VALUE_BYTES || (entry->ms < 0 && !piece_is(ms, "-1")))
         return false;
     const char *allowed = entry->kind == WHO_WAITS ? "0123456789abcdef" : "0123456789abcdefABCDEF,?";
@@ -104,7 +94,7 @@ int64_t who_deleted(const char *text, size_t len)
 {
     const char *at = text, *end = text + len;
     bool ok = piece_is(piece_next(&at, end), "ok");
-    return ok ? number_of(piece_next(&at, end)) : -1;
+    return ok ? piece_number(piece_next(&at, end), MS_DIGITS) : -1;
 }
 
 /* ---- questions ---- */

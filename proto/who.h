@@ -1,4 +1,4 @@
-/* Who has a name, as one master sees it: the questions of WHO and BREAK, and the answers to them.
+/* The holders of a name, as one master sees them: the questions of WHO and BREAK, and the answers to them.
  *
  * The script of WHO writes nothing. It answers with these lines:
  *

@@ -5,7 +5,7 @@
  *     transfer localhost:6379 ann bob 10 1000               a thousand times 10, as far as there is enough
  *     transfer localhost:6379 bob ann 10 1000               at the same time, in the other order
  *
- * One lock for both names is taken or not taken as a whole. With two locks, one after the other, the two programs
+ * The lock of both names is taken or not taken as a whole. With two locks, one after the other, the two programs
  * above would each have one name and wait for the other's, unless everybody takes names in one order; and if the
  * second one is lost while the first is held, there are two ends to think about. A lock of several names has one
  * token, one end and one fence, which is above the fences of each of the names.

@@ -79,10 +79,17 @@ static BIO *socket_bio(struct tls *tls, int fd)
 
 /* ---- its beginning ---- */
 
+/* The newest error tells the most. But where a file cannot be opened, the first one says why; and OpenSSL 3.5 puts
+ * behind the cause that the alert about it could not be sent. */
+static unsigned long cause(void)
+{
+    unsigned long first = ERR_peek_error(), newest = ERR_peek_last_error();
+    return ERR_SYSTEM_ERROR(first) || ERR_SYSTEM_ERROR(newest) ? first : newest;
+}
+
 static const char *reason(void)
 {
-    unsigned long first = ERR_peek_error(); /* where a file cannot be opened, this error says why */
-    unsigned long error = ERR_SYSTEM_ERROR(first) ? first : ERR_peek_last_error();
+    unsigned long error = cause();
     const char *text = ERR_reason_error_string(error);
 
     if (!text && ERR_SYSTEM_ERROR(error))
@@ -196,13 +203,13 @@ static void why_failed(struct tls *tls, int kind, int error, char why[TLS_WHY_BY
     tls->failed = true;
     if (kind == SSL_ERROR_SYSCALL)
         (void)snprintf(why, TLS_WHY_BYTES, "%s", error ? strerror(error) : "the connection ended");
-    else if (ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+    else if (ERR_GET_REASON(cause()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
         (void)snprintf(why, TLS_WHY_BYTES, "the connection ended without the end of TLS");
     else if (verified != X509_V_OK)
         (void)snprintf(why, TLS_WHY_BYTES, "its certificate was refused: %s%s",
                        X509_verify_cert_error_string(verified),
                        is_stranger(verified) ? " (REDLOCK_CA or tls_ca names the CA that signed it)" : "");
-    else if (ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_WRONG_VERSION_NUMBER)
+    else if (ERR_GET_REASON(cause()) == SSL_R_WRONG_VERSION_NUMBER)
         (void)snprintf(why, TLS_WHY_BYTES, "no TLS is spoken there");
     else
         (void)snprintf(why, TLS_WHY_BYTES, "TLS: %s", reason());

@@ -31,7 +31,7 @@ static inline bool names_keep(const struct resource *resource)
     return list != NULL ? list->passing != 0 : resource->links != NULL;
 }
 
-/* What the resource's head must wait for, as far as other uses of its names go: nothing, a release that is soon
+/* The reason for a resource's head to wait, as far as other uses of its names go: none, a release that is soon
  * answered, or a holder or another head. */
 enum names_use { NAMES_FREE, NAMES_RELEASED, NAMES_USED };
 enum names_use names_use_linked(const struct coordinator *c, const struct resource *resource);

@@ -105,7 +105,7 @@ static void let_go(struct coordinator *c, struct release *release)
     bool is_left = resource->lease == NULL && resource->queue->head == NULL;
     if (release->wakes && !release->shared)
         resource->contended = resource->sought = false;
-    else if (!release->wakes && resource->contended && is_left && resource->name->more == 0)
+    else if (!release->wakes && resource->contended && is_left)
         wake_pass(c, release->name,
                   release->asked); /* this daemon was told while the release was under way */
     if (!release->hands_over && !release->wanted && masters_count(release->deleted) >= c->quorum)

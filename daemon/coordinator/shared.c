@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/session.h"
 
@@ -92,10 +91,4 @@ void share_send(struct coordinator *c, const struct round *round, masters_t mast
     command->to = c->config.self;
     if (round->resource != NULL)
         command->waited_ms = (uint64_t)(c->now_ms - round->resource->queue->head->asked_ms);
-}
-
-void share_again(struct coordinator *c, struct round *round, masters_t bit)
-{
-    fence_forget(round, bit);
-    share_send(c, round, bit);
 }

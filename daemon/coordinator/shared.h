@@ -28,8 +28,5 @@ bool is_in_way(const struct resource *resource, const struct wait *wait);
 
 /* The commands of readers. */
 void share_send(struct coordinator *c, const struct round *round, masters_t masters);
-/* A master did not run SHARE, but the proposal behind it: SHARE is sent again, and the proposals of this phase
- * count no more, since a fence must be stored behind the key. */
-void share_again(struct coordinator *c, struct round *round, masters_t bit);
 
 #endif

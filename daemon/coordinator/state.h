@@ -139,7 +139,7 @@ struct resource {
     int64_t turn_ms;             /* when this daemon's turn began; 0: it has none */
     uint64_t reserved : 53;      /* proposals for this name begin above it; at most FENCE_MAX */
     uint64_t handed : 11;        /* how often that lease was handed on, at most HANDED */
-    /* Of a single name: its place in each list that is in use; NULL: none. Of a list: its places (names.h). */
+    /* A single name's places in the lists that are in use; NULL: none. A list's own places (names.h). */
     struct link *links;
     const struct name *name; /* interned */
 };

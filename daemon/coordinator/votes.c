@@ -103,6 +103,18 @@ static enum command_verb settle_vote(struct coordinator *c, const struct round *
     return round->purpose == ROUND_CHECK ? COMMAND_CHECK : COMMAND_EXTEND;
 }
 
+/* The script is loaded by now. A proposal that was sent with the command has run before it. */
+static void votes_again(struct coordinator *c, struct round *round, enum command_verb verb, masters_t bit)
+{
+    bool lasts = verb == COMMAND_EXTEND || verb == COMMAND_SET;
+    if (verb == COMMAND_SET || verb == COMMAND_SHARE)
+        fence_forget(round, bit);
+    if (verb == COMMAND_SHARE)
+        share_send(c, round, bit);
+    else
+        round_send(c, round, verb, bit, lasts ? (uint64_t)round->ttl_ms : 0);
+}
+
 void votes_told(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
                 const struct vote *vote)
 {
@@ -115,15 +127,8 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
         return;
     if (verb == COMMAND_SETTLE)
         verb = settle_vote(c, round, master, vote);
-    if (vote->kind == VOTE_NOT_RUN && verb == COMMAND_SHARE && is_wanted(c, round)) {
-        share_again(c, round, masters_bit(master));
-        return;
-    }
     if (vote->kind == VOTE_NOT_RUN && is_wanted(c, round)) {
-        bool lasts = verb == COMMAND_EXTEND || verb == COMMAND_SET;
-        if (verb == COMMAND_SET)
-            fence_forget(round, masters_bit(master)); /* a list's proposal has run before its SET */
-        round_send(c, round, verb, masters_bit(master), lasts ? (uint64_t)round->ttl_ms : 0);
+        votes_again(c, round, verb, masters_bit(master));
         return;
     }
     if (is_fencing(verb))

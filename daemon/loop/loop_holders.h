@@ -1,4 +1,4 @@
-/* What the masters' answers to WHO come to: who holds a name, who waits for it, and what BREAK may delete. All of it
+/* The masters' answers to WHO together: who holds a name, who waits for it, and what BREAK may delete. All of it
  * is pure. */
 #ifndef REDLOCKD_LOOP_HOLDERS_H
 #define REDLOCKD_LOOP_HOLDERS_H

@@ -42,8 +42,8 @@ static void subscribe_on_heard(void *arg, unsigned index, char what, const char 
 {
     struct loop_subscribe *subscribe = arg;
     struct name name;
-    if (len == 0 || len > NAME_BYTES)
-        return;
+    if (len == 0 || len > NAME_BYTES || memchr(text, ',', len) != NULL)
+        return; /* no name of a lock: lists are never queued for */
     name.len = (uint8_t)len;
     name.more = 0;
     memcpy(name.text, text, len);

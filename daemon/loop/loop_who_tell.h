@@ -1,4 +1,4 @@
-/* What clients are told of WHO and BREAK. Each function but the last ends the query. */
+/* The answers that clients get to WHO and BREAK. Each function but the last ends the query. */
 #ifndef REDLOCKD_LOOP_WHO_TELL_H
 #define REDLOCKD_LOOP_WHO_TELL_H
 

@@ -44,7 +44,7 @@ static int wire_outcome(struct wire_tls *tls, int n)
         return kind;
     if (kind == SSL_ERROR_SYSCALL && error != 0 && error != EAGAIN)
         tls->error = error;
-    else if (ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+    else if (ERR_GET_REASON(wire_cause()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
         tls->error = ECONNRESET;
     else
         tls->error = kind == SSL_ERROR_SYSCALL ? ECONNRESET : EPROTO;

@@ -14,9 +14,15 @@ const struct wire_fault *wire_fault(void)
     return &wire_last_fault;
 }
 
+unsigned long wire_cause(void)
+{
+    unsigned long newest = ERR_peek_last_error();
+    return ERR_SYSTEM_ERROR(newest) ? ERR_peek_error() : newest;
+}
+
 const char *wire_reason(void)
 {
-    unsigned long error = ERR_peek_last_error();
+    unsigned long error = wire_cause();
     const char *text = error ? ERR_reason_error_string(error) : NULL;
 
     if (!text && error && ERR_SYSTEM_ERROR(error))
@@ -159,8 +165,7 @@ static const char *reason_hint(const struct wire_tls *tls, int reason)
 void wire_fault_note(const struct wire_tls *tls, int kind)
 {
     struct wire_fault *fault = &wire_last_fault;
-    unsigned long error = ERR_peek_last_error();
-    int reason = ERR_GET_REASON(error);
+    int reason = ERR_GET_REASON(wire_cause());
     long verified = tls->ssl ? SSL_get_verify_result(tls->ssl) : X509_V_OK;
 
     fault->hint = "";

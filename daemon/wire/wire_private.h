@@ -47,7 +47,10 @@ struct wire_tls {
 extern struct wire_fault wire_last_fault;
 /* For SSL_CTX_set_verify(): remembers whom a certificate names that is not the expected one. */
 int wire_fault_verify(int good, X509_STORE_CTX *chain);
-/* The newest error in OpenSSL's queue as text; "": there is none. */
+/* The error in OpenSSL's queue that says why a call failed; 0: there is none. That is the newest one, but OpenSSL 3.5
+ * puts behind it that the alert about it could not be sent. */
+unsigned long wire_cause(void);
+/* The same as text; "": there is none. */
 const char *wire_reason(void);
 /* Fills wire_last_fault after a call on this wire has failed with this result of SSL_get_error(). */
 void wire_fault_note(const struct wire_tls *tls, int kind);

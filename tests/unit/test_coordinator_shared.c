@@ -173,6 +173,25 @@ START_TEST(a_script_that_was_lost_voids_the_proposals)
 }
 END_TEST
 
+/* The same while scores are read: master 2 accepted the proposal before a writer had the name with a higher fence,
+ * which master 1 tells. */
+START_TEST(a_script_that_was_lost_while_scores_are_read)
+{
+    start(3);
+    ask(1, "LOCK job mode=shared");
+    forget();
+    vote("0", "SHARE YES, ZADD YES");
+    vote("1", "SHARE YES, ZADD NO");
+    EXPECT("m1 ZSCORE job");
+    vote("2", "SHARE NOT_RUN, ZADD YES");
+    EXPECT("m2 SHARE job T1 10000");
+    vote("2", "SHARE YES");
+    EXPECT_NOTHING();
+    vote("1", "ZSCORE 1000500");
+    EXPECT("m0-2 ZADD job 1000501");
+}
+END_TEST
+
 START_TEST(a_master_that_forgot_is_healed_as_a_reader)
 {
     start(3);
@@ -261,6 +280,7 @@ int main(void)
                                   without_a_token_the_last_one_is_given_back,
                                   a_reader_is_resumed_beside_the_others,
                                   a_script_that_was_lost_voids_the_proposals,
+                                  a_script_that_was_lost_while_scores_are_read,
                                   a_master_that_forgot_is_healed_as_a_reader,
                                   a_writer_that_leaves_takes_its_mark_along,
                                   a_writer_that_gets_it_takes_its_mark_along,

@@ -1,4 +1,6 @@
 /* The scripts of readers (mode=shared) on a real server. */
+#include <time.h>
+
 #include "tests/unit/real_server.h"
 #include "tests/unit/suite.h"
 
@@ -41,6 +43,31 @@ START_TEST(readers_share_and_writers_do_not)
     ck_assert_int_eq(number_of("EXISTS t:job"), 0);
     ck_assert_int_eq(run_reader(COMMAND_SET, 4, 10000).kind, VOTE_YES);
     ck_assert_int_eq(run_reader(COMMAND_SHARE, 1, 20000).kind, VOTE_NO);
+}
+END_TEST
+
+/* The next whole ms of the server's clock, less than 0.2 ms from now. */
+static uint64_t next_ms(void)
+{
+    struct timespec at;
+    do
+        clock_gettime(CLOCK_REALTIME, &at);
+    while (at.tv_nsec % 1000000 < 800000);
+    return (uint64_t)at.tv_sec * 1000 + (uint64_t)at.tv_nsec / 1000000 + 1;
+}
+
+/* The last reader's instant may pass while the script runs: then the key is gone before the reader is added. */
+START_TEST(no_key_is_without_a_ttl)
+{
+    fresh();
+    for (unsigned i = 0; i < 1000; i++) {
+        uint64_t soon_ms = next_ms();
+        (void)run_reader(COMMAND_SHARE_AT, 1, soon_ms);
+        (void)run_reader(COMMAND_SHARE_AT, 2, soon_ms);
+        (void)run_reader(COMMAND_SHARE_AT, 3, soon_ms);
+        ck_assert_int_ne(number_of("PTTL t:job"), -1);
+        server_say(&server, "DEL t:job");
+    }
 }
 END_TEST
 
@@ -122,6 +149,30 @@ START_TEST(a_full_memory_refuses_the_first_reader_only)
     ck_assert_int_eq(run_reader(COMMAND_RELEASE, 1, 0).kind, VOTE_YES);
     server_say(&server, "CONFIG SET maxmemory 0");
     lives(80000, 90000);
+}
+END_TEST
+
+/* A daemon whose user may not do all that readers need takes none, and its other locks do not suffer. */
+START_TEST(without_rights)
+{
+    static const char *const rights[] = {"zrem", "pexpireat", "zrange"};
+    for (unsigned i = 0; i < 3; i++) {
+        char line[64];
+        fresh();
+        ck_assert_int_eq(run_reader(COMMAND_SHARE, 1, 20000).kind, VOTE_YES);
+        snprintf(line, sizeof line, "ACL SETUSER default -%s", rights[i]);
+        server_say(&server, line);
+        struct command other = command_of(COMMAND_SHARE, "other", 20000);
+        struct vote first = run_command(&other), second = run_reader(COMMAND_SHARE, 2, 20000);
+        struct vote extended = run_reader(COMMAND_EXTEND, 1, 60000);
+        snprintf(line, sizeof line, "ACL SETUSER default +%s", rights[i]);
+        server_say(&server, line);
+        ck_assert_msg(first.error == ERROR_NOPERM && second.error == ERROR_NOPERM, "without %s", rights[i]);
+        ck_assert_int_eq(number_of("EXISTS t:other"), 0);
+        ck_assert_int_eq(number_of("ZCARD t:job"), 1);
+        ck_assert_int_eq(extended.kind, VOTE_NUMBER);
+        lives(10000, 60000);
+    }
 }
 END_TEST
 
@@ -221,11 +272,13 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, server_setup, server_teardown);
     tcase_set_timeout(tcase, 30);
     tcase_add_test(tcase, readers_share_and_writers_do_not);
+    tcase_add_test(tcase, no_key_is_without_a_ttl);
     tcase_add_test(tcase, a_readers_time_is_its_own);
     tcase_add_test(tcase, a_reader_whose_time_is_over_is_gone);
     tcase_add_test(tcase, resume_moves_one_reader);
     tcase_add_test(tcase, a_heal_never_adds_time);
     tcase_add_test(tcase, a_full_memory_refuses_the_first_reader_only);
+    tcase_add_test(tcase, without_rights);
     tcase_add_test(tcase, a_key_of_another_type_is_left_alone);
     tcase_add_test(tcase, a_writer_that_finds_readers_leaves_a_mark);
     tcase_add_test(tcase, a_mark_goes_with_its_writer);

@@ -213,20 +213,25 @@ static void delay_vote(struct coordinator *c, struct master *m)
     keep_out(c, m);
 }
 
+/* The quarantine, or a new one for this reason, ends no sooner. */
+static void prolong(struct coordinator *c, struct master *m, int64_t until_ms, enum master_why why)
+{
+    if (m->memory.quarantine_until_ms >= until_ms || until_ms <= c->now_ms)
+        return;
+    if (m->memory.quarantine_until_ms <= c->now_ms) { /* else another reason stands */
+        m->memory.quarantine_why = why;
+        master_group_id(&c->config.self, m->memory.by);
+    }
+    m->memory.quarantine_until_ms = until_ms;
+}
+
 /* The run that this daemon knew answered it until the connection ended, so what was forgotten may have been a lock
  * of that moment. The key may let the master vote sooner, if the master's clock jumped after another daemon had
  * written the key. */
 static void outlive_run(struct coordinator *c, struct master *m)
 {
-    int64_t until_ms = m->memory.gone_ms + c->full_ms;
-    bool longer = until_ms > c->now_ms && until_ms > m->memory.quarantine_until_ms;
-    if (m->memory.gone_ms == 0 || !longer || !c->config.restart_guard)
-        return;
-    if (m->memory.quarantine_until_ms <= c->now_ms) {
-        m->memory.quarantine_why = WHY_RESTART;
-        master_group_id(&c->config.self, m->memory.by);
-    }
-    m->memory.quarantine_until_ms = until_ms;
+    if (m->memory.gone_ms != 0 && c->config.restart_guard)
+        prolong(c, m, m->memory.gone_ms + c->full_ms, WHY_RESTART);
 }
 
 /* A command of the lost connection that ran before the new handshake was answered may have left a key, which
@@ -234,17 +239,9 @@ static void outlive_run(struct coordinator *c, struct master *m)
  * commands when it wakes up. Other daemons need not wait, as nobody else sends commands for these tokens. */
 static void outlive_strays(struct coordinator *c, struct master *m)
 {
-    int64_t until_ms = c->now_ms + c->full_ms;
-    if (!m->strays)
-        return;
+    if (m->strays && !mutant(MUTANT_NO_KILL_VOTES))
+        prolong(c, m, c->now_ms + c->full_ms, WHY_RECONNECT);
     m->strays = false;
-    if (m->memory.quarantine_until_ms >= until_ms || mutant(MUTANT_NO_KILL_VOTES))
-        return;
-    if (m->memory.quarantine_until_ms <= c->now_ms) { /* else it may have forgotten as well */
-        m->memory.quarantine_why = WHY_RECONNECT;
-        master_group_id(&c->config.self, m->memory.by);
-    }
-    m->memory.quarantine_until_ms = until_ms;
 }
 
 /* Lock commands may be sent only after our old connection to this run, if there is one, was killed. */
