@@ -39,7 +39,7 @@
 #include "tests/sim/store.h"
 
 enum {
-    ORACLE_HOLDERS = 64,
+    ORACLE_HOLDERS = 256, /* of a name; a reader that was cut off believes until its deadline */
     ORACLE_FENCES = 128,
     ORACLE_EXTENDS = 1024,
     TOK_TABLE = 1 << 17,
