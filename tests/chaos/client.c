@@ -164,42 +164,79 @@ static bool lock_await(struct client *c, struct request *request)
     return c->hold.granted && !c->hold.given_up;
 }
 
+/* The order of the names differs each time: it does not matter to a daemon. */
+static const char *hold_text(struct client *c, char text[NAMES_TEXT])
+{
+    const struct hold *hold = &c->hold;
+    unsigned first = hold->names > 1 ? (unsigned)client_draw(c, hold->names) : 0;
+    int len = 0;
+    for (unsigned i = 0; i < hold->names; i++)
+        len += snprintf(text + len, NAMES_TEXT - (size_t)len, "%sn%u", i > 0 ? "," : "",
+                        hold->name[(first + i) % hold->names]);
+    return text;
+}
+
+/* The number of accounts is a prime: each step from account to account meets all of them. */
+static void hold_choose(struct client *c, struct hold *hold)
+{
+    uint64_t kind = client_draw(c, 4);
+    unsigned first = (unsigned)client_draw(c, ACCOUNTS), step = 1 + (unsigned)client_draw(c, ACCOUNTS - 1);
+    hold->names = 1;
+    if (kind < 2) {
+        hold->name[0] = (uint8_t)client_draw(c, PLAIN_NAMES);
+    } else if (kind == 2) {
+        hold->name[0] = (uint8_t)(PLAIN_NAMES + client_draw(c, PAGES));
+        hold->shared = !one_in(c, 4);
+    } else {
+        if (!one_in(c, 3))
+            hold->names = (uint8_t)(2 + client_draw(c, LIST_NAMES - 1));
+        for (unsigned i = 0; i < hold->names; i++)
+            hold->name[i] = (uint8_t)(PLAIN_NAMES + PAGES + (first + i * step) % ACCOUNTS);
+        hold->shared = hold->names == 1 && one_in(c, 4);
+    }
+}
+
 static bool lock_take(struct client *c)
 {
-    static const char *const kinds[] = {"session", "lease"};
+    static const char *const kinds[] = {"session", "lease"}, *const modes[] = {"", " mode=shared"};
+    char names[NAMES_TEXT];
     bool lease = one_in(c, 4);
     unsigned ttl_ms = 200 + (unsigned)(one_in(c, 2) ? client_draw(c, 400) : client_draw(c, 1801));
     unsigned wait_ms = one_in(c, 3) ? 0 : 50 + (unsigned)client_draw(c, 2950);
     c->hold = (struct hold){.ask = atomic_fetch_add(&c->shared->history.asks, 1) + 1,
-                            .name = (uint8_t)client_draw(c, CHAOS_NAMES),
                             .daemon = (uint8_t)c->own.daemon,
                             .lease = lease};
+    hold_choose(c, &c->hold);
     client_record(c, RECORD_ASK, wait_ms, "");
-    return lock_await(c, link_ask(c, &c->own, "LOCK n%u ttl=%u wait=%u hold=%s", c->hold.name, ttl_ms,
-                                  wait_ms, kinds[lease]));
+    return lock_await(c, link_ask(c, &c->own, "LOCK %s ttl=%u wait=%u hold=%s%s", hold_text(c, names), ttl_ms,
+                                  wait_ms, kinds[lease], modes[c->hold.shared]));
 }
 
 /* Extends or checks the lock, on one of the client's two connections. */
 static void lock_touch(struct client *c)
 {
+    char names[NAMES_TEXT];
     struct link *link = one_in(c, 2) ? &c->own : other_open(c);
+    hold_text(c, names);
     if (one_in(c, 2))
-        await(c, link_ask(c, link, "EXTEND n%u token=%s ttl=%u", c->hold.name, c->hold.token,
+        await(c, link_ask(c, link, "EXTEND %s token=%s ttl=%u", names, c->hold.token,
                           200 + (unsigned)client_draw(c, 1801)));
     else
-        await(c, link_ask(c, link, "CHECK n%u token=%s", c->hold.name, c->hold.token));
+        await(c, link_ask(c, link, "CHECK %s token=%s", names, c->hold.token));
 }
 
 static void lock_release(struct client *c, struct link *link)
 {
+    char names[NAMES_TEXT];
     if (link->fd < 0)
         return;
     client_record(c, RECORD_END, link->daemon, link == &c->own ? "UNLOCK" : "UNLOCK elsewhere");
     c->hold.given_up = true;
+    hold_text(c, names);
     if (link == &c->own && one_in(c, 2))
-        await(c, link_ask(c, link, "UNLOCK n%u", c->hold.name));
+        await(c, link_ask(c, link, "UNLOCK %s", names));
     else
-        await(c, link_ask(c, link, "UNLOCK n%u token=%s", c->hold.name, c->hold.token));
+        await(c, link_ask(c, link, "UNLOCK %s token=%s", names, c->hold.token));
 }
 
 /* ---- to another connection ---- */
@@ -235,6 +272,8 @@ static void resume_swap(struct client *c)
 static void lock_resume(struct client *c)
 {
     struct hold before = c->hold;
+    char names[NAMES_TEXT];
+    hold_text(c, names);
     if (c->own.fd >= 0 && c->own.tcp && one_in(c, 4))
         link_reset(&c->own); /* as if its daemon had died */
     struct link *link = resume_link(c);
@@ -242,10 +281,12 @@ static void lock_resume(struct client *c)
         return;
     client_record(c, RECORD_END, link->daemon, "RESUME");
     c->hold = (struct hold){.ask = atomic_fetch_add(&c->shared->history.asks, 1) + 1,
-                            .name = before.name,
+                            .names = before.names,
+                            .shared = before.shared,
                             .daemon = (uint8_t)link->daemon};
+    memcpy(c->hold.name, before.name, sizeof before.name);
     client_record(c, RECORD_ASK, 0, "RESUME");
-    struct request *request = link_ask(c, link, "RESUME n%u token=%s ttl=%u", before.name, before.token,
+    struct request *request = link_ask(c, link, "RESUME %s token=%s ttl=%u", names, before.token,
                                        200 + (unsigned)client_draw(c, 1801));
     if (request != NULL)
         request->locks = true;
@@ -255,7 +296,7 @@ static void lock_resume(struct client *c)
     } else if (!c->hold.granted) { /* the old lock may still be there, but the client does not rely on it */
         c->hold = before;
         c->hold.given_up = true;
-        await(c, link_ask(c, link, "UNLOCK n%u token=%s", before.name, before.token));
+        await(c, link_ask(c, link, "UNLOCK %s token=%s", names, before.token));
         c->hold.granted = false;
     }
 }
@@ -283,9 +324,10 @@ static void client_turn(struct client *c)
         return;
     }
     int64_t sleep_us = (int64_t)client_draw(c, 50 * MS);
+    bool wanted = c->hold.name[0] >= PLAIN_NAMES; /* by many, or in a list */
     if (c->shared->long_holds && one_in(c, 8))
-        sleep_us += (int64_t)client_draw(c, 10000 * MS); /* long enough for several restarts of masters */
-    else if (one_in(c, 100))
+        sleep_us += (int64_t)client_draw(c, wanted ? 3000 * MS : 10000 * MS); /* over restarts of masters */
+    else if (one_in(c, wanted ? 30 : 100))
         sleep_us += (int64_t)client_draw(c, 2500 * MS); /* the lock lives on renewals */
     client_work(c, sleep_us);
     if (one_in(c, 8)) {

@@ -13,7 +13,15 @@
 
 #include "tests/chaos/history.h"
 
-enum { DAEMONS = 3, LINE = 2100, LINK_REQUESTS = 4, SOCKET_PATH = 104, TOKEN_TEXT = 41 };
+enum {
+    DAEMONS = 3,
+    LINE = 2100,
+    LINK_REQUESTS = 4,
+    SOCKET_PATH = 104,
+    TOKEN_TEXT = 41,
+    LIST_NAMES = 4, /* the longest list of names */
+    NAMES_TEXT = 32
+};
 
 /* Shared by all processes. */
 struct shared {
@@ -22,7 +30,7 @@ struct shared {
     bool long_holds; /* holders keep more locks over several renewals */
     uint16_t daemon_port[DAEMONS];
     char daemon_path[DAEMONS][SOCKET_PATH];
-    char counter_path[SOCKET_PATH]; /* the Redis that holds the protected counter */
+    char counter_path[SOCKET_PATH]; /* the Redis that holds the protected counters and balances */
     struct history history;
 };
 
@@ -50,8 +58,8 @@ struct link {
 /* The client's lock, as far as it knows. */
 struct hold {
     uint32_t ask; /* 0: none */
-    uint8_t name, daemon;
-    bool lease, granted;
+    uint8_t name[LIST_NAMES], names, daemon;
+    bool lease, shared, granted;
     bool given_up; /* its release was sent, or its loss was told */
     uint64_t fence;
     int64_t until_us;
@@ -93,11 +101,12 @@ void client_answer(struct client *c, struct link *link, struct request *request)
 void client_wrong(struct client *c, const char *what);
 uint64_t client_draw(struct client *c, uint64_t below);
 
-/* ---- client_work.c: the counter under the lock ---- */
+/* ---- client_work.c: counters and balances under the lock ---- */
 
 bool client_believes(const struct client *c);
 void client_record(struct client *c, enum record_kind kind, uint64_t number, const char *text);
-/* Reads the counter, sleeps while it listens, writes the counter one higher. */
+/* Reads the counters, sleeps while it listens, writes them one higher; with several names it also moves an
+ * amount from the first to the last. A reader reads twice, and must see the same. */
 void client_work(struct client *c, int64_t sleep_us);
 
 #endif

@@ -54,6 +54,16 @@ int64_t redis_number(const char *path, const char *key, unsigned name)
     return redis_integer(path, "return tonumber(redis.call('GET', KEYS[1]) or '0')", full);
 }
 
+int64_t redis_balances(const char *path)
+{
+    return redis_integer(path,
+                         "local sum = 0 "
+                         "for _, key in ipairs(redis.call('KEYS', KEYS[1] .. '*')) do "
+                         "sum = sum + tonumber(redis.call('GET', key)) end "
+                         "return sum",
+                         "balance:");
+}
+
 int64_t redis_locks(const char *path)
 {
     return redis_integer(path,

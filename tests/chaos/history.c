@@ -24,6 +24,12 @@ int history_full(const struct history *history)
     return atomic_load(&history->used) >= RECORDS;
 }
 
+uint32_t history_length(const struct history *history)
+{
+    uint32_t used = atomic_load(&history->used);
+    return used < RECORDS ? used : RECORDS;
+}
+
 static const char *kind_word(unsigned kind)
 {
     static const char *const words[] = {
@@ -36,21 +42,33 @@ static const char *kind_word(unsigned kind)
     return kind < sizeof words / sizeof words[0] ? words[kind] : "?";
 }
 
+static void names_print(FILE *out, uint32_t names)
+{
+    const char *before = "";
+    for (unsigned name = 0; name < CHAOS_NAMES; name++)
+        if (names & 1u << name) {
+            fprintf(out, "%sn%u", before, name);
+            before = ",";
+        }
+}
+
 void record_print(FILE *out, const struct record *record, int64_t start_us)
 {
     unsigned kind = atomic_load(&record->kind);
     fprintf(out, "  %10.6f ", (double)(record->at_us - start_us) / 1e6);
     if (record->who > 0)
         fprintf(out, "client %-4u ", record->who);
-    if (record->ask > 0)
-        fprintf(out, "n%-2u lock %-7u daemon %u ", record->name, record->ask, record->daemon);
+    if (record->ask > 0) {
+        names_print(out, record->names);
+        fprintf(out, " lock %-7u daemon %u ", record->ask, record->daemon);
+    }
     fprintf(out, "%s", kind_word(kind));
     if (kind == RECORD_GRANT)
-        fprintf(out, " %s fence=%llu token=", record->lease ? "lease" : "session",
-                (unsigned long long)record->number);
+        fprintf(out, " %s%s fence=%llu token=", record->shared ? "shared " : "",
+                record->lease ? "lease" : "session", (unsigned long long)record->number);
     else if (kind == RECORD_ASK)
-        fprintf(out, " %s wait=%llu ms", record->lease ? "lease" : "session",
-                (unsigned long long)record->number);
+        fprintf(out, " %s%s wait=%llu ms", record->shared ? "shared " : "",
+                record->lease ? "lease" : "session", (unsigned long long)record->number);
     else if (kind == RECORD_READ || kind == RECORD_WRITE || kind == RECORD_WRITTEN)
         fprintf(out, " %llu", (unsigned long long)record->number);
     if (record->text[0] != '\0')

@@ -10,7 +10,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { CHAOS_NAMES = 20, RECORD_TEXT = 28, RECORDS = 8 << 20 };
+/* The names: some that are locked alone, pages that many read and some write, accounts of which several
+ * are locked at once. */
+enum {
+    PLAIN_NAMES = 12,
+    PAGES = 3,
+    ACCOUNTS = 5,
+    CHAOS_NAMES = PLAIN_NAMES + PAGES + ACCOUNTS,
+    RECORD_TEXT = 28,
+    RECORDS = 8 << 20
+};
 
 #define ROLLING_RESTART "rolling restart" /* how the text of such a RECORD_FAULT begins */
 
@@ -36,9 +45,10 @@ struct record {
     int64_t at_us;
     int64_t until_us; /* GRANT, UNTIL */
     uint64_t number;
-    uint32_t ask; /* which LOCK or RESUME; 0: none */
-    uint32_t who; /* which client process */
-    uint8_t name, daemon, lease;
+    uint32_t ask;   /* which LOCK or RESUME; 0: none */
+    uint32_t who;   /* which client process */
+    uint32_t names; /* bit i: the name i */
+    uint8_t daemon, lease, shared;
     _Atomic uint8_t kind;   /* stored last, since a process may be killed in the middle */
     char text[RECORD_TEXT]; /* GRANT: the beginning of the token */
 };
@@ -53,6 +63,7 @@ int64_t now_us(void);
 /* Stores a copy; beyond RECORDS no copy is stored, and history_full() reports it. */
 void history_add(struct history *history, const struct record *record, enum record_kind kind);
 int history_full(const struct history *history);
+uint32_t history_length(const struct history *history); /* how many records are stored */
 void record_print(FILE *out, const struct record *record, int64_t start_us);
 
 /* A number that depends only on these four values, so that leaving out one draw does not shuffle the

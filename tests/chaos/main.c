@@ -123,7 +123,7 @@ static bool run(struct world *world, unsigned faults, int64_t calm_us, int64_t e
     return true;
 }
 
-/* The data that the locks protect: it must contain each accepted increment. */
+/* The data that the locks protect: they must contain each accepted increment. */
 static unsigned updates_lost(const struct shared *shared, const struct verdict *verdict)
 {
     unsigned lost = 0;
@@ -139,6 +139,15 @@ static unsigned updates_lost(const struct shared *shared, const struct verdict *
         lost += count < done ? (unsigned)(done - count) : 1;
     }
     return lost;
+}
+
+/* A transfer takes from one account what it adds to another. */
+static bool sum_is_kept(const struct shared *shared)
+{
+    int64_t sum = redis_balances(shared->counter_path);
+    if (sum != 0)
+        printf("THE SUM of the balances is %" PRId64 " and not 0, or it cannot be read\n", sum);
+    return sum == 0;
 }
 
 static void tally_print(const char *title, const struct tally *tally)
@@ -162,7 +171,8 @@ static void table_print(const struct world *world, const struct verdict *verdict
         written += verdict->written[i];
     printf("\n  %-14s %7.0f  %d masters, %d daemons, %d clients, %d names\n", "seconds", seconds, MASTERS,
            DAEMONS, CLIENTS, CHAOS_NAMES);
-    printf("  %-14s %7u  of them by RESUME %u\n  %-14s %7u\n", "grants", verdict->grants, verdict->resumed,
+    printf("  %-14s %7u  of them by RESUME %u, to readers %u (beside another %u), of lists %u\n  %-14s %7u\n",
+           "grants", verdict->grants, verdict->resumed, verdict->shared, verdict->beside, verdict->lists,
            "handed over", verdict->handed_over);
     tally_print("refused", &verdict->refused);
     tally_print("given up", &verdict->given_up);
@@ -266,12 +276,13 @@ int main(int argc, char **argv)
     well = well && !interrupted && world_settle(&world);
     verdict_find(&verdict, &shared->history);
     unsigned lost = well ? updates_lost(shared, &verdict) : 0;
+    bool kept = !well || sum_is_kept(shared);
     if (options.keep != NULL)
         keep(&options, &world, &shared->history, start_us);
     world_end(&world);
     verdict_explain(stdout, &verdict, &shared->history, start_us);
     table_print(&world, &verdict, seconds, lost);
-    if (well && lost == 0 && verdict_clean(&verdict))
+    if (well && kept && lost == 0 && verdict_clean(&verdict))
         return 0;
     printf("\nchaos: FAILED%s; again with SEED=%" PRIu64 "\n", interrupted ? " (interrupted)" : "",
            options.seed);

@@ -9,17 +9,24 @@
  * (2 s) runs out, quarantine (2 s) ends, connections come back (1 s). */
 enum { HEALED_US = 6000000 };
 
+/* More than clients: one that lets its leases run out may believe in several. */
+enum { BELIEVERS = 128 };
+
 /* A LOCK or RESUME, from the sending of its line. */
 struct attempt {
     int64_t asked_us, granted_us;
     int64_t until_us; /* believed until this time, unless the belief has ended */
     int64_t by_us;    /* the grant was made between asked_us and this */
     uint64_t fence;
-    uint32_t who;
-    uint8_t name;
-    bool granted, ended, believed, resume;
+    uint32_t who, names;
+    bool shared, granted, ended, believed, resume;
     int64_t renewed_us; /* when a later deadline was told first; 0: never */
     char token[RECORD_TEXT];
+};
+
+struct believers {
+    unsigned count;
+    uint32_t ask[BELIEVERS];
 };
 
 struct court {
@@ -28,13 +35,13 @@ struct court {
     uint32_t attempts;
     bool *dead; /* indexed by client */
     uint32_t clients;
-    uint32_t holder[CHAOS_NAMES]; /* the last believer */
-    uint32_t fence[CHAOS_NAMES];  /* the last believed grant */
+    struct believers believers[CHAOS_NAMES];
+    uint32_t fence[2][CHAOS_NAMES]; /* the believed grant of the highest fence: writers', readers' */
     int64_t freed_us[CHAOS_NAMES];
     uint32_t freed_by[CHAOS_NAMES];
     int64_t calm_us, end_us;
-    int64_t restart_us; /* when a rolling restart killed a master last */
-    bool served[CHAOS_NAMES];
+    int64_t restart_us;          /* when a rolling restart killed a master last */
+    bool served[2][CHAOS_NAMES]; /* writers, readers */
 };
 
 static void violate(struct court *court, enum violation_kind kind, int64_t at_us, uint32_t one, uint32_t two,
@@ -71,46 +78,110 @@ static void tally_add(struct tally *tally, const char *text)
 
 /* ---- who believes ---- */
 
+static bool is_believed(const struct attempt *attempt, int64_t at_us)
+{
+    return attempt->believed && !attempt->ended && attempt->until_us > at_us;
+}
+
+static bool has_name(const struct attempt *attempt, unsigned name)
+{
+    return attempt->names & 1u << name;
+}
+
 static void hold_ends(struct court *court, uint32_t ask, int64_t at_us)
 {
     struct attempt *attempt = &court->attempt[ask];
-    if (court->holder[attempt->name] == ask && !attempt->ended) {
-        court->freed_us[attempt->name] = at_us;
-        court->freed_by[attempt->name] = attempt->who;
-    }
+    for (unsigned name = 0; is_believed(attempt, at_us) && name < CHAOS_NAMES; name++)
+        if (has_name(attempt, name)) {
+            court->freed_us[name] = at_us;
+            court->freed_by[name] = attempt->who;
+        }
     attempt->ended = true;
+}
+
+static void believers_prune(struct court *court, struct believers *list, int64_t at_us)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < list->count; i++)
+        if (is_believed(&court->attempt[list->ask[i]], at_us))
+            list->ask[kept++] = list->ask[i];
+    list->count = kept;
+}
+
+/* The lock joins the believers in that name: only readers may stand beside each other. */
+static void believers_join(struct court *court, unsigned name, uint32_t ask, int64_t at_us)
+{
+    struct believers *list = &court->believers[name];
+    const struct attempt *attempt = &court->attempt[ask];
+    bool there = false, beside = false;
+    believers_prune(court, list, at_us);
+    for (unsigned i = 0; i < list->count; i++) {
+        uint32_t other = list->ask[i];
+        const struct attempt *was = &court->attempt[other];
+        there |= other == ask;
+        beside |= other != ask && was->shared;
+        if (other != ask && !(was->shared && attempt->shared))
+            violate(court, VIOLATION_OVERLAP, at_us, other, ask,
+                    "n%u: %slock %" PRIu32 " (client %" PRIu32
+                    ") is held for %.3f ms more while %slock %" PRIu32 " (client %" PRIu32 ") is granted",
+                    name, was->shared ? "shared " : "", other, was->who,
+                    (double)(was->until_us - at_us) / 1e3, attempt->shared ? "shared " : "", ask,
+                    attempt->who);
+    }
+    if (there)
+        return;
+    if (list->count == BELIEVERS)
+        abort();
+    list->ask[list->count++] = ask;
+    court->verdict->beside += attempt->shared && beside;
+}
+
+static void fence_follows(struct court *court, unsigned name, uint32_t before, uint32_t ask, int64_t at_us)
+{
+    const struct attempt *was = &court->attempt[before], *is = &court->attempt[ask];
+    if (before != 0 && before != ask && was->fence >= is->fence)
+        violate(court, VIOLATION_FENCE, at_us, before, ask,
+                "n%u: fence %" PRIu64 " of lock %" PRIu32 ", then %" PRIu64 " of lock %" PRIu32, name,
+                was->fence, before, is->fence, ask);
+}
+
+/* Readers share, so that their fences need no order among each other. */
+static void fence_compare(struct court *court, unsigned name, uint32_t ask, int64_t at_us)
+{
+    const struct attempt *attempt = &court->attempt[ask];
+    uint32_t *highest = &court->fence[attempt->shared][name];
+    fence_follows(court, name, court->fence[0][name], ask, at_us);
+    if (!attempt->shared)
+        fence_follows(court, name, court->fence[1][name], ask, at_us);
+    if (*highest == 0 || !attempt->shared || court->attempt[*highest].fence < attempt->fence)
+        *highest = ask;
 }
 
 static void hold_begins(struct court *court, uint32_t ask, int64_t at_us, int64_t until_us)
 {
     struct attempt *attempt = &court->attempt[ask];
-    uint32_t other = court->holder[attempt->name];
+    bool was_believed = attempt->believed;
     if (attempt->ended || court->dead[attempt->who] || until_us <= at_us)
         return;
     if (until_us > attempt->until_us)
         attempt->until_us = until_us;
-    const struct attempt *was = &court->attempt[other];
-    if (other != 0 && other != ask && !was->ended && was->until_us > at_us)
-        violate(court, VIOLATION_OVERLAP, at_us, other, ask,
-                "n%u: lock %" PRIu32 " (client %" PRIu32 ") is held for %.3f ms more while lock %" PRIu32
-                " (client %" PRIu32 ") is granted",
-                attempt->name, other, was->who, (double)(was->until_us - at_us) / 1e3, ask, attempt->who);
-    court->holder[attempt->name] = ask;
-    uint32_t before = court->fence[attempt->name];
-    if (before != 0 && before != ask && !attempt->believed && court->attempt[before].fence >= attempt->fence)
-        violate(court, VIOLATION_FENCE, at_us, before, ask,
-                "n%u: fence %" PRIu64 " of lock %" PRIu32 ", then %" PRIu64 " of lock %" PRIu32,
-                attempt->name, court->attempt[before].fence, before, attempt->fence, ask);
     attempt->believed = true;
-    court->fence[attempt->name] = ask;
+    for (unsigned name = 0; name < CHAOS_NAMES; name++) {
+        if (!has_name(attempt, name))
+            continue;
+        believers_join(court, name, ask, at_us);
+        if (!was_believed)
+            fence_compare(court, name, ask, at_us);
+    }
 }
 
 static void client_dies(struct court *court, const struct record *record)
 {
     for (unsigned name = 0; name < CHAOS_NAMES; name++) {
-        uint32_t ask = court->holder[name];
-        if (ask != 0 && court->attempt[ask].who == record->who)
-            hold_ends(court, ask, record->at_us);
+        const struct believers *list = &court->believers[name];
+        for (unsigned i = 0; i < list->count; i++)
+            if (court->attempt[list->ask[i]].who == record->who)
+                hold_ends(court, list->ask[i], record->at_us);
     }
     court->dead[record->who] = true;
 }
@@ -130,13 +201,19 @@ static void see_grant(struct court *court, const struct record *record)
     memcpy(attempt->token, record->text, RECORD_TEXT);
     verdict->grants++;
     verdict->resumed += attempt->resume;
+    verdict->shared += attempt->shared;
+    verdict->lists += (attempt->names & (attempt->names - 1)) != 0;
     int64_t wait_us = record->at_us - attempt->asked_us;
     if (wait_us > verdict->max_wait_us)
         verdict->max_wait_us = wait_us;
-    unsigned name = attempt->name;
-    if (court->freed_us[name] > attempt->asked_us && court->freed_by[name] != attempt->who)
-        verdict->handed_over++;
-    court->served[name] |= court->calm_us > 0 && record->at_us > court->calm_us;
+    bool handed_over = false;
+    for (unsigned name = 0; name < CHAOS_NAMES; name++) {
+        if (!has_name(attempt, name))
+            continue;
+        handed_over |= court->freed_us[name] > attempt->asked_us && court->freed_by[name] != attempt->who;
+        court->served[attempt->shared][name] |= court->calm_us > 0 && record->at_us > court->calm_us;
+    }
+    verdict->handed_over += handed_over;
     hold_begins(court, record->ask, record->at_us, record->until_us);
 }
 
@@ -148,8 +225,14 @@ static void see_lost(struct court *court, const struct record *record)
     bool renewed = attempt->renewed_us != 0 && attempt->renewed_us < court->restart_us;
     if (court->verdict->keeps && unwanted && renewed && !attempt->ended)
         violate(court, VIOLATION_LOST, record->at_us, record->ask, 0,
-                "n%u: lock %" PRIu32 " was lost (%.*s), though masters were only restarted, one by one",
-                attempt->name, record->ask, RECORD_TEXT, record->text);
+                "lock %" PRIu32 " was lost (%.*s), though masters were only restarted, one by one",
+                record->ask, RECORD_TEXT, record->text);
+}
+
+static void names_count(unsigned count[CHAOS_NAMES], uint32_t names)
+{
+    for (unsigned name = 0; name < CHAOS_NAMES; name++)
+        count[name] += names >> name & 1u;
 }
 
 static void see(struct court *court, const struct record *record)
@@ -160,8 +243,9 @@ static void see(struct court *court, const struct record *record)
     switch (atomic_load(&record->kind)) {
     case RECORD_ASK:
         *attempt = (struct attempt){.asked_us = record->at_us,
-                                    .name = record->name,
+                                    .names = record->names,
                                     .who = record->who,
+                                    .shared = record->shared,
                                     .resume = record->text[0] != '\0'};
         break;
     case RECORD_GRANT: see_grant(court, record); break;
@@ -186,8 +270,8 @@ static void see(struct court *court, const struct record *record)
             court->restart_us = record->at_us;
         break;
     case RECORD_REFUSED: tally_add(&verdict->refused, record->text); break;
-    case RECORD_WRITE: verdict->writing[record->name]++; break;
-    case RECORD_WRITTEN: verdict->written[record->name]++; break;
+    case RECORD_WRITE: names_count(verdict->writing, record->names); break;
+    case RECORD_WRITTEN: names_count(verdict->written, record->names); break;
     case RECORD_FENCED: verdict->fenced++; break;
     case RECORD_KILL: client_dies(court, record); break;
     case RECORD_CALM: court->calm_us = record->at_us; break;
@@ -225,26 +309,43 @@ static int order_token(const void *a, const void *b)
                    RECORD_TEXT);
 }
 
+static void fences_raise(const struct court *court, uint32_t highest[CHAOS_NAMES], uint32_t ask)
+{
+    const struct attempt *attempt = &court->attempt[ask];
+    for (unsigned name = 0; name < CHAOS_NAMES; name++)
+        if (has_name(attempt, name) &&
+            (highest[name] == 0 || attempt->fence > court->attempt[highest[name]].fence))
+            highest[name] = ask;
+}
+
+static void fences_below(struct court *court, const uint32_t highest[CHAOS_NAMES], uint32_t ask)
+{
+    const struct attempt *later = &court->attempt[ask];
+    for (unsigned name = 0; name < CHAOS_NAMES; name++) {
+        uint32_t before = highest[name];
+        if (!has_name(later, name) || before == 0 || court->attempt[before].fence < later->fence)
+            continue;
+        violate(court, VIOLATION_FENCE, later->granted_us, before, ask,
+                "n%u: lock %" PRIu32 " was asked for after lock %" PRIu32 " was granted, fence %" PRIu64
+                " after %" PRIu64,
+                name, ask, before, later->fence, court->attempt[before].fence);
+    }
+}
+
 /* Grants that were read too late to be believed count for fences too. The time of such a grant is not
  * known, only that it lies after its request and before its reading or its deadline. */
 static void fences_compare(struct court *court, uint32_t *asked, uint32_t *by, uint32_t count)
 {
-    uint32_t highest[CHAOS_NAMES] = {0};
+    uint32_t highest[2][CHAOS_NAMES] = {0}; /* writers', readers' */
     qsort(asked, count, sizeof *asked, order_asked);
     qsort(by, count, sizeof *by, order_by);
     for (uint32_t i = 0, j = 0; i < count; i++) {
         const struct attempt *later = &court->attempt[asked[i]];
-        for (; j < count && court->attempt[by[j]].by_us < later->asked_us; j++) {
-            uint32_t *high = &highest[court->attempt[by[j]].name];
-            if (*high == 0 || court->attempt[by[j]].fence > court->attempt[*high].fence)
-                *high = by[j];
-        }
-        uint32_t before = highest[later->name];
-        if (before != 0 && court->attempt[before].fence >= later->fence)
-            violate(court, VIOLATION_FENCE, later->granted_us, before, asked[i],
-                    "n%u: lock %" PRIu32 " was asked for after lock %" PRIu32 " was granted, fence %" PRIu64
-                    " after %" PRIu64,
-                    later->name, asked[i], before, later->fence, court->attempt[before].fence);
+        for (; j < count && court->attempt[by[j]].by_us < later->asked_us; j++)
+            fences_raise(court, highest[court->attempt[by[j]].shared], by[j]);
+        fences_below(court, highest[0], asked[i]);
+        if (!later->shared)
+            fences_below(court, highest[1], asked[i]);
     }
 }
 
@@ -274,6 +375,19 @@ static void grants_compare(struct court *court)
 
 /* ---- the whole ---- */
 
+static void starved_find(struct court *court)
+{
+    static const char *const to[] = {"a writer", "a reader"};
+    for (unsigned name = 0; name < CHAOS_NAMES; name++)
+        for (unsigned shared = 0; shared < 2; shared++) {
+            bool wanted = !shared || (name >= PLAIN_NAMES && name < PLAIN_NAMES + PAGES);
+            if (wanted && !court->served[shared][name])
+                violate(court, VIOLATION_STARVED, court->calm_us, court->fence[shared][name], 0,
+                        "n%u was not granted once to %s in the %.1f s after all was healed", name, to[shared],
+                        (double)(court->end_us - court->calm_us) / 1e6);
+        }
+}
+
 /* Among records of the same µs, an end comes before a beginning: a release was sent before the grant that
  * it made possible. */
 static int order_time(const void *a, const void *b)
@@ -283,15 +397,9 @@ static int order_time(const void *a, const void *b)
     return order != 0 ? order : (two->kind == RECORD_END) - (one->kind == RECORD_END);
 }
 
-static uint32_t history_count(const struct history *history)
-{
-    uint32_t used = atomic_load(&history->used);
-    return used < RECORDS ? used : RECORDS;
-}
-
 void verdict_find(struct verdict *verdict, struct history *history)
 {
-    uint32_t count = history_count(history);
+    uint32_t count = history_length(history);
     struct court court = {.verdict = verdict, .attempts = atomic_load(&history->asks) + 1, .clients = 1};
     *verdict = (struct verdict){.keeps = verdict->keeps};
     qsort(history->record, count, sizeof history->record[0], order_time);
@@ -305,11 +413,8 @@ void verdict_find(struct verdict *verdict, struct history *history)
     for (uint32_t i = 0; i < count; i++)
         see(&court, &history->record[i]);
     grants_compare(&court);
-    for (unsigned name = 0; name < CHAOS_NAMES; name++)
-        if (court.calm_us > 0 && court.end_us - court.calm_us > HEALED_US && !court.served[name])
-            violate(&court, VIOLATION_STARVED, court.calm_us, court.holder[name], 0,
-                    "n%u was not granted once in the %.1f s after all was healed", name,
-                    (double)(court.end_us - court.calm_us) / 1e6);
+    if (court.calm_us > 0 && court.end_us - court.calm_us > HEALED_US)
+        starved_find(&court);
     free(court.attempt);
     free(court.dead);
 }
@@ -320,37 +425,4 @@ bool verdict_clean(const struct verdict *verdict)
     for (unsigned i = 0; i < VIOLATION_KINDS; i++)
         sum += verdict->violations[i];
     return sum == 0;
-}
-
-static void violation_explain(FILE *out, const struct violation *v, const struct history *history,
-                              int64_t start_us)
-{
-    enum { BEFORE_US = 2500000, AFTER_US = 100000 };
-    uint32_t count = history_count(history), who[2] = {0};
-    int64_t from_us = v->at_us - BEFORE_US;
-    for (uint32_t i = 0; i < count; i++)
-        for (unsigned k = 0; k < 2; k++) {
-            const struct record *record = &history->record[i];
-            if (record->ask == 0 || record->ask != v->ask[k])
-                continue;
-            from_us = record->at_us < from_us ? record->at_us : from_us;
-            who[k] = record->who;
-        }
-    fprintf(out, "\nVIOLATION at %.6f: %s\n", (double)(v->at_us - start_us) / 1e6, v->text);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct record *record = &history->record[i];
-        bool theirs = record->ask != 0 && (record->ask == v->ask[0] || record->ask == v->ask[1]);
-        bool near = record->at_us >= from_us && record->at_us <= v->at_us + AFTER_US;
-        bool fault = record->kind == RECORD_FAULT || record->kind == RECORD_WRONG ||
-                     (record->kind == RECORD_KILL && (record->who == who[0] || record->who == who[1]));
-        if (theirs || (near && fault))
-            record_print(out, record, start_us);
-    }
-}
-
-void verdict_explain(FILE *out, const struct verdict *verdict, const struct history *history,
-                     int64_t start_us)
-{
-    for (unsigned i = 0; i < verdict->kept; i++)
-        violation_explain(out, &verdict->violation[i], history, start_us);
 }

@@ -8,8 +8,8 @@
 #include "tests/chaos/history.h"
 
 enum violation_kind {
-    VIOLATION_OVERLAP, /* two clients believed at once that they held one name */
-    VIOLATION_FENCE,   /* a later grant of a name had no higher fence */
+    VIOLATION_OVERLAP, /* two clients, not both readers, believed at once that they held one name */
+    VIOLATION_FENCE,   /* a later grant of a name had no higher fence, and not both were readers' */
     VIOLATION_TOKEN,   /* two grants had one token */
     VIOLATION_STARVED, /* after all was healed a name was not granted to anybody any more */
     VIOLATION_LOST,    /* a held lock was lost, though masters were only restarted, one after the other */
@@ -37,6 +37,7 @@ struct tally {
 struct verdict {
     bool keeps; /* (in) held locks must not be lost */
     unsigned grants, resumed, handed_over, written[CHAOS_NAMES], writing[CHAOS_NAMES], fenced;
+    unsigned shared, beside, lists; /* grants to readers, beside a reader at that time, of lists of names */
     int64_t max_wait_us;
     struct tally refused, lost, given_up;
     unsigned violations[VIOLATION_KINDS];

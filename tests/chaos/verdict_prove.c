@@ -7,6 +7,10 @@
 
 enum { MS = 1000, EVENTS = 12 };
 
+/* The number of a RECORD_ASK: which names (0: the first alone), and whether a reader asks. */
+#define NAMES(one, two) (1u << (one) | 1u << (two))
+#define SHARED          (UINT64_C(1) << 32)
+
 struct event {
     enum record_kind kind;
     int64_t at_ms;
@@ -84,7 +88,7 @@ static const struct planted plants[] = {
       {RECORD_ASK, 4, 2, 2, 0, 0, ""},
       {RECORD_GRANT, 5, 2, 2, 900, 6, "a"}}},
     {"nobody is served after all was healed",
-     {[VIOLATION_STARVED] = CHAOS_NAMES - 1},
+     {[VIOLATION_STARVED] = CHAOS_NAMES - 1 + PAGES},
      {{RECORD_CALM, 1, 0, 0, 0, 0, ""},
       {RECORD_ASK, 2, 1, 1, 0, 0, ""},
       {RECORD_GRANT, 3, 1, 1, 900, 5, "a"},
@@ -108,6 +112,72 @@ static const struct planted plants[] = {
       {RECORD_FAULT, 124, 0, 0, 0, 0, ROLLING_RESTART " of m1"},
       {RECORD_END, 125, 2, 2, 0, 0, "UNLOCK elsewhere"},
       {RECORD_LOST, 126, 2, 2, 0, 0, "gone"}}},
+    {"readers beside each other, then a writer, then a reader",
+     {0},
+     {{RECORD_ASK, 1, 1, 1, 0, SHARED, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 6, "a"},
+      {RECORD_ASK, 3, 2, 2, 0, SHARED, ""},
+      {RECORD_GRANT, 4, 2, 2, 900, 6, "b"},
+      {RECORD_END, 5, 1, 1, 0, 0, "UNLOCK"},
+      {RECORD_END, 6, 2, 2, 0, 0, "UNLOCK"},
+      {RECORD_ASK, 7, 3, 3, 0, 0, ""},
+      {RECORD_GRANT, 8, 3, 3, 900, 7, "c"},
+      {RECORD_END, 9, 3, 3, 0, 0, "UNLOCK"},
+      {RECORD_ASK, 10, 4, 4, 0, SHARED, ""},
+      {RECORD_GRANT, 11, 4, 4, 900, 8, "d"}}},
+    {"a writer beside the first of two readers",
+     {[VIOLATION_OVERLAP] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, SHARED, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 6, "a"},
+      {RECORD_ASK, 3, 2, 2, 0, SHARED, ""},
+      {RECORD_GRANT, 4, 2, 2, 900, 6, "b"},
+      {RECORD_END, 5, 2, 2, 0, 0, "UNLOCK"},
+      {RECORD_ASK, 7, 3, 3, 0, 0, ""},
+      {RECORD_GRANT, 8, 3, 3, 900, 7, "c"}}},
+    {"a reader beside a writer",
+     {[VIOLATION_OVERLAP] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 6, "a"},
+      {RECORD_ASK, 1, 2, 2, 0, SHARED, ""},
+      {RECORD_GRANT, 4, 2, 2, 900, 7, "b"}}},
+    {"a writer whose fence is not above that of the higher of two readers",
+     {[VIOLATION_FENCE] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, SHARED, ""},
+      {RECORD_ASK, 1, 2, 2, 0, SHARED, ""},
+      {RECORD_ASK, 1, 3, 3, 0, 0, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 7, "a"},
+      {RECORD_GRANT, 4, 2, 2, 900, 6, "b"},
+      {RECORD_END, 5, 1, 1, 0, 0, "UNLOCK"},
+      {RECORD_END, 6, 2, 2, 0, 0, "UNLOCK"},
+      {RECORD_GRANT, 8, 3, 3, 900, 7, "c"}}},
+    {"the fence of a reader who asked after a writer was granted, and that was read too late",
+     {[VIOLATION_FENCE] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, 0, ""},
+      {RECORD_GRANT, 20, 1, 1, 10, 5, "a"},
+      {RECORD_ASK, 15, 2, 2, 0, SHARED, ""},
+      {RECORD_GRANT, 16, 2, 2, 900, 5, "b"}}},
+    {"lists with one name in common",
+     {[VIOLATION_OVERLAP] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, NAMES(1, 2), ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 6, "a"},
+      {RECORD_ASK, 1, 2, 2, 0, NAMES(3, 2), ""},
+      {RECORD_GRANT, 4, 2, 2, 900, 7, "b"}}},
+    {"lists with no name in common, and a name after its list",
+     {0},
+     {{RECORD_ASK, 1, 1, 1, 0, NAMES(1, 2), ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 7, "a"},
+      {RECORD_ASK, 1, 2, 2, 0, NAMES(3, 4), ""},
+      {RECORD_GRANT, 4, 2, 2, 900, 6, "b"},
+      {RECORD_END, 5, 1, 1, 0, 0, "UNLOCK"},
+      {RECORD_ASK, 6, 3, 3, 0, NAMES(1, 1), ""},
+      {RECORD_GRANT, 7, 3, 3, 900, 8, "c"}}},
+    {"a list's fence above that of one of its names only",
+     {[VIOLATION_FENCE] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, NAMES(1, 1), ""},
+      {RECORD_GRANT, 2, 1, 1, 900, 7, "a"},
+      {RECORD_ASK, 1, 2, 2, 0, NAMES(2, 1), ""},
+      {RECORD_END, 5, 1, 1, 0, 0, "UNLOCK"},
+      {RECORD_GRANT, 6, 2, 2, 900, 6, "b"}}},
     {"somebody saw it", {[VIOLATION_SEEN] = 1}, {{RECORD_WRONG, 1, 0, 1, 0, 0, "a reply to nothing"}}},
 };
 
@@ -128,7 +198,11 @@ void verdict_prove(void)
                                     .until_us = event->until_ms * MS,
                                     .number = event->number,
                                     .ask = event->ask,
+                                    .names = (uint32_t)event->number,
+                                    .shared = (event->number & SHARED) != 0,
                                     .who = event->who};
+            if (record.names == 0)
+                record.names = 1;
             snprintf(record.text, sizeof record.text, "%s", event->text);
             history_add(history, &record, event->kind);
         }

@@ -1,7 +1,7 @@
 /* The processes: how they are started, paused, killed, started again, and ended.
  *
  *     chaos --+-- redis-server x 5     the masters, empty whenever they start
- *             +-- redis-server         the counter's, left alone
+ *             +-- redis-server         the counters', left alone
  *             +-- proxy                between daemons and masters
  *             +-- redlockd x 3
  *             +-- clients x 28
@@ -93,6 +93,8 @@ void process_end(struct process *process);
 bool redis_ready(const char *path);
 /* A number, 0 if there is none; -1: no answer. */
 int64_t redis_number(const char *path, const char *key, unsigned name);
+/* What all balances are together; -1 also where there is no answer. */
+int64_t redis_balances(const char *path);
 /* The number of locks' keys: those below the prefix that are not the daemons' own; -1: no answer. */
 int64_t redis_locks(const char *path);
 
