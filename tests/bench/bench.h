@@ -12,6 +12,7 @@ struct scale {
     int64_t warm_ms, run_ms;
     unsigned worker_counts[5]; /* steps of W1; 0 at the end */
     int64_t contended_ms;      /* how long each step of W3 is measured */
+    int64_t page_ms;           /* ... each of a page */
     int64_t hang_ms;           /* how long a master hangs in the long step of W4 */
     unsigned renewed_locks;    /* W6 */
     int64_t renewed_ttl_ms;
@@ -46,6 +47,7 @@ void work_masters_away(struct bench *bench); /* W4, W5 */
 void work_held(struct bench *bench);         /* W6, W7, W9 */
 void work_short(struct bench *bench);        /* W8 */
 void work_fanout(struct bench *bench);       /* W1 with both settings of fanout */
+void work_modes(struct bench *bench);        /* lists of names, and readers */
 
 /* ---- peers.c ---- */
 

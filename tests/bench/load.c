@@ -66,11 +66,15 @@ static void ask(struct load *load, struct worker *w)
     int len = is_tagged(load) ? snprintf(out, room, "#%u ", w->index) : 0;
     const char *verb = w->unlocking ? "UNLOCK" : "LOCK";
     if (plan->one_name)
-        len += snprintf(out + len, room - (size_t)len, "%s hot.%llu%s\n", verb,
-                        (unsigned long long)plan->salt, w->unlocking ? "" : " wait=60s");
+        len += snprintf(out + len, room - (size_t)len, "%s hot.%llu%s", verb, (unsigned long long)plan->salt,
+                        w->unlocking ? "" : " wait=60s");
     else
-        len += snprintf(out + len, room - (size_t)len, "%s job.%llu.%u.%u\n", verb,
+        len += snprintf(out + len, room - (size_t)len, "%s job.%llu.%u.%u", verb,
                         (unsigned long long)plan->salt, w->index, w->turn % NAMES);
+    for (unsigned i = 1; i < plan->names; i++)
+        len += snprintf(out + len, room - (size_t)len, ",job%u.%llu.%u.%u", i, (unsigned long long)plan->salt,
+                        w->index, w->turn % NAMES);
+    len += snprintf(out + len, room - (size_t)len, "\n");
     load->out_len += (size_t)len;
     w->asked_ns = now_ns();
     if (load->out_len > sizeof load->out / 2)

@@ -15,6 +15,7 @@ struct load_plan {
     unsigned workers;
     unsigned connections; /* as many as workers: one request each; fewer: shared, with tags */
     bool one_name;  /* all workers want the same lock and wait for it; otherwise each has names of its own */
+    unsigned names; /* of each lock, if not one_name: a list; 0: one */
     bool reconnect; /* connect, lock, unlock, close */
     bool fence;     /* the ceiling sends the ZADDs too */
     uint64_t salt;  /* part of each name, so that a run does not find the keys of another */

@@ -22,6 +22,7 @@ static const struct scale full = {
     .run_ms = 800,
     .worker_counts = {1, 16, 64, 256},
     .contended_ms = 2000,
+    .page_ms = 4000,
     .hang_ms = 60000,
     .renewed_locks = 100000,
     .renewed_ttl_ms = 10000,
@@ -36,6 +37,7 @@ static const struct scale quick = {
     .run_ms = 160,
     .worker_counts = {1, 64},
     .contended_ms = 300,
+    .page_ms = 1000,
     .hang_ms = 3000,
     .renewed_locks = 10000,
     .renewed_ttl_ms = 3000,
@@ -49,7 +51,7 @@ static const struct part {
     void (*work)(struct bench *bench);
 } parts[] = {
     {"W1", work_uncontended}, {"counts", work_counted}, {"W3", work_contended}, {"W4", work_masters_away},
-    {"W8", work_short},       {"fanout", work_fanout},  {"W6", work_held},
+    {"W8", work_short},       {"fanout", work_fanout},  {"modes", work_modes},  {"W6", work_held},
 };
 
 struct options {
@@ -145,7 +147,8 @@ static struct options options_parse(int argc, char **argv)
         case 'w': options.workers = (unsigned)strtoul(optarg, NULL, 10); break;
         case 'r': options.run_ms = strtoll(optarg, NULL, 10); break;
         default:
-            fail("--only takes words of: W1 (and W2), counts, W3, W4 (and W5), W6 (and W7, W9), W8, fanout");
+            fail("--only takes words of: W1 (and W2), counts, W3, W4 (and W5), W6 (and W7, W9), W8, "
+                 "fanout, modes");
         }
     }
     return options;

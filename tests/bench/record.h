@@ -26,9 +26,11 @@ enum metric {
     JAIN,
     REFUSED,
     LOST,
-    SYSCALLS,    /* a cycle */
-    OUR_MALLOCS, /* a cycle, made by the program's own code */
-    LIB_MALLOCS, /* a cycle, made by libraries */
+    SECTION_MAX_US, /* the longest time that a reader held the page */
+    P99_OF_SECTION, /* the writer's p99, divided by it */
+    SYSCALLS,       /* a cycle */
+    OUR_MALLOCS,    /* a cycle, made by the program's own code */
+    LIB_MALLOCS,    /* a cycle, made by libraries */
     METRICS,
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/bench/bench.h"
+#include "tests/bench/pages.h"
 
 static FILE *out;
 
@@ -125,6 +126,24 @@ static void fanout(void)
     at_most(record_ratio(quorum, all, MASTERS_CPU_US), 0.65, "fanout: quorum: masters' CPU a cycle, of all");
 }
 
+static void modes(void)
+{
+    static const unsigned workers[] = {1, 64};
+    struct what beside = {"page", "beside-a-writer", "unix", PAGES_READERS};
+    struct what readers = {"page", "readers", "unix", PAGES_READERS};
+    at_most(record_ratio((struct what){"names", "three", "unix", 1}, (struct what){"names", "one", "unix", 1},
+                         LOCK_P50_US),
+            1.6, "modes: lock p50 of three names at once, of one name's");
+    for (unsigned i = 0; i < 2; i++)
+        shown(record_ratio((struct what){"names", "three", "unix", workers[i]},
+                           (struct what){"names", "one", "unix", workers[i]}, CYCLES_S),
+              "modes: three names at once, %u workers: cycles/s, of one name's", workers[i]);
+    at_most(record_range(beside, P99_OF_SECTION), 3,
+            "modes: a writer's p99, of the longest section of a reader");
+    at_least(record_ratio(beside, readers, CYCLES_S), 0.5,
+             "modes: readers beside a writer each 100 ms: reads/s, of without it");
+}
+
 static void contended(void)
 {
     struct what one = {"W3", "daemon", "unix", 64}, three = {"W3", "3-daemons", "unix", 64};
@@ -176,6 +195,7 @@ void targets_print(const struct scale *scale, FILE *to)
     fputs("\nTargets.\n\n", out);
     uncontended();
     fanout();
+    modes();
     contended();
     masters_away();
     held(scale);
