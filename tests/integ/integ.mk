@@ -12,5 +12,6 @@ $(call integ,restarts roles two_daemons): $(BUILD)/tests/integ/guarded.o
 $(call integ,http_tls tls_masters tls_clients tls_reload library_tls): $(BUILD)/tests/integ/certs.o
 $(call integ,http_tls tls_clients tls_reload): $(BUILD)/tests/integ/secure.o
 $(call integ,http_tls users): $(BUILD)/tests/integ/network.o
+$(call integ,users users_names): $(BUILD)/tests/integ/users.o
 
 -include $(filter-out $(HARNESS:.o=.d),$(INTEG_HELP:.o=.d))

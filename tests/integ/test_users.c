@@ -1,6 +1,7 @@
 /* Users: who may do what, with real sockets, real processes of other users, and real reloads. */
 #include "tests/integ/command.h"
 #include "tests/integ/network.h"
+#include "tests/integ/users.h"
 
 #include <arpa/inet.h>
 #include <grp.h>
@@ -14,85 +15,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SECRET  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define HASH    "a8ae6e6ee929abea3afcfc5258c8ccd6f85273e0d4626d26c7279f3250f77c8e"
 #define WRONG   "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define AS_OPS  "AUTH ops " SECRET
 #define NO_SUCH "-AUTH : no such user, or another secret"
 
-static struct cluster masters;
-static struct daemon redlockd;
 static struct client a, b, c;
-
-/* Settings with users; FILE in the text is the secret's file, ME our own uid. */
-static const char *with_users(const char *text)
-{
-    static char settings[4096];
-    char file[PATH + 16], me[16];
-
-    snprintf(file, sizeof file, "%s/ops.sha256", redlockd.folder);
-    file_write(file, HASH "\n");
-    ck_assert_int_eq(chmod(file, 0600), 0);
-    snprintf(me, sizeof me, "%u", (unsigned)getuid());
-    snprintf(settings, sizeof settings, PATIENT "unix_mode: \"0666\"\nusers:\n");
-    for (size_t len = strlen(settings); *text; len = strlen(settings)) {
-        bool is_file = strncmp(text, "FILE", 4) == 0, is_me = strncmp(text, "ME", 2) == 0;
-        snprintf(settings + len, sizeof settings - len, "%.*s", is_file || is_me ? PATH + 16 : 1,
-                 is_file ? file
-                 : is_me ? me
-                         : text);
-        text += is_file ? 4 : is_me ? 2 : 1;
-    }
-    return settings;
-}
-
-#define OPS "  - {name: ops, secret_file: FILE, lock: ['*'], show: ['*'], admin: yes}\n"
-
-/* Other users may reach the daemon's socket. */
-static void open_folders(void)
-{
-    char parent[FOLDER];
-
-    snprintf(parent, sizeof parent, "%s", redlockd.folder);
-    *strrchr(parent, '/') = '\0';
-    ck_assert_int_eq(chmod(parent, 0755), 0);
-    ck_assert_int_eq(chmod(redlockd.folder, 0755), 0);
-}
-
-static void begin(const char *users)
-{
-    cluster_start(&masters, 3, UNIX);
-    redlockd = (struct daemon){0};
-    daemon_configure(&redlockd, &masters, "");
-    daemon_configure(&redlockd, &masters, with_users(users));
-    open_folders();
-    daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
-    daemon_listens(&redlockd);
-    client_open(&a, &redlockd);
-}
-
-/* The same, with a client that may see the masters: it waits until they vote. */
-static void begin_with_ops(const char *users)
-{
-    begin(users);
-    ask(&a, "+OK", AS_OPS);
-    eventually(masters_up(&a, &masters));
-}
-
-static void reload(const char *users)
-{
-    static unsigned reloads;
-    daemon_configure(&redlockd, &masters, with_users(users));
-    daemon_signal(&redlockd, SIGHUP);
-    reloads++;
-    eventually(rows_with(keep(file_read(redlockd.log)), " event=reload ") == reloads);
-}
 
 /* ---- by uid and gid ---- */
 
 START_TEST(rights_of_a_uid)
 {
-    begin("  - {name: web, uid: ME, lock: ['web/*', nightly], show: ['web/*']}\n" OPS);
+    users_begin(&a, "  - {name: web, uid: ME, lock: ['web/*', nightly], show: ['web/*']}\n" OPS);
     eventually(masters_up(&a, &masters));
     struct grant grant = lock(&a, "web/1");
     lock(&a, "nightly");
@@ -169,9 +101,9 @@ START_TEST(processes_of_other_users)
         printf("left out: clients with other uids (they need root)\n");
         return;
     }
-    begin_with_ops(OPS "  - {name: by-gid, gid: 4242, lock: ['*']}\n"
-                       "  - {name: by-uid, uid: 4241, lock: ['*']}\n"
-                       "  - {name: anyone, lock: ['public/*']}\n");
+    users_begin_with_ops(&a, OPS "  - {name: by-gid, gid: 4242, lock: ['*']}\n"
+                                 "  - {name: by-uid, uid: 4241, lock: ['*']}\n"
+                                 "  - {name: anyone, lock: ['public/*']}\n");
     static const struct {
         uid_t uid;
         gid_t gid;
@@ -196,7 +128,7 @@ END_TEST
 
 START_TEST(auth)
 {
-    begin_with_ops(OPS);
+    users_begin_with_ops(&a, OPS);
     client_open(&b, &redlockd);
     ask(&b, "-AUTH job : *", "LOCK job");
     ask(&b, "+PONG ready=1", "PING");
@@ -226,7 +158,7 @@ END_TEST
  * or not. */
 START_TEST(a_pipeline_behind_auth)
 {
-    begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
+    users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
     client_open(&b, &redlockd);
     client_send(&b, "#1 LOCK web/1\nLOCK web/2\nUNLOCK web/2\nUNLOCK web/1\n%s\n#2 LOCK any\n#3 PING",
                 AS_OPS);
@@ -244,7 +176,7 @@ END_TEST
 
 START_TEST(a_stranger_is_closed)
 {
-    begin(OPS);
+    users_begin(&a, OPS);
     client_open(&b, &redlockd);
     ask(&b, "+PONG ready=1", "PING");
     ask(&a, "+OK", AS_OPS);
@@ -273,7 +205,7 @@ START_TEST(no_secret_over_a_network)
     daemon_configure(&redlockd, &masters, "");
     char settings[4096];
     snprintf(settings, sizeof settings, "%slisten: ['0.0.0.0:%u', 'unix:%s']\n",
-             with_users(OPS "  - {name: anyone, lock: ['public/*']}\n"), redlockd.port, redlockd.path);
+             users_settings(OPS "  - {name: anyone, lock: ['public/*']}\n"), redlockd.port, redlockd.path);
     daemon_configure(&redlockd, &masters, settings);
     daemon_run(&redlockd, (const char *const[]){"-c", redlockd.config, NULL});
     daemon_listens(&redlockd);
@@ -294,14 +226,14 @@ END_TEST
 
 START_TEST(while_a_lock_is_held)
 {
-    begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['web/*', 'job']}\n");
+    users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['web/*', 'job']}\n");
     client_open(&b, &redlockd);
     struct grant job = lock(&b, "job ttl=12s");
     lock(&b, "web/1 ttl=12s");
     client_send(&a, "#1 LOCK job wait=60s ttl=12s");
     eventually(rows_with(show(&a, "WAITERS"), "name=job ") == 1);
     int64_t before_ms = now_ms();
-    reload(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
+    users_reload(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
     expect(&b, "!LOST job token=* reason=denied");
     ck_assert_uint_ge(cluster_holds(&masters, "job", job.token),
                       2); /* its holder may not have read that yet */
@@ -324,8 +256,8 @@ START_TEST(while_very_many_are_held)
     static char pings[PINGS * 5];
     unsigned lost = 0, denied = 0, between = 0;
 
-    begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['job/*']}\n"
-                       "max_locks_per_client: 3000\nmax_waits_per_client: 400\n");
+    users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['job/*']}\n"
+                                 "max_locks_per_client: 3000\nmax_waits_per_client: 400\n");
     client_open(&b, &redlockd);
     lock(&a, "job/kept");
     for (unsigned i = 0; i < LOCKS; i++)
@@ -333,7 +265,7 @@ START_TEST(while_very_many_are_held)
     for (unsigned i = 0; i < WAITS; i++)
         client_send(&b, "#%u LOCK job/kept wait=10m", i);
     eventually(rows_with(show(&a, "WAITERS"), "name=job/kept ") == WAITS);
-    daemon_configure(&redlockd, &masters, with_users(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n"));
+    daemon_configure(&redlockd, &masters, users_settings(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n"));
     daemon_signal(&redlockd, SIGSTOP);
     daemon_signal(&redlockd, SIGHUP);
     for (unsigned i = 0; i < PINGS; i++)
@@ -360,20 +292,20 @@ END_TEST
 
 START_TEST(while_one_waits)
 {
-    begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['web/*', 'job']}\n");
+    users_begin_with_ops(&a, OPS "  - {name: web, uid: ME, lock: ['web/*', 'job']}\n");
     client_open(&b, &redlockd);
     client_open(&c, &redlockd);
     lock(&a, "job");
     client_send(&b, "#1 LOCK job wait=60s\n#2 LOCK job wait=60s");
     client_send(&c, "LOCK job wait=60s");
     eventually(rows_with(show(&a, "WAITERS"), "name=job ") == 3);
-    reload(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
+    users_reload(OPS "  - {name: web, uid: ME, lock: ['web/*']}\n");
     await(&b, "#1 -DENIED job : the right to lock it was taken away");
     await(&b, "#2 -DENIED job *");
     expect(&c, "-DENIED job *");
     ck_assert_uint_eq(rows_with(show(&a, "WAITERS"), ""), 0);
     ask(&a, "+UNLOCKED job *", "UNLOCK job"); /* the holder has kept its right */
-    reload(OPS);
+    users_reload(OPS);
     ask(&b, "-AUTH web/1 *", "LOCK web/1");
     ask(&b, "+OK", AS_OPS);
     lock(&b, "web/1");
@@ -384,7 +316,8 @@ END_TEST
 
 START_TEST(limits_of_a_user)
 {
-    begin_with_ops(OPS "  - {name: web, uid: ME, lock: ['*'], max_locks: 2, max_waits: 1, max_clients: 2}\n");
+    users_begin_with_ops(
+        &a, OPS "  - {name: web, uid: ME, lock: ['*'], max_locks: 2, max_waits: 1, max_clients: 2}\n");
     client_open(&b, &redlockd);
     client_open(&c, &redlockd);
     ask(&b, "+PONG ready=1", "PING");
@@ -421,7 +354,7 @@ static int check_code(const char *before)
 START_TEST(bad_surroundings)
 {
     char file[PATH + 16];
-    begin(OPS "  - {name: web, uid: ME, lock: ['*']}\n");
+    users_begin(&a, OPS "  - {name: web, uid: ME, lock: ['*']}\n");
     ck_assert_int_eq(check_code(""), 0);
     snprintf(file, sizeof file, "%s/ops.sha256", redlockd.folder);
     ck_assert_int_eq(chmod(file, 0644), 0);
@@ -445,7 +378,7 @@ START_TEST(the_command_as_a_user)
     struct command command;
     char file[PATH + 16], line[80], secret[PATH + 16];
 
-    begin(OPS);
+    users_begin(&a, OPS);
     command_use(&redlockd);
     ck_assert_int_eq(RUN(&command, "sh", "-c", "$R mkuser batch"), 0);
     const char *made = output(&command);
@@ -462,7 +395,7 @@ START_TEST(the_command_as_a_user)
     file_write(secret, line);
     char users[512];
     snprintf(users, sizeof users, OPS "  - {name: batch, secret_file: %s, lock: ['batch/*']}\n", file);
-    reload(users);
+    users_reload(users);
 
     ck_assert_int_eq(RUN(&command, "sh", "-c", "$R run -w 10s batch/x -- true"), 125);
     ck_assert_ptr_nonnull(
