@@ -34,13 +34,19 @@ bench-peers: all $(BENCH) $(BENCH_COUNT) ## the same, beside packaged libraries 
 	    $(BENCH) $(BENCH_ARGS) $(if $(QUICK),--quick); \
 	fi
 
+# Not a part of make check, since it needs npm and a network.
+check-peers: all ## npm's redlock beside our holders on the same names, T=20 seconds: no two hold a name together
+	@mkdir -p $(BUILD)/peers
+	@npm install --silent --no-audit --no-fund --prefix $(BUILD)/peers redlock@4.2.0 ioredis@5
+	@tests/bench/exclude.sh $(BUILD)/redlockd $(abspath $(BUILD))/peers/node_modules $(or $(T),20)
+
 bench-tls: all ## what TLS costs: a cycle's CPU, an idle client's memory, renewals beside 1,000 handshakes
 	@python3 tests/bench/tls.py $(BUILD)/redlockd
 
 bench-http: all ## what a scrape costs with 100,000 locks, and what slow and large HTTP requests cost the locks, two minutes
 	@python3 tests/bench/http.py $(BUILD)/redlockd
 
-.PHONY: bench bench-http bench-quick bench-peers bench-tls
+.PHONY: bench bench-http bench-quick bench-peers bench-tls check-peers
 
 INSTR     := $(BUILD)/tests/bench/instr
 INSTR_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/instr*.c)))
