@@ -8,6 +8,8 @@ cd "$(dirname "$0")/.."
 
 # shellcheck source=tests/compat/tree.sh
 . tests/compat/tree.sh
+# shellcheck source=tests/why.sh
+. tests/why.sh
 
 built=${1-} tree=${2-} bare=${3:-${2-}}
 [ -n "$tree" ] || die "whose tree? make deb-check ROOT=DIR [BARE=DIR], each one that debootstrap made"
@@ -37,11 +39,11 @@ enter() { # root: sets copy, a folder in it
     here=${copy#"${root%/}"} # as seen from inside
 }
 
-step() { # what is wrong if it fails, then a command, whose output is shown then
+step() { # what is wrong if it fails, then a command; if it fails, why
     local wrong=$1
     shift
     "$@" >"$copy/log" 2>&1 || {
-        tail -n 60 "$copy/log"
+        why "$copy/log" 60
         die "$wrong"
     }
 }
