@@ -284,9 +284,9 @@ char *resp_subscribe(const char *channel, size_t *len)
     return resp_words((const char *[]){"SUBSCRIBE", channel}, 2, len);
 }
 
-char *resp_ping(size_t *len)
+char *resp_ping(const char *text, size_t *len)
 {
-    return resp_words((const char *[]){"PING"}, 1, len);
+    return resp_words((const char *[]){"PING", text}, text ? 2 : 1, len);
 }
 
 char *resp_daemons(const struct resp_format *format, const char *id, const char *words, const char *cursor,

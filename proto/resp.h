@@ -56,7 +56,7 @@ char *resp_client_id(size_t *len);
 char *resp_client_kill(uint64_t id, size_t *len);
 char *resp_info(size_t *len);
 char *resp_subscribe(const char *channel, size_t *len);
-char *resp_ping(size_t *len);
+char *resp_ping(const char *text, size_t *len); /* the reply is the text, if there is one */
 
 /* A command of these words. */
 char *resp_words(const char *const words[], unsigned count, size_t *len);

@@ -77,6 +77,12 @@ void node_login_reply(struct node *n, const struct expected *expected, const str
 
 /* ---- AUTH ---- */
 
+/* Redis from 7.2 on, and Valkey, send no error for a wrong AUTH while a reply to an earlier command is still in their
+ * buffer. Each later reply would then be taken for that of the command before its own, and the vote of one lock for
+ * another's. So AUTH on a live connection is followed by a PING with this text, which no other reply has: where it
+ * comes in the place of AUTH's reply, AUTH was refused; where it does not come at all, the connection ends. */
+#define AUTH_MARK "redlockd-auth"
+
 void node_forget_password(struct node *n)
 {
     if (n->password)
@@ -110,25 +116,46 @@ static void node_auth_first(struct node *n)
 
 void node_reauthenticate(struct node *n, const char *password)
 {
+    size_t len = 0;
+
     if (n->state != NODE_READY || n->channel || !n->address->password_of_file)
         return;
     if (n->password && strcmp(n->password, password) == 0)
         return;
     log_info("node_auth", "node=%s why=\"node_password_file has changed\"", n->address->address.shown);
     node_auth(n, password);
+    char *bytes = resp_ping(AUTH_MARK, &len);
+    node_append_own(n, bytes, len, EXPECTED_PONG, 0);
+}
+
+static bool is_auth_mark(const struct resp_reply *reply)
+{
+    return reply->type == RESP_STRING && strcmp(reply->text, AUTH_MARK) == 0;
 }
 
 void node_auth_reply(struct node *n, const struct resp_reply *reply)
 {
     char text[NODE_SHOWN_BYTES];
 
-    if (reply->type == RESP_STATUS)
+    if (reply->type == RESP_STATUS && strcmp(reply->text, "OK") == 0)
         return;
+    if (is_auth_mark(reply)) {
+        expected_pop(&n->expected);
+    } else if (reply->type != RESP_ERROR) {
+        node_down(n, FAILURE_PROTOCOL, OUT_OF_STEP);
+        return;
+    }
     n->errors++;
     log_warn("node_auth",
              "node=%s why=refused error=%s hint=\"the connection goes on as before, but the next login will "
              "fail: see node_password_file\"",
              n->address->address.shown, tells_password(n, reply) ? "\"(hidden)\"" : node_text(text, reply));
+}
+
+void node_auth_mark(struct node *n, const struct resp_reply *reply)
+{
+    if (!is_auth_mark(reply))
+        node_down(n, FAILURE_PROTOCOL, "\"PING behind AUTH has no answer\" hint=\"its user needs +ping\"");
 }
 
 void node_login(struct node *n)

@@ -137,6 +137,8 @@ void node_broken(struct node *n, int error);
 /* Whether a plain connection that ended now did so before the master's first reply, as one to a TLS port
  * does. */
 bool node_wants_tls(const struct node *n);
+/* Why a connection ends whose replies are out of step with its commands. */
+#define OUT_OF_STEP    "\"a reply that its command cannot have\""
 #define NODE_WANTS_TLS "\"at the first command\" hint=\"if TLS is spoken there, write rediss:// in nodes\""
 
 /* ---- node_write.c ---- */
@@ -170,8 +172,9 @@ void node_tls_step(struct node *n);
 /* Begins the login on a socket that has just connected. */
 void node_login(struct node *n);
 void node_forget_password(struct node *n);
-/* The reply to an AUTH of node_reauthenticate(). */
+/* The replies to AUTH and PING of node_reauthenticate(). */
 void node_auth_reply(struct node *n, const struct resp_reply *reply);
+void node_auth_mark(struct node *n, const struct resp_reply *reply);
 /* Handles a reply in the state NODE_LOGIN. */
 void node_login_reply(struct node *n, const struct expected *expected, const struct resp_reply *reply);
 bool node_script_loaded(const struct expected *expected, const struct resp_reply *reply);

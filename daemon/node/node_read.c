@@ -13,9 +13,6 @@ enum {
     RTT_WEIGHT = 8,
 };
 
-/* Why a connection ends whose replies are out of step with its commands. */
-#define OUT_OF_STEP "\"a reply that its command cannot have\""
-
 static void node_error(struct node *n, enum vote_error error, const struct resp_reply *reply)
 {
     char text[NODE_SHOWN_BYTES];
@@ -140,6 +137,8 @@ static void node_reply(struct node *n, const struct resp_reply *reply)
         node_aside(n, &expected, reply);
     } else if (expected.kind == EXPECTED_AUTH) {
         node_auth_reply(n, reply);
+    } else if (expected.kind == EXPECTED_PONG) {
+        node_auth_mark(n, reply);
     } else {
         n->scripts_loading &= ~(1u << expected.detail);
         if (!node_script_loaded(&expected, reply))

@@ -93,7 +93,7 @@ void subscribe_ping(struct node *n)
         return;
     }
     node_timer(n, PING_MS);
-    char *bytes = resp_ping(&len);
+    char *bytes = resp_ping(NULL, &len);
     node_append_own(n, bytes, len, EXPECTED_PONG, 0);
     if (n->broken)
         node_down(n, FAILURE_MEMORY, "");

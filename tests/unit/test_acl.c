@@ -138,7 +138,7 @@ static void rights_collect(void)
         right_of_bytes(bytes);
     }
     resp_format_free(format);
-    char *own[] = {resp_select(3, &len), resp_subscribe("redlock:,wake:0", &len), resp_ping(&len)};
+    char *own[] = {resp_select(3, &len), resp_subscribe("redlock:,wake:0", &len), resp_ping(NULL, &len)};
     for (unsigned i = 0; i < sizeof own / sizeof own[0]; i++) {
         right_of_bytes(own[i]);
         resp_bytes_free(own[i]);

@@ -139,6 +139,33 @@ START_TEST(users_and_passwords)
 }
 END_TEST
 
+/* Some servers do not answer the second AUTH, since a reply to the SET before is still in their buffer. */
+START_TEST(a_wrong_password_amid_commands)
+{
+    server_say(&server, "ACL SETUSER redlockd on >sesame ~* +@all");
+    set_login("redlockd", "sesame");
+    conf.nodes[0].password_of_file = true;
+    dial_unix(server.path);
+    UNTIL(told.connected);
+    send_command(COMMAND_SET, 10000, 1);
+    node_reauthenticate(node, "hunter2");
+    send_command(COMMAND_SET, 10000, 2);
+    send_command(COMMAND_TIME, 0, 3);
+    node_flush(node);
+    UNTIL(told.votes == 3);
+    ck_assert_int_eq(told.vote[0].vote.kind, VOTE_YES);
+    ck_assert_int_eq(told.vote[1].vote.kind, VOTE_NO); /* the same key again */
+    ck_assert_int_eq(told.vote[2].vote.kind, VOTE_NUMBER);
+    ck_assert_uint_eq(log_count("why=refused"), 1);
+    node_reauthenticate(node, "sesame");
+    send_command(COMMAND_TIME, 0, 4);
+    node_flush(node);
+    UNTIL(told.votes == 4);
+    ck_assert_uint_eq(log_count("why=refused"), 1);
+    ck_assert_uint_eq(told.lost, 0);
+}
+END_TEST
+
 START_TEST(scripts_flushed)
 {
     static char stats[8192];
@@ -366,6 +393,7 @@ static Suite *node_suite(void)
     tcase_add_checked_fixture(own, bench_setup, bench_teardown);
     tcase_add_checked_fixture(own, server_setup, server_teardown);
     tcase_add_test(own, users_and_passwords);
+    tcase_add_test(own, a_wrong_password_amid_commands);
     tcase_add_test(own, a_server_that_comes_later);
     tcase_add_test(own, a_server_that_goes_away);
     suite_add_tcase(suite, own);

@@ -132,6 +132,45 @@ START_TEST(no_secret_in_the_log)
 }
 END_TEST
 
+#define MARK "$13\r\nredlockd-auth\r\n"
+
+static const struct {
+    const char *replies; /* to AUTH and the PING behind it */
+    bool refused, lost;
+} auth_replies[] = {
+    {"+OK\r\n" MARK, false, false},
+    {"-WRONGPASS hunter2\r\n" MARK, true, false},
+    {MARK, true, false}, /* Redis from 7.2 on sends no error there */
+    {"-NOPERM ping\r\n", true, true},
+    {"+OK\r\n-NOPERM ping\r\n", false, true},
+    {"", false, true},
+};
+
+/* Whatever the replies to AUTH are, no vote is taken for that of the command before. */
+START_TEST(auth_amid_commands)
+{
+    fake_connected();
+    conf.nodes[0].password_of_file = true;
+    send_command(COMMAND_SET, 10000, 1);
+    node_reauthenticate(node, "hunter2");
+    send_command(COMMAND_SET, 10000, 2);
+    send_command(COMMAND_SET, 10000, 3);
+    node_flush(node);
+    UNTIL(fake_has("redlockd-auth"));
+    fake_say("+OK\r\n");
+    fake_say(auth_replies[_i].replies);
+    fake_say("$-1\r\n+OK\r\n");
+    UNTIL(told.lost || told.votes == 3);
+    ck_assert_uint_eq(told.lost, auth_replies[_i].lost);
+    ck_assert_uint_eq(told.votes, auth_replies[_i].lost ? 1 : 3);
+    ck_assert_int_eq(told.vote[0].vote.kind, VOTE_YES);
+    if (!told.lost)
+        ck_assert_int_eq(told.vote[1].vote.kind, VOTE_NO);
+    ck_assert_uint_eq(log_count("why=refused"), auth_replies[_i].refused);
+    ck_assert_uint_eq(log_count("hunter2"), 0);
+}
+END_TEST
+
 START_TEST(loading_at_login)
 {
     dial_unix(fake.path);
@@ -255,6 +294,7 @@ static Suite *node_hostile_suite(void)
     tcase_add_test(hostile, whole_replies_before_the_end_count);
     tcase_add_test(hostile, replies_in_pieces);
     tcase_add_test(hostile, no_secret_in_the_log);
+    tcase_add_loop_test(hostile, auth_amid_commands, 0, sizeof auth_replies / sizeof auth_replies[0]);
     tcase_add_test(hostile, loading_at_login);
     tcase_add_test(hostile, another_script_at_login);
     tcase_add_test(hostile, silence_at_login);
