@@ -8,8 +8,9 @@ async function main() {
   lock.signal.addEventListener('abort', () => console.log(`lost ${lock.signal.reason.reason}`));
   const timer = setInterval(() => {
     try {
+      const at = Date.now(); // before, since a stop may come behind assertHeld()
       lock.assertHeld();
-      console.log(`write ${Date.now()}`);
+      console.log(`write ${at}`);
     } catch (error) {
       console.log(`stop ${error.code}`);
       clearInterval(timer);

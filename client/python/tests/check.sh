@@ -12,7 +12,7 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
 fi
 [ "${1:-}" = long ] && export REDLOCKD_TESTS_LONG=1
 export REDLOCKD=$daemon
-report=$(timeout -s ABRT "${REDLOCKD_TESTS_LIMIT_S:-120}" "$python" -B -X faulthandler -W error::ResourceWarning -m unittest -v 2>&1)
+report=$(timeout -s ABRT "${REDLOCKD_TESTS_LIMIT_S:-500}" "$python" -B -X faulthandler -W error::ResourceWarning -m unittest -v 2>&1)
 status=$?
 printf '%s\n' "$report" | grep -v '\.\.\. ok$'
 ran=$(printf '%s\n' "$report" | sed -n 's/^Ran \([0-9]*\) tests\{0,1\} in .*/\1/p')
