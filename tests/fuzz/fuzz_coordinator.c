@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "proto/line_names.h"
 #include "tests/fuzz/world.h"
 
 enum {
@@ -114,12 +115,34 @@ static int64_t duration_of(struct world *w)
     return ms[bytes_next(&w->in) % (sizeof ms / sizeof ms[0])];
 }
 
+/* A list of 2 to 16 names: at least two of the first three, so that lists and single names meet, and maybe some of the
+ * others. It is written forwards or backwards. */
+static void ask_list(struct world *w, struct request *what)
+{
+    static const char *const firsts[] = {"ab", "ac", "bc", "abc"};
+    uint8_t which = bytes_next(&w->in);
+    unsigned more = which / 4 % 16 > NAMES - SINGLE_NAMES ? 0 : which / 4 % 16, count = 0;
+    char names[NAMES], text[2 * NAMES];
+    for (const char *first = firsts[which % 4]; *first != '\0'; first++)
+        names[count++] = *first;
+    for (unsigned i = 0; i < more; i++)
+        names[count++] = (char)('a' + SINGLE_NAMES + i);
+    for (unsigned i = 0; i < count; i++) {
+        text[2 * i] = names[which & 128 ? count - 1 - i : i];
+        text[2 * i + 1] = ',';
+    }
+    enum names_fault fault = names_read((struct piece){text, 2 * count - 1}, &what->name, &what->order);
+    assert(fault == NAMES_GOOD);
+    (void)fault;
+}
+
 static void ask(struct world *w, enum verb verb)
 {
     uint8_t who = bytes_next(&w->in), how = bytes_next(&w->in);
     struct client *client = client_of(w, who);
     struct request *what = &w->event.what;
-    unsigned place = 0, name = who / 4 % NAMES;
+    unsigned place = 0;
+    bool list = who >= 192 && verb != VERB_CANCEL;
     while (place < ASKED && w->asked[place].session != 0)
         place++;
     if (client->closed || place == ASKED)
@@ -127,7 +150,9 @@ static void ask(struct world *w, enum verb verb)
     memset(what, 0, sizeof *what);
     what->verb = verb;
     what->name.len = 1;
-    what->name.text[0] = (char)('a' + name);
+    what->name.text[0] = (char)('a' + who / 4 % SINGLE_NAMES);
+    if (list)
+        ask_list(w, what);
     what->ttl_ms = what->max_ms = -1;
     bool needs_token = verb == VERB_EXTEND || verb == VERB_CHECK || verb == VERB_RESUME;
     what->has_token = needs_token || (verb != VERB_CANCEL && (how & 3) == 3);
@@ -138,7 +163,7 @@ static void ask(struct world *w, enum verb verb)
         what->max_ms = how & 16 ? duration_of(w) : -1;
         what->wait_ms = what->wait_ms < 0 ? 0 : what->wait_ms;
     }
-    what->shared = verb == VERB_LOCK && how & 64;
+    what->shared = verb == VERB_LOCK && how & 64 && !list;
     if (verb == VERB_RESUME)
         what->max_ms = how & 16 ? duration_of(w) : -1;
     if (verb == VERB_EXTEND || verb == VERB_RESUME || (verb == VERB_LOCK && !what->has_token))
@@ -147,7 +172,7 @@ static void ask(struct world *w, enum verb verb)
     bool mine = target->session == client->session && target->verb == VERB_LOCK;
     w->event.target = verb == VERB_CANCEL && mine ? target->request : 0;
     if (verb == VERB_UNLOCK)
-        world_forget(w, name, what->has_token ? &what->token : NULL, client->session, 0);
+        world_forget(w, master_names(&what->name), what->has_token ? &what->token : NULL, client->session, 0);
     w->event.session = client->session;
     w->event.request = ++w->last_request;
     w->asked[place] = (struct asked){client->session, w->last_request, verb, false, what->token};
@@ -159,7 +184,7 @@ static void finish(struct world *w, struct client *client)
     if (client->finished || client->closed)
         return;
     client->finished = true;
-    world_forget(w, NAMES, NULL, client->session, 0);
+    world_forget(w, 0, NULL, client->session, 0);
     w->event.session = client->session;
     step(w, EVENT_SESSION_FINISH);
 }
@@ -184,7 +209,7 @@ static void undelivered(struct world *w, struct client *client)
         return;
     w->event.session = client->session;
     w->event.request = last->request;
-    world_forget(w, NAMES, NULL, client->session, last->request);
+    world_forget(w, 0, NULL, client->session, last->request);
     step(w, EVENT_UNDELIVERED);
     close_session(w, client, world_asked(w, client->session) == 0 && client->finished);
 }
@@ -242,7 +267,7 @@ static void hear(struct world *w, struct fake_master *m)
     uint8_t how = bytes_next(&w->in);
     memset(&w->event.what, 0, sizeof w->event.what);
     w->event.what.name.len = 1;
-    w->event.what.name.text[0] = (char)('a' + how / 8 % NAMES);
+    w->event.what.name.text[0] = (char)('a' + how / 8 % SINGLE_NAMES);
     master_step(w, kinds[how % (sizeof kinds / sizeof kinds[0])], m);
 }
 

@@ -1,6 +1,7 @@
 /* False votes: whatever proto/resp could make of a reply to a command. */
 #include <string.h>
 
+#include "proto/resp.h"
 #include "tests/fuzz/world.h"
 
 static void lie_number(struct world *w, const struct sent *sent)
@@ -10,7 +11,7 @@ static void lie_number(struct world *w, const struct sent *sent)
     uint8_t choice = bytes_next(&w->in);
     v->kind = VOTE_NUMBER;
     v->number = choice < 128 ? limits[choice % 8] : bytes_number(&w->in, choice % 9) & INT64_MAX;
-    if (sent->verb == COMMAND_ZSCORE && v->number > FENCE_MAX)
+    if (command_for_one(sent->verb) == COMMAND_ZSCORE && v->number > FENCE_MAX)
         v->number = FENCE_MAX;
 }
 
@@ -50,17 +51,24 @@ void world_lie(struct world *w, const struct sent *sent)
 {
     uint8_t choice = bytes_next(&w->in);
     struct vote *v = &w->event.vote;
-    bool script = sent->verb >= COMMAND_ENQUEUE;
+    bool script = resp_script_of(sent->verb) >= 0;
     w->lied = true;
     v->kind = VOTE_ERROR;
     v->error = (enum vote_error)(choice / 8 % (ERROR_WRONGTYPE + 1));
     if (choice % 8 < 2)
         return;
-    switch ((unsigned)sent->verb) { /* no lists */
+    switch (sent->verb) {
     case COMMAND_INFO: lie_info(w); break;
     case COMMAND_CLIENT_ID:
     case COMMAND_KILL:
+    case COMMAND_ZADD_ALL:
+    case COMMAND_ZSCORE_ALL:
     case COMMAND_ZSCORE: lie_number(w, sent); break;
+    case COMMAND_SET_ALL:
+    case COMMAND_HEAL_ALL:
+        v->kind = choice & 8 ? VOTE_YES : VOTE_NO;
+        v->number = choice & 8 ? 0 : choice / 16;
+        break;
     case COMMAND_SET:
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT:
@@ -75,6 +83,8 @@ void world_lie(struct world *w, const struct sent *sent)
         v->marked = choice & 64;
         v->number = bytes_number(&w->in, choice % 9) & INT64_MAX;
         break;
+    case COMMAND_EXTEND_ALL:
+    case COMMAND_CHECK_ALL:
     case COMMAND_EXTEND:
     case COMMAND_SETTLE:
     case COMMAND_CHECK:
@@ -92,6 +102,8 @@ void world_lie(struct world *w, const struct sent *sent)
         v->kind = choice & 8 ? VOTE_TOKEN : VOTE_NO;
         v->token = choice & 16 ? sent->token : w->tokens[choice % TOKENS];
         break;
+    case COMMAND_RELEASE_ALL:
+    case COMMAND_MOVE_ALL:
     case COMMAND_HEAL:
     case COMMAND_MOVE:
     case COMMAND_GROUP_SET:

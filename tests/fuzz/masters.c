@@ -3,6 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/coordinator/base/quorum.h"
+#include "proto/names.h"
+
 void master_start(struct fake_master *m, unsigned index, int64_t started_ms)
 {
     memset(m, 0, sizeof *m);
@@ -46,6 +49,31 @@ void master_lose(struct fake_master *m, unsigned ran, int64_t now_ms)
     m->connected = false;
 }
 
+uint16_t master_names(const struct name *list)
+{
+    const char *text;
+    size_t at = 0, len;
+    uint16_t names = 0;
+    while ((len = names_next(list, &at, &text)) != 0) {
+        assert(len == 1 && text[0] >= 'a' && text[0] < 'a' + NAMES);
+        names |= (uint16_t)(1u << (text[0] - 'a'));
+    }
+    return names;
+}
+
+/* The names whose fences the command asks for: no two of them share a bucket. */
+static uint16_t names_of_buckets(const struct command *command)
+{
+    uint16_t names = 0;
+    for (unsigned n = 0; n < NAMES; n++) {
+        const struct name name = {.len = 1, .text = {(char)('a' + n)}};
+        for (unsigned i = 0; i < command->bucket; i++)
+            if (command->buckets[i] == quorum_bucket(&name))
+                names |= (uint16_t)(1u << n);
+    }
+    return names;
+}
+
 void master_queue(struct fake_master *m, const struct command *command)
 {
     m->full |= m->count == QUEUE;
@@ -62,7 +90,9 @@ void master_queue(struct fake_master *m, const struct command *command)
     if (sent->has_other)
         sent->other = command->other;
     sent->group = command->group;
-    sent->name = command->name.len == 1 ? (unsigned)(command->name.text[0] - 'a') % NAMES : 0;
+    bool fences = command->verb == COMMAND_ZADD_ALL || command->verb == COMMAND_ZSCORE_ALL;
+    sent->names = fences ? names_of_buckets(command) : master_names(&command->name);
+    sent->name = command->name.len > 0 ? (unsigned)(command->name.text[0] - 'a') : 0;
 }
 
 struct sent master_next(struct fake_master *m)
@@ -115,9 +145,6 @@ static void vote_number(struct vote *vote, uint64_t number)
     vote->kind = VOTE_NUMBER;
     vote->number = number;
 }
-
-/* The master's clock is ahead of the daemon's by this. */
-#define CLOCK_MS INT64_C(1700000000000)
 
 static void run_group(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote)
 {
@@ -188,7 +215,7 @@ static void run_release(struct fake_master *m, const struct sent *sent, int64_t 
 
 static bool is_token(const struct key *key, const struct token *token)
 {
-    return memcmp(&key->token, token, sizeof *token) == 0;
+    return key->names == 0 && memcmp(&key->token, token, sizeof *token) == 0;
 }
 
 static void run_settle(struct key *key, const struct sent *sent, int64_t now_ms, struct vote *vote)
@@ -216,7 +243,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
     int64_t ends_ms = lives ? now_ms + (int64_t)sent->number : 0;
 
     memset(vote, 0, sizeof *vote);
-    switch ((unsigned)sent->verb) { /* no lists */
+    switch (sent->verb) {
     case COMMAND_CLIENT_ID: vote_number(vote, sent->client_id); break;
     case COMMAND_INFO:
         vote->kind = VOTE_INFO;
@@ -278,5 +305,13 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         vote_yes_no(vote, ours);
         break;
     case COMMAND_SETTLE: run_settle(key, sent, now_ms, vote); break;
+    case COMMAND_SET_ALL:
+    case COMMAND_HEAL_ALL:
+    case COMMAND_ZADD_ALL:
+    case COMMAND_ZSCORE_ALL:
+    case COMMAND_RELEASE_ALL:
+    case COMMAND_EXTEND_ALL:
+    case COMMAND_CHECK_ALL:
+    case COMMAND_MOVE_ALL: master_run_list(m, sent, now_ms, vote); break;
     }
 }

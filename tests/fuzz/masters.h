@@ -6,11 +6,16 @@
 
 #include "proto/command.h"
 
-enum { QUEUE = 512, GHOSTS = 64, NAMES = 3 };
+/* The clock of a master is ahead of the daemon's by this. */
+#define CLOCK_MS INT64_C(1700000000000)
+
+/* The first names are also locked one by one; the others are part of lists only. */
+enum { QUEUE = 512, GHOSTS = 64, NAMES = LIST_NAMES, SINGLE_NAMES = 3 };
 
 struct sent {
     enum command_verb verb;
-    unsigned name; /* which, from 0 */
+    unsigned name;  /* the first one, from 0 */
+    uint16_t names; /* bit i: the name i */
     uint64_t ref, number;
     uint64_t client_id; /* the connection that the command came by */
     struct token token, to, other;
@@ -22,6 +27,7 @@ enum { READERS = 8 };
 
 struct key {
     struct token token;
+    uint16_t names;  /* of the list that it is part of; 0: of none */
     int64_t ends_ms; /* 0: there is none */
     unsigned readers;
     struct token reader[READERS]; /* whose times are over together here */
@@ -54,6 +60,10 @@ void master_queue(struct fake_master *m, const struct command *command);
 struct sent master_next(struct fake_master *m);
 void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote);
 void master_run_ghosts(struct fake_master *m, int64_t now_ms);
+/* The names "a" to "p" as bits. */
+uint16_t master_names(const struct name *list);
+/* What is for lists, in masters_list.c. */
+void master_run_list(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote);
 void master_info(const struct fake_master *m, int64_t now_ms, struct master_info *info);
 
 #endif

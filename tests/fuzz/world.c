@@ -31,19 +31,23 @@ static bool same_token(const struct token *a, const struct token *b)
 static void hold_granted(struct world *w, const struct action *action)
 {
     const struct reply *reply = &action->u.reply;
-    unsigned name = (unsigned)(reply->name.text[0] - 'a');
+    uint16_t names = master_names(&reply->name);
     bool proves = !w->lied && (!w->forgot || w->config.restart_guard);
-    assert(name < NAMES && reply->until_ms - w->now_ms >= 0 && reply->fence <= FENCE_MAX);
+    assert(names != 0 && reply->until_ms - w->now_ms >= 0 && reply->fence <= FENCE_MAX);
     for (unsigned i = 0; proves && i < HOLDS; i++) {
         const struct belief *other = &w->holds[i];
         bool share = token_is_shared(&reply->token) && token_is_shared(&other->token);
-        assert(!other->held || other->name != name || other->until_ms <= w->now_ms || share);
+        assert(!other->held || (other->names & names) == 0 || other->until_ms <= w->now_ms || share);
     }
-    assert(w->lied || w->forgot || reply->fence > w->fences[name]);
-    w->fences[name] = reply->fence;
+    for (unsigned name = 0; name < NAMES; name++) {
+        if ((names & 1u << name) == 0)
+            continue;
+        assert(w->lied || w->forgot || reply->fence > w->fences[name]);
+        w->fences[name] = reply->fence;
+    }
     w->holds[w->next_hold++ % HOLDS] = (struct belief){
         .held = true,
-        .name = name,
+        .names = names,
         .session = action->session,
         .request = action->request,
         .until_ms = reply->until_ms,
@@ -52,25 +56,25 @@ static void hold_granted(struct world *w, const struct action *action)
     w->tokens[w->next_token++ % TOKENS] = reply->token;
 }
 
-static void hold_longer(struct world *w, unsigned name, const struct token *token, int64_t until_ms)
+static void hold_longer(struct world *w, uint16_t names, const struct token *token, int64_t until_ms)
 {
     for (unsigned i = 0; i < HOLDS; i++) {
         struct belief *hold = &w->holds[i];
-        if (hold->held && hold->name == name && hold->until_ms > w->now_ms && until_ms > hold->until_ms &&
+        if (hold->held && hold->names == names && hold->until_ms > w->now_ms && until_ms > hold->until_ms &&
             same_token(&hold->token, token))
             hold->until_ms = until_ms;
     }
 }
 
-void world_forget(struct world *w, unsigned name, const struct token *token, uint64_t session,
+void world_forget(struct world *w, uint16_t names, const struct token *token, uint64_t session,
                   uint64_t request)
 {
     for (unsigned i = 0; i < HOLDS; i++) {
         struct belief *hold = &w->holds[i];
         bool this_one = token != NULL
-                            ? hold->name == name && same_token(&hold->token, token)
+                            ? hold->names == names && same_token(&hold->token, token)
                             : hold->session == session && (request == 0 || hold->request == request) &&
-                                  (name == NAMES || hold->name == name);
+                                  (names == 0 || hold->names == names);
         if (this_one)
             hold->held = false;
     }
@@ -81,10 +85,10 @@ static void check_reply(struct world *w, const struct action *action)
     const struct reply *reply = &action->u.reply;
     struct asked *asked = asked_find(w, action->request);
     assert(asked != NULL && asked->session == action->session);
-    assert(reply->code != REPLY_HELLO && reply->code <= REPLY_BADTAG && reply->name.len <= 1);
+    assert(reply->code != REPLY_HELLO && reply->code <= REPLY_BADTAG);
     bool resumed = asked->verb == VERB_RESUME;
     if (reply->code == REPLY_LOCKED && resumed) /* the client that had the token before has lost it */
-        world_forget(w, (unsigned)(reply->name.text[0] - 'a'), &asked->token, 0, 0);
+        world_forget(w, master_names(&reply->name), &asked->token, 0, 0);
     if (reply->code == REPLY_LOCKED && (resumed || asked->verb == VERB_LOCK) && reply->depth <= 1)
         hold_granted(w, action);
     assert(reply->code != REPLY_NOQUORUM || reply->masters == w->config.masters);
@@ -100,12 +104,12 @@ static void check_notice(struct world *w, const struct action *action)
     assert(open);
     if (notice->kind == NOTICE_CLOCK)
         return;
-    unsigned name = (unsigned)(notice->name.text[0] - 'a');
-    assert(notice->name.len == 1 && name < NAMES);
+    uint16_t names = master_names(&notice->name);
+    assert(names != 0);
     if (notice->kind == NOTICE_LOST)
-        world_forget(w, name, &notice->token, 0, 0);
+        world_forget(w, names, &notice->token, 0, 0);
     if (notice->kind == NOTICE_RENEWED)
-        hold_longer(w, name, &notice->token, notice->until_ms);
+        hold_longer(w, names, &notice->token, notice->until_ms);
 }
 
 static void check_ended(struct world *w, uint64_t session)

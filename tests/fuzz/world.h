@@ -28,7 +28,7 @@ struct client {
 /* A client's belief that it holds a name, from the grant to the end that the client knows of. */
 struct belief {
     bool held;
-    unsigned name;
+    uint16_t names;
     uint64_t session, request;
     int64_t until_ms;
     struct token token;
@@ -64,9 +64,9 @@ void world_lie(struct world *w, const struct sent *sent);
 /* The number of unanswered requests whose answer is still read, of one session or (0) of all. */
 unsigned world_asked(const struct world *w, uint64_t session);
 
-/* Ends beliefs in that name and token, or (token NULL) in locks of that session: of one of its requests
- * (0: all) and of one name (NAMES: all). */
-void world_forget(struct world *w, unsigned name, const struct token *token, uint64_t session,
+/* Ends beliefs in that name or list and token, or (token NULL) in locks of that session: of one of its requests
+ * (0: all) and of one name or list (0: all). */
+void world_forget(struct world *w, uint16_t names, const struct token *token, uint64_t session,
                   uint64_t request);
 
 #endif
