@@ -3,9 +3,10 @@
 
 #include "tests/fuzz/masters.h"
 
-#define FOR_NAMES(n, all)                \
-    for (unsigned n = 0; n < NAMES; n++) \
-        if ((all)&1u << n)
+static bool list_has(const struct sent *sent, unsigned name)
+{
+    return sent->names & 1u << name;
+}
 
 static bool list_is_ours(const struct key *key, const struct sent *sent, int64_t now_ms)
 {
@@ -15,9 +16,9 @@ static bool list_is_ours(const struct key *key, const struct sent *sent, int64_t
 
 static bool list_is_all_ours(const struct fake_master *m, const struct sent *sent, int64_t now_ms)
 {
-    FOR_NAMES(n, sent->names)
-    if (!list_is_ours(&m->keys[n], sent, now_ms))
-        return false;
+    for (unsigned n = 0; n < NAMES; n++)
+        if (list_has(sent, n) && !list_is_ours(&m->keys[n], sent, now_ms))
+            return false;
     return true;
 }
 
@@ -26,24 +27,25 @@ static void list_set(struct fake_master *m, const struct sent *sent, int64_t now
 {
     int64_t ends_ms = (int64_t)sent->number + (sent->verb == COMMAND_SET_ALL ? now_ms : -CLOCK_MS);
     vote->kind = VOTE_NO;
-    FOR_NAMES(n, sent->names)
-    {
+    for (unsigned n = 0; n < NAMES; n++) {
+        if (!list_has(sent, n))
+            continue;
         if (m->keys[n].ends_ms > now_ms)
             return;
         vote->number++;
     }
     vote->number = 0;
     vote->kind = VOTE_YES;
-    FOR_NAMES(n, sent->names)
-    m->keys[n] = (struct key){.token = sent->token, .names = sent->names, .ends_ms = ends_ms};
+    for (unsigned n = 0; n < NAMES; n++)
+        if (list_has(sent, n))
+            m->keys[n] = (struct key){.token = sent->token, .names = sent->names, .ends_ms = ends_ms};
 }
 
 static void list_release(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote)
 {
     vote->kind = VOTE_NO;
-    FOR_NAMES(n, sent->names)
-    {
-        if (!list_is_ours(&m->keys[n], sent, now_ms))
+    for (unsigned n = 0; n < NAMES; n++) {
+        if (!list_has(sent, n) || !list_is_ours(&m->keys[n], sent, now_ms))
             continue;
         m->keys[n].ends_ms = 0;
         vote->kind = VOTE_YES;
@@ -57,8 +59,9 @@ static void list_extend(struct fake_master *m, const struct sent *sent, int64_t 
     vote->kind = VOTE_NO;
     if (!list_is_all_ours(m, sent, now_ms))
         return;
-    FOR_NAMES(n, sent->names)
-    {
+    for (unsigned n = 0; n < NAMES; n++) {
+        if (!list_has(sent, n))
+            continue;
         struct key *key = &m->keys[n];
         if (wanted_ms > key->ends_ms)
             key->ends_ms = wanted_ms;
@@ -75,15 +78,17 @@ static void list_move(struct fake_master *m, const struct sent *sent, int64_t no
     if (!list_is_all_ours(m, sent, now_ms))
         return;
     vote->kind = VOTE_YES;
-    FOR_NAMES(n, sent->names)
-    m->keys[n].token = sent->to;
+    for (unsigned n = 0; n < NAMES; n++)
+        if (list_has(sent, n))
+            m->keys[n].token = sent->to;
 }
 
 static void list_fences(struct fake_master *m, const struct sent *sent, struct vote *vote)
 {
     vote->kind = VOTE_NUMBER;
-    FOR_NAMES(n, sent->names)
-    {
+    for (unsigned n = 0; n < NAMES; n++) {
+        if (!list_has(sent, n))
+            continue;
         uint64_t *score = &m->scores[n];
         if (sent->verb == COMMAND_ZSCORE_ALL) {
             vote->number = *score > vote->number ? *score : vote->number;
