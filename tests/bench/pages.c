@@ -20,16 +20,17 @@ struct worker {
 /* Returns whether the answer is a +. */
 static bool ask(const struct worker *w, const char *request)
 {
-    char line[LINE];
+    char line[LINE], last = '\0';
     size_t len = 0;
     socket_send(w->fd, request, strlen(request));
-    while (len == 0 || line[len - 1] != '\n') {
+    while (last != '\n') {
         ssize_t n = len < sizeof line ? recv(w->fd, line + len, sizeof line - len, 0) : 0;
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             fail("the daemon closed a connection: %s", n < 0 ? strerror(errno) : "end");
         len += (size_t)n;
+        last = line[len - 1];
     }
     return line[0] == '+';
 }
