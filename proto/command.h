@@ -61,9 +61,15 @@ struct group {
  *                  come waited_ms sooner; the daemon that set      the key has left, in ms; 0: none), NO
  *                  the key is told. A writer leaves a mark         (no key; with shared set, also: only
  *                  where it finds readers                          readers, and no mark in the way)
+ * LOOK             script: which of the slots of a name have     LOOKED
+ *                  a key, and how many slots other daemons
+ *                  say it has; if to is not zero, to joins the
+ *                  queue, as with ENQUEUE, and if all slots
+ *                  have keys, the daemons that set them are told
  * PASS             script: wakes the first of the queue but to     YES (nobody waits), HEARD, UNHEARD, NO
- *                  if there is no key; else tells the daemon       (the key is there)
- *                  that set it
+ *                  if there is no key, or a slot has none; else    (the keys are there)
+ *                  tells the daemon that set it, unless the name
+ *                  has slots
  * ALONG            PASS that also removes the mark of to, and      as PASS
  *                  wakes others though readers have the name
  * RELEASE          script: delete if the value is the token, or    YES, NO (not ours); HEARD (number: for
@@ -111,6 +117,7 @@ enum command_verb {
     COMMAND_ZSCORE,
     COMMAND_DEQUEUE,
     COMMAND_ENQUEUE,
+    COMMAND_LOOK,
     COMMAND_PASS,
     COMMAND_RELEASE,
     COMMAND_EXTEND,
@@ -162,10 +169,11 @@ struct command {
     /* See above: a TTL or an instant in ms, a score, or a client id. Of commands that write to the queue: how
      * long it lives, in ms. */
     uint64_t number;
-    uint64_t waited_ms; /* ENQUEUE, SHARE */
+    uint64_t waited_ms; /* ENQUEUE, SHARE, LOOK */
     bool stays;         /* RELEASE */
     bool shared;        /* ENQUEUE: the head is a reader */
     bool has_other;     /* RELEASE, MOVE */
+    uint16_t slots;     /* LOOK: how many the name has */
     struct token token;
     struct token to; /* MOVE, SETTLE: the new one; others that have it: this daemon */
     struct name name;
@@ -182,6 +190,7 @@ enum vote_kind {
     VOTE_GROUP,
     VOTE_UNREADABLE, /* <prefix>,group is there, but no daemon of this version can have written it */
     VOTE_TOKEN,
+    VOTE_LOOKED,  /* LOOK; number: the TTL in ms of the slot whose key ends first, 0: none is told */
     VOTE_HEARD,   /* another daemon got a message */
     VOTE_UNHEARD, /* one waits, or has the key, and got none; error is NOPERM if PUBLISH is not allowed */
     VOTE_NOT_RUN, /* NOSCRIPT: the script is being loaded; send the command again if it still matters */
@@ -214,6 +223,13 @@ struct master_info {
     bool loading;
 };
 
+/* The slots of a name as a master has them. */
+struct slots_seen {
+    uint16_t slots;               /* how many the name has, as the first daemon said it; 0: not readable */
+    bool heard;                   /* the daemons of all slots with a key heard that somebody waits */
+    uint8_t taken[SLOTS_MAX / 8]; /* bit i % 8 of byte i / 8: slot i has a key */
+};
+
 /* Fields that do not belong to the kind are undefined. */
 struct vote {
     enum vote_kind kind;
@@ -224,6 +240,7 @@ struct vote {
         struct master_info info; /* VOTE_INFO */
         struct group group;      /* VOTE_GROUP */
         struct token token;      /* VOTE_TOKEN; a value that is no token of ours is hashed to one */
+        struct slots_seen seen;  /* VOTE_LOOKED */
     };
 };
 

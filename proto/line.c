@@ -143,6 +143,19 @@ static enum line_result line_set_slot(struct parse *p, struct piece value)
     return LINE_REQUEST;
 }
 
+static enum line_result line_set_slots(struct parse *p, struct piece value)
+{
+    unsigned slots = 0;
+    bool digits = piece_is_digits(value) && value.len <= 4 && value.text[0] != '0';
+
+    for (size_t i = 0; digits && i < value.len; i++)
+        slots = 10 * slots + (unsigned)(value.text[i] - '0');
+    if (slots < 1 || slots > SLOTS_MAX)
+        return bad_value(p, OPTION_SLOTS, value, "write a number from 1 to 1024");
+    p->request->slots = (uint16_t)slots;
+    return LINE_REQUEST;
+}
+
 static enum line_result line_set_events(struct parse *p, struct piece value)
 {
     if (!piece_is(value, "renewed"))
@@ -162,9 +175,7 @@ static enum line_result line_set_option(struct parse *p, enum option option, str
     case OPTION_HOLD: return line_set_hold(p, value);
     case OPTION_TOKEN: return line_set_token(p, value);
     case OPTION_MODE: return line_set_mode(p, value);
-    case OPTION_SLOTS:
-        return line_refuse(p, REPLY_UNSUPPORTED,
-                           "slots= is not in this version: LOCK job.0, job.1 ... instead");
+    case OPTION_SLOTS: return line_set_slots(p, value);
     case OPTION_SLOT: return line_set_slot(p, value);
     case OPTION_EVENTS: return line_set_events(p, value);
     case OPTIONS: break;
@@ -393,9 +404,11 @@ static enum line_result read_rest(struct parse *p)
     }
     if (rule->needs & ~p->seen)
         return line_refuse(p, REPLY_BADARG, "%s needs the lock's token; write %s", rule->word, rule->example);
-    bool several = p->request->name.more != 0 || p->seen & OPTION_BIT(OPTION_SLOTS);
-    if (p->request->shared && several)
+    bool list = p->request->name.more != 0, slots = p->request->slots != 0;
+    if (p->request->shared && (list || slots))
         return line_refuse(p, REPLY_BADARG, "mode=shared is for one name without slots=");
+    if (list && slots)
+        return line_refuse(p, REPLY_BADARG, "slots= is for one name, not for several at once");
     unsigned beside = p->request->shared ? OPTION_BIT(OPTION_MODE) : 0;
     if (rule->verb == VERB_LOCK && p->request->has_token && p->seen != (OPTION_BIT(OPTION_TOKEN) | beside))
         return line_refuse(

@@ -77,6 +77,12 @@ static char *line_put_token(char *out, const struct token *token)
     return out + TOKEN_HEX;
 }
 
+/* Numbers of slots are told from 0 on; 0 here: none. */
+static char *line_put_slot(char *out, uint16_t slot)
+{
+    return slot != 0 ? line_put_unsigned(line_put(out, " slot="), slot - 1u) : out;
+}
+
 static char *line_put_until(char *out, int64_t valid_ms, int64_t until_ms)
 {
     out = line_put_signed(line_put(out, " valid="), valid_ms);
@@ -207,15 +213,17 @@ static char *line_put_words(char *out, const struct reply *reply)
         out = line_put_token(out, &reply->token);
         out = line_put_unsigned(line_put(out, " fence="), reply->fence);
         out = line_put_until(out, reply->valid_ms, reply->until_ms);
+        out = line_put_slot(out, reply->slot);
         return reply->depth ? line_put_unsigned(line_put(out, " depth="), reply->depth) : out;
     case REPLY_UNLOCKED:
         out = line_put_unsigned(line_put(out, " confirmed="), reply->confirmed);
         out = line_put_unsigned(line_put(out, "/"), reply->masters);
         if (reply->handed)
             out = line_put(out, " handed=1");
+        out = line_put_slot(out, reply->slot);
         return reply->depth ? line_put_unsigned(line_put(out, " depth="), reply->depth) : out;
     case REPLY_EXTENDED:
-    case REPLY_HELD: return line_put_until(out, reply->valid_ms, reply->until_ms);
+    case REPLY_HELD: return line_put_slot(line_put_until(out, reply->valid_ms, reply->until_ms), reply->slot);
     case REPLY_BUSY:
         if (reply->retry_ms >= 0)
             out = line_put_signed(line_put(out, " retry="), reply->retry_ms);
@@ -224,6 +232,8 @@ static char *line_put_words(char *out, const struct reply *reply)
     case REPLY_TIMEOUT: return line_put_signed(line_put(out, " waited="), reply->waited_ms);
     case REPLY_NOQUORUM: return line_put_quorum(out, reply);
     case REPLY_LIMIT: return line_put(line_put(out, " limit="), line_limit_word(reply->limit));
+    case REPLY_MODE:
+        return reply->slots != 0 ? line_put_unsigned(line_put(out, " slots="), reply->slots) : out;
     default: return out;
     }
 }
@@ -308,6 +318,8 @@ static char *line_put_text(char *out, const struct reply *reply)
         return line_put(out,
                         " : that lock is shared: to take it once more, add mode=shared; alone, UNLOCK it "
                         "and LOCK anew");
+    case TEXT_NO_SLOTS: return line_put(out, " : it is in use without slots=, and so are all its locks");
+    case TEXT_LIST_OF_SLOTS: return line_put(out, " : one of these names is in use with slots=");
     case TEXT_IS_EXCLUSIVE:
         return line_put(out, " : that lock is exclusive, and this version cannot turn it into a shared one: "
                              "UNLOCK it and LOCK with mode=shared");
@@ -405,16 +417,19 @@ size_t line_format_notice(char *out, const struct notice *notice)
         at = line_put_token(line_put_name(line_put(at, "!EXPIRING"), &notice->name, notice->order),
                             &notice->token);
         at = line_put_signed(line_put(at, " valid="), notice->valid_ms);
+        at = line_put_slot(at, notice->slot);
         break;
     case NOTICE_LOST:
         at = line_put_token(line_put_name(line_put(at, "!LOST"), &notice->name, notice->order),
                             &notice->token);
         at = line_put(line_put(at, " reason="), line_lost_word(notice->reason));
+        at = line_put_slot(at, notice->slot);
         break;
     case NOTICE_RENEWED:
         at = line_put_token(line_put_name(line_put(at, "!RENEWED"), &notice->name, notice->order),
                             &notice->token);
         at = line_put_until(at, notice->valid_ms, notice->until_ms);
+        at = line_put_slot(at, notice->slot);
         break;
     case NOTICE_DRAIN: at = line_put(at, "!DRAIN"); break;
     case NOTICE_CLOCK: at = line_put_signed(line_put(at, "!CLOCK behind="), notice->behind_ms); break;

@@ -34,9 +34,9 @@ static const struct verb_rule verbs[] = {
             .takes = TTL | WAIT | MAX | HOLD | NOTE | TOKEN | MODE | SLOTS,
             .example = "LOCK job ttl=10s wait=30s",
             .help = "LOCK <name> [ttl=10s] [wait=30s] [hold=session|lease] [max=5m] [note=<word>] "
-                    "[mode=shared] : takes a lock, with mode=shared one that others may share; LOCK "
-                    "<name>,<name> : all of them or none; LOCK <name> token=<token> : once more, where this "
-                    "connection has it",
+                    "[mode=shared] [slots=<n>] : takes a lock, with mode=shared one that others may share, "
+                    "with slots=<n> one of so many; LOCK <name>,<name> : all of them or none; LOCK <name> "
+                    "token=<token> : once more, where this connection has it",
         },
     [VERB_UNLOCK] =
         {

@@ -17,6 +17,7 @@ enum {
     NAME_BYTES = 200, /* longest lock name */
     LIST_NAMES = 16,  /* most names of a list (proto/names.h) */
     LIST_BYTES = 900,
+    SLOT_BYTES = 5,   /* the end of a slot's own name, ",1023" (proto/slot.h) */
     WORD_BYTES = 64,  /* longest note or client word */
     TAG_BYTES = 16,   /* longest tag */
     TOKEN_BYTES = 20, /* written as 40 hex */
@@ -108,6 +109,7 @@ struct request {
     bool has_token;
     bool shared;         /* LOCK mode=shared */
     bool events_renewed; /* HELLO events=renewed */
+    uint16_t slots;      /* LOCK slots=; 0: not given */
     int64_t ttl_ms;      /* -1: not given */
     int64_t wait_ms;     /* 0: answer now */
     int64_t max_ms;      /* -1: not given */
@@ -177,6 +179,8 @@ enum text {
     TEXT_NOT_YOURS,           /* UNLOCK without token of a lock that this connection lacks */
     TEXT_IS_SHARED,           /* LOCK with the token of a shared lock, but without mode=shared */
     TEXT_IS_EXCLUSIVE,        /* LOCK mode=shared with the token of an exclusive lock */
+    TEXT_NO_SLOTS,            /* the name is in use without slots */
+    TEXT_LIST_OF_SLOTS,       /* one of several names is in use with slots */
 };
 
 /* An answer. The comments say for which codes a field counts. */
@@ -188,6 +192,8 @@ struct reply {
     int64_t valid_ms;    /* LOCKED, EXTENDED, HELD: what is left */
     int64_t until_ms;    /* LOCKED, EXTENDED, HELD: when valid_ms are over */
     uint32_t depth;      /* LOCKED, UNLOCKED; 0: left out */
+    uint16_t slot;       /* 1 + the number of the name's slot; 0: left out */
+    uint16_t slots;      /* MODE: how many slots the name has; 0: left out */
     uint8_t confirmed;   /* UNLOCKED */
     uint8_t masters;     /* N: UNLOCKED, NOQUORUM */
     bool handed;         /* UNLOCKED: a waiter of this daemon has the lock now */
@@ -231,6 +237,7 @@ struct notice {
     enum lost_reason reason; /* LOST */
     struct name name;        /* not in DRAIN, CLOCK */
     struct token token;      /* not in DRAIN, CLOCK */
+    uint16_t slot;           /* as in a reply */
     int64_t valid_ms;        /* EXPIRING, RENEWED */
     int64_t until_ms;        /* RENEWED */
     int64_t behind_ms;       /* CLOCK: for how long the daemon's clock has stood still in all */

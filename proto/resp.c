@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include "proto/group.h"
+#include "proto/slot.h"
 
 /* The shape of each command. These words are filled in for each command:
  *     %k key   %q the queue's key   %l the lock's name   %t token   %a the other token   %o to   %i id of to
- *     %n number   %w waited_ms   %s stays   %r shared   %b bucket   %g group   %m the mark's key
+ *     %n number   %w waited_ms   %s stays   %r shared   %b bucket   %g group   %m the mark's key   %z slots
+ *     %j the key of their number
  * and these once, when the key prefix is known:
  *     %G key of group   %F key of fences   %C how channels begin   %S the script's SHA1 */
 static const char *const shape_texts[SHAPES] = {
@@ -27,7 +29,9 @@ static const char *const shape_texts[SHAPES] = {
     [COMMAND_ZSCORE] = "ZSCORE %F %b",
     [COMMAND_DEQUEUE] = "ZREM %q %i",
     [COMMAND_ENQUEUE] = "EVALSHA %S 3 %k %q %m %w %i %C %l %n %r",
-    [COMMAND_PASS] = "EVALSHA %S 2 %k %q 0 %i %C %l %n",
+    [COMMAND_LOOK] = "EVALSHA %S 3 %k %j %q %z %i %C %l %n %w",
+    [SHAPE_LOOK_ALONE] = "EVALSHA %S 2 %k %j %z 0 0 0 %n",
+    [COMMAND_PASS] = "EVALSHA %S 3 %k %q %j 0 %i %C %l %n -",
     [COMMAND_RELEASE] = "EVALSHA %S 1 %k %t",
     [SHAPE_EITHER] = "EVALSHA %S 1 %k %t 0 0 0 0 0 %a",
     [SHAPE_WAKING] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s",
@@ -106,6 +110,8 @@ static unsigned shape_verb(unsigned shape)
 {
     if (shape < COMMAND_VERBS)
         return shape;
+    if (shape == SHAPE_LOOK_ALONE)
+        return COMMAND_LOOK;
     return shape == SHAPE_MOVE_EITHER ? COMMAND_MOVE : COMMAND_RELEASE;
 }
 
@@ -117,6 +123,7 @@ struct resp_format *resp_format_new(const char *key_prefix)
     key_set(&format->prefix, key_prefix, "");
     key_set(&format->queue, key_prefix, ",queue:");
     key_set(&format->mark, key_prefix, ",writer:");
+    key_set(&format->slots, key_prefix, ",slots:");
     key_set(&format->channels, key_prefix, ",wake:");
     key_set(&format->fences, key_prefix, ",fences");
     key_set(&format->group, key_prefix, ",group");
@@ -134,15 +141,24 @@ void resp_format_free(struct resp_format *format)
 
 /* ---- commands ---- */
 
+/* A slot has the queue of its name. */
+static unsigned resp_base_len(const struct command *command)
+{
+    unsigned len;
+    (void)slot_of_name(&command->name, &len);
+    return len;
+}
+
 static char *resp_put_value(char *out, const struct resp_format *format, char what,
                             const struct command *command)
 {
     char group[GROUP_BYTES];
     switch (what) {
-    case 'k': return resp_put_key(out, &format->prefix, &command->name);
-    case 'q': return resp_put_key(out, &format->queue, &command->name);
-    case 'm': return resp_put_key(out, &format->mark, &command->name);
-    case 'l': return resp_put_word(out, command->name.text, command->name.len);
+    case 'k': return resp_put_key(out, &format->prefix, command->name.text, command->name.len);
+    case 'm': return resp_put_key(out, &format->mark, command->name.text, command->name.len);
+    case 'q': return resp_put_key(out, &format->queue, command->name.text, resp_base_len(command));
+    case 'j': return resp_put_key(out, &format->slots, command->name.text, resp_base_len(command));
+    case 'l': return resp_put_word(out, command->name.text, resp_base_len(command));
     case 't': return resp_put_token(out, &command->token);
     case 'a': return resp_put_token(out, &command->other);
     case 'o': return resp_put_token(out, &command->to);
@@ -151,6 +167,7 @@ static char *resp_put_value(char *out, const struct resp_format *format, char wh
     case 'w': return resp_put_number(out, command->waited_ms);
     case 's': return resp_put_number(out, command->stays);
     case 'r': return resp_put_number(out, command->shared);
+    case 'z': return resp_put_number(out, command->slots);
     case 'b': return resp_put_number(out, command->bucket);
     case 'g': return resp_put_word(out, group, group_text(group, &command->group));
     }
@@ -170,6 +187,8 @@ static unsigned shape_of(const struct command *command)
     assert((unsigned)command->verb < SHAPE_WAKING);
     if (command->verb == COMMAND_MOVE && command->has_other)
         return SHAPE_MOVE_EITHER;
+    if (command->verb == COMMAND_LOOK && is_zero(&command->to))
+        return SHAPE_LOOK_ALONE;
     if (command->verb != COMMAND_RELEASE)
         return command->verb;
     if (is_zero(&command->to))
@@ -197,7 +216,8 @@ size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *form
 
 /*     bytes: [    head | keys ...        | pairs (copied at the end) ]
  *                      ^ RESP_BATCH_HEAD_BYTES */
-_Static_assert((int)RESP_KEY_BYTES >= (int)PREFIX_BYTES + (int)NAME_BYTES + 8, "the longest key fits");
+_Static_assert((int)RESP_KEY_BYTES >= (int)PREFIX_BYTES + (int)NAME_BYTES + (int)SLOT_BYTES + 8,
+               "the longest key fits");
 _Static_assert((int)RESP_PAIR_BYTES >= (int)TOKEN_HEX + 7 + (int)DECIMAL_BYTES + 7, "token and number fit");
 
 void resp_batch_add(struct resp_batch *batch, const struct resp_format *format, const struct command *command)
@@ -205,7 +225,8 @@ void resp_batch_add(struct resp_batch *batch, const struct resp_format *format, 
     assert(command->verb == COMMAND_EXTEND && batch->keys < RESP_BATCH_KEYS);
     char *key = batch->bytes + RESP_BATCH_HEAD_BYTES + batch->keys_bytes;
     char *pair = batch->pairs + batch->pairs_bytes;
-    batch->keys_bytes += (size_t)(resp_put_key(key, &format->prefix, &command->name) - key);
+    batch->keys_bytes +=
+        (size_t)(resp_put_key(key, &format->prefix, command->name.text, command->name.len) - key);
     batch->pairs_bytes +=
         (size_t)(resp_put_number(resp_put_token(pair, &command->token), command->number) - pair);
     batch->keys++;

@@ -30,7 +30,7 @@ size_t resp_command(char out[RESP_COMMAND_BYTES], const struct resp_format *form
 enum {
     RESP_BATCH_KEYS = 64,
     RESP_BATCH_HEAD_BYTES = 80,
-    RESP_KEY_BYTES = 272, /* a key as RESP, at most */
+    RESP_KEY_BYTES = 280, /* a key as RESP, at most */
     RESP_PAIR_BYTES = 80, /* a token and a TTL as RESP, at most */
 };
 
@@ -73,7 +73,8 @@ enum {
     RESP_SCRIPT_BREAK,
     RESP_SCRIPT_SHARE,
     RESP_SCRIPT_LISTS,
-    RESP_SCRIPTS = RESP_SCRIPT_LISTS + 5,
+    RESP_SCRIPT_LOOK = RESP_SCRIPT_LISTS + 5,
+    RESP_SCRIPTS,
     RESP_SHA1_HEX = 40
 };
 char *resp_script_load(unsigned script, size_t *len);

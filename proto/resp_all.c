@@ -20,10 +20,8 @@ static char *all_put_keys(char *out, const struct resp_format *format, const str
 {
     const char *text;
     size_t at = 0, len;
-    while ((len = names_next(list, &at, &text)) != 0) {
-        out = resp_put_head(out, '$', format->prefix.len + len);
-        out = resp_put_end(resp_put(resp_put(out, format->prefix.text, format->prefix.len), text, len));
-    }
+    while ((len = names_next(list, &at, &text)) != 0)
+        out = resp_put_key(out, &format->prefix, text, len);
     return out;
 }
 

@@ -12,7 +12,7 @@
 enum {
     PREFIX_BYTES = 64,
     HEAD_BYTES = 1 + DECIMAL_BYTES + 2, /* "$" or "*", a number, the line's end */
-    OWN_BYTES = 16,                     /* ",daemons", ",fences", ",group", ",queue:", ",wake:", ",writer:" */
+    OWN_BYTES = 16, /* ",daemons", ",fences", ",group", ",queue:", ",slots:", ",wake:", ",writer:" */
     PIECES = 10,
     FIXED_BYTES = 256, /* bytes that are the same in each command of a shape, at most */
 };
@@ -22,6 +22,7 @@ enum {
     SHAPE_EITHER,        /* RELEASE with another token */
     SHAPE_WAKING_EITHER, /* the same, and it looks at the queue */
     SHAPE_MOVE_EITHER,
+    SHAPE_LOOK_ALONE, /* LOOK without the queue */
     SHAPES
 };
 
@@ -43,7 +44,7 @@ struct key {
 };
 
 struct resp_format {
-    struct key prefix, queue, mark, channels, fences, group, daemons;
+    struct key prefix, queue, mark, slots, channels, fences, group, daemons;
     struct shape shape[SHAPES];
 };
 
@@ -95,11 +96,11 @@ static inline char *resp_put_id(char *out, const struct token *token)
     return resp_put_word(out, hex, RESP_ID_HEX);
 }
 
-static inline char *resp_put_key(char *out, const struct key *before, const struct name *name)
+static inline char *resp_put_key(char *out, const struct key *before, const char *name, size_t len)
 {
-    assert(name->len <= NAME_BYTES);
-    out = resp_put_head(out, '$', before->len + name->len);
-    return resp_put_end(resp_put(resp_put(out, before->text, before->len), name->text, name->len));
+    assert(len <= NAME_BYTES + SLOT_BYTES);
+    out = resp_put_head(out, '$', before->len + len);
+    return resp_put_end(resp_put(resp_put(out, before->text, before->len), name, len));
 }
 
 /* A command for a list of names (resp_all.c). */

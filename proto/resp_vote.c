@@ -123,6 +123,41 @@ static void vote_enqueue(const struct resp_reply *reply, struct vote *vote)
     vote->number = ttl_ms > 0 ? (uint64_t)ttl_ms : 0;
 }
 
+/* Reads "<slots> <heard> <TTL> " and returns the bytes behind it; NULL: it is something else. */
+static const char *vote_look_numbers(const struct resp_reply *reply, long long number[3])
+{
+    const char *at = reply->text;
+    for (unsigned i = 0; i < 3; i++) {
+        char *end;
+        if (at[0] != '-' && (at[0] < '0' || at[0] > '9'))
+            return NULL;
+        number[i] = strtoll(at, &end, 10);
+        if (*end != ' ')
+            return NULL;
+        at = end + 1;
+    }
+    return at;
+}
+
+/* The bit map has as many bytes as the slots need that were asked for; the slots beyond them are none. */
+static void vote_looked(const struct resp_reply *reply, struct vote *vote)
+{
+    long long number[3];
+    if (reply->type != RESP_STRING || reply->whole_len != reply->text_len)
+        return;
+    const char *map = vote_look_numbers(reply, number);
+    size_t before = map != NULL ? (size_t)(map - reply->text) : 0;
+    size_t len = reply->text_len - before;
+    if (map == NULL || before > reply->text_len || len == 0 || len > sizeof vote->seen.taken)
+        return;
+    vote->kind = VOTE_LOOKED;
+    vote->seen.slots = number[0] > 0 && number[0] <= SLOTS_MAX ? (uint16_t)number[0] : 0;
+    vote->seen.heard = number[1] == 1;
+    vote->number = number[2] > 0 ? (uint64_t)number[2] : 0;
+    memset(vote->seen.taken, 0xff, sizeof vote->seen.taken);
+    memcpy(vote->seen.taken, map, len);
+}
+
 static void vote_ok(const struct resp_reply *reply, struct vote *vote)
 {
     if (reply->type == RESP_STATUS && first_word_is(reply->text, reply->text_len, "OK"))
@@ -316,6 +351,7 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
     case COMMAND_PROBE: vote_group(reply, vote); break;
     case COMMAND_GET: vote_token(reply, vote); break;
     case COMMAND_ENQUEUE: vote_enqueue(reply, vote); break;
+    case COMMAND_LOOK: vote_looked(reply, vote); break;
     case COMMAND_GROUP_SET:
     case COMMAND_GROUP_NEW:
     case COMMAND_SET:

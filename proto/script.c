@@ -194,14 +194,22 @@ static const struct {
               "if type(h)=='table' then h=-1 end "
               "return {t,h,l}",
      "a99771d19bbd805594d2158caf7dd784de82a670"},
-    /* PASS: wakes the first of the queue if there is no key, else tells the daemon that set the key. With
-     * KEYS[3], its mark, ALONG: readers that have the name keep nobody from being woken. */
-    {WALK "local v,w=f('GET',KEYS[1]),KEYS[3] and f('GET',KEYS[3]) "
+    /* PASS: wakes the first of the queue if there is no key, else tells the daemon that set the key. KEYS[3] is how
+     * many slots the name has; then nobody is told, since those who wait look again and again. Without ARGV[6], KEYS[3]
+     * is its mark, and it is ALONG: readers that have the name keep nobody from being woken. */
+    {WALK "if ARGV[6] then "
+          "local n=f('GET',KEYS[3]) "
+          "n=type(n)=='string' and tonumber(n) "
+          "if n then for i=0,math.min(n,1024)-1 do "
+          "if not f('GET',KEYS[1]..','..i) then return walk() end end "
+          "return 0 end end "
+          "local m=not ARGV[6] "
+          "local v,w=f('GET',KEYS[1]),m and f('GET',KEYS[3]) "
           "if type(w)=='string' and string.match(w,'%x+$')==ARGV[2] then f('DEL',KEYS[3]) end "
-          "if not v or (KEYS[3] and type(v)=='table') then return walk() end "
+          "if not v or (m and type(v)=='table') then return walk() end "
           "if type(v)=='string' and string.sub(v,1,8)~=ARGV[2] then say(string.sub(v,1,8),'t') end "
           "return 0",
-     "c1f702cb8424f510449fc48a85ae54eeeab7402a"},
+     "b3c82807b601db08245d5a5ed2cf440960b2c1a8"},
     /* SETTLE: the TTL that the key has now, by the token ARGV[2], which replaces ARGV[1]; -2: neither. PEXPIRE
      * runs even where it lengthens nothing: a script that has written before may SET when the memory is full. */
     {READ "if v==ARGV[1] or v==ARGV[2] then "
@@ -342,6 +350,33 @@ static const struct {
      "if s and tonumber(s)>n then n,m=tonumber(s),s end end "
      "return m",
      "52675462819dfd6e3453a656961d4ea732b27194"},
+    /* LOOK: how many slots the name has as the first daemon said it, whether all who have one heard (1; else 0 or
+     * -1, as in ENQUEUE), the shortest TTL of a slot (-1: not known), and behind these a bit map of the slots that
+     * have keys. KEYS: the name, the number of its slots, and its queue, if this daemon joins it. ARGV[1]: slots.
+     * The number lives on as long as daemons look that have the same. */
+    {"local f,k,g,q,n=redis.pcall,KEYS[1]..',',KEYS[2],KEYS[3],tonumber(ARGV[1]) "
+     "local m=f('SET',g,n,'NX','PX',ARGV[5]) "
+     "if type(m)=='table' and m.err then return m end "
+     "m=m and n or f('GET',g) "
+     "if m==ARGV[1] then f('PEXPIRE',g,ARGV[5]) end "
+     "if type(m)=='table' then m=0 end "
+     "if q then local t=f('TIME') "
+     "local z=f('ZADD',q,'NX',t[1]*1000+math.floor(t[2]/1000)-ARGV[6],ARGV[2]) "
+     "if type(z)=='table' then return z end "
+     "f('PEXPIRE',q,ARGV[5]) end "
+     "local b,c,x,ids,w={},0,0,{},-1 "
+     "for i=0,n-1 do local v=f('GET',k..i) "
+     "if v then c,x=c+1,x+2^(i%8) "
+     "if type(v)=='string' then ids[string.sub(v,1,8)]=1 end end "
+     "if i%8==7 or i==n-1 then b[#b+1]=string.char(x) x=0 end end "
+     "local h=1 "
+     "if q and c==n then "
+     "for i=0,n-1 do local t=f('PTTL',k..i) if t>=0 and (w<0 or t<w) then w=t end end "
+     "for id in pairs(ids) do if id~=ARGV[2] then "
+     "local p=f('PUBLISH',ARGV[3]..id,'t '..ARGV[4]) "
+     "if type(p)=='table' then h=-1 elseif p==0 and h==1 then h=0 end end end end "
+     "return string.format('%d %d %d ',tonumber(m) or 0,h,w)..table.concat(b)",
+     "f1e3c87cbaf512b9a447a7a94772392dda3308f2"},
 };
 
 const char *resp_script_text(unsigned script)
@@ -376,6 +411,7 @@ int resp_script_of(enum command_verb verb)
     case COMMAND_CHECK_ALL: return RESP_SCRIPT_LISTS + 2;
     case COMMAND_MOVE_ALL: return RESP_SCRIPT_LISTS + 3;
     case COMMAND_ZSCORE_ALL: return RESP_SCRIPT_LISTS + 4;
+    case COMMAND_LOOK: return RESP_SCRIPT_LOOK;
     case COMMAND_ZADD_ALL:
     case COMMAND_TIME:
     case COMMAND_GROUP:

@@ -59,7 +59,7 @@ circle() { # bound, group, the names of its objects (extended regular expression
     fi
 }
 
-circle 5 daemon/coordinator 'daemon/coordinator/([a-z_]+/)?[a-z_]+'
+circle 6 daemon/coordinator 'daemon/coordinator/([a-z_]+/)?[a-z_]+'
 circle 3 daemon/conn 'daemon/(conn/[a-z_]+|conn[a-z_]*)'
 circle 3 daemon/node 'daemon/(node/[a-z_]+|node[a-z_]*)'
 circle 1 daemon/loop 'daemon/loop/[a-z_]+'

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/acquire_private.h"
+#include "daemon/coordinator/acquire_slots.h"
 #include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/fanout.h"
@@ -16,11 +18,12 @@
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/shared.h"
+#include "daemon/coordinator/slots.h"
 #include "daemon/coordinator/wake.h"
 
 /* ---- ends ---- */
 
-static struct resource *acquire_detach(struct coordinator *c, struct round *round)
+struct resource *acquire_detach(struct coordinator *c, struct round *round)
 {
     struct resource *resource = round->resource;
     round->resource = NULL;
@@ -38,7 +41,7 @@ static void acquire_undo(struct coordinator *c, struct round *round, bool wakes,
 {
     struct resource *resource = acquire_detach(c, round);
     struct queue *queue = resource->queue;
-    if (round->phase == ROUND_QUEUING) { /* no SET was sent */
+    if (round->phase <= ROUND_LOOKING) { /* no SET was sent */
         round_free(c, round);
         return;
     }
@@ -63,18 +66,25 @@ static void acquire_fail(struct coordinator *c, struct round *round, enum reply_
     struct resource *resource = round->resource;
     enum limit limit = code == REPLY_LIMIT ? LIMIT_FENCE : LIMIT_NONE;
     struct verdict verdict = {
-        code, limit, fence_shown(round), round->split.in_vain, round->joined, resource->queue->heard};
-    /* Other daemons were refused by this attempt's keys, and may sleep. */
+        code, limit, fence_shown(round), round->split.in_vain, round->joined, resource->queue->heard, 0};
+    /* Other daemons were refused by this attempt's keys, and may sleep. Of slots they may sleep after any such key,
+     * since no master decides whose attempt goes on. */
     bool wakes = masters_count(round->tally.granted) >= c->quorum;
+    wakes = wakes || (resource->queue->slots != NULL && round->tally.granted != 0);
     wakes = wakes && round->phase != ROUND_QUEUING;
     acquire_undo(c, round, wakes, resource->queue->head->patient);
-    resource_refused(c, resource, &verdict);
+    if (resource->queue->slots != NULL)
+        slots_refused(c, resource, &verdict);
+    else
+        resource_refused(c, resource, &verdict);
 }
 
 void acquire_abandon(struct coordinator *c, struct resource *resource)
 {
     /* The attempt may have got the name, or followed a wake: then another daemon is to have the name. */
+    struct resource *asked = resource->queue->round->resource; /* the name's, or a slot's */
     acquire_undo(c, resource->queue->round, true, resource->queue->head->next != NULL);
+    resource_rest(c, asked);
 }
 
 static void acquire_grant(struct coordinator *c, struct round *round)
@@ -92,6 +102,8 @@ static void acquire_grant(struct coordinator *c, struct round *round)
         acquire_detach(c, round);
         if (round->shared && (round->woken || (resource->contended && resource->lease == NULL)))
             mark_along(c, round->name, c->voters); /* readers of other daemons may wait, too */
+        if (resource->queue->slots != NULL)
+            slots_taken(c, resource->queue->slots);
         struct lease *lease = lease_grant(c, resource, round, round->proposal, until_ms);
         round->lease = lease->id;
         hand_granted(c, lease, round);
@@ -122,15 +134,24 @@ static void acquire_was_split(struct coordinator *c, struct round *round, enum s
 
 /* ---- an attempt begins ---- */
 
-static struct round *acquire_round(struct coordinator *c, struct resource *resource, enum round_phase phase,
-                                   const struct token *token)
+/* What LOOK told, and wakes since then, stand while the head asks for slots. */
+static void acquire_forget(struct queue *queue, enum round_phase phase)
+{
+    if (queue->slots != NULL && phase != ROUND_LOOKING)
+        return;
+    if (queue->slots != NULL)
+        queue->slots->passes |= queue->woken;
+    queue->woken = queue->late = queue->heard = queue->ends = 0;
+}
+
+struct round *acquire_round(struct coordinator *c, struct resource *resource, enum round_phase phase,
+                            const struct token *token)
 {
     struct round *round = round_begin(c, phase, resource->name, token, resource->queue->head->ttl_ms);
     round->resource = resource;
     resource->queue->round = round;
-    resource->queue->late = 0;
     resource->queue->reserve = 0;
-    resource->queue->woken = resource->queue->heard = resource->queue->ends = 0;
+    acquire_forget(resource->queue, phase);
     round->tally.asked = c->voters;
     round->shared = resource->queue->head->shared;
     c->acquiring++;
@@ -159,13 +180,13 @@ static void acquire_send(struct coordinator *c, struct round *round, masters_t m
 
 /* The proposal goes right behind the SET, which saves a round trip if the name is free. Where a head polls,
  * the SET goes alone: clients that poll a held lock write nothing to the masters. */
-static void acquire_set(struct coordinator *c, struct resource *resource)
+void acquire_set(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = resource->queue;
     bool woken = queue->woken != 0, likely = !queue->head->tried || woken || queue->looked == LOOKED_FREE;
+    likely = likely || queue->slots != NULL;
     struct token token;
-    bool names = resource->name->more != 0;
-    random_token_of(c, &token, names ? TOKEN_NAMES : queue->head->shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
+    random_token(c, resource, &token, queue->head->shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
     names_asked(resource);
     struct round *round = acquire_round(c, resource, ROUND_ASKING, &token);
     round->woken = woken;
@@ -206,6 +227,10 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
         resource_refused(c, resource, &(struct verdict){.code = REPLY_LIMIT, .limit = limit});
         return;
     }
+    if (resource->queue->slots != NULL) {
+        slots_begin(c, resource);
+        return;
+    }
     if (wake_joins(c, resource)) {
         acquire_queue(c, resource);
         return;
@@ -229,11 +254,13 @@ static void look_refused(struct coordinator *c, struct round *round, bool late)
     unsigned answered = masters_count(tally->granted | tally->refused);
     unsigned silent = masters_count(round_silent(round));
     bool enough = masters_count(tally->granted) >= c->quorum; /* Q granted, but no fence was agreed in time */
-    /* Readers do not split votes among themselves, and a writer that took some asks again. */
+    /* Readers do not split votes among themselves, and a writer that took some asks again. Of slots another one may
+     * be free. */
     bool retries = round->shared || (round->resource->queue->head->patient && !wake_may_come(c));
+    retries = retries || round->resource->queue->slots != NULL || round->name->more != 0;
     if (round->name->more != 0)
         round->split.in_vain = tally->granted != 0; /* lists are not asked again */
-    if (tally->refused != 0 && answered >= c->quorum && !enough && !retries && round->name->more == 0)
+    if (tally->refused != 0 && answered >= c->quorum && !enough && !retries)
         acquire_was_split(c, round, acquire_split(c, round, late));
     else if (tally->refused != 0 && answered >= c->quorum && !enough)
         acquire_fail(c, round, REPLY_BUSY); /* a waiting head tries again after a short random pause */
@@ -278,6 +305,11 @@ static void acquire_widen(struct coordinator *c, struct round *round)
 
 static void look_asking(struct coordinator *c, struct round *round, bool late)
 {
+    if (mutant(MUTANT_SLOT_BY_LOOK) && round->resource->queue->slots != NULL &&
+        round->resource->queue->slots->looked) {
+        acquire_grant(c, round);
+        return;
+    }
     const struct fence *fence = &round->fence;
     masters_t stand = fence_standing(c, round);
     masters_t can = stand | round_silent(round);
@@ -301,6 +333,8 @@ void acquire_look(struct coordinator *c, struct round *round, bool late)
 {
     if (round->phase == ROUND_QUEUING)
         look_queuing(c, round, late);
+    else if (round->phase == ROUND_LOOKING)
+        slots_look(c, round, late);
     else if (round->phase == ROUND_ASKING)
         look_asking(c, round, late);
     else if (round->phase == ROUND_REASKING)

@@ -4,6 +4,7 @@
 
 #include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/names.h"
+#include "proto/slot.h"
 
 struct action *action_push(struct coordinator *c, enum action_kind kind)
 {
@@ -50,6 +51,12 @@ void action_send(struct coordinator *c, masters_t masters, const struct command 
         copy->group = command->group;
 }
 
+/* Clients know a slot by its name and its number. Returns 1 + the number; 0: it is no slot. */
+static uint16_t action_name(struct name *to, const struct name *from)
+{
+    return (uint16_t)(slot_base(to, from) + 1);
+}
+
 struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t request, enum reply_code code,
                            const struct name *name)
 {
@@ -58,8 +65,8 @@ struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t req
     action->request = request;
     struct reply *reply = &action->u.reply;
     reply->code = code;
-    name_copy(&reply->name, name);
     memset((char *)reply + offsetof(struct reply, token), 0, sizeof *reply - offsetof(struct reply, token));
+    reply->slot = action_name(&reply->name, name);
     reply->retry_ms = -1;
     return reply;
 }
@@ -72,7 +79,7 @@ struct notice *action_notice(struct coordinator *c, enum notice_kind kind, const
     struct notice *notice = &action->u.notice;
     notice->kind = kind;
     notice->reason = LOST_EXPIRED;
-    name_copy(&notice->name, lease->resource->name);
+    notice->slot = action_name(&notice->name, lease->resource->name);
     notice->token = lease->token;
     notice->valid_ms = 0;
     notice->until_ms = 0;
@@ -126,17 +133,18 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
     reply->retry_ms = (int64_t)quorum_nth_largest(left_ms, quarantined, rank);
 }
 
-void random_token_of(struct coordinator *c, struct token *token, enum token_kind kind)
+void random_token(struct coordinator *c, const struct resource *resource, struct token *token,
+                  enum token_kind kind)
 {
+    unsigned len;
+    int slot = resource->queue->slots != NULL ? slot_of_name(resource->name, &len) : -1;
+    if (resource->name->more != 0)
+        kind = TOKEN_NAMES;
     assert(!c->token_drawn);
     c->token_drawn = true;
-    token_make(token, &c->config.self, kind, c->event->random);
+    token_make(token, &c->config.self, slot >= 0 ? TOKEN_SLOT : kind, slot >= 0 ? (unsigned)slot : 0,
+               c->event->random);
     c->actions->random_used = true;
-}
-
-void random_token(struct coordinator *c, struct token *token)
-{
-    random_token_of(c, token, TOKEN_EXCLUSIVE);
 }
 
 int64_t random_between(struct coordinator *c, int64_t low, int64_t high)

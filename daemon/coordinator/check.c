@@ -8,7 +8,9 @@
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/shared.h"
+#include "daemon/coordinator/slots.h"
 #include "daemon/coordinator/state.h"
+#include "proto/slot.h"
 
 static void check_waits(const struct coordinator *c, const struct resource *resource)
 {
@@ -26,22 +28,71 @@ static void check_waits(const struct coordinator *c, const struct resource *reso
         impatient += !wait->patient;
     }
     assert(queue->tail == prev && queue->waiters == waiters && queue->impatient == impatient);
-    assert(queue == &c->nobody ? waiters == 0 : pool_find(&c->queues, queue->id) == queue && waiters > 0);
+    if (queue->slots != NULL)
+        assert(pool_find(&c->slots, queue->slots->id) == queue->slots && queue == &queue->slots->queue);
+    else
+        assert(queue == &c->nobody ? waiters == 0 : pool_find(&c->queues, queue->id) == queue && waiters > 0);
     assert(queue == &c->nobody || queue->resource == resource);
+}
+
+/* Whether the release of a slot is awaited: when it is answered, the head asks. */
+static bool slots_await(const struct coordinator *c, const struct slots *slots)
+{
+    for (uint32_t place = 0; place < c->resources.fresh; place++) {
+        const struct resource *resource = pool_at(&c->resources, place);
+        if (resource != NULL && resource->queue->slots == slots && release_is_awaited(resource))
+            return true;
+    }
+    return false;
 }
 
 /* A head is never forgotten: an attempt, a release, a lease, the drain or a deadline will go on with it. */
 static void check_head(const struct coordinator *c, const struct resource *resource)
 {
+    const struct slots *slots = resource->queue->slots;
     bool bound = resource->queue->head != NULL && is_in_way(resource, resource->queue->head);
+    if (slots != NULL)
+        bound = slots_are_held(slots);
+    bool awaits = release_is_awaited(resource) || (slots != NULL && slots_await(c, slots));
     if (resource->queue->head != NULL)
-        assert(resource->queue->round != NULL || release_is_awaited(resource) || bound || c->draining ||
+        assert(resource->queue->round != NULL || awaits || bound || c->draining ||
                resource->queue->item.place != 0 || names_use(c, resource) != NAMES_FREE);
     else
         assert(resource->queue->round == NULL);
-    assert(!bound || resource->queue->impatient == 0 || resource->queue->sweeping);
+    bool asks = slots != NULL && resource->queue->round != NULL; /* all slots came to be held meanwhile */
+    assert(!bound || resource->queue->impatient == 0 || resource->queue->sweeping || asks);
     assert(resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
-           resource->resumes != NULL || names_keep(resource));
+           resource->resumes != NULL || (slots != NULL && slots->here != 0) || names_keep(resource));
+}
+
+/* The resource of a slot: it has a use, and its own queue is that of its name. */
+static void check_slot(const struct resource *resource)
+{
+    const struct slots *slots = resource->queue->slots;
+    const struct round *round = slots->queue.round;
+    unsigned len;
+    int slot = slot_of_name(resource->name, &len);
+    assert(slot >= 0 && slots_has(slots->mine, (unsigned)slot) && len == slots->base->name->len);
+    assert(resource->lease != NULL || resource->giving_back != NULL || resource->resumes != NULL ||
+           (round != NULL && round->resource == resource));
+}
+
+static void check_slots(const struct coordinator *c, const struct resource *base)
+{
+    const struct slots *slots = base->queue->slots;
+    uint32_t here = 0, bound = 0, awaited = 0;
+    if (slots == NULL)
+        return;
+    for (uint32_t place = 0; place < c->resources.fresh; place++) {
+        const struct resource *resource = pool_at(&c->resources, place);
+        if (resource == NULL || resource->queue != base->queue || resource == base)
+            continue;
+        here++;
+        bound += resource->lease != NULL && lease_is_bound(resource->lease);
+        awaited += release_is_awaited(resource);
+    }
+    assert(slots->base == base && slots->queue.resource == base && base->lease == NULL);
+    assert(here == slots->here && bound == slots->bound && awaited == slots->awaited);
 }
 
 /* The readers of a name: those that are bound stand first. Returns how many there are. */
@@ -100,17 +151,22 @@ static void check_resources(const struct coordinator *c)
         if (resource == NULL)
             continue;
         used++;
-        waits += resource->queue->waiters;
-        queues += resource->queue != &c->nobody;
-        acquiring += resource->queue->round != NULL;
         assert(resource_find(c, resource->name) == resource);
-        assert(resource->queue->round == NULL || resource->queue->round->resource == resource);
         acquiring += check_resumes(c, resource);
         assert(resource->lease == NULL || resource->lease->resource == resource);
         assert(resource->giving_back == NULL || resource->giving_back->resource == resource);
+        if (resource->queue->slots != NULL && resource->queue->resource != resource) {
+            check_slot(resource);
+            continue;
+        }
+        waits += resource->queue->waiters;
+        queues += resource->queue != &c->nobody && resource->queue->slots == NULL;
+        acquiring += resource->queue->round != NULL;
+        assert(resource->queue->round == NULL || slots_base(resource->queue->round->resource) == resource);
         check_waits(c, resource);
         check_head(c, resource);
         readers += check_readers(c, resource);
+        check_slots(c, resource);
     }
     assert(readers == c->readers[HOLD_SESSION] + c->readers[HOLD_LEASE]);
     assert(used == c->resources.used && used == c->names.count);

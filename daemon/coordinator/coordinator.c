@@ -17,6 +17,7 @@
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/session_end.h"
+#include "daemon/coordinator/slots.h"
 #include "daemon/coordinator/state.h"
 #include "daemon/coordinator/votes.h"
 #include "daemon/coordinator/woken.h"
@@ -24,6 +25,7 @@
 enum {
     UNDO = 65536,
     RENEWALS = 4096,
+    SLOTTED = 65536, /* names with slots */
     SPARE = 64,
     DRAIN_SLOTS = 64, /* slots looked at in one step */
     LISTS_SHARE = 16, /* lists in use at once: one for so many locks, and at least LISTS_LEAST */
@@ -55,6 +57,7 @@ static bool make_tables(struct coordinator *c)
            pool_init(&c->queues, sizeof(struct queue), capacity(config->max_waiters)) &&
            pool_init(&c->resources, sizeof(struct resource), capacity(names + LIST_NAMES * lists)) &&
            pool_init(&c->lists, sizeof(struct list), capacity(lists)) &&
+           pool_init(&c->slots, sizeof(struct slots), capacity(names < SLOTTED ? names : SLOTTED)) &&
            pool_init(&c->leases, lease_bytes(config->masters), capacity(config->max_locks)) &&
            pool_keep_order(&c->waits) && pool_keep_order(&c->leases) &&
            pool_init(&c->secrets, sizeof(struct secret), capacity(config->max_locks)) &&
@@ -132,6 +135,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->waits);
     pool_free(&c->queues);
     pool_free(&c->resources);
+    pool_free(&c->slots);
     pool_free(&c->leases);
     pool_free(&c->secrets);
     free(c->sharing);

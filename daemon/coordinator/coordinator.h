@@ -246,6 +246,7 @@ struct lock_row {
     char nodes[MASTERS];
     struct word note;
     int64_t held_ms; /* since this daemon granted it, or took it over by RESUME */
+    uint16_t slot;   /* 1 + the number of the name's slot; 0: it has none */
 };
 
 struct waiter_row {
@@ -255,7 +256,8 @@ struct waiter_row {
     int64_t waited_ms;
     int64_t left_ms; /* until its wait= is over; 0 for wait=0 */
     bool held;       /* a lock of that name is held here ... */
-    uint64_t holder; /* ... by this session; 0: bound to no session */
+    uint64_t holder; /* ... by this session; 0: bound to no session, or to several */
+    uint16_t slots;  /* how many slots the name has; 0: none */
 };
 
 struct master_row {

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/acquire_slots.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/lease.h"
@@ -145,7 +146,7 @@ static bool hand_may(const struct coordinator *c, const struct lease *lease)
     const struct queue *queue = resource->queue;
     if (lease->secret == NULL || lease->secret->settling || queue->head == NULL)
         return false;
-    if (lease->extending != 0 || queue->sweeping || queue->round != NULL)
+    if (lease->extending != 0 || queue->sweeping || (queue->round != NULL && queue->slots == NULL))
         return false;
     if (c->draining || c->token_drawn || trial_is_open(c) || names_use(c, resource) != NAMES_FREE)
         return false;
@@ -165,6 +166,8 @@ static void hand_answer(struct coordinator *c, const struct lease *lease, uint64
 static void hand_on(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
+    if (resource->queue->slots != NULL)
+        slots_pass_on(c, resource->queue->slots);
     lease_pass(c, lease, resource->queue->head);
     lease->fence++;
     if (resource->handed < HANDED)

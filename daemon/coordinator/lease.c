@@ -386,7 +386,7 @@ void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait)
     wait->note = NULL;
     c->peer_locks[hold->peer]++;
     session_link_hold(c, wait->session, hold);
-    random_token(c, &lease->token);
+    random_token(c, lease->resource, &lease->token, TOKEN_EXCLUSIVE);
     lease->granted_ms = c->now_ms;
     lease->ttl_ms = (int32_t)wait->ttl_ms;
     if (mutant(MUTANT_HAND_LATE))

@@ -93,6 +93,12 @@
     X(LIST_OVERTAKES, "list_overtakes", "a list asks although others stand before it")                      \
     X(LIST_UNCHANGED, "list_unchanged",                                                                     \
       "who waits for a list, or for a list's names, is not looked at again")                                \
+    X(SLOT_BY_LOOK, "slot_by_look",                                                                         \
+      "a slot that a LOOK showed free is granted before Q masters set its key")                             \
+    X(SLOT_BEYOND, "slot_beyond", "a name has one slot more than it is to have")                            \
+    X(SLOT_OF_ANOTHER, "slot_of_another", "a token is looked for at the slot beside its own")               \
+    X(SLOT_TOLD_LOST, "slot_told_lost", "a holder of a slot forgets that others wait")                      \
+    X(LOOK_FOR_EVER, "look_for_ever", "what a LOOK showed is believed for ever")                            \
     X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
 
 enum mutant {

@@ -14,29 +14,6 @@ static uint16_t place_bit(const struct link *link)
     return (uint16_t)(1u << (link - link->list->link));
 }
 
-/* ---- the table ---- */
-
-static uint32_t resource_hash(const struct coordinator *c, const struct name *name)
-{
-    return table_hash(c->config.hash_seed, name->text, name->len);
-}
-
-static struct resource *find(const struct coordinator *c, const struct name *name, uint32_t hash)
-{
-    uint32_t place = table_first(&c->names, hash), slot;
-    while (table_next(&c->names, hash, &place, &slot)) {
-        struct resource *resource = pool_at(&c->resources, slot);
-        if (resource->name->len == name->len && memcmp(resource->name->text, name->text, name->len) == 0)
-            return resource;
-    }
-    return NULL;
-}
-
-struct resource *resource_find(const struct coordinator *c, const struct name *name)
-{
-    return find(c, name, resource_hash(c, name));
-}
-
 /* ---- lists ---- */
 
 static void names_link(struct list *list, struct resource *resource)
@@ -57,24 +34,42 @@ static void names_unlink(struct link *link)
         link->next->prev = link->prev;
 }
 
-/* Makes the list of the resource, with a link to each name. Returns false if a table is full; then the links that
- * were made go with the resource. */
-static bool names_join(struct coordinator *c, struct resource *resource)
+/* Copies the name that begins at *at, and moves *at on. Returns false if there is none. */
+static bool names_take(const struct name *list, size_t *at, struct name *name)
+{
+    const char *text;
+    size_t len = names_next(list, at, &text);
+    name->len = len & 0xfff;
+    name->more = 0;
+    if (len != 0)
+        memcpy(name->text, text, len);
+    return len != 0;
+}
+
+const struct slots *names_slots(const struct coordinator *c, const struct name *name)
+{
+    const struct slots *slots = NULL;
+    struct name single;
+    size_t at = 0;
+    while (slots == NULL && names_take(name, &at, &single)) {
+        const struct resource *resource = resource_find(c, &single);
+        slots = resource != NULL ? resource->queue->slots : NULL;
+    }
+    return slots;
+}
+
+bool names_join(struct coordinator *c, struct resource *resource)
 {
     struct list *list = pool_take(&c->lists);
-    const char *text;
     struct name name;
-    size_t at = 0, len;
+    size_t at = 0;
     if (list == NULL)
         return false;
     list->item.kind = ITEM_LIST;
     list->resource = resource;
-    name.more = 0;
-    while ((len = names_next(resource->name, &at, &text)) != 0) {
-        name.len = len & 0xfff;
-        memcpy(name.text, text, len);
+    while (names_take(resource->name, &at, &name)) {
         struct resource *single = resource_find_or_make(c, &name);
-        if (single == NULL)
+        if (single == NULL || single->queue->slots != NULL)
             break;
         names_link(list, single);
     }
@@ -89,7 +84,7 @@ static bool is_unused(const struct coordinator *c, const struct resource *resour
            resource->resumes == NULL && !names_keep(resource);
 }
 
-static void names_part(struct coordinator *c, struct resource *resource)
+void names_part(struct coordinator *c, struct resource *resource)
 {
     struct list *list = names_list(resource);
     if (list == NULL)
@@ -104,37 +99,6 @@ static void names_part(struct coordinator *c, struct resource *resource)
     resource->links = NULL;
     heap_remove(&c->deadlines, &list->item);
     pool_give(&c->lists, list);
-}
-
-void resource_free(struct coordinator *c, struct resource *resource)
-{
-    assert(resource->queue == &c->nobody && resource->lease == NULL && resource->giving_back == NULL);
-    assert(resource->resumes == NULL && !names_keep(resource));
-    names_part(c, resource);
-    turn_remember(c, resource);
-    table_remove(&c->names, pool_slot(&c->resources, resource));
-    intern_name_back(&c->intern, resource->name);
-    pool_give(&c->resources, resource);
-}
-
-struct resource *resource_find_or_make(struct coordinator *c, const struct name *name)
-{
-    uint32_t hash = resource_hash(c, name);
-    struct resource *resource = find(c, name, hash);
-    if (resource != NULL)
-        return resource;
-    resource = pool_take(&c->resources);
-    if (resource == NULL)
-        return NULL;
-    resource->queue = &c->nobody;
-    resource->hash = hash;
-    resource->name = intern_name(&c->intern, name);
-    table_add(&c->names, pool_slot(&c->resources, resource));
-    turn_recall(c, resource);
-    if (name->more == 0 || names_join(c, resource))
-        return resource;
-    resource_free(c, resource);
-    return NULL;
 }
 
 /* ---- who goes first ---- */

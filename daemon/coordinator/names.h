@@ -1,4 +1,4 @@
-/* The table of names in use, and lists of names.
+/* Lists of names.
  *
  * A list is locked under a resource of its own, whose name is the sorted list. Links join it to the resources of
  * its single names:
@@ -30,6 +30,13 @@ static inline bool names_keep(const struct resource *resource)
     const struct list *list = names_list(resource);
     return list != NULL ? list->passing != 0 : resource->links != NULL;
 }
+
+/* Makes the list of the resource, with a link to each name, which then cannot have slots. Returns false if a name has
+ * some, or a table is full; the links that were made go with the resource. */
+bool names_join(struct coordinator *c, struct resource *resource);
+/* The resource is about to be freed: frees its list, if it is that of one, and the resources of names that nobody uses
+ * but for it. */
+void names_part(struct coordinator *c, struct resource *resource);
 
 /* The reason for a resource's head to wait, as far as other uses of its names go: none, a release that is soon
  * answered, or a holder or another head. */
@@ -63,7 +70,7 @@ void names_pass(struct coordinator *c, struct resource *resource, bool all);
 /* Wakes the next daemon of one name. Returns the resource if it is not needed for that any more; else NULL. */
 struct resource *names_timer(struct coordinator *c, struct list *list);
 
-/* Frees a resource that nobody uses and names_keep() does not keep, and with a list its links. */
-void resource_free(struct coordinator *c, struct resource *resource);
+/* The slots of the name, or of one of the list's names; NULL: none has any. */
+const struct slots *names_slots(const struct coordinator *c, const struct name *name);
 
 #endif

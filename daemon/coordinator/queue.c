@@ -5,6 +5,7 @@
 #include "daemon/coordinator/mark.h"
 #include "daemon/coordinator/names.h"
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/slots.h"
 #include "daemon/coordinator/wake.h"
 
 static struct queue *queue_make(struct coordinator *c, struct resource *resource)
@@ -22,9 +23,15 @@ static void queue_free(struct coordinator *c, struct resource *resource)
     assert(resource->queue->round == NULL);
     wake_leave(c, resource);
     heap_remove(&c->deadlines, &resource->queue->item);
+    resource->retry_ms = 0;
+    struct slots *slots = resource->queue->slots;
+    if (slots != NULL) { /* the queue stays, as new */
+        slots->queue = (struct queue){.item.kind = ITEM_QUEUE, .resource = resource, .slots = slots};
+        slots->queue.verdict.code = REPLY_BUSY;
+        return;
+    }
     pool_give(&c->queues, resource->queue);
     resource->queue = &c->nobody;
-    resource->retry_ms = 0;
 }
 
 void queue_append(struct coordinator *c, struct resource *resource, struct session *session,

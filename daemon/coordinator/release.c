@@ -6,6 +6,7 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/names.h"
 #include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/slots.h"
 #include "daemon/coordinator/turn.h"
 #include "daemon/coordinator/wake.h"
 
@@ -60,6 +61,17 @@ static void release_answer(struct coordinator *c, struct release *release, enum 
 
 /* ---- the next head ---- */
 
+/* Whether the head's SETs may follow at once. A head that is asking for another slot already goes on with that. */
+static bool release_may_be_followed(const struct coordinator *c, const struct resource *resource)
+{
+    const struct queue *queue = resource->queue;
+    if (queue->head == NULL)
+        return !wake_is_contended(c, resource);
+    if (queue->slots != NULL)
+        return queue->round == NULL && !queue->sweeping;
+    return names_use(c, resource) == NAMES_FREE;
+}
+
 /* Makes the next head wait for this release. In a young turn (turn.h) the head's SETs follow the release at
  * once: on each connection they run behind it and find the key gone. */
 static void let_follow(struct coordinator *c, struct release *release, struct resource *resource)
@@ -70,21 +82,22 @@ static void let_follow(struct coordinator *c, struct release *release, struct re
         resource->giving_back->resource = NULL;
     resource->giving_back = release;
     release->resource = resource;
-    bool follows =
-        resource->queue->head != NULL ? names_use(c, resource) == NAMES_FREE : !resource->contended;
     bool single = resource->name->more == 0;
+    bool follows = release_may_be_followed(c, resource);
     release->hands_over = release->known && follows && single && turn_is_young(c, resource);
+    if (resource->queue->slots != NULL)
+        resource->queue->slots->awaited += !release->hands_over;
 }
 
 /* A release that the head's SETs follow wakes nobody: the turn is still this daemon's. */
-static bool is_to_wake(const struct release *release)
+static bool is_to_wake(const struct coordinator *c, const struct release *release)
 {
     const struct resource *resource = release->resource;
     if (release->shared)
         return !release->hands_over; /* the last reader wakes whoever waits, and none knows who is the last */
     if (resource == NULL || release->hands_over || resource->name->more != 0)
         return false;
-    return resource->queue->head != NULL || resource->turn_goes_on || resource->contended;
+    return resource->queue->head != NULL || resource->turn_goes_on || wake_is_contended(c, resource);
 }
 
 /* The release no longer stands before the next head. The head asks at once if a lock was really given back;
@@ -100,14 +113,16 @@ static void let_go(struct coordinator *c, struct release *release)
     resource->giving_back = NULL;
     names_changed(c, resource);
     names_pass(c, resource, false);
+    if (resource->queue->slots != NULL)
+        resource->queue->slots->awaited -= !release->hands_over;
     bool given_back = release->known || release->deleted != 0;
     bool has_asked = release->hands_over && release->repeated == 0;
     bool is_left = resource->lease == NULL && resource->queue->head == NULL;
     if (release->wakes && !release->shared)
         resource->contended = resource->sought = false;
-    else if (!release->wakes && resource->contended && is_left)
-        wake_pass(c, release->name,
-                  release->asked); /* this daemon was told while the release was under way */
+    else if (!release->wakes && wake_is_contended(c, resource) && is_left)
+        /* This daemon was told while the release was under way. */
+        wake_pass(c, slots_base(resource)->name, release->asked);
     if (!release->hands_over && !release->wanted && masters_count(release->deleted) >= c->quorum)
         turn_unwanted(c, resource);
     if (release->wanted)
@@ -229,7 +244,7 @@ void release_begin(struct coordinator *c, const struct release_order *order)
         let_follow(c, release, order->resource);
     if (order->resource != NULL)
         names_pass(c, order->resource, order->wakes);
-    release->wakes = (order->wakes && release->name->more == 0) || is_to_wake(release);
+    release->wakes = (order->wakes && release->name->more == 0) || is_to_wake(c, release);
     release->asked = release->unanswered = at_once(c, release, order->may, order->sent);
     bool waits = release->resource != NULL && release->resource->queue->head != NULL;
     release->stays = order->stays || (release->wakes && waits);

@@ -2,15 +2,19 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/hand.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/names.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/resume.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/shared.h"
+#include "daemon/coordinator/slots.h"
+#include "proto/slot.h"
 
 static struct reply *reply_to(struct coordinator *c, const struct coordinator_event *event,
                               enum reply_code code)
@@ -120,6 +124,20 @@ static enum limit limit_reached(const struct coordinator *c, const struct sessio
     return peer_limit_reached(c, session, peer, verb);
 }
 
+/* A token of a slot cannot be resumed where the name is used without slots, nor another one where the name, or one of a
+ * list's names, is used with slots. */
+static bool resume_differs(struct coordinator *c, const struct coordinator_event *event)
+{
+    struct name name;
+    bool of_slot = slot_base(&name, &event->what.name) >= 0;
+    const struct resource *base = resource_find(c, &name);
+    const struct slots *slots = names_slots(c, &name);
+    if (of_slot == (slots != NULL) || (base == NULL && slots == NULL))
+        return false;
+    slots_differ(reply_to(c, event, REPLY_MODE), slots);
+    return true;
+}
+
 /* LOCK without a token, and RESUME: the session asks for a lock that it does not have yet. */
 static void request_take(struct coordinator *c, const struct coordinator_event *event)
 {
@@ -127,7 +145,7 @@ static void request_take(struct coordinator *c, const struct coordinator_event *
         reply_to(c, event, REPLY_DRAINING);
         return;
     }
-    if (bad_times(c, event))
+    if (bad_times(c, event) || (event->what.verb == VERB_RESUME && resume_differs(c, event)))
         return;
     struct session *session = session_find_or_make(c, event->session);
     /* A new session has no peer yet. Without waits, nothing is counted by the session's peer. */
@@ -152,12 +170,26 @@ static void unlock_own(struct coordinator *c, const struct coordinator_event *ev
 {
     if (lease->hold.depth > 1) {
         lease->hold.depth--;
-        struct reply *reply = reply_to(c, event, REPLY_UNLOCKED);
+        const struct name *name = lease->resource->name;
+        struct reply *reply = action_reply(c, event->session, event->request, REPLY_UNLOCKED, name);
         reply->masters = (uint8_t)c->config.masters;
         reply->depth = lease->hold.depth;
         return;
     }
     hand_give_back(c, lease, event->session, event->request, true);
+}
+
+/* The resource of the slot whose token is shown. It is made where requests wait for a slot, so that they hear of the
+ * release; NULL: none is there, or it is a token of no slot. */
+static struct resource *resource_of_slot(struct coordinator *c, const struct request *what)
+{
+    struct resource *resource = resource_find(c, &what->name);
+    struct name name;
+    if (slot_base(&name, &what->name) < 0 || resource != NULL)
+        return resource != NULL && slots_base(resource) != resource ? resource : NULL;
+    const struct resource *base = resource_find(c, &name);
+    bool waits = base != NULL && base->queue->slots != NULL && base->queue->head != NULL;
+    return waits ? resource_find_or_make(c, &what->name) : NULL;
 }
 
 /* A client that shows the token may release the lock, whatever its depth. A session that holds it is told
@@ -184,6 +216,8 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
         .request = event->request};
     if (mutant(MUTANT_UNDO_BY_RECORD))
         order.may = 0;
+    if (order.resource == NULL || order.resource->queue->slots != NULL)
+        order.resource = resource_of_slot(c, what);
     if (order.resource != NULL)
         resume_given_back(order.resource, &what->token);
     if (order.resource != NULL && order.resource->lease != NULL && lease_is_bound(order.resource->lease))
@@ -192,13 +226,28 @@ static void unlock_by_token(struct coordinator *c, const struct coordinator_even
     intern_name_back(&c->intern, order.name);
 }
 
+/* The lease that the request is about: by its token, or of its session. Of several slots it is the latest that the
+ * session got. */
+static struct lease *lease_of(struct coordinator *c, const struct coordinator_event *event)
+{
+    const struct resource *resource = resource_find(c, &event->what.name);
+    if (resource == NULL)
+        return NULL;
+    if (event->what.has_token)
+        return resource_lease(c, resource, &event->what.token);
+    if (resource->queue->slots == NULL || resource->queue->slots->base != resource)
+        return resource_lease_of(c, resource, event->session);
+    const struct session *session = session_find(c, event->session);
+    struct hold *hold = session != NULL ? session->holds : NULL;
+    while (hold != NULL && lease_of_hold(hold)->resource->queue->slots != resource->queue->slots)
+        hold = hold->session_next;
+    return hold != NULL ? lease_of_hold(hold) : NULL;
+}
+
 static void unlock(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct request *what = &event->what;
-    const struct resource *resource = resource_find(c, &what->name);
-    struct lease *lease = resource == NULL  ? NULL
-                          : what->has_token ? resource_lease(c, resource, &what->token)
-                                            : resource_lease_of(c, resource, event->session);
+    struct lease *lease = lease_of(c, event);
     bool own = lease != NULL && is_bound_to(lease, event->session);
     if (own)
         unlock_own(c, event, lease);
@@ -263,7 +312,13 @@ void request_deny(struct coordinator *c, const struct coordinator_event *event)
             wait_cancel(c, wait, REPLY_DENIED);
         return;
     }
-    const struct resource *resource = resource_find(c, &event->what.name);
+    int slot = token_slot(&event->what.token);
+    struct name name;
+    if (slot >= 0)
+        slot_name(&name, &event->what.name, (unsigned)slot);
+    else
+        name_copy(&name, &event->what.name);
+    const struct resource *resource = resource_find(c, &name);
     struct lease *lease = resource != NULL ? resource_lease(c, resource, &event->what.token) : NULL;
     if (lease != NULL && lease_is_bound(lease) && lease->hold.session == session)
         lease_lost(c, lease, LOST_DENIED);
@@ -279,10 +334,8 @@ static bool is_crowded(struct coordinator *c, const struct coordinator_event *ev
     return true;
 }
 
-void request_begin(struct coordinator *c, const struct coordinator_event *event)
+static void request_do(struct coordinator *c, const struct coordinator_event *event)
 {
-    if (is_crowded(c, event))
-        return;
     switch (event->what.verb) {
     case VERB_LOCK:
         if (event->what.has_token)
@@ -297,4 +350,25 @@ void request_begin(struct coordinator *c, const struct coordinator_event *event)
     case VERB_CANCEL: request_cancel(c, event); break;
     default: assert(0 && "the driver answers the other verbs itself");
     }
+}
+
+/* The token of a slot says which slot of the name is meant. */
+static void request_of_slot(struct coordinator *c, const struct coordinator_event *event, unsigned slot)
+{
+    struct coordinator_event of_slot = *event;
+    if (mutant(MUTANT_SLOT_OF_ANOTHER))
+        slot = slot > 0 ? slot - 1 : 1;
+    slot_name(&of_slot.what.name, &event->what.name, slot);
+    request_do(c, &of_slot);
+}
+
+void request_begin(struct coordinator *c, const struct coordinator_event *event)
+{
+    int slot = event->what.has_token ? token_slot(&event->what.token) : -1;
+    if (is_crowded(c, event))
+        return;
+    if (slot >= 0 && event->what.name.len != 0 && event->what.name.more == 0)
+        request_of_slot(c, event, (unsigned)slot);
+    else
+        request_do(c, event);
 }

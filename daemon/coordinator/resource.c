@@ -11,8 +11,10 @@
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/shared.h"
+#include "daemon/coordinator/slots.h"
 #include "daemon/coordinator/turn.h"
 #include "daemon/coordinator/wake.h"
+#include "proto/slot.h"
 
 /* The states of a name's queue:
  *
@@ -28,6 +30,8 @@ enum { SWEEP = 8 };
 
 static bool is_held_here(const struct resource *resource)
 {
+    if (resource->queue->slots != NULL)
+        return slots_are_held(resource->queue->slots);
     return resource->lease != NULL && lease_is_bound(resource->lease);
 }
 
@@ -88,6 +92,12 @@ static void refuse_busy(struct coordinator *c, struct wait *wait, bool split)
         reply->retry_ms = lease->until_ms - c->now_ms;
 }
 
+static void refuse_with(struct reply *reply, const struct verdict *verdict)
+{
+    reply->limit = verdict->limit;
+    reply->slots = verdict->slots;
+}
+
 static void refuse_verdict(struct coordinator *c, struct wait *wait, const struct verdict *verdict)
 {
     if (verdict->code == REPLY_BUSY)
@@ -95,7 +105,7 @@ static void refuse_verdict(struct coordinator *c, struct wait *wait, const struc
     else if (verdict->code == REPLY_NOQUORUM)
         action_noquorum(c, wait_refuse(c, wait, REPLY_NOQUORUM), &verdict->tally);
     else
-        wait_refuse(c, wait, verdict->code)->limit = verdict->limit;
+        refuse_with(wait_refuse(c, wait, verdict->code), verdict);
 }
 
 /* Answers a request that must not wait any longer, by the reason for that. */
@@ -111,17 +121,23 @@ static void refuse_waiting(struct coordinator *c, struct wait *wait)
         wait_refuse(c, wait, REPLY_CANCELLED);
 }
 
+/* Whether the verdict is that of a head that waits, too. */
+static bool is_final(const struct verdict *verdict)
+{
+    return verdict->code == REPLY_LIMIT || verdict->code == REPLY_MODE;
+}
+
 /* Whether a head that was refused may try again. */
 static bool may_retry(const struct coordinator *c, const struct wait *wait, const struct verdict *verdict)
 {
-    return wait->patient && verdict->code != REPLY_LIMIT && c->now_ms < wait->deadline_ms &&
+    return wait->patient && !is_final(verdict) && c->now_ms < wait->deadline_ms &&
            wait->session->state == SESSION_OPEN && !c->draining;
 }
 
 static void refuse_for_good(struct coordinator *c, struct wait *wait, const struct verdict *verdict)
 {
     bool gone = wait->session->state >= SESSION_RELEASING;
-    if (!gone && !c->draining && (!wait->patient || verdict->code == REPLY_LIMIT))
+    if (!gone && !c->draining && (!wait->patient || is_final(verdict)))
         refuse_verdict(c, wait, verdict);
     else
         refuse_waiting(c, wait);
@@ -169,15 +185,17 @@ static void resource_blocked(struct coordinator *c, struct resource *resource, e
 
 void resource_advance(struct coordinator *c, struct resource *resource)
 {
+    resource = resource_rest(c, resource);
     /* The end of a sweep, of an attempt or of an awaited release comes back here. */
     if (resource->queue->sweeping || resource->queue->round != NULL)
         return;
-    if (release_is_awaited(resource)) {
+    const struct slots *slots = resource->queue->slots;
+    if (release_is_awaited(resource) || (slots != NULL && slots_are_awaited(slots))) {
         heap_remove(&c->deadlines, &resource->queue->item);
         return;
     }
     bool held = resource->lease != NULL || resource->giving_back != NULL || resource->resumes != NULL ||
-                names_keep(resource);
+                (slots != NULL && slots->here != 0) || names_keep(resource);
     if (resource->queue->head == NULL && !held) {
         resource_free(c, resource);
         return;
@@ -202,9 +220,13 @@ void resource_advance(struct coordinator *c, struct resource *resource)
 
 void resource_released(struct coordinator *c, struct resource *resource)
 {
+    struct slots *slots = resource->queue->slots;
+    unsigned len;
+    if (slots != NULL && slots->base != resource)
+        slots->last = slot_of_name(resource->name, &len);
     if (resource->queue->head != NULL)
         resource->queue->release_seen = true;
-    resource->retry_ms = 0;
+    slots_base(resource)->retry_ms = 0;
     resource_advance(c, resource);
 }
 
@@ -269,8 +291,8 @@ void resource_refused(struct coordinator *c, struct resource *resource, const st
         refuse_for_good(c, head, verdict);
         queue_remove(c, head);
     } else if (verdict->tally.refused != 0 && resource->name->more == 0) {
-        wake_contended(resource);
-        if (!wake_may_come(c))
+        wake_contended(c, resource);
+        if (!wake_may_come(c) && resource->queue->slots == NULL)
             turn_join(c, resource);
     }
     sweep_or(c, resource, wake_next_ms(c, resource, verdict));
@@ -289,8 +311,13 @@ void resource_yield(struct coordinator *c, struct resource *resource, int64_t wa
     }
     if (head != NULL)
         resource->queue->verdict = (struct verdict){.code = REPLY_BUSY};
-    resource->sought = true;
-    sweep_or(c, resource, turn_yield(c, resource, waited_ms));
+    int64_t at_ms = turn_yield(c, resource, waited_ms);
+    struct resource *base = resource_rest(c, resource);
+    bool pauses = base->queue->slots != NULL && base->retry_ms > c->now_ms;
+    if (base->queue->slots != NULL)
+        wake_contended(c, base);
+    base->sought = true;
+    sweep_or(c, base, pauses ? earlier_ms(base->retry_ms, at_ms) : at_ms);
 }
 
 void resource_head_leaves(struct coordinator *c, struct resource *resource)
@@ -303,7 +330,7 @@ struct reply *resource_answer_head(struct coordinator *c, struct resource *resou
 {
     struct wait *head = resource->queue->head;
     struct reply *reply = action_reply(c, head->session->key, head->request, code, resource->name);
-    wake_granted(resource);
+    wake_granted(c, resource);
     queue_remove(c, head);
     return reply;
 }
@@ -315,10 +342,24 @@ static bool resource_comes_along(const struct resource *resource)
     return head != NULL && head->shared && resource->lease != NULL && resource->lease->shared;
 }
 
+/* A slot was granted, and others may be free: the next head asks at once. */
+static void resource_goes_on(struct coordinator *c, struct resource *base)
+{
+    if (base->queue->head == NULL)
+        return;
+    base->queue->asked = 0;
+    if (base->retry_ms < c->now_ms)
+        base->retry_ms = c->now_ms;
+    heap_set(&c->deadlines, &base->queue->item, base->retry_ms);
+}
+
 void resource_granted(struct coordinator *c, struct resource *resource)
 {
     struct queue *queue = resource->queue;
     struct wait *head = queue->head;
+    turn_granted(c, resource);
+    if (queue->slots != NULL && (queue->round != NULL || queue->sweeping))
+        return; /* the head asks for another slot, or was just refused */
     if (head != NULL) {
         queue->verdict = (struct verdict){.code = REPLY_BUSY};
         queue->release_seen = false;
@@ -329,14 +370,17 @@ void resource_granted(struct coordinator *c, struct resource *resource)
         refuse_waiting(c, head);
         queue_remove(c, head);
     }
-    turn_granted(c, resource);
     if (resource_comes_along(resource)) {
         queue->asked = 0; /* the readers behind ask for themselves */
         resource->retry_ms = 0;
         heap_set(&c->deadlines, &queue->item, c->now_ms);
         return;
     }
-    sweep_or(c, resource, next_retry_ms(c, resource));
+    resource = slots_base(resource);
+    if (resource->queue->slots != NULL && !slots_are_held(resource->queue->slots))
+        resource_goes_on(c, resource);
+    else
+        sweep_or(c, resource, next_retry_ms(c, resource));
 }
 
 static void sweep(struct coordinator *c, struct resource *resource)
@@ -412,6 +456,7 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
     const struct queue *queue = resource->queue;
     bool is_head = queue->head == wait;
     bool head_pauses = queue->round == NULL && !release_is_awaited(resource) && !queue->sweeping;
+    head_pauses = head_pauses && (queue->slots == NULL || c->now_ms < resource->retry_ms);
     if (wait->patient && wait->session->state == SESSION_OPEN)
         return false;
     bool used = is_in_way(resource, wait) || (is_head && names_use(c, resource) == NAMES_USED);
@@ -439,14 +484,53 @@ static bool answer_at_once(struct coordinator *c, struct wait *wait)
     return true;
 }
 
+static bool is_used(const struct resource *resource)
+{
+    return resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
+           resource->resumes != NULL || names_keep(resource);
+}
+
+/* None of the names of a list may have slots here. Returns whether the request was refused. */
+static bool refuse_list(struct coordinator *c, const struct session *session, uint64_t request,
+                        const struct request *what)
+{
+    const struct slots *slots = names_slots(c, &what->name);
+    if (slots != NULL)
+        slots_differ(action_reply(c, session->key, request, REPLY_MODE, &what->name), slots);
+    return slots != NULL;
+}
+
+/* A name has slots or none, and always the same number of them. Returns whether the request was refused. */
+static bool refuse_mode(struct coordinator *c, const struct session *session, uint64_t request,
+                        const struct request *what, struct resource *resource)
+{
+    struct slots *slots = resource->queue->slots;
+    if (slots != NULL && what->slots != 0 && slots_fit(slots, what->slots))
+        return false;
+    if (slots != NULL || is_used(resource)) {
+        slots_differ(action_reply(c, session->key, request, REPLY_MODE, &what->name), slots);
+        return true;
+    }
+    if (slots_make(c, resource))
+        return !slots_fit(resource->queue->slots, what->slots);
+    refuse_limit(c, session, request, &what->name, LIMIT_MAX_LOCKS);
+    resource_advance(c, resource);
+    return true;
+}
+
 void resource_ask(struct coordinator *c, struct session *session, uint64_t request,
                   const struct request *what)
 {
+    if (what->name.more != 0 && refuse_list(c, session, request, what))
+        return;
     struct resource *resource = resource_find_or_make(c, &what->name);
     if (resource == NULL) {
         refuse_limit(c, session, request, &what->name, LIMIT_MAX_LOCKS);
         return;
     }
+    if ((what->slots != 0 || resource->queue->slots != NULL) &&
+        refuse_mode(c, session, request, what, resource))
+        return;
     struct wait *wait = wait_new(c, what, request);
     if (wait == NULL) {
         refuse_limit(c, session, request, &what->name, LIMIT_MAX_WAITERS);

@@ -15,6 +15,9 @@ struct resource *resource_find(const struct coordinator *c, const struct name *n
  * or frees it with resource_advance(). */
 struct resource *resource_find_or_make(struct coordinator *c, const struct name *name);
 
+/* Frees a resource that nothing uses, and with a list its links. */
+void resource_free(struct coordinator *c, struct resource *resource);
+
 /* A LOCK joins the queue of its name, or is answered at once; the limits of its session were checked. */
 void resource_ask(struct coordinator *c, struct session *session, uint64_t request,
                   const struct request *what);
@@ -22,6 +25,9 @@ void resource_ask(struct coordinator *c, struct session *session, uint64_t reque
 /* Lets the head ask the masters, unless something stands before it. Frees a resource that nobody uses any
  * more, so the resource may be gone afterwards. */
 void resource_advance(struct coordinator *c, struct resource *resource);
+/* Frees the resource of a slot that nobody uses; returns the resource of its name. Of any other resource, returns it
+ * as it is. */
+struct resource *resource_rest(struct coordinator *c, struct resource *resource);
 /* The lock may be free now: lets the head ask at once. */
 void resource_released(struct coordinator *c, struct resource *resource);
 /* The lock is free, but other daemons wait for it: the head here asks a little later. For waited_ms see turn.h. */

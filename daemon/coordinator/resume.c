@@ -114,10 +114,7 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
     struct token token = what->token;
     bool shared = token_is_shared(&what->token);
     if (!mutant(MUTANT_RESUME_KEEPS_TOKEN))
-        random_token_of(c, &token,
-                        what->name.more != 0 ? TOKEN_NAMES
-                        : shared             ? TOKEN_SHARED
-                                             : TOKEN_EXCLUSIVE);
+        random_token(c, resource, &token, shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
     struct round *round = round_begin(c, ROUND_MOVING, resource->name, &token, ttl_ms);
     c->stats.resumes++;
@@ -212,7 +209,8 @@ static void pass_on(struct coordinator *c, struct round *round, struct lease *le
 
 static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
 {
-    if (round->resource->queue->round != NULL)
+    const struct round *attempt = round->resource->queue->round;
+    if (attempt != NULL && attempt->resource == round->resource)
         acquire_abandon(c, round->resource); /* resource_granted() answers the head, or lets it wait on */
     struct lease *lease = lease_resume(c, round, session_of(c, round), until_ms);
     struct reply *reply = resume_answer(c, round, REPLY_LOCKED);

@@ -32,6 +32,7 @@ static bool is_legal_move(enum round_phase from, enum round_phase to)
 {
     static const unsigned moves[] = {
         [ROUND_QUEUING] = 0,
+        [ROUND_LOOKING] = 0,
         [ROUND_ASKING] =
             1u << ROUND_REASKING | 1u << ROUND_FENCING | 1u << ROUND_READING | 1u << ROUND_DECIDED,
         [ROUND_REASKING] = 1u << ROUND_REASKING | 1u << ROUND_FENCING,

@@ -3,7 +3,9 @@
 
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/slots.h"
 #include "daemon/coordinator/state.h"
+#include "proto/slot.h"
 
 static char lock_sign(const struct coordinator *c, const struct lease *lease, unsigned master)
 {
@@ -21,7 +23,7 @@ static void lock_row_of(const struct coordinator *c, int64_t now_ms, const struc
                         struct lock_row *row)
 {
     memset(row, 0, sizeof *row);
-    name_copy(&row->name, lease->resource->name);
+    row->slot = (uint16_t)(slot_base(&row->name, lease->resource->name) + 1);
     row->hold = lease->hold.kind;
     row->shared = lease->shared;
     row->session = lease->hold.session != NULL ? lease->hold.session->key : 0;
@@ -95,7 +97,7 @@ static const struct resource *next_resource(const struct coordinator *c, const s
     uint32_t slot = cursor->slot == 0 ? 0 : (uint32_t)(cursor->slot & mask) + 1;
     for (; slot < c->resources.fresh; slot++) {
         const struct resource *resource = pool_at(&c->resources, slot);
-        if (resource != NULL && resource->queue->head != NULL)
+        if (resource != NULL && resource->queue->head != NULL && resource->queue->resource == resource)
             return resource;
     }
     return NULL;
@@ -110,7 +112,9 @@ static void waiter_row_of(int64_t now_ms, const struct wait *wait, struct waiter
     row->request = wait->request;
     row->waited_ms = now_ms > wait->asked_ms ? now_ms - wait->asked_ms : 0;
     row->left_ms = wait->deadline_ms > now_ms ? wait->deadline_ms - now_ms : 0;
-    row->held = lease != NULL;
+    const struct slots *slots = wait->resource->queue->slots;
+    row->slots = slots != NULL ? (uint16_t)slots->n : 0;
+    row->held = lease != NULL || (slots != NULL && slots_are_held(slots));
     row->holder = lease != NULL && lease->hold.session != NULL ? lease->hold.session->key : 0;
 }
 

@@ -26,7 +26,7 @@ void secret_make(struct coordinator *c, struct lease *lease)
     secret->set_ms = lease->granted_ms;
     lease->secret = secret;
     if (!mutant(MUTANT_SECRET_TOLD))
-        random_token(c, &lease->token);
+        random_token(c, lease->resource, &lease->token, TOKEN_EXCLUSIVE);
     c->unsettled++;
 }
 

@@ -1,4 +1,5 @@
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/slots.h"
 
 static uint32_t session_hash(const struct coordinator *c, uint64_t key)
 {
@@ -55,6 +56,17 @@ void session_unlink_wait(struct coordinator *c, struct wait *wait)
     session->waits--;
 }
 
+/* How many slots of a name are held here says whether its next request need ask for another one. */
+static void session_count(struct coordinator *c, struct hold *hold, uint32_t change)
+{
+    struct slots *slots = lease_of_hold(hold)->resource->queue->slots;
+    if (hold->kind != HOLD_SESSION)
+        return;
+    c->bound += change;
+    if (slots != NULL)
+        slots->bound += change;
+}
+
 void session_link_hold(struct coordinator *c, struct session *session, struct hold *hold)
 {
     hold->session = session;
@@ -64,7 +76,7 @@ void session_link_hold(struct coordinator *c, struct session *session, struct ho
         session->holds->session_prev = hold;
     session->holds = hold;
     session->locks++;
-    c->bound += hold->kind == HOLD_SESSION;
+    session_count(c, hold, 1);
 }
 
 void session_unlink_hold(struct coordinator *c, struct hold *hold)
@@ -75,7 +87,7 @@ void session_unlink_hold(struct coordinator *c, struct hold *hold)
         hold->session_next->session_prev = hold->session_prev;
     hold->session = NULL;
     session->locks--;
-    c->bound -= hold->kind == HOLD_SESSION;
+    session_count(c, hold, UINT32_MAX);
 }
 
 struct wait *session_wait(const struct session *session, uint64_t request)

@@ -4,6 +4,7 @@
 
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/slots.h"
 
 static struct shared *shared_of(const struct coordinator *c, const struct lease *lease)
 {
@@ -75,6 +76,8 @@ struct lease *resource_lease_of(const struct coordinator *c, const struct resour
 bool is_in_way(const struct resource *resource, const struct wait *wait)
 {
     const struct lease *lease = resource->lease;
+    if (resource->queue->slots != NULL)
+        return slots_are_held(resource->queue->slots);
     if (lease == NULL || !lease_is_bound(lease))
         return false;
     return !lease->shared || !wait->shared;

@@ -70,12 +70,13 @@ struct tally {
  * get the same answer. So does every request with wait=0 while the head has wait= above 0, or while the name
  * is held here. */
 struct verdict {
-    enum reply_code code : 8; /* BUSY, NOQUORUM or LIMIT */
+    enum reply_code code : 8; /* BUSY, NOQUORUM, LIMIT or MODE */
     enum limit limit : 8;
     struct tally tally;
     bool split;      /* BUSY: the votes were split, and no client got the lock */
     bool joined;     /* the head is in the queue on the masters, and nothing more is known by asking again */
     masters_t heard; /* masters that told the holder's daemon so */
+    uint16_t slots;  /* MODE: how many slots the name has */
 };
 
 /* Turns of names that were in use here a moment ago: see turn.h. */
@@ -117,6 +118,7 @@ struct queue {
     } looked : 8;
     bool sweeping; /* impatient waiters are being given the last head's answer, a few in each step */
     struct verdict verdict;
+    struct slots *slots; /* (ref) of which this is a part (slots.h); NULL: of none */
     uint64_t ends_ms[MASTERS];
 };
 
@@ -257,6 +259,7 @@ static inline size_t lease_bytes(unsigned masters)
 }
 
 /*   acquire:  QUEUING --fewer than Q have a key--> freed, and another round: ASKING
+ *             LOOKING --Q have none of a slot----> freed, and another round: ASKING
  *             ASKING --Q granted, Q of them took the proposal------------> DECIDED
  *               |   \--else Q granted---> READING --> RAISING -----------> DECIDED
  *               |                          ^
@@ -273,6 +276,7 @@ static inline size_t lease_bytes(unsigned masters)
  * release instead. */
 enum round_phase {
     ROUND_QUEUING,  /* ENQUEUE: is there a key? */
+    ROUND_LOOKING,  /* LOOK: which slots have none? */
     ROUND_ASKING,   /* SET; on a request's first attempt ZADD follows it */
     ROUND_REASKING, /* SET again, and GET, on masters that did not grant it */
     ROUND_FENCING,  /* ZADD of a fresh proposal on the granting masters */
@@ -412,7 +416,7 @@ struct coordinator {
     bool token_drawn;                      /* the present step's random bytes made a token */
 
     struct heap deadlines;
-    struct pool waits, queues, resources, leases, secrets, rounds, resumes, releases, sessions, lists;
+    struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists;
     struct shared *sharing; /* for each slot of the leases */
     struct queue nobody;    /* the queue of every name without waiters: all zero, never written */
     struct intern intern;
@@ -508,10 +512,11 @@ struct notice *action_notice(struct coordinator *c, enum notice_kind kind, const
 void action_noquorum(const struct coordinator *c, struct reply *reply, const struct tally *tally);
 void name_copy(struct name *to, const struct name *from);
 
-/* A step has 32 random bytes: 9 go into a token, at most one in a step, and 8 give all its random numbers.
+/* A step has 32 random bytes: 9 go into a token of the resource, at most one in a step, and 8 give all its random
+ * numbers.
  * random_between() includes both bounds. */
-void random_token(struct coordinator *c, struct token *token);
-void random_token_of(struct coordinator *c, struct token *token, enum token_kind kind);
+void random_token(struct coordinator *c, const struct resource *resource, struct token *token,
+                  enum token_kind kind);
 int64_t random_between(struct coordinator *c, int64_t low, int64_t high);
 
 #endif

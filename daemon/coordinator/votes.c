@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/acquire.h"
+#include "daemon/coordinator/acquire_slots.h"
 #include "daemon/coordinator/acquire_split.h"
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/fence.h"
@@ -118,8 +119,11 @@ static void votes_again(struct coordinator *c, struct round *round, enum command
 void votes_told(struct coordinator *c, struct round *round, unsigned master, enum command_verb verb,
                 const struct vote *vote)
 {
-    if (round->phase == ROUND_QUEUING) {
-        wake_joined(c, round, master, vote);
+    if (round->phase <= ROUND_LOOKING) {
+        if (round->phase == ROUND_LOOKING)
+            slots_told(c, round, master, vote);
+        else
+            wake_joined(c, round, master, vote);
         votes_look(c, round, false);
         return;
     }

@@ -2,11 +2,13 @@
 
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
+#include "daemon/coordinator/slots.h"
 
 enum {
     SLEEP_MIN_MS = 500,
     SLEEP_MAX_MS = 1000,
-    FEW_MS = 20, /* a wake by fewer than a quorum may be all that comes */
+    FEW_MS = 20,                  /* a wake by fewer than a quorum may be all that comes */
+    WANTED_MS = 2 * SLEEP_MAX_MS, /* whoever sleeps for a slot says so again within this time */
 };
 
 bool wake_may_come(const struct coordinator *c)
@@ -14,9 +16,21 @@ bool wake_may_come(const struct coordinator *c)
     return masters_count(c->listening & c->voters) >= c->quorum;
 }
 
-void wake_contended(struct resource *resource)
+/* The release of any slot may wake a daemon, and more may wait: so a release that found nobody is no reason to
+ * believe that nobody waits for another slot. */
+void wake_contended(const struct coordinator *c, struct resource *resource)
 {
-    resource->contended = resource->sought = true;
+    struct slots *slots = resource->queue->slots;
+    if (slots != NULL)
+        slots->wanted_ms = mutant(MUTANT_SLOT_TOLD_LOST) ? 0 : c->now_ms + WANTED_MS;
+    else
+        resource->contended = resource->sought = true;
+}
+
+bool wake_is_contended(const struct coordinator *c, const struct resource *resource)
+{
+    const struct slots *slots = resource->queue->slots;
+    return resource->contended || (slots != NULL && c->now_ms < slots->wanted_ms);
 }
 
 static struct command command_of(const struct coordinator *c, enum command_verb verb, const struct name *name)
@@ -138,8 +152,21 @@ static void wake_send(struct coordinator *c, enum command_verb verb, const struc
     action_send(c, masters, &command);
 }
 
+/* A wake that brought this daemon no slot is passed on, whether it has another slot or not. */
+static void wake_leave_slots(struct coordinator *c, struct slots *slots)
+{
+    masters_t woken = slots->queue.woken | slots->passes;
+    wake_send(c, COMMAND_DEQUEUE, slots->base->name, slots->queue.queued);
+    wake_pass(c, slots->base->name, woken);
+    slots->passes = 0;
+}
+
 void wake_leave(struct coordinator *c, struct resource *resource)
 {
+    if (resource->queue->slots != NULL) {
+        wake_leave_slots(c, resource->queue->slots);
+        return;
+    }
     if (resource->lease != NULL && !resource->lease->shared && resource->contended)
         return; /* its release takes this daemon out */
     if ((resource->queue->queued | resource->queue->woken) == 0)
@@ -148,10 +175,10 @@ void wake_leave(struct coordinator *c, struct resource *resource)
     wake_pass(c, resource->name, resource->queue->woken);
 }
 
-void wake_granted(struct resource *resource)
+void wake_granted(const struct coordinator *c, struct resource *resource)
 {
-    if (resource->queue->queued != 0)
-        wake_contended(resource);
+    if (resource->queue->queued != 0 && resource->queue->slots == NULL)
+        wake_contended(c, resource);
 }
 
 void wake_pass(struct coordinator *c, const struct name *name, masters_t masters)

@@ -17,7 +17,8 @@
 bool wake_may_come(const struct coordinator *c);
 
 /* Another daemon wants the name, too: its release must look into the queue. */
-void wake_contended(struct resource *resource);
+void wake_contended(const struct coordinator *c, struct resource *resource);
+bool wake_is_contended(const struct coordinator *c, const struct resource *resource);
 
 /* The head is to join the queue, and to ask there whether there is a key, before it sends SETs. */
 bool wake_joins(const struct coordinator *c, const struct resource *resource);
@@ -33,8 +34,8 @@ int64_t wake_woken(struct coordinator *c, struct queue *queue, unsigned master, 
 /* Nobody waits here any more. */
 void wake_leave(struct coordinator *c, struct resource *resource);
 /* The head got the name: the release is to look into the queue, and takes this daemon out if nobody else
- * waits here. */
-void wake_granted(struct resource *resource);
+ * waits here. The holder of a slot hears of those who wait, and the last head takes this daemon out. */
+void wake_granted(const struct coordinator *c, struct resource *resource);
 
 /* This daemon does not need the name: the next one may have it. */
 void wake_pass(struct coordinator *c, const struct name *name, masters_t masters);

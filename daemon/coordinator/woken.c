@@ -4,25 +4,34 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/names.h"
 #include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/slots.h"
 #include "daemon/coordinator/wake.h"
 
 static bool is_used(const struct resource *resource)
 {
-    return resource->lease != NULL || resource->resumes != NULL;
+    const struct slots *slots = resource->queue->slots;
+    return resource->lease != NULL || resource->resumes != NULL || (slots != NULL && slots->here != 0);
 }
 
 /* Also where this daemon holds the name: it was taken off the queue by somebody who had it before, so others
- * may wait there. */
+ * may wait there. Of a name with slots another one is free then, and the next daemon is woken for it. */
 void woken(struct coordinator *c, unsigned master, const struct name *name, bool late)
 {
     struct resource *resource = resource_find(c, name);
     bool waits = resource != NULL && resource->queue->head != NULL;
+    bool has_slots = resource != NULL && resource->queue->slots != NULL;
+    if (has_slots && is_used(resource))
+        wake_contended(c, resource);
+    if (has_slots && !waits) {
+        wake_pass(c, name, masters_bit(master));
+        return;
+    }
     if (resource == NULL || (!waits && !is_used(resource))) {
         if (!mutant(MUTANT_PASS_FORGOTTEN))
             mark_along(c, name, masters_bit(master)); /* a mark of this daemon may have brought the wake */
         return;
     }
-    wake_contended(resource);
+    wake_contended(c, resource);
     if (!waits && resource->lease != NULL && resource->lease->shared)
         mark_along(c, name, masters_bit(master));
     if (!waits || mutant(MUTANT_WOKEN_SILENT))
@@ -48,7 +57,7 @@ void woken_told(struct coordinator *c, unsigned master, const struct name *name)
     bool here = resource != NULL &&
                 (is_used(resource) || resource->queue->round != NULL || resource->giving_back != NULL);
     if (here)
-        wake_contended(resource);
+        wake_contended(c, resource);
     if (resource != NULL && names_wanted(resource))
         here = true;
     if (!here)

@@ -63,6 +63,8 @@ static enum made lock_row(const struct loop_view *view, uint64_t viewer, uint64_
     line_token_hex(token, &lock.token);
     line_row_text(row, "name", lock.name.text, lock.name.len);
     line_row_string(row, "mode", lock.shared ? "shared" : "exclusive");
+    if (lock.slot != 0)
+        line_row_unsigned(row, "slot", lock.slot - 1u);
     line_row_string(row, "hold", lock.hold == HOLD_SESSION ? "session" : "lease");
     row_client(view, row, lock.session);
     row_user(view, row, owner);
@@ -89,6 +91,8 @@ static enum made waiter_row(const struct loop_view *view, uint64_t viewer, uint6
     if (!loop_user_sees(view, viewer, wait.session, owner, &wait.name))
         return MADE_HIDDEN;
     line_row_text(row, "name", wait.name.text, wait.name.len);
+    if (wait.slots != 0)
+        line_row_unsigned(row, "slots", wait.slots);
     row_client(view, row, wait.session);
     line_row_unsigned(row, "position", wait.position);
     line_row_signed(row, "waited", wait.waited_ms);

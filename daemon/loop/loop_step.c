@@ -202,6 +202,7 @@ static void on_voted(void *arg, unsigned index, uint32_t connection, enum comman
     case VOTE_INFO: loop->event.vote.info = vote->info; break;
     case VOTE_GROUP: loop->event.vote.group = vote->group; break;
     case VOTE_TOKEN: loop->event.vote.token = vote->token; break;
+    case VOTE_LOOKED: loop->event.vote.seen = vote->seen; break;
     default: break;
     }
     master_step(loop, EVENT_MASTER_VOTE, index, connection);

@@ -65,9 +65,13 @@ static void ask(struct load *load, struct worker *w)
     size_t room = sizeof load->out - load->out_len;
     int len = is_tagged(load) ? snprintf(out, room, "#%u ", w->index) : 0;
     const char *verb = w->unlocking ? "UNLOCK" : "LOCK";
+    char slots[32] = "";
+    if (plan->slots > 0 && !w->unlocking)
+        snprintf(slots, sizeof slots, " slots=%u", plan->slots);
     if (plan->one_name)
-        len += snprintf(out + len, room - (size_t)len, "%s hot.%llu%s", verb, (unsigned long long)plan->salt,
-                        w->unlocking ? "" : " wait=60s");
+        len += snprintf(out + len, room - (size_t)len, "%s hot.%llu.%u%s%s", verb,
+                        (unsigned long long)plan->salt, plan->shares > 0 ? w->index % plan->shares : 0,
+                        w->unlocking ? "" : " wait=60s", slots);
     else
         len += snprintf(out + len, room - (size_t)len, "%s job.%llu.%u.%u", verb,
                         (unsigned long long)plan->salt, w->index, w->turn % NAMES);

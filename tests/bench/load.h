@@ -16,6 +16,9 @@ struct load_plan {
     unsigned connections; /* as many as workers: one request each; fewer: shared, with tags */
     bool one_name;  /* all workers want the same lock and wait for it; otherwise each has names of its own */
     unsigned names; /* of each lock, if not one_name: a list; 0: one */
+    unsigned slots; /* one_name: the name has so many slots; 0: none */
+    unsigned
+        shares;     /* one_name: there are so many names instead, for one share of the workers each; 0: one */
     bool reconnect; /* connect, lock, unlock, close */
     bool fence;     /* the ceiling sends the ZADDs too */
     uint64_t salt;  /* part of each name, so that a run does not find the keys of another */

@@ -150,6 +150,10 @@ static void contended(void)
     at_least(record_range(one, HANDOVERS_S), 2500, "W3 64 workers on one name: hand-overs/s");
     at_least(record_range(one, JAIN), 0.99, "W3: Jain's index");
     at_most(record_range(one, MAX_OF_P50), 3, "W3: longest wait, of the median");
+    struct what slots = {"W3-slots", "daemon", "unix", 64}, names = {"W3-names", "daemon", "unix", 64};
+    at_least(record_ratio(slots, names, CYCLES_S), 0.7, "W3 64 workers on 16 slots: cycles/s, of 16 names");
+    shown(record_range((struct what){"W3-slots", "3-daemons", "unix", 64}, CYCLES_S),
+          "W3 64 workers on 16 slots, through three daemons: cycles/s");
     shown(record_range(three, HANDOVERS_S), "W3 through three daemons: hand-overs/s");
     shown(record_range(three, JAIN), "W3 through three daemons: Jain's index");
     shown(record_range(three, MAX_OF_P50), "W3 through three daemons: longest wait, of the median");

@@ -1,13 +1,17 @@
-/* W3: 64 workers want one name, through one daemon and through three. The critical section is empty. */
+/* W3: 64 workers want one name, through one daemon and through three; and the 16 slots of one name, beside 16 names.
+ * The critical section is empty. */
 #include "tests/bench/bench.h"
 
-enum { WORKERS = 64, DAEMONS = 3 };
+enum { WORKERS = 64, DAEMONS = 3, SLOTS = 16 };
 
-static void contended(struct bench *bench, struct what what, const struct server *servers, unsigned count)
+static void contended(struct bench *bench, struct what what, const struct server *servers, unsigned count,
+                      unsigned slots, unsigned shares)
 {
     struct load_plan plan = plan_for(bench, NULL, true, WORKERS);
     plan.run_ms = bench->scale.contended_ms;
     plan.one_name = true;
+    plan.slots = slots;
+    plan.shares = shares;
     plan.servers = count;
     for (unsigned i = 0; i < count; i++) {
         plan.server[i] = servers[i].address;
@@ -22,8 +26,11 @@ void work_contended(struct bench *bench)
     for (unsigned i = 1; i < DAEMONS; i++)
         daemon_start(&servers[i], &bench->places, &bench->masters, NULL, "");
     for (unsigned rep = 0; rep < bench->scale.reps; rep++) {
-        contended(bench, (struct what){"W3", "daemon", "unix", WORKERS}, servers, 1);
-        contended(bench, (struct what){"W3", "3-daemons", "unix", WORKERS}, servers, DAEMONS);
+        contended(bench, (struct what){"W3", "daemon", "unix", WORKERS}, servers, 1, 0, 0);
+        contended(bench, (struct what){"W3", "3-daemons", "unix", WORKERS}, servers, DAEMONS, 0, 0);
+        contended(bench, (struct what){"W3-slots", "daemon", "unix", WORKERS}, servers, 1, SLOTS, 0);
+        contended(bench, (struct what){"W3-names", "daemon", "unix", WORKERS}, servers, 1, 0, SLOTS);
+        contended(bench, (struct what){"W3-slots", "3-daemons", "unix", WORKERS}, servers, DAEMONS, SLOTS, 0);
         peers_contended(bench, WORKERS);
     }
     for (unsigned i = 1; i < DAEMONS; i++)

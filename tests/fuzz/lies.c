@@ -73,6 +73,7 @@ void world_lie(struct world *w, const struct sent *sent)
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT:
     case COMMAND_ZADD: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
+    case COMMAND_LOOK: break; /* an error */
     case COMMAND_ENQUEUE:
     case COMMAND_PASS:
     case COMMAND_ALONG:

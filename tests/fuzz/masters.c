@@ -293,6 +293,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         vote->kind = there ? now_ms % 3 ? VOTE_HEARD : VOTE_UNHEARD : VOTE_NO;
         vote->number = there ? (uint64_t)(key->ends_ms - now_ms) : 0;
         break;
+    case COMMAND_LOOK: /* no name has slots here */ vote->kind = VOTE_ERROR; break;
     case COMMAND_ALONG:
     case COMMAND_PASS: vote_yes_no(vote, !there); break;
     case COMMAND_SHARE: run_share(key, sent, now_ms, ends_ms, vote); break;

@@ -389,6 +389,20 @@ static void aim_readers(struct sim_plan *plan, struct swarm *swarm, enum mutant 
     }
 }
 
+static void aim_slots(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    plan->param[P_DEAF] = DEAF_NONE;
+    if (mutant == MUTANT_SLOT_TOLD_LOST) {
+        swarm_slots(plan, swarm);
+        plan->param[P_RETRY_MAX] = plan->param[P_RETRY_MIN] + 10;
+        return;
+    }
+    swarm_hands(plan, swarm);
+    plan->param[P_SLOTS] = 3;
+    plan->param[P_NAMES] = 1;
+    plan->param[P_DAEMONS] = 3;
+}
+
 void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     if (mutant != MUTANT_NONE) {
@@ -469,6 +483,11 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_LIST_RELEASE_ONE:
     case MUTANT_LIST_OVERTAKES:
     case MUTANT_LIST_UNCHANGED: swarm_lists(plan, swarm); return;
+    case MUTANT_SLOT_BY_LOOK:
+    case MUTANT_SLOT_BEYOND:
+    case MUTANT_SLOT_OF_ANOTHER:
+    case MUTANT_SLOT_TOLD_LOST:
+    case MUTANT_LOOK_FOR_EVER: aim_slots(plan, swarm, mutant); return;
     case MUTANT_FANOUT_COUNTS_HEAL:
         plan->param[P_FANOUT] = FANOUT_QUORUM;
         masters(plan, 5);

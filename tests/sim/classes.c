@@ -151,6 +151,36 @@ void swarm_hands(struct sim_plan *plan, struct swarm *swarm)
     swarm->lease_pct = drawn(plan, 48, 0, 1) * 10;
 }
 
+void swarm_slots(struct sim_plan *plan, struct swarm *swarm)
+{
+    int64_t *p = plan->param;
+    turns(plan, swarm);
+    p[P_SLOTS] = drawn(plan, 60, 1, SIM_SLOTS);
+    p[P_NAMES] = 1;
+    p[P_CALM] = 1;
+}
+
+/* Few names, and more clients than slots. */
+static void slots(struct sim_plan *plan, struct swarm *swarm)
+{
+    if (drawn(plan, 62, 0, 3) == 0) {
+        swarm_slots(plan, swarm);
+        return;
+    }
+    plan->param[P_SLOTS] = drawn(plan, 60, 1, SIM_SLOTS);
+    plan->param[P_NAMES] = drawn(plan, 61, 1, 2);
+    if (drawn(plan, 63, 0, 1) == 0)
+        return;
+    plan->param[P_MAX_LOCKS] = 64;
+    plan->param[P_MAX_WAITERS] = 128;
+    swarm->clients = drawn(plan, 64, 2, SIM_CLIENTS / 4);
+    swarm->think_ms = drawn(plan, 65, 0, 20);
+    swarm->keep_ms = drawn(plan, 66, 0, 1) ? drawn(plan, 67, 0, 10) : drawn(plan, 68, 20, 150);
+    if (drawn(plan, 69, 0, 1) == 0) /* handed on */
+        plan->param[P_MIN_TTL] = plan->param[P_MAX_TTL] - drawn(plan, 70, 0, 1) * 100;
+    swarm->wait_pct = drawn(plan, 71, 0, 2) == 0 ? 50 : 95;
+}
+
 void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class class)
 {
     switch (class) {
@@ -162,6 +192,7 @@ void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class cla
     case CLASS_SPLIT: split(plan, swarm); return;
     case CLASS_MODES: modes(plan, swarm); return;
     case CLASS_LISTS: swarm_lists(plan, swarm); return;
+    case CLASS_SLOTS: slots(plan, swarm); return;
     default: return;
     }
 }

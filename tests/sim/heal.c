@@ -35,7 +35,7 @@ void oracle_waiters(struct sim_world *w)
         }
     }
     for (unsigned name = 0; name < w->names; name++) {
-        if (waits[name] == 0 || (listed >> name & 1) || oracle_held(w, name) ||
+        if (waits[name] == 0 || (listed >> name & 1) || oracle_full(w, name) ||
             o->served_us[name] < heal_settled_us(w))
             o->served_us[name] = w->now_us;
         if (w->now_us - o->served_us[name] > heal_bound_us(w))
@@ -89,7 +89,7 @@ void oracle_quiet(struct sim_world *w)
     }
     for (unsigned i = 0; i < w->masters; i++) {
         const struct sim_master *m = &w->master[i];
-        for (unsigned name = 0; name < w->names; name++) {
+        for (unsigned name = 0; name < w->keys; name++) {
             if (store_has(&m->store, clock_ms(&m->clock, w->now_us), name))
                 violation(w, 7, "all is quiet, but m%u has T%u's key of n%u", i,
                           store_tok(&m->store, clock_ms(&m->clock, w->now_us), name, 0), name);

@@ -270,7 +270,7 @@ static const char usage[] =
     "       sim --mutants | --list-mutants\n"
     "  --mutant NAME plants a bug and draws the faults that show it; --aim NAME draws them only\n"
     "  --class NAME  only worlds of that class: ordinary, memory, clock, rolling, disagree, turns, split,\n"
-    "                modes, lists\n"
+    "                modes, lists, slots\n"
     "  --readers     clients of every world share locks\n"
     "  --seconds T   faults last T simulated seconds of each run (30)\n"
     "  --shrink      make a failing plan small and write it to FILE (shrunk.plan)\n";

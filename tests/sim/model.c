@@ -1,6 +1,7 @@
 #include "tests/sim/model.h"
 
 #include "daemon/coordinator/base/quorum.h"
+#include "proto/slot.h"
 
 struct model model;
 
@@ -118,6 +119,7 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
                               .ref = 1,
                               .group = what->group,
                               .waited_ms = what->waited_ms,
+                              .slots = what->slots,
                               .stays = what->stays,
                               .shared = what->shared};
     char *text = command.name.text;
@@ -126,12 +128,15 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
         if (text != command.name.text)
             *text++ = ',';
         *text++ = 'n';
-        *text++ = (char)('0' + n);
+        *text++ = (char)('0' + key_base(n));
     }
     command.name.len = (size_t)(text - command.name.text) & 0xfff;
     command.name.more = command.name.len / 3u & 0xf;
     if (list)
         command.bucket = quorum_buckets(&command.name, command.buckets);
+    struct name base = command.name;
+    if (!list && what->name >= SIM_NAMES)
+        slot_name(&command.name, &base, (what->name - SIM_NAMES) % SIM_SLOTS);
     token_fill(&command.token, what->tok);
     command.has_other = what->other != 0;
     token_fill(&command.other, what->other);
@@ -153,6 +158,8 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
                real->group.max_ttl_ms == modelled->group.max_ttl_ms &&
                real->group.from_ms == modelled->group.from_ms &&
                memcmp(real->group.run_id, modelled->group.run_id, RUN_ID_HEX) == 0;
+    if (real->kind == VOTE_LOOKED && memcmp(&real->seen, &modelled->seen, sizeof(real->seen)) != 0)
+        return false;
     token_fill(&token, (uint32_t)modelled->number);
     if (real->kind == VOTE_TOKEN && modelled->number == 0)
         return true; /* readers: no token, but a hash of the error */
@@ -162,13 +169,13 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
         return memcmp(&real->token, &token, sizeof(token)) == 0;
     if (real->kind == VOTE_NO && (verb == COMMAND_SET || verb == COMMAND_HEAL))
         return real->number == modelled->number; /* of a list: which name was not free */
-    if (real->kind != VOTE_NUMBER && real->kind != VOTE_HEARD &&
+    if (real->kind != VOTE_NUMBER && real->kind != VOTE_HEARD && real->kind != VOTE_LOOKED &&
         (real->kind != VOTE_UNHEARD || verb != COMMAND_ENQUEUE))
         return true;
     int64_t apart = (int64_t)real->number - (int64_t)modelled->number;
     bool time = verb == COMMAND_EXTEND || verb == COMMAND_SETTLE || verb == COMMAND_CHECK ||
-                verb == COMMAND_TIME || verb == COMMAND_ENQUEUE || verb == COMMAND_PASS ||
-                verb == COMMAND_ALONG || verb == COMMAND_RELEASE;
+                verb == COMMAND_TIME || verb == COMMAND_ENQUEUE || verb == COMMAND_LOOK ||
+                verb == COMMAND_PASS || verb == COMMAND_ALONG || verb == COMMAND_RELEASE;
     return time ? apart >= -off_ms && apart <= off_ms : apart == 0;
 }
 

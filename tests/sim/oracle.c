@@ -102,7 +102,7 @@ static void holder_remove(struct sim_world *w, uint32_t tok)
         for (unsigned i = 0; i < o->holders[name]; i++) {
             if (o->holder[name][i] == tok) {
                 o->holder[name][i] = o->holder[name][--o->holders[name]];
-                o->served_us[name] = w->now_us;
+                o->served_us[key_base(name)] = w->now_us;
                 break;
             }
         }
@@ -119,8 +119,8 @@ static void holders_prune(struct sim_world *w, unsigned name)
             i++;
             continue;
         }
-        if (t->until_us > o->served_us[name])
-            o->served_us[name] = t->until_us;
+        if (t->until_us > o->served_us[key_base(name)])
+            o->served_us[key_base(name)] = t->until_us;
         o->holder[name][i] = o->holder[name][--o->holders[name]];
     }
 }
@@ -129,6 +129,14 @@ bool oracle_held(struct sim_world *w, unsigned name)
 {
     holders_prune(w, name);
     return w->oracle.holders[name] > 0;
+}
+
+bool oracle_full(struct sim_world *w, unsigned name)
+{
+    unsigned slots = name_slots(w, name), held = 0;
+    for (unsigned slot = 0; slot < slots; slot++)
+        held += oracle_held(w, key_of_slot(name, slot));
+    return slots == 0 ? oracle_held(w, name) : held == slots;
 }
 
 /* COVERED: until its deadline this master cannot grant the name to another. EXCUSED: the master can,
@@ -231,7 +239,7 @@ static void excuse_told(struct sim_world *w)
 
 void oracle_memory(struct sim_world *w)
 {
-    for (unsigned i = 0; i < w->names; i++)
+    for (unsigned i = 0; i < w->keys; i++)
         oracle_covers(w, i);
     excuse_told(w);
 }
@@ -341,7 +349,7 @@ void oracle_hears_lost(struct sim_world *w, unsigned client, uint32_t tok)
 void oracle_slept(struct sim_world *w, unsigned daemon, int64_t for_us)
 {
     struct sim_oracle *o = &w->oracle;
-    for (unsigned name = 0; name < w->names; name++) {
+    for (unsigned name = 0; name < w->keys; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
             struct sim_tok *t = &o->tok[o->holder[name][i]];
             const struct sim_client *c = &w->client[t->believer];

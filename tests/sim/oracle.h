@@ -155,11 +155,11 @@ struct sim_oracle {
     uint32_t sessions, session_capacity;
     struct sim_asked *asked;
     uint32_t asks, ask_capacity;
-    uint32_t holder[SIM_NAMES][ORACLE_HOLDERS];
-    unsigned holders[SIM_NAMES];
-    uint64_t fence[SIM_NAMES], alone[SIM_NAMES]; /* the highest, and the highest of an exclusive lock */
-    uint32_t fence_tok[SIM_NAMES], alone_tok[SIM_NAMES];
-    uint32_t last_set[SIM_DAEMONS][SIM_NAMES]; /* the token of a daemon's last SET */
+    uint32_t holder[SIM_KEYS][ORACLE_HOLDERS];
+    unsigned holders[SIM_KEYS];
+    uint64_t fence[SIM_KEYS], alone[SIM_KEYS]; /* the highest, and the highest of an exclusive lock */
+    uint32_t fence_tok[SIM_KEYS], alone_tok[SIM_KEYS];
+    uint32_t last_set[SIM_DAEMONS][SIM_KEYS]; /* the token of a daemon's last SET */
     uint64_t handed;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
     unsigned fence_next[SIM_DAEMONS];
@@ -169,7 +169,7 @@ struct sim_oracle {
     uint32_t outstanding[SIM_DAEMONS][ORACLE_OUTSTANDING];
     unsigned outstandings[SIM_DAEMONS];
     int64_t served_us[SIM_NAMES]; /* the last grant or the last time without a waiter, in the second phase */
-    int64_t ends_us[SIM_NAMES][SIM_MASTERS]; /* when a key of the name ends */
+    int64_t ends_us[SIM_KEYS][SIM_MASTERS];  /* when a key of the name ends */
     int64_t freed_us[SIM_NAMES];             /* a key of the name ended, last */
     int64_t turn_us[SIM_DAEMONS][SIM_NAMES]; /* the last grant by a daemon */
     struct {                                 /* since a key of the name was set or released */
@@ -212,7 +212,7 @@ void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action 
 void oracle_runs(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg);
 /* before: the tokens of the keys of its names, before it ran. */
 void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
-                const uint32_t before[SIM_NAMES], struct vote *vote);
+                const uint32_t before[SIM_KEYS], struct vote *vote);
 void oracle_crashed(struct sim_world *w,
                     const struct sim_master *m); /* the master's memory is as it was just now */
 void oracle_memory(struct sim_world *w);         /* a master's memory changed in another way */
@@ -275,6 +275,8 @@ void oracle_drift_seen(struct sim_world *w, const struct sim_master *m, uint32_t
 void oracle_behind(struct sim_world *w, struct sim_daemon *d, int64_t stall_ms);
 void oracle_hears_behind(struct sim_world *w, unsigned client, unsigned daemon, int64_t by_ms);
 /* oracle_turns.c: waiters of several daemons */
+/* whether all slots of the name are held, or the name itself */
+bool oracle_full(struct sim_world *w, unsigned name);
 void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name);
 void oracle_key_ends(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                      const struct vote *vote);

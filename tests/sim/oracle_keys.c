@@ -168,7 +168,7 @@ static void ran_extend(struct sim_world *w, struct sim_master *m, const struct s
 }
 
 /* Of several keys, the one whose token a command should not have found. */
-static uint32_t odd_of(const struct sim_msg *msg, const uint32_t before[SIM_NAMES])
+static uint32_t odd_of(const struct sim_msg *msg, const uint32_t before[SIM_KEYS])
 {
     uint32_t found = 0;
     FOR_NAMES(n, msg->name)
@@ -182,7 +182,7 @@ static uint32_t odd_of(const struct sim_msg *msg, const uint32_t before[SIM_NAME
 
 /* A release of several keys deletes those that are its own. */
 static uint32_t deleted_of(const struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
-                           const uint32_t before[SIM_NAMES])
+                           const uint32_t before[SIM_KEYS])
 {
     uint32_t found = msg->tok;
     FOR_NAMES(n, msg->name)
@@ -196,12 +196,12 @@ static uint32_t deleted_of(const struct sim_world *w, const struct sim_master *m
 }
 
 void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg,
-                const uint32_t befores[SIM_NAMES], struct vote *vote)
+                const uint32_t befores[SIM_KEYS], struct vote *vote)
 {
     bool deletes = (msg->name & SIM_LIST) && msg->verb == COMMAND_RELEASE;
     uint32_t before = deletes ? deleted_of(w, m, msg, befores) : odd_of(msg, befores);
     oracle_key_ends(w, m, msg, vote);
-    if (msg->verb == COMMAND_ENQUEUE)
+    if (msg->verb == COMMAND_ENQUEUE || (msg->verb == COMMAND_LOOK && msg->self != 0))
         oracle_joined(w, m, msg);
     if (msg->verb == COMMAND_RELEASE)
         ran_release(w, m, msg, before, vote);
@@ -241,7 +241,7 @@ static void mark_settled(struct sim_world *w, struct sim_master *m, const struct
     if (d->node[m->index].settled_number < conn->number)
         d->node[m->index].settled_number = conn->number;
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
-    for (unsigned name = 0; name < w->names; name++) {
+    for (unsigned name = 0; name < w->keys; name++) {
         const struct store_key *key = &m->store.key[name];
         if (!store_has(&m->store, now_ms, name))
             continue;

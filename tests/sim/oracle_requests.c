@@ -164,16 +164,28 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
                   tok, t->name, (unsigned long long)fence, count(stored));
 }
 
+/* The index of the name that was granted: the name's own, or that of one of its slots. */
+static unsigned granted_key(struct sim_world *w, const struct sim_daemon *d, const struct sim_asked *a,
+                            const struct reply *reply)
+{
+    unsigned slots = name_slots(w, a->name);
+    if ((reply->slot != 0) != (slots != 0) || reply->slot > slots)
+        violation(w, 1, "d%u grants slot %d of n%u, which has %u slots", d->index, reply->slot - 1, a->name,
+                  slots);
+    return reply->slot != 0 ? key_of_slot(a->name, reply->slot - 1u) : a->name;
+}
+
 static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
 {
     struct sim_oracle *o = &w->oracle;
     struct sim_asked *a = &o->asked[request];
-    uint32_t tok = oracle_tok(w, &reply->token, a->name);
+    unsigned key = granted_key(w, d, a, reply);
+    uint32_t tok = oracle_tok(w, &reply->token, key);
     struct sim_tok *t = &o->tok[tok];
-    if (t->granted || t->name != a->name)
+    if (t->granted || t->name != key)
         violation(w, 6, "T%u is granted to request %u, but belongs to another", tok, request);
     if (a->verb == VERB_LOCK && t->sent == 0)
-        oracle_handed(w, d, tok, a->name);
+        oracle_handed(w, d, tok, key);
     if (a->verb == VERB_RESUME)
         oracle_resumed(w, d, request, reply);
     a->tok = tok;
@@ -217,7 +229,9 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
                   (unsigned long long)action->session);
     struct sim_asked *a = &o->asked[request];
     struct sim_session *s = &o->session[a->session];
-    uint32_t tok = reply->code == REPLY_LOCKED ? oracle_tok(w, &reply->token, a->name) : a->tok;
+    uint32_t tok = a->tok;
+    if (reply->code == REPLY_LOCKED)
+        tok = oracle_tok(w, &reply->token, granted_key(w, d, a, reply));
     trace_add(w, TRACE_REPLY, d->index, a->session, request, reply->code, tok, reply->fence,
               (uint64_t)reply->valid_ms);
     if (a->answered)
@@ -250,7 +264,7 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
 void oracle_crashed(struct sim_world *w, const struct sim_master *m)
 {
     const struct sim_oracle *o = &w->oracle;
-    for (unsigned name = 0; name < w->names; name++) {
+    for (unsigned name = 0; name < w->keys; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
             struct sim_tok *t = &w->oracle.tok[o->holder[name][i]];
             unsigned others = 0;

@@ -103,7 +103,7 @@ void oracle_measured(struct sim_world *w, uint32_t session)
     struct sim_oracle *o = &w->oracle;
     int64_t for_us = o->session[session].unmeasured_us;
     o->session[session].unmeasured_us = 0;
-    for (unsigned name = 0; name < w->names && for_us != 0; name++) {
+    for (unsigned name = 0; name < w->keys && for_us != 0; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
             struct sim_tok *t = &o->tok[o->holder[name][i]];
             int64_t by_us = t->lag_us < for_us ? t->lag_us : for_us;
@@ -152,7 +152,7 @@ void oracle_stall_hello(struct sim_world *w, struct sim_daemon *d, uint32_t numb
 
 static void judge(struct sim_world *w)
 {
-    for (unsigned name = 0; name < w->names; name++) {
+    for (unsigned name = 0; name < w->keys; name++) {
         oracle_overlaps(w, name);
         oracle_covers(w, name);
     }
@@ -172,7 +172,7 @@ void oracle_stalls(struct sim_world *w, struct sim_daemon *d, int64_t for_us)
             d->stall.jumped |= (uint16_t)(1u << i);
     d->stall.rtt_us = 0;
     queue_push(w, d->stall.ends_us + HELLO_US, ITEM_STALL_HELLO, d->index, d->stall.number, 0);
-    for (unsigned name = 0; name < w->names; name++) {
+    for (unsigned name = 0; name < w->keys; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
             struct sim_tok *t = &o->tok[o->holder[name][i]];
             if (t->until_us <= w->now_us || !reads_clock_of(w, t, d) || first_name(t->name) != name)
@@ -252,7 +252,7 @@ void oracle_behind(struct sim_world *w, struct sim_daemon *d, int64_t stall_ms)
 void oracle_hears_behind(struct sim_world *w, unsigned client, unsigned daemon, int64_t by_ms)
 {
     struct sim_oracle *o = &w->oracle;
-    for (unsigned name = 0; name < w->names; name++) {
+    for (unsigned name = 0; name < w->keys; name++) {
         for (unsigned i = 0; i < o->holders[name]; i++) {
             struct sim_tok *t = &o->tok[o->holder[name][i]];
             if (t->believer != client || t->teller != daemon || first_name(t->name) != name)

@@ -28,12 +28,18 @@ static uint32_t first_waiter(const struct sim_world *w, unsigned daemon, unsigne
     return 0;
 }
 
+/* Nothing fails in that world. */
+static bool turns_count(const struct sim_world *w)
+{
+    return w->plan->param[P_CLASS] == CLASS_TURNS || w->plan->param[P_CALM] != 0;
+}
+
 /* A daemon grants the name: the waiters of the others must have had a turn not too long ago. */
 void oracle_turn(struct sim_world *w, const struct sim_daemon *d, unsigned name)
 {
     struct sim_oracle *o = &w->oracle;
     o->turn_us[d->index][name] = w->now_us;
-    if (w->plan->param[P_CLASS] != CLASS_TURNS)
+    if (!turns_count(w))
         return;
     for (unsigned i = 0; i < w->daemons; i++) {
         uint32_t request = first_waiter(w, i, name);
@@ -72,8 +78,9 @@ static void key_ends(struct sim_world *w, const struct sim_master *m, const stru
         *ends_us = w->now_us + (int64_t)vote->number * 1000;
     if (!released && !set)
         return;
-    memset(&o->still[name], 0, sizeof(o->still[name]));
-    o->still[name].since_us = w->now_us;
+    unsigned base = key_base(name);
+    memset(&o->still[base], 0, sizeof(o->still[base]));
+    o->still[base].since_us = w->now_us;
     if (*ends_us > w->now_us)
         *ends_us = w->now_us;
     if (*ends_us > o->freed_us[name])
@@ -115,8 +122,7 @@ void oracle_was_free(struct sim_world *w, unsigned name, int64_t asked_us, bool 
     int64_t bound_us = (FREE_MS + 2 * w->plan->param[P_RETRY_MAX]) * 1000;
     if (shared) /* readers have it, and this one sleeps: to be woken is a favour then */
         bound_us += SLEEP_US;
-    if (w->plan->param[P_CLASS] != CLASS_TURNS || w->plan->param[P_DEAF] != DEAF_NONE ||
-        since_us < STARTED_US)
+    if (!turns_count(w) || w->plan->param[P_DEAF] != DEAF_NONE || since_us < STARTED_US)
         return;
     if (w->now_us - since_us > bound_us)
         violation(w, 5, "n%u was free for %.3f s while somebody waited for it", name,

@@ -17,7 +17,7 @@ static const char *const kind_names[] = {
     "jump",       "rubbish",      "stall",         "drift",   "ear",
 };
 static const char *const class_names[] = {"ordinary", "memory", "clock", "rolling", "disagree",
-                                          "turns",    "split",  "modes", "lists"};
+                                          "turns",    "split",  "modes", "lists",   "slots"};
 
 #define MUTANT_NAME(id, name, text) name,
 static const char *const mutant_names[] = {"none", MUTANT_LIST(MUTANT_NAME)};

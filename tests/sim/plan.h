@@ -19,14 +19,18 @@ enum {
     SIM_DAEMONS = 10,
     SIM_CLIENTS = 40,
     SIM_NAMES = 6,
+    SIM_SLOTS = 4,                          /* most slots of a name */
+    SIM_KEYS = SIM_NAMES * (1 + SIM_SLOTS), /* the names, and behind them the slots of each */
     PLAN_FAULTS = 2048,
     PLAN_OPS = 8192,
     PLAN_FIELDS = 24,
     PLAN_LONG_TTL_MS = 3600000, /* a run does not wait for a max_ttl of this length or more */
 };
 
-/* A name is its index, or the set of several names that are locked as one: SIM_LIST and a bit for each index. */
+/* A name is its index, or the set of several names that are locked as one: SIM_LIST and a bit for each index. The
+ * index of a slot is below SIM_LIST, too. */
 enum { SIM_LIST = 1 << SIM_NAMES };
+_Static_assert((int)SIM_KEYS <= (int)SIM_LIST && (int)SIM_KEYS < 32, "an index is no set, and has a bit");
 
 static inline unsigned names_of(unsigned name)
 {
@@ -41,7 +45,7 @@ static inline unsigned first_name(unsigned name)
 /* Each n of the names in turn; left: a variable of the loop's own. */
 #define FOR_NAMES(n, name)                                                        \
     for (unsigned n##_left = names_of(name), n = first_name(name); n##_left != 0; \
-         n##_left &= n##_left - 1, n = n##_left != 0 ? (unsigned)__builtin_ctz(n##_left) : SIM_NAMES)
+         n##_left &= n##_left - 1, n = n##_left != 0 ? (unsigned)__builtin_ctz(n##_left) : SIM_KEYS)
 
 /* Each section is a table of named numbers, so that one reader and one writer serve all of them.
  * clang-format 14 lays out such lists differently each time. */
@@ -76,7 +80,9 @@ static inline unsigned first_name(unsigned name)
     X(ODD_LATE, "odd_late_ms") \
     X(DEAF, "deaf") \
     X(FANOUT, "fanout") \
-    X(NO_KILL, "no_kill")
+    X(NO_KILL, "no_kill") \
+    X(SLOTS, "slots") \
+    X(CALM, "calm")
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
 #define FAULT_LIST(X) \
@@ -134,6 +140,7 @@ enum plan_class {
     CLASS_SPLIT,    /* all daemons ask for a free lock at once: one of them gets it */
     CLASS_MODES,    /* an ordinary world of readers and writers */
     CLASS_LISTS,    /* lists of names that overlap, and locks of their names */
+    CLASS_SLOTS,    /* names with numbered slots, under contention, and with the faults of ordinary worlds */
     CLASSES
 };
 
@@ -236,6 +243,7 @@ struct swarm {
 /* classes.c: what is special to a class, before and after the clients and faults are drawn. */
 void swarm_class(struct sim_plan *plan, struct swarm *swarm, enum plan_class class);
 void plan_class(struct sim_plan *plan);
+void swarm_slots(struct sim_plan *plan, struct swarm *swarm); /* nothing but many clients who want slots */
 void swarm_calm(struct sim_plan *plan, struct swarm *swarm);
 void swarm_crowd(struct sim_plan *plan, struct swarm *swarm);
 void swarm_lists(struct sim_plan *plan, struct swarm *swarm);

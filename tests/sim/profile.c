@@ -375,6 +375,15 @@ static void draw_long(struct sim_plan *plan, uint64_t seed)
     }
 }
 
+/* Some names of some worlds have numbered slots. Lists are not of such names. */
+static void draw_slots(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 10};
+    int64_t *p = plan->param;
+    if (plan->mutant == MUTANT_NONE && p[P_CLASS] <= CLASS_CLOCK && swarm->list_pct == 0 && percent(&draw, 6))
+        p[P_SLOTS] = between(&draw, 1, SIM_SLOTS);
+}
+
 /* Some masters allow no CLIENT KILL. Runs whose max_ttl is longer than a run would keep them out for ever. */
 static void draw_no_kill(struct sim_plan *plan, uint64_t seed)
 {
@@ -420,4 +429,5 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     plan_class(plan);
     draw_long(plan, seed);
     draw_no_kill(plan, seed);
+    draw_slots(plan, seed, &swarm);
 }

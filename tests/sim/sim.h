@@ -129,6 +129,7 @@ struct sim_msg {
     uint32_t self;  /* the id of the daemon that a command names; 0: none */
     uint64_t waited_ms;
     bool stays, shared;
+    uint16_t slots;
     uint64_t ref;
     uint64_t number;
     struct vote vote; /* up: its group is the command's */
@@ -330,6 +331,7 @@ struct sim_world {
     uint64_t births, items;
     struct sim_queue queue;
     unsigned masters, daemons, names; /* masters: the most that a daemon has */
+    unsigned keys;                    /* the names, and the slots of all names where some have slots */
     int64_t full_us;                  /* the longest quarantine */
     int64_t jump_us;                  /* the time by which a key may live longer, since clocks are set back */
     bool rubbish;                     /* a stranger will write to a marker: daemons then judge no memory */
@@ -406,6 +408,10 @@ void node_dial(struct sim_world *w, struct sim_daemon *d, unsigned master);
 void node_dial_timeout(struct sim_world *w, uint32_t conn);
 bool node_in_quarantine(const struct sim_world *w, const struct sim_daemon *d, unsigned master);
 void node_close(struct sim_world *w, struct sim_daemon *d, unsigned master);
+/* The index of a name, or of a slot's own. */
+unsigned name_index(const struct name *name);
+/* How many slots the name has; 0: none. */
+unsigned name_slots(const struct sim_world *w, unsigned name);
 void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *action);
 void node_reset(struct sim_world *w, struct sim_daemon *d, unsigned master); /* by the network */
 void node_receive(struct sim_world *w, const struct sim_msg *msg);

@@ -179,6 +179,8 @@ static void client_lock(struct sim_world *w, struct sim_client *c)
         what.ttl_ms = w->daemon[c->home].max_ttl_ms;
     what.wait_ms = op->field[O_WAIT];
     what.max_ms = what.hold == HOLD_SESSION ? op->field[O_MAX] : -1;
+    what.slots = (uint16_t)name_slots(w, (unsigned)op->field[O_NAME]);
+    what.shared = what.shared && what.slots == 0;
     c->request = client_ask(w, c, c->home, &what, 0, 0);
     if (c->request == 0) {
         client_after(w, c, 50);
@@ -257,11 +259,23 @@ static bool client_shares_more(const struct sim_world *w, uint32_t tok)
     return other != 0;
 }
 
+/* Whether the session may hold more than one slot of the name: without a token the daemon chooses. */
+static bool client_has_more(const struct sim_world *w, const struct sim_client *c, uint32_t session)
+{
+    unsigned toks = 0, name = (unsigned)client_op(w, c)->field[O_NAME];
+    if (name_slots(w, name) == 0)
+        return false;
+    for (uint32_t tok = w->oracle.session[session].toks; tok != 0; tok = w->oracle.tok[tok].session_next)
+        toks += !w->oracle.tok[tok].moved && key_base(w->oracle.tok[tok].name) == name;
+    return toks > 1;
+}
+
 static void client_unlock(struct sim_world *w, struct sim_client *c, unsigned daemon, bool by_token)
 {
     struct request what;
     bool bound = c->session[daemon] != 0 && w->oracle.tok[c->tok].session == c->session[daemon];
-    by_token = by_token || !bound || client_shares_more(w, c->tok);
+    by_token =
+        by_token || !bound || client_shares_more(w, c->tok) || client_has_more(w, c, c->session[daemon]);
     client_words(w, c, &what, VERB_UNLOCK, by_token ? c->tok : 0);
     oracle_gives_up(w, c->index, c->tok);
     c->request = client_ask(w, c, daemon, &what, 0, c->tok);

@@ -197,6 +197,7 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
                                     .waited_ms = msg->waited_ms,
                                     .stays = msg->stays,
                                     .shared = msg->shared,
+                                    .slots = msg->slots,
                                     .bucket = msg->bucket,
                                     .number = msg->number,
                                     .group = msg->vote.group};
@@ -245,7 +246,7 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
         return;
     }
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
-    uint32_t before[SIM_NAMES] = {0};
+    uint32_t before[SIM_KEYS] = {0};
     FOR_NAMES(n, msg->name) before[n] = store_tok(&m->store, now_ms, n, msg->tok);
     const struct store_key *key = &m->store.key[first_name(msg->name)];
     unsigned readers = key->readers;

@@ -125,14 +125,21 @@ static uint64_t heal_number(const struct sim_world *w, unsigned master, uint64_t
     return left_ms > 0 ? (uint64_t)left_ms : 1;
 }
 
-static unsigned name_index(const struct name *name)
+unsigned name_index(const struct name *name)
 {
-    unsigned names = SIM_LIST;
+    unsigned names = SIM_LIST, base = name->len >= 2 ? (unsigned)(name->text[1] - '0') : 0;
+    bool slot = name->len == 4 && name->text[2] == ',';
     if (name->more == 0)
-        return name->len >= 2 ? (unsigned)(name->text[1] - '0') : 0;
+        return slot ? key_of_slot(base, (unsigned)(name->text[3] - '0')) : base;
     for (unsigned at = 1; at < name->len; at += 3)
         names |= 1u << (name->text[at] - '0');
     return names;
+}
+
+unsigned name_slots(const struct sim_world *w, unsigned name)
+{
+    bool has = (name > 0 || w->names == 1) && !(name & SIM_LIST);
+    return has ? (unsigned)w->plan->param[P_SLOTS] : 0;
 }
 
 void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *action)
@@ -154,6 +161,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
                           .waited_ms = command->waited_ms,
                           .stays = command->stays,
                           .shared = command->shared,
+                          .slots = command->slots,
                           .ref = command->ref,
                           .number = command->number,
                           .sent_us = w->now_us};

@@ -7,6 +7,16 @@
 
 enum mutant store_mutant = MUTANT_NONE;
 
+unsigned key_of_slot(unsigned name, unsigned slot)
+{
+    return SIM_NAMES + name * SIM_SLOTS + slot;
+}
+
+unsigned key_base(unsigned key)
+{
+    return key < SIM_NAMES ? key : (key - SIM_NAMES) / SIM_SLOTS;
+}
+
 bool store_has(const struct store *s, int64_t now_ms, unsigned name)
 {
     return store_there(&s->key[name], now_ms);
@@ -103,7 +113,7 @@ static unsigned say(const struct publisher *to, uint32_t id, char what, unsigned
 static void queue_walk(struct store *s, int64_t now_ms, const struct store_command *command,
                        const struct publisher *to, struct vote *vote)
 {
-    struct store_queue *queue = &s->queue[command->name];
+    struct store_queue *queue = &s->queue[key_base(command->name)];
     queue_refresh(queue, now_ms);
     vote->kind = VOTE_YES;
     for (;;) {
@@ -115,7 +125,7 @@ static void queue_walk(struct store *s, int64_t now_ms, const struct store_comma
         queue_out(queue, first);
         bool late = vote->kind == VOTE_UNHEARD;
         vote->kind = VOTE_UNHEARD;
-        if (say(to, id, late ? 'l' : 'w', command->name) == 0)
+        if (say(to, id, late ? 'l' : 'w', key_base(command->name)) == 0)
             continue;
         if (late)
             return;
@@ -153,7 +163,7 @@ static void enqueue_marks(struct store *s, int64_t now_ms, const struct store_co
 static void store_enqueue(struct store *s, int64_t now_ms, const struct store_command *command,
                           const struct publisher *to, struct vote *vote)
 {
-    struct store_queue *queue = &s->queue[command->name];
+    struct store_queue *queue = &s->queue[key_base(command->name)];
     const struct store_key *key = &s->key[command->name];
     queue_refresh(queue, now_ms);
     if (!queue_has(queue, command->self))
@@ -182,13 +192,86 @@ static void store_along(struct store *s, int64_t now_ms, const struct store_comm
         say(to, key->maker, 't', command->name);
 }
 
+static void look_joins(struct store *s, int64_t now_ms, const struct store_command *command)
+{
+    struct store_queue *queue = &s->queue[command->name];
+    queue_refresh(queue, now_ms);
+    if (!queue_has(queue, command->self))
+        queue_join(queue, command->self, now_ms - (int64_t)command->waited_ms);
+    queue->expires_ms = now_ms + (int64_t)command->number;
+}
+
+/* How many slots the name has by <prefix>,slots:<name>; 0: the key is not there. */
+static unsigned slots_said(const struct store *s, int64_t now_ms, unsigned name)
+{
+    return now_ms <= s->slots[name].expires_ms ? s->slots[name].n : 0;
+}
+
+static void look_agrees(struct store *s, int64_t now_ms, const struct store_command *command)
+{
+    if (slots_said(s, now_ms, command->name) == 0)
+        s->slots[command->name].n = command->slots;
+    if (s->slots[command->name].n == command->slots)
+        s->slots[command->name].expires_ms = now_ms + (int64_t)command->number;
+}
+
+/* The daemons of all slots hear that somebody waits, each once. */
+static void look_tells(struct store *s, const struct store_command *command, const struct publisher *to,
+                       struct slots_seen *seen)
+{
+    for (unsigned slot = 0; slot < command->slots; slot++) {
+        const struct store_key *key = &s->key[key_of_slot(command->name, slot)];
+        bool told = key->maker == command->self;
+        for (unsigned before = 0; before < slot; before++)
+            told |= s->key[key_of_slot(command->name, before)].maker == key->maker;
+        if (!told && store_mutant != MUTANT_ENQUEUE_SILENT && say(to, key->maker, 't', command->name) == 0)
+            seen->heard = false;
+    }
+}
+
+static void store_look(struct store *s, int64_t now_ms, const struct store_command *command,
+                       const struct publisher *to, struct vote *vote)
+{
+    unsigned taken = 0;
+    int64_t ends_ms = INT64_MAX;
+    vote->kind = VOTE_LOOKED;
+    memset(vote->seen.taken, 0xff, sizeof(vote->seen.taken));
+    vote->seen.taken[0] = 0;
+    look_agrees(s, now_ms, command);
+    vote->seen.slots = s->slots[command->name].n;
+    vote->seen.heard = true;
+    if (command->self != 0)
+        look_joins(s, now_ms, command);
+    for (unsigned slot = 0; slot < command->slots; slot++) {
+        const struct store_key *key = &s->key[key_of_slot(command->name, slot)];
+        if (!store_there(key, now_ms))
+            continue;
+        vote->seen.taken[0] |= (uint8_t)(1u << slot);
+        taken++;
+        ends_ms = key->expires_ms < ends_ms ? key->expires_ms : ends_ms;
+    }
+    if (command->self == 0 || taken < command->slots)
+        return;
+    vote->number = (uint64_t)(ends_ms - now_ms);
+    look_tells(s, command, to, &vote->seen);
+}
+
+/* Whether there is no key: of a name with slots, not of each slot. */
+static bool pass_walks(const struct store *s, int64_t now_ms, const struct store_command *command)
+{
+    unsigned slots = slots_said(s, now_ms, command->name), taken = 0;
+    for (unsigned slot = 0; slot < slots; slot++)
+        taken += store_there(&s->key[key_of_slot(command->name, slot)], now_ms);
+    return slots != 0 ? taken < slots : !store_there(&s->key[command->name], now_ms);
+}
+
 static void store_pass(struct store *s, int64_t now_ms, const struct store_command *command,
                        const struct publisher *to, struct vote *vote)
 {
     const struct store_key *key = &s->key[command->name];
-    if (!store_there(key, now_ms) || store_mutant == MUTANT_PASS_BLIND)
+    if (pass_walks(s, now_ms, command) || store_mutant == MUTANT_PASS_BLIND)
         queue_walk(s, now_ms, command, to, vote);
-    else if (key->readers == 0 && key->maker != command->self)
+    else if (slots_said(s, now_ms, command->name) == 0 && key->readers == 0 && key->maker != command->self)
         say(to, key->maker, 't', command->name);
 }
 
@@ -283,7 +366,7 @@ static void store_release(struct store *s, int64_t now_ms, const struct store_co
                           const struct publisher *to, struct vote *vote)
 {
     struct store_key *key = &s->key[command->name];
-    struct store_queue *queue = &s->queue[command->name];
+    struct store_queue *queue = &s->queue[key_base(command->name)];
     if (readers_have(key, now_ms)) {
         readers_over(key, now_ms);
         if (!readers_leave(key, command->tok))
@@ -409,10 +492,11 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
         vote->number = store_score(s, command->bucket);
         return;
     case COMMAND_DEQUEUE:
-        queue_refresh(&s->queue[command->name], now_ms);
-        vote->kind = queue_leave(&s->queue[command->name], command->self) ? VOTE_YES : VOTE_NO;
+        queue_refresh(&s->queue[key_base(command->name)], now_ms);
+        vote->kind = queue_leave(&s->queue[key_base(command->name)], command->self) ? VOTE_YES : VOTE_NO;
         return;
     case COMMAND_ENQUEUE: store_enqueue(s, now_ms, command, &to, vote); return;
+    case COMMAND_LOOK: store_look(s, now_ms, command, &to, vote); return;
     case COMMAND_PASS: store_pass(s, now_ms, command, &to, vote); return;
     case COMMAND_ALONG: store_along(s, now_ms, command, &to, vote); return;
     case COMMAND_SHARE:
@@ -442,13 +526,14 @@ static bool script_writes(const struct store *s, int64_t now_ms, const struct st
 /* PASS writes where there is no key and another daemon waits. */
 static bool pass_writes(const struct store *s, int64_t now_ms, const struct store_command *command)
 {
-    const struct store_queue *queue = &s->queue[command->name];
+    const struct store_queue *queue = &s->queue[key_base(command->name)];
     unsigned others = queue->count - queue_has(queue, command->self);
     const struct store_key *key = &s->key[command->name];
     if (command->verb == COMMAND_ALONG && s->mark[command->name].id == command->self &&
         now_ms <= s->mark[command->name].expires_ms)
         return true;
-    bool walks = !store_there(key, now_ms) || (command->verb == COMMAND_ALONG && key->readers > 0);
+    bool walks = command->verb == COMMAND_ALONG ? !store_there(key, now_ms) || key->readers > 0
+                                                : pass_walks(s, now_ms, command);
     return walks && now_ms <= queue->expires_ms && others > 0;
 }
 
@@ -466,6 +551,7 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
     case COMMAND_SET:
     case COMMAND_HEAL:
     case COMMAND_ZADD:
+    case COMMAND_LOOK:
     case COMMAND_ENQUEUE: writes = grows = true; break;
     case COMMAND_DEQUEUE: writes = true; break;
     case COMMAND_ALONG:

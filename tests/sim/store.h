@@ -6,7 +6,7 @@
 #include "proto/command.h"
 #include "tests/sim/plan.h"
 
-enum { STORE_BUCKETS = 16, STORE_QUEUE = 64, STORE_READERS = 64 };
+enum { STORE_BUCKETS = 64, STORE_QUEUE = 64, STORE_READERS = 64 };
 
 struct store_reader {
     uint32_t tok, maker;
@@ -46,9 +46,13 @@ struct store_group {
 };
 
 struct store {
-    struct store_key key[SIM_NAMES];
+    struct store_key key[SIM_KEYS];
     struct store_queue queue[SIM_NAMES];
     struct store_mark mark[SIM_NAMES];
+    struct {
+        uint16_t n;
+        int64_t expires_ms;
+    } slots[SIM_NAMES]; /* <prefix>,slots:<name> */
     struct store_group group;
     unsigned buckets;
     uint32_t bucket[STORE_BUCKETS];
@@ -61,8 +65,9 @@ struct store_command {
     uint32_t tok, maker;   /* the token, and the daemon that made it */
     uint32_t to, to_maker; /* MOVE: the same of the new one */
     uint32_t other;        /* RELEASE, MOVE: the key may have this token instead; 0: none */
-    uint32_t self;         /* DEQUEUE, ENQUEUE, PASS, ALONG, SHARE, RELEASE: a daemon; 0: none */
-    uint64_t waited_ms;    /* ENQUEUE, SHARE */
+    uint32_t self;         /* DEQUEUE, ENQUEUE, LOOK, PASS, ALONG, SHARE, RELEASE: a daemon; 0: none */
+    uint64_t waited_ms;    /* ENQUEUE, LOOK, SHARE */
+    uint16_t slots;        /* LOOK */
     bool stays;            /* RELEASE */
     bool shared;           /* ENQUEUE */
     uint32_t bucket;
@@ -93,6 +98,9 @@ bool store_list_writes(const struct store *s, int64_t now_ms, const struct store
 /* store.c, for store_list.c */
 bool store_higher(struct store *s, uint32_t bucket, uint64_t score); /* ZADD GT CH of one bucket */
 uint64_t store_score(struct store *s, uint32_t bucket);
+/* A slot's own name has an index behind those of the names; key_base() is the index of its name. */
+unsigned key_of_slot(unsigned name, unsigned slot);
+unsigned key_base(unsigned key);
 /* The id as a number: numbers are in order as the texts in a real queue are. */
 uint32_t store_id(const struct token *token);
 /* The planted bug that changes the scripts. */

@@ -6,7 +6,14 @@
 #include "tests/sim/model.h"
 #include "tests/unit/suite.h"
 
-enum { SEQUENCES = 40, MOST_SEQUENCES = 1000, COMMANDS = 80, ENOUGH = SEQUENCES * COMMANDS / 2, TOKENS = 4 };
+enum {
+    SLOTS = 2,
+    SEQUENCES = 40,
+    MOST_SEQUENCES = 1000,
+    COMMANDS = 80,
+    ENOUGH = SEQUENCES * COMMANDS / 2,
+    TOKENS = 4
+};
 
 static void setup(void)
 {
@@ -33,6 +40,30 @@ static void draw_group(uint64_t sequence, uint64_t step, struct group *group)
         group->run_id[i] = "0123456789abcdef"[(step + i) % 16];
 }
 
+static bool is_for_slots(enum command_verb verb)
+{
+    return verb <= COMMAND_SETTLE && verb != COMMAND_ENQUEUE && verb != COMMAND_DEQUEUE &&
+           verb != COMMAND_PASS && verb != COMMAND_ZADD && verb != COMMAND_ZSCORE;
+}
+
+/* Half of the commands for locks are for slots; LOOK is for the name. Two daemons may not agree how many there
+ * are. */
+static void draw_slot(uint64_t sequence, uint64_t step, struct store_command *command)
+{
+    struct draw_slot {
+        int64_t half, slot, alone, fewer;
+    } drawn = {chance_below(sequence, 2, 4 * step, CHANCE_PLAN, 2),
+               chance_below(sequence, 2, 4 * step + 1, CHANCE_PLAN, SLOTS),
+               chance_below(sequence, 2, 4 * step + 2, CHANCE_PLAN, 3),
+               chance_below(sequence, 2, 4 * step + 3, CHANCE_PLAN, 10)};
+    if (command->verb == COMMAND_LOOK) {
+        command->slots = drawn.fewer == 0 ? SLOTS - 1 : SLOTS;
+        command->self = drawn.alone == 0 ? 0 : command->self;
+    } else if (is_for_slots(command->verb) && command->verb > COMMAND_GROUP_NEW && drawn.half == 0) {
+        command->name = key_of_slot(command->name, (unsigned)drawn.slot);
+    }
+}
+
 static void draw(uint64_t sequence, uint64_t step, struct store_command *command)
 {
     static const enum command_verb verbs[] = {
@@ -43,7 +74,8 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
         COMMAND_PASS,      COMMAND_DEQUEUE, COMMAND_MOVE,     COMMAND_MOVE,    COMMAND_MOVE,
         COMMAND_RELEASE,   COMMAND_RELEASE, COMMAND_RELEASE,  COMMAND_EXTEND,  COMMAND_CHECK,
         COMMAND_SETTLE,    COMMAND_SETTLE,  COMMAND_SHARE,    COMMAND_SHARE,   COMMAND_SHARE,
-        COMMAND_SHARE,     COMMAND_SHARE,   COMMAND_SHARE_AT, COMMAND_ALONG,   COMMAND_ALONG};
+        COMMAND_SHARE,     COMMAND_SHARE,   COMMAND_SHARE_AT, COMMAND_ALONG,   COMMAND_ALONG,
+        COMMAND_LOOK,      COMMAND_LOOK,    COMMAND_LOOK};
     int64_t many = sizeof(verbs) / sizeof(verbs[0]);
     *command = (struct store_command){
         .verb = verbs[pick(sequence, step, 0, many)],
@@ -66,8 +98,9 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
     command->stays = pick(sequence, step, 13, 2) == 0;
     command->shared = command->verb == COMMAND_ENQUEUE && pick(sequence, step, 12, 2) == 0;
     command->waited_ms = (uint64_t)pick(sequence, step, 14, 1000000);
-    if (command->verb == COMMAND_ENQUEUE || command->verb == COMMAND_RELEASE)
+    if (command->verb == COMMAND_ENQUEUE || command->verb == COMMAND_RELEASE || command->verb == COMMAND_LOOK)
         command->number += 200;
+    draw_slot(sequence, step, command);
     if (command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW)
         draw_group(sequence, step, &command->group);
 }
@@ -103,8 +136,11 @@ static bool hangs(const struct store *store, unsigned name, int64_t at_ms)
     bool near = is_near(store->group.expires_ms, at_ms);
     FOR_NAMES(n, name)
     {
-        near |= is_near(store->key[n].expires_ms, at_ms) || is_near(store->queue[n].expires_ms, at_ms) ||
-                is_near(store->mark[n].expires_ms, at_ms);
+        unsigned base = key_base(n);
+        near |= is_near(store->key[n].expires_ms, at_ms) || is_near(store->queue[base].expires_ms, at_ms) ||
+                is_near(store->mark[base].expires_ms, at_ms) || is_near(store->slots[base].expires_ms, at_ms);
+        for (unsigned slot = 0; slot < SLOTS; slot++)
+            near |= is_near(store->key[key_of_slot(base, slot)].expires_ms, at_ms);
         for (unsigned i = 0; i < store->key[n].readers; i++)
             near |= is_near(store->key[n].reader[i].ends_ms, at_ms);
     }
@@ -145,7 +181,7 @@ static bool compare(struct resp_format *format, struct store *store, uint64_t se
         modelled.kind = real.kind; /* what stands there is no token */
     else
         must_be_same(&command, &real, &modelled, NEAR_MS, where);
-    return (command.name & SIM_LIST) || !is_tie(&store->queue[command.name]);
+    return (command.name & SIM_LIST) || !is_tie(&store->queue[key_base(command.name)]);
 }
 
 /* Commands that people type into redis-cli. */
@@ -218,14 +254,14 @@ END_TEST
 
 START_TEST(a_lost_script_is_not_run)
 {
-    static const enum command_verb verbs[] = {COMMAND_RELEASE, COMMAND_EXTEND, COMMAND_CHECK, COMMAND_MOVE,
-                                              COMMAND_ENQUEUE, COMMAND_PASS,   COMMAND_SETTLE};
+    static const enum command_verb verbs[] = {COMMAND_RELEASE, COMMAND_EXTEND, COMMAND_CHECK,  COMMAND_MOVE,
+                                              COMMAND_ENQUEUE, COMMAND_PASS,   COMMAND_SETTLE, COMMAND_LOOK};
     static const enum command_verb lists[] = {COMMAND_SET,   COMMAND_HEAL, COMMAND_RELEASE, COMMAND_EXTEND,
                                               COMMAND_CHECK, COMMAND_MOVE, COMMAND_ZSCORE};
-    struct store_command command = {.verb = verbs[_i % 7], .tok = 1, .to = 2, .number = 1000};
+    struct store_command command = {.verb = verbs[_i % 8], .slots = 3, .tok = 1, .to = 2, .number = 1000};
     struct vote vote;
-    if (_i >= 7) {
-        command.verb = lists[_i - 7];
+    if (_i >= 8) {
+        command.verb = lists[_i - 8];
         command.name = SIM_LIST | 7;
     }
     model_ids(&command);
@@ -243,7 +279,7 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_checked_fixture(tcase, model_connect, model_disconnect);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 14);
+    tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 15);
     tcase_add_test(tcase, model_votes_as_a_real_server);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -6,18 +6,18 @@
 
 #include "tests/sim/sim.h"
 
-static const char *const VERBS[] = {"CLIENT_ID", "INFO",      "KILL",    "TIME",  "GROUP",    "PROBE",
-                                    "GROUP_SET", "GROUP_NEW", "SET",     "HEAL",  "GET",      "ZADD",
-                                    "ZSCORE",    "DEQUEUE",   "ENQUEUE", "PASS",  "RELEASE",  "EXTEND",
-                                    "CHECK",     "MOVE",      "SETTLE",  "SHARE", "SHARE_AT", "ALONG"};
+static const char *const VERBS[] = {
+    "CLIENT_ID", "INFO",  "KILL", "TIME",   "GROUP",   "PROBE",    "GROUP_SET", "GROUP_NEW", "SET",
+    "HEAL",      "GET",   "ZADD", "ZSCORE", "DEQUEUE", "ENQUEUE",  "LOOK",      "PASS",      "RELEASE",
+    "EXTEND",    "CHECK", "MOVE", "SETTLE", "SHARE",   "SHARE_AT", "ALONG"};
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
 static const char *const REPLIES[] = {
     "LOCKED", "UNLOCKED", "EXTENDED", "HELD",    "OK",        "HELLO",  "PONG",    "BYE",
     "BUSY",   "TIMEOUT",  "NOQUORUM", "NOTHELD", "CANCELLED", "MODE",   "LIMIT",   "DRAINING",
     "DENIED", "AUTH",     "BADVERB",  "BADARG",  "BADLINE",   "BADTAG", "TOOLONG", "UNSUPPORTED"};
-static const char *const VOTES[] = {"YES",   "NO",    "NUMBER",  "INFO",    "GROUP", "UNREADABLE",
-                                    "TOKEN", "HEARD", "UNHEARD", "NOT_RUN", "ERROR"};
+static const char *const VOTES[] = {"YES",   "NO",     "NUMBER", "INFO",    "GROUP",   "UNREADABLE",
+                                    "TOKEN", "LOOKED", "HEARD",  "UNHEARD", "NOT_RUN", "ERROR"};
 static const char *const NOTICES[] = {"EXPIRING", "LOST", "RENEWED", "DRAIN", "CLOCK"};
 static const char *const LOST[] = {"expired", "max", "gone", "released", "moved", "closed", "drain"};
 static const char *const EVENTS[] = {"timer",  "request",   "finish", "release", "drop",    "undelivered",

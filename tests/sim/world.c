@@ -265,6 +265,7 @@ static void world_begin(struct sim_world *w)
     w->seed = w->plan->seed;
     w->daemons = (unsigned)param[P_DAEMONS];
     w->names = (unsigned)param[P_NAMES];
+    w->keys = param[P_SLOTS] > 0 ? SIM_KEYS : w->names;
     w->masters = 0;
     w->full_us = w->jump_us = 0;
     w->rubbish = false;

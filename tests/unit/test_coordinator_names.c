@@ -181,6 +181,58 @@ START_TEST(lists_have_limits)
 }
 END_TEST
 
+/* ---- names with slots ---- */
+
+START_TEST(a_name_with_slots_is_in_no_list)
+{
+    start(3);
+    grant(1, "LOCK b slots=3");
+    ask(2, "LOCK b,a");
+    ask(2, "LOCK b,c wait=1m");
+    ask(2, "RESUME a,b token=X");
+    EXPECT("s2 #2 -MODE a,b slots=3 : one of these names is in use with slots=", "s2 #3 -MODE b,c slots=3 *",
+           "s2 #4 -MODE a,b slots=3 *");
+    ask(2, "UNLOCK a,b token=X");
+    EXPECT("m0-2 RELEASE a,b X");
+    vote("0-2", "RELEASE NO");
+    EXPECT("s2 #5 -NOTHELD a,b");
+    ask(1, "UNLOCK b");
+    vote("0-2", "RELEASE YES");
+    forget();
+    ask(2, "LOCK a,b");
+    EXPECT("m0-2 SET a,b T2 10000", "m0-2 ZADD a,b *");
+}
+END_TEST
+
+START_TEST(a_name_in_a_list_has_no_slots)
+{
+    start(3);
+    grant(1, "LOCK c slots=2");
+    grant(1, "LOCK a,b");
+    ask(2, "LOCK a slots=3");
+    ask(2, "RESUME b token=T1");
+    EXPECT("s2 #3 -MODE a : it is in use without slots=*", "s2 #4 -MODE b : it is in use without slots=*");
+    ask(1, "UNLOCK b,a");
+    vote("0-2", "RELEASE YES");
+    forget();
+    ask(2, "LOCK a slots=3");
+    EXPECT("m0-2 SET a,0 T3 10000", "m0-2 ZADD a,0 *");
+}
+END_TEST
+
+/* The own name of slot 5 of "3" is the text of the list of "3" and "5". */
+START_TEST(a_slot_is_not_the_list_of_the_same_text)
+{
+    start(3);
+    for (unsigned i = 0; i < 6; i++)
+        grant(1, "LOCK 3 slots=8");
+    ask(2, "CHECK 3 token=T6");
+    EXPECT("s2 #7 +HELD 3 * slot=5");
+    ask(2, "CHECK 3,5 token=T6");
+    EXPECT("m0-2 CHECK 3,5 T6");
+}
+END_TEST
+
 int main(void)
 {
     return trace_run("coordinator_names", (const TTest *const[]){
@@ -194,6 +246,9 @@ int main(void)
                                               a_list_is_renewed_lost_and_resumed_as_one,
                                               a_script_that_is_missing_is_asked_for_again,
                                               lists_have_limits,
+                                              a_name_with_slots_is_in_no_list,
+                                              a_name_in_a_list_has_no_slots,
+                                              a_slot_is_not_the_list_of_the_same_text,
                                               NULL,
                                           });
 }

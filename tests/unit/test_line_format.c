@@ -101,6 +101,24 @@ START_TEST(depth)
 }
 END_TEST
 
+START_TEST(slots_are_told_from_0_on)
+{
+    struct reply reply = a_reply(REPLY_LOCKED);
+    struct notice notice = {.kind = NOTICE_LOST, .reason = LOST_GONE, .slot = 1024};
+    char out[SERVER_LINE_BYTES];
+
+    reply.slot = 1;
+    reply.depth = 2;
+    ck_reply(&reply,
+             "+LOCKED job token=" HEX " fence=1700000000000000 valid=9897 until=86409897 slot=0 depth=2");
+    reply = a_reply(REPLY_HELD);
+    reply.slot = 8;
+    ck_reply(&reply, "+HELD job valid=9897 until=86409897 slot=7");
+    notice.name = reply.name;
+    ck_assert_ptr_nonnull(strstr(as_text(out, line_format_notice(out, &notice)), " reason=gone slot=1023"));
+}
+END_TEST
+
 START_TEST(numbers_to_their_ends)
 {
     struct reply reply = a_reply(REPLY_LOCKED);
@@ -144,6 +162,9 @@ START_TEST(not_done)
     ck_code(REPLY_NOTHELD, "-NOTHELD job");
     ck_code(REPLY_CANCELLED, "-CANCELLED job");
     ck_code(REPLY_MODE, "-MODE job");
+    reply = a_reply(REPLY_MODE);
+    reply.slots = 1024;
+    ck_reply(&reply, "-MODE job slots=1024");
     ck_code(REPLY_DRAINING, "-DRAINING job");
     ck_code(REPLY_DENIED, "-DENIED job : the right to lock it was taken away");
     ck_code(REPLY_AUTH, "-AUTH job");
@@ -386,6 +407,7 @@ static Suite *format_suite(void)
 
     tcase_add_test(replies, done);
     tcase_add_test(replies, depth);
+    tcase_add_test(replies, slots_are_told_from_0_on);
     tcase_add_test(replies, numbers_to_their_ends);
     tcase_add_test(replies, tags);
     tcase_add_test(replies, not_done);

@@ -221,12 +221,28 @@ START_TEST(auth_takes_two_words)
 }
 END_TEST
 
+START_TEST(slots_are_a_number_up_to_1024)
+{
+    static const char *const wrong[] = {"0",  "1025", "2000", "99999999999", "01",
+                                        "-1", "+1",   "1.5",  "x",           "3x"};
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char line[64], refusal[128];
+        snprintf(line, sizeof line, "LOCK job slots=%s", wrong[i]);
+        snprintf(refusal, sizeof refusal,
+                 "-BADARG job : slots=\"%s\" is not allowed: write a number from 1 to 1024", wrong[i]);
+        ck_refused(line, refusal);
+    }
+    ck_refused("LOCK job slots=3 mode=shared", "-BADARG job : mode=shared is for one name without slots=");
+    ck_refused("LOCK job,log slots=3", "-BADARG job,log : slots= is for one name, not for several at once");
+    ck_begins("UNLOCK job slots=3", "-BADARG job : UNLOCK has no option");
+    ck_begins("LOCK job slots=3 token=" TOKEN, "-BADARG job : token= asks for a lock once more");
+}
+END_TEST
+
 START_TEST(what_this_version_lacks_is_unsupported)
 {
     ck_refused("HELLO 2 later=option", "-UNSUPPORTED proto=1");
     ck_refused("#7 HELLO 99999999999999999999", "#7 -UNSUPPORTED proto=1");
-    ck_refused("LOCK job slots=3",
-               "-UNSUPPORTED job : slots= is not in this version: LOCK job.0, job.1 ... instead");
 }
 END_TEST
 
@@ -282,6 +298,7 @@ int main(void)
     tcase_add_test(t, a_word_too_many_is_shown);
     tcase_add_test(t, arguments_that_are_no_names_are_checked);
     tcase_add_test(t, auth_takes_two_words);
+    tcase_add_test(t, slots_are_a_number_up_to_1024);
     tcase_add_test(t, what_this_version_lacks_is_unsupported);
     tcase_add_test(t, refusals_fit_even_with_the_worst_words);
     suite_add_tcase(suite, t);

@@ -24,7 +24,7 @@ static const char *token_of(uint8_t daemon, uint8_t kind, uint8_t random)
     uint8_t bytes[TOKEN_RANDOM_BYTES];
     memset(&self, daemon, sizeof self);
     memset(bytes, random, sizeof bytes);
-    token_make(&token, &self, TOKEN_EXCLUSIVE, bytes);
+    token_make(&token, &self, TOKEN_EXCLUSIVE, 0, bytes);
     if (kind != TOKEN_EXCLUSIVE) { /* the sum is not right any more, as that of a token of another version */
         token.bytes[TOKEN_ID_BYTES] = kind;
     }

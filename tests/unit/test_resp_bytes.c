@@ -43,10 +43,15 @@ static const struct {
     {COMMAND_SHARE_AT, 1732200000000,
      "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_SHARE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$13\r\n1732200000000\r\n"},
+    {COMMAND_LOOK, 600,
+     "*10\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_LOOK
+     "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,slots:job\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n"
+     "$1\r\n0\r\n$3\r\n600\r\n"},
     {COMMAND_PASS, 600,
-     "*10\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_PASS
-     "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$1\r\n0\r\n$8\r\nf0f1f2f3\r\n"
-     "$11\r\nlock:,wake:\r\n$3\r\njob\r\n$3\r\n600\r\n"},
+     "*12\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_PASS
+     "\r\n$1\r\n3\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n$15\r\nlock:,slots:job\r\n$1\r\n0\r\n"
+     "$8\r\nf0f1f2f3\r\n"
+     "$11\r\nlock:,wake:\r\n$3\r\njob\r\n$3\r\n600\r\n$1\r\n-\r\n"},
     {COMMAND_MOVE, 0,
      "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_MOVE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TOKEN_TEXT
      "\r\n$40\r\n" TO_TEXT "\r\n"},

@@ -11,6 +11,7 @@ START_TEST(script_sha1s)
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_MOVE)), SHA_MOVE);
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_ENQUEUE)), SHA_ENQUEUE);
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_PASS)), SHA_PASS);
+    ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_LOOK)), SHA_LOOK);
     ck_assert_str_eq(resp_script_sha1((unsigned)resp_script_of(COMMAND_SETTLE)), SHA_SETTLE);
     ck_assert_int_eq(resp_script_of(COMMAND_SET), -1);
     server_say(&server, "SCRIPT FLUSH");

@@ -19,6 +19,7 @@
  *     m0-4 ZSCORE|GET <name>                 m0-4 ENQUEUE <name> <waited ms>
  *     m0-4 RELEASE <name> <token> WAKE[ STAY]  m0-4 PASS|ALONG|DEQUEUE <name>
  *     m0-4 SHARE <name> <token> <ttl>        m0-4 ENQUEUE <name> <waited ms> READER
+ *     m0-4 LOOK <name> <slots>[ JOIN]
  *     m0 CLIENT_ID | INFO | KILL <id>
  *     s<session> #<request> <line>           s<session> <notice>
  *     s<session> ended                       close m0 silent|backlog|handshake */
@@ -69,7 +70,8 @@ void backlog(unsigned master);
 void restart(unsigned master, int64_t uptime_s);
 
 /* vote("0,2-4", "SET YES, ZADD NO"): each of these masters answers its oldest commands with YES, NO,
- * NO:<place>, HEARD, HEARD:<ms> or HEARD:<ms>:marked, UNHEARD, a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
+ * NO:<place>, HEARD, HEARD:<ms> or HEARD:<ms>:marked, UNHEARD, 0110 (to LOOK: the slots with a key; 1111h: all heard; 0110n8: of 8),
+ * a number, OK (to CLIENT_ID, INFO, TIME, GROUP ...), Tn, X or Y (to GET), NOT_RUN, or an error:
  * OOM, READONLY, ... */
 void vote(const char *masters, const char *votes);
 /* hears("0-1", "woke job"): on its channel at each of these masters the daemon hears "woke <name>", "late

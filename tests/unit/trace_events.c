@@ -53,6 +53,20 @@ static struct vote info_vote(unsigned master)
     return vote;
 }
 
+/* A bit for each slot, 1 where it has a key; behind it h if all holders heard, n8 if the name has 8 slots there. */
+static struct vote look_vote(const char *word, const struct command *command)
+{
+    struct vote vote = {.kind = VOTE_LOOKED, .seen.slots = command->slots, .number = 5000};
+    memset(vote.seen.taken, 0xff, sizeof vote.seen.taken);
+    for (unsigned slot = 0; word[0] == '0' || word[0] == '1'; word++, slot++)
+        if (word[0] == '0')
+            vote.seen.taken[slot / 8] &= (uint8_t) ~(1u << (slot % 8));
+    vote.seen.heard = word[0] == 'h';
+    if (word[0] == 'n')
+        vote.seen.slots = (uint16_t)strtoul(word + 1, NULL, 10);
+    return vote;
+}
+
 static struct vote vote_of(const char *word, unsigned master, const struct command *command)
 {
     static const char *const errors[] = {"OTHER",   "OOM",  "READONLY", "MISCONF", "NOREPLICAS",
@@ -60,6 +74,8 @@ static struct vote vote_of(const char *word, unsigned master, const struct comma
     struct vote value = {.kind = VOTE_ERROR};
     if (strcmp(word, "YES") == 0 && command->verb == COMMAND_ZADD && command->name.more != 0)
         return (struct vote){.kind = VOTE_NUMBER, .number = command->bucket};
+    if (command->verb == COMMAND_LOOK && (word[0] == '0' || word[0] == '1'))
+        return look_vote(word, command);
     if (strcmp(word, "YES") == 0)
         return (struct vote){.kind = VOTE_YES};
     if (strcmp(word, "NO") == 0)

@@ -1,4 +1,5 @@
 #include "tests/unit/trace_steps.h"
+#include "proto/slot.h"
 
 struct trace_link links[MASTERS];
 
@@ -77,16 +78,19 @@ static void send_command(masters_t masters, const struct command *sent)
     }
 }
 
+/* Each slot of a name has fences of its own. */
 static void check_fence(const struct reply *reply)
 {
+    struct name name = reply->name;
     unsigned i = 0;
+    if (reply->slot != 0)
+        slot_name(&name, &reply->name, reply->slot - 1u);
     while (i < NAMES - 1 && fences[i].name.len != 0 &&
-           (fences[i].name.len != reply->name.len ||
-            memcmp(fences[i].name.text, reply->name.text, reply->name.len) != 0))
+           (fences[i].name.len != name.len || memcmp(fences[i].name.text, name.text, name.len) != 0))
         i++;
     if (reply->depth == 0 && reply->fence <= fences[i].fence)
         trace_fail("fence %" PRIu64 " after %" PRIu64, reply->fence, fences[i].fence);
-    fences[i].name = reply->name;
+    fences[i].name = name;
     fences[i].fence = reply->fence;
 }
 

@@ -92,6 +92,7 @@ static const char *const verbs[] = {
     [COMMAND_ZSCORE] = "ZSCORE",
     [COMMAND_DEQUEUE] = "DEQUEUE",
     [COMMAND_ENQUEUE] = "ENQUEUE",
+    [COMMAND_LOOK] = "LOOK",
     [COMMAND_PASS] = "PASS",
     [COMMAND_RELEASE] = "RELEASE",
     [COMMAND_EXTEND] = "EXTEND",
@@ -209,6 +210,10 @@ void command_text(char *out, const struct command *command)
     case COMMAND_ENQUEUE:
         snprintf(out, LINE, "%s %.*s %" PRIu64 "%s", verb, len, name, command->waited_ms,
                  command->shared ? " READER" : "");
+        break;
+    case COMMAND_LOOK:
+        ask = memcmp(&command->to, &nobody, sizeof nobody) != 0 ? " JOIN" : "";
+        snprintf(out, LINE, "%s %.*s %u%s", verb, len, name, command->slots, ask);
         break;
     case COMMAND_ZADD: snprintf(out, LINE, "%s %.*s %" PRIu64, verb, len, name, command->number); break;
     case COMMAND_DEQUEUE:

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { CHECKED = TOKEN_BYTES - 4 };
+enum { CHECKED = TOKEN_BYTES - 4, SLOT_AT = TOKEN_ID_BYTES + 1 };
 
 static uint32_t fnv1a(const uint8_t *bytes, unsigned count)
 {
@@ -19,12 +19,14 @@ static void token_sum(const struct token *token, uint8_t out[4])
         out[i] = (uint8_t)(sum >> (24 - 8 * i));
 }
 
-void token_make(struct token *token, const struct token *self, enum token_kind kind,
+void token_make(struct token *token, const struct token *self, enum token_kind kind, unsigned slot,
                 const uint8_t random[TOKEN_RANDOM_BYTES])
 {
     memset(token, 0, sizeof *token);
     memcpy(token->bytes, self->bytes, TOKEN_ID_BYTES);
     token->bytes[TOKEN_ID_BYTES] = (uint8_t)kind;
+    token->bytes[SLOT_AT] = (uint8_t)(slot >> 8);
+    token->bytes[SLOT_AT + 1] = (uint8_t)slot;
     memcpy(token->bytes + TOKEN_RANDOM_AT, random, TOKEN_RANDOM_BYTES);
     token_sum(token, token->bytes + CHECKED);
 }
@@ -39,4 +41,12 @@ bool token_is_made(const struct token *token)
 bool token_is_shared(const struct token *token)
 {
     return token->bytes[TOKEN_ID_BYTES] == TOKEN_SHARED && token_is_made(token);
+}
+
+int token_slot(const struct token *token)
+{
+    if (token->bytes[TOKEN_ID_BYTES] != TOKEN_SLOT || !token_is_made(token))
+        return -1;
+    int slot = token->bytes[SLOT_AT] << 8 | token->bytes[SLOT_AT + 1];
+    return slot < SLOTS_MAX ? slot : -1;
 }

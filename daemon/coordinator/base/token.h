@@ -11,11 +11,13 @@
 
 #include "proto/message.h"
 
-enum token_kind { TOKEN_EXCLUSIVE, TOKEN_SHARED, TOKEN_NAMES };
+enum token_kind { TOKEN_EXCLUSIVE, TOKEN_SHARED, TOKEN_NAMES, TOKEN_SLOT };
 
-/* self: the daemon, of which the first bytes are its id. */
-void token_make(struct token *token, const struct token *self, enum token_kind kind,
+/* self: the daemon, of which the first bytes are its id; slot: of TOKEN_SLOT, the number of the slot, else 0. */
+void token_make(struct token *token, const struct token *self, enum token_kind kind, unsigned slot,
                 const uint8_t random[TOKEN_RANDOM_BYTES]);
+/* The number of the slot that the token is of; -1: it is of none. */
+int token_slot(const struct token *token);
 /* Whether a daemon of this version has made it. */
 bool token_is_made(const struct token *token);
 /* Whether a daemon made it for a reader. */
