@@ -156,11 +156,13 @@ func TestEveryKindOfLockGoesOn(t *testing.T) {
 	c := w.open(w.unix)
 	ttl := TTL(8 * time.Second)
 	locks := []*Lock{must[*Lock](t)(c.Lock(background, "reader", ttl, Shared())),
+		must[*Lock](t)(c.Lock(background, "place", ttl, Slots(2))),
 		must[*Lock](t)(c.LockAll(background, []string{"one", "two"}, ttl))}
 	var tokens []string
 	for _, l := range locks {
 		tokens = append(tokens, l.Token())
 	}
+	slot := locks[1].Slot()
 	w.do("kill")
 	w.do("restart")
 	for i, l := range locks {
@@ -169,6 +171,9 @@ func TestEveryKindOfLockGoesOn(t *testing.T) {
 		if err := l.Check(background); err != nil {
 			t.Error(l, err)
 		}
+	}
+	if locks[1].Slot() != slot || slot < 0 || locks[0].Slot() != -1 {
+		t.Error("a place keeps its number")
 	}
 	for _, name := range []string{"reader", "two"} {
 		if _, err := w.open(w.unix).TryLock(background, name); !errors.Is(err, ErrBusy) {

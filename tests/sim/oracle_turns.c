@@ -83,8 +83,8 @@ static void key_ends(struct sim_world *w, const struct sim_master *m, const stru
     o->still[base].since_us = w->now_us;
     if (*ends_us > w->now_us)
         *ends_us = w->now_us;
-    if (*ends_us > o->freed_us[name])
-        o->freed_us[name] = *ends_us;
+    if (*ends_us > o->freed_us[base])
+        o->freed_us[base] = *ends_us;
     if (set)
         *ends_us = w->now_us + (int64_t)msg->number * 1000;
 }

@@ -69,7 +69,7 @@ test('kill -9 and restart of the daemon under a holder: the lock goes on', { ski
 
 test('every kind of lock goes on after kill -9 and restart', { skip }, async () => {
   const client = connect();
-  const kinds = [['reader', { mode: 'shared' }], [['one', 'two'], {}]];
+  const kinds = [['reader', { mode: 'shared' }], ['place', { slots: 2 }], [['one', 'two'], {}]];
   const locks = await Promise.all(kinds.map(([name, options]) => client.lock(name, { ttl: 10_000, ...options })));
   const slots = locks.map(({ slot }) => slot);
   const resumed = locks.map((lock) => once(lock, 'resumed'));

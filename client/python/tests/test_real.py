@@ -456,7 +456,7 @@ class Restarts(WithWorld):
         self.goes_on("term", self.world.unix)
 
     def test_every_kind_of_lock_goes_on_after_kill_9(self):
-        kinds = [("reader", {"mode": "shared"}), (["one", "two"], {})]
+        kinds = [("reader", {"mode": "shared"}), ("place", {"slots": 2}), (["one", "two"], {})]
         client = self.client()
         locks = [client.lock(name, ttl=8, **options) for name, options in kinds]
         for lock in locks:

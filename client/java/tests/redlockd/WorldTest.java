@@ -359,7 +359,8 @@ final class WorldTest {
     private void kinds() throws Exception {
         LockOptions options = LockOptions.defaults().ttl(Duration.ofSeconds(8)).waiting(Duration.ofSeconds(20));
         List<LockHandle> locks = List.of(client.acquire("reader", options.shared()),
-                client.acquireAll(List.of("one", "two"), options));
+                client.acquire("place", options.slots(2)), client.acquireAll(List.of("one", "two"), options));
+        int slot = locks.get(1).slot().getAsInt();
         List<String> tokens = locks.stream().map(LockHandle::token).toList();
         world.say("kill");
         world.say("restart");
@@ -369,6 +370,8 @@ final class WorldTest {
             until(lock.name() + " is resumed", () -> !lock.token().equals(token));
             lock.check();
         }
+        that(locks.get(0).slot().isEmpty(), "a reader has no number");
+        equal(slot, locks.get(1).slot().getAsInt());
         that(locks.get(0).slot().isEmpty(), "a reader has no number");
         thrown(BusyException.class, () -> client.acquire("reader"));
         thrown(BusyException.class, () -> client.acquire("two"));
