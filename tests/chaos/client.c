@@ -66,12 +66,27 @@ void client_notice(struct client *c, struct link *link, const char *line)
     c->hold = hold;
 }
 
+/* A lock that was resumed keeps its slot. */
+static void slot_learn(struct client *c, const char *line)
+{
+    struct hold *hold = &c->hold;
+    int64_t slot = line_number(line, "slot=");
+    if (slot < 0 || slot >= SLOTS || (hold->names > 0 && slot != hold->name[0] - FIRST_SLOT)) {
+        client_wrong(c, "no slot, or a wrong one");
+        return;
+    }
+    hold->names = 1;
+    hold->name[0] = (uint8_t)(FIRST_SLOT + slot);
+}
+
 static void hold_begin(struct client *c, const char *line)
 {
     struct hold *hold = &c->hold;
     const char *token = strstr(line, " token=");
     hold->fence = (uint64_t)line_number(line, "fence=");
     hold->until_us = line_number(line, "until=") * MS;
+    if (hold->slot)
+        slot_learn(c, line);
     if (token == NULL || hold->until_us <= 0 || sscanf(token, " token=%40s", hold->token) != 1)
         client_wrong(c, "a +LOCKED without token, until");
     hold->granted = true;
@@ -86,6 +101,8 @@ void client_answer(struct client *c, struct link *link, struct request *request)
         hold_begin(c, line);
     } else if (request->locks) {
         sscanf(line, "%27s", code);
+        if (strcmp(code, "-MODE") == 0)
+            client_wrong(c, "a name is used in two ways");
         client_record(c, RECORD_REFUSED, 0, code);
     } else if (strncmp(line, "+EXTENDED ", 10) == 0 || strncmp(line, "+HELD ", 6) == 0) {
         hold_until(c, link, line);
@@ -168,6 +185,10 @@ static bool lock_await(struct client *c, struct request *request)
 static const char *hold_text(struct client *c, char text[NAMES_TEXT])
 {
     const struct hold *hold = &c->hold;
+    if (hold->slot)
+        snprintf(text, NAMES_TEXT, "n%d", FIRST_SLOT);
+    if (hold->slot)
+        return text;
     unsigned first = hold->names > 1 ? (unsigned)client_draw(c, hold->names) : 0;
     int len = 0;
     for (unsigned i = 0; i < hold->names; i++)
@@ -179,15 +200,16 @@ static const char *hold_text(struct client *c, char text[NAMES_TEXT])
 /* The number of accounts is a prime: each step from account to account meets all of them. */
 static void hold_choose(struct client *c, struct hold *hold)
 {
-    uint64_t kind = client_draw(c, 4);
+    uint64_t kind = client_draw(c, 5);
     unsigned first = (unsigned)client_draw(c, ACCOUNTS), step = 1 + (unsigned)client_draw(c, ACCOUNTS - 1);
-    hold->names = 1;
+    hold->slot = kind == 4;
+    hold->names = !hold->slot;
     if (kind < 2) {
         hold->name[0] = (uint8_t)client_draw(c, PLAIN_NAMES);
     } else if (kind == 2) {
         hold->name[0] = (uint8_t)(PLAIN_NAMES + client_draw(c, PAGES));
         hold->shared = !one_in(c, 4);
-    } else {
+    } else if (kind == 3) {
         if (!one_in(c, 3))
             hold->names = (uint8_t)(2 + client_draw(c, LIST_NAMES - 1));
         for (unsigned i = 0; i < hold->names; i++)
@@ -198,8 +220,9 @@ static void hold_choose(struct client *c, struct hold *hold)
 
 static bool lock_take(struct client *c)
 {
-    static const char *const kinds[] = {"session", "lease"}, *const modes[] = {"", " mode=shared"};
-    char names[NAMES_TEXT];
+    static const char *const kinds[] = {"session", "lease"};
+    char names[NAMES_TEXT], slots[16];
+    snprintf(slots, sizeof slots, " slots=%d", SLOTS);
     bool lease = one_in(c, 4);
     unsigned ttl_ms = 200 + (unsigned)(one_in(c, 2) ? client_draw(c, 400) : client_draw(c, 1801));
     unsigned wait_ms = one_in(c, 3) ? 0 : 50 + (unsigned)client_draw(c, 2950);
@@ -208,8 +231,9 @@ static bool lock_take(struct client *c)
                             .lease = lease};
     hold_choose(c, &c->hold);
     client_record(c, RECORD_ASK, wait_ms, "");
+    const char *mode = c->hold.slot ? slots : c->hold.shared ? " mode=shared" : "";
     return lock_await(c, link_ask(c, &c->own, "LOCK %s ttl=%u wait=%u hold=%s%s", hold_text(c, names), ttl_ms,
-                                  wait_ms, kinds[lease], modes[c->hold.shared]));
+                                  wait_ms, kinds[lease], mode));
 }
 
 /* Extends or checks the lock, on one of the client's two connections. */
@@ -283,6 +307,7 @@ static void lock_resume(struct client *c)
     c->hold = (struct hold){.ask = atomic_fetch_add(&c->shared->history.asks, 1) + 1,
                             .names = before.names,
                             .shared = before.shared,
+                            .slot = before.slot,
                             .daemon = (uint8_t)link->daemon};
     memcpy(c->hold.name, before.name, sizeof before.name);
     client_record(c, RECORD_ASK, 0, "RESUME");

@@ -60,6 +60,7 @@ struct hold {
     uint32_t ask; /* 0: none */
     uint8_t name[LIST_NAMES], names, daemon;
     bool lease, shared, granted;
+    bool slot;     /* of the name that has slots; its number is known from the grant on, in name[0] */
     bool given_up; /* its release was sent, or its loss was told */
     uint64_t fence;
     int64_t until_us;

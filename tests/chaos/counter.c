@@ -66,10 +66,11 @@ int64_t redis_balances(const char *path)
 
 int64_t redis_locks(const char *path)
 {
-    return redis_integer(path,
-                         "local locks = 0 "
-                         "for _, key in ipairs(redis.call('KEYS', KEYS[1] .. '*')) do "
-                         "if not string.find(key, ',', 1, true) then locks = locks + 1 end end "
-                         "return locks",
-                         "redlock:");
+    return redis_integer(
+        path,
+        "local locks = 0 "
+        "for _, key in ipairs(redis.call('KEYS', KEYS[1] .. '*')) do "
+        "if string.sub(key, #KEYS[1] + 1, #KEYS[1] + 1) ~= ',' then locks = locks + 1 end end "
+        "return locks",
+        "redlock:");
 }

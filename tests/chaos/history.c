@@ -45,6 +45,8 @@ static const char *kind_word(unsigned kind)
 static void names_print(FILE *out, uint32_t names)
 {
     const char *before = "";
+    if (names == 0)
+        fprintf(out, "a slot");
     for (unsigned name = 0; name < CHAOS_NAMES; name++)
         if (names & 1u << name) {
             fprintf(out, "%sn%u", before, name);

@@ -11,12 +11,14 @@
 #include <stdio.h>
 
 /* The names: some that are locked alone, pages that many read and some write, accounts of which several
- * are locked at once. */
+ * are locked at once, and the slots of one name, each of which counts as a name of its own. */
 enum {
     PLAIN_NAMES = 12,
     PAGES = 3,
     ACCOUNTS = 5,
-    CHAOS_NAMES = PLAIN_NAMES + PAGES + ACCOUNTS,
+    SLOTS = 3,
+    FIRST_SLOT = PLAIN_NAMES + PAGES + ACCOUNTS,
+    CHAOS_NAMES = FIRST_SLOT + SLOTS,
     RECORD_TEXT = 28,
     RECORDS = 8 << 20
 };
@@ -47,7 +49,7 @@ struct record {
     uint64_t number;
     uint32_t ask;   /* which LOCK or RESUME; 0: none */
     uint32_t who;   /* which client process */
-    uint32_t names; /* bit i: the name i */
+    uint32_t names; /* bit i: the name i; 0: a slot, which is not known yet */
     uint8_t daemon, lease, shared;
     _Atomic uint8_t kind;   /* stored last, since a process may be killed in the middle */
     char text[RECORD_TEXT]; /* GRANT: the beginning of the token */

@@ -170,10 +170,11 @@ static void table_print(const struct world *world, const struct verdict *verdict
     for (unsigned i = 0; i < CHAOS_NAMES; i++)
         written += verdict->written[i];
     printf("\n  %-14s %7.0f  %d masters, %d daemons, %d clients, %d names\n", "seconds", seconds, MASTERS,
-           DAEMONS, CLIENTS, CHAOS_NAMES);
-    printf("  %-14s %7u  of them by RESUME %u, to readers %u (beside another %u), of lists %u\n  %-14s %7u\n",
+           DAEMONS, CLIENTS, FIRST_SLOT + 1);
+    printf("  %-14s %7u  of them by RESUME %u, to readers %u (beside another %u), of lists %u, of slots %u\n "
+           " %-14s %7u\n",
            "grants", verdict->grants, verdict->resumed, verdict->shared, verdict->beside, verdict->lists,
-           "handed over", verdict->handed_over);
+           verdict->slots, "handed over", verdict->handed_over);
     tally_print("refused", &verdict->refused);
     tally_print("given up", &verdict->given_up);
     tally_print("!LOST", &verdict->lost);

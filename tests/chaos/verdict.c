@@ -195,6 +195,8 @@ static void see_grant(struct court *court, const struct record *record)
     if (attempt->granted)
         violate(court, VIOLATION_SEEN, record->at_us, record->ask, 0, "one LOCK was granted twice");
     attempt->granted = true;
+    if (attempt->names == 0)
+        attempt->names = record->names;
     attempt->granted_us = record->at_us;
     attempt->fence = record->number;
     attempt->by_us = record->until_us < record->at_us ? record->until_us : record->at_us;
@@ -203,6 +205,7 @@ static void see_grant(struct court *court, const struct record *record)
     verdict->resumed += attempt->resume;
     verdict->shared += attempt->shared;
     verdict->lists += (attempt->names & (attempt->names - 1)) != 0;
+    verdict->slots += attempt->names >> FIRST_SLOT != 0;
     int64_t wait_us = record->at_us - attempt->asked_us;
     if (wait_us > verdict->max_wait_us)
         verdict->max_wait_us = wait_us;
@@ -211,7 +214,8 @@ static void see_grant(struct court *court, const struct record *record)
         if (!has_name(attempt, name))
             continue;
         handed_over |= court->freed_us[name] > attempt->asked_us && court->freed_by[name] != attempt->who;
-        court->served[attempt->shared][name] |= court->calm_us > 0 && record->at_us > court->calm_us;
+        unsigned served = name < FIRST_SLOT ? name : FIRST_SLOT; /* any slot serves that name */
+        court->served[attempt->shared][served] |= court->calm_us > 0 && record->at_us > court->calm_us;
     }
     verdict->handed_over += handed_over;
     hold_begins(court, record->ask, record->at_us, record->until_us);
@@ -378,7 +382,7 @@ static void grants_compare(struct court *court)
 static void starved_find(struct court *court)
 {
     static const char *const to[] = {"a writer", "a reader"};
-    for (unsigned name = 0; name < CHAOS_NAMES; name++)
+    for (unsigned name = 0; name <= FIRST_SLOT; name++)
         for (unsigned shared = 0; shared < 2; shared++) {
             bool wanted = !shared || (name >= PLAIN_NAMES && name < PLAIN_NAMES + PAGES);
             if (wanted && !court->served[shared][name])

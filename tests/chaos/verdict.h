@@ -37,7 +37,8 @@ struct tally {
 struct verdict {
     bool keeps; /* (in) held locks must not be lost */
     unsigned grants, resumed, handed_over, written[CHAOS_NAMES], writing[CHAOS_NAMES], fenced;
-    unsigned shared, beside, lists; /* grants to readers, beside a reader at that time, of lists of names */
+    unsigned shared, beside, lists,
+        slots; /* grants to readers, beside a reader at that time, of lists, of slots */
     int64_t max_wait_us;
     struct tally refused, lost, given_up;
     unsigned violations[VIOLATION_KINDS];

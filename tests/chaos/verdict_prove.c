@@ -7,9 +7,13 @@
 
 enum { MS = 1000, EVENTS = 12 };
 
-/* The number of a RECORD_ASK: which names (0: the first alone), and whether a reader asks. */
+/* The number of a RECORD_ASK: which names (0: the first alone), and whether a reader asks; or A_SLOT, and then the
+ * number of the RECORD_GRANT is the fence with the slot above it. */
 #define NAMES(one, two) (1u << (one) | 1u << (two))
 #define SHARED          (UINT64_C(1) << 32)
+#define A_SLOT          (UINT64_C(1) << 33)
+#define SLOT_SHIFT      40
+#define SLOT(i)         (((uint64_t)(i) + 1) << SLOT_SHIFT)
 
 struct event {
     enum record_kind kind;
@@ -88,7 +92,7 @@ static const struct planted plants[] = {
       {RECORD_ASK, 4, 2, 2, 0, 0, ""},
       {RECORD_GRANT, 5, 2, 2, 900, 6, "a"}}},
     {"nobody is served after all was healed",
-     {[VIOLATION_STARVED] = CHAOS_NAMES - 1 + PAGES},
+     {[VIOLATION_STARVED] = FIRST_SLOT + PAGES}, /* all names but one, and the readers of each page */
      {{RECORD_CALM, 1, 0, 0, 0, 0, ""},
       {RECORD_ASK, 2, 1, 1, 0, 0, ""},
       {RECORD_GRANT, 3, 1, 1, 900, 5, "a"},
@@ -178,6 +182,21 @@ static const struct planted plants[] = {
       {RECORD_ASK, 1, 2, 2, 0, NAMES(2, 1), ""},
       {RECORD_END, 5, 1, 1, 0, 0, "UNLOCK"},
       {RECORD_GRANT, 6, 2, 2, 900, 6, "b"}}},
+    {"a slot beside another, and a second holder of the first",
+     {[VIOLATION_OVERLAP] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, A_SLOT, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, SLOT(0) | 7, "a"},
+      {RECORD_ASK, 1, 2, 2, 0, A_SLOT, ""},
+      {RECORD_GRANT, 4, 2, 2, 900, SLOT(1) | 6, "b"},
+      {RECORD_ASK, 1, 3, 3, 0, A_SLOT, ""},
+      {RECORD_GRANT, 5, 3, 3, 900, SLOT(0) | 8, "c"}}},
+    {"a slot's fence that falls",
+     {[VIOLATION_FENCE] = 1},
+     {{RECORD_ASK, 1, 1, 1, 0, A_SLOT, ""},
+      {RECORD_GRANT, 2, 1, 1, 900, SLOT(2) | 7, "a"},
+      {RECORD_END, 3, 1, 1, 0, 0, "UNLOCK"},
+      {RECORD_ASK, 1, 2, 2, 0, A_SLOT, ""},
+      {RECORD_GRANT, 4, 2, 2, 900, SLOT(2) | 6, "b"}}},
     {"somebody saw it", {[VIOLATION_SEEN] = 1}, {{RECORD_WRONG, 1, 0, 1, 0, 0, "a reply to nothing"}}},
 };
 
@@ -201,8 +220,12 @@ void verdict_prove(void)
                                     .names = (uint32_t)event->number,
                                     .shared = (event->number & SHARED) != 0,
                                     .who = event->who};
-            if (record.names == 0)
+            if (record.names == 0 && event->number != A_SLOT)
                 record.names = 1;
+            if (event->kind == RECORD_GRANT && event->number >> SLOT_SHIFT != 0) {
+                record.names = 1u << (FIRST_SLOT + (event->number >> SLOT_SHIFT) - 1);
+                record.number &= (UINT64_C(1) << SLOT_SHIFT) - 1;
+            }
             snprintf(record.text, sizeof record.text, "%s", event->text);
             history_add(history, &record, event->kind);
         }
