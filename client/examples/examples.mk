@@ -1,7 +1,7 @@
 # The jobs that people do with locks, one program or script each, in build/examples/; `make check` runs them
 # (tests/examples).
 EXAMPLES    := $(addprefix $(BUILD)/examples/,stock order consumer cache writer report transfer)
-NIGHTLY     := $(BUILD)/examples/nightly.sh
+NIGHTLY     := $(addprefix $(BUILD)/examples/,nightly.sh licence.sh)
 EXAMPLE_OBJ := $(EXAMPLES:$(BUILD)/examples/%=$(BUILD)/client/examples/%.o)
 
 $(EXAMPLE_OBJ): ALL_CFLAGS += -Iclient
@@ -10,7 +10,7 @@ $(EXAMPLES): $(BUILD)/examples/%: $(BUILD)/client/examples/%.o $(BUILD)/libredlo
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $^ $(TLS_LIBS) -lhiredis
 
-$(NIGHTLY): client/examples/nightly.sh $(BUILD)/redlock
+$(NIGHTLY): $(BUILD)/examples/%: client/examples/% $(BUILD)/redlock
 	install -D -m 755 $< $@
 
 -include $(EXAMPLE_OBJ:.o=.d)
@@ -18,7 +18,7 @@ $(NIGHTLY): client/examples/nightly.sh $(BUILD)/redlock
 examples: $(EXAMPLES) $(NIGHTLY) ## small programs for the jobs that people do with locks
 objects: examples
 
-EXAMPLE_FILES := $(wildcard client/examples/*.[ch]) client/examples/nightly.sh
+EXAMPLE_FILES := $(wildcard client/examples/*.[ch] client/examples/*.sh)
 
 install-examples:
 	install -d $(DOC)/examples
