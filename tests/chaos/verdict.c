@@ -188,6 +188,13 @@ static void client_dies(struct court *court, const struct record *record)
 
 /* ---- record by record ---- */
 
+/* After the faults; any slot serves the name that has slots. */
+static void name_served(struct court *court, const struct attempt *attempt, unsigned name, int64_t at_us)
+{
+    unsigned served = name < FIRST_SLOT ? name : FIRST_SLOT;
+    court->served[attempt->shared][served] |= court->calm_us > 0 && at_us > court->calm_us;
+}
+
 static void see_grant(struct court *court, const struct record *record)
 {
     struct verdict *verdict = court->verdict;
@@ -214,8 +221,7 @@ static void see_grant(struct court *court, const struct record *record)
         if (!has_name(attempt, name))
             continue;
         handed_over |= court->freed_us[name] > attempt->asked_us && court->freed_by[name] != attempt->who;
-        unsigned served = name < FIRST_SLOT ? name : FIRST_SLOT; /* any slot serves that name */
-        court->served[attempt->shared][served] |= court->calm_us > 0 && record->at_us > court->calm_us;
+        name_served(court, attempt, name, record->at_us);
     }
     verdict->handed_over += handed_over;
     hold_begins(court, record->ask, record->at_us, record->until_us);
@@ -257,6 +263,10 @@ static void see(struct court *court, const struct record *record)
         if (attempt->renewed_us == 0)
             attempt->renewed_us = record->at_us;
         hold_begins(court, record->ask, record->at_us, record->until_us);
+        /* Where locks must be kept, some are held for longer than the time without faults. */
+        for (unsigned name = 0; verdict->keeps && name < CHAOS_NAMES; name++)
+            if (has_name(attempt, name))
+                name_served(court, attempt, name, record->at_us);
         break;
     case RECORD_END:
         tally_add(&verdict->given_up, record->text);
