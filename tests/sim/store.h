@@ -6,7 +6,7 @@
 #include "proto/command.h"
 #include "tests/sim/plan.h"
 
-enum { STORE_BUCKETS = 64, STORE_QUEUE = 64, STORE_READERS = 64 };
+enum { STORE_BUCKETS = 64, STORE_QUEUE = 64, STORE_READERS = 256 };
 
 struct store_reader {
     uint32_t tok, maker;
