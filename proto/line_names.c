@@ -74,7 +74,8 @@ enum names_fault names_read(struct piece piece, struct name *list, uint64_t *ord
         len += written[sorted[i]].len;
         *order |= (uint64_t)i << (PLACE_BITS * sorted[i]);
     }
-    list->len = len & 0xfff;
+    list->len = len & 0x7ff;
+    list->slot = 0;
     list->more = (count - 1) & 0xf;
     return NAMES_GOOD;
 }

@@ -37,7 +37,8 @@ enum {
 
 /* These texts have no NUL at the end; len 0: not given. */
 struct name {
-    uint16_t len : 12;
+    uint16_t len : 11;
+    uint16_t slot : 1; /* the own name of a slot (proto/slot.h) */
     uint16_t more : 4; /* a list, "a,b,c": how many names it has beside the first */
     char text[LIST_BYTES];
 };

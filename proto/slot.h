@@ -18,7 +18,8 @@ static inline void slot_name(struct name *own, const struct name *name, unsigned
     own->text[len++] = ',';
     for (; unit > 0; unit /= 10)
         own->text[len++] = (char)('0' + slot / unit % 10);
-    own->len = len & 0xfff;
+    own->len = len & 0x7ff;
+    own->slot = 1;
     own->more = 0;
 }
 
@@ -28,7 +29,7 @@ static inline int slot_of_name(const struct name *name, unsigned *len)
 {
     unsigned at = name->len, slot = 0, unit = 1;
     *len = name->len;
-    if (name->more != 0)
+    if (!name->slot)
         return -1;
     for (; at > 0 && name->text[at - 1] >= '0' && name->text[at - 1] <= '9' && unit < 10000; at--) {
         slot += (unsigned)(name->text[at - 1] - '0') * unit;
@@ -45,7 +46,8 @@ static inline int slot_base(struct name *base, const struct name *own)
 {
     unsigned len;
     int slot = slot_of_name(own, &len);
-    base->len = len & 0xfff;
+    base->len = len & 0x7ff;
+    base->slot = 0;
     base->more = own->more;
     memcpy(base->text, own->text, len);
     return slot;

@@ -16,9 +16,7 @@ struct action *action_push(struct coordinator *c, enum action_kind kind)
 
 void name_copy(struct name *to, const struct name *from)
 {
-    to->len = from->len;
-    to->more = from->more;
-    memcpy(to->text, from->text, from->len);
+    memcpy(to, from, offsetof(struct name, text) + from->len);
 }
 
 struct command *action_command(struct coordinator *c, masters_t masters, enum command_verb verb,

@@ -39,7 +39,8 @@ static bool names_take(const struct name *list, size_t *at, struct name *name)
 {
     const char *text;
     size_t len = names_next(list, at, &text);
-    name->len = len & 0xfff;
+    name->len = len & 0x7ff;
+    name->slot = 0;
     name->more = 0;
     if (len != 0)
         memcpy(name->text, text, len);

@@ -19,7 +19,7 @@ static struct resource *find(const struct coordinator *c, const struct name *nam
     while (table_next(&c->names, hash, &place, &slot)) {
         struct resource *resource = pool_at(&c->resources, slot);
         const struct name *other = resource->name;
-        bool alike = other->len == name->len && other->more == name->more;
+        bool alike = memcmp(other, name, offsetof(struct name, text)) == 0;
         if (alike && memcmp(other->text, name->text, name->len) == 0)
             return resource;
     }
@@ -31,14 +31,16 @@ struct resource *resource_find(const struct coordinator *c, const struct name *n
     return find(c, name, resource_hash(c, name));
 }
 
-/* The slots of a name, which are made if nothing uses the name yet; NULL: it is used without slots, or a table is
- * full. */
-static struct slots *resource_slots(struct coordinator *c, const struct name *name)
+/* The slots of the name that a slot is of, which are made if nothing uses the name yet; NULL: it is used without slots,
+ * or a table is full. */
+static struct slots *resource_slots(struct coordinator *c, const struct name *own)
 {
-    struct resource *base = resource_find(c, name);
+    struct name name;
+    slot_base(&name, own);
+    struct resource *base = resource_find(c, &name);
     if (base != NULL)
         return base->queue->slots;
-    base = resource_find_or_make(c, name);
+    base = resource_find_or_make(c, &name);
     if (base == NULL)
         return NULL;
     if (slots_make(c, base))
@@ -52,10 +54,9 @@ struct resource *resource_find_or_make(struct coordinator *c, const struct name 
     uint32_t hash = resource_hash(c, name);
     struct resource *resource = find(c, name, hash);
     struct slots *slots = NULL;
-    struct name base;
     if (resource != NULL)
         return resource;
-    if (slot_base(&base, name) >= 0 && (slots = resource_slots(c, &base)) == NULL)
+    if (name->slot && (slots = resource_slots(c, name)) == NULL)
         return NULL;
     resource = pool_take(&c->resources);
     if (resource == NULL) {

@@ -45,6 +45,7 @@ static void subscribe_on_heard(void *arg, unsigned index, char what, const char 
     if (len == 0 || len > NAME_BYTES || memchr(text, ',', len) != NULL)
         return; /* no name of a lock: lists are never queued for */
     name.len = (uint8_t)len;
+    name.slot = 0;
     name.more = 0;
     memcpy(name.text, text, len);
     switch (what) {

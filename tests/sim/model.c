@@ -130,7 +130,7 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
         *text++ = 'n';
         *text++ = (char)('0' + key_base(n));
     }
-    command.name.len = (size_t)(text - command.name.text) & 0xfff;
+    command.name.len = (size_t)(text - command.name.text) & 0x7ff;
     command.name.more = command.name.len / 3u & 0xf;
     if (list)
         command.bucket = quorum_buckets(&command.name, command.buckets);

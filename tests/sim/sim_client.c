@@ -96,7 +96,7 @@ void client_words(const struct sim_world *w, const struct sim_client *c, struct 
         *text++ = 'n';
         *text++ = (char)('0' + n);
     }
-    what->name.len = (size_t)(text - what->name.text) & 0xfff;
+    what->name.len = (size_t)(text - what->name.text) & 0x7ff;
     what->name.more = what->name.len / 3u & 0xf;
     if (tok != 0) {
         what->has_token = true;

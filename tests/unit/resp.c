@@ -10,7 +10,7 @@ struct command command_of(enum command_verb verb, const char *name, uint64_t num
 {
     bool list = verb >= COMMAND_SET_ALL;
     struct command command = {.verb = verb, .number = number, .bucket = list ? 1 : 16383, .ref = 7};
-    command.name.len = (unsigned)strlen(name) & 0xfff;
+    command.name.len = (unsigned)strlen(name) & 0x7ff;
     memcpy(command.name.text, name, strlen(name));
     for (unsigned i = 0; i < TOKEN_BYTES; i++)
         command.token.bytes[i] = (uint8_t)i;

@@ -305,7 +305,7 @@ START_TEST(commands_for_lists)
     for (unsigned i = 0; i < LIST_NAMES; i++)
         sprintf(longest + strlen(longest), "%s%c%054d", i ? "," : "", 'a' + (int)i, 0);
     command = command_of(COMMAND_MOVE_ALL, longest, UINT64_MAX);
-    command.name.len = (unsigned)strlen(longest) & 0xfff;
+    command.name.len = (unsigned)strlen(longest) & 0x7ff;
     command.name.more = LIST_NAMES - 1;
     ck_assert_uint_ge(command.name.len, LIST_BYTES - 10);
     ck_assert_uint_le(resp_command(bytes, format, &command), RESP_COMMAND_BYTES);
