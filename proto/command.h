@@ -88,6 +88,9 @@ struct group {
  * SETTLE           script: if the value is the token or to:        as EXTEND
  *                  PEXPIRE <number> where that is longer, and
  *                  to in the place of the token
+ * DOWN             script: if the value is the token or the        as EXTEND
+ *                  other one, to becomes the only reader in
+ *                  its place, for as long; then EXTEND of to
  * Where readers have the name, RELEASE, EXTEND, CHECK and MOVE are for the reader with that token alone.
  *
  * The same for a list of names, which are all there, or count as none (name.more is not 0):
@@ -127,6 +130,7 @@ enum command_verb {
     COMMAND_SHARE,
     COMMAND_SHARE_AT,
     COMMAND_ALONG,
+    COMMAND_DOWN,
     COMMAND_SET_ALL,
     COMMAND_HEAL_ALL,
     COMMAND_ZADD_ALL,
@@ -172,13 +176,15 @@ struct command {
     uint64_t waited_ms; /* ENQUEUE, SHARE, LOOK */
     bool stays;         /* RELEASE */
     bool shared;        /* ENQUEUE: the head is a reader */
-    bool has_other;     /* RELEASE, MOVE */
+    bool has_other;     /* RELEASE, MOVE, DOWN */
+    bool has_third;     /* RELEASE: beside other, the value may be a third one */
     uint16_t slots;     /* LOOK: how many the name has */
     struct token token;
-    struct token to; /* MOVE, SETTLE: the new one; others that have it: this daemon */
+    struct token to; /* MOVE, SETTLE, DOWN: the new one; others that have it: this daemon */
     struct name name;
     uint32_t buckets[LIST_NAMES];
     struct token other; /* if has_other */
+    struct token third; /* if has_third */
     struct group group; /* GROUP_SET, GROUP_NEW */
 };
 

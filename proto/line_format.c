@@ -320,9 +320,13 @@ static char *line_put_text(char *out, const struct reply *reply)
                         "and LOCK anew");
     case TEXT_NO_SLOTS: return line_put(out, " : it is in use without slots=, and so are all its locks");
     case TEXT_LIST_OF_SLOTS: return line_put(out, " : one of these names is in use with slots=");
-    case TEXT_IS_EXCLUSIVE:
-        return line_put(out, " : that lock is exclusive, and this version cannot turn it into a shared one: "
-                             "UNLOCK it and LOCK with mode=shared");
+    case TEXT_SLOT_ALONE: return line_put(out, " : mode=shared is for one name without slots=");
+    case TEXT_ENTERED_TWICE:
+        return line_put(out, " : it was entered more than once, and each of these holders may write: UNLOCK "
+                             "until it has depth=1");
+    case TEXT_SHARED_NOW:
+        return line_put(out, " : it is shared from now on, but too few masters know yet; ask again with the "
+                             "same token, or go on reading");
     case TEXT_NOT_YOURS:
         return line_put(out, " : this connection does not hold it, or not any more (was there a !LOST?); to "
                              "release it by its token, add token=");

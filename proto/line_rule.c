@@ -36,7 +36,8 @@ static const struct verb_rule verbs[] = {
             .help = "LOCK <name> [ttl=10s] [wait=30s] [hold=session|lease] [max=5m] [note=<word>] "
                     "[mode=shared] [slots=<n>] : takes a lock, with mode=shared one that others may share, "
                     "with slots=<n> one of so many; LOCK <name>,<name> : all of them or none; LOCK <name> "
-                    "token=<token> : once more, where this connection has it",
+                    "token=<token> : once more, where this connection has it, with mode=shared as a "
+                    "reader from now on",
         },
     [VERB_UNLOCK] =
         {

@@ -179,9 +179,11 @@ enum text {
     TEXT_NOT_BOUND,           /* LOCK with a token of no session lock of this connection */
     TEXT_NOT_YOURS,           /* UNLOCK without token of a lock that this connection lacks */
     TEXT_IS_SHARED,           /* LOCK with the token of a shared lock, but without mode=shared */
-    TEXT_IS_EXCLUSIVE,        /* LOCK mode=shared with the token of an exclusive lock */
     TEXT_NO_SLOTS,            /* the name is in use without slots */
     TEXT_LIST_OF_SLOTS,       /* one of several names is in use with slots */
+    TEXT_SLOT_ALONE,          /* LOCK mode=shared with the token of a slot */
+    TEXT_ENTERED_TWICE,       /* LOCK mode=shared with the token of an exclusive lock of depth 2 or more */
+    TEXT_SHARED_NOW,          /* NOQUORUM to such a LOCK: too few masters know yet that it is shared */
 };
 
 /* An answer. The comments say for which codes a field counts. */

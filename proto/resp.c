@@ -8,8 +8,8 @@
 #include "proto/slot.h"
 
 /* The shape of each command. These words are filled in for each command:
- *     %k key   %q the queue's key   %l the lock's name   %t token   %a the other token   %o to   %i id of to
- *     %n number   %w waited_ms   %s stays   %r shared   %b bucket   %g group   %m the mark's key   %z slots
+ *     %k key   %q the queue's key   %l the lock's name   %t token   %a the other token   %c the third   %o to
+ *     %i id of to   %n number   %w waited_ms   %s stays   %r shared   %b bucket   %g group   %m the mark's key   %z slots
  *     %j the key of their number
  * and these once, when the key prefix is known:
  *     %G key of group   %F key of fences   %C how channels begin   %S the script's SHA1 */
@@ -36,6 +36,8 @@ static const char *const shape_texts[SHAPES] = {
     [SHAPE_EITHER] = "EVALSHA %S 1 %k %t 0 0 0 0 0 %a",
     [SHAPE_WAKING] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s",
     [SHAPE_WAKING_EITHER] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s %a",
+    [SHAPE_THREE] = "EVALSHA %S 1 %k %t 0 0 0 0 0 %a %c",
+    [SHAPE_WAKING_THREE] = "EVALSHA %S 2 %k %q %t %i %C %l %n %s %a %c",
     [COMMAND_EXTEND] = "EVALSHA %S 1 %k %t %n",
     [COMMAND_CHECK] = "EVALSHA %S 1 %k %t",
     [COMMAND_MOVE] = "EVALSHA %S 1 %k %t %o",
@@ -44,6 +46,7 @@ static const char *const shape_texts[SHAPES] = {
     [COMMAND_SHARE] = "EVALSHA %S 2 %k %m %t %n %i %w",
     [COMMAND_SHARE_AT] = "EVALSHA %S 1 %k %t %n",
     [COMMAND_ALONG] = "EVALSHA %S 3 %k %q %m 0 %i %C %l %n",
+    [COMMAND_DOWN] = "EVALSHA %S 1 %k %o %n %t %a",
 };
 
 /* ---- shapes, laid out once ---- */
@@ -161,6 +164,7 @@ static char *resp_put_value(char *out, const struct resp_format *format, char wh
     case 'l': return resp_put_word(out, command->name.text, resp_base_len(command));
     case 't': return resp_put_token(out, &command->token);
     case 'a': return resp_put_token(out, &command->other);
+    case 'c': return resp_put_token(out, &command->third);
     case 'o': return resp_put_token(out, &command->to);
     case 'i': return resp_put_id(out, &command->to);
     case 'n': return resp_put_number(out, command->number);
@@ -191,6 +195,8 @@ static unsigned shape_of(const struct command *command)
         return SHAPE_LOOK_ALONE;
     if (command->verb != COMMAND_RELEASE)
         return command->verb;
+    if (command->has_third)
+        return is_zero(&command->to) ? SHAPE_THREE : SHAPE_WAKING_THREE;
     if (is_zero(&command->to))
         return command->has_other ? SHAPE_EITHER : COMMAND_RELEASE;
     return command->has_other ? SHAPE_WAKING_EITHER : SHAPE_WAKING;

@@ -65,13 +65,14 @@ char *resp_daemons(const struct resp_format *format, const char *id, const char 
                    size_t *len);
 
 /* The scripts that RELEASE, EXTEND, CHECK, MOVE, ENQUEUE, PASS (also ALONG) and SETTLE run by EVALSHA, the one that
- * lists this daemon among the others, those of WHO and BREAK (proto/who.h), that of SHARE and SHARE_AT,
- * and those for lists of names. */
+ * lists this daemon among the others, those of WHO and BREAK (proto/who.h), that of SHARE and SHARE_AT, that
+ * of DOWN, and those for lists of names. */
 enum {
     RESP_SCRIPT_DAEMONS = 7,
     RESP_SCRIPT_WHO,
     RESP_SCRIPT_BREAK,
     RESP_SCRIPT_SHARE,
+    RESP_SCRIPT_DOWN,
     RESP_SCRIPT_LISTS,
     RESP_SCRIPT_LOOK = RESP_SCRIPT_LISTS + 5,
     RESP_SCRIPTS,

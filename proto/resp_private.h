@@ -23,6 +23,8 @@ enum {
     SHAPE_WAKING_EITHER, /* the same, and it looks at the queue */
     SHAPE_MOVE_EITHER,
     SHAPE_LOOK_ALONE, /* LOOK without the queue */
+    SHAPE_THREE,      /* RELEASE with two other tokens */
+    SHAPE_WAKING_THREE,
     SHAPES
 };
 

@@ -368,6 +368,7 @@ void resp_vote(enum command_verb verb, const struct resp_reply *reply, struct vo
     case COMMAND_EXTEND: vote_extended(reply, 0, 1, vote); break;
     case COMMAND_CHECK:
     case COMMAND_SETTLE:
+    case COMMAND_DOWN:
     case COMMAND_EXTEND_ALL:
     case COMMAND_CHECK_ALL: vote_ttl(reply, vote); break;
     case COMMAND_SET_ALL:

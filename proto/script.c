@@ -73,6 +73,17 @@
     "if type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v end " \
     "return " otherwise " end end "
 
+/* What EXTEND does for a reader: lengthens the time of the token, and the key's TTL with it. s: the instant at which
+ * the reader's time is over now; 0: the token is no reader. An error leaves that time as it is. */
+#define LONGER(key, token)                                                     \
+    "local s,e=f('ZSCORE'," key "," token "),now+t "                           \
+    "s=type(s)=='string' and tonumber(s) or 0 "                                \
+    "if s>now and s<e then "                                                   \
+    "local z=f('ZRANGE'," key ",-1,-1,'WITHSCORES') "                          \
+    "local r=z[2] and f('PEXPIREAT'," key ",math.max(e,tonumber(z[2]))) "      \
+    "if type(r)=='number' then r=f('ZADD'," key ",'XX','GT',e," token ") end " \
+    "if type(r)=='number' then s=e end end "
+
 #define SHARE_ASKS                                                                                   \
     READ "if type(v)=='string' then return 0 end " OTHERWISE CLOCK BARS "local e=tonumber(ARGV[2]) " \
          "if KEYS[2] then "                                                                          \
@@ -101,9 +112,9 @@ static const struct {
 } scripts[RESP_SCRIPTS] = {
     /* RELEASE: compare and delete, as on the Redlock page. 1: deleted, 0: not ours. Where a queue is given,
      * its first is woken, too: see WALK. ARGV[6] says whether this daemon goes to the end of the queue.
-     * ARGV[7] is another token that the key may have. */
+     * ARGV[7] and ARGV[8] are other tokens that the key may have. */
     {READ "local n=0 "
-          "if v==ARGV[1] or v==ARGV[7] then "
+          "if v==ARGV[1] or v==ARGV[7] or v==ARGV[8] then "
           "n=redis.pcall('DEL',KEYS[1]) "
           "elseif type(v)=='table' then " OTHERWISE CLOCK OVER "n=f('ZREM',k,ARGV[1]) "
           "if n==1 then " LAST "if z[2] then f('PEXPIREAT',k,z[2]) return 1 "
@@ -114,7 +125,7 @@ static const struct {
           "f('PEXPIRE',q,ARGV[5]) "
           "else f('ZREM',q,ARGV[2]) end end "
           "return n",
-     "43a7bfa6fdf04d1ab016ca6b83d8dfc88ea913ef"},
+     "e6eb5f0a1f99b0c2e65f9880dcb17e686c3a968b"},
     /* EXTEND of 1 to 64 keys, with a token and a TTL for each. The script uses PEXPIRE, never SET, and
      * never shortens a TTL, since a late or short EXTEND must not cut the validity that a holder was told.
      * For each key the script returns the TTL that the key has now; -2: not ours. A PEXPIRE with GT
@@ -137,16 +148,8 @@ static const struct {
      "elseif type(v)=='table' then "
      "if not string.find(v.err,'WRONGTYPE',1,true) then return v end "
      "local c=f('TIME') "
-     "local now=c[1]*1000+math.floor(c[2]/1000) "
-     "local s,e=f('ZSCORE',k[i],a[2*i-1]),now+t "
-     "s=type(s)=='string' and tonumber(s) or 0 "
-     "if s>now and s<e then "
-     "local z=f('ZRANGE',k[i],-1,-1,'WITHSCORES') "
-     "local r=z[2] and f('PEXPIREAT',k[i],math.max(e,tonumber(z[2]))) "
-     "if type(r)=='number' then r=f('ZADD',k[i],'XX','GT',e,a[2*i-1]) end "
-     "if type(r)=='number' then s=e end end "
-     "n[i]=s>now and s-now or -2 "
-     "else n[i]=-2 end end return n",
+     "local now=c[1]*1000+math.floor(c[2]/1000) " LONGER("k[i]", "a[2*i-1]") "n[i]=s>now and s-now or -2 "
+                                                                             "else n[i]=-2 end end return n",
      "add8e3f9239f59581998bc68a65087ebd50a798f"},
     /* CHECK: the TTL that is left (0 for a key that has none); -2: not ours. */
     {READ "if v==ARGV[1] then return math.max(0,redis.call('PTTL',KEYS[1])) end " OTHERWISE
@@ -304,6 +307,29 @@ static const struct {
     /* SHARE, with KEYS[2], the mark: ARGV[2] is a TTL, ARGV[3] this daemon, ARGV[4] for how long the reader has
      * waited. SHARE_AT, without KEYS[2]: ARGV[2] is the instant at which the reader's time is over. */
     {SHARE_ASKS SHARE_ADDS, "77ac8f4651b433a108efd0bfe1f90c7a08fb52eb"},
+    /* DOWN: a writer's key, of the token ARGV[3] or ARGV[4], becomes that of one reader, ARGV[1], with the end that it
+     * had, or later: ARGV[2] is a TTL, as for EXTEND. The TTL that the reader has now; -2: none of the three is there.
+     * The PEXPIREAT comes first, since a full memory refuses nothing to a script that has written. Whether the
+     * user has the right to what follows shows before the DEL: a string answers WRONGTYPE to both. */
+    {READ OTHERWISE
+     "local f,k,t=redis.pcall,KEYS[1],tonumber(ARGV[2]) "
+     "local p=v==ARGV[3] or v==ARGV[4] "
+     "if p then t=math.max(t,redis.call('PTTL',k)) end "
+     "local c=f('TIME') "
+     "local now=c[1]*1000+math.floor(c[2]/1000) "
+     "if p then "
+     "local r=f('PEXPIREAT',k,now+t) "
+     "if type(r)=='table' then return r end "
+     "for i=1,2 do "
+     "r=i==1 and f('ZREM',k,'') or f('ZADD',k,0,'') "
+     "if type(r)=='table' and not string.find(r.err,'WRONGTYPE',1,true) then return r end end "
+     "r=f('DEL',k) "
+     "if type(r)=='table' then return r end "
+     "f('ZADD',k,now+t,ARGV[1]) "
+     "f('PEXPIREAT',k,now+t) "
+     "return t end "
+     "if type(v)~='table' then return -2 end " LONGER("k", "ARGV[1]") "return s>now and s-now or -2",
+     "a0860b815f9c45d08e053946de550a03767213ea"},
     /* SET_ALL and HEAL_ALL: sets all keys or none. 1: set; 0, -1, ...: the first, the second, ... was there.
      * ARGV: the value, the TTL or instant, and PX or PXAT. A script that has written before may write when the
      * memory is full, so that only the first SET can fail; whatever else fails takes back what was set. */
@@ -404,6 +430,7 @@ int resp_script_of(enum command_verb verb)
     case COMMAND_SETTLE: return 6;
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT: return RESP_SCRIPT_SHARE;
+    case COMMAND_DOWN: return RESP_SCRIPT_DOWN;
     case COMMAND_SET_ALL:
     case COMMAND_HEAL_ALL: return RESP_SCRIPT_LISTS;
     case COMMAND_RELEASE_ALL: return RESP_SCRIPT_LISTS + 1;

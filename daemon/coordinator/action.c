@@ -45,6 +45,8 @@ void action_send(struct coordinator *c, masters_t masters, const struct command 
     copy->verb = verb;
     if (command->has_other)
         copy->other = command->other;
+    if (command->has_third)
+        copy->third = command->third;
     if (command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW)
         copy->group = command->group;
 }
@@ -78,7 +80,7 @@ struct notice *action_notice(struct coordinator *c, enum notice_kind kind, const
     notice->kind = kind;
     notice->reason = LOST_EXPIRED;
     notice->slot = action_name(&notice->name, lease->resource->name);
-    notice->token = lease->token;
+    notice->token = *lease_told(lease);
     notice->valid_ms = 0;
     notice->until_ms = 0;
     notice->order = list != NULL ? list->order : 0;

@@ -104,7 +104,8 @@ static uint32_t check_readers(const struct coordinator *c, const struct resource
         return 0;
     bool bound = true;
     for (; lease != NULL; lease = shared_next(c, lease), count++) {
-        assert(lease->resource == resource && lease->shared && lease->secret == NULL);
+        assert(lease->resource == resource && lease->shared);
+        assert(lease->secret == NULL || (lease->secret->down && lease->secret->settling));
         assert(bound || !lease_is_bound(lease));
         bound = lease_is_bound(lease);
     }

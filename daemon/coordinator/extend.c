@@ -2,10 +2,12 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/downgrade.h"
 #include "daemon/coordinator/heal.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/round.h"
+#include "daemon/coordinator/session.h"
 
 enum { KEPT_MS = 1 }; /* lengthens no TTL: a lock of a broken session is only settled */
 
@@ -50,11 +52,14 @@ void extend_renew(struct coordinator *c, struct lease *lease)
 static struct round *extend_begin(struct coordinator *c, uint64_t session, uint64_t request,
                                   const struct request *what, struct lease *lease, int64_t ttl_ms)
 {
-    bool extends = what->verb == VERB_EXTEND && lease != NULL;
+    bool extends = what->verb != VERB_CHECK && lease != NULL;
     enum round_phase phase = extends ? ROUND_EXTENDING : ROUND_CHECKING;
     if (!quorum_may_vote(c, lease)) {
         c->stats.refused_noquorum++;
-        action_noquorum(c, action_reply(c, session, request, REPLY_NOQUORUM, &what->name), NULL);
+        struct reply *reply = action_reply(c, session, request, REPLY_NOQUORUM, &what->name);
+        action_noquorum(c, reply, NULL);
+        if (what->verb == VERB_LOCK)
+            reply->text = TEXT_SHARED_NOW;
         return NULL;
     }
     const struct name *name = intern_name(&c->intern, &what->name);
@@ -65,7 +70,8 @@ static struct round *extend_begin(struct coordinator *c, uint64_t session, uint6
         action_reply(c, session, request, REPLY_LIMIT, &what->name)->limit = LIMIT_MAX_ROUNDS;
         return NULL;
     }
-    round->purpose = what->verb == VERB_EXTEND ? ROUND_EXTEND : ROUND_CHECK;
+    round->purpose = what->verb == VERB_CHECK ? ROUND_CHECK : ROUND_EXTEND;
+    round->down = what->verb == VERB_LOCK;
     if (lease != NULL) {
         round->lease = lease->id;
         lease->extending++;
@@ -131,7 +137,7 @@ static struct lease *take_lease(struct coordinator *c, struct round *round)
 static void end_gone(struct coordinator *c, struct round *round)
 {
     struct lease *lease = take_lease(c, round);
-    if (round->purpose != ROUND_RENEW)
+    if (round->request != 0)
         extend_answer(c, round, REPLY_NOTHELD);
     round_decided(c, round);
     if (lease != NULL)
@@ -149,6 +155,8 @@ static void extend_answer_noquorum(struct coordinator *c, struct round *round)
     struct reply *reply = extend_answer(c, round, REPLY_NOQUORUM);
     c->stats.refused_noquorum++;
     action_noquorum(c, reply, &round->tally);
+    if (round->down)
+        reply->text = TEXT_SHARED_NOW;
     if (is_late_by_a_stall(c, round) && reply->retry_ms < 0)
         reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
 }
@@ -157,11 +165,14 @@ static void end_unknown(struct coordinator *c, struct round *round)
 {
     struct lease *lease = take_lease(c, round);
     bool renewal = round->purpose == ROUND_RENEW, at_once = is_late_by_a_stall(c, round);
-    if (!renewal)
+    if (round->request != 0)
         extend_answer_noquorum(c, round);
+    bool down = round->down;
     round_decided(c, round);
     if (renewal && lease != NULL)
         lease_not_renewed(c, lease, at_once);
+    else if (down && lease != NULL)
+        downgrade_again(c, lease);
 }
 
 /* The lock is over although Q masters hold it: its holder gave it back, was told that it is lost, or is
@@ -180,9 +191,11 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
         until_ms = lease_extended(c, lease, round, until_ms);
         heal_extended(c, lease, round);
     }
-    if (round->purpose != ROUND_RENEW && extend_is_over(c, round)) {
+    if (round->request != 0 && (extend_is_over(c, round) || (round->down && lease == NULL))) {
         extend_answer(c, round, REPLY_NOTHELD);
-    } else if (round->purpose != ROUND_RENEW) {
+    } else if (round->request != 0 && round->down) {
+        downgrade_answer(lease, extend_answer(c, round, REPLY_LOCKED), c->now_ms);
+    } else if (round->request != 0) {
         struct reply *reply = extend_answer(c, round, extended ? REPLY_EXTENDED : REPLY_HELD);
         reply->until_ms = until_ms;
         reply->valid_ms = until_ms - c->now_ms;
@@ -193,7 +206,7 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
 /* Q masters hold the lock, but less than min_validity is left of it. */
 static void end_expiring(struct coordinator *c, struct round *round)
 {
-    if (round->purpose == ROUND_RENEW || is_late_by_a_stall(c, round)) {
+    if (round->purpose == ROUND_RENEW || round->down || is_late_by_a_stall(c, round)) {
         end_unknown(c, round);
         return;
     }
@@ -222,8 +235,18 @@ static void quorum_holds(struct coordinator *c, struct round *round, masters_t y
         end_held(c, round, until_ms);
 }
 
+/* No LOCK is answered to a session that has ended. */
+static void extend_forget_request(struct coordinator *c, struct round *round)
+{
+    if (!round->down || round->request == 0 || session_find(c, round->session) != NULL)
+        return;
+    round->request = 0;
+    c->asking--;
+}
+
 void extend_look(struct coordinator *c, struct round *round, bool late)
 {
+    extend_forget_request(c, round);
     masters_t yes = round->tally.granted & round->votes;
     masters_t silent = round_silent(round);
     unsigned missing = masters_count(heal_known_missing(c, round, pool_find(&c->leases, round->lease)));

@@ -174,7 +174,7 @@ void heal_spread(struct coordinator *c, struct lease *lease)
 {
     masters_t without = 0;
     heal_refresh(c, lease);
-    if (resume_is_under_way(lease->resource, &lease->token))
+    if (lease_is_resumed(lease))
         return;
     for (unsigned i = 0; i < c->config.masters; i++)
         if (lease->acknowledged[i] == 0 && !is_healing(lease, i))
@@ -201,7 +201,7 @@ static bool is_forgotten(const struct coordinator *c, const struct lease *lease,
 static void heal(struct coordinator *c, struct lease *lease, const struct round *round, masters_t masters)
 {
     masters_t forgot = 0;
-    if (resume_is_under_way(lease->resource, &lease->token))
+    if (lease_is_resumed(lease))
         return; /* the heal would run behind the MOVE and set the old token, where the new one is to go */
     for (unsigned i = 0; i < c->config.masters; i++)
         if ((masters & masters_bit(i)) && is_forgotten(c, lease, round, i))

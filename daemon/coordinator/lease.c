@@ -281,11 +281,13 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
                      bool bound)
 {
     struct resource *resource = lease->resource;
-    struct token told = lease->token, token = *secret_key(lease);
+    struct token told = lease->token, key = *secret_key(lease), was = *lease_was(lease);
     bool both = secret_other(lease) != NULL && !mutant(MUTANT_RELEASE_OF_ONE);
+    const struct token *token = lease->shared ? &told : &key;
     struct release_order order = {.name = resource->name,
-                                  .token = &token,
-                                  .other = both ? &told : NULL,
+                                  .token = token,
+                                  .other = both ? (lease->shared ? &key : &told) : NULL,
+                                  .third = both && lease->shared ? &was : NULL,
                                   .ttl_ms = c->config.max_ttl_ms, /* any daemon may have extended it */
                                   .may = lease->sent,
                                   .sent = lease->sent | lease->may | lease->granted,
@@ -299,6 +301,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     int64_t until_ms = lease->until_ms;
 #endif
     resume_given_back(resource, &told);
+    resume_given_back(resource, &was);
     rounds_end_extends(c, lease);
     lease_free(c, lease);
     if (order.shared)
@@ -308,7 +311,7 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     release_begin(c, &order);
 #ifdef MUTANTS
     if (mutant(MUTANT_HEAL_RELEASED))
-        heal_plant(c, order.name, &token, until_ms);
+        heal_plant(c, order.name, token, until_ms);
 #endif
 }
 
@@ -320,13 +323,13 @@ static void end_by_max(struct coordinator *c, struct lease *lease)
     if (mutant(MUTANT_MAX_FORGOTTEN))
         return;
     rounds_end_extends(c, lease);
-    ended_note(&c->ended, &lease->token, c->now_ms, c->now_ms + ttl_ms + quorum_drift_ms(ttl_ms));
+    ended_note(&c->ended, lease_told(lease), c->now_ms, c->now_ms + ttl_ms + quorum_drift_ms(ttl_ms));
 }
 
 void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason reason)
 {
     struct resource *resource = lease->resource;
-    if (reason == LOST_GONE && resume_is_under_way(resource, &lease->token)) {
+    if (reason == LOST_GONE && lease_is_resumed(lease)) {
         renew_soon(c, lease); /* the RESUME moved the key, and may yet set it back */
         return;
     }
@@ -462,7 +465,7 @@ bool lease_timer(struct coordinator *c, struct lease *lease)
     }
     bool asked = lease_is_bound(lease) || secret_left(lease) != 0;
     bool due = asked && !lease->renewing && c->now_ms >= lease->renew_ms;
-    bool waits = due && (resume_is_under_way(lease->resource, &lease->token) || renewal_must_wait(c, lease));
+    bool waits = due && (lease_is_resumed(lease) || renewal_must_wait(c, lease));
     if (waits)
         renew_soon(c, lease);
     else if (!due)

@@ -99,6 +99,11 @@
     X(SLOT_OF_ANOTHER, "slot_of_another", "a token is looked for at the slot beside its own")               \
     X(SLOT_TOLD_LOST, "slot_told_lost", "a holder of a slot forgets that others wait")                      \
     X(LOOK_FOR_EVER, "look_for_ever", "what a LOOK showed is believed for ever")                            \
+    X(DOWN_TAKEN_BACK, "down_taken_back", "a downgrade that failed is taken back to exclusive")             \
+    X(DOWN_BLIND, "down_blind", "* downgrade adds a reader although the key was not ours")                  \
+    X(DOWN_NO_TTL, "down_no_ttl", "* the key of a downgraded lock has no TTL")                              \
+    X(DOWN_KEEPS_TOKEN, "down_keeps_token", "a downgraded lock keeps its token, which is a writer's")       \
+    X(DOWN_ONCE, "down_once", "renewals do not repeat a downgrade")                                         \
     X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
 
 enum mutant {

@@ -186,6 +186,10 @@ static void release_uncounted(struct coordinator *c, const struct release_order 
         command.has_other = true;
         command.other = *order->other;
     }
+    if (order->third != NULL) {
+        command.has_third = true;
+        command.third = *order->third;
+    }
     name_copy(&command.name, order->name);
     action_send(c, c->releasers, &command);
     if (order->request != 0)
@@ -226,6 +230,9 @@ void release_begin(struct coordinator *c, const struct release_order *order)
     release->has_other = order->other != NULL;
     if (release->has_other)
         release->other = *order->other;
+    release->has_third = order->third != NULL;
+    if (release->has_third)
+        release->third = *order->third;
     release->ttl_ms = order->ttl_ms;
     release->owed = order->may;
     release->bound = order->bound;

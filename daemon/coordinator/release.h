@@ -16,6 +16,7 @@ struct release_order {
     const struct token *token;
     int64_t ttl_ms;            /* longest TTL that a key of this token can have */
     const struct token *other; /* the key may have this token instead; NULL: none */
+    const struct token *third; /* beside other: or this token; NULL: none */
     masters_t may;             /* masters that may have the key, and so owe the release */
     masters_t sent;            /* fanout: quorum: all masters that were sent the key; 0: not known */
     struct resource *resource; /* the resource whose head asks next; NULL: none waits for this release */

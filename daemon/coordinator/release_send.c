@@ -13,6 +13,9 @@ void release_send(struct coordinator *c, const struct release *release, masters_
     command->has_other = release->has_other;
     if (release->has_other)
         command->other = release->other;
+    command->has_third = release->has_third;
+    if (release->has_third)
+        command->third = release->third;
     if (release->wakes) {
         command->number = 2 * (uint64_t)c->config.max_ttl_ms;
         command->stays = release->stays;

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "daemon/coordinator/base/token.h"
+#include "daemon/coordinator/downgrade.h"
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/hand.h"
 #include "daemon/coordinator/lease.h"
@@ -58,8 +59,12 @@ static void relock(struct coordinator *c, const struct coordinator_event *event)
         reply_to(c, event, REPLY_NOTHELD)->text = TEXT_NOT_BOUND;
         return;
     }
-    if (event->what.shared != (lease->shared)) {
-        reply_to(c, event, REPLY_MODE)->text = lease->shared ? TEXT_IS_SHARED : TEXT_IS_EXCLUSIVE;
+    if (!event->what.shared && lease->shared) {
+        reply_to(c, event, REPLY_MODE)->text = TEXT_IS_SHARED;
+        return;
+    }
+    if (event->what.shared && downgrade_is_meant(lease, &event->what.token)) {
+        downgrade_request(c, event, lease);
         return;
     }
     if (lease->hold.depth == UINT32_MAX) {

@@ -14,6 +14,7 @@
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/secret.h"
 #include "daemon/coordinator/session.h"
+#include "daemon/coordinator/shared.h"
 
 /* ---- a RESUME joins its name, and leaves it ---- */
 
@@ -50,11 +51,11 @@ static struct resource *resume_detach(struct coordinator *c, struct round *round
 
 /* ---- the beginning ---- */
 
-static struct resume *resume_new(struct coordinator *c, const struct request *what)
+static struct resume *resume_new(struct coordinator *c, const struct request *what, const struct token *old)
 {
     struct resume *resume = pool_take(&c->resumes);
     assert(resume != NULL); /* the pool has one for each possible lease */
-    resume->old = what->token;
+    resume->old = *old;
     resume->max_ms = what->max_ms;
     resume->order = what->order;
     resume->note = intern_note(&c->intern, &what->note);
@@ -65,7 +66,7 @@ static struct resume *resume_new(struct coordinator *c, const struct request *wh
 static void resume_settle(struct coordinator *c, struct resource *resource, struct resume *resume)
 {
     struct lease *lease = resource->lease;
-    if (lease == NULL || lease->secret == NULL ||
+    if (lease == NULL || lease->secret == NULL || lease->shared ||
         memcmp(lease->token.bytes, resume->old.bytes, TOKEN_BYTES) != 0)
         return;
     lease_settle(c, lease);
@@ -111,8 +112,17 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
         resume_refuse(c, session, request, what, LIMIT_MAX_LOCKS);
         return;
     }
-    struct token token = what->token;
-    bool shared = token_is_shared(&what->token);
+    const struct lease *lease = resource_lease(c, resource, &what->token);
+    if (lease != NULL && secret_is_downgrading(lease)) { /* the key is there by several tokens */
+        struct reply *reply = resume_refuse(c, session, request, what, LIMIT_NONE);
+        action_noquorum(c, reply, NULL);
+        if (reply->retry_ms < 0)
+            reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+        return;
+    }
+    const struct token *old = lease != NULL ? &lease->token : &what->token;
+    struct token token = *old;
+    bool shared = token_is_shared(old);
     if (!mutant(MUTANT_RESUME_KEEPS_TOKEN))
         random_token(c, resource, &token, shared ? TOKEN_SHARED : TOKEN_EXCLUSIVE);
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : c->config.default_ttl_ms;
@@ -122,7 +132,7 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
     round->shared = shared;
     round->session = session->key;
     round->request = request;
-    round->resume = resume_new(c, what);
+    round->resume = resume_new(c, what, old);
     resume_settle(c, resource, round->resume);
     attach(c, round, resource, session);
     move(c, round);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/secret.h"
 
 void round_wait(struct coordinator *c, struct round *round)
@@ -67,6 +68,15 @@ void round_free(struct coordinator *c, struct round *round)
     pool_give(&c->rounds, round);
 }
 
+/* EXTEND and CHECK of a lease that was downgraded find any of its tokens, and leave the reader's. */
+static void show_reader(const struct lease *lease, struct command *command)
+{
+    command->verb = COMMAND_DOWN;
+    command->to = lease->token;
+    command->has_other = true;
+    command->other = lease->secret->was;
+}
+
 /* EXTEND and CHECK of a lease that settles find either token, and leave the told one. */
 static void show_secret(const struct lease *lease, struct command *command)
 {
@@ -74,6 +84,10 @@ static void show_secret(const struct lease *lease, struct command *command)
     if (secret_other(lease) == NULL)
         return;
     command->number += command->verb == COMMAND_CHECK; /* no TTL becomes longer */
+    if (lease->shared) {
+        show_reader(lease, command);
+        return;
+    }
     command->verb = COMMAND_SETTLE;
     command->to = lease->token;
 }
@@ -92,6 +106,8 @@ void round_send(struct coordinator *c, const struct round *round, enum command_v
         return;
     bool asks = verb == COMMAND_EXTEND || verb == COMMAND_CHECK;
     const struct lease *lease = asks ? pool_find(&c->leases, round->lease) : NULL;
+    if (mutant(MUTANT_DOWN_ONCE) && lease != NULL && lease->shared && !round->down)
+        lease = NULL;
     struct command *command = action_command(c, masters, verb, round->name);
     command->ref = round->id;
     command->number = number;

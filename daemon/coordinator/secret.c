@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "daemon/coordinator/base/token.h"
 #include "daemon/coordinator/mutant.h"
 
 enum { SETTLE_MS = 50 };
@@ -28,6 +29,25 @@ void secret_make(struct coordinator *c, struct lease *lease)
     if (!mutant(MUTANT_SECRET_TOLD))
         random_token(c, lease->resource, &lease->token, TOKEN_EXCLUSIVE);
     c->unsettled++;
+}
+
+void secret_downgrade(struct coordinator *c, struct lease *lease)
+{
+    if (lease->secret == NULL) {
+        lease->secret = pool_take(&c->secrets);
+        assert(lease->secret != NULL);
+        lease->secret->key = lease->token;
+        lease->secret->set_ms = lease->granted_ms;
+        c->unsettled++;
+    }
+    struct secret *secret = lease->secret;
+    c->unsettled += secret->is_settled;
+    secret->was = lease->token;
+    secret->down = secret->settling = true;
+    secret->is_settled = false;
+    secret->settled = 0;
+    if (!mutant(MUTANT_DOWN_KEEPS_TOKEN))
+        random_token(c, lease->resource, &lease->token, TOKEN_SHARED);
 }
 
 void secret_forget(struct coordinator *c, struct lease *lease)
@@ -80,6 +100,11 @@ void secret_unsettled(struct lease *lease, masters_t bit)
 bool secret_is_open(const struct lease *lease)
 {
     return lease->secret != NULL && lease->secret->settling && !lease->secret->is_settled;
+}
+
+bool secret_is_downgrading(const struct lease *lease)
+{
+    return secret_is_open(lease) && lease->secret->down;
 }
 
 masters_t secret_left(const struct lease *lease)

@@ -20,6 +20,9 @@ bool secret_is_wanted(const struct coordinator *c, const struct wait *head);
 /* Keeps the lease's token secret from now on and makes another one to tell. This is allowed once in a
  * step, and only if the step has made no token. */
 void secret_make(struct coordinator *c, struct lease *lease);
+/* The lease becomes a reader's: a new token to tell is to take the place of those that its keys have (downgrade.h).
+ * It settles from then on. */
+void secret_downgrade(struct coordinator *c, struct lease *lease);
 /* The lease ends: frees its secret. */
 void secret_forget(struct coordinator *c, struct lease *lease);
 
@@ -36,6 +39,8 @@ void secret_granted(struct lease *lease, masters_t masters);
 void secret_unsettled(struct lease *lease, masters_t bit);
 /* Whether the lease settles and fewer than Q masters have acknowledged that. */
 bool secret_is_open(const struct lease *lease);
+/* The same of a lease that was downgraded. */
+bool secret_is_downgrading(const struct lease *lease);
 /* Masters that may still have the secret token of a lease that settles. */
 masters_t secret_left(const struct lease *lease);
 

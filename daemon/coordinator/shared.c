@@ -54,7 +54,8 @@ struct lease *resource_lease(const struct coordinator *c, const struct resource 
                              const struct token *token)
 {
     struct lease *lease = resource->lease;
-    while (lease != NULL && memcmp(lease->token.bytes, token->bytes, TOKEN_BYTES) != 0)
+    while (lease != NULL && memcmp(lease->token.bytes, token->bytes, TOKEN_BYTES) != 0 &&
+           !lease_was_known_by(lease, token))
         lease = shared_next(c, lease);
     return lease;
 }

@@ -16,7 +16,7 @@ void shared_remove(struct coordinator *c, struct lease *lease);
 /* The lease behind this one; NULL: it is the last. */
 struct lease *shared_next(const struct coordinator *c, const struct lease *lease);
 
-/* The lease of the name that has this token; NULL: none here has. */
+/* The lease of the name that has this token, or had it before it was made a reader's; NULL: none here. */
 struct lease *resource_lease(const struct coordinator *c, const struct resource *resource,
                              const struct token *token);
 /* The lease of the name that the session took last; NULL: it has none. */

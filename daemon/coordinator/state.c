@@ -8,6 +8,26 @@ struct lease *lease_of_hold(struct hold *hold)
     return (struct lease *)(void *)((char *)hold - offsetof(struct lease, hold));
 }
 
+static bool is_down(const struct lease *lease)
+{
+    return lease->secret != NULL && lease->secret->down;
+}
+
+const struct token *lease_told(const struct lease *lease)
+{
+    return is_down(lease) && !lease->secret->down_told ? &lease->secret->was : &lease->token;
+}
+
+const struct token *lease_was(const struct lease *lease)
+{
+    return is_down(lease) ? &lease->secret->was : &lease->token;
+}
+
+bool lease_was_known_by(const struct lease *lease, const struct token *token)
+{
+    return is_down(lease) && memcmp(lease->secret->was.bytes, token->bytes, TOKEN_BYTES) == 0;
+}
+
 bool lease_is_bound(const struct lease *lease)
 {
     return lease->hold.session != NULL && lease->hold.kind == HOLD_SESSION;
@@ -29,10 +49,11 @@ static bool resumes(const struct resume *resume, const struct token *token)
     return memcmp(resume->old.bytes, token->bytes, TOKEN_BYTES) == 0;
 }
 
-bool resume_is_under_way(const struct resource *resource, const struct token *token)
+bool lease_is_resumed(const struct lease *lease)
 {
-    const struct resume *resume = resource->resumes;
-    while (resume != NULL && !resumes(resume, token))
+    const struct resume *resume = lease->resource->resumes;
+    const struct token *was = lease_was(lease);
+    while (resume != NULL && !resumes(resume, &lease->token) && !resumes(resume, was))
         resume = resume->next;
     return resume != NULL;
 }

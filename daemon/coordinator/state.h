@@ -207,6 +207,9 @@ struct secret {
     uint64_t reserving;        /* id of the round that reserves fences; 0: none */
     uint64_t reserved;         /* fences up to this one may be told */
     uint64_t reserved_at_once; /* how many the last reserve brought */
+    bool down;                 /* the lease was made a reader's (downgrade.h) */
+    bool down_told;            /* ... and its client knows the new token */
+    struct token was;          /* ... and the token that was told before, which a key may have, too */
 };
 
 /* The place of a reader's lease among those of its name (shared.h). */
@@ -325,6 +328,7 @@ struct round {
     bool narrow : 1; /* acquire: only Q masters were asked so far (fanout.h) */
     bool shared : 1; /* acquire, RESUME: of a reader */
     bool woken : 1;  /* acquire: other daemons may wait behind the wake that it followed */
+    bool down : 1;   /* extend: of a lease that was made a reader's, for the LOCK that asked for it */
     int32_t ttl_ms;
     int64_t t0_ms; /* validity counts from here, before the first byte of SET or EXTEND was sent */
     struct resource *resource; /* (ref) acquire, RESUME, until the round is decided */
@@ -379,7 +383,8 @@ struct release {
     const struct name *name;   /* interned */
     struct token token, to;
     bool has_other; /* the key may have another token instead */
-    struct token other;
+    bool has_third; /* ... or this one */
+    struct token other, third;
 };
 
 enum session_state {
@@ -472,6 +477,12 @@ static inline int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
 }
 
 struct lease *lease_of_hold(struct hold *hold);
+/* The token that the lease's client knows: of a downgraded one (downgrade.h) perhaps the one before still. */
+const struct token *lease_told(const struct lease *lease);
+/* The token before the downgrade; of other leases the present one. */
+const struct token *lease_was(const struct lease *lease);
+/* Whether the lease had this token before it was downgraded. */
+bool lease_was_known_by(const struct lease *lease, const struct token *token);
 /* Whether the lease has hold=session and still its session. Such a lease is renewed, and the head of its name
  * does not ask the masters. */
 bool lease_is_bound(const struct lease *lease);
@@ -480,9 +491,9 @@ bool lease_is_bound(const struct lease *lease);
 bool wait_is_over(const struct coordinator *c, const struct wait *wait);
 /* Whether the head must not ask before Q masters answered the name's release. */
 bool release_is_awaited(const struct resource *resource);
-/* Whether a RESUME of this token is under way. Until that is decided, a master without the token proves
+/* Whether a RESUME of the lease's token is under way. Until that is decided, a master without the token proves
  * nothing. */
-bool resume_is_under_way(const struct resource *resource, const struct token *token);
+bool lease_is_resumed(const struct lease *lease);
 /* Notes that the token was given back while a RESUME of it is under way: if the RESUME fails, its new
  * token is released instead of set back. */
 void resume_given_back(struct resource *resource, const struct token *token);

@@ -5,6 +5,7 @@
 #include "daemon/coordinator/acquire.h"
 #include "daemon/coordinator/acquire_slots.h"
 #include "daemon/coordinator/acquire_split.h"
+#include "daemon/coordinator/downgrade.h"
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/hand.h"
@@ -92,14 +93,17 @@ static void votes_count(struct coordinator *c, struct round *round, unsigned mas
     heal_told(c, lease, round, master, vote);
 }
 
-/* Returns the verb that was asked for; the lease made it a SETTLE. */
+/* Returns the verb that was asked for; the lease made it a SETTLE, or a DOWN. */
 static enum command_verb settle_vote(struct coordinator *c, const struct round *round, unsigned master,
-                                     const struct vote *vote)
+                                     enum command_verb verb, const struct vote *vote)
 {
     struct lease *lease = pool_find(&c->leases, round->lease);
     if (lease != NULL && vote->kind == VOTE_NUMBER) {
         heal_refresh(c, lease); /* otherwise it would take this answer back */
-        secret_settled(c, lease, masters_bit(master));
+        if (verb == COMMAND_DOWN)
+            downgrade_confirmed(c, lease, masters_bit(master));
+        else if (!lease->shared)
+            secret_settled(c, lease, masters_bit(master));
     }
     return round->purpose == ROUND_CHECK ? COMMAND_CHECK : COMMAND_EXTEND;
 }
@@ -129,8 +133,8 @@ void votes_told(struct coordinator *c, struct round *round, unsigned master, enu
     }
     if (!is_to_this_phase(round, verb))
         return;
-    if (verb == COMMAND_SETTLE)
-        verb = settle_vote(c, round, master, vote);
+    if (verb == COMMAND_SETTLE || verb == COMMAND_DOWN)
+        verb = settle_vote(c, round, master, verb, vote);
     if (vote->kind == VOTE_NOT_RUN && is_wanted(c, round)) {
         votes_again(c, round, verb, masters_bit(master));
         return;

@@ -40,6 +40,7 @@ static const unsigned kinds[] = {
     [COMMAND_CHECK] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_SETTLE] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_LOOK] = 1u << VOTE_LOOKED | 1u << VOTE_NOT_RUN,
+    [COMMAND_DOWN] = 1u << VOTE_NUMBER | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_MOVE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_SHARE] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,
     [COMMAND_SHARE_AT] = 1u << VOTE_YES | 1u << VOTE_NO | 1u << VOTE_NOT_RUN,

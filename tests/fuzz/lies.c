@@ -88,6 +88,7 @@ void world_lie(struct world *w, const struct sent *sent)
     case COMMAND_CHECK_ALL:
     case COMMAND_EXTEND:
     case COMMAND_SETTLE:
+    case COMMAND_DOWN:
     case COMMAND_CHECK:
         v->kind = VOTE_NO;
         if (choice & 8)

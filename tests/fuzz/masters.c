@@ -89,6 +89,9 @@ void master_queue(struct fake_master *m, const struct command *command)
     sent->has_other = command->has_other;
     if (sent->has_other)
         sent->other = command->other;
+    sent->has_third = command->has_third;
+    if (sent->has_third)
+        sent->third = command->third;
     sent->group = command->group;
     bool fences = command->verb == COMMAND_ZADD_ALL || command->verb == COMMAND_ZSCORE_ALL;
     sent->names = fences ? names_of_buckets(command) : master_names(&command->name);
@@ -231,12 +234,27 @@ static void run_settle(struct key *key, const struct sent *sent, int64_t now_ms,
     vote_number(vote, (uint64_t)(key->ends_ms - now_ms));
 }
 
+static void run_down(struct key *key, const struct sent *sent, int64_t now_ms, bool ours, struct vote *vote)
+{
+    int64_t ends_ms = now_ms + (int64_t)sent->number;
+    bool is_in = key->ends_ms > now_ms && key->readers > 0 && reader_at(key, &sent->to) < READERS;
+    vote->kind = VOTE_NO;
+    if (!is_in && (key->readers > 0 || !ours))
+        return;
+    if (!is_in)
+        key->reader[key->readers++] = sent->to;
+    if (ends_ms > key->ends_ms)
+        key->ends_ms = ends_ms;
+    vote_number(vote, (uint64_t)(key->ends_ms - now_ms));
+}
+
 void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote)
 {
     struct key *key = &m->keys[sent->name];
     uint64_t *score = &m->scores[sent->name];
     bool there = key->ends_ms > now_ms;
-    bool ours = there && (is_token(key, &sent->token) || (sent->has_other && is_token(key, &sent->other)));
+    bool ours = there && (is_token(key, &sent->token) || (sent->has_other && is_token(key, &sent->other)) ||
+                          (sent->has_third && is_token(key, &sent->third)));
     if (there && key->readers > 0)
         ours = reader_at(key, &sent->token) < READERS;
     bool lives = sent->verb == COMMAND_SET || sent->verb == COMMAND_EXTEND || sent->verb == COMMAND_SHARE;
@@ -306,6 +324,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         vote_yes_no(vote, ours);
         break;
     case COMMAND_SETTLE: run_settle(key, sent, now_ms, vote); break;
+    case COMMAND_DOWN: run_down(key, sent, now_ms, ours, vote); break;
     case COMMAND_SET_ALL:
     case COMMAND_HEAL_ALL:
     case COMMAND_ZADD_ALL:

@@ -18,8 +18,8 @@ struct sent {
     uint16_t names; /* bit i: the name i */
     uint64_t ref, number;
     uint64_t client_id; /* the connection that the command came by */
-    struct token token, to, other;
-    bool has_other;
+    struct token token, to, other, third;
+    bool has_other, has_third;
     struct group group;
 };
 

@@ -70,9 +70,64 @@ START_TEST(who_has_it_may_take_it_again_in_its_own_mode)
     ask(&a, "+LOCKED doc token=* depth=2", "LOCK doc mode=shared token=%s", shared.token);
     ask(&a, "-MODE doc : *shared*", "LOCK doc token=%s", shared.token);
     struct grant alone = lock(&b, "other");
-    ask(&b, "-MODE other : *exclusive*", "LOCK other mode=shared token=%s", alone.token);
+    ask(&a, "-NOTHELD other : *", "LOCK other mode=shared token=%s", alone.token); /* another connection */
+    ask(&b, "+LOCKED other * depth=2", "LOCK other token=%s", alone.token);
+    ask(&b, "-MODE other : it was entered more than once*", "LOCK other mode=shared token=%s", alone.token);
+    struct grant slot = lock(&c, "place slots=2");
+    ask(&c, "-BADARG place* : mode=shared is for one name*", "LOCK place mode=shared token=%s", slot.token);
     ask(&a, "+UNLOCKED doc * depth=1", "UNLOCK doc");
     ask(&a, "+UNLOCKED doc confirmed=[345]/5", "UNLOCK doc");
+}
+END_TEST
+
+START_TEST(a_writer_becomes_a_reader)
+{
+    static struct client more, waiter;
+    begin();
+    client_open(&more, &redlockd);
+    client_open(&waiter, &other);
+    struct grant writer = lock(&a, "doc ttl=30s");
+    client_send(&b, "LOCK doc mode=shared wait=60s");
+    client_send(&more, "LOCK doc wait=60s");
+    client_send(&c, "LOCK doc mode=shared wait=60s");
+    eventually(rows_with(show(&a, "WAITERS"), "name=doc ") == 2);
+    eventually(rows_with(show(&waiter, "WAITERS"), "name=doc ") == 1);
+    struct grant reader =
+        grant_of(ask(&a, "+LOCKED doc * depth=1", "LOCK doc mode=shared token=%s", writer.token));
+    ck_assert_str_ne(reader.token, writer.token);
+    ck_assert_int_eq(reader.fence, writer.fence);
+    expect(&b, "+LOCKED doc *"); /* at the same daemon */
+    expect(&c, "+LOCKED doc *"); /* at the other one */
+    eventually(all_answer("3", "ZCARD redlock:doc"));
+    ask(&waiter, "-BUSY doc", "LOCK doc");
+    ask(&a, "-MODE doc : *shared*", "LOCK doc token=%s", reader.token);
+    ask(&waiter, "+HELD doc *", "CHECK doc token=%s", reader.token); /* at another daemon */
+    ask(&waiter, "+EXTENDED doc *", "EXTEND doc token=%s ttl=60s", reader.token);
+    ask(&waiter, "-NOTHELD doc*", "CHECK doc token=%s", writer.token);
+    ask(&a, "+HELD doc *", "CHECK doc token=%s", writer.token);
+    ask(&b, "+UNLOCKED doc *", "UNLOCK doc");
+    ask(&c, "+UNLOCKED doc *", "UNLOCK doc");
+    eventually(all_answer("1", "ZCARD redlock:doc"));
+    ask(&a, "+UNLOCKED doc *", "UNLOCK doc");
+    struct grant next = grant_of(expect(&more, "+LOCKED doc *"));
+    ck_assert_int_gt(next.fence, reader.fence);
+    ask(&more, "+UNLOCKED doc *", "UNLOCK doc");
+    eventually(cluster_is_free(&masters, "doc"));
+}
+END_TEST
+
+/* The connection breaks before the client has read the answer: the old token finds the lock at its daemon. */
+START_TEST(a_downgraded_lock_is_resumed)
+{
+    begin();
+    struct grant writer = lock(&a, "doc ttl=30s");
+    struct grant reader = grant_of(ask(&a, "+LOCKED doc *", "LOCK doc mode=shared token=%s", writer.token));
+    struct grant moved = grant_of(ask(&b, "+LOCKED doc *", "RESUME doc token=%s", writer.token));
+    lock(&c, "doc mode=shared");
+    ask(&c, "-NOTHELD doc*", "RESUME doc token=%s", reader.token);
+    struct grant again = grant_of(ask(&c, "+LOCKED doc *", "RESUME doc token=%s", moved.token));
+    ck_assert_int_gt(again.fence, moved.fence);
+    eventually(all_answer("2", "ZCARD redlock:doc"));
 }
 END_TEST
 
@@ -142,6 +197,8 @@ int main(void)
     ADD(suite, readers_share_it_and_a_writer_is_kept_out);
     ADD(suite, a_readers_token_works_at_every_daemon);
     ADD(suite, who_has_it_may_take_it_again_in_its_own_mode);
+    ADD(suite, a_writer_becomes_a_reader);
+    ADD(suite, a_downgraded_lock_is_resumed);
     ADD(suite, a_writer_elsewhere_gets_its_turn);
     ADD(suite, waiting_readers_of_both_daemons_come_along);
     ADD(suite, other_libraries_are_kept_out);

@@ -403,6 +403,23 @@ static void aim_slots(struct sim_plan *plan, struct swarm *swarm, enum mutant mu
     plan->param[P_DAEMONS] = 3;
 }
 
+/* Writers that become readers while others wait. */
+static void aim_downs(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    aim_readers(plan, swarm, mutant);
+    swarm->down_pct = 80;
+    swarm->shared_pct = 40;
+    if (mutant == MUTANT_DOWN_KEEPS_TOKEN) {
+        swarm->resume_pct = 60;
+        swarm->via_pct = 50;
+    }
+    if (mutant == MUTANT_DOWN_TAKEN_BACK || mutant == MUTANT_DOWN_ONCE || mutant == MUTANT_DOWN_BLIND) {
+        swarm->rate[FAULT_CUT_UP] = swarm->rate[FAULT_CUT_DOWN] = 400;
+        swarm->rate[FAULT_HANG] = 200;
+        swarm->long_keep_pct = 60;
+    }
+}
+
 void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     if (mutant != MUTANT_NONE) {
@@ -473,6 +490,11 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_SHARE_TTL_FIRST:
     case MUTANT_MARK_STAYS:
     case MUTANT_MARK_UNSEEN: aim_readers(plan, swarm, mutant); return;
+    case MUTANT_DOWN_TAKEN_BACK:
+    case MUTANT_DOWN_BLIND:
+    case MUTANT_DOWN_NO_TTL:
+    case MUTANT_DOWN_KEEPS_TOKEN:
+    case MUTANT_DOWN_ONCE: aim_downs(plan, swarm, mutant); return;
     case MUTANT_PASS_BLIND: aim_passes(plan, swarm); return;
     case MUTANT_WOKEN_SILENT:
     case MUTANT_PASS_FORGOTTEN:

@@ -140,7 +140,10 @@ void ask(struct resp_format *format, const struct store_command *what, struct vo
     token_fill(&command.token, what->tok);
     command.has_other = what->other != 0;
     token_fill(&command.other, what->other);
-    if (what->verb == COMMAND_MOVE || what->verb == COMMAND_SETTLE || what->self != 0)
+    command.has_third = what->third != 0;
+    token_fill(&command.third, what->third);
+    if (what->verb == COMMAND_MOVE || what->verb == COMMAND_SETTLE || what->verb == COMMAND_DOWN ||
+        what->self != 0)
         token_fill(&command.to, what->to);
     char bytes[RESP_COMMAND_BYTES];
     resp_vote(command.verb, ask_bytes(bytes, resp_command(bytes, format, &command)), vote);
@@ -173,9 +176,10 @@ static bool same(enum command_verb verb, const struct vote *real, const struct v
         (real->kind != VOTE_UNHEARD || verb != COMMAND_ENQUEUE))
         return true;
     int64_t apart = (int64_t)real->number - (int64_t)modelled->number;
-    bool time = verb == COMMAND_EXTEND || verb == COMMAND_SETTLE || verb == COMMAND_CHECK ||
-                verb == COMMAND_TIME || verb == COMMAND_ENQUEUE || verb == COMMAND_LOOK ||
-                verb == COMMAND_PASS || verb == COMMAND_ALONG || verb == COMMAND_RELEASE;
+    bool time = verb == COMMAND_EXTEND || verb == COMMAND_DOWN || verb == COMMAND_SETTLE ||
+                verb == COMMAND_CHECK || verb == COMMAND_TIME || verb == COMMAND_ENQUEUE ||
+                verb == COMMAND_LOOK || verb == COMMAND_PASS || verb == COMMAND_ALONG ||
+                verb == COMMAND_RELEASE;
     return time ? apart >= -off_ms && apart <= off_ms : apart == 0;
 }
 

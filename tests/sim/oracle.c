@@ -309,7 +309,7 @@ void oracle_holds(struct sim_world *w, unsigned client, uint32_t session, uint32
     struct sim_oracle *o = &w->oracle;
     struct sim_tok *t = &o->tok[tok];
     FOR_NAMES(name, t->name) holders_prune(w, name);
-    if (t->parent != 0)
+    if (t->parent != 0 || t->down_of != 0)
         family_leaves(w, tok);
     if (t->given_up || t->moved || until_us <= w->now_us || until_us <= t->until_us)
         return;
@@ -333,6 +333,8 @@ void oracle_gives_up(struct sim_world *w, unsigned client, uint32_t tok)
 {
     trace_add(w, TRACE_GIVES, client, tok, 0, 0, 0, 0, 0);
     w->oracle.tok[tok].given_up = true;
+    if (oracle_other(w, tok) != 0)
+        w->oracle.tok[oracle_other(w, tok)].given_up = true;
     holder_remove(w, tok);
     if (!w->oracle.tok[tok].moved)
         family_leaves(w, tok);

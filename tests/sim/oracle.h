@@ -62,16 +62,18 @@ struct sim_tok_master {
 struct sim_tok {
     struct token token;
     uint8_t name, daemon;
-    uint32_t parent, root; /* RESUME: the token that it replaced, and the family's first; 0: itself */
-    uint32_t secret;       /* the token that its key has instead, until it is settled; 0: none */
-    uint32_t told;         /* a secret: the token that was told last instead of it; 0: none */
-    bool settles;          /* a secret: its daemon has sent SETTLE */
-    bool resumed;          /* a RESUME of it was sent to masters */
-    int64_t set_us;        /* its SET was sent */
-    bool granted;          /* +LOCKED was said */
-    bool excused;          /* masters forgot it unseen: the name may be granted to others too */
-    bool given_up;         /* a client with the right to do so asked for its release, or its session ended */
-    bool released;         /* its daemon sent a release */
+    uint32_t parent, root;     /* RESUME: the token that it replaced, and the family's first; 0: itself */
+    uint32_t secret;           /* the token that its key has instead, until it is settled; 0: none */
+    uint32_t told;             /* a secret: the token that was told last instead of it; 0: none */
+    bool settles;              /* a secret: its daemon has sent SETTLE */
+    uint32_t down_of, down_to; /* a downgrade: the token before, and the one after it (oracle_down.c) */
+    bool down_asked;           /* its client asked for that, and is a reader from then on */
+    bool resumed;              /* a RESUME of it was sent to masters */
+    int64_t set_us;            /* its SET was sent */
+    bool granted;              /* +LOCKED was said */
+    bool excused;              /* masters forgot it unseen: the name may be granted to others too */
+    bool given_up; /* a client with the right to do so asked for its release, or its session ended */
+    bool released; /* its daemon sent a release */
     bool lease, shared;
     bool forgotten;   /* its daemon has no record of it: the deadline is over, or it was reported lost */
     bool maxed;       /* its daemon said that its max= is over */
@@ -141,7 +143,7 @@ struct sim_session {
 
 struct sim_asked { /* a request */
     uint8_t verb, daemon, name;
-    bool reentry, answered, cancelled, undelivered, lease, shared;
+    bool reentry, down, up, answered, cancelled, undelivered, lease, shared;
     uint32_t session, tok, incarnation;
     uint32_t from; /* RESUME: the replaced token */
     int64_t wait_ms, max_ms, at_us;
@@ -242,6 +244,13 @@ bool oracle_keeps(const struct sim_world *w, uint32_t key,
 void oracle_handed(struct sim_world *w, struct sim_daemon *d, uint32_t tok, unsigned name);
 void oracle_sends_settle(struct sim_world *w, struct sim_daemon *d, const struct action *action,
                          uint32_t tok);
+/* oracle_down.c: writers that become readers */
+void oracle_down_asked(struct sim_world *w, uint32_t tok);
+void oracle_sends_down(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
+void oracle_reentered(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply);
+bool oracle_is_forgotten(const struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
+/* Of two tokens of a downgrade, the other one; 0: none. */
+uint32_t oracle_other(const struct sim_world *w, uint32_t tok);
 bool oracle_lost_wrongly(const struct sim_world *w, uint32_t tok);
 /* oracle_shared.c: names that readers have */
 /* Until when the master keeps the name for the token, or for another of its family; 0: not at all. */

@@ -20,8 +20,9 @@ uint32_t oracle_key(const struct sim_world *w, uint32_t tok)
 
 uint32_t oracle_holder(const struct sim_world *w, uint32_t tok)
 {
-    uint32_t told = w->oracle.tok[tok].told;
-    return told != 0 ? told : tok;
+    uint32_t told = w->oracle.tok[tok].told != 0 ? w->oracle.tok[tok].told : tok;
+    const struct sim_tok *t = &w->oracle.tok[told];
+    return t->down_of != 0 && !t->granted ? t->down_of : told;
 }
 
 bool oracle_keeps(const struct sim_world *w, uint32_t key, uint32_t tok)
@@ -81,7 +82,8 @@ bool oracle_lost_wrongly(const struct sim_world *w, uint32_t tok)
 {
     const struct sim_tok *t = &w->oracle.tok[tok];
     unsigned kept = 0;
-    if (t->secret == 0 || t->resumed || t->given_up || t->parent != 0)
+    if (t->secret == 0 || t->resumed || t->given_up || t->parent != 0 ||
+        w->oracle.tok[oracle_other(w, tok)].resumed)
         return false;
     for (unsigned i = 0; i < w->daemon[t->daemon].masters; i++) {
         const struct sim_master *m = &w->master[i];

@@ -81,7 +81,7 @@ static void acknowledge(struct sim_tok_master *at, const struct sim_msg *msg, in
                         int64_t timeout_us)
 {
     bool ttl = msg->verb == COMMAND_SET || msg->verb == COMMAND_SHARE || msg->verb == COMMAND_EXTEND ||
-               msg->verb == COMMAND_SETTLE;
+               msg->verb == COMMAND_SETTLE || msg->verb == COMMAND_DOWN;
     bool longer = msg->vote.kind == VOTE_NUMBER &&
                   msg->vote.number > msg->number; /* the key had longer to live than was asked for */
     uint64_t ttl_ms = longer ? msg->vote.number : msg->number;
@@ -110,7 +110,7 @@ static struct sim_extending *extending_of(struct sim_world *w, const struct sim_
 
 static bool is_extend(const struct sim_msg *msg)
 {
-    return msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE;
+    return msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE || msg->verb == COMMAND_DOWN;
 }
 
 void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct sim_msg *msg)

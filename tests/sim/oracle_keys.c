@@ -69,11 +69,15 @@ static void sends_release(struct sim_world *w, struct sim_daemon *d, uint32_t to
         violation(w, 2, "d%u releases T%u, a RESUME's of T%u that failed: it is held still", d->index, tok,
                   t->parent);
     const struct sim_tok *key = &w->oracle.tok[tok];
-    if (key->settles)
+    if (key->settles && !oracle_is_forgotten(w, d, tok))
         other = key->told; /* the told token may be on a master, whether the command names it or not */
     oracle_gives_back(w, d, tok);
     if (other != 0)
         oracle_gives_back(w, d, other);
+    if (key->down_of != 0) { /* these may be on a master, too */
+        oracle_gives_back(w, d, key->down_of);
+        oracle_gives_back(w, d, oracle_key(w, key->down_of));
+    }
 }
 
 static void sends_zadd(struct sim_world *w, struct sim_daemon *d, const struct command *command,
@@ -94,6 +98,7 @@ void oracle_send(struct sim_world *w, struct sim_daemon *d, const struct action 
     case COMMAND_SHARE:
     case COMMAND_SET: sends_set(w, d, action, tok); return;
     case COMMAND_SETTLE: oracle_sends_settle(w, d, action, tok); return;
+    case COMMAND_DOWN: oracle_sends_down(w, d, action, tok); return;
     case COMMAND_RELEASE: sends_release(w, d, tok, other); return;
     case COMMAND_ZADD: sends_zadd(w, d, &action->u.command, name); return;
     case COMMAND_SHARE_AT:
@@ -143,9 +148,12 @@ static void ran_release(struct sim_world *w, struct sim_master *m, const struct 
     bool blocked = vote->kind == VOTE_NOT_RUN || vote->kind == VOTE_ERROR;
     *(blocked ? &t->blocked : &t->ran) |= bit(m->index);
     *(blocked ? &other->blocked : &other->ran) |= bit(m->index);
+    struct sim_tok *third = &w->oracle.tok[msg->third];
+    *(blocked ? &third->blocked : &third->ran) |= bit(m->index);
     if (vote->kind != VOTE_YES && vote->kind != VOTE_HEARD && vote->kind != VOTE_UNHEARD)
         return;
-    if (before != msg->tok && (msg->other == 0 || before != msg->other))
+    if (before != msg->tok && (msg->other == 0 || before != msg->other) &&
+        (msg->third == 0 || before != msg->third))
         violation(w, 8, "a release of T%u deletes T%u's key of n%u on m%u", msg->tok, before, msg->name,
                   m->index);
     oracle_covers_each(w, msg->name);
@@ -154,11 +162,12 @@ static void ran_release(struct sim_world *w, struct sim_master *m, const struct 
 static void ran_extend(struct sim_world *w, struct sim_master *m, const struct sim_msg *msg, uint32_t before,
                        const struct vote *vote)
 {
-    bool settles = msg->verb == COMMAND_SETTLE;
+    bool down = msg->verb == COMMAND_DOWN, settles = down || msg->verb == COMMAND_SETTLE;
     const struct sim_tok *t = &w->oracle.tok[settles ? msg->to : msg->tok];
     if (vote->kind != VOTE_NUMBER)
         return;
-    if (before != 0 && before != msg->tok && (!settles || before != msg->to))
+    if (before != 0 && before != msg->tok && (!settles || before != msg->to) &&
+        (!down || before != msg->other))
         violation(w, 8, "an extend of T%u touches T%u's key of n%u on m%u", msg->tok, before, msg->name,
                   m->index);
     if (before == 0 && t->given_up)
@@ -205,7 +214,7 @@ void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg 
         oracle_joined(w, m, msg);
     if (msg->verb == COMMAND_RELEASE)
         ran_release(w, m, msg, before, vote);
-    if (msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE)
+    if (msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE || msg->verb == COMMAND_DOWN)
         ran_extend(w, m, msg, before, vote);
     if (msg->verb == COMMAND_MOVE)
         oracle_ran_move(w, m, msg, before, vote);

@@ -86,12 +86,15 @@ void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request,
     struct sim_asked *a = &o->asked[request];
     uint32_t tok = oracle_tok(w, &reply->token, a->name);
     struct sim_tok *from = &o->tok[a->from];
-    if (tok == a->from || o->tok[tok].parent != a->from)
+    uint32_t parent = o->tok[tok].parent;
+    if (tok == a->from || (parent != a->from && (parent == 0 || o->tok[parent].down_of != a->from)))
         violation(w, 6, "d%u answers a RESUME of T%u with T%u, which it was not moved to", d->index, a->from,
                   tok);
     if (o->tok[tok].released)
         violation(w, 2, "d%u grants T%u of n%u, which it has set back", d->index, tok, a->name);
     from->moved = true;
+    if (oracle_other(w, a->from) != 0)
+        o->tok[oracle_other(w, a->from)].moved = true;
     if (oracle_is_ours(from, d))
         from->forgotten = true;
 }

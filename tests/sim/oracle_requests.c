@@ -2,6 +2,7 @@
 #include "tests/sim/oracle.h"
 
 #include "daemon/coordinator/base/quorum.h"
+#include "daemon/coordinator/base/token.h"
 
 #include <assert.h>
 #include <string.h>
@@ -69,8 +70,9 @@ void oracle_session_over(struct sim_world *w, uint32_t session, bool given_up)
     struct sim_oracle *o = &w->oracle;
     for (uint32_t tok = o->session[session].toks; given_up && tok != 0; tok = o->tok[tok].session_next) {
         if (!o->tok[tok].lease && !o->tok[tok].moved)
-            o->tok[tok].given_up = true;
+            o->tok[tok].given_up = o->tok[oracle_other(w, tok)].given_up = true;
     }
+    o->tok[0].given_up = false;
 }
 
 /* ---- replies ---- */
@@ -191,7 +193,7 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
     a->tok = tok;
     t->granted = true;
     t->lease = a->lease;
-    t->shared = a->verb == VERB_RESUME ? o->tok[a->from].shared : a->shared;
+    t->shared = a->verb == VERB_RESUME ? token_is_shared(&t->token) : a->shared;
     t->session = a->session;
     t->session_next = o->session[a->session].toks;
     o->session[a->session].toks = tok;
@@ -249,8 +251,14 @@ void oracle_replied(struct sim_world *w, struct sim_daemon *d, const struct acti
         oracle_crowd_answered(w, a->name, locked);
     if (locked && (lock || a->verb == VERB_RESUME))
         granted(w, d, request, reply);
+    else if (locked)
+        oracle_reentered(w, d, request, reply);
     else if (a->verb == VERB_RESUME)
         queue_push(w, w->now_us + ORPHAN_US, ITEM_ORPHANS, d->index, a->from, d->incarnation);
+    if (locked && a->down) {
+        told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "LOCKED");
+        oracle_told_extended(w, d, tok);
+    }
     if (reply->code == REPLY_EXTENDED) {
         told(w, d, tok, reply->valid_ms, reply->until_ms, 1, "EXTENDED");
         oracle_told_extended(w, d, tok);
@@ -310,6 +318,8 @@ void oracle_noticed(struct sim_world *w, struct sim_daemon *d, const struct acti
         violation(w, 13, "d%u lost T%u of n%u, though a quorum has its key", d->index, tok, t->name);
     if (notice->kind == NOTICE_LOST)
         t->forgotten = true;
+    if (notice->kind == NOTICE_LOST && oracle_other(w, tok) != 0)
+        w->oracle.tok[oracle_other(w, tok)].forgotten = true;
     if (notice->kind == NOTICE_LOST && notice->reason == LOST_MAX)
         t->maxed = true;
     if (of_lock && w->oracle.tok[tok].session != action->session)

@@ -74,7 +74,8 @@ static void key_ends(struct sim_world *w, const struct sim_master *m, const stru
         o->still[name].since_us = w->now_us;
         return;
     }
-    if ((msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE) && vote->kind == VOTE_NUMBER)
+    if ((msg->verb == COMMAND_EXTEND || msg->verb == COMMAND_SETTLE || msg->verb == COMMAND_DOWN) &&
+        vote->kind == VOTE_NUMBER)
         *ends_us = w->now_us + (int64_t)vote->number * 1000;
     if (!released && !set)
         return;

@@ -117,7 +117,8 @@ static inline unsigned first_name(unsigned name)
     X(RESUME_HOW, "resume_how") \
     X(SYNC, "sync") \
     X(SHARED, "shared") \
-    X(NAMES, "names") /* several: a bit for each; 0: only name */
+    X(NAMES, "names") /* several: a bit for each; 0: only name */ \
+    X(DOWN, "down")   /* so many requests to become a reader: 1 and 2 at once, 3 and more, by 2 less, later */
 /* clang-format on */
 
 #define PLAN_ENUM_P(id, name) P_##id,
@@ -237,7 +238,7 @@ struct swarm {
     int64_t rollbacks; /* a majority of masters, with old data */
     int64_t clients, think_ms, keep_ms;
     int64_t lease_pct, wait_pct, give_up_pct, extend_pct, via_pct, long_keep_pct, remote_pct, abandon_pct;
-    int64_t resume_pct, sync_ms, shared_pct, list_pct;
+    int64_t resume_pct, sync_ms, shared_pct, list_pct, down_pct;
     bool apart; /* the writers are at the first daemon, and readers at all others */
 };
 /* classes.c: what is special to a class, before and after the clients and faults are drawn. */

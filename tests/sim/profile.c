@@ -284,6 +284,21 @@ static void draw_readers(struct sim_plan *plan, uint64_t seed, const struct swar
     }
 }
 
+/* Writers that become readers, drawn from a hash of its own, too. */
+static void draw_downs(struct sim_plan *plan, uint64_t seed, const struct swarm *swarm)
+{
+    struct draw draw = {.seed = seed, .who = 10};
+    int64_t pct = swarm->down_pct;
+    if (plan->param[P_CLASS] == CLASS_MODES)
+        pct = percent(&draw, 75) ? between(&draw, 10, 100) : 0;
+    for (unsigned i = 0; i < plan->ops; i++) {
+        int64_t *field = plan->op[i].field;
+        bool may = !field[O_LEASE] && !field[O_SHARED] && field[O_NAMES] == 0;
+        if (percent(&draw, pct) && may)
+            field[O_DOWN] = between(&draw, 1, 4);
+    }
+}
+
 /* Drawn from a hash of its own, too. */
 static void draw_list(const struct sim_plan *plan, struct draw *draw, const struct swarm *swarm,
                       int64_t *field)
@@ -423,6 +438,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     swarm_aim(plan, &swarm, mutant);
     draw_clients(plan, seed, &swarm);
     draw_readers(plan, seed, &swarm);
+    draw_downs(plan, seed, &swarm);
     draw_faults(plan, seed, &swarm);
     draw_blackouts(plan, seed, &swarm);
     draw_rollbacks(plan, seed, &swarm);

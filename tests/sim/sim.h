@@ -124,9 +124,9 @@ struct sim_msg {
     int64_t at_us;
     uint32_t bucket;
     uint32_t tok;
-    uint32_t to;    /* MOVE, SETTLE: a tok */
-    uint32_t other; /* RELEASE, MOVE: another tok that the key may have; 0: none */
-    uint32_t self;  /* the id of the daemon that a command names; 0: none */
+    uint32_t to;           /* MOVE, SETTLE, DOWN: a tok */
+    uint32_t other, third; /* RELEASE, MOVE, DOWN: other toks that the key may have; 0: none */
+    uint32_t self;         /* the id of the daemon that a command names; 0: none */
     uint64_t waited_ms;
     bool stays, shared;
     uint16_t slots;
@@ -450,6 +450,14 @@ void client_holds_on(struct sim_world *w, struct sim_client *c); /* until its op
 void client_told(struct sim_world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms);
 
 /* sim_resume.c */
+/* sim_down.c: a writer asks to become a reader */
+int64_t down_acts(const int64_t *op);
+bool down_is_now(const int64_t *op, int64_t act);
+int64_t down_without(const int64_t *op, int64_t act); /* the number of an act that is none */
+void down_ask(struct sim_world *w, struct sim_client *c);
+void down_locked(struct sim_world *w, struct sim_client *c, const struct sim_message *message);
+bool down_is_asked(const struct sim_world *w, uint32_t tok, const struct request *what);
+bool down_is_open(const struct sim_world *w, uint32_t tok); /* the client does not know the new token */
 void resume_begin(struct sim_world *w, struct sim_client *c);
 void resume_timer(struct sim_world *w, struct sim_client *c);
 void resume_reply(struct sim_world *w, struct sim_client *c, const struct sim_message *message);

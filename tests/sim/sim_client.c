@@ -74,6 +74,8 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
     asked->max_ms = what->max_ms;
     asked->tok = tok;
     asked->reentry = what->verb == VERB_LOCK && what->has_token;
+    asked->down = asked->reentry && down_is_asked(w, tok, what);
+    asked->up = asked->reentry && !what->shared && w->oracle.tok[tok].shared;
     asked->lease = what->verb == VERB_LOCK && what->hold == HOLD_LEASE;
     asked->shared = what->shared;
     asked->from = what->verb == VERB_RESUME ? tok : 0;
@@ -214,7 +216,7 @@ static void client_give_up(struct sim_world *w, struct sim_client *c)
 
 static int64_t client_acts(const int64_t *op)
 {
-    return op[O_EXTENDS] + op[O_CHECKS] + op[O_REENTER] + op[O_RESUMES];
+    return op[O_EXTENDS] + op[O_CHECKS] + op[O_REENTER] + op[O_RESUMES] + down_acts(op);
 }
 
 static int64_t client_spread_ms(const int64_t *op)
@@ -230,6 +232,12 @@ static void client_act(struct sim_world *w, struct sim_client *c)
     int64_t spread_ms = client_spread_ms(op);
     unsigned daemon = act % 2 == 1 ? client_via(w, c) : c->at;
     struct request what;
+    if (down_is_now(op, act)) {
+        down_ask(w, c);
+        client_after(w, c, spread_ms);
+        return;
+    }
+    act = down_without(op, act);
     if (act < op[O_EXTENDS]) {
         client_words(w, c, &what, VERB_EXTEND, c->tok);
         what.ttl_ms = op[O_EXTEND_TTL];
@@ -237,12 +245,12 @@ static void client_act(struct sim_world *w, struct sim_client *c)
     } else if (act < op[O_EXTENDS] + op[O_CHECKS]) {
         client_words(w, c, &what, VERB_CHECK, c->tok);
         client_ask(w, c, daemon, &what, 0, c->tok);
-    } else if (act >= client_acts(op) - op[O_RESUMES]) {
+    } else if (act >= op[O_EXTENDS] + op[O_CHECKS] + op[O_REENTER]) {
         resume_begin(w, c);
         return;
     } else if (c->session[c->at] != 0) {
         client_words(w, c, &what, VERB_LOCK, c->tok);
-        what.shared = w->oracle.tok[c->tok].shared;
+        what.shared = w->oracle.tok[c->tok].shared && (down_acts(op) == 0 || act % 2 == 0);
         client_ask(w, c, c->at, &what, 0, c->tok);
     }
     client_after(w, c, spread_ms);
@@ -253,8 +261,8 @@ static bool client_shares_more(const struct sim_world *w, uint32_t tok)
 {
     const struct sim_tok *t = &w->oracle.tok[tok];
     uint32_t other = t->shared ? w->oracle.session[t->session].toks : 0;
-    while (other != 0 &&
-           (other == tok || w->oracle.tok[other].name != t->name || w->oracle.tok[other].given_up))
+    while (other != 0 && (other == tok || other == oracle_other(w, tok) ||
+                          w->oracle.tok[other].name != t->name || w->oracle.tok[other].given_up))
         other = w->oracle.tok[other].session_next;
     return other != 0;
 }
@@ -316,7 +324,9 @@ static void client_hang_up(struct sim_world *w, struct sim_client *c, enum line_
 static void client_end(struct sim_world *w, struct sim_client *c)
 {
     const int64_t *op = client_op(w, c)->field;
-    switch ((enum op_end)op[O_END]) {
+    /* Only its own daemon knows the token of a lock that was to become a reader's. */
+    bool here = op[O_END] == END_UNLOCK_VIA && down_is_open(w, c->tok);
+    switch (here ? END_UNLOCK_TOKEN : (enum op_end)op[O_END]) {
     case END_UNLOCK: client_unlock(w, c, c->at, false); return;
     case END_UNLOCK_TOKEN: client_unlock(w, c, c->at, true); return;
     case END_UNLOCK_VIA: client_unlock_beside(w, c); return;
@@ -416,7 +426,9 @@ static void client_reply(struct sim_world *w, struct sim_client *c, const struct
     bool mine = message->request == c->request;
     switch (asked->verb) {
     case VERB_LOCK:
-        if (asked->reentry && reply->code == REPLY_LOCKED) {
+        if (asked->down && reply->code == REPLY_LOCKED) {
+            down_locked(w, c, message);
+        } else if (asked->reentry && reply->code == REPLY_LOCKED) {
             client_told(w, c, message->session, asked->tok, reply->until_ms);
         } else if (mine && c->state == CLIENT_ASKING && reply->code == REPLY_LOCKED) {
             client_locked(w, c, message);

@@ -146,7 +146,7 @@ static bool is_script(unsigned verb, unsigned name)
 {
     if (name & SIM_LIST)
         return verb != COMMAND_ZADD;
-    return verb >= COMMAND_ENQUEUE && verb <= COMMAND_ALONG;
+    return verb >= COMMAND_ENQUEUE && verb <= COMMAND_DOWN;
 }
 
 /* The reason for which a command is not run; false: there is none. */
@@ -176,6 +176,7 @@ static bool is_counted_on(unsigned verb, const struct vote *vote)
     case COMMAND_MOVE: return vote->kind == VOTE_YES;
     case COMMAND_EXTEND:
     case COMMAND_SETTLE:
+    case COMMAND_DOWN:
     case COMMAND_CHECK: return vote->kind == VOTE_NUMBER;
     default: return false;
     }
@@ -193,6 +194,7 @@ static void master_stores(struct sim_world *w, struct sim_master *m, const struc
                                     .to = msg->to,
                                     .to_maker = store_id(&w->oracle.tok[msg->to].token),
                                     .other = msg->other,
+                                    .third = msg->third,
                                     .self = msg->self,
                                     .waited_ms = msg->waited_ms,
                                     .stays = msg->stays,
@@ -247,7 +249,8 @@ static void master_command(struct sim_world *w, struct sim_master *m, struct sim
     }
     int64_t now_ms = clock_ms(&m->clock, w->now_us);
     uint32_t before[SIM_KEYS] = {0};
-    FOR_NAMES(n, msg->name) before[n] = store_tok(&m->store, now_ms, n, msg->tok);
+    uint32_t reader = msg->verb == COMMAND_DOWN ? msg->to : msg->tok;
+    FOR_NAMES(n, msg->name) before[n] = store_tok(&m->store, now_ms, n, reader);
     const struct store_key *key = &m->store.key[first_name(msg->name)];
     unsigned readers = key->readers;
     if (readers > 0)

@@ -109,6 +109,7 @@ static bool has_token(enum command_verb verb)
     case COMMAND_EXTEND:
     case COMMAND_CHECK:
     case COMMAND_SETTLE:
+    case COMMAND_DOWN:
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT:
     case COMMAND_MOVE: return true;
@@ -148,7 +149,8 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
     one.verb = command_for_one(one.verb); /* the name tells that it is for several */
     unsigned name = name_index(&command->name);
     uint32_t tok = has_token(command->verb) ? oracle_tok(w, &command->token, name) : 0;
-    bool moves = command->verb == COMMAND_MOVE || command->verb == COMMAND_SETTLE;
+    bool moves =
+        command->verb == COMMAND_MOVE || command->verb == COMMAND_SETTLE || command->verb == COMMAND_DOWN;
     bool marks = command->verb >= COMMAND_GROUP_SET && command->verb <= COMMAND_GROUP_NEW;
     struct sim_msg msg = {.kind = MSG_COMMAND,
                           .verb = (uint8_t)command->verb,
@@ -157,6 +159,7 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
                           .tok = tok,
                           .to = moves ? oracle_tok(w, &command->to, name) : 0,
                           .other = command->has_other ? oracle_tok(w, &command->other, name) : 0,
+                          .third = command->has_third ? oracle_tok(w, &command->third, name) : 0,
                           .self = moves ? 0 : store_id(&command->to),
                           .waited_ms = command->waited_ms,
                           .stays = command->stays,

@@ -27,7 +27,8 @@ static bool is_ours(const struct store_key *key, const struct store_command *com
 {
     if (key->list != 0)
         return false;
-    return key->tok == command->tok || (command->other != 0 && key->tok == command->other);
+    return key->tok == command->tok || (command->other != 0 && key->tok == command->other) ||
+           (command->third != 0 && key->tok == command->third);
 }
 
 static void key_set(struct store_key *key, const struct store_command *command, int64_t expires_ms)
@@ -467,6 +468,28 @@ static void store_settle(struct store_key *key, int64_t now_ms, const struct sto
     vote->number = (uint64_t)(key->expires_ms - now_ms);
 }
 
+static void store_down(struct store_key *key, int64_t now_ms, const struct store_command *command,
+                       struct vote *vote)
+{
+    struct store_command extend = *command;
+    int64_t ends_ms = now_ms + (int64_t)command->number;
+    extend.verb = COMMAND_EXTEND;
+    extend.tok = command->to;
+    extend.maker = command->to_maker;
+    if (readers_have(key, now_ms)) {
+        readers_extend(key, now_ms, &extend, vote);
+        return;
+    }
+    if (!store_there(key, now_ms) || (!is_ours(key, command) && store_mutant != MUTANT_DOWN_BLIND))
+        return;
+    key->readers = 0;
+    readers_join(key, command->to, command->to_maker, ends_ms > key->expires_ms ? ends_ms : key->expires_ms);
+    vote->kind = VOTE_NUMBER;
+    vote->number = (uint64_t)(key->expires_ms - now_ms);
+    if (store_mutant == MUTANT_DOWN_NO_TTL)
+        key->expires_ms = INT64_MAX;
+}
+
 void store_run(struct store *s, int64_t now_ms, const struct store_command *command, store_publish *publish,
                void *arg, struct vote *vote)
 {
@@ -506,6 +529,7 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
     case COMMAND_CHECK: store_check(key, now_ms, command, vote); return;
     case COMMAND_MOVE: store_move(key, now_ms, command, vote); return;
     case COMMAND_SETTLE: store_settle(key, now_ms, command, vote); return;
+    case COMMAND_DOWN: store_down(key, now_ms, command, vote); return;
     default: assert(false && "not a command for the store");
     }
 }
@@ -564,6 +588,7 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
     case COMMAND_PROBE: writes = true; break; /* GETEX is a write, though it needs no memory */
     case COMMAND_RELEASE:
     case COMMAND_SETTLE: /* the script writes first what needs no memory */
+    case COMMAND_DOWN:
     case COMMAND_EXTEND: writes = script_writes(s, now_ms, command); break;
     case COMMAND_MOVE: writes = grows = script_writes(s, now_ms, command); break;
     default: break;

@@ -64,7 +64,7 @@ struct store_command {
     unsigned name;         /* of several names: the commands are those for lists */
     uint32_t tok, maker;   /* the token, and the daemon that made it */
     uint32_t to, to_maker; /* MOVE: the same of the new one */
-    uint32_t other;        /* RELEASE, MOVE: the key may have this token instead; 0: none */
+    uint32_t other, third; /* RELEASE, MOVE, DOWN: the key may have this token instead; 0: none */
     uint32_t self;         /* DEQUEUE, ENQUEUE, LOOK, PASS, ALONG, SHARE, RELEASE: a daemon; 0: none */
     uint64_t waited_ms;    /* ENQUEUE, LOOK, SHARE */
     uint16_t slots;        /* LOOK */

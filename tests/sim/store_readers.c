@@ -145,8 +145,10 @@ void readers_extend(struct store_key *key, int64_t now_ms, const struct store_co
 bool readers_write(const struct store *s, int64_t now_ms, const struct store_command *command)
 {
     const struct store_key *key = &s->key[command->name];
-    const struct store_reader *reader = readers_find(key, now_ms, command->tok);
+    bool down = command->verb == COMMAND_DOWN;
+    const struct store_reader *reader = readers_find(key, now_ms, down ? command->to : command->tok);
     switch (command->verb) {
+    case COMMAND_DOWN:
     case COMMAND_EXTEND: return reader != NULL && now_ms + (int64_t)command->number > reader->ends_ms;
     case COMMAND_RELEASE:
     case COMMAND_MOVE: return reader != NULL;

@@ -75,7 +75,8 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
         COMMAND_RELEASE,   COMMAND_RELEASE, COMMAND_RELEASE,  COMMAND_EXTEND,  COMMAND_CHECK,
         COMMAND_SETTLE,    COMMAND_SETTLE,  COMMAND_SHARE,    COMMAND_SHARE,   COMMAND_SHARE,
         COMMAND_SHARE,     COMMAND_SHARE,   COMMAND_SHARE_AT, COMMAND_ALONG,   COMMAND_ALONG,
-        COMMAND_LOOK,      COMMAND_LOOK,    COMMAND_LOOK};
+        COMMAND_LOOK,      COMMAND_LOOK,    COMMAND_LOOK,     COMMAND_DOWN,    COMMAND_DOWN,
+        COMMAND_DOWN};
     int64_t many = sizeof(verbs) / sizeof(verbs[0]);
     *command = (struct store_command){
         .verb = verbs[pick(sequence, step, 0, many)],
@@ -95,6 +96,10 @@ static void draw(uint64_t sequence, uint64_t step, struct store_command *command
     if ((command->verb == COMMAND_RELEASE || command->verb == COMMAND_MOVE) &&
         pick(sequence, step, 15, 2) == 0)
         command->other = 1 + (uint32_t)pick(sequence, step, 10, TOKENS);
+    if (command->verb == COMMAND_DOWN)
+        command->other = 1 + (uint32_t)pick(sequence, step, 10, TOKENS);
+    if (command->verb == COMMAND_RELEASE && command->other != 0 && pick(sequence, step, 11, 2) == 0)
+        command->third = 1 + (uint32_t)pick(sequence, step, 7, TOKENS);
     command->stays = pick(sequence, step, 13, 2) == 0;
     command->shared = command->verb == COMMAND_ENQUEUE && pick(sequence, step, 12, 2) == 0;
     command->waited_ms = (uint64_t)pick(sequence, step, 14, 1000000);
@@ -254,14 +259,15 @@ END_TEST
 
 START_TEST(a_lost_script_is_not_run)
 {
-    static const enum command_verb verbs[] = {COMMAND_RELEASE, COMMAND_EXTEND, COMMAND_CHECK,  COMMAND_MOVE,
-                                              COMMAND_ENQUEUE, COMMAND_PASS,   COMMAND_SETTLE, COMMAND_LOOK};
+    static const enum command_verb verbs[] = {COMMAND_RELEASE, COMMAND_EXTEND,  COMMAND_CHECK,
+                                              COMMAND_MOVE,    COMMAND_ENQUEUE, COMMAND_PASS,
+                                              COMMAND_SETTLE,  COMMAND_LOOK,    COMMAND_DOWN};
     static const enum command_verb lists[] = {COMMAND_SET,   COMMAND_HEAL, COMMAND_RELEASE, COMMAND_EXTEND,
                                               COMMAND_CHECK, COMMAND_MOVE, COMMAND_ZSCORE};
-    struct store_command command = {.verb = verbs[_i % 8], .slots = 3, .tok = 1, .to = 2, .number = 1000};
+    struct store_command command = {.verb = verbs[_i % 9], .slots = 3, .tok = 1, .to = 2, .number = 1000};
     struct vote vote;
-    if (_i >= 8) {
-        command.verb = lists[_i - 8];
+    if (_i >= 9) {
+        command.verb = lists[_i - 9];
         command.name = SIM_LIST | 7;
     }
     model_ids(&command);
@@ -279,7 +285,7 @@ int main(void)
     tcase_add_unchecked_fixture(tcase, setup, teardown);
     tcase_add_checked_fixture(tcase, model_connect, model_disconnect);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 15);
+    tcase_add_loop_test(tcase, a_lost_script_is_not_run, 0, 16);
     tcase_add_test(tcase, model_votes_as_a_real_server);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

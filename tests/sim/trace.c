@@ -9,7 +9,7 @@
 static const char *const VERBS[] = {
     "CLIENT_ID", "INFO",  "KILL", "TIME",   "GROUP",   "PROBE",    "GROUP_SET", "GROUP_NEW", "SET",
     "HEAL",      "GET",   "ZADD", "ZSCORE", "DEQUEUE", "ENQUEUE",  "LOOK",      "PASS",      "RELEASE",
-    "EXTEND",    "CHECK", "MOVE", "SETTLE", "SHARE",   "SHARE_AT", "ALONG"};
+    "EXTEND",    "CHECK", "MOVE", "SETTLE", "SHARE",   "SHARE_AT", "ALONG",     "DOWN"};
 static const char *const REQUESTS[] = {"LOCK",  "UNLOCK", "EXTEND", "CHECK", "RESUME", "CANCEL",
                                        "HELLO", "AUTH",   "PING",   "HELP",  "QUIT",   "SHOW"};
 static const char *const REPLIES[] = {
@@ -39,7 +39,7 @@ static void trace_print(const struct sim_trace_line *line, FILE *f)
                 fprintf(f, "m%u", i);
         }
         fprintf(f, " %s T%" PRIu64 " %" PRIu64, WORD(VERBS, v[1]), v[2], v[3]);
-        if (v[1] == COMMAND_MOVE || v[1] == COMMAND_SETTLE)
+        if (v[1] == COMMAND_MOVE || v[1] == COMMAND_SETTLE || v[1] == COMMAND_DOWN)
             fprintf(f, " to T%" PRIu64, v[4]);
         fputc('\n', f);
         break;

@@ -9,11 +9,12 @@
 
 #include "proto/resp.h"
 
-#define SHA_RELEASE "43a7bfa6fdf04d1ab016ca6b83d8dfc88ea913ef"
+#define SHA_RELEASE "e6eb5f0a1f99b0c2e65f9880dcb17e686c3a968b"
 #define SHA_EXTEND  "add8e3f9239f59581998bc68a65087ebd50a798f"
 #define SHA_CHECK   "1e77b07ec5c65144f19c20ccc7dc718edc528af4"
 #define SHA_MOVE    "beb967e13729be36171b4d661d05ad66b54bd091"
 #define SHA_ENQUEUE "a99771d19bbd805594d2158caf7dd784de82a670"
+#define SHA_DOWN    "a0860b815f9c45d08e053946de550a03767213ea"
 #define SHA_SETTLE  "473fad3ee605472df791400611375262f34f84cd"
 #define SHA_SHARE   "77ac8f4651b433a108efd0bfe1f90c7a08fb52eb"
 #define SHA_PASS    "b3c82807b601db08245d5a5ed2cf440960b2c1a8"

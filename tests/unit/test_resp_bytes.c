@@ -94,6 +94,40 @@ START_TEST(commands_as_bytes)
 }
 END_TEST
 
+START_TEST(a_release_of_three_tokens)
+{
+    struct resp_format *format = resp_format_new("lock:");
+    struct command command = command_of(COMMAND_RELEASE, "job", 0);
+    command.has_other = command.has_third = true;
+    command.other = command.third = command.token;
+    is_command(format, &command,
+               "*12\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n"
+               "$40\r\n" TOKEN_TEXT "\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n"
+               "$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TOKEN_TEXT "\r\n");
+    command_to(&command);
+    command.number = 600;
+    is_command(format, &command,
+               "*13\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_RELEASE
+               "\r\n$1\r\n2\r\n$8\r\nlock:job\r\n$15\r\nlock:,queue:job\r\n"
+               "$40\r\n" TOKEN_TEXT "\r\n$8\r\nf0f1f2f3\r\n$11\r\nlock:,wake:\r\n$3\r\njob\r\n"
+               "$3\r\n600\r\n$1\r\n0\r\n$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TOKEN_TEXT "\r\n");
+    resp_format_free(format);
+}
+END_TEST
+
+START_TEST(a_downgrade)
+{
+    struct resp_format *format = resp_format_new("lock:");
+    struct command command = command_of(COMMAND_DOWN, "job", 600);
+    command.has_other = true;
+    command.other = command.token;
+    is_command(format, &command,
+               "*8\r\n$7\r\nEVALSHA\r\n$40\r\n" SHA_DOWN "\r\n$1\r\n1\r\n$8\r\nlock:job\r\n$40\r\n" TO_TEXT
+               "\r\n$3\r\n600\r\n$40\r\n" TOKEN_TEXT "\r\n$40\r\n" TOKEN_TEXT "\r\n");
+    resp_format_free(format);
+}
+END_TEST
+
 START_TEST(a_release_that_wakes)
 {
     struct resp_format *format = resp_format_new("lock:");
@@ -318,6 +352,8 @@ static Suite *resp_bytes_suite(void)
     Suite *suite = suite_create("resp_bytes");
     TCase *tcase = tcase_create("resp_bytes");
     tcase_add_loop_test(tcase, commands_as_bytes, 0, sizeof golden / sizeof golden[0]);
+    tcase_add_test(tcase, a_release_of_three_tokens);
+    tcase_add_test(tcase, a_downgrade);
     tcase_add_test(tcase, a_release_that_wakes);
     tcase_add_loop_test(tcase, several_extends, 0, 4);
     tcase_add_test(tcase, one_extend_is_a_batch_of_one);

@@ -176,6 +176,102 @@ START_TEST(without_rights)
 }
 END_TEST
 
+/* ---- a writer becomes a reader ---- */
+
+/* DOWN of the token 1 or 2 to 3. */
+static struct vote run_down(const char *name, uint64_t number)
+{
+    struct command command = command_of(COMMAND_DOWN, name, number);
+    memset(command.token.bytes, 1, TOKEN_BYTES);
+    command.has_other = true;
+    memset(command.other.bytes, 2, TOKEN_BYTES);
+    memset(command.to.bytes, 3, TOKEN_BYTES);
+    return run_command(&command);
+}
+
+START_TEST(a_writer_becomes_a_reader)
+{
+    for (uint8_t tok = 1; tok <= 2; tok++) {
+        fresh();
+        ck_assert_int_eq(run_reader(COMMAND_SET, tok, 60000).kind, VOTE_YES);
+        struct vote vote = run_down("job", 1);
+        ck_assert(vote.kind == VOTE_NUMBER && vote.number > 50000 && vote.number <= 60000);
+        lives(50000, 60000);
+        ck_assert_int_eq(run_reader(COMMAND_CHECK, tok, 0).kind, VOTE_NO);
+        ck_assert_int_eq(run_reader(COMMAND_CHECK, 3, 0).kind, VOTE_NUMBER);
+        ck_assert_int_eq(run_reader(COMMAND_SET, 4, 60000).kind, VOTE_NO);
+        ck_assert_int_eq(run_reader(COMMAND_SHARE, 4, 20000).kind, VOTE_YES);
+        vote = run_down("job", 90000); /* once more: a renewal */
+        ck_assert(vote.kind == VOTE_NUMBER && vote.number == 90000);
+        lives(80000, 90000);
+        ck_assert_int_eq(number_of("ZCARD t:job"), 2);
+        ck_assert_int_eq(run_reader(COMMAND_RELEASE, 3, 0).kind, VOTE_YES);
+        lives(10000, 20000);
+    }
+}
+END_TEST
+
+START_TEST(only_its_own_key_becomes_a_readers)
+{
+    fresh();
+    ck_assert_int_eq(run_down("job", 60000).kind, VOTE_NO);
+    ck_assert_int_eq(number_of("EXISTS t:job"), 0);
+    ck_assert_int_eq(run_reader(COMMAND_SET, 4, 60000).kind, VOTE_YES);
+    ck_assert_int_eq(run_down("job", 60000).kind, VOTE_NO);
+    ck_assert_int_eq(run_reader(COMMAND_CHECK, 4, 0).kind, VOTE_NUMBER);
+    fresh();
+    ck_assert_int_eq(run_reader(COMMAND_SHARE, 4, 60000).kind, VOTE_YES);
+    ck_assert_int_eq(run_down("job", 60000).kind, VOTE_NO);
+    ck_assert_int_eq(number_of("ZCARD t:job"), 1);
+    fresh();
+    server_say(&server, "LPUSH t:job a");
+    ck_assert_int_eq(run_down("job", 60000).kind, VOTE_NO);
+    ck_assert_int_eq(number_of("LLEN t:job"), 1);
+}
+END_TEST
+
+/* Neither a full memory nor a right that is missing leaves half of it, or a key without a TTL. */
+START_TEST(a_downgrade_is_done_or_not)
+{
+    static const char *const rights[] = {"zrem", "pexpireat", "zadd", "del"};
+    fresh();
+    ck_assert_int_eq(run_reader(COMMAND_SET, 1, 60000).kind, VOTE_YES);
+    server_say(&server, "CONFIG SET maxmemory 1");
+    ck_assert_int_eq(run_down("job", 1).kind, VOTE_NUMBER);
+    server_say(&server, "CONFIG SET maxmemory 0");
+    lives(50000, 60000);
+    ck_assert_int_eq(number_of("ZCARD t:job"), 1);
+    for (unsigned i = 0; i < 4; i++) {
+        char line[64];
+        fresh();
+        ck_assert_int_eq(run_reader(COMMAND_SET, 1, 60000).kind, VOTE_YES);
+        snprintf(line, sizeof line, "ACL SETUSER default -%s", rights[i]);
+        server_say(&server, line);
+        struct vote vote = run_down("job", 1);
+        snprintf(line, sizeof line, "ACL SETUSER default +%s", rights[i]);
+        server_say(&server, line);
+        ck_assert_msg(vote.kind == VOTE_ERROR && vote.error == ERROR_NOPERM, "without %s", rights[i]);
+        vote = run_reader(COMMAND_CHECK, 1, 0);
+        ck_assert_msg(vote.kind == VOTE_NUMBER && vote.number > 50000, "without %s", rights[i]);
+    }
+}
+END_TEST
+
+START_TEST(a_release_finds_each_form)
+{
+    for (uint8_t tok = 1; tok <= 3; tok++) {
+        fresh();
+        ck_assert_int_eq(run_reader(tok == 3 ? COMMAND_SHARE : COMMAND_SET, tok, 60000).kind, VOTE_YES);
+        struct command release = reader(COMMAND_RELEASE, 3, 0);
+        release.has_other = release.has_third = true;
+        memset(release.other.bytes, 1, TOKEN_BYTES);
+        memset(release.third.bytes, 2, TOKEN_BYTES);
+        ck_assert_int_eq(run_command(&release).kind, VOTE_YES);
+        ck_assert_int_eq(number_of("EXISTS t:job"), 0);
+    }
+}
+END_TEST
+
 START_TEST(a_key_of_another_type_is_left_alone)
 {
     fresh();
@@ -279,6 +375,10 @@ int main(void)
     tcase_add_test(tcase, a_heal_never_adds_time);
     tcase_add_test(tcase, a_full_memory_refuses_the_first_reader_only);
     tcase_add_test(tcase, without_rights);
+    tcase_add_test(tcase, a_writer_becomes_a_reader);
+    tcase_add_test(tcase, only_its_own_key_becomes_a_readers);
+    tcase_add_test(tcase, a_downgrade_is_done_or_not);
+    tcase_add_test(tcase, a_release_finds_each_form);
     tcase_add_test(tcase, a_key_of_another_type_is_left_alone);
     tcase_add_test(tcase, a_writer_that_finds_readers_leaves_a_mark);
     tcase_add_test(tcase, a_mark_goes_with_its_writer);

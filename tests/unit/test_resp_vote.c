@@ -91,6 +91,8 @@ static const struct {
     {COMMAND_GET, ":1\r\n", VOTE_ERROR, ERROR_OTHER},
     {COMMAND_SETTLE, ":7\r\n", VOTE_NUMBER, 7},
     {COMMAND_SETTLE, ":-2\r\n", VOTE_NO, 0},
+    {COMMAND_DOWN, ":7\r\n", VOTE_NUMBER, 7},
+    {COMMAND_DOWN, ":-2\r\n", VOTE_NO, 0},
     {COMMAND_SETTLE, "-NOSCRIPT No matching script.\r\n", VOTE_NOT_RUN, 0},
     {COMMAND_MOVE, ":1\r\n", VOTE_YES, 0},
     {COMMAND_MOVE, ":0\r\n", VOTE_NO, 0},

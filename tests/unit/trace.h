@@ -20,6 +20,7 @@
  *     m0-4 RELEASE <name> <token> WAKE[ STAY]  m0-4 PASS|ALONG|DEQUEUE <name>
  *     m0-4 SHARE <name> <token> <ttl>        m0-4 ENQUEUE <name> <waited ms> READER
  *     m0-4 LOOK <name> <slots>[ JOIN]
+ *     m0-4 DOWN <name> <token>|<other> <to> <ttl>
  *     m0 CLIENT_ID | INFO | KILL <id>
  *     s<session> #<request> <line>           s<session> <notice>
  *     s<session> ended                       close m0 silent|backlog|handshake */

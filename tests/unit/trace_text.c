@@ -102,6 +102,7 @@ static const char *const verbs[] = {
     [COMMAND_SHARE] = "SHARE",
     [COMMAND_SHARE_AT] = "SHARE_AT",
     [COMMAND_ALONG] = "ALONG",
+    [COMMAND_DOWN] = "DOWN",
 };
 
 const char *verb_word(enum command_verb verb)
@@ -187,7 +188,7 @@ void command_text(char *out, const struct command *command)
 {
     static const struct token nobody;
     char word[16], to_word[16], other_word[16];
-    const char *verb = verbs[command->verb], *token, *ask, *both;
+    const char *verb = verbs[command->verb], *token, *ask, *both, *third;
     int len = command->name.len;
     const char *name = command->name.text;
     switch (command->verb) {
@@ -226,7 +227,9 @@ void command_text(char *out, const struct command *command)
         ask =
             memcmp(&command->to, &nobody, sizeof nobody) != 0 ? command->stays ? " WAKE STAY" : " WAKE" : "";
         both = command->has_other ? token_word(&command->other, to_word) : "";
-        snprintf(out, LINE, "%s %.*s %s%s%s%s", verb, len, name, token, *both ? "|" : "", both, ask);
+        third = command->has_third ? token_word(&command->third, other_word) : "";
+        snprintf(out, LINE, "%s %.*s %s%s%s%s%s%s", verb, len, name, token, *both ? "|" : "", both,
+                 *third ? "|" : "", third, ask);
         break;
     case COMMAND_CHECK:
         snprintf(out, LINE, "%s %.*s %s", verb, len, name, token_word(&command->token, word));
@@ -236,6 +239,12 @@ void command_text(char *out, const struct command *command)
         both = command->has_other ? token_word(&command->other, other_word) : "";
         snprintf(out, LINE, "%s %.*s %s%s%s %s", verb, len, name, token, *both ? "|" : "", both,
                  token_word(&command->to, to_word));
+        break;
+    case COMMAND_DOWN:
+        token = token_word(&command->token, word);
+        both = token_word(&command->other, other_word);
+        snprintf(out, LINE, "%s %.*s %s|%s %s %" PRIu64, verb, len, name, token, both,
+                 token_word(&command->to, to_word), command->number);
         break;
     case COMMAND_SETTLE:
         token = token_word(&command->token, word);

@@ -1,0 +1,113 @@
+#include "daemon/coordinator/downgrade.h"
+
+#include "daemon/coordinator/extend.h"
+#include "daemon/coordinator/lease.h"
+#include "daemon/coordinator/mark.h"
+#include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/secret.h"
+#include "daemon/coordinator/shared.h"
+#include "daemon/coordinator/slots.h"
+
+bool downgrade_is_meant(const struct lease *lease, const struct token *token)
+{
+    return !lease->shared || lease_was_known_by(lease, token);
+}
+
+/* The client that shows the lease's token has read it, so there is no grant any more that may prove to be
+ * undelivered. */
+static void downgrade_begin(struct coordinator *c, struct lease *lease)
+{
+    struct resource *resource = lease->resource;
+    secret_downgrade(c, lease);
+    if (lease->resume != NULL)
+        pool_give(&c->resumes, lease->resume);
+    lease->resume = NULL;
+    lease->shared = true;
+    resource->lease = NULL;
+    shared_add(c, lease);
+    c->readers[lease->hold.kind]++;
+}
+
+static struct reply *downgrade_reply(struct coordinator *c, const struct coordinator_event *event,
+                                     enum reply_code code)
+{
+    return action_reply(c, event->session, event->request, code, &event->what.name);
+}
+
+void downgrade_answer(struct lease *lease, struct reply *reply, int64_t now_ms)
+{
+    lease->secret->down_told = true;
+    reply->token = lease->token;
+    reply->fence = lease->fence;
+    reply->until_ms = lease->until_ms;
+    reply->valid_ms = lease->until_ms - now_ms;
+    reply->depth = lease->hold.depth;
+}
+
+/* The readers that wait here ask at once; those of other daemons are told when a quorum would let them in. */
+static void downgrade_lets_in(struct coordinator *c, struct resource *resource)
+{
+    const struct wait *head = resource->queue->head;
+    if (head != NULL && head->shared)
+        resource_released(c, resource);
+}
+
+void downgrade_request(struct coordinator *c, const struct coordinator_event *event, struct lease *lease)
+{
+    bool first = !lease->shared;
+    if (slots_base(lease->resource) != lease->resource) {
+        downgrade_reply(c, event, REPLY_BADARG)->text = TEXT_SLOT_ALONE;
+        return;
+    }
+    if (first && lease->hold.depth > 1) {
+        downgrade_reply(c, event, REPLY_MODE)->text = TEXT_ENTERED_TWICE;
+        return;
+    }
+    if (!first && !secret_is_downgrading(lease)) {
+        downgrade_answer(lease, downgrade_reply(c, event, REPLY_LOCKED), c->now_ms);
+        return;
+    }
+    if (c->rounds.used == c->rounds.capacity) { /* nothing was sent: a first request changes nothing */
+        c->stats.refused_limit++;
+        downgrade_reply(c, event, REPLY_LIMIT)->limit = LIMIT_MAX_ROUNDS;
+        return;
+    }
+    if (first)
+        downgrade_begin(c, lease);
+    extend_request(c, event->session, event->request, &event->what, lease);
+    if (first)
+        downgrade_lets_in(c, lease->resource);
+}
+
+#ifdef MUTANTS
+static void downgrade_take_back(struct coordinator *c, struct lease *lease)
+{
+    shared_remove(c, lease);
+    c->readers[lease->hold.kind]--;
+    lease->shared = false;
+    lease->token = lease->secret->was;
+    lease->secret->down = false;
+    if (lease->resource->lease == NULL)
+        lease->resource->lease = lease;
+}
+#endif
+
+void downgrade_again(struct coordinator *c, struct lease *lease)
+{
+#ifdef MUTANTS
+    if (mutant(MUTANT_DOWN_TAKEN_BACK) && lease->resource->lease == lease && shared_next(c, lease) == NULL) {
+        downgrade_take_back(c, lease);
+        return;
+    }
+#endif
+    lease_settle(c, lease);
+}
+
+void downgrade_confirmed(struct coordinator *c, struct lease *lease, masters_t bit)
+{
+    bool open = secret_is_downgrading(lease);
+    secret_settled(c, lease, bit);
+    if (open && !secret_is_downgrading(lease))
+        mark_along(c, lease->resource->name, c->voters);
+}
