@@ -97,10 +97,12 @@ void resource_free(struct coordinator *c, struct resource *resource)
 struct resource *resource_rest(struct coordinator *c, struct resource *resource)
 {
     struct resource *base = slots_base(resource);
+    if (base == resource)
+        return base;
     const struct round *round = base->queue->round;
     bool asked = round != NULL && round->resource == resource;
     bool held = resource->lease != NULL || resource->giving_back != NULL || resource->resumes != NULL;
-    if (base != resource && !asked && !held)
+    if (!asked && !held)
         resource_free(c, resource);
     return base;
 }
