@@ -309,27 +309,30 @@ static const struct {
     {SHARE_ASKS SHARE_ADDS, "77ac8f4651b433a108efd0bfe1f90c7a08fb52eb"},
     /* DOWN: a writer's key, of the token ARGV[3] or ARGV[4], becomes that of one reader, ARGV[1], with the end that it
      * had, or later: ARGV[2] is a TTL, as for EXTEND. The TTL that the reader has now; -2: none of the three is there.
-     * The PEXPIREAT comes first, since a full memory refuses nothing to a script that has written. Whether the
-     * user has the right to what follows shows before the DEL: a string answers WRONGTYPE to both. */
+     * A PEXPIREAT that lengthens nothing comes first, since a full memory refuses nothing to a script that has written.
+     * Whether the user has the right to what follows shows before the DEL: a string answers WRONGTYPE to both. */
     {READ OTHERWISE
      "local f,k,t=redis.pcall,KEYS[1],tonumber(ARGV[2]) "
      "local p=v==ARGV[3] or v==ARGV[4] "
-     "if p then t=math.max(t,redis.call('PTTL',k)) end "
+     "local o=p and redis.call('PTTL',k) or -1 "
+     "if o<0 then o=t end "
      "local c=f('TIME') "
      "local now=c[1]*1000+math.floor(c[2]/1000) "
      "if p then "
-     "local r=f('PEXPIREAT',k,now+t) "
+     "local r=f('PEXPIREAT',k,now+o+1) "
      "if type(r)=='table' then return r end "
+     "t=math.max(t,o) "
      "for i=1,2 do "
      "r=i==1 and f('ZREM',k,'') or f('ZADD',k,0,'') "
      "if type(r)=='table' and not string.find(r.err,'WRONGTYPE',1,true) then return r end end "
      "r=f('DEL',k) "
      "if type(r)=='table' then return r end "
-     "f('ZADD',k,now+t,ARGV[1]) "
+     "r=f('ZADD',k,now+t,ARGV[1]) "
+     "if type(r)=='table' then return r end "
      "f('PEXPIREAT',k,now+t) "
      "return t end "
      "if type(v)~='table' then return -2 end " LONGER("k", "ARGV[1]") "return s>now and s-now or -2",
-     "a0860b815f9c45d08e053946de550a03767213ea"},
+     "94b5815f09807679353d68c3e1dcf6f6d23eba9b"},
     /* SET_ALL and HEAL_ALL: sets all keys or none. 1: set; 0, -1, ...: the first, the second, ... was there.
      * ARGV: the value, the TTL or instant, and PX or PXAT. A script that has written before may write when the
      * memory is full, so that only the first SET can fail; whatever else fails takes back what was set. */

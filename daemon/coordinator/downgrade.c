@@ -45,39 +45,13 @@ void downgrade_answer(struct lease *lease, struct reply *reply, int64_t now_ms)
     reply->depth = lease->hold.depth;
 }
 
-/* The readers that wait here ask at once; those of other daemons are told when a quorum would let them in. */
+/* The readers that wait here ask at once, and again when a quorum would let them in, which those of other daemons are
+ * told then. */
 static void downgrade_lets_in(struct coordinator *c, struct resource *resource)
 {
     const struct wait *head = resource->queue->head;
     if (head != NULL && head->shared)
         resource_released(c, resource);
-}
-
-void downgrade_request(struct coordinator *c, const struct coordinator_event *event, struct lease *lease)
-{
-    bool first = !lease->shared;
-    if (slots_base(lease->resource) != lease->resource) {
-        downgrade_reply(c, event, REPLY_BADARG)->text = TEXT_SLOT_ALONE;
-        return;
-    }
-    if (first && lease->hold.depth > 1) {
-        downgrade_reply(c, event, REPLY_MODE)->text = TEXT_ENTERED_TWICE;
-        return;
-    }
-    if (!first && !secret_is_downgrading(lease)) {
-        downgrade_answer(lease, downgrade_reply(c, event, REPLY_LOCKED), c->now_ms);
-        return;
-    }
-    if (c->rounds.used == c->rounds.capacity) { /* nothing was sent: a first request changes nothing */
-        c->stats.refused_limit++;
-        downgrade_reply(c, event, REPLY_LIMIT)->limit = LIMIT_MAX_ROUNDS;
-        return;
-    }
-    if (first)
-        downgrade_begin(c, lease);
-    extend_request(c, event->session, event->request, &event->what, lease);
-    if (first)
-        downgrade_lets_in(c, lease->resource);
 }
 
 #ifdef MUTANTS
@@ -104,10 +78,59 @@ void downgrade_again(struct coordinator *c, struct lease *lease)
     lease_settle(c, lease);
 }
 
+/* Refuses a request for which nothing can be sent now; returns true if it did. A first request has changed nothing
+ * then. A RESUME that is under way moves the same keys, and the client asks again when that is over. */
+static bool downgrade_must_wait(struct coordinator *c, const struct coordinator_event *event,
+                                const struct lease *lease)
+{
+    bool first = !lease->shared, full = c->rounds.used == c->rounds.capacity;
+    if (!full && !(first && lease_is_resumed(lease)))
+        return false;
+    if (first && full) {
+        c->stats.refused_limit++;
+        downgrade_reply(c, event, REPLY_LIMIT)->limit = LIMIT_MAX_ROUNDS;
+        return true;
+    }
+    c->stats.refused_noquorum++;
+    struct reply *reply = downgrade_reply(c, event, REPLY_NOQUORUM);
+    action_noquorum(c, reply, NULL);
+    reply->text = first ? TEXT_NONE : TEXT_SHARED_NOW;
+    reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+    return true;
+}
+
+void downgrade_request(struct coordinator *c, const struct coordinator_event *event, struct lease *lease)
+{
+    bool first = !lease->shared;
+    if (slots_base(lease->resource) != lease->resource) {
+        downgrade_reply(c, event, REPLY_BADARG)->text = TEXT_SLOT_ALONE;
+        return;
+    }
+    if (first && lease->hold.depth > 1) {
+        downgrade_reply(c, event, REPLY_MODE)->text = TEXT_ENTERED_TWICE;
+        return;
+    }
+    if (!first && !secret_is_downgrading(lease)) {
+        downgrade_answer(lease, downgrade_reply(c, event, REPLY_LOCKED), c->now_ms);
+        return;
+    }
+    if (downgrade_must_wait(c, event, lease))
+        return;
+    if (first)
+        downgrade_begin(c, lease);
+    extend_request(c, event->session, event->request, &event->what, lease);
+    if (lease->extending == 0) /* no master may vote now */
+        downgrade_again(c, lease);
+    if (first)
+        downgrade_lets_in(c, lease->resource);
+}
+
 void downgrade_confirmed(struct coordinator *c, struct lease *lease, masters_t bit)
 {
     bool open = secret_is_downgrading(lease);
     secret_settled(c, lease, bit);
-    if (open && !secret_is_downgrading(lease))
-        mark_along(c, lease->resource->name, c->voters);
+    if (!open || secret_is_downgrading(lease))
+        return;
+    mark_along(c, lease->resource->name, c->voters);
+    downgrade_lets_in(c, lease->resource);
 }

@@ -165,9 +165,11 @@ static void end_unknown(struct coordinator *c, struct round *round)
 {
     struct lease *lease = take_lease(c, round);
     bool renewal = round->purpose == ROUND_RENEW, at_once = is_late_by_a_stall(c, round);
-    if (round->request != 0)
+    bool down = round->down, over = down && (lease == NULL || round->over);
+    if (round->request != 0 && over)
+        extend_answer(c, round, REPLY_NOTHELD);
+    else if (round->request != 0)
         extend_answer_noquorum(c, round);
-    bool down = round->down;
     round_decided(c, round);
     if (renewal && lease != NULL)
         lease_not_renewed(c, lease, at_once);

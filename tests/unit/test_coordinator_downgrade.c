@@ -173,6 +173,52 @@ START_TEST(a_session_that_broke_is_told_nothing)
 }
 END_TEST
 
+/* The RESUME moves the same keys: whoever asks meanwhile has to ask again. */
+START_TEST(a_resume_that_is_under_way_comes_first)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "RESUME job token=T1");
+    EXPECT("m0-2 MOVE job T1 T2");
+    ask(1, "LOCK job mode=shared token=T1");
+    EXPECT("s1 #3 -NOQUORUM job * retry=*");
+    vote("0-2", "MOVE NO");
+    EXPECT_LAST("s2 #2 -NOTHELD *");
+}
+END_TEST
+
+START_TEST(a_late_confirmation_lets_readers_in_here)
+{
+    start(3);
+    grant(1, "LOCK job");
+    ask(2, "LOCK job mode=shared wait=1m");
+    ask(1, "LOCK job mode=shared token=T1");
+    work();
+    EXPECT_LAST("m0-2 ZADD *");
+    vote("0-1", "DOWN OOM");
+    EXPECT("s1 #3 -NOQUORUM *");
+    vote("0-1", "SHARE NO, ZADD YES");
+    EXPECT_LAST("m0-2 ENQUEUE *");
+    vote("0-1", "RELEASE NO, ENQUEUE HEARD 9000");
+    work();
+    EXPECT("m0-2 DOWN job T1|T1 T2 10000");
+    vote("2", "DOWN OOM, SHARE NO, ZADD YES, RELEASE NO, ENQUEUE HEARD 9000");
+    vote("0-1", "DOWN 10000");
+    EXPECT("m0-2 ALONG job", "m0-2 SHARE job T4 10000", "s1 !RENEWED *");
+}
+END_TEST
+
+START_TEST(it_is_over_before_the_masters_answer)
+{
+    downgrade();
+    vote("0", "DOWN 10000");
+    ask(2, "UNLOCK job token=T1");
+    EXPECT_LAST("m0-2 RELEASE job T2|T1|T1 WAKE");
+    vote("1-2", "DOWN OOM");
+    EXPECT("s1 #2 -NOTHELD job");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {a_writer_becomes_a_reader,
@@ -184,6 +230,9 @@ int main(void)
                                   a_secret_key_becomes_the_readers_too,
                                   resume_takes_the_reader,
                                   a_session_that_broke_is_told_nothing,
+                                  a_resume_that_is_under_way_comes_first,
+                                  a_late_confirmation_lets_readers_in_here,
+                                  it_is_over_before_the_masters_answer,
                                   NULL};
     return trace_run("coordinator: downgrade", tests);
 }

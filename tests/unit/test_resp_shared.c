@@ -247,10 +247,11 @@ START_TEST(a_downgrade_is_done_or_not)
         ck_assert_int_eq(run_reader(COMMAND_SET, 1, 60000).kind, VOTE_YES);
         snprintf(line, sizeof line, "ACL SETUSER default -%s", rights[i]);
         server_say(&server, line);
-        struct vote vote = run_down("job", 1);
+        struct vote vote = run_down("job", 90000);
         snprintf(line, sizeof line, "ACL SETUSER default +%s", rights[i]);
         server_say(&server, line);
         ck_assert_msg(vote.kind == VOTE_ERROR && vote.error == ERROR_NOPERM, "without %s", rights[i]);
+        lives(50000, 60001);
         vote = run_reader(COMMAND_CHECK, 1, 0);
         ck_assert_msg(vote.kind == VOTE_NUMBER && vote.number > 50000, "without %s", rights[i]);
     }
