@@ -108,7 +108,10 @@ static void down_told(struct sim_world *w, struct sim_daemon *d, const struct si
 void oracle_reentered(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
 {
     const struct sim_asked *a = &w->oracle.asked[request];
-    if (a->up)
+    const struct sim_tok *t = &w->oracle.tok[a->tok];
+    bool refused = t->down_asked &&
+                   t->down_to == 0; /* the daemon could not ask a master, and the lock stayed exclusive */
+    if (a->up && !refused)
         violation(w, 1, "d%u takes T%u, which is a reader's, for a writer's", d->index, a->tok);
     if (a->down)
         down_told(w, d, a, reply);
