@@ -177,7 +177,6 @@ struct sim_master {
     bool running;
     struct sim_clock clock;
     struct store store;
-    struct store saved[SNAPSHOTS]; /* ring, one a second */
     unsigned saves;
     uint32_t epoch;     /* grows with every start */
     int64_t started_us; /* true time; may lie before the run */
@@ -205,6 +204,7 @@ struct sim_master {
     unsigned ears;
     enum fault_kind crash;
     int64_t crash_arg_us;
+    struct store saved[SNAPSHOTS]; /* a ring, one a second; comes last, since it is not cleared */
 };
 
 /* ---- sim_node.c and sim_daemon.c ---- */

@@ -47,14 +47,14 @@ void master_save(struct sim_world *w, struct sim_master *m)
 {
     (void)w;
     if (m->running)
-        m->saved[m->saves++ % SNAPSHOTS] = m->store;
+        store_copy(&m->saved[m->saves++ % SNAPSHOTS], &m->store);
 }
 
 void master_restore(struct sim_master *m, unsigned back)
 {
     bool there = back < SNAPSHOTS && back < m->saves;
     if (there)
-        m->store = m->saved[(m->saves - 1 - back) % SNAPSHOTS];
+        store_copy(&m->store, &m->saved[(m->saves - 1 - back) % SNAPSHOTS]);
     else
         memset(&m->store, 0, sizeof(m->store));
     m->restored = m->restored || there;

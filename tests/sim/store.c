@@ -1,6 +1,7 @@
 #include "tests/sim/store.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "tests/sim/store_readers.h"
@@ -488,6 +489,17 @@ static void store_down(struct store_key *key, int64_t now_ms, const struct store
     vote->number = (uint64_t)(key->expires_ms - now_ms);
     if (store_mutant == MUTANT_DOWN_NO_TTL)
         key->expires_ms = INT64_MAX;
+}
+
+/* Of most keys nobody reads, so that there is little to copy. */
+void store_copy(struct store *to, const struct store *from)
+{
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct store_key *key = &from->key[i];
+        memcpy(&to->key[i], key, offsetof(struct store_key, reader) + key->readers * sizeof key->reader[0]);
+    }
+    size_t rest = offsetof(struct store, queue);
+    memcpy((char *)to + rest, (const char *)from + rest, sizeof *from - rest);
 }
 
 void store_run(struct store *s, int64_t now_ms, const struct store_command *command, store_publish *publish,

@@ -78,6 +78,8 @@ struct store_command {
 /* PUBLISH to a daemon's channel: what is 'w', 'l' or 't'; returns how many hear it. */
 typedef unsigned store_publish(void *arg, uint32_t id, char what, unsigned name);
 
+void store_copy(struct store *to, const struct store *from);
+
 /* Runs any command but CLIENT_ID, INFO and KILL. In a VOTE_TOKEN, number is the tok. */
 void store_run(struct store *s, int64_t now_ms, const struct store_command *command, store_publish *publish,
                void *arg, struct vote *vote);

@@ -1,6 +1,7 @@
 /* The queue of items and the run itself. */
 #include <assert.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,7 +221,8 @@ static void world_clear(struct sim_world *w)
         coordinator_free(w->daemon[i].core);
         w->daemon[i].core = NULL;
     }
-    memset(w->master, 0, sizeof(w->master));
+    for (unsigned i = 0; i < SIM_MASTERS; i++)
+        memset(&w->master[i], 0, offsetof(struct sim_master, saved));
     memset(w->daemon, 0, sizeof(w->daemon));
     memset(w->link, 0, sizeof(w->link));
     memset(w->client, 0, sizeof(w->client));
