@@ -28,6 +28,9 @@ void oracle_begin(struct sim_world *w)
     o->tok = grow(o->tok, &o->tok_capacity, 0, sizeof(*o->tok));
     o->session = grow(o->session, &o->session_capacity, 0, sizeof(*o->session));
     o->asked = grow(o->asked, &o->ask_capacity, 0, sizeof(*o->asked));
+    memset(&o->tok[0], 0, sizeof(o->tok[0]));
+    memset(&o->session[0], 0, sizeof(o->session[0]));
+    memset(&o->asked[0], 0, sizeof(o->asked[0]));
     memset(o->holders, 0, sizeof(o->holders));
     memset(o->fence, 0, sizeof(o->fence));
     memset(o->alone, 0, sizeof(o->alone));
