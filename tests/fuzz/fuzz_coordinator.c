@@ -175,7 +175,10 @@ static void ask(struct world *w, enum verb verb)
         world_forget(w, master_names(&what->name), what->has_token ? &what->token : NULL, client->session, 0);
     w->event.session = client->session;
     w->event.request = ++w->last_request;
-    w->asked[place] = (struct asked){client->session, w->last_request, verb, false, what->token};
+    bool down = verb == VERB_LOCK && what->has_token && what->shared;
+    w->asked[place] = (struct asked){client->session, w->last_request, verb, false, what->token, down};
+    if (down)
+        world_downgrade(w, &what->token);
     step(w, EVENT_REQUEST);
 }
 

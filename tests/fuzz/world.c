@@ -36,7 +36,7 @@ static void hold_granted(struct world *w, const struct action *action)
     assert(names != 0 && reply->until_ms - w->now_ms >= 0 && reply->fence <= FENCE_MAX);
     for (unsigned i = 0; proves && i < HOLDS; i++) {
         const struct belief *other = &w->holds[i];
-        bool share = token_is_shared(&reply->token) && token_is_shared(&other->token);
+        bool share = token_is_shared(&reply->token) && (token_is_shared(&other->token) || other->reader);
         assert(!other->held || (other->names & names) == 0 || other->until_ms <= w->now_ms || share);
     }
     for (unsigned name = 0; name < NAMES; name++) {
@@ -66,6 +66,27 @@ static void hold_longer(struct world *w, uint16_t names, const struct token *tok
     }
 }
 
+void world_downgrade(struct world *w, const struct token *token)
+{
+    for (unsigned i = 0; i < HOLDS; i++)
+        if (w->holds[i].held && same_token(&w->holds[i].token, token))
+            w->holds[i].reader = true;
+}
+
+/* The lock and its fence are those from before; the token is new. */
+static void hold_downgraded(struct world *w, const struct token *before, const struct reply *reply)
+{
+    for (unsigned i = 0; i < HOLDS; i++) {
+        struct belief *hold = &w->holds[i];
+        if (!hold->held || !same_token(&hold->token, before))
+            continue;
+        hold->token = reply->token;
+        if (reply->until_ms > hold->until_ms)
+            hold->until_ms = reply->until_ms;
+    }
+    w->tokens[w->next_token++ % TOKENS] = reply->token;
+}
+
 void world_forget(struct world *w, uint16_t names, const struct token *token, uint64_t session,
                   uint64_t request)
 {
@@ -89,7 +110,9 @@ static void check_reply(struct world *w, const struct action *action)
     bool resumed = asked->verb == VERB_RESUME;
     if (reply->code == REPLY_LOCKED && resumed) /* the client that had the token before has lost it */
         world_forget(w, master_names(&reply->name), &asked->token, 0, 0);
-    if (reply->code == REPLY_LOCKED && (resumed || asked->verb == VERB_LOCK) && reply->depth <= 1)
+    if (reply->code == REPLY_LOCKED && asked->down)
+        hold_downgraded(w, &asked->token, reply);
+    else if (reply->code == REPLY_LOCKED && (resumed || asked->verb == VERB_LOCK) && reply->depth <= 1)
         hold_granted(w, action);
     assert(reply->code != REPLY_NOQUORUM || reply->masters == w->config.masters);
     asked->session = 0;

@@ -18,6 +18,7 @@ struct asked {
     enum verb verb;
     bool optional; /* its session has ended: no client reads the answer */
     struct token token;
+    bool down; /* LOCK of a reader, with a token */
 };
 
 struct client {
@@ -32,6 +33,7 @@ struct belief {
     uint64_t session, request;
     int64_t until_ms;
     struct token token;
+    bool reader; /* its client has asked to be one from now on */
 };
 
 struct world {
@@ -66,6 +68,8 @@ unsigned world_asked(const struct world *w, uint64_t session);
 
 /* Ends beliefs in that name or list and token, or (token NULL) in locks of that session: of one of its requests
  * (0: all) and of one name or list (0: all). */
+/* The client that holds by the token has asked to be a reader. */
+void world_downgrade(struct world *w, const struct token *token);
 void world_forget(struct world *w, uint16_t names, const struct token *token, uint64_t session,
                   uint64_t request);
 
