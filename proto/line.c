@@ -133,24 +133,19 @@ static enum line_result line_set_mode(struct parse *p, struct piece value)
 
 static enum line_result line_set_slot(struct parse *p, struct piece value)
 {
-    int32_t slot = 0;
+    int64_t slot = piece_number(value, SLOT_DIGITS);
 
-    for (size_t i = 0; i < value.len && i < SLOT_DIGITS; i++)
-        slot = slot * 10 + (value.text[i] - '0');
-    if (!piece_is_digits(value) || value.len > SLOT_DIGITS || slot >= SLOTS_MAX)
+    if (slot < 0 || slot >= SLOTS_MAX)
         return bad_value(p, OPTION_SLOT, value, "write a number from 0 to 1023, as WHO tells it");
-    p->request->slot = slot;
+    p->request->slot = (int32_t)slot;
     return LINE_REQUEST;
 }
 
 static enum line_result line_set_slots(struct parse *p, struct piece value)
 {
-    unsigned slots = 0;
-    bool digits = piece_is_digits(value) && value.len <= 4 && value.text[0] != '0';
+    int64_t slots = piece_number(value, SLOT_DIGITS);
 
-    for (size_t i = 0; digits && i < value.len; i++)
-        slots = 10 * slots + (unsigned)(value.text[i] - '0');
-    if (slots < 1 || slots > SLOTS_MAX)
+    if (slots < 1 || slots > SLOTS_MAX || value.text[0] == '0')
         return bad_value(p, OPTION_SLOTS, value, "write a number from 1 to 1024");
     p->request->slots = (uint16_t)slots;
     return LINE_REQUEST;

@@ -73,7 +73,7 @@
     "if type(v)=='table' and not string.find(v.err,'WRONGTYPE',1,true) then return v end " \
     "return " otherwise " end end "
 
-/* What EXTEND does for a reader: lengthens the time of the token, and the key's TTL with it. s: the instant at which
+/* EXTEND of a reader lengthens the time of the token, and the key's TTL with it. s: the instant at which
  * the reader's time is over now; 0: the token is no reader. An error leaves that time as it is. */
 #define LONGER(key, token)                                                     \
     "local s,e=f('ZSCORE'," key "," token "),now+t "                           \
@@ -172,8 +172,8 @@ static const struct {
      * allowed; whether a mark was left}. ARGV[1]: for how long this daemon's head has waited. ARGV[6] says
      * whether that is a reader: the TTL is -2 for it where readers have the name, unless a mark (KEYS[3]) bars
      * it: then the mark's daemon is woken if the name is free, and a mark of a daemon that is gone
-     * is removed. A writer leaves a mark where it finds readers. None of these need be told: each reader's release wakes,
-     * if it is the last. */
+     * is removed. A writer leaves a mark where it finds readers. None of these need be told: each reader's release
+     * wakes, if it is the last. */
     {SAY BARS "local a=f('ZADD',q,'NX',now()-ARGV[1],ARGV[2]) "
               "if type(a)=='table' then return a end "
               "f('PEXPIRE',q,ARGV[5]) "

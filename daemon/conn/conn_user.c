@@ -179,8 +179,8 @@ static bool is_private(const struct conn *c)
     return IN6_IS_ADDR_LOOPBACK(&c->peer.v6) || memcmp(&c->peer.v6, mapped, sizeof mapped) == 0;
 }
 
-/* A busy client may not become another user: its lock would belong to one user, and its connection to another. Lines may wait in the queue though no
- * request is under way: the one before them was answered in this turn of the loop. */
+/* A busy client may not become another user: its lock would belong to one user, and its connection to another. Lines
+ * may wait in the queue though no request is under way: the one before them was answered in this turn of the loop. */
 static bool is_busy(const struct conn *c)
 {
     const struct conn_handler *handler = c->all->handler;

@@ -134,7 +134,7 @@ static void acquire_was_split(struct coordinator *c, struct round *round, enum s
 
 /* ---- an attempt begins ---- */
 
-/* What LOOK told, and wakes since then, stand while the head asks for slots. */
+/* The answers to LOOK, and wakes since then, stand while the head asks for slots. */
 static void acquire_forget(struct queue *queue, enum round_phase phase)
 {
     if (queue->slots != NULL && phase != ROUND_LOOKING)

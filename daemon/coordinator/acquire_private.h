@@ -1,4 +1,4 @@
-/* What the files of an attempt share: acquire.c and acquire_slots.c. */
+/* acquire.c and acquire_slots.c, the files of an attempt, share these. */
 #ifndef REDLOCKD_ACQUIRE_PRIVATE_H
 #define REDLOCKD_ACQUIRE_PRIVATE_H
 

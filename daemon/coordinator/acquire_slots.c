@@ -158,7 +158,7 @@ void slots_begin(struct coordinator *c, struct resource *base)
         slots_look_ask(c, slots);
 }
 
-/* Of the slots that were free a moment ago, others got four before this daemon. Another LOOK follows a pause. */
+/* Other daemons got four of the slots that were free a moment ago. Another LOOK follows a pause. */
 void slots_refused(struct coordinator *c, struct resource *resource, const struct verdict *verdict)
 {
     struct slots *slots = resource->queue->slots;

@@ -46,13 +46,17 @@ static bool slots_await(const struct coordinator *c, const struct slots *slots)
     return false;
 }
 
+/* The drain still has waiters to tell, one in each step. */
+static bool drain_tells(const struct coordinator *c)
+{
+    return c->draining && !c->ending && (c->settles || c->drain_cursor < c->waits.fresh);
+}
+
 /* A head is never forgotten: an attempt, a release, a lease, the drain or a deadline will go on with it. */
 static void check_head(const struct coordinator *c, const struct resource *resource)
 {
     const struct slots *slots = resource->queue->slots;
     bool bound = resource->queue->head != NULL && is_in_way(resource, resource->queue->head);
-    if (slots != NULL)
-        bound = slots_are_held(slots);
     bool awaits = release_is_awaited(resource) || (slots != NULL && slots_await(c, slots));
     if (resource->queue->head != NULL)
         assert(resource->queue->round != NULL || awaits || bound || c->draining ||
@@ -60,7 +64,7 @@ static void check_head(const struct coordinator *c, const struct resource *resou
     else
         assert(resource->queue->round == NULL);
     bool asks = slots != NULL && resource->queue->round != NULL; /* all slots came to be held meanwhile */
-    assert(!bound || resource->queue->impatient == 0 || resource->queue->sweeping || asks);
+    assert(!bound || resource->queue->impatient == 0 || resource->queue->sweeping || asks || drain_tells(c));
     assert(resource->queue->head != NULL || resource->lease != NULL || resource->giving_back != NULL ||
            resource->resumes != NULL || (slots != NULL && slots->here != 0) || names_keep(resource));
 }

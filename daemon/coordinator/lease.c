@@ -301,7 +301,8 @@ void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t sessio
     int64_t until_ms = lease->until_ms;
 #endif
     resume_given_back(resource, &told);
-    resume_given_back(resource, &was);
+    if (lease->shared)
+        resume_given_back(resource, &was); /* before a downgrade */
     rounds_end_extends(c, lease);
     lease_free(c, lease);
     if (order.shared)

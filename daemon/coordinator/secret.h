@@ -21,7 +21,7 @@ bool secret_is_wanted(const struct coordinator *c, const struct wait *head);
  * step, and only if the step has made no token. */
 void secret_make(struct coordinator *c, struct lease *lease);
 /* The lease becomes a reader's: a new token to tell is to take the place of those that its keys have (downgrade.h).
- * It settles from then on. */
+ * The lease settles from then on. */
 void secret_downgrade(struct coordinator *c, struct lease *lease);
 /* The lease ends: frees its secret. */
 void secret_forget(struct coordinator *c, struct lease *lease);

@@ -129,7 +129,7 @@ static void counter_refused(struct client *c)
         client_wrong(c, "fenced off while it holds");
 }
 
-/* What the fence let through must be what was read before, as long as the reader holds. */
+/* A reader that still holds must read the value that it read before. */
 static void ledger_again(struct client *c, const struct ledger *before)
 {
     struct ledger now = *before;

@@ -93,7 +93,7 @@ void process_end(struct process *process);
 bool redis_ready(const char *path);
 /* A number, 0 if there is none; -1: no answer. */
 int64_t redis_number(const char *path, const char *key, unsigned name);
-/* What all balances are together; -1 also where there is no answer. */
+/* The sum of all balances; -1 also where there is no answer. */
 int64_t redis_balances(const char *path);
 /* The number of locks' keys: those below the prefix that are not the daemons' own; -1: no answer. */
 int64_t redis_locks(const char *path);

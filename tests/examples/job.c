@@ -32,6 +32,19 @@ void stage_begin(struct stage *stage, const char *settings)
     ck_assert_int_eq(setenv("REDLOCK_ADDRESS", address, 1), 0);
 }
 
+void stage_hosts(const struct stage *stage, struct daemon more[], unsigned count, const char *settings)
+{
+    char path[4096];
+    const char *binary = daemon_binary(), *slash = strrchr(binary, '/');
+
+    for (unsigned i = 0; i < count; i++) {
+        daemon_start(&more[i], &stage->masters, settings);
+        masters_vote(&more[i], stage->masters.count);
+    }
+    snprintf(path, sizeof path, "%.*s:%s", (int)(slash - binary), binary, getenv("PATH"));
+    ck_assert_int_eq(setenv("PATH", path, 1), 0);
+}
+
 void daemon_restart(struct daemon *daemon)
 {
     daemon_signal(daemon, SIGKILL);

@@ -16,6 +16,8 @@ struct stage {
 };
 
 void stage_begin(struct stage *stage, const char *settings);
+/* Starts more daemons over the same masters, for more hosts. The examples find redlock, beside redlockd, by PATH. */
+void stage_hosts(const struct stage *stage, struct daemon more[], unsigned count, const char *settings);
 /* Waits until so many masters may vote, since redlockd listens before that if a master's first answers are
  * late. */
 void masters_vote(const struct daemon *daemon, unsigned count);

@@ -19,17 +19,10 @@ static char job[512];
 
 static void begin(void)
 {
-    char path[4096];
-    const char *folder = folder_new("licence"), *binary = daemon_binary();
-    const char *slash = strrchr(binary, '/');
+    const char *folder = folder_new("licence");
 
     stage_begin(&stage, settings);
-    for (unsigned i = 0; i < DAEMONS - 1; i++) {
-        daemon_start(&more[i], &stage.masters, settings);
-        masters_vote(&more[i], stage.masters.count);
-    }
-    snprintf(path, sizeof path, "%.*s:%s", (int)(slash - binary), binary, getenv("PATH"));
-    ck_assert_int_eq(setenv("PATH", path, 1), 0);
+    stage_hosts(&stage, more, DAEMONS - 1, settings);
     snprintf(ran, sizeof ran, "%s/ran", folder);
     snprintf(go, sizeof go, "%s/go", folder);
     snprintf(job, sizeof job,

@@ -20,17 +20,10 @@ static char job[512];
 
 static void begin(void)
 {
-    char path[4096];
-    const char *folder = folder_new("nightly"), *binary = daemon_binary();
-    const char *slash = strrchr(binary, '/');
+    const char *folder = folder_new("nightly");
 
     stage_begin(&stage, settings);
-    for (unsigned i = 0; i < DAEMONS - 1; i++) {
-        daemon_start(&more[i], &stage.masters, settings);
-        masters_vote(&more[i], stage.masters.count);
-    }
-    snprintf(path, sizeof path, "%.*s:%s", (int)(slash - binary), binary, getenv("PATH"));
-    ck_assert_int_eq(setenv("PATH", path, 1), 0);
+    stage_hosts(&stage, more, DAEMONS - 1, settings);
     ck_assert_int_eq(setenv("KEEP", "10m", 1), 0);
     ck_assert_int_eq(setenv("NIGHT", "2030-01-31", 1), 0);
     snprintf(ran, sizeof ran, "%s/ran", folder);

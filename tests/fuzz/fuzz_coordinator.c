@@ -178,7 +178,7 @@ static void ask(struct world *w, enum verb verb)
     bool down = verb == VERB_LOCK && what->has_token && what->shared;
     w->asked[place] = (struct asked){client->session, w->last_request, verb, false, what->token, down};
     if (down)
-        world_downgrade(w, &what->token);
+        world_downgrade(w, &what->token, true);
     step(w, EVENT_REQUEST);
 }
 

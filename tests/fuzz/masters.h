@@ -62,7 +62,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
 void master_run_ghosts(struct fake_master *m, int64_t now_ms);
 /* The names "a" to "p" as bits. */
 uint16_t master_names(const struct name *list);
-/* What is for lists, in masters_list.c. */
+/* masters_list.c: commands for lists. */
 void master_run_list(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote);
 void master_info(const struct fake_master *m, int64_t now_ms, struct master_info *info);
 

@@ -1,4 +1,4 @@
-/* What the scripts for lists of names do. */
+/* The masters' scripts for lists of names. */
 #include <string.h>
 
 #include "tests/fuzz/masters.h"

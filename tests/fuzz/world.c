@@ -52,6 +52,7 @@ static void hold_granted(struct world *w, const struct action *action)
         .request = action->request,
         .until_ms = reply->until_ms,
         .token = reply->token,
+        .fence = reply->fence,
     };
     w->tokens[w->next_token++ % TOKENS] = reply->token;
 }
@@ -66,11 +67,11 @@ static void hold_longer(struct world *w, uint16_t names, const struct token *tok
     }
 }
 
-void world_downgrade(struct world *w, const struct token *token)
+void world_downgrade(struct world *w, const struct token *token, bool reader)
 {
     for (unsigned i = 0; i < HOLDS; i++)
         if (w->holds[i].held && same_token(&w->holds[i].token, token))
-            w->holds[i].reader = true;
+            w->holds[i].reader = reader;
 }
 
 /* The lock and its fence are those from before; the token is new. */
@@ -80,6 +81,7 @@ static void hold_downgraded(struct world *w, const struct token *before, const s
         struct belief *hold = &w->holds[i];
         if (!hold->held || !same_token(&hold->token, before))
             continue;
+        assert(hold->fence == reply->fence && token_is_shared(&reply->token));
         hold->token = reply->token;
         if (reply->until_ms > hold->until_ms)
             hold->until_ms = reply->until_ms;
@@ -112,6 +114,9 @@ static void check_reply(struct world *w, const struct action *action)
         world_forget(w, master_names(&reply->name), &asked->token, 0, 0);
     if (reply->code == REPLY_LOCKED && asked->down)
         hold_downgraded(w, &asked->token, reply);
+    else if (asked->down &&
+             (reply->code == REPLY_MODE || reply->code == REPLY_LIMIT || reply->code == REPLY_BADARG))
+        world_downgrade(w, &asked->token, false); /* nothing was done */
     else if (reply->code == REPLY_LOCKED && (resumed || asked->verb == VERB_LOCK) && reply->depth <= 1)
         hold_granted(w, action);
     assert(reply->code != REPLY_NOQUORUM || reply->masters == w->config.masters);

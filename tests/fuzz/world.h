@@ -33,7 +33,8 @@ struct belief {
     uint64_t session, request;
     int64_t until_ms;
     struct token token;
-    bool reader; /* its client has asked to be one from now on */
+    uint64_t fence;
+    bool reader; /* its client has asked to be one, and was not told that nothing was done */
 };
 
 struct world {
@@ -68,8 +69,8 @@ unsigned world_asked(const struct world *w, uint64_t session);
 
 /* Ends beliefs in that name or list and token, or (token NULL) in locks of that session: of one of its requests
  * (0: all) and of one name or list (0: all). */
-/* The client that holds by the token has asked to be a reader. */
-void world_downgrade(struct world *w, const struct token *token);
+/* The client that holds by the token has asked to be a reader; reader: false: in vain. */
+void world_downgrade(struct world *w, const struct token *token, bool reader);
 void world_forget(struct world *w, uint16_t names, const struct token *token, uint64_t session,
                   uint64_t request);
 

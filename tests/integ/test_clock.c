@@ -98,8 +98,8 @@ static bool is_kept_out(const struct host *host)
     return clock;
 }
 
-/* Its lock is renewed, it grants, and does not take the master's lead for a stall of its own. Only where the other
- * masters are slow to answer, which a busy machine makes them, it may do that, since that is safe. */
+/* The daemon's lock is renewed, it grants, and does not take the master's lead for a stall of its own. Only where the
+ * other masters are slow to answer, which a busy machine makes them, it may do that, since that is safe. */
 static bool blames_only_the_master(struct host *host)
 {
     int64_t since_ms = now_ms(), before_ms = behind_ms(host);

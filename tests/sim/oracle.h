@@ -204,6 +204,12 @@ struct action;
 
 void oracle_begin(struct sim_world *w);
 uint32_t oracle_tok(struct sim_world *w, const struct token *token, unsigned name);
+static inline uint16_t oracle_bit(unsigned i)
+{
+    return (uint16_t)(1u << i);
+}
+/* Notes by which connections the action goes to the masters for this token; returns these masters. */
+uint16_t oracle_sent(const struct sim_daemon *d, const struct action *action, struct sim_tok *t);
 uint32_t session_new(struct sim_world *w, unsigned client, unsigned daemon);
 uint32_t asked_new(struct sim_world *w, uint32_t session, unsigned verb, unsigned name);
 

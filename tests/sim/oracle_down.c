@@ -7,11 +7,6 @@
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
-static uint16_t bit(unsigned i)
-{
-    return (uint16_t)(1u << i);
-}
-
 uint32_t oracle_other(const struct sim_world *w, uint32_t tok)
 {
     const struct sim_tok *t = &w->oracle.tok[tok];
@@ -74,12 +69,7 @@ void oracle_sends_down(struct sim_world *w, struct sim_daemon *d, const struct a
     key->settles = t->settles = true;
     if (to != from)
         key->told = t->told = to;
-    for (unsigned i = 0; i < d->masters; i++) {
-        if (!(action->masters & bit(i)) || d->node[i].conn == 0)
-            continue;
-        r->sent |= bit(i);
-        r->at[i].conn = d->node[i].conn;
-    }
+    oracle_sent(d, action, r);
 }
 
 static void down_told(struct sim_world *w, struct sim_daemon *d, const struct sim_asked *a,

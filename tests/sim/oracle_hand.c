@@ -7,11 +7,6 @@
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
-static uint16_t bit(unsigned i)
-{
-    return (uint16_t)(1u << i);
-}
-
 uint32_t oracle_key(const struct sim_world *w, uint32_t tok)
 {
     uint32_t secret = w->oracle.tok[tok].secret;
@@ -69,12 +64,7 @@ void oracle_sends_settle(struct sim_world *w, struct sim_daemon *d, const struct
     if (s->released)
         violation(w, 7, "d%u settles T%u of n%u, which it has released", d->index, to, t->name);
     s->settles = true;
-    for (unsigned i = 0; i < d->masters; i++) {
-        if (!(action->masters & bit(i)) || d->node[i].conn == 0)
-            continue;
-        t->sent |= bit(i);
-        t->at[i].conn = d->node[i].conn;
-    }
+    oracle_sent(d, action, t);
 }
 
 /* Q masters are said not to have the key, although Q have it, and have had it all the time. */

@@ -6,11 +6,6 @@
  * which a heal was sent. */
 enum { HEAL_SLACK_US = 15000, HEAL_CLOCK_US = 4000000 };
 
-static uint16_t bit(unsigned i)
-{
-    return (uint16_t)(1u << i);
-}
-
 /* The master acknowledged the key, remembers it as far as the daemon can know, and the key cannot have
  * run out: if the key is gone there, a client released it. */
 static bool has_acknowledged(const struct sim_world *w, const struct sim_daemon *d, unsigned master,
@@ -49,7 +44,7 @@ void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct a
     if (t->told_ms != 0 && w->now_us >= held_until_us(w, d, t))
         violation(w, 7, "d%u heals T%u of n%u, whose time is over", d->index, tok, t->name);
     for (unsigned i = 0; i < d->masters; i++) {
-        if ((action->masters & bit(i)) && has_acknowledged(w, d, i, key))
+        if ((action->masters & oracle_bit(i)) && has_acknowledged(w, d, i, key))
             violation(w, 7, "d%u heals T%u of n%u on m%u, which acknowledged it at %.6f", d->index, tok,
                       t->name, i, (double)key->at[i].acked_us / 1e6);
     }
@@ -132,7 +127,7 @@ void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct
     if (!is_extend(msg))
         return;
     struct sim_extending *e = extending_of(w, d, msg);
-    e->yes |= bit(master);
+    e->yes |= oracle_bit(master);
     at->extended_lost_us = msg->lost_us;
     bool before =
         at->confirmed_lost_us != 0 && d->node[master].unaware; /* the yes came from the memory before */
@@ -140,7 +135,7 @@ void oracle_heard_extend(struct sim_world *w, struct sim_daemon *d, const struct
                 msg->held_us + d->full_us; /* only its clock is in doubt: keys that it has were never gone */
     bool confirmed = before || counted || kept || at->confirmed_lost_us == msg->lost_us;
     if (confirmed || oracle_may_vote(w, d, msg))
-        e->counts |= bit(master);
+        e->counts |= oracle_bit(master);
     if (e->told) /* Q masters said so without this one */
         at->confirmed_lost_us = msg->lost_us;
 }
@@ -160,7 +155,7 @@ void oracle_told_extended(struct sim_world *w, struct sim_daemon *d, uint32_t to
                   d->index, tok, t->name, count);
     e->told = true;
     for (unsigned i = 0; i < d->masters; i++) {
-        if (e->yes & bit(i))
+        if (e->yes & oracle_bit(i))
             t->at[i].confirmed_lost_us = t->at[i].extended_lost_us;
     }
 }

@@ -4,17 +4,25 @@
 
 enum { DRIFT_US = 10000 /* the daemon's clock and true time drift apart while a quarantine lasts */ };
 
-static uint16_t bit(unsigned i)
-{
-    return (uint16_t)(1u << i);
-}
-
 bool oracle_is_ours(const struct sim_tok *t, const struct sim_daemon *d)
 {
     return t->daemon == d->index && t->incarnation == d->incarnation;
 }
 
 /* ---- what a daemon sends ---- */
+
+uint16_t oracle_sent(const struct sim_daemon *d, const struct action *action, struct sim_tok *t)
+{
+    uint16_t sent = 0;
+    for (unsigned i = 0; i < d->masters; i++) {
+        if (!(action->masters & oracle_bit(i)) || d->node[i].conn == 0)
+            continue;
+        sent |= oracle_bit(i);
+        t->at[i].conn = d->node[i].conn;
+    }
+    t->sent |= sent;
+    return sent;
+}
 
 static void sends_set(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
 {
@@ -25,12 +33,7 @@ static void sends_set(struct sim_world *w, struct sim_daemon *d, const struct ac
         t->set_us = w->now_us;
     if (!(t->name & SIM_LIST))
         w->oracle.last_set[d->index][t->name] = tok;
-    for (unsigned i = 0; i < d->masters; i++) {
-        if (!(action->masters & bit(i)) || d->node[i].conn == 0)
-            continue;
-        t->sent |= bit(i);
-        t->at[i].conn = d->node[i].conn;
-    }
+    oracle_sent(d, action, t);
 }
 
 /* The key is deleted by a release or a set-back. Where its SET or MOVE went by a connection that is still
@@ -47,7 +50,7 @@ void oracle_gives_back(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
     t->released = true;
     t->released_us = w->now_us;
     for (unsigned i = 0; i < d->masters; i++) {
-        if (!(t->sent & bit(i)) || d->node[i].conn != t->at[i].conn)
+        if (!(t->sent & oracle_bit(i)) || d->node[i].conn != t->at[i].conn)
             continue;
         struct master_row row;
         coordinator_master_row(d->core, now_ms, i, &row);
@@ -146,10 +149,10 @@ static void ran_release(struct sim_world *w, struct sim_master *m, const struct 
 {
     struct sim_tok *t = &w->oracle.tok[msg->tok], *other = &w->oracle.tok[msg->other];
     bool blocked = vote->kind == VOTE_NOT_RUN || vote->kind == VOTE_ERROR;
-    *(blocked ? &t->blocked : &t->ran) |= bit(m->index);
-    *(blocked ? &other->blocked : &other->ran) |= bit(m->index);
+    *(blocked ? &t->blocked : &t->ran) |= oracle_bit(m->index);
+    *(blocked ? &other->blocked : &other->ran) |= oracle_bit(m->index);
     struct sim_tok *third = &w->oracle.tok[msg->third];
-    *(blocked ? &third->blocked : &third->ran) |= bit(m->index);
+    *(blocked ? &third->blocked : &third->ran) |= oracle_bit(m->index);
     if (vote->kind != VOTE_YES && vote->kind != VOTE_HEARD && vote->kind != VOTE_UNHEARD)
         return;
     if (before != msg->tok && (msg->other == 0 || before != msg->other) &&
@@ -220,6 +223,9 @@ void oracle_ran(struct sim_world *w, struct sim_master *m, const struct sim_msg 
         oracle_ran_move(w, m, msg, before, vote);
     if (msg->verb == COMMAND_HEAL || msg->verb == COMMAND_SHARE_AT)
         oracle_ran_heal(w, m, msg, vote);
+    bool group = msg->verb == COMMAND_GROUP_SET || msg->verb == COMMAND_GROUP_NEW;
+    if (group && vote->kind == VOTE_YES && w->conn[msg->conn].daemon != w->daemons - 1)
+        w->others_wrote |= oracle_bit(m->index);
 }
 
 static void tok_settled(struct sim_world *w, const struct sim_master *m, const struct sim_daemon *d,
@@ -227,9 +233,9 @@ static void tok_settled(struct sim_world *w, const struct sim_master *m, const s
 {
     const struct sim_tok *t = &w->oracle.tok[tok];
     if (!oracle_is_ours(t, d) || !t->owed || t->released_us >= (int64_t)msg->ref ||
-        (t->blocked & bit(m->index)))
+        (t->blocked & oracle_bit(m->index)))
         return;
-    bool known_gone = (t->ran & bit(m->index)) || w->plan->param[P_CLASS] == CLASS_MEMORY;
+    bool known_gone = (t->ran & oracle_bit(m->index)) || w->plan->param[P_CLASS] == CLASS_MEMORY;
     if (m->restored && known_gone)
         return; /* was deleted or missed once, and is back from an old snapshot: it runs out */
     if (master_is_unkillable(w, m))
@@ -272,7 +278,7 @@ void oracle_mark(struct sim_world *w, struct sim_master *m, const struct sim_msg
     bool left = false;
     FOR_NAMES(n, t->name)
     left |= store_keeps_ms(&m->store, clock_ms(&m->clock, w->now_us), n, msg->tok) != 0;
-    if (left && !(t->blocked & bit(m->index)))
+    if (left && !(t->blocked & oracle_bit(m->index)))
         violation(w, 7,
                   "T%u's key of n%u is on m%u still, though all that d%u sent at its release has arrived",
                   msg->tok, t->name, m->index, t->daemon);
@@ -289,9 +295,9 @@ static void heard_zadd(struct sim_world *w, struct sim_daemon *d, const struct s
             continue;
         acks->epoch[master] = msg->epoch;
         if (oracle_may_vote(w, d, msg))
-            acks->valid |= bit(master);
+            acks->valid |= oracle_bit(master);
         if (oracle_is_blind(w, d, msg))
-            acks->blind |= bit(master);
+            acks->blind |= oracle_bit(master);
     }
 }
 
@@ -321,10 +327,10 @@ void oracle_heard(struct sim_world *w, struct sim_daemon *d, const struct sim_ms
     struct sim_tok *t = &w->oracle.tok[tok];
     if (tok == 0 || !oracle_is_ours(t, d))
         return;
-    t->yes |= bit(master);
+    t->yes |= oracle_bit(master);
     t->at[master].epoch = msg->epoch;
     if (oracle_may_vote(w, d, msg))
-        t->valid |= bit(master);
+        t->valid |= oracle_bit(master);
     if (oracle_is_blind(w, d, msg))
-        t->blind |= bit(master);
+        t->blind |= oracle_bit(master);
 }

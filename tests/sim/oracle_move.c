@@ -7,11 +7,6 @@
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim.h"
 
-static uint16_t bit(unsigned i)
-{
-    return (uint16_t)(1u << i);
-}
-
 uint32_t oracle_family(const struct sim_world *w, uint32_t tok)
 {
     uint32_t root = w->oracle.tok[tok].root;
@@ -29,13 +24,7 @@ static void moves_on(struct sim_world *w, struct sim_daemon *d, const struct act
     t->root = oracle_family(w, tok);
     t->daemon = (uint8_t)d->index;
     t->incarnation = d->incarnation;
-    for (unsigned i = 0; i < d->masters; i++) {
-        if (!(action->masters & bit(i)) || d->node[i].conn == 0)
-            continue;
-        t->sent |= bit(i);
-        t->unmoved &= (uint16_t)~bit(i);
-        t->at[i].conn = d->node[i].conn;
-    }
+    t->unmoved &= (uint16_t)~oracle_sent(d, action, t);
 }
 
 void oracle_sends_move(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
@@ -58,15 +47,15 @@ void oracle_ran_move(struct sim_world *w, struct sim_master *m, const struct sim
     struct sim_tok *t = &w->oracle.tok[msg->tok];
     bool back = t->parent == msg->to;
     if (back && (vote->kind == VOTE_NOT_RUN || vote->kind == VOTE_ERROR))
-        t->blocked |= bit(m->index);
+        t->blocked |= oracle_bit(m->index);
     else if (back)
-        t->ran |= bit(m->index);
+        t->ran |= oracle_bit(m->index);
     if (vote->kind != VOTE_YES)
         return;
     if (before != msg->tok && (msg->other == 0 || before != msg->other))
         violation(w, 8, "a move of T%u takes T%u's key of n%u on m%u", msg->tok, before, msg->name, m->index);
     if (back) /* the key may have been released meanwhile: it then stays for one TTL more */
-        w->oracle.tok[msg->to].blocked |= bit(m->index);
+        w->oracle.tok[msg->to].blocked |= oracle_bit(m->index);
     oracle_covers_each(w, msg->name);
 }
 
@@ -77,7 +66,7 @@ void oracle_heard_move(struct sim_world *w, const struct sim_daemon *d, const st
     struct sim_tok *t = &w->oracle.tok[moves ? msg->to : msg->tok];
     bool gone = moves ? msg->vote.kind != VOTE_YES : msg->verb == COMMAND_EXTEND && msg->vote.kind == VOTE_NO;
     if (gone && t->parent != 0 && oracle_is_ours(t, d))
-        t->unmoved |= bit(w->conn[msg->conn].master);
+        t->unmoved |= oracle_bit(w->conn[msg->conn].master);
 }
 
 void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply)
@@ -111,7 +100,7 @@ void oracle_orphans(struct sim_world *w, struct sim_daemon *d, uint32_t tok)
         if (t->parent != tok || !oracle_is_ours(t, d) || t->granted || t->released)
             continue;
         for (unsigned m = 0; m < d->masters; m++)
-            reachable |= (t->sent & ~t->unmoved & bit(m)) != 0 && d->node[m].conn == t->at[m].conn &&
+            reachable |= (t->sent & ~t->unmoved & oracle_bit(m)) != 0 && d->node[m].conn == t->at[m].conn &&
                          d->node[m].settled;
         orphans += reachable;
         last = i;

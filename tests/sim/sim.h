@@ -339,7 +339,7 @@ struct sim_world {
     bool quick_links;                 /* no answer takes long */
     bool true_clocks;                 /* no master's clock jumps or drifts */
     bool odd_over;                    /* the odd daemon has the others' configuration now */
-    bool others_granted;              /* a daemon but for the odd one has granted a lock */
+    uint16_t others_wrote;            /* masters that a daemon but for the odd one has given its number */
     bool healing;                     /* second phase */
     unsigned heal_phase;
     int64_t heal_us; /* start of its present part */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "tests/sim/store_queue.h"
 #include "tests/sim/store_readers.h"
 
 enum mutant store_mutant = MUTANT_NONE;
@@ -47,234 +48,6 @@ uint32_t store_id(const struct token *token)
     for (unsigned i = 0; i < TOKEN_ID_BYTES; i++)
         id = id << 8 | token->bytes[i];
     return id;
-}
-
-/* ---- <prefix>,queue:<name> ---- */
-
-static void queue_refresh(struct store_queue *queue, int64_t now_ms)
-{
-    if (now_ms > queue->expires_ms)
-        queue->count = 0;
-}
-
-static void queue_out(struct store_queue *queue, unsigned at)
-{
-    queue->count--;
-    for (unsigned i = at; i < queue->count; i++) {
-        queue->id[i] = queue->id[i + 1];
-        queue->score_ms[i] = queue->score_ms[i + 1];
-    }
-}
-
-/* Returns whether it was there. */
-static bool queue_leave(struct store_queue *queue, uint32_t id)
-{
-    for (unsigned i = 0; i < queue->count; i++) {
-        if (queue->id[i] != id)
-            continue;
-        queue_out(queue, i);
-        return true;
-    }
-    return false;
-}
-
-static bool queue_has(const struct store_queue *queue, uint32_t id)
-{
-    for (unsigned i = 0; i < queue->count; i++)
-        if (queue->id[i] == id)
-            return true;
-    return false;
-}
-
-static void queue_join(struct store_queue *queue, uint32_t id, int64_t score_ms)
-{
-    if (queue->count == STORE_QUEUE)
-        queue->count--;
-    unsigned at = queue->count++;
-    for (; at > 0 && (queue->score_ms[at - 1] > score_ms ||
-                      (queue->score_ms[at - 1] == score_ms && queue->id[at - 1] > id));
-         at--) {
-        queue->id[at] = queue->id[at - 1];
-        queue->score_ms[at] = queue->score_ms[at - 1];
-    }
-    queue->id[at] = id;
-    queue->score_ms[at] = score_ms;
-}
-
-struct publisher {
-    store_publish *publish;
-    void *arg;
-};
-
-static unsigned say(const struct publisher *to, uint32_t id, char what, unsigned name)
-{
-    return to->publish != NULL ? to->publish(to->arg, id, what, name) : 0;
-}
-
-/* As the scripts do it. */
-static void queue_walk(struct store *s, int64_t now_ms, const struct store_command *command,
-                       const struct publisher *to, struct vote *vote)
-{
-    struct store_queue *queue = &s->queue[key_base(command->name)];
-    queue_refresh(queue, now_ms);
-    vote->kind = VOTE_YES;
-    for (;;) {
-        unsigned first = queue->count > 0 && queue->id[0] == command->self;
-        if (first >= queue->count)
-            return;
-        uint32_t id = queue->id[first];
-        int64_t waited_ms = now_ms - queue->score_ms[first];
-        queue_out(queue, first);
-        bool late = vote->kind == VOTE_UNHEARD;
-        vote->kind = VOTE_UNHEARD;
-        if (say(to, id, late ? 'l' : 'w', key_base(command->name)) == 0)
-            continue;
-        if (late)
-            return;
-        vote->kind = VOTE_HEARD;
-        vote->number = waited_ms > 0 ? (uint64_t)waited_ms : 0;
-        return;
-    }
-}
-
-/* Readers have the name, or a reader asks for a free one. */
-static void enqueue_marks(struct store *s, int64_t now_ms, const struct store_command *command,
-                          const struct publisher *to, struct vote *vote)
-{
-    struct store_mark *mark = &s->mark[command->name];
-    bool barred = readers_barred(s, now_ms, command);
-    if (command->shared && !barred)
-        return;
-    if (command->shared && !store_there(&s->key[command->name], now_ms)) {
-        queue_leave(&s->queue[command->name], mark->id);
-        if (say(to, mark->id, 'w', command->name) == 0) {
-            mark->id = 0;
-            return;
-        }
-    }
-    vote->kind = VOTE_HEARD;
-    vote->number =
-        (uint64_t)((command->shared ? mark->expires_ms : s->key[command->name].expires_ms) - now_ms);
-    if (barred)
-        return;
-    *mark = (struct store_mark){
-        .id = command->self, .came_ms = now_ms - (int64_t)command->waited_ms, .expires_ms = now_ms + 2000};
-    vote->marked = true;
-}
-
-static void store_enqueue(struct store *s, int64_t now_ms, const struct store_command *command,
-                          const struct publisher *to, struct vote *vote)
-{
-    struct store_queue *queue = &s->queue[key_base(command->name)];
-    const struct store_key *key = &s->key[command->name];
-    queue_refresh(queue, now_ms);
-    if (!queue_has(queue, command->self))
-        queue_join(queue, command->self, now_ms - (int64_t)command->waited_ms);
-    queue->expires_ms = now_ms + (int64_t)command->number;
-    if (readers_have(key, now_ms) || (command->shared && !store_there(key, now_ms))) {
-        enqueue_marks(s, now_ms, command, to, vote);
-        return;
-    }
-    if (!store_there(key, now_ms))
-        return;
-    bool silent = store_mutant == MUTANT_ENQUEUE_SILENT;
-    vote->kind = silent || say(to, key->maker, 't', command->name) > 0 ? VOTE_HEARD : VOTE_UNHEARD;
-    vote->number = (uint64_t)(key->expires_ms - now_ms);
-}
-
-static void store_along(struct store *s, int64_t now_ms, const struct store_command *command,
-                        const struct publisher *to, struct vote *vote)
-{
-    const struct store_key *key = &s->key[command->name];
-    if (s->mark[command->name].id == command->self)
-        s->mark[command->name].id = 0;
-    if (!store_there(key, now_ms) || key->readers > 0)
-        queue_walk(s, now_ms, command, to, vote);
-    else if (key->maker != command->self)
-        say(to, key->maker, 't', command->name);
-}
-
-static void look_joins(struct store *s, int64_t now_ms, const struct store_command *command)
-{
-    struct store_queue *queue = &s->queue[command->name];
-    queue_refresh(queue, now_ms);
-    if (!queue_has(queue, command->self))
-        queue_join(queue, command->self, now_ms - (int64_t)command->waited_ms);
-    queue->expires_ms = now_ms + (int64_t)command->number;
-}
-
-/* How many slots the name has by <prefix>,slots:<name>; 0: the key is not there. */
-static unsigned slots_said(const struct store *s, int64_t now_ms, unsigned name)
-{
-    return now_ms <= s->slots[name].expires_ms ? s->slots[name].n : 0;
-}
-
-static void look_agrees(struct store *s, int64_t now_ms, const struct store_command *command)
-{
-    if (slots_said(s, now_ms, command->name) == 0)
-        s->slots[command->name].n = command->slots;
-    if (s->slots[command->name].n == command->slots)
-        s->slots[command->name].expires_ms = now_ms + (int64_t)command->number;
-}
-
-/* The daemons of all slots hear that somebody waits, each once. */
-static void look_tells(struct store *s, const struct store_command *command, const struct publisher *to,
-                       struct slots_seen *seen)
-{
-    for (unsigned slot = 0; slot < command->slots; slot++) {
-        const struct store_key *key = &s->key[key_of_slot(command->name, slot)];
-        bool told = key->maker == command->self;
-        for (unsigned before = 0; before < slot; before++)
-            told |= s->key[key_of_slot(command->name, before)].maker == key->maker;
-        if (!told && store_mutant != MUTANT_ENQUEUE_SILENT && say(to, key->maker, 't', command->name) == 0)
-            seen->heard = false;
-    }
-}
-
-static void store_look(struct store *s, int64_t now_ms, const struct store_command *command,
-                       const struct publisher *to, struct vote *vote)
-{
-    unsigned taken = 0;
-    int64_t ends_ms = INT64_MAX;
-    vote->kind = VOTE_LOOKED;
-    memset(vote->seen.taken, 0xff, sizeof(vote->seen.taken));
-    vote->seen.taken[0] = 0;
-    look_agrees(s, now_ms, command);
-    vote->seen.slots = s->slots[command->name].n;
-    vote->seen.heard = true;
-    if (command->self != 0)
-        look_joins(s, now_ms, command);
-    for (unsigned slot = 0; slot < command->slots; slot++) {
-        const struct store_key *key = &s->key[key_of_slot(command->name, slot)];
-        if (!store_there(key, now_ms))
-            continue;
-        vote->seen.taken[0] |= (uint8_t)(1u << slot);
-        taken++;
-        ends_ms = key->expires_ms < ends_ms ? key->expires_ms : ends_ms;
-    }
-    if (command->self == 0 || taken < command->slots)
-        return;
-    vote->number = (uint64_t)(ends_ms - now_ms);
-    look_tells(s, command, to, &vote->seen);
-}
-
-/* Whether there is no key: of a name with slots, not of each slot. */
-static bool pass_walks(const struct store *s, int64_t now_ms, const struct store_command *command)
-{
-    unsigned slots = slots_said(s, now_ms, command->name), taken = 0;
-    for (unsigned slot = 0; slot < slots; slot++)
-        taken += store_there(&s->key[key_of_slot(command->name, slot)], now_ms);
-    return slots != 0 ? taken < slots : !store_there(&s->key[command->name], now_ms);
-}
-
-static void store_pass(struct store *s, int64_t now_ms, const struct store_command *command,
-                       const struct publisher *to, struct vote *vote)
-{
-    const struct store_key *key = &s->key[command->name];
-    if (pass_walks(s, now_ms, command) || store_mutant == MUTANT_PASS_BLIND)
-        queue_walk(s, now_ms, command, to, vote);
-    else if (slots_said(s, now_ms, command->name) == 0 && key->readers == 0 && key->maker != command->self)
-        say(to, key->maker, 't', command->name);
 }
 
 /* ---- <prefix>,fences ---- */
@@ -368,7 +141,6 @@ static void store_release(struct store *s, int64_t now_ms, const struct store_co
                           const struct publisher *to, struct vote *vote)
 {
     struct store_key *key = &s->key[command->name];
-    struct store_queue *queue = &s->queue[key_base(command->name)];
     if (readers_have(key, now_ms)) {
         readers_over(key, now_ms);
         if (!readers_leave(key, command->tok))
@@ -383,12 +155,7 @@ static void store_release(struct store *s, int64_t now_ms, const struct store_co
     vote->kind = VOTE_YES;
     if (command->self == 0)
         return;
-    queue_walk(s, now_ms, command, to, vote);
-    queue_leave(queue, command->self);
-    if (!command->stays)
-        return;
-    queue_join(queue, command->self, now_ms);
-    queue->expires_ms = now_ms + (int64_t)command->number;
+    queue_released(s, now_ms, command, to, vote);
 }
 
 static void store_extend(struct store_key *key, int64_t now_ms, const struct store_command *command,
@@ -526,14 +293,11 @@ void store_run(struct store *s, int64_t now_ms, const struct store_command *comm
         vote->kind = VOTE_NUMBER;
         vote->number = store_score(s, command->bucket);
         return;
-    case COMMAND_DEQUEUE:
-        queue_refresh(&s->queue[key_base(command->name)], now_ms);
-        vote->kind = queue_leave(&s->queue[key_base(command->name)], command->self) ? VOTE_YES : VOTE_NO;
-        return;
-    case COMMAND_ENQUEUE: store_enqueue(s, now_ms, command, &to, vote); return;
-    case COMMAND_LOOK: store_look(s, now_ms, command, &to, vote); return;
-    case COMMAND_PASS: store_pass(s, now_ms, command, &to, vote); return;
-    case COMMAND_ALONG: store_along(s, now_ms, command, &to, vote); return;
+    case COMMAND_DEQUEUE: queue_dequeue(s, now_ms, command, vote); return;
+    case COMMAND_ENQUEUE: queue_enqueue(s, now_ms, command, &to, vote); return;
+    case COMMAND_LOOK: queue_look(s, now_ms, command, &to, vote); return;
+    case COMMAND_PASS: queue_pass(s, now_ms, command, &to, vote); return;
+    case COMMAND_ALONG: queue_along(s, now_ms, command, &to, vote); return;
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT: readers_share(s, now_ms, command, vote); return;
     case COMMAND_RELEASE: store_release(s, now_ms, command, &to, vote); return;
@@ -559,20 +323,6 @@ static bool script_writes(const struct store *s, int64_t now_ms, const struct st
     return ours && (command->verb != COMMAND_EXTEND || now_ms + (int64_t)command->number > key->expires_ms);
 }
 
-/* PASS writes where there is no key and another daemon waits. */
-static bool pass_writes(const struct store *s, int64_t now_ms, const struct store_command *command)
-{
-    const struct store_queue *queue = &s->queue[key_base(command->name)];
-    unsigned others = queue->count - queue_has(queue, command->self);
-    const struct store_key *key = &s->key[command->name];
-    if (command->verb == COMMAND_ALONG && s->mark[command->name].id == command->self &&
-        now_ms <= s->mark[command->name].expires_ms)
-        return true;
-    bool walks = command->verb == COMMAND_ALONG ? !store_there(key, now_ms) || key->readers > 0
-                                                : pass_walks(s, now_ms, command);
-    return walks && now_ms <= queue->expires_ms && others > 0;
-}
-
 bool store_refuses(const struct store *s, int64_t now_ms, const struct store_command *command,
                    enum vote_error error)
 {
@@ -591,7 +341,7 @@ bool store_refuses(const struct store *s, int64_t now_ms, const struct store_com
     case COMMAND_ENQUEUE: writes = grows = true; break;
     case COMMAND_DEQUEUE: writes = true; break;
     case COMMAND_ALONG:
-    case COMMAND_PASS: writes = pass_writes(s, now_ms, command); break;
+    case COMMAND_PASS: writes = queue_writes(s, now_ms, command); break;
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT:
         writes = readers_share_writes(s, now_ms, command, false);

@@ -1,4 +1,4 @@
-/* What the scripts for lists do: see proto/script.c. */
+/* The scripts for lists of names, as proto/script.c has them. */
 #include "daemon/coordinator/base/quorum.h"
 #include "tests/sim/store.h"
 

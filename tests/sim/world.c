@@ -230,7 +230,8 @@ static void world_clear(struct sim_world *w)
     w->conns = w->msgs = w->msg_free = w->messages = w->message_free = 0;
     w->now_us = 0;
     w->births = w->items = 0;
-    w->healing = w->odd_over = w->others_granted = false;
+    w->healing = w->odd_over = false;
+    w->others_wrote = 0;
     w->heal_phase = 0;
     w->invariant = 0;
     w->why[0] = '\0';

@@ -219,6 +219,57 @@ START_TEST(it_is_over_before_the_masters_answer)
 }
 END_TEST
 
+/* 2 * 1 + 64 rounds: CHECKs of other locks take all that are left. */
+static void fill_rounds(void)
+{
+    char line[80];
+    for (unsigned i = 0; i < 70; i++) {
+        snprintf(line, sizeof line, "CHECK other%u token=%040u", i, i + 1);
+        ask(9, line);
+    }
+    forget();
+}
+
+START_TEST(without_a_free_round)
+{
+    config.max_locks = config.max_waiters = 1;
+    start(3);
+    grant(1, "LOCK job");
+    fill_rounds();
+    ask(1, "LOCK job mode=shared token=T1");
+    EXPECT("s1 #72 -LIMIT job limit=max_rounds");
+    ask(1, "LOCK job token=T1");
+    EXPECT("s1 #73 +LOCKED job token=T1 * depth=2"); /* it is exclusive still */
+}
+END_TEST
+
+START_TEST(without_a_free_round_once_it_is_shared)
+{
+    config.max_locks = config.max_waiters = 1;
+    start(3);
+    grant(1, "LOCK job");
+    ask(1, "LOCK job mode=shared token=T1");
+    fill_rounds();
+    ask(1, "LOCK job mode=shared token=T1");
+    EXPECT("s1 #73 -NOQUORUM job * retry=* : it is shared from now on*");
+}
+END_TEST
+
+/* The renewal, which says it again, comes as soon as masters may vote, not after a third of the TTL. */
+START_TEST(without_voters)
+{
+    start(3);
+    grant(1, "LOCK job ttl=60s");
+    lose(0);
+    lose(1);
+    work();
+    forget();
+    ask(1, "LOCK job mode=shared token=T1");
+    EXPECT("s1 #2 -NOQUORUM job * : it is shared from now on*");
+    EXPECT_DEADLINE(now);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {a_writer_becomes_a_reader,
@@ -233,6 +284,9 @@ int main(void)
                                   a_resume_that_is_under_way_comes_first,
                                   a_late_confirmation_lets_readers_in_here,
                                   it_is_over_before_the_masters_answer,
+                                  without_a_free_round,
+                                  without_a_free_round_once_it_is_shared,
+                                  without_voters,
                                   NULL};
     return trace_run("coordinator: downgrade", tests);
 }

@@ -232,6 +232,15 @@ START_TEST(slots_are_a_number_up_to_1024)
                  "-BADARG job : slots=\"%s\" is not allowed: write a number from 1 to 1024", wrong[i]);
         ck_refused(line, refusal);
     }
+    static const char *const none[] = {"-1", "x", "1024", "99999"};
+    for (unsigned i = 0; i < sizeof none / sizeof none[0]; i++) {
+        char line[64], refusal[128];
+        snprintf(line, sizeof line, "BREAK job slot=%s", none[i]);
+        snprintf(refusal, sizeof refusal,
+                 "-BADARG job : slot=\"%s\" is not allowed: write a number from 0 to 1023, as WHO tells it",
+                 none[i]);
+        ck_refused(line, refusal);
+    }
     ck_refused("LOCK job slots=3 mode=shared", "-BADARG job : mode=shared is for one name without slots=");
     ck_refused("LOCK job,log slots=3", "-BADARG job,log : slots= is for one name, not for several at once");
     ck_begins("UNLOCK job slots=3", "-BADARG job : UNLOCK has no option");

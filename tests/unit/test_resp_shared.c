@@ -152,21 +152,25 @@ START_TEST(a_full_memory_refuses_the_first_reader_only)
 }
 END_TEST
 
+static void user_may(const char *right, bool may)
+{
+    char line[64];
+    snprintf(line, sizeof line, "ACL SETUSER default %c%s", may ? '+' : '-', right);
+    server_say(&server, line);
+}
+
 /* A daemon whose user may not do all that readers need takes none, and its other locks do not suffer. */
 START_TEST(without_rights)
 {
     static const char *const rights[] = {"zrem", "pexpireat", "zrange"};
     for (unsigned i = 0; i < 3; i++) {
-        char line[64];
         fresh();
         ck_assert_int_eq(run_reader(COMMAND_SHARE, 1, 20000).kind, VOTE_YES);
-        snprintf(line, sizeof line, "ACL SETUSER default -%s", rights[i]);
-        server_say(&server, line);
+        user_may(rights[i], false);
         struct command other = command_of(COMMAND_SHARE, "other", 20000);
         struct vote first = run_command(&other), second = run_reader(COMMAND_SHARE, 2, 20000);
         struct vote extended = run_reader(COMMAND_EXTEND, 1, 60000);
-        snprintf(line, sizeof line, "ACL SETUSER default +%s", rights[i]);
-        server_say(&server, line);
+        user_may(rights[i], true);
         ck_assert_msg(first.error == ERROR_NOPERM && second.error == ERROR_NOPERM, "without %s", rights[i]);
         ck_assert_int_eq(number_of("EXISTS t:other"), 0);
         ck_assert_int_eq(number_of("ZCARD t:job"), 1);
@@ -242,14 +246,11 @@ START_TEST(a_downgrade_is_done_or_not)
     lives(50000, 60000);
     ck_assert_int_eq(number_of("ZCARD t:job"), 1);
     for (unsigned i = 0; i < 4; i++) {
-        char line[64];
         fresh();
         ck_assert_int_eq(run_reader(COMMAND_SET, 1, 60000).kind, VOTE_YES);
-        snprintf(line, sizeof line, "ACL SETUSER default -%s", rights[i]);
-        server_say(&server, line);
+        user_may(rights[i], false);
         struct vote vote = run_down("job", 90000);
-        snprintf(line, sizeof line, "ACL SETUSER default +%s", rights[i]);
-        server_say(&server, line);
+        user_may(rights[i], true);
         ck_assert_msg(vote.kind == VOTE_ERROR && vote.error == ERROR_NOPERM, "without %s", rights[i]);
         lives(50000, 60001);
         vote = run_reader(COMMAND_CHECK, 1, 0);
