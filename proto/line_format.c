@@ -213,6 +213,8 @@ static char *line_put_words(char *out, const struct reply *reply)
         out = line_put_token(out, &reply->token);
         out = line_put_unsigned(line_put(out, " fence="), reply->fence);
         out = line_put_until(out, reply->valid_ms, reply->until_ms);
+        if (reply->shared)
+            out = line_put(out, " mode=shared");
         out = line_put_slot(out, reply->slot);
         return reply->depth ? line_put_unsigned(line_put(out, " depth="), reply->depth) : out;
     case REPLY_UNLOCKED:

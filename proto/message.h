@@ -205,6 +205,7 @@ struct reply {
     uint8_t quarantined; /* NOQUORUM: masters in quarantine, if that is the reason; else 0 */
     bool split;          /* BUSY: the votes were split and nobody won */
     bool ready;          /* PONG: this daemon can grant locks now */
+    bool shared;         /* LOCKED: the token is a reader's */
     int64_t retry_ms;    /* BUSY, NOQUORUM; -1: not known */
     int64_t waited_ms;   /* TIMEOUT */
     int64_t limit_ms;    /* BADARG with a TEXT_TTL_* or TEXT_MAX_BELOW_TTL */

@@ -9,6 +9,7 @@
 #include "daemon/coordinator/fanout.h"
 #include "daemon/coordinator/fence.h"
 #include "daemon/coordinator/hand.h"
+#include "daemon/coordinator/join.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mark.h"
 #include "daemon/coordinator/master/trial.h"
@@ -231,7 +232,12 @@ void acquire_begin(struct coordinator *c, struct resource *resource)
         slots_begin(c, resource);
         return;
     }
-    if (wake_joins(c, resource)) {
+    struct lease *common = wait->shared ? join_found(c, resource) : NULL;
+    if (common != NULL && !c->token_drawn) {
+        lease_join(c, resource, common);
+        return;
+    }
+    if (common == NULL && wake_joins(c, resource)) {
         acquire_queue(c, resource);
         return;
     }

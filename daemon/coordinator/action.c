@@ -133,6 +133,29 @@ void action_noquorum(const struct coordinator *c, struct reply *reply, const str
     reply->retry_ms = (int64_t)quorum_nth_largest(left_ms, quarantined, rank);
 }
 
+void action_locked(const struct coordinator *c, struct reply *reply, const struct lease *lease)
+{
+    reply->token = lease->token;
+    reply->fence = lease->fence;
+    reply->until_ms = lease->until_ms;
+    reply->valid_ms = lease->until_ms - c->now_ms;
+}
+
+void action_handed(struct coordinator *c, uint64_t session, uint64_t request, const struct name *name)
+{
+    if (request == 0)
+        return;
+    struct reply *reply = action_reply(c, session, request, REPLY_UNLOCKED, name);
+    reply->masters = (uint8_t)c->config.masters;
+    reply->handed = true;
+}
+
+void action_retry(struct coordinator *c, struct reply *reply)
+{
+    if (reply->retry_ms < 0)
+        reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+}
+
 void random_token(struct coordinator *c, const struct resource *resource, struct token *token,
                   enum token_kind kind)
 {

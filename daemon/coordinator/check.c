@@ -104,15 +104,19 @@ static uint32_t check_readers(const struct coordinator *c, const struct resource
 {
     uint32_t count = 0;
     const struct lease *lease = resource->lease;
-    if (lease == NULL || !lease->shared)
+    if (lease == NULL || !lease->shared) {
+        assert(crowd_of(c, resource)->readers == 0 && crowd_of(c, resource)->latest == NULL);
         return 0;
+    }
     bool bound = true;
-    for (; lease != NULL; lease = shared_next(c, lease), count++) {
+    for (; lease != NULL; lease = shared_next(c, lease)) {
+        count += lease->key != KEY_COMMON;
         assert(lease->resource == resource && lease->shared);
         assert(lease->secret == NULL || (lease->secret->down && lease->secret->settling));
         assert(bound || !lease_is_bound(lease));
         bound = lease_is_bound(lease);
     }
+    assert(count == crowd_of(c, resource)->readers);
     return count;
 }
 
@@ -255,11 +259,33 @@ static uint32_t notes_of_waits(const struct coordinator *c)
     return notes;
 }
 
+/* A lease that readers join is nobody's, and a lease that joined one has no key. */
+static void check_joined(const struct coordinator *c, const struct lease *lease)
+{
+    uint32_t readers = 0, bound = 0;
+    if (lease->key == KEY_OWN)
+        return;
+    assert(lease->shared && lease->secret == NULL && lease->hold.kind == HOLD_SESSION);
+    assert(lease->key == KEY_COMMON || (lease->sent == 0 && !lease->renewing));
+    if (lease->key == KEY_JOINED)
+        return;
+    assert(lease->hold.session == NULL && lease->resume == NULL);
+    for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
+        const struct lease *joined = pool_at(&c->leases, slot);
+        if (joined == NULL || joined->key != KEY_JOINED || shared_of(c, joined)->joins != lease->id)
+            continue;
+        assert(joined->resource == lease->resource && joined->until_ms <= lease->until_ms);
+        readers++;
+        bound += lease_is_bound(joined);
+    }
+    assert(readers == shared_of(c, lease)->readers && bound == shared_of(c, lease)->bound);
+}
+
 static void check_leases(const struct coordinator *c)
 {
     struct round_counts counts = count_rounds(c);
     uint32_t used = 0, notes = counts.notes + notes_of_waits(c), resumes = counts.resumes, renewals = 0,
-             secrets = 0, unsettled = 0;
+             secrets = 0, unsettled = 0, commons = 0;
     for (uint32_t slot = 0; slot < c->leases.fresh; slot++) {
         const struct lease *lease = pool_at(&c->leases, slot);
         if (lease == NULL)
@@ -270,6 +296,8 @@ static void check_leases(const struct coordinator *c)
         secrets += lease->secret != NULL;
         unsettled += lease->secret != NULL && !lease->secret->is_settled;
         renewals += lease->renewing;
+        commons += lease->key == KEY_COMMON;
+        check_joined(c, lease);
         assert((lease->resource->lease == lease || lease->shared) && lease->item.place != 0);
         assert(lease->until_ms <= lease->hold.ends_ms && lease->hold.depth >= 1);
         assert(masters_without(lease->granted, lease->may) == 0);
@@ -278,7 +306,7 @@ static void check_leases(const struct coordinator *c)
         assert(masters_without(lease->sent, masters_all(c->config.masters)) == 0);
     }
     assert(used == c->leases.used && used + c->acquiring <= c->config.max_locks);
-    assert(secrets == c->secrets.used && unsettled == c->unsettled);
+    assert(commons == c->commons && secrets == c->secrets.used && unsettled == c->unsettled);
     assert(renewals == counts.renewals && renewals == c->renewing && resumes == c->resumes.used);
     assert(c->intern.used == c->resources.used + c->rounds.used + c->releases.used + notes);
 }
@@ -354,7 +382,7 @@ void coordinator_check(const struct coordinator *c)
     check_leases(c);
     check_ages(&c->waits);
     check_ages(&c->leases);
-    assert(c->holds[HOLD_SESSION] + c->holds[HOLD_LEASE] == c->leases.used);
+    assert(c->holds[HOLD_SESSION] + c->holds[HOLD_LEASE] + c->commons == c->leases.used);
     check_rounds(c, &asking);
     check_release_list(c, &c->releases_pending, false, &releases, &asking, &setting_back);
     check_release_list(c, &c->releases_owed, true, &releases, &asking, &setting_back);

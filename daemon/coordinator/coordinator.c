@@ -25,6 +25,7 @@
 enum {
     UNDO = 65536,
     RENEWALS = 4096,
+    JOIN_FROM = 8,
     SLOTTED = 65536, /* names with slots */
     SPARE = 64,
     DRAIN_SLOTS = 64, /* slots looked at in one step */
@@ -62,6 +63,7 @@ static bool make_tables(struct coordinator *c)
            pool_keep_order(&c->waits) && pool_keep_order(&c->leases) &&
            pool_init(&c->secrets, sizeof(struct secret), capacity(config->max_locks)) &&
            (c->sharing = calloc(capacity(config->max_locks), sizeof *c->sharing)) != NULL &&
+           (c->crowds = calloc(capacity(names + LIST_NAMES * lists), sizeof *c->crowds)) != NULL &&
            pool_init(&c->resumes, sizeof(struct resume), capacity(config->max_locks)) &&
            pool_init(&c->rounds, sizeof(struct round) + config->masters * sizeof(uint64_t),
                      capacity(rounds)) &&
@@ -88,6 +90,8 @@ struct coordinator *coordinator_new(const struct coordinator_config *config)
     c->config = *config;
     if (config->max_renewals == 0)
         c->config.max_renewals = RENEWALS;
+    if (config->join_from == 0)
+        c->config.join_from = JOIN_FROM;
     c->quorum = quorum_of(config->masters);
     c->full_ms = config->max_ttl_ms + quorum_drift_ms(config->max_ttl_ms);
     c->drain.kind = ITEM_DRAIN;
@@ -139,6 +143,7 @@ void coordinator_free(struct coordinator *c)
     pool_free(&c->leases);
     pool_free(&c->secrets);
     free(c->sharing);
+    free(c->crowds);
     pool_free(&c->rounds);
     pool_free(&c->resumes);
     pool_free(&c->releases);

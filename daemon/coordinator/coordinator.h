@@ -47,6 +47,7 @@ struct coordinator_config {
     uint32_t max_waiters;
     uint32_t max_undo;     /* releases under way, or still owed by a master; 0: 65,536 */
     uint32_t max_renewals; /* renewals under way at once, exceeded only by urgent ones (lease.c); 0: 4,096 */
+    uint32_t join_from;    /* so many readers of a name have keys of their own (join.h); 0: 8 */
     uint64_t hash_seed;    /* any number that clients cannot guess */
     struct token self;     /* this daemon: random; the first bytes, its id, are not all zero */
     uint32_t max_locks_per_client;

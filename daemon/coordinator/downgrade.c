@@ -26,7 +26,7 @@ static void downgrade_begin(struct coordinator *c, struct lease *lease)
     lease->shared = true;
     resource->lease = NULL;
     shared_add(c, lease);
-    c->readers[lease->hold.kind]++;
+    shared_count(c, lease, 1);
 }
 
 static struct reply *downgrade_reply(struct coordinator *c, const struct coordinator_event *event,
@@ -35,13 +35,10 @@ static struct reply *downgrade_reply(struct coordinator *c, const struct coordin
     return action_reply(c, event->session, event->request, code, &event->what.name);
 }
 
-void downgrade_answer(struct lease *lease, struct reply *reply, int64_t now_ms)
+void downgrade_answer(const struct coordinator *c, struct lease *lease, struct reply *reply)
 {
     lease->secret->down_told = true;
-    reply->token = lease->token;
-    reply->fence = lease->fence;
-    reply->until_ms = lease->until_ms;
-    reply->valid_ms = lease->until_ms - now_ms;
+    action_locked(c, reply, lease);
     reply->depth = lease->hold.depth;
 }
 
@@ -58,7 +55,7 @@ static void downgrade_lets_in(struct coordinator *c, struct resource *resource)
 static void downgrade_take_back(struct coordinator *c, struct lease *lease)
 {
     shared_remove(c, lease);
-    c->readers[lease->hold.kind]--;
+    shared_count(c, lease, -1);
     lease->shared = false;
     lease->token = lease->secret->was;
     lease->secret->down = false;
@@ -95,7 +92,7 @@ static bool downgrade_must_wait(struct coordinator *c, const struct coordinator_
     struct reply *reply = downgrade_reply(c, event, REPLY_NOQUORUM);
     action_noquorum(c, reply, NULL);
     reply->text = first ? TEXT_NONE : TEXT_SHARED_NOW;
-    reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+    action_retry(c, reply);
     return true;
 }
 
@@ -111,15 +108,16 @@ void downgrade_request(struct coordinator *c, const struct coordinator_event *ev
         return;
     }
     if (!first && !secret_is_downgrading(lease)) {
-        downgrade_answer(lease, downgrade_reply(c, event, REPLY_LOCKED), c->now_ms);
+        downgrade_answer(c, lease, downgrade_reply(c, event, REPLY_LOCKED));
         return;
     }
     if (downgrade_must_wait(c, event, lease))
         return;
     if (first)
         downgrade_begin(c, lease);
+    uint32_t before = lease->extending;
     extend_request(c, event->session, event->request, &event->what, lease);
-    if (lease->extending == 0) /* no master may vote now */
+    if (lease->extending == before) /* no master may vote now */
         downgrade_again(c, lease);
     if (first)
         downgrade_lets_in(c, lease->resource);

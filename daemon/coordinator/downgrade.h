@@ -18,7 +18,7 @@
 bool downgrade_is_meant(const struct lease *lease, const struct token *token);
 void downgrade_request(struct coordinator *c, const struct coordinator_event *event, struct lease *lease);
 /* Fills in +LOCKED of a downgraded lease. */
-void downgrade_answer(struct lease *lease, struct reply *reply, int64_t now_ms);
+void downgrade_answer(const struct coordinator *c, struct lease *lease, struct reply *reply);
 
 /* Too few masters answered: a renewal says it again. */
 void downgrade_again(struct coordinator *c, struct lease *lease);

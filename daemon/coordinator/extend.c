@@ -4,8 +4,10 @@
 
 #include "daemon/coordinator/downgrade.h"
 #include "daemon/coordinator/heal.h"
+#include "daemon/coordinator/join.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
+#include "daemon/coordinator/renewal.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/session.h"
 
@@ -35,15 +37,15 @@ void extend_renew(struct coordinator *c, struct lease *lease)
     struct round *round = NULL;
     if (quorum_may_vote(c, lease))
         round = round_begin(c, ROUND_EXTENDING, lease->resource->name, &lease->token,
-                            lease_is_bound(lease) ? lease->ttl_ms : KEPT_MS);
+                            renewal_is_wanted(c, lease) ? lease->ttl_ms : KEPT_MS);
     if (round == NULL) {
-        lease_not_renewed(c, lease, false);
+        renewal_failed(c, lease, false);
         return;
     }
     c->stats.renewals++;
     round->purpose = ROUND_RENEW;
     round->lease = lease->id;
-    lease_renewing(c, lease);
+    renewal_begins(c, lease);
     extend_ask(c, round);
 }
 
@@ -82,6 +84,26 @@ static struct round *extend_begin(struct coordinator *c, uint64_t session, uint6
     return round;
 }
 
+/* A lease that joined another one: that is extended, for no less than its own TTL. */
+static struct round *extend_joined(struct coordinator *c, uint64_t session, uint64_t request,
+                                   const struct request *what, struct lease *lease, int64_t ttl_ms)
+{
+    struct lease *common = join_of(c, lease);
+    if (common == NULL) {
+        action_reply(c, session, request, REPLY_NOTHELD, &what->name);
+        return NULL;
+    }
+    int64_t longer_ms = ttl_ms > common->ttl_ms ? ttl_ms : common->ttl_ms;
+    struct round *round = extend_begin(c, session, request, what, common, longer_ms);
+    if (round == NULL)
+        return NULL;
+    round->token = common->token;
+    round->reader = lease->id;
+    round->reader_ttl_ms = (int32_t)ttl_ms;
+    lease->extending++;
+    return round;
+}
+
 /* Without a valid lease here, CHECK comes first and EXTEND only if Q masters hold the token. Else a client
  * that polls a dead token would keep its last keys alive. */
 void extend_request(struct coordinator *c, uint64_t session, uint64_t request, const struct request *what,
@@ -89,7 +111,9 @@ void extend_request(struct coordinator *c, uint64_t session, uint64_t request, c
 {
     int64_t known_ms = lease != NULL ? lease->ttl_ms : c->config.default_ttl_ms;
     int64_t ttl_ms = what->ttl_ms >= 0 ? what->ttl_ms : known_ms;
-    struct round *round = extend_begin(c, session, request, what, lease, ttl_ms);
+    bool joined = lease != NULL && lease->key == KEY_JOINED;
+    struct round *round = joined ? extend_joined(c, session, request, what, lease, ttl_ms)
+                                 : extend_begin(c, session, request, what, lease, ttl_ms);
     if (round == NULL)
         return;
     c->stats.extends++;
@@ -124,10 +148,13 @@ static struct reply *extend_answer(struct coordinator *c, struct round *round, e
 static struct lease *take_lease(struct coordinator *c, struct round *round)
 {
     struct lease *lease = pool_find(&c->leases, round->lease);
+    struct lease *joined = pool_find(&c->leases, round->reader);
+    if (joined != NULL && !round->over && joined->extending > 0)
+        joined->extending--;
     if (lease == NULL)
         return NULL;
     if (round->purpose == ROUND_RENEW)
-        lease_renewed(c, lease);
+        renewal_ends(c, lease);
     else if (lease->extending > 0)
         lease->extending--;
     return lease_is_bound(lease) && c->now_ms >= lease->until_ms ? NULL : lease;
@@ -157,8 +184,8 @@ static void extend_answer_noquorum(struct coordinator *c, struct round *round)
     action_noquorum(c, reply, &round->tally);
     if (round->down)
         reply->text = TEXT_SHARED_NOW;
-    if (is_late_by_a_stall(c, round) && reply->retry_ms < 0)
-        reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+    if (is_late_by_a_stall(c, round))
+        action_retry(c, reply);
 }
 
 static void end_unknown(struct coordinator *c, struct round *round)
@@ -172,7 +199,7 @@ static void end_unknown(struct coordinator *c, struct round *round)
         extend_answer_noquorum(c, round);
     round_decided(c, round);
     if (renewal && lease != NULL)
-        lease_not_renewed(c, lease, at_once);
+        renewal_failed(c, lease, at_once);
     else if (down && lease != NULL)
         downgrade_again(c, lease);
 }
@@ -190,13 +217,16 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
     struct lease *lease = take_lease(c, round);
     bool extended = round->phase == ROUND_EXTENDING;
     if (lease != NULL && extended) {
-        until_ms = lease_extended(c, lease, round, until_ms);
+        until_ms = renewal_extended(c, lease, round, until_ms);
         heal_extended(c, lease, round);
     }
-    if (round->request != 0 && (extend_is_over(c, round) || (round->down && lease == NULL))) {
+    if (round->reader != 0)
+        until_ms = join_extended(c, round);
+    if (round->request != 0 &&
+        (extend_is_over(c, round) || until_ms == 0 || (round->down && lease == NULL))) {
         extend_answer(c, round, REPLY_NOTHELD);
     } else if (round->request != 0 && round->down) {
-        downgrade_answer(lease, extend_answer(c, round, REPLY_LOCKED), c->now_ms);
+        downgrade_answer(c, lease, extend_answer(c, round, REPLY_LOCKED));
     } else if (round->request != 0) {
         struct reply *reply = extend_answer(c, round, extended ? REPLY_EXTENDED : REPLY_HELD);
         reply->until_ms = until_ms;

@@ -154,15 +154,6 @@ static bool hand_may(const struct coordinator *c, const struct lease *lease)
            secret_may_pass_to(c, queue->head) && hand_has_time(c, lease, queue->head);
 }
 
-static void hand_answer(struct coordinator *c, const struct lease *lease, uint64_t session, uint64_t request)
-{
-    if (request == 0)
-        return;
-    struct reply *reply = action_reply(c, session, request, REPLY_UNLOCKED, lease->resource->name);
-    reply->masters = (uint8_t)c->config.masters;
-    reply->handed = true;
-}
-
 static void hand_on(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
@@ -172,14 +163,8 @@ static void hand_on(struct coordinator *c, struct lease *lease)
     lease->fence++;
     if (resource->handed < HANDED)
         resource->handed++;
-    c->stats.grants++;
     c->stats.handed_on++;
-    struct reply *reply = resource_answer_head(c, resource, REPLY_LOCKED);
-    reply->token = lease->token;
-    reply->fence = lease->fence;
-    reply->until_ms = lease->until_ms;
-    reply->valid_ms = lease->until_ms - c->now_ms;
-    resource_granted(c, resource);
+    lease_granted(c, resource, lease);
     reserve_more(c, lease);
 }
 
@@ -187,7 +172,7 @@ bool hand_try(struct coordinator *c, struct lease *lease, uint64_t session, uint
 {
     if (!hand_may(c, lease))
         return false;
-    hand_answer(c, lease, session, request);
+    action_handed(c, session, request, lease->resource->name);
     hand_on(c, lease);
     return true;
 }

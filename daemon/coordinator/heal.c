@@ -184,18 +184,13 @@ void heal_spread(struct coordinator *c, struct lease *lease)
 
 /* A key that was set after this daemon stood still, but before that was noticed, lives longer than was
  * recorded: by the length of the stall. */
-static int64_t stall_slack_ms(const struct coordinator *c)
-{
-    return c->now_ms - c->stall_seen_ms <= c->full_ms ? c->stall_ms : 0;
-}
-
 static bool is_forgotten(const struct coordinator *c, const struct lease *lease, const struct round *round,
                          unsigned master)
 {
     if (mutant(MUTANT_HEAL_ACKNOWLEDGED))
         return true;
     return !(lease->released_elsewhere & masters_bit(master)) &&
-           heal_is_over(lease, master, round->t0_ms - stall_slack_ms(c));
+           heal_is_over(lease, master, round->t0_ms - stall_lately_ms(c));
 }
 
 static void heal(struct coordinator *c, struct lease *lease, const struct round *round, masters_t masters)

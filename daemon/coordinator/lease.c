@@ -5,9 +5,11 @@
 
 #include "daemon/coordinator/fanout.h"
 #include "daemon/coordinator/heal.h"
+#include "daemon/coordinator/join.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/names.h"
 #include "daemon/coordinator/release.h"
+#include "daemon/coordinator/renewal.h"
 #include "daemon/coordinator/resource.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/secret.h"
@@ -23,104 +25,35 @@
  *   granted, hold=lease -----> not bound --UNLOCK with the token--> given back
  *                                        \--deadline--------------> forgotten (its keys expire)
  */
-enum {
-    THIRD = 3, /* parts of a TTL: from one renewal to the next */
-    TENTH = 10,
-    SOON = 30,      /* parts of a TTL: the pause after a renewal that failed */
-    AWAY_MS = 1000, /* pause of settling while the masters that are left are away */
-};
-
-/* The time at which the holder is warned (!EXPIRING) that renewals fail. A deadline that max= has set gets no
- * warning. */
-static int64_t warn_ms(const struct lease *lease)
+static void lease_uncount(struct coordinator *c, const struct lease *lease)
 {
-    return lease->until_ms == lease->hold.ends_ms ? INT64_MAX : lease->until_ms - lease->ttl_ms / THIRD;
-}
-
-static void rearm(struct coordinator *c, struct lease *lease)
-{
-    int64_t at_ms = earlier_ms(lease->until_ms, fanout_spread_ms(lease));
-    if (lease_is_bound(lease)) {
-        if (!lease->renewing && lease->renew_ms < at_ms)
-            at_ms = lease->renew_ms;
-        if (!lease->hold.warned && warn_ms(lease) < at_ms)
-            at_ms = warn_ms(lease);
-        at_ms = earlier_ms(at_ms, secret_settle_ms(lease));
-    } else if (!lease->renewing && secret_left(lease) != 0) {
-        at_ms = earlier_ms(at_ms, lease->renew_ms);
-    }
-    heap_set(&c->deadlines, &lease->item, at_ms);
-}
-
-/* A renewal is due a third of the TTL after the last success. The time varies by a tenth of that, so that
- * leases which were taken together are not renewed together for ever. A lease that already runs to the end
- * of its max= is not renewed. Settling goes on all the same: at once until Q masters have acknowledged it,
- * and then for the others. */
-static void plan_renewal(struct coordinator *c, struct lease *lease)
-{
-    int64_t third_ms = lease->ttl_ms / THIRD;
-    lease->renew_ms = INT64_MAX;
-    if (secret_is_open(lease))
-        lease->renew_ms = c->now_ms;
-    else if (lease_is_bound(lease) && lease->until_ms < lease->hold.ends_ms)
-        lease->renew_ms = c->now_ms + random_between(c, third_ms - third_ms / 10, third_ms + third_ms / 10);
-    else if (secret_left(lease) != 0)
-        lease->renew_ms =
-            c->now_ms + ((secret_left(lease) & c->extenders) != 0 ? c->config.node_timeout_ms : AWAY_MS);
-    rearm(c, lease);
-}
-
-/* The pause is at most a tenth of the time that is left; otherwise one failure would lose the lock where
- * retry_max is not far below the TTL. The pause also has a lower bound, so that all locks near their
- * deadlines do not keep the daemon busy while no quorum is up. */
-static void renew_soon(struct coordinator *c, struct lease *lease)
-{
-    int64_t soon_ms = lease->ttl_ms / SOON;
-    int64_t pause_ms = soon_ms + random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
-    int64_t most_ms = (lease->until_ms - c->now_ms) / TENTH, least_ms = soon_ms / TENTH + 1;
-    if (most_ms < least_ms)
-        most_ms = least_ms;
-    lease->renew_ms = c->now_ms + (pause_ms < most_ms ? pause_ms : most_ms);
-    rearm(c, lease);
-}
-
-void lease_renewing(struct coordinator *c, struct lease *lease)
-{
-    lease->renewing = true;
-    c->renewing++;
-    rearm(c, lease);
-}
-
-void lease_renewed(struct coordinator *c, struct lease *lease)
-{
-    c->renewing -= lease->renewing;
-    lease->renewing = false;
-}
-
-static void lease_leaves_readers(struct coordinator *c, struct lease *lease)
-{
-    shared_remove(c, lease);
-    c->readers[lease->hold.kind]--;
+    c->peer_locks[lease->hold.peer]--;
+    c->holds[lease->hold.kind]--;
+    if (lease->shared)
+        shared_count(c, lease, -1);
+    histogram_count(&c->times.held, (c->now_ms - lease->granted_ms) * 1000);
 }
 
 static void lease_free(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
+    bool held = lease->key != KEY_COMMON;
+    if (lease->key != KEY_OWN)
+        join_free(c, lease);
     if (lease->hold.session != NULL)
         session_unlink_hold(c, &lease->hold);
     if (lease->shared)
-        lease_leaves_readers(c, lease);
+        shared_remove(c, lease);
     else if (resource->lease == lease)
         resource->lease = NULL;
-    lease_renewed(c, lease);
+    renewal_ends(c, lease);
     heap_remove(&c->deadlines, &lease->item);
     secret_forget(c, lease);
     intern_note_back(&c->intern, lease->hold.note);
     if (lease->resume != NULL)
         pool_give(&c->resumes, lease->resume);
-    c->peer_locks[lease->hold.peer]--;
-    c->holds[lease->hold.kind]--;
-    histogram_count(&c->times.held, (c->now_ms - lease->granted_ms) * 1000);
+    if (held)
+        lease_uncount(c, lease);
     pool_give(&c->leases, lease);
     names_changed(c, resource);
 }
@@ -137,17 +70,24 @@ static void plant_undo(struct coordinator *c, const struct round *round, masters
 }
 #endif
 
-/* Makes the lease for a grant or a RESUME; lease_bind() gives it its deadline. */
-static struct lease *lease_new(struct coordinator *c, struct resource *resource, const struct round *round,
-                               const struct session *session, uint64_t request, int64_t max_ms)
+static struct lease *lease_new(struct coordinator *c, struct resource *resource)
 {
     struct lease *lease = pool_take(&c->leases);
-    assert(lease != NULL && (resource->lease == NULL || (round->shared && resource->lease->shared)));
-    lease->hold.peer = session->peer;
-    c->peer_locks[lease->hold.peer]++;
+    assert(lease != NULL);
     lease->item.kind = ITEM_LEASE;
     lease->granted_ms = c->now_ms;
     lease->resource = resource;
+    lease->hold.depth = 1;
+    lease->hold.ends_ms = INT64_MAX;
+    return lease;
+}
+
+/* Makes the lease for a grant or a RESUME; lease_bind() gives it its deadline. */
+static struct lease *lease_of_round(struct coordinator *c, struct resource *resource,
+                                    const struct round *round)
+{
+    assert(resource->lease == NULL || (round->shared && resource->lease->shared));
+    struct lease *lease = lease_new(c, resource);
     lease->shared = round->shared;
     if (!round->shared)
         resource->lease = lease;
@@ -156,38 +96,48 @@ static struct lease *lease_new(struct coordinator *c, struct resource *resource,
     lease->ttl_ms = lease->longest_ms = round->ttl_ms;
     lease->granted = round->tally.granted;
     lease->may = lease->sent = masters_without(round->tally.asked, round_without_key(round));
-    lease->hold.request = request;
-    lease->hold.depth = 1;
-    lease->hold.ends_ms = max_ms >= 0 ? round->t0_ms + max_ms : INT64_MAX;
     return lease;
 }
 
+void lease_hold(struct coordinator *c, struct lease *lease, const struct session *session, uint64_t request,
+                int64_t ends_ms)
+{
+    lease->hold.peer = session->peer;
+    c->peer_locks[lease->hold.peer]++;
+    lease->hold.request = request;
+    lease->hold.depth = 1;
+    lease->hold.ends_ms = ends_ms;
+}
+
+/* session: NULL for a lease that readers join. */
 static void lease_bind(struct coordinator *c, struct lease *lease, const struct round *round,
                        struct session *session, int64_t until_ms)
 {
     lease->until_ms = until_ms < lease->hold.ends_ms ? until_ms : lease->hold.ends_ms;
-    session_link_hold(c, session, &lease->hold);
-    c->holds[lease->hold.kind]++;
-    if (lease->shared) {
-        c->readers[lease->hold.kind]++;
-        shared_add(c, lease);
+    if (session != NULL) {
+        session_link_hold(c, session, &lease->hold);
+        c->holds[lease->hold.kind]++;
+        if (lease->shared)
+            shared_count(c, lease, 1);
     }
-    plan_renewal(c, lease);
+    if (lease->shared)
+        shared_add(c, lease);
+    renewal_plan(c, lease);
     heal_granted(c, lease, round);
 }
 
-struct lease *lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
-                          uint64_t fence, int64_t until_ms)
+static int64_t lease_ends_ms(const struct round *round, int64_t max_ms)
 {
+    return max_ms >= 0 ? round->t0_ms + max_ms : INT64_MAX;
+}
+
+/* The lease becomes the head's. */
+static void lease_take(struct coordinator *c, struct lease *lease, const struct round *round,
+                       int64_t until_ms)
+{
+    struct resource *resource = lease->resource;
     struct wait *wait = resource->queue->head;
-    /* leases that nobody renews here, and whose keys are gone */
-    while (resource->lease != NULL && !(round->shared && resource->lease->shared)) {
-        assert(!lease_is_bound(resource->lease));
-        lease_free(c, resource->lease);
-    }
-    struct lease *lease = lease_new(c, resource, round, wait->session, wait->request, wait->max_ms);
-    lease->fence = fence;
-    lease->spread = round->narrow ? SPREAD_SOON : SPREAD_NOT;
+    lease_hold(c, lease, wait->session, wait->request, lease_ends_ms(round, wait->max_ms));
     lease->hold.kind = wait->hold;
     lease->hold.note = wait->note;
     wait->note = NULL;
@@ -196,17 +146,60 @@ struct lease *lease_grant(struct coordinator *c, struct resource *resource, cons
     if (secret_is_wanted(c, wait) && !c->token_drawn)
         secret_make(c, lease);
     lease_bind(c, lease, round, wait->session, until_ms);
+}
+
+void lease_granted(struct coordinator *c, struct resource *resource, const struct lease *lease)
+{
+    c->stats.grants++;
+    struct reply *reply = resource_answer_head(c, resource, REPLY_LOCKED);
+    action_locked(c, reply, lease);
+    resource_granted(c, resource);
+}
+
+void lease_join(struct coordinator *c, struct resource *resource, struct lease *common)
+{
+    struct wait *wait = resource->queue->head;
+    struct lease *lease = lease_new(c, resource);
+    lease->shared = true;
+    random_token(c, resource, &lease->token, TOKEN_SHARED);
+    lease->fence = common->fence;
+    lease->ttl_ms = lease->longest_ms = (int32_t)wait->ttl_ms;
+    lease_hold(c, lease, wait->session, wait->request,
+               wait->max_ms >= 0 ? c->now_ms + wait->max_ms : INT64_MAX);
+    lease->hold.note = wait->note;
+    wait->note = NULL;
+    session_link_hold(c, wait->session, &lease->hold);
+    c->holds[HOLD_SESSION]++;
+    shared_count(c, lease, 1);
+    shared_add(c, lease);
+    join_enter(c, lease, common);
+    lease_granted(c, resource, lease);
+}
+
+struct lease *lease_grant(struct coordinator *c, struct resource *resource, const struct round *round,
+                          uint64_t fence, int64_t until_ms)
+{
+    /* leases that nobody renews here, and whose keys are gone */
+    while (resource->lease != NULL && !(round->shared && resource->lease->shared)) {
+        assert(!lease_is_bound(resource->lease));
+        lease_free(c, resource->lease);
+    }
+    bool is_joined = round->shared && join_is_wanted(c, resource);
+    struct lease *lease = lease_of_round(c, resource, round);
+    lease->fence = fence;
+    lease->spread = round->narrow ? SPREAD_SOON : SPREAD_NOT;
+    if (is_joined) {
+        join_make(c, lease, round);
+        lease_bind(c, lease, round, NULL, until_ms);
+        lease_join(c, resource, lease);
+        return lease;
+    }
+    lease_take(c, lease, round, until_ms);
 #ifdef MUTANTS
     if (mutant(MUTANT_UNDO_GRANTED))
         plant_undo(c, round, masters_without(round->tally.asked, round->tally.granted));
 #endif
-    c->stats.grants++;
-    struct reply *reply = resource_answer_head(c, resource, REPLY_LOCKED);
-    reply->token = lease->token;
-    reply->fence = fence;
-    reply->until_ms = lease->until_ms;
-    reply->valid_ms = lease->until_ms - c->now_ms;
-    resource_granted(c, resource);
+    lease_granted(c, resource, lease);
     return lease;
 }
 
@@ -243,7 +236,8 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
 {
     struct resource *resource = round->resource;
     lease_make_way(c, round);
-    struct lease *lease = lease_new(c, resource, round, session, round->request, round->resume->max_ms);
+    struct lease *lease = lease_of_round(c, resource, round);
+    lease_hold(c, lease, session, round->request, lease_ends_ms(round, round->resume->max_ms));
     /* A master that moved the key and did not extend it keeps the old token's TTL, which may be the
      * longest. */
     lease->longest_ms = (int32_t)c->config.max_ttl_ms;
@@ -259,6 +253,14 @@ struct lease *lease_resume(struct coordinator *c, const struct round *round, str
 
 void lease_set_back(struct coordinator *c, struct lease *lease)
 {
+    if (lease->key == KEY_JOINED) { /* the token of its RESUME is known here alone */
+        lease->token = lease->resume->old;
+        pool_give(&c->resumes, lease->resume);
+        lease->resume = NULL;
+        c->stats.undone++;
+        lease_unbind(c, lease);
+        return;
+    }
     struct resource *resource = lease->resource;
     struct token token = lease->token, old = lease->resume->old;
     struct release_order order = {.name = resource->name,
@@ -275,11 +277,45 @@ void lease_set_back(struct coordinator *c, struct lease *lease)
     resource_advance(c, resource);
 }
 
+/* Gives back the lease that readers joined (NULL: none), as lease_give_back() does, or plans when, if none is left.
+ * Returns whether it was given back. */
+static bool lease_leave(struct coordinator *c, struct lease *common, uint64_t session, uint64_t request,
+                        bool bound)
+{
+    bool over = common != NULL && join_is_over(c, common);
+    if (over)
+        lease_give_back(c, common, session, request, bound);
+    else if (common != NULL)
+        renewal_rearm(c, common);
+    return over;
+}
+
+/* The last reader's UNLOCK is answered when the masters have answered, any other one at once. */
+static void lease_part(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
+                       bool bound)
+{
+    struct resource *resource = lease->resource;
+    struct lease *common = join_of(c, lease);
+    rounds_end_extends(c, lease);
+    lease_free(c, lease);
+    if (lease_leave(c, common, session, request, bound))
+        return;
+    if (common != NULL)
+        action_handed(c, session, request, resource->name);
+    else if (request != 0)
+        action_reply(c, session, request, REPLY_NOTHELD, resource->name)->text = TEXT_LOST_BEFORE_RELEASE;
+    resource_advance(c, resource);
+}
+
 /* Every master that was sent the key owes the release, even if it reported since that the key is gone: a
  * restart from an old snapshot may bring the key back. */
 void lease_give_back(struct coordinator *c, struct lease *lease, uint64_t session, uint64_t request,
                      bool bound)
 {
+    if (lease->key == KEY_JOINED) {
+        lease_part(c, lease, session, request, bound);
+        return;
+    }
     struct resource *resource = lease->resource;
     struct token told = lease->token, key = *secret_key(lease), was = *lease_was(lease);
     bool both = secret_other(lease) != NULL && !mutant(MUTANT_RELEASE_OF_ONE);
@@ -331,7 +367,7 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
 {
     struct resource *resource = lease->resource;
     if (reason == LOST_GONE && lease_is_resumed(lease)) {
-        renew_soon(c, lease); /* the RESUME moved the key, and may yet set it back */
+        renewal_soon(c, lease); /* the RESUME moved the key, and may yet set it back */
         return;
     }
     if (reason == LOST_MAX)
@@ -345,13 +381,16 @@ void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason rea
         lease_give_back(c, lease, 0, 0, true);
         return;
     }
+    struct lease *common = join_lost(c, lease);
     lease_free(c, lease);
-    resource_advance(c, resource);
+    if (!lease_leave(c, common, 0, 0, true))
+        resource_advance(c, resource);
 }
 
 void lease_unbind(struct coordinator *c, struct lease *lease)
 {
     struct resource *resource = lease->resource;
+    join_unbound(c, lease);
     session_unlink_hold(c, &lease->hold);
     if (lease->shared) { /* it goes behind the bound ones */
         shared_remove(c, lease);
@@ -359,7 +398,7 @@ void lease_unbind(struct coordinator *c, struct lease *lease)
     }
     secret_settle(lease);
     lease->renew_ms = c->now_ms;
-    rearm(c, lease);
+    renewal_rearm(c, lease);
     names_changed(c, resource);
     resource_advance(c, resource);
 }
@@ -369,7 +408,7 @@ void lease_settle(struct coordinator *c, struct lease *lease)
     secret_settle(lease);
     if (secret_is_open(lease))
         lease->renew_ms = c->now_ms;
-    rearm(c, lease);
+    renewal_rearm(c, lease);
 }
 
 void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait)
@@ -397,59 +436,29 @@ void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait)
         heal_until(c, lease, c->now_ms + wait->ttl_ms);
     if (lease->renew_ms > next_ms && lease->until_ms < hold->ends_ms)
         lease->renew_ms = next_ms;
-    rearm(c, lease);
+    renewal_rearm(c, lease);
 }
 
-int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round,
-                       int64_t until_ms)
+/* Returns whether nothing is left to do for a lease that joined another one, or that others joined. */
+static bool lease_shared_timer(struct coordinator *c, struct lease *lease)
 {
-    if (until_ms > lease->hold.ends_ms)
-        until_ms = lease->hold.ends_ms;
-    if (round->purpose == ROUND_RENEW) {
-        c->stats.renewals_done++;
-        histogram_count(&c->times.renewal_left, (lease->until_ms - c->now_ms) * 1000);
-    }
-    bool settles_only = round->purpose == ROUND_RENEW && !lease_is_bound(lease);
-    if (until_ms > lease->until_ms && !settles_only) {
-        heal_until(c, lease, until_ms);
-        lease->hold.warned = false;
-    }
-    if (round->purpose == ROUND_EXTEND)
-        lease->ttl_ms = round->ttl_ms;
-    plan_renewal(c, lease);
-    if (lease_is_bound(lease)) {
-        struct notice *notice = action_notice(c, NOTICE_RENEWED, lease);
-        notice->until_ms = lease->until_ms;
-        notice->valid_ms = lease->until_ms - c->now_ms;
-    }
-    return lease->until_ms;
-}
-
-void lease_not_renewed(struct coordinator *c, struct lease *lease, bool at_once)
-{
-    c->stats.renewals_failed++;
-    renew_soon(c, lease);
-    if (!at_once)
-        return;
-    lease->renew_ms = c->now_ms;
-    rearm(c, lease);
-}
-
-/* Limits the renewals that are under way at once: more would only queue up at the masters, until all are
- * late together. A lease that comes near its !EXPIRING may go as long as there are fewer than twice as
- * many, and a lease that would reach its deadline before the next try goes in any case. */
-static bool renewal_must_wait(const struct coordinator *c, const struct lease *lease)
-{
-    int64_t tenth_ms = lease->ttl_ms / TENTH, retry_ms = c->config.retry_max_ms;
-    int64_t pause_ms = (retry_ms < tenth_ms ? retry_ms : tenth_ms) + lease->ttl_ms / SOON;
-    bool hurries = c->now_ms + pause_ms >= warn_ms(lease);
-    if (c->now_ms + pause_ms >= lease->until_ms)
+    if (c->now_ms >= lease->until_ms)
         return false;
-    return c->renewing >= (hurries ? 2 : 1) * c->config.max_renewals;
+    if (lease->key == KEY_COMMON)
+        return shared_of(c, lease)->readers == 0 && lease_leave(c, lease, 0, 0, true);
+    if (!lease_is_bound(lease) || c->now_ms < lease->renew_ms)
+        return false;
+    if (join_of(c, lease) == NULL)
+        lease_lost(c, lease, LOST_GONE);
+    else
+        lease_leave(c, join_look(c, lease), 0, 0, true);
+    return true;
 }
 
 bool lease_timer(struct coordinator *c, struct lease *lease)
 {
+    if (lease->key != KEY_OWN && lease_shared_timer(c, lease))
+        return false;
     if (c->now_ms >= lease->until_ms) {
         lease_lost(c, lease, c->now_ms >= lease->hold.ends_ms ? LOST_MAX : LOST_EXPIRED);
         return false;
@@ -460,16 +469,16 @@ bool lease_timer(struct coordinator *c, struct lease *lease)
     }
     if (c->now_ms >= secret_settle_ms(lease))
         lease_settle(c, lease);
-    if (lease_is_bound(lease) && !lease->hold.warned && c->now_ms >= warn_ms(lease)) {
+    if (lease_is_bound(lease) && !lease->hold.warned && c->now_ms >= renewal_warns_ms(lease)) {
         lease->hold.warned = true;
         action_notice(c, NOTICE_EXPIRING, lease)->valid_ms = lease->until_ms - c->now_ms;
     }
-    bool asked = lease_is_bound(lease) || secret_left(lease) != 0;
+    bool asked = renewal_is_wanted(c, lease) || secret_left(lease) != 0;
     bool due = asked && !lease->renewing && c->now_ms >= lease->renew_ms;
     bool waits = due && (lease_is_resumed(lease) || renewal_must_wait(c, lease));
     if (waits)
-        renew_soon(c, lease);
+        renewal_soon(c, lease);
     else if (!due)
-        rearm(c, lease);
+        renewal_rearm(c, lease);
     return due && !waits;
 }

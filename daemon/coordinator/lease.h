@@ -39,21 +39,17 @@ void lease_unbind(struct coordinator *c, struct lease *lease);
 /* The told token is to take the place of the secret one at once, if the lease has one. */
 void lease_settle(struct coordinator *c, struct lease *lease);
 
+/* Answers the head of the queue with +LOCKED: it has the lease. */
+void lease_granted(struct coordinator *c, struct resource *resource, const struct lease *lease);
+/* Lets the head of the queue, which is answered, join the lease of other readers (join.h). */
+void lease_join(struct coordinator *c, struct resource *resource, struct lease *common);
+/* The lease gets a holder, who is counted for the limits of the session's peer. */
+void lease_hold(struct coordinator *c, struct lease *lease, const struct session *session, uint64_t request,
+                int64_t ends_ms);
+
 /* Hands the lease on to the session of this wait, with a new token to tell. The caller answers and removes
  * the wait. */
 void lease_pass(struct coordinator *c, struct lease *lease, struct wait *wait);
-
-/* Records that a quorum keeps the key until until_ms, and plans the next renewal. Returns the deadline that
- * the holder is told, which is never beyond the end that max= sets. */
-int64_t lease_extended(struct coordinator *c, struct lease *lease, const struct round *round,
-                       int64_t until_ms);
-/* Plans the next renewal after a renewal failed: at once, or after a short pause. */
-void lease_not_renewed(struct coordinator *c, struct lease *lease, bool at_once);
-
-/* Counts a renewal that begins. */
-void lease_renewing(struct coordinator *c, struct lease *lease);
-/* Counts a renewal that ended, with whatever result; does nothing if none is under way. */
-void lease_renewed(struct coordinator *c, struct lease *lease);
 
 /* Handles the lease's deadline item: end, warning or renewal. Returns true if a renewal is due and may
  * begin now; the caller begins it with extend_renew(). */

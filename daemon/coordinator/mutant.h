@@ -104,6 +104,10 @@
     X(DOWN_NO_TTL, "down_no_ttl", "* the key of a downgraded lock has no TTL")                              \
     X(DOWN_KEEPS_TOKEN, "down_keeps_token", "a downgraded lock keeps its token, which is a writer's")       \
     X(DOWN_ONCE, "down_once", "renewals do not repeat a downgrade")                                         \
+    X(JOIN_BEYOND, "join_beyond", "a reader that joins is told a deadline beyond that of the lease")        \
+    X(JOIN_RELEASES, "join_releases",                                                                       \
+      "the last reader's UNLOCK takes a lease from readers whose connections broke")                        \
+    X(JOIN_FOR_EVER, "join_for_ever", "readers join without asking for as long as the lease lasts")         \
     X(DISAGREEMENT_EACH, "disagreement_each", "another N or max_ttl keeps only that master out")
 
 enum mutant {

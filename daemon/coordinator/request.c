@@ -6,6 +6,7 @@
 #include "daemon/coordinator/downgrade.h"
 #include "daemon/coordinator/extend.h"
 #include "daemon/coordinator/hand.h"
+#include "daemon/coordinator/join.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/names.h"
@@ -55,7 +56,8 @@ static bool is_bound_to(const struct lease *lease, uint64_t session)
 static void relock(struct coordinator *c, const struct coordinator_event *event)
 {
     struct lease *lease = known_lease(c, &event->what);
-    if (lease == NULL || !lease_is_bound(lease) || !is_bound_to(lease, event->session)) {
+    bool unbacked = lease != NULL && lease->key == KEY_JOINED && join_of(c, lease) == NULL;
+    if (lease == NULL || unbacked || !lease_is_bound(lease) || !is_bound_to(lease, event->session)) {
         reply_to(c, event, REPLY_NOTHELD)->text = TEXT_NOT_BOUND;
         return;
     }
@@ -73,10 +75,7 @@ static void relock(struct coordinator *c, const struct coordinator_event *event)
     }
     lease->hold.depth++;
     struct reply *reply = reply_to(c, event, REPLY_LOCKED);
-    reply->token = lease->token;
-    reply->fence = lease->fence;
-    reply->until_ms = lease->until_ms;
-    reply->valid_ms = lease->until_ms - c->now_ms;
+    action_locked(c, reply, lease);
     reply->depth = lease->hold.depth;
 }
 
@@ -283,7 +282,12 @@ static void request_check(struct coordinator *c, const struct coordinator_event 
         reply_to(c, event, REPLY_NOTHELD)->text = over;
         return;
     }
-    if (lease == NULL || !lease_is_bound(lease)) {
+    bool joined = lease != NULL && lease->key == KEY_JOINED;
+    if (joined && join_of(c, lease) == NULL) {
+        reply_to(c, event, REPLY_NOTHELD);
+        return;
+    }
+    if (lease == NULL || (!lease_is_bound(lease) && !joined)) {
         check_request(c, event->session, event->request, &event->what, lease);
         return;
     }

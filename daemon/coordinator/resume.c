@@ -11,6 +11,7 @@
 #include "daemon/coordinator/mutant.h"
 #include "daemon/coordinator/release.h"
 #include "daemon/coordinator/resource.h"
+#include "daemon/coordinator/resume_joined.h"
 #include "daemon/coordinator/round.h"
 #include "daemon/coordinator/secret.h"
 #include "daemon/coordinator/session.h"
@@ -112,12 +113,15 @@ void resume_request(struct coordinator *c, struct session *session, uint64_t req
         resume_refuse(c, session, request, what, LIMIT_MAX_LOCKS);
         return;
     }
-    const struct lease *lease = resource_lease(c, resource, &what->token);
+    struct lease *lease = resource_lease(c, resource, &what->token);
+    if (lease != NULL && lease->key == KEY_JOINED) {
+        resume_joined(c, session, request, what, lease);
+        return;
+    }
     if (lease != NULL && secret_is_downgrading(lease)) { /* the key is there by several tokens */
         struct reply *reply = resume_refuse(c, session, request, what, LIMIT_NONE);
         action_noquorum(c, reply, NULL);
-        if (reply->retry_ms < 0)
-            reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+        action_retry(c, reply);
         return;
     }
     const struct token *old = lease != NULL ? &lease->token : &what->token;
@@ -160,8 +164,8 @@ static void resume_answer_noquorum(struct coordinator *c, const struct round *ro
     bool moved = round->phase != ROUND_MOVING || round->tally.granted != 0;
     struct reply *reply = resume_answer(c, round, REPLY_NOQUORUM);
     action_noquorum(c, reply, &tally);
-    if (moved && reply->retry_ms < 0)
-        reply->retry_ms = random_between(c, c->config.retry_min_ms, c->config.retry_max_ms);
+    if (moved)
+        action_retry(c, reply);
 }
 
 /* Sets the key back to the old token on all masters. A master that answered that it does not have the old
@@ -224,10 +228,7 @@ static void bind(struct coordinator *c, struct round *round, int64_t until_ms)
         acquire_abandon(c, round->resource); /* resource_granted() answers the head, or lets it wait on */
     struct lease *lease = lease_resume(c, round, session_of(c, round), until_ms);
     struct reply *reply = resume_answer(c, round, REPLY_LOCKED);
-    reply->token = lease->token;
-    reply->fence = lease->fence;
-    reply->until_ms = lease->until_ms;
-    reply->valid_ms = lease->until_ms - c->now_ms;
+    action_locked(c, reply, lease);
     round->lease = lease->id;
     c->stats.resumed++;
     struct resource *resource = resume_detach(c, round);

@@ -171,9 +171,13 @@ void rounds_end_extends(struct coordinator *c, struct lease *lease)
     for (struct in_flight *in_flight = c->rounds_pending.first; in_flight != NULL && lease->extending > 0;
          in_flight = in_flight->next) {
         struct round *round = IN_FLIGHT_OWNER(round, in_flight);
-        if (round->lease != lease->id || round->purpose != ROUND_EXTEND || round->request == 0)
+        bool is_its = round->lease == lease->id || round->reader == lease->id;
+        if (!is_its || round->purpose != ROUND_EXTEND || round->request == 0 || round->over)
             continue;
+        struct lease *joined = pool_find(&c->leases, round->reader);
         round->over = true;
         lease->extending--;
+        if (joined != NULL && joined != lease)
+            joined->extending--;
     }
 }

@@ -1,6 +1,7 @@
 /* The rows that SHOW tells of the coordinator. Nothing here changes the coordinator. */
 #include <string.h>
 
+#include "daemon/coordinator/join.h"
 #include "daemon/coordinator/lease.h"
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/slots.h"
@@ -39,17 +40,18 @@ static void lock_row_of(const struct coordinator *c, int64_t now_ms, const struc
         row->note.len = note->len;
         memcpy(row->note.text, note->text, note->len);
     }
+    const struct lease *common = join_of(c, lease);
     for (unsigned i = 0; i < c->config.masters; i++)
-        row->nodes[i] = lock_sign(c, lease, i);
+        row->nodes[i] = lock_sign(c, common != NULL ? common : lease, i);
 }
 
 bool coordinator_lock_row(const struct coordinator *c, int64_t now_ms, struct cursor *cursor,
                           struct lock_row *row)
 {
     const struct lease *lease = NULL;
-    while (lease == NULL && cursor->slot < c->leases.fresh)
+    while ((lease == NULL || lease->key == KEY_COMMON) && cursor->slot < c->leases.fresh)
         lease = pool_at(&c->leases, (uint32_t)cursor->slot++);
-    if (lease == NULL)
+    if (lease == NULL || lease->key == KEY_COMMON)
         return false;
     lock_row_of(c, now_ms + c->behind_ms, lease, row);
     return true;
@@ -71,6 +73,8 @@ bool coordinator_oldest_lock(const struct coordinator *c, int64_t now_ms, struct
                              struct lock_row *row)
 {
     const struct lease *lease = next_by_age(&c->leases, cursor);
+    while (lease != NULL && lease->key == KEY_COMMON)
+        lease = next_by_age(&c->leases, cursor);
     if (lease == NULL)
         return false;
     lock_row_of(c, now_ms + c->behind_ms, lease, row);
@@ -198,7 +202,7 @@ void coordinator_master_row(const struct coordinator *c, int64_t now_ms, unsigne
 void coordinator_stats(const struct coordinator *c, struct coordinator_stats *stats)
 {
     *stats = c->stats;
-    stats->locks = c->leases.used;
+    stats->locks = c->leases.used - c->commons;
     stats->waiters = c->waits.used;
     stats->sessions = c->sessions.used;
     stats->resources = c->resources.used;

@@ -6,9 +6,14 @@
 #include "daemon/coordinator/session.h"
 #include "daemon/coordinator/slots.h"
 
-static struct shared *shared_of(const struct coordinator *c, const struct lease *lease)
+struct shared *shared_of(const struct coordinator *c, const struct lease *lease)
 {
     return &c->sharing[pool_slot(&c->leases, lease)];
+}
+
+struct crowd *crowd_of(const struct coordinator *c, const struct resource *resource)
+{
+    return &c->crowds[pool_slot(&c->resources, resource)];
 }
 
 /* The list is a ring: the link before the first one is the last one. */
@@ -42,6 +47,12 @@ void shared_remove(struct coordinator *c, struct lease *lease)
     shared_of(c, links->next)->prev = links->prev;
 }
 
+void shared_count(struct coordinator *c, const struct lease *lease, int by)
+{
+    c->readers[lease->hold.kind] += (uint32_t)by;
+    crowd_of(c, lease->resource)->readers += (uint32_t)by;
+}
+
 struct lease *shared_next(const struct coordinator *c, const struct lease *lease)
 {
     if (!lease->shared)
@@ -54,8 +65,9 @@ struct lease *resource_lease(const struct coordinator *c, const struct resource 
                              const struct token *token)
 {
     struct lease *lease = resource->lease;
-    while (lease != NULL && memcmp(lease->token.bytes, token->bytes, TOKEN_BYTES) != 0 &&
-           !lease_was_known_by(lease, token))
+    while (lease != NULL && (lease->key == KEY_COMMON || /* nobody is told its token */
+                             (memcmp(lease->token.bytes, token->bytes, TOKEN_BYTES) != 0 &&
+                              !lease_was_known_by(lease, token))))
         lease = shared_next(c, lease);
     return lease;
 }

@@ -79,6 +79,11 @@ masters_t masters_clock_doubted(const struct coordinator *c)
     return set;
 }
 
+int64_t stall_lately_ms(const struct coordinator *c)
+{
+    return c->now_ms - c->stall_seen_ms <= c->full_ms ? c->stall_ms : 0;
+}
+
 bool trial_is_open(const struct coordinator *c)
 {
     return c->trial.open;

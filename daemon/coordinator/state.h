@@ -212,9 +212,22 @@ struct secret {
     struct token was;          /* ... and the token that was told before, which a key may have, too */
 };
 
-/* The place of a reader's lease among those of its name (shared.h). */
+/* The place of a reader's lease among those of its name (shared.h), and what joins it to others (join.h). */
 struct shared {
     struct lease *next, *prev; /* (ref) a ring */
+    uint64_t joins;            /* JOINED: id of the lease that it relies on */
+    /* COMMON: */
+    int64_t shown_ms;  /* Q masters were asked then or later, and had its key */
+    int64_t kept_ms;   /* until then a reader that did not give its part back may believe in it */
+    uint32_t memories; /* c->memories when it was granted */
+    uint32_t readers;  /* leases that rely on it */
+    uint32_t bound;    /* of these: with a session */
+};
+
+/* The readers of a name. */
+struct crowd {
+    struct lease *latest; /* (ref) the latest COMMON lease; NULL: none */
+    uint32_t readers;     /* leases of readers, without the COMMON ones */
 };
 
 /* A lock that was granted here. There are as many leases as locks, so they are kept small: rare data is
@@ -247,6 +260,8 @@ struct lease {
     struct secret *secret; /* NULL: none */
     bool renewing;         /* a renewal is under way */
     bool shared;           /* a reader's */
+    /* Whose key it has: its own; one that no client holds, and others rely on; or none (join.h). */
+    enum { KEY_OWN, KEY_COMMON, KEY_JOINED } key : 8;
     /* fanout: quorum: whether the key is still to be set on the masters that were not asked. NOT: all were. */
     enum { SPREAD_NOT, SPREAD_SOON, SPREAD_AGAIN, SPREAD_DONE } spread : 8;
     /* Per master: when the last TTL ends that it acknowledged in its present memory; 0: it acknowledged
@@ -334,15 +349,21 @@ struct round {
     struct resource *resource; /* (ref) acquire, RESUME, until the round is decided */
     uint64_t lease;            /* id of the lease that the round renews, extends or brought; 0: none */
     uint64_t session, request; /* EXTEND, CHECK and RESUME; request 0: answered */
-    uint32_t memories;         /* c->memories when the round began */
-    struct tally tally;        /* votes on SET, EXTEND, CHECK or MOVE */
-    masters_t votes;  /* extend, check, RESUME: masters whose votes count (in quarantine: if confirmed) */
+    union {
+        uint32_t memories;     /* c->memories when the round began */
+        int32_t reader_ttl_ms; /* EXTEND: the TTL that the reader is to have */
+    };
+    struct tally tally; /* votes on SET, EXTEND, CHECK or MOVE */
+    masters_t votes;    /* extend, check, RESUME: masters whose votes count (in quarantine: if confirmed) */
     masters_t voided; /* masters whose grants do not count: lost or failed since, or (RESUME) in quarantine */
     uint32_t told_ms; /* the longest TTL that a master's reply to EXTEND or CHECK told */
     struct fence fence;
     struct split split;
     struct token token;
-    uint64_t proposal;       /* the fence that is proposed, and in the end granted */
+    union {
+        uint64_t proposal; /* the fence that is proposed, and in the end granted */
+        uint64_t reader;   /* EXTEND: id of the JOINED lease that is meant; 0: none */
+    };
     const struct name *name; /* interned */
     struct resume *resume;   /* RESUME, until the round is decided; NULL: none */
     uint64_t numbers[];      /* per master: score, TTL left (extend, check), or see split.held */
@@ -422,7 +443,9 @@ struct coordinator {
 
     struct heap deadlines;
     struct pool waits, queues, resources, slots, leases, secrets, rounds, resumes, releases, sessions, lists;
-    struct shared *sharing; /* for each slot of the leases */
+    struct shared *sharing; /* for each slot of the leases: of readers */
+    struct crowd *crowds;   /* for each slot of the resources: where readers have the name */
+    uint32_t commons;       /* COMMON leases */
     struct queue nobody;    /* the queue of every name without waiters: all zero, never written */
     struct intern intern;
     uint32_t peer_locks[PEERS], peer_waits[PEERS]; /* leases and waits of each peer */
@@ -499,6 +522,9 @@ bool lease_is_resumed(const struct lease *lease);
 void resume_given_back(struct resource *resource, const struct token *token);
 /* Masters whose clocks jumped: seen by this daemon, or kept out for it by any daemon. */
 masters_t masters_clock_doubted(const struct coordinator *c);
+/* By how much the coordinator's clock was put forward lately, since this host stood still: a deadline that was told
+ * before is over here, but not yet for whoever was not told of the stall, or if it was none. */
+int64_t stall_lately_ms(const struct coordinator *c);
 /* Whether a trial (trial.h) is open: no lock is granted until it is decided. */
 bool trial_is_open(const struct coordinator *c);
 
@@ -515,6 +541,12 @@ void action_send(struct coordinator *c, masters_t masters, const struct command 
 /* Appends a reply without optional fields, which the caller may fill in before the step ends. */
 struct reply *action_reply(struct coordinator *c, uint64_t session, uint64_t request, enum reply_code code,
                            const struct name *name);
+/* Fills in what +LOCKED tells of the lease. */
+void action_locked(const struct coordinator *c, struct reply *reply, const struct lease *lease);
+/* +UNLOCKED of a lock that another holder here has now; request 0: nobody is answered. */
+void action_handed(struct coordinator *c, uint64_t session, uint64_t request, const struct name *name);
+/* Lets the client of a -NOQUORUM ask again after a random time, unless retry= is known. */
+void action_retry(struct coordinator *c, struct reply *reply);
 /* Appends a notice without deadline to the lease's session; its reason is LOST_EXPIRED unless the caller sets
  * another. */
 struct notice *action_notice(struct coordinator *c, enum notice_kind kind, const struct lease *lease);

@@ -95,8 +95,9 @@ struct master {
         int64_t gone_ms;  /* on this daemon's clock: about when the last run answered last; 0: none did */
         int64_t from_ms;  /* on its own clock: when it may vote, as far as is known; 0: not known */
         bool receded;     /* within its run the key showed an earlier from= than before */
-        int64_t shown_ms; /* from= (on its own clock) when the key was last read, in this run */
-        int64_t quarantine_until_ms; /* on this daemon's clock: when it may vote; 0: no quarantine */
+        int64_t shown_ms; /* from= (on its own clock) when the key was last read ... */
+        char shown_run_id[RUN_ID_HEX]; /* ... and the run in which that was */
+        int64_t quarantine_until_ms;   /* on this daemon's clock: when it may vote; 0: no quarantine */
         enum master_why quarantine_why;
         char by[GROUP_WORD]; /* id of the daemon that keeps it out */
     } memory;

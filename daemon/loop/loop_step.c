@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "daemon/clock.h"
+#include "daemon/coordinator/base/token.h"
 #include "daemon/log.h"
 #include "daemon/loop/loop_private.h"
 #include "proto/names.h"
@@ -22,9 +23,11 @@ static void carry_reply(struct loop *loop, struct action *action)
 {
     struct reply *reply = &action->u.reply;
     reply->valid_ms = loop_clock_left_ms(&loop->clock, &loop->event, reply->valid_ms);
-    /* A request was under way when its right was taken away. */
-    loop->deny |=
-        reply->code == REPLY_LOCKED && !loop_user_may_lock(&loop->view, action->session, &reply->name);
+    if (reply->code == REPLY_LOCKED) {
+        reply->shared = token_is_shared(&reply->token);
+        /* A request was under way when its right was taken away. */
+        loop->deny |= !loop_user_may_lock(&loop->view, action->session, &reply->name);
+    }
     conns_now(loop->conns, loop->clock.boot_us);
     conns_reply(loop->conns, action->session, action->request, reply);
 }

@@ -420,6 +420,7 @@ static void world_start(struct world *w, const uint8_t *data, size_t size)
         .max_sessions = CLIENTS,
         .max_locks = flags & 2 ? 1 : 8,
         .max_waiters = flags & 4 ? 2 : 64,
+        .join_from = 1,
         .max_undo = flags & 8 ? 2 : 64,
         .max_locks_per_client = flags & 16 ? 1 : 8,
         .max_waits_per_client = flags & 32 ? 1 : 32,

@@ -42,8 +42,12 @@ static void hold_granted(struct world *w, const struct action *action)
     for (unsigned name = 0; name < NAMES; name++) {
         if ((names & 1u << name) == 0)
             continue;
-        assert(w->lied || w->forgot || reply->fence > w->fences[name]);
-        w->fences[name] = reply->fence;
+        bool shared = token_is_shared(&reply->token); /* readers that share may have one fence */
+        assert(w->lied || w->forgot || reply->fence > (shared ? w->alone[name] : w->fences[name]));
+        if (reply->fence > w->fences[name])
+            w->fences[name] = reply->fence;
+        if (!shared)
+            w->alone[name] = reply->fence;
     }
     w->holds[w->next_hold++ % HOLDS] = (struct belief){
         .held = true,

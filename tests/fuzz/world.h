@@ -52,9 +52,9 @@ struct world {
     unsigned next_hold;
     struct token tokens[TOKENS]; /* that were granted */
     unsigned next_token;
-    uint64_t fences[NAMES];
-    bool lied;   /* no vote proves anything any more */
-    bool forgot; /* a master restarted */
+    uint64_t fences[NAMES], alone[NAMES]; /* the highest fences: of all grants, and of those to writers */
+    bool lied;                            /* no vote proves anything any more */
+    bool forgot;                          /* a master restarted */
     bool draining;
 };
 

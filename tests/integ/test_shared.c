@@ -25,8 +25,8 @@ static void begin(void)
 START_TEST(readers_share_it_and_a_writer_is_kept_out)
 {
     begin();
-    struct grant one = lock(&a, "doc mode=shared");
-    struct grant two = lock(&b, "doc mode=shared");
+    struct grant one = grant_of(ask(&a, "+LOCKED doc * mode=shared", "LOCK doc mode=shared"));
+    struct grant two = grant_of(ask(&b, "+LOCKED doc * mode=shared", "LOCK doc mode=shared"));
     struct grant far = lock(&c, "doc mode=shared ttl=60s");
     ck_assert_str_ne(one.token, two.token);
     eventually(all_answer("3", "ZCARD redlock:doc"));
@@ -38,7 +38,7 @@ START_TEST(readers_share_it_and_a_writer_is_kept_out)
     ask(&b, "-BUSY doc", "LOCK doc");
     ask(&b, "+UNLOCKED doc *", "UNLOCK doc");
     eventually(cluster_is_free(&masters, "doc"));
-    struct grant writer = lock(&b, "doc");
+    struct grant writer = grant_of(ask(&b, "+LOCKED doc * until=*[0-9]", "LOCK doc"));
     ck_assert_int_gt(writer.fence, one.fence);
     ck_assert_int_gt(writer.fence, two.fence);
     ck_assert_int_gt(writer.fence, far.fence);
@@ -54,7 +54,7 @@ START_TEST(a_readers_token_works_at_every_daemon)
     struct grant session = lock(&b, "doc mode=shared ttl=30s");
     ask(&c, "+HELD doc *", "CHECK doc token=%s", lease.token);
     ask(&c, "+EXTENDED doc *", "EXTEND doc token=%s ttl=60s", lease.token);
-    struct grant moved = grant_of(ask(&c, "+LOCKED doc *", "RESUME doc token=%s", session.token));
+    struct grant moved = grant_of(ask(&c, "+LOCKED doc * mode=shared", "RESUME doc token=%s", session.token));
     ck_assert_str_ne(moved.token, session.token);
     ask(&b, "-NOTHELD doc*", "EXTEND doc token=%s", session.token);
     ask(&c, "+UNLOCKED doc *", "UNLOCK doc");
@@ -67,7 +67,7 @@ START_TEST(who_has_it_may_take_it_again_in_its_own_mode)
 {
     begin();
     struct grant shared = lock(&a, "doc mode=shared");
-    ask(&a, "+LOCKED doc token=* depth=2", "LOCK doc mode=shared token=%s", shared.token);
+    ask(&a, "+LOCKED doc token=* mode=shared depth=2", "LOCK doc mode=shared token=%s", shared.token);
     ask(&a, "-MODE doc : *shared*", "LOCK doc token=%s", shared.token);
     struct grant alone = lock(&b, "other");
     ask(&a, "-NOTHELD other : *", "LOCK other mode=shared token=%s", alone.token); /* another connection */
@@ -93,7 +93,7 @@ START_TEST(a_writer_becomes_a_reader)
     eventually(rows_with(show(&a, "WAITERS"), "name=doc ") == 2);
     eventually(rows_with(show(&waiter, "WAITERS"), "name=doc ") == 1);
     struct grant reader =
-        grant_of(ask(&a, "+LOCKED doc * depth=1", "LOCK doc mode=shared token=%s", writer.token));
+        grant_of(ask(&a, "+LOCKED doc * mode=shared depth=1", "LOCK doc mode=shared token=%s", writer.token));
     ck_assert_str_ne(reader.token, writer.token);
     ck_assert_int_eq(reader.fence, writer.fence);
     expect(&b, "+LOCKED doc *"); /* at the same daemon */
@@ -122,10 +122,10 @@ START_TEST(a_downgraded_lock_is_resumed)
     begin();
     struct grant writer = lock(&a, "doc ttl=30s");
     struct grant reader = grant_of(ask(&a, "+LOCKED doc *", "LOCK doc mode=shared token=%s", writer.token));
-    struct grant moved = grant_of(ask(&b, "+LOCKED doc *", "RESUME doc token=%s", writer.token));
+    struct grant moved = grant_of(ask(&b, "+LOCKED doc * mode=shared", "RESUME doc token=%s", writer.token));
     lock(&c, "doc mode=shared");
     ask(&c, "-NOTHELD doc*", "RESUME doc token=%s", reader.token);
-    struct grant again = grant_of(ask(&c, "+LOCKED doc *", "RESUME doc token=%s", moved.token));
+    struct grant again = grant_of(ask(&c, "+LOCKED doc * mode=shared", "RESUME doc token=%s", moved.token));
     ck_assert_int_gt(again.fence, moved.fence);
     eventually(all_answer("2", "ZCARD redlock:doc"));
 }

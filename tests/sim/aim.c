@@ -389,6 +389,18 @@ static void aim_readers(struct sim_plan *plan, struct swarm *swarm, enum mutant 
     }
 }
 
+/* More readers than have keys of their own. */
+static void aim_joins(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
+{
+    aim_readers(plan, swarm, mutant == MUTANT_JOIN_FOR_EVER ? MUTANT_MARK_UNSEEN : mutant);
+    plan->param[P_JOIN_FROM] = 1;
+    if (mutant == MUTANT_JOIN_FOR_EVER)
+        return;
+    swarm->clients = 6;
+    swarm->shared_pct = 80;
+    swarm->abandon_pct = 30;
+}
+
 static void aim_slots(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
 {
     plan->param[P_DEAF] = DEAF_NONE;
@@ -490,6 +502,9 @@ void swarm_aim(struct sim_plan *plan, struct swarm *swarm, enum mutant mutant)
     case MUTANT_SHARE_TTL_FIRST:
     case MUTANT_MARK_STAYS:
     case MUTANT_MARK_UNSEEN: aim_readers(plan, swarm, mutant); return;
+    case MUTANT_JOIN_BEYOND:
+    case MUTANT_JOIN_RELEASES:
+    case MUTANT_JOIN_FOR_EVER: aim_joins(plan, swarm, mutant); return;
     case MUTANT_DOWN_TAKEN_BACK:
     case MUTANT_DOWN_BLIND:
     case MUTANT_DOWN_NO_TTL:

@@ -59,7 +59,7 @@ static void report(const struct sim_world *w, const struct sim_plan *plan)
 /* ---- seeds ---- */
 
 struct tally {
-    uint64_t runs, items, grants, handed, requests;
+    uint64_t runs, items, grants, handed, joined, requests;
     double simulated_s;
 };
 
@@ -110,9 +110,10 @@ static int run_seeds(const struct options *options, uint64_t first, uint64_t ste
         tally->items += w->items;
         tally->grants += w->oracle.grants;
         tally->handed += w->oracle.handed;
+        tally->joined += w->oracle.joined;
         tally->requests += w->oracle.requests;
         tally->simulated_s += (double)w->now_us / 1e6;
-        w->oracle.grants = w->oracle.handed = w->oracle.requests = 0;
+        w->oracle.grants = w->oracle.handed = w->oracle.joined = w->oracle.requests = 0;
         if (failed == 0 && i % TWICE_EVERY == 0 && !options->trace && !same_twice(w, plan))
             failed = 12;
         if (failed != 0)
@@ -129,6 +130,7 @@ static void tally_add(struct tally *all, const struct tally *one)
     all->items += one->items;
     all->grants += one->grants;
     all->handed += one->handed;
+    all->joined += one->joined;
     all->requests += one->requests;
     all->simulated_s += one->simulated_s;
 }
@@ -166,9 +168,9 @@ static int run_jobs(const struct options *options)
     int failed = options->jobs == 1 ? run_seeds(options, 0, 1, &all) : run_forked(options, &all);
     double took_s = now_s() - begin_s;
     printf("%" PRIu64 " runs, %.2f simulated hours, %" PRIu64 " requests, %" PRIu64 " grants (%" PRIu64
-           " handed on), %" PRIu64 " happenings in %.1f s: %.0f x real time%s\n",
-           all.runs, all.simulated_s / 3600, all.requests, all.grants, all.handed, all.items, took_s,
-           all.simulated_s / took_s, failed ? "; FAILED" : ", nothing found");
+           " handed on, %" PRIu64 " joined), %" PRIu64 " happenings in %.1f s: %.0f x real time%s\n",
+           all.runs, all.simulated_s / 3600, all.requests, all.grants, all.handed, all.joined, all.items,
+           took_s, all.simulated_s / took_s, failed ? "; FAILED" : ", nothing found");
     return failed != 0;
 }
 

@@ -78,6 +78,8 @@ struct sim_tok {
     bool forgotten;   /* its daemon has no record of it: the deadline is over, or it was reported lost */
     bool maxed;       /* its daemon said that its max= is over */
     bool owed;        /* released while its daemon knew it: an unacknowledged release is sent again */
+    bool common;      /* the key of readers that joined it; nobody is told it */
+    bool joined;      /* a reader's, without a key of its own */
     bool moved;       /* RESUME replaced this token, which holds nothing any more */
     bool undelivered; /* RESUME: no byte of its grant reached the kernel */
     uint16_t sent;    /* masters that its SET was sent to */
@@ -162,7 +164,7 @@ struct sim_oracle {
     uint64_t fence[SIM_KEYS], alone[SIM_KEYS]; /* the highest, and the highest of an exclusive lock */
     uint32_t fence_tok[SIM_KEYS], alone_tok[SIM_KEYS];
     uint32_t last_set[SIM_DAEMONS][SIM_KEYS]; /* the token of a daemon's last SET */
-    uint64_t handed;
+    uint64_t handed, joined;
     struct sim_fence_acks fences[SIM_DAEMONS][ORACLE_FENCES];
     unsigned fence_next[SIM_DAEMONS];
     struct sim_extending extending[SIM_DAEMONS][ORACLE_EXTENDS]; /* ring */
@@ -252,6 +254,7 @@ void oracle_sends_settle(struct sim_world *w, struct sim_daemon *d, const struct
                          uint32_t tok);
 /* oracle_down.c: writers that become readers */
 void oracle_down_asked(struct sim_world *w, uint32_t tok);
+void oracle_heals_down(struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
 void oracle_sends_down(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok);
 void oracle_reentered(struct sim_world *w, struct sim_daemon *d, uint32_t request, const struct reply *reply);
 bool oracle_is_forgotten(const struct sim_world *w, const struct sim_daemon *d, uint32_t tok);
@@ -261,6 +264,10 @@ bool oracle_lost_wrongly(const struct sim_world *w, uint32_t tok);
 /* oracle_shared.c: names that readers have */
 /* Until when the master keeps the name for the token, or for another of its family; 0: not at all. */
 int64_t oracle_kept_ms(const struct sim_world *w, const struct sim_master *m, int64_t now_ms, uint32_t tok);
+/* Whether the key is that of the readers whom the token's reader joined. */
+bool oracle_joined_by(const struct sim_world *w, uint32_t key, uint32_t tok);
+void oracle_joins(struct sim_world *w, struct sim_daemon *d, uint32_t tok, unsigned name);
+void oracle_joined_again(struct sim_world *w, const struct sim_daemon *d, uint32_t tok, uint32_t from);
 void oracle_ran_readers(struct sim_world *w, const struct sim_master *m, const struct sim_msg *msg,
                         unsigned readers); /* so many were in key_before */
 /* oracle_move.c: RESUME */

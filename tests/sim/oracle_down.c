@@ -51,6 +51,22 @@ static void down_link(struct sim_world *w, const struct sim_daemon *d, uint32_t 
     r->excused = t->excused;
 }
 
+/* A heal may set the reader's token before any DOWN was sent: as long as no master may vote, only an EXTEND from before
+ * the downgrade is under way, and its answers still come. */
+void oracle_heals_down(struct sim_world *w, const struct sim_daemon *d, uint32_t tok)
+{
+    const struct sim_tok *r = &w->oracle.tok[tok];
+    if (r->sent != 0 || r->granted || r->down_of != 0)
+        return;
+    for (uint32_t i = w->oracle.toks - 1; i > 0; i--) {
+        const struct sim_tok *t = &w->oracle.tok[i];
+        if (!t->down_asked || t->down_to != 0 || t->released || t->name != r->name || !oracle_is_ours(t, d))
+            continue;
+        down_link(w, d, i, tok);
+        return;
+    }
+}
+
 void oracle_sends_down(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
 {
     unsigned name = w->oracle.tok[tok].name;

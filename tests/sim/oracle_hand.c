@@ -23,6 +23,8 @@ uint32_t oracle_holder(const struct sim_world *w, uint32_t tok)
 bool oracle_keeps(const struct sim_world *w, uint32_t key, uint32_t tok)
 {
     uint32_t root = oracle_family(w, tok), secret = w->oracle.tok[root].secret;
+    if (oracle_joined_by(w, key, tok))
+        return true;
     return oracle_family(w, key) == root || (secret != 0 && secret == key);
 }
 

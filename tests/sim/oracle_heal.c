@@ -31,6 +31,7 @@ static int64_t held_until_us(const struct sim_world *w, const struct sim_daemon 
 
 void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct action *action, uint32_t tok)
 {
+    oracle_heals_down(w, d, tok);
     const struct sim_tok *t = &w->oracle.tok[oracle_holder(w, tok)];
     const struct sim_tok *key = &w->oracle.tok[oracle_key(w, tok)];
     if (w->oracle.tok[tok].settles)

@@ -199,8 +199,7 @@ static uint32_t deleted_of(const struct sim_world *w, const struct sim_master *m
     uint32_t found = msg->tok;
     FOR_NAMES(n, msg->name)
     {
-        bool left =
-            store_has(&m->store, clock_ms(&m->clock, w->now_us), n) && m->store.key[n].tok == before[n];
+        bool left = store_keeps_ms(&m->store, clock_ms(&m->clock, w->now_us), n, before[n]) != 0;
         if (before[n] != 0 && !left && before[n] != msg->tok)
             found = before[n];
     }

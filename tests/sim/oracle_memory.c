@@ -171,8 +171,10 @@ static bool could_notice(const struct sim_world *w, const struct sim_daemon *d, 
     bool troubled = m->rubbish_us > m->lost_us - d->full_us || m->hung_until_us > m->lost_us ||
                     m->error_until_us > m->lost_us || m->replica_until_us > m->lost_us ||
                     d->paused_until_us > m->lost_us;
+    /* A message that was sent while the link was slow may arrive later, and all others arrive behind it. */
     for (int way = UP; way <= DOWN; way++)
-        troubled |= link->cut_until_us[way] > m->lost_us || link->slow_until_us[way] > m->lost_us;
+        troubled |=
+            link->cut_until_us[way] > m->lost_us || link->slow_until_us[way] > m->lost_us - node->rtt_most_us;
     return !troubled && w->plan->param[P_TAIL_PPM] == 0 && conn->born_us < m->lost_us - 2000000 &&
            node->settled_us < m->lost_us && node->group_before_us > m->lost_us - ORACLE_NOTICE_US;
 }

@@ -75,6 +75,8 @@ void oracle_resumed(struct sim_world *w, struct sim_daemon *d, uint32_t request,
     struct sim_asked *a = &o->asked[request];
     uint32_t tok = oracle_tok(w, &reply->token, a->name);
     struct sim_tok *from = &o->tok[a->from];
+    if (from->joined && o->tok[tok].sent == 0)
+        oracle_joined_again(w, d, tok, a->from);
     uint32_t parent = o->tok[tok].parent;
     if (tok == a->from || (parent != a->from && (parent == 0 || o->tok[parent].down_of != a->from)))
         violation(w, 6, "d%u answers a RESUME of T%u with T%u, which it was not moved to", d->index, a->from,

@@ -151,6 +151,8 @@ static void check_fence(struct sim_world *w, struct sim_daemon *d, uint32_t tok,
         o->alone_tok[n] = tok;
     }
     uint16_t stored = 0;
+    if (t->joined && t->parent != 0)
+        return; /* a RESUME keeps the fence of its lock */
     for (unsigned i = 0; i < ORACLE_FENCES; i++) {
         const struct sim_fence_acks *acks = &o->fences[d->index][i];
         if (!is_stored(acks, t, o->tok[oracle_key(w, tok)].set_us, fence))
@@ -196,7 +198,9 @@ static void granted(struct sim_world *w, struct sim_daemon *d, uint32_t request,
     struct sim_tok *t = &o->tok[tok];
     if (t->granted || t->name != key)
         violation(w, 6, "T%u is granted to request %u, but belongs to another", tok, request);
-    if (a->verb == VERB_LOCK && t->sent == 0)
+    if (a->verb == VERB_LOCK && t->sent == 0 && a->shared)
+        oracle_joins(w, d, tok, key);
+    else if (a->verb == VERB_LOCK && t->sent == 0)
         oracle_handed(w, d, tok, key);
     if (a->verb == VERB_RESUME)
         oracle_resumed(w, d, request, reply);

@@ -82,7 +82,8 @@ static inline unsigned first_name(unsigned name)
     X(FANOUT, "fanout") \
     X(NO_KILL, "no_kill") \
     X(SLOTS, "slots") \
-    X(CALM, "calm")
+    X(CALM, "calm") \
+    X(JOIN_FROM, "join_from")
 
 /* at and for in µs. target: master, daemon or client; other: the second one of a link. */
 #define FAULT_LIST(X) \

@@ -341,7 +341,7 @@ int plan_class_drawn = CLASSES;
 bool plan_readers;
 
 /* How many of the LOCKs are of readers, in percent; mostly none. */
-static void draw_modes(const struct sim_plan *plan, uint64_t seed, struct swarm *swarm)
+static void draw_modes(struct sim_plan *plan, uint64_t seed, struct swarm *swarm)
 {
     struct draw draw = {.seed = seed, .who = 8};
     bool any = percent(&draw, 5);
@@ -350,6 +350,8 @@ static void draw_modes(const struct sim_plan *plan, uint64_t seed, struct swarm 
         return;
     swarm->shared_pct = percent(&draw, 50) ? between(&draw, 40, 60) : between(&draw, 5, 98);
     swarm->apart = percent(&draw, 20);
+    if (all && percent(&draw, 75))
+        plan->param[P_JOIN_FROM] = between(&draw, 1, 3);
 }
 
 static enum plan_class draw_class(struct draw *draw)

@@ -257,9 +257,10 @@ struct sim_daemon {
     int64_t timer_at_us; /* the ITEM_TIMER that counts */
     uint64_t steps, randoms;
     struct {
-        bool open; /* its host stood still, and the daemon cannot know yet */
+        bool within_trial; /* its host stood still while a trial was open */
+        bool open;         /* its host stood still, and the daemon cannot know yet */
         uint32_t number;
-        int64_t ends_us;
+        int64_t since_us, ends_us; /* since_us: of the first stall that the daemon does not know of */
         int64_t shown_us;    /* the time at which a quorum's readings, or the end of a pause, showed it */
         int64_t hello_us;    /* time stood still before its clients last said HELLO to other hosts */
         int64_t started_us;  /* start of this incarnation of the daemon */
@@ -446,6 +447,7 @@ uint32_t client_ask(struct sim_world *w, struct sim_client *c, unsigned daemon, 
 void client_words(const struct sim_world *w, const struct sim_client *c, struct request *what, enum verb verb,
                   uint32_t tok);
 void session_close(struct sim_world *w, struct sim_client *c, uint32_t session, enum line_kind how);
+void client_closed(struct sim_world *w, struct sim_client *c, uint32_t session);
 void client_lost(struct sim_world *w, struct sim_client *c);     /* the client holds no lock any more */
 void client_holds_on(struct sim_world *w, struct sim_client *c); /* until its op is over */
 void client_told(struct sim_world *w, struct sim_client *c, uint32_t session, uint32_t tok, int64_t until_ms);

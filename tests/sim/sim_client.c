@@ -497,7 +497,8 @@ static void client_notice(struct sim_world *w, struct sim_client *c, const struc
         client_next(w, c);
 }
 
-static void client_closed(struct sim_world *w, struct sim_client *c, uint32_t session)
+/* A session is over, whoever closed it: the client waits for nothing on it any more. */
+void client_closed(struct sim_world *w, struct sim_client *c, uint32_t session)
 {
     if (c->old == session)
         c->old = 0;

@@ -55,6 +55,7 @@ void daemon_start(struct sim_world *w, struct sim_daemon *d)
         .max_waiters = (uint32_t)param[P_MAX_WAITERS],
         .max_undo = (uint32_t)param[P_MAX_UNDO],
         .max_renewals = d->index % 2 == 1 && param[P_CLASS] != CLASS_ROLLING ? 2 : 0,
+        .join_from = (uint32_t)param[P_JOIN_FROM],
         .max_locks_per_client = 64,
         .max_waits_per_client = 64,
         .self = self_of(d),
@@ -66,6 +67,7 @@ void daemon_start(struct sim_world *w, struct sim_daemon *d)
     d->timer_at_us = NEVER;
     d->paused_until_us = -1;
     d->stall.debt_us = d->stall.sum_ms = 0;
+    d->stall.within_trial = false;
     d->stall.started_us = w->now_us;
     trace_add(w, TRACE_DAEMON, d->index, d->incarnation, 1, 0, 0, 0, 0);
     node_start(w, d);

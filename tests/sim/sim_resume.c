@@ -148,9 +148,11 @@ void resume_reply(struct sim_world *w, struct sim_client *c, const struct sim_me
     bool mine = message->request == c->request || message->request == c->second;
     if (c->state != CLIENT_RESUMING || !mine) {
         /* The answer of a second RESUME came late: its grant belongs to the same client, which has gone
-         * on. */
-        if (code == REPLY_LOCKED)
+         * on, and which may have asked for something else on the same connection. */
+        if (code == REPLY_LOCKED) {
             session_close(w, c, message->session, LINE_FIN);
+            client_closed(w, c, message->session);
+        }
         return;
     }
     if (message->request == c->request)

@@ -14,6 +14,18 @@ static void newcomer_writes(unsigned master)
     memcpy(marker->group.run_id, info[master].run_id, RUN_ID_HEX);
 }
 
+/* All masters answer their handshakes, until this one is refused no more. */
+static void answer_until_judged(unsigned master)
+{
+    static const char *const number[] = {"0", "1", "2"};
+    while (coordinator_master_state(core, master) == MASTER_REFUSED && now < 9000) {
+        at(now + 1000);
+        for (unsigned i = 0; i < config.masters; i++)
+            if (unanswered(i) != 0)
+                vote(number[i], "INFO OK");
+    }
+}
+
 START_TEST(a_newcomer_hides_no_flush)
 {
     start(3);
@@ -138,12 +150,54 @@ START_TEST(a_doubt_after_a_handshake_that_waited)
     at(5000);
     lose(1);
     work();
-    vote("0", "GROUP_NEW NO");
+    vote("0", "INFO OK, TIME OK, GROUP NO, GROUP_NEW NO");
     newcomer_writes(0);
     memset(markers[0].group.run_id, 'f', RUN_ID_HEX); /* another run's: it came back from a disk */
     vote("0", "GROUP OK, GROUP_SET OK");
     EXPECT_MASTER(0, "quarantine promoted left=60602");
     forget();
+}
+END_TEST
+
+/* This daemon knows neither master, and nothing is judged while master 1 has another group's key. Meanwhile an older key
+ * of master 0 came back, with other data. */
+static void key_recedes_unjudged(bool in_another_run)
+{
+    start_alone(2);
+    newcomer_writes(0);
+    markers[0].group.from_ms += 30000; /* another daemon keeps it out */
+    newcomer_writes(1);
+    markers[1].group.max_ttl_ms = 1000;
+    dial(1);
+    shake(1);
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(0, "refused group");
+    if (in_another_run) {
+        lose(0);
+        memset(info[0].run_id, 'f', RUN_ID_HEX);
+    }
+    newcomer_writes(0);
+    newcomer_writes(1);
+    if (in_another_run) {
+        dial(0);
+        shake(0);
+    }
+    answer_until_judged(0);
+    forget();
+}
+
+START_TEST(a_time_that_an_unjudged_handshake_read_is_not_forgotten)
+{
+    key_recedes_unjudged(false);
+    EXPECT_MASTER(0, "quarantine promoted left=60602");
+}
+END_TEST
+
+START_TEST(a_time_that_was_read_in_another_run_says_nothing)
+{
+    key_recedes_unjudged(true);
+    EXPECT_MASTER(0, "up");
 }
 END_TEST
 
@@ -163,12 +217,7 @@ START_TEST(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
     EXPECT_MASTER(1, "refused group");
     newcomer_writes(1);
     newcomer_writes(2);
-    while (coordinator_master_state(core, 1) == MASTER_REFUSED && now < 9000) {
-        at(now + 1000);
-        for (unsigned i = 0; i < 3; i++)
-            if (unanswered(i) != 0)
-                vote(i == 0 ? "0" : i == 1 ? "1" : "2", "INFO OK");
-    }
+    answer_until_judged(1);
     vote("1", "KILL 1");
     EXPECT_MASTER(1, "quarantine memory left=60602");
     forget();
@@ -310,6 +359,8 @@ int main(void)
                                   a_replica_at_the_handshakes_last_word,
                                   a_clock_that_jumped_while_the_probe_is_refused,
                                   a_doubt_after_a_handshake_that_waited,
+                                  a_time_that_an_unjudged_handshake_read_is_not_forgotten,
+                                  a_time_that_was_read_in_another_run_says_nothing,
                                   NULL};
     return trace_run("coordinator: doubt", tests);
 }

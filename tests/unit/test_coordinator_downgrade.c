@@ -43,6 +43,29 @@ START_TEST(a_writer_becomes_a_reader)
 }
 END_TEST
 
+/* The masters are late with a probe, and an EXTEND from before is under way: when they vote again they are told with
+ * the next try, not a third of the TTL later. */
+START_TEST(without_voters_beside_an_older_extend)
+{
+    start(3);
+    grant(1, "LOCK job ttl=30s");
+    show_probes = true;
+    at(2000);
+    at(2040);
+    forget();
+    ask(1, "EXTEND job token=T1");
+    at(2051);
+    forget();
+    ask(1, "LOCK job mode=shared token=T1");
+    EXPECT("s1 #3 -NOQUORUM job *");
+    vote("0-2", "TIME OK, PROBE OK, EXTEND OOM");
+    show_probes = false;
+    forget();
+    at(2900);
+    EXPECT_LAST("m0-2 DOWN job T1|T1 T2 *");
+}
+END_TEST
+
 START_TEST(its_old_token_says_the_same_again)
 {
     downgraded();
@@ -273,6 +296,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {a_writer_becomes_a_reader,
+                                  without_voters_beside_an_older_extend,
                                   its_old_token_says_the_same_again,
                                   readers_that_wait_here_come_along,
                                   it_is_shared_whatever_the_masters_say,

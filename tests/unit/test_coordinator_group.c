@@ -63,7 +63,40 @@ START_TEST(no_key_is_written_before_every_master_was_read)
     EXPECT_NOTHING();
     lose(2); /* master 2 cannot be reached */
     work();
+    /* That the key was absent was told four seconds ago: another daemon may have written it since. */
+    EXPECT("m0 INFO", "m0 TIME", "m0 GROUP", "m1 INFO", "m1 TIME", "m1 GROUP");
+    vote("0-1", "INFO OK, TIME OK, GROUP NO");
     EXPECT("m0 GROUP_NEW N=3 *", "m1 GROUP_NEW N=3 *");
+}
+END_TEST
+
+START_TEST(a_key_that_was_just_absent_is_written_at_once)
+{
+    start_alone(2);
+    show_probes = true;
+    dial(0);
+    dial(1);
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NO");
+    at(1040);
+    forget();
+    vote("1", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NO");
+    work();
+    EXPECT("m1 GROUP_NEW N=2 *", "m0 GROUP_NEW N=2 *");
+}
+END_TEST
+
+START_TEST(a_key_that_was_absent_a_moment_ago_is_read_again)
+{
+    start_alone(2);
+    show_probes = true;
+    dial(0);
+    dial(1);
+    vote("0", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NO");
+    at(1400);
+    forget();
+    vote("1", "CLIENT_ID OK, INFO OK, TIME OK, GROUP NO");
+    work();
+    EXPECT("m1 GROUP_NEW N=2 *", "m0 INFO", "m0 TIME", "m0 GROUP");
 }
 END_TEST
 
@@ -413,6 +446,8 @@ int main(void)
 {
     const TTest *const tests[] = {first_daemon_writes_the_key_and_reads_it_again,
                                   no_key_is_written_before_every_master_was_read,
+                                  a_key_that_was_just_absent_is_written_at_once,
+                                  a_key_that_was_absent_a_moment_ago_is_read_again,
                                   another_daemon_was_first,
                                   a_quarantine_that_began_before_this_daemon,
                                   a_from_beyond_all_reason_counts_as_full,

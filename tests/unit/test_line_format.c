@@ -101,6 +101,21 @@ START_TEST(depth)
 }
 END_TEST
 
+START_TEST(a_reader_is_told_that_it_is_one)
+{
+    struct reply reply = a_reply(REPLY_LOCKED);
+
+    reply.shared = true;
+    ck_reply(&reply,
+             "+LOCKED job token=" HEX " fence=1700000000000000 valid=9897 until=86409897 mode=shared");
+    reply.depth = 1;
+    ck_reply(&reply, "+LOCKED job token=" HEX
+                     " fence=1700000000000000 valid=9897 until=86409897 mode=shared depth=1");
+    reply.code = REPLY_HELD;
+    ck_reply(&reply, "+HELD job valid=9897 until=86409897");
+}
+END_TEST
+
 START_TEST(slots_are_told_from_0_on)
 {
     struct reply reply = a_reply(REPLY_LOCKED);
@@ -407,6 +422,7 @@ static Suite *format_suite(void)
 
     tcase_add_test(replies, done);
     tcase_add_test(replies, depth);
+    tcase_add_test(replies, a_reader_is_told_that_it_is_one);
     tcase_add_test(replies, slots_are_told_from_0_on);
     tcase_add_test(replies, numbers_to_their_ends);
     tcase_add_test(replies, tags);

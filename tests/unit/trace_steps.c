@@ -1,4 +1,6 @@
 #include "tests/unit/trace_steps.h"
+
+#include "daemon/coordinator/base/token.h"
 #include "proto/slot.h"
 
 struct trace_link links[MASTERS];
@@ -15,7 +17,7 @@ static unsigned answers[REQUESTS];
 static bool ended[REQUESTS]; /* sessions */
 static struct {
     struct name name;
-    uint64_t fence;
+    uint64_t fence, alone; /* the latest grant's; the latest writer's */
 } fences[NAMES];
 
 void steps_reset(void)
@@ -78,7 +80,8 @@ static void send_command(masters_t masters, const struct command *sent)
     }
 }
 
-/* Each slot of a name has fences of its own. */
+/* Each slot of a name has fences of its own. Readers may share a fence, which is above the fence of each writer
+ * before them. */
 static void check_fence(const struct reply *reply)
 {
     struct name name = reply->name;
@@ -88,10 +91,15 @@ static void check_fence(const struct reply *reply)
     while (i < NAMES - 1 && fences[i].name.len != 0 &&
            (fences[i].name.len != name.len || memcmp(fences[i].name.text, name.text, name.len) != 0))
         i++;
-    if (reply->depth == 0 && reply->fence <= fences[i].fence)
-        trace_fail("fence %" PRIu64 " after %" PRIu64, reply->fence, fences[i].fence);
+    bool shared = config.join_from != 0 && token_is_shared(&reply->token);
+    uint64_t before = shared ? fences[i].alone : fences[i].fence;
+    if (reply->depth == 0 && reply->fence <= before)
+        trace_fail("fence %" PRIu64 " after %" PRIu64, reply->fence, before);
     fences[i].name = name;
-    fences[i].fence = reply->fence;
+    if (reply->fence > fences[i].fence)
+        fences[i].fence = reply->fence;
+    if (!shared)
+        fences[i].alone = reply->fence;
 }
 
 static void say_reply(const struct action *action)

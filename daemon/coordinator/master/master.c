@@ -361,6 +361,7 @@ void master_stood_still(struct coordinator *c, struct master *m, int64_t stall_m
     delay(&m->liveness.heard_ms, stall_ms);
     delay(&m->undo.again_ms, stall_ms);
     delay(&m->memory.good_at_ms, stall_ms);
+    delay(&m->memory.gone_ms, stall_ms);
     if (m->memory.quarantine_until_ms > c->now_ms - stall_ms && !mutant(MUTANT_QUARANTINE_SOONER))
         m->memory.quarantine_until_ms += stall_ms;
     master_rearm(c, m);

@@ -49,14 +49,16 @@ bool doubt_is_papered_over(const struct coordinator *c, const struct master *m, 
 }
 
 /* Within one run the time in the key only grows. If the key shows an earlier time, the data is another
- * server's, or came back from a snapshot. */
+ * server's, or came back from a snapshot. That counts for what a handshake read that could not be judged, too. */
 static void note_time(const struct coordinator *c, struct master *m, const struct vote *vote)
 {
     if (vote->kind != VOTE_GROUP || master_group_is_strange(c, vote))
         return;
-    if (doubt_is_same_run(m) && vote->group.from_ms < m->memory.shown_ms)
+    bool same = memcmp(m->memory.shown_run_id, master_run(m), RUN_ID_HEX) == 0;
+    if (same && vote->group.from_ms < m->memory.shown_ms)
         m->memory.receded = true;
     m->memory.shown_ms = vote->group.from_ms;
+    memcpy(m->memory.shown_run_id, master_run(m), RUN_ID_HEX);
 }
 
 /* A daemon that sees a known master in another run, or without its key, may have to wait before it can

@@ -308,8 +308,14 @@ void memory_told_new(struct coordinator *c, struct master *m, const struct vote 
     master_ask(c, m, &(struct command){.verb = COMMAND_GROUP});
 }
 
+/* The key was absent when it was asked for. If that was long ago, another daemon may have written it since, and the
+ * master may have forgotten it: so all is asked again. */
 void memory_go_on(struct coordinator *c, struct master *m)
 {
+    if (c->now_ms - m->handshake.asked_ms > c->config.node_timeout_ms) {
+        handshake_begin(c, m);
+        return;
+    }
     memory_judge(c, m, &(struct vote){.kind = VOTE_NO});
 }
 

@@ -1,0 +1,257 @@
+/* Traces: readers whose TTL differs from that of the lease that they join, and RESUME late or while others ask. */
+#include "tests/unit/trace_steps.h"
+
+/* Each master says yes to all its commands. */
+static void masters_serve(void)
+{
+    char master[16], words[32];
+    for (unsigned i = 0; i < config.masters; i++) {
+        while (unanswered(i) != 0) {
+            const struct command *command = &links[i].pending[links[i].first];
+            snprintf(master, sizeof master, "%u", i);
+            if (command->verb == COMMAND_EXTEND)
+                snprintf(words, sizeof words, "EXTEND %u", (unsigned)command->number);
+            else
+                snprintf(words, sizeof words, "%s YES", unanswered_verb(i));
+            vote(master, words);
+        }
+    }
+}
+
+/* Sessions 1 and 2 joined the common lease, whose key is T2, by T3 and T4. It is renewed at 4000, 7000, ... */
+static void two_joined(const char *ttl, const char *other_ttl)
+{
+    char line[80];
+    config.join_from = 1;
+    start(3);
+    ask(9, "LOCK job mode=shared");
+    masters_serve();
+    snprintf(line, sizeof line, "LOCK job mode=shared ttl=%s", ttl);
+    ask(1, line);
+    masters_serve();
+    EXPECT_LAST("s1 #2 +LOCKED job token=T3 *");
+    snprintf(line, sizeof line, "LOCK job mode=shared ttl=%s", other_ttl);
+    ask(2, line);
+    masters_serve();
+    ask(9, "UNLOCK job");
+    masters_serve();
+    EXPECT_LAST("s9 #4 +UNLOCKED *");
+}
+
+static void masters_serve_until(int64_t ms)
+{
+    masters_serve();
+    while (now < ms) {
+        int64_t next_ms = coordinator_deadline(core) > now ? coordinator_deadline(core) : now + 1;
+        at(next_ms < ms ? next_ms : ms);
+        masters_serve();
+    }
+}
+
+/* No action since the last EXPECT begins so. */
+static void expect_none(const char *begin)
+{
+    for (unsigned i = 0; i < trace_actions; i++)
+        if (strncmp(trace_action[i], begin, strlen(begin)) == 0)
+            trace_fail("unexpected: %.200s", trace_action[i]);
+    forget();
+}
+
+/* The common lease must be renewed in time for each reader that was let in. */
+START_TEST(a_longer_ttl_causes_no_warnings)
+{
+    two_joined("10s", "19s");
+    masters_serve_until(30000);
+    expect_none("s2 !EXPIRING");
+}
+END_TEST
+
+/* The first reader asked for 20 s, so that it outlives a pause of 20 s. Shortly before each look of that reader comes
+ * another one, whose lease lasts a little longer, but which is renewed sooner. */
+START_TEST(no_reader_goes_over_to_much_shorter_leases)
+{
+    static const unsigned at_ms[] = {6200, 9450, 11450, 12700}, ttl_ms[] = {15000, 11800, 9900, 8700};
+    char line[80];
+    two_joined("20s", "20s");
+    ask(2, "UNLOCK job");
+    for (unsigned i = 0; i < 4; i++) {
+        masters_serve_until(at_ms[i]);
+        snprintf(line, sizeof line, "LOCK job mode=shared ttl=%u", ttl_ms[i]);
+        ask(3 + i, line);
+    }
+    masters_serve_until(40000);
+    expect_none("s1 !EXPIRING");
+}
+END_TEST
+
+START_TEST(extend_without_a_quorum_changes_nothing)
+{
+    two_joined("10s", "10s");
+    ask(2, "EXTEND job token=T4 ttl=60s");
+    vote("0-2", "EXTEND OOM");
+    EXPECT("m0-2 EXTEND job T2 60000", "s2 #5 -NOQUORUM job *");
+    masters_serve_until(9000);
+    expect_none("s2 !EXPIRING");
+}
+END_TEST
+
+START_TEST(resume_for_a_longer_ttl)
+{
+    two_joined("10s", "10s");
+    ask(5, "RESUME job token=T3 ttl=60s");
+    masters_serve_until(9000);
+    expect_none("s5 !EXPIRING");
+}
+END_TEST
+
+/* Nobody renewed the lease after both connections broke. */
+static void resume_at(int64_t ms)
+{
+    two_joined("10s", "10s");
+    drop(1);
+    drop(2);
+    masters_serve_until(ms);
+    forget();
+    ask(5, "RESUME job token=T3");
+    EXPECT("s5 #5 +LOCKED job token=T5 *");
+}
+
+START_TEST(resume_in_the_middle)
+{
+    resume_at(5000);
+    masters_serve_until(20000);
+    expect_none("s5 !EXPIRING");
+}
+END_TEST
+
+/* Less than a third of the TTL is left, and all masters answer. */
+START_TEST(resume_shortly_before_the_end)
+{
+    resume_at(8500);
+    masters_serve_until(20000);
+    expect_none("s5 !LOST");
+}
+END_TEST
+
+START_TEST(resume_begins_the_time_that_it_is_held)
+{
+    struct lock_row row;
+    struct cursor cursor = {0};
+    resume_at(5000);
+    while (coordinator_lock_row(core, now, &cursor, &row) && row.session != 5)
+        ;
+    ck_assert_uint_eq(row.session, 5);
+    ck_assert_int_eq(row.held_ms, 0);
+}
+END_TEST
+
+/* The reader has the name from now on, so the attempt must be undone, whatever the masters answer. */
+START_TEST(resume_ends_an_attempt_of_a_writer)
+{
+    two_joined("10s", "10s");
+    drop(1);
+    drop(2);
+    work();
+    ask(5, "LOCK job wait=1m");
+    ask(6, "RESUME job token=T3");
+    EXPECT_LAST("s6 #6 +LOCKED job *");
+    masters_serve();
+    expect_none("s5 #5 +LOCKED");
+}
+END_TEST
+
+/* A step has random bytes for one token. The RESUME gives an older lease back, and the next reader is about to ask. */
+START_TEST(resume_draws_one_token)
+{
+    two_joined("10s", "10s");
+    at(1010);
+    ask(3, "LOCK job mode=shared");
+    masters_serve();
+    ask(2, "UNLOCK job");
+    drop(1);
+    drop(3);
+    work();
+    ask(5, "LOCK job mode=shared hold=lease wait=1m");
+    ask(7, "LOCK job mode=shared hold=lease wait=1m");
+    masters_serve();
+    ask(6, "RESUME job token=T3");
+    EXPECT_LAST("s6 #9 +LOCKED job *");
+    masters_serve_until(1100);
+    forget();
+}
+END_TEST
+
+/* Otherwise its next renewal would come too late for the longest TTL. */
+START_TEST(a_longer_ttl_is_asked_for_at_once)
+{
+    two_joined("10s", "10s");
+    ask(5, "RESUME job token=T3 ttl=60s");
+    work();
+    EXPECT_LAST("m0-2 EXTEND job T2 60000");
+}
+END_TEST
+
+/* By the token before, the client believes until 10897. */
+START_TEST(a_resume_that_max_shortens_keeps_the_lease)
+{
+    two_joined("10s", "10s");
+    drop(1);
+    work();
+    uint64_t request = ask(5, "RESUME job token=T3 ttl=2s max=2s");
+    undelivered(5, request);
+    masters_serve_until(3500);
+    ask(2, "UNLOCK job");
+    EXPECT_LAST("s2 #6 +UNLOCKED job confirmed=0/3 handed=1");
+    masters_serve_until(12000);
+    expect_none("m0-2 RELEASE");
+}
+END_TEST
+
+/* All masters are ahead by 8 s, which counts as a stall of this daemon. The readers have not heard of it yet, and the
+ * clocks may have jumped after all. */
+START_TEST(a_stall_ends_readers_and_keeps_the_lease)
+{
+    two_joined("10s", "10s");
+    masters_serve_until(4100);
+    for (unsigned i = 0; i < config.masters; i++)
+        markers[i].clock_ms += 8000;
+    forget();
+    masters_serve_until(5100);
+    EXPECT("behind 7998 of 7998", "s2 !LOST job token=T4 reason=expired",
+           "s1 !LOST job token=T3 reason=expired");
+}
+END_TEST
+
+START_TEST(a_lost_lease_answers_before_the_readers_looked)
+{
+    two_joined("10s", "10s");
+    at(4000);
+    vote("0-2", "EXTEND NO");
+    forget();
+    ask(1, "LOCK job mode=shared token=T3");
+    EXPECT("s1 #5 -NOTHELD job *");
+    ask(2, "UNLOCK job");
+    EXPECT("s2 #6 -NOTHELD job : it was lost before this release*");
+    work();
+    EXPECT("s1 !LOST job token=T3 reason=gone");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {a_longer_ttl_causes_no_warnings,
+                                  no_reader_goes_over_to_much_shorter_leases,
+                                  extend_without_a_quorum_changes_nothing,
+                                  resume_for_a_longer_ttl,
+                                  resume_in_the_middle,
+                                  resume_shortly_before_the_end,
+                                  resume_begins_the_time_that_it_is_held,
+                                  resume_ends_an_attempt_of_a_writer,
+                                  resume_draws_one_token,
+                                  a_longer_ttl_is_asked_for_at_once,
+                                  a_resume_that_max_shortens_keeps_the_lease,
+                                  a_stall_ends_readers_and_keeps_the_lease,
+                                  a_lost_lease_answers_before_the_readers_looked,
+                                  NULL};
+    return trace_run("coordinator: join edges", tests);
+}
