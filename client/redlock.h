@@ -12,8 +12,8 @@
  * "no".
  *
  * A handle can be used in two ways, which may be mixed:
- *  - blocking: redlock_lock(), _unlock(), _extend(), _check(), _resume(), _show(), _ping(), _connect(). Each
- *    of them returns after the handle's timeout at the latest (struct redlock_options), and redlock_lock()
+ *  - blocking: redlock_lock(), _unlock(), _extend(), _check(), _downgrade(), _resume(), _show(), _ping(),
+ *    _connect(). Each of them returns after the handle's timeout at the latest (struct redlock_options), and redlock_lock()
  *    after its wait and the timeout; only looking up the name of a host may take longer.
  *  - in an event loop: the redlock_..._begin() functions, none of which blocks, with redlock_fd(),
  *    redlock_events(), redlock_timeout_ms(), redlock_process() and one callback for all that happens.
@@ -70,7 +70,7 @@ enum {
     REDLOCK_WORD_BYTES = 64,      /* longest note or client word */
     REDLOCK_TOKEN_HEX = 40,       /* digits of a token */
     REDLOCK_LOCKS_MAX = 65536,    /* lock objects of a handle */
-    REDLOCK_REQUESTS_MAX = 65536, /* EXTEND, CHECK and SHOW under way, for which there is room beside these */
+    REDLOCK_REQUESTS_MAX = 65536, /* other requests under way, for which there is room beside these */
     REDLOCK_WAIT_LONGEST = -1     /* for wait_ms: 30 days */
 };
 
@@ -84,7 +84,7 @@ enum redlock_error {
     REDLOCK_BUSY = 1,         /* another client has it (split=1: many asked at once), and wait_ms was 0 */
     REDLOCK_TIMEOUT = 2,      /* another client has the lock, and wait_ms is over */
     REDLOCK_NOQUORUM = 3,     /* too few masters answered, or too few may vote yet: the outcome of UNLOCK,
-                                 EXTEND and CHECK is not known */
+                                 EXTEND and CHECK is not known; for a downgrade see redlock_downgrade() */
     REDLOCK_NOTHELD = 4,      /* the token does not hold the lock */
     REDLOCK_CANCELLED = 5,    /* by redlock_cancel(), redlock_forget() or redlock_close() */
     REDLOCK_MODE = 6,         /* held in another mode */
@@ -235,6 +235,23 @@ enum redlock_error redlock_extend(struct redlock_lock *lock, int64_t ttl_ms);
 /* Asks redlockd, which for a lease asks the masters, whether the lock is still held and until when. */
 enum redlock_error redlock_check(struct redlock_lock *lock);
 
+/* Makes a session lock that this program has alone one that it shares with readers, and lets no other writer in
+ * between: for a program that has written and goes on reading. From this call on the program is a reader, and must
+ * not write; redlock_mode() says REDLOCK_SHARED. A reader never becomes a writer: unlock the lock, and lock anew. The
+ * lock keeps its fence and gets a new token, and lasts as after redlock_extend(). REDLOCK_OK: the readers that wait
+ * are let in (or the lock was a reader's before).
+ * REDLOCK_NOQUORUM (too few masters know yet), _NOANSWER, _CONNECT, _DRAINING: the lock is held, as a reader's, and
+ * stays so, but other readers may still be kept out. The library goes on asking redlockd, on a new connection too;
+ * call this function again to hear when that was done.
+ * REDLOCK_LOST, _NOTHELD: the lock was lost. That also happens if the connection breaks before the answer has come,
+ * and the next one leads to another redlockd, since nobody has told the library the token that is good there.
+ * REDLOCK_ARGUMENT: nothing was asked, since the lock is a lease, has several names or slots, or is waited for or
+ * being given back.
+ * REDLOCK_MODE (the lock was entered more than once), _LIMIT, _BADREQUEST and others: refused. This program has the
+ * lock alone as before; but if an earlier downgrade of it ended as REDLOCK_NOQUORUM or the like, it is a reader for
+ * good: redlock_mode() tells. */
+enum redlock_error redlock_downgrade(struct redlock_lock *lock);
+
 /* Frees the object without waiting. A lease goes on until its TTL is over or somebody unlocks it by its
  * token; a session lock is given back; a wait is cancelled. */
 void redlock_forget(struct redlock_lock *lock);
@@ -259,10 +276,13 @@ int64_t redlock_until_ms(const struct redlock_lock *lock);
 
 /* The fencing token, which grows with every grant of the name, whoever gets it: pass it to what the lock
  * protects. 0: the lock is not held yet, or attached. A lock that was resumed after a reconnection has a
- * new fence and token (REDLOCK_ON_RESUMED): read them when you use them. */
+ * new fence and token (REDLOCK_ON_RESUMED), and a downgraded one has a new token: read them when you use them. */
 uint64_t redlock_fence(const struct redlock_lock *lock);
 const char *redlock_token(const struct redlock_lock *lock); /* 40 hex digits, "" while there is none */
 const char *redlock_name(const struct redlock_lock *lock);
+/* REDLOCK_SHARED: this program only reads. That is so from redlock_downgrade() on, for a lock that was taken over by
+ * redlock_resume() and was a reader's, and for NULL and a lock of redlock_attach(), of which nothing is known. */
+enum redlock_mode redlock_mode(const struct redlock_lock *lock);
 /* With .slots: which of the places it is, from 0 on, as the number of a licence, a shard or a port; else -1. */
 int redlock_slot(const struct redlock_lock *lock);
 struct redlock *redlock_of(const struct redlock_lock *lock); /* its handle */
@@ -330,9 +350,11 @@ enum redlock_event_kind {
                                 refused (the lock could not be resumed on a new connection) */
     REDLOCK_ON_RESUMED = 10, /* held without a gap on a new connection: token and fence are new */
     /* Events of the connection. */
-    REDLOCK_ON_UP = 11,   /* redlockd answered HELLO */
-    REDLOCK_ON_DOWN = 12, /* text is why; the library tries again by itself */
-    REDLOCK_ON_DRAIN = 13 /* redlockd will shut down; locks are resumed on the next connection */
+    REDLOCK_ON_UP = 11,    /* redlockd answered HELLO */
+    REDLOCK_ON_DOWN = 12,  /* text is why; the library tries again by itself */
+    REDLOCK_ON_DRAIN = 13, /* redlockd will shut down; locks are resumed on the next connection */
+    /* The result of redlock_downgrade_begin(). */
+    REDLOCK_ON_DOWNGRADE = 14
 };
 
 struct redlock_event {
@@ -364,6 +386,7 @@ struct redlock_lock *redlock_resume_begin(struct redlock *redlock, const char *n
 uint64_t redlock_unlock_begin(struct redlock_lock *lock);
 uint64_t redlock_extend_begin(struct redlock_lock *lock, int64_t ttl_ms);
 uint64_t redlock_check_begin(struct redlock_lock *lock);
+uint64_t redlock_downgrade_begin(struct redlock_lock *lock);
 uint64_t redlock_show_begin(struct redlock *redlock, const char *what);
 uint64_t redlock_who_begin(struct redlock *redlock,
                            const char *name); /* reported as a redlock_show_begin() */

@@ -152,9 +152,11 @@ static void say_info(const struct handle *handle)
         [REDLOCK_STATE_DETACHED] = "held", [REDLOCK_STATE_LOST] = "lost",
     };
     const struct redlock_lock *lock = handle->lock;
+    const char *mode = redlock_mode(lock) == REDLOCK_SHARED ? "shared" : "exclusive";
 
-    printf("%s info state=%s valid=%" PRId64 " fence=%" PRIu64 " token=%s\n", handle->name,
-           states[redlock_state(lock)], redlock_valid_ms(lock), redlock_fence(lock), redlock_token(lock));
+    printf("%s info state=%s valid=%" PRId64 " fence=%" PRIu64 " token=%s mode=%s\n", handle->name,
+           states[redlock_state(lock)], redlock_valid_ms(lock), redlock_fence(lock), redlock_token(lock),
+           mode);
 }
 
 /* The child tries the handle, and says so itself. */
@@ -181,6 +183,8 @@ static void ask(struct driver *driver, struct handle *handle, const struct comma
         request = redlock_unlock_begin(handle->lock);
     else if (strcmp(verb, "extend") == 0)
         request = redlock_extend_begin(handle->lock, span_ms(command, "ttl"));
+    else if (strcmp(verb, "downgrade") == 0)
+        request = redlock_downgrade_begin(handle->lock);
     else
         request = redlock_check_begin(handle->lock);
     if (!request && !handle->lock)
@@ -191,9 +195,9 @@ static void ask(struct driver *driver, struct handle *handle, const struct comma
 
 /* ---- what happens ---- */
 
-static void say_locked(const struct handle *handle, const struct redlock_lock *lock)
+static void say_taken(const struct handle *handle, const char *how, const struct redlock_lock *lock)
 {
-    printf("%s locked fence=%" PRIu64 " token=%s valid=%" PRId64, handle->name, redlock_fence(lock),
+    printf("%s %s fence=%" PRIu64 " token=%s valid=%" PRId64, handle->name, how, redlock_fence(lock),
            redlock_token(lock), redlock_valid_ms(lock));
     if (redlock_slot(lock) >= 0)
         printf(" slot=%d", redlock_slot(lock));
@@ -209,7 +213,9 @@ static void say_result(struct handle *handle, const struct redlock_event *event)
     if (event->error)
         say_error(handle->name, event->error, event->text, event->retry_ms);
     else if (event->kind == REDLOCK_ON_LOCK)
-        say_locked(handle, lock);
+        say_taken(handle, "locked", lock);
+    else if (event->kind == REDLOCK_ON_DOWNGRADE)
+        say_taken(handle, "downgraded", lock);
     else if (event->kind == REDLOCK_ON_UNLOCK)
         printf("%s unlocked\n", handle->name);
     else
@@ -228,7 +234,8 @@ static void happened(struct redlock *redlock, const struct redlock_event *event,
     case REDLOCK_ON_LOCK:
     case REDLOCK_ON_UNLOCK:
     case REDLOCK_ON_EXTEND:
-    case REDLOCK_ON_CHECK: say_result(handle, event); break;
+    case REDLOCK_ON_CHECK:
+    case REDLOCK_ON_DOWNGRADE: say_result(handle, event); break;
     case REDLOCK_ON_EXPIRING: printf("%s expiring\n", handle->name); break;
     case REDLOCK_ON_LOST: printf("%s lost reason=%s\n", handle->name, event->text); break;
     default: break;
@@ -317,7 +324,7 @@ int main(void)
     static struct driver driver;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    printf("driver c features=attach,auth,client,closed,drain,fork,notheld-again,quit,resume,"
+    printf("driver c features=attach,auth,client,closed,downgrade,drain,fork,notheld-again,quit,resume,"
            "shared,slots,lists,timeout,twice\n");
     for (;;) {
         struct pollfd fds[] = {

@@ -14,7 +14,8 @@ type call struct {
 	token      string // the token that it goes out with
 	ttl        int64  // ms, of EXTEND
 	waitUntil  int64  // ms; 0: LOCK does not wait
-	own        bool   // RESUME: asked by the client itself, for a lock whose connection drains or is gone
+	own        bool   // RESUME, DOWNGRADE: asked by the client itself, for a lock whose connection drains or is gone
+	first      bool   // DOWNGRADE: the program had no reason before to count as a reader
 	serial     uint64 // its tag
 	short      bool   // it counts for the window
 	notOn      *link  // the draining link that has refused it
@@ -44,7 +45,11 @@ func (k *call) waits(now int64) bool { return k.verb == "LOCK" && k.waitUntil > 
 // line writes the request with what is left of its times.
 func (k *call) line(b []byte, now int64) []byte {
 	b = append(strconv.AppendUint(append(b, '#'), k.serial, 10), ' ')
-	b = append(append(append(b, k.verb...), ' '), k.name...)
+	verb := k.verb
+	if verb == "DOWNGRADE" {
+		verb = "LOCK"
+	}
+	b = append(append(append(b, verb...), ' '), k.name...)
 	if k.verb != "LOCK" {
 		b = append(append(b, " token="...), k.token...)
 	}
@@ -66,6 +71,8 @@ func (k *call) line(b []byte, now int64) []byte {
 		ttl, max := k.resumeTimes(now)
 		b = appendNumber(b, " ttl=", ttl)
 		b = k.noted(appendNumber(b, " max=", max))
+	case "DOWNGRADE":
+		b = append(b, " mode=shared"...)
 	case "EXTEND":
 		b = appendNumber(b, " ttl=", k.ttl)
 	}
@@ -158,9 +165,13 @@ func (c *Client) abandon(k *call, why error) (*answer, error) {
 	for i, queued := range c.queue {
 		if queued == k {
 			c.queue = append(c.queue[:i], c.queue[i+1:]...)
+			if k.first && k.token == "" { // it was never sent
+				k.lock.reader = false
+			}
 			return nil, why
 		}
 	}
+	k.first = false // a DOWNGRADE stays under way, since its answer has a new token
 	for lk := range c.links {
 		if lk.calls[k.serial] != k {
 			continue

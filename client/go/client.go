@@ -144,6 +144,7 @@ func (c *Client) Attach(name, token string) (*Lock, error) {
 	}
 	l := newLock(c, name, options{lease: true})
 	l.state, l.token = lockHeld, token
+	l.reader = true // that is not known, and a reader may do less
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.locks[l] = struct{}{}
@@ -205,7 +206,7 @@ func (c *Client) again(l *Lock, o options) (bool, error) {
 	if l.state != lockHeld || l.Valid() == 0 {
 		return false, nil
 	}
-	if l.options.mode != o.mode || l.options.slots != o.slots {
+	if l.reader != (o.mode == "shared") || l.options.slots != o.slots {
 		return false, &Error{Err: ErrMode, Name: l.name, Text: "the task has it in another mode: unlock it first"}
 	}
 	l.depth++
@@ -327,7 +328,9 @@ func (c *Client) flush() {
 	now := nowMS()
 	kept := c.queue[:0]
 	for _, k := range c.queue {
-		if c.mustWait(k, lk, now) {
+		if k.needless() {
+			continue
+		} else if c.mustWait(k, lk, now) {
 			kept = append(kept, k)
 		} else {
 			lk.send(k, now)
@@ -346,6 +349,9 @@ func (c *Client) mustWait(k *call, lk *link, now int64) bool {
 	l := k.lock
 	if l == nil || k.verb == "LOCK" || k.verb == "RESUME" {
 		return false
+	}
+	if k.verb == "DOWNGRADE" && (l.link != lk || c.isDowngrading(l)) {
+		return true // the lock is resumed there first; the answer of another call may be enough for this one
 	}
 	// While no RESUME is under way, UNLOCK goes out by the lock's token; EXTEND and CHECK wait for the new token.
 	return l.resuming || l.isSession() && l.link == nil && k.verb != "UNLOCK"

@@ -71,7 +71,8 @@ func (c *Client) isBehind(lk *link, behind int64) {
 // ---- answers ----
 
 var grants = map[string]string{
-	"LOCK": "+LOCKED", "RESUME": "+LOCKED", "UNLOCK": "+UNLOCKED", "EXTEND": "+EXTENDED", "CHECK": "+HELD",
+	"LOCK": "+LOCKED", "RESUME": "+LOCKED", "DOWNGRADE": "+LOCKED", "UNLOCK": "+UNLOCKED", "EXTEND": "+EXTENDED",
+	"CHECK": "+HELD",
 }
 
 func (c *Client) answered(lk *link, k *call, a *answer, now int64) {
@@ -80,13 +81,15 @@ func (c *Client) answered(lk *link, k *call, a *answer, now int64) {
 		c.refused(lk, k, a, now)
 	case a.code != grants[k.verb] || a.name != k.name:
 		err := &Error{Err: ErrProtocol, Name: k.name, Text: k.verb + " was answered " + a.text}
-		if k.own {
+		if k.own && k.verb == "RESUME" {
 			k.lock.resuming = false
 		}
 		k.finish(nil, err)
 		c.linkBreak(lk, err)
 	case k.verb == "LOCK" || k.verb == "RESUME":
 		c.granted(lk, k, a, now)
+	case k.verb == "DOWNGRADE":
+		c.downgraded(lk, k, a, now)
 	case k.verb == "UNLOCK":
 		k.finish(a, nil)
 	default:
@@ -115,6 +118,8 @@ func (c *Client) granted(lk *link, k *call, a *answer, now int64) {
 	if !k.own && l.options.max > 0 {
 		l.maxUntil = now + l.options.max
 	}
+	l.shared = l.shared || a.mode == "shared"
+	l.reader = l.reader || l.shared
 	c.locks[l] = struct{}{}
 	if l.isSession() {
 		l.link = lk
@@ -123,6 +128,9 @@ func (c *Client) granted(lk *link, k *call, a *answer, now int64) {
 	c.setUntil(lk, l, a.until, now)
 	lk.helloSoon = true
 	k.finish(a, nil)
+	if k.own {
+		c.downgradeAgain(l)
+	}
 }
 
 // unlocks reports whether an UNLOCK of this lock waits in the queue.
@@ -159,6 +167,8 @@ func (c *Client) refused(lk *link, k *call, a *answer, now int64) {
 		c.kick()
 	}
 	switch {
+	case k.verb == "DOWNGRADE":
+		c.notDowngraded(lk, k, err, now)
 	case k.own:
 		c.notResumed(lk, l, err, now)
 	case k.verb == "LOCK" && err.Err == ErrDraining && !k.abandoned && k.waits(now):
@@ -304,6 +314,12 @@ func (c *Client) tickLock(l *Lock, now int64, soon func(int64)) {
 	} else if !l.warned {
 		soon(warnAt)
 	}
+	if at := l.downgradeAt; at > now {
+		soon(at)
+	} else if at > 0 {
+		l.downgradeAt = 0
+		c.downgradeAgain(l)
+	}
 	if !l.isSession() || c.link == nil || l.link == c.link || l.resuming || l.notOn == c.link || c.busy(l) {
 		return
 	}
@@ -318,11 +334,12 @@ func (c *Client) tickLock(l *Lock, now int64, soon func(int64)) {
 	c.link.send(k, now)
 }
 
-// busy reports whether a request about the lock is under way. It shows the lock's token, which RESUME would replace.
+// busy reports whether a request about the lock is under way, and its caller waits. It shows the lock's token, which
+// RESUME would replace; and the answer to a downgrade has a new one.
 func (c *Client) busy(l *Lock) bool {
 	for lk := range c.links {
 		for _, k := range lk.calls {
-			if k.lock == l {
+			if k.lock == l && !k.abandoned {
 				return true
 			}
 		}

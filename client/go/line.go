@@ -17,7 +17,7 @@ const (
 // An answer is a line of redlockd. Numbers that the line does not have are -1.
 type answer struct {
 	tag, code, name, text      string // text: the whole line without its tag
-	token, reason              string
+	token, reason, mode        string
 	fence, until, now          int64
 	behind, retry, proto, slot int64
 }
@@ -86,6 +86,8 @@ func (a *answer) pair(key, value string) bool {
 		text = &a.token
 	case "reason":
 		text = &a.reason
+	case "mode":
+		text = &a.mode
 	case "fence":
 		number = &a.fence
 	case "until":

@@ -265,8 +265,9 @@ func (c *Client) requeue(lk *link) {
 	var again []*call
 	for _, k := range lk.calls {
 		switch {
-		case k.own:
+		case k.own && k.verb == "RESUME":
 			k.lock.resuming = false
+		case k.own: // its lock is resumed, and the answer to that says whether it is to be asked again
 		case k.abandoned && k.verb != "UNLOCK": // nobody waits for it
 		default:
 			again = append(again, k)

@@ -100,6 +100,9 @@ type Lock struct {
 	err         error // why it is over
 	told        bool  // Unlock has returned err
 	depth       int
+	reader      bool  // for the program, from the call of Downgrade on
+	shared      bool  // redlockd has said so, or is asked for nothing else
+	downgradeAt int64 // ms: when the client asks for that by itself; 0: not
 	token       string
 	fence, slot int64
 	maxUntil    int64 // ms; 0: no end
@@ -122,6 +125,8 @@ type lockKey struct {
 
 func newLock(c *Client, name string, o options) *Lock {
 	l := &Lock{client: c, name: name, options: o, slot: -1, depth: 1, expiring: make(chan struct{}, 1)}
+	l.reader = o.mode == "shared"
+	l.shared = l.reader
 	l.ctx, l.cancel = context.WithCancel(context.WithValue(context.Background(), lockKey{c, name}, l))
 	return l
 }
@@ -184,7 +189,7 @@ func (l *Lock) Fence() uint64 {
 }
 
 // Token returns the token by which anybody may extend, resume or release the lock: 40 hex digits. Treat it like a
-// key. It is new when the lock was resumed on another connection.
+// key. It is new when the lock was resumed on another connection, and behind Downgrade.
 func (l *Lock) Token() string {
 	l.client.mu.Lock()
 	defer l.client.mu.Unlock()

@@ -157,7 +157,11 @@ func TestEveryKindOfLockGoesOn(t *testing.T) {
 	ttl := TTL(8 * time.Second)
 	locks := []*Lock{must[*Lock](t)(c.Lock(background, "reader", ttl, Shared())),
 		must[*Lock](t)(c.Lock(background, "place", ttl, Slots(2))),
-		must[*Lock](t)(c.LockAll(background, []string{"one", "two"}, ttl))}
+		must[*Lock](t)(c.LockAll(background, []string{"one", "two"}, ttl)),
+		must[*Lock](t)(c.Lock(background, "writer", ttl))}
+	if err := locks[3].Downgrade(background); err != nil {
+		t.Fatal(err)
+	}
 	var tokens []string
 	for _, l := range locks {
 		tokens = append(tokens, l.Token())
@@ -175,7 +179,8 @@ func TestEveryKindOfLockGoesOn(t *testing.T) {
 	if locks[1].Slot() != slot || slot < 0 || locks[0].Slot() != -1 {
 		t.Error("a place keeps its number")
 	}
-	for _, name := range []string{"reader", "two"} {
+	must[*Lock](t)(w.open(w.unix).Lock(background, "writer", Shared(), Wait(10*time.Second)))
+	for _, name := range []string{"reader", "two", "writer"} {
 		if _, err := w.open(w.unix).TryLock(background, name); !errors.Is(err, ErrBusy) {
 			t.Error(name, err)
 		}

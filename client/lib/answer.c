@@ -81,6 +81,8 @@ static unsigned take_pair(struct answer *answer, struct piece key, struct piece 
         answer->reason = value;
     if (piece_is(key, "limit"))
         answer->limit = value;
+    if (piece_is(key, "mode"))
+        answer->shared = piece_is(value, "shared");
     if (!read_number(value, &number))
         return 0;
     if (piece_is(key, "fence")) {

@@ -48,6 +48,7 @@ struct answer {
     int64_t retry_ms;  /* -1: not said */
     int64_t slot;      /* -1: not said */
     int64_t ready;     /* PONG: 0: no lock is granted now; -1: not said */
+    bool shared;       /* LOCKED: it is a reader's */
 };
 
 /* Reads one line without its end. Returns false if it is no line of this protocol, or lacks a part that

@@ -97,6 +97,14 @@ enum redlock_error redlock_check(struct redlock_lock *lock)
     return error ? error : await_request(redlock, redlock_check_begin(lock));
 }
 
+enum redlock_error redlock_downgrade(struct redlock_lock *lock)
+{
+    struct redlock *redlock = redlock_of(lock);
+    enum redlock_error error = handle_usable(redlock, true);
+
+    return error ? error : await_request(redlock, redlock_downgrade_begin(lock));
+}
+
 enum redlock_error redlock_ping(struct redlock *redlock)
 {
     enum redlock_error error = handle_usable(redlock, true);

@@ -19,6 +19,8 @@
  *     core_link.c     the connection's life and the clock
  *     core_move.c     the way to the next redlockd when this one shuts down
  *     core_send.c     lines for redlockd
+ *     core_downgrade.c
+ *                     how a writer becomes a reader
  *     core_lock.c     a lock's life
  *     core_ask.c      a request's life
  *     core.c          the core's life, and the facts about the connection
@@ -60,6 +62,7 @@ enum ask_verb {
     ASK_UNLOCK,
     ASK_EXTEND,
     ASK_CHECK,
+    ASK_DOWNGRADE,
     ASK_SHOW,
     ASK_PING,
     ASK_WHO,
@@ -138,13 +141,16 @@ struct redlock_lock {
     void *data;
     struct ask
         own; /* its LOCK or RESUME, then its UNLOCK: giving a lock back must not fail for want of memory */
+    struct ask downgrade; /* the LOCK that makes it a reader's; .lock NULL: never asked for */
     enum lock_state state;
     enum redlock_hold hold;
-    bool shared;
-    uint32_t slots; /* 0: not asked for */
-    int place;      /* which of the slots it is; -1: none */
+    bool shared;      /* a reader's: asked for so, or redlockd says so */
+    bool downgrading; /* the program has asked for that, and redlockd has not told the new token yet */
+    bool told_shared; /* a downgrade of the program ended without a clear answer: it stays a reader */
+    uint32_t slots;   /* 0: not asked for */
+    int place;        /* which of the slots it is; -1: none */
     unsigned news;
-    unsigned asks;             /* EXTEND and CHECK that point here */
+    unsigned asks;             /* requests of the program that point here */
     bool orphan;               /* the program has let go of it: freed when its own request is over */
     bool give_back;            /* UNLOCK as soon as RESUME is answered */
     bool warned;               /* ON_EXPIRING was told for this deadline */
@@ -154,7 +160,7 @@ struct redlock_lock {
     uint64_t until_of;         /* the value of core->daemon for the daemon whose clock that is */
     int64_t span_ms;           /* for how long the lock was valid when until_ms was said */
     int64_t warn_ms;           /* when a third of span_ms is left */
-    int64_t retry_at_ms;       /* DETACHED: not before this is it resumed */
+    int64_t retry_at_ms;       /* not before this is it resumed, or downgraded */
     int64_t notheld_ms;        /* when a RESUME was first answered -NOTHELD; 0: none was */
     int64_t ttl_ms;            /* as asked for; 0: the daemon's default */
     int64_t max_ms;            /* as asked for; 0: none */
@@ -269,9 +275,9 @@ struct redlock_lock *core_lock(struct core *core, int64_t now_ms, const char *na
                                const struct redlock_lock_options *options, enum redlock_error *error);
 struct redlock_lock *core_attach(struct core *core, const char *name, const char *token,
                                  enum redlock_error *error);
-/* UNLOCK, EXTEND or CHECK. Returns the request's number, or 0 with *error REDLOCK_NOMEM, _LIMIT or _ARGUMENT
- * (the lock is still asked for, or is being given back). After UNLOCK the lock belongs to the core, which
- * frees it after its event. */
+/* UNLOCK, EXTEND, CHECK or, for a session lock, DOWNGRADE. Returns the request's number, or 0 with *error
+ * REDLOCK_NOMEM, _LIMIT or _ARGUMENT (the lock is still asked for, or is being given back). After UNLOCK the
+ * lock belongs to the core, which frees it after its event. */
 uint64_t core_ask(struct core *core, int64_t now_ms, struct redlock_lock *lock, enum ask_verb verb,
                   int64_t ttl_ms, enum redlock_error *error);
 uint64_t core_show(struct core *core, int64_t now_ms, const char *what, enum redlock_error *error);

@@ -31,11 +31,13 @@ static void granted(struct redlock_lock *lock, const struct answer *answer, int6
     ask_idle(core, &lock->own);
     if (answer->slot >= 0 && answer->slot < REDLOCK_SLOTS_MAX)
         lock->place = (int)answer->slot;
+    lock->shared |= answer->shared;
     /* A RESUME that was answered too late is of no use: another may have had the lock in between. */
     if (lock->state == LOCK_RESUMING && !lock->give_back && lock_is_over(lock, now_ms))
         lock_expire(lock, now_ms);
     if ((lock->state == LOCK_ASKED || lock->state == LOCK_RESUMING) && !lock->give_back) {
         lock_granted(lock, answer, now_ms);
+        downgrade_resumed(lock);
         return;
     }
     /* The program does not want the lock any more. */
@@ -102,7 +104,7 @@ static void answer_refused(struct redlock_lock *lock, const struct answer *answe
         bool waited = answer->refusal == REPLY_BUSY && lock->own.wait_until_ms != 0;
         lock_taken(lock, waited ? REDLOCK_TIMEOUT : core_error_of(answer->refusal), text_of(answer));
         lock->result_retry_ms = answer->retry_ms;
-    } else if (lock->give_back) {
+    } else if (lock->give_back && lock->state == LOCK_RESUMING) { /* else the UNLOCK was given up before */
         lock_move(lock, LOCK_GIVING);
         lock_given(lock, answer->refusal == REPLY_NOTHELD ? REDLOCK_LOST : core_error_of(answer->refusal),
                    text_of(answer));
@@ -147,6 +149,18 @@ static void answer_own(struct ask *ask, const struct answer *answer, int64_t now
         granted(lock, answer, now_ms);
     else if (ask->verb != ASK_UNLOCK && answer->code == ANSWER_REFUSED)
         answer_refused(lock, answer, now_ms);
+    else
+        confused(lock->core);
+}
+
+/* ---- downgrade ---- */
+
+static void answer_downgrade(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms)
+{
+    if (answer->code == ANSWER_LOCKED && piece_is(answer->name, lock->name))
+        downgrade_granted(lock, answer, now_ms);
+    else if (answer->code == ANSWER_REFUSED)
+        downgrade_refused(lock, answer, now_ms);
     else
         confused(lock->core);
 }
@@ -293,7 +307,9 @@ void core_answered(struct core *core, const struct answer *answer, int64_t now_m
         struct ask *ask = core->state == CORE_UP ? slot_find(core, &answer->tag) : NULL;
         if (!ask)
             return; /* the answer to PING or CANCEL, or to a request that is not under way any more */
-        if (ask_is_own(ask))
+        if (ask->verb == ASK_DOWNGRADE)
+            answer_downgrade(ask->lock, answer, now_ms);
+        else if (ask_is_own(ask))
             answer_own(ask, answer, now_ms);
         else
             answer_ask(core, ask, answer, now_ms);

@@ -47,6 +47,8 @@ void ask_done(struct core *core, struct ask *ask, enum redlock_error error, cons
 {
     assert(!ask_is_own(ask) && ask->state != ASK_DONE);
     ask_idle(core, ask);
+    if (ask->verb == ASK_DOWNGRADE && error && ask->lock)
+        ask->lock->told_shared = true;
     ask->state = ASK_DONE;
     ask->error = error;
     ask->text = text;

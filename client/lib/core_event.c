@@ -105,7 +105,8 @@ static bool tell_row(struct core *core, struct redlock_event *event)
 static bool tell_done(struct core *core, struct redlock_event *event)
 {
     static const enum redlock_event_kind kinds[] = {
-        [ASK_EXTEND] = REDLOCK_ON_EXTEND, [ASK_CHECK] = REDLOCK_ON_CHECK, [ASK_SHOW] = REDLOCK_ON_SHOW,
+        [ASK_EXTEND] = REDLOCK_ON_EXTEND, [ASK_CHECK] = REDLOCK_ON_CHECK,
+        [ASK_SHOW] = REDLOCK_ON_SHOW,     [ASK_DOWNGRADE] = REDLOCK_ON_DOWNGRADE,
         [ASK_PING] = REDLOCK_ON_SHOW, /* only redlock_ping() asks, which takes the event itself */
         [ASK_WHO] = REDLOCK_ON_SHOW,      [ASK_BREAK] = REDLOCK_ON_SHOW, /* as PING */
     };

@@ -143,7 +143,9 @@ void core_greeted(struct core *core, const struct answer *answer, int64_t now_ms
 
 static void ask_unanswered(struct core *core, struct ask *ask, int64_t now_ms)
 {
-    if (ask_is_own(ask))
+    if (ask->verb == ASK_DOWNGRADE)
+        ask_idle(core, ask); /* the RESUME tells what became of it */
+    else if (ask_is_own(ask))
         lock_unanswered(ask->lock, now_ms);
     else if (ask->told_rows)
         ask_done(core, ask, REDLOCK_NOANSWER, "the connection ended between two rows");

@@ -210,6 +210,10 @@ void lock_free(struct redlock_lock *lock)
     bucket_remove(core, lock);
     ask_idle(core, &lock->own);
     slot_leave(core, &lock->own);
+    if (lock->downgrade.lock) {
+        ask_idle(core, &lock->downgrade);
+        slot_leave(core, &lock->downgrade);
+    }
     TAILQ_REMOVE(&core->locks, lock, link);
     core->locks_count--;
     if (core->told_lock == lock)
@@ -290,6 +294,13 @@ static bool has_time(const struct redlock_lock *lock)
            atomic_load(&lock->deadline_ms) > 0;
 }
 
+/* Whether the lock itself has something to ask: RESUME, or its downgrade. */
+static bool has_to_ask(const struct redlock_lock *lock)
+{
+    return lock->state == LOCK_DETACHED ||
+           (lock->state == LOCK_HELD && lock->downgrading && lock->downgrade.state == ASK_IDLE);
+}
+
 void lock_tick(struct redlock_lock *lock, int64_t now_ms)
 {
     struct core *core = lock->core;
@@ -310,9 +321,9 @@ void lock_tick(struct redlock_lock *lock, int64_t now_ms)
         return;
     }
     core_wants_at(core, end_ms);
-    if (lock->state == LOCK_DETACHED && lock->retry_at_ms > now_ms)
+    if (has_to_ask(lock) && lock->retry_at_ms > now_ms)
         core_wants_at(core, lock->retry_at_ms);
-    else if (lock->state == LOCK_DETACHED)
+    else if (has_to_ask(lock))
         core->fresh = true;
     if (lock->warned)
         return;

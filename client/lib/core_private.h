@@ -32,10 +32,11 @@ static inline void core_wants_at(struct core *core, int64_t at_ms)
     core->next_ms = earlier_ms(core->next_ms, at_ms > 0 ? at_ms : 0);
 }
 
-/* Whether it is the lock's own request: LOCK, RESUME or UNLOCK, which is allocated with the lock. */
+/* Whether it is the lock's own request: LOCK, RESUME, UNLOCK or the LOCK of its downgrade, which are allocated with the
+ * lock. */
 static inline bool ask_is_own(const struct ask *ask)
 {
-    return ask->lock && ask == &ask->lock->own;
+    return ask->lock && (ask == &ask->lock->own || ask == &ask->lock->downgrade);
 }
 
 /* ---- core.c ---- */
@@ -106,6 +107,18 @@ void lock_tick(struct redlock_lock *lock, int64_t now_ms);
 /* The connection has ended while the lock's own request was under way. */
 void lock_unanswered(struct redlock_lock *lock, int64_t now_ms);
 void lock_detach(struct redlock_lock *lock); /* the lock's connection holds it no more */
+
+/* ---- core_downgrade.c ---- */
+
+/* The program asks for it. Returns false with *error if there is no memory, or if there are too many requests. */
+bool downgrade_begin(struct redlock_lock *lock, enum redlock_error *error);
+/* Whether lock->downgrade is to be sent. */
+bool downgrade_is_due(const struct redlock_lock *lock, int64_t now_ms);
+/* The lock was resumed: lock->shared says whether it is a reader's by now. */
+void downgrade_resumed(struct redlock_lock *lock);
+/* The answers to lock->downgrade. */
+void downgrade_granted(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms);
+void downgrade_refused(struct redlock_lock *lock, const struct answer *answer, int64_t now_ms);
 
 /* ---- core_move.c ---- */
 

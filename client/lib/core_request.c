@@ -50,7 +50,7 @@ struct redlock_lock *core_lock(struct core *core, int64_t now_ms, const char *na
     lock->ttl_ms = options->ttl_ms;
     lock->max_ms = options->max_ms;
     lock->slots = options->slots;
-    lock->shared = options->mode == REDLOCK_SHARED;
+    lock->shared = !token && options->mode == REDLOCK_SHARED; /* the answer to RESUME tells it */
     if (options->note)
         strncpy(lock->note, options->note, sizeof lock->note - 1);
     lock->own.verb = token ? ASK_RESUME : ASK_LOCK;
@@ -70,6 +70,7 @@ struct redlock_lock *core_attach(struct core *core, const char *name, const char
         return NULL;
     lock->state = LOCK_HELD;
     lock->hold = REDLOCK_LEASE;
+    lock->shared = true; /* that is not known, and a reader may do less */
     return lock;
 }
 
@@ -147,7 +148,7 @@ void core_cancel(struct core *core, int64_t now_ms, struct redlock_lock *lock)
     core_wants_at(core, ask->give_up_ms);
 }
 
-/* ---- EXTEND, CHECK, SHOW ---- */
+/* ---- EXTEND, CHECK, downgrade, SHOW ---- */
 
 static struct ask *ask_new(struct core *core, enum ask_verb verb, struct redlock_lock *lock,
                            enum redlock_error *error)
@@ -171,6 +172,24 @@ static struct ask *ask_new(struct core *core, enum ask_verb verb, struct redlock
     return ask;
 }
 
+static uint64_t request_downgrade(struct core *core, int64_t now_ms, struct ask *ask,
+                                  enum redlock_error *error)
+{
+    struct redlock_lock *lock = ask->lock;
+
+    if (lock->state == LOCK_LOST) {
+        ask_done(core, ask, REDLOCK_LOST, "the lock was lost before");
+    } else if (lock->shared) {
+        ask_done(core, ask, REDLOCK_OK, "");
+    } else if (downgrade_begin(lock, error)) {
+        ask_queue(core, ask, now_ms + core->timeout_ms);
+    } else {
+        ask_free(core, ask);
+        return 0;
+    }
+    return ask->id;
+}
+
 uint64_t core_ask(struct core *core, int64_t now_ms, struct redlock_lock *lock, enum ask_verb verb,
                   int64_t ttl_ms, enum redlock_error *error)
 {
@@ -184,6 +203,8 @@ uint64_t core_ask(struct core *core, int64_t now_ms, struct redlock_lock *lock, 
     struct ask *ask = ask_new(core, verb, lock, error);
     if (!ask)
         return 0;
+    if (verb == ASK_DOWNGRADE)
+        return request_downgrade(core, now_ms, ask, error);
     ask->ttl_ms = ttl_ms > 0 ? ttl_ms : lock->ttl_ms;
     if (lock->state == LOCK_LOST)
         ask_done(core, ask, REDLOCK_LOST, "the lock was lost before");

@@ -86,6 +86,9 @@ static void put_ask(struct line *line, const struct ask *ask, int64_t now_ms)
         send_put(line, "EXTEND %s token=%s", ask->lock->name, ask->lock->token_text);
         send_put_duration(line, "ttl", ask->ttl_ms);
         break;
+    case ASK_DOWNGRADE:
+        send_put(line, "LOCK %s mode=shared token=%s", ask->lock->name, ask->lock->token_text);
+        break;
     case ASK_SHOW: send_put(line, "SHOW %s", ask->what); break;
     case ASK_PING: send_put(line, "PING"); break;
     case ASK_WHO: send_put(line, "WHO %s", ask->name); break;
@@ -139,7 +142,8 @@ static void send_ask(struct core *core, struct ask *ask, int64_t now_ms)
  * or its lock has to be resumed first. */
 static bool has_to_wait(const struct core *core, const struct ask *ask, int64_t now_ms)
 {
-    if (ask->not_on == core->connection)
+    if (ask->not_on == core->connection ||
+        ask->verb == ASK_DOWNGRADE) /* lock->downgrade asks for the program */
         return true;
     if (core->move == MOVE_READY) /* the request is sent on the next connection */
         return true;
@@ -161,8 +165,15 @@ static void send_asks(struct core *core, int64_t now_ms)
     }
 }
 
-/* Sends a RESUME for each lock that waits for one; the queue has requests of the program only. */
-static void send_resumes(struct core *core, int64_t now_ms)
+static bool resume_is_due(const struct redlock_lock *lock, int64_t now_ms)
+{
+    return lock->state == LOCK_DETACHED && lock->own.state == ASK_IDLE &&
+           lock->own.not_on != lock->core->connection && lock->retry_at_ms <= now_ms &&
+           atomic_load(&lock->deadline_ms) > now_ms;
+}
+
+/* Sends the RESUME or the downgrade that a lock waits for; the queue has requests of the program only. */
+static void send_of_locks(struct core *core, int64_t now_ms)
 {
     struct redlock_lock *lock;
 
@@ -172,10 +183,9 @@ static void send_resumes(struct core *core, int64_t now_ms)
     {
         if (core->short_sent >= CORE_WINDOW || !has_room(core))
             return;
-        if (lock->state != LOCK_DETACHED || lock->own.state != ASK_IDLE ||
-            lock->own.not_on == core->connection)
-            continue;
-        if (lock->retry_at_ms > now_ms || atomic_load(&lock->deadline_ms) <= now_ms)
+        if (downgrade_is_due(lock, now_ms) && core->move != MOVE_READY)
+            send_ask(core, &lock->downgrade, now_ms);
+        if (!resume_is_due(lock, now_ms))
             continue;
         lock->own.verb = ASK_RESUME;
         ask_queue(core, &lock->own, INT64_MAX);
@@ -259,7 +269,7 @@ const char *core_output(struct core *core, int64_t now_ms, size_t *len)
         send_ping(core);
     if (core->state == CORE_UP) {
         send_cancels(core);
-        send_resumes(core, now_ms);
+        send_of_locks(core, now_ms);
         send_asks(core, now_ms);
         core->fresh = !has_room(core);
     }

@@ -224,7 +224,7 @@ static bool is_awaited(const struct awaited *awaited, const struct redlock_event
 
 static bool is_result(enum redlock_event_kind kind)
 {
-    return kind >= REDLOCK_ON_LOCK && kind <= REDLOCK_ON_SHOW;
+    return (kind >= REDLOCK_ON_LOCK && kind <= REDLOCK_ON_SHOW) || kind == REDLOCK_ON_DOWNGRADE;
 }
 
 static void handle_tell(struct redlock *redlock, const struct redlock_event *event)

@@ -172,6 +172,25 @@ uint64_t redlock_check_begin(struct redlock_lock *lock)
     return lock_ask(lock, ASK_CHECK, 0);
 }
 
+/* Whether a lock of this kind can become a reader's. */
+static bool lock_may_be_shared(const struct redlock_lock *lock)
+{
+    return lock->hold == REDLOCK_SESSION && !lock->slots && lock->place < 0 && !strchr(lock->name, ',');
+}
+
+uint64_t redlock_downgrade_begin(struct redlock_lock *lock)
+{
+    struct redlock *redlock = redlock_of(lock);
+
+    if (handle_usable(redlock, false))
+        return 0;
+    if (lock_may_be_shared(lock))
+        return lock_ask(lock, ASK_DOWNGRADE, 0);
+    (void)handle_says(redlock, REDLOCK_ARGUMENT,
+                      "only a session lock of one name, without slots, becomes a reader's");
+    return 0;
+}
+
 uint64_t redlock_show_begin(struct redlock *redlock, const char *what)
 {
     static const char *const known[] = {"LOCKS",   "WAITERS", "CLIENTS", "NODES",
@@ -267,6 +286,11 @@ const char *redlock_name(const struct redlock_lock *lock)
 int redlock_slot(const struct redlock_lock *lock)
 {
     return lock ? lock->place : -1;
+}
+
+enum redlock_mode redlock_mode(const struct redlock_lock *lock)
+{
+    return lock && !lock->shared && !lock->downgrading ? REDLOCK_EXCLUSIVE : REDLOCK_SHARED;
 }
 
 struct redlock *redlock_of(const struct redlock_lock *lock)

@@ -73,10 +73,12 @@ export class Lock extends EventEmitter {
   private constructor();
   /** Of several names: with commas between them. */
   readonly name: string;
-  /** 40 hex digits: whoever shows them is the holder. New after "resumed". */
+  /** 40 hex digits: whoever shows them is the holder. New after "resumed" and downgrade(). */
   readonly token: string;
   /** Grows with each grant of the name. New after "resumed"; 0: not known. */
   readonly fence: number;
+  /** 'shared': this program only reads. So it is from downgrade() on, and where it is not known, after attach(). */
+  readonly mode: 'exclusive' | 'shared';
   /** The number of the place that `slots` got, from 0 on; undefined for other locks. */
   readonly slot: number | undefined;
   /** Aborted when the lock is lost, with a LostError, or a ClosedError when the client was closed. */
@@ -91,6 +93,11 @@ export class Lock extends EventEmitter {
   extend(ttl?: number): Promise<number>;
   /** Asks redlockd. Resolves to valid(). */
   check(): Promise<number>;
+  /** A writer becomes a reader, and no other writer gets in between; `fence` stays, `token` is new. Resolves to valid().
+   * After a ModeError, LimitError, BadArgumentError or UnsupportedError it is a writer's as before. After a NoQuorumError,
+   * NoAnswerError or UnreachableError it is a reader's, for which other readers may still have to wait: the library goes
+   * on asking, and another call tells when it is done. `mode` says what it is. A reader's stays as it is. */
+  downgrade(): Promise<number>;
   on(event: 'expiring' | 'resumed', listener: () => void): this;
   once(event: 'expiring' | 'resumed', listener: () => void): this;
   off(event: 'expiring' | 'resumed', listener: () => void): this;

@@ -2,7 +2,7 @@
  *
  * Each byte of the input is an event, see happen(). The harness asserts that each request has exactly one
  * result, no event names a lock that was let go of, no deadline is absurdly late, a lock that was told LOST
- * stays lost, and the core's own tables are right. */
+ * stays lost, a program that was told that it reads never writes again, and the core's own tables are right. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@ struct known {
     struct redlock_lock *lock;
     bool asked; /* ON_LOCK is to come */
     bool lost;
+    bool reader;     /* a downgrade was done, or may have been */
     uint64_t unlock; /* ON_UNLOCK is to come */
 };
 
@@ -75,6 +76,9 @@ static void check(const struct world *w)
         assert(lock->state != LOCK_RESUMING || lock->own.state == ASK_SENT);
         assert(lock->state != LOCK_GIVING || lock->own.state != ASK_IDLE);
         assert(core->state == CORE_UP || lock->own.state != ASK_SENT);
+        assert(lock->downgrade.state == ASK_IDLE ||
+               (lock->downgrade.state == ASK_SENT && core->state == CORE_UP));
+        assert(!lock->downgrading || lock->hold == REDLOCK_SESSION);
     }
     assert(locks == core->locks_count && sessions == core->sessions && believed == core->believed);
     for (uint32_t i = 0; i < core->slots_size; i++)
@@ -105,6 +109,12 @@ static void ended(struct world *w, uint64_t request)
     assert(0 && "a result that was told before, or of no request");
 }
 
+static bool is_reader(enum redlock_error error)
+{
+    return error == REDLOCK_OK || error == REDLOCK_NOQUORUM || error == REDLOCK_NOANSWER ||
+           error == REDLOCK_CONNECT || error == REDLOCK_DRAINING;
+}
+
 static void told(struct world *w, const struct redlock_event *event)
 {
     struct known *known = known_of(w, event->lock);
@@ -125,6 +135,11 @@ static void told(struct world *w, const struct redlock_event *event)
     case REDLOCK_ON_EXTEND:
     case REDLOCK_ON_CHECK:
     case REDLOCK_ON_SHOW: ended(w, event->request); break;
+    case REDLOCK_ON_DOWNGRADE:
+        ended(w, event->request);
+        if (known)
+            known->reader |= is_reader(event->error);
+        break;
     case REDLOCK_ON_LOST:
         assert(!known->lost && !known->asked);
         known->lost = true;
@@ -148,6 +163,9 @@ static void tell_all(struct world *w)
     for (unsigned i = 0; i < LOCKS; i++)
         if (w->locks[i].lost)
             assert(atomic_load(&w->locks[i].lock->deadline_ms) == 0);
+    for (unsigned i = 0; i < LOCKS; i++)
+        if (w->locks[i].reader)
+            assert(w->locks[i].lock->shared || w->locks[i].lock->downgrading);
 }
 
 /* ---- what the program does ---- */
@@ -218,7 +236,9 @@ static void use_lock(struct world *w, unsigned how)
         assert(!request || (!known->unlock && !known->asked));
         known->unlock = request ? request : known->unlock;
     } else if (how == 1 || how == 2) {
-        enum ask_verb verb = how == 1 ? ASK_EXTEND : ASK_CHECK;
+        enum ask_verb verb = how == 1                               ? ASK_EXTEND
+                             : known->lock->hold == REDLOCK_SESSION ? ASK_DOWNGRADE
+                                                                    : ASK_CHECK;
         uint64_t request = has_room(w) ? core_ask(w->core, w->now_ms, known->lock, verb, 700, &error) : 0;
         if (request)
             remember(w, request);
@@ -257,6 +277,7 @@ static void answer(struct world *w)
     static const char *const codes[] = {
         /* formats that take a name, a token, an instant and a number, in this order */
         "+LOCKED %s token=%s valid=1 until=%lld fence=%d",
+        "+LOCKED %s token=%s mode=shared valid=1 until=%lld fence=%d",
         "+UNLOCKED %s confirmed=2/3",
         "+EXTENDED %s%.0s valid=1 until=%lld",
         "+HELD %s%.0s valid=1 until=%lld",
@@ -269,6 +290,7 @@ static void answer(struct world *w)
         "-DRAINING %s",
         "-CANCELLED %s",
         "-BADARG %s : text",
+        "-LIMIT %s",
         "!LOST %s token=%s reason=gone",
         "!LOST %s token=%s reason=drain",
         "!RENEWED %s token=%s valid=1 until=%lld",

@@ -77,7 +77,7 @@ const char *told(struct world *w)
         [REDLOCK_ON_RENEWED] = "renewed", [REDLOCK_ON_EXPIRING] = "expiring",
         [REDLOCK_ON_LOST] = "lost",       [REDLOCK_ON_RESUMED] = "resumed",
         [REDLOCK_ON_UP] = "up",           [REDLOCK_ON_DOWN] = "down",
-        [REDLOCK_ON_DRAIN] = "drain",
+        [REDLOCK_ON_DRAIN] = "drain",     [REDLOCK_ON_DOWNGRADE] = "downgrade",
     };
     struct redlock_event *event = &w->event;
 

@@ -288,6 +288,24 @@ START_TEST(unlock_while_it_cannot_be_resumed)
 }
 END_TEST
 
+START_TEST(refused_after_its_unlock_was_given_up)
+{
+    struct world *w = world_new();
+    struct redlock_lock *lock = is_resuming(w);
+    char mine[20];
+
+    (void)snprintf(mine, sizeof mine, "%s", tag(w));
+    ask(w, lock, ASK_UNLOCK);
+    w->core->heard_ms = w->now_ms + 10000;
+    passes(w, 10000);
+    expect_told(w, "unlock job noanswer : *");
+    says(w, "%s -NOTHELD job", mine);
+    expect_nothing(w);
+    ck_assert_uint_eq(w->core->locks_count, 0);
+    core_free(w->core);
+}
+END_TEST
+
 START_TEST(unlock_while_there_is_no_connection)
 {
     struct world *w = world_new();
@@ -464,6 +482,7 @@ int main(void)
         news_of_the_old_token,
         unlock_while_it_is_resumed,
         unlock_while_it_cannot_be_resumed,
+        refused_after_its_unlock_was_given_up,
         unlock_while_there_is_no_connection,
         lost_while_there_is_no_connection,
         drain,

@@ -173,11 +173,15 @@ func (h *handle) take(ctx context.Context, client *redlockd.Client, c command) {
 		if l.Slot() >= 0 {
 			slot = fmt.Sprintf(" slot=%d", l.Slot())
 		}
-		say("%s locked fence=%d token=%s valid=%d%s", h.name, l.Fence(), l.Token(), l.Valid().Milliseconds(), slot)
+		say("%s locked%s%s", h.name, numbers(l), slot)
 	}
 	if l != nil {
 		go h.watch(l)
 	}
+}
+
+func numbers(l *redlockd.Lock) string {
+	return fmt.Sprintf(" fence=%d token=%s valid=%d", l.Fence(), l.Token(), l.Valid().Milliseconds())
 }
 
 func (h *handle) ask(l *redlockd.Lock, c command) {
@@ -190,6 +194,8 @@ func (h *handle) ask(l *redlockd.Lock, c command) {
 		err = l.Unlock(ctx)
 	case c.words[0] == "check":
 		err = l.Check(ctx)
+	case c.words[0] == "downgrade":
+		err = l.Downgrade(ctx)
 	case c.options["ttl"] != "":
 		err = l.Extend(ctx, c.span("ttl"))
 	default:
@@ -202,6 +208,8 @@ func (h *handle) ask(l *redlockd.Lock, c command) {
 	done := map[string]string{"unlock": "unlocked", "check": "checked", "extend": "extended"}[c.words[0]]
 	if c.words[0] == "unlock" {
 		say("%s %s", h.name, done)
+	} else if c.words[0] == "downgrade" {
+		say("%s downgraded%s", h.name, numbers(l))
 	} else {
 		say("%s %s valid=%d", h.name, done, l.Valid().Milliseconds())
 	}
@@ -215,7 +223,7 @@ func (h *handle) info() {
 		if h.waiting {
 			state = "waiting"
 		}
-		say("%s info state=%s valid=0 fence=0 token=", h.name, state)
+		say("%s info state=%s valid=0 fence=0 token= mode=shared", h.name, state)
 		return
 	}
 	if err := l.Err(); err == nil {
@@ -223,7 +231,8 @@ func (h *handle) info() {
 	} else if errors.Is(err, redlockd.ErrLost) {
 		state = "lost"
 	}
-	say("%s info state=%s valid=%d fence=%d token=%s", h.name, state, l.Valid().Milliseconds(), l.Fence(), l.Token())
+	mode := map[bool]string{false: "exclusive", true: "shared"}[l.IsShared()]
+	say("%s info state=%s%s mode=%s", h.name, state, numbers(l), mode)
 }
 
 func open(c command) *redlockd.Client {
@@ -256,7 +265,7 @@ func (h *handle) obey(client *redlockd.Client, c command) {
 		go h.take(ctx, client, c)
 	case "cancel":
 		h.cancel()
-	case "unlock", "check", "extend":
+	case "unlock", "check", "extend", "downgrade":
 		go h.ask(h.lock, c)
 	default:
 		fmt.Fprintf(os.Stderr, "driver: %s is no command of this driver\n", c.words[0])
@@ -265,7 +274,7 @@ func (h *handle) obey(client *redlockd.Client, c command) {
 }
 
 func main() {
-	fmt.Println("driver go features=attach,auth,client,close-wakes,closed,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice")
+	fmt.Println("driver go features=attach,auth,client,close-wakes,closed,downgrade,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice")
 	handles := map[string]*handle{}
 	var client *redlockd.Client
 	input := bufio.NewScanner(os.Stdin)

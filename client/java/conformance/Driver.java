@@ -52,7 +52,7 @@ public final class Driver {
 
     private void serve() throws Exception {
         warmUp();
-        say("driver java features=attach,auth,client,close-wakes,closed,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice");
+        say("driver java features=attach,auth,client,close-wakes,closed,downgrade,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = in.readLine()) != null;) {
             obey(new Command(line));
@@ -159,6 +159,10 @@ public final class Driver {
                 lock.check();
                 return "checked valid=" + lock.valid().toMillis();
             }
+            case "downgrade" -> {
+                lock.downgrade();
+                return "downgraded" + numbers(lock);
+            }
             default -> throw new IllegalArgumentException("no such command");
         }
     }
@@ -166,11 +170,12 @@ public final class Driver {
     private void info(String handle) {
         LockHandle lock = handles.get(handle);
         if (waiting.containsKey(handle)) {
-            say(handle + " info state=waiting valid=0 fence=0 token=");
+            say(handle + " info state=waiting valid=0 fence=0 token= mode=shared");
         } else if (lock == null || lock.state() == LockHandle.State.RELEASED) {
-            say(handle + " info state=none valid=0 fence=0 token=");
+            say(handle + " info state=none valid=0 fence=0 token= mode=shared");
         } else {
-            say(handle + " info state=" + lock.state().name().toLowerCase() + numbers(lock));
+            say(handle + " info state=" + lock.state().name().toLowerCase() + numbers(lock) + " mode="
+                    + (lock.isShared() ? "shared" : "exclusive"));
         }
     }
 

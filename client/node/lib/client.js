@@ -7,6 +7,7 @@ const { Lock } = require('./lock.js');
 const { Request } = require('./requests.js');
 const { Session } = require('./session.js');
 const { Way } = require('./address.js');
+const { downgrade } = require('./downgrade.js');
 const line = require('./line.js');
 const { BadArgumentError, CancelledError, ClosedError, LockTimeoutError, LostError, ModeError, NotHeldError } = require('./errors.js');
 
@@ -38,16 +39,16 @@ class Client {
     if (typeof options === 'function') [options, body] = [{}, options];
     if (typeof body !== 'function') throw new BadArgumentError('using() needs a function to run under the lock');
     const { reentrant = false, ...wanted } = options ?? {};
-    const entry = (reentrant && this.#entered(line.names(name), wanted)) || {
+    const inside = reentrant && this.#entered(line.names(name), wanted);
+    const entry = inside || {
       name: line.names(name),
-      mode: wanted.mode ?? 'exclusive',
       slots: wanted.slots,
       lock: await this.lock(name, wanted),
-      users: 0,
       outer: this.#inside?.getStore(),
     };
-    entry.users++;
-    const leave = async () => --entry.users === 0 && entry.lock[Symbol.asyncDispose]();
+    const hold = Lock.holdOf(entry.lock);
+    if (inside) hold.users++;
+    const leave = async () => --hold.users === 0 && entry.lock[Symbol.asyncDispose]();
     const run = () => body(entry.lock.signal, entry.lock);
     let result;
     try {
@@ -64,8 +65,8 @@ class Client {
   /** What this task entered before. A reader does not enter as a writer. */
   #entered(name, { mode = 'exclusive', slots }) {
     let entry = this.#inside?.getStore();
-    while (entry && (entry.name !== name || entry.users === 0)) entry = entry.outer;
-    if (entry && (entry.mode !== mode || entry.slots !== slots)) {
+    while (entry && (entry.name !== name || Lock.holdOf(entry.lock).users === 0)) entry = entry.outer;
+    if (entry && (Lock.holdOf(entry.lock).reader !== (mode === 'shared') || entry.slots !== slots)) {
       throw new ModeError(`this task has the lock ${name} in another mode: leave it first`);
     }
     return entry;
@@ -83,6 +84,7 @@ class Client {
     const hold = new Hold(line.known(name), { hold: 'lease' });
     hold.token = checkedToken(token);
     hold.state = 'held';
+    hold.reader = true; // that is not known, and a reader may do less
     return Lock.make(this, hold);
   }
 
@@ -222,6 +224,11 @@ class Client {
   /** @hidden */
   async check(hold) {
     await this.#askAbout(hold, '+HELD', () => line.line('CHECK', hold.name, { token: hold.token }));
+  }
+
+  /** @hidden */
+  async downgrade(hold) {
+    await downgrade(this.#session, hold, mono() + this.#timeout);
   }
 
   #askAbout(hold, expects, lines) {

@@ -17,6 +17,10 @@ class Hold {
   token = '';
   fence = 0;
   slot = undefined;
+  users = 1; // how often using() has entered it
+  reader = false; // for the program, from the call of downgrade() on
+  shared = false; // redlockd has said so, or is asked for nothing else
+  downgrades = new Set(); // the requests for that which have no outcome yet
   deadline = 0; // on our boot clock; 0: not held, or not known
   bound = null; // the Connection that holds it
   resuming = null; // the request
@@ -36,6 +40,7 @@ class Hold {
     this.name = name;
     this.options = options;
     this.session = options.hold !== 'lease';
+    this.reader = this.shared = options.mode === 'shared';
     this.told = told;
   }
 
@@ -43,12 +48,13 @@ class Hold {
     return this.deadline ? Math.max(0, this.deadline - bootCeil()) : 0;
   }
 
-  granted(connection, { token, fence, slot, until }) {
+  granted(connection, { token, fence, slot, until, mode }) {
     if (this.state === 'asked' && this.options.max) this.maxEnd = mono() + this.options.max;
     this.state = 'held';
     this.token = token;
     this.fence = fence;
     this.slot = slot;
+    if (mode === 'shared') this.reader = this.shared = true;
     this.tell(connection, until);
     if (this.session) this.bind(connection);
   }

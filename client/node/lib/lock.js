@@ -29,6 +29,11 @@ class Lock extends EventEmitter {
     return lock;
   }
 
+  /** @hidden */
+  static holdOf(lock) {
+    return lock.#hold;
+  }
+
   /** For console.log: without the token, by which anybody could give the lock back. */
   [inspect.custom]() {
     return `Lock { ${this.name}, ${this.#hold.state}, valid ${this.valid()} ms, fence ${this.fence} }`;
@@ -46,6 +51,11 @@ class Lock extends EventEmitter {
   /** Grows with each grant of the name: hand it to what the lock protects. New after each "resumed"; 0: not known. */
   get fence() {
     return this.#hold.fence;
+  }
+
+  /** 'shared': this program only reads. So it is from downgrade() on, and where it is not known, after attach(). */
+  get mode() {
+    return this.#hold.reader ? 'shared' : 'exclusive';
   }
 
   /** The number of the place that `slots` got, from 0 on; undefined for other locks. */
@@ -96,6 +106,17 @@ class Lock extends EventEmitter {
   /** Asks redlockd whether it is still held. Resolves to valid(); if not, rejects with a NotHeldError or a LostError. */
   async check() {
     await this.#client.check(this.#hold);
+    return this.valid();
+  }
+
+  /**
+   * A writer becomes a reader, and no other writer gets in between. `fence` stays, `token` is new. Resolves to valid().
+   * After a ModeError, LimitError, BadArgumentError or UnsupportedError it is a writer's as before. After a NoQuorumError,
+   * NoAnswerError or UnreachableError it is a reader's, for which other readers may still have to wait: the library goes
+   * on asking, and another call tells when it is done. `mode` says what it is. A reader's stays as it is.
+   */
+  async downgrade() {
+    await this.#client.downgrade(this.#hold);
     return this.valid();
   }
 

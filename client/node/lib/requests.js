@@ -15,7 +15,7 @@ class Request {
   over = false;
   waits = false; // LOCK with wait=: takes no place in the window
   refusedOn = null; // the Connection that has refused it, since it is draining
-  hold = undefined; // EXTEND and CHECK: of which lock
+  hold = undefined; // EXTEND, CHECK and a downgrade: of which lock
 
   /** expects: the code of success. settled(error, answer, connection) is called once,
    * at the moment of the answer. */
@@ -60,6 +60,11 @@ class Requests {
 
   pump(connection) {
     for (const request of this.#queue) {
+      if (request.isDone?.()) {
+        this.#queue.delete(request);
+        request.settle();
+        continue;
+      }
       if (request.refusedOn === connection || request.mustWait?.()) continue;
       if (!request.waits && connection.short >= WINDOW) continue;
       this.#queue.delete(request);

@@ -4,6 +4,7 @@ const { mono, bootCeil, bootAbout } = require('./clock.js');
 const { Connection } = require('./connection.js');
 const { Request, Requests } = require('./requests.js');
 const line = require('./line.js');
+const { again, isUnderWay } = require('./downgrade.js');
 const { ClosedError, UnreachableError } = require('./errors.js');
 
 const RELEASE_MS = 2000;
@@ -157,6 +158,7 @@ class Session {
     const now = this.#loose.size ? bootCeil() : 0;
     for (const hold of this.#loose) {
       if (hold.resuming || hold.refusedOn === link || hold.retryAt > mono() || hold.isOver(now) || link.short >= RESUMES) continue;
+      if (isUnderWay(hold)) continue;
       if (hold.maxEnd <= mono()) this.lose(hold, 'max');
       else this.#resume(link, hold);
     }
@@ -196,6 +198,7 @@ class Session {
       hold.notHeldSince = 0;
       hold.granted(connection, pairs);
       this.watch(hold);
+      again(this, hold);
       hold.told.resumed();
     } else {
       this.giveBack(hold.name, pairs.token);

@@ -4,7 +4,7 @@
 const readline = require('node:readline');
 const { Client, ClosedError, NotHeldError } = require('../index.js');
 
-const FEATURES = 'auth,attach,client,close-wakes,closed,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice';
+const FEATURES = 'auth,attach,client,close-wakes,closed,downgrade,drain,lists,notheld-again,quit,resume,shared,slots,timeout,twice';
 const UNITS_MS = { '': 1, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 let client;
@@ -35,6 +35,8 @@ function sayError(h, error) {
   say(`${h} error ${error.code ?? 'UNKNOWN'}${retry} : ${error.message.replaceAll('\n', ' ')}`);
 }
 
+const numbers = (lock) => ` fence=${lock.fence} token=${lock.token} valid=${lock.valid()}`;
+
 async function take(h, taking) {
   const handle = { lock: undefined, state: 'waiting', canceller: new AbortController() };
   handles.set(h, handle);
@@ -43,7 +45,7 @@ async function take(h, taking) {
     handle.lock = lock;
     handle.state = 'held';
     const slot = lock.slot === undefined ? '' : ` slot=${lock.slot}`;
-    say(`${h} locked fence=${lock.fence} token=${lock.token} valid=${lock.valid()}${slot}`);
+    say(`${h} locked${numbers(lock)}${slot}`);
     lock.on('expiring', () => say(`${h} expiring`));
     const lost = () => {
       handle.state = 'lost';
@@ -64,7 +66,8 @@ async function ask(h, done, call) {
     if (!handle?.lock) throw new NotHeldError('there is no lock');
     const valid = await call(handle.lock);
     if (done === 'unlocked') handle.state = 'none';
-    say(`${h} ${done}${valid === undefined ? '' : ` valid=${valid}`}`);
+    if (done === 'downgraded') say(`${h} ${done}${numbers(handle.lock)}`);
+    else say(`${h} ${done}${valid === undefined ? '' : ` valid=${valid}`}`);
   } catch (error) {
     sayError(h, error);
   }
@@ -73,7 +76,7 @@ async function ask(h, done, call) {
 function info(h) {
   const { state = 'none', lock } = handles.get(h) ?? {};
   const { fence, token } = state === 'held' ? lock : { fence: 0, token: '' };
-  say(`${h} info state=${state} valid=${lock?.valid() ?? 0} fence=${fence} token=${token}`);
+  say(`${h} info state=${state} valid=${lock?.valid() ?? 0} fence=${fence} token=${token} mode=${lock?.mode ?? 'shared'}`);
 }
 
 const commands = {
@@ -98,6 +101,7 @@ const commands = {
   unlock: (h) => ask(h, 'unlocked', (lock) => lock.release()),
   extend: (h, { ttl }) => ask(h, 'extended', (lock) => lock.extend(ttl)),
   check: (h) => ask(h, 'checked', (lock) => lock.check()),
+  downgrade: (h) => ask(h, 'downgraded', (lock) => lock.downgrade()),
   info,
   cancel: (h) => handles.get(h).canceller.abort(),
   async close() {

@@ -69,8 +69,9 @@ test('kill -9 and restart of the daemon under a holder: the lock goes on', { ski
 
 test('every kind of lock goes on after kill -9 and restart', { skip }, async () => {
   const client = connect();
-  const kinds = [['reader', { mode: 'shared' }], ['place', { slots: 2 }], [['one', 'two'], {}]];
+  const kinds = [['reader', { mode: 'shared' }], ['writer', {}], ['place', { slots: 2 }], [['one', 'two'], {}]];
   const locks = await Promise.all(kinds.map(([name, options]) => client.lock(name, { ttl: 10_000, ...options })));
+  await locks[1].downgrade();
   const slots = locks.map(({ slot }) => slot);
   const resumed = locks.map((lock) => once(lock, 'resumed'));
   await world.say('kill');
@@ -78,7 +79,8 @@ test('every kind of lock goes on after kill -9 and restart', { skip }, async () 
   await Promise.all(resumed);
   for (const lock of locks) assert.ok((await lock.check()) > 0);
   assert.deepEqual(locks.map(({ slot }) => slot), slots);
-  for (const name of ['reader', 'two']) await assert.rejects(connect().lock(name), BusyError);
+  for (const name of ['reader', 'writer', 'two']) await assert.rejects(connect().lock(name), BusyError);
+  await connect().lock('writer', { mode: 'shared', wait: 10_000 });
   for (const lock of locks) await lock.release();
 });
 
@@ -223,6 +225,51 @@ test('re-entry is asked for, by task', { skip }, async () => {
   const [a, b] = await Promise.allSettled([entered(sleep(100)), entered(sleep(100))]);
   assert.equal([a, b].filter(({ status }) => status === 'fulfilled').length, 1, 'another task is another');
   assert.equal(await world.keys(), 0);
+});
+
+test('a writer becomes a reader: readers are let in, writers are not', { skip }, async () => {
+  const [one, two] = [connect(), connect()];
+  const lock = await one.lock('down');
+  const { fence, token } = lock;
+  const reading = two.lock('down', { mode: 'shared', wait: 30_000 });
+  assert.ok((await lock.downgrade()) > 0);
+  const reader = await reading;
+  assert.equal(lock.fence, fence);
+  assert.notEqual(lock.token, token);
+  await lock.downgrade(); // changes nothing, so that one release is enough
+  for (const held of [lock, reader]) {
+    await assert.rejects(two.lock('down'), BusyError);
+    await held.release();
+  }
+  await (await two.lock('down', { wait: 10_000 })).release();
+  await assert.rejects(lock.downgrade(), NotHeldError);
+});
+
+test('what was entered twice is not downgraded, and a reader does not enter as a writer', { skip }, async () => {
+  const client = connect();
+  const reads = (wait = 0) => connect().using('down-twice', { mode: 'shared', wait }, () => 'read');
+  const entering = (body) => client.using('down-twice', { reentrant: true }, body);
+  await entering(async (_, lock) => {
+    await entering(async () => {
+      await assert.rejects(lock.downgrade(), ModeError);
+      await assert.rejects(reads(), BusyError);
+    });
+    await lock.downgrade();
+    assert.equal(await reads(10_000), 'read');
+    await assert.rejects(entering(() => {}), ModeError);
+    await client.using('down-twice', { reentrant: true, mode: 'shared' }, (_, same) => assert.equal(same, lock));
+  });
+  await entering(() => assert.rejects(reads(), BusyError)); // taken anew, it is a writer's
+});
+
+test('only a session lock of one name is downgraded', { skip }, async () => {
+  const client = connect();
+  for (const [name, options] of [['down-lease', { hold: 'lease' }], ['down-slot', { slots: 2 }], [['a', 'b'], {}]]) {
+    const lock = await client.lock(name, options);
+    await assert.rejects(lock.downgrade(), BadArgumentError);
+    assert.ok((await lock.check()) > 0);
+    await lock.release();
+  }
 });
 
 test('a secret where there are no users is an error of its own', { skip }, async () => {

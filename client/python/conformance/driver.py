@@ -8,7 +8,7 @@ from urllib.parse import unquote
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from redlockd import aio, errors  # noqa: E402
 
-FEATURES = "attach,auth,client,close-wakes,closed,drain,fork,lists,notheld-again,quit,resume,shared,slots,timeout,twice"
+FEATURES = "attach,auth,client,close-wakes,closed,downgrade,drain,fork,lists,notheld-again,quit,resume,shared,slots,timeout,twice"
 UNITS = {"ms": 0.001, "s": 1, "m": 60}
 
 
@@ -51,14 +51,14 @@ def error_line(handle, error):
 
 def info_line(handle, lock):
     if lock is None:
-        return f"{handle} info state=none valid=0 fence=0 token="
+        return f"{handle} info state=none valid=0 fence=0 token= mode=shared"
     return (f"{handle} info state={lock.state} valid={int(lock.valid() * 1000)} fence={lock.fence} "
-            f"token={lock.token}")
+            f"token={lock.token} mode={lock.mode}")
 
 
-def locked_line(handle, lock):
+def locked_line(handle, lock, what="locked"):
     slot = "" if lock.slot is None else f" slot={lock.slot}"
-    return f"{handle} locked fence={lock.fence} token={lock.token} valid={int(lock.valid() * 1000)}{slot}"
+    return f"{handle} {what} fence={lock.fence} token={lock.token} valid={int(lock.valid() * 1000)}{slot}"
 
 
 def fork_line(handle, check):
@@ -123,6 +123,9 @@ class Driver:
                 say(f"{handle} extended valid={int(await lock.extend(options.get('ttl')) * 1000)}")
             elif verb == "check":
                 say(f"{handle} checked valid={int(await lock.check() * 1000)}")
+            elif verb == "downgrade":
+                await lock.downgrade()
+                say(locked_line(handle, lock, "downgraded"))
         except errors.RedlockdError as error:
             say(error_line(handle, error))
         except asyncio.CancelledError:

@@ -62,6 +62,9 @@ class Driver:
                 say(f"{handle} extended valid={int(lock.extend(options.get('ttl')) * 1000)}")
             elif verb == "check":
                 say(f"{handle} checked valid={int(lock.check() * 1000)}")
+            elif verb == "downgrade":
+                lock.downgrade()
+                say(locked_line(handle, lock, "downgraded"))
         except errors.RedlockdError as error:
             say(error_line(handle, error))
 

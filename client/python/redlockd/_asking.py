@@ -20,6 +20,12 @@ class Grant(NamedTuple):
     fence: int
     until_ms: int
     slot: int | None
+    shared: bool
+
+    @classmethod
+    def of(cls, answer: Answer) -> Grant:
+        return cls(answer.token(), answer.number("fence"), answer.number("until"), answer.number_or_none("slot"),
+                   answer.values.get("mode") == "shared")
 
 
 class Asking(Parts):
@@ -75,13 +81,19 @@ class Asking(Parts):
         self._withdraw(ask)
 
     def _withdraw(self, ask: Ask) -> None:
-        """Nobody waits any more. A LOCK or RESUME that is on its way stays known: its grant is to be given back."""
+        """Nobody waits any more. A LOCK or RESUME that is on its way stays known: its grant is to be given back. So does
+        a DOWNGRADE, whose answer has a new token."""
         ask.future = None
         if ask.connection is None:
             if ask in self._queue:
                 self._queue.remove(ask)
+            if ask.first and not ask.tag:  # it was never sent
+                ask.hold.reader = False
         elif ask.verb == "LOCK":
             ask.connection.send(f"#c{ask.tag} CANCEL {ask.tag}")
+        elif ask.verb == "DOWNGRADE":
+            ask.first = False  # the program counts as a reader from now on
+            self._resume(ask.hold)
         elif ask.verb != "RESUME":
             ask.connection.sent.pop(ask.tag, None)
             self._arrived(ask)
@@ -101,6 +113,8 @@ class Asking(Parts):
         hold = ask.hold
         if hold.state in (DETACHED, RESUMING):  # its lock has to be bound again first
             return None
+        if ask.verb == "DOWNGRADE" and self._is_downgraded_now(hold):  # the answer may be enough for this ask, too
+            return None
         connection = self._connection
         if hold.connection and not hold.lease and not hold.connection.ended and not hold.connection.parked:
             connection = hold.connection
@@ -119,8 +133,8 @@ class Asking(Parts):
         kept: list[Ask] = []
         while self._queue:
             ask = self._queue.popleft()
-            if ask.verb in ("EXTEND", "CHECK") and ask.hold.state == LOST:
-                self._settle(ask, LostError(f"{ask.hold.name} was lost before: {ask.hold.reason}"))
+            if self._is_over(ask):
+                pass
             elif connection := self._connection_for(ask):
                 self._send(connection, ask)
             else:
@@ -130,6 +144,19 @@ class Asking(Parts):
         self._queue.extendleft(reversed(kept))
         if self._queue:
             self._need_connection()
+
+    def _is_over(self, ask: Ask) -> bool:
+        """Settles a request about a lock where there is nothing to ask any more."""
+        hold, downgrades = ask.hold, ask.verb == "DOWNGRADE"
+        if hold.state == LOST and (downgrades or ask.verb in ("EXTEND", "CHECK")):
+            self._settle(ask, LostError(f"{hold.name} was lost before: {hold.reason}"))
+        elif downgrades and hold.state in (GIVING, OVER):
+            self._settle(ask, NotHeldError(f"{hold.name} was given back"))
+        elif downgrades and hold.shared:  # with a reader's token, the same line would enter the lock once more
+            self._settle(ask)
+        else:
+            return False
+        return True
 
     def _send(self, connection: Connection, ask: Ask) -> None:
         self._refresh(connection)
@@ -150,6 +177,8 @@ class Asking(Parts):
             lease = " hold=lease" if hold.lease else ""
             words = f"{_word('ttl', hold.ttl_ms)}{wait}{_word('max', hold.max_ms)}{lease}{hold.mode}{hold.note}"
             return f"LOCK {hold.name}{words}"
+        if verb == "DOWNGRADE":
+            return f"LOCK {hold.name} mode=shared token={hold.token}"
         if verb == "RESUME":
             ttl_ms, max_ms = hold.ttl_ms, hold.max_ms
             if ask.internal and hold.max_until_ms:  # the rest of max=, and no TTL is longer than that
@@ -195,7 +224,7 @@ class Asking(Parts):
         """The answer to LOCK or RESUME."""
         hold = ask.hold
         if answer.code == "+LOCKED":
-            grant = Grant(answer.token(), answer.number("fence"), answer.number("until"), answer.number_or_none("slot"))
+            grant = Grant.of(answer)
             wanted = hold.state == RESUMING or (hold.state == ASKED and ask.future and not ask.future.done())
             if hold.state == RESUMING and not hold.releasing and hold.deadline_ms <= received_ms:
                 self._lost(hold, "expired")  # the answer is late: another may have had the lock in between
@@ -233,6 +262,8 @@ class Asking(Parts):
             hold.state = HELD
             hold.not_on = None
             hold.notheld_ms = 0
+            hold.shared = hold.shared or grant.shared
+            hold.reader = hold.reader or grant.shared
             self._holds[hold] = None
             self._until(hold, connection, grant.until_ms, at_ms)
             if not hold.lease:
@@ -240,6 +271,7 @@ class Asking(Parts):
             self._hello_soon(connection)
             self._settle(ask)
             if ask.internal:
+                self._downgrade_again(hold)
                 self._pump()
         if old and old is not connection:
             self._retire(old)
@@ -257,6 +289,10 @@ class Asking(Parts):
     def _answer_to_ask(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
         """The answer to EXTEND or CHECK."""
         hold = ask.hold
+        if hold.state in (DETACHED, RESUMING) and ask.future:  # it moves, and is asked about again by its new token
+            self._arrived(ask)
+            self._queue.append(ask)
+            return
         if answer.code in ("+EXTENDED", "+HELD"):
             until_ms = answer.number("until")
             if hold.state == HELD and hold.lease and 0 < hold.deadline_ms <= received_ms:
@@ -275,8 +311,34 @@ class Asking(Parts):
             self._lost(hold, "gone")
         self._settle(ask, error)
 
+    # ---- a writer becomes a reader ----
+
+    def _answer_to_downgrade(self, ask: Ask, connection: Connection, answer: Answer, received_ms: int) -> None:
+        hold = ask.hold
+        if answer.code == "+LOCKED":
+            grant = Grant.of(answer)
+            self._is_reader(hold, connection, grant.token, grant.fence, grant.until_ms, received_ms)
+        elif answer.code != "-NOTHELD" or hold.state not in (DETACHED, RESUMING):
+            self._not_downgraded(ask, answer)
+        if ask.future and not self._is_over(ask):  # the answer to RESUME says what became of the lock
+            self._arrived(ask)
+            self._queue.append(ask)
+        self._resume(hold)
+
+    def _not_downgraded(self, ask: Ask, answer: Answer) -> None:
+        hold = ask.hold
+        error = _refusal_or_protocol_error(answer)
+        if answer.code == "-NOTHELD":
+            if hold.state == HELD:
+                self._lost(hold, "gone")
+        elif ask.first and answer.code not in ("-NOQUORUM", "-CANCELLED", "-DRAINING"):
+            hold.reader = False
+        else:  # too few masters know yet, or the program was told before that it is a reader
+            self._downgrade_later(hold)
+        self._settle(ask, error)
+
     _answers = {"LOCK": _answer_to_take, "RESUME": _answer_to_take, "UNLOCK": _answer_to_unlock,
-                "EXTEND": _answer_to_ask, "CHECK": _answer_to_ask}
+                "EXTEND": _answer_to_ask, "CHECK": _answer_to_ask, "DOWNGRADE": _answer_to_downgrade}
 
 
 def _word(key: str, ms: int) -> str:

@@ -26,8 +26,8 @@ ASKED, HELD, DETACHED, RESUMING, GIVING, LOST, OVER = "asked held detached resum
 class Hold:
     """A lock, from the request for it on."""
 
-    __slots__ = ("name", "ttl_ms", "max_ms", "mode", "note", "lease", "state", "token", "fence", "slot",
-                 "deadline_ms", "until_ms", "daemon", "connection", "max_until_ms", "span_ms", "warn_ms", "warned",
+    __slots__ = ("name", "ttl_ms", "max_ms", "mode", "note", "lease", "state", "reader", "shared", "token", "fence",
+                 "slot", "deadline_ms", "until_ms", "daemon", "connection", "max_until_ms", "span_ms", "warn_ms", "warned",
                  "reason", "releasing", "attached", "retry_at_ms", "notheld_ms", "not_on", "on_lost", "on_expiring",
                  "on_renewed")
 
@@ -37,6 +37,8 @@ class Hold:
         self.mode, self.note = mode, note  # the words mode= and slots=, and the word note=
         self.lease = lease  # needs no connection, and is not resumed
         self.state = ASKED
+        self.reader = "mode=shared" in mode  # for the program, from the call of downgrade() on
+        self.shared = self.reader  # redlockd has said so, or is asked for nothing else
         self.token = ""
         self.fence = 0
         self.slot: int | None = None
@@ -67,7 +69,7 @@ class Ask:
     """A request. `future` is None where nobody waits for the answer (any more)."""
 
     __slots__ = ("verb", "hold", "ttl_ms", "wait_until_ms", "future", "tag", "connection", "not_on", "short",
-                 "internal")
+                 "internal", "first")
 
     def __init__(self, verb: str, hold: Hold, ttl_ms: int = 0, wait_until_ms: int = 0) -> None:
         self.verb, self.hold, self.ttl_ms, self.wait_until_ms = verb, hold, ttl_ms, wait_until_ms
@@ -76,4 +78,5 @@ class Ask:
         self.connection: Connection | None = None  # where it is on its way
         self.not_on: Connection | None = None  # this connection refused this ask, which waits for another
         self.short = False  # counted in connection.short
-        self.internal = False  # a RESUME that the session wants
+        self.internal = False  # a RESUME or DOWNGRADE that the session wants
+        self.first = False  # a DOWNGRADE before which the program had no reason to count as a reader

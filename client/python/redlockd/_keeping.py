@@ -12,6 +12,7 @@ from ._lines import DURATION_MAX_MS, Answer
 from ._parts import BACKOFF_MOST_MS, STABLE_MS, TICK_MS, WINDOW, Parts
 
 RESUME_AGAIN_MS = 50
+DOWNGRADE_AGAIN_MS = 500
 NOTHELD_MS = 100  # for so long RESUME is asked again after -NOTHELD: a RESUME whose answer was lost is set back
 NOTHELD_AGAIN_MS = 25
 
@@ -121,7 +122,7 @@ class Keeping(Parts):
         if not moves or self._by_token.get(hold.token) is not hold or not connection \
                 or not connection.up or connection.draining or connection in (hold.connection, hold.not_on):
             return
-        if hold.retry_at_ms > at_ms or hold.deadline_ms <= at_ms:
+        if hold.retry_at_ms > at_ms or hold.deadline_ms <= at_ms or self._is_downgraded_now(hold):
             return
         if connection.short >= WINDOW:
             asyncio.get_running_loop().call_later(0.001, self._resume, hold)
@@ -168,6 +169,40 @@ class Keeping(Parts):
             return
         hold.retry_at_ms = at_ms + again_ms
         asyncio.get_running_loop().call_later(again_ms / 1000 + 0.001, self._resume, hold)
+
+    # ---- a writer becomes a reader ----
+
+    def _is_reader(self, hold: Hold, connection: Connection, token: str, fence: int, until_ms: int, at_ms: int) -> None:
+        if hold.state == RESUMING:  # by the token before; the answer to that will have another
+            return
+        if self._by_token.pop(hold.token, None):
+            self._by_token[token] = hold
+        hold.token, hold.fence, hold.shared = token, fence, True
+        if hold.state == HELD:
+            self._until(hold, connection, until_ms, at_ms)
+
+    def _is_downgraded_now(self, hold: Hold) -> bool:
+        """Whether redlockd is asked for that. Its answer has a new token, without which no other redlockd may know the
+        lock."""
+        return hold.reader and not hold.shared and any(
+            ask.hold is hold and ask.verb == "DOWNGRADE" and (ask.future or ask.internal)
+            for connection in self._connections for ask in connection.sent.values())
+
+    def _downgrade_later(self, hold: Hold) -> None:
+        again_ms = DOWNGRADE_AGAIN_MS + random.randrange(DOWNGRADE_AGAIN_MS)
+        asyncio.get_running_loop().call_later(again_ms / 1000, self._downgrade_again, hold)
+
+    def _downgrade_again(self, hold: Hold) -> None:
+        """Asks for what the program was told: too few masters know it, or redlockd has the lock as a writer's all the
+        same."""
+        asked = any(ask.verb == "DOWNGRADE" and ask.hold is hold for ask in self._queue)
+        if self.closed or not hold.reader or hold.shared or hold.state != HELD:
+            return
+        if asked or self._is_downgraded_now(hold):
+            return
+        ask = Ask("DOWNGRADE", hold)
+        ask.internal = True
+        self._put(ask)
 
     def _retire(self, connection: Connection) -> None:
         """Ends a connection that another has replaced, once no request and no lock depends on it."""

@@ -10,7 +10,7 @@ from ._clock import now_ms
 from ._lines import DURATION_MAX_MS, Name, checked_name, checked_token, checked_word, duration_ms
 from ._hold import ASKED, DETACHED, HELD, LOST, OVER, RESUMING, Hold
 from ._session import Session
-from .errors import BadArgumentError, LostError, NotHeldError, UsageError
+from .errors import BadArgumentError, LostError, ModeError, NotHeldError, UsageError
 
 logger = logging.getLogger("redlockd")
 Seconds = float | timedelta
@@ -38,6 +38,7 @@ class BaseLock:
         self._owner: Any = None
         self._depth = 0
         self._given = False
+        self._shared = mode == "shared"
         which = f" mode={checked_word(mode, 'mode', 64)}" if mode else ""
         which += f" slots={slots}" if slots else ""
         noted = f" note={checked_word(note, 'note', 64)}" if note is not None else ""
@@ -68,6 +69,8 @@ class BaseLock:
                 if not self._reentrant or self._owner != self._me() or self._hold.state == ASKED:
                     raise UsageError(f"this object holds {self.name} already, or waits for it: make one lock object "
                                      "for each holder, or ask for reentrant=True if the same one enters twice")
+                if self._hold.reader and not self._shared:
+                    raise ModeError(f"{self.name} was downgraded: a reader does not enter as a writer; leave it first")
                 self._depth += 1
                 return None
             if self._depth and self._owner == self._me() and self._reentrant:
@@ -83,6 +86,7 @@ class BaseLock:
         """The lock of a token from elsewhere: nothing is known of it until check() or extend()."""
         hold = self._hold = self._new_hold()
         hold.token, hold.state, hold.lease, hold.attached = checked_token(token), HELD, True, True
+        hold.reader = True  # that is not known, and a reader may do less
         hold.on_lost, hold.on_expiring, hold.on_renewed = self._on_lost, self._on_expiring, self._on_renewed
         self._owner, self._depth = self._me(), 1
         self._given = True
@@ -101,6 +105,13 @@ class BaseLock:
             return False
         self._depth = 0
         return True
+
+    def _check_downgrade(self) -> None:
+        hold = self._hold
+        if hold.lease or hold.slot is not None or "," in hold.name:
+            raise BadArgumentError(f"{self.name} cannot be downgraded: only a session lock of one name without slots can")
+        if self._depth > 1:
+            raise ModeError(f"{self.name} was entered {self._depth} times: leave it until it is entered once")
 
     def _on_begin(self) -> None:
         self.lost.clear()
@@ -158,6 +169,12 @@ class BaseLock:
     def token(self) -> str:
         """40 hexadecimal digits; whoever shows them is the holder. It changes with the fence. "" before the grant."""
         return self._hold.token
+
+    @property
+    def mode(self) -> Mode:
+        """"shared": this program only reads. That is so from downgrade() on, and for a lock of attach(), of which nothing
+        is known."""
+        return "shared" if self._hold.reader else "exclusive"
 
     @property
     def slot(self) -> int | None:

@@ -76,6 +76,15 @@ class Session(Asking, Keeping, Linking):
         self._enter()
         await self._asked(Ask("CHECK", self._held(hold)), self.timeout_ms)
 
+    async def downgrade(self, hold: Hold) -> None:
+        """From here on the lock is a reader's, unless redlockd refuses this and nothing was asked before."""
+        self._enter()
+        if self._held(hold).shared:
+            return
+        ask = Ask("DOWNGRADE", hold)
+        ask.first, hold.reader = not hold.reader, True
+        await self._asked(ask, self.timeout_ms)
+
     @staticmethod
     def _held(hold: Hold) -> Hold:
         if hold.state == LOST:

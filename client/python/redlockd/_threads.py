@@ -165,6 +165,18 @@ class Lock(BaseLock):
         self._thread.call(self._session.check(self._hold))
         return self.valid()
 
+    def downgrade(self) -> float:
+        """A writer becomes a reader, and no other writer gets in between; returns valid(). `fence` stays, `token` is new.
+
+        ModeError, LimitError, BadArgumentError, UnsupportedError: it is a writer's lock as before. After NoQuorumError,
+        NoAnswerError or UnreachableError it is a reader's, for which other readers may still have to wait: too few
+        masters know it yet. The library goes on asking; call again to hear when it is done. `mode` tells what it is. A
+        reader's lock stays as it is.
+        """
+        self._check_downgrade()
+        self._thread.call(self._session.downgrade(self._hold))
+        return self.valid()
+
     def __enter__(self) -> Lock:
         if not self._enters_given():
             self._take()

@@ -91,6 +91,18 @@ class Lock(BaseLock):
         await self._session.check(self._hold)
         return self.valid()
 
+    async def downgrade(self) -> float:
+        """A writer becomes a reader, and no other writer gets in between; returns valid(). `fence` stays, `token` is new.
+
+        ModeError, LimitError, BadArgumentError, UnsupportedError: it is a writer's lock as before. After NoQuorumError,
+        NoAnswerError or UnreachableError it is a reader's, for which other readers may still have to wait: too few
+        masters know it yet. The library goes on asking; call again to hear when it is done. `mode` tells what it is. A
+        reader's lock stays as it is.
+        """
+        self._check_downgrade()
+        await self._session.downgrade(self._hold)
+        return self.valid()
+
     async def __aenter__(self) -> Lock:
         if not self._enters_given():
             await self._take()

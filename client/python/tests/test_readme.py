@@ -21,7 +21,7 @@ lock: redlockd.Lock = client.lock(["a", "b"], ttl=0.5, hold="lease")
 client.lock("a", hold="forever")
 client.lock("a", ttl="10s")
 with lock as entered:
-    left: float = entered.valid()
+    left: float = entered.valid() + entered.downgrade()
 """
 
 
@@ -36,7 +36,7 @@ class Readme(unittest.TestCase):
         world = World()
         self.addCleanup(world.stop)
         programs = re.findall(r"```python\n(.*?)```", (PACKAGE / "README.md").read_text("utf-8"), re.S)
-        self.assertEqual(len(programs), 2)
+        self.assertEqual(len(programs), 3)
         for program in programs:
             with tempfile.TemporaryDirectory() as folder:
                 done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=folder, text=True, timeout=30,

@@ -11,8 +11,8 @@ import time
 import unittest
 
 import support
-from redlockd import (BusyError, Client, LockCancelledError, LockTimeoutError, LostError, NotHeldError, UnreachableError,
-                      UsageError, aio)
+from redlockd import (BadArgumentError, BusyError, Client, LockCancelledError, LockTimeoutError, LostError, ModeError,
+                      NotHeldError, UnreachableError, UsageError, aio)
 from support import World, environment, eventually
 
 LONG = bool(os.environ.get("REDLOCKD_TESTS_LONG"))
@@ -135,6 +135,51 @@ class Blocking(WithWorld):
             self.assertEqual(len(strangers), 2)
             self.assertTrue(lock.locked())
         self.assertFalse(lock.locked())
+
+    def test_a_writer_becomes_a_reader(self):
+        lock, reader = self.client().lock("down"), self.client().lock("down", mode="shared", blocking_timeout=30)
+        lock.acquire()
+        fence, token = lock.fence, lock.token
+        thread = threading.Thread(target=reader.acquire)
+        thread.start()
+        self.assertGreater(lock.downgrade(), 0)
+        thread.join(30)
+        self.assertTrue(reader.locked())
+        self.assertEqual(lock.fence, fence)
+        self.assertNotEqual(lock.token, token)
+        writer = self.client().lock("down")
+        lock.downgrade()  # changes nothing, so that one release is enough
+        for one in (lock, reader):
+            self.assertFalse(writer.acquire(blocking=False))
+            one.release()
+        self.assertTrue(writer.acquire(blocking_timeout=10))
+        with self.assertRaises(NotHeldError):
+            lock.downgrade()
+
+    def test_what_was_entered_twice_is_not_downgraded(self):
+        lock, reader = self.client().lock("down-twice", reentrant=True), self.client().lock("down-twice", mode="shared")
+        with lock:
+            with lock:
+                with self.assertRaises(ModeError):
+                    lock.downgrade()
+                self.assertFalse(reader.acquire(blocking=False))
+            lock.downgrade()
+            with self.assertRaises(ModeError):  # a reader does not enter as a writer
+                lock.acquire()
+            self.assertTrue(reader.acquire(blocking_timeout=10))
+        reader.release()
+        with lock:  # taken anew, it is a writer's
+            self.assertFalse(reader.acquire(blocking=False))
+            lock.downgrade()
+            lock.downgrade()
+
+    def test_only_session_locks_of_one_name_are_downgraded(self):
+        client = self.client()
+        for name, options in (("down-lease", {"hold": "lease"}), ("down-slot", {"slots": 2}), (["down-a", "down-b"], {})):
+            with self.subTest(name), client.lock(name, **options) as lock:
+                with self.assertRaises(BadArgumentError):
+                    lock.downgrade()
+                self.assertGreater(lock.check(), 0)
 
     def test_a_wait_is_cancelled_from_another_thread(self):
         with self.client().lock("wait"):
@@ -391,6 +436,31 @@ class Asyncio(WithWorld, unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(UsageError):
                 await asyncio.ensure_future(lock.acquire())
 
+    async def test_a_writer_becomes_a_reader(self):
+        writer, reader = [(await self.connected()).lock("down", **more) for more in ({}, {"mode": "shared"})]
+        async with writer:
+            fence = writer.fence
+            self.assertFalse(await reader.acquire(blocking=False))
+            self.assertGreater(await writer.downgrade(), 0)
+            self.assertEqual(writer.fence, fence)
+            async with reader:
+                self.assertTrue(reader.locked() and writer.locked())
+
+    async def test_a_downgrade_is_finished_although_its_task_was_cancelled(self):
+        client = await self.connected()
+        lock, reader = client.lock("down-cancelled"), (await self.connected()).lock("down-cancelled", mode="shared")
+        await lock.acquire()
+        token = lock.token
+        task = asyncio.ensure_future(lock.downgrade())
+        await asyncio.sleep(0)  # its line is sent
+        task.cancel()
+        self.assertTrue(await reader.acquire(blocking_timeout=10))
+        self.assertGreater(await lock.downgrade(), 0)
+        self.assertNotEqual(lock.token, token)
+        await lock.release()
+        await reader.release()
+        self.assertTrue(await client.lock("down-cancelled").acquire(blocking_timeout=10))
+
     async def test_what_was_resumed_is_entered_as_it_is(self):
         client = await self.connected()
         lease = client.lock("entered", hold="lease", ttl=9)
@@ -456,11 +526,12 @@ class Restarts(WithWorld):
         self.goes_on("term", self.world.unix)
 
     def test_every_kind_of_lock_goes_on_after_kill_9(self):
-        kinds = [("reader", {"mode": "shared"}), ("place", {"slots": 2}), (["one", "two"], {})]
+        kinds = [("reader", {"mode": "shared"}), ("writer", {}), ("place", {"slots": 2}), (["one", "two"], {})]
         client = self.client()
         locks = [client.lock(name, ttl=8, **options) for name, options in kinds]
         for lock in locks:
             lock.acquire()
+        locks[1].downgrade()
         before = [(lock.token, lock.slot) for lock in locks]
         self.world.do("kill")
         self.world.do("restart")
@@ -468,8 +539,9 @@ class Restarts(WithWorld):
             eventually(lambda: lock.token != token, "RESUME")
             self.assertGreater(lock.check(), 0)
             self.assertEqual(lock.slot, slot)
-        for name in ("reader", "two"):
+        for name in ("reader", "writer", "two"):
             self.assertFalse(self.client().lock(name).acquire(blocking=False))
+        self.assertTrue(self.client().lock("writer", mode="shared").acquire(blocking_timeout=10))
         for lock in locks:
             lock.release()
 

@@ -39,6 +39,9 @@ final class WorldTest {
             checks.check("a handle: taken, extended, checked, given back", test::handle);
             checks.check("a lease by its token, and over TCP", test::lease);
             checks.check("java.util.concurrent's contract", test::contract);
+            checks.check("a writer becomes a reader", test::downgraded);
+            checks.check("what was entered twice is not downgraded", test::downgradedOnce);
+            checks.check("only a session lock of one name is downgraded", test::downgradedAlone);
             checks.check("a lock for a limited time ends, and says so once", test::limited);
             checks.check("a listener that throws keeps nothing from going on", test::listenerThrows);
             checks.check("an executor that runs at once, and a refusing one", test::executors);
@@ -133,6 +136,68 @@ final class WorldTest {
         equal(2, reader.getHoldCount());
         reader.unlock();
         reader.unlock();
+        noKeys();
+    }
+
+    private void downgraded() throws Exception {
+        try (RedlockClient other = world.client()) {
+            LockHandle lock = client.acquire("down");
+            long fence = lock.fence();
+            String token = lock.token();
+            AtomicReference<LockHandle> reader = new AtomicReference<>();
+            Thread thread = Session.thread("reader", () -> {
+                try {
+                    reader.set(other.acquire("down", WAITING.shared()));
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            });
+            lock.downgrade();
+            thread.join();
+            equal(fence, lock.fence());
+            that(!lock.token().equals(token) && lock.isHeld(), "another token: " + lock);
+            lock.downgrade(); // changes nothing, so that one unlock is enough
+            for (LockHandle held : List.of(reader.get(), lock)) {
+                thrown(BusyException.class, () -> other.acquire("down"));
+                held.unlock();
+            }
+            other.acquire("down", WAITING).unlock();
+            thrown(NotHeldException.class, lock::downgrade);
+        }
+        noKeys();
+    }
+
+    private void downgradedOnce() throws Exception {
+        try (RedlockClient other = world.client()) {
+            RedlockLock lock = client.getLock("down-twice");
+            thrown(IllegalMonitorStateException.class, lock::downgrade);
+            lock.lock();
+            lock.lock();
+            thrown(ModeException.class, lock::downgrade);
+            thrown(BusyException.class, () -> other.acquire("down-twice", LockOptions.defaults().shared()));
+            lock.unlock();
+            lock.downgrade();
+            other.acquire("down-twice", WAITING.shared()).unlock();
+            thrown(ModeException.class, lock::lock); // a reader does not enter as a writer
+            RedlockLock reader = client.getLock("down-twice", LockOptions.defaults().shared());
+            reader.lock();
+            reader.unlock();
+            lock.unlock();
+            lock.lock(); // taken anew, it is a writer's
+            thrown(BusyException.class, () -> other.acquire("down-twice", LockOptions.defaults().shared()));
+            lock.unlock();
+        }
+        noKeys();
+    }
+
+    private void downgradedAlone() throws Exception {
+        LockOptions options = LockOptions.defaults();
+        for (LockHandle lock : List.of(client.acquire("down-lease", options.lease()),
+                client.acquire("down-slot", options.slots(2)), client.acquireAll(List.of("a", "b"), options))) {
+            thrown(BadArgumentException.class, lock::downgrade);
+            lock.check();
+            lock.unlock();
+        }
         noKeys();
     }
 
@@ -359,7 +424,9 @@ final class WorldTest {
     private void kinds() throws Exception {
         LockOptions options = LockOptions.defaults().ttl(Duration.ofSeconds(8)).waiting(Duration.ofSeconds(20));
         List<LockHandle> locks = List.of(client.acquire("reader", options.shared()),
-                client.acquire("place", options.slots(2)), client.acquireAll(List.of("one", "two"), options));
+                client.acquire("place", options.slots(2)), client.acquireAll(List.of("one", "two"), options),
+                client.acquire("writer", options));
+        locks.get(3).downgrade();
         int slot = locks.get(1).slot().getAsInt();
         List<String> tokens = locks.stream().map(LockHandle::token).toList();
         world.say("kill");
@@ -375,6 +442,8 @@ final class WorldTest {
         that(locks.get(0).slot().isEmpty(), "a reader has no number");
         thrown(BusyException.class, () -> client.acquire("reader"));
         thrown(BusyException.class, () -> client.acquire("two"));
+        thrown(BusyException.class, () -> client.acquire("writer"));
+        client.acquire("writer", options.shared()).unlock();
         locks.forEach(LockHandle::unlock);
         noKeys();
     }

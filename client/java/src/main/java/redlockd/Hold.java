@@ -32,6 +32,7 @@ final class Hold {
 
     final String name;
     final LockOptions options;
+    final Downgrade downgrade;
     final AtomicBoolean lossTold = new AtomicBoolean(); // an exception has told the program
 
     volatile State state = State.ASKED;
@@ -69,6 +70,7 @@ final class Hold {
         this.name = name;
         this.options = Objects.requireNonNull(options, "options");
         this.ttlMs = options.ttlMs;
+        this.downgrade = new Downgrade(session, this);
         this.token = token;
         this.attached = attached;
     }
@@ -82,6 +84,7 @@ final class Hold {
     static Hold attached(Session session, String name, String token) {
         Hold hold = new Hold(session, name, LockOptions.defaults().lease(), token, true);
         hold.state = State.HELD;
+        hold.downgrade.reader = true; // that is not known, and a reader may do less
         return hold;
     }
 
@@ -212,6 +215,7 @@ final class Hold {
         if (state == State.DETACHED && retryAtMs > nowMs) {
             session.wantsAt(retryAtMs);
         }
+        downgrade.tick(nowMs);
         if (warned) {
             return;
         }
@@ -241,7 +245,7 @@ final class Hold {
         retryAtMs = notHeldMs = 0;
     }
 
-    private void lose(String reason) {
+    void lose(String reason) {
         lostReason = reason;
         move(State.LOST);
         session.failQueuedOf(this, Failure.of(Failure.Kind.LOST, reason));
@@ -288,7 +292,8 @@ final class Hold {
 
     /** Whether the lock can be resumed on that connection now. */
     boolean wantsResume(Link link, long nowMs) {
-        return state == State.DETACHED && notOn != link && retryAtMs <= nowMs && deadlineMs > nowMs;
+        return state == State.DETACHED && notOn != link && retryAtMs <= nowMs && deadlineMs > nowMs
+                && !downgrade.isUnderWay();
     }
 
     void resuming() {
@@ -308,6 +313,7 @@ final class Hold {
                     link.confused();
                 }
             }
+            case DOWNGRADE -> downgrade.answered(request, answer, link, nowMs);
             case UNLOCK -> released(request, answer, link);
             case EXTEND -> longer(request, answer, "EXTENDED", link, nowMs);
             case CHECK -> longer(request, answer, "HELD", link, nowMs);
@@ -334,6 +340,7 @@ final class Hold {
             maxUntilMs = nowMs - Clock.STEP_MS + options.maxMs;
         }
         move(State.HELD);
+        downgrade.resumed(answer);
         deadlineMs = first ? 0 : deadlineMs;
         until(answer.number("until", 0), link, nowMs);
         bound = link;
@@ -342,9 +349,29 @@ final class Hold {
             session.byToken.put(token, this);
         }
         session.finish(request, null);
+        if (!first) {
+            downgrade.again();
+        }
         if (isSession() && session.hasMovedOnFrom(link)) {
             detach();
         }
+    }
+
+    /** The token is new, and the fence that of the writer. False: the answer to RESUME will have another token. */
+    boolean becomesReader(Answer answer, Link link, long nowMs) {
+        if (state == State.RESUMING) {
+            return false;
+        }
+        boolean known = session.byToken.remove(token, this);
+        token = answer.value("token");
+        fence = answer.number("fence", 0);
+        if (known) {
+            session.byToken.put(token, this);
+        }
+        if (state == State.HELD) {
+            until(answer.number("until", 0), link, nowMs);
+        }
+        return true;
     }
 
     /** Gives back a grant that came too late. */
@@ -438,6 +465,10 @@ final class Hold {
     }
 
     private void longer(Request request, Answer answer, String code, Link link, long nowMs) {
+        if (state == State.DETACHED || state == State.RESUMING && giveBack == null) {
+            session.requeue(request); // the lock moves, and is asked about again by its new token
+            return;
+        }
         if (answer.kind() == '-') {
             Failure failure = Failure.refused(answer);
             boolean gone = failure.kind() == Failure.Kind.NOTHELD && state == State.HELD;

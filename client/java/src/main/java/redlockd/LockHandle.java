@@ -35,7 +35,7 @@ public final class LockHandle implements AutoCloseable {
         return hold.name;
     }
 
-    /** By the token, anybody may extend, resume or release the lock. It is new when the lock was resumed. */
+    /** By the token, anybody may extend, resume or release the lock. It is new when the lock was resumed or downgraded. */
     public String token() {
         return hold.token;
     }
@@ -51,6 +51,14 @@ public final class LockHandle implements AutoCloseable {
     /** The number of the place that {@link LockOptions#slots} got, from 0 on; empty for other locks. */
     public OptionalInt slot() {
         return hold.slot < 0 ? OptionalInt.empty() : OptionalInt.of(hold.slot);
+    }
+
+    /**
+     * Whether this program only reads. That is so from {@link #downgrade} on, and for a lock that was attached, of which
+     * nothing is known.
+     */
+    public boolean isShared() {
+        return hold.downgrade.reader;
     }
 
     /**
@@ -114,6 +122,28 @@ public final class LockHandle implements AutoCloseable {
     }
 
     /**
+     * Makes a writer's lock a reader's, and no other writer gets in between: readers that wait are let in. {@link #fence}
+     * stays, {@link #token} is new. It is for a session lock of one name without slots. A reader's lock stays as it is.
+     *
+     * <p>After {@link LimitException}, {@link BadArgumentException}, {@link ModeException} and
+     * {@link UnsupportedException} it is a writer's lock as before. After {@link NoQuorumException},
+     * {@link NoAnswerException} and {@link UnreachableException} it is a reader's, for which other readers may still have to
+     * wait: too few masters know it yet, or the outcome is open. The library goes on asking, so that the lock never is a
+     * writer's unawares; call this again to hear when it is done. {@link #isShared} says what it is.
+     *
+     * @throws LostException it was lost before
+     */
+    public void downgrade() {
+        if (!hold.isSession() || hold.slot >= 0 || hold.name.indexOf(',') >= 0) {
+            throw new BadArgumentException("only a session lock of one name without slots is downgraded", -1);
+        }
+        Request request = session.downgrade(hold);
+        if (request != null) {
+            join(request);
+        }
+    }
+
+    /**
      * Gives the lock back. A second call does nothing, and so does a call after a {@link LostException} of this lock.
      *
      * @throws LostException the lock was lost before: another may have had it meanwhile
@@ -162,7 +192,7 @@ public final class LockHandle implements AutoCloseable {
 
     /** Whether those options ask for such a lock: of a reader, a place, or of neither. */
     boolean isOfMode(LockOptions options) {
-        return hold.options.shared == options.shared && hold.options.slots == options.slots;
+        return hold.downgrade.reader == options.shared && hold.options.slots == options.slots;
     }
 
     private void join(Request request) {

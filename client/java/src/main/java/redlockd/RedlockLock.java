@@ -126,6 +126,21 @@ public final class RedlockLock implements Lock {
         }
     }
 
+    /**
+     * Makes this thread's lock a reader's, see {@link LockHandle#downgrade}. From then on this thread enters it again only
+     * as a reader.
+     *
+     * @throws ModeException this thread has locked it more than once; it stays as it is
+     * @throws IllegalMonitorStateException this thread does not have the lock
+     */
+    public void downgrade() {
+        ThreadHolds.Entry entry = own();
+        if (entry.count > 1) {
+            throw new ModeException("this thread has locked " + name + " " + entry.count + " times: unlock it first", -1);
+        }
+        entry.handle.downgrade();
+    }
+
     /** Not supported. */
     @Override
     public Condition newCondition() {

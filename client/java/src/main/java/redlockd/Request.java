@@ -15,7 +15,7 @@ import java.util.concurrent.CountDownLatch;
  * }</pre>
  */
 final class Request {
-    enum Verb { LOCK, RESUME, UNLOCK, EXTEND, CHECK, SHOW }
+    enum Verb { LOCK, RESUME, DOWNGRADE, UNLOCK, EXTEND, CHECK, SHOW }
 
     enum State { QUEUED, SENT, DONE }
 
@@ -34,6 +34,8 @@ final class Request {
     boolean counted; // in link.shortSent
     boolean cancelled;
     boolean abandoned; // nobody waits for its outcome: a lock that is still granted is given back
+    boolean first; // of DOWNGRADE: the program had no reason before to count as a reader
+    boolean gaveUp; // the program has waited for long enough
     int sendings;
     Failure failure;
 
@@ -70,16 +72,23 @@ final class Request {
         return verb != Verb.LOCK || waitUntilMs <= nowMs;
     }
 
+    boolean downgrades(Hold lock) {
+        return hold == lock && verb == Verb.DOWNGRADE;
+    }
+
     String line(long nowMs) {
         if (verb == Verb.SHOW) {
             return "SHOW " + what;
         }
-        StringBuilder line = new StringBuilder(160).append(verb).append(' ').append(hold.name);
+        StringBuilder line = new StringBuilder(160).append(verb == Verb.DOWNGRADE ? Verb.LOCK : verb);
+        line.append(' ').append(hold.name);
         if (verb == Verb.LOCK) {
             return hold.putLock(line, Math.max(0, waitUntilMs - nowMs)).toString();
         }
         line.append(" token=").append(hold.token);
-        if (verb == Verb.RESUME) {
+        if (verb == Verb.DOWNGRADE) {
+            line.append(" mode=shared");
+        } else if (verb == Verb.RESUME) {
             hold.putResume(line, nowMs);
         } else if (verb == Verb.EXTEND && ttlMs > 0) {
             line.append(" ttl=").append(ttlMs);

@@ -131,6 +131,17 @@ final class Session {
         }
     }
 
+    /** Null: there is nothing to ask, since it is a reader's. */
+    Request downgrade(Hold hold) {
+        long nowMs = enter();
+        try {
+            Request request = hold.downgrade.begin(nowMs + config.timeoutMs());
+            return request == null ? null : begin(request, nowMs);
+        } finally {
+            leave();
+        }
+    }
+
     /** Null: there is nothing to ask, since the lock was given back or lost before. */
     Request unlock(Hold hold, long limitMs) {
         long nowMs = enter();
@@ -269,6 +280,16 @@ final class Session {
         queue(request);
     }
 
+    boolean isToDowngrade(Hold hold) {
+        return queued.stream().anyMatch(request -> request.downgrades(hold));
+    }
+
+    /** Whether redlockd is asked for that now, and its answer is waited for. */
+    boolean isDowngrading(Hold hold) {
+        return links.stream().flatMap(link -> link.sent.values().stream()).anyMatch(request -> request.downgrades(hold)
+                && !request.gaveUp);
+    }
+
     private void unsend(Request request) {
         if (request.state == Request.State.SENT) {
             request.link.sent.remove(request.tag);
@@ -313,7 +334,10 @@ final class Session {
         }
         for (var i = queued.iterator(); i.hasNext();) {
             Request request = i.next();
-            if (maySend(request, link, nowMs)) {
+            if (request.verb == Request.Verb.DOWNGRADE && request.hold.downgrade.isOver()) {
+                i.remove();
+                request.hold.downgrade.end(request);
+            } else if (maySend(request, link, nowMs)) {
                 i.remove();
                 link.ask(request, nowMs);
             }
@@ -323,6 +347,9 @@ final class Session {
     private boolean maySend(Request request, Link link, long nowMs) {
         if (request.notOn == link || link.shortSent >= WINDOW && request.isShort(nowMs)) {
             return false;
+        }
+        if (request.verb == Request.Verb.DOWNGRADE && isDowngrading(request.hold)) {
+            return false; // the answer may be enough for this request, too
         }
         Hold hold = request.hold; // a lock has to be resumed before other requests for it are sent
         return hold == null || hold.state != Hold.State.DETACHED && hold.state != Hold.State.RESUMING;
@@ -340,15 +367,19 @@ final class Session {
 
     /**
      * The time of a request is over. A LOCK or RESUME that was sent is only abandoned, because a late grant must be given
-     * back when it comes.
+     * back when it comes; so is a DOWNGRADE, since its answer has a new token.
      */
     private void noAnswer(Request request) {
         Failure failure = current != null ? Failure.of(Failure.Kind.NOANSWER, "no answer in time") : why;
-        boolean taking = request.verb == Request.Verb.LOCK || request.verb == Request.Verb.RESUME;
+        boolean taking = request.verb == Request.Verb.LOCK || request.verb == Request.Verb.RESUME
+                || request.verb == Request.Verb.DOWNGRADE;
         if (request.cancelled) {
             failure = Failure.of(Failure.Kind.CANCELLED, "cancelled, and not answered");
         }
         if (request.state == Request.State.QUEUED || !taking) {
+            if (request.first && request.sendings == 0) {
+                request.hold.downgrade.reader = false;
+            }
             finish(request, failure);
             return;
         }
@@ -356,6 +387,8 @@ final class Session {
             request.link.cancel(request);
         }
         request.giveUpMs = Long.MAX_VALUE;
+        request.first = false;
+        request.gaveUp = true;
         request.abandoned = true; // the program is told, but the request goes on
         request.failure = failure;
         finished.add(request);
@@ -459,7 +492,11 @@ final class Session {
     }
 
     private void unanswered(Request request, long nowMs) {
-        if (request.hold != null && request.verb != Request.Verb.EXTEND && request.verb != Request.Verb.CHECK) {
+        if (request.verb == Request.Verb.DOWNGRADE && request.abandoned) {
+            finish(request, null); // its lock is resumed, and the answer to that says whether it is to be asked again
+        } else if (request.verb == Request.Verb.DOWNGRADE) {
+            requeue(request);
+        } else if (request.hold != null && request.verb != Request.Verb.EXTEND && request.verb != Request.Verb.CHECK) {
             request.hold.unanswered(request, nowMs);
         } else if (request.rows.isEmpty()) {
             requeue(request);
