@@ -28,8 +28,12 @@ struct hold {
 static void ask(struct hold *hold, struct link *link, unsigned number)
 {
     char line[256];
-    int len = snprintf(line, sizeof line, "#%u LOCK held.%llu.%u.%u %s\n", number,
-                       (unsigned long long)hold->plan->salt, link->index, number, hold->plan->options);
+    const struct hold_plan *plan = hold->plan;
+    unsigned long long salt = plan->salt;
+    int len = plan->one_name
+                  ? snprintf(line, sizeof line, "#%u LOCK held.%llu %s\n", number, salt, plan->options)
+                  : snprintf(line, sizeof line, "#%u LOCK held.%llu.%u.%u %s\n", number, salt, link->index,
+                             number, plan->options);
     socket_send(link->fd, line, (size_t)len);
 }
 

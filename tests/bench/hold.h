@@ -10,6 +10,7 @@ struct hold_plan {
     unsigned locks;      /* in all; 0: each connection says PING and then stays silent */
     const char *options; /* of LOCK */
     uint64_t salt;
+    bool one_name; /* all are of the same name */
 };
 
 /* Progress that the holder reports, in shared memory. */

@@ -22,6 +22,7 @@ struct load_plan {
     bool reconnect; /* connect, lock, unlock, close */
     bool fence;     /* the ceiling sends the ZADDs too */
     uint64_t salt;  /* part of each name, so that a run does not find the keys of another */
+    bool pinned;    /* the load runs on the first core only */
     int64_t warm_ms, run_ms;
     const struct masters *masters;
     pid_t server_pid[LOAD_SERVERS]; /* the processes whose CPU is measured */

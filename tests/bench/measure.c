@@ -31,6 +31,8 @@ struct role {
 static void role_run(void *arg)
 {
     const struct role *role = arg;
+    if (role->plan->pinned)
+        process_pin(0, 0);
     if (role->plan->servers)
         load_run(role->plan, role->result);
     else

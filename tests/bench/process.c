@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,6 +39,39 @@ void fail(const char *format, ...)
     fputc('\n', stderr);
     va_end(arguments);
     _exit(1);
+}
+
+static void cores_of_this_process(cpu_set_t *cores)
+{
+    if (sched_getaffinity(getpid(), sizeof *cores, cores) < 0)
+        fail("sched_getaffinity: %s", strerror(errno));
+}
+
+unsigned process_cores(void)
+{
+    cpu_set_t cores;
+    cores_of_this_process(&cores);
+    return (unsigned)CPU_COUNT(&cores);
+}
+
+void process_pin(pid_t pid, unsigned core)
+{
+    cpu_set_t cores, pinned;
+    cores_of_this_process(&cores);
+    CPU_ZERO(&pinned);
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &cores) && core-- == 0)
+            CPU_SET(cpu, &pinned);
+    if (sched_setaffinity(pid, sizeof pinned, &pinned) < 0)
+        fail("sched_setaffinity: process %d: %s", (int)pid, strerror(errno));
+}
+
+void process_unpin(pid_t pid)
+{
+    cpu_set_t cores;
+    cores_of_this_process(&cores);
+    if (sched_setaffinity(pid, sizeof cores, &cores) < 0)
+        fail("sched_setaffinity: process %d: %s", (int)pid, strerror(errno));
 }
 
 /* The parent may have ended before the call that binds us to it. */

@@ -19,6 +19,12 @@ void process_end(pid_t pid);  /* SIGKILL, and waits; 0: no process */
 int process_wait(pid_t pid);  /* waits for the process to end: its exit status, 255 after a signal */
 bool process_runs(pid_t pid); /* false: the process has ended, and was waited for */
 
+/* How many cores this process may use. */
+unsigned process_cores(void);
+/* Lets the process (its main thread; 0: the caller) run on this one of these cores only, or on all of them. */
+void process_pin(pid_t pid, unsigned core);
+void process_unpin(pid_t pid);
+
 /* CPU time of all threads of the process, by /proc. */
 int64_t process_cpu_ns(pid_t pid);
 long process_memory_kb(pid_t pid); /* resident */

@@ -17,7 +17,7 @@ static struct hold_plan locks_plan(struct bench *bench, const struct server *ser
                                    const char *options)
 {
     unsigned connections = (locks + LOCKS_A_CONNECTION - 1) / LOCKS_A_CONNECTION;
-    return (struct hold_plan){server, connections, locks, options, ++bench->salt};
+    return (struct hold_plan){server, connections, locks, options, ++bench->salt, false};
 }
 
 /* ---- W6 ---- */
@@ -65,7 +65,7 @@ static void idle(struct bench *bench)
     struct holder holder;
     struct measurement m = measurement_of((struct what){"W7", "daemon", "unix", bench->scale.idle_clients});
     daemon_start(&server, &bench->places, &bench->masters, NULL, "");
-    struct hold_plan plan = {&server, bench->scale.idle_clients, 0, "", ++bench->salt};
+    struct hold_plan plan = {&server, bench->scale.idle_clients, 0, "", ++bench->salt, false};
     long before_kb = process_memory_kb(server.pid);
     holder_start(&holder, &plan);
     m.value[BYTES_EACH] = bytes_each(server.pid, before_kb, plan.connections);

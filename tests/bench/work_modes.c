@@ -1,10 +1,11 @@
 /* modes: one name and three names at once, in turn; and a page that 24 clients of three daemons read, with and
- * without a writer. */
+ * without a writer; and a crowd of readers over one connection. */
 #include "tests/bench/bench.h"
+#include "tests/bench/hold.h"
 #include "tests/bench/pages.h"
 #include "tests/bench/process.h"
 
-enum { DAEMONS = 3, SECTION_MS = 10, WRITER_MS = 100, WORKERS = 64 };
+enum { DAEMONS = 3, SECTION_MS = 10, WRITER_MS = 100, WORKERS = 64, CROWD = 10000 };
 
 /* ---- lists ---- */
 
@@ -43,6 +44,27 @@ static void page(struct bench *bench, const struct server *servers, bool written
     shared_free(result, sizeof *result);
 }
 
+/* ---- a crowd ---- */
+
+static void crowd(struct bench *bench, const struct server *server)
+{
+    struct measurement m = measurement_of((struct what){"crowd", "readers", "unix", CROWD});
+    struct hold_plan plan = {.server = server,
+                             .connections = 1,
+                             .locks = CROWD,
+                             .options = "mode=shared ttl=10s wait=60s",
+                             .salt = ++bench->salt,
+                             .one_name = true};
+    struct holder holder;
+    int64_t from_ns = now_ns();
+    holder_start(&holder, &plan);
+    m.value[CYCLES_S] = CROWD / ((double)(now_ns() - from_ns) / 1e9);
+    m.value[LOST] = holder.state->lost;
+    m.value[REFUSED] = holder.state->refused;
+    record_add(&m);
+    holder_stop(&holder);
+}
+
 void work_modes(struct bench *bench)
 {
     struct server servers[DAEMONS] = {bench->daemon};
@@ -55,6 +77,7 @@ void work_modes(struct bench *bench)
         list(bench, "three", 3, WORKERS);
         page(bench, servers, false);
         page(bench, servers, true);
+        crowd(bench, &bench->daemon);
     }
     for (unsigned i = 1; i < DAEMONS; i++)
         server_stop(&servers[i]);
