@@ -105,7 +105,7 @@ static uint32_t check_readers(const struct coordinator *c, const struct resource
     uint32_t count = 0;
     const struct lease *lease = resource->lease;
     if (lease == NULL || !lease->shared) {
-        assert(crowd_of(c, resource)->readers == 0 && crowd_of(c, resource)->latest == NULL);
+        assert(crowd_of(c, resource)->readers == 0 && crowd_of(c, resource)->home == NULL);
         return 0;
     }
     bool bound = true;

@@ -221,7 +221,7 @@ static void end_held(struct coordinator *c, struct round *round, int64_t until_m
         heal_extended(c, lease, round);
     }
     if (round->reader != 0)
-        until_ms = join_extended(c, round);
+        until_ms = round->over ? 0 : join_extended(c, round); /* else another session has the lease since */
     if (round->request != 0 &&
         (extend_is_over(c, round) || until_ms == 0 || (round->down && lease == NULL))) {
         extend_answer(c, round, REPLY_NOTHELD);

@@ -79,7 +79,10 @@ void join_make(struct coordinator *c, struct lease *lease, const struct round *r
     common->kept_ms = 0;
     common->memories = c->memories;
     common->readers = common->bound = 0;
-    crowd_of(c, lease->resource)->latest = lease;
+    struct crowd *crowd = crowd_of(c, lease->resource);
+    crowd->latest = lease;
+    if (crowd->home == NULL || lease->ttl_ms > crowd->home->ttl_ms || shared_of(c, crowd->home)->bound == 0)
+        crowd->home = lease;
     c->commons++;
 }
 
@@ -152,25 +155,25 @@ void join_bound(struct coordinator *c, struct lease *lease)
     join_plan(c, lease);
 }
 
-/* A reader goes over to the latest common lease if the masters had the key of its own one since that was granted: so
- * the name was held all the time. */
+/* A reader goes over to the lease that is the crowd's home if the masters had both keys at one moment: so the name was
+ * held all the time. */
 static bool join_goes_over(const struct coordinator *c, const struct lease *lease, const struct lease *own,
-                           const struct lease *latest)
+                           const struct lease *home)
 {
-    if (latest == NULL || latest == own || lease->extending > 0)
+    if (home == NULL || home == own || lease->extending > 0 || home->until_ms < lease->until_ms)
         return false;
-    return shared_of(c, own)->shown_ms >= latest->granted_ms && latest->until_ms >= lease->until_ms;
+    return shared_of(c, own)->shown_ms >= home->granted_ms && shared_of(c, home)->shown_ms >= own->granted_ms;
 }
 
 struct lease *join_look(struct coordinator *c, struct lease *lease)
 {
-    struct lease *own = join_of(c, lease), *latest = crowd_of(c, lease->resource)->latest;
-    bool goes_over = join_goes_over(c, lease, own, latest);
+    struct lease *own = join_of(c, lease), *home = crowd_of(c, lease->resource)->home;
+    bool goes_over = join_goes_over(c, lease, own, home);
     if (goes_over) {
         join_part(c, lease);
-        join_take(c, lease, latest);
+        join_take(c, lease, home);
     }
-    if (join_grows(c, lease, goes_over ? latest : own))
+    if (join_grows(c, lease, goes_over ? home : own))
         renewal_tell(c, lease);
     join_plan(c, lease);
     return goes_over ? own : NULL;
@@ -202,18 +205,24 @@ struct lease *join_lost(struct coordinator *c, const struct lease *lease)
     return common;
 }
 
+/* Until when a reader that left may believe in it: a clock that stood still tells it so much later. */
+static int64_t join_believed_ms(const struct coordinator *c, const struct lease *common)
+{
+    return shared_of(c, common)->kept_ms + stall_lately_ms(c);
+}
+
 bool join_is_over(const struct coordinator *c, const struct lease *common)
 {
     const struct shared *shared = shared_of(c, common);
     if (mutant(MUTANT_JOIN_RELEASES))
         return shared->bound == 0;
-    return shared->readers == 0 && c->now_ms - stall_lately_ms(c) >= shared->kept_ms;
+    return shared->readers == 0 && c->now_ms >= join_believed_ms(c, common);
 }
 
 int64_t join_kept_ms(const struct coordinator *c, const struct lease *common)
 {
-    const struct shared *shared = shared_of(c, common);
-    return shared->readers == 0 && c->now_ms < shared->kept_ms ? shared->kept_ms : INT64_MAX;
+    bool kept = shared_of(c, common)->readers == 0 && !join_is_over(c, common);
+    return kept ? join_believed_ms(c, common) : INT64_MAX;
 }
 
 /* All that joined the lease look for it at once. */
@@ -237,5 +246,7 @@ void join_free(struct coordinator *c, struct lease *lease)
     join_gone(c, lease);
     if (crowd->latest == lease)
         crowd->latest = NULL;
+    if (crowd->home == lease)
+        crowd->home = crowd->latest;
     c->commons--;
 }

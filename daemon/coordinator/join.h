@@ -7,9 +7,10 @@
  *
  * A reader joins without asking for JOIN_MS after the masters' answer that no writer of another daemon waits. Its
  * deadline is never beyond the common lease's, which is renewed while a reader with a session has joined it. When it
- * is to be renewed itself, it looks there, and goes over to the latest common lease: so a crowd soon has one. The
- * common lease is given back with the last reader that gives its part back. Where a reader's connection broke, or
- * this daemon ended its lock, that reader may believe in it until its deadline: then it is given back after that.
+ * is to be renewed itself, it looks there, and goes over to the crowd's home, which is the first common lease, or a
+ * later one with a longer TTL. So a crowd soon has one, also while readers keep coming. The common lease is given back
+ * with the last reader that gives its part back. Where a reader's connection broke, or this daemon ended its lock, that
+ * reader may believe in it until its deadline: then it is given back after that.
  *
  * The token of a reader that joined is known to this daemon alone. The parts that answer requests are where those of
  * other leases are: lease.c, extend.c, resume_joined.c. */

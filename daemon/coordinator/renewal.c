@@ -109,7 +109,8 @@ int64_t renewal_extended(struct coordinator *c, struct lease *lease, const struc
         heal_until(c, lease, until_ms);
         lease->hold.warned = false;
     }
-    if (round->purpose == ROUND_EXTEND)
+    /* A common lease's is the longest of its readers', and EXTENDs are not answered in order. */
+    if (round->purpose == ROUND_EXTEND && (lease->key != KEY_COMMON || round->ttl_ms > lease->ttl_ms))
         lease->ttl_ms = round->ttl_ms;
     renewal_plan(c, lease);
     renewal_tell(c, lease);

@@ -226,7 +226,8 @@ struct shared {
 
 /* The readers of a name. */
 struct crowd {
-    struct lease *latest; /* (ref) the latest COMMON lease; NULL: none */
+    struct lease *latest; /* (ref) the latest COMMON lease, which readers may join; NULL: none */
+    struct lease *home;   /* (ref) the COMMON lease that the readers of the others go over to; NULL: none */
     uint32_t readers;     /* leases of readers, without the COMMON ones */
 };
 

@@ -92,12 +92,15 @@ struct master {
         struct group theirs;    /* WHY_GROUP: the key that was read there */
         uint64_t serial_before; /* doubt_serial() in the last handshake that went well, in the run run_id */
         uint32_t connection_before; /* number of that connection */
-        int64_t gone_ms;  /* on this daemon's clock: about when the last run answered last; 0: none did */
-        int64_t from_ms;  /* on its own clock: when it may vote, as far as is known; 0: not known */
-        bool receded;     /* within its run the key showed an earlier from= than before */
-        int64_t shown_ms; /* from= (on its own clock) when the key was last read ... */
+        int64_t gone_ms;     /* on this daemon's clock: about when the last run answered last; 0: none did */
+        int64_t from_ms;     /* on its own clock: when it may vote, as far as is known; 0: not known */
+        bool another_key;    /* within its run the key was replaced by another one: see note_time() */
+        int64_t shown_ms;    /* from= (on its own clock) when the key was last read ... */
+        int64_t shown_at_ms; /* ... the same moment on this daemon's clock ... */
         char shown_run_id[RUN_ID_HEX]; /* ... and the run in which that was */
-        int64_t quarantine_until_ms;   /* on this daemon's clock: when it may vote; 0: no quarantine */
+        int64_t since_ms; /* on this daemon's clock: when that key was written first, as far as it tells */
+        bool doubted;     /* that key tells of a doubt */
+        int64_t quarantine_until_ms; /* on this daemon's clock: when it may vote; 0: no quarantine */
         enum master_why quarantine_why;
         char by[GROUP_WORD]; /* id of the daemon that keeps it out */
     } memory;

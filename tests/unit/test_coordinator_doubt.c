@@ -224,6 +224,119 @@ START_TEST(what_was_seen_amiss_while_it_could_not_write_is_not_forgotten)
 }
 END_TEST
 
+static void handshakes_until(int64_t ms)
+{
+    static const char *const number[] = {"0", "1", "2"};
+    while (now < ms) {
+        at(now + 1000);
+        for (unsigned i = 0; i < config.masters; i++)
+            if (unanswered(i) != 0)
+                vote(number[i], "INFO OK");
+    }
+}
+
+/* The key goes twice while another master has the key of other daemons. A daemon sees the first time and keeps the
+ * master out, and only a newcomer sees the second time. */
+START_TEST(a_second_loss_is_not_forgotten_while_nothing_is_judged)
+{
+    start(3);
+    lose(1);
+    markers[1].there = false; /* FLUSHALL */
+    newcomer_writes(2);
+    markers[2].group.max_ttl_ms = 1000;
+    at(2000);
+    dial(1);
+    shake(1);
+    newcomer_writes(1);
+    markers[1].group.from_ms += 60602;
+    strcpy(markers[1].group.why, "memory");
+    handshakes_until(70000);
+    EXPECT_MASTER(1, "refused group");
+    newcomer_writes(1);
+    handshakes_until(72000);
+    newcomer_writes(2);
+    handshakes_until(74000);
+    vote("1", "KILL 1");
+    EXPECT_MASTER(1, "quarantine memory left=60602");
+    forget();
+}
+END_TEST
+
+/* Another daemon wrote the key so long ago. */
+static void old_key(unsigned master, int64_t age_ms)
+{
+    newcomer_writes(master);
+    markers[master].group.from_ms -= age_ms;
+}
+
+/* This daemon has just started and reaches only master 0, which has no key. Then master 1 can be reached. */
+static void reaches_others_later(int64_t later_ms)
+{
+    start_alone(3);
+    old_key(1, 70000);
+    old_key(2, 70000);
+    lose(1);
+    lose(2);
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(0, "up");
+    handshakes_until(now + later_ms);
+    dial(1);
+    shake(1);
+    EXPECT_MASTER(1, "up");
+    forget();
+}
+
+START_TEST(a_master_that_was_taken_for_a_new_one)
+{
+    reaches_others_later(2000);
+    EXPECT_MASTER(0, "quarantine memory left=60602");
+    at(now + 1000);
+    ck_assert_int_gt(markers[0].group.from_ms, markers[0].clock_ms + now + 59000); /* all daemons are told */
+    forget();
+}
+END_TEST
+
+START_TEST(what_a_new_master_may_have_forgotten_is_over)
+{
+    reaches_others_later(61000);
+    EXPECT_MASTER(0, "up");
+}
+END_TEST
+
+/* The young key was written by another daemon. */
+static void reads_a_young_key(int64_t age_ms, int64_t other_age_ms, const char *why)
+{
+    start_alone(2);
+    old_key(0, age_ms);
+    old_key(1, other_age_ms);
+    strcpy(markers[1].group.why, why);
+    dial(1);
+    shake(1);
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(1, "up");
+    forget();
+}
+
+START_TEST(another_daemon_took_it_for_a_new_one)
+{
+    reads_a_young_key(3000, 64000, "");
+    EXPECT_MASTER(0, "quarantine memory left=60602");
+    reads_a_young_key(3000, 4000, "restart"); /* a doubt is as old as its quarantine */
+    EXPECT_MASTER(0, "quarantine memory left=60602");
+}
+END_TEST
+
+START_TEST(a_group_that_is_young_itself)
+{
+    reads_a_young_key(3000, 63000, "");
+    EXPECT_MASTER(0, "up");
+    reads_a_young_key(61000, 200000, "");
+    EXPECT_MASTER(0, "up");
+}
+END_TEST
+
 /* Another server comes with another group's key, and later yet another server, before the key was sound. */
 START_TEST(what_was_seen_amiss_counts_from_the_last_run)
 {
@@ -346,6 +459,11 @@ int main(void)
 {
     const TTest *const tests[] = {a_second_loss_is_seen_as_the_first_was,
                                   what_was_seen_amiss_while_it_could_not_write_is_not_forgotten,
+                                  a_second_loss_is_not_forgotten_while_nothing_is_judged,
+                                  a_master_that_was_taken_for_a_new_one,
+                                  what_a_new_master_may_have_forgotten_is_over,
+                                  another_daemon_took_it_for_a_new_one,
+                                  a_group_that_is_young_itself,
                                   what_was_seen_amiss_counts_from_the_last_run,
                                   a_smaller_client_id_is_an_older_memory,
                                   a_larger_client_id_is_not,

@@ -222,6 +222,91 @@ START_TEST(a_stall_ends_readers_and_keeps_the_lease)
 }
 END_TEST
 
+/* After a small stall, the daemon's clock is ahead of now by as much. A broken reader may believe in the lease until its
+ * deadline by the clock that stood still, 10897, and the drift of its TTL, and no longer. */
+START_TEST(after_a_stall_the_lease_is_given_back_all_the_same)
+{
+    two_joined("10s", "10s");
+    masters_serve_until(2000);
+    for (unsigned i = 0; i < config.masters; i++)
+        markers[i].clock_ms += 200;
+    masters_serve_until(4000);
+    drop(2);
+    masters_serve_until(10700);
+    forget();
+    ask(1, "UNLOCK job");
+    EXPECT("s1 #5 +UNLOCKED job confirmed=0/3 handed=1");
+    at(10998);
+    EXPECT_NOTHING();
+    at(10999);
+    EXPECT("m0-2 RELEASE job T2 WAKE");
+}
+END_TEST
+
+/* Each reader comes so late that the masters are asked for it. */
+START_TEST(readers_that_keep_coming_soon_share_one_lease)
+{
+    config.max_locks = 24;
+    two_joined("10s", "10s");
+    for (unsigned session = 10; session < 28; session++) {
+        masters_serve_until(now + 1000);
+        ask(session, "LOCK job mode=shared");
+        masters_serve();
+    }
+    expect_none("s27 #22 -");
+    masters_serve_until(now + 10000);
+    forget();
+    masters_serve_until(now + 3000);
+    expect_none("m0-2 EXTEND job T5"); /* all went over to T2 */
+    expect_none("m0-2 EXTEND job T7");
+}
+END_TEST
+
+/* A lease whose readers all broke is not renewed, so no reader goes over to it. */
+START_TEST(a_lease_without_sessions_is_no_home)
+{
+    two_joined("10s", "10s");
+    drop(1);
+    drop(2);
+    for (unsigned session = 3; session < 5; session++) {
+        masters_serve_until(now + 1000);
+        ask(session, "LOCK job mode=shared");
+        masters_serve();
+    }
+    forget();
+    masters_serve_until(7000);
+    EXPECT("m0-2 EXTEND job T5 10000", "s4 !RENEWED *", "m0-2 RELEASE job T7 WAKE", "s3 !RENEWED *");
+}
+END_TEST
+
+/* The lease T5 with a longer TTL is granted after T2 was renewed: until that is renewed again, a writer might have had
+ * the name in between. */
+START_TEST(readers_go_over_to_a_longer_lease_after_a_renewal)
+{
+    two_joined("10s", "10s");
+    masters_serve_until(4500);
+    ask(3, "LOCK job mode=shared ttl=20s");
+    masters_serve_until(6000);
+    expect_none("m0-2 RELEASE job T2");
+    masters_serve_until(8000);
+    EXPECT("m0-2 EXTEND job T2 10000", "s1 !RENEWED *", "s2 !RENEWED *", "m0-2 RELEASE job T2 WAKE");
+}
+END_TEST
+
+/* The EXTENDs of two readers are under way at once, and the longer one is answered first. */
+START_TEST(a_shorter_extend_shortens_nothing)
+{
+    two_joined("10s", "10s");
+    ask(1, "EXTEND job token=T3 ttl=60s");
+    ask(2, "EXTEND job token=T4");
+    EXPECT_LAST("m0-2 EXTEND job T2 10000");
+    masters_serve();
+    forget();
+    masters_serve_until(50000);
+    expect_none("m0-2 EXTEND job T2 10000");
+}
+END_TEST
+
 START_TEST(a_lost_lease_answers_before_the_readers_looked)
 {
     two_joined("10s", "10s");
@@ -251,6 +336,11 @@ int main(void)
                                   a_longer_ttl_is_asked_for_at_once,
                                   a_resume_that_max_shortens_keeps_the_lease,
                                   a_stall_ends_readers_and_keeps_the_lease,
+                                  after_a_stall_the_lease_is_given_back_all_the_same,
+                                  readers_that_keep_coming_soon_share_one_lease,
+                                  a_lease_without_sessions_is_no_home,
+                                  readers_go_over_to_a_longer_lease_after_a_renewal,
+                                  a_shorter_extend_shortens_nothing,
                                   a_lost_lease_answers_before_the_readers_looked,
                                   NULL};
     return trace_run("coordinator: join edges", tests);

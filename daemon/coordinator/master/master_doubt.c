@@ -48,17 +48,55 @@ bool doubt_is_papered_over(const struct coordinator *c, const struct master *m, 
     return lately && group->from_ms <= m->clock.time_ms && (news || !doubt_is_same_run(m));
 }
 
-/* Within one run the time in the key only grows. If the key shows an earlier time, the data is another
- * server's, or came back from a snapshot. That counts for what a handshake read that could not be judged, too. */
+static bool is_shown_lately(const struct coordinator *c, const struct master *m)
+{
+    return m->memory.shown_run_id[0] != 0 && c->now_ms - m->memory.shown_at_ms < c->full_ms;
+}
+
+/* A key that tells of a doubt was there when the doubt began at the latest: a full quarantine before its time. */
+static void note_age(const struct coordinator *c, struct master *m, const struct group *group)
+{
+    m->memory.doubted = group->why[0] != 0 || group->by[0] != 0;
+    m->memory.since_ms = m->clock.told_at_ms - m->clock.time_ms + group->from_ms;
+    if (m->memory.doubted)
+        m->memory.since_ms -= c->full_ms;
+}
+
+/* The group is older than this master's key, which tells of no doubt. So a daemon that had just started, and could not
+ * reach the other masters, took the master for a new one; but the master may have lost its key, and locks with it. After
+ * a full quarantine these locks are over. */
+bool doubt_is_young(const struct coordinator *c, const struct master *m)
+{
+    if (m->memory.doubted || !is_shown_lately(c, m) || c->now_ms - m->memory.since_ms >= c->full_ms)
+        return false;
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        const struct master *other = &c->masters[i];
+        if (other->memory.marked && is_shown_lately(c, other) &&
+            other->memory.since_ms + c->full_ms < m->memory.since_ms)
+            return true;
+    }
+    return false;
+}
+
+/* Within one run the time in the key only grows, and this daemon, if it looked there within a full quarantine, sees a
+ * later time while that lies ahead. If the key shows an earlier time, the data is another server's, or came back from
+ * a snapshot; if it shows a later one that is over, the key was gone, and was written anew. That counts for what a
+ * handshake read that could not be judged, too. */
 static void note_time(const struct coordinator *c, struct master *m, const struct vote *vote)
 {
+    int64_t from_ms = vote->group.from_ms;
     if (vote->kind != VOTE_GROUP || master_group_is_strange(c, vote))
         return;
+    /* The key may have been written after TIME was answered. */
+    bool over = from_ms <= m->clock.time_ms + c->config.node_timeout_ms;
     bool same = memcmp(m->memory.shown_run_id, master_run(m), RUN_ID_HEX) == 0;
-    if (same && vote->group.from_ms < m->memory.shown_ms)
-        m->memory.receded = true;
-    m->memory.shown_ms = vote->group.from_ms;
+    bool later = from_ms > m->memory.shown_ms && is_shown_lately(c, m);
+    if (same && (from_ms < m->memory.shown_ms || (later && over)))
+        m->memory.another_key = true;
+    m->memory.shown_ms = from_ms;
+    m->memory.shown_at_ms = c->now_ms;
     memcpy(m->memory.shown_run_id, master_run(m), RUN_ID_HEX);
+    note_age(c, m, &vote->group);
 }
 
 /* A daemon that sees a known master in another run, or without its key, may have to wait before it can
@@ -134,9 +172,9 @@ enum master_why doubt_find(const struct coordinator *c, const struct master *m, 
         if (memcmp(vote->group.run_id, m->handshake.info.run_id, RUN_ID_HEX) != 0)
             return is_up_for_long(c, m) ? WHY_PROMOTED : WHY_RESTART;
         if (is_too_early(c, m, &vote->group) || doubt_is_papered_over(c, m, &vote->group) ||
-            m->memory.receded)
+            m->memory.another_key)
             return same ? WHY_MEMORY : WHY_PROMOTED;
-        return WHY_NONE;
+        return doubt_is_young(c, m) ? WHY_MEMORY : WHY_NONE;
     }
     if (mutant(MUTANT_ABSENT_MARKER_KNOWN))
         return WHY_NONE;

@@ -114,7 +114,8 @@ static void doubt(struct coordinator *c, struct master *m, enum master_why why)
 {
     forget(c, m, why);
     m->memory.amiss_ms = 0; /* the quarantine covers it, since it counts from now */
-    m->memory.receded = false;
+    m->memory.another_key = false;
+    m->memory.doubted = true;
     master_group_id(&c->config.self, m->memory.by);
     m->memory.from_ms = m->clock.time_ms + (c->now_ms - m->clock.told_at_ms) + c->full_ms;
     /* After a jump the key is still there. If it shows a later time, other daemons may have waited for as long
@@ -177,7 +178,7 @@ static void know(struct coordinator *c, struct master *m)
     }
     memcpy(m->run_id, m->handshake.info.run_id, RUN_ID_HEX);
     m->known = true;
-    m->memory.was_replica = m->memory.strange = m->memory.receded = false;
+    m->memory.was_replica = m->memory.strange = m->memory.another_key = false;
     m->memory.amiss_ms = 0;
     m->memory.serial_before = doubt_serial(c, m);
     m->memory.connection_before = m->connection;
@@ -258,6 +259,30 @@ static void admit(struct coordinator *c, struct master *m)
         m->killing = 0;
 }
 
+static bool is_judged(const struct master *m)
+{
+    return m->state != MASTER_HANDSHAKE && m->state != MASTER_REFUSED && m->state != MASTER_DOWN;
+}
+
+/* The doubt is written when the next probe, which is sent at once, has read the key. */
+static void doubt_in_service(struct coordinator *c, struct master *m, enum master_why why)
+{
+    doubt(c, m, why);
+    keep_out(c, m);
+    m->liveness.probed_ms = INT64_MIN / 2;
+    master_rearm(c, m);
+}
+
+/* Masters that are in service were judged before this one was read. */
+static void doubt_young(struct coordinator *c)
+{
+    for (unsigned i = 0; i < c->config.masters; i++) {
+        struct master *m = &c->masters[i];
+        if (is_judged(m) && doubt_is_young(c, m))
+            doubt_in_service(c, m, WHY_MEMORY);
+    }
+}
+
 void memory_judge(struct coordinator *c, struct master *m, const struct vote *vote)
 {
     doubt_note_amiss(c, m, vote);
@@ -293,6 +318,7 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
         outlive_run(c, m);
     delay_vote(c, m);
     admit(c, m);
+    doubt_young(c);
 }
 
 /* Another daemon may have written the key first, so the key is read again. */
@@ -339,7 +365,8 @@ static enum master_why probe_doubt(const struct coordinator *c, const struct mas
     bool ours = vote->kind == VOTE_GROUP && memcmp(vote->group.run_id, m->run_id, RUN_ID_HEX) == 0;
     if (refused)
         return WHY_NONE;
-    return ours && !doubt_is_papered_over(c, m, &vote->group) && !m->memory.receded ? WHY_NONE : WHY_MEMORY;
+    return ours && !doubt_is_papered_over(c, m, &vote->group) && !m->memory.another_key ? WHY_NONE
+                                                                                        : WHY_MEMORY;
 }
 
 void probe_told(struct coordinator *c, struct master *m, const struct vote *vote)
@@ -365,11 +392,6 @@ void probe_told(struct coordinator *c, struct master *m, const struct vote *vote
 
 /* ---- a clock that jumped ---- */
 
-static bool is_judged(const struct master *m)
-{
-    return m->state != MASTER_HANDSHAKE && m->state != MASTER_REFUSED && m->state != MASTER_DOWN;
-}
-
 void memory_clock_gained(struct coordinator *c, struct master *m, int64_t gained_ms)
 {
     bool same = memcmp(m->clock.base.run_id, master_run(m), RUN_ID_HEX) == 0, judged = is_judged(m);
@@ -382,8 +404,7 @@ void memory_clock_gained(struct coordinator *c, struct master *m, int64_t gained
     master_rearm(c, m);
 }
 
-/* In service, the doubt is written when the next probe (sent at once) has read the key. Out of service, the
- * next handshake judges the master. */
+/* Out of service, the next handshake judges the master. */
 void memory_clock_jumped(struct coordinator *c, struct master *m)
 {
     if (!is_judged(m)) {
@@ -394,8 +415,5 @@ void memory_clock_jumped(struct coordinator *c, struct master *m)
     m->clock.jumped_ms = c->now_ms;
     if (again)
         c->fast |= masters_bit(m->index);
-    doubt(c, m, WHY_CLOCK);
-    keep_out(c, m);
-    m->liveness.probed_ms = INT64_MIN / 2;
-    master_rearm(c, m);
+    doubt_in_service(c, m, WHY_CLOCK);
 }

@@ -83,6 +83,8 @@ uint64_t doubt_serial(const struct coordinator *c, const struct master *m);
 enum master_why doubt_of_run(const struct coordinator *c, const struct master *m);
 /* Whether the key looks as if a daemon that did not know of a loss of memory has written it since. */
 bool doubt_is_papered_over(const struct coordinator *c, const struct master *m, const struct group *group);
+/* Whether the group is older than the key there, so that the key may have been lost before it was written. */
+bool doubt_is_young(const struct coordinator *c, const struct master *m);
 /* Remembers when the master was first seen in another run, or with its key gone or strange. */
 void doubt_note_amiss(const struct coordinator *c, struct master *m, const struct vote *vote);
 /* Notes whether the key is absent here although another master has it. Returns true for the first time, when
