@@ -237,7 +237,7 @@ static void handshakes_until(int64_t ms)
 
 /* The key goes twice while another master has the key of other daemons. A daemon sees the first time and keeps the
  * master out, and only a newcomer sees the second time. */
-START_TEST(a_second_loss_is_not_forgotten_while_nothing_is_judged)
+static void lost_once_unjudged(void)
 {
     start(3);
     lose(1);
@@ -250,14 +250,40 @@ START_TEST(a_second_loss_is_not_forgotten_while_nothing_is_judged)
     newcomer_writes(1);
     markers[1].group.from_ms += 60602;
     strcpy(markers[1].group.why, "memory");
-    handshakes_until(70000);
+    handshakes_until(3000);
     EXPECT_MASTER(1, "refused group");
-    newcomer_writes(1);
-    handshakes_until(72000);
+}
+
+static void judged_at_last(void)
+{
     newcomer_writes(2);
-    handshakes_until(74000);
+    handshakes_until(now + 2000);
     vote("1", "KILL 1");
+}
+
+START_TEST(a_second_loss_is_not_forgotten_while_nothing_is_judged)
+{
+    lost_once_unjudged();
+    handshakes_until(70000);
+    newcomer_writes(1);
+    markers[1].group.from_ms += 1040; /* just after TIME is answered */
+    handshakes_until(72000);
+    judged_at_last();
     EXPECT_MASTER(1, "quarantine memory left=60602");
+    forget();
+}
+END_TEST
+
+START_TEST(a_quarantine_that_nobody_saw_is_no_second_loss)
+{
+    lost_once_unjudged();
+    lose(1);
+    handshakes_until(66000);
+    markers[1].group.from_ms += 3000; /* a later doubt, which is over by now */
+    dial(1);
+    shake(1);
+    judged_at_last();
+    EXPECT_MASTER(1, "up");
     forget();
 }
 END_TEST
@@ -325,6 +351,39 @@ START_TEST(another_daemon_took_it_for_a_new_one)
     EXPECT_MASTER(0, "quarantine memory left=60602");
     reads_a_young_key(3000, 4000, "restart"); /* a doubt is as old as its quarantine */
     EXPECT_MASTER(0, "quarantine memory left=60602");
+}
+END_TEST
+
+/* The key shows that another daemon keeps the master out already. */
+START_TEST(a_young_key_with_a_doubt_is_doubted_no_more)
+{
+    start_alone(2);
+    old_key(0, -30000);
+    strcpy(markers[0].group.why, "restart");
+    old_key(1, 200000);
+    for (unsigned i = 0; i < 2; i++) {
+        dial(i);
+        shake(i);
+    }
+    EXPECT_MASTER(0, "quarantine restart left=30000");
+    forget();
+}
+END_TEST
+
+/* Since then, all keys may have run out while all daemons were away. */
+START_TEST(what_was_read_long_ago_proves_no_age)
+{
+    start_alone(2);
+    old_key(1, 200000);
+    dial(1);
+    shake(1);
+    lose(1);
+    at(now + 61000);
+    old_key(0, 1000);
+    dial(0);
+    shake(0);
+    EXPECT_MASTER(0, "up");
+    forget();
 }
 END_TEST
 
@@ -460,9 +519,12 @@ int main(void)
     const TTest *const tests[] = {a_second_loss_is_seen_as_the_first_was,
                                   what_was_seen_amiss_while_it_could_not_write_is_not_forgotten,
                                   a_second_loss_is_not_forgotten_while_nothing_is_judged,
+                                  a_quarantine_that_nobody_saw_is_no_second_loss,
                                   a_master_that_was_taken_for_a_new_one,
                                   what_a_new_master_may_have_forgotten_is_over,
                                   another_daemon_took_it_for_a_new_one,
+                                  a_young_key_with_a_doubt_is_doubted_no_more,
+                                  what_was_read_long_ago_proves_no_age,
                                   a_group_that_is_young_itself,
                                   what_was_seen_amiss_counts_from_the_last_run,
                                   a_smaller_client_id_is_an_older_memory,

@@ -232,7 +232,7 @@ START_TEST(after_a_stall_the_lease_is_given_back_all_the_same)
         markers[i].clock_ms += 200;
     masters_serve_until(4000);
     drop(2);
-    masters_serve_until(10700);
+    masters_serve_until(10900);
     forget();
     ask(1, "UNLOCK job");
     EXPECT("s1 #5 +UNLOCKED job confirmed=0/3 handed=1");
@@ -293,6 +293,54 @@ START_TEST(readers_go_over_to_a_longer_lease_after_a_renewal)
 }
 END_TEST
 
+/* T2 was not renewed since T5 was granted, so the masters may have forgotten it before. */
+START_TEST(no_reader_goes_over_to_a_lease_before_its_renewal)
+{
+    two_joined("10s", "10s");
+    masters_serve_until(2000);
+    ask(3, "LOCK job mode=shared ttl=5s");
+    masters_serve_until(3990); /* the reader has looked, and its lease is renewed */
+    expect_none("m0-2 RELEASE job T5");
+    masters_serve_until(4200);
+    EXPECT("m0-2 EXTEND job T2 10000", "s3 !RENEWED *", "m0-2 RELEASE job T5 WAKE");
+}
+END_TEST
+
+/* T2 was renewed since T5 was granted, but the reader's EXTEND was answered after that. */
+START_TEST(no_reader_goes_over_to_a_lease_that_ends_sooner)
+{
+    two_joined("10s", "10s");
+    masters_serve_until(2000);
+    ask(3, "LOCK job mode=shared");
+    masters_serve_until(4100);
+    ask(3, "EXTEND job token=T6");
+    masters_serve_until(6999);
+    expect_none("m0-2 RELEASE job T5");
+    forget();
+    masters_serve_until(9000);
+    EXPECT("m0-2 EXTEND job T2 10000", "m0-2 EXTEND job T5 10000", "s1 !RENEWED *", "s2 !RENEWED *",
+           "s3 !RENEWED *", "m0-2 RELEASE job T5 WAKE");
+}
+END_TEST
+
+/* T2 is gone. */
+START_TEST(readers_find_another_home)
+{
+    two_joined("10s", "10s");
+    for (unsigned session = 3; session < 5; session++) {
+        masters_serve_until(now + 500);
+        ask(session, "LOCK job mode=shared");
+        masters_serve();
+    }
+    at(4000);
+    vote("0-2", "EXTEND NO");
+    forget();
+    masters_serve_until(6000);
+    EXPECT("s2 !LOST *", "s1 !LOST *", "m0-2 EXTEND job T5 10000", "m0-2 EXTEND job T7 10000",
+           "s3 !RENEWED *", "m0-2 RELEASE job T5 WAKE");
+}
+END_TEST
+
 /* The EXTENDs of two readers are under way at once, and the longer one is answered first. */
 START_TEST(a_shorter_extend_shortens_nothing)
 {
@@ -340,6 +388,9 @@ int main(void)
                                   readers_that_keep_coming_soon_share_one_lease,
                                   a_lease_without_sessions_is_no_home,
                                   readers_go_over_to_a_longer_lease_after_a_renewal,
+                                  no_reader_goes_over_to_a_lease_before_its_renewal,
+                                  no_reader_goes_over_to_a_lease_that_ends_sooner,
+                                  readers_find_another_home,
                                   a_shorter_extend_shortens_nothing,
                                   a_lost_lease_answers_before_the_readers_looked,
                                   NULL};

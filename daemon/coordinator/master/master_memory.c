@@ -115,7 +115,6 @@ static void doubt(struct coordinator *c, struct master *m, enum master_why why)
     forget(c, m, why);
     m->memory.amiss_ms = 0; /* the quarantine covers it, since it counts from now */
     m->memory.another_key = false;
-    m->memory.doubted = true;
     master_group_id(&c->config.self, m->memory.by);
     m->memory.from_ms = m->clock.time_ms + (c->now_ms - m->clock.told_at_ms) + c->full_ms;
     /* After a jump the key is still there. If it shows a later time, other daemons may have waited for as long
@@ -317,8 +316,8 @@ void memory_judge(struct coordinator *c, struct master *m, const struct vote *vo
     if (another)
         outlive_run(c, m);
     delay_vote(c, m);
-    admit(c, m);
     doubt_young(c);
+    admit(c, m);
 }
 
 /* Another daemon may have written the key first, so the key is read again. */
