@@ -58,18 +58,39 @@ int64_t piece_number(struct piece piece, size_t digits)
     return number;
 }
 
+/* No word has a byte up to space, " , = or a byte from DEL on. */
+static bool is_out(unsigned char byte)
+{
+    static const uint64_t out[4] = {UINT64_C(0x20001005ffffffff), UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX};
+    return out[byte / 64] >> byte % 64 & 1;
+}
+
+/* The same of eight bytes at once: the highest bit of some byte is set if one of them is out. */
+static uint64_t are_out(const char *text)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    uint64_t bytes, quote, comma, equals;
+    memcpy(&bytes, text, sizeof bytes);
+    quote = bytes ^ '"' * each, comma = bytes ^ ',' * each, equals = bytes ^ '=' * each;
+    return (bytes + each) | bytes | (bytes - '!' * each) | (quote - each) | (comma - each) | (equals - each);
+}
+
 bool piece_is_word(struct piece piece, size_t limit)
 {
-    if (piece.len < 1 || piece.len > limit || piece.text[0] == '#' || piece.text[0] == ':')
+    const uint64_t highest = UINT64_C(0x8080808080808080);
+    size_t len = piece.len, i = 0;
+    uint64_t out = 0;
+    if (len < 1 || len > limit || piece.text[0] == '#' || piece.text[0] == ':')
         return false;
-    /* A bit for each byte that is not allowed: everything up to space, " , = and everything from DEL on. */
-    static const uint64_t out[4] = {UINT64_C(0x20001005ffffffff), UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX};
-    uint64_t bad = 0;
-    for (size_t i = 0; i < piece.len; i++) {
-        unsigned char byte = (unsigned char)piece.text[i];
-        bad |= out[byte / 64] >> byte % 64;
+    if (len < sizeof out) {
+        for (; i < len; i++)
+            out |= is_out((unsigned char)piece.text[i]);
+        return out == 0;
     }
-    return !(bad & 1);
+    for (; i + sizeof out <= len; i += sizeof out)
+        out |= are_out(piece.text + i);
+    out |= are_out(piece.text + len - sizeof out); /* the rest, and some bytes once more */
+    return (out & highest) == 0;
 }
 
 bool piece_is_names(struct piece piece)

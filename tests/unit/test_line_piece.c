@@ -169,6 +169,22 @@ START_TEST(a_word_of_every_byte)
 }
 END_TEST
 
+/* Long words are read in blocks. The bytes beside the one that counts are the lowest and the highest allowed ones. */
+START_TEST(a_long_word_with_every_byte)
+{
+    for (unsigned byte = 0; byte < 256; byte++)
+        for (unsigned len = 7; len <= 25; len++)
+            for (unsigned at = 1; at < len; at++) {
+                char text[25];
+                memset(text, at % 2 ? '!' : '~', len);
+                text[at] = (char)byte;
+                bool allowed = byte > ' ' && byte < 0x7f && byte != ',' && byte != '"' && byte != '=';
+                ck_assert_msg(piece_is_word((struct piece){text, len}, 25) == allowed, "0x%02x at %u of %u",
+                              byte, at, len);
+            }
+}
+END_TEST
+
 /* Each number of digits, and what carries into the next. */
 START_TEST(decimal_digits_as_printf_writes_them)
 {
@@ -213,6 +229,7 @@ static Suite *line_suite(void)
     tcase_add_test(tests, bytes_outside_ascii_text_at_any_place);
     tcase_add_test(tests, a_token_of_every_byte);
     tcase_add_test(tests, a_word_of_every_byte);
+    tcase_add_test(tests, a_long_word_with_every_byte);
     tcase_add_test(tests, decimal_digits_as_printf_writes_them);
     suite_add_tcase(suite, tests);
     return suite;
