@@ -4,7 +4,7 @@
 #include "daemon/coordinator/renewal.h"
 #include "daemon/coordinator/shared.h"
 
-enum { JOIN_MS = 5, TENTH = 10 };
+enum { JOIN_MS = 5, SIXTH = 6, TENTH = 10 };
 
 /* ---- who relies on whom ---- */
 
@@ -71,6 +71,16 @@ bool join_is_wanted(const struct coordinator *c, const struct resource *resource
            !c->token_drawn;
 }
 
+/* A reader can go over when the home was renewed since the reader's own lease was granted. */
+static void join_hurry(struct coordinator *c, struct lease *home, const struct lease *lease)
+{
+    int64_t soon_ms = c->now_ms + lease->ttl_ms / SIXTH;
+    if (home->ttl_ms <= lease->ttl_ms || home->renew_ms <= soon_ms)
+        return;
+    home->renew_ms = soon_ms;
+    renewal_rearm(c, home);
+}
+
 void join_make(struct coordinator *c, struct lease *lease, const struct round *round)
 {
     struct shared *common = shared_of(c, lease);
@@ -83,6 +93,7 @@ void join_make(struct coordinator *c, struct lease *lease, const struct round *r
     crowd->latest = lease;
     if (crowd->home == NULL || lease->ttl_ms > crowd->home->ttl_ms || shared_of(c, crowd->home)->bound == 0)
         crowd->home = lease;
+    join_hurry(c, crowd->home, lease);
     c->commons++;
 }
 
@@ -160,14 +171,18 @@ void join_bound(struct coordinator *c, struct lease *lease)
 static bool join_goes_over(const struct coordinator *c, const struct lease *lease, const struct lease *own,
                            const struct lease *home)
 {
-    if (home == NULL || home == own || lease->extending > 0 || home->until_ms < lease->until_ms)
+    if (home == own || lease->extending > 0 || home->until_ms < lease->until_ms)
         return false;
     return shared_of(c, own)->shown_ms >= home->granted_ms && shared_of(c, home)->shown_ms >= own->granted_ms;
 }
 
 struct lease *join_look(struct coordinator *c, struct lease *lease)
 {
-    struct lease *own = join_of(c, lease), *home = crowd_of(c, lease->resource)->home;
+    struct crowd *crowd = crowd_of(c, lease->resource);
+    struct lease *own = join_of(c, lease);
+    if (crowd->home == NULL)
+        crowd->home = own;
+    struct lease *home = crowd->home;
     bool goes_over = join_goes_over(c, lease, own, home);
     if (goes_over) {
         join_part(c, lease);

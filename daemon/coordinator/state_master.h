@@ -96,7 +96,7 @@ struct master {
         int64_t from_ms;     /* on its own clock: when it may vote, as far as is known; 0: not known */
         bool another_key;    /* within its run the key was replaced by another one: see note_time() */
         int64_t shown_ms;    /* from= (on its own clock) when the key was last read ... */
-        int64_t shown_at_ms; /* ... the same moment on this daemon's clock ... */
+        int64_t shown_at_ms; /* ... when that was asked for, on this daemon's clock ... */
         char shown_run_id[RUN_ID_HEX]; /* ... and the run in which that was */
         int64_t since_ms; /* on this daemon's clock: when that key was written first, as far as it tells */
         bool doubted;     /* that key tells of a doubt */

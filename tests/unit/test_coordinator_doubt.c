@@ -288,6 +288,25 @@ START_TEST(a_quarantine_that_nobody_saw_is_no_second_loss)
 }
 END_TEST
 
+/* Another daemon's doubt is read when it is nearly over, and began just after this daemon had looked there. */
+START_TEST(a_quarantine_that_is_seen_at_its_end_is_no_second_loss)
+{
+    lost_once_unjudged();
+    lose(1);
+    at(3001);
+    newcomer_writes(1);
+    markers[1].group.from_ms += 60602;
+    strcpy(markers[1].group.why, "memory");
+    handshakes_until(63001);
+    at(63560);
+    dial(1);
+    shake(1);
+    judged_at_last();
+    EXPECT_MASTER(1, "up");
+    forget();
+}
+END_TEST
+
 /* Another daemon wrote the key so long ago. */
 static void old_key(unsigned master, int64_t age_ms)
 {
@@ -393,6 +412,50 @@ START_TEST(a_group_that_is_young_itself)
     EXPECT_MASTER(0, "up");
     reads_a_young_key(61000, 200000, "");
     EXPECT_MASTER(0, "up");
+}
+END_TEST
+
+/* Master 1's clock is set back, so that its key seems to be written much later than master 0's, or in the future. */
+static void set_back(int64_t by_ms, int64_t age_ms)
+{
+    start_alone(3);
+    for (unsigned i = 0; i < 3; i++)
+        old_key(i, age_ms);
+    for (unsigned i = 0; i < 3; i++) {
+        dial(i);
+        shake(i);
+    }
+    at(now + 2000);
+    markers[1].clock_ms -= by_ms;
+    at(now + 2000);
+    lose(2);
+    dial(2);
+    shake(2);
+    vote("2", "KILL 1");
+    forget();
+}
+
+START_TEST(a_clock_that_is_set_back_makes_no_key_young)
+{
+    set_back(7200000, 600000);
+    EXPECT_MASTER(1, "up");
+    set_back(7200000, 7210000);
+    EXPECT_MASTER(1, "up");
+}
+END_TEST
+
+/* This daemon started after that. */
+START_TEST(a_key_from_the_future_is_not_young)
+{
+    start_alone(2);
+    old_key(0, 600000);
+    old_key(1, -30000);
+    for (unsigned i = 0; i < 2; i++) {
+        dial(i);
+        shake(i);
+    }
+    EXPECT_MASTER(1, "quarantine doubted left=30000");
+    forget();
 }
 END_TEST
 
@@ -520,9 +583,12 @@ int main(void)
                                   what_was_seen_amiss_while_it_could_not_write_is_not_forgotten,
                                   a_second_loss_is_not_forgotten_while_nothing_is_judged,
                                   a_quarantine_that_nobody_saw_is_no_second_loss,
+                                  a_quarantine_that_is_seen_at_its_end_is_no_second_loss,
                                   a_master_that_was_taken_for_a_new_one,
                                   what_a_new_master_may_have_forgotten_is_over,
                                   another_daemon_took_it_for_a_new_one,
+                                  a_clock_that_is_set_back_makes_no_key_young,
+                                  a_key_from_the_future_is_not_young,
                                   a_young_key_with_a_doubt_is_doubted_no_more,
                                   what_was_read_long_ago_proves_no_age,
                                   a_group_that_is_young_itself,

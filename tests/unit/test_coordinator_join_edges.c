@@ -299,10 +299,13 @@ START_TEST(no_reader_goes_over_to_a_lease_before_its_renewal)
     two_joined("10s", "10s");
     masters_serve_until(2000);
     ask(3, "LOCK job mode=shared ttl=5s");
-    masters_serve_until(3990); /* the reader has looked, and its lease is renewed */
-    expect_none("m0-2 RELEASE job T5");
+    masters_serve_until(2800);
+    forget();
+    at(3650); /* the reader has looked, but the masters have not answered */
+    EXPECT("m0-2 EXTEND job T2 10000");
     masters_serve_until(4200);
-    EXPECT("m0-2 EXTEND job T2 10000", "s3 !RENEWED *", "m0-2 RELEASE job T5 WAKE");
+    EXPECT("m0-2 EXTEND job T5 5000", "m0-2 EXTEND job T2 10000", "s3 !RENEWED *",
+           "m0-2 RELEASE job T5 WAKE");
 }
 END_TEST
 
@@ -338,6 +341,29 @@ START_TEST(readers_find_another_home)
     masters_serve_until(6000);
     EXPECT("s2 !LOST *", "s1 !LOST *", "m0-2 EXTEND job T5 10000", "m0-2 EXTEND job T7 10000",
            "s3 !RENEWED *", "m0-2 RELEASE job T5 WAKE");
+}
+END_TEST
+
+/* The latest lease is given back, and then the home T2 is lost. */
+START_TEST(a_lease_that_is_left_becomes_the_home)
+{
+    two_joined("10s", "10s");
+    for (unsigned session = 3; session < 5; session++) {
+        masters_serve_until(now + 500);
+        ask(session, "LOCK job mode=shared");
+        masters_serve();
+    }
+    ask(4, "UNLOCK job");
+    masters_serve();
+    EXPECT_LAST("s4 #7 +UNLOCKED *");
+    at(4000);
+    vote("0-2", "EXTEND NO");
+    masters_serve_until(6000);
+    ask(5, "LOCK job mode=shared");
+    forget();
+    masters_serve_until(10000);
+    EXPECT("s5 #8 +LOCKED *", "m0-2 EXTEND job T5 10000", "s3 !RENEWED *", "s5 !RENEWED *",
+           "m0-2 RELEASE job T9 WAKE");
 }
 END_TEST
 
@@ -391,6 +417,7 @@ int main(void)
                                   no_reader_goes_over_to_a_lease_before_its_renewal,
                                   no_reader_goes_over_to_a_lease_that_ends_sooner,
                                   readers_find_another_home,
+                                  a_lease_that_is_left_becomes_the_home,
                                   a_shorter_extend_shortens_nothing,
                                   a_lost_lease_answers_before_the_readers_looked,
                                   NULL};

@@ -67,7 +67,11 @@ static void note_age(const struct coordinator *c, struct master *m, const struct
  * a full quarantine these locks are over. */
 bool doubt_is_young(const struct coordinator *c, const struct master *m)
 {
-    if (m->memory.doubted || !is_shown_lately(c, m) || c->now_ms - m->memory.since_ms >= c->full_ms)
+    int64_t age_ms = c->now_ms - m->memory.since_ms;
+    if (m->memory.doubted || !is_shown_lately(c, m) || age_ms >= c->full_ms)
+        return false;
+    /* The clock was set back since the key was written. That harms nothing, and says nothing about the key. */
+    if (m->clock.backs > 0 || age_ms < -c->config.node_timeout_ms)
         return false;
     for (unsigned i = 0; i < c->config.masters; i++) {
         const struct master *other = &c->masters[i];
@@ -90,11 +94,12 @@ static void note_time(const struct coordinator *c, struct master *m, const struc
     /* The key may have been written after TIME was answered. */
     bool over = from_ms <= m->clock.time_ms + c->config.node_timeout_ms;
     bool same = memcmp(m->memory.shown_run_id, master_run(m), RUN_ID_HEX) == 0;
-    bool later = from_ms > m->memory.shown_ms && is_shown_lately(c, m);
+    bool lately = c->now_ms - m->memory.shown_at_ms < c->full_ms - c->config.node_timeout_ms;
+    bool later = from_ms > m->memory.shown_ms && lately;
     if (same && (from_ms < m->memory.shown_ms || (later && over)))
         m->memory.another_key = true;
     m->memory.shown_ms = from_ms;
-    m->memory.shown_at_ms = c->now_ms;
+    m->memory.shown_at_ms = m->clock.asked_at_ms;
     memcpy(m->memory.shown_run_id, master_run(m), RUN_ID_HEX);
     note_age(c, m, &vote->group);
 }
