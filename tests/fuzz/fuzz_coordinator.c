@@ -6,10 +6,13 @@
  *     commands only to masters that are connected
  *     a bounded amount of work at any one time
  *     all quiet once everything is healed and everybody has gone
- *     and, as long as no master lied: one holder of a name at a time, and fences that grow */
+ *     and, as long as no master lied: one holder of a name, or of each of its slots, at a time, and fences that
+ *     grow */
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/coordinator/base/quorum.h"
+#include "daemon/coordinator/base/token.h"
 #include "proto/line_names.h"
 #include "tests/fuzz/world.h"
 
@@ -136,17 +139,28 @@ static void ask_list(struct world *w, struct request *what)
     (void)fault;
 }
 
-static void ask(struct world *w, enum verb verb)
+/* How many slots the name is to have; 0: none. */
+static uint16_t slots_of(uint8_t who, uint8_t how)
 {
-    uint8_t who = bytes_next(&w->in), how = bytes_next(&w->in);
-    struct client *client = client_of(w, who);
+    static const uint16_t counts[] = {SLOTS_MAX, 1, 2, 3, 4, 65};
+    return who >= 128 && who < 192 && how & 128 ? counts[who / 12 - 10] : 0;
+}
+
+/* LOCK without a token */
+static void ask_lock(struct world *w, uint8_t who, uint8_t how, struct request *what)
+{
+    what->hold = how & 4 ? HOLD_LEASE : HOLD_SESSION;
+    what->wait_ms = how & 8 ? duration_of(w) : 0;
+    what->max_ms = how & 16 ? duration_of(w) : -1;
+    what->wait_ms = what->wait_ms < 0 ? 0 : what->wait_ms;
+    what->slots = slots_of(who, how);
+}
+
+static void ask_what(struct world *w, enum verb verb, uint8_t who, uint8_t how)
+{
     struct request *what = &w->event.what;
-    unsigned place = 0;
     bool list = who >= 192 && verb != VERB_CANCEL;
-    while (place < ASKED && w->asked[place].session != 0)
-        place++;
-    if (client->closed || place == ASKED)
-        return;
+    bool needs_token = verb == VERB_EXTEND || verb == VERB_CHECK || verb == VERB_RESUME;
     memset(what, 0, sizeof *what);
     what->verb = verb;
     what->name.len = 1;
@@ -154,31 +168,55 @@ static void ask(struct world *w, enum verb verb)
     if (list)
         ask_list(w, what);
     what->ttl_ms = what->max_ms = -1;
-    bool needs_token = verb == VERB_EXTEND || verb == VERB_CHECK || verb == VERB_RESUME;
     what->has_token = needs_token || (verb != VERB_CANCEL && (how & 3) == 3);
     what->token = token_of(w, how >> 2);
-    if (verb == VERB_LOCK && !what->has_token) {
-        what->hold = how & 4 ? HOLD_LEASE : HOLD_SESSION;
-        what->wait_ms = how & 8 ? duration_of(w) : 0;
-        what->max_ms = how & 16 ? duration_of(w) : -1;
-        what->wait_ms = what->wait_ms < 0 ? 0 : what->wait_ms;
-    }
-    what->shared = verb == VERB_LOCK && how & 64 && !list;
+    if (verb == VERB_LOCK && !what->has_token)
+        ask_lock(w, who, how, what);
+    what->shared = verb == VERB_LOCK && how & 64 && !list && what->slots == 0;
     if (verb == VERB_RESUME)
         what->max_ms = how & 16 ? duration_of(w) : -1;
     if (verb == VERB_EXTEND || verb == VERB_RESUME || (verb == VERB_LOCK && !what->has_token))
         what->ttl_ms = how & 32 ? duration_of(w) : -1;
+}
+
+/* What the client believes as soon as it has asked. */
+static void ask_note(struct world *w, struct asked *asked)
+{
+    const struct request *what = &w->event.what;
+    uint16_t names = master_names(&what->name);
+    *asked = (struct asked){
+        .session = w->event.session,
+        .request = w->event.request,
+        .verb = what->verb,
+        .token = what->token,
+        .has_token = what->has_token,
+        .down = what->verb == VERB_LOCK && what->has_token && what->shared,
+        .slots = what->slots,
+    };
+    if (what->verb == VERB_UNLOCK && what->has_token)
+        world_forget(w, names, &what->token, 0, 0);
+    else if (what->verb == VERB_UNLOCK)
+        asked->slot = world_give_back(w, names, asked->session);
+    if (asked->down)
+        world_downgrade(w, &what->token, true);
+}
+
+static void ask(struct world *w, enum verb verb)
+{
+    uint8_t who = bytes_next(&w->in), how = bytes_next(&w->in);
+    struct client *client = client_of(w, who);
+    unsigned place = 0;
+    while (place < ASKED && w->asked[place].session != 0)
+        place++;
+    if (client->closed || place == ASKED)
+        return;
+    ask_what(w, verb, who, how);
     const struct asked *target = &w->asked[how % ASKED];
     bool mine = target->session == client->session && target->verb == VERB_LOCK;
     w->event.target = verb == VERB_CANCEL && mine ? target->request : 0;
-    if (verb == VERB_UNLOCK)
-        world_forget(w, master_names(&what->name), what->has_token ? &what->token : NULL, client->session, 0);
     w->event.session = client->session;
     w->event.request = ++w->last_request;
-    bool down = verb == VERB_LOCK && what->has_token && what->shared;
-    w->asked[place] = (struct asked){client->session, w->last_request, verb, false, what->token, down};
-    if (down)
-        world_downgrade(w, &what->token, true);
+    ask_note(w, &w->asked[place]);
     step(w, EVENT_REQUEST);
 }
 
@@ -252,8 +290,8 @@ static void show(const struct world *w)
     struct waiter_row wait;
     struct master_row master;
     unsigned lock_rows = 0, wait_rows = 0;
-    while (coordinator_lock_row(w->c, w->now_ms, &locks, &lock))
-        lock_rows++;
+    for (; coordinator_lock_row(w->c, w->now_ms, &locks, &lock); lock_rows++)
+        assert(lock.slot == token_slot(&lock.token) + 1);
     while (coordinator_waiter_row(w->c, w->now_ms, &waits, &wait))
         wait_rows++;
     for (unsigned i = 0; i < w->config.masters; i++)
@@ -274,9 +312,37 @@ static void hear(struct world *w, struct fake_master *m)
     master_step(w, kinds[how % (sizeof kinds / sizeof kinds[0])], m);
 }
 
+/* Another daemon sets the keys of a slot on some masters, and so may have got it. */
+static void take_elsewhere(struct world *w)
+{
+    uint8_t which = bytes_next(&w->in), masters = bytes_next(&w->in);
+    int64_t ttl_ms = duration_of(w);
+    unsigned set = 0;
+    struct sent sent = {.verb = COMMAND_SET,
+                        .name = which % SINGLE_NAMES,
+                        .slot = which / SINGLE_NAMES % 5,
+                        .number = ttl_ms < w->config.min_ttl_ms   ? (uint64_t)w->config.min_ttl_ms
+                                  : ttl_ms > w->config.max_ttl_ms ? (uint64_t)w->config.max_ttl_ms
+                                                                  : (uint64_t)ttl_ms,
+                        .token = {{0xee, which}}};
+    for (unsigned i = 0; i < w->config.masters; i++) {
+        struct vote vote = {.kind = VOTE_NO};
+        if (masters & 1u << i % 8)
+            master_run(&w->masters[i], &sent, w->now_ms, &vote);
+        set += vote.kind == VOTE_YES;
+    }
+    if (set >= quorum_of(w->config.masters) && !w->forgot)
+        world_taken(w, sent.name, (unsigned)sent.slot, quorum_until_ms(w->now_ms, (int64_t)sent.number));
+}
+
 static void rare(struct world *w, struct fake_master *m)
 {
-    switch (bytes_next(&w->in) % 10) {
+    uint8_t which = bytes_next(&w->in);
+    if (which >= 248) {
+        take_elsewhere(w);
+        return;
+    }
+    switch (which % 10) {
     case 0:
         if (m->connected)
             master_step(w, EVENT_MASTER_BACKLOG, m);

@@ -47,6 +47,24 @@ static void lie_group(struct world *w)
         v->group.run_id[0] = 'z';
 }
 
+/* Changes what is seen in some bytes. */
+static void lie_look(struct world *w, const struct sent *sent)
+{
+    static const uint16_t said[] = {0, 1, 2, 3, 4, 65, SLOTS_MAX - 1, SLOTS_MAX};
+    struct vote *v = &w->event.vote;
+    uint8_t choice = bytes_next(&w->in);
+    if (choice & 8)
+        lie_number(w, sent);
+    if (choice & 16)
+        v->seen.slots = said[choice % 8];
+    v->seen.heard = choice & 32;
+    for (unsigned i = 0; i < choice / 64; i++) {
+        uint8_t at = bytes_next(&w->in);
+        v->seen.taken[at < 128 ? at % 2 : at - 128] = bytes_next(&w->in);
+    }
+    v->kind = VOTE_LOOKED;
+}
+
 void world_lie(struct world *w, const struct sent *sent)
 {
     uint8_t choice = bytes_next(&w->in);
@@ -73,7 +91,7 @@ void world_lie(struct world *w, const struct sent *sent)
     case COMMAND_SHARE:
     case COMMAND_SHARE_AT:
     case COMMAND_ZADD: v->kind = choice & 8 ? VOTE_YES : VOTE_NO; break;
-    case COMMAND_LOOK: break; /* an error */
+    case COMMAND_LOOK: lie_look(w, sent); break;
     case COMMAND_ENQUEUE:
     case COMMAND_PASS:
     case COMMAND_ALONG:

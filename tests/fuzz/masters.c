@@ -5,6 +5,7 @@
 
 #include "daemon/coordinator/base/quorum.h"
 #include "proto/names.h"
+#include "proto/slot.h"
 
 void master_start(struct fake_master *m, unsigned index, int64_t started_ms)
 {
@@ -18,6 +19,8 @@ void master_restart(struct fake_master *m, int64_t now_ms)
 {
     assert(!m->connected);
     memset(m->keys, 0, sizeof m->keys);
+    memset(m->slot_keys, 0, sizeof m->slot_keys);
+    memset(m->said, 0, sizeof m->said);
     memset(m->scores, 0, sizeof m->scores);
     m->group_ends_ms = 0;
     m->ghost_count = 0;
@@ -61,17 +64,51 @@ uint16_t master_names(const struct name *list)
     return names;
 }
 
+uint32_t master_bucket(unsigned name)
+{
+    const struct name text = {.len = 1, .text = {(char)('a' + name)}};
+    return quorum_bucket(&text);
+}
+
 /* The names whose fences the command asks for: no two of them share a bucket. */
 static uint16_t names_of_buckets(const struct command *command)
 {
     uint16_t names = 0;
-    for (unsigned n = 0; n < NAMES; n++) {
-        const struct name name = {.len = 1, .text = {(char)('a' + n)}};
+    for (unsigned n = 0; n < NAMES; n++)
         for (unsigned i = 0; i < command->bucket; i++)
-            if (command->buckets[i] == quorum_bucket(&name))
+            if (command->buckets[i] == master_bucket(n))
                 names |= (uint16_t)(1u << n);
-    }
     return names;
+}
+
+uint64_t *master_score(struct fake_master *m, uint32_t bucket)
+{
+    for (unsigned i = 0; i < SCORES; i++) {
+        struct score *score = &m->scores[i];
+        if (score->highest == 0)
+            score->bucket = bucket;
+        if (score->bucket == bucket)
+            return &score->highest;
+    }
+    return NULL;
+}
+
+/* A slot is a lock of one holder, without readers and without a queue of its own. */
+static bool is_for_slots(enum command_verb verb)
+{
+    bool keys = verb == COMMAND_SET || verb == COMMAND_HEAL || verb == COMMAND_GET || verb == COMMAND_RELEASE;
+    bool holders = verb == COMMAND_EXTEND || verb == COMMAND_CHECK || verb == COMMAND_MOVE;
+    return keys || holders || verb == COMMAND_SETTLE || verb == COMMAND_ZADD || verb == COMMAND_ZSCORE;
+}
+
+static void queue_name(struct sent *sent, const struct command *command)
+{
+    bool fences = command->verb == COMMAND_ZADD_ALL || command->verb == COMMAND_ZSCORE_ALL;
+    struct name name;
+    sent->slot = slot_base(&name, &command->name);
+    sent->names = fences ? names_of_buckets(command) : master_names(&name);
+    sent->name = name.len > 0 ? (unsigned)(name.text[0] - 'a') : 0;
+    assert(sent->slot < 0 || (is_for_slots(sent->verb) && sent->name < SINGLE_NAMES));
 }
 
 void master_queue(struct fake_master *m, const struct command *command)
@@ -93,9 +130,9 @@ void master_queue(struct fake_master *m, const struct command *command)
     if (sent->has_third)
         sent->third = command->third;
     sent->group = command->group;
-    bool fences = command->verb == COMMAND_ZADD_ALL || command->verb == COMMAND_ZSCORE_ALL;
-    sent->names = fences ? names_of_buckets(command) : master_names(&command->name);
-    sent->name = command->name.len > 0 ? (unsigned)(command->name.text[0] - 'a') : 0;
+    sent->bucket = command->bucket;
+    sent->slots = command->slots;
+    queue_name(sent, command);
 }
 
 struct sent master_next(struct fake_master *m)
@@ -203,15 +240,15 @@ static bool reader_put(struct key *key, const struct token *token, const struct 
     return key->readers > 0;
 }
 
-static void run_release(struct fake_master *m, const struct sent *sent, int64_t now_ms, bool ours,
+static void run_release(struct key *key, const struct sent *sent, int64_t now_ms, bool ours,
                         struct vote *vote)
 {
     static const struct token nobody;
     bool wakes = memcmp(&sent->to, &nobody, sizeof nobody) != 0;
     vote_yes_no(vote, ours);
-    if (!ours || (m->keys[sent->name].readers > 0 && reader_put(&m->keys[sent->name], &sent->token, NULL)))
+    if (!ours || (key->readers > 0 && reader_put(key, &sent->token, NULL)))
         return;
-    m->keys[sent->name].ends_ms = 0;
+    key->ends_ms = 0;
     if (wakes && sent->number % 2 == 0 && now_ms % 3 == 0) /* the queue's other daemons are made up */
         vote->kind = now_ms % 2 ? VOTE_HEARD : VOTE_UNHEARD;
 }
@@ -248,15 +285,52 @@ static void run_down(struct key *key, const struct sent *sent, int64_t now_ms, b
     vote_number(vote, (uint64_t)(key->ends_ms - now_ms));
 }
 
+static void run_score(struct fake_master *m, const struct sent *sent, struct vote *vote)
+{
+    uint64_t *score = master_score(m, sent->bucket);
+    if (sent->verb == COMMAND_ZSCORE) {
+        vote_number(vote, score != NULL ? *score : 0);
+    } else if (score == NULL) {
+        vote->kind = VOTE_ERROR;
+        vote->error = ERROR_OOM;
+    } else {
+        vote_yes_no(vote, sent->number > *score);
+        if (sent->number > *score)
+            *score = sent->number;
+    }
+}
+
+static void run_set(struct key *key, const struct sent *sent, int64_t now_ms, int64_t ends_ms,
+                    struct vote *vote)
+{
+    if (key == NULL) {
+        vote->kind = VOTE_ERROR;
+        vote->error = ERROR_OOM;
+        return;
+    }
+    vote_yes_no(vote, key->ends_ms <= now_ms);
+    if (key->ends_ms <= now_ms)
+        *key = (struct key){.token = sent->token, .ends_ms = ends_ms};
+}
+
+/* The key is there and was set with the token, or with another one that the command names. */
+static bool is_ours(const struct key *key, const struct sent *sent, int64_t now_ms)
+{
+    if (key->ends_ms <= now_ms)
+        return false;
+    if (key->readers > 0)
+        return reader_at(key, &sent->token) < READERS;
+    return is_token(key, &sent->token) || (sent->has_other && is_token(key, &sent->other)) ||
+           (sent->has_third && is_token(key, &sent->third));
+}
+
 void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote)
 {
-    struct key *key = &m->keys[sent->name];
-    uint64_t *score = &m->scores[sent->name];
-    bool there = key->ends_ms > now_ms;
-    bool ours = there && (is_token(key, &sent->token) || (sent->has_other && is_token(key, &sent->other)) ||
-                          (sent->has_third && is_token(key, &sent->third)));
-    if (there && key->readers > 0)
-        ours = reader_at(key, &sent->token) < READERS;
+    struct key none = {.ends_ms = 0}, *place = &m->keys[sent->name];
+    if (sent->slot >= 0)
+        place = master_slot_key(m, sent->name, (unsigned)sent->slot, now_ms);
+    struct key *key = place != NULL ? place : &none;
+    bool there = key->ends_ms > now_ms, ours = is_ours(key, sent, now_ms);
     bool lives = sent->verb == COMMAND_SET || sent->verb == COMMAND_EXTEND || sent->verb == COMMAND_SHARE;
     int64_t ends_ms = lives ? now_ms + (int64_t)sent->number : 0;
 
@@ -271,18 +345,10 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         kill_ghosts(m, sent->number);
         vote_number(vote, 1);
         break;
-    case COMMAND_SET:
-        if (!there)
-            *key = (struct key){.token = sent->token, .ends_ms = ends_ms};
-        vote_yes_no(vote, !there);
-        break;
+    case COMMAND_SET: run_set(place, sent, now_ms, ends_ms, vote); break;
     case COMMAND_ZADD:
-        vote_yes_no(vote, sent->number > *score);
-        if (sent->number > *score)
-            *score = sent->number;
-        break;
-    case COMMAND_ZSCORE: vote_number(vote, *score); break;
-    case COMMAND_RELEASE: run_release(m, sent, now_ms, ours, vote); break;
+    case COMMAND_ZSCORE: run_score(m, sent, vote); break;
+    case COMMAND_RELEASE: run_release(key, sent, now_ms, ours, vote); break;
     case COMMAND_EXTEND:
         if (ours && ends_ms > key->ends_ms)
             key->ends_ms = ends_ms;
@@ -297,11 +363,7 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
     case COMMAND_PROBE:
     case COMMAND_GROUP_SET:
     case COMMAND_GROUP_NEW: run_group(m, sent, now_ms, vote); break;
-    case COMMAND_HEAL:
-        if (!there)
-            *key = (struct key){.token = sent->token, .ends_ms = (int64_t)sent->number - CLOCK_MS};
-        vote_yes_no(vote, !there);
-        break;
+    case COMMAND_HEAL: run_set(place, sent, now_ms, (int64_t)sent->number - CLOCK_MS, vote); break;
     case COMMAND_GET:
         vote->kind = there ? VOTE_TOKEN : VOTE_NO;
         vote->token = key->token;
@@ -311,9 +373,9 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
         vote->kind = there ? now_ms % 3 ? VOTE_HEARD : VOTE_UNHEARD : VOTE_NO;
         vote->number = there ? (uint64_t)(key->ends_ms - now_ms) : 0;
         break;
-    case COMMAND_LOOK: /* no name has slots here */ vote->kind = VOTE_ERROR; break;
-    case COMMAND_ALONG:
-    case COMMAND_PASS: vote_yes_no(vote, !there); break;
+    case COMMAND_LOOK: master_look(m, sent, now_ms, vote); break;
+    case COMMAND_ALONG: vote_yes_no(vote, !there); break;
+    case COMMAND_PASS: vote_yes_no(vote, master_has_free(m, sent->name, now_ms)); break;
     case COMMAND_SHARE: run_share(key, sent, now_ms, ends_ms, vote); break;
     case COMMAND_SHARE_AT: run_share(key, sent, now_ms, (int64_t)sent->number - CLOCK_MS, vote); break;
     case COMMAND_MOVE:

@@ -9,18 +9,32 @@
 /* The clock of a master is ahead of the daemon's by this. */
 #define CLOCK_MS INT64_C(1700000000000)
 
-/* The first names are also locked one by one; the others are part of lists only. */
-enum { QUEUE = 512, GHOSTS = 64, NAMES = LIST_NAMES, SINGLE_NAMES = 3 };
+/* The first names are also locked one by one, with slots or without; the others are part of lists only. */
+enum { QUEUE = 512, GHOSTS = 64, NAMES = LIST_NAMES, SINGLE_NAMES = 3, SLOT_KEYS = 64, SCORES = 96 };
 
 struct sent {
     enum command_verb verb;
-    unsigned name;  /* the first one, from 0 */
-    uint16_t names; /* bit i: the name i */
+    unsigned name;   /* the first one, from 0 */
+    int slot;        /* of that name; -1: the name itself */
+    uint16_t names;  /* bit i: the name i */
+    uint16_t slots;  /* of LOOK */
+    uint32_t bucket; /* of ZADD and ZSCORE */
     uint64_t ref, number;
     uint64_t client_id; /* the connection that the command came by */
     struct token token, to, other, third;
     bool has_other, has_third;
     struct group group;
+};
+
+/* How many slots a name has, as the first daemon said it. */
+struct slots_said {
+    uint16_t slots;
+    int64_t ends_ms;
+};
+
+struct score {
+    uint32_t bucket;
+    uint64_t highest; /* 0: a free place */
 };
 
 enum { READERS = 8 };
@@ -31,6 +45,11 @@ struct key {
     int64_t ends_ms; /* 0: there is none */
     unsigned readers;
     struct token reader[READERS]; /* whose times are over together here */
+};
+
+struct slot_key {
+    unsigned name, slot;
+    struct key key;
 };
 
 struct fake_master {
@@ -47,7 +66,9 @@ struct fake_master {
     struct key keys[NAMES];
     struct group group; /* the value of its key ... */
     int64_t group_ends_ms;
-    uint64_t scores[NAMES]; /* the names lie in different buckets */
+    struct slot_key slot_keys[SLOT_KEYS];
+    struct slots_said said[SINGLE_NAMES];
+    struct score scores[SCORES];
 };
 
 void master_start(struct fake_master *m, unsigned index, int64_t started_ms);
@@ -62,8 +83,17 @@ void master_run(struct fake_master *m, const struct sent *sent, int64_t now_ms, 
 void master_run_ghosts(struct fake_master *m, int64_t now_ms);
 /* The names "a" to "p" as bits. */
 uint16_t master_names(const struct name *list);
+/* The highest score of a bucket, to be read and written; NULL: it has none, and there is no memory for more. */
+uint64_t *master_score(struct fake_master *m, uint32_t bucket);
+/* The bucket of one of the names "a" to "p". */
+uint32_t master_bucket(unsigned name);
 /* masters_list.c: commands for lists. */
 void master_run_list(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote);
+/* masters_slots.c: the key of a slot, there or not; NULL: it is not there, and there is no memory for more. */
+struct key *master_slot_key(struct fake_master *m, unsigned name, unsigned slot, int64_t now_ms);
+void master_look(struct fake_master *m, const struct sent *sent, int64_t now_ms, struct vote *vote);
+/* Whether the name, or one of its slots if it has some, has no key. */
+bool master_has_free(const struct fake_master *m, unsigned name, int64_t now_ms);
 void master_info(const struct fake_master *m, int64_t now_ms, struct master_info *info);
 
 #endif

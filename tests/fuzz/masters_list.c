@@ -89,10 +89,14 @@ static void list_fences(struct fake_master *m, const struct sent *sent, struct v
     for (unsigned n = 0; n < NAMES; n++) {
         if (!list_has(sent, n))
             continue;
-        uint64_t *score = &m->scores[n];
-        if (sent->verb == COMMAND_ZSCORE_ALL) {
+        uint64_t *score = master_score(m, master_bucket(n));
+        if (score == NULL && sent->verb == COMMAND_ZADD_ALL) {
+            *vote = (struct vote){.kind = VOTE_ERROR, .error = ERROR_OOM};
+            return;
+        }
+        if (score != NULL && sent->verb == COMMAND_ZSCORE_ALL) {
             vote->number = *score > vote->number ? *score : vote->number;
-        } else if (sent->number > *score) {
+        } else if (score != NULL && sent->number > *score) {
             *score = sent->number;
             vote->number++;
         }

@@ -28,37 +28,82 @@ static bool same_token(const struct token *a, const struct token *b)
     return memcmp(a->bytes, b->bytes, TOKEN_BYTES) == 0;
 }
 
-static void hold_granted(struct world *w, const struct action *action)
+/* Through this daemon a name is held without slots, or always with so many; another daemon may know no better. */
+static bool are_apart(const struct belief *a, const struct belief *b)
 {
-    const struct reply *reply = &action->u.reply;
-    uint16_t names = master_names(&reply->name);
+    bool here = a->session != 0 && b->session != 0;
+    bool alike = (a->slot != 0) == (b->slot != 0) && (a->slots == b->slots || a->slots == 0 || b->slots == 0);
+    return (a->names & b->names) == 0 || (a->slot != b->slot && (alike || !here));
+}
+
+/* Notes a new belief, which excludes those of others. */
+static void hold_new(struct world *w, const struct belief *belief)
+{
     bool proves = !w->lied && (!w->forgot || w->config.restart_guard);
-    assert(names != 0 && reply->until_ms - w->now_ms >= 0 && reply->fence <= FENCE_MAX);
     for (unsigned i = 0; proves && i < HOLDS; i++) {
         const struct belief *other = &w->holds[i];
-        bool share = token_is_shared(&reply->token) && (token_is_shared(&other->token) || other->reader);
-        assert(!other->held || (other->names & names) == 0 || other->until_ms <= w->now_ms || share);
+        bool share = token_is_shared(&belief->token) && (token_is_shared(&other->token) || other->reader);
+        assert(!other->held || are_apart(other, belief) || other->until_ms <= w->now_ms || share);
     }
+    w->holds[w->next_hold++ % HOLDS] = *belief;
+}
+
+static void check_fence(struct world *w, const struct reply *reply, uint16_t names)
+{
+    bool shared = token_is_shared(&reply->token); /* readers that share may have one fence */
     for (unsigned name = 0; name < NAMES; name++) {
         if ((names & 1u << name) == 0)
             continue;
-        bool shared = token_is_shared(&reply->token); /* readers that share may have one fence */
-        assert(w->lied || w->forgot || reply->fence > (shared ? w->alone[name] : w->fences[name]));
-        if (reply->fence > w->fences[name])
-            w->fences[name] = reply->fence;
+        uint64_t *alone = reply->slot != 0 ? &w->slot_fences[name][reply->slot - 1] : &w->alone[name];
+        uint64_t *all = reply->slot != 0 ? alone : &w->fences[name];
+        assert(w->lied || w->forgot || reply->fence > (shared ? *alone : *all));
+        if (reply->fence > *all)
+            *all = reply->fence;
         if (!shared)
-            w->alone[name] = reply->fence;
+            *alone = reply->fence;
     }
-    w->holds[w->next_hold++ % HOLDS] = (struct belief){
+}
+
+static void hold_granted(struct world *w, const struct action *action, const struct asked *asked)
+{
+    const struct reply *reply = &action->u.reply;
+    uint16_t names = master_names(&reply->name);
+    assert(names != 0 && reply->until_ms - w->now_ms >= 0 && reply->fence <= FENCE_MAX);
+    assert(reply->slot == 0 || names < 1u << SINGLE_NAMES);
+    check_fence(w, reply, names);
+    struct belief belief = {
         .held = true,
         .names = names,
+        .slot = reply->slot,
+        .slots = asked->slots,
+        .depth = 1,
         .session = action->session,
         .request = action->request,
         .until_ms = reply->until_ms,
         .token = reply->token,
         .fence = reply->fence,
     };
+    hold_new(w, &belief);
     w->tokens[w->next_token++ % TOKENS] = reply->token;
+}
+
+void world_taken(struct world *w, unsigned name, unsigned slot, int64_t until_ms)
+{
+    struct belief belief = {
+        .held = true,
+        .names = (uint16_t)(1u << name),
+        .slot = (uint16_t)(slot + 1),
+        .depth = 1,
+        .until_ms = until_ms,
+    };
+    hold_new(w, &belief);
+}
+
+static void hold_entered(struct world *w, const struct reply *reply)
+{
+    for (unsigned i = 0; i < HOLDS; i++)
+        if (w->holds[i].held && same_token(&w->holds[i].token, &reply->token))
+            w->holds[i].depth = reply->depth;
 }
 
 static void hold_longer(struct world *w, uint16_t names, const struct token *token, int64_t until_ms)
@@ -100,11 +145,52 @@ void world_forget(struct world *w, uint16_t names, const struct token *token, ui
         struct belief *hold = &w->holds[i];
         bool this_one = token != NULL
                             ? hold->names == names && same_token(&hold->token, token)
-                            : hold->session == session && (request == 0 || hold->request == request) &&
-                                  (names == 0 || hold->names == names);
+                            : hold->session == session && (request == 0 || hold->request == request);
         if (this_one)
             hold->held = false;
     }
+}
+
+uint16_t world_give_back(struct world *w, uint16_t names, uint64_t session)
+{
+    bool sure = true;
+    for (unsigned i = 1; i <= HOLDS; i++) {
+        struct belief *hold = &w->holds[(w->next_hold + HOLDS - i) % HOLDS];
+        if (!hold->held || hold->names != names || hold->session != session)
+            continue;
+        if (hold->slot != 0 && hold->depth > 1) {
+            hold->depth--;
+            return sure ? hold->slot : 0;
+        }
+        hold->held = false;
+        if (hold->slot != 0 && hold->until_ms > w->now_ms)
+            return sure ? hold->slot : 0;
+        sure = false; /* the daemon may have it still */
+    }
+    return 0;
+}
+
+/* The token says which slot it is of. */
+static uint16_t slot_of(const struct token *token)
+{
+    return (uint16_t)(token_slot(token) + 1);
+}
+
+static void check_slot(const struct world *w, const struct reply *reply, const struct asked *asked)
+{
+    bool one = reply->name.more == 0, locked = reply->code == REPLY_LOCKED;
+    bool done =
+        locked || reply->code == REPLY_UNLOCKED || reply->code == REPLY_EXTENDED || reply->code == REPLY_HELD;
+    if (locked)
+        assert(reply->slot == slot_of(&reply->token));
+    if (locked && asked->verb == VERB_LOCK && !asked->has_token)
+        assert((reply->slot != 0) == (asked->slots != 0) && reply->slot <= asked->slots);
+    if (done && asked->has_token)
+        assert(reply->slot == (one ? slot_of(&asked->token) : 0));
+    if (reply->code == REPLY_UNLOCKED && asked->slot != 0) /* after a lie a lease may end without a word */
+        assert(reply->slot == asked->slot || w->lied || w->forgot);
+    if (reply->code == REPLY_MODE)
+        assert(reply->slots <= SLOTS_MAX && (asked->slots == 0 || reply->slots != asked->slots));
 }
 
 static void check_reply(struct world *w, const struct action *action)
@@ -113,6 +199,7 @@ static void check_reply(struct world *w, const struct action *action)
     struct asked *asked = asked_find(w, action->request);
     assert(asked != NULL && asked->session == action->session);
     assert(reply->code != REPLY_HELLO && reply->code <= REPLY_BADTAG);
+    check_slot(w, reply, asked);
     bool resumed = asked->verb == VERB_RESUME;
     if (reply->code == REPLY_LOCKED && resumed) /* the client that had the token before has lost it */
         world_forget(w, master_names(&reply->name), &asked->token, 0, 0);
@@ -122,7 +209,9 @@ static void check_reply(struct world *w, const struct action *action)
              (reply->code == REPLY_MODE || reply->code == REPLY_LIMIT || reply->code == REPLY_BADARG))
         world_downgrade(w, &asked->token, false); /* nothing was done */
     else if (reply->code == REPLY_LOCKED && (resumed || asked->verb == VERB_LOCK) && reply->depth <= 1)
-        hold_granted(w, action);
+        hold_granted(w, action, asked);
+    else if (reply->code == REPLY_LOCKED)
+        hold_entered(w, reply);
     assert(reply->code != REPLY_NOQUORUM || reply->masters == w->config.masters);
     asked->session = 0;
 }
@@ -137,7 +226,7 @@ static void check_notice(struct world *w, const struct action *action)
     if (notice->kind == NOTICE_CLOCK)
         return;
     uint16_t names = master_names(&notice->name);
-    assert(names != 0);
+    assert(names != 0 && notice->slot == slot_of(&notice->token));
     if (notice->kind == NOTICE_LOST)
         world_forget(w, names, &notice->token, 0, 0);
     if (notice->kind == NOTICE_RENEWED)

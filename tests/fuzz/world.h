@@ -18,7 +18,10 @@ struct asked {
     enum verb verb;
     bool optional; /* its session has ended: no client reads the answer */
     struct token token;
-    bool down; /* LOCK of a reader, with a token */
+    bool has_token;
+    bool down;      /* LOCK of a reader, with a token */
+    uint16_t slots; /* LOCK slots= */
+    uint16_t slot;  /* UNLOCK without a token: 1 + the latest slot of the session; 0: not known, or none */
 };
 
 struct client {
@@ -26,10 +29,13 @@ struct client {
     bool finished, closed;
 };
 
-/* A client's belief that it holds a name, from the grant to the end that the client knows of. */
+/* A client's belief that it holds a name, or a slot of it, from the grant to the end that the client knows of. */
 struct belief {
     bool held;
     uint16_t names;
+    uint16_t slot;  /* as in a reply */
+    uint16_t slots; /* of how many; 0: not known, or none */
+    uint32_t depth; /* of a slot */
     uint64_t session, request;
     int64_t until_ms;
     struct token token;
@@ -53,8 +59,9 @@ struct world {
     struct token tokens[TOKENS]; /* that were granted */
     unsigned next_token;
     uint64_t fences[NAMES], alone[NAMES]; /* the highest fences: of all grants, and of those to writers */
-    bool lied;                            /* no vote proves anything any more */
-    bool forgot;                          /* a master restarted */
+    uint64_t slot_fences[SINGLE_NAMES][SLOTS_MAX];
+    bool lied;   /* no vote proves anything any more */
+    bool forgot; /* a master restarted */
     bool draining;
 };
 
@@ -67,11 +74,19 @@ void world_lie(struct world *w, const struct sent *sent);
 /* The number of unanswered requests whose answer is still read, of one session or (0) of all. */
 unsigned world_asked(const struct world *w, uint64_t session);
 
-/* Ends beliefs in that name or list and token, or (token NULL) in locks of that session: of one of its requests
- * (0: all) and of one name or list (0: all). */
 /* The client that holds by the token has asked to be a reader; reader: false: in vain. */
 void world_downgrade(struct world *w, const struct token *token, bool reader);
+
+/* Ends beliefs in that name or list and token, or (token NULL) in locks of that session and of one of its requests
+ * (0: all). */
 void world_forget(struct world *w, uint16_t names, const struct token *token, uint64_t session,
                   uint64_t request);
+
+/* The session gives back the name or list without a token: of several slots the latest, which is returned as in a
+ * reply; 0: it is not known, or there is none. */
+uint16_t world_give_back(struct world *w, uint16_t names, uint64_t session);
+
+/* Another daemon gets a slot of a name until then, by keys on a quorum. */
+void world_taken(struct world *w, unsigned name, unsigned slot, int64_t until_ms);
 
 #endif
