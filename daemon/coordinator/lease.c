@@ -360,7 +360,8 @@ static void end_by_max(struct coordinator *c, struct lease *lease)
     if (mutant(MUTANT_MAX_FORGOTTEN))
         return;
     rounds_end_extends(c, lease);
-    ended_note(&c->ended, lease_told(lease), c->now_ms, c->now_ms + ttl_ms + quorum_drift_ms(ttl_ms));
+    ended_note(&c->ended, lease_told(lease), c->now_ms - stall_lately_ms(c),
+               c->now_ms + ttl_ms + quorum_drift_ms(ttl_ms));
 }
 
 void lease_lost(struct coordinator *c, struct lease *lease, enum lost_reason reason)

@@ -39,8 +39,9 @@ static enum text why_over(const struct coordinator *c, const struct request *wha
 {
     const struct resource *resource = resource_find(c, &what->name);
     const struct lease *lease = resource != NULL ? resource_lease(c, resource, &what->token) : NULL;
+    /* The masters' clocks may not have gone on while this daemon believed that it stood still. */
     if (lease == NULL)
-        return ended_has(&c->ended, &what->token, c->now_ms) ? TEXT_MAX_OVER : TEXT_NONE;
+        return ended_has(&c->ended, &what->token, c->now_ms - stall_lately_ms(c)) ? TEXT_MAX_OVER : TEXT_NONE;
     if (c->now_ms >= lease->hold.ends_ms)
         return TEXT_MAX_OVER;
     return lease_is_bound(lease) && c->now_ms >= lease->until_ms ? TEXT_EXPIRED : TEXT_NONE;

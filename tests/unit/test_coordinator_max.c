@@ -51,6 +51,20 @@ START_TEST(nobody_extends_it_afterwards)
 }
 END_TEST
 
+/* All masters' clocks are ahead by 15 s, which looks like a stall of this daemon, but the keys may be there still. */
+START_TEST(nobody_extends_it_after_a_stall_that_may_be_none)
+{
+    grant_up_to_max();
+    at(11000);
+    for (unsigned i = 0; i < config.masters; i++)
+        markers[i].clock_ms += 15000;
+    at(12500);
+    forget();
+    ask(1, "EXTEND job token=T1");
+    EXPECT("s1 #2 -NOTHELD job" MAX_OVER);
+}
+END_TEST
+
 START_TEST(its_longest_ttl_counts)
 {
     grant_up_to_max();
@@ -133,6 +147,7 @@ int main(void)
 {
     const TTest *const tests[] = {max_ends_it,
                                   nobody_extends_it_afterwards,
+                                  nobody_extends_it_after_a_stall_that_may_be_none,
                                   its_longest_ttl_counts,
                                   of_a_session_that_broke,
                                   asked_before_its_timer_ran,
