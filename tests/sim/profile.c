@@ -33,6 +33,10 @@ static void draw_params(struct sim_plan *plan, struct draw *draw, int64_t second
     p[P_NODE_TIMEOUT] = timeout[between(draw, 0, 2)];
     p[P_MIN_TTL] = between(draw, 2 * p[P_NODE_TIMEOUT], 1000);
     p[P_MIN_VALIDITY] = percent(draw, 80) ? 1 : between(draw, 1, 50);
+    int64_t left_ms =
+        p[P_MIN_TTL] - (p[P_MIN_TTL] + 99) / 100 - 3; /* the daemon refuses a configuration with more */
+    if (p[P_MIN_VALIDITY] > left_ms)
+        p[P_MIN_VALIDITY] = left_ms;
     p[P_RETRY_MIN] = between(draw, 5, 40);
     p[P_RETRY_MAX] = percent(draw, 90) ? p[P_RETRY_MIN] + between(draw, 10, 200)
                                        : between(draw, p[P_RETRY_MIN], p[P_MAX_TTL]);
