@@ -179,7 +179,7 @@ static void ask_what(struct world *w, enum verb verb, uint8_t who, uint8_t how)
         what->ttl_ms = how & 32 ? duration_of(w) : -1;
 }
 
-/* What the client believes as soon as it has asked. */
+/* Notes the request, and what its client believes from now on. */
 static void ask_note(struct world *w, struct asked *asked)
 {
     const struct request *what = &w->event.what;

@@ -65,6 +65,11 @@ void start_alone(unsigned masters);
 /* A new connection; its client id is 100 * (master + 1) + its number. */
 void dial(unsigned master);
 void shake(unsigned master); /* answers the handshake */
+/* Time comes to ms, a second a step, and the connected masters answer what they are asked: INFO. */
+void handshakes_until(int64_t ms);
+/* Writes the group's key as a daemon does that has just started and never knew this master: the master may
+ * vote from now on. */
+void newcomer_writes(unsigned master);
 void lose(unsigned master);
 void backlog(unsigned master);
 /* Loses the connection; the master is empty and has another run_id at the next one. */

@@ -192,6 +192,25 @@ void shake(unsigned master)
         vote(word, "TIME OK, GROUP OK");
 }
 
+void newcomer_writes(unsigned master)
+{
+    struct marker *marker = &markers[master];
+    marker->there = true;
+    marker->group = (struct group){
+        .masters = config.masters, .max_ttl_ms = config.max_ttl_ms, .from_ms = marker->clock_ms + now};
+    memcpy(marker->group.run_id, info[master].run_id, RUN_ID_HEX);
+}
+
+void handshakes_until(int64_t ms)
+{
+    while (now < ms) {
+        at(now + 1000);
+        for (unsigned i = 0; i < config.masters; i++)
+            if (unanswered(i) != 0)
+                vote_one(i, "INFO", "OK");
+    }
+}
+
 /* ---- clients ---- */
 
 static void lengthen(char *out, const char *line)
