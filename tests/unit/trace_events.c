@@ -368,6 +368,7 @@ int trace_run(const char *suite_name, const TTest *const *tests)
 void start_alone(unsigned masters)
 {
     config.masters = masters;
+    coordinator_free(core); /* a trace may start again and again */
     core = coordinator_new(&config);
     ck_assert_ptr_nonnull(core);
     coordinator_check(core);
