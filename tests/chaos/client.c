@@ -249,18 +249,19 @@ static void lock_touch(struct client *c)
         await(c, link_ask(c, link, "CHECK %s token=%s", names, c->hold.token));
 }
 
-static void lock_release(struct client *c, struct link *link)
+/* False: no daemon said that the lock is gone. */
+static bool lock_release(struct client *c, struct link *link)
 {
     char names[NAMES_TEXT];
     if (link->fd < 0)
-        return;
+        return false;
     client_record(c, RECORD_END, link->daemon, link == &c->own ? "UNLOCK" : "UNLOCK elsewhere");
     c->hold.given_up = true;
     hold_text(c, names);
-    if (link == &c->own && one_in(c, 2))
-        await(c, link_ask(c, link, "UNLOCK %s", names));
-    else
-        await(c, link_ask(c, link, "UNLOCK %s token=%s", names, c->hold.token));
+    struct request *request = link == &c->own && one_in(c, 2)
+                                  ? link_ask(c, link, "UNLOCK %s", names)
+                                  : link_ask(c, link, "UNLOCK %s token=%s", names, c->hold.token);
+    return await(c, request) && strncmp(request->line, "-NOQUORUM", 9) != 0;
 }
 
 /* ---- to another connection ---- */
@@ -333,12 +334,13 @@ static void lock_leave(struct client *c)
         link_reset(&c->own); /* a lease outlives its connection */
     if (c->hold.lease && way >= 97)
         return; /* the lock runs out */
+    bool released = false;
     if (c->own.fd >= 0 && way < (c->hold.lease ? 60 : 84))
-        lock_release(c, &c->own);
+        released = lock_release(c, &c->own);
     else if (c->own.fd < 0 || c->hold.lease || way < 90)
-        lock_release(c, other_open(c));
-    /* A session lock whose release could not be sent is renewed as long as its connection lives. */
-    if (!c->hold.lease && !c->hold.given_up && c->own.fd >= 0)
+        released = lock_release(c, other_open(c));
+    /* A session lock may be renewed as long as its connection lives, unless a daemon said that it is gone. */
+    if (!c->hold.lease && !released && c->own.fd >= 0)
         own_leave(c);
 }
 
