@@ -201,7 +201,7 @@ void acquire_set(struct coordinator *c, struct resource *resource)
         return;
     }
     if (resource->name->more == 0)
-        round->tally.asked = fanout_first(c, resource->name);
+        round->tally.asked = fanout_first(c);
     round->narrow = round->tally.asked != c->voters;
     if (round->narrow)
         heap_set(&c->deadlines, &queue->item, fanout_late_ms(c, round->tally.asked));

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 enum {
+    SLICE_MS = 4,         /* the attempts of so long a time ask the same masters first */
     ALIKE_US = 500,       /* round trips are alike up to twice the shorter one and this */
     LATE_RTTS = 3,        /* an answer is late after so many round trips */
     SPREAD_MS = 10,       /* age at which a lease is set on the other masters ... */
@@ -19,7 +20,7 @@ static int64_t alike_us(const struct coordinator *c)
     return (int64_t)quorum_nth_largest(rtts_us, c->voters, slower + 1) * 2 + ALIKE_US;
 }
 
-masters_t fanout_first(const struct coordinator *c, const struct name *name)
+masters_t fanout_first(const struct coordinator *c)
 {
     if (!c->config.fanout_quorum || masters_count(c->voters) <= c->quorum)
         return c->voters;
@@ -30,8 +31,11 @@ masters_t fanout_first(const struct coordinator *c, const struct name *name)
             fast[count++] = i;
     masters_t first = 0;
     assert(count >= c->quorum); /* the Q fastest are among them */
-    for (unsigned i = 0, at = quorum_bucket(name); i < c->quorum; i++, at++)
-        first |= masters_bit(fast[at % count]);
+
+    unsigned phase = c->config.self.bytes[3]; /* daemons of one host have one clock */
+    unsigned from = (unsigned)((c->now_ms / SLICE_MS + phase) % count);
+    for (unsigned i = 0; i < c->quorum; i++)
+        first |= masters_bit(fast[(from + i) % count]);
     return first;
 }
 

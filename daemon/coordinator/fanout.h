@@ -9,10 +9,12 @@
 
 #include "daemon/coordinator/state.h"
 
-/* The masters that an attempt for the name asks first: all voters, unless fanout is a quorum. Then these are Q
- * of the masters that answer fastest. The name's hash chooses among masters that are about as fast, so that
- * the load spreads and daemons that ask for the same name choose the same masters. */
-masters_t fanout_first(const struct coordinator *c, const struct name *name);
+/* The masters that an attempt asks first: all voters, unless fanout is a quorum. Then these are Q of the masters
+ * that answer fastest. Among masters that are about as fast, the attempts of 4 ms ask the same ones: a master then
+ * reads many commands at once, or none, and reading costs it as much as a command does. The next attempts begin one
+ * master further, and each daemon at another one, so that the load spreads. Daemons that ask for a name at the same
+ * time need not choose the same masters: any two quorums have one in common, which tells. */
+masters_t fanout_first(const struct coordinator *c);
 
 /* When an answer of these masters, asked now, is late, and the other masters are asked as well. */
 int64_t fanout_late_ms(const struct coordinator *c, masters_t masters);
