@@ -274,18 +274,21 @@ static const char usage[] =
     "  --class NAME  only worlds of that class: ordinary, memory, clock, rolling, disagree, turns, split,\n"
     "                modes, lists, slots\n"
     "  --readers     clients of every world share locks\n"
+    "  --old         a daemon of every world is of the version before the queue, now and then\n"
     "  --seconds T   faults last T simulated seconds of each run (30)\n"
     "  --shrink      make a failing plan small and write it to FILE (shrunk.plan)\n";
 
 static bool parse(struct options *options, int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"seed", 1, NULL, 's'},  {"runs", 1, NULL, 'n'},         {"seconds", 1, NULL, 't'},
-        {"time", 1, NULL, 'T'},  {"jobs", 1, NULL, 'j'},         {"mutant", 1, NULL, 'm'},
-        {"aim", 1, NULL, 'a'},   {"list-mutants", 0, NULL, 'l'}, {"mutants", 0, NULL, 'M'},
-        {"trace", 0, NULL, 'v'}, {"shrink", 0, NULL, 'S'},       {"plan", 1, NULL, 'p'},
-        {"out", 1, NULL, 'o'},   {"class", 1, NULL, 'c'},        {"readers", 0, NULL, 'r'},
-        {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"seed", 1, NULL, 's'},    {"runs", 1, NULL, 'n'},
+                                          {"seconds", 1, NULL, 't'}, {"time", 1, NULL, 'T'},
+                                          {"jobs", 1, NULL, 'j'},    {"mutant", 1, NULL, 'm'},
+                                          {"aim", 1, NULL, 'a'},     {"list-mutants", 0, NULL, 'l'},
+                                          {"mutants", 0, NULL, 'M'}, {"trace", 0, NULL, 'v'},
+                                          {"shrink", 0, NULL, 'S'},  {"plan", 1, NULL, 'p'},
+                                          {"out", 1, NULL, 'o'},     {"class", 1, NULL, 'c'},
+                                          {"readers", 0, NULL, 'r'}, {"old", 0, NULL, 'O'},
+                                          {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (c) {
         case 's': options->seed = strtoull(optarg, NULL, 10); break;
@@ -305,6 +308,7 @@ static bool parse(struct options *options, int argc, char **argv)
                 return false;
             break;
         case 'r': plan_readers = true; break;
+        case 'O': plan_old = true; break;
         case 'p': optind--; return true;
         case 'l':
             for (unsigned i = 1; i < MUTANT_COUNT; i++)

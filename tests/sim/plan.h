@@ -178,7 +178,9 @@ enum fault_kind {
 };
 
 enum fanout { FANOUT_ALL, FANOUT_QUORUM, FANOUT_MIXED }; /* MIXED: every other daemon asks a quorum first */
-enum deaf { DEAF_NONE, DEAF_ALL, DEAF_FIRST };           /* daemons whose user may not subscribe */
+/* Daemons whose user may not subscribe. OLD: the first daemon, which is of the version before the queue until it
+ * restarts, and at every other start again. */
+enum deaf { DEAF_NONE, DEAF_ALL, DEAF_FIRST, DEAF_OLD };
 
 enum rubbish { RUBBISH_TEXT, RUBBISH_MASTERS, RUBBISH_MAX_TTL, RUBBISHES };
 
@@ -227,6 +229,7 @@ struct sim_plan {
 /* profile.c */
 extern int plan_class_drawn; /* only this class; CLASSES: each seed draws one */
 extern bool plan_readers;    /* readers in each seed, whatever its class */
+extern bool plan_old;        /* a daemon of the version before the queue, where the class allows one */
 void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutant mutant);
 enum mutant mutant_by_name(const char *name); /* MUTANT_COUNT: no planted bug */
 const char *mutant_name(enum mutant mutant);

@@ -342,7 +342,35 @@ static void draw_clients(struct sim_plan *plan, uint64_t seed, const struct swar
 }
 
 int plan_class_drawn = CLASSES;
-bool plan_readers;
+bool plan_readers, plan_old;
+
+/* The first daemon of some worlds is of the version before the queue, and is upgraded and set back. Its clients ask
+ * for what that version knew. A daemon of today hands a lock on without the masters where others wait in a session;
+ * so only one client of that daemon has sessions. */
+static void draw_old(struct sim_plan *plan, uint64_t seed)
+{
+    struct draw draw = {.seed = seed, .who = 11};
+    int64_t *p = plan->param;
+    bool may = plan->mutant == MUTANT_NONE && p[P_CLASS] <= CLASS_CLOCK;
+    bool drawn = percent(&draw, 50) && p[P_DEAF] == DEAF_FIRST;
+    if (!may || !(drawn || plan_old))
+        return;
+    p[P_DEAF] = DEAF_OLD;
+    for (unsigned i = 0; i < plan->ops; i++) {
+        int64_t *field = plan->op[i].field;
+        if (plan->client[field[O_CLIENT]].field[C_DAEMON] != 0)
+            continue;
+        field[O_SHARED] = field[O_NAMES] = field[O_DOWN] = 0;
+        field[O_LEASE] = field[O_CLIENT] != 0 || field[O_LEASE];
+    }
+    for (int64_t left = between(&draw, 1, 4); left > 0 && plan->faults < PLAN_FAULTS; left--) {
+        struct sim_record *fault = &plan->fault[plan->faults];
+        fault->id = plan->faults++;
+        fault->field[F_KIND] = FAULT_DRAIN;
+        fault->field[F_AT] = between(&draw, 1, p[P_HEAL] * 500) * 2;
+        fault->field[F_FOR] = 1000;
+    }
+}
 
 /* How many of the LOCKs are of readers, in percent; mostly none. */
 static void draw_modes(struct sim_plan *plan, uint64_t seed, struct swarm *swarm)
@@ -401,7 +429,8 @@ static void draw_slots(struct sim_plan *plan, uint64_t seed, const struct swarm 
 {
     struct draw draw = {.seed = seed, .who = 10};
     int64_t *p = plan->param;
-    if (plan->mutant == MUTANT_NONE && p[P_CLASS] <= CLASS_CLOCK && swarm->list_pct == 0 && percent(&draw, 6))
+    if (plan->mutant == MUTANT_NONE && p[P_CLASS] <= CLASS_CLOCK && swarm->list_pct == 0 &&
+        percent(&draw, 6) && p[P_DEAF] != DEAF_OLD)
         p[P_SLOTS] = between(&draw, 1, SIM_SLOTS);
 }
 
@@ -448,6 +477,7 @@ void plan_draw(struct sim_plan *plan, uint64_t seed, int64_t seconds, enum mutan
     draw_faults(plan, seed, &swarm);
     draw_blackouts(plan, seed, &swarm);
     draw_rollbacks(plan, seed, &swarm);
+    draw_old(plan, seed);
     plan_class(plan);
     draw_long(plan, seed);
     draw_no_kill(plan, seed);

@@ -423,6 +423,8 @@ struct ear_master {
     struct sim_world *world;
     const struct sim_master *master;
 };
+/* Whether the daemon is of the version before the queue at present. */
+bool daemon_is_old(const struct sim_world *w, const struct sim_daemon *d);
 void ear_dial(struct sim_world *w, struct sim_daemon *d, unsigned master);
 void ear_receive(struct sim_world *w, const struct sim_msg *msg);
 void ear_reset(struct sim_world *w, struct sim_daemon *d, unsigned master);

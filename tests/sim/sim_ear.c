@@ -3,11 +3,16 @@
 
 enum { EAR_BACKOFF_US = 50000, EAR_BACKOFF_MOST_US = 1000000, EAR_PING_US = 1000000 };
 
-/* A daemon whose user may not subscribe. */
+bool daemon_is_old(const struct sim_world *w, const struct sim_daemon *d)
+{
+    return w->plan->param[P_DEAF] == DEAF_OLD && d->index == 0 && d->incarnation % 2 == 1;
+}
+
+/* A daemon that does not listen. */
 static bool is_deaf(const struct sim_world *w, const struct sim_daemon *d)
 {
     int64_t deaf = w->plan->param[P_DEAF];
-    return deaf == DEAF_ALL || (deaf == DEAF_FIRST && d->index == 0);
+    return deaf == DEAF_ALL || (deaf == DEAF_FIRST && d->index == 0) || daemon_is_old(w, d);
 }
 
 void ear_dial(struct sim_world *w, struct sim_daemon *d, unsigned master)

@@ -147,6 +147,10 @@ void node_send(struct sim_world *w, struct sim_daemon *d, const struct action *a
 {
     struct command one = action->u.command, *command = &one;
     one.verb = command_for_one(one.verb); /* the name tells that it is for several */
+    if (command->verb == COMMAND_RELEASE && daemon_is_old(w, d)) {
+        command->to = (struct token){{0}}; /* it wakes nobody */
+        command->stays = false;
+    }
     unsigned name = name_index(&command->name);
     uint32_t tok = has_token(command->verb) ? oracle_tok(w, &command->token, name) : 0;
     bool moves =
