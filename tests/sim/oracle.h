@@ -189,10 +189,11 @@ struct sim_oracle {
     uint64_t grants, requests;
 };
 
-/* The time by which a loss of memory must have been noticed where nothing else is wrong: the probe's
- * second, and the delays of links and timers. */
+/* The time by which a loss of memory must have been noticed where nothing else is wrong with the master: the probe's
+ * second, 200 ms for each of a trial's two questions, which wait for other masters, and the delays of links and
+ * timers. */
 enum {
-    ORACLE_NOTICE_US = 1400000,
+    ORACLE_NOTICE_US = 1450000,
     ORPHAN_US = 1000 /* a set-back is sent within this time */,
     ORACLE_DRIFT_US = 15000000
 };

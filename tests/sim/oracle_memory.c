@@ -200,7 +200,7 @@ void oracle_noticed_loss(struct sim_world *w, const struct sim_master *m, uint32
         coordinator_master_row(d->core, clock_ms(&d->clock, w->now_us), m->index, &row);
         bool taken_for_ours = jumped && coordinator_behind_ms(d->core) != d->node[m->index].loss_behind_ms;
         if (row.state == MASTER_UP && !taken_for_ours)
-            violation(w, 9, "d%u did not notice within %.1f s that m%u %s", i, ORACLE_NOTICE_US / 1e6,
+            violation(w, 9, "d%u did not notice within %.2f s that m%u %s", i, ORACLE_NOTICE_US / 1e6,
                       m->index, jumped ? "had its clock set forward" : "was flushed");
     }
 }
