@@ -10,10 +10,11 @@
 #include "daemon/coordinator/state.h"
 
 /* The masters that an attempt asks first: all voters, unless fanout is a quorum. Then these are Q of the masters
- * that answer fastest. Among masters that are about as fast, the attempts of 4 ms ask the same ones: a master then
- * reads many commands at once, or none, and reading costs it as much as a command does. The next attempts begin one
- * master further, and each daemon at another one, so that the load spreads. Daemons that ask for a name at the same
- * time need not choose the same masters: any two quorums have one in common, which tells. */
+ * that answer fastest. Masters that are about as fast take turns of 4 ms, in which all attempts ask the same ones: a
+ * master then reads many commands at once, or none, and a read costs the master as much as a command does. Each
+ * turn begins one master further, so that the load spreads, and daemons begin at masters of their own. Daemons that
+ * ask for a name at the same time need not choose the same masters: any two quorums have a master in common, and
+ * that master refuses the second. */
 masters_t fanout_first(const struct coordinator *c);
 
 /* When an answer of these masters, asked now, is late, and the other masters are asked as well. */

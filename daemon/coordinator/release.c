@@ -73,7 +73,8 @@ static bool release_may_be_followed(const struct coordinator *c, const struct re
 }
 
 /* Makes the next head wait for this release. In a young turn (turn.h) the head's SETs follow the release at
- * once: on each connection they run behind it and find the key gone. */
+ * once: on each connection they run behind it and find the key gone. (With fanout: quorum, they may also go to
+ * masters that were not sent the key.) */
 static void let_follow(struct coordinator *c, struct release *release, struct resource *resource)
 {
     if (resource->giving_back != NULL && release_is_awaited(resource))
@@ -123,6 +124,8 @@ static void let_go(struct coordinator *c, struct release *release)
     else if (!release->wakes && wake_is_contended(c, resource) && is_left)
         /* This daemon was told while the release was under way. */
         wake_pass(c, slots_base(resource)->name, release->asked);
+    if (resource->queue->head != NULL)
+        resource->queue->hushed = release->hands_over;
     if (!release->hands_over && !release->wanted && masters_count(release->deleted) >= c->quorum)
         turn_unwanted(c, resource);
     if (release->wanted)

@@ -111,6 +111,7 @@ struct queue {
     bool marked;        /* the head has left a mark on masters (mark.h) */
     masters_t ends;     /* masters that told that attempt in ends_ms when the key there ends */
     bool release_seen;  /* the name was released during the head's round: it may ask again at once */
+    bool hushed; /* the last release woke nobody, as the head's SETs followed it, and no grant came since */
     enum {
         LOOKED_NOT,
         LOOKED_FREE,  /* the masters were just asked: fewer than Q can have a key */

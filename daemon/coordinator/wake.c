@@ -169,14 +169,16 @@ void wake_leave(struct coordinator *c, struct resource *resource)
     }
     if (resource->lease != NULL && !resource->lease->shared && resource->contended)
         return; /* its release takes this daemon out */
-    if ((resource->queue->queued | resource->queue->woken) == 0)
+    masters_t passes = resource->queue->hushed ? c->releasers : resource->queue->woken;
+    if ((resource->queue->queued | passes) == 0)
         return; /* mostly nobody else waits */
     wake_send(c, COMMAND_DEQUEUE, resource->name, resource->queue->queued);
-    wake_pass(c, resource->name, resource->queue->woken);
+    wake_pass(c, resource->name, passes);
 }
 
 void wake_granted(const struct coordinator *c, struct resource *resource)
 {
+    resource->queue->hushed = false;
     if (resource->queue->queued != 0 && resource->queue->slots == NULL)
         wake_contended(c, resource);
 }

@@ -250,6 +250,11 @@ static void lock_touch(struct client *c)
 }
 
 /* False: no daemon said that the lock is gone. */
+static bool unlocked(struct client *c, struct request *request)
+{
+    return await(c, request) && strncmp(request->line, "-NOQUORUM", 9) != 0;
+}
+
 static bool lock_release(struct client *c, struct link *link)
 {
     char names[NAMES_TEXT];
@@ -261,7 +266,7 @@ static bool lock_release(struct client *c, struct link *link)
     struct request *request = link == &c->own && one_in(c, 2)
                                   ? link_ask(c, link, "UNLOCK %s", names)
                                   : link_ask(c, link, "UNLOCK %s token=%s", names, c->hold.token);
-    return await(c, request) && strncmp(request->line, "-NOQUORUM", 9) != 0;
+    return unlocked(c, request);
 }
 
 /* ---- to another connection ---- */
@@ -322,7 +327,9 @@ static void lock_resume(struct client *c)
     } else if (!c->hold.granted) { /* the old lock may still be there, but the client does not rely on it */
         c->hold = before;
         c->hold.given_up = true;
-        await(c, link_ask(c, link, "UNLOCK %s token=%s", names, before.token));
+        bool released = unlocked(c, link_ask(c, link, "UNLOCK %s token=%s", names, before.token));
+        if (!before.lease && !released && c->own.fd >= 0)
+            own_leave(c);
         c->hold.granted = false;
     }
 }
@@ -339,7 +346,7 @@ static void lock_leave(struct client *c)
         released = lock_release(c, &c->own);
     else if (c->own.fd < 0 || c->hold.lease || way < 90)
         released = lock_release(c, other_open(c));
-    /* A session lock may be renewed as long as its connection lives, unless a daemon said that it is gone. */
+    /* Its daemon may renew a session lock as long as the connection lives. */
     if (!c->hold.lease && !released && c->own.fd >= 0)
         own_leave(c);
 }

@@ -61,7 +61,7 @@ END_TEST
 START_TEST(masters_that_hang_are_made_up_for_by_the_others)
 {
     begin("fanout: quorum\n");
-    for (unsigned i = 0; i < 4; i++) { /* each master is among the first of some of these names */
+    for (unsigned i = 0; i < 4; i++) { /* only one of five turns asks neither of these two masters first */
         char line[16];
         snprintf(line, sizeof line, "LOCK name-%u", i);
         server_stop(&masters.server[i]);

@@ -274,7 +274,8 @@ static const char usage[] =
     "  --class NAME  only worlds of that class: ordinary, memory, clock, rolling, disagree, turns, split,\n"
     "                modes, lists, slots\n"
     "  --readers     clients of every world share locks\n"
-    "  --old         a daemon of every world is of the version before the queue, now and then\n"
+    "  --old         in ordinary, memory and clock worlds one daemon is of the version before\n"
+    "                the queue, now and then\n"
     "  --seconds T   faults last T simulated seconds of each run (30)\n"
     "  --shrink      make a failing plan small and write it to FILE (shrunk.plan)\n";
 

@@ -56,6 +56,7 @@ struct sim_tok_master {
     int64_t extended_lost_us;  /* this master sent the last "extended" */
     int64_t counted_held_us;   /* a yes counted, and the master has lost nothing since, except by its clock */
     int64_t confirmed_lost_us; /* an "extended" counts from this memory, old enough or not */
+    int64_t healed_us;         /* its last HEAL was sent */
 };
 
 /* A token and its true state. Index 0 is no token. RESUME makes a new token of the same family. */

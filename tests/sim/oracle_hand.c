@@ -69,18 +69,21 @@ void oracle_sends_settle(struct sim_world *w, struct sim_daemon *d, const struct
     oracle_sent(d, action, t);
 }
 
-/* Q masters are said not to have the key, although Q have it, and have had it all the time. */
+/* Q masters are said not to have the key, although Q have it, and have had it all the time: a heal may have set it
+ * after the masters were asked. */
 bool oracle_lost_wrongly(const struct sim_world *w, uint32_t tok)
 {
     const struct sim_tok *t = &w->oracle.tok[tok];
     unsigned kept = 0;
+    int64_t asked_us = 2000 * w->plan->param[P_NODE_TIMEOUT]; /* the question is not older */
     if (t->secret == 0 || t->resumed || t->given_up || t->parent != 0 ||
         w->oracle.tok[oracle_other(w, tok)].resumed)
         return false;
     for (unsigned i = 0; i < w->daemon[t->daemon].masters; i++) {
         const struct sim_master *m = &w->master[i];
         int64_t kept_ms = oracle_kept_ms(w, m, clock_ms(&m->clock, w->now_us), tok);
-        kept += kept_ms != 0 && !m->restored;
+        bool healed = w->now_us - w->oracle.tok[t->secret].at[i].healed_us < asked_us;
+        kept += kept_ms != 0 && !m->restored && !healed;
     }
     return kept >= w->daemon[t->daemon].quorum;
 }

@@ -45,6 +45,8 @@ void oracle_sends_heal(struct sim_world *w, struct sim_daemon *d, const struct a
     if (t->told_ms != 0 && w->now_us >= held_until_us(w, d, t))
         violation(w, 7, "d%u heals T%u of n%u, whose time is over", d->index, tok, t->name);
     for (unsigned i = 0; i < d->masters; i++) {
+        if (action->masters & oracle_bit(i))
+            w->oracle.tok[tok].at[i].healed_us = w->now_us;
         if ((action->masters & oracle_bit(i)) && has_acknowledged(w, d, i, key))
             violation(w, 7, "d%u heals T%u of n%u on m%u, which acknowledged it at %.6f", d->index, tok,
                       t->name, i, (double)key->at[i].acked_us / 1e6);

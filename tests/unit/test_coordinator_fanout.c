@@ -157,6 +157,22 @@ START_TEST(the_fast_masters_are_asked_first)
 }
 END_TEST
 
+START_TEST(masters_that_are_fast_enough_take_turns)
+{
+    start_quorum(5);
+    trace_rtts_us[2] = 20000;
+    at(3000); /* 750 turns of the four fast ones: the turn is that of the third of them */
+    forget();
+    ask(1, "LOCK job ttl=10s");
+    EXPECT("m0,3-4 SET job T1 10000", "m0,3-4 ZADD job *");
+    vote("0,3-4", "SET YES, ZADD YES");
+    at(3004);
+    forget();
+    ask(1, "LOCK next ttl=10s");
+    EXPECT("m0-1,4 SET next *", "m0-1,4 ZADD next *");
+}
+END_TEST
+
 /* The daemons of those who wait must hear of the release from a quorum of those masters on which they wait. */
 START_TEST(a_release_that_wakes_goes_everywhere)
 {
@@ -197,6 +213,7 @@ int main(void)
                                   masters_take_turns,
                                   each_daemon_begins_at_another_master,
                                   the_fast_masters_are_asked_first,
+                                  masters_that_are_fast_enough_take_turns,
                                   a_release_that_wakes_goes_everywhere,
                                   with_just_a_quorum_left_all_of_it_is_asked,
                                   NULL};

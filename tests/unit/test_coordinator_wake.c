@@ -301,6 +301,48 @@ START_TEST(who_leaves_after_a_wake_passes_the_name_on)
 }
 END_TEST
 
+/* Session 1 gives the name back in a young turn, so that session 2's SETs follow the release, which wakes nobody. */
+static void followed(void)
+{
+    listening(3);
+    grant(1, "LOCK job");
+    ask(2, "LOCK job wait=1m");
+    ask(1, "UNLOCK job");
+    EXPECT("m0-2 RELEASE job T1", "m0-2 SET job T2 10000", "m0-2 ZADD *");
+    vote("0-2", "RELEASE YES");
+    EXPECT("s1 #3 +UNLOCKED *");
+}
+
+START_TEST(who_leaves_behind_a_silent_release_passes_the_name_on)
+{
+    followed();
+    vote("0-1", "SET NO, ZADD YES"); /* somebody came before, or a writer's mark stands in a reader's way */
+    EXPECT("m0-2 RELEASE job T2");
+    cancel(2, 2);
+    EXPECT("s2 #2 -CANCELLED job", "m0-2 PASS job", "s2 #4 +OK");
+}
+END_TEST
+
+/* The release of its attempt wakes somebody only where the attempt was granted. */
+START_TEST(who_leaves_before_the_answer_passes_the_name_on)
+{
+    followed();
+    cancel(2, 2);
+    EXPECT("s2 #2 -CANCELLED job", "m0-2 RELEASE job T2 WAKE", "m0-2 PASS job", "s2 #4 +OK");
+}
+END_TEST
+
+START_TEST(a_grant_behind_a_silent_release_passes_nothing_on)
+{
+    followed();
+    ask(3, "LOCK job wait=1m");
+    vote("0-2", "SET YES, ZADD YES");
+    EXPECT("s2 #2 +LOCKED *", "m0-2 ZADD job *");
+    cancel(3, 4);
+    EXPECT("s3 #4 -CANCELLED job", "s3 #5 +OK");
+}
+END_TEST
+
 /* ---- a master that refuses ---- */
 
 START_TEST(a_user_without_the_rights_for_the_queue)
@@ -346,6 +388,9 @@ int main(void)
                                   woken_in_vain_it_passes_the_name_on,
                                   the_last_who_leaves_leaves_the_queue,
                                   who_leaves_after_a_wake_passes_the_name_on,
+                                  who_leaves_behind_a_silent_release_passes_the_name_on,
+                                  who_leaves_before_the_answer_passes_the_name_on,
+                                  a_grant_behind_a_silent_release_passes_nothing_on,
                                   a_user_without_the_rights_for_the_queue,
                                   a_master_that_became_a_replica,
                                   NULL};
