@@ -30,7 +30,7 @@ masters_t fanout_first(const struct coordinator *c)
         if ((c->voters & masters_bit(i)) && c->masters[i].liveness.rtt_us <= longest_us)
             fast[count++] = i;
     masters_t first = 0;
-    assert(count >= c->quorum); /* the Q fastest are among them */
+    assert(count > 0 && count >= c->quorum); /* the Q fastest are among them */
 
     unsigned phase = c->config.self.bytes[3]; /* daemons of one host have one clock */
     unsigned from = (unsigned)((c->now_ms / TURN_MS + phase) % count);
