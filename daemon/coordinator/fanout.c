@@ -3,7 +3,7 @@
 #include <assert.h>
 
 enum {
-    TURN_MS = 4,          /* attempts within this time ask the same masters first */
+    ROTATE_MS = 4,        /* attempts within this time ask the same masters first */
     ALIKE_US = 500,       /* round trips are alike up to twice the shorter one and this */
     LATE_RTTS = 3,        /* an answer is late after so many round trips */
     SPREAD_MS = 10,       /* age at which a lease is set on the other masters ... */
@@ -33,7 +33,7 @@ masters_t fanout_first(const struct coordinator *c)
     assert(count > 0 && count >= c->quorum); /* the Q fastest are among them */
 
     unsigned phase = c->config.self.bytes[3]; /* daemons of one host have one clock */
-    unsigned from = (unsigned)((c->now_ms / TURN_MS + phase) % count);
+    unsigned from = (unsigned)((c->now_ms / ROTATE_MS + phase) % count);
     for (unsigned i = 0; i < c->quorum; i++)
         first |= masters_bit(fast[(from + i) % count]);
     return first;

@@ -346,7 +346,7 @@ static void lock_leave(struct client *c)
         released = lock_release(c, &c->own);
     else if (c->own.fd < 0 || c->hold.lease || way < 90)
         released = lock_release(c, other_open(c));
-    /* Its daemon may renew a session lock as long as the connection lives. */
+    /* The daemon of a session lock may renew it for as long as the connection lives. */
     if (!c->hold.lease && !released && c->own.fd >= 0)
         own_leave(c);
 }

@@ -366,10 +366,7 @@ START_TEST(a_flush_while_no_daemon_ran_shows_by_the_others)
     start_alone(3);
     newcomer_writes(0);
     newcomer_writes(1);
-    for (unsigned i = 0; i < 3; i++) {
-        dial(i);
-        shake(i);
-    }
+    reach_all();
     work();
     EXPECT_MASTER(2, "refused memory");
     at(1100);
@@ -386,10 +383,7 @@ START_TEST(a_key_that_is_on_its_way_is_waited_for)
 {
     start_alone(3);
     newcomer_writes(0);
-    for (unsigned i = 0; i < 3; i++) {
-        dial(i);
-        shake(i);
-    }
+    reach_all();
     work();
     EXPECT_MASTER(1, "refused memory");
     newcomer_writes(1);

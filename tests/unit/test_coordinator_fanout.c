@@ -111,7 +111,7 @@ START_TEST(a_master_that_was_not_asked_does_not_miss_the_key)
 }
 END_TEST
 
-/* Until it is another one's turn, a master reads many commands together. */
+/* A master reads many commands together until it is another master's turn. */
 START_TEST(masters_take_turns)
 {
     start_quorum(5);
@@ -161,7 +161,7 @@ START_TEST(masters_that_are_fast_enough_take_turns)
 {
     start_quorum(5);
     trace_rtts_us[2] = 20000;
-    at(3000); /* 750 turns of the four fast ones: the turn is that of the third of them */
+    at(3000); /* the 750th turn begins at the third of the four fast masters */
     forget();
     ask(1, "LOCK job ttl=10s");
     EXPECT("m0,3-4 SET job T1 10000", "m0,3-4 ZADD job *");

@@ -6,20 +6,9 @@
 #define CLOCK 1700000000000 /* a master's TIME at 0 */
 #define FULL  60602         /* max_ttl and its drift */
 
-static void marker_set(unsigned master, unsigned masters, int64_t max_ttl_ms, int64_t from_ms)
-{
-    struct marker *marker = &markers[master];
-    marker->there = true;
-    marker->group = (struct group){.masters = masters, .max_ttl_ms = max_ttl_ms, .from_ms = from_ms};
-    memcpy(marker->group.run_id, info[master].run_id, RUN_ID_HEX);
-}
-
 static void shake_all(void)
 {
-    for (unsigned i = 0; i < config.masters; i++) {
-        dial(i);
-        shake(i);
-    }
+    reach_all();
     work();
 }
 

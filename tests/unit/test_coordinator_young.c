@@ -76,10 +76,7 @@ START_TEST(a_young_key_with_a_doubt_is_doubted_no_more)
     old_key(0, -30000);
     strcpy(markers[0].group.why, "restart");
     old_key(1, 200000);
-    for (unsigned i = 0; i < 2; i++) {
-        dial(i);
-        shake(i);
-    }
+    reach_all();
     EXPECT_MASTER(0, "quarantine restart left=30000");
     forget();
 }
@@ -117,10 +114,7 @@ static void set_back(int64_t by_ms, int64_t age_ms)
     start_alone(3);
     for (unsigned i = 0; i < 3; i++)
         old_key(i, age_ms);
-    for (unsigned i = 0; i < 3; i++) {
-        dial(i);
-        shake(i);
-    }
+    reach_all();
     at(now + 2000);
     markers[1].clock_ms -= by_ms;
     at(now + 2000);
@@ -146,10 +140,7 @@ START_TEST(a_key_from_the_future_is_not_young)
     start_alone(2);
     old_key(0, 600000);
     old_key(1, -30000);
-    for (unsigned i = 0; i < 2; i++) {
-        dial(i);
-        shake(i);
-    }
+    reach_all();
     EXPECT_MASTER(1, "quarantine doubted left=30000");
     forget();
 }

@@ -65,8 +65,11 @@ void start_alone(unsigned masters);
 /* A new connection; its client id is 100 * (master + 1) + its number. */
 void dial(unsigned master);
 void shake(unsigned master); /* answers the handshake */
+void reach_all(void);        /* dials each master, and answers its handshake */
 /* Time comes to ms, a second a step, and the connected masters answer what they are asked: INFO. */
 void handshakes_until(int64_t ms);
+/* A daemon with this N and max_ttl writes the group's key. The master may vote from from_ms, on its own clock. */
+void marker_set(unsigned master, unsigned masters, int64_t max_ttl_ms, int64_t from_ms);
 /* Writes the group's key as a daemon does that has just started and never knew this master: the master may
  * vote from now on. */
 void newcomer_writes(unsigned master);

@@ -192,13 +192,17 @@ void shake(unsigned master)
         vote(word, "TIME OK, GROUP OK");
 }
 
-void newcomer_writes(unsigned master)
+void marker_set(unsigned master, unsigned masters, int64_t max_ttl_ms, int64_t from_ms)
 {
     struct marker *marker = &markers[master];
     marker->there = true;
-    marker->group = (struct group){
-        .masters = config.masters, .max_ttl_ms = config.max_ttl_ms, .from_ms = marker->clock_ms + now};
+    marker->group = (struct group){.masters = masters, .max_ttl_ms = max_ttl_ms, .from_ms = from_ms};
     memcpy(marker->group.run_id, info[master].run_id, RUN_ID_HEX);
+}
+
+void newcomer_writes(unsigned master)
+{
+    marker_set(master, config.masters, config.max_ttl_ms, markers[master].clock_ms + now);
 }
 
 void handshakes_until(int64_t ms)
@@ -374,13 +378,18 @@ void start_alone(unsigned masters)
     coordinator_check(core);
 }
 
-void start(unsigned masters)
+void reach_all(void)
 {
-    start_alone(masters);
-    for (unsigned i = 0; i < masters; i++) {
+    for (unsigned i = 0; i < config.masters; i++) {
         dial(i);
         shake(i);
     }
+}
+
+void start(unsigned masters)
+{
+    start_alone(masters);
+    reach_all();
     work(); /* no group's key is written before all were read */
     ck_assert_uint_eq(coordinator_voters(core), masters);
     trace_lines = 0;
